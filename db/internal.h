@@ -1,0 +1,105 @@
+/* What the store's files share: the connection, statements, and rows in and out. */
+#ifndef GT_STORE_INTERNAL_H
+#define GT_STORE_INTERNAL_H
+
+#include <limits.h>
+#include <sqlite3.h>
+
+#include "../src/status.h"
+#include "store.h"
+
+#define GT_APPLICATION_ID 0x474d5431 /* as in schema.sql */
+#define GT_STORE_STATEMENTS 32
+#define GT_ANY_LENGTH ((size_t)1 << 20) /* of texts that have no limit of their own */
+
+struct gt_store {
+    sqlite3 *db;
+    gt_store_mode mode;
+    char path[PATH_MAX]; /* absolute, so that SQLite never takes it for a URI or a name with a meaning */
+    struct {
+        const char *sql; /* a literal: found again by its address */
+        sqlite3_stmt *statement;
+    } statements[GT_STORE_STATEMENTS]; /* prepared once */
+};
+
+extern const char gt_embedded_schema_sql[];
+
+/* place.c: the file's absolute path; in WRITE mode makes its folders. GT_ERROR_NO_DATABASE in READ mode. */
+gt_status gt_place_resolve(const char *path, gt_store_mode mode, char absolute[PATH_MAX]);
+
+/* trust.c: GT_ERROR_UNTRUSTED if somebody other than the user and root can change or replace this file. */
+gt_status gt_trust_check(const char *absolute);
+
+/* sql.c: opens store->path with every guard SQLite has. May leave store->db set on failure: gt_store_close. */
+gt_status gt_sql_connect(gt_store *store);
+
+/* The gt_status of an SQLite result code, with a line that names the file and what to do. */
+gt_status gt_sql_fail(const gt_store *store, int code);
+
+/* Runs SQL of our own without parameters and rows; may be many statements. */
+gt_status gt_sql_execute(gt_store *store, const char *sql);
+
+/* One write transaction: begin, the statements, end. End commits if status is GT_OK, else undoes everything and
+ * returns status. Where it returns GT_OK the transaction is on the disk. */
+gt_status gt_sql_begin(gt_store *store);
+gt_status gt_sql_end(gt_store *store, gt_status status);
+
+/* sqlite3_prepare; in READ mode undoes the half of a killed writer first. */
+int gt_sql_prepare(gt_store *store, const char *sql, sqlite3_stmt **statement);
+
+/* A statement with its parameters, bound in order. The first failure sticks and is reported by what runs it; what
+ * is bound must live until then. */
+typedef struct gt_bind {
+    sqlite3_stmt *statement;
+    int at, code;
+} gt_bind;
+
+/* start keeps the statement for the next time; sql is a literal. */
+gt_bind gt_sql_start(gt_store *store, const char *sql);
+void gt_bind_int(gt_bind *bind, int64_t value);
+void gt_bind_real(gt_bind *bind, double value);     /* NaN becomes NULL */
+void gt_bind_positive(gt_bind *bind, double value); /* anything but a finite number above zero becomes NULL */
+void gt_bind_text(gt_bind *bind, const char *value, size_t limit); /* reads at most limit bytes */
+void gt_bind_blob(gt_bind *bind, const void *value, size_t bytes); /* NULL is allowed */
+
+/* Runs a statement that gives no rows. */
+gt_status gt_sql_run(gt_store *store, gt_bind *bind);
+
+/* Runs a query for one integer; *found is false if there is no row. */
+gt_status gt_sql_find(gt_store *store, gt_bind *bind, bool *found, int64_t *value);
+
+/* The next row: SQLITE_ROW, SQLITE_DONE or an error. In READ mode undoes the half of a killed writer first. */
+int gt_sql_step(gt_store *store, gt_bind *bind);
+
+/* Ends a query, also in the middle; code is the last step's. */
+gt_status gt_sql_done(gt_store *store, gt_bind *bind, int code);
+
+/* The columns of a row, taken in order. A column of the wrong kind or out of range makes the row bad: what is in a
+ * file is somebody's word. */
+typedef struct gt_take {
+    sqlite3_stmt *row;
+    int at;
+    bool bad;
+} gt_take;
+
+int64_t gt_take_int(gt_take *take, int64_t low, int64_t high);
+double gt_take_real(gt_take *take, double low, double high, double absent); /* absent: what NULL means */
+void gt_take_text(gt_take *take, char *text, size_t size);
+
+/* put.c: the row of a kernel, if there is one. */
+gt_status gt_store_find_kernel(gt_store *store, const gt_kernel *kernel, bool *found, int64_t *id);
+
+/* trial.c: the other direction of gt_outcome_name; false if there is no such name. */
+bool gt_outcome_parse(const char *name, gt_outcome *outcome);
+
+/* The names of what problems are made of, as in the database. */
+const char *gt_math_name(gt_math math);
+const char *gt_epilogue_name(gt_epilogue epilogue);
+
+/* The condition that a row of gpu is the model of a device, and its four parameters. What the driver leaves free of
+ * the memory differs by some megabytes between its versions, so memory is compared with room; models that share a
+ * name and differ in memory differ by more. */
+#define GT_SAME_GPU "g.name = ? AND g.cc = ? AND g.sm_count = ? AND abs(g.memory_bytes - ?) <= g.memory_bytes / 10"
+void gt_bind_gpu(gt_bind *bind, const gt_device *device);
+
+#endif

@@ -1,0 +1,307 @@
+/* Putting rows: every function here is one transaction, whole and on the disk when it returns GT_OK. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+
+void gt_bind_gpu(gt_bind *bind, const gt_device *device)
+{
+    gt_bind_text(bind, device->name, sizeof device->name);
+    gt_bind_int(bind, device->cc);
+    gt_bind_int(bind, device->sm_count);
+    gt_bind_int(bind, device->memory_bytes);
+}
+
+static gt_status find_gpu(gt_store *store, const gt_device *device, bool *found, int64_t *id)
+{
+    gt_bind bind = gt_sql_start(store, "SELECT g.id FROM gpu g WHERE " GT_SAME_GPU " ORDER BY g.id LIMIT 1");
+    gt_bind_gpu(&bind, device);
+    return gt_sql_find(store, &bind, found, id);
+}
+
+static gt_status insert_gpu(gt_store *store, const gt_device *device, int64_t *id)
+{
+    gt_bind bind = gt_sql_start(store, "INSERT INTO gpu (name, cc, sm_count, memory_bytes, arch, clock_khz, l2_bytes,"
+                                       " smem_limit) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+    gt_bind_gpu(&bind, device);
+    gt_bind_text(&bind, device->arch, sizeof device->arch);
+    gt_bind_int(&bind, device->clock_khz);
+    gt_bind_int(&bind, device->l2_bytes);
+    gt_bind_int(&bind, device->smem_limit);
+    const gt_status status = gt_sql_run(store, &bind);
+    *id = sqlite3_last_insert_rowid(store->db);
+    return status;
+}
+
+gt_status gt_store_gpu(gt_store *store, const gt_device *device, int64_t *id)
+{
+    bool found = false;
+    int64_t row = 0;
+    gt_status status = find_gpu(store, device, &found, &row);
+    if (status == GT_OK && !found) {
+        status = gt_sql_begin(store);
+        if (status != GT_OK)
+            return status;
+        status = find_gpu(store, device, &found, &row); /* again: now nobody else can put it */
+        if (status == GT_OK && !found)
+            status = insert_gpu(store, device, &row);
+        status = gt_sql_end(store, status);
+    }
+    if (status == GT_OK)
+        *id = row;
+    return status;
+}
+
+static void bind_problem(gt_bind *bind, const gt_problem *problem)
+{
+    gt_bind_text(bind, gt_types_find(problem->type_ab, problem->type_c)->name, GT_ANY_LENGTH);
+    gt_bind_text(bind, gt_math_name(problem->math), GT_ANY_LENGTH);
+    gt_bind_text(bind, gt_problem_layout(problem), GT_LAYOUT_LENGTH);
+    gt_bind_int(bind, problem->m);
+    gt_bind_int(bind, problem->n);
+    gt_bind_int(bind, problem->k);
+    gt_bind_int(bind, problem->batch);
+    gt_bind_int(bind, problem->align);
+    gt_bind_text(bind, gt_epilogue_name(problem->epilogue), GT_ANY_LENGTH);
+}
+
+static gt_status find_problem(gt_store *store, const gt_problem *problem, bool *found, int64_t *id)
+{
+    gt_bind bind = gt_sql_start(store, "SELECT id FROM problem WHERE type = ? AND math = ? AND layout = ? AND m = ? AND"
+                                       " n = ? AND k = ? AND batch = ? AND align = ? AND epilogue = ?");
+    bind_problem(&bind, problem);
+    return gt_sql_find(store, &bind, found, id);
+}
+
+static gt_status insert_problem(gt_store *store, const gt_problem *problem, int64_t *id)
+{
+    gt_bind bind = gt_sql_start(store, "INSERT INTO problem (type, math, layout, m, n, k, batch, align, epilogue)"
+                                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    bind_problem(&bind, problem);
+    const gt_status status = gt_sql_run(store, &bind);
+    *id = sqlite3_last_insert_rowid(store->db);
+    return status;
+}
+
+gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *id)
+{
+    bool found = false;
+    int64_t row = 0;
+    if (!gt_types_find(problem->type_ab, problem->type_c))
+        return gt_fail(GT_ERROR_INVALID, "a problem of types that are not offered cannot be stored");
+    gt_status status = find_problem(store, problem, &found, &row);
+    if (status == GT_OK && !found) {
+        status = gt_sql_begin(store);
+        if (status != GT_OK)
+            return status;
+        status = find_problem(store, problem, &found, &row);
+        if (status == GT_OK && !found)
+            status = insert_problem(store, problem, &row);
+        status = gt_sql_end(store, status);
+    }
+    if (status == GT_OK)
+        *id = row;
+    return status;
+}
+
+gt_status gt_store_run_begin(gt_store *store, const gt_run *run, int64_t *id)
+{
+    char seed[24];
+    snprintf(seed, sizeof seed, "%" PRIu64, run->seed);
+    const char *const texts[] = {run->program, run->driver, run->nvrtc, run->host, run->arguments, seed};
+    gt_status status = gt_sql_begin(store);
+    if (status != GT_OK)
+        return status;
+    gt_bind bind = gt_sql_start(store, "INSERT INTO run (program, driver, nvrtc, host, arguments, seed)"
+                                       " VALUES (?, ?, ?, ?, ?, ?)");
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        gt_bind_text(&bind, texts[i] ? texts[i] : "", GT_ANY_LENGTH);
+    status = gt_sql_run(store, &bind);
+    const int64_t row = sqlite3_last_insert_rowid(store->db);
+    status = gt_sql_end(store, status);
+    if (status == GT_OK)
+        *id = row;
+    return status;
+}
+
+gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end)
+{
+    gt_status status = gt_sql_begin(store);
+    if (status != GT_OK)
+        return status;
+    gt_bind bind = gt_sql_start(store, "UPDATE run SET ending = ?, ended = CURRENT_TIMESTAMP WHERE id = ?");
+    gt_bind_text(&bind, end, GT_ANY_LENGTH);
+    gt_bind_int(&bind, run);
+    status = gt_sql_run(store, &bind);
+    if (status == GT_OK && sqlite3_changes(store->db) != 1)
+        status = gt_fail(GT_ERROR_INVALID, "%s: no run %lld to end", store->path, (long long)run);
+    return gt_sql_end(store, status);
+}
+
+/* What makes a kernel that kernel; the order of both statements below. */
+static void bind_key(gt_bind *bind, const gt_kernel *kernel)
+{
+    gt_bind_text(bind, kernel->source_hash, sizeof kernel->source_hash);
+    gt_bind_text(bind, kernel->nvrtc, sizeof kernel->nvrtc);
+    gt_bind_text(bind, kernel->arch, sizeof kernel->arch);
+    gt_bind_int(bind, kernel->tile_m);
+    gt_bind_int(bind, kernel->tile_n);
+    gt_bind_int(bind, kernel->split_k);
+    gt_bind_int(bind, kernel->threads);
+    gt_bind_int(bind, kernel->smem_bytes);
+    gt_bind_int(bind, kernel->cluster);
+    gt_bind_int(bind, kernel->ws_tile);
+    gt_bind_int(bind, kernel->deterministic);
+}
+
+gt_status gt_store_find_kernel(gt_store *store, const gt_kernel *kernel, bool *found, int64_t *id)
+{
+    gt_bind bind = gt_sql_start(
+        store, "SELECT id FROM kernel WHERE source_hash = ? AND nvrtc = ? AND arch = ? AND tile_m = ? AND tile_n = ?"
+               " AND split_k = ? AND threads = ? AND smem_bytes = ? AND cluster = ? AND ws_tile = ?"
+               " AND deterministic = ?");
+    bind_key(&bind, kernel);
+    return gt_sql_find(store, &bind, found, id);
+}
+
+static gt_status insert_kernel(gt_store *store, const gt_kernel *kernel, int64_t *id)
+{
+    gt_bind bind = gt_sql_start(
+        store, "INSERT INTO kernel (source_hash, nvrtc, arch, tile_m, tile_n, split_k, threads, smem_bytes, cluster,"
+               " ws_tile, deterministic, family, params, registers, spills)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    bind_key(&bind, kernel);
+    gt_bind_text(&bind, kernel->family, sizeof kernel->family);
+    gt_bind_text(&bind, kernel->params, sizeof kernel->params);
+    gt_bind_int(&bind, kernel->registers);
+    gt_bind_int(&bind, kernel->spills);
+    const gt_status status = gt_sql_run(store, &bind);
+    *id = sqlite3_last_insert_rowid(store->db);
+    return status;
+}
+
+/* Registers are known only once a kernel is loaded, which may be after its first trial. */
+static gt_status update_registers(gt_store *store, int64_t id, const gt_kernel *kernel)
+{
+    gt_bind bind = gt_sql_start(store, "UPDATE kernel SET registers = ?1, spills = ?2"
+                                       " WHERE id = ?3 AND (registers <> ?1 OR spills <> ?2)");
+    gt_bind_int(&bind, kernel->registers);
+    gt_bind_int(&bind, kernel->spills);
+    gt_bind_int(&bind, id);
+    return gt_sql_run(store, &bind);
+}
+
+/* Compared with what is there, so that damaged code is replaced by the code that this trial ran. */
+static gt_status update_code(gt_store *store, int64_t id, const gt_code *code)
+{
+    char cubin_hash[GT_HASH_LENGTH], ptx_hash[GT_HASH_LENGTH];
+    if (code->cubin)
+        gt_hash(code->cubin, code->cubin_bytes, cubin_hash);
+    if (code->ptx)
+        gt_hash(code->ptx, code->ptx_bytes, ptx_hash);
+    gt_bind bind = gt_sql_start(
+        store, "UPDATE kernel SET cubin = coalesce(?1, cubin), cubin_hash = coalesce(?2, cubin_hash),"
+               " ptx = coalesce(?3, ptx), ptx_hash = coalesce(?4, ptx_hash) WHERE id = ?5 AND"
+               " (cubin IS NOT coalesce(?1, cubin) OR ptx IS NOT coalesce(?3, ptx)"
+               " OR cubin_hash IS NOT coalesce(?2, cubin_hash) OR ptx_hash IS NOT coalesce(?4, ptx_hash))");
+    gt_bind_blob(&bind, code->cubin, code->cubin_bytes);
+    gt_bind_text(&bind, code->cubin ? cubin_hash : NULL, sizeof cubin_hash);
+    gt_bind_blob(&bind, code->ptx, code->ptx_bytes);
+    gt_bind_text(&bind, code->ptx ? ptx_hash : NULL, sizeof ptx_hash);
+    gt_bind_int(&bind, id);
+    return gt_sql_run(store, &bind);
+}
+
+static gt_status put_kernel(gt_store *store, const gt_kernel *kernel, const gt_code *code, int64_t *id)
+{
+    bool found = false;
+    gt_status status = gt_store_find_kernel(store, kernel, &found, id);
+    if (status == GT_OK && !found)
+        status = insert_kernel(store, kernel, id);
+    if (status == GT_OK && found && kernel->registers > 0)
+        status = update_registers(store, *id, kernel);
+    if (status == GT_OK && code)
+        status = update_code(store, *id, code);
+    return status;
+}
+
+/* What trials and baselines share. A reference that was not a number leaves error NULL. */
+static void bind_times(gt_bind *bind, const gt_trial *trial)
+{
+    gt_bind_text(bind, gt_outcome_name(trial->outcome), GT_ANY_LENGTH);
+    gt_bind_text(bind, trial->detail, sizeof trial->detail);
+    gt_bind_text(bind, trial->modelled ? "modelled" : "measured", GT_ANY_LENGTH);
+    gt_bind_positive(bind, trial->us);
+    gt_bind_positive(bind, trial->us_min);
+    gt_bind_real(bind, trial->us_spread);
+    gt_bind_positive(bind, trial->us_cold);
+    gt_bind_int(bind, trial->samples);
+    gt_bind_positive(bind, trial->clock_mhz);
+    gt_bind_real(bind, trial->error);
+}
+
+static gt_status insert_trial(gt_store *store, const int64_t keys[4], const gt_trial *trial)
+{
+    gt_bind bind = gt_sql_start(
+        store, "INSERT INTO trial (run, gpu, problem, kernel, outcome, detail, timing, us, us_min, us_spread, us_cold,"
+               " samples, clock_mhz, error, stage, stopped_early, margin, registers, spills)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (int i = 0; i < 4; i++)
+        gt_bind_int(&bind, keys[i]);
+    bind_times(&bind, trial);
+    gt_bind_text(&bind, trial->stage == GT_STAGE_RACE ? "race" : "screen", GT_ANY_LENGTH);
+    gt_bind_int(&bind, trial->stopped_early);
+    gt_bind_real(&bind, trial->margin >= 0 ? trial->margin : NAN);
+    gt_bind_int(&bind, trial->registers);
+    gt_bind_int(&bind, trial->spills);
+    return gt_sql_run(store, &bind);
+}
+
+gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
+                             const gt_code *code, const gt_trial *trial)
+{
+    int64_t keys[4] = {run, gpu, problem, 0};
+    gt_status status = gt_sql_begin(store);
+    if (status != GT_OK)
+        return status;
+    status = put_kernel(store, kernel, code, &keys[3]);
+    if (status == GT_OK)
+        status = insert_trial(store, keys, trial);
+    return gt_sql_end(store, status);
+}
+
+gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *name,
+                                const char *version, const gt_trial *trial)
+{
+    gt_status status = gt_sql_begin(store);
+    if (status != GT_OK)
+        return status;
+    gt_bind bind = gt_sql_start(
+        store, "INSERT INTO baseline (run, gpu, problem, name, version, outcome, detail, timing, us, us_min, us_spread,"
+               " us_cold, samples, clock_mhz, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    gt_bind_int(&bind, run);
+    gt_bind_int(&bind, gpu);
+    gt_bind_int(&bind, problem);
+    gt_bind_text(&bind, name, GT_ANY_LENGTH);
+    gt_bind_text(&bind, version, GT_ANY_LENGTH);
+    bind_times(&bind, trial);
+    return gt_sql_end(store, gt_sql_run(store, &bind));
+}
+
+gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const char *types, double tflops, const char *source)
+{
+    gt_status status = gt_sql_begin(store);
+    if (status != GT_OK)
+        return status;
+    gt_bind bind = gt_sql_start(
+        store, "INSERT INTO peak (gpu, type, tflops, source) VALUES (?, ?, ?, ?)"
+               " ON CONFLICT (gpu, type) DO UPDATE SET tflops = excluded.tflops, source = excluded.source");
+    gt_bind_int(&bind, gpu);
+    gt_bind_text(&bind, types, GT_ANY_LENGTH);
+    gt_bind_real(&bind, tflops);
+    gt_bind_text(&bind, source, GT_ANY_LENGTH);
+    return gt_sql_end(store, gt_sql_run(store, &bind));
+}

@@ -1,0 +1,101 @@
+/*
+ * The store: one SQLite file with every attempt ever made. Many processes may write it; readers need no write
+ * access. Every put is one transaction, durable when it returns.
+ */
+#ifndef GT_STORE_H
+#define GT_STORE_H
+
+#include "../src/kernel.h"
+#include "trial.h"
+
+typedef struct gt_store gt_store;
+
+typedef enum gt_store_mode {
+    GT_STORE_READ,  /* the file must exist; nothing is written, but a killed writer's half is undone where allowed */
+    GT_STORE_WRITE, /* created and migrated where needed */
+} gt_store_mode;
+
+/*
+ * Opens a store. Failures, each with one line that names the file and what to do: GT_ERROR_NO_DATABASE (READ and
+ * missing), GT_ERROR_DATABASE (no database, of another program, damaged), GT_ERROR_VERSION (newer schema),
+ * GT_ERROR_UNTRUSTED (READ: somebody other than the user and root can write the file or its folder),
+ * GT_ERROR_BUSY, GT_ERROR_IO. *store is owned by the caller: gt_store_close. One thread at a time.
+ */
+gt_status gt_store_open(const char *path, gt_store_mode mode, gt_store **store);
+
+/* NULL is allowed. */
+void gt_store_close(gt_store *store);
+
+/* The default file: $GEMMTUNE_DB, else $XDG_DATA_HOME/gemmtune/gemmtune.db, else the same under ~/.local/share.
+ * Folders are made by gt_store_open in WRITE mode. GT_ERROR_INVALID if path is too small. */
+gt_status gt_store_default_path(char *path, size_t size);
+
+/* The system-wide file that stands behind the user's. */
+const char *gt_store_system_path(void);
+
+/* Whether a file or folder is on a network file system, where locks may not be what they seem: worth a warning
+ * before tuning. False if that cannot be told. */
+bool gt_store_on_network(const char *path);
+
+/* Find or make a row; the id is for the puts below. */
+gt_status gt_store_gpu(gt_store *store, const gt_device *device, int64_t *id);
+gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *id);
+
+/* What a run was: written at its start, closed at its end. */
+typedef struct gt_run {
+    const char *program;   /* version of gemmtune */
+    const char *driver;    /* "13.0" */
+    const char *nvrtc;     /* "13.0" */
+    const char *host;
+    const char *arguments; /* the command line */
+    uint64_t seed;
+} gt_run;
+
+gt_status gt_store_run_begin(gt_store *store, const gt_run *run, int64_t *id);
+/* end is "done", "budget", "interrupted" or "failed". */
+gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end);
+
+/* Puts one trial, with its kernel's row if it is new; code is stored where it is not NULL and not there yet. */
+gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
+                             const gt_code *code, const gt_trial *trial);
+
+/* A rival's time on the same problem in the same run: name is "cublas", version its own. */
+gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *name,
+                                const char *version, const gt_trial *trial);
+
+/* The most a GPU could do with these types; source is "units x clock" or "measured". */
+gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const char *types, double tflops, const char *source);
+
+/* Whether a kernel was already tried on a problem with this very source, compiler and architecture, and how it
+ * went: the newest screening. *found is false if not. A failure to compile counts on every problem. */
+gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, const gt_kernel *kernel, bool *found,
+                              gt_trial *trial);
+
+/* One kernel with one measurement of it. */
+typedef struct gt_measured {
+    int64_t kernel_id;
+    gt_kernel kernel;
+    gt_problem problem; /* type, layout, sizes, batch and align; not the leading dimensions */
+    gt_trial trial;
+    bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
+    bool winner;        /* the newest winner of a race on that problem */
+} gt_measured;
+
+/*
+ * All measurements of all kernels that have code, on GPUs of the device's architecture, for problems with the
+ * types, math, layout and epilogue of this one and an alignment class that it meets. Newest first; one row for
+ * each kernel and problem. Measured times are preferred to modelled ones: the latter are returned only where no
+ * measured one exists. *list is owned by the caller: free().
+ */
+gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_problem *problem,
+                                 gt_measured **list, size_t *count);
+
+/* A kernel's code, checked against its hash: GT_ERROR_CORRUPT names the kernel. *code: gt_code_finish. */
+gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
+
+/* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
+ * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */
+typedef int gt_store_row(void *data, int columns, const char *const *names, const char *const *values);
+gt_status gt_store_query(gt_store *store, const char *sql, const char *const *parameters, gt_store_row *row, void *data);
+
+#endif

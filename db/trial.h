@@ -1,0 +1,49 @@
+/* A trial: what happened when one kernel was tried on one problem. */
+#ifndef GT_TRIAL_H
+#define GT_TRIAL_H
+
+#include <stdbool.h>
+
+typedef enum gt_outcome {
+    GT_TRIAL_OK = 0,
+    GT_TRIAL_COMPILE_ERROR,
+    GT_TRIAL_LAUNCH_ERROR,
+    GT_TRIAL_WRONG_RESULT,
+    GT_TRIAL_OUT_OF_BOUNDS,
+    GT_TRIAL_TIMEOUT,
+    GT_TRIAL_CRASH,
+    GT_TRIAL_OVER_RESOURCES,
+} gt_outcome;
+
+#define GT_OUTCOME_COUNT 8
+
+/* The name in the database and on the screen, "wrong_result"; never NULL. */
+const char *gt_outcome_name(gt_outcome outcome);
+
+/* Candidates are screened one after the other; the best of them race, interleaved, for the win. */
+typedef enum gt_stage {
+    GT_STAGE_SCREEN = 0,
+    GT_STAGE_RACE = 1,
+} gt_stage;
+
+#define GT_DETAIL_LENGTH 400
+
+/* No pointers inside: a worker sends it as it is. Times are microseconds of one execution; 0: not measured. */
+typedef struct gt_trial {
+    gt_outcome outcome;
+    gt_stage stage;
+    char detail[GT_DETAIL_LENGTH]; /* the reason of a failure, for people; "" if ok */
+    double us;                     /* median, operands in L2 where they fit */
+    double us_min;
+    double us_spread;              /* half the distance between the quartiles, over the median */
+    double us_cold;                /* median with L2 flushed before each execution */
+    int samples;
+    bool stopped_early;            /* a loser: timed only until that was plain */
+    bool modelled;                 /* the software GPU's model, not a clock */
+    double clock_mhz;              /* SM clock while it ran; 0: not known */
+    double error;                  /* largest |result - reference| over sum |a||b| seen while verifying */
+    double margin;                 /* a race's winner: how much slower the next one was, 0.02 for 2%; else -1 */
+    int registers, spills;
+} gt_trial;
+
+#endif

@@ -1,0 +1,25 @@
+// One thread, one element of C; neighbouring threads on neighbouring columns, so that a warp's reads of B and
+// writes of C are whole lines.
+#include "gemm.cuh"
+
+#ifndef BM
+#define BM 32
+#endif
+#ifndef BN
+#define BN 32
+#endif
+
+extern "C" __global__ void __launch_bounds__(BM *BN) gemm(gt_args g)
+{
+    gt_select_batch(g);
+    const gt_tile tile = gt_find_tile<BM, BN>(g, 1);
+    const gt_int i = tile.row * BM + threadIdx.x / BN;
+    const gt_int j = tile.column * BN + threadIdx.x % BN;
+    if (i >= g.m || j >= g.n)
+        return;
+    GT_ACC sum = 0;
+#pragma unroll 1 // left alone, the compiler would climb to the rung "unrolled" by itself
+    for (gt_int p = 0; p < g.k; p++)
+        sum += *gt_at_a(g, i, p) * *gt_at_b(g, p, j);
+    gt_store_c(g, i, j, sum);
+}

@@ -1,0 +1,9 @@
+-- Blocks one warp wide and 8 to 32 rows high, and the 16 x 16 of the textbooks.
+WITH tile(bm, bn) AS (VALUES (16, 16), (8, 32), (16, 32), (32, 32))
+SELECT bm, bn,
+       bm * bn AS threads,
+       0 AS smem_bytes,
+       2 AS rung,
+       'coalesced' AS technique
+FROM tile
+WHERE :type IN ('f32', 's32');

@@ -1,0 +1,373 @@
+// The production kernel for plain arithmetic: a block tile fed through a ring of shared-memory stages, warp tiles,
+// register tiles with double-buffered fragments, and K split over blocks with a reduction in fixed order.
+//
+// Both operands lie in shared memory as [BK][BM] and [BK][BN], whatever their layout in global memory, so that a
+// thread reads its rows and columns of one k-step in 16-byte pieces.
+#include "gemm.cuh"
+
+#ifndef BM
+#define BM 128
+#endif
+#ifndef BN
+#define BN 128
+#endif
+#ifndef BK
+#define BK 16
+#endif
+#ifndef WM // warp tile
+#define WM 64
+#endif
+#ifndef WN
+#define WN 32
+#endif
+#ifndef TM // register tile
+#define TM 8
+#endif
+#ifndef TN
+#define TN 8
+#endif
+#ifndef STAGES // tiles of K in flight
+#define STAGES 3
+#endif
+#ifndef SPLIT_K // blocks that share one tile of C
+#define SPLIT_K 1
+#endif
+#ifndef GROUP // tile rows that are walked together, for L2
+#define GROUP 8
+#endif
+#ifndef ORDER // of the multiply-adds: 0 rows, 1 rows in serpentine, 2 columns in serpentine, 3 as 1 with B first
+#define ORDER 1
+#endif
+#ifndef LOAD // 0 through registers, 1 cp.async, 2 cp.async but through registers where K is contiguous
+#define LOAD 1
+#endif
+#ifndef OCC // blocks an SM should hold
+#define OCC 1
+#endif
+
+constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
+constexpr int LANES_N = WN / TN;
+constexpr bool A_ALONG_K = !GT_TRANS_A, B_ALONG_K = GT_TRANS_B;
+
+static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
+static_assert(BM % WM == 0 && BN % WN == 0 && WM / TM * (WN / TN) == 32, "warps cover the tile, lanes the warp");
+static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 4 == 0, "fragments are read in pieces of four");
+static_assert(STAGES >= 2, "one stage is read while another is filled");
+
+struct __align__(16) four_ab {
+    GT_AB x[4];
+};
+struct __align__(16) four_acc {
+    GT_ACC x[4];
+};
+
+__device__ __forceinline__ void async_commit()
+{
+#if LOAD > 0
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int PENDING> __device__ __forceinline__ void async_wait()
+{
+#if LOAD > 0
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+}
+
+// BYTES from global to shared memory in the background; of them only `valid` are read, the rest are zeros.
+template <int BYTES> __device__ __forceinline__ void async_copy(GT_AB *to, const GT_AB *from, int valid)
+{
+    const unsigned shared = (unsigned)__cvta_generic_to_shared(to);
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(valid) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(shared), "l"(from), "r"(valid), "n"(BYTES)
+                     : "memory");
+}
+
+// One operand's way from global memory, where it is contiguous along K or along its outer side (m or n), into a
+// stage of OUTER elements for each k-step. The block's vectors are dealt out to its threads in turn; all counts are
+// powers of two, so a thread's vectors lie at fixed distances from its first one.
+template <int OUTER, bool ALONG_K> struct operand {
+    static constexpr bool ASYNC = LOAD == 1 || (LOAD == 2 && !ALONG_K);
+    // Elements moved at once. A copy in the background cannot transpose more than one.
+    static constexpr int VEC = ALONG_K && ASYNC ? 1 : GT_ALIGN / 4;
+    // Rows of a transposed stage are shifted by four banks against each other.
+    static constexpr int PITCH = OUTER + (ALONG_K ? 4 : 0);
+    static constexpr int ELEMENTS = BK * PITCH;
+    static constexpr int LINE = (ALONG_K ? BK : OUTER) / VEC; // vectors along the contiguous side
+    static constexpr int TOTAL = BK * OUTER / VEC;
+    static constexpr int COUNT = (TOTAL + THREADS_ - 1) / THREADS_;
+
+    const GT_AB *from; // this thread's first vector in the next tile
+    gt_int ld;
+    int k, outer;    // where that vector stands in a tile
+    int outer_count; // the tile's rows or columns inside the matrix
+    GT_AB held[ASYNC ? 1 : COUNT * VEC];
+
+    __device__ __forceinline__ void init(const GT_AB *matrix, gt_int ld_, gt_int outer_first, gt_int outer_end,
+                                         gt_int k_first)
+    {
+        const int line = threadIdx.x / LINE, within = threadIdx.x % LINE * VEC;
+        k = ALONG_K ? within : line;
+        outer = ALONG_K ? line : within;
+        ld = ld_;
+        outer_count = outer_end - outer_first < OUTER ? (int)(outer_end - outer_first) : OUTER;
+        from = matrix + (ALONG_K ? (outer_first + outer) * ld + k_first + k : (k_first + k) * ld + outer_first + outer);
+    }
+
+    // From the first to the i-th vector: lines, and elements along the line.
+    static constexpr __device__ int lines(int i) { return i * THREADS_ / LINE; }
+    static constexpr __device__ int along(int i) { return i * THREADS_ % LINE * VEC; }
+
+    __device__ __forceinline__ bool mine(int i) const
+    {
+        return TOTAL % THREADS_ == 0 || threadIdx.x + i * THREADS_ < TOTAL;
+    }
+    __device__ __forceinline__ const GT_AB *source(int i) const { return from + lines(i) * ld + along(i); }
+    __device__ __forceinline__ GT_AB *target(GT_AB *stage, int i) const
+    {
+        return stage + k * PITCH + outer + (ALONG_K ? along(i) * PITCH + lines(i) : lines(i) * PITCH + along(i));
+    }
+    // How many elements of the i-th vector lie inside the matrix.
+    __device__ __forceinline__ int inside(int i, int k_count) const
+    {
+        const int k_room = k_count - k - (ALONG_K ? along(i) : lines(i));
+        const int outer_room = outer_count - outer - (ALONG_K ? lines(i) : along(i));
+        const int room = ALONG_K ? k_room : outer_room;
+        return k_room <= 0 || outer_room <= 0 ? 0 : room < VEC ? room : VEC;
+    }
+
+    // Starts bringing a tile of k_count (up to BK) k-steps. Tiles wholly inside the matrix, nearly all, are spared
+    // the questions. `somewhere` is any address of the operand, for copies that read nothing.
+    template <bool WHOLE> __device__ __forceinline__ void bring(GT_AB *stage, int k_count, const GT_AB *somewhere)
+    {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            const int valid = WHOLE ? VEC : inside(i, k_count);
+            if (!mine(i))
+                continue;
+            if (ASYNC) {
+                async_copy<VEC * 4>(target(stage, i), valid ? source(i) : somewhere, valid * 4);
+            } else if (VEC == 4 && valid == VEC) {
+                *(four_ab *)&held[i * VEC] = *(const four_ab *)source(i);
+            } else {
+#pragma unroll
+                for (int e = 0; e < VEC; e++)
+                    held[i * VEC + e] = e < valid ? source(i)[e] : GT_AB(0);
+            }
+        }
+    }
+    __device__ __forceinline__ void fetch(GT_AB *stage, gt_int k_left, const GT_AB *somewhere)
+    {
+        if (k_left >= BK && outer_count == OUTER)
+            bring<true>(stage, BK, somewhere);
+        else
+            bring<false>(stage, k_left < BK ? (int)k_left : BK, somewhere);
+        from += ALONG_K ? (gt_int)BK : BK * ld;
+    }
+
+    // Puts what fetch left in registers into its stage.
+    __device__ __forceinline__ void settle(GT_AB *stage) const
+    {
+        if (ASYNC)
+            return;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+#pragma unroll
+            for (int e = 0; e < VEC; e++)
+                if (mine(i))
+                    target(stage, i)[ALONG_K ? e * PITCH : e] = held[i * VEC + e];
+    }
+};
+
+typedef operand<BM, A_ALONG_K> operand_a;
+typedef operand<BN, B_ALONG_K> operand_b;
+constexpr int STAGE = operand_a::ELEMENTS + operand_b::ELEMENTS;
+
+// One k-step's rows or columns of a thread: pieces of four, SPAN apart.
+template <int COUNT, int SPAN> __device__ __forceinline__ void read_fragment(GT_AB *fragment, const GT_AB *from)
+{
+#pragma unroll
+    for (int i = 0; i < COUNT / 4; i++)
+        *(four_ab *)&fragment[4 * i] = *(const four_ab *)(from + i * SPAN);
+}
+
+// The operands' order is kept down to the machine code: it decides which registers are read together.
+__device__ __forceinline__ void multiply_add(float &sum, float x, float y)
+{
+    asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
+}
+__device__ __forceinline__ void multiply_add(int &sum, int x, int y)
+{
+    sum += x * y;
+}
+
+__device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, const GT_AB *b)
+{
+    constexpr bool COLUMNS = ORDER == 2;
+    constexpr int SLOW = COLUMNS ? TN : TM, FAST = COLUMNS ? TM : TN;
+#pragma unroll
+    for (int s = 0; s < SLOW; s++)
+#pragma unroll
+        for (int f = 0; f < FAST; f++) {
+            const int turned = ORDER > 0 && s % 2 ? FAST - 1 - f : f;
+            const int i = COLUMNS ? turned : s, j = COLUMNS ? s : turned;
+            if (ORDER == 3)
+                multiply_add(sum[i][j], b[j], a[i]);
+            else
+                multiply_add(sum[i][j], a[i], b[j]);
+        }
+}
+
+// Adds up the parts of K that SPLIT_K blocks computed. Each leaves its sums in the workspace; the last to arrive adds
+// them in the order of the parts, so the result does not depend on who was last. False for all but that one.
+__device__ __forceinline__ bool reduce_parts(const gt_args &g, GT_ACC (&sum)[TM][TN], unsigned *shared)
+{
+    constexpr int PIECES = TM * TN / 4;
+    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
+    four_acc *parts = (four_acc *)g.workspace + tile * SPLIT_K * (PIECES * THREADS_) + threadIdx.x;
+    four_acc *mine = parts + (gt_int)blockIdx.y * (PIECES * THREADS_);
+#pragma unroll
+    for (int p = 0; p < PIECES; p++)
+        mine[p * THREADS_] = *(four_acc *)&sum[p * 4 / TN][p * 4 % TN];
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *shared = atomicAdd(&g.counters[tile], 1u);
+    __syncthreads();
+    if (*shared != SPLIT_K - 1)
+        return false;
+    __threadfence();
+    if (threadIdx.x == 0)
+        g.counters[tile] = 0; // as the next launch expects it
+#pragma unroll
+    for (int p = 0; p < PIECES; p++)
+        *(four_acc *)&sum[p * 4 / TN][p * 4 % TN] = parts[p * THREADS_];
+    for (int s = 1; s < SPLIT_K; s++)
+#pragma unroll
+        for (int p = 0; p < PIECES; p++) {
+            const four_acc part = parts[((gt_int)s * PIECES + p) * THREADS_];
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                sum[p * 4 / TN][p * 4 % TN + e] += part.x[e];
+        }
+    return true;
+}
+
+// Four neighbouring elements of a row of C, as many of them as are inside.
+__device__ __forceinline__ void store_four(const gt_args &g, gt_int i, gt_int j, const GT_ACC *sum)
+{
+    if (GT_ALIGN == 16 && j + 3 < g.n) {
+        four_acc *c = (four_acc *)(g.c + i * g.ldc + j), result;
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            result.x[e] = g.alpha.value * sum[e];
+        if (g.beta.value != GT_ACC(0)) {
+            const four_acc old = *c;
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                result.x[e] += g.beta.value * old.x[e];
+        }
+        *c = result;
+    } else {
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            if (j + e < g.n)
+                gt_store_c(g, i, j + e, sum[e]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
+{
+    extern __shared__ __align__(16) GT_AB stages[];
+    gt_args g = args;
+    gt_select_batch(g);
+    const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP);
+    const gt_int row = tile.row * BM, column = tile.column * BN;
+
+    // This block's part of K, in whole tiles.
+    const gt_int all = (g.k + BK - 1) / BK, share = (all + SPLIT_K - 1) / SPLIT_K;
+    const gt_int first = blockIdx.y * share;
+    const int tiles = (int)(first >= all ? 0 : all - first < share ? all - first : share);
+    gt_int k_left = g.k - first * BK; // from the next tile to fetch on
+
+    operand_a a;
+    operand_b b;
+    a.init(g.a, g.lda, row, g.m, first * BK);
+    b.init(g.b, g.ldb, column, g.n, first * BK);
+
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int warp_row = warp / WARPS_N * WM + lane / LANES_N * 4;
+    const int warp_column = warp % WARPS_N * WN + lane % LANES_N * 4;
+    constexpr int SPAN_M = WM / (TM / 4), SPAN_N = WN / (TN / 4);
+
+    const auto fetch = [&](int stage) {
+        a.fetch(stages + stage * STAGE, k_left, args.a);
+        b.fetch(stages + stage * STAGE + operand_a::ELEMENTS, k_left, args.b);
+        k_left -= BK;
+    };
+    const auto settle = [&](int stage) {
+        a.settle(stages + stage * STAGE);
+        b.settle(stages + stage * STAGE + operand_a::ELEMENTS);
+    };
+
+    GT_ACC sum[TM][TN] = {};
+    if (tiles > 0) {
+        __align__(16) GT_AB a_fragment[2][TM];
+        __align__(16) GT_AB b_fragment[2][TN];
+#pragma unroll
+        for (int s = 0; s < STAGES - 1; s++) {
+            if (s < tiles) {
+                fetch(s);
+                settle(s);
+            }
+            async_commit();
+        }
+        async_wait<STAGES - 2>();
+        __syncthreads();
+        int reading = 0, writing = STAGES - 1;
+        read_fragment<TM, SPAN_M>(a_fragment[0], stages + warp_row);
+        read_fragment<TN, SPAN_N>(b_fragment[0], stages + operand_a::ELEMENTS + warp_column);
+
+        for (int t = 0; t < tiles; t++) {
+            const bool more = t + STAGES - 1 < tiles;
+#pragma unroll
+            for (int k = 0; k < BK; k++) {
+                // The next tile must be complete before its first fragment is read, one k-step early.
+                if (k == BK - 1) {
+                    if (more)
+                        settle(writing);
+                    async_wait<STAGES - 2>();
+                    __syncthreads();
+                    writing = reading;
+                    reading = reading == STAGES - 1 ? 0 : reading + 1;
+                }
+                if (k < BK - 1 || t + 1 < tiles) {
+                    const GT_AB *from = stages + reading * STAGE;
+                    read_fragment<TM, SPAN_M>(a_fragment[(k + 1) % 2],
+                                              from + (k + 1) % BK * operand_a::PITCH + warp_row);
+                    read_fragment<TN, SPAN_N>(b_fragment[(k + 1) % 2], from + operand_a::ELEMENTS +
+                                                                          (k + 1) % BK * operand_b::PITCH + warp_column);
+                }
+                if (k == 0) {
+                    if (more)
+                        fetch(writing);
+                    async_commit();
+                }
+                multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
+            }
+        }
+    }
+
+    if (SPLIT_K > 1 && !reduce_parts(g, sum, (unsigned *)stages))
+        return;
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+        const gt_int r = row + warp_row + i / 4 * SPAN_M + i % 4;
+        if (r < g.m)
+#pragma unroll
+            for (int j = 0; j < TN; j += 4)
+                store_four(g, r, column + warp_column + j / 4 * SPAN_N, sum[i] + j);
+    }
+}

@@ -1,0 +1,46 @@
+-- Tiles that a warp and its lanes cover exactly, that fit registers and shared memory, with K split only where the
+-- tiles alone leave multiprocessors idle.
+WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
+     bn(bn) AS (VALUES (16), (32), (64), (128), (256)),
+     bk(bk) AS (VALUES (8), (16), (32)),
+     wm(wm) AS (VALUES (16), (32), (64), (128)),
+     wn(wn) AS (VALUES (16), (32), (64), (128)),
+     tm(tm) AS (VALUES (4), (8), (16)),
+     tn(tn) AS (VALUES (4), (8), (16)),
+     stages(stages) AS (VALUES (2), (3), (4)),
+     split_k(split_k) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32), (48), (64), (128)),
+     grouping("group") AS (VALUES (1), (8)),
+     ordering("order") AS (VALUES (0), (1), (2), (3)),
+     loading(load) AS (VALUES (0), (1), (2)),
+     occ(occ) AS (VALUES (1), (2)),
+     -- Warps and lanes first: few pairs survive, and the wide joins below stay small.
+     warp AS (SELECT wm, wn, tm, tn FROM wm, wn, tm, tn
+              WHERE wm % tm = 0 AND wn % tn = 0 AND wm / tm * (wn / tn) = 32 AND tm * tn BETWEEN 16 AND 128
+                AND wm / tm BETWEEN 2 AND 16),
+     tile AS (SELECT *, bm / wm * (bn / wn) * 32 AS threads,
+                     (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles
+              FROM bm, bn, bk, warp
+              WHERE bm % wm = 0 AND bn % wn = 0 AND bm / wm * (bn / wn) BETWEEN 2 AND 16
+                -- a longer unrolled loop leaves the instruction cache
+                AND tm * tn * bk <= 2048
+                -- no tile twice as large as the matrix
+                AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR bn = 16)),
+     staged AS (SELECT *, stages * bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes AS smem_bytes
+                FROM tile, stages, loading
+                WHERE CASE load WHEN 0 THEN stages = 2 AND (bm + bn) * bk <= 32 * threads
+                                WHEN 1 THEN :cc >= 80
+                                ELSE :cc >= 80 AND :trans_a = :trans_b AND (bm + bn) * bk <= 32 * threads END),
+     full AS (SELECT *, tm * tn + 2 * (tm + tn) + 36
+                        + CASE load WHEN 0 THEN (bm + bn) * bk / threads WHEN 2 THEN bm * bk / threads ELSE 0 END AS regs
+              FROM staged, occ
+              WHERE occ = 1 OR tm * tn <= 64)
+SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", "order", load, occ,
+       threads, smem_bytes, regs,
+       CASE WHEN split_k > 1 THEN split_k * bm * bn * 4 ELSE 0 END AS ws_tile
+FROM full, split_k, grouping, ordering
+WHERE :type IN ('f32', 's32')
+  AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
+  AND regs <= 255 AND occ * regs * threads <= 65536
+  AND (split_k = 1 OR (tiles * split_k <= 4 * :sm_count AND :k >= 2 * bk * split_k))
+  AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn))
+  AND ("order" = 1 OR tm * tn >= 64);

@@ -1,0 +1,50 @@
+/*
+ * The CUDA driver, opened at run time through one table of function pointers. Nothing links against CUDA: every
+ * binary starts on a machine without it and says plainly what is missing.
+ */
+#ifndef GT_DRIVER_H
+#define GT_DRIVER_H
+
+#include <cuda.h>
+
+#include "status.h"
+
+/* Every driver function this project calls. cuda.h maps some names to a version (cuMemAlloc to cuMemAlloc_v2):
+ * the table's field and the symbol that is looked up follow it. */
+#define GT_DRIVER_SYMBOLS(X)                                                                                 \
+    X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                                    \
+    X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem)        \
+    X(cuDeviceGetPCIBusId) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease)                          \
+    X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize)                              \
+    X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemcpyHtoD) X(cuMemcpyDtoH)                               \
+    X(cuMemsetD8) X(cuMemsetD32) X(cuMemsetD32Async)                                                         \
+    X(cuLibraryLoadData) X(cuLibraryUnload) X(cuLibraryGetKernel)                                            \
+    X(cuKernelGetFunction) X(cuKernelSetAttribute) X(cuKernelGetAttribute)                                   \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                           \
+    X(cuLaunchKernel) X(cuLaunchKernelEx)                                                                    \
+    X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize)                                              \
+    X(cuStreamBeginCapture) X(cuStreamEndCapture)                                                            \
+    X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)                           \
+    X(cuEventCreate) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime) X(cuEventDestroy)
+
+typedef struct gt_driver {
+    void *library;
+    int version; /* 13000 for 13.0 */
+#define X(symbol) __typeof__(symbol) *symbol;
+    GT_DRIVER_SYMBOLS(X)
+#undef X
+} gt_driver;
+
+/*
+ * Opens a driver: path, or libcuda.so.1 where path is NULL, and initialises it. GT_ERROR_NO_DRIVER with what is
+ * missing. *driver is owned by the caller: gt_driver_close.
+ */
+gt_status gt_driver_open(const char *path, gt_driver **driver);
+
+/* NULL is allowed. */
+void gt_driver_close(gt_driver *driver);
+
+/* GT_OK for CUDA_SUCCESS; else a failure that reads "what: CUDA_ERROR_...: description". */
+gt_status gt_driver_check(const gt_driver *driver, CUresult result, const char *what);
+
+#endif

@@ -1,0 +1,15 @@
+#include "environment.h"
+
+#include <stdlib.h>
+
+static const char *const names[] = {
+    [GT_ENV_DATABASE] = "GEMMTUNE_DB",       [GT_ENV_NVRTC] = "GEMMTUNE_NVRTC", [GT_ENV_CUDA_HOME] = "CUDA_HOME",
+    [GT_ENV_DATA_HOME] = "XDG_DATA_HOME",    [GT_ENV_HOME] = "HOME",            [GT_ENV_NO_COLOR] = "NO_COLOR",
+    [GT_ENV_TERM] = "TERM",                  [GT_ENV_PYTHON] = "VIRTUAL_ENV",
+};
+
+const char *gt_environment(gt_variable variable)
+{
+    const char *value = secure_getenv(names[variable]);
+    return value && *value ? value : NULL;
+}

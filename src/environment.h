@@ -1,0 +1,21 @@
+/* The environment, read in one place. */
+#ifndef GT_ENVIRONMENT_H
+#define GT_ENVIRONMENT_H
+
+#include "status.h"
+
+typedef enum gt_variable {
+    GT_ENV_DATABASE,  /* GEMMTUNE_DB: the database file */
+    GT_ENV_NVRTC,     /* GEMMTUNE_NVRTC: the NVRTC library to load */
+    GT_ENV_CUDA_HOME, /* CUDA_HOME: a toolkit's folder */
+    GT_ENV_DATA_HOME, /* XDG_DATA_HOME */
+    GT_ENV_HOME,      /* HOME */
+    GT_ENV_NO_COLOR,  /* NO_COLOR: any value turns colours off */
+    GT_ENV_TERM,      /* TERM */
+    GT_ENV_PYTHON,    /* VIRTUAL_ENV: a Python environment that may hold NVRTC's wheel */
+} gt_variable;
+
+/* A variable's value; NULL where it is unset, empty, or the process runs with another user's rights. */
+const char *gt_environment(gt_variable variable);
+
+#endif

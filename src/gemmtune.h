@@ -1,0 +1,202 @@
+/*
+ * gemmtune: tuned matrix products from a database, without a compiler at run time.
+ *
+ *     gt_context *gt;
+ *     gt_plan *plan;
+ *     gt_open(NULL, &gt);
+ *     gt_gemm p = GT_GEMM(GT_F32, m, n, k);
+ *     gt_plan_gemm(gt, &p, &plan);
+ *     gt_execute(plan, stream, &alpha, A, B, &beta, C);
+ *     gt_plan_destroy(plan);
+ *     gt_close(gt);
+ *
+ * C = alpha * op(A) * op(B) + beta * C, matrices row-major. Every call returns GT_OK (zero) or a negative
+ * gt_status; outputs are untouched on failure, and gt_error_message() says in one line what went wrong.
+ * The library never prints and never aborts. It needs the CUDA driver and SQLite, nothing else of CUDA.
+ *
+ * Device pointers are void *, streams are struct CUstream_st *: the driver's and the runtime's types both fit.
+ */
+#ifndef GEMMTUNE_H
+#define GEMMTUNE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GT_VERSION_MAJOR 0
+#define GT_VERSION_MINOR 1
+#define GT_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define GT_API __attribute__((visibility("default")))
+#else
+#define GT_API
+#endif
+
+typedef struct gt_context gt_context;
+typedef struct gt_plan gt_plan;
+struct CUstream_st;
+
+typedef enum gt_status {
+    GT_OK = 0,
+    GT_ERROR_INVALID = -1,       /* an argument is out of range or missing */
+    GT_ERROR_MEMORY = -2,        /* out of host memory */
+    GT_ERROR_DEVICE_MEMORY = -3, /* out of device memory */
+    GT_ERROR_NO_DRIVER = -4,     /* the CUDA driver is missing or too old */
+    GT_ERROR_NO_DEVICE = -5,     /* no such GPU */
+    GT_ERROR_DRIVER = -6,        /* a driver call failed */
+    GT_ERROR_NO_COMPILER = -7,   /* NVRTC is missing or too old (tuner only) */
+    GT_ERROR_COMPILE = -8,       /* a kernel did not compile (tuner only) */
+    GT_ERROR_NO_DATABASE = -9,   /* the database file does not exist */
+    GT_ERROR_DATABASE = -10,     /* not a gemmtune database, or damaged */
+    GT_ERROR_VERSION = -11,      /* a database written by a newer gemmtune */
+    GT_ERROR_BUSY = -12,         /* the database stayed locked */
+    GT_ERROR_IO = -13,           /* a file could not be read or written: permission, full disk */
+    GT_ERROR_UNTRUSTED = -14,    /* somebody else can write the database */
+    GT_ERROR_CORRUPT = -15,      /* a stored kernel does not match its hash */
+    GT_ERROR_NOT_TUNED = -16,    /* no stored kernel can run this problem on this GPU */
+    GT_ERROR_ALIGNMENT = -17,    /* a pointer is less aligned than the plan was promised */
+    GT_ERROR_UNSUPPORTED = -18,  /* the combination of types, math or epilogue is not offered */
+} gt_status;
+
+/* Element types. The pair of type_ab and type_c decides the arithmetic: f32, s32, and f16 into f32. */
+typedef enum gt_type {
+    GT_F32 = 0,
+    GT_S32 = 1,
+    GT_F16 = 2,
+} gt_type;
+
+/* GT_N: the matrix as stored; GT_T: its transpose. */
+typedef enum gt_op {
+    GT_N = 0,
+    GT_T = 1,
+} gt_op;
+
+/* How products and sums may be computed. */
+typedef enum gt_math {
+    GT_MATH_STRICT = 0, /* every product and sum in the accumulator's own precision */
+} gt_math;
+
+/* What is done with a result element before it is stored. */
+typedef enum gt_epilogue {
+    GT_EPILOGUE_NONE = 0,
+} gt_epilogue;
+
+/*
+ * One matrix product: op(A) is m x k, op(B) is k x n, C is m x n, each row-major.
+ * Zero in a field below the sizes means its default: packed leading dimensions, one matrix, strides of one
+ * whole matrix, pointers aligned to 16 bytes.
+ */
+typedef struct gt_gemm {
+    int64_t m, n, k;
+    int64_t lda, ldb, ldc; /* elements from one stored row to the next */
+    int64_t batch;         /* number of products; 0 means 1 */
+    int64_t stride_a, stride_b, stride_c; /* elements from one product's matrix to the next's */
+    gt_op op_a, op_b;
+    gt_type type_ab, type_c;
+    gt_math math;
+    gt_epilogue epilogue;
+    double max_error;  /* largest accepted error relative to the sum of |a||b|; 0: whatever math gives */
+    int deterministic; /* nonzero: only kernels that give the same bits each time */
+    int align;         /* bytes every pointer will be a multiple of: 1, 2, 4, 8 or 16; 0 means 16 */
+} gt_gemm;
+
+/* A packed product of one type: GT_GEMM(GT_F32, m, n, k). */
+#ifdef __cplusplus
+#define GT_GEMM(type, m_, n_, k_) gt_gemm_make((type), (m_), (n_), (k_))
+static inline gt_gemm gt_gemm_make(gt_type type, int64_t m, int64_t n, int64_t k)
+{
+    gt_gemm gemm = gt_gemm();
+    gemm.m = m;
+    gemm.n = n;
+    gemm.k = k;
+    gemm.type_ab = gemm.type_c = type;
+    return gemm;
+}
+#else
+#define GT_GEMM(type, m_, n_, k_)                                                                            \
+    {                                                                                                        \
+        .m = (m_), .n = (n_), .k = (k_), .type_ab = (type), .type_c = (type)                                 \
+    }
+#endif
+
+/* Options of gt_open. Zero everywhere is the default. */
+typedef struct gt_options {
+    const char *database; /* NULL: $GEMMTUNE_DB, else the user's, else the system's */
+    const char *driver;   /* NULL: libcuda.so.1; else the library to load as the CUDA driver */
+    int device;           /* used only where the calling thread has no current context */
+    void (*log)(void *data, const char *message); /* told of surprises that are not errors; may be NULL, must not
+                                                     call the library */
+    void *log_data;
+} gt_options;
+
+/* How a plan's kernel was chosen. */
+typedef enum gt_choice {
+    GT_CHOICE_EXACT = 0,     /* tuned for this very problem on this GPU model */
+    GT_CHOICE_PREDICTED = 1, /* measured on this GPU model for other sizes, and expected to be the fastest here */
+    GT_CHOICE_FALLBACK = 2,  /* measured on another GPU model of the same architecture */
+} gt_choice;
+
+/* What gt_plan_describe tells. Strings live as long as the plan. */
+typedef struct gt_description {
+    gt_choice choice;
+    const char *family;    /* "simt" */
+    const char *params;    /* "bm=128 bn=256 ..." */
+    const char *reason;    /* one sentence: why this kernel */
+    double expected_us;    /* measured (exact) or predicted time of one execution */
+    int modelled;          /* nonzero: expected_us comes from the software GPU's model */
+    int deterministic;     /* nonzero: the same inputs always give the same bits */
+    size_t workspace;      /* bytes of device memory the plan holds */
+    unsigned grid[3];
+    unsigned threads;
+} gt_description;
+
+/*
+ * Opens the database and the driver. options may be NULL. Uses the calling thread's current CUDA context;
+ * where there is none, retains the device's primary context and makes it current on this thread.
+ * On success *context is owned by the caller: gt_close. Thread-safe.
+ */
+GT_API gt_status gt_open(const gt_options *options, gt_context **context);
+
+/* Closes a context; plans made from it must have been destroyed. NULL is allowed. */
+GT_API void gt_close(gt_context *context);
+
+/*
+ * Finds the best stored kernel for a problem, loads it and allocates its workspace: the slow path, some
+ * milliseconds the first time, microseconds once the kernel is loaded. *plan is owned by the caller:
+ * gt_plan_destroy. Thread-safe.
+ */
+GT_API gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **plan);
+
+/* Destroys a plan; its executions must have finished. NULL is allowed. */
+GT_API void gt_plan_destroy(gt_plan *plan);
+
+/*
+ * Enqueues the product on a stream and returns: no lock, no allocation, no synchronisation, safe in graph
+ * capture. alpha and beta point to host values of the accumulator's type (float for f32 and f16, int32_t for
+ * s32), read before the call returns. beta = 0 never reads C, alpha = 0 never reads A or B, empty sizes
+ * succeed. Thread-safe; two executions that may overlap in time need two plans if the plan has a workspace.
+ */
+GT_API gt_status gt_execute(const gt_plan *plan, struct CUstream_st *stream, const void *alpha, const void *a,
+                            const void *b, const void *beta, void *c);
+
+/* Says what was chosen for a plan and why. */
+GT_API gt_status gt_plan_describe(const gt_plan *plan, gt_description *description);
+
+/* One line on the calling thread's last failure; "" before the first. Valid until its next failing call. */
+GT_API const char *gt_error_message(void);
+
+/* The name of a status, "GT_ERROR_NOT_TUNED"; never NULL. */
+GT_API const char *gt_status_name(gt_status status);
+
+/* The library's version, "0.1.0". */
+GT_API const char *gt_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

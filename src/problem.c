@@ -1,0 +1,159 @@
+#include "problem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "status.h"
+
+/* One operand as it is stored: rows of `columns` elements, `ld` apart, `batch` matrices `stride` apart. */
+typedef struct operand {
+    const char *ld_name, *stride_name;
+    int64_t rows, columns;
+    int64_t *ld, *stride;
+    int bytes;
+} operand;
+
+/* Fills in and checks one operand's ld and stride. C must not overlap itself; A and B may repeat (stride 0 is
+ * spelled by the default only for a batch of one, so an explicit stride smaller than the matrix is allowed). */
+static gt_status finish_operand(const operand *o, int64_t batch, int is_output)
+{
+    int64_t extent, span;
+    if (*o->ld == 0)
+        *o->ld = o->columns > 0 ? o->columns : 1;
+    if (*o->ld < o->columns)
+        return gt_fail(GT_ERROR_INVALID, "%s is %lld, smaller than the row of %lld elements", o->ld_name,
+                       (long long)*o->ld, (long long)o->columns);
+    if (__builtin_mul_overflow(o->rows > 0 ? o->rows : 1, *o->ld, &extent))
+        return gt_fail(GT_ERROR_INVALID, "%lld rows with %s %lld overflow 64 bits", (long long)o->rows, o->ld_name,
+                       (long long)*o->ld);
+    if (*o->stride == 0)
+        *o->stride = extent;
+    if (*o->stride < 0)
+        return gt_fail(GT_ERROR_INVALID, "%s is negative (%lld)", o->stride_name, (long long)*o->stride);
+    if (is_output && batch > 1 && *o->stride < (o->rows - 1) * *o->ld + o->columns)
+        return gt_fail(GT_ERROR_INVALID, "%s is %lld: the products' results would overlap", o->stride_name,
+                       (long long)*o->stride);
+    if (__builtin_mul_overflow(batch > 1 ? batch - 1 : 0, *o->stride, &span) ||
+        __builtin_add_overflow(span, extent, &span) || __builtin_mul_overflow(span, (int64_t)o->bytes, &span))
+        return gt_fail(GT_ERROR_INVALID, "%lld matrices with %s %lld overflow 64 bits", (long long)batch,
+                       o->stride_name, (long long)*o->stride);
+    return GT_OK;
+}
+
+/* The largest power of two up to `limit` that divides `bytes`. */
+static int alignment_of(int64_t bytes, int limit)
+{
+    while (limit > 1 && bytes % limit != 0)
+        limit /= 2;
+    return limit;
+}
+
+gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } sizes[] = {{"m", gemm->m},         {"n", gemm->n},     {"k", gemm->k},    {"batch", gemm->batch},
+                 {"lda", gemm->lda},     {"ldb", gemm->ldb}, {"ldc", gemm->ldc}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].value < 0)
+            return gt_fail(GT_ERROR_INVALID, "%s is negative (%lld)", sizes[i].name, (long long)sizes[i].value);
+    if ((unsigned)gemm->op_a > GT_T || (unsigned)gemm->op_b > GT_T)
+        return gt_fail(GT_ERROR_INVALID, "op_a and op_b must be GT_N or GT_T");
+    if (!gt_types_find(gemm->type_ab, gemm->type_c))
+        return gt_fail(GT_ERROR_UNSUPPORTED, "type_ab %d with type_c %d is not offered; there are: %s",
+                       (int)gemm->type_ab, (int)gemm->type_c, gt_types_names());
+    if (gemm->math != GT_MATH_STRICT || gemm->epilogue != GT_EPILOGUE_NONE)
+        return gt_fail(GT_ERROR_UNSUPPORTED, "math %d with epilogue %d is not offered", (int)gemm->math,
+                       (int)gemm->epilogue);
+    if (gemm->align < 0 || gemm->align > 16 || (gemm->align & (gemm->align - 1)) != 0)
+        return gt_fail(GT_ERROR_INVALID, "align is %d; it must be 1, 2, 4, 8 or 16 (0 means 16)", gemm->align);
+
+    gt_problem p = {
+        .type_ab = gemm->type_ab, .type_c = gemm->type_c, .math = gemm->math, .epilogue = gemm->epilogue,
+        .op_a = gemm->op_a, .op_b = gemm->op_b,
+        .m = gemm->m, .n = gemm->n, .k = gemm->k, .batch = gemm->batch > 0 ? gemm->batch : 1,
+        .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc,
+        .stride_a = gemm->stride_a, .stride_b = gemm->stride_b, .stride_c = gemm->stride_c,
+    };
+    const int ab = gt_type_find(p.type_ab)->bytes, c = gt_type_find(p.type_c)->bytes;
+    const operand operands[] = {
+        {"lda", "stride_a", p.op_a == GT_N ? p.m : p.k, p.op_a == GT_N ? p.k : p.m, &p.lda, &p.stride_a, ab},
+        {"ldb", "stride_b", p.op_b == GT_N ? p.k : p.n, p.op_b == GT_N ? p.n : p.k, &p.ldb, &p.stride_b, ab},
+        {"ldc", "stride_c", p.m, p.n, &p.ldc, &p.stride_c, c},
+    };
+    p.align = gemm->align ? gemm->align : 16;
+    if (p.align < ab || p.align < c)
+        return gt_fail(GT_ERROR_INVALID, "align is %d bytes, smaller than an element", p.align);
+    for (size_t i = 0; i < 3; i++) {
+        gt_status status = finish_operand(&operands[i], p.batch, i == 2);
+        if (status != GT_OK)
+            return status;
+        if (operands[i].rows > 1)
+            p.align = alignment_of(*operands[i].ld * operands[i].bytes, p.align);
+        if (p.batch > 1)
+            p.align = alignment_of(*operands[i].stride * operands[i].bytes, p.align);
+    }
+    *problem = p;
+    return GT_OK;
+}
+
+static const char *const layouts[2][2] = {[GT_N] = {[GT_N] = "nn", [GT_T] = "nt"},
+                                          [GT_T] = {[GT_N] = "tn", [GT_T] = "tt"}};
+
+const char *gt_problem_layout(const gt_problem *problem)
+{
+    return layouts[problem->op_a][problem->op_b];
+}
+
+gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b)
+{
+    for (int a = GT_N; a <= GT_T; a++)
+        for (int b = GT_N; b <= GT_T; b++)
+            if (strcmp(text, layouts[a][b]) == 0) {
+                *op_a = (gt_op)a;
+                *op_b = (gt_op)b;
+                return GT_OK;
+            }
+    return gt_fail(GT_ERROR_INVALID, "unknown layout '%s'; there are: nn nt tn tt", text);
+}
+
+void gt_problem_name(const gt_problem *p, char name[GT_PROBLEM_NAME_LENGTH])
+{
+    int length = snprintf(name, GT_PROBLEM_NAME_LENGTH, "%s %s %lldx%lldx%lld",
+                          gt_types_find(p->type_ab, p->type_c)->name, gt_problem_layout(p), (long long)p->m,
+                          (long long)p->n, (long long)p->k);
+    if (p->batch != 1)
+        length += snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " batch %lld", (long long)p->batch);
+    if (p->align != 16)
+        snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " align %d", p->align);
+}
+
+static size_t span(int64_t rows, int64_t columns, int64_t ld, int64_t stride, int64_t batch, gt_type type)
+{
+    if (rows == 0 || columns == 0)
+        return 0;
+    return (size_t)((batch - 1) * stride + (rows - 1) * ld + columns) * (size_t)gt_type_find(type)->bytes;
+}
+
+size_t gt_problem_bytes_a(const gt_problem *p)
+{
+    return p->op_a == GT_N ? span(p->m, p->k, p->lda, p->stride_a, p->batch, p->type_ab)
+                           : span(p->k, p->m, p->lda, p->stride_a, p->batch, p->type_ab);
+}
+
+size_t gt_problem_bytes_b(const gt_problem *p)
+{
+    return p->op_b == GT_N ? span(p->k, p->n, p->ldb, p->stride_b, p->batch, p->type_ab)
+                           : span(p->n, p->k, p->ldb, p->stride_b, p->batch, p->type_ab);
+}
+
+size_t gt_problem_bytes_c(const gt_problem *p)
+{
+    return span(p->m, p->n, p->ldc, p->stride_c, p->batch, p->type_c);
+}
+
+double gt_problem_flops(const gt_problem *p)
+{
+    return 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
+}

@@ -1,0 +1,47 @@
+/* A problem: a gt_gemm checked, with every default filled in. */
+#ifndef GT_PROBLEM_H
+#define GT_PROBLEM_H
+
+#include "types.h"
+
+/* What distinguishes one tuning from another is in the first block; the second says where the numbers lie. */
+typedef struct gt_problem {
+    gt_type type_ab, type_c;
+    gt_math math;
+    gt_epilogue epilogue;
+    gt_op op_a, op_b;
+    int64_t m, n, k, batch;
+    int align; /* bytes: the largest of 1, 2, 4, 8, 16 that divides all pointers, row and batch strides */
+
+    int64_t lda, ldb, ldc;
+    int64_t stride_a, stride_b, stride_c;
+} gt_problem;
+
+#define GT_LAYOUT_LENGTH 3
+#define GT_PROBLEM_NAME_LENGTH 128
+
+/*
+ * Checks a gemm and fills in its defaults. GT_ERROR_INVALID with the field's name on a negative size, a leading
+ * dimension smaller than the row or a matrix of more than 2^63 bytes; GT_ERROR_UNSUPPORTED on a pair of types
+ * that is not offered.
+ */
+gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem);
+
+/* "nn", "nt", "tn" or "tt" for op_a and op_b. */
+const char *gt_problem_layout(const gt_problem *problem);
+
+/* Reads "nn" and so on; GT_ERROR_INVALID on anything else. */
+gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b);
+
+/* "f32 nn 4096x4096x4096", with " batch 8" and " align 4" where they are not 1 and 16. */
+void gt_problem_name(const gt_problem *problem, char name[GT_PROBLEM_NAME_LENGTH]);
+
+/* Bytes from the first to past the last element of one operand over all batches; 0 for an empty one. */
+size_t gt_problem_bytes_a(const gt_problem *problem);
+size_t gt_problem_bytes_b(const gt_problem *problem);
+size_t gt_problem_bytes_c(const gt_problem *problem);
+
+/* 2 m n k batch. */
+double gt_problem_flops(const gt_problem *problem);
+
+#endif

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""The built program as people and scripts meet it: test_cli.py PROGRAM. Needs no GPU."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else "gemmtune"
+COMMANDS = "tune best ladder bench space render verify doctor".split()
+
+
+def run(*words, **more):
+    """Runs the program in an environment of its own; gives (exit code, stdout, stderr)."""
+    env = {k: v for k, v in os.environ.items() if k not in ("GEMMTUNE_DB", "NO_COLOR")}
+    # NVIDIA's libraries leave memory behind when they are closed.
+    env["ASAN_OPTIONS"] = "detect_leaks=0"
+    env["GEMMTUNE_DB"] = os.path.join(FOLDER.name, "none", "gemmtune.db")
+    done = subprocess.run([PROGRAM, *words], env=env, text=True, timeout=120, stdin=subprocess.DEVNULL,
+                          **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+    return done.returncode, done.stdout, done.stderr
+
+
+class CommandLine(unittest.TestCase):
+    def refused(self, *words, says, code=2):
+        got, out, err = run(*words)
+        self.assertEqual(got, code, f"{words}: {err}")
+        self.assertEqual(out, "")
+        self.assertTrue(err.startswith("gemmtune: "), err)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn(says, err)
+
+    def test_help_fits_a_screen(self):
+        for words in [["--help"], ["-h"], *([c, "--help"] for c in COMMANDS)]:
+            code, out, err = run(*words)
+            self.assertEqual((code, err), (0, ""))
+            lines = out.splitlines()
+            self.assertLessEqual(len(lines), 24, words)
+            self.assertLessEqual(max(map(len, lines)), 80, words)
+            self.assertIn("Usage: gemmtune", out)
+            self.assertIn("Example", out)
+
+    def test_help_names_every_command(self):
+        out = run("--help")[1]
+        for command in COMMANDS:
+            self.assertIn(f"  {command} ", out)
+
+    def test_version_is_one_line(self):
+        code, out, err = run("--version")
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"^gemmtune \d+\.\d+\.\d+\n$")
+
+    def test_bad_words_end_with_two_and_one_line(self):
+        self.refused("--shape", "64", says="did you mean '--shapes'?")
+        self.refused("tun", says="did you mean 'tune'?")
+        self.refused("frobnicate", says="unknown command")
+        self.refused("worker", says="unknown command")
+        self.refused("worker", "x", says="unknown command")
+        self.refused("render", says="needs a FAMILY")
+        self.refused("best", "4096", says="no operand")
+        self.refused("best", "--effort", "full", says="takes no --effort")
+        self.refused("--shapes", says="needs a value")
+        self.refused("--shapes", "", says="empty")
+        self.refused("--device", "soft", says="not in this version", code=1)
+
+    def test_bad_shapes_are_named(self):
+        for item, says in [("0", "at least 1"), ("-1", "negative"), ("4x4", "two sizes"), ("a", "'a'"),
+                           ("99999999999999999999", "64 bits"), ("@/nowhere", "No such file")]:
+            self.refused("--shapes", item, says=says)
+            self.refused("space", "--shapes", "64," + item, says=says)
+        self.refused("--shapes", "4000000000x4000000000x1", says="4000000000x4000000000x1")
+
+    def test_odd_bytes_stay_one_plain_line(self):
+        self.refused("--shapes", "\x1b[31m\n7", says="shape")
+        self.refused("--device", "\n\n", says="--device")
+
+    def test_without_a_gpu_tuning_says_so(self):
+        if run("doctor")[0] == 0:
+            self.skipTest("there is a GPU here")
+        code, out, err = run("tune", "--shapes", "64", "-q")
+        self.assertEqual(code, 1)
+        self.assertTrue(err.startswith("gemmtune: "), err)
+
+
+class Output(unittest.TestCase):
+    def test_json_is_json(self):
+        for words in [["space"], ["space", "coalesced"], ["space", "coalesced", "--all", "--shapes", "64,128"],
+                      ["space", "coalesced", "--shapes", "64,128"], ["space", "wmma", "--all"]]:
+            code, out, err = run(*words, "--json", "--arch", "sm_80")
+            self.assertEqual((code, err), (0, ""), words)
+            self.assertIsInstance(json.loads(out), list)
+        report = json.loads(run("doctor", "--json")[1])
+        self.assertIn("ready", report)
+        self.assertLessEqual({c["mark"] for c in report["checks"]}, {"ok", "warning", "missing"})
+
+    def test_space_counts_what_it_lists(self):
+        count = json.loads(run("space", "coalesced", "--arch", "90", "--json")[1])[0]["configurations"]
+        rows = json.loads(run("space", "coalesced", "--arch", "90", "--json", "--all")[1])
+        self.assertEqual(len(rows), count)
+        self.assertGreater(count, 0)
+
+    def test_no_colours_in_a_pipe(self):
+        for words in [["doctor"], ["space", "--arch", "80"], ["--help"]]:
+            self.assertNotIn("\x1b", "".join(map(str, run(*words))))
+
+    def test_a_full_disk_is_a_failure(self):
+        with open("/dev/full", "w") as full:
+            for words in [["--help"], ["space", "simt", "--all", "--arch", "90"]]:
+                code, _, err = run(*words, stdout=full)
+                self.assertEqual(code, 1, words)
+                self.assertIn("cannot write the output", err)
+
+    def test_a_closed_output_is_a_failure(self):
+        code = subprocess.run(["sh", "-c", '"$0" space --arch 80 >&-', PROGRAM], stderr=subprocess.DEVNULL).returncode
+        self.assertEqual(code, 1)
+
+    def test_a_reader_that_leaves_is_no_failure(self):
+        script = '{ "$0" space simt --all --arch 90; echo "code $?" >&2; } | head -1'
+        done = subprocess.run(["sh", "-c", script, PROGRAM], text=True, capture_output=True)
+        self.assertEqual(done.stderr, "code 0\n")
+        self.assertEqual(done.stdout.count("\n"), 1)
+
+
+class Render(unittest.TestCase):
+    def fails(self, *words, says):
+        code, out, err = run("render", *words, "--arch", "90")
+        self.assertEqual((code, out), (1, ""), err)
+        self.assertIn(says, err)
+
+    def test_the_chosen_parameters_are_in_the_source(self):
+        code, out, err = run("render", "simt", "--params", "bm=128 bn=64", "--arch", "90")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("#define BM 128\n", out)
+        self.assertIn("#define BN 64\n", out)
+
+    def test_the_same_words_give_the_same_bytes(self):
+        self.assertEqual(*(run("render", "simt", "--arch", "90")[1] for _ in range(2)))
+
+    def test_what_does_not_fit_is_named(self):
+        self.fails("smit", says="did you mean 'simt'?")
+        self.fails("simt", "--params", "bx=1", says="no parameter 'bx'")
+        self.fails("simt", "--params", "bm=100", says="bm=100")
+        self.fails("simt", "--params", "bm", says="no value")
+        self.fails("simt", "--params", "bm=wide", says="whole number")
+        self.fails("simt", "--shapes", "64,128", says="one shape")
+
+
+class Best(unittest.TestCase):
+    def test_a_missing_database_is_a_failure_that_names_it(self):
+        code, out, err = run("best", "--db", "/nowhere/x.db")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("/nowhere/x.db", err)
+
+    def test_what_is_no_database_is_refused(self):
+        path = os.path.join(FOLDER.name, "text.db")
+        with open(path, "w") as file:
+            file.write("not a database\n" * 100)
+        code, out, err = run("best", "--db", path, "--json")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn(path, err)
+
+
+if __name__ == "__main__":
+    FOLDER = tempfile.TemporaryDirectory(prefix="gemmtune-cli-")
+    unittest.main(verbosity=1)

@@ -1,0 +1,78 @@
+/*
+ * Kernels that hang, trap, write out of bounds, give wrong results or do not compile, among good ones, on a GPU: the
+ * run ends, each failure is a row with its reason, and the winner is right.
+ */
+#include <sys/wait.h>
+
+#include "../db/store.h"
+#include "check.h"
+
+#define LIMIT_S 3.0
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The first column of a query's only row. */
+static int keep(void *data, int columns, const char *const *names, const char *const *values)
+{
+    (void)columns, (void)names;
+    snprintf(data, 400, "%s", values[0] ? values[0] : "NULL");
+    return 0;
+}
+
+static const char *ask(gt_store *store, const char *sql)
+{
+    static char answer[400];
+    strcpy(answer, "no row");
+    CHECK_OK(gt_store_query(store, sql, NULL, keep, answer));
+    return answer;
+}
+
+TEST(every_fault_is_found_and_the_run_goes_on)
+{
+    const char *program = getenv("GEMMTUNE"), *faults = getenv("GEMMTUNE_FAULTS");
+    char database[512], command[2048], sql[256];
+    gt_driver *driver;
+    gt_store *store;
+    if (!program || !faults)
+        SKIP("GEMMTUNE and GEMMTUNE_FAULTS name the program and the templates");
+    if (gt_driver_open(NULL, &driver) != GT_OK)
+        SKIP(gt_error_message());
+    gt_driver_close(driver);
+    snprintf(database, sizeof database, "%s/faults.db", check_folder());
+    snprintf(command, sizeof command,
+             "%s tune --device 0 --db %s --templates %s --family faulty --effort full --shapes 300x200x100 --timeout %gs",
+             program, database, faults, LIMIT_S);
+    const double start = seconds();
+    const int code = system(command);
+    const double took = seconds() - start;
+    printf("took %.1f s\n", took);
+    CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    /* One hang; five workers lost at about a second each to start anew; the rest is quick. */
+    CHECK(took < LIMIT_S + 2 + 20);
+    static const char *const expected[] = {
+        [1] = "compile_error", [2] = "timeout",       [3] = "crash",         [4] = "out_of_bounds", [5] = "wrong_result",
+        [6] = "out_of_bounds", [7] = "out_of_bounds", [8] = "wrong_result",  [9] = "wrong_result",  [10] = "wrong_result",
+    };
+    CHECK_OK(gt_store_open(database, GT_STORE_READ, &store));
+    for (int fault = 1; fault <= 10; fault++) {
+        snprintf(sql, sizeof sql,
+                 "SELECT outcome FROM trial JOIN kernel ON kernel.id = trial.kernel WHERE params LIKE '%%fault=%d'", fault);
+        const char *outcome = ask(store, sql);
+        if (strcmp(outcome, expected[fault]) != 0)
+            check_fail(__FILE__, __LINE__, "fault %d gave %s, not %s", fault, outcome, expected[fault]);
+        snprintf(sql, sizeof sql,
+                 "SELECT detail FROM trial JOIN kernel ON kernel.id = trial.kernel WHERE params LIKE '%%fault=%d'", fault);
+        printf("fault %d: %s: %s\n", fault, expected[fault], ask(store, sql));
+        CHECK(strlen(ask(store, sql)) > 5);
+    }
+    CHECK_STR(ask(store, "SELECT count(*) FROM trial WHERE outcome = 'ok' AND stage = 'screen'"), "4");
+    CHECK(strstr(ask(store, "SELECT params FROM best_configs"), "fault=0"));
+    gt_store_close(store);
+}
+
+CHECK_MAIN

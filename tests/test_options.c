@@ -1,0 +1,238 @@
+/* The command line. */
+#include "../tuner/options.h"
+#include "../tuner/values.h"
+#include "check.h"
+
+#define WORDS(...) ((const char *const[]){"gemmtune", __VA_ARGS__, NULL})
+
+/* getopt takes what main gets: words that may be moved. */
+static gt_status parse(const char *const *words, gt_options_cli *options)
+{
+    char *argv[32] = {0};
+    int argc = 0;
+    for (; words[argc]; argc++)
+        argv[argc] = (char *)words[argc];
+    return gt_options_parse(argc, argv, options);
+}
+
+static void check_refused(const char *const *words, const char *message)
+{
+    gt_options_cli options = {.batch = 77};
+    CHECK_STATUS(parse(words, &options), GT_ERROR_INVALID);
+    CHECK_INT(options.batch, 77);
+    CHECK_STR(gt_error_message(), message);
+}
+
+static double seconds(const char *text)
+{
+    double value = -1;
+    CHECK_OK(gt_duration_parse(text, &value));
+    return value;
+}
+
+TEST(no_words_mean_tune_with_the_defaults)
+{
+    gt_options_cli o;
+    CHECK_OK(parse((const char *const[]){"gemmtune", NULL}, &o));
+    CHECK_STR(o.command, "tune");
+    CHECK_STR(o.types->name, "f32");
+    CHECK_INT(o.device, 0);
+    CHECK_INT(o.batch, 1);
+    CHECK_INT(o.align, 16);
+    CHECK_INT(o.op_a, GT_N);
+    CHECK_INT(o.effort, GT_EFFORT_NORMAL);
+    CHECK_INT(o.shapes.count, 16);
+    CHECK(!o.shapes_given && !o.type_given && !o.layout_given && !o.json && !o.help && !o.command_given);
+    CHECK_NEAR(o.budget_s, 0, 0);
+    CHECK_NEAR(o.limit_s, 10, 0);
+    CHECK_STR(o.line, "gemmtune");
+    gt_options_finish(&o);
+}
+
+TEST(every_option_reaches_its_field)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("tune", "--device", "3", "--db=a b.db", "--shapes", "64,32", "--type=s32", "--layout", "tn",
+                         "--batch", "5", "--align", "8", "--family", "simt", "--effort", "full", "--budget", "1m30s",
+                         "--timeout=2", "--seed", "0xffffffffffffffff", "--jobs", "4", "--templates", "dir", "--nvrtc",
+                         "lib", "--no-cublas", "--json", "-q"),
+                   &o));
+    CHECK_INT(o.device, 3);
+    CHECK_STR(o.database, "a b.db");
+    CHECK_INT(o.shapes.count, 2);
+    CHECK_STR(o.types->name, "s32");
+    CHECK(o.op_a == GT_T && o.op_b == GT_N);
+    CHECK_INT(o.batch, 5);
+    CHECK_INT(o.align, 8);
+    CHECK_STR(o.family, "simt");
+    CHECK_INT(o.effort, GT_EFFORT_FULL);
+    CHECK_NEAR(o.budget_s, 90, 0);
+    CHECK_NEAR(o.limit_s, 2, 0);
+    CHECK(o.seed == UINT64_MAX);
+    CHECK_INT(o.threads, 4);
+    CHECK_STR(o.templates, "dir");
+    CHECK_STR(o.nvrtc, "lib");
+    CHECK(o.no_cublas && o.json && o.quiet && o.shapes_given && o.type_given && o.layout_given && o.command_given);
+    CHECK(strstr(o.line, "'--db=a b.db' --shapes 64,32"));
+    gt_options_finish(&o);
+}
+
+TEST(the_command_may_stand_behind_its_options)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("--arch", "sm_80", "space", "--all", "simt"), &o));
+    CHECK_STR(o.command, "space");
+    CHECK_STR(o.operand, "simt");
+    CHECK(o.all);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--", "render", "simt"), &o));
+    CHECK_STR(o.operand, "simt");
+    gt_options_finish(&o);
+}
+
+TEST(each_command_has_its_own_default_shapes)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("ladder"), &o));
+    CHECK_INT(o.shapes.count, 4);
+    CHECK_INT(o.shapes.list[3].m, 4096);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("space"), &o));
+    CHECK_INT(o.shapes.count, 1);
+    gt_options_finish(&o);
+}
+
+TEST(the_last_of_two_counts)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("--shapes", "1", "--shapes", "2,3", "--device", "1", "--device", "2"), &o));
+    CHECK_INT(o.shapes.count, 2);
+    CHECK_INT(o.device, 2);
+    gt_options_finish(&o);
+}
+
+TEST(a_mistyped_name_is_answered_with_the_nearest)
+{
+    check_refused(WORDS("--shape", "64"), "unknown option '--shape'; did you mean '--shapes'?");
+    check_refused(WORDS("--shpaes=64"), "unknown option '--shpaes'; did you mean '--shapes'?");
+    check_refused(WORDS("--templ", "x"), "unknown option '--templ'; did you mean '--templates'?");
+    check_refused(WORDS("--zzz"), "unknown option '--zzz'; see gemmtune --help");
+    check_refused(WORDS("-x"), "unknown option '-x'; see gemmtune --help");
+    check_refused(WORDS("tnue"), "unknown command 'tnue'; did you mean 'tune'?");
+    check_refused(WORDS("frobnicate"), "unknown command 'frobnicate'; see gemmtune --help");
+}
+
+TEST(operands_are_counted)
+{
+    check_refused(WORDS("render"),
+                  "render needs a FAMILY: gemmtune render simt --params \"bm=128 bn=128\" > simt.cu");
+    check_refused(WORDS("render", "a", "b"), "render takes one FAMILY, but there is 'b' too");
+    check_refused(WORDS("best", "4096"), "best takes no operand, but there is '4096'");
+}
+
+TEST(a_command_refuses_what_it_does_not_use)
+{
+    check_refused(WORDS("best", "--nvrtc", "x"), "best takes no --nvrtc; see gemmtune best --help");
+    check_refused(WORDS("--all"), "tune takes no --all; see gemmtune tune --help");
+    check_refused(WORDS("--json", "render", "simt"), "render takes no --json; see gemmtune render --help");
+}
+
+TEST(values_are_checked)
+{
+    check_refused(WORDS("--device", "-1"), "--device takes a whole number from 0 to 1023, not '-1'");
+    check_refused(WORDS("--device", ""), "--device takes a whole number from 0 to 1023, not ''");
+    check_refused(WORDS("--batch", "0"), "--batch takes a whole number from 1 to 9223372036854775807, not '0'");
+    check_refused(WORDS("--align", "3"), "--align takes 1, 2, 4, 8 or 16, not '3'");
+    check_refused(WORDS("--type", "f64"), "unknown type 'f64'; there are: f32 s32 f16_f32");
+    check_refused(WORDS("--layout", "n"), "unknown layout 'n'; there are: nn nt tn tt");
+    check_refused(WORDS("--effort", "much"), "--effort takes quick, normal or full, not 'much'");
+    check_refused(WORDS("--seed", "-1"), "--seed takes a whole number of up to 64 bits, not '-1'");
+    check_refused(WORDS("--budget", "soon"), "--budget: a time such as 90, 10m or 1h30m is expected, not 'soon'");
+    check_refused(WORDS("--db"), "--db needs a value; see gemmtune --help");
+    check_refused(WORDS("--db="), "--db needs a value: --db FILE");
+    check_refused(WORDS("--json=1"), "--json takes no value");
+    check_refused(WORDS("space", "--arch", "sm_42"), "unknown architecture sm_42; there are: sm_75 to sm_121");
+    check_refused(WORDS("--align", "2"), "align is 2 bytes, smaller than an element");
+}
+
+TEST(a_shape_too_large_for_64_bits_is_named)
+{
+    check_refused(WORDS("--shapes", "64,4000000000x4000000000x2"),
+                  "shape 4000000000x4000000000x2: 4000000000 rows with ldc 4000000000 overflow 64 bits");
+    check_refused(WORDS("--shapes", "2000000000", "--batch", "100"),
+                  "shape 2000000000x2000000000x2000000000: 100 matrices with stride_a 4000000000000000000 overflow 64 bits");
+}
+
+TEST(the_software_gpu_is_refused_plainly)
+{
+    gt_options_cli o;
+    CHECK_STATUS(parse(WORDS("--device", "soft"), &o), GT_ERROR_UNSUPPORTED);
+    CHECK_STATUS(parse(WORDS("--device=soft:h200"), &o), GT_ERROR_UNSUPPORTED);
+    CHECK_STR(gt_error_message(), "the software GPU is not in this version");
+}
+
+TEST(help_and_version_ask_for_nothing_else)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("render", "--help"), &o));
+    CHECK(o.help && o.command_given && o.command_id == GT_COMMAND_RENDER);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("-V"), &o));
+    CHECK(o.version);
+    gt_options_finish(&o);
+}
+
+TEST(times_have_units)
+{
+    double untouched = 5;
+    CHECK_NEAR(seconds("90"), 90, 0);
+    CHECK_NEAR(seconds("0.5"), 0.5, 0);
+    CHECK_NEAR(seconds("10m"), 600, 0);
+    CHECK_NEAR(seconds("1h30m"), 5400, 0);
+    CHECK_NEAR(seconds("1m30s"), 90, 0);
+    CHECK_NEAR(seconds("1.5h"), 5400, 0);
+    static const char *const wrong[] = {"", "0", "-1", "m", "10x", "10m5", "1s1m", "1m1m", "inf", "nan", "1e999", "1 m", " 1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        CHECK_STATUS(gt_duration_parse(wrong[i], &untouched), GT_ERROR_INVALID);
+    CHECK_NEAR(untouched, 5, 0);
+}
+
+TEST(architectures_have_several_spellings)
+{
+    static const char *const spellings[] = {"90", "9.0", "sm_90", "sm_90a"};
+    static const char *const wrong[] = {"", "sm_", "sm_90b", "x", "-90", "9.", "900000"};
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        gt_device device = {0};
+        CHECK_OK(gt_arch_parse(spellings[i], &device));
+        CHECK_STR(device.arch, "sm_90a");
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        gt_device device = {.cc = 1};
+        CHECK_STATUS(gt_arch_parse(wrong[i], &device), GT_ERROR_INVALID);
+        CHECK_INT(device.cc, 1);
+    }
+}
+
+TEST(options_make_the_problem)
+{
+    gt_options_cli o;
+    gt_problem problem;
+    char name[GT_PROBLEM_NAME_LENGTH];
+    CHECK_OK(parse(WORDS("--type", "f16_f32", "--layout", "nt", "--batch", "3", "--align", "4", "--shapes", "64x32x8"), &o));
+    CHECK_OK(gt_options_problem(&o, &o.shapes.list[0], &problem));
+    gt_problem_name(&problem, name);
+    CHECK_STR(name, "f16_f32 nt 64x32x8 batch 3 align 4");
+    gt_options_finish(&o);
+}
+
+TEST(the_tables_are_whole)
+{
+    for (int i = 0; i < GT_COMMAND_COUNT; i++)
+        CHECK(gt_command_rows[i].name && gt_command_rows[i].shapes && gt_command_rows[i].summary);
+    for (const gt_option_row *row = gt_option_rows; row->name; row++) {
+        CHECK(row->help && row->commands != 0);
+        CHECK(strlen(row->help) <= 56); /* one line of 80 columns */
+    }
+}
+
+CHECK_MAIN

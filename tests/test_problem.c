@@ -1,0 +1,156 @@
+/* From a gt_gemm to a problem: defaults, refusals, alignment classes. And the small tables beside it. */
+#include "../src/device.h"
+#include "../src/kernel.h"
+#include "../src/problem.h"
+#include "check.h"
+
+TEST(defaults_are_packed_and_one_matrix)
+{
+    gt_gemm gemm = GT_GEMM(GT_F32, 30, 20, 10);
+    gt_problem p;
+    gemm.op_b = GT_T;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(p.lda, 10);
+    CHECK_INT(p.ldb, 10);
+    CHECK_INT(p.ldc, 20);
+    CHECK_INT(p.batch, 1);
+    CHECK_STR(gt_problem_layout(&p), "nt");
+    CHECK_INT(gt_problem_bytes_a(&p), 30 * 10 * 4);
+    CHECK_NEAR(gt_problem_flops(&p), 2.0 * 30 * 20 * 10, 0);
+}
+
+TEST(alignment_follows_rows_and_strides)
+{
+    gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 64);
+    gt_problem p;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(p.align, 16);
+    gemm.ldb = 66;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(p.align, 8);
+    gemm.ldc = 65;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(p.align, 4);
+    gemm = (gt_gemm)GT_GEMM(GT_F32, 1, 4096, 4095); /* A's only row may be of any length */
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(p.align, 16);
+    gemm = (gt_gemm)GT_GEMM(GT_F32, 64, 64, 64);
+    gemm.batch = 2;
+    gemm.stride_a = 64 * 64 + 1;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(p.align, 4);
+    gemm.align = 4;
+    gemm.stride_a = 0;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(p.align, 4);
+}
+
+TEST(bad_fields_are_named)
+{
+    const struct {
+        gt_gemm gemm;
+        gt_status status;
+        const char *word;
+    } cases[] = {
+        {{.m = -1, .n = 1, .k = 1}, GT_ERROR_INVALID, "m is negative"},
+        {{.m = 4, .n = 4, .k = 4, .lda = 3}, GT_ERROR_INVALID, "lda is 3"},
+        {{.m = 4, .n = 4, .k = 4, .ldb = 3}, GT_ERROR_INVALID, "ldb is 3"},
+        {{.m = 4, .n = 4, .k = 4, .ldc = 2}, GT_ERROR_INVALID, "ldc is 2"},
+        {{.m = INT64_MAX / 2, .n = 4, .k = 4}, GT_ERROR_INVALID, "overflow"},
+        {{.m = 4, .n = INT64_MAX, .k = INT64_MAX}, GT_ERROR_INVALID, "overflow"},
+        {{.m = 4, .n = 4, .k = 4, .batch = INT64_MAX}, GT_ERROR_INVALID, "overflow"},
+        {{.m = 4, .n = 4, .k = 4, .batch = 2, .stride_c = 3}, GT_ERROR_INVALID, "overlap"},
+        {{.m = 4, .n = 4, .k = 4, .align = 3}, GT_ERROR_INVALID, "align is 3"},
+        {{.m = 4, .n = 4, .k = 4, .align = 2}, GT_ERROR_INVALID, "smaller than an element"},
+        {{.m = 4, .n = 4, .k = 4, .op_a = (gt_op)7}, GT_ERROR_INVALID, "op_a"},
+        {{.m = 4, .n = 4, .k = 4, .type_ab = (gt_type)9}, GT_ERROR_UNSUPPORTED, "f32 s32 f16_f32"},
+        {{.m = 4, .n = 4, .k = 4, .type_ab = GT_F32, .type_c = GT_F16}, GT_ERROR_UNSUPPORTED, "not offered"},
+        {{.m = 4, .n = 4, .k = 4, .math = (gt_math)1}, GT_ERROR_UNSUPPORTED, "math"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gt_problem p = {.m = 77};
+        CHECK_STATUS(gt_problem_init(&cases[i].gemm, &p), cases[i].status);
+        if (!strstr(gt_error_message(), cases[i].word))
+            check_fail(__FILE__, __LINE__, "case %zu: '%s' does not say '%s'", i, gt_error_message(), cases[i].word);
+        CHECK_INT(p.m, 77); /* untouched */
+    }
+}
+
+TEST(empty_sizes_are_problems_too)
+{
+    gt_gemm gemm = GT_GEMM(GT_F32, 0, 5, 0);
+    gt_problem p;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(gt_problem_bytes_a(&p) + gt_problem_bytes_b(&p) + gt_problem_bytes_c(&p), 0);
+}
+
+TEST(names_say_what_is_unusual)
+{
+    gt_gemm gemm = GT_GEMM(GT_S32, 3, 5, 7);
+    gt_problem p;
+    char name[GT_PROBLEM_NAME_LENGTH];
+    gemm.batch = 2;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    gt_problem_name(&p, name);
+    CHECK_STR(name, "s32 nn 3x5x7 batch 2 align 4");
+}
+
+TEST(layouts_are_read_back)
+{
+    gt_op a, b;
+    CHECK_OK(gt_layout_parse("tn", &a, &b));
+    CHECK(a == GT_T && b == GT_N);
+    CHECK_STATUS(gt_layout_parse("xx", &a, &b), GT_ERROR_INVALID);
+}
+
+TEST(hash_is_sha256)
+{
+    char hash[GT_HASH_LENGTH];
+    gt_hash("", 0, hash);
+    CHECK_STR(hash, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    gt_hash("abc", 3, hash);
+    CHECK_STR(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    gt_hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56, hash);
+    CHECK_STR(hash, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+TEST(parameters_are_found_by_whole_name)
+{
+    int64_t value = -1;
+    CHECK_OK(gt_params_get("wbm=3 bm=128 bn=256", "bm", &value));
+    CHECK_INT(value, 128);
+    CHECK_STATUS(gt_params_get("bm=128", "b", &value), GT_ERROR_INVALID);
+}
+
+TEST(every_status_has_a_name)
+{
+    for (int s = GT_OK; s >= GT_ERROR_UNSUPPORTED; s--)
+        CHECK(strncmp(gt_status_name((gt_status)s), "GT_", 3) == 0);
+    CHECK_STR(gt_status_name((gt_status)1), "unknown gt_status");
+}
+
+/* Figures of the occupancy calculator for compute capability 9.0. */
+TEST(occupancy_is_limited_by_the_scarcest_resource)
+{
+    gt_device d;
+    CHECK_OK(gt_device_model(90, &d));
+    CHECK_INT(gt_device_occupancy(&d, 256, 32, 0), 8);
+    CHECK_INT(gt_device_occupancy(&d, 256, 128, 0), 2);
+    CHECK_INT(gt_device_occupancy(&d, 256, 129, 0), 1);
+    CHECK_INT(gt_device_occupancy(&d, 256, 255, 0), 1);
+    CHECK_INT(gt_device_occupancy(&d, 1024, 65, 0), 0);
+    CHECK_INT(gt_device_occupancy(&d, 128, 32, 100 << 10), 2);
+    CHECK_INT(gt_device_occupancy(&d, 32, 32, 0), 32);
+}
+
+TEST(architectures_are_known_or_refused)
+{
+    gt_device d;
+    CHECK_OK(gt_device_model(80, &d));
+    CHECK_STR(d.arch, "sm_80");
+    CHECK_OK(gt_device_model(90, &d));
+    CHECK_STR(d.arch, "sm_90a");
+    CHECK_STATUS(gt_device_model(70, &d), GT_ERROR_INVALID);
+}
+
+CHECK_MAIN

@@ -1,0 +1,184 @@
+/* Which candidates are tried, in which order, and when the search ends. */
+#include "../tuner/search.h"
+#include "check.h"
+
+typedef struct fixture {
+    gt_families families;
+    gt_device device;
+    gt_problem problem;
+    gt_search *search;
+} fixture;
+
+static void open_search(fixture *f, const gt_search_options *options, int64_t m, int64_t n, int64_t k)
+{
+    const gt_gemm gemm = GT_GEMM(GT_F32, m, n, k);
+    CHECK_OK(gt_families_init(NULL, &f->families));
+    CHECK_OK(gt_device_model(90, &f->device));
+    f->device.sm_count = 132;
+    f->device.clock_khz = 1980000;
+    CHECK_OK(gt_problem_init(&gemm, &f->problem));
+    CHECK_OK(gt_search_create(&f->families, &f->device, &f->problem, options, &f->search));
+}
+
+static void close_search(fixture *f)
+{
+    gt_search_destroy(f->search);
+    gt_families_finish(&f->families);
+}
+
+/* A pretended measurement: 128x256 tiles in serpentine order are the fastest. */
+static double pretend_us(const gt_candidate *c)
+{
+    int64_t bm, bn, order, stages;
+    CHECK_OK(gt_params_get(c->kernel.params, "bm", &bm));
+    CHECK_OK(gt_params_get(c->kernel.params, "bn", &bn));
+    CHECK_OK(gt_params_get(c->kernel.params, "order", &order));
+    CHECK_OK(gt_params_get(c->kernel.params, "stages", &stages));
+    return 100 + 20 * (bm != 128) + 20 * (bn != 256) + 5 * (order != 3) + 3 * (stages != 4);
+}
+
+/* Runs a whole search on pretended times; returns how many were tried. */
+static size_t run_search(fixture *f)
+{
+    gt_candidate **round;
+    size_t count, total = 0;
+    while (gt_search_round(f->search, &round, &count) == GT_OK && count > 0)
+        for (size_t i = 0; i < count; i++, total++) {
+            CHECK(!round[i]->tried);
+            round[i]->tried = true;
+            round[i]->trial = (gt_trial){.outcome = GT_TRIAL_OK, .us = pretend_us(round[i])};
+        }
+    return total;
+}
+
+TEST(refinement_finds_details_the_model_does_not_know)
+{
+    fixture f;
+    gt_candidate *best;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 4096, 4096, 4096);
+    const size_t tried = run_search(&f);
+    CHECK(tried <= 150);
+    CHECK_INT(gt_search_best(f.search, &best, 1), 1);
+    CHECK_NEAR(best->trial.us, 100, 0);
+    close_search(&f);
+}
+
+TEST(nothing_is_tried_twice)
+{
+    fixture f;
+    gt_candidate *all[4096];
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 1000, 1000, 1000);
+    const size_t tried = run_search(&f), listed = gt_search_best(f.search, all, 4096);
+    CHECK_INT(tried, listed);
+    for (size_t i = 0; i < listed; i++)
+        for (size_t j = 0; j < i; j++)
+            CHECK(strcmp(all[i]->kernel.params, all[j]->kernel.params) != 0);
+    close_search(&f);
+}
+
+TEST(quick_tries_less_than_normal)
+{
+    fixture f;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK}, 1024, 1024, 1024);
+    const size_t quick = run_search(&f);
+    close_search(&f);
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 1024, 1024, 1024);
+    const size_t normal = run_search(&f);
+    close_search(&f);
+    CHECK(quick >= 12 && quick < normal);
+}
+
+TEST(full_is_every_configuration)
+{
+    fixture f;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_FULL, .family = "tile1d"}, 512, 512, 512);
+    gt_candidate **round;
+    size_t count;
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK_INT(count, gt_search_size(f.search));
+    close_search(&f);
+}
+
+TEST(a_seed_repeats_a_search)
+{
+    fixture f, g, h;
+    gt_candidate **a, **b, **c;
+    size_t na, nb, nc, same = 0;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seed = 5}, 2048, 2048, 2048);
+    open_search(&g, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seed = 5}, 2048, 2048, 2048);
+    open_search(&h, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seed = 6}, 2048, 2048, 2048);
+    CHECK_OK(gt_search_round(f.search, &a, &na));
+    CHECK_OK(gt_search_round(g.search, &b, &nb));
+    CHECK_OK(gt_search_round(h.search, &c, &nc));
+    CHECK_INT(na, nb);
+    for (size_t i = 0; i < na; i++) {
+        CHECK_STR(a[i]->kernel.params, b[i]->kernel.params);
+        same += i < nc && strcmp(a[i]->kernel.params, c[i]->kernel.params) == 0;
+    }
+    CHECK(same < na);
+    close_search(&f);
+    close_search(&g);
+    close_search(&h);
+}
+
+TEST(what_won_elsewhere_is_tried_first)
+{
+    fixture f;
+    gt_candidate **round, *last;
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 4096, 4096, 4096);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    last = round[count - 1];
+    gt_seed seed;
+    snprintf(seed.family, sizeof seed.family, "%s", last->kernel.family);
+    snprintf(seed.params, sizeof seed.params, "%s", last->kernel.params);
+    close_search(&f);
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = &seed, .seed_count = 1}, 4096, 4096, 4096);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK_STR(round[0]->kernel.params, seed.params);
+    close_search(&f);
+}
+
+TEST(rejected_candidates_do_not_win)
+{
+    fixture f;
+    gt_candidate **round, *best;
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK}, 1024, 1024, 1024);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    for (size_t i = 0; i < count; i++) {
+        round[i]->tried = true;
+        round[i]->trial = (gt_trial){.outcome = i == 3 ? GT_TRIAL_OK : GT_TRIAL_WRONG_RESULT, .us = i == 3 ? 50 : 1};
+    }
+    CHECK_INT(gt_search_best(f.search, &best, 1), 1);
+    CHECK_STR(best->kernel.params, round[3]->kernel.params);
+    close_search(&f);
+}
+
+TEST(the_ladder_is_not_searched_unless_asked_for)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 512, 512, 512);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    for (size_t i = 0; i < count; i++)
+        CHECK(gt_space_column(round[i]->space, "rung") < 0);
+    close_search(&f);
+}
+
+TEST(an_unknown_family_is_named)
+{
+    fixture f = {0};
+    const gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 64);
+    CHECK_OK(gt_families_init(NULL, &f.families));
+    CHECK_OK(gt_device_model(90, &f.device));
+    CHECK_OK(gt_problem_init(&gemm, &f.problem));
+    CHECK_STATUS(gt_search_create(&f.families, &f.device, &f.problem,
+                                  &(gt_search_options){.effort = GT_EFFORT_QUICK, .family = "sgemm"}, &f.search),
+                 GT_ERROR_INVALID);
+    CHECK(strstr(gt_error_message(), "sgemm"));
+    gt_families_finish(&f.families);
+}
+
+CHECK_MAIN

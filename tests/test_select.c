@@ -1,0 +1,421 @@
+/* The choice of a kernel, on made-up measurements: no GPU, no database. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../src/select.h"
+#include "check.h"
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+static const gt_demands anything;
+
+static gt_device h200(void)
+{
+    gt_device device;
+    if (gt_device_model(90, &device) != GT_OK)
+        abort();
+    device.ordinal = 0;
+    device.sm_count = 132;
+    device.l2_bytes = 50 << 20;
+    snprintf(device.name, sizeof device.name, "NVIDIA H200");
+    return device;
+}
+
+static gt_problem sized(int64_t m, int64_t n, int64_t k)
+{
+    const gt_gemm gemm = GT_GEMM(GT_F32, m, n, k);
+    gt_problem problem;
+    if (gt_problem_init(&gemm, &problem) != GT_OK)
+        abort();
+    problem.align = 16;
+    return problem;
+}
+
+static gt_kernel tiled(int tile_m, int tile_n, int split_k)
+{
+    const int threads = tile_m * tile_n >= 64 * 128 ? 256 : 128;
+    gt_kernel kernel = {
+        .family = "simt", .arch = "sm_90a", .tile_m = tile_m, .tile_n = tile_n, .split_k = split_k,
+        .threads = threads, .cluster = 1, .deterministic = true,
+        .smem_bytes = (tile_m + tile_n) * 16 * 4 * 3,
+        .registers = 40 + tile_m * tile_n / threads * 5 / 4,
+    };
+    snprintf(kernel.params, sizeof kernel.params, "bm=%d bn=%d split_k=%d", tile_m, tile_n, split_k);
+    return kernel;
+}
+
+/* One measurement of kernel `id` on this GPU. */
+static gt_measured row(int64_t id, gt_kernel kernel, gt_problem problem, double us)
+{
+    return (gt_measured){.kernel_id = id, .kernel = kernel, .problem = problem, .same_gpu = true,
+                         .trial = {.outcome = GT_TRIAL_OK, .us = us, .error = 1e-7, .margin = -1}};
+}
+
+/* The id of the kernel chosen; -1 where there is none. */
+static int64_t choose(gt_problem problem, gt_demands demands, const gt_measured *list, size_t count,
+                      gt_selection *selection)
+{
+    const gt_device device = h200();
+    return gt_select(&device, &problem, &demands, list, count, selection) == GT_OK
+               ? list[selection->index].kernel_id : -1;
+}
+
+TEST(exact_measurement_beats_any_prediction)
+{
+    const gt_measured list[] = {
+        row(1, tiled(128, 128, 1), sized(4096, 4096, 4096), 2700),
+        row(2, tiled(64, 64, 1), sized(1024, 1024, 1024), 60),
+        row(1, tiled(128, 128, 1), sized(1000, 1000, 1000), 10),
+    };
+    gt_selection selection;
+    CHECK_INT(choose(sized(1024, 1024, 1024), anything, list, COUNT(list), &selection), 2);
+    CHECK(selection.choice == GT_CHOICE_EXACT);
+    CHECK(selection.expected_us == 60);
+    CHECK(!selection.modelled);
+    CHECK_STR(selection.reason, "fastest of 1 kernel measured on this problem");
+}
+
+TEST(fastest_exact_measurement_is_taken_where_no_race_was_run)
+{
+    const gt_measured list[] = {
+        row(1, tiled(128, 128, 1), sized(512, 512, 512), 20),
+        row(2, tiled(64, 64, 1), sized(512, 512, 512), 12),
+        row(3, tiled(32, 32, 1), sized(512, 512, 512), 15),
+    };
+    gt_selection selection;
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, COUNT(list), &selection), 2);
+    CHECK(selection.expected_us == 12);
+}
+
+TEST(race_winner_is_preferred_to_a_faster_screening)
+{
+    gt_measured list[] = {
+        row(1, tiled(128, 128, 1), sized(512, 512, 512), 11.9),
+        row(2, tiled(64, 64, 1), sized(512, 512, 512), 12),
+    };
+    list[1].winner = true;
+    gt_selection selection;
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, COUNT(list), &selection), 2);
+    CHECK_STR(selection.reason, "tuned for this problem");
+}
+
+TEST(batch_is_part_of_the_problem)
+{
+    gt_problem batched = sized(512, 512, 512);
+    batched.batch = 64;
+    const gt_measured list[] = {
+        row(1, tiled(64, 64, 4), sized(512, 512, 512), 10),
+        row(2, tiled(128, 128, 1), batched, 400),
+    };
+    gt_selection selection;
+    CHECK_INT(choose(batched, anything, list, COUNT(list), &selection), 2);
+    CHECK(selection.choice == GT_CHOICE_EXACT);
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, COUNT(list), &selection), 1);
+}
+
+/* 32x32768 and 1024x1024 have the same number of elements; a wide tile that is good for the one wastes the other. */
+TEST(equal_products_of_sizes_are_not_equal_problems)
+{
+    const gt_problem wide = sized(32, 32768, 1024), square = sized(1024, 1024, 1024);
+    const gt_kernel flat = tiled(32, 256, 1), block = tiled(128, 128, 1);
+    const gt_measured list[] = {
+        row(1, block, square, 50), row(1, block, wide, 190),
+        row(2, flat, square, 75),  row(2, flat, wide, 60),
+    };
+    gt_selection selection;
+    CHECK_INT(choose(sized(32, 30000, 1024), anything, list, COUNT(list), &selection), 2);
+    CHECK_INT(choose(sized(1000, 1000, 1024), anything, list, COUNT(list), &selection), 1);
+    CHECK(selection.choice == GT_CHOICE_PREDICTED);
+}
+
+TEST(size_between_neighbours_takes_the_tile_that_fills_the_machine)
+{
+    /* 1408x1536 is 11 x 12 = 132 tiles of 128x128, one for each SM; 1536x1536 is 144, which needs a second turn. */
+    const gt_kernel large = tiled(128, 128, 1), small = tiled(96, 96, 1);
+    const gt_measured list[] = {
+        row(1, large, sized(1024, 1024, 1024), 55), row(1, large, sized(4096, 4096, 1024), 690),
+        row(2, small, sized(1024, 1024, 1024), 45), row(2, small, sized(4096, 4096, 1024), 900),
+    };
+    gt_selection selection;
+    CHECK_INT(choose(sized(1408, 1536, 1024), anything, list, COUNT(list), &selection), 1);
+    CHECK(strstr(selection.reason, "of 2 kernels tuned on 2 other sizes; its nearest is 1024x1024x1024") != NULL);
+    CHECK_INT(choose(sized(4000, 4000, 1024), anything, list, COUNT(list), &selection), 1);
+}
+
+TEST(prediction_follows_the_number_of_turns)
+{
+    const gt_kernel kernel = tiled(128, 128, 1);
+    const gt_measured list[] = {row(1, kernel, sized(128 * 12, 128 * 11, 1024), 62.5)};
+    const size_t rows[] = {0};
+    const gt_device device = h200();
+    const gt_problem one = sized(128 * 12, 128 * 11, 1024), more = sized(128 * 12, 128 * 11 + 1, 1024);
+    size_t nearest;
+    CHECK_NEAR(gt_select_predict(&device, &one, list, rows, 1, &nearest), 62.5, 1e-9);
+    CHECK(gt_select_predict(&device, &more, list, rows, 1, &nearest) > 100);
+    CHECK(nearest == 0);
+}
+
+TEST(small_sizes_take_small_tiles_or_split_k)
+{
+    const gt_problem large = sized(4096, 4096, 4096);
+    const gt_measured list[] = {
+        row(1, tiled(128, 128, 1), large, 2700),
+        row(2, tiled(32, 32, 1), large, 4300),
+        row(3, tiled(128, 128, 8), large, 2900),
+    };
+    gt_selection selection;
+    CHECK_INT(choose(sized(200, 200, 64), anything, list, COUNT(list), &selection), 2);
+    CHECK(choose(sized(128, 128, 8192), anything, list, COUNT(list), &selection) != 1);
+    CHECK_INT(choose(sized(4000, 4000, 5000), anything, list, COUNT(list), &selection), 1);
+}
+
+TEST(only_deterministic_kernels_where_that_is_asked_for)
+{
+    gt_measured list[] = {
+        row(1, tiled(128, 128, 8), sized(512, 512, 512), 10),
+        row(2, tiled(64, 64, 1), sized(512, 512, 512), 12),
+    };
+    const gt_demands same_bits = {.deterministic = true};
+    list[0].kernel.deterministic = false;
+    list[0].winner = true;
+    gt_selection selection;
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, 2, &selection), 1);
+    CHECK_INT(choose(sized(512, 512, 512), same_bits, list, 2, &selection), 2);
+    CHECK_INT(choose(sized(512, 512, 512), same_bits, list, 1, &selection), -1);
+    CHECK(strstr(gt_error_message(), "no deterministic kernel") != NULL);
+}
+
+TEST(kernels_with_a_larger_recorded_error_are_not_eligible)
+{
+    gt_measured list[] = {
+        row(1, tiled(128, 128, 1), sized(512, 512, 512), 10),
+        row(2, tiled(64, 64, 1), sized(512, 512, 512), 12),
+        row(1, tiled(128, 128, 1), sized(1024, 1024, 1024), 50),
+        row(2, tiled(64, 64, 1), sized(1024, 1024, 1024), 70),
+    };
+    const gt_demands strict = {.max_error = 1e-6}, stricter = {.max_error = 1e-9};
+    list[0].trial.error = 1e-5;
+    gt_selection selection;
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, 4, &selection), 1);
+    CHECK_INT(choose(sized(512, 512, 512), strict, list, 4, &selection), 2);
+    CHECK_INT(choose(sized(1024, 1024, 1024), strict, list, 4, &selection), 1);
+    CHECK_INT(choose(sized(700, 700, 700), strict, list, 4, &selection), 2);
+    CHECK_INT(choose(sized(700, 700, 700), stricter, list, 4, &selection), -1);
+    CHECK(strstr(gt_error_message(), "with an error up to 1e-09") != NULL);
+}
+
+TEST(kernels_never_run_on_less_alignment_than_they_were_made_for)
+{
+    gt_measured list[] = {
+        row(1, tiled(128, 128, 1), sized(512, 512, 512), 10),
+        row(2, tiled(128, 128, 1), sized(512, 512, 512), 14),
+    };
+    gt_problem odd = sized(512, 512, 512);
+    odd.align = 4;
+    list[1].problem.align = 4;
+    gt_selection selection;
+    CHECK_INT(choose(odd, anything, list, 2, &selection), 2);
+    CHECK_INT(choose(odd, anything, list, 1, &selection), -1);
+    CHECK(strstr(gt_error_message(), "--align 4") != NULL);
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, 2, &selection), 1);
+    CHECK_INT(choose(sized(512, 512, 512), anything, list + 1, 1, &selection), 2);
+}
+
+TEST(other_types_and_layouts_are_not_used)
+{
+    gt_measured list[] = {
+        row(1, tiled(64, 64, 1), sized(512, 512, 512), 10),
+        row(2, tiled(64, 64, 1), sized(512, 512, 512), 10),
+    };
+    list[0].problem.op_b = GT_T;
+    list[1].problem.type_ab = GT_F16;
+    gt_selection selection;
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, 2, &selection), -1);
+}
+
+TEST(modelled_times_serve_only_where_nothing_was_measured)
+{
+    gt_measured list[] = {
+        row(1, tiled(64, 64, 1), sized(512, 512, 512), 5),
+        row(2, tiled(64, 64, 1), sized(1024, 1024, 512), 40),
+    };
+    list[0].trial.modelled = true;
+    gt_selection selection;
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, 2, &selection), 2);
+    CHECK(!selection.modelled);
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, 1, &selection), 1);
+    CHECK(selection.modelled);
+}
+
+TEST(another_gpu_of_the_architecture_is_the_last_resort)
+{
+    gt_measured list[] = {
+        row(1, tiled(64, 64, 1), sized(512, 512, 512), 5),
+        row(2, tiled(64, 64, 1), sized(1024, 1024, 512), 40),
+    };
+    list[0].same_gpu = false;
+    list[0].winner = true;
+    gt_selection selection;
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, 2, &selection), 2);
+    CHECK(selection.choice == GT_CHOICE_PREDICTED);
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, 1, &selection), 1);
+    CHECK(selection.choice == GT_CHOICE_FALLBACK);
+    CHECK_NEAR(selection.expected_us, 5, 1e-9);
+    CHECK(strstr(selection.reason, "tuned on another sm_90a GPU, not on this NVIDIA H200") != NULL);
+}
+
+TEST(nothing_usable_names_the_command_that_helps)
+{
+    gt_measured list[] = {
+        row(1, tiled(64, 64, 1), sized(512, 512, 512), 10), row(2, tiled(64, 64, 1), sized(512, 512, 512), 0),
+        row(3, tiled(64, 64, 1), sized(512, 512, 512), 10), row(4, tiled(64, 64, 1), sized(512, 512, 512), NAN),
+        row(5, tiled(64, 64, 1), sized(512, 512, 512), 10),
+    };
+    const gt_device device = h200();
+    const gt_problem problem = sized(300, 200, 100);
+    gt_selection selection = {.index = 77};
+    list[0].trial.outcome = GT_TRIAL_WRONG_RESULT;
+    list[2].kernel.tile_m = 0;                /* absurd */
+    list[4].kernel.smem_bytes = 1 << 20;      /* fits no SM */
+    CHECK_STATUS(gt_select(&device, &problem, &anything, list, COUNT(list), &selection), GT_ERROR_NOT_TUNED);
+    CHECK_STATUS(gt_select(&device, &problem, &anything, NULL, 0, &selection), GT_ERROR_NOT_TUNED);
+    CHECK(selection.index == 77);
+    CHECK_STR(gt_error_message(),
+              "no kernel for f32 nn 300x200x100 on NVIDIA H200 in the database: run `gemmtune --device 0 --type f32 "
+              "--layout nn --shapes 300x200x100`");
+}
+
+TEST(ties_go_to_the_smallest_id_in_any_order)
+{
+    const gt_measured list[] = {
+        row(9, tiled(64, 64, 1), sized(512, 512, 512), 10), row(4, tiled(64, 64, 1), sized(512, 512, 512), 10),
+        row(7, tiled(64, 64, 1), sized(512, 512, 512), 10),
+    };
+    gt_selection selection;
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, 3, &selection), 4);
+    CHECK_INT(choose(sized(600, 600, 600), anything, list, 3, &selection), 4);
+    CHECK_INT(choose(sized(600, 600, 0), anything, list, 3, &selection), 4);
+}
+
+TEST(expectation_respects_the_memory)
+{
+    /* 67 MB in 20 us. The predicted compute time of a product twice as large in bytes may be less than the time its
+     * bytes take; the expectation may not. */
+    const gt_measured list[] = {row(1, tiled(16, 64, 8), sized(1, 4096, 4096), 20),
+                                row(2, tiled(16, 64, 32), sized(16, 256, 256), 3)};
+    gt_selection selection;
+    choose(sized(1, 8192, 4096), anything, list, COUNT(list), &selection);
+    CHECK(selection.expected_us > 39);
+}
+
+/* A machine of another make than the one select.c has in mind: kernels differ in efficiency, latency is hidden
+ * exponentially, sums of split K cost memory traffic, memory is a roof, and every time is off by a few percent. */
+typedef struct true_machine {
+    gt_kernel kernels[64];
+    double efficiency[64], prologue[64];
+    int count;
+    uint64_t seed;
+} true_machine;
+
+static double uniform(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return (double)(*seed >> 11) * 0x1p-53;
+}
+
+static double true_us(const gt_device *device, const true_machine *machine, int index, const gt_problem *p)
+{
+    const gt_kernel *kernel = &machine->kernels[index];
+    const double tiles = ceil((double)p->m / kernel->tile_m) * ceil((double)p->n / kernel->tile_n);
+    const double blocks = tiles * kernel->split_k, warps = kernel->threads / 32.0;
+    const int resident = gt_device_occupancy(device, kernel->threads, kernel->registers, kernel->smem_bytes);
+    const double waves = floor(blocks / (device->sm_count * resident));
+    const double rest = ceil((blocks - waves * device->sm_count * resident) / device->sm_count);
+    const double steps = ceil((double)p->k / kernel->split_k / 16) * 16 + machine->prologue[index];
+    /* 128 multiply-adds a clock at 1.9 GHz */
+    const double block = steps * kernel->tile_m * kernel->tile_n / (128 * 1900 * machine->efficiency[index]);
+    const double full = waves * resident * block / (1 - exp(-resident * warps / 3));
+    const double tail = rest > 0 ? rest * block / (1 - exp(-rest * warps / 3)) : 0;
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k, bytes = 4 * (m * k + k * n + m * n);
+    const double partial = kernel->split_k > 1 ? 8 * m * n * kernel->split_k : 0;
+    const double memory = bytes / (bytes < 40e6 ? 8e6 : 4e6), sums = partial / 6e6;
+    return 3 + fmax(full + tail, memory) + sums;
+}
+
+static void machine_init(true_machine *machine)
+{
+    static const int tiles[][2] = {{16, 16},   {32, 32},   {64, 64},   {64, 128},  {128, 64},
+                                   {128, 128}, {128, 256}, {256, 128}, {16, 128}, {8, 256}};
+    for (size_t t = 0; t < COUNT(tiles); t++)
+        for (int split = 1; split <= 16; split *= 2) {
+            const double harmonic = 2.0 * tiles[t][0] * tiles[t][1] / (tiles[t][0] + tiles[t][1]);
+            machine->kernels[machine->count] = tiled(tiles[t][0], tiles[t][1], split);
+            machine->efficiency[machine->count] =
+                harmonic / (harmonic + 24) * (0.85 + 0.2 * uniform(&machine->seed));
+            machine->prologue[machine->count++] = 20 + 100 * uniform(&machine->seed);
+        }
+}
+
+/* Tunes the machine: on each of 16 sizes its `best` kernels and, of the others, a part. */
+static size_t tune(const gt_device *device, true_machine *machine, int best, double part, gt_measured *list)
+{
+    static const int64_t sizes[16][3] = {
+        {128, 128, 128},    {256, 256, 256},   {512, 512, 512},    {1024, 1024, 1024},
+        {2048, 2048, 2048}, {4096, 4096, 4096}, {8192, 8192, 8192}, {16, 4096, 4096},
+        {64, 4096, 4096},   {4096, 16, 4096},  {4096, 64, 4096},   {4096, 4096, 64},
+        {256, 256, 8192},   {8192, 1024, 512}, {1024, 8192, 512},  {64, 64, 8192}};
+    size_t count = 0;
+    for (size_t s = 0; s < COUNT(sizes); s++) {
+        const gt_problem problem = sized(sizes[s][0], sizes[s][1], sizes[s][2]);
+        for (int i = 0; i < machine->count; i++) {
+            const double us = true_us(device, machine, i, &problem);
+            int faster = 0;
+            for (int j = 0; j < machine->count; j++)
+                faster += true_us(device, machine, j, &problem) < us;
+            if (faster < best || uniform(&machine->seed) < part)
+                list[count++] = row(i + 1, machine->kernels[i], problem, us * (0.98 + 0.04 * uniform(&machine->seed)));
+        }
+    }
+    return count;
+}
+
+/* Geometric mean over random sizes of the best kernel's time over the chosen one's. */
+static double quality(int best, double part, uint64_t seed)
+{
+    static gt_measured list[16 * 64];
+    const gt_device device = h200();
+    true_machine machine = {.seed = seed};
+    machine_init(&machine);
+    const size_t count = tune(&device, &machine, best, part, list);
+    const int samples = 300;
+    double sum = 0;
+    for (int i = 0; i < samples; i++) {
+        const gt_problem problem =
+            sized((int64_t)(8 * exp2(10 * uniform(&machine.seed))), (int64_t)(8 * exp2(10 * uniform(&machine.seed))),
+                  (int64_t)(16 * exp2(9 * uniform(&machine.seed))));
+        gt_selection selection;
+        const int64_t id = choose(problem, anything, list, count, &selection);
+        CHECK(id > 0);
+        double fastest = INFINITY;
+        for (int k = 0; k < machine.count; k++)
+            fastest = fmin(fastest, true_us(&device, &machine, k, &problem));
+        sum += log(fastest / true_us(&device, &machine, (int)id - 1, &problem));
+    }
+    return exp(sum / samples);
+}
+
+TEST(untuned_sizes_reach_most_of_the_best_kernels_speed)
+{
+    for (int i = 0; i < 3; i++) {
+        const uint64_t seed = check_random() | 1;
+        const double dense = quality(5, 0.6, seed), sparse = quality(3, 0.1, seed);
+        printf("%.3f of the best kernel's speed where most were measured, %.3f where few were\n", dense, sparse);
+        CHECK(dense >= 0.90);
+        CHECK(sparse >= 0.85);
+    }
+}
+
+CHECK_MAIN

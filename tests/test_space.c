@@ -1,0 +1,203 @@
+/* Families, spaces and rendering, built in and from a user's folder. */
+#include "../tuner/render.h"
+#include "check.h"
+
+static gt_device hopper(void)
+{
+    gt_device d;
+    CHECK_OK(gt_device_model(90, &d));
+    d.sm_count = 132;
+    return d;
+}
+
+static gt_problem square(gt_type type, int64_t size)
+{
+    gt_gemm gemm = GT_GEMM(type, size, size, size);
+    gt_problem p;
+    if (type == GT_F16)
+        gemm.type_c = GT_F32;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    return p;
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    CHECK(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* Evaluates a space given as text. */
+static gt_status evaluate(const char *sql, gt_space *space)
+{
+    static gt_family family;
+    const gt_device device = hopper();
+    const gt_problem problem = square(GT_F32, 256);
+    family = (gt_family){.name = "mine", .space = sql, .source = ""};
+    return gt_space_init(&family, &device, &problem, space);
+}
+
+TEST(every_built_in_space_has_its_facts)
+{
+    gt_families families;
+    const gt_device device = hopper();
+    CHECK_OK(gt_families_init(NULL, &families));
+    CHECK(families.count >= 12);
+    for (size_t f = 0; f < families.count; f++) {
+        size_t rows = 0;
+        for (int type = GT_F32; type <= GT_F16; type++) {
+            const gt_problem problem = square((gt_type)type, 1024);
+            gt_space space;
+            CHECK_OK(gt_space_init(&families.list[f], &device, &problem, &space));
+            for (size_t r = 0; r < space.rows; r++) {
+                gt_kernel kernel;
+                CHECK_OK(gt_space_kernel(&space, r, &device, &kernel));
+                CHECK(kernel.threads >= 32 && kernel.threads <= 1024);
+                CHECK(kernel.smem_bytes <= device.smem_limit);
+                CHECK((kernel.ws_tile > 0) == (kernel.split_k > 1));
+            }
+            rows += space.rows;
+            gt_space_finish(&space);
+        }
+        if (rows == 0)
+            check_fail(__FILE__, __LINE__, "%s offers nothing", families.list[f].name);
+    }
+    gt_families_finish(&families);
+}
+
+TEST(ladder_climbs_from_naive_to_tensor_core)
+{
+    gt_families families;
+    const gt_device device = hopper();
+    CHECK_OK(gt_families_init(NULL, &families));
+    int rungs = 0;
+    for (size_t f = 0; f < families.count; f++) {
+        gt_space space;
+        const gt_problem problem = square(strcmp(families.list[f].name, "wmma") == 0 ? GT_F16 : GT_F32, 512);
+        CHECK_OK(gt_space_init(&families.list[f], &device, &problem, &space));
+        if (gt_space_column(&space, "rung") >= 0) {
+            CHECK(space.techniques != NULL);
+            CHECK(space.techniques[0][0] != 0);
+            rungs++;
+        }
+        gt_space_finish(&space);
+    }
+    CHECK(rungs >= 11);
+    gt_families_finish(&families);
+}
+
+TEST(parameters_are_bound)
+{
+    gt_space space;
+    CHECK_OK(evaluate("SELECT :m AS bm, :n AS bn, :cc AS cc, :align AS al, :sm_count AS threads WHERE :type = 'f32'",
+                      &space));
+    CHECK_INT(space.rows, 1);
+    CHECK_INT(gt_space_value(&space, 0, "bm", 0), 256);
+    CHECK_INT(gt_space_value(&space, 0, "cc", 0), 90);
+    CHECK_INT(gt_space_value(&space, 0, "nothing", 7), 7);
+    char params[GT_PARAMS_LENGTH];
+    gt_space_params(&space, 0, params);
+    CHECK_STR(params, "bm=256 bn=256 cc=90 al=16");
+    gt_space_finish(&space);
+}
+
+TEST(a_bad_space_is_one_clear_line)
+{
+    const struct {
+        const char *sql, *word;
+    } cases[] = {
+        {"SELEKT 1", "syntax error"},
+        {"SELECT 1 AS BM", "'BM' is no parameter name"},
+        {"SELECT 1.5 AS bm", "integers"},
+        {"SELECT 'x' AS bm", "integers"},
+        {"SELECT 1 AS bm UNION ALL SELECT NULL", "integers"},
+        {"CREATE TABLE t(x)", "not authorized"},
+        {"ATTACH 'x.db' AS x", "not authorized"},
+        {"PRAGMA database_list", "not authorized"},
+        {"WITH RECURSIVE r(bm) AS (SELECT 1 UNION ALL SELECT bm + 1 FROM r) SELECT bm FROM r", "more than"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gt_space space;
+        CHECK_STATUS(evaluate(cases[i].sql, &space), GT_ERROR_INVALID);
+        if (!strstr(gt_error_message(), cases[i].word) || !strstr(gt_error_message(), "mine.sql"))
+            check_fail(__FILE__, __LINE__, "'%s' gives '%s'", cases[i].sql, gt_error_message());
+    }
+}
+
+TEST(a_space_without_tile_is_refused)
+{
+    const gt_device device = hopper();
+    gt_space space;
+    gt_kernel kernel;
+    CHECK_OK(evaluate("SELECT 16 AS bm, 32 AS threads", &space));
+    CHECK_STATUS(gt_space_kernel(&space, 0, &device, &kernel), GT_ERROR_INVALID);
+    CHECK(strstr(gt_error_message(), "'bn'"));
+    gt_space_finish(&space);
+}
+
+TEST(a_users_folder_adds_and_replaces_families)
+{
+    gt_families families;
+    const char *folder = check_folder();
+    write_file(folder, "mine.cu", "#include \"gemm.cuh\"\n// BM BN\n");
+    write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    write_file(folder, "naive.cu", "// another naive: BM BN\n");
+    write_file(folder, "naive.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    CHECK_OK(gt_families_init(folder, &families));
+    CHECK(gt_families_find(&families, "mine") != NULL);
+    CHECK(strstr(gt_families_find(&families, "naive")->source, "another naive"));
+    CHECK(gt_families_find(&families, "simt") != NULL);
+    gt_families_finish(&families);
+}
+
+TEST(a_template_without_its_space_is_named)
+{
+    gt_families families;
+    const char *folder = check_folder();
+    write_file(folder, "lonely.cu", "//\n");
+    CHECK_STATUS(gt_families_init(folder, &families), GT_ERROR_IO);
+    CHECK(strstr(gt_error_message(), "lonely.sql"));
+    CHECK_STATUS(gt_families_init("/nowhere", &families), GT_ERROR_IO);
+}
+
+TEST(the_same_input_renders_the_same_bytes)
+{
+    gt_families families;
+    char *a, *b, *c, hash_a[GT_HASH_LENGTH], hash_b[GT_HASH_LENGTH], hash_c[GT_HASH_LENGTH];
+    CHECK_OK(gt_families_init(NULL, &families));
+    const gt_family *simt = gt_families_find(&families, "simt");
+    const gt_problem small = square(GT_F32, 64), large = square(GT_F32, 8192);
+    gt_problem transposed = small;
+    transposed.op_a = GT_T;
+    CHECK_OK(gt_render(&families, simt, &small, "bm=64 bn=32", &a, hash_a));
+    CHECK_OK(gt_render(&families, simt, &large, "bm=64 bn=32", &b, hash_b));
+    CHECK_OK(gt_render(&families, simt, &transposed, "bm=64 bn=32", &c, hash_c));
+    CHECK_STR(a, b);
+    CHECK_STR(hash_a, hash_b);
+    CHECK(strcmp(hash_a, hash_c) != 0);
+    CHECK(strstr(a, "#define BM 64\n"));
+    CHECK(!strstr(a, "#include"));
+    free(a);
+    free(b);
+    free(c);
+    gt_families_finish(&families);
+}
+
+TEST(parameters_that_are_none_are_refused)
+{
+    gt_families families;
+    char *source, hash[GT_HASH_LENGTH];
+    const char *const bad[] = {"bm", "bm=", "bm=x", "bm=12x", "=3", "b m=3", "bm=1\n#error", "frobnicate=3"};
+    CHECK_OK(gt_families_init(NULL, &families));
+    const gt_problem problem = square(GT_F32, 64);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK_STATUS(gt_render(&families, gt_families_find(&families, "simt"), &problem, bad[i], &source, hash),
+                     GT_ERROR_INVALID);
+    CHECK(strstr(gt_error_message(), "FROBNICATE"));
+    gt_families_finish(&families);
+}
+
+CHECK_MAIN

@@ -1,0 +1,455 @@
+/* What the store does with files that are not what they should be, and when disk, locks or memory fail. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "store_fixture.h"
+
+#define NOBODY 65534
+
+static void write_file(const char *path, const void *bytes, size_t count)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file && fwrite(bytes, 1, count, file) == count && fclose(file) == 0);
+}
+
+static void hash_file(const char *path, char hash[GT_HASH_LENGTH])
+{
+    static char bytes[1 << 20];
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL);
+    gt_hash(bytes, fread(bytes, 1, sizeof bytes, file), hash);
+    fclose(file);
+}
+
+/* Opening fails in both modes with this status and a line that names the file, which stays as it was. */
+static void check_refused(const char *path, gt_status expected)
+{
+    char before[GT_HASH_LENGTH], after[GT_HASH_LENGTH];
+    gt_store *store = NULL;
+    hash_file(path, before);
+    CHECK_STATUS(gt_store_open(path, GT_STORE_READ, &store), expected);
+    CHECK(strstr(gt_error_message(), path) != NULL);
+    CHECK_STATUS(gt_store_open(path, GT_STORE_WRITE, &store), expected);
+    CHECK(strstr(gt_error_message(), path) != NULL);
+    CHECK(store == NULL);
+    hash_file(path, after);
+    CHECK_STR(after, before);
+}
+
+/* Runs a body in a process of its own; its checks count. */
+static int finish_child(pid_t child)
+{
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(a_missing_file_is_no_database)
+{
+    gt_store *store = NULL;
+    CHECK_STATUS(gt_store_open("/nonexistent/x.db", GT_STORE_READ, &store), GT_ERROR_NO_DATABASE);
+    CHECK(strstr(gt_error_message(), "/nonexistent/x.db"));
+    CHECK_STATUS(gt_store_open("", GT_STORE_READ, &store), GT_ERROR_INVALID);
+    CHECK_STATUS(gt_store_open("/proc/nonexistent/x.db", GT_STORE_WRITE, &store), GT_ERROR_IO);
+    CHECK_STATUS(gt_store_open(check_folder(), GT_STORE_WRITE, &store), GT_ERROR_DATABASE);
+}
+
+TEST(a_file_that_is_no_database_is_refused_and_left_alone)
+{
+    const char *folder = check_folder();
+    static const char text[4096] = "My thesis. Chapter one.";
+    write_file(in_folder(folder, "short"), text, 30);
+    write_file(in_folder(folder, "long"), text, sizeof text);
+    check_refused(in_folder(folder, "short"), GT_ERROR_DATABASE);
+    check_refused(in_folder(folder, "long"), GT_ERROR_DATABASE);
+}
+
+TEST(an_empty_file_is_filled_by_a_writer_and_refused_by_a_reader)
+{
+    const char *path = in_folder(check_folder(), "empty.db");
+    gt_store *store = NULL;
+    write_file(path, "", 0);
+    CHECK_STATUS(gt_store_open(path, GT_STORE_READ, &store), GT_ERROR_DATABASE);
+    CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
+    gt_store_close(store);
+    CHECK_OK(gt_store_open(path, GT_STORE_READ, &store));
+    gt_store_close(store);
+}
+
+TEST(a_database_of_another_program_is_refused_and_left_alone)
+{
+    const char *folder = check_folder();
+    vandalise(in_folder(folder, "tables"), "CREATE TABLE trial (id INTEGER)");
+    vandalise(in_folder(folder, "id"), "PRAGMA application_id = 7");
+    vandalise(in_folder(folder, "version"), "PRAGMA user_version = 1");
+    vandalise(in_folder(folder, "ours"), "PRAGMA application_id = 0x474d5431; PRAGMA user_version = 1;"
+                                         "CREATE TABLE other (id INTEGER)");
+    vandalise(in_folder(folder, "zero"), "PRAGMA application_id = 0x474d5431; CREATE TABLE other (id INTEGER)");
+    for (const char *const *name = (const char *const[]){"tables", "id", "version", "ours", "zero", NULL}; *name; name++)
+        check_refused(in_folder(folder, *name), GT_ERROR_DATABASE);
+}
+
+TEST(a_table_replaced_by_a_view_is_refused)
+{
+    fixture f = fixture_open();
+    vandalise(f.path, "DROP TABLE peak; CREATE VIEW peak AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x FROM r)"
+                      " SELECT x FROM r");
+    check_refused(f.path, GT_ERROR_DATABASE);
+    fixture_close(&f);
+}
+
+TEST(a_newer_database_is_refused_by_its_version)
+{
+    fixture f = fixture_open();
+    vandalise(f.path, "PRAGMA user_version = 9");
+    check_refused(f.path, GT_ERROR_VERSION);
+    fixture_close(&f);
+}
+
+TEST(a_truncated_file_is_damaged)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    struct stat st;
+    CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(1)));
+    gt_store_close(f.store);
+    f.store = NULL;
+    CHECK(stat(f.path, &st) == 0);
+    for (off_t size = st.st_size - 1; size > 0; size = size * 2 / 3) {
+        CHECK(truncate(f.path, size) == 0);
+        check_refused(f.path, GT_ERROR_DATABASE);
+    }
+    fixture_close(&f);
+}
+
+TEST(random_damage_never_crashes_and_never_passes_wrong_code)
+{
+    fixture f = fixture_open();
+    static char whole[1 << 20], copy[1 << 20];
+    for (int i = 0; i < 20; i++) {
+        const gt_kernel kernel = make_kernel(i);
+        CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(i + 1)));
+    }
+    gt_store_close(f.store);
+    f.store = NULL;
+    FILE *file = fopen(f.path, "r");
+    const size_t size = fread(whole, 1, sizeof whole, file);
+    fclose(file);
+    for (int round = 0; round < 300; round++) {
+        gt_measured *list = NULL;
+        size_t count = 0;
+        gt_store *store = NULL;
+        memcpy(copy, whole, size);
+        for (uint64_t flips = 1 + check_random() % 20; flips > 0; flips--)
+            copy[check_random() % size] = (char)check_random();
+        write_file(f.path, copy, size);
+        if (gt_store_open(f.path, GT_STORE_READ, &store) != GT_OK)
+            continue;
+        if (gt_store_find_measured(store, &f.device, &f.problem, &list, &count) == GT_OK)
+            for (size_t i = 0; i < count; i++) {
+                gt_code code = {0};
+                if (gt_store_find_code(store, list[i].kernel_id, &code) == GT_OK)
+                    CHECK(code.cubin_bytes == sizeof code_bytes && memcmp(code.cubin, code_bytes, sizeof code_bytes) == 0);
+                gt_code_finish(&code);
+            }
+        free(list);
+        gt_store_close(store);
+    }
+    fixture_close(&f);
+}
+
+TEST(code_that_does_not_match_its_hash_is_named_and_replaced_by_the_next_put)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    gt_code code = {0};
+    CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(1)));
+    vandalise(f.path, "UPDATE kernel SET cubin = CAST(replace(CAST(cubin AS TEXT), 'pretend', 'PRETEND') AS BLOB)");
+    CHECK_STATUS(gt_store_find_code(f.store, 1, &code), GT_ERROR_CORRUPT);
+    CHECK(strstr(gt_error_message(), "simt") && strstr(gt_error_message(), kernel.params));
+    CHECK(code.cubin == NULL);
+    CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(1)));
+    CHECK_OK(gt_store_find_code(f.store, 1, &code));
+    gt_code_finish(&code);
+    vandalise(f.path, "UPDATE kernel SET ptx = x'00'");
+    CHECK_STATUS(gt_store_find_code(f.store, 1, &code), GT_ERROR_CORRUPT);
+    fixture_close(&f);
+}
+
+TEST(absurd_rows_are_skipped)
+{
+    static const char *const nonsense[] = {
+        "UPDATE kernel SET threads = 99999 WHERE id = 1", "UPDATE kernel SET tile_m = 0 WHERE id = 1",
+        "UPDATE kernel SET family = printf('%.*c', 1000, 'x') WHERE id = 1", "UPDATE kernel SET cluster = 1 << 40 WHERE id = 1",
+        "UPDATE kernel SET nvrtc = CAST(x'310032' AS TEXT) WHERE id = 1", "UPDATE trial SET us = 9e999 WHERE id = 1",
+        "UPDATE trial SET samples = 1 << 40 WHERE id = 1", "UPDATE trial SET outcome = 'fine' WHERE id = 1",
+        "UPDATE problem SET m = 9223372036854775807 WHERE id = 1", "UPDATE problem SET align = 3 WHERE id = 1",
+        "UPDATE problem SET batch = -1 WHERE id = 1",
+    };
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+        fixture f = fixture_open();
+        const gt_kernel a = make_kernel(1), b = make_kernel(2);
+        const gt_problem other = make_problem(64, 64, 64);
+        gt_measured *list = NULL;
+        size_t count = 0;
+        char sql[256];
+        CHECK_OK(put(&f, &a, &code_of_tests, make_trial(1)));
+        CHECK_OK(gt_store_problem(f.store, &other, &f.problem_id));
+        CHECK_OK(put(&f, &b, &code_of_tests, make_trial(2)));
+        snprintf(sql, sizeof sql, "PRAGMA ignore_check_constraints = ON; %s", nonsense[i]);
+        vandalise(f.path, sql);
+        CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem, &list, &count));
+        CHECK_INT(count, 1);
+        CHECK(list[0].trial.us == 2);
+        free(list);
+        fixture_close(&f);
+    }
+}
+
+TEST(a_locked_database_is_busy_for_readers_and_writers)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    sqlite3 *other = NULL;
+    gt_store *reader = NULL;
+    CHECK(sqlite3_open(f.path, &other) == SQLITE_OK);
+    CHECK(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK);
+    sqlite3_busy_timeout(f.store->db, 50); /* a writer would wait for half a minute */
+    CHECK_STATUS(put(&f, &kernel, NULL, make_trial(1)), GT_ERROR_BUSY);
+    CHECK_STATUS(gt_store_open(f.path, GT_STORE_READ, &reader), GT_ERROR_BUSY);
+    CHECK(strstr(gt_error_message(), f.path));
+    sqlite3_close(other);
+    CHECK_OK(put(&f, &kernel, NULL, make_trial(1)));
+    CHECK_STR(ask(f.store, "SELECT count(*) FROM trial"), "1");
+    fixture_close(&f);
+}
+
+TEST(a_full_disk_loses_only_the_trial_that_did_not_fit)
+{
+    fixture f = fixture_open();
+    static char bytes[600 << 10];
+    const gt_code large = {.cubin = bytes, .cubin_bytes = sizeof bytes};
+    const struct rlimit small = {300 << 10, RLIM_INFINITY};
+    struct rlimit before;
+    const gt_kernel a = make_kernel(1), b = make_kernel(2);
+    CHECK_OK(put(&f, &a, &code_of_tests, make_trial(1)));
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    const gt_status status = put(&f, &b, &large, make_trial(2));
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK_STATUS(status, GT_ERROR_IO);
+    CHECK(strstr(gt_error_message(), f.path) && strstr(gt_error_message(), "space"));
+    CHECK_STR(ask(f.store, "SELECT (SELECT count(*) FROM kernel) || (SELECT count(*) FROM trial)"), "11");
+    CHECK_STR(ask(f.store, "PRAGMA integrity_check"), "ok");
+    CHECK_OK(put(&f, &b, &large, make_trial(2))); /* with space again, on the same connection */
+    CHECK_STR(ask(f.store, "SELECT count(*) FROM trial"), "2");
+    fixture_close(&f);
+}
+
+TEST(a_reader_without_write_access_reads_and_cannot_put)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    char folder[256];
+    CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(1)));
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(f.path, '/') - f.path), f.path);
+    CHECK(chmod(check.root, 0755) == 0 && chmod(folder, 0555) == 0 && chmod(f.path, 0444) == 0);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        gt_store *reader = NULL, *writer = NULL;
+        gt_measured *list = NULL;
+        size_t count = 0;
+        int64_t id;
+        CHECK(geteuid() != 0 || (setgid(NOBODY) == 0 && setuid(NOBODY) == 0)); /* modes do not bind root */
+        CHECK_OK(gt_store_open(f.path, GT_STORE_READ, &reader));
+        CHECK_OK(gt_store_find_measured(reader, &f.device, &f.problem, &list, &count));
+        CHECK_INT(count, 1);
+        CHECK_OK(gt_store_gpu(reader, &f.device, &id)); /* finding is not making */
+        CHECK_STATUS(gt_store_put_peak(reader, f.gpu, "f32", 1, "measured"), GT_ERROR_IO);
+        CHECK_STATUS(gt_store_open(f.path, GT_STORE_WRITE, &writer), GT_ERROR_IO);
+        _exit(0);
+    }
+    CHECK_INT(finish_child(child), 0);
+    chmod(folder, 0700);
+    fixture_close(&f);
+}
+
+TEST(a_database_that_others_can_write_is_not_trusted)
+{
+    fixture f = fixture_open();
+    gt_store *store = NULL;
+    char folder[256];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(f.path, '/') - f.path), f.path);
+    for (const mode_t *mode = (const mode_t[]){0666, 0620, 0602, 0}; *mode; mode++) {
+        CHECK(chmod(f.path, *mode) == 0);
+        CHECK_STATUS(gt_store_open(f.path, GT_STORE_READ, &store), GT_ERROR_UNTRUSTED);
+        CHECK(strstr(gt_error_message(), "chmod go-w"));
+    }
+    CHECK(chmod(f.path, 0644) == 0);
+    for (const mode_t *mode = (const mode_t[]){0777, 01777, 0770, 0}; *mode; mode++) {
+        CHECK(chmod(folder, *mode) == 0);
+        CHECK_STATUS(gt_store_open(f.path, GT_STORE_READ, &store), GT_ERROR_UNTRUSTED);
+    }
+    CHECK(chmod(folder, 0700) == 0 && chmod(check.root, 0777) == 0);
+    CHECK_STATUS(gt_store_open(f.path, GT_STORE_READ, &store), GT_ERROR_UNTRUSTED);
+    CHECK(chmod(check.root, 0755) == 0);
+    if (geteuid() == 0) {
+        CHECK(chown(f.path, 12345, 0) == 0);
+        CHECK_STATUS(gt_store_open(f.path, GT_STORE_READ, &store), GT_ERROR_UNTRUSTED);
+        CHECK(chown(f.path, 0, 0) == 0);
+    }
+    CHECK_OK(gt_store_open(f.path, GT_STORE_READ, &store));
+    gt_store_close(store);
+    fixture_close(&f);
+}
+
+TEST(many_creators_of_one_file_all_succeed)
+{
+    for (int round = 0; round < 10; round++) {
+        const char *path = in_folder(check_folder(), "new/folder/gemmtune.db");
+        pid_t children[4];
+        int gate[2];
+        char byte;
+        CHECK(pipe(gate) == 0);
+        for (int i = 0; i < 4; i++)
+            if ((children[i] = fork()) == 0) {
+                fixture f = {.path = path};
+                close(gate[1]);
+                CHECK(read(gate[0], &byte, 1) == 0); /* all start when the last one stands here */
+                CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &f.store));
+                fixture_rows(&f);
+                _exit(0);
+            }
+        close(gate[0]);
+        close(gate[1]);
+        for (int i = 0; i < 4; i++)
+            CHECK_INT(finish_child(children[i]), 0);
+        gt_store *store = NULL;
+        CHECK_OK(gt_store_open(path, GT_STORE_READ, &store));
+        CHECK_STR(ask(store, "SELECT (SELECT count(*) FROM gpu) || (SELECT count(*) FROM run)"), "14");
+        gt_store_close(store);
+    }
+}
+
+TEST(a_database_switched_to_a_write_ahead_log_is_switched_back)
+{
+    fixture f = fixture_open();
+    gt_store_close(f.store);
+    vandalise(f.path, "PRAGMA journal_mode = WAL");
+    CHECK_OK(gt_store_open(f.path, GT_STORE_WRITE, &f.store));
+    char header[20] = "";
+    FILE *file = fopen(f.path, "r");
+    CHECK(file && fread(header, 1, sizeof header, file) == sizeof header && fclose(file) == 0);
+    CHECK_INT(header[18], 1); /* 2 is write-ahead */
+    fixture_close(&f);
+}
+
+/* The countdown: SQLite's allocation number n fails, and all after it if `for_good`. */
+static sqlite3_mem_methods real;
+static long countdown = -1;
+static bool for_good;
+
+static bool out_of_memory(void)
+{
+    if (countdown < 0)
+        return false;
+    if (countdown > 0) {
+        countdown--;
+        return false;
+    }
+    if (!for_good)
+        countdown = -1;
+    return true;
+}
+
+static void *failing_malloc(int bytes)
+{
+    return out_of_memory() ? NULL : real.xMalloc(bytes);
+}
+
+static void *failing_realloc(void *old, int bytes)
+{
+    return out_of_memory() ? NULL : real.xRealloc(old, bytes);
+}
+
+__attribute__((constructor)) static void install_countdown(void)
+{
+    sqlite3_mem_methods failing;
+    sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0); /* every allocation is counted */
+    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real);
+    failing = real;
+    failing.xMalloc = failing_malloc;
+    failing.xRealloc = failing_realloc;
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &failing);
+}
+
+/* Everything the store does, once. The first failure ends it. */
+static gt_status whole_life(const char *path)
+{
+    const gt_run run = {"0.1.0", "13.0", "13.0", "host", "", 1};
+    const gt_kernel kernel = make_kernel(1);
+    const gt_device device = make_device("NVIDIA H200");
+    const gt_problem problem = make_problem(64, 64, 64);
+    const gt_trial trial = make_win(3, 0.1);
+    gt_trial got;
+    gt_store *store = NULL;
+    gt_code code = {0};
+    gt_measured *list = NULL;
+    size_t count = 0;
+    int64_t run_id, gpu, id;
+    bool found;
+    char answer[128];
+    gt_status status = gt_store_open(path, GT_STORE_WRITE, &store);
+#define NEXT(call) status = status == GT_OK ? (call) : status
+    NEXT(gt_store_run_begin(store, &run, &run_id));
+    NEXT(gt_store_gpu(store, &device, &gpu));
+    NEXT(gt_store_problem(store, &problem, &id));
+    NEXT(gt_store_put_trial(store, run_id, gpu, id, &kernel, &code_of_tests, &trial));
+    NEXT(gt_store_find_trial(store, gpu, id, &kernel, &found, &got));
+    NEXT(gt_store_query(store, "SELECT m FROM best_configs", NULL, keep_first, answer));
+    gt_store_close(store);
+    store = NULL;
+    NEXT(gt_store_open(path, GT_STORE_READ, &store));
+    NEXT(gt_store_find_measured(store, &device, &problem, &list, &count));
+    NEXT(gt_store_find_code(store, 1, &code));
+#undef NEXT
+    CHECK(status != GT_OK || count == 1);
+    gt_code_finish(&code);
+    free(list);
+    gt_store_close(store);
+    return status;
+}
+
+TEST(out_of_memory_anywhere_is_reported_and_harms_nothing)
+{
+    char memory[] = "/dev/shm/gemmtune-test-XXXXXX"; /* hundreds of databases: where syncing costs nothing */
+    const char *folder = mkdtemp(memory) ? memory : check_folder();
+    int failures = 0;
+    for (int forever = 0; forever < 2; forever++)
+        for (long at = 0;; at += 1 + at / 40) { /* each of the first forty, then ever fewer */
+            const char *path = in_folder(folder, "gemmtune.db");
+            gt_store *store = NULL;
+            for_good = forever;
+            countdown = at;
+            const gt_status status = whole_life(path);
+            const bool reached = countdown <= 0;
+            countdown = -1;
+            if (status != GT_OK)
+                CHECK_STATUS(status, GT_ERROR_MEMORY);
+            failures += status != GT_OK;
+            CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
+            CHECK_STR(ask(store, "PRAGMA integrity_check"), "ok");
+            gt_store_close(store);
+            CHECK(remove(path) == 0);
+            if (!reached)
+                break;
+        }
+    CHECK(failures > 100);
+    rmdir(memory);
+}
+
+CHECK_MAIN

@@ -1,0 +1,398 @@
+/*
+ * The parent's side of workers, and what the two say to each other. This program is its own worker: started with the
+ * argument "worker" it plays a part, the candidate's family name, instead of running anything on a GPU.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "../tuner/clock.h"
+#include "../tuner/worker.h"
+#include "../tuner/worker_protocol.h"
+
+/* ---- the worker's parts ---- */
+
+static void say(int fd, gt_message_kind kind, void *bytes, size_t count)
+{
+    if (!gt_message_send(fd, kind, &(struct iovec){bytes, count}, 1))
+        _exit(9);
+}
+
+static void phase(int fd, gt_phase now, uint32_t index)
+{
+    gt_message_phase message = {now, index};
+    say(fd, GT_MESSAGE_PHASE, &message, sizeof message);
+}
+
+static void act(int fd, const char *part, uint32_t index)
+{
+    if (strcmp(part, "segv") == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        raise(SIGSEGV);
+    } else if (strcmp(part, "exit") == 0) {
+        _exit(3);
+    } else if (strcmp(part, "hang") == 0) {
+        phase(fd, GT_PHASE_TIMING, index);
+        for (;;)
+            pause();
+    } else if (strcmp(part, "garble") == 0) {
+        CHECK(write(fd, "this is not a message", 21) == 21);
+        pause();
+    } else if (strcmp(part, "lie") == 0) {
+        phase(fd, (gt_phase)7, index);
+        pause();
+    } else if (strcmp(part, "fault") == 0) {
+        gt_message_fault fault = {.index = index, .trial = {.outcome = GT_TRIAL_OUT_OF_BOUNDS, .detail = "strayed"}};
+        say(fd, GT_MESSAGE_FAULT, &fault, sizeof fault);
+        _exit(0);
+    }
+}
+
+static void play_job(int fd, const gt_message *message)
+{
+    struct {
+        gt_message_result result;
+        gt_trial trials[8];
+    } answer = {0};
+    gt_message_job job;
+    size_t at = 0;
+    memcpy(&job, gt_message_take(message, sizeof job, &at), sizeof job);
+    phase(fd, GT_PHASE_PREPARING, 0);
+    for (uint32_t i = 0; i < job.count; i++) {
+        gt_message_contestant contestant;
+        memcpy(&contestant, gt_message_take(message, sizeof contestant, &at), sizeof contestant);
+        gt_message_take(message, contestant.cubin_bytes + contestant.ptx_bytes, &at);
+        const char *part = contestant.kernel.family;
+        if (strcmp(part, "dies_once") == 0 && close(open(contestant.kernel.params, O_CREAT | O_EXCL, 0600)) == 0)
+            _exit(4); /* the first time only */
+        if (strcmp(part, "dies_preparing") == 0)
+            _exit(4);
+        phase(fd, GT_PHASE_VERIFYING, i);
+        act(fd, part, i);
+        answer.trials[i].us = atof(contestant.kernel.params);
+        answer.trials[i].registers = (int)getpid();
+    }
+    if (job.cublas) {
+        phase(fd, GT_PHASE_VERIFYING, job.count);
+        act(fd, getenv("TEST_CUBLAS"), job.count);
+        answer.result.cublas.us = 12;
+        strcpy(answer.result.cublas_version, "13.1.0");
+    }
+    say(fd, GT_MESSAGE_RESULT, &answer, sizeof answer.result + job.count * sizeof(gt_trial));
+}
+
+static int play(int fd)
+{
+    gt_message message;
+    if (!getenv("TEST_ROLE") || strcmp(getenv("TEST_ROLE"), "real") == 0)
+        return gt_worker_main(fd);
+    while (gt_message_receive(fd, INFINITY, NULL, &message) == GT_RECEIVED) {
+        if (message.kind == GT_MESSAGE_INIT)
+            say(fd, GT_MESSAGE_READY, NULL, 0);
+        else
+            play_job(fd, &message);
+        gt_message_finish(&message);
+    }
+    return 0;
+}
+
+/* ---- the tests ---- */
+
+#define LIMIT_S 0.4
+
+static gt_problem problem;
+static char cubin[] = "cubin", ptx[] = "ptx";
+static const gt_code code = {.cubin = cubin, .cubin_bytes = sizeof cubin, .ptx = ptx, .ptx_bytes = sizeof ptx};
+
+static gt_worker *make_worker(const volatile sig_atomic_t *interrupted)
+{
+    const gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 64);
+    const gt_worker_options options = {.limit_s = LIMIT_S, .checks = &code, .interrupted = interrupted};
+    gt_worker *worker = NULL;
+    setenv("TEST_ROLE", "played", 1);
+    setenv("TEST_CUBLAS", "good", 1);
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK_OK(gt_worker_create(&options, &worker));
+    return worker;
+}
+
+static gt_kernel part(const char *name, const char *params)
+{
+    gt_kernel kernel = {0};
+    snprintf(kernel.family, sizeof kernel.family, "%s", name);
+    snprintf(kernel.params, sizeof kernel.params, "%s", params);
+    return kernel;
+}
+
+static gt_trial try_part(gt_worker *worker, const char *name, const char *params)
+{
+    const gt_kernel kernel = part(name, params);
+    gt_trial trial = {.outcome = GT_TRIAL_COMPILE_ERROR};
+    CHECK_OK(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, 0, true, &trial));
+    return trial;
+}
+
+/* After whatever happened the next candidate must fare well. */
+static void check_goes_on(gt_worker *worker, int losses)
+{
+    const gt_trial trial = try_part(worker, "good", "7.5");
+    CHECK_INT(trial.outcome, GT_TRIAL_OK);
+    CHECK(trial.us == 7.5);
+    CHECK_INT(gt_worker_losses(worker), losses);
+}
+
+TEST(a_machine_without_driver_is_told_so_quickly)
+{
+    const gt_worker_options options = {.driver = "/nowhere/libcuda.so.1", .limit_s = 1};
+    const gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 64);
+    const gt_kernel kernel = part("naive", "");
+    gt_trial trial = {.us = 42};
+    gt_worker *worker;
+    const double started = gt_now();
+    setenv("TEST_ROLE", "real", 1);
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK_OK(gt_worker_create(&options, &worker));
+    CHECK_STATUS(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, 0, true, &trial), GT_ERROR_NO_DRIVER);
+    CHECK(strstr(gt_error_message(), "/nowhere/libcuda.so.1"));
+    CHECK(trial.us == 42);
+    CHECK(gt_now() - started < 5);
+    gt_worker_destroy(worker);
+}
+
+TEST(a_good_candidate_keeps_its_worker)
+{
+    gt_worker *worker = make_worker(NULL);
+    const gt_trial first = try_part(worker, "good", "7.5"), second = try_part(worker, "good", "8");
+    CHECK_INT(first.outcome, GT_TRIAL_OK);
+    CHECK_INT(first.stage, GT_STAGE_SCREEN);
+    CHECK(second.us == 8);
+    CHECK_INT(first.registers, second.registers); /* the process that answered */
+    check_goes_on(worker, 0);
+    gt_worker_destroy(worker);
+}
+
+TEST(a_dead_worker_is_a_crash_with_the_signals_name)
+{
+    gt_worker *worker = make_worker(NULL);
+    gt_trial trial = try_part(worker, "segv", "");
+    CHECK_INT(trial.outcome, GT_TRIAL_CRASH);
+    CHECK(strstr(trial.detail, "SIGSEGV") && strstr(trial.detail, "verifying"));
+    check_goes_on(worker, 1);
+    trial = try_part(worker, "exit", "");
+    CHECK_INT(trial.outcome, GT_TRIAL_CRASH);
+    CHECK(strstr(trial.detail, "status 3"));
+    check_goes_on(worker, 2);
+    gt_worker_destroy(worker);
+}
+
+TEST(a_hanging_candidate_is_killed_within_its_limit_and_two_seconds)
+{
+    gt_worker *worker = make_worker(NULL);
+    const double started = gt_now();
+    const gt_trial trial = try_part(worker, "hang", "");
+    CHECK(gt_now() - started >= LIMIT_S);
+    CHECK(gt_now() - started < LIMIT_S + 2);
+    CHECK_INT(trial.outcome, GT_TRIAL_TIMEOUT);
+    CHECK_STR(trial.detail, "no answer within 0.4 s; worker killed while timing");
+    check_goes_on(worker, 1);
+    gt_worker_destroy(worker);
+}
+
+TEST(nonsense_from_a_worker_is_a_crash)
+{
+    gt_worker *worker = make_worker(NULL);
+    CHECK_INT(try_part(worker, "garble", "").outcome, GT_TRIAL_CRASH);
+    check_goes_on(worker, 1);
+    CHECK_INT(try_part(worker, "lie", "").outcome, GT_TRIAL_CRASH);
+    check_goes_on(worker, 2);
+    gt_worker_destroy(worker);
+}
+
+TEST(a_broken_context_is_told_and_costs_one_worker)
+{
+    gt_worker *worker = make_worker(NULL);
+    const gt_trial trial = try_part(worker, "fault", "");
+    CHECK_INT(trial.outcome, GT_TRIAL_OUT_OF_BOUNDS);
+    CHECK_STR(trial.detail, "strayed");
+    check_goes_on(worker, 1);
+    gt_worker_destroy(worker);
+}
+
+TEST(a_worker_lost_while_preparing_is_not_the_candidates_fault)
+{
+    gt_worker *worker = make_worker(NULL);
+    char marker[200];
+    snprintf(marker, sizeof marker, "%s/died", check_folder());
+    CHECK_INT(try_part(worker, "dies_once", marker).outcome, GT_TRIAL_OK);
+    check_goes_on(worker, 1);
+    CHECK_INT(try_part(worker, "dies_preparing", "").outcome, GT_TRIAL_CRASH);
+    check_goes_on(worker, 3);
+    gt_worker_destroy(worker);
+}
+
+TEST(a_worker_killed_between_jobs_is_replaced)
+{
+    gt_worker *worker = make_worker(NULL);
+    const gt_trial trial = try_part(worker, "good", "7.5");
+    CHECK(kill(trial.registers, SIGKILL) == 0);
+    gt_rest(0.05);
+    const gt_trial next = try_part(worker, "good", "7.5");
+    CHECK_INT(next.outcome, GT_TRIAL_OK);
+    CHECK(next.registers != trial.registers);
+    gt_worker_destroy(worker);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+TEST(an_interruption_ends_the_wait_and_the_worker)
+{
+    const struct itimerval soon = {.it_value.tv_usec = 100000};
+    const struct sigaction action = {.sa_handler = interrupt};
+    const gt_kernel kernel = part("hang", "");
+    gt_trial trial = {.us = 42};
+    interrupted = 0;
+    gt_worker *worker = make_worker(&interrupted);
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &soon, NULL) == 0);
+    const double started = gt_now();
+    CHECK_STATUS(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, 0, true, &trial), GT_ERROR_BUSY);
+    CHECK_STR(gt_error_message(), "interrupted");
+    CHECK(gt_now() - started < LIMIT_S);
+    CHECK(trial.us == 42);
+    interrupted = 0;
+    check_goes_on(worker, 0);
+    gt_worker_destroy(worker);
+}
+
+TEST(a_race_goes_on_without_those_that_break_it)
+{
+    const gt_kernel kernels[] = {part("good", "11"), part("segv", ""), part("good", "10"), part("hang", ""),
+                                 part("fault", "")};
+    gt_contestant contestants[5];
+    gt_trial trials[5], cublas;
+    char version[16];
+    gt_worker *worker = make_worker(NULL);
+    for (int i = 0; i < 5; i++)
+        contestants[i] = (gt_contestant){&kernels[i], &code};
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 5, 0.1, trials, &cublas, version));
+    const gt_outcome outcomes[] = {GT_TRIAL_OK, GT_TRIAL_CRASH, GT_TRIAL_OK, GT_TRIAL_TIMEOUT, GT_TRIAL_OUT_OF_BOUNDS};
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(trials[i].outcome, outcomes[i]);
+        CHECK_INT(trials[i].stage, GT_STAGE_RACE);
+    }
+    CHECK(trials[0].us == 11 && trials[0].margin == -1);
+    CHECK_NEAR(trials[2].margin, 0.1, 1e-9);
+    CHECK(cublas.us == 12);
+    CHECK_STR(version, "13.1.0");
+    CHECK_INT(gt_worker_losses(worker), 3);
+    gt_worker_destroy(worker);
+}
+
+TEST(a_race_goes_on_without_a_rival_that_breaks_it)
+{
+    const gt_kernel kernels[] = {part("good", "10"), part("good", "20")};
+    const gt_contestant contestants[] = {{&kernels[0], &code}, {&kernels[1], &code}};
+    gt_trial trials[2], cublas;
+    char version[16];
+    gt_worker *worker = make_worker(NULL);
+    setenv("TEST_CUBLAS", "segv", 1);
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, 0.1, trials, &cublas, version));
+    CHECK_INT(cublas.outcome, GT_TRIAL_CRASH);
+    CHECK_INT(trials[0].outcome, GT_TRIAL_OK);
+    CHECK_NEAR(trials[0].margin, 1, 1e-9);
+    CHECK(trials[1].margin == -1);
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 1, 0.1, trials, NULL, NULL));
+    CHECK(trials[0].margin == -1); /* nobody else ran */
+    gt_worker_destroy(worker);
+}
+
+/* A pair of connected sockets, closed by the test. */
+static void make_pair(int pair[2])
+{
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+}
+
+TEST(messages_arrive_whole_however_they_are_cut)
+{
+    static char sent[3 << 20];
+    int pair[2];
+    gt_message message;
+    for (size_t i = 0; i < sizeof sent; i++)
+        sent[i] = (char)check_random();
+    make_pair(pair);
+    const pid_t child = fork();
+    if (child == 0) {
+        const struct iovec parts[] = {{sent, 1}, {sent + 1, 1000000}, {NULL, 0}, {sent + 1000001, sizeof sent - 1000001}};
+        _exit(gt_message_send(pair[1], GT_MESSAGE_TRY, parts, 4) ? 0 : 1);
+    }
+    CHECK(child > 0);
+    CHECK_INT(gt_message_receive(pair[0], gt_now() + 10, NULL, &message), GT_RECEIVED);
+    CHECK_INT(message.kind, GT_MESSAGE_TRY);
+    CHECK_INT(message.bytes, sizeof sent);
+    CHECK(memcmp(message.payload, sent, sizeof sent) == 0);
+    gt_message_finish(&message);
+    close(pair[1]);
+    CHECK_INT(gt_message_receive(pair[0], gt_now() + 10, NULL, &message), GT_RECEIVE_END);
+    close(pair[0]);
+}
+
+TEST(messages_that_are_none_are_refused)
+{
+    const gt_message_header bad[] = {{0, GT_MESSAGE_READY, 0},
+                                     {GT_MESSAGE_MAGIC, 0, 0},
+                                     {GT_MESSAGE_MAGIC, 99, 0},
+                                     {GT_MESSAGE_MAGIC, GT_MESSAGE_READY, GT_MESSAGE_MOST + 1},
+                                     {GT_MESSAGE_MAGIC, GT_MESSAGE_READY, UINT64_MAX}};
+    int pair[2];
+    gt_message message;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        make_pair(pair);
+        CHECK(write(pair[1], &bad[i], sizeof bad[i]) == sizeof bad[i]);
+        CHECK_INT(gt_message_receive(pair[0], gt_now() + 1, NULL, &message), GT_RECEIVE_BAD);
+        close(pair[0]);
+        close(pair[1]);
+    }
+}
+
+TEST(waiting_ends_at_its_deadline_and_sending_to_nobody_fails)
+{
+    int pair[2];
+    gt_message message;
+    make_pair(pair);
+    const double started = gt_now();
+    CHECK_INT(gt_message_receive(pair[0], gt_now() + 0.15, NULL, &message), GT_RECEIVE_LATE);
+    CHECK(gt_now() - started >= 0.15 && gt_now() - started < 1);
+    CHECK(write(pair[1], "half", 4) == 4); /* a message that never comes to its end is late too */
+    CHECK_INT(gt_message_receive(pair[0], gt_now() + 0.1, NULL, &message), GT_RECEIVE_LATE);
+    close(pair[0]);
+    CHECK(!gt_message_send(pair[1], GT_MESSAGE_READY, NULL, 0));
+    close(pair[1]);
+}
+
+TEST(taking_more_than_a_message_holds_gives_nothing)
+{
+    char bytes[8] = "1234567";
+    const gt_message message = {.bytes = 8, .payload = bytes};
+    size_t at = 0;
+    CHECK(gt_message_take(&message, 3, &at) == bytes);
+    CHECK(gt_message_take(&message, 6, &at) == NULL);
+    CHECK(gt_message_take(&message, SIZE_MAX, &at) == NULL);
+    CHECK(gt_message_take(&message, 5, &at) == bytes + 3);
+    CHECK(gt_message_take(&message, 1, &at) == NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "worker") == 0)
+        return play(atoi(argv[2]));
+    return check_main(argc, argv);
+}

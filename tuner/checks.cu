@@ -1,0 +1,217 @@
+// What verification needs on the device: random data, matrix-vector products in f64, sampled elements recomputed in
+// f64, and counts of memory that should not have changed. Shares nothing with the templates but the compiler.
+
+typedef long long gt_int;
+typedef unsigned long long gt_bits;
+
+#ifndef LANES // a warp; 1 where the kernels are run one thread at a time
+#define LANES 32
+#endif
+
+// The element types. load widens to f64, exactly; draw turns 64 random bits into an element whose sign is fair.
+struct f32 {
+    typedef float storage;
+    static __device__ double load(float x) { return x; }
+    static __device__ float draw(gt_bits h);
+};
+struct s32 {
+    typedef int storage;
+    static __device__ double load(int x) { return x; }
+    static __device__ int draw(gt_bits h) { return (int)(h % 17) - 8; }
+};
+struct f16 {
+    typedef unsigned short storage;
+    static __device__ double load(unsigned short x)
+    {
+        float f;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(x));
+        return f;
+    }
+    static __device__ unsigned short draw(gt_bits h)
+    {
+        unsigned short x;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(x) : "f"(f32::draw(h)));
+        return x;
+    }
+};
+
+// The sum of four 16-bit uniforms, centred and scaled to variance 1: close to normal, exactly symmetric, and the same
+// bits on every machine.
+__device__ float f32::draw(gt_bits h)
+{
+    const int sum = (int)(h & 65535) + (int)(h >> 16 & 65535) + (int)(h >> 32 & 65535) + (int)(h >> 48);
+    return (float)(sum - 2 * 65535) * 2.6428998e-05f; // sqrt(12 / 4) / 65536
+}
+
+// Steele, Lea and Flood's splitmix64: element `index` of the stream `seed`.
+__device__ gt_bits random_bits(gt_bits seed, gt_bits index)
+{
+    gt_bits z = seed + (index + 1) * 0x9e3779b97f4a7c15ull;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return z ^ z >> 31;
+}
+
+__device__ double warp_sum(double x)
+{
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        x += __shfl_down_sync(0xffffffffu, x, step);
+    return x;
+}
+
+__device__ gt_int thread_index()
+{
+    return (gt_int)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+// A matrix as it is stored, row-major.
+struct matrix {
+    void *data;
+    gt_int rows, columns, ld;
+};
+
+// Random elements; what lies between the rows and between the matrices is left alone.
+template <typename T> __device__ void fill(const matrix &m, gt_int batch, gt_int stride, gt_bits seed)
+{
+    typename T::storage *const data = (typename T::storage *)m.data;
+    const gt_int each = m.rows * m.columns, count = each * batch, step = (gt_int)gridDim.x * blockDim.x;
+    for (gt_int at = thread_index(); at < count; at += step) {
+        const gt_int product = at / each, within = at - product * each;
+        const gt_int row = within / m.columns, column = within - row * m.columns;
+        data[product * stride + row * m.ld + column] = T::draw(random_bits(seed, (gt_bits)at));
+    }
+}
+
+// out += M v, or with squares (M o M) v; v may be NULL for ones. A warp takes `chunk` columns of one row.
+template <typename T>
+__device__ void rows(const matrix &m, const double *v, double *out, gt_int chunk, int squares)
+{
+    const gt_int row = thread_index() / LANES, first = blockIdx.y * chunk;
+    const gt_int end = first + chunk < m.columns ? first + chunk : m.columns;
+    if (row >= m.rows)
+        return;
+    const typename T::storage *const data = (const typename T::storage *)m.data + row * m.ld;
+    double sum = 0;
+#pragma unroll 4
+    for (gt_int column = first + threadIdx.x % LANES; column < end; column += LANES) {
+        const double x = T::load(data[column]);
+        sum += (squares ? x * x : x) * (v ? v[column] : 1.0);
+    }
+    sum = warp_sum(sum);
+    if (threadIdx.x % LANES == 0)
+        atomicAdd(&out[row], sum);
+}
+
+// out += v' M, the same for columns. A thread takes `chunk` rows of one column.
+template <typename T>
+__device__ void columns(const matrix &m, const double *v, double *out, gt_int chunk, int squares)
+{
+    const gt_int column = thread_index(), first = blockIdx.y * chunk;
+    const gt_int end = first + chunk < m.rows ? first + chunk : m.rows;
+    if (column >= m.columns)
+        return;
+    const typename T::storage *const data = (const typename T::storage *)m.data + column;
+    double sum = 0;
+#pragma unroll 4
+    for (gt_int row = first; row < end; row++) {
+        const double x = T::load(data[row * m.ld]);
+        sum += (squares ? x * x : x) * (v ? v[row] : 1.0);
+    }
+    atomicAdd(&out[column], sum);
+}
+
+// op(A) and op(B) by strides: element (i, p) of A is a[i * a_row + p * a_step], (p, j) of B is b[p * b_step + j * b_column].
+struct product {
+    const void *a, *b;
+    gt_int a_row, a_step, b_step, b_column, k;
+};
+
+// For each sampled (i, j), a warp each: the sum of the products, of their squares, of their magnitudes.
+template <typename T>
+__device__ void sample(const product &g, const gt_int *places, gt_int count, double *out)
+{
+    const gt_int at = thread_index() / LANES;
+    if (at >= count)
+        return;
+    const typename T::storage *const a = (const typename T::storage *)g.a + places[2 * at] * g.a_row;
+    const typename T::storage *const b = (const typename T::storage *)g.b + places[2 * at + 1] * g.b_column;
+    double sum = 0, square = 0, magnitude = 0;
+#pragma unroll 4
+    for (gt_int p = threadIdx.x % LANES; p < g.k; p += LANES) {
+        const double x = T::load(a[p * g.a_step]) * T::load(b[p * g.b_step]);
+        sum += x;
+        square += x * x;
+        magnitude += x < 0 ? -x : x;
+    }
+    sum = warp_sum(sum);
+    square = warp_sum(square);
+    magnitude = warp_sum(magnitude);
+    if (threadIdx.x % LANES == 0) {
+        out[3 * at] = sum;
+        out[3 * at + 1] = square;
+        out[3 * at + 2] = magnitude;
+    }
+}
+
+template <typename T>
+__device__ void gather(const matrix &m, const gt_int *places, gt_int count, double *out)
+{
+    const gt_int at = thread_index();
+    if (at < count)
+        out[at] = T::load(((const typename T::storage *)m.data)[places[2 * at] * m.ld + places[2 * at + 1]]);
+}
+
+// found[0] counts the elements that are NaN or infinite, found[1] becomes the smallest index row * columns + column.
+template <typename T> __device__ void nonfinite(const matrix &m, gt_bits *found)
+{
+    const gt_int count = m.rows * m.columns, step = (gt_int)gridDim.x * blockDim.x;
+    for (gt_int at = thread_index(); at < count; at += step) {
+        const gt_int row = at / m.columns, column = at - row * m.columns;
+        const double x = T::load(((const typename T::storage *)m.data)[row * m.ld + column]);
+        if (!(x - x == 0)) {
+            atomicAdd(&found[0], 1ull);
+            atomicMin(&found[1], (gt_bits)at);
+        }
+    }
+}
+
+#define KERNELS(T)                                                                                           \
+    extern "C" __global__ void fill_##T(matrix m, gt_int batch, gt_int stride, gt_bits seed)                 \
+    {                                                                                                        \
+        fill<T>(m, batch, stride, seed);                                                                     \
+    }                                                                                                        \
+    extern "C" __global__ void rows_##T(matrix m, const double *v, double *out, gt_int chunk, int squares)   \
+    {                                                                                                        \
+        rows<T>(m, v, out, chunk, squares);                                                                  \
+    }                                                                                                        \
+    extern "C" __global__ void columns_##T(matrix m, const double *v, double *out, gt_int chunk, int squares) \
+    {                                                                                                        \
+        columns<T>(m, v, out, chunk, squares);                                                               \
+    }                                                                                                        \
+    extern "C" __global__ void sample_##T(product g, const gt_int *places, gt_int count, double *out)        \
+    {                                                                                                        \
+        sample<T>(g, places, count, out);                                                                    \
+    }                                                                                                        \
+    extern "C" __global__ void gather_##T(matrix m, const gt_int *places, gt_int count, double *out)         \
+    {                                                                                                        \
+        gather<T>(m, places, count, out);                                                                    \
+    }                                                                                                        \
+    extern "C" __global__ void nonfinite_##T(matrix m, gt_bits *found)                                       \
+    {                                                                                                        \
+        nonfinite<T>(m, found);                                                                              \
+    }
+
+KERNELS(f32)
+KERNELS(s32)
+KERNELS(f16)
+
+// Counts the halfwords of a region (rows of `width`, `pitch` apart, all in halfwords) that are not `pattern`.
+extern "C" __global__ void count_changed(const unsigned short *region, gt_int rows, gt_int width, gt_int pitch,
+                                         unsigned pattern, unsigned *changed)
+{
+    const gt_int count = rows * width, step = (gt_int)gridDim.x * blockDim.x;
+    for (gt_int at = thread_index(); at < count; at += step)
+        if (region[at / width * pitch + at % width] != pattern)
+            atomicAdd(changed, 1u);
+}

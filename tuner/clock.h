@@ -1,0 +1,22 @@
+/* Clocks: the host's, and through NVML, where it is there, the GPU's frequency. */
+#ifndef GT_CLOCK_H
+#define GT_CLOCK_H
+
+typedef struct gt_clock gt_clock;
+
+/* Opens NVML for the GPU at this PCI address ("0000:3b:00.0"). NULL if there is no NVML or it does not know the GPU: the
+ * calls below accept that. */
+gt_clock *gt_clock_open(const char *bus_id);
+void gt_clock_close(gt_clock *clock);
+
+/* The SM clock now and the highest it can be, in MHz; 0: not known. */
+double gt_clock_mhz(const gt_clock *clock);
+double gt_clock_max_mhz(const gt_clock *clock);
+
+/* Seconds on the host's monotonic clock. */
+double gt_now(void);
+
+/* Sleeps. */
+void gt_rest(double seconds);
+
+#endif

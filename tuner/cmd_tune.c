@@ -1,0 +1,169 @@
+/* gemmtune [tune]: finds the fastest kernel for each shape and stores it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/status.h"
+#include "output.h"
+#include "tune.h"
+
+/* Refuses a shape that cannot fit the GPU before anything is tuned. */
+static gt_status check_memory(const gt_device *device, const gt_problem *problem)
+{
+    char name[GT_PROBLEM_NAME_LENGTH];
+    const double needed = (double)gt_problem_bytes_a(problem) + (double)gt_problem_bytes_b(problem) +
+                          (double)gt_problem_bytes_c(problem);
+    if (needed <= 0.9 * (double)device->memory_bytes)
+        return GT_OK;
+    gt_problem_name(problem, name);
+    return gt_fail(GT_ERROR_INVALID, "%s needs %.1f GiB; %s has %.1f GiB", name, needed / (1 << 30), device->name,
+                   (double)device->memory_bytes / (1 << 30));
+}
+
+static gt_status list_problems(const gt_options_cli *options, const gt_device *device, gt_problem **out)
+{
+    gt_status status = GT_OK;
+    gt_problem *problems = calloc(options->shapes.count, sizeof *problems);
+    if (!problems)
+        return gt_fail_memory();
+    for (size_t i = 0; status == GT_OK && i < options->shapes.count; i++) {
+        status = gt_options_problem(options, &options->shapes.list[i], &problems[i]);
+        if (status == GT_OK)
+            status = check_memory(device, &problems[i]);
+    }
+    if (status != GT_OK) {
+        free(problems);
+        return status;
+    }
+    *out = problems;
+    return GT_OK;
+}
+
+static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *t)
+{
+    const gt_types *types = gt_types_find(t->problem.type_ab, t->problem.type_c);
+    const double peak = gt_device_peak_tflops(&engine->device, types);
+    const double speed = t->won ? gt_problem_flops(&t->problem) / t->trial.us * 1e-6 : 0;
+    char shape[80];
+    snprintf(shape, sizeof shape, "%lldx%lldx%lld", (long long)t->problem.m, (long long)t->problem.n,
+             (long long)t->problem.k);
+    gt_table_text(table, shape);
+    if (!t->won) {
+        for (int i = 0; i < 8; i++)
+            gt_table_none(table);
+        return;
+    }
+    gt_table_text(table, t->kernel.family);
+    gt_table_text(table, t->kernel.params);
+    gt_table_number(table, "%.1f", t->trial.us);
+    gt_table_number(table, "%.2f", speed);
+    if (peak > 0)
+        gt_table_number(table, "%.1f", 100 * speed / peak);
+    else
+        gt_table_none(table);
+    if (t->cublas.outcome == GT_TRIAL_OK && t->cublas.us > 0)
+        gt_table_number(table, "%.3f", t->cublas.us / t->trial.us);
+    else
+        gt_table_none(table);
+    if (t->trial.margin >= 0)
+        gt_table_number(table, "%.1f", 100 * t->trial.margin);
+    else
+        gt_table_none(table);
+    gt_table_integer(table, t->tried);
+}
+
+static void print_table(const gt_engine *engine, const gt_tuned *tuned, size_t count)
+{
+    static const gt_column columns[] = {
+        {"shape", GT_LEFT},  {"family", GT_LEFT},     {"configuration", GT_LEFT}, {"us", GT_RIGHT},   {"TFLOPS", GT_RIGHT},
+        {"peak %", GT_RIGHT}, {"vs cuBLAS", GT_RIGHT}, {"margin %", GT_RIGHT},     {"tried", GT_RIGHT},
+    };
+    gt_table *table = gt_table_create(stdout, engine->options->json, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < count; i++)
+        print_row(table, engine, &tuned[i]);
+    gt_table_finish(table);
+}
+
+static void remember(gt_seed *seeds, size_t *count, const gt_kernel *kernel)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(seeds[i].params, kernel->params) == 0 && strcmp(seeds[i].family, kernel->family) == 0)
+            return;
+    memcpy(seeds[*count].family, kernel->family, sizeof kernel->family);
+    memcpy(seeds[*count].params, kernel->params, sizeof kernel->params);
+    ++*count;
+}
+
+static void report(gt_tuning *tuning, const gt_tuned *t)
+{
+    char name[GT_PROBLEM_NAME_LENGTH], rest[96] = "";
+    gt_problem_name(&t->problem, name);
+    if (t->cublas.outcome == GT_TRIAL_OK && t->won)
+        snprintf(rest, sizeof rest, ", %.2f of cuBLAS", t->cublas.us / t->trial.us);
+    if (t->failed > 0)
+        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", %d rejected", t->failed);
+    if (t->won)
+        gt_progress_line(tuning->progress, "%s: %.2f TFLOPS, %s %s (%d tried, %d known%s)", name,
+                         gt_problem_flops(&t->problem) / t->trial.us * 1e-6, t->kernel.family, t->kernel.params,
+                         t->tried, t->skipped, rest);
+    else
+        gt_progress_line(tuning->progress, "%s: no winner (%d tried, %d known%s)", name, t->tried, t->skipped, rest);
+}
+
+/* Tunes the problems in order; *count says how many were reached. */
+static gt_status tune_all(gt_engine *engine, const gt_problem *problems, gt_tuned *tuned, size_t *count)
+{
+    const gt_options_cli *options = engine->options;
+    const size_t total = options->shapes.count;
+    gt_status status = GT_OK;
+    gt_seed *seeds = calloc(total + 1, sizeof *seeds);
+    gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .seeds = seeds};
+    tuning.state = (gt_progress_state){.steps = (int)total, .budget = options->budget_s};
+    if (!seeds)
+        status = gt_fail_memory();
+    *count = 0;
+    while (status == GT_OK && *count < total && !gt_engine_interrupted()) {
+        const double elapsed = gt_engine_elapsed(engine);
+        if (options->budget_s > 0)
+            tuning.until = elapsed + (options->budget_s - elapsed) / (double)(total - *count);
+        tuning.state.step = (int)*count;
+        gt_tuned *t = &tuned[*count];
+        if ((status = gt_tune(&tuning, &problems[*count], t)) != GT_OK)
+            break;
+        ++*count;
+        report(&tuning, t);
+        if (t->won)
+            remember(seeds, &tuning.seed_count, &t->kernel);
+    }
+    gt_progress_destroy(tuning.progress);
+    free(seeds);
+    return status;
+}
+
+int gt_cmd_tune(const gt_options_cli *options)
+{
+    gt_engine engine;
+    gt_problem *problems = NULL;
+    gt_tuned *tuned = NULL;
+    size_t count = 0;
+    int code = 0;
+    gt_status status = gt_engine_open(options, GT_ENGINE_WRITE, &engine);
+    if (status == GT_OK)
+        status = list_problems(options, &engine.device, &problems);
+    if (status == GT_OK && !(tuned = calloc(options->shapes.count, sizeof *tuned)))
+        status = gt_fail_memory();
+    if (status == GT_OK)
+        status = tune_all(&engine, problems, tuned, &count);
+    if (status != GT_OK)
+        code = gt_print_failure();
+    if (count > 0)
+        print_table(&engine, tuned, count);
+    for (size_t i = 0; i < count; i++)
+        if (!tuned[i].won)
+            code = 1;
+    const bool interrupted = gt_engine_interrupted();
+    gt_engine_close(&engine, status != GT_OK ? "failed" : interrupted ? "interrupted" : "done");
+    free(tuned);
+    free(problems);
+    return interrupted ? 130 : code;
+}

@@ -1,0 +1,172 @@
+#include "engine.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../src/status.h"
+#include "cache.h"
+
+extern const char gt_embedded_checks_cu[];
+
+/* Set by a signal, read between candidates: the one thing a handler may touch. */
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (interrupted) /* asked twice: go at once; every acknowledged result is safe */
+        _exit(130);
+    interrupted = 1;
+}
+
+bool gt_engine_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+double gt_engine_elapsed(const gt_engine *engine)
+{
+    return now() - engine->started;
+}
+
+static gt_status begin_run(gt_engine *engine)
+{
+    char host[256] = "", driver[32];
+    const gt_options_cli *options = engine->options;
+    gethostname(host, sizeof host - 1);
+    snprintf(driver, sizeof driver, "%d.%d", engine->driver->version / 1000, engine->driver->version % 1000 / 10);
+    const gt_run run = {
+        .program = gt_version(),
+        .driver = driver,
+        .nvrtc = engine->nvrtc->version,
+        .host = host,
+        .arguments = options->line,
+        .seed = options->seed,
+    };
+    gt_status status = gt_store_gpu(engine->store, &engine->device, &engine->gpu);
+    if (status == GT_OK)
+        status = gt_store_run_begin(engine->store, &run, &engine->run);
+    if (status == GT_OK)
+        status = gt_store_put_peak(engine->store, engine->gpu, options->types->name,
+                                   gt_device_peak_tflops(&engine->device, options->types), "units x clock");
+    return status;
+}
+
+static gt_status open_store(gt_engine *engine, gt_store_mode mode)
+{
+    char path[4096];
+    const char *file = engine->options->database;
+    if (!file) {
+        gt_status status = gt_store_default_path(path, sizeof path);
+        if (status != GT_OK)
+            return status;
+        file = path;
+    }
+    return gt_store_open(file, mode, &engine->store);
+}
+
+gt_status gt_engine_open(const gt_options_cli *options, gt_engine_use use, gt_engine *engine)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    *engine = (gt_engine){.options = options, .started = now()};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    gt_status status = gt_driver_open(options->driver, &engine->driver);
+    if (status == GT_OK)
+        status = gt_device_query(engine->driver, options->device, &engine->device);
+    if (status == GT_OK)
+        status = gt_nvrtc_open(options->nvrtc, &engine->nvrtc);
+    if (status == GT_OK)
+        status = gt_families_init(options->templates, &engine->families);
+    if (status == GT_OK && use != GT_ENGINE_NO_STORE)
+        status = open_store(engine, use == GT_ENGINE_WRITE ? GT_STORE_WRITE : GT_STORE_READ);
+    if (status == GT_OK)
+        status = gt_cache_create(&engine->cache);
+    if (status == GT_OK)
+        status = gt_compiler_create(engine->nvrtc, options->threads, &engine->compiler);
+    if (status == GT_OK)
+        status = gt_nvrtc_compile(engine->nvrtc, gt_embedded_checks_cu, engine->device.arch, &engine->checks, NULL);
+    if (status == GT_OK) {
+        const gt_worker_options worker = {
+            .device = options->device,
+            .driver = options->driver,
+            .limit_s = options->limit_s,
+            .seed = options->seed,
+            .checks = &engine->checks,
+            .interrupted = &interrupted,
+        };
+        status = gt_worker_create(&worker, &engine->worker);
+    }
+    if (status == GT_OK && use == GT_ENGINE_WRITE)
+        status = begin_run(engine);
+    return status;
+}
+
+void gt_engine_close(gt_engine *engine, const char *end)
+{
+    gt_worker_destroy(engine->worker);
+    gt_compiler_destroy(engine->compiler);
+    gt_cache_destroy(engine->cache);
+    gt_code_finish(&engine->checks);
+    if (engine->store && engine->run)
+        gt_store_run_end(engine->store, engine->run, end);
+    gt_store_close(engine->store);
+    gt_families_finish(&engine->families);
+    gt_nvrtc_close(engine->nvrtc);
+    gt_driver_close(engine->driver);
+    *engine = (gt_engine){0};
+}
+
+gt_status gt_engine_prepare(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, bool wanted)
+{
+    char *source;
+    const gt_family *family = gt_families_find(&engine->families, kernel->family);
+    if (!family)
+        return gt_fail(GT_ERROR_INVALID, "no family '%s'; `gemmtune space` lists them", kernel->family);
+    gt_status status =
+        gt_render(&engine->families, family, problem, kernel->params, &source, kernel->source_hash);
+    if (status != GT_OK)
+        return status;
+    snprintf(kernel->nvrtc, sizeof kernel->nvrtc, "%s", engine->nvrtc->version);
+    if (!wanted || gt_cache_find(engine->cache, kernel->source_hash)) {
+        free(source);
+        return GT_OK;
+    }
+    return gt_compiler_submit(engine->compiler, kernel, source, NULL);
+}
+
+gt_status gt_engine_code(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, const gt_code **code)
+{
+    gt_compiled compiled;
+    const gt_cached *cached = NULL;
+    gt_status status = gt_engine_prepare(engine, problem, kernel, false);
+    if (status != GT_OK)
+        return status;
+    /* It may be on its way: what was submitted before it comes out before it. */
+    while (!(cached = gt_cache_find(engine->cache, kernel->source_hash)) &&
+           gt_compiler_next(engine->compiler, &compiled))
+        gt_cache_put(engine->cache, &compiled);
+    if (!cached) {
+        if ((status = gt_engine_prepare(engine, problem, kernel, true)) != GT_OK)
+            return status;
+        if (!gt_compiler_next(engine->compiler, &compiled))
+            return gt_fail(GT_ERROR_COMPILE, "the compiler lost a kernel");
+        gt_cache_put(engine->cache, &compiled);
+        cached = gt_cache_find(engine->cache, kernel->source_hash);
+    }
+    if (cached->status != GT_OK)
+        return gt_fail(cached->status, "%s", cached->detail);
+    *code = &cached->code;
+    return GT_OK;
+}

@@ -1,0 +1,55 @@
+/* What every command that launches kernels needs, opened once: driver, compiler, families, worker, store. */
+#ifndef GT_ENGINE_H
+#define GT_ENGINE_H
+
+#include "../db/store.h"
+#include "compile.h"
+#include "options.h"
+#include "worker.h"
+
+typedef struct gt_cache gt_cache;
+
+typedef struct gt_engine {
+    const gt_options_cli *options;
+    gt_driver *driver;
+    gt_device device;
+    gt_nvrtc *nvrtc;
+    gt_families families;
+    gt_compiler *compiler;
+    gt_cache *cache; /* code compiled in this run, by source hash */
+    gt_code checks;
+    gt_worker *worker;
+    gt_store *store;
+    int64_t run, gpu;
+    double started; /* seconds of a clock that only goes forward */
+} gt_engine;
+
+/* What a command does with the store. */
+typedef enum gt_engine_use {
+    GT_ENGINE_NO_STORE,
+    GT_ENGINE_READ,
+    GT_ENGINE_WRITE, /* begins a run in it */
+} gt_engine_use;
+
+/* Opens everything. engine: gt_engine_close, also after a failure. */
+gt_status gt_engine_open(const gt_options_cli *options, gt_engine_use use, gt_engine *engine);
+
+/* Ends the run ("done", "budget", "interrupted", "failed") and frees everything. */
+void gt_engine_close(gt_engine *engine, const char *end);
+
+/* Seconds since the engine was opened. */
+double gt_engine_elapsed(const gt_engine *engine);
+
+/* Whether Ctrl-C or SIGTERM came. */
+bool gt_engine_interrupted(void);
+
+/* A kernel's code, from this run's cache or compiled now; kernel gets its source hash and compiler. The code belongs
+ * to the cache and is valid until the next call. GT_ERROR_COMPILE says why there is none. */
+gt_status gt_engine_code(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, const gt_code **code);
+
+/* Renders a kernel and fills in its source hash and compiler; starts compiling it in the background if the cache
+ * has no code of it yet and it is wanted. */
+gt_status gt_engine_prepare(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, bool wanted);
+
+
+#endif

@@ -1,0 +1,123 @@
+/* gemmtune: finds the fastest matrix-product kernels for a GPU and stores them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../src/status.h"
+#include "options.h"
+#include "output.h"
+#include "values.h"
+#include "worker.h"
+
+#define EXIT_USAGE 2
+
+static gt_command *const commands[GT_COMMAND_COUNT] = {
+    [GT_COMMAND_TUNE] = gt_cmd_tune,     [GT_COMMAND_BEST] = gt_cmd_best,   [GT_COMMAND_LADDER] = gt_cmd_ladder,
+    [GT_COMMAND_BENCH] = gt_cmd_bench,   [GT_COMMAND_SPACE] = gt_cmd_space, [GT_COMMAND_RENDER] = gt_cmd_render,
+    [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_DOCTOR] = gt_cmd_doctor,
+};
+
+/* Everything on one screen: 24 lines of 80 columns. */
+static void print_help(void)
+{
+    puts("gemmtune finds the fastest matrix-product kernels for your GPU and stores them.\n\n"
+         "Usage: gemmtune [COMMAND] [options]\n");
+    for (int i = 0; i < GT_COMMAND_COUNT; i++) {
+        const gt_command_row *row = &gt_command_rows[i];
+        const int used = printf("  %s %s", row->name, row->operand ? row->operand : "");
+        printf("%*s%s%s\n", 18 - used, "", row->summary, i == GT_COMMAND_TUNE ? " Default." : "");
+    }
+    puts("\ngemmtune COMMAND --help shows a command's options; --version the version.\n\n"
+         "Examples:\n"
+         "  gemmtune                                  tune the first GPU, usual sizes\n"
+         "  gemmtune --device 1 --budget 10m          the second GPU, for ten minutes\n"
+         "  gemmtune --shapes 4096,1..64x4096x4096    sizes of your own\n"
+         "  gemmtune best --json                      the winners, for programs\n"
+         "  gemmtune doctor                           what is missing on this machine");
+}
+
+static void print_command_help(gt_command_id id)
+{
+    const gt_command_row *row = &gt_command_rows[id];
+    printf("Usage: gemmtune %s%s%s [options]\n%s\n\n", row->name, row->operand ? " " : "",
+           row->operand ? row->operand : "", row->summary);
+    for (const gt_option_row *option = gt_option_rows; option->name; option++) {
+        char letter[8] = "    ", name[40];
+        if (!(option->commands >> id & 1) || option->letter == 'V')
+            continue;
+        if (option->letter)
+            snprintf(letter, sizeof letter, "-%c, ", option->letter);
+        snprintf(name, sizeof name, "--%s %s", option->name, option->value ? option->value : "");
+        printf("  %s%-17s  %s\n", letter, name, option->help);
+    }
+    printf("\nExample: %s\n", row->example);
+}
+
+/* A file opened later must not land on a stream that was closed at the start: a message would be written into the
+ * database. The place holders refuse what the stream is for, so that a lost result is a failure. */
+static void keep_standard_streams(void)
+{
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", modes[fd]); /* takes the lowest free number, which is fd */
+}
+
+/* Whether the reader of standard output went away (`| head`): its choice, nobody's failure. */
+static bool reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP));
+}
+
+/* A result that could not be written is a failure of the whole command. */
+static int finish_output(int code)
+{
+    errno = 0;
+    const bool broken = fflush(stdout) != 0 || ferror(stdout);
+    const int reason = errno;
+    if (!broken || reader_left())
+        return code;
+    gt_fail(GT_ERROR_IO, "cannot write the output: %s", reason ? strerror(reason) : "the disk or device refused it");
+    return gt_print_failure();
+}
+
+/* `gemmtune worker FD`: the tuner's own child; -1 if this is no such call. */
+static int worker_descriptor(int argc, char **argv)
+{
+    int64_t fd;
+    if (argc != 3 || strcmp(argv[1], "worker") != 0 || gt_integer_parse("worker", argv[2], 0, 1 << 20, &fd) != GT_OK)
+        return -1;
+    return (int)fd;
+}
+
+int main(int argc, char **argv)
+{
+    keep_standard_streams();
+    signal(SIGPIPE, SIG_IGN); /* a dead worker or reader is an error of write() */
+    const int fd = worker_descriptor(argc, argv);
+    if (fd >= 0)
+        return gt_worker_main(fd);
+
+    gt_options_cli options;
+    gt_status status = gt_options_parse(argc, argv, &options);
+    if (status != GT_OK) {
+        gt_print_failure();
+        return status == GT_ERROR_INVALID ? EXIT_USAGE : 1;
+    }
+    int code = 0;
+    if (options.version)
+        printf("gemmtune %s\n", gt_version());
+    else if (options.help && options.command_given)
+        print_command_help(options.command_id);
+    else if (options.help)
+        print_help();
+    else
+        code = commands[options.command_id](&options);
+    gt_options_finish(&options);
+    return finish_output(code);
+}

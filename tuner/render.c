@@ -1,0 +1,84 @@
+#include "render.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/status.h"
+
+#define INCLUDE "#include \"gemm.cuh\""
+
+/* Whether a text holds a name as a whole word. */
+static bool mentions(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)); at += length) {
+        const bool starts = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+        if (starts && !(isalnum((unsigned char)at[length]) || at[length] == '_'))
+            return true;
+    }
+    return false;
+}
+
+/* "bm=128" as "#define BM 128". Only names and whole numbers get through: what reaches the compiler is ours. */
+static gt_status define_params(FILE *text, const gt_family *family, const char *params)
+{
+    char copy[GT_PARAMS_LENGTH], name[GT_COLUMN_LENGTH], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", params);
+    for (char *word; (word = strsep(&rest, " "));) {
+        char *end, *equals = strchr(word, '=');
+        if (!*word)
+            continue;
+        if (!equals || equals == word || (size_t)(equals - word) >= sizeof name)
+            return gt_fail(GT_ERROR_INVALID, "'%s' is no parameter: write name=number", word);
+        const long long value = strtoll(equals + 1, &end, 10);
+        if (end == equals + 1 || *end)
+            return gt_fail(GT_ERROR_INVALID, "'%s' is no parameter: write name=number", word);
+        size_t i = 0;
+        for (; word + i < equals; i++) {
+            if (!isalnum((unsigned char)word[i]) && word[i] != '_')
+                return gt_fail(GT_ERROR_INVALID, "'%s' is no parameter name", word);
+            name[i] = (char)toupper((unsigned char)word[i]);
+        }
+        name[i] = 0;
+        if (!mentions(family->source, name))
+            return gt_fail(GT_ERROR_INVALID, "%s.cu does not know the parameter %s that its space offers", family->name,
+                           name);
+        fprintf(text, "#define %s %lld\n", name, value);
+    }
+    return GT_OK;
+}
+
+gt_status gt_render(const gt_families *families, const gt_family *family, const gt_problem *problem, const char *params,
+                    char **source, char hash[GT_HASH_LENGTH])
+{
+    const gt_types *types = gt_types_find(problem->type_ab, problem->type_c);
+    const char *include = strstr(family->source, INCLUDE);
+    char *buffer = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&buffer, &size);
+    if (!text)
+        return gt_fail_memory();
+    fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, types->name, gt_problem_layout(problem),
+            problem->align);
+    fprintf(text, "#define GT_AB %s\n#define GT_C %s\n#define GT_ACC %s\n", gt_type_find(types->ab)->cuda,
+            gt_type_find(types->c)->cuda, types->accumulator);
+    fprintf(text, "#define GT_TRANS_A %d\n#define GT_TRANS_B %d\n#define GT_ALIGN %d\n", problem->op_a == GT_T,
+            problem->op_b == GT_T, problem->align);
+    gt_status status = define_params(text, family, params);
+    if (include)
+        fprintf(text, "\n%.*s%s%s", (int)(include - family->source), family->source, families->helpers,
+                include + strlen(INCLUDE));
+    else
+        fprintf(text, "\n%s", family->source);
+    if (fclose(text) != 0 && status == GT_OK)
+        status = gt_fail_memory();
+    if (status != GT_OK) {
+        free(buffer);
+        return status;
+    }
+    gt_hash(buffer, size, hash);
+    *source = buffer;
+    return GT_OK;
+}

@@ -1,0 +1,60 @@
+/*
+ * Verification at the tuned size: C times a random vector against A times (B times the vector), for rows and for
+ * columns, in f64, with sampled elements recomputed exactly. O(n^2) where the product is O(n^3). The first, a middle
+ * and the last product of a batch are checked.
+ */
+#ifndef GT_RESIDUAL_H
+#define GT_RESIDUAL_H
+
+#include "buffers.h"
+
+#define GT_RESIDUAL_PRODUCTS 3
+
+/* What is known of one side, per row or per column of C; host arrays. */
+typedef struct gt_residual_side {
+    int64_t length;
+    double *product;  /* op(A) (op(B) x), or (y' op(A)) op(B) */
+    double *square;   /* of the squared products, added up along the row or column */
+    double *c, *c_square; /* the same of the C that is read where beta is not 0 */
+} gt_residual_side;
+
+typedef struct gt_residual_product {
+    int64_t index; /* in the batch */
+    gt_residual_side sides[2]; /* rows, columns */
+    double *samples; /* sum, square, magnitude of each sampled element */
+    double *samples_c;
+} gt_residual_product;
+
+typedef struct gt_residual {
+    const gt_checks *checks;
+    uint64_t seed;
+    gt_buffers *buffers; /* the problem's operands, shared with the timing */
+    bool ready;
+    int count;
+    gt_residual_product products[GT_RESIDUAL_PRODUCTS];
+    int64_t sample_count;
+    int64_t *places;    /* i, j of each sample */
+    double *scratch;    /* host, for what comes back */
+    CUdeviceptr device; /* all device vectors, in one allocation */
+    CUdeviceptr vectors[2], between, result, places_device, samples_device, found;
+} gt_residual;
+
+void gt_residual_init(const gt_checks *checks, gt_buffers *buffers, uint64_t seed, gt_residual *residual);
+
+/* Gives everything back; may be used again. */
+void gt_residual_clear(gt_residual *residual);
+
+/* Fills the operands of a problem and works out what is right; quick where that is done already. */
+bool gt_residual_prepare(gt_residual *residual, const gt_problem *problem, gt_trial *trial);
+
+/* To be called when a candidate went wrong: it may have spoilt the operands. */
+void gt_residual_spoilt(gt_residual *residual);
+
+/* Runs a candidate on the prepared problem, as it will be timed and once with alpha and beta, and checks it. The
+ * runner is left prepared for the problem, operands for timing are in *timed. */
+bool gt_residual_verify(gt_residual *residual, gt_runner *runner, gt_operands *timed, gt_trial *trial);
+
+/* Checks C and its surroundings again after timing: launches back to back must not disturb each other. */
+bool gt_residual_verify_again(gt_residual *residual, const gt_runner *runner, gt_trial *trial);
+
+#endif

@@ -1,0 +1,138 @@
+#include "runner.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* What an error of the driver says about the kernel. What is not listed is a launch that was refused. */
+static const struct {
+    CUresult result;
+    gt_outcome outcome;
+} outcomes[] = {
+    {CUDA_ERROR_ILLEGAL_ADDRESS, GT_TRIAL_OUT_OF_BOUNDS},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, GT_TRIAL_OUT_OF_BOUNDS},
+    {CUDA_ERROR_INVALID_ADDRESS_SPACE, GT_TRIAL_OUT_OF_BOUNDS},
+    {CUDA_ERROR_LAUNCH_FAILED, GT_TRIAL_CRASH}, /* a trap, among others */
+    {CUDA_ERROR_ILLEGAL_INSTRUCTION, GT_TRIAL_CRASH},
+    {CUDA_ERROR_HARDWARE_STACK_ERROR, GT_TRIAL_CRASH},
+    {CUDA_ERROR_INVALID_PC, GT_TRIAL_CRASH},
+    {CUDA_ERROR_ASSERT, GT_TRIAL_CRASH},
+    {CUDA_ERROR_ECC_UNCORRECTABLE, GT_TRIAL_CRASH},
+    {CUDA_ERROR_LAUNCH_TIMEOUT, GT_TRIAL_TIMEOUT},
+    {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, GT_TRIAL_OVER_RESOURCES},
+    {CUDA_ERROR_OUT_OF_MEMORY, GT_TRIAL_OVER_RESOURCES},
+};
+
+bool gt_trial_fail(gt_trial *trial, gt_outcome outcome, const char *format, ...)
+{
+    va_list arguments;
+    trial->outcome = outcome;
+    va_start(arguments, format);
+    vsnprintf(trial->detail, sizeof trial->detail, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, const char *doing)
+{
+    gt_outcome outcome = GT_TRIAL_LAUNCH_ERROR;
+    const char *name = NULL;
+    if (result == CUDA_SUCCESS)
+        return true;
+    for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
+        if (outcomes[i].result == result)
+            outcome = outcomes[i].outcome;
+    driver->cuGetErrorName(result, &name);
+    return gt_trial_fail(trial, outcome, "%s (%d) while %s", name ? name : "unknown CUDA error", (int)result, doing);
+}
+
+gt_scalar gt_scalar_make(const gt_types *types, double value)
+{
+    gt_scalar scalar = {.bits = 0};
+    if (types->exact)
+        scalar.s32 = (int32_t)value;
+    else
+        scalar.f32 = (float)value;
+    return scalar;
+}
+
+/* The workspace and its counters, zeroed, at exactly the size the launch was computed for. */
+static CUresult place_workspace(gt_kernel_runner *self)
+{
+    CUresult result;
+    self->args.workspace = NULL;
+    self->args.counters = NULL;
+    if (self->launch.workspace_bytes == 0 && self->launch.counter_bytes == 0)
+        return CUDA_SUCCESS;
+    const size_t bytes = (self->launch.workspace_bytes + 1) / 2 * 2;
+    if ((result = gt_guarded_place(self->driver, self->stream, &self->workspace, bytes, 0)) != CUDA_SUCCESS)
+        return result;
+    if ((result = gt_guarded_place(self->driver, self->stream, &self->counters, self->launch.counter_bytes, 0)) !=
+        CUDA_SUCCESS)
+        return result;
+    self->args.workspace = (void *)self->workspace.data;
+    self->args.counters = (void *)self->counters.data;
+    return self->driver->cuMemsetD32Async(self->counters.data, 0, self->launch.counter_bytes / 4, self->stream);
+}
+
+static bool prepare_kernel(gt_runner *runner, const gt_problem *problem, gt_trial *trial)
+{
+    gt_kernel_runner *self = (gt_kernel_runner *)runner;
+    if (gt_launch_init(self->kernel, problem, &self->launch) != GT_OK)
+        return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s", gt_error_message());
+    self->problem = *problem;
+    gt_args_init(problem, &self->args);
+    return gt_trial_check(trial, self->driver, place_workspace(self), "making room for the workspace");
+}
+
+static CUresult launch_kernel(const gt_runner *runner, const gt_operands *operands)
+{
+    const gt_kernel_runner *self = (const gt_kernel_runner *)runner;
+    gt_args args = self->args;
+    args.a = (const void *)operands->a;
+    args.b = (const void *)operands->b;
+    args.c = (void *)operands->c;
+    gt_args_scale(&args, gt_types_find(self->problem.type_ab, self->problem.type_c), self->problem.k,
+                  &operands->alpha, &operands->beta);
+    return gt_launch_run(self->driver, &self->module, &self->launch, &self->problem, &args, self->stream);
+}
+
+static CUresult inspect_kernel(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters)
+{
+    const gt_kernel_runner *self = (const gt_kernel_runner *)runner;
+    if (!self->args.counters)
+        return CUDA_SUCCESS;
+    const int64_t bytes = (int64_t)self->launch.counter_bytes;
+    CUresult result;
+    if ((result = gt_guarded_count(checks, &self->workspace, counters)) != CUDA_SUCCESS ||
+        (result = gt_guarded_count(checks, &self->counters, counters)) != CUDA_SUCCESS)
+        return result;
+    return gt_checks_count(checks, self->counters.data, 1, bytes, bytes, 0, counters + sizeof(unsigned));
+}
+
+bool gt_kernel_runner_init(const gt_driver *driver, CUstream stream, const gt_kernel *kernel, const gt_code *code,
+                           gt_kernel_runner *out, gt_trial *trial)
+{
+    gt_kernel_runner self = {
+        .runner = {prepare_kernel, launch_kernel, inspect_kernel},
+        .driver = driver, .stream = stream, .kernel = kernel,
+    };
+    const gt_status status = gt_module_load(driver, kernel, code, &self.module);
+    *out = (gt_kernel_runner){0};
+    if (status != GT_OK)
+        return gt_trial_fail(trial, status == GT_ERROR_DEVICE_MEMORY ? GT_TRIAL_OVER_RESOURCES : GT_TRIAL_LAUNCH_ERROR,
+                             "%s", gt_error_message());
+    trial->registers = self.module.registers;
+    trial->spills = self.module.spills;
+    *out = self;
+    return true;
+}
+
+void gt_kernel_runner_finish(gt_kernel_runner *runner)
+{
+    if (!runner->driver)
+        return;
+    gt_guarded_free(runner->driver, &runner->workspace);
+    gt_guarded_free(runner->driver, &runner->counters);
+    gt_module_unload(runner->driver, &runner->module);
+    *runner = (gt_kernel_runner){0};
+}

@@ -1,0 +1,316 @@
+#include "search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/status.h"
+#include "model.h"
+
+/* How much is tried, by effort: the first round, each later round, and how many of those. */
+static const struct {
+    size_t first, later, centres;
+    int rounds;
+} plans[] = {
+    [GT_EFFORT_QUICK] = {12, 8, 2, 2},
+    [GT_EFFORT_NORMAL] = {28, 16, 3, 5},
+    [GT_EFFORT_FULL] = {SIZE_MAX, 0, 0, 0},
+};
+
+/* A later round that gains less than this is the last one. */
+#define WORTH_GOING_ON 0.005
+
+/* One configuration of one space, with the model's guess. */
+typedef struct point {
+    const gt_space *space;
+    size_t row;
+    double guess;
+    uint64_t shuffle;
+    gt_candidate *candidate; /* once it was handed out */
+} point;
+
+struct gt_search {
+    gt_search_options options;
+    const gt_device *device;
+    gt_space *spaces;
+    size_t space_count;
+    point *points; /* by guess, best first */
+    size_t point_count;
+    gt_candidate **candidates; /* handed out so far */
+    size_t candidate_count, candidate_capacity;
+    int rounds;
+    double best_us; /* at the end of the last round */
+};
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return x ^ x >> 31;
+}
+
+static int by_guess(const void *a, const void *b)
+{
+    const point *x = a, *y = b;
+    if (x->guess != y->guess)
+        return x->guess < y->guess ? -1 : 1;
+    return x->shuffle < y->shuffle ? -1 : x->shuffle > y->shuffle;
+}
+
+static gt_status add_space(gt_search *search, const gt_problem *problem, const gt_family *family)
+{
+    gt_space space;
+    gt_status status = gt_space_init(family, search->device, problem, &space);
+    if (status != GT_OK)
+        return status;
+    const bool rung = gt_space_column(&space, "rung") >= 0;
+    if (space.rows == 0 || (rung && !search->options.family)) {
+        gt_space_finish(&space);
+        return GT_OK;
+    }
+    gt_space *spaces = realloc(search->spaces, (search->space_count + 1) * sizeof *spaces);
+    if (!spaces) {
+        gt_space_finish(&space);
+        return gt_fail_memory();
+    }
+    search->spaces = spaces;
+    spaces[search->space_count++] = space;
+    search->point_count += space.rows;
+    return GT_OK;
+}
+
+static gt_status list_points(gt_search *search, const gt_problem *problem)
+{
+    size_t at = 0;
+    search->points = calloc(search->point_count, sizeof *search->points);
+    if (!search->points)
+        return gt_fail_memory();
+    for (size_t s = 0; s < search->space_count; s++)
+        for (size_t r = 0; r < search->spaces[s].rows; r++, at++)
+            search->points[at] = (point){
+                .space = &search->spaces[s],
+                .row = r,
+                .guess = gt_model_us(&search->spaces[s], r, search->device, problem),
+                .shuffle = mix(search->options.seed * 0x9e3779b97f4a7c15ull + at),
+            };
+    qsort(search->points, search->point_count, sizeof *search->points, by_guess);
+    return GT_OK;
+}
+
+gt_status gt_search_create(const gt_families *families, const gt_device *device, const gt_problem *problem,
+                           const gt_search_options *options, gt_search **out)
+{
+    char name[GT_PROBLEM_NAME_LENGTH];
+    gt_status status = GT_OK;
+    gt_search *search = calloc(1, sizeof *search);
+    if (!search)
+        return gt_fail_memory();
+    search->options = *options;
+    search->device = device;
+    if (options->family && !gt_families_find(families, options->family)) {
+        status = gt_fail(GT_ERROR_INVALID, "no family '%s'; `gemmtune space` lists them", options->family);
+        goto fail;
+    }
+    for (size_t i = 0; status == GT_OK && i < families->count; i++)
+        if (!options->family || strcmp(options->family, families->list[i].name) == 0)
+            status = add_space(search, problem, &families->list[i]);
+    if (status != GT_OK)
+        goto fail;
+    if (search->point_count == 0) {
+        gt_problem_name(problem, name);
+        status = gt_fail(GT_ERROR_UNSUPPORTED, "no family has a configuration for %s on %s", name, device->name);
+        goto fail;
+    }
+    if ((status = list_points(search, problem)) != GT_OK)
+        goto fail;
+    *out = search;
+    return GT_OK;
+fail:
+    gt_search_destroy(search);
+    return status;
+}
+
+void gt_search_destroy(gt_search *search)
+{
+    if (!search)
+        return;
+    for (size_t i = 0; i < search->candidate_count; i++)
+        free(search->candidates[i]);
+    for (size_t i = 0; i < search->space_count; i++)
+        gt_space_finish(&search->spaces[i]);
+    free(search->candidates);
+    free(search->points);
+    free(search->spaces);
+    free(search);
+}
+
+/* Hands a point out as a candidate, once. */
+static gt_status hand_out(gt_search *search, point *p)
+{
+    if (p->candidate || !isfinite(p->guess))
+        return GT_OK;
+    if (search->candidate_count == search->candidate_capacity) {
+        const size_t more = search->candidate_capacity ? search->candidate_capacity * 2 : 64;
+        gt_candidate **list = realloc(search->candidates, more * sizeof *list);
+        if (!list)
+            return gt_fail_memory();
+        search->candidates = list;
+        search->candidate_capacity = more;
+    }
+    gt_candidate *candidate = calloc(1, sizeof *candidate);
+    if (!candidate)
+        return gt_fail_memory();
+    *candidate = (gt_candidate){.space = p->space, .row = p->row, .guess_us = p->guess};
+    gt_status status = gt_space_kernel(p->space, p->row, search->device, &candidate->kernel);
+    if (status != GT_OK) {
+        free(candidate);
+        return status;
+    }
+    search->candidates[search->candidate_count++] = candidate;
+    p->candidate = candidate;
+    return GT_OK;
+}
+
+/* Columns that make two configurations different shapes of tile; the others are details to refine later. */
+static bool same_tile(const point *a, const point *b)
+{
+    static const char *const columns[] = {"bm", "bn", "tm", "tn", "split_k"};
+    if (a->space != b->space)
+        return false;
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        if (gt_space_value(a->space, a->row, columns[i], 0) != gt_space_value(b->space, b->row, columns[i], 0))
+            return false;
+    return true;
+}
+
+static gt_status hand_out_seeds(gt_search *search)
+{
+    char params[GT_PARAMS_LENGTH];
+    for (size_t s = 0; s < search->options.seed_count; s++)
+        for (size_t i = 0; i < search->point_count; i++) {
+            point *p = &search->points[i];
+            if (strcmp(p->space->family->name, search->options.seeds[s].family) != 0)
+                continue;
+            gt_space_params(p->space, p->row, params);
+            if (strcmp(params, search->options.seeds[s].params) != 0)
+                continue;
+            gt_status status = hand_out(search, p);
+            if (status != GT_OK)
+                return status;
+            break;
+        }
+    return GT_OK;
+}
+
+/* The model's favourites, one of each shape of tile while there are enough shapes. */
+static gt_status first_round(gt_search *search)
+{
+    const size_t wanted = plans[search->options.effort].first;
+    gt_status status = hand_out_seeds(search);
+    const bool exhaustive = wanted == SIZE_MAX;
+    size_t taken = 0;
+    point **shapes = exhaustive ? NULL : calloc(wanted, sizeof *shapes);
+    if (!exhaustive && !shapes)
+        return gt_fail_memory();
+    for (size_t i = 0; status == GT_OK && i < search->point_count && taken < wanted; i++) {
+        point *p = &search->points[i];
+        bool known = false;
+        for (size_t j = 0; !exhaustive && !known && j < taken; j++)
+            known = same_tile(p, shapes[j]);
+        if (known)
+            continue;
+        if (!exhaustive)
+            shapes[taken] = p;
+        taken++;
+        status = hand_out(search, p);
+    }
+    for (size_t i = 0; status == GT_OK && i < search->point_count && search->candidate_count < wanted; i++)
+        status = hand_out(search, &search->points[i]);
+    free(shapes);
+    return status;
+}
+
+/* In how many tunables two configurations of one space differ. */
+static int distance(const gt_space *space, size_t a, size_t b)
+{
+    const size_t columns = (size_t)space->columns;
+    int different = 0;
+    for (size_t i = 0; i < columns; i++)
+        different += space->tunable[i] && space->values[a * columns + i] != space->values[b * columns + i];
+    return different;
+}
+
+/* The neighbours of the best few: those that differ in one tunable, then in two, each in the model's order. The
+ * best one's neighbours get half of the round, the others share the rest. */
+static gt_status later_round(gt_search *search)
+{
+    gt_candidate *centres[8];
+    const size_t wanted = plans[search->options.effort].later;
+    const size_t count = gt_search_best(search, centres, plans[search->options.effort].centres);
+    const size_t start = search->candidate_count;
+    for (size_t c = 0; c < count; c++) {
+        const size_t until = c + 1 == count ? wanted : wanted / 2 + c * (wanted - wanted / 2) / count;
+        for (int far = 1; far <= 2; far++)
+            for (size_t i = 0; i < search->point_count && search->candidate_count - start < until; i++) {
+                point *p = &search->points[i];
+                /* Far worse in the model's eyes is not worth a compilation. */
+                if (p->space != centres[c]->space || p->candidate || p->guess > 1.5 * centres[c]->guess_us ||
+                    distance(p->space, p->row, centres[c]->row) != far)
+                    continue;
+                gt_status status = hand_out(search, p);
+                if (status != GT_OK)
+                    return status;
+            }
+    }
+    return GT_OK;
+}
+
+gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *count)
+{
+    const size_t start = search->candidate_count;
+    gt_candidate *best;
+    gt_status status = GT_OK;
+    if (search->rounds == 0) {
+        status = first_round(search);
+    } else if (search->rounds <= plans[search->options.effort].rounds && gt_search_best(search, &best, 1) == 1) {
+        const bool worth = search->rounds == 1 || best->trial.us < search->best_us * (1 - WORTH_GOING_ON);
+        search->best_us = best->trial.us;
+        if (worth)
+            status = later_round(search);
+    }
+    search->rounds++;
+    if (status != GT_OK)
+        return status;
+    *round = search->candidates + start;
+    *count = search->candidate_count - start;
+    return GT_OK;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const gt_candidate *x = *(gt_candidate *const *)a, *y = *(gt_candidate *const *)b;
+    if (x->trial.us != y->trial.us)
+        return x->trial.us < y->trial.us ? -1 : 1;
+    return strcmp(x->kernel.params, y->kernel.params);
+}
+
+size_t gt_search_best(const gt_search *search, gt_candidate **best, size_t limit)
+{
+    size_t count = 0;
+    gt_candidate **passed = calloc(search->candidate_count + 1, sizeof *passed);
+    if (!passed)
+        return 0;
+    for (size_t i = 0; i < search->candidate_count; i++)
+        if (search->candidates[i]->tried && search->candidates[i]->trial.outcome == GT_TRIAL_OK)
+            passed[count++] = search->candidates[i];
+    qsort(passed, count, sizeof *passed, by_time);
+    count = count < limit ? count : limit;
+    memcpy(best, passed, count * sizeof *best);
+    free(passed);
+    return count;
+}
+
+size_t gt_search_size(const gt_search *search)
+{
+    return search->point_count;
+}

@@ -1,0 +1,52 @@
+/*
+ * The search of one problem: which configurations to try, in which order. First those the model likes best, one of each
+ * shape of tile; then, round after round, the neighbours of the best measured ones. `full` is every configuration.
+ */
+#ifndef GT_SEARCH_H
+#define GT_SEARCH_H
+
+#include "../db/trial.h"
+#include "options.h"
+#include "space.h"
+
+typedef struct gt_candidate {
+    const gt_space *space;
+    size_t row;
+    gt_kernel kernel;
+    double guess_us; /* the model's */
+    bool tried;
+    gt_trial trial;
+} gt_candidate;
+
+typedef struct gt_search gt_search;
+
+/* A kernel that did well on another problem and is tried here first. */
+typedef struct gt_seed {
+    char family[GT_FAMILY_LENGTH], params[GT_PARAMS_LENGTH];
+} gt_seed;
+
+typedef struct gt_search_options {
+    gt_effort effort;
+    uint64_t seed;        /* shuffles what the model cannot tell apart */
+    const char *family;   /* only this one; NULL: every family that is no rung of the ladder */
+    const gt_seed *seeds; /* may be NULL */
+    size_t seed_count;
+} gt_search_options;
+
+/* GT_ERROR_UNSUPPORTED if no family offers anything for the problem. families must outlive *search. Owned:
+ * gt_search_destroy. */
+gt_status gt_search_create(const gt_families *families, const gt_device *device, const gt_problem *problem,
+                           const gt_search_options *options, gt_search **search);
+void gt_search_destroy(gt_search *search);
+
+/* The next round of candidates, in the order to try them; *count 0 when the search is over. The caller fills in each
+ * one's trial and sets tried. Pointers are valid until the search is destroyed. */
+gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *count);
+
+/* Candidates that passed, fastest first, at most limit; returns how many. */
+size_t gt_search_best(const gt_search *search, gt_candidate **best, size_t limit);
+
+/* Configurations in all spaces together. */
+size_t gt_search_size(const gt_search *search);
+
+#endif

@@ -1,0 +1,255 @@
+#include "tune.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../src/status.h"
+
+/* The race's field: the fastest in screening, as long as they are this close to the best. */
+#define FINALISTS 4
+#define CLOSE 1.06
+
+/* Seconds of racing, by effort. */
+static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5};
+
+/* One problem under way. */
+typedef struct work {
+    gt_tuning *tuning;
+    gt_engine *engine;
+    const gt_problem *problem;
+    int64_t problem_id;
+    gt_search *search;
+    gt_tuned *tuned;
+    double best_us;
+} work;
+
+static bool out_of_time(const work *w)
+{
+    return gt_engine_interrupted() || (w->tuning->until > 0 && gt_engine_elapsed(w->engine) >= w->tuning->until);
+}
+
+static double tflops(const gt_problem *problem, double us)
+{
+    return us > 0 ? gt_problem_flops(problem) / us * 1e-6 : 0;
+}
+
+static void show(work *w, const gt_candidate *candidate)
+{
+    gt_progress_state *state = &w->tuning->state;
+    state->done++;
+    state->elapsed = gt_engine_elapsed(w->engine);
+    if (candidate->trial.outcome == GT_TRIAL_OK && (w->best_us == 0 || candidate->trial.us < w->best_us)) {
+        w->best_us = candidate->trial.us;
+        state->best_tflops = tflops(w->problem, w->best_us);
+        state->best = candidate->kernel.params;
+    }
+    gt_progress_update(w->tuning->progress, state);
+}
+
+/* Renders a round and looks up what is known of it; the rest starts compiling. A template that cannot be rendered is
+ * the family's fault, not a candidate's: it ends the run. */
+static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
+{
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < count; i++) {
+        bool found = false;
+        gt_candidate *c = round[i];
+        if ((status = gt_engine_prepare(w->engine, w->problem, &c->kernel, false)) != GT_OK)
+            break;
+        status = gt_store_find_trial(w->engine->store, w->engine->gpu, w->problem_id, &c->kernel, &found, &c->trial);
+        if (status == GT_OK && found) {
+            c->tried = true;
+            w->tuned->skipped++;
+        } else if (status == GT_OK) {
+            status = gt_engine_prepare(w->engine, w->problem, &c->kernel, true);
+        }
+    }
+    return status;
+}
+
+static gt_status try_candidate(work *w, gt_candidate *c)
+{
+    const gt_code *code = NULL;
+    gt_engine *engine = w->engine;
+    gt_status status = gt_engine_code(engine, w->problem, &c->kernel, &code);
+    if (status == GT_ERROR_COMPILE) {
+        c->trial = (gt_trial){.outcome = GT_TRIAL_COMPILE_ERROR, .margin = -1};
+        snprintf(c->trial.detail, sizeof c->trial.detail, "%s", gt_error_message());
+    } else if (status == GT_OK) {
+        const gt_contestant contestant = {&c->kernel, code};
+        status = gt_worker_try(engine->worker, w->problem, &contestant, w->best_us, true, &c->trial);
+    }
+    if (status != GT_OK && status != GT_ERROR_COMPILE)
+        return status;
+    c->kernel.registers = c->trial.registers;
+    c->kernel.spills = c->trial.spills;
+    /* The best so far is stored with its code: killed now, the problem still has a kernel to load. */
+    const bool best = c->trial.outcome == GT_TRIAL_OK && (w->best_us == 0 || c->trial.us < w->best_us);
+    status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel, best ? code : NULL,
+                                &c->trial);
+    if (status != GT_OK)
+        return status;
+    c->tried = true;
+    w->tuned->tried++;
+    if (c->trial.outcome != GT_TRIAL_OK) {
+        w->tuned->failed++;
+        w->tuning->state.failed++;
+    }
+    return GT_OK;
+}
+
+/* Screens round after round. */
+static gt_status screen(work *w)
+{
+    gt_candidate **round;
+    size_t count;
+    gt_status status;
+    gt_progress_state *state = &w->tuning->state;
+    state->done = state->total = 0;
+    while ((status = gt_search_round(w->search, &round, &count)) == GT_OK && count > 0) {
+        state->total += (int)count;
+        /* Known failures cost nothing and come first; an exhaustive round is prepared piece by piece. */
+        const size_t piece = 128;
+        for (size_t start = 0; status == GT_OK && start < count; start += piece) {
+            const size_t end = start + piece < count ? start + piece : count;
+            if ((status = prepare_round(w, round + start, end - start)) != GT_OK)
+                break;
+            for (size_t i = start; status == GT_OK && i < end; i++) {
+                if (out_of_time(w)) {
+                    gt_compiler_drop(w->engine->compiler);
+                    return GT_OK;
+                }
+                if (!round[i]->tried)
+                    status = try_candidate(w, round[i]);
+                if (status == GT_OK)
+                    show(w, round[i]);
+            }
+        }
+        if (status != GT_OK)
+            break;
+    }
+    return status;
+}
+
+/* A winner that stands in the store already, where this run tried nothing new. */
+static gt_status find_stored_winner(work *w, bool *found)
+{
+    gt_measured *list;
+    size_t count;
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, w->problem, &list, &count);
+    if (status != GT_OK)
+        return status;
+    *found = false;
+    for (size_t i = 0; !*found && i < count; i++) {
+        const gt_problem *p = &list[i].problem;
+        if (list[i].winner && list[i].same_gpu && p->m == w->problem->m && p->n == w->problem->n &&
+            p->k == w->problem->k && p->batch == w->problem->batch && p->align == w->problem->align) {
+            w->tuned->kernel = list[i].kernel;
+            w->tuned->trial = list[i].trial;
+            *found = w->tuned->won = true;
+        }
+    }
+    free(list);
+    return GT_OK;
+}
+
+/* Stores the race: the winner with its margin, everyone with their code, so that any of them can be loaded. */
+static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *codes, gt_trial *trials, size_t count,
+                            const char *cublas_version)
+{
+    gt_engine *engine = w->engine;
+    gt_status status = GT_OK;
+    size_t best = count;
+    double second = 0;
+    for (size_t i = 0; i < count; i++)
+        if (trials[i].outcome == GT_TRIAL_OK && (best == count || trials[i].us < trials[best].us))
+            best = i;
+    for (size_t i = 0; i < count; i++)
+        if (i != best && trials[i].outcome == GT_TRIAL_OK && (second == 0 || trials[i].us < second))
+            second = trials[i].us;
+    for (size_t i = 0; status == GT_OK && i < count; i++) {
+        trials[i].stage = GT_STAGE_RACE;
+        trials[i].margin = i != best ? -1 : second > 0 ? second / trials[best].us - 1 : 0;
+        status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &codes[i],
+                                    &trials[i]);
+    }
+    if (status == GT_OK && w->tuned->cublas.outcome == GT_TRIAL_OK && w->tuned->cublas.us > 0)
+        status = gt_store_put_baseline(engine->store, engine->run, engine->gpu, w->problem_id, "cublas", cublas_version,
+                                       &w->tuned->cublas);
+    if (status == GT_OK && best < count) {
+        w->tuned->won = true;
+        w->tuned->kernel = kernels[best];
+        w->tuned->trial = trials[best];
+    }
+    return status;
+}
+
+/* The finalists once more, interleaved, with cuBLAS among them. */
+static gt_status race(work *w)
+{
+    gt_candidate *finalists[FINALISTS];
+    gt_kernel kernels[FINALISTS];
+    gt_code codes[FINALISTS] = {0};
+    gt_contestant contestants[FINALISTS];
+    gt_trial trials[FINALISTS] = {0};
+    char cublas_version[16] = "";
+    const gt_options_cli *options = w->engine->options;
+    const size_t passed = gt_search_best(w->search, finalists, FINALISTS);
+    size_t count = 0;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < passed && finalists[i]->trial.us <= CLOSE * finalists[0]->trial.us; i++) {
+        const gt_code *code;
+        kernels[count] = finalists[i]->kernel;
+        if ((status = gt_engine_code(w->engine, w->problem, &kernels[count], &code)) != GT_OK ||
+            (status = gt_code_copy(code, &codes[count])) != GT_OK)
+            break;
+        trials[count].error = finalists[i]->trial.error;
+        contestants[count] = (gt_contestant){&kernels[count], &codes[count]};
+        count++;
+    }
+    if (status == GT_OK && count > 0)
+        status = gt_worker_race(w->engine->worker, w->problem, contestants, count, race_seconds[options->effort], trials,
+                                options->no_cublas ? NULL : &w->tuned->cublas, cublas_version);
+    for (size_t i = 0; i < count; i++)
+        if (trials[i].error == 0)
+            trials[i].error = finalists[i]->trial.error;
+    if (status == GT_OK && count > 0)
+        status = store_race(w, kernels, codes, trials, count, cublas_version);
+    for (size_t i = 0; i < FINALISTS; i++)
+        gt_code_finish(&codes[i]);
+    return status;
+}
+
+gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
+{
+    gt_engine *engine = tuning->engine;
+    char name[GT_PROBLEM_NAME_LENGTH];
+    bool stored = false;
+    const gt_search_options options = {
+        .effort = engine->options->effort,
+        .seed = engine->options->seed,
+        .family = engine->options->family,
+        .seeds = tuning->seeds,
+        .seed_count = tuning->seed_count,
+    };
+    *tuned = (gt_tuned){.problem = *problem, .cublas.outcome = GT_TRIAL_LAUNCH_ERROR};
+    work w = {.tuning = tuning, .engine = engine, .problem = problem, .tuned = tuned};
+    gt_problem_name(problem, name);
+    tuning->state.what = name;
+    tuning->state.best_tflops = 0;
+    tuning->state.best = NULL;
+    gt_status status = gt_store_problem(engine->store, problem, &w.problem_id);
+    if (status == GT_OK)
+        status = gt_search_create(&engine->families, &engine->device, problem, &options, &w.search);
+    if (status == GT_OK)
+        status = screen(&w);
+    if (status == GT_OK && tuned->tried == 0)
+        status = find_stored_winner(&w, &stored);
+    if (status == GT_OK && !stored && !gt_engine_interrupted())
+        status = race(&w);
+    gt_search_destroy(w.search);
+    tuning->state.what = "";
+    tuning->state.best = NULL;
+    return status;
+}

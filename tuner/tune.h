@@ -1,0 +1,35 @@
+/* Tuning one problem, from its space to its stored winner. */
+#ifndef GT_TUNE_H
+#define GT_TUNE_H
+
+#include "engine.h"
+#include "progress.h"
+#include "search.h"
+
+/* How a problem ended. */
+typedef struct gt_tuned {
+    gt_problem problem;
+    bool won;         /* there is a verified winner */
+    gt_kernel kernel; /* the winner */
+    gt_trial trial;   /* its race, or its stored one */
+    gt_trial cublas;  /* outcome GT_TRIAL_OK: cuBLAS's time in the same race */
+    int tried, failed, skipped; /* candidates: run now, rejected of them, known from earlier runs */
+} gt_tuned;
+
+typedef struct gt_tuning {
+    gt_engine *engine;
+    gt_progress *progress;
+    gt_progress_state state; /* kept from problem to problem */
+    double until;            /* when, by the engine's clock, this problem's share of the budget ends; 0: never */
+    const gt_seed *seeds;
+    size_t seed_count;
+} gt_tuning;
+
+/*
+ * Tries candidates until the search is over, the share of the budget is spent or somebody interrupts, races the best
+ * and stores each attempt as it comes. What earlier runs tried is not tried again. Failures of candidates are rows, not
+ * failures of this call: it fails only where going on makes no sense (the store, the worker).
+ */
+gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned);
+
+#endif

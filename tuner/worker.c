@@ -1,0 +1,293 @@
+#include "worker.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "worker_process.h"
+#include "worker_protocol.h"
+
+#define PREPARE_S 120.0 /* data and references of a problem, cuBLAS to be loaded: nobody's fault */
+
+/* How a job went. Where it was lost: by whom and what is to be said of it. */
+typedef struct reply {
+    bool lost;
+    gt_message result; /* RESULT, if not lost; owned */
+    gt_phase phase;
+    size_t index;
+    gt_trial trial;
+} reply;
+
+static bool send_job(gt_worker *worker, gt_message_kind kind, const gt_message_job *job,
+                     const gt_contestant *const *contestants)
+{
+    static const gt_message_contestant blank;
+    struct iovec parts[1 + 3 * GT_CONTESTANTS];
+    gt_message_contestant *facts = calloc(job->count + 1, sizeof *facts);
+    int count = 0;
+    if (!facts)
+        return false;
+    parts[count++] = (struct iovec){(void *)job, sizeof *job};
+    for (uint32_t i = 0; i < job->count; i++) {
+        facts[i] = blank;
+        facts[i].kernel = *contestants[i]->kernel;
+        facts[i].cubin_bytes = contestants[i]->code->cubin_bytes;
+        facts[i].ptx_bytes = contestants[i]->code->ptx ? contestants[i]->code->ptx_bytes : 0;
+        parts[count++] = (struct iovec){&facts[i], sizeof facts[i]};
+        parts[count++] = (struct iovec){contestants[i]->code->cubin, (size_t)facts[i].cubin_bytes};
+        parts[count++] = (struct iovec){contestants[i]->code->ptx, (size_t)facts[i].ptx_bytes};
+    }
+    const bool sent = gt_message_send(worker->fd, kind, parts, count);
+    free(facts);
+    return sent;
+}
+
+static void say_lost(reply *r, gt_outcome outcome, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void say_lost(reply *r, gt_outcome outcome, const char *format, ...)
+{
+    va_list arguments;
+    r->lost = true;
+    r->trial = (gt_trial){.outcome = outcome, .margin = -1};
+    va_start(arguments, format);
+    vsnprintf(r->trial.detail, sizeof r->trial.detail, format, arguments);
+    va_end(arguments);
+}
+
+static const char *const doing[] = {
+    [GT_PHASE_PREPARING] = "preparing the problem", [GT_PHASE_VERIFYING] = "verifying", [GT_PHASE_TIMING] = "timing"};
+_Static_assert(sizeof doing / sizeof doing[0] == GT_PHASE_COUNT, "every phase has its words");
+
+/* Takes in one message of a running job. false: it makes no sense. */
+static bool take_message(gt_message *message, const gt_message_job *job, reply *r)
+{
+    if (message->kind == GT_MESSAGE_PHASE && message->bytes == sizeof(gt_message_phase)) {
+        gt_message_phase phase;
+        memcpy(&phase, message->payload, sizeof phase);
+        r->phase = (gt_phase)phase.phase;
+        r->index = phase.index;
+        return phase.phase < GT_PHASE_COUNT && phase.index <= job->count;
+    }
+    if (message->kind == GT_MESSAGE_FAULT && message->bytes == sizeof(gt_message_fault)) {
+        gt_message_fault fault;
+        memcpy(&fault, message->payload, sizeof fault);
+        r->lost = true;
+        r->index = (size_t)fault.index;
+        r->trial = fault.trial;
+        r->trial.detail[GT_DETAIL_LENGTH - 1] = 0;
+        return fault.index <= job->count && fault.trial.outcome > GT_TRIAL_OK && fault.trial.outcome < GT_OUTCOME_COUNT;
+    }
+    return message->kind == GT_MESSAGE_RESULT &&
+           message->bytes == sizeof(gt_message_result) + job->count * sizeof(gt_trial);
+}
+
+/*
+ * Listens until the job has its end. The clock of a candidate begins with its verification, and in a race, where they
+ * take turns, again with every turn.
+ */
+static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, reply *r)
+{
+    double deadline = gt_now() + PREPARE_S;
+    bool running = false;
+    char how[64];
+    for (;;) {
+        gt_message message = {0};
+        const gt_receipt receipt = gt_message_receive(worker->fd, deadline, worker->options.interrupted, &message);
+        if (receipt == GT_RECEIVE_INTERRUPTED)
+            return gt_worker_interrupt(worker);
+        if (receipt == GT_RECEIVE_END) {
+            gt_worker_collect(worker, how, sizeof how);
+            say_lost(r, GT_TRIAL_CRASH, "the worker %s while %s", how, doing[r->phase]);
+            break;
+        }
+        if (receipt == GT_RECEIVE_LATE) {
+            gt_worker_kill(worker);
+            say_lost(r, GT_TRIAL_TIMEOUT, "no answer within %.1f s; worker killed while %s",
+                     running ? worker->options.limit_s : PREPARE_S, doing[r->phase]);
+            break;
+        }
+        if (receipt != GT_RECEIVED || !take_message(&message, job, r)) {
+            gt_message_finish(&message);
+            gt_worker_kill(worker);
+            say_lost(r, GT_TRIAL_CRASH, "garbled answer; worker killed");
+            break;
+        }
+        if (message.kind == GT_MESSAGE_RESULT) {
+            r->result = message;
+            return GT_OK;
+        }
+        gt_message_finish(&message);
+        if (r->lost) {
+            gt_worker_collect(worker, how, sizeof how);
+            break;
+        }
+        if (r->phase == GT_PHASE_PREPARING) {
+            deadline = gt_now() + PREPARE_S;
+            running = false;
+        } else if (!running || kind == GT_MESSAGE_RACE) {
+            deadline = gt_now() + worker->options.limit_s;
+            running = true;
+        }
+    }
+    worker->losses++;
+    return GT_OK;
+}
+
+/* One job, on a new worker where the old one turns out to be dead or unable before any candidate ran. */
+static gt_status converse(gt_worker *worker, gt_message_kind kind, const gt_message_job *job,
+                          const gt_contestant *const *contestants, reply *r)
+{
+    for (int i = 0; i < 2; i++) {
+        *r = (reply){.phase = GT_PHASE_PREPARING};
+        gt_status status = gt_worker_start(worker);
+        if (status != GT_OK)
+            return status;
+        if (!send_job(worker, kind, job, contestants)) {
+            gt_worker_kill(worker);
+            worker->losses++;
+            say_lost(r, GT_TRIAL_CRASH, "the worker takes no orders");
+            continue;
+        }
+        status = listen_to(worker, kind, job, r);
+        if (status != GT_OK || !r->lost || r->phase != GT_PHASE_PREPARING || r->trial.outcome == GT_TRIAL_TIMEOUT)
+            return status;
+    }
+    return GT_OK;
+}
+
+/* The trials of a RESULT; what came through the socket is held to what a trial may be. */
+static void read_trials(const gt_message *message, uint32_t count, gt_message_result *result, gt_trial *trials)
+{
+    memcpy(result, message->payload, sizeof *result);
+    memcpy(trials, message->payload + sizeof *result, count * sizeof *trials);
+    result->cublas_version[GT_VERSION_LENGTH - 1] = 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        gt_trial *trial = i < count ? &trials[i] : &result->cublas;
+        trial->detail[GT_DETAIL_LENGTH - 1] = 0;
+        if ((unsigned)trial->outcome >= GT_OUTCOME_COUNT)
+            trial->outcome = GT_TRIAL_CRASH;
+    }
+}
+
+gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestant, double best_us,
+                        bool time_it, gt_trial *trial)
+{
+    const gt_message_job job = {.problem = *problem, .best_us = best_us, .count = 1, .time_it = time_it};
+    reply r;
+    const gt_status status = converse(worker, GT_MESSAGE_TRY, &job, &contestant, &r);
+    if (status != GT_OK)
+        return status;
+    if (r.lost) {
+        *trial = r.trial;
+    } else {
+        gt_message_result result;
+        read_trials(&r.result, 1, &result, trial);
+        gt_message_finish(&r.result);
+    }
+    trial->stage = GT_STAGE_SCREEN;
+    return GT_OK;
+}
+
+/* The fastest one's lead over the next. */
+static void set_margin(gt_trial *trials, size_t count)
+{
+    gt_trial *first = NULL, *second = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (trials[i].outcome != GT_TRIAL_OK || !(trials[i].us > 0))
+            continue;
+        if (!first || trials[i].us < first->us) {
+            second = first;
+            first = &trials[i];
+        } else if (!second || trials[i].us < second->us) {
+            second = &trials[i];
+        }
+    }
+    if (second)
+        first->margin = second->us / first->us - 1;
+}
+
+/* A race as far as it has come. */
+typedef struct race {
+    gt_trial trials[GT_CONTESTANTS], cublas;
+    char cublas_version[GT_VERSION_LENGTH];
+    bool with_cublas; /* still */
+} race;
+
+/* Runs everyone who has not failed. *done: nobody broke the worker on the way. */
+static gt_status race_once(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestants, size_t count,
+                           double seconds, race *state, bool *done)
+{
+    gt_message_job job = {.problem = *problem, .seconds = seconds, .cublas = state->with_cublas};
+    const gt_contestant *running[GT_CONTESTANTS];
+    size_t place[GT_CONTESTANTS];
+    reply r;
+    for (size_t i = 0; i < count; i++)
+        if (state->trials[i].outcome == GT_TRIAL_OK) {
+            place[job.count] = i;
+            running[job.count++] = &contestants[i];
+        }
+    *done = true;
+    if (job.count == 0 && !state->with_cublas)
+        return GT_OK;
+    const gt_status status = converse(worker, GT_MESSAGE_RACE, &job, running, &r);
+    if (status != GT_OK)
+        return status;
+    if (!r.lost) {
+        gt_message_result result;
+        gt_trial trials[GT_CONTESTANTS];
+        read_trials(&r.result, job.count, &result, trials);
+        gt_message_finish(&r.result);
+        for (uint32_t i = 0; i < job.count; i++)
+            state->trials[place[i]] = trials[i];
+        if (state->with_cublas) {
+            state->cublas = result.cublas;
+            memcpy(state->cublas_version, result.cublas_version, GT_VERSION_LENGTH);
+        }
+    } else if (r.index == job.count && state->with_cublas) {
+        state->cublas = r.trial;
+        state->with_cublas = false;
+        *done = false;
+    } else if (r.phase == GT_PHASE_PREPARING) { /* the problem itself cannot be had */
+        for (uint32_t i = 0; i < job.count; i++)
+            state->trials[place[i]] = r.trial;
+        if (state->with_cublas)
+            state->cublas = r.trial;
+    } else {
+        state->trials[place[r.index < job.count ? r.index : 0]] = r.trial;
+        *done = false;
+    }
+    return GT_OK;
+}
+
+gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestants, size_t count,
+                         double seconds, gt_trial *trials, gt_trial *cublas, char cublas_version[16])
+{
+    gt_status status = GT_OK;
+    bool done = false;
+    if (count > GT_CONTESTANTS)
+        return gt_fail(GT_ERROR_INVALID, "%zu contestants; a race takes up to %d", count, GT_CONTESTANTS);
+    race *state = calloc(1, sizeof *state);
+    if (!state)
+        return gt_fail_memory();
+    state->with_cublas = cublas != NULL;
+    while (!done && status == GT_OK)
+        status = race_once(worker, problem, contestants, count, seconds, state, &done);
+    if (status == GT_OK) {
+        for (size_t i = 0; i < count; i++) {
+            trials[i] = state->trials[i];
+            trials[i].stage = GT_STAGE_RACE;
+            trials[i].margin = -1;
+        }
+        set_margin(trials, count);
+        if (cublas) {
+            *cublas = state->cublas;
+            cublas->stage = GT_STAGE_RACE;
+            cublas->margin = -1;
+            if (cublas_version)
+                memcpy(cublas_version, state->cublas_version, GT_VERSION_LENGTH);
+        }
+    }
+    free(state);
+    return status;
+}
