@@ -28,7 +28,7 @@ USE_NVRTC = GEMMTUNE_NVRTC="$${GEMMTUNE_NVRTC:-$$(ls $(WHEELS)/nvidia/cu13/lib/l
 
 all: cuda
 	@$(FIND_CUDA); \
-	options="--prefix=$(PREFIX) -Dcuda_home=$$home -Dwerror=$(if $(filter true 1,$(CI)),true,false) $(SETUP)"; \
+	options="--prefix=$(PREFIX) -Dtoolkit=$$home -Dwerror=$(if $(filter true 1,$(CI)),true,false) $(SETUP)"; \
 	if [ -f $(BUILD)/build.ninja ]; then again=--reconfigure; fi; \
 	meson setup $$again $(BUILD) $$options && ninja -C $(BUILD)
 
@@ -57,7 +57,8 @@ cuda: packages
 	@$(FIND_CUDA); \
 	if [ -z "$$home" ]; then \
 		echo "no CUDA toolkit: fetching NVRTC and the headers into $(WHEELS)"; \
-		python3 -m pip install --quiet --upgrade --target $(WHEELS) 'nvidia-cuda-nvrtc==13.*' 'nvidia-cuda-runtime==13.*'; \
+		python3 -m pip install --quiet --root-user-action=ignore --upgrade --target $(WHEELS) \
+			'nvidia-cuda-nvrtc==13.*' 'nvidia-cuda-runtime==13.*'; \
 	fi
 
 check: all

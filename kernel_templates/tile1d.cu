@@ -43,8 +43,8 @@ __device__ __forceinline__ void load_tile(GT_AB *to, const GT_AB *from, gt_int l
             first + line < lines ? *from : GT_AB();
 }
 
-// All 32 warps on a multiprocessor that 64 registers allow.
-extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) gemm(gt_args g)
+// As many warps on a multiprocessor as the sums leave registers for: 64 a thread, or 128.
+extern "C" __global__ void __launch_bounds__(THREADS, (TM > 8 ? 512 : 1024) / THREADS) gemm(gt_args g)
 {
     __shared__ __align__(16) GT_AB as[BM][BK], bs[BK][BN];
     gt_select_batch(g);

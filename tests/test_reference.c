@@ -172,8 +172,9 @@ TEST(rounding_in_any_order_is_accepted)
                 const double got = sum_like_a_kernel(d.a, d.b, lengths[length], lanes[i / 2], i % 2);
                 CHECK(gt_reference_accepts(got, d.sum, gt_reference_bound(f32, lengths[length], 1, 0, d.square, 0)));
                 const float c = (float)normal(), scaled = fmaf(-0.75f, c, 1.5f * (float)got);
-                CHECK(gt_reference_accepts(scaled, 1.5 * d.sum - 0.75 * (double)c,
-                                           gt_reference_bound(f32, lengths[length], 1.5, -0.75, d.square, (double)c * c)));
+                CHECK(gt_reference_accepts(
+                    scaled, 1.5 * d.sum - 0.75 * (double)c,
+                    gt_reference_bound(f32, lengths[length], 1.5, -0.75, d.square, (double)c * c)));
             }
             CHECK(gt_reference_accepts(sum_truncated(d.a, d.b, lengths[length]), d.sum,
                                        gt_reference_bound(f16, lengths[length], 1, 0, d.square, 0)));

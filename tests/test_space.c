@@ -110,6 +110,7 @@ TEST(a_bad_space_is_one_clear_line)
         const char *sql, *word;
     } cases[] = {
         {"SELEKT 1", "syntax error"},
+        {"-- nothing", "no query"},
         {"SELECT 1 AS BM", "'BM' is no parameter name"},
         {"SELECT 1.5 AS bm", "integers"},
         {"SELECT 'x' AS bm", "integers"},

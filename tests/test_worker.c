@@ -156,7 +156,8 @@ TEST(a_machine_without_driver_is_told_so_quickly)
     setenv("TEST_ROLE", "real", 1);
     CHECK_OK(gt_problem_init(&gemm, &problem));
     CHECK_OK(gt_worker_create(&options, &worker));
-    CHECK_STATUS(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, 0, true, &trial), GT_ERROR_NO_DRIVER);
+    CHECK_STATUS(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, 0, true, &trial),
+                 GT_ERROR_NO_DRIVER);
     CHECK(strstr(gt_error_message(), "/nowhere/libcuda.so.1"));
     CHECK(trial.us == 42);
     CHECK(gt_now() - started < 5);
@@ -311,7 +312,7 @@ TEST(a_race_goes_on_without_a_rival_that_breaks_it)
     CHECK_NEAR(trials[0].margin, 1, 1e-9);
     CHECK(trials[1].margin == -1);
     CHECK_OK(gt_worker_race(worker, &problem, contestants, 1, 0.1, trials, NULL, NULL));
-    CHECK(trials[0].margin == -1); /* nobody else ran */
+    CHECK(trials[0].margin == 0); /* nobody else ran */
     gt_worker_destroy(worker);
 }
 
@@ -331,7 +332,8 @@ TEST(messages_arrive_whole_however_they_are_cut)
     make_pair(pair);
     const pid_t child = fork();
     if (child == 0) {
-        const struct iovec parts[] = {{sent, 1}, {sent + 1, 1000000}, {NULL, 0}, {sent + 1000001, sizeof sent - 1000001}};
+        const struct iovec parts[] = {
+            {sent, 1}, {sent + 1, 1000000}, {NULL, 0}, {sent + 1000001, sizeof sent - 1000001}};
         _exit(gt_message_send(pair[1], GT_MESSAGE_TRY, parts, 4) ? 0 : 1);
     }
     CHECK(child > 0);

@@ -121,7 +121,7 @@ __device__ void columns(const matrix &m, const double *v, double *out, gt_int ch
     atomicAdd(&out[column], sum);
 }
 
-// op(A) and op(B) by strides: element (i, p) of A is a[i * a_row + p * a_step], (p, j) of B is b[p * b_step + j * b_column].
+// op(A) and op(B) by strides: (i, p) of A is a[i * a_row + p * a_step], (p, j) of B is b[p * b_step + j * b_column].
 struct product {
     const void *a, *b;
     gt_int a_row, a_step, b_step, b_column, k;

@@ -4,8 +4,8 @@
 
 typedef struct gt_clock gt_clock;
 
-/* Opens NVML for the GPU at this PCI address ("0000:3b:00.0"). NULL if there is no NVML or it does not know the GPU: the
- * calls below accept that. */
+/* Opens NVML for the GPU at this PCI address ("0000:3b:00.0"). NULL if there is no NVML or it does not know the GPU:
+ * the calls below accept that. */
 gt_clock *gt_clock_open(const char *bus_id);
 void gt_clock_close(gt_clock *clock);
 

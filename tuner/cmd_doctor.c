@@ -53,8 +53,8 @@ __attribute__((format(printf, 5, 6))) static void say(report *r, mark m, const c
         gt_json_text(stdout, advice);
         putchar('}');
     } else {
-        printf("%s%-7s%s  %-8s  %s\n", r->colour ? marks[m].colour : "", marks[m].name, r->colour ? "\033[0m" : "", topic,
-               detail);
+        printf("%s%-7s%s  %-8s  %s\n", r->colour ? marks[m].colour : "", marks[m].name, r->colour ? "\033[0m" : "",
+               topic, detail);
         if (advice)
             printf("%19s%s\n", "", advice);
     }
@@ -117,8 +117,7 @@ static void check_nvrtc(report *r, const gt_options_cli *options, int driver)
     /* A driver loads what any compiler of its own major version made. */
     const bool newer = driver > 0 && atoi(nvrtc->version) > driver / 1000;
     say(r, newer ? WARNING : OK, "NVRTC",
-        newer ? "newer than the driver, which may refuse its kernels: update the driver, or name an older one with --nvrtc"
-              : NULL,
+        newer ? "newer than the driver, which may refuse its kernels: update the driver, or --nvrtc an older one" : NULL,
         "%s, %s", nvrtc->version, nvrtc->path);
     gt_nvrtc_close(nvrtc);
 }
@@ -131,7 +130,8 @@ static void check_cublas(report *r)
     for (size_t i = 0; !library && i < sizeof names / sizeof names[0]; i++)
         library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
     if (!library) {
-        say(r, WARNING, "cuBLAS", "results come without a comparison; the CUDA toolkit has it, put its lib64 on LD_LIBRARY_PATH",
+        say(r, WARNING, "cuBLAS",
+            "results come without a comparison; the CUDA toolkit has it: put its lib64 on LD_LIBRARY_PATH",
             "libcublas.so.13 and .12 are not on the loader's path");
         return;
     }
@@ -201,8 +201,8 @@ static void check_database(report *r, const gt_options_cli *options)
                             " (SELECT count(*) FROM problem)",
                             NULL, say_contents, r);
     if (status == GT_OK)
-        status = gt_store_query(store, "SELECT gpu, count(*) FROM best_configs GROUP BY gpu ORDER BY gpu", NULL, say_tuned,
-                                r);
+        status = gt_store_query(store, "SELECT gpu, count(*) FROM best_configs GROUP BY gpu ORDER BY gpu", NULL,
+                                say_tuned, r);
     if (status != GT_OK)
         say(r, MISSING, "contents", NULL, "%s", gt_error_message());
     gt_store_close(store);

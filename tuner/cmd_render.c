@@ -58,7 +58,8 @@ static gt_status keep_matching(const gt_space *space, char *word, const char *be
     }
     if (status == GT_OK && left == 0)
         status = gt_fail(GT_ERROR_INVALID, "%s has no configuration with %s=%lld%s%s; there %s is one of: %s",
-                         space->family->name, word, (long long)wanted, *before ? " beside " : "", before, word, possible);
+                         space->family->name, word, (long long)wanted, *before ? " beside " : "", before, word,
+                         possible);
     return status;
 }
 
@@ -127,7 +128,7 @@ int gt_cmd_render(const gt_options_cli *options)
     const gt_family *family;
     gt_status status = gt_families_init(options->templates, &families);
     if (status == GT_OK)
-        status = gt_space_find_family(&families, options->operand, &family);
+        status = gt_families_get(&families, options->operand, &family);
     if (status == GT_OK)
         status = render(options, &families, family);
     gt_families_finish(&families);

@@ -8,27 +8,6 @@
 #include "output.h"
 #include "values.h"
 
-gt_status gt_space_find_family(const gt_families *families, const char *name, const gt_family **family)
-{
-    char list[512] = "";
-    const char *near = NULL;
-    if ((*family = gt_families_find(families, name)))
-        return GT_OK;
-    const char **names = calloc(families->count + 1, sizeof *names);
-    if (!names)
-        return gt_fail_memory();
-    for (size_t i = 0, length = 0; i < families->count; i++) {
-        names[i] = families->list[i].name;
-        if (length < sizeof list)
-            length += (size_t)snprintf(list + length, sizeof list - length, " %s", names[i]);
-    }
-    near = gt_nearest(name, names);
-    free(names);
-    if (near)
-        return gt_fail(GT_ERROR_INVALID, "unknown family '%.40s'; did you mean '%s'?", name, near);
-    return gt_fail(GT_ERROR_INVALID, "unknown family '%.40s'; there are:%s", name, list);
-}
-
 static int by_value(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -189,7 +168,7 @@ int gt_cmd_space(const gt_options_cli *options)
     const gt_family *family = NULL;
     gt_status status = gt_families_init(options->templates, &families);
     if (status == GT_OK && options->operand)
-        status = gt_space_find_family(&families, options->operand, &family);
+        status = gt_families_get(&families, options->operand, &family);
     if (status == GT_OK && !family && options->all)
         status = gt_fail(GT_ERROR_INVALID, "--all lists one family's configurations: gemmtune space FAMILY --all");
     if (status == GT_OK)

@@ -5,9 +5,6 @@
 #include "options.h"
 #include "space.h"
 
-/* A family by its name; the failure names the nearest one, or all. */
-gt_status gt_space_find_family(const gt_families *families, const char *name, const gt_family **family);
-
 /* The distinct values of a column, sorted, over the rows marked true (rows NULL: all). *values: free(). */
 gt_status gt_space_domain(const gt_space *space, int column, const bool *rows, int64_t **values, size_t *count);
 

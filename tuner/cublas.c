@@ -46,13 +46,15 @@ static void *open_library(void)
     const char *const home = gt_environment(GT_ENV_CUDA_HOME);
     const struct {
         const char *folder, *sub;
-    } places[] = {{"", ""}, {home, "/lib64/"}, {home, "/lib/"}, {"/usr/local/cuda", "/lib64/"}, {"/usr/local/cuda", "/lib/"}};
+    } places[] = {
+        {"", ""}, {home, "/lib64/"}, {home, "/lib/"}, {"/usr/local/cuda", "/lib64/"}, {"/usr/local/cuda", "/lib/"}};
     for (size_t place = 0; place < sizeof places / sizeof places[0]; place++)
         for (size_t name = 0; name < sizeof names / sizeof names[0]; name++) {
             char path[1024];
             if (!places[place].folder)
                 continue;
-            const int length = snprintf(path, sizeof path, "%s%s%s", places[place].folder, places[place].sub, names[name]);
+            const int length =
+                snprintf(path, sizeof path, "%s%s%s", places[place].folder, places[place].sub, names[name]);
             void *library = length < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
             if (library)
                 return library;
@@ -82,14 +84,14 @@ static CUresult launch(const gt_runner *runner, const gt_operands *o)
     const int op_a = p->op_a == GT_T ? OP_T : OP_N, op_b = p->op_b == GT_T ? OP_T : OP_N;
     const int type = p->type_ab == GT_F16 ? R_16F : R_32F;
     const void *a = (const void *)o->a, *b = (const void *)o->b;
-    const int status =
-        p->batch == 1
-            ? self->gemm(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k, &o->alpha.f32, b, type, (int)p->ldb,
-                         a, type, (int)p->lda, &o->beta.f32, (void *)o->c, R_32F, (int)p->ldc, COMPUTE_32F, ALGO_DEFAULT)
-            : self->gemm_batched(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k, &o->alpha.f32, b, type,
-                                 (int)p->ldb, p->stride_b, a, type, (int)p->lda, p->stride_a, &o->beta.f32,
-                                 (void *)o->c, R_32F, (int)p->ldc, p->stride_c, (int)p->batch, COMPUTE_32F,
-                                 ALGO_DEFAULT);
+    const int status = p->batch == 1
+                           ? self->gemm(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k, &o->alpha.f32, b,
+                                        type, (int)p->ldb, a, type, (int)p->lda, &o->beta.f32, (void *)o->c, R_32F,
+                                        (int)p->ldc, COMPUTE_32F, ALGO_DEFAULT)
+                           : self->gemm_batched(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k,
+                                                &o->alpha.f32, b, type, (int)p->ldb, p->stride_b, a, type,
+                                                (int)p->lda, p->stride_a, &o->beta.f32, (void *)o->c, R_32F,
+                                                (int)p->ldc, p->stride_c, (int)p->batch, COMPUTE_32F, ALGO_DEFAULT);
     return status == SUCCESS ? CUDA_SUCCESS : status == NOT_SUPPORTED ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_UNKNOWN;
 }
 

@@ -89,6 +89,10 @@ gt_status gt_engine_open(const gt_options_cli *options, gt_engine_use use, gt_en
         status = gt_nvrtc_open(options->nvrtc, &engine->nvrtc);
     if (status == GT_OK)
         status = gt_families_init(options->templates, &engine->families);
+    if (status == GT_OK && options->family) {
+        const gt_family *family;
+        status = gt_families_get(&engine->families, options->family, &family);
+    }
     if (status == GT_OK && use != GT_ENGINE_NO_STORE)
         status = open_store(engine, use == GT_ENGINE_WRITE ? GT_STORE_WRITE : GT_STORE_READ);
     if (status == GT_OK)
@@ -131,11 +135,10 @@ void gt_engine_close(gt_engine *engine, const char *end)
 gt_status gt_engine_prepare(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, bool wanted)
 {
     char *source;
-    const gt_family *family = gt_families_find(&engine->families, kernel->family);
-    if (!family)
-        return gt_fail(GT_ERROR_INVALID, "no family '%s'; `gemmtune space` lists them", kernel->family);
-    gt_status status =
-        gt_render(&engine->families, family, problem, kernel->params, &source, kernel->source_hash);
+    const gt_family *family;
+    gt_status status = gt_families_get(&engine->families, kernel->family, &family);
+    if (status == GT_OK)
+        status = gt_render(&engine->families, family, problem, kernel->params, &source, kernel->source_hash);
     if (status != GT_OK)
         return status;
     snprintf(kernel->nvrtc, sizeof kernel->nvrtc, "%s", engine->nvrtc->version);

@@ -8,6 +8,7 @@
 
 #include "../src/status.h"
 #include "embedded.h"
+#include "values.h"
 
 /* Larger than any template; a folder given by mistake must not be swallowed whole. */
 #define FILE_LIMIT (1 << 20)
@@ -135,4 +136,28 @@ const gt_family *gt_families_find(const gt_families *families, const char *name)
         if (strcmp(families->list[i].name, name) == 0)
             return &families->list[i];
     return NULL;
+}
+
+gt_status gt_families_get(const gt_families *families, const char *name, const gt_family **family)
+{
+    char list[512] = "";
+    const char *near = NULL;
+    const gt_family *found = gt_families_find(families, name);
+    if (found) {
+        *family = found;
+        return GT_OK;
+    }
+    const char **names = calloc(families->count + 1, sizeof *names);
+    if (!names)
+        return gt_fail_memory();
+    for (size_t i = 0, length = 0; i < families->count; i++) {
+        names[i] = families->list[i].name;
+        if (length < sizeof list)
+            length += (size_t)snprintf(list + length, sizeof list - length, " %s", names[i]);
+    }
+    near = gt_nearest(name, names);
+    free(names);
+    if (near)
+        return gt_fail(GT_ERROR_INVALID, "unknown family '%.40s'; did you mean '%s'?", name, near);
+    return gt_fail(GT_ERROR_INVALID, "unknown family '%.40s'; there are:%s", name, list);
 }

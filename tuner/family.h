@@ -25,4 +25,7 @@ void gt_families_finish(gt_families *families);
 /* NULL if there is none of that name. */
 const gt_family *gt_families_find(const gt_families *families, const char *name);
 
+/* The same for a name that a person typed: GT_ERROR_INVALID names the nearest one, or all. */
+gt_status gt_families_get(const gt_families *families, const char *name, const gt_family **family);
+
 #endif

@@ -21,7 +21,7 @@ typedef struct gt_progress_state {
 gt_progress *gt_progress_create(bool quiet);
 void gt_progress_destroy(gt_progress *progress);
 
-/* Draws the state, at most some ten times a second on a terminal; elsewhere nothing is printed until a step ends. */
+/* Draws the state, at most ten times a second on a terminal; elsewhere as a plain line, at most every ten seconds. */
 void gt_progress_update(gt_progress *progress, const gt_progress_state *state);
 
 /* Prints one line that stays, above the bar on a terminal. */

@@ -83,8 +83,13 @@ static bool allocate(gt_residual *r, const gt_problem *p, gt_trial *trial)
         CUdeviceptr *vector;
         int64_t length;
     } vectors[] = {
-        {&r->vectors[ROWS], p->n},         {&r->vectors[COLUMNS], p->m},      {&r->between, p->k}, {&r->result, longest},
-        {&r->places_device, 2 * SAMPLES}, {&r->samples_device, 3 * SAMPLES}, {&r->found, 2},
+        {&r->vectors[ROWS], p->n},
+        {&r->vectors[COLUMNS], p->m},
+        {&r->between, p->k},
+        {&r->result, longest},
+        {&r->places_device, 2 * SAMPLES},
+        {&r->samples_device, 3 * SAMPLES},
+        {&r->found, 2},
     };
     size_t bytes = 0;
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
@@ -140,7 +145,8 @@ static CUresult fetch(const gt_residual *r, CUdeviceptr from, int64_t length, do
 }
 
 /* One side of op(A) op(B) applied to a vector (0: ones): for rows A (B x), for columns (y' A) B. */
-static CUresult apply_product(const gt_residual *r, int64_t index, int side, bool squares, CUdeviceptr vector, double *out)
+static CUresult apply_product(const gt_residual *r, int64_t index, int side, bool squares, CUdeviceptr vector,
+                              double *out)
 {
     const gt_problem *p = &r->buffers->problem;
     const gt_matrix a = gt_matrix_a(p, r->buffers->a.data, index), b = gt_matrix_b(p, r->buffers->b.data, index);
@@ -270,8 +276,8 @@ static bool check_side(gt_residual *r, const gt_residual_product *product, int s
     }
     if (worst_at < 0)
         return true;
-    return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT, "%s %lld residual %.2g exceeds bound %.2g (%s)", side_names[side],
-                         (long long)worst_at, worst_error, worst_bound, where);
+    return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT, "%s %lld residual %.2g exceeds bound %.2g (%s)",
+                         side_names[side], (long long)worst_at, worst_error, worst_bound, where);
 }
 
 static bool check_samples(gt_residual *r, const gt_residual_product *product, double alpha, double beta,
@@ -287,8 +293,9 @@ static bool check_samples(gt_residual *r, const gt_residual_product *product, do
         const double bound = gt_reference_bound(types, p->k, alpha, beta, sample[1], c * c);
         const double scale = fabs(alpha) * sample[2] + fabs(beta * c);
         if (!gt_reference_accepts(got, wanted, bound))
-            return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT, "element (%lld,%lld) is %.9g, expected %.9g within %.2g (%s)",
-                                 (long long)r->places[2 * at], (long long)r->places[2 * at + 1], got, wanted, bound, where);
+            return gt_trial_fail(
+                trial, GT_TRIAL_WRONG_RESULT, "element (%lld,%lld) is %.9g, expected %.9g within %.2g (%s)",
+                (long long)r->places[2 * at], (long long)r->places[2 * at + 1], got, wanted, bound, where);
         if (!types->exact && scale > 0 && fabs(got - wanted) / scale > trial->error)
             trial->error = fabs(got - wanted) / scale;
     }
@@ -311,7 +318,8 @@ static bool check_result(gt_residual *r, const gt_runner *runner, double alpha, 
     return true;
 }
 
-static bool run(gt_residual *r, gt_runner *runner, const gt_operands *operands, double alpha, double beta, gt_trial *trial)
+static bool run(gt_residual *r, gt_runner *runner, const gt_operands *operands, double alpha, double beta,
+                gt_trial *trial)
 {
     const gt_driver *driver = r->checks->driver;
     return gt_trial_check(trial, driver, gt_buffers_reset_c(r->buffers, beta != 0, r->seed), "resetting C") &&

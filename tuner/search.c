@@ -107,9 +107,9 @@ gt_status gt_search_create(const gt_families *families, const gt_device *device,
         return gt_fail_memory();
     search->options = *options;
     search->device = device;
-    if (options->family && !gt_families_find(families, options->family)) {
-        status = gt_fail(GT_ERROR_INVALID, "no family '%s'; `gemmtune space` lists them", options->family);
-        goto fail;
+    if (options->family) {
+        const gt_family *family;
+        status = gt_families_get(families, options->family, &family);
     }
     for (size_t i = 0; status == GT_OK && i < families->count; i++)
         if (!options->family || strcmp(options->family, families->list[i].name) == 0)

@@ -125,7 +125,8 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
     }
     sqlite3_set_authorizer(database, only_select, NULL);
     if (sqlite3_prepare_v2(database, family->space, -1, &query, NULL) != SQLITE_OK || !query) {
-        status = gt_fail(GT_ERROR_INVALID, "%s.sql: %s", family->name, query ? "no query" : sqlite3_errmsg(database));
+        status = gt_fail(GT_ERROR_INVALID, "%s.sql: %s", family->name,
+                         sqlite3_errcode(database) == SQLITE_OK ? "no query in it" : sqlite3_errmsg(database));
         goto end;
     }
     bind(query, device, problem);

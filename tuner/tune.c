@@ -155,33 +155,23 @@ static gt_status find_stored_winner(work *w, bool *found)
 }
 
 /* Stores the race: the winner with its margin, everyone with their code, so that any of them can be loaded. */
-static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *codes, gt_trial *trials, size_t count,
-                            const char *cublas_version)
+static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *codes, const gt_trial *trials,
+                            size_t count, const char *cublas_version)
 {
     gt_engine *engine = w->engine;
     gt_status status = GT_OK;
-    size_t best = count;
-    double second = 0;
-    for (size_t i = 0; i < count; i++)
-        if (trials[i].outcome == GT_TRIAL_OK && (best == count || trials[i].us < trials[best].us))
-            best = i;
-    for (size_t i = 0; i < count; i++)
-        if (i != best && trials[i].outcome == GT_TRIAL_OK && (second == 0 || trials[i].us < second))
-            second = trials[i].us;
     for (size_t i = 0; status == GT_OK && i < count; i++) {
-        trials[i].stage = GT_STAGE_RACE;
-        trials[i].margin = i != best ? -1 : second > 0 ? second / trials[best].us - 1 : 0;
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &codes[i],
                                     &trials[i]);
+        if (status == GT_OK && trials[i].margin >= 0) {
+            w->tuned->won = true;
+            w->tuned->kernel = kernels[i];
+            w->tuned->trial = trials[i];
+        }
     }
     if (status == GT_OK && w->tuned->cublas.outcome == GT_TRIAL_OK && w->tuned->cublas.us > 0)
         status = gt_store_put_baseline(engine->store, engine->run, engine->gpu, w->problem_id, "cublas", cublas_version,
                                        &w->tuned->cublas);
-    if (status == GT_OK && best < count) {
-        w->tuned->won = true;
-        w->tuned->kernel = kernels[best];
-        w->tuned->trial = trials[best];
-    }
     return status;
 }
 
@@ -204,7 +194,6 @@ static gt_status race(work *w)
         if ((status = gt_engine_code(w->engine, w->problem, &kernels[count], &code)) != GT_OK ||
             (status = gt_code_copy(code, &codes[count])) != GT_OK)
             break;
-        trials[count].error = finalists[i]->trial.error;
         contestants[count] = (gt_contestant){&kernels[count], &codes[count]};
         count++;
     }
@@ -248,6 +237,9 @@ gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
         status = find_stored_winner(&w, &stored);
     if (status == GT_OK && !stored && !gt_engine_interrupted())
         status = race(&w);
+    /* A wait that Ctrl-C ended is no failure: what was found so far is stored. */
+    if (status == GT_ERROR_BUSY && gt_engine_interrupted())
+        status = GT_OK;
     gt_search_destroy(w.search);
     tuning->state.what = "";
     tuning->state.best = NULL;

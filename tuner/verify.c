@@ -91,7 +91,8 @@ static void *make_operand(const gt_matrix *matrix, int64_t batch, int64_t stride
     return data;
 }
 
-/* The smallest leading dimension above the row that is an odd multiple of the alignment: no kernel may count on more. */
+/* The smallest leading dimension above the row that is an odd multiple of the alignment: no kernel may count on more.
+ */
 static int64_t padded(int64_t columns, int bytes, int align)
 {
     const int64_t unit = align > bytes ? align / bytes : 1, units = (columns + unit - 1) / unit + 1;
@@ -143,7 +144,8 @@ bool gt_verify_prepare(gt_verifier *verifier, const gt_problem *p, const gt_case
     }
     gt_cases *cases = &verifier->cache[verifier->oldest];
     finish_cases(cases);
-    *cases = (gt_cases){.type_ab = p->type_ab, .type_c = p->type_c, .op_a = p->op_a, .op_b = p->op_b, .align = p->align};
+    *cases =
+        (gt_cases){.type_ab = p->type_ab, .type_c = p->type_c, .op_a = p->op_a, .op_b = p->op_b, .align = p->align};
     for (int set = 0; set < GT_CASE_SETS; set++)
         if (make_case(cases, set, verifier->seed, &cases->sets[set]) != GT_OK)
             return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "preparing the small checks: %s", gt_error_message());
@@ -166,7 +168,8 @@ static bool compare(const gt_case *c, const void *result, double alpha, double b
                 const double before = beta == 0 ? 0 : gt_reference_load(p->type_c, c->c, place);
                 const double got = gt_reference_load(p->type_c, result, place);
                 const double wanted = gt_reference_scale(types, alpha, c->reference.sum[at], beta, before);
-                const double bound = gt_reference_bound(types, p->k, alpha, beta, c->reference.square[at], before * before);
+                const double bound =
+                    gt_reference_bound(types, p->k, alpha, beta, c->reference.square[at], before * before);
                 const double scale = fabs(alpha) * c->reference.magnitude[at] + fabs(beta * before);
                 if (!gt_reference_accepts(got, wanted, bound))
                     return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,
@@ -192,7 +195,8 @@ static CUresult upload(const gt_buffers *buffers, const gt_case *c, presence ab,
     return result;
 }
 
-static bool verify_launch(gt_verifier *verifier, const gt_cases *cases, size_t which, gt_runner *runner, gt_trial *trial)
+static bool verify_launch(gt_verifier *verifier, const gt_cases *cases, size_t which, gt_runner *runner,
+                          gt_trial *trial)
 {
     const gt_driver *driver = verifier->checks->driver;
     gt_buffers *buffers = &verifier->buffers;
@@ -222,8 +226,9 @@ static bool verify_launch(gt_verifier *verifier, const gt_cases *cases, size_t w
     void *result = malloc(buffers->c.bytes);
     if (!result)
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory");
-    const bool good = gt_trial_check(trial, driver, driver->cuMemcpyDtoH(result, buffers->c.data, buffers->c.bytes), doing) &&
-                      compare(c, result, alpha, beta, where, trial);
+    const bool good =
+        gt_trial_check(trial, driver, driver->cuMemcpyDtoH(result, buffers->c.data, buffers->c.bytes), doing) &&
+        compare(c, result, alpha, beta, where, trial);
     free(result);
     return good;
 }

@@ -186,10 +186,11 @@ gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_c
         gt_message_finish(&r.result);
     }
     trial->stage = GT_STAGE_SCREEN;
+    trial->margin = -1;
     return GT_OK;
 }
 
-/* The fastest one's lead over the next. */
+/* The fastest one's lead over the next; none where it stands alone. */
 static void set_margin(gt_trial *trials, size_t count)
 {
     gt_trial *first = NULL, *second = NULL;
@@ -203,8 +204,8 @@ static void set_margin(gt_trial *trials, size_t count)
             second = &trials[i];
         }
     }
-    if (second)
-        first->margin = second->us / first->us - 1;
+    if (first)
+        first->margin = second ? second->us / first->us - 1 : 0;
 }
 
 /* A race as far as it has come. */

@@ -19,7 +19,6 @@ typedef struct gt_worker_options {
     double limit_s;     /* how long one candidate may take */
     uint64_t seed;      /* of the data */
     const gt_code *checks; /* checks.cu compiled for the device; must outlive the worker */
-    const char *checks_arch;
     const volatile sig_atomic_t *interrupted; /* may be NULL; non-zero ends any wait: see GT_ERROR_BUSY below */
 } gt_worker_options;
 
@@ -47,8 +46,8 @@ gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_c
 /*
  * Times verified kernels interleaved, round after round, for about seconds. With cublas, cuBLAS races too, if it can
  * be found and takes the problem: *cublas->outcome says. Each trial's us is comparable with the others'.
- * A kernel that fails here gets its outcome; the others are still timed. The fastest one's margin is set. cublas may be
- * NULL. At most 64 contestants. Failures as above.
+ * A kernel that fails here gets its outcome; the others are still timed. The fastest one has its margin set, 0 where it
+ * ran alone; everyone else's is -1. cublas may be NULL. At most 64 contestants. Failures as above.
  */
 gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestants, size_t count,
                          double seconds, gt_trial *trials, gt_trial *cublas, char cublas_version[16]);

@@ -311,7 +311,8 @@ int gt_worker_main(int fd)
     session s = {.fd = fd};
     gt_message message = {0};
     sigset_t none;
-    /* A signal to the whole group is the tuner's to act on; killed with it, or told by the socket, this process ends. */
+    /* A signal to the whole group is the tuner's to act on. This process ends with its parent: by the signal asked for
+     * here (which comes when the thread that started it ends), or by the socket's end. */
     for (size_t i = 0; i < sizeof tuners / sizeof tuners[0]; i++)
         signal(tuners[i], SIG_IGN);
     sigemptyset(&none);

@@ -55,7 +55,8 @@ static gt_receipt wait_readable(int fd, double deadline, const volatile sig_atom
     }
 }
 
-static gt_receipt receive_all(int fd, double deadline, const volatile sig_atomic_t *interrupted, char *bytes, size_t count)
+static gt_receipt receive_all(int fd, double deadline, const volatile sig_atomic_t *interrupted, char *bytes,
+                              size_t count)
 {
     while (count > 0) {
         gt_receipt receipt = wait_readable(fd, deadline, interrupted);

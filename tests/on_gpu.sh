@@ -1,0 +1,53 @@
+#!/bin/sh
+# What can only be seen on a GPU, in one go: tests/on_gpu.sh BUILD DATABASE [STEP...]
+# Steps: suite tune bench ladder verify library alone sanitizer. Default: all, in this order.
+set -u
+build=$1 database=$2
+shift 2
+steps=${*:-suite tune bench ladder verify library alone sanitizer}
+gemmtune=$build/tuner/gemmtune
+export GEMMTUNE_DB=$database
+failed=
+
+step() { # NAME COMMAND...: runs it, says how long it took and whether it passed
+    name=$1 start=$(date +%s)
+    shift
+    echo "== $name: $*"
+    "$@" || failed="$failed $name"
+    echo "-- $name: $(($(date +%s) - start)) s"
+}
+
+# The library where no NVRTC and no toolkit can be found: the toolkit's folders are covered by empty ones.
+alone() {
+    unshare --mount sh -c '
+        for folder in /usr/local/cuda*; do [ -L "$folder" ] || mount -t tmpfs none "$folder"; done
+        unset CUDA_HOME LD_LIBRARY_PATH GEMMTUNE_NVRTC
+        ls /usr/local/cuda/lib64/libnvrtc* 2>/dev/null && exit 1
+        "$1" "$2"' alone "$build/tests/example_plan" "$database"
+}
+
+sanitizer() {
+    for tool in memcheck racecheck initcheck synccheck; do
+        compute-sanitizer --tool $tool --target-processes all --error-exitcode 9 --print-limit 5 \
+            "$gemmtune" verify --quiet --timeout 10m --shapes 300x200x130 >"/tmp/sanitizer-$tool" 2>&1
+        code=$?
+        echo "$tool: exit $code, $(grep -c ' ok ' /tmp/sanitizer-$tool) winners, $(grep 'ERROR SUMMARY\|RACECHECK SUMMARY' /tmp/sanitizer-$tool | sort | uniq -c | tr '\n' ';')"
+        [ $code -eq 0 ] || { tail -30 /tmp/sanitizer-$tool; return 1; }
+    done
+}
+
+for s in $steps; do
+    case $s in
+    suite) step suite meson test -C "$build" --suite gpu --print-errorlogs ;;
+    tune) step tune "$gemmtune" tune --device 0 ;;
+    bench) step bench "$gemmtune" bench --quiet ;;
+    ladder) step ladder "$gemmtune" ladder --quiet ;;
+    verify) step verify "$gemmtune" verify --quiet ;;
+    library) step library "$build/tests/bench_library" "$database" ;;
+    alone) step alone alone ;;
+    sanitizer) step sanitizer sanitizer ;;
+    *) echo "on_gpu.sh: no step '$s'" >&2; exit 2 ;;
+    esac
+done
+[ -z "$failed" ] || { echo "failed:$failed"; exit 1; }
+echo "all passed"
