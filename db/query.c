@@ -69,6 +69,21 @@ gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, con
     return GT_OK;
 }
 
+gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, const char *name, double *us)
+{
+    gt_bind bind = gt_sql_start(store, "SELECT us FROM baseline WHERE problem = ?1 AND gpu = ?2 AND name = ?3"
+                                       " AND outcome = 'ok' AND us IS NOT NULL ORDER BY id DESC LIMIT 1");
+    gt_bind_int(&bind, problem);
+    gt_bind_int(&bind, gpu);
+    gt_bind_text(&bind, name, 64);
+    const int code = gt_sql_step(store, &bind);
+    const double found = code == SQLITE_ROW ? sqlite3_column_double(bind.statement, 0) : 0;
+    const gt_status status = gt_sql_done(store, &bind, code);
+    if (status == GT_OK)
+        *us = found;
+    return status;
+}
+
 /* Limits as launch.c has them: of what any GPU allows. */
 static void take_kernel(gt_take *take, gt_kernel *kernel)
 {
@@ -226,7 +241,8 @@ gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code)
     void *ptx = NULL;
     char family[GT_FAMILY_LENGTH] = "", params[GT_PARAMS_LENGTH] = "";
     gt_status status = GT_OK;
-    gt_bind bind = gt_sql_start(store, "SELECT family, params, cubin, cubin_hash, ptx, ptx_hash FROM kernel WHERE id = ?");
+    gt_bind bind = gt_sql_start(store, "SELECT family, params, cubin, cubin_hash, ptx, ptx_hash FROM kernel"
+                                       " WHERE id = ?");
     gt_bind_int(&bind, kernel_id);
     const int step = gt_sql_step(store, &bind);
     if (step == SQLITE_ROW) {
@@ -242,8 +258,9 @@ gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code)
     if (status == GT_OK)
         status = ended;
     if (status == GT_OK && (!cubin_intact || !ptx_intact))
-        status = gt_fail(GT_ERROR_CORRUPT, "%s: the %s of kernel %s (%s) does not match its hash; tune again, which replaces it",
-                         store->path, cubin_intact ? "PTX" : "cubin", family, params);
+        status = gt_fail(GT_ERROR_CORRUPT,
+                         "%s: the %s of kernel %s (%s) does not match its hash; tune again, which replaces it", store->path,
+                         cubin_intact ? "PTX" : "cubin", family, params);
     else if (status == GT_OK && !found.cubin)
         status = gt_fail(GT_ERROR_NOT_TUNED, "%s: kernel %lld has no code stored", store->path, (long long)kernel_id);
     if (status == GT_OK)

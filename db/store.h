@@ -71,6 +71,9 @@ gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const char *types, dou
 gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, const gt_kernel *kernel, bool *found,
                               gt_trial *trial);
 
+/* A rival's newest time on a problem, in microseconds; 0 if there is none. */
+gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, const char *name, double *us);
+
 /* One kernel with one measurement of it. */
 typedef struct gt_measured {
     int64_t kernel_id;

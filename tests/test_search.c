@@ -139,6 +139,24 @@ TEST(what_won_elsewhere_is_tried_first)
     close_search(&f);
 }
 
+TEST(a_lap_of_seeds_tries_nothing_else)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 512, 512, 512);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    gt_seed seeds[2] = {{.family = "simt", .params = "bm=77"}}; /* not in this space */
+    snprintf(seeds[1].family, sizeof seeds[1].family, "%s", round[5]->kernel.family);
+    snprintf(seeds[1].params, sizeof seeds[1].params, "%s", round[5]->kernel.params);
+    close_search(&f);
+    open_search(&f,
+                &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = seeds, .seed_count = 2, .only_seeds = true},
+                512, 512, 512);
+    CHECK_INT(run_search(&f), 1);
+    close_search(&f);
+}
+
 TEST(rejected_candidates_do_not_win)
 {
     fixture f;

@@ -122,6 +122,21 @@ TEST(the_view_has_the_columns_people_were_promised)
     fixture_close(&f);
 }
 
+TEST(a_rivals_newest_time_is_found)
+{
+    fixture f = fixture_open();
+    gt_trial cublas = make_trial(250);
+    double us = -1;
+    CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, "cublas", &us));
+    CHECK_NEAR(us, 0, 0);
+    CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "cublas", "13.0", &cublas));
+    cublas.us = 240;
+    CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "cublas", "13.0", &cublas));
+    CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, "cublas", &us));
+    CHECK_NEAR(us, 240, 0);
+    fixture_close(&f);
+}
+
 TEST(the_view_tells_speed_share_of_peak_and_ratio_to_cublas)
 {
     fixture f = fixture_open();
@@ -258,6 +273,22 @@ TEST(only_kernels_that_can_run_the_problem_are_offered_newest_first)
     asked.align = 8; /* too little for what was built for 16 */
     CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked, &list, &count));
     CHECK(count == 1 && list[0].trial.us == 2);
+    free(list);
+    fixture_close(&f);
+}
+
+TEST(an_alignment_class_is_kept_though_packed_rows_would_have_less)
+{
+    fixture f = fixture_open();
+    gt_problem padded = make_problem(63, 63, 63);
+    gt_measured *list = NULL;
+    size_t count = 0;
+    CHECK_INT(padded.align, 4);
+    padded.align = 16; /* rows of 64 */
+    put_elsewhere(&f, 1, &f.device, &padded);
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &padded, &list, &count));
+    CHECK_INT(count, 1);
+    CHECK_INT(list[0].problem.align, 16);
     free(list);
     fixture_close(&f);
 }

@@ -110,31 +110,65 @@ static void report(gt_tuning *tuning, const gt_tuned *t)
         gt_progress_line(tuning->progress, "%s: no winner (%d tried, %d known%s)", name, t->tried, t->skipped, rest);
 }
 
+/* The problem's share of what is left of the budget. */
+static double share_until(const gt_engine *engine, size_t problems_left)
+{
+    const double elapsed = gt_engine_elapsed(engine), budget = engine->options->budget_s;
+    return budget > 0 ? elapsed + (budget - elapsed) / (double)problems_left : 0;
+}
+
 /* Tunes the problems in order; *count says how many were reached. */
+static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *problems, gt_tuned *tuned, size_t *count)
+{
+    const size_t total = tuning->engine->options->shapes.count;
+    while (*count < total && !gt_engine_interrupted()) {
+        gt_tuned *t = &tuned[*count];
+        /* One share more than there are problems: the last lap's. */
+        tuning->until = share_until(tuning->engine, total - *count + 1);
+        tuning->state.step = (int)*count;
+        const gt_status status = gt_tune(tuning, &problems[*count], t);
+        if (status != GT_OK)
+            return status;
+        ++*count;
+        report(tuning, t);
+        if (t->won)
+            remember(seeds, &tuning->seed_count, &t->kernel);
+    }
+    return GT_OK;
+}
+
+/* The last lap: every winner on every problem. What was tuned first gets what was found last, and the library has
+ * measurements of each kernel on many sizes to predict from. */
+static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
+{
+    tuning->only_seeds = true;
+    for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
+        gt_tuned again;
+        tuning->until = share_until(tuning->engine, count - i);
+        tuning->state.step = (int)i;
+        const gt_status status = gt_tune(tuning, &tuned[i].problem, &again);
+        if (status != GT_OK)
+            return status;
+        tuned[i].tried += again.tried;
+        if (!again.won || strcmp(again.kernel.params, tuned[i].kernel.params) == 0)
+            continue;
+        again.tried = tuned[i].tried;
+        tuned[i] = again;
+        report(tuning, &again);
+    }
+    return GT_OK;
+}
+
 static gt_status tune_all(gt_engine *engine, const gt_problem *problems, gt_tuned *tuned, size_t *count)
 {
     const gt_options_cli *options = engine->options;
     const size_t total = options->shapes.count;
-    gt_status status = GT_OK;
     gt_seed *seeds = calloc(total + 1, sizeof *seeds);
     gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .seeds = seeds};
     tuning.state = (gt_progress_state){.steps = (int)total, .budget = options->budget_s};
-    if (!seeds)
-        status = gt_fail_memory();
-    *count = 0;
-    while (status == GT_OK && *count < total && !gt_engine_interrupted()) {
-        const double elapsed = gt_engine_elapsed(engine);
-        if (options->budget_s > 0)
-            tuning.until = elapsed + (options->budget_s - elapsed) / (double)(total - *count);
-        tuning.state.step = (int)*count;
-        gt_tuned *t = &tuned[*count];
-        if ((status = gt_tune(&tuning, &problems[*count], t)) != GT_OK)
-            break;
-        ++*count;
-        report(&tuning, t);
-        if (t->won)
-            remember(seeds, &tuning.seed_count, &t->kernel);
-    }
+    gt_status status = seeds ? tune_each(&tuning, seeds, problems, tuned, count) : gt_fail_memory();
+    if (status == GT_OK && tuning.seed_count > 1)
+        status = last_lap(&tuning, tuned, *count);
     gt_progress_destroy(tuning.progress);
     free(seeds);
     return status;

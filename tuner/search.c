@@ -13,7 +13,7 @@ static const struct {
     int rounds;
 } plans[] = {
     [GT_EFFORT_QUICK] = {12, 8, 2, 2},
-    [GT_EFFORT_NORMAL] = {28, 16, 3, 5},
+    [GT_EFFORT_NORMAL] = {36, 20, 3, 5},
     [GT_EFFORT_FULL] = {SIZE_MAX, 0, 0, 0},
 };
 
@@ -207,6 +207,8 @@ static gt_status first_round(gt_search *search)
 {
     const size_t wanted = plans[search->options.effort].first;
     gt_status status = hand_out_seeds(search);
+    if (status != GT_OK || search->options.only_seeds)
+        return status;
     const bool exhaustive = wanted == SIZE_MAX;
     size_t taken = 0;
     point **shapes = exhaustive ? NULL : calloc(wanted, sizeof *shapes);
@@ -272,7 +274,7 @@ gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *coun
     gt_status status = GT_OK;
     if (search->rounds == 0) {
         status = first_round(search);
-    } else if (search->rounds <= plans[search->options.effort].rounds && gt_search_best(search, &best, 1) == 1) {
+    } else if (!search->options.only_seeds && search->rounds <= plans[search->options.effort].rounds && gt_search_best(search, &best, 1) == 1) {
         const bool worth = search->rounds == 1 || best->trial.us < search->best_us * (1 - WORTH_GOING_ON);
         search->best_us = best->trial.us;
         if (worth)

@@ -15,6 +15,7 @@ typedef struct gt_candidate {
     gt_kernel kernel;
     double guess_us; /* the model's */
     bool tried;
+    bool now; /* in this search; else the trial is an earlier run's */
     gt_trial trial;
 } gt_candidate;
 
@@ -31,6 +32,7 @@ typedef struct gt_search_options {
     const char *family;   /* only this one; NULL: every family that is no rung of the ladder */
     const gt_seed *seeds; /* may be NULL */
     size_t seed_count;
+    bool only_seeds; /* nothing else is tried */
 } gt_search_options;
 
 /* GT_ERROR_UNSUPPORTED if no family offers anything for the problem. families must outlive *search. Owned:

@@ -68,6 +68,12 @@ static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
     return status;
 }
 
+/* What a launch on a GPU needs of a kernel's code. PTX, three times as large, is kept for winners only. */
+static gt_code without_ptx(const gt_code *code)
+{
+    return (gt_code){.cubin = code->cubin, .cubin_bytes = code->cubin_bytes};
+}
+
 static gt_status try_candidate(work *w, gt_candidate *c)
 {
     const gt_code *code = NULL;
@@ -86,11 +92,12 @@ static gt_status try_candidate(work *w, gt_candidate *c)
     c->kernel.spills = c->trial.spills;
     /* The best so far is stored with its code: killed now, the problem still has a kernel to load. */
     const bool best = c->trial.outcome == GT_TRIAL_OK && (w->best_us == 0 || c->trial.us < w->best_us);
-    status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel, best ? code : NULL,
+    const gt_code lean = best ? without_ptx(code) : (gt_code){0};
+    status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel, best ? &lean : NULL,
                                 &c->trial);
     if (status != GT_OK)
         return status;
-    c->tried = true;
+    c->tried = c->now = true;
     w->tuned->tried++;
     if (c->trial.outcome != GT_TRIAL_OK) {
         w->tuned->failed++;
@@ -132,7 +139,16 @@ static gt_status screen(work *w)
     return status;
 }
 
-/* A winner that stands in the store already, where this run tried nothing new. */
+/* Whether there is a reason for a race: a screening found something, and in the last lap something better. */
+static bool is_new_best(const work *w)
+{
+    gt_candidate *best;
+    if (!w->tuning->only_seeds)
+        return w->tuned->tried > 0;
+    return gt_search_best(w->search, &best, 1) == 1 && best->now;
+}
+
+/* A winner that stands in the store already, where this run found nothing better. */
 static gt_status find_stored_winner(work *w, bool *found)
 {
     gt_measured *list;
@@ -151,19 +167,24 @@ static gt_status find_stored_winner(work *w, bool *found)
         }
     }
     free(list);
-    return GT_OK;
+    status = gt_store_find_baseline(w->engine->store, w->engine->gpu, w->problem_id, "cublas", &w->tuned->cublas.us);
+    if (status == GT_OK && w->tuned->cublas.us > 0)
+        w->tuned->cublas.outcome = GT_TRIAL_OK;
+    return status;
 }
 
-/* Stores the race: the winner with its margin, everyone with their code, so that any of them can be loaded. */
+/* Stores the race: the winner with its margin, everyone with code, so that any of them can be loaded. */
 static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *codes, const gt_trial *trials,
                             size_t count, const char *cublas_version)
 {
     gt_engine *engine = w->engine;
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < count; i++) {
-        status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &codes[i],
-                                    &trials[i]);
-        if (status == GT_OK && trials[i].margin >= 0) {
+        const gt_code lean = without_ptx(&codes[i]);
+        const bool winner = trials[i].margin >= 0;
+        status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i],
+                                    winner ? &codes[i] : &lean, &trials[i]);
+        if (status == GT_OK && winner) {
             w->tuned->won = true;
             w->tuned->kernel = kernels[i];
             w->tuned->trial = trials[i];
@@ -221,6 +242,7 @@ gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
         .family = engine->options->family,
         .seeds = tuning->seeds,
         .seed_count = tuning->seed_count,
+        .only_seeds = tuning->only_seeds,
     };
     *tuned = (gt_tuned){.problem = *problem, .cublas.outcome = GT_TRIAL_LAUNCH_ERROR};
     work w = {.tuning = tuning, .engine = engine, .problem = problem, .tuned = tuned};
@@ -233,7 +255,7 @@ gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
         status = gt_search_create(&engine->families, &engine->device, problem, &options, &w.search);
     if (status == GT_OK)
         status = screen(&w);
-    if (status == GT_OK && tuned->tried == 0)
+    if (status == GT_OK && !is_new_best(&w))
         status = find_stored_winner(&w, &stored);
     if (status == GT_OK && !stored && !gt_engine_interrupted())
         status = race(&w);

@@ -21,8 +21,9 @@ typedef struct gt_tuning {
     gt_progress *progress;
     gt_progress_state state; /* kept from problem to problem */
     double until;            /* when, by the engine's clock, this problem's share of the budget ends; 0: never */
-    const gt_seed *seeds;
+    const gt_seed *seeds; /* winners on other problems, tried first */
     size_t seed_count;
+    bool only_seeds; /* the last lap: every winner on every problem, and nothing else */
 } gt_tuning;
 
 /*

@@ -1,0 +1,15 @@
+// Writes past its result, far enough to leave the buffer and near enough for the hardware not to notice.
+#include "gemm.cuh"
+
+#ifndef BM
+#define BM 16
+#endif
+#ifndef BN
+#define BN 16
+#endif
+
+extern "C" __global__ void __launch_bounds__(BM *BN) gemm(gt_args g)
+{
+    if (threadIdx.x == 0 && blockIdx.x == 0)
+        g.c[g.m * g.ldc + 16384] = GT_C(1);
+}
