@@ -29,13 +29,15 @@ static shape_of read_shape(const gt_space *space, size_t row)
 
 /* Share of the multiply-add rate that the instructions around the multiply-adds leave. An SM issues four warp
  * instructions a clock; in one k-step a block's warps read their fragments from shared memory, which answers a 16-byte
- * load of a warp in two clocks, and bring their share of the next tile, some three instructions for two elements. */
+ * load of a warp in two clocks, and bring their share of the next tile, some three instructions for two elements. Each
+ * step of the ring costs a warp some sixty instructions more: addresses, waiting, the barrier. */
 static double tile_efficiency(const shape_of *c)
 {
     const double fma = c->tile_m * c->tile_n / 32;
     const double reads = c->threads / 32.0 * (c->tm + c->tn) / 4;
     const double loads = 1.5 * (c->tile_m + c->tile_n) / 32;
-    return fma / fmax(fma + reads + loads, 8 * reads);
+    const double turns = c->threads / 32.0 * 60 / c->bk;
+    return fma / fmax(fma + reads + loads + turns, 8 * reads);
 }
 
 /* Share of the time in which a scheduler finds a warp ready: many warps, or few with much to do between waits. */
