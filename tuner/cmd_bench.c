@@ -75,9 +75,8 @@ static void print_row(gt_table *table, const entry *e)
     static const char *const choices[] = {"exact", "predicted", "fallback"};
     const double flops = gt_problem_flops(&e->problem) * 1e-6;
     const bool ok = e->ours.outcome == GT_TRIAL_OK, rival = e->cublas.outcome == GT_TRIAL_OK && e->cublas.us > 0;
-    char shape[80];
-    snprintf(shape, sizeof shape, "%lldx%lldx%lld", (long long)e->problem.m, (long long)e->problem.n,
-             (long long)e->problem.k);
+    char shape[GT_SHAPE_LENGTH];
+    gt_shape_name(e->problem.m, e->problem.n, e->problem.k, shape);
     gt_table_text(table, shape);
     gt_table_text(table, e->kernel.family);
     gt_table_text(table, e->kernel.params);
@@ -125,9 +124,9 @@ int gt_cmd_bench(const gt_options_cli *options)
     gt_status status = entries ? gt_engine_open(options, GT_ENGINE_READ, &engine) : gt_fail_memory();
     gt_progress *progress = gt_progress_create(options->quiet);
     for (; status == GT_OK && done < options->shapes.count && !gt_engine_interrupted(); done++) {
-        char name[80];
+        char name[GT_SHAPE_LENGTH];
         const gt_shape *shape = &options->shapes.list[done];
-        snprintf(name, sizeof name, "%lldx%lldx%lld", (long long)shape->m, (long long)shape->n, (long long)shape->k);
+        gt_shape_name(shape->m, shape->n, shape->k, name);
         const gt_progress_state state = {.step = (int)done, .steps = (int)options->shapes.count, .what = name,
                                          .elapsed = gt_engine_elapsed(&engine)};
         gt_progress_update(progress, &state);

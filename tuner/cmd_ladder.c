@@ -135,12 +135,12 @@ static void print_size(ladder *l, gt_table *table, const gt_shape *shape)
 {
     const double flops = 2.0 * (double)shape->m * (double)shape->n * (double)shape->k;
     double naive_us = 0;
-    char size[80];
+    char size[GT_SHAPE_LENGTH];
     qsort(l->rungs, l->count, sizeof *l->rungs, by_order);
     if (shape->m == shape->n && shape->n == shape->k)
         snprintf(size, sizeof size, "%lld", (long long)shape->m);
     else
-        snprintf(size, sizeof size, "%lldx%lldx%lld", (long long)shape->m, (long long)shape->n, (long long)shape->k);
+        gt_shape_name(shape->m, shape->n, shape->k, size);
     for (size_t i = 0; i < l->count; i++) {
         const rung *r = &l->rungs[i];
         const double peak = gt_device_peak_tflops(&l->engine->device, r->types);
@@ -181,9 +181,8 @@ int gt_cmd_ladder(const gt_options_cli *options)
     l.state.steps = (int)options->shapes.count;
     for (size_t i = 0; status == GT_OK && i < options->shapes.count && !gt_engine_interrupted(); i++) {
         const gt_shape *shape = &options->shapes.list[i];
-        char name[80];
-        snprintf(name, sizeof name, "ladder %lldx%lldx%lld", (long long)shape->m, (long long)shape->n,
-                 (long long)shape->k);
+        char name[GT_SHAPE_LENGTH];
+        gt_shape_name(shape->m, shape->n, shape->k, name);
         l.count = 0;
         l.state.step = (int)i;
         l.state.done = l.state.total = 0;

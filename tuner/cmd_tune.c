@@ -44,9 +44,8 @@ static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *
     const gt_types *types = gt_types_find(t->problem.type_ab, t->problem.type_c);
     const double peak = gt_device_peak_tflops(&engine->device, types);
     const double speed = t->won ? gt_problem_flops(&t->problem) / t->trial.us * 1e-6 : 0;
-    char shape[80];
-    snprintf(shape, sizeof shape, "%lldx%lldx%lld", (long long)t->problem.m, (long long)t->problem.n,
-             (long long)t->problem.k);
+    char shape[GT_SHAPE_LENGTH];
+    gt_shape_name(t->problem.m, t->problem.n, t->problem.k, shape);
     gt_table_text(table, shape);
     if (!t->won) {
         for (int i = 0; i < 8; i++)

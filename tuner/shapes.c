@@ -236,3 +236,8 @@ void gt_shapes_finish(gt_shapes *shapes)
     free(shapes->list);
     *shapes = (gt_shapes){0};
 }
+
+void gt_shape_name(int64_t m, int64_t n, int64_t k, char name[GT_SHAPE_LENGTH])
+{
+    snprintf(name, GT_SHAPE_LENGTH, "%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
+}

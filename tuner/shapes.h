@@ -26,4 +26,9 @@ typedef struct gt_shapes {
 gt_status gt_shapes_parse(const char *text, gt_shapes *shapes);
 void gt_shapes_finish(gt_shapes *shapes);
 
+#define GT_SHAPE_LENGTH 64
+
+/* "1024x512x64". */
+void gt_shape_name(int64_t m, int64_t n, int64_t k, char name[GT_SHAPE_LENGTH]);
+
 #endif
