@@ -1,5 +1,6 @@
-// What every template shares: the element types, the argument block, the way from a block to its tile, and the
-// last step from sums to C. A renderer puts its #defines before this text; alone, the defaults below stand.
+// What every template shares: the element types, the argument block, the way from a block to its tile, a
+// tile's way into shared memory, and the last step from sums to C. A renderer puts its #defines before this
+// text; alone, the defaults below stand.
 
 #ifndef GT_AB // element type of A and B
 #define GT_AB float
@@ -23,7 +24,8 @@
 typedef long long gt_int;
 
 // f16 without a header: its bits. Arithmetic on it happens in tensor cores or through conversion.
-struct __align__(2) gt_half {
+struct __align__(2) gt_half
+{
     unsigned short bits;
 };
 
@@ -46,6 +48,27 @@ struct gt_args {
 };
 
 static_assert(sizeof(gt_args) == 16 * 8, "the host passes this block");
+
+// Neighbours that move in one access.
+template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
+{
+    T e[WIDTH];
+};
+
+// The most elements of A or B, and of C, that one access to global memory may take.
+#define GT_WIDE_AB (GT_ACCESS / (int)sizeof(GT_AB))
+#define GT_WIDE_C  (GT_ACCESS < (int)sizeof(GT_C) ? 1 : GT_ACCESS / (int)sizeof(GT_C))
+#define GT_ACCESS  (GT_ALIGN < 16 ? GT_ALIGN : 16) // bytes
+
+// Whether op(A) and op(B) are contiguous along K, or else along m and n.
+#define GT_A_ALONG_K (!GT_TRANS_A)
+#define GT_B_ALONG_K (!!GT_TRANS_B)
+
+// What a tile of `most` has of what is left of the matrix: small numbers, so that loops compare 32 bits.
+__device__ __forceinline__ int gt_clip(gt_int left, int most)
+{
+    return left < most ? (int)left : most;
+}
 
 // The operands of this block's matrix of the batch (blockIdx.z).
 __device__ __forceinline__ void gt_select_batch(gt_args &g)
@@ -75,6 +98,82 @@ __device__ __forceinline__ GT_AB gt_load_b(const gt_args &g, gt_int p, gt_int j)
     return p < g.k && j < g.n ? *gt_at_b(g, p, j) : GT_AB();
 }
 
+// WIDTH neighbours of a line, of which only the first `left` lie in the matrix (all if it is more than WIDTH,
+// none if it is negative); zeros stand for the others.
+template <int WIDTH, typename T>
+__device__ __forceinline__ gt_vector<T, WIDTH> gt_load_vector(const T *from, int left)
+{
+    gt_vector<T, WIDTH> v = {};
+    if (left >= WIDTH) {
+        v = *(const gt_vector<T, WIDTH> *)from;
+    } else {
+#pragma unroll
+        for (int u = 0; u < WIDTH - 1; u++)
+            if (u < left)
+                v.e[u] = from[u];
+    }
+    return v;
+}
+
+// A thread's part of a tile on its way to shared memory: OUTER rows of op(A), or columns of op(B), by DEPTH
+// steps of K. The block takes the tile in vectors along the lines it is stored in, so that reads coalesce in
+// every layout. All reads of a fetch are under way before a deposit waits for the first.
+template <int OUTER, int DEPTH, bool ALONG_K, int THREADS_, int WIDTH> struct gt_carrier {
+    static constexpr int LINE = ALONG_K ? DEPTH : OUTER; // elements side by side in global memory
+    static constexpr int TURN = THREADS_ * WIDTH / LINE; // lines that the block takes in one turn
+    static constexpr int COUNT = OUTER * DEPTH / (THREADS_ * WIDTH);
+    static_assert(THREADS_ * WIDTH % LINE == 0, "whole lines a turn");
+    static_assert(OUTER * DEPTH % (THREADS_ * WIDTH) == 0, "every thread loads as much as every other");
+
+    const GT_AB *from; // this thread's first vector of the next tile
+    gt_int ld;
+    gt_vector<GT_AB, WIDTH> held[COUNT];
+
+    __device__ __forceinline__ gt_carrier(const GT_AB *tile, gt_int ld_)
+        : from(tile + line() * ld_ + along()), ld(ld_)
+    {
+    }
+
+    // Where that vector stands in a tile.
+    static __device__ __forceinline__ int line()
+    {
+        return threadIdx.x * WIDTH / LINE;
+    }
+    static __device__ __forceinline__ int along()
+    {
+        return threadIdx.x * WIDTH % LINE;
+    }
+
+    // Reads the next tile. outer and depth are how much of it lies in the matrix; zeros stand beyond.
+    __device__ __forceinline__ void fetch(int outer, int depth)
+    {
+        const GT_AB *p = from;
+        const int lines = (ALONG_K ? outer : depth) - line(), left = (ALONG_K ? depth : outer) - along();
+#pragma unroll
+        for (int n = 0; n < COUNT; n++, p += TURN * ld)
+            held[n] = gt_load_vector<WIDTH>(p, n * TURN < lines ? left : 0);
+        from += ALONG_K ? DEPTH : DEPTH * ld;
+    }
+
+    // Puts element (r, p) of the tile at to[r * STEP_R + p * STEP_P].
+    template <int STEP_R, int STEP_P> __device__ __forceinline__ void deposit(GT_AB *to) const
+    {
+        constexpr int NEXT = ALONG_K ? STEP_R : STEP_P,
+                      STEP = ALONG_K ? STEP_P : STEP_R; // a line on, along a line
+        to += line() * NEXT + along() * STEP;
+#pragma unroll
+        for (int n = 0; n < COUNT; n++) {
+            if (STEP == 1 && NEXT % WIDTH == 0) {
+                *(gt_vector<GT_AB, WIDTH> *)(to + n * TURN * NEXT) = held[n];
+            } else {
+#pragma unroll
+                for (int u = 0; u < WIDTH; u++)
+                    to[n * TURN * NEXT + u * STEP] = held[n].e[u];
+            }
+        }
+    }
+};
+
 // C = alpha * sum + beta * C for one element inside the matrix; beta = 0 never reads C.
 __device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j, GT_ACC sum)
 {
@@ -83,8 +182,33 @@ __device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j,
     *c = g.beta.value == GT_ACC(0) ? GT_C(scaled) : GT_C(scaled + g.beta.value * GT_ACC(*c));
 }
 
-// The tile of C that blockIdx.x stands for. Tiles go down columns of `group` rows, so that blocks which run at the
-// same time share rows of A and columns of B in L2; group 1 goes along rows.
+// The same for WIDTH neighbours of a row inside the matrix from column j on, a multiple of WIDTH; those
+// beyond the last column are left out.
+template <int WIDTH>
+__device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt_int j, const GT_ACC *sums)
+{
+    if (WIDTH <= GT_WIDE_C && j + WIDTH <= g.n) {
+        gt_vector<GT_C, WIDTH> *c = (gt_vector<GT_C, WIDTH> *)(g.c + i * g.ldc + j), result;
+#pragma unroll
+        for (int u = 0; u < WIDTH; u++)
+            result.e[u] = GT_C(g.alpha.value * sums[u]);
+        if (g.beta.value != GT_ACC(0)) {
+            const gt_vector<GT_C, WIDTH> old = *c;
+#pragma unroll
+            for (int u = 0; u < WIDTH; u++)
+                result.e[u] = GT_C(g.alpha.value * sums[u] + g.beta.value * GT_ACC(old.e[u]));
+        }
+        *c = result;
+    } else {
+#pragma unroll
+        for (int u = 0; u < WIDTH; u++)
+            if (j + u < g.n)
+                gt_store_c(g, i, j + u, sums[u]);
+    }
+}
+
+// The tile of C that blockIdx.x stands for. Tiles go down columns of `group` rows, so that blocks which run
+// at the same time share rows of A and columns of B in L2; group 1 goes along rows.
 struct gt_tile {
     gt_int row, column; // in tiles
 };

@@ -47,19 +47,14 @@
 
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
 constexpr int LANES_N = WN / TN;
-constexpr bool A_ALONG_K = !GT_TRANS_A, B_ALONG_K = GT_TRANS_B;
 
 static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
 static_assert(BM % WM == 0 && BN % WN == 0 && WM / TM * (WN / TN) == 32, "warps cover the tile, lanes the warp");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 4 == 0, "fragments are read in pieces of four");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 
-struct __align__(16) four_ab {
-    GT_AB x[4];
-};
-struct __align__(16) four_acc {
-    GT_ACC x[4];
-};
+typedef gt_vector<GT_AB, 4> four_ab;
+typedef gt_vector<GT_ACC, 4> four_acc;
 
 __device__ __forceinline__ void async_commit()
 {
@@ -91,7 +86,7 @@ template <int BYTES> __device__ __forceinline__ void async_copy(GT_AB *to, const
 template <int OUTER, bool ALONG_K> struct operand {
     static constexpr bool ASYNC = LOAD == 1 || (LOAD == 2 && !ALONG_K);
     // Elements moved at once. A copy in the background cannot transpose more than one.
-    static constexpr int VEC = ALONG_K && ASYNC ? 1 : GT_ALIGN / 4;
+    static constexpr int VEC = ALONG_K && ASYNC ? 1 : GT_WIDE_AB;
     // Rows of a transposed stage are shifted by four banks against each other.
     static constexpr int PITCH = OUTER + (ALONG_K ? 4 : 0);
     static constexpr int ELEMENTS = BK * PITCH;
@@ -103,7 +98,7 @@ template <int OUTER, bool ALONG_K> struct operand {
     gt_int ld;
     int k, outer;    // where that vector stands in a tile
     int outer_count; // the tile's rows or columns inside the matrix
-    GT_AB held[ASYNC ? 1 : COUNT * VEC];
+    gt_vector<GT_AB, VEC> held[ASYNC ? 1 : COUNT];
 
     __device__ __forceinline__ void init(const GT_AB *matrix, gt_int ld_, gt_int outer_first, gt_int outer_end,
                                          gt_int k_first)
@@ -112,7 +107,7 @@ template <int OUTER, bool ALONG_K> struct operand {
         k = ALONG_K ? within : line;
         outer = ALONG_K ? line : within;
         ld = ld_;
-        outer_count = outer_end - outer_first < OUTER ? (int)(outer_end - outer_first) : OUTER;
+        outer_count = gt_clip(outer_end - outer_first, OUTER);
         from = matrix + (ALONG_K ? (outer_first + outer) * ld + k_first + k : (k_first + k) * ld + outer_first + outer);
     }
 
@@ -147,15 +142,10 @@ template <int OUTER, bool ALONG_K> struct operand {
             const int valid = WHOLE ? VEC : inside(i, k_count);
             if (!mine(i))
                 continue;
-            if (ASYNC) {
+            if (ASYNC)
                 async_copy<VEC * 4>(target(stage, i), valid ? source(i) : somewhere, valid * 4);
-            } else if (VEC == 4 && valid == VEC) {
-                *(four_ab *)&held[i * VEC] = *(const four_ab *)source(i);
-            } else {
-#pragma unroll
-                for (int e = 0; e < VEC; e++)
-                    held[i * VEC + e] = e < valid ? source(i)[e] : GT_AB(0);
-            }
+            else
+                held[i] = gt_load_vector<VEC>(source(i), valid);
         }
     }
     __device__ __forceinline__ void fetch(GT_AB *stage, gt_int k_left, const GT_AB *somewhere)
@@ -163,7 +153,7 @@ template <int OUTER, bool ALONG_K> struct operand {
         if (k_left >= BK && outer_count == OUTER)
             bring<true>(stage, BK, somewhere);
         else
-            bring<false>(stage, k_left < BK ? (int)k_left : BK, somewhere);
+            bring<false>(stage, gt_clip(k_left, BK), somewhere);
         from += ALONG_K ? (gt_int)BK : BK * ld;
     }
 
@@ -177,12 +167,12 @@ template <int OUTER, bool ALONG_K> struct operand {
 #pragma unroll
             for (int e = 0; e < VEC; e++)
                 if (mine(i))
-                    target(stage, i)[ALONG_K ? e * PITCH : e] = held[i * VEC + e];
+                    target(stage, i)[ALONG_K ? e * PITCH : e] = held[i].e[e];
     }
 };
 
-typedef operand<BM, A_ALONG_K> operand_a;
-typedef operand<BN, B_ALONG_K> operand_b;
+typedef operand<BM, GT_A_ALONG_K> operand_a;
+typedef operand<BN, GT_B_ALONG_K> operand_b;
 constexpr int STAGE = operand_a::ELEMENTS + operand_b::ELEMENTS;
 
 // One k-step's rows or columns of a thread: pieces of four, SPAN apart.
@@ -250,32 +240,9 @@ __device__ __forceinline__ bool reduce_parts(const gt_args &g, GT_ACC (&sum)[TM]
             const four_acc part = parts[((gt_int)s * PIECES + p) * THREADS_];
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                sum[p * 4 / TN][p * 4 % TN + e] += part.x[e];
+                sum[p * 4 / TN][p * 4 % TN + e] += part.e[e];
         }
     return true;
-}
-
-// Four neighbouring elements of a row of C, as many of them as are inside.
-__device__ __forceinline__ void store_four(const gt_args &g, gt_int i, gt_int j, const GT_ACC *sum)
-{
-    if (GT_ALIGN == 16 && j + 3 < g.n) {
-        four_acc *c = (four_acc *)(g.c + i * g.ldc + j), result;
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            result.x[e] = g.alpha.value * sum[e];
-        if (g.beta.value != GT_ACC(0)) {
-            const four_acc old = *c;
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                result.x[e] += g.beta.value * old.x[e];
-        }
-        *c = result;
-    } else {
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            if (j + e < g.n)
-                gt_store_c(g, i, j + e, sum[e]);
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
@@ -368,6 +335,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         if (r < g.m)
 #pragma unroll
             for (int j = 0; j < TN; j += 4)
-                store_four(g, r, column + warp_column + j / 4 * SPAN_N, sum[i] + j);
+                gt_store_c_vector<4>(g, r, column + warp_column + j / 4 * SPAN_N, sum[i] + j);
     }
 }

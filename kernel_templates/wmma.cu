@@ -23,8 +23,12 @@
 #endif
 
 #define THREADS (BM / WM * (BN / WN) * 32)
-#define WIDE    (GT_ALIGN >= 16 ? 8 : GT_ALIGN / 2) // elements of A or B in one global access
-#define WIDE_C  (GT_ALIGN >= 16 ? 4 : GT_ALIGN >= 4 ? GT_ALIGN / 4 : 1) // elements of C
+// Lines in shared memory as stored, of whole vectors that begin on different banks: a step along m or n, and
+// one along K.
+#define STEP_AM (GT_A_ALONG_K ? BK + 8 : 1)
+#define STEP_AK (GT_A_ALONG_K ? 1 : BM + 8)
+#define STEP_BN (GT_B_ALONG_K ? BK + 8 : 1)
+#define STEP_BK (GT_B_ALONG_K ? 1 : BN + 8)
 #define PATCH   20 // leading dimension of a fragment of C on its way out: 16, padded against bank conflicts
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0 && BK % 16 == 0,
               "whole fragments");
@@ -76,128 +80,46 @@ __device__ __forceinline__ void store_c(float *to, const float (&c)[8])
         : "memory");
 }
 
-template <typename T, int N> struct __align__(N * sizeof(T)) vector
-{
-    T e[N];
-};
-
-// What a tile of `most` has of what is left of the matrix: small numbers, so that the loop compares 32 bits.
-__device__ __forceinline__ int clip(gt_int left, int most)
-{
-    return left < most ? (int)left : most;
-}
-
-// A thread's part of a tile of R rows of op(A), or columns of op(B), on the way to shared memory.
-template <int R, bool ALONG_K> struct carrier {
-    static constexpr int LINE = ALONG_K ? BK : R, LINES = ALONG_K ? R : BK; // as stored
-    static constexpr int LD = LINE + 8;                // lines of whole vectors that begin on different banks
-    static constexpr int TURN = THREADS * WIDE / LINE; // lines that the block takes in one turn
-    static constexpr int COUNT = LINES / TURN;
-    static_assert(THREADS * WIDE % LINE == 0 && LINES % TURN == 0, "whole lines a turn, whole turns");
-    const gt_half *from; // this thread's first element of the next tile
-    gt_int ld;
-    vector<gt_half, WIDE> held[COUNT];
-
-    __device__ __forceinline__ carrier(const gt_half *tile, gt_int ld_)
-        : from(tile + threadIdx.x * WIDE / LINE * ld_ + threadIdx.x * WIDE % LINE), ld(ld_)
-    {
-    }
-
-    // rows and depth are how much of the tile lies in the matrix; zeros stand beyond.
-    __device__ __forceinline__ void fetch(int rows, int depth)
-    {
-        const int lines = (ALONG_K ? rows : depth) - threadIdx.x * WIDE / LINE;
-        const int left = (ALONG_K ? depth : rows) - threadIdx.x * WIDE % LINE;
-        const gt_half *p = from;
-#pragma unroll
-        for (int n = 0; n < COUNT; n++, p += TURN * ld) {
-            held[n] = {};
-            if (n * TURN < lines && left >= WIDE)
-                held[n] = *(const vector<gt_half, WIDE> *)p;
-            else if (n * TURN < lines)
-#pragma unroll
-                for (int u = 0; u < WIDE - 1; u++)
-                    if (u < left)
-                        held[n].e[u] = p[u];
-        }
-        from += ALONG_K ? BK : BK * ld;
-    }
-
-    __device__ __forceinline__ void deposit(gt_half *to) const
-    {
-        to += threadIdx.x * WIDE / LINE * LD + threadIdx.x * WIDE % LINE;
-#pragma unroll
-        for (int n = 0; n < COUNT; n++)
-            *(vector<gt_half, WIDE> *)(to + n * TURN * LD) = held[n];
-    }
-
-    // Where element (r, p) stands in shared memory.
-    static __device__ __forceinline__ int at(int r, int p)
-    {
-        return ALONG_K ? r * LD + p : p * LD + r;
-    }
-};
-
-// WIDE_C neighbours of a row of C.
-__device__ __forceinline__ void store_vector(const gt_args &g, gt_int i, gt_int j, const float *sums)
-{
-    if (i < g.m && j + WIDE_C <= g.n) {
-        vector<float, WIDE_C> *at = (vector<float, WIDE_C> *)(g.c + i * g.ldc + j), c = {};
-        if (g.beta.value != 0)
-            c = *at;
-#pragma unroll
-        for (int u = 0; u < WIDE_C; u++)
-            c.e[u] = g.alpha.value * sums[u] + g.beta.value * c.e[u];
-        *at = c;
-    } else if (i < g.m) {
-#pragma unroll
-        for (int u = 0; u < WIDE_C; u++)
-            if (j + u < g.n)
-                gt_store_c(g, i, j + u, sums[u]);
-    }
-}
-
 // Up to 64 sums leave room for 16 warps on a multiprocessor, more for 8.
 extern "C" __global__ void __launch_bounds__(THREADS, (WM * WN > 2048 ? 256 : 512) / THREADS) gemm(gt_args g)
 {
-    typedef carrier<BM, !GT_TRANS_A> carrier_a;
-    typedef carrier<BN, !!GT_TRANS_B> carrier_b;
-    constexpr int SIZE_A = carrier_a::LINES * carrier_a::LD, SIZE = SIZE_A + carrier_b::LINES * carrier_b::LD;
+    constexpr int LD_A = STEP_AM * STEP_AK, LD_B = STEP_BN * STEP_BK; // one of the two steps is 1
+    constexpr int SIZE_A = (GT_A_ALONG_K ? BM : BK) * LD_A, SIZE = SIZE_A + (GT_B_ALONG_K ? BN : BK) * LD_B;
     __shared__ __align__(128) gt_half memory[2 * SIZE];
     static_assert(sizeof memory >= THREADS / 32 * 16 * PATCH * sizeof(float),
                   "C leaves through the same memory");
     gt_select_batch(g);
     const gt_tile tile = gt_find_tile<BM, BN>(g, 1);
     const gt_int i0 = tile.row * BM, j0 = tile.column * BN;
-    const int rows = clip(g.m - i0, BM), columns = clip(g.n - j0, BN);
+    const int rows = gt_clip(g.m - i0, BM), columns = gt_clip(g.n - j0, BN);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row = warp / (BN / WN) * WM, column = warp % (BN / WN) * WN;
 
-    carrier_a a_next(gt_at_a(g, i0, 0), g.lda);
-    carrier_b b_next(gt_at_b(g, 0, j0), g.ldb);
-    a_next.fetch(rows, clip(g.k, BK));
-    b_next.fetch(columns, clip(g.k, BK));
+    gt_carrier<BM, BK, GT_A_ALONG_K, THREADS, GT_WIDE_AB> a_next(gt_at_a(g, i0, 0), g.lda);
+    gt_carrier<BN, BK, GT_B_ALONG_K, THREADS, GT_WIDE_AB> b_next(gt_at_b(g, 0, j0), g.ldb);
+    a_next.fetch(rows, gt_clip(g.k, BK));
+    b_next.fetch(columns, gt_clip(g.k, BK));
     float sums[WM / 16][WN / 16][8] = {};
     gt_half *as = memory, *other = memory + SIZE;
     for (gt_int left = g.k; left > 0; left -= BK) {
         // The barrier of the turn before says that all have left this buffer.
         const gt_half *bs = as + SIZE_A;
-        a_next.deposit(as);
-        b_next.deposit(as + SIZE_A);
+        a_next.deposit<STEP_AM, STEP_AK>(as);
+        b_next.deposit<STEP_BN, STEP_BK>(as + SIZE_A);
         __syncthreads();
         if (left > BK) {
-            a_next.fetch(rows, clip(left - BK, BK));
-            b_next.fetch(columns, clip(left - BK, BK));
+            a_next.fetch(rows, gt_clip(left - BK, BK));
+            b_next.fetch(columns, gt_clip(left - BK, BK));
         }
 #pragma unroll
         for (int p = 0; p < BK; p += 16) {
             unsigned a[WM / 16][8], b[WN / 16][8];
 #pragma unroll
             for (int r = 0; r < WM / 16; r++)
-                load_a(a[r], as + carrier_a::at(row + r * 16, p), carrier_a::LD);
+                load_a(a[r], as + (row + r * 16) * STEP_AM + p * STEP_AK, LD_A);
 #pragma unroll
             for (int c = 0; c < WN / 16; c++)
-                load_b(b[c], bs + carrier_b::at(column + c * 16, p), carrier_b::LD);
+                load_b(b[c], bs + (column + c * 16) * STEP_BN + p * STEP_BK, LD_B);
 #pragma unroll
             for (int r = 0; r < WM / 16; r++)
 #pragma unroll
@@ -218,9 +140,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, (WM * WN > 2048 ? 256 : 51
         for (int c = 0; c < WN / 16; c++) {
             store_c(patch, sums[r][c]);
             __syncwarp();
-            for (int e = lane * WIDE_C; e < 256; e += 32 * WIDE_C)
-                store_vector(g, i0 + row + r * 16 + e / 16, j0 + column + c * 16 + e % 16,
-                             patch + e / 16 * PATCH + e % 16);
+            for (int e = lane * GT_WIDE_C; e < 256; e += 32 * GT_WIDE_C)
+                if (row + r * 16 + e / 16 < rows)
+                    gt_store_c_vector<GT_WIDE_C>(g, i0 + row + r * 16 + e / 16, j0 + column + c * 16 + e % 16,
+                                                 patch + e / 16 * PATCH + e % 16);
             __syncwarp();
         }
 }

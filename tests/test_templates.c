@@ -4,8 +4,8 @@
 #include "check.h"
 
 /* For each family and each problem class below: so many configurations, spread over the space. */
-#define SAMPLES_LADDER 3
-#define SAMPLES_OTHER 14
+#define SAMPLES_LADDER 2
+#define SAMPLES_OTHER 10
 
 static const struct {
     gt_type ab, c;
