@@ -29,15 +29,13 @@ static shape_of read_shape(const gt_space *space, size_t row)
 
 /* Share of the multiply-add rate that the instructions around the multiply-adds leave. An SM issues four warp
  * instructions a clock; in one k-step a block's warps read their fragments from shared memory, which answers a 16-byte
- * load of a warp in two clocks, and bring their share of the next tile, some three instructions for two elements. Each
- * step of the ring costs a warp some sixty instructions more: addresses, waiting, the barrier. */
+ * load of a warp in two clocks, and bring their share of the next tile, some three instructions for two elements. */
 static double tile_efficiency(const shape_of *c)
 {
     const double fma = c->tile_m * c->tile_n / 32;
     const double reads = c->threads / 32.0 * (c->tm + c->tn) / 4;
     const double loads = 1.5 * (c->tile_m + c->tile_n) / 32;
-    const double turns = c->threads / 32.0 * 60 / c->bk;
-    return fma / fmax(fma + reads + loads + turns, 8 * reads);
+    return fma / fmax(fma + reads + loads, 8 * reads);
 }
 
 /* Share of the time in which a scheduler finds a warp ready: many warps, or few with much to do between waits. */
@@ -79,5 +77,6 @@ double gt_model_us(const gt_space *space, size_t row, const gt_device *device, c
     const double memory = (m * k + k * n + m * n) * batch * bytes / (18.0 * device->sm_count * clock);
     const double parts = c.split_k > 1 ? 1.5 + c.split_k * c.tile_m * c.tile_n * 4 / (48 * clock) : 0;
 
-    return 2 + fmax(fmax(compute, l2), memory) + waiting + parts;
+    const double known = 1 + (double)gt_space_value(space, row, "penalty", 0) * 1e-3;
+    return known * (2 + fmax(fmax(compute, l2), memory) + waiting + parts);
 }

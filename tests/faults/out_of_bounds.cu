@@ -1,4 +1,4 @@
-// Writes past its result, far enough to leave the buffer and near enough for the hardware not to notice.
+// Writes past its result, far enough not to hit another buffer.
 #include "gemm.cuh"
 
 #ifndef BM
@@ -11,5 +11,5 @@
 extern "C" __global__ void __launch_bounds__(BM *BN) gemm(gt_args g)
 {
     if (threadIdx.x == 0 && blockIdx.x == 0)
-        g.c[g.m * g.ldc + 16384] = GT_C(1);
+        g.c[(gt_int)1 << 28] = GT_C(1);
 }
