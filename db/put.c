@@ -291,6 +291,19 @@ gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64
     return gt_sql_end(store, gt_sql_run(store, &bind));
 }
 
+gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search)
+{
+    gt_status status = gt_sql_begin(store);
+    if (status != GT_OK)
+        return status;
+    gt_bind bind = gt_sql_start(store, "INSERT OR IGNORE INTO searched (run, gpu, problem, search) VALUES (?, ?, ?, ?)");
+    gt_bind_int(&bind, run);
+    gt_bind_int(&bind, gpu);
+    gt_bind_int(&bind, problem);
+    gt_bind_text(&bind, search, GT_ANY_LENGTH);
+    return gt_sql_end(store, gt_sql_run(store, &bind));
+}
+
 gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const char *types, double tflops, const char *source)
 {
     gt_status status = gt_sql_begin(store);

@@ -69,13 +69,26 @@ gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, con
     return GT_OK;
 }
 
+gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found)
+{
+    gt_bind bind = gt_sql_start(store, "SELECT 1 FROM searched WHERE gpu = ?1 AND problem = ?2 AND search = ?3");
+    gt_bind_int(&bind, gpu);
+    gt_bind_int(&bind, problem);
+    gt_bind_text(&bind, search, GT_HASH_LENGTH);
+    const int code = gt_sql_step(store, &bind);
+    const gt_status status = gt_sql_done(store, &bind, code);
+    if (status == GT_OK)
+        *found = code == SQLITE_ROW;
+    return status;
+}
+
 gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, const char *name, double *us)
 {
     gt_bind bind = gt_sql_start(store, "SELECT us FROM baseline WHERE problem = ?1 AND gpu = ?2 AND name = ?3"
                                        " AND outcome = 'ok' AND us IS NOT NULL ORDER BY id DESC LIMIT 1");
     gt_bind_int(&bind, problem);
     gt_bind_int(&bind, gpu);
-    gt_bind_text(&bind, name, 64);
+    gt_bind_text(&bind, name, GT_ANY_LENGTH);
     const int code = gt_sql_step(store, &bind);
     const double found = code == SQLITE_ROW ? sqlite3_column_double(bind.statement, 0) : 0;
     const gt_status status = gt_sql_done(store, &bind, code);

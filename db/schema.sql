@@ -128,6 +128,15 @@ CREATE TABLE baseline (
 CREATE INDEX baseline_of ON baseline (problem, gpu, name);
 
 -- The most a GPU could do.
+-- Searches that came to their end: the same one again would try nothing new.
+CREATE TABLE searched (
+    run INTEGER NOT NULL REFERENCES run (id),
+    gpu INTEGER NOT NULL REFERENCES gpu (id),
+    problem INTEGER NOT NULL REFERENCES problem (id),
+    search TEXT NOT NULL CHECK (length(search) = 64), -- hash of effort, families, compiler and architecture
+    UNIQUE (gpu, problem, search)
+) STRICT;
+
 CREATE TABLE peak (
     gpu INTEGER NOT NULL REFERENCES gpu (id),
     type TEXT NOT NULL,

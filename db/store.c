@@ -62,10 +62,11 @@ static gt_status check_tables(gt_store *store)
     gt_status status = find_number(
         store,
         "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND"
-        " (type = 'table' AND strict AND name IN ('gpu', 'problem', 'kernel', 'run', 'trial', 'baseline', 'peak')"
+        " (type = 'table' AND strict AND name IN ('gpu', 'problem', 'kernel', 'run', 'trial', 'baseline', 'peak',"
+        " 'searched')"
         " OR type = 'view' AND name = 'best_configs')",
         &count);
-    if (status == GT_OK && count != 8)
+    if (status == GT_OK && count != 9)
         return gt_fail(GT_ERROR_DATABASE, "%s: damaged, tables are missing; move it away and tune again", store->path);
     return status;
 }

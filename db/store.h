@@ -66,6 +66,10 @@ gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64
 /* The most a GPU could do with these types; source is "units x clock" or "measured". */
 gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const char *types, double tflops, const char *source);
 
+/* A search of a problem came to its end; search is the hash of all that it depends on. */
+gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
+gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found);
+
 /* Whether a kernel was already tried on a problem with this very source, compiler and architecture, and how it
  * went: the newest screening. *found is false if not. A failure to compile counts on every problem. */
 gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, const gt_kernel *kernel, bool *found,

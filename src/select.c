@@ -240,14 +240,23 @@ static double multiply_adds(const gt_kernel *kernel, const gt_problem *problem)
            kernel->tile_n * (double)problem->k * (double)problem->batch;
 }
 
-/* The most multiply-adds in a microsecond that any measurement shows. A kernel that was only seen on problems too small
- * to fill the GPU shows the latency of its steps, not their throughput; on a large one it will not pass this. */
-static double highest_rate(const gt_measured *list, const usable *pool)
+/* Elements of C that one thread computes: what it reads from shared memory for each multiply-add falls with them. */
+static double elements_per_thread(const gt_kernel *kernel)
 {
+    return (double)kernel->tile_m * kernel->tile_n / kernel->threads;
+}
+
+/* The most multiply-adds in a microsecond that measurements of kernels like this one show, those with as many elements
+ * a thread or fewer. A kernel that was only seen on problems too small to fill the GPU shows the latency of its steps,
+ * not their throughput; on a large one it will not pass its like. */
+static double highest_rate(const gt_measured *list, const usable *pool, const gt_kernel *kernel)
+{
+    const double elements = elements_per_thread(kernel);
     double rate = 0;
     for (size_t i = 0; i < pool->count; i++) {
         const gt_measured *row = &list[pool->rows[i]];
-        rate = fmax(rate, multiply_adds(&row->kernel, &row->problem) / row->trial.us);
+        if (elements_per_thread(&row->kernel) <= elements)
+            rate = fmax(rate, multiply_adds(&row->kernel, &row->problem) / row->trial.us);
     }
     return rate;
 }
@@ -282,7 +291,6 @@ static void give_reason(const gt_device *device, const gt_measured *list, const 
 static bool select_predicted(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
                              const gt_measured *list, const usable *pool, gt_selection *out)
 {
-    const double rate = highest_rate(list, pool);
     double best_score = INFINITY, best_us = 0;
     size_t best = 0, kernels = 0;
     for (size_t begin = 0, end; begin < pool->count; begin = end) {
@@ -294,7 +302,8 @@ static bool select_predicted(const gt_device *device, const gt_problem *problem,
             continue;
         kernels++;
         const double model = gt_select_predict(device, problem, list, pool->rows + begin, end - begin, &nearest);
-        const double us = fmax(model, multiply_adds(&list[nearest].kernel, problem) / rate);
+        const gt_kernel *kernel = &list[nearest].kernel;
+        const double us = fmax(model, multiply_adds(kernel, problem) / highest_rate(list, pool, kernel));
         const double score = us * (1 + DISTRUST * sqrt(distance2(problem, &list[nearest].problem)));
         if (score < best_score) { /* kernels come in the order of their ids: a tie stays with the first */
             best_score = score;

@@ -122,6 +122,24 @@ TEST(the_view_has_the_columns_people_were_promised)
     fixture_close(&f);
 }
 
+TEST(a_search_is_known_by_gpu_problem_and_hash)
+{
+    fixture f = fixture_open();
+    char search[GT_HASH_LENGTH], other[GT_HASH_LENGTH];
+    bool found = true;
+    gt_hash("a", 1, search);
+    gt_hash("b", 1, other);
+    CHECK_OK(gt_store_find_searched(f.store, f.gpu, f.problem_id, search, &found));
+    CHECK(!found);
+    CHECK_OK(gt_store_put_searched(f.store, f.run, f.gpu, f.problem_id, search));
+    CHECK_OK(gt_store_put_searched(f.store, f.run, f.gpu, f.problem_id, search)); /* twice is no harm */
+    CHECK_OK(gt_store_find_searched(f.store, f.gpu, f.problem_id, search, &found));
+    CHECK(found);
+    CHECK_OK(gt_store_find_searched(f.store, f.gpu, f.problem_id, other, &found));
+    CHECK(!found);
+    fixture_close(&f);
+}
+
 TEST(a_rivals_newest_time_is_found)
 {
     fixture f = fixture_open();

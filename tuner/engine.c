@@ -63,6 +63,29 @@ static gt_status begin_run(gt_engine *engine)
     return status;
 }
 
+/* A problem that was searched with the same families, effort, compiler and architecture need not be searched again. */
+static gt_status hash_search(gt_engine *engine)
+{
+    const gt_options_cli *options = engine->options;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return gt_fail_memory();
+    fprintf(stream, "%d %s %s %s %s\n%s", (int)options->effort, options->family ? options->family : "*", gt_version(),
+            engine->nvrtc->version, engine->device.arch, engine->families.helpers);
+    for (size_t i = 0; i < engine->families.count; i++)
+        fprintf(stream, "\n%s\n%s\n%s", engine->families.list[i].name, engine->families.list[i].source,
+                engine->families.list[i].space);
+    if (fclose(stream) != 0) {
+        free(text);
+        return gt_fail_memory();
+    }
+    gt_hash(text, size, engine->search);
+    free(text);
+    return GT_OK;
+}
+
 static gt_status open_store(gt_engine *engine, gt_store_mode mode)
 {
     char path[4096];
@@ -112,6 +135,8 @@ gt_status gt_engine_open(const gt_options_cli *options, gt_engine_use use, gt_en
         };
         status = gt_worker_create(&worker, &engine->worker);
     }
+    if (status == GT_OK && use == GT_ENGINE_WRITE)
+        status = hash_search(engine);
     if (status == GT_OK && use == GT_ENGINE_WRITE)
         status = begin_run(engine);
     return status;

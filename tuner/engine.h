@@ -21,6 +21,7 @@ typedef struct gt_engine {
     gt_worker *worker;
     gt_store *store;
     int64_t run, gpu;
+    char search[GT_HASH_LENGTH]; /* of all that a search depends on but the problem and the GPU */
     double started; /* seconds of a clock that only goes forward */
 } gt_engine;
 

@@ -90,10 +90,12 @@ static gt_status try_candidate(work *w, gt_candidate *c)
         return status;
     c->kernel.registers = c->trial.registers;
     c->kernel.spills = c->trial.spills;
-    /* The best so far is stored with its code: killed now, the problem still has a kernel to load. */
+    /* The best so far is stored with its code: killed now, the problem still has a kernel to load. So is what won on
+     * another problem: it may be the best for sizes that nobody tunes. */
     const bool best = c->trial.outcome == GT_TRIAL_OK && (w->best_us == 0 || c->trial.us < w->best_us);
-    const gt_code lean = best ? without_ptx(code) : (gt_code){0};
-    status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel, best ? &lean : NULL,
+    const bool keep = best || (w->tuning->only_seeds && code);
+    const gt_code lean = keep ? without_ptx(code) : (gt_code){0};
+    status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel, keep ? &lean : NULL,
                                 &c->trial);
     if (status != GT_OK)
         return status;
@@ -231,11 +233,11 @@ static gt_status race(work *w)
     return status;
 }
 
-gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
+/* Screens and races, unless this very search was brought to its end before. */
+static gt_status tune_problem(work *w)
 {
-    gt_engine *engine = tuning->engine;
-    char name[GT_PROBLEM_NAME_LENGTH];
-    bool stored = false;
+    gt_engine *engine = w->engine;
+    gt_tuning *tuning = w->tuning;
     const gt_search_options options = {
         .effort = engine->options->effort,
         .seed = engine->options->seed,
@@ -244,21 +246,35 @@ gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
         .seed_count = tuning->seed_count,
         .only_seeds = tuning->only_seeds,
     };
+    bool stored = false, searched = false;
+    gt_status status = gt_store_problem(engine->store, w->problem, &w->problem_id);
+    if (status == GT_OK && !tuning->only_seeds)
+        status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search, &searched);
+    if (status == GT_OK && searched)
+        status = find_stored_winner(w, &stored);
+    if (status != GT_OK || stored)
+        return status;
+    if ((status = gt_search_create(&engine->families, &engine->device, w->problem, &options, &w->search)) == GT_OK)
+        status = screen(w);
+    if (status == GT_OK && !is_new_best(w))
+        status = find_stored_winner(w, &stored);
+    if (status == GT_OK && !stored && !gt_engine_interrupted())
+        status = race(w);
+    if (status == GT_OK && !tuning->only_seeds && w->tuned->won && !out_of_time(w))
+        status = gt_store_put_searched(engine->store, engine->run, engine->gpu, w->problem_id, engine->search);
+    return status;
+}
+
+gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
+{
+    char name[GT_PROBLEM_NAME_LENGTH];
+    work w = {.tuning = tuning, .engine = tuning->engine, .problem = problem, .tuned = tuned};
     *tuned = (gt_tuned){.problem = *problem, .cublas.outcome = GT_TRIAL_LAUNCH_ERROR};
-    work w = {.tuning = tuning, .engine = engine, .problem = problem, .tuned = tuned};
     gt_problem_name(problem, name);
     tuning->state.what = name;
     tuning->state.best_tflops = 0;
     tuning->state.best = NULL;
-    gt_status status = gt_store_problem(engine->store, problem, &w.problem_id);
-    if (status == GT_OK)
-        status = gt_search_create(&engine->families, &engine->device, problem, &options, &w.search);
-    if (status == GT_OK)
-        status = screen(&w);
-    if (status == GT_OK && !is_new_best(&w))
-        status = find_stored_winner(&w, &stored);
-    if (status == GT_OK && !stored && !gt_engine_interrupted())
-        status = race(&w);
+    gt_status status = tune_problem(&w);
     /* A wait that Ctrl-C ended is no failure: what was found so far is stored. */
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK;
