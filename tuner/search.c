@@ -183,22 +183,40 @@ static bool same_tile(const point *a, const point *b)
     return true;
 }
 
+/* The point with a seed's parameters; NULL if this space has none. */
+static point *find_seed(gt_search *search, const gt_seed *seed)
+{
+    const gt_space *space = NULL;
+    int64_t wanted[GT_SPACE_COLUMNS];
+    for (size_t i = 0; i < search->space_count; i++)
+        if (strcmp(search->spaces[i].family->name, seed->family) == 0)
+            space = &search->spaces[i];
+    if (!space)
+        return NULL;
+    for (int c = 0; c < space->columns; c++)
+        if (space->tunable[c] && gt_params_get(seed->params, space->names[c], &wanted[c]) != GT_OK)
+            return NULL;
+    for (size_t i = 0; i < search->point_count; i++) {
+        const int64_t *values = space->values + search->points[i].row * (size_t)space->columns;
+        int c = 0;
+        if (search->points[i].space != space)
+            continue;
+        while (c < space->columns && (!space->tunable[c] || values[c] == wanted[c]))
+            c++;
+        if (c == space->columns)
+            return &search->points[i];
+    }
+    return NULL;
+}
+
 static gt_status hand_out_seeds(gt_search *search)
 {
-    char params[GT_PARAMS_LENGTH];
-    for (size_t s = 0; s < search->options.seed_count; s++)
-        for (size_t i = 0; i < search->point_count; i++) {
-            point *p = &search->points[i];
-            if (strcmp(p->space->family->name, search->options.seeds[s].family) != 0)
-                continue;
-            gt_space_params(p->space, p->row, params);
-            if (strcmp(params, search->options.seeds[s].params) != 0)
-                continue;
-            gt_status status = hand_out(search, p);
-            if (status != GT_OK)
-                return status;
-            break;
-        }
+    for (size_t s = 0; s < search->options.seed_count; s++) {
+        point *p = find_seed(search, &search->options.seeds[s]);
+        const gt_status status = p ? hand_out(search, p) : GT_OK;
+        if (status != GT_OK)
+            return status;
+    }
     return GT_OK;
 }
 
