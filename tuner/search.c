@@ -197,10 +197,10 @@ static point *find_seed(gt_search *search, const gt_seed *seed)
         if (space->tunable[c] && gt_params_get(seed->params, space->names[c], &wanted[c]) != GT_OK)
             return NULL;
     for (size_t i = 0; i < search->point_count; i++) {
-        const int64_t *values = space->values + search->points[i].row * (size_t)space->columns;
-        int c = 0;
         if (search->points[i].space != space)
             continue;
+        const int64_t *values = space->values + search->points[i].row * (size_t)space->columns;
+        int c = 0;
         while (c < space->columns && (!space->tunable[c] || values[c] == wanted[c]))
             c++;
         if (c == space->columns)
