@@ -53,7 +53,7 @@ TEST(every_fault_is_found_and_the_run_goes_on)
     printf("took %.1f s\n", took);
     CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
     /* One hang; five workers lost at about a second each to start anew; the rest is quick. */
-    CHECK(took < LIMIT_S + 2 + 20);
+    CHECK(took < LIMIT_S + 2 + 8);
     static const char *const expected[] = {
         [1] = "compile_error", [2] = "timeout",       [3] = "crash",         [4] = "out_of_bounds", [5] = "wrong_result",
         [6] = "out_of_bounds", [7] = "out_of_bounds", [8] = "wrong_result",  [9] = "wrong_result",  [10] = "wrong_result",
