@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "environment.h"
 
 /* cuLibraryLoadData, which every kernel is loaded with, came with CUDA 12.0. */
 #define OLDEST_DRIVER 12000
@@ -20,18 +23,65 @@ static void *find_symbol(void *library, const char *name)
     return symbol;
 }
 
-gt_status gt_driver_open(const char *path, gt_driver **out)
+bool gt_driver_is_soft(const char *name, const char **profile)
+{
+    if (!name || strncmp(name, "soft", 4) != 0 || (name[4] != 0 && name[4] != ':'))
+        return false;
+    if (profile)
+        *profile = name[4] ? name + 5 : "";
+    return true;
+}
+
+/* The software GPU's library: where a variable says, beside a program that was not installed, where the loader looks,
+ * where it was installed. */
+static void *open_soft(void)
+{
+    static const char beside[] = "/../src/softgpu/" GT_SOFTGPU_LIBRARY;
+    char path[4096];
+    const char *named = gt_environment(GT_ENV_SOFTGPU);
+    if (named)
+        return dlopen(named, RTLD_NOW | RTLD_LOCAL);
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof beside);
+    void *library = NULL;
+    if (length > 0) {
+        path[length] = 0;
+        strcpy(strrchr(path, '/'), beside);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (!library)
+        library = dlopen(GT_SOFTGPU_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    return library ? library : dlopen(GT_SOFTGPU_FOLDER "/" GT_SOFTGPU_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Tells the software GPU what to be, before it starts. */
+static gt_status choose_profile(gt_driver *driver, const char *profile)
+{
+    int (*choose)(const char *) = (int (*)(const char *))dlsym(driver->library, "gtSoftChoose");
+    if (choose && choose(profile) == CUDA_SUCCESS)
+        return GT_OK;
+    return gt_fail(GT_ERROR_NO_DEVICE, "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090", profile);
+}
+
+gt_status gt_driver_open(const char *name, gt_driver **out)
 {
     gt_status status = GT_OK;
+    const char *profile = NULL;
     gt_driver *driver = calloc(1, sizeof *driver);
     if (!driver)
         return gt_fail_memory();
-    driver->library = dlopen(path ? path : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!name)
+        name = gt_environment(GT_ENV_DRIVER);
+    const bool soft = gt_driver_is_soft(name, &profile);
+    driver->library = soft ? open_soft() : dlopen(name ? name : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver->library) {
-        status = path ? gt_fail(GT_ERROR_NO_DRIVER, "cannot load the driver '%s': %s", path, dlerror())
-                      : gt_fail(GT_ERROR_NO_DRIVER, "no CUDA driver (libcuda.so.1) on this machine: install NVIDIA's driver");
+        status = name ? gt_fail(GT_ERROR_NO_DRIVER, "cannot load the driver '%s': %s", name, dlerror())
+                      : gt_fail(GT_ERROR_NO_DRIVER, "no CUDA driver (libcuda.so.1) on this machine: install NVIDIA's "
+                                                    "driver, or use the software GPU, --device soft");
         goto fail;
     }
+    if (soft && (status = choose_profile(driver, profile)) != GT_OK)
+        goto fail;
+    driver->attach_ptx = (__typeof__(driver->attach_ptx))dlsym(driver->library, "gtSoftAttachPtx");
 #define X(symbol)                                                                                            \
     driver->symbol = (__typeof__(driver->symbol))find_symbol(driver->library, STRING(symbol));                \
     if (!driver->symbol) {                                                                                   \

@@ -6,6 +6,7 @@
 #define GT_DRIVER_H
 
 #include <cuda.h>
+#include <stdbool.h>
 
 #include "status.h"
 
@@ -30,16 +31,23 @@
 typedef struct gt_driver {
     void *library;
     int version; /* 13000 for 13.0 */
+    /* The software GPU's way to be given the PTX that a cubin was made of; NULL on a real driver, whose times are
+     * measured. See softgpu/softgpu.h. */
+    int (*attach_ptx)(const void *cubin, size_t cubin_bytes, const char *ptx, size_t ptx_bytes);
 #define X(symbol) __typeof__(symbol) *symbol;
     GT_DRIVER_SYMBOLS(X)
 #undef X
 } gt_driver;
 
 /*
- * Opens a driver: path, or libcuda.so.1 where path is NULL, and initialises it. GT_ERROR_NO_DRIVER with what is
- * missing. *driver is owned by the caller: gt_driver_close.
+ * Opens a driver and initialises it: a library's path, or "soft" or "soft:PROFILE" for the software GPU; NULL for
+ * $GEMMTUNE_DRIVER, which may be any of these, else libcuda.so.1. GT_ERROR_NO_DRIVER with what is missing. *driver is
+ * owned by the caller: gt_driver_close.
  */
-gt_status gt_driver_open(const char *path, gt_driver **driver);
+gt_status gt_driver_open(const char *name, gt_driver **driver);
+
+/* Whether a name asks for the software GPU; its profile, "" for the default one, in *profile if that is not NULL. */
+bool gt_driver_is_soft(const char *name, const char **profile);
 
 /* NULL is allowed. */
 void gt_driver_close(gt_driver *driver);

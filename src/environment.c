@@ -3,9 +3,16 @@
 #include <stdlib.h>
 
 static const char *const names[] = {
-    [GT_ENV_DATABASE] = "GEMMTUNE_DB",       [GT_ENV_NVRTC] = "GEMMTUNE_NVRTC", [GT_ENV_CUDA_HOME] = "CUDA_HOME",
-    [GT_ENV_DATA_HOME] = "XDG_DATA_HOME",    [GT_ENV_HOME] = "HOME",            [GT_ENV_NO_COLOR] = "NO_COLOR",
-    [GT_ENV_TERM] = "TERM",                  [GT_ENV_PYTHON] = "VIRTUAL_ENV",
+    [GT_ENV_DATABASE] = "GEMMTUNE_DB",
+    [GT_ENV_DRIVER] = "GEMMTUNE_DRIVER",
+    [GT_ENV_SOFTGPU] = "GEMMTUNE_SOFTGPU",
+    [GT_ENV_NVRTC] = "GEMMTUNE_NVRTC",
+    [GT_ENV_CUDA_HOME] = "CUDA_HOME",
+    [GT_ENV_DATA_HOME] = "XDG_DATA_HOME",
+    [GT_ENV_HOME] = "HOME",
+    [GT_ENV_NO_COLOR] = "NO_COLOR",
+    [GT_ENV_TERM] = "TERM",
+    [GT_ENV_PYTHON] = "VIRTUAL_ENV",
 };
 
 const char *gt_environment(gt_variable variable)

@@ -6,6 +6,8 @@
 
 typedef enum gt_variable {
     GT_ENV_DATABASE,  /* GEMMTUNE_DB: the database file */
+    GT_ENV_DRIVER,    /* GEMMTUNE_DRIVER: the driver to load instead of libcuda.so.1; "soft" is the software GPU */
+    GT_ENV_SOFTGPU,   /* GEMMTUNE_SOFTGPU: the software GPU's library */
     GT_ENV_NVRTC,     /* GEMMTUNE_NVRTC: the NVRTC library to load */
     GT_ENV_CUDA_HOME, /* CUDA_HOME: a toolkit's folder */
     GT_ENV_DATA_HOME, /* XDG_DATA_HOME */

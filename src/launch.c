@@ -80,12 +80,19 @@ void gt_args_scale(gt_args *args, const gt_types *types, int64_t k, const void *
     args->k = nothing ? 0 : k;
 }
 
+CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library)
+{
+    if (driver->attach_ptx && code->ptx)
+        driver->attach_ptx(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes);
+    return driver->cuLibraryLoadData(library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
+}
+
 gt_status gt_module_load(const gt_driver *driver, const gt_kernel *kernel, const gt_code *code, gt_module *out)
 {
     gt_module module = {0};
     CUkernel handle;
     CUdevice device;
-    CUresult result = driver->cuLibraryLoadData(&module.library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
+    CUresult result = gt_code_load(driver, code, &module.library);
     if (result != CUDA_SUCCESS)
         return gt_driver_check(driver, result, "loading the kernel");
     if ((result = driver->cuLibraryGetKernel(&handle, module.library, GT_ENTRY)) != CUDA_SUCCESS ||

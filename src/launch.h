@@ -50,6 +50,9 @@ void gt_args_init(const gt_problem *problem, gt_args *args);
 /* Puts alpha and beta in place, widened to their slots. alpha = 0 makes k zero: A and B are then never read. */
 void gt_args_scale(gt_args *args, const gt_types *types, int64_t k, const void *alpha, const void *beta);
 
+/* Loads code; the software GPU is given its PTX too. */
+CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library);
+
 /* Loads code into the current context. */
 gt_status gt_module_load(const gt_driver *driver, const gt_kernel *kernel, const gt_code *code, gt_module *module);
 void gt_module_unload(const gt_driver *driver, gt_module *module);

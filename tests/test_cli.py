@@ -62,7 +62,7 @@ class CommandLine(unittest.TestCase):
         self.refused("best", "--effort", "full", says="takes no --effort")
         self.refused("--shapes", says="needs a value")
         self.refused("--shapes", "", says="empty")
-        self.refused("--device", "soft", says="not in this version", code=1)
+        self.refused("--device", "soft:nothing", says="h200 a100 rtx4090", code=1)
 
     def test_bad_shapes_are_named(self):
         for item, says in [("0", "at least 1"), ("-1", "negative"), ("4x4", "two sizes"), ("a", "'a'"),

@@ -163,12 +163,22 @@ TEST(a_shape_too_large_for_64_bits_is_named)
                   "shape 2000000000x2000000000x2000000000: 100 matrices with stride_a 4000000000000000000 overflow 64 bits");
 }
 
-TEST(the_software_gpu_is_refused_plainly)
+TEST(the_software_gpu_tries_less_on_smaller_sizes)
 {
     gt_options_cli o;
-    CHECK_STATUS(parse(WORDS("--device", "soft"), &o), GT_ERROR_UNSUPPORTED);
-    CHECK_STATUS(parse(WORDS("--device=soft:h200"), &o), GT_ERROR_UNSUPPORTED);
-    CHECK_STR(gt_error_message(), "the software GPU is not in this version");
+    CHECK_OK(parse(WORDS("--device", "soft:a100"), &o));
+    CHECK_STR(o.driver, "soft:a100");
+    CHECK_INT(o.effort, GT_EFFORT_QUICK);
+    CHECK_NEAR(o.limit_s, 60, 0);
+    for (size_t i = 0; i < o.shapes.count; i++)
+        CHECK(o.shapes.list[i].m * o.shapes.list[i].n * o.shapes.list[i].k <= 128 * 128 * 128);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--device", "soft", "--effort", "full", "--shapes", "300", "--timeout", "5"), &o));
+    CHECK_INT(o.effort, GT_EFFORT_FULL);
+    CHECK_NEAR(o.limit_s, 5, 0);
+    CHECK_INT(o.shapes.list[0].m, 300);
+    gt_options_finish(&o);
+    CHECK_STATUS(parse(WORDS("--device", "software"), &o), GT_ERROR_INVALID);
 }
 
 TEST(help_and_version_ask_for_nothing_else)

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "../src/launch.h"
+
 #define THREADS 256
 #define LANES   32
 /* Blocks of the kernels that walk over elements: some for every SM of any GPU. */
@@ -63,7 +65,7 @@ static CUresult find(const gt_checks *checks, const char *verb, const char *type
 gt_status gt_checks_init(const gt_driver *driver, CUstream stream, const gt_code *code, gt_checks *out)
 {
     gt_checks checks = {.driver = driver, .stream = stream};
-    CUresult result = driver->cuLibraryLoadData(&checks.library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
+    CUresult result = gt_code_load(driver, code, &checks.library);
     if (result != CUDA_SUCCESS)
         return gt_driver_check(driver, result, "loading the check kernels");
     const struct {

@@ -48,7 +48,7 @@ static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *
     gt_shape_name(t->problem.m, t->problem.n, t->problem.k, shape);
     gt_table_text(table, shape);
     if (!t->won) {
-        for (int i = 0; i < 8; i++)
+        for (int i = 0; i < 9; i++)
             gt_table_none(table);
         return;
     }
@@ -69,13 +69,14 @@ static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *
     else
         gt_table_none(table);
     gt_table_integer(table, t->tried);
+    gt_table_text(table, t->trial.modelled ? "modelled" : "measured");
 }
 
 static void print_table(const gt_engine *engine, const gt_tuned *tuned, size_t count)
 {
     static const gt_column columns[] = {
         {"shape", GT_LEFT},  {"family", GT_LEFT},     {"configuration", GT_LEFT}, {"us", GT_RIGHT},   {"TFLOPS", GT_RIGHT},
-        {"peak %", GT_RIGHT}, {"vs cuBLAS", GT_RIGHT}, {"margin %", GT_RIGHT},     {"tried", GT_RIGHT},
+        {"peak %", GT_RIGHT}, {"vs cuBLAS", GT_RIGHT}, {"margin %", GT_RIGHT},     {"tried", GT_RIGHT},  {"timing", GT_LEFT},
     };
     gt_table *table = gt_table_create(stdout, engine->options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++)

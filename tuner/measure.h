@@ -10,6 +10,7 @@ typedef struct gt_meter {
     CUstream stream;
     CUevent start, stop;
     gt_clock *clock;    /* NULL: not known */
+    bool modelled;      /* events tell a model's time: one launch says all */
     bool always_slow;   /* resting did not bring the clock back: samples are taken as they come until it does */
     CUdeviceptr flush;  /* written over to empty L2; made when first needed */
     size_t flush_bytes; /* twice L2 */

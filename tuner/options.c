@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/driver.h"
+#include "../src/environment.h"
 #include "../src/status.h"
 #include "values.h"
 
@@ -48,7 +50,7 @@ enum {
 };
 
 const gt_option_row gt_option_rows[] = {
-    [DEVICE] = {"device", "N", 0, "GPU to use (0)", RUNS | SPACE | RENDER},
+    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU", RUNS | SPACE | RENDER},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [TYPE] = {"type", "TYPE", 0, "f32, s32 or f16_f32 (f32)", ALL & ~DOCTOR},
@@ -121,8 +123,11 @@ typedef struct setting {
 static gt_status read_device(const char *text, gt_options_cli *o)
 {
     int64_t number;
-    if (strcmp(text, "soft") == 0 || strncmp(text, "soft:", 5) == 0)
-        return gt_fail(GT_ERROR_UNSUPPORTED, "the software GPU is not in this version");
+    if (gt_driver_is_soft(text, NULL)) {
+        o->driver = text;
+        o->device = 0;
+        return GT_OK;
+    }
     gt_status status = gt_integer_parse("--device", text, 0, 1023, &number);
     if (status == GT_OK)
         o->device = (int)number;
@@ -319,10 +324,24 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
     return status;
 }
 
+/* The software GPU does in seconds what a GPU does in milliseconds: less is tried, on sizes that fit a laptop. */
+static void suit_software(gt_options_cli *o, unsigned given, const char **shapes)
+{
+    if (!gt_driver_is_soft(o->driver ? o->driver : gt_environment(GT_ENV_DRIVER), NULL))
+        return;
+    if (RUNS >> o->command_id & 1)
+        *shapes = "64,128,100x60x90,16x256x256";
+    if (!(given >> EFFORT & 1))
+        o->effort = GT_EFFORT_QUICK;
+    if (!(given >> TIMEOUT & 1))
+        o->limit_s = 60;
+}
+
 /* What only shows once all words are read. */
 static gt_status check(gt_options_cli *o, unsigned given)
 {
     const gt_command_row *row = &gt_command_rows[o->command_id];
+    const char *shapes = row->shapes;
     gt_problem problem;
     for (int i = 0; i < OPTION_COUNT; i++)
         if ((given >> i & 1) && !(gt_option_rows[i].commands >> o->command_id & 1))
@@ -332,7 +351,8 @@ static gt_status check(gt_options_cli *o, unsigned given)
         return GT_OK;
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    gt_status status = o->shapes_given ? GT_OK : gt_shapes_parse(row->shapes, &o->shapes);
+    suit_software(o, given, &shapes);
+    gt_status status = o->shapes_given ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
     /* First a size that is never wrong: what fails then is not the shape's fault. */
     if (status == GT_OK)
         status = gt_options_problem(o, &(gt_shape){1, 1, 1}, &problem);

@@ -24,9 +24,11 @@ typedef struct work {
     double best_us;
 } work;
 
+/* A budget ends a search, but not before it has found something or seen that little can be found. */
 static bool out_of_time(const work *w)
 {
-    return gt_engine_interrupted() || (w->tuning->until > 0 && gt_engine_elapsed(w->engine) >= w->tuning->until);
+    const bool spent = w->tuning->until > 0 && gt_engine_elapsed(w->engine) >= w->tuning->until;
+    return gt_engine_interrupted() || (spent && (w->best_us > 0 || w->tuned->tried >= 4));
 }
 
 static double tflops(const gt_problem *problem, double us)

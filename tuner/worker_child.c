@@ -73,7 +73,7 @@ static gt_status set_up(session *s, const gt_message_init *init, const char *dri
     gt_status status = gt_driver_open(driver, &s->driver);
     if (status != GT_OK)
         return status;
-    s->other_driver = driver != NULL;
+    s->other_driver = driver != NULL || s->driver->attach_ptx != NULL;
     if ((status = gt_device_query(s->driver, init->device, &s->device)) != GT_OK)
         return status;
     if ((result = s->driver->cuDeviceGet(&device, init->device)) != CUDA_SUCCESS ||

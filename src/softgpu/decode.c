@@ -1,0 +1,534 @@
+/* From parsed instructions to micro-operations: the catalog, operands, rows and constants. */
+#include "decode.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "scope.h"
+
+#define CATALOG_BUCKETS 4096
+#define REGISTER_BYTES_MOST (64u << 20) /* of one warp */
+
+static const sg_entry *const tables[] = {
+    sg_entries_integer, sg_entries_float,  sg_entries_half, sg_entries_compare, sg_entries_move,
+    sg_entries_control, sg_entries_memory, sg_entries_atomic, sg_entries_sync,  sg_entries_async,
+    sg_entries_matrix,  sg_entries_convert, sg_entries_mbarrier, sg_entries_bulk,
+};
+
+void sg_decode_unsupported(sg_decoder *d, const char *what)
+{
+    sg_syntax_fail(d->syntax, SG_PTX_UNSUPPORTED, d->in->line, "%.100s: %s", d->in->mnemonic, what);
+}
+
+void sg_decode_bad(sg_decoder *d, const char *what)
+{
+    sg_syntax_fail(d->syntax, SG_PTX_SYNTAX, d->in->line, "%.100s: %s", d->in->mnemonic, what);
+}
+
+/* Open addressing; built anew for each module, so that there is no state between them. */
+static void build_catalog(sg_decoder *d)
+{
+    d->catalog = d->syntax->catalog;
+    if (d->catalog)
+        return;
+    d->catalog = d->syntax->catalog = sg_syntax_alloc(d->syntax, CATALOG_BUCKETS * sizeof d->catalog[0]);
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (const sg_entry *entry = tables[t]; entry->mnemonic; entry++) {
+            uint32_t at = sg_text_hash(entry->mnemonic, strlen(entry->mnemonic));
+            while (d->catalog[at % CATALOG_BUCKETS])
+                at++;
+            d->catalog[at % CATALOG_BUCKETS] = entry;
+        }
+}
+
+const sg_entry *sg_catalog_find(const sg_decoder *d, const char *mnemonic, size_t length)
+{
+    for (uint32_t at = sg_text_hash(mnemonic, length); d->catalog[at % CATALOG_BUCKETS]; at++) {
+        const sg_entry *entry = d->catalog[at % CATALOG_BUCKETS];
+        if (strlen(entry->mnemonic) == length && memcmp(entry->mnemonic, mnemonic, length) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+static void split_mnemonic(sg_decoder *d)
+{
+    d->part_count = 0;
+    for (const char *at = d->in->mnemonic;; at++) {
+        const size_t length = strcspn(at, ".");
+        if (d->part_count == SG_PARTS)
+            sg_decode_unsupported(d, "too many modifiers");
+        d->parts[d->part_count].text = at;
+        d->parts[d->part_count].length = length;
+        d->parts[d->part_count].used = d->part_count == 0;
+        d->part_count++;
+        at += length;
+        if (!*at)
+            return;
+    }
+}
+
+static bool part_is(const sg_decoder *d, int part, const char *text)
+{
+    return strlen(text) == d->parts[part].length && memcmp(text, d->parts[part].text, d->parts[part].length) == 0;
+}
+
+bool sg_part(sg_decoder *d, const char *text)
+{
+    bool found = false;
+    for (int i = 1; i < d->part_count; i++)
+        if (part_is(d, i, text))
+            found = d->parts[i].used = true;
+    return found;
+}
+
+int sg_part_of(sg_decoder *d, const char *const *texts)
+{
+    for (int i = 0; texts[i]; i++)
+        if (sg_part(d, texts[i]))
+            return i;
+    return -1;
+}
+
+sg_type sg_part_type(sg_decoder *d)
+{
+    for (int i = 1; i < d->part_count; i++) {
+        const sg_type type = d->parts[i].used ? SG_NONE : sg_type_find(d->parts[i].text, d->parts[i].length);
+        if (type != SG_NONE) {
+            d->parts[i].used = true;
+            return type;
+        }
+    }
+    return SG_NONE;
+}
+
+void sg_parts_done(sg_decoder *d)
+{
+    for (int i = 1; i < d->part_count; i++)
+        if (!d->parts[i].used)
+            sg_decode_unsupported(d, "modifier not known in this instruction");
+}
+
+const sg_operand *sg_operand_at(sg_decoder *d, uint32_t i)
+{
+    if (i >= d->in->count)
+        sg_decode_bad(d, "operand missing");
+    return &d->in->operands[i];
+}
+
+void sg_operands(sg_decoder *d, uint32_t least, uint32_t most)
+{
+    if (d->in->count < least || d->in->count > most)
+        sg_decode_bad(d, "wrong number of operands");
+}
+
+sg_op *sg_emit(sg_decoder *d, sg_run *full, sg_run *masked, sg_pipe pipe)
+{
+    sg_kernel *kernel = d->kernel;
+    if (kernel->op_count == kernel->op_room) {
+        size_t room = 0;
+        const size_t count = kernel->op_count;
+        kernel->ops = sg_arena_grow(d->syntax->arena, kernel->ops, count, sizeof kernel->ops[0], &room);
+        kernel->mnemonics =
+            sg_arena_grow(d->syntax->arena, kernel->mnemonics, count, sizeof kernel->mnemonics[0], &kernel->op_room);
+        if (!kernel->ops || !kernel->mnemonics)
+            sg_syntax_fail(d->syntax, SG_PTX_MEMORY, d->in->line, "out of memory");
+    }
+    kernel->mnemonics[kernel->op_count] = d->in->mnemonic;
+    sg_op *op = &kernel->ops[kernel->op_count++];
+    *op = (sg_op){.full = full, .masked = masked, .guard = d->guard, .line = d->in->line, .pipe = (uint8_t)pipe};
+    return op;
+}
+
+/* Rows of registers. */
+
+uint32_t sg_temporary(sg_decoder *d, uint32_t bytes)
+{
+    const uint32_t row = d->kernel->register_bytes;
+    d->kernel->register_bytes += bytes == 8 ? 2 * SG_ROW_BYTES : SG_ROW_BYTES;
+    if (d->kernel->register_bytes > REGISTER_BYTES_MOST)
+        sg_decode_unsupported(d, "too many registers");
+    return row * 2;
+}
+
+static uint32_t register_reference(sg_decoder *d, uint32_t reg)
+{
+    const sg_type type = d->function->registers[reg].type;
+    if (!d->rows[reg])
+        d->rows[reg] = 1 + (type == SG_PRED ? 2 * d->kernel->predicate_count++ : sg_temporary(d, sg_type_bytes(type)));
+    return d->rows[reg] - 1;
+}
+
+uint32_t sg_register_bytes(sg_decoder *d, const sg_operand *operand)
+{
+    if (operand->kind != SG_OPERAND_REGISTER)
+        return 0;
+    const sg_type type = d->function->registers[operand->reg].type;
+    return type == SG_PRED ? 1 : sg_type_bytes(type);
+}
+
+/* Constant rows: the same value has the same row. */
+uint32_t sg_constant(sg_decoder *d, uint64_t value, uint32_t bytes)
+{
+    const uint32_t row_bytes = bytes == 8 ? 2 * SG_ROW_BYTES : SG_ROW_BYTES;
+    if (bytes < 8)
+        value &= UINT32_MAX;
+    if (2 * (d->constant_count + 1) > d->constant_buckets) {
+        uint32_t *old = d->constant_index, old_buckets = d->constant_buckets;
+        d->constant_buckets = old_buckets ? 2 * old_buckets : 64;
+        d->constant_index = sg_syntax_alloc(d->syntax, 4 * d->constant_buckets * sizeof(uint32_t));
+        for (uint32_t i = 0; i < old_buckets; i++)
+            if (old[4 * i]) {
+                uint32_t at = sg_text_hash((const char *)&old[4 * i + 1], 12) % d->constant_buckets;
+                while (d->constant_index[4 * at])
+                    at = (at + 1) % d->constant_buckets;
+                memcpy(&d->constant_index[4 * at], &old[4 * i], 16);
+            }
+    }
+    /* An entry: reference + 1, value, width. */
+    uint32_t key[3] = {(uint32_t)value, (uint32_t)(value >> 32), bytes == 8};
+    uint32_t at = sg_text_hash((const char *)key, 12) % d->constant_buckets;
+    for (; d->constant_index[4 * at]; at = (at + 1) % d->constant_buckets)
+        if (memcmp(&d->constant_index[4 * at + 1], key, 12) == 0)
+            return d->constant_index[4 * at] - 1;
+    if (d->constant_bytes + row_bytes > d->constant_room) {
+        const uint32_t room = d->constant_room ? 2 * d->constant_room : 64 * SG_ROW_BYTES;
+        uint8_t *rows = room > REGISTER_BYTES_MOST ? NULL : sg_syntax_alloc(d->syntax, room);
+        if (!rows)
+            sg_decode_unsupported(d, "too many constants");
+        if (d->constant_bytes)
+            memcpy(rows, d->kernel->constants, d->constant_bytes);
+        d->kernel->constants = rows;
+        d->constant_room = room;
+    }
+    uint8_t *row = d->kernel->constants + d->constant_bytes;
+    for (int lane = 0; lane < SG_LANES; lane++)
+        memcpy(row + lane * (bytes == 8 ? 8 : 4), &value, bytes == 8 ? 8 : 4);
+    d->constant_index[4 * at] = 2 * d->constant_bytes + 2; /* reference 2 * offset + 1, plus 1 */
+    memcpy(&d->constant_index[4 * at + 1], key, 12);
+    d->constant_count++;
+    d->constant_bytes += row_bytes;
+    return d->constant_index[4 * at] - 1;
+}
+
+/* The bits of a floating-point immediate in a register of so many bytes. */
+static uint64_t float_bits(sg_decoder *d, const sg_operand *operand, uint32_t bytes)
+{
+    if (operand->single == (bytes == 4))
+        return operand->value;
+    uint64_t bits = operand->value;
+    uint32_t low = (uint32_t)bits;
+    double wide;
+    float narrow;
+    if (operand->single && bytes == 8) {
+        memcpy(&narrow, &low, 4);
+        wide = narrow;
+        memcpy(&bits, &wide, 8);
+    } else if (!operand->single && bytes == 4) {
+        memcpy(&wide, &bits, 8);
+        narrow = (float)wide;
+        memcpy(&low, &narrow, 4);
+        bits = low;
+    } else {
+        sg_decode_bad(d, "floating-point immediate of the wrong width");
+    }
+    return bits;
+}
+
+/* Generic addresses of what is not global memory lie in windows: exec.h's. */
+static uint64_t variable_address(const sg_operand *operand)
+{
+    return operand->variable->address + operand->value;
+}
+
+static uint32_t special_reference(sg_decoder *d, const sg_operand *operand, uint32_t bytes)
+{
+    sg_kernel *kernel = d->kernel;
+    const sg_special *special = sg_special_find(operand->name);
+    if (!special || special->sample)
+        sg_decode_unsupported(d, special ? "special register that only mov reads" : "name not known");
+    if (special->bytes != bytes)
+        sg_decode_bad(d, "special register of another width");
+    for (size_t i = 0; i < kernel->special_count; i++)
+        if (kernel->specials[i].special == special)
+            return 2 * kernel->specials[i].row;
+    if (kernel->special_count == sizeof kernel->specials / sizeof kernel->specials[0])
+        sg_decode_unsupported(d, "too many special registers");
+    const uint32_t reference = sg_temporary(d, bytes);
+    kernel->specials[kernel->special_count++] = (sg_special_use){special, reference / 2};
+    return reference;
+}
+
+uint32_t sg_source(sg_decoder *d, const sg_operand *operand, uint32_t bytes, bool real)
+{
+    if (operand->negated)
+        sg_decode_bad(d, "'!' before what is no predicate");
+    switch (operand->kind) {
+    case SG_OPERAND_REGISTER:
+        if (sg_register_bytes(d, operand) != bytes || operand->value)
+            sg_decode_bad(d, "register of the wrong kind");
+        return register_reference(d, operand->reg);
+    case SG_OPERAND_INTEGER:
+        return sg_constant(d, operand->value, bytes);
+    case SG_OPERAND_FLOAT:
+        if (!real && operand->single != (bytes == 4))
+            sg_decode_bad(d, "floating-point immediate of the wrong width");
+        return sg_constant(d, float_bits(d, operand, bytes), bytes);
+    case SG_OPERAND_VARIABLE:
+        if (bytes < 4)
+            sg_decode_bad(d, "address in a register that is too narrow");
+        return sg_constant(d, variable_address(operand), bytes);
+    case SG_OPERAND_SPECIAL:
+        return special_reference(d, operand, bytes);
+    default:
+        sg_decode_bad(d, "operand of the wrong kind");
+    }
+}
+
+uint32_t sg_destination(sg_decoder *d, const sg_operand *operand, uint32_t bytes)
+{
+    if (operand->kind == SG_OPERAND_SINK) {
+        if (!d->sink)
+            d->sink = sg_temporary(d, 8) + 1;
+        return d->sink - 1;
+    }
+    if (operand->kind != SG_OPERAND_REGISTER || sg_register_bytes(d, operand) != bytes || operand->value ||
+        operand->negated)
+        sg_decode_bad(d, "destination of the wrong kind");
+    return register_reference(d, operand->reg);
+}
+
+uint32_t sg_predicate(sg_decoder *d, const sg_operand *operand)
+{
+    if (operand->kind == SG_OPERAND_INTEGER)
+        return operand->value == 0; /* predicate 0 is true */
+    if (sg_register_bytes(d, operand) != 1)
+        sg_decode_bad(d, "expected a predicate");
+    return register_reference(d, operand->reg) | operand->negated;
+}
+
+uint32_t sg_predicate_destination(sg_decoder *d, const sg_operand *operand)
+{
+    if (operand->kind == SG_OPERAND_SINK)
+        return 2; /* predicate 1 is written and never read */
+    if (sg_register_bytes(d, operand) != 1 || operand->negated)
+        sg_decode_bad(d, "expected a predicate");
+    return register_reference(d, operand->reg);
+}
+
+int64_t sg_immediate(sg_decoder *d, const sg_operand *operand)
+{
+    if (operand->kind != SG_OPERAND_INTEGER)
+        sg_decode_bad(d, "expected a constant");
+    return (int64_t)operand->value;
+}
+
+uint32_t *sg_list(sg_decoder *d, uint32_t count)
+{
+    return sg_syntax_alloc(d->syntax, count * sizeof(uint32_t));
+}
+
+sg_address sg_address_of(sg_decoder *d, const sg_operand *operand)
+{
+    if (operand->kind != SG_OPERAND_ADDRESS || operand->count < 1)
+        sg_decode_bad(d, "expected an address");
+    const sg_operand *base = &operand->items[0];
+    sg_address address = {.wide = true};
+    if (base->kind == SG_OPERAND_REGISTER) {
+        const uint32_t bytes = sg_register_bytes(d, base);
+        if (bytes != 4 && bytes != 8)
+            sg_decode_bad(d, "address in a register of the wrong kind");
+        address.wide = bytes == 8;
+        address.row = register_reference(d, base->reg);
+        address.offset = (int64_t)base->value;
+    } else if (base->kind == SG_OPERAND_VARIABLE) {
+        address.row = sg_constant(d, variable_address(base), 8);
+        address.space = base->variable->space;
+    } else if (base->kind == SG_OPERAND_INTEGER) {
+        address.row = sg_constant(d, base->value, 8);
+    } else {
+        sg_decode_bad(d, "expected an address");
+    }
+    return address;
+}
+
+uint8_t sg_address_kind(const sg_address *address)
+{
+    return address->wide ? SG_KIND_WIDE : SG_KIND_NARROW;
+}
+
+uint16_t sg_slot(sg_decoder *d)
+{
+    if (d->kernel->slots >= UINT16_MAX)
+        d->kernel->slots = 0; /* shared ones are only slower */
+    return (uint16_t)d->kernel->slots++;
+}
+
+/* An entry with a shape: one operation, its operands in order. */
+static void decode_shape(sg_decoder *d, const sg_entry *entry)
+{
+    static const struct {
+        char letter;
+        uint8_t bytes;
+        bool real;
+    } letters[] = {{'h', 2, false}, {'w', 4, false}, {'d', 8, false}, {'H', 2, true}, {'f', 4, true}, {'g', 8, true}};
+    const uint32_t count = (uint32_t)strlen(entry->shape);
+    uint32_t references[6] = {0};
+    int64_t imm = 0;
+    sg_operands(d, count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const sg_operand *operand = &d->in->operands[i];
+        const char letter = entry->shape[i];
+        if (letter == 'p')
+            references[i] = i ? sg_predicate(d, operand) : sg_predicate_destination(d, operand);
+        else if (letter == 'i')
+            imm = sg_immediate(d, operand);
+        for (size_t k = 0; k < sizeof letters / sizeof letters[0]; k++)
+            if (letters[k].letter == letter)
+                references[i] = i ? sg_source(d, operand, letters[k].bytes, letters[k].real)
+                                  : sg_destination(d, operand, letters[k].bytes);
+    }
+    sg_op *op = sg_emit(d, entry->full, entry->masked, entry->pipe);
+    op->d = references[0];
+    op->a = references[1];
+    op->b = references[2];
+    op->c = references[3];
+    op->e = references[4];
+    op->imm = imm;
+}
+
+static void decode_instruction(sg_decoder *d)
+{
+    const char *mnemonic = d->in->mnemonic;
+    const sg_entry *entry = sg_catalog_find(d, mnemonic, strlen(mnemonic));
+    if (!entry) {
+        entry = sg_catalog_find(d, mnemonic, strcspn(mnemonic, "."));
+        if (!entry || !entry->decode)
+            sg_decode_unsupported(d, "instruction not known");
+    }
+    d->guard = d->in->guard < 0 ? 0 : register_reference(d, (uint32_t)d->in->guard) | d->in->guard_negated;
+    split_mnemonic(d);
+    if (entry->decode)
+        entry->decode(d);
+    else
+        decode_shape(d, entry);
+}
+
+/* Variables of a function and those of the module that it mentions: offsets in shared and local memory. */
+
+static uint32_t place(sg_decoder *d, uint32_t *bytes, const sg_variable *v)
+{
+    const uint64_t at = ((uint64_t)*bytes + v->align - 1) & ~(uint64_t)(v->align - 1);
+    if (at + v->bytes > INT32_MAX / 2)
+        sg_syntax_fail(d->syntax, SG_PTX_SYNTAX, d->function->line, "%s: variables too large", v->name);
+    *bytes = (uint32_t)(at + v->bytes);
+    return (uint32_t)at;
+}
+
+static void visit_shared(sg_decoder *d, const sg_operand *operand, bool external, uint32_t *bytes)
+{
+    if (operand->kind == SG_OPERAND_VARIABLE && operand->variable->space == SG_SPACE_SHARED &&
+        (operand->variable->bytes == 0) == external) {
+        sg_variable *v = (sg_variable *)operand->variable;
+        if (v->seen == d->function->number)
+            return;
+        v->seen = d->function->number;
+        if (external) {
+            /* All of them begin at the same place: the first aligned to the strictest. */
+            *bytes = (*bytes + v->align - 1) & ~(v->align - 1);
+        } else {
+            v->address = place(d, bytes, v);
+        }
+    }
+    for (uint32_t i = 0; i < operand->count && operand->items && operand->kind != SG_OPERAND_TARGETS; i++)
+        visit_shared(d, &operand->items[i], external, bytes);
+}
+
+static void set_external(const sg_operand *operand, uint32_t base)
+{
+    if (operand->kind == SG_OPERAND_VARIABLE && operand->variable->space == SG_SPACE_SHARED && !operand->variable->bytes)
+        ((sg_variable *)operand->variable)->address = base;
+    for (uint32_t i = 0; i < operand->count && operand->items && operand->kind != SG_OPERAND_TARGETS; i++)
+        set_external(&operand->items[i], base);
+}
+
+static void place_variables(sg_decoder *d)
+{
+    sg_function *f = d->function;
+    sg_kernel_facts *facts = &d->kernel->facts;
+    for (sg_variable *v = f->variables; v; v = v->next) {
+        if (v->space == SG_SPACE_SHARED && v->bytes) {
+            v->seen = f->number;
+            v->address = place(d, &facts->static_shared, v);
+        } else if (v->space == SG_SPACE_LOCAL) {
+            v->address = place(d, &facts->local_bytes, v);
+        } else if (v->space == SG_SPACE_GLOBAL || v->space == SG_SPACE_CONST) {
+            sg_syntax_fail(d->syntax, SG_PTX_UNSUPPORTED, f->line, "%s: global variable in a function", v->name);
+        }
+    }
+    facts->local_bytes = (facts->local_bytes + 15) & ~15u;
+    for (size_t i = 0; i < f->instruction_count; i++)
+        for (uint32_t k = 0; k < f->instructions[i].count; k++)
+            visit_shared(d, &f->instructions[i].operands[k], false, &facts->static_shared);
+    uint32_t base = (facts->static_shared + 15) & ~15u;
+    for (size_t i = 0; i < f->instruction_count; i++)
+        for (uint32_t k = 0; k < f->instructions[i].count; k++)
+            visit_shared(d, &f->instructions[i].operands[k], true, &base);
+    for (size_t i = 0; i < f->instruction_count; i++)
+        for (uint32_t k = 0; k < f->instructions[i].count; k++)
+            set_external(&f->instructions[i].operands[k], base);
+    d->kernel->dynamic_base = base;
+}
+
+static void describe(sg_decoder *d)
+{
+    sg_function *f = d->function;
+    sg_kernel_facts *facts = &d->kernel->facts;
+    uint32_t *offsets, *bytes;
+    *facts = (sg_kernel_facts){.name = f->name, .max_threads = f->max_threads, .min_blocks = f->min_blocks};
+    memcpy(facts->cluster, f->cluster, sizeof facts->cluster);
+    for (const sg_variable *v = f->params; v; v = v->next)
+        facts->param_count++;
+    offsets = sg_list(d, (uint32_t)facts->param_count + 1);
+    bytes = sg_list(d, (uint32_t)facts->param_count + 1);
+    uint32_t i = 0;
+    for (const sg_variable *v = f->params; v; v = v->next, i++) {
+        offsets[i] = (uint32_t)v->address;
+        bytes[i] = (uint32_t)v->bytes;
+        facts->params_bytes = offsets[i] + bytes[i];
+    }
+    facts->param_offsets = offsets;
+    facts->param_bytes = bytes;
+}
+
+void sg_decode(sg_syntax *syntax, sg_function *function, sg_module *module)
+{
+    sg_decoder decoder = {.syntax = syntax, .function = function}, *d = &decoder;
+    d->kernel = sg_syntax_alloc(syntax, sizeof *d->kernel);
+    d->rows = sg_syntax_alloc(syntax, (function->register_count + 1) * sizeof d->rows[0]);
+    d->starts = sg_syntax_alloc(syntax, (function->instruction_count + 1) * sizeof d->starts[0]);
+    d->kernel->predicate_count = 2; /* true, and one that is never read */
+    build_catalog(d);
+    describe(d);
+    d->in = function->instructions;
+    place_variables(d);
+    for (size_t i = 0; i < function->instruction_count; i++) {
+        d->in = &function->instructions[i];
+        d->starts[i] = (uint32_t)d->kernel->op_count;
+        d->guard = 0;
+        if (d->in->is_target)
+            sg_emit(d, sg_run_join, sg_run_join, SG_PIPE_NONE);
+        decode_instruction(d);
+    }
+    d->starts[function->instruction_count] = (uint32_t)d->kernel->op_count;
+    /* Branches know instructions; now that all have their place, they get operations. */
+    for (size_t i = 0; i < d->kernel->op_count; i++) {
+        sg_op *op = &d->kernel->ops[i];
+        if (op->kind == SG_KIND_BRANCH)
+            op->imm = d->starts[op->imm];
+        for (int64_t k = 0; op->kind == SG_KIND_TABLE && k < op->imm; k++)
+            op->list[k] = d->starts[op->list[k]];
+    }
+    d->kernel->next = module->kernels;
+    module->kernels = d->kernel;
+}

@@ -1,0 +1,440 @@
+/* A grid: its clusters and blocks, whose turn it is, and how it ends. */
+#include "exec.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rows.h"
+
+/* Operations of a warp, and of a cluster, before others get their turn: the first time as far as an ordinary kernel
+ * goes from barrier to barrier and from start to end, then short, for it may be waiting for others. */
+#define SLICE          ((int64_t)1 << 20)
+#define SLICE_LATER    ((int64_t)1 << 13)
+#define TURN           ((int64_t)1 << 22)
+#define TURN_LATER     ((int64_t)1 << 16)
+#define QUIET_PASSES   4096 /* in which all that run only spin: more than any loop that counts its tries */
+#define IDLE_BUDGET    ((uint64_t)1 << 28) /* warp operations in which nothing happens that others could wait for */
+#define RESIDENT_MOST  4096
+
+typedef enum outcome { FINISHED, STALLED, TURN_OVER, FAULTED } outcome;
+
+void sg_thread_of(const sg_warp *w, int lane, uint32_t thread[3])
+{
+    const uint32_t *size = w->machine->grid->block;
+    const uint32_t linear = w->index * SG_LANES + (uint32_t)lane;
+    thread[0] = linear % size[0];
+    thread[1] = linear / size[0] % size[1];
+    thread[2] = linear / size[0] / size[1];
+}
+
+void sg_fault_at(sg_warp *w, const sg_op *op, uint32_t mask, sg_fault fault, uint64_t address, const char *format, ...)
+{
+    sg_machine *machine = w->machine;
+    sg_report *report = machine->report;
+    const int lane = mask ? __builtin_ctz(mask) : 0;
+    va_list arguments;
+    sg_stop(w, SG_WARP_WAITING);
+    if (machine->fault)
+        return; /* the first one counts */
+    machine->fault = fault;
+    report->fault = fault;
+    report->line = op->line;
+    report->address = address;
+    memcpy(report->block, w->block->id, sizeof report->block);
+    sg_thread_of(w, lane, report->thread);
+    int length = snprintf(report->message, sizeof report->message,
+                          "%.80s: block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ") thread (%" PRIu32 ",%" PRIu32 ",%" PRIu32
+                          ") PTX line %" PRIu32 " %.80s: ",
+                          machine->kernel->facts.name, report->block[0], report->block[1], report->block[2],
+                          report->thread[0], report->thread[1], report->thread[2], op->line,
+                          machine->kernel->mnemonics[op - w->ops]);
+    va_start(arguments, format);
+    vsnprintf(report->message + length, sizeof report->message - (size_t)length, format, arguments);
+    va_end(arguments);
+}
+
+/* The warp's own loop. Handlers stop it by taking its fuel. */
+static void run_warp(sg_warp *w)
+{
+    const sg_op *const ops = w->ops;
+    while (w->fuel-- > 0) {
+        const sg_op *op = &ops[w->pc++];
+        const uint32_t mask = w->active & sg_mask_of(w, op->guard);
+        if (mask == SG_ALL)
+            op->full(w, op, mask);
+        else if (mask)
+            op->masked(w, op, mask);
+    }
+}
+
+static void run_warp_counting(sg_warp *w)
+{
+    const sg_op *const ops = w->ops;
+    while (w->fuel-- > 0) {
+        const sg_op *op = &ops[w->pc++];
+        const uint32_t mask = w->active & sg_mask_of(w, op->guard);
+        sg_count_operation(w->machine, op, mask);
+        if (mask)
+            (mask == SG_ALL ? op->full : op->masked)(w, op, mask);
+    }
+}
+
+/* One go of a warp: until it waits, spins, ends, or has had its slice. */
+static int64_t run_slice(sg_warp *w)
+{
+    const int64_t slice = w->spins ? SLICE_LATER : SLICE;
+    w->state = SG_WARP_READY;
+    w->fuel = slice;
+    w->unspent = 0;
+    if (w->machine->counts)
+        run_warp_counting(w);
+    else
+        run_warp(w);
+    w->spins = w->state == SG_WARP_READY; /* it did not come to an end: perhaps there is none */
+    if (w->state == SG_WARP_READY && w->split_count) {
+        sg_split_yield(w); /* another split of this warp may be what this one waits for */
+        if (w->state == SG_WARP_YIELDED)
+            w->state = SG_WARP_READY;
+    }
+    const int64_t spent = slice - w->unspent;
+    w->machine->operations += (uint64_t)spent;
+    return spent;
+}
+
+/* All warps of a cluster once. quiet: nobody did anything but spin, as in the pass before. */
+static outcome run_pass(sg_cluster *cluster, int64_t *spent, bool *quiet)
+{
+    sg_machine *machine = cluster->machine;
+    const uint64_t before = machine->progress;
+    bool busy = false, alive = false;
+    for (uint32_t b = 0; b < cluster->block_count; b++)
+        for (uint32_t i = 0; i < cluster->blocks[b].warp_count; i++) {
+            sg_warp *w = &cluster->blocks[b].warps[i];
+            const sg_warp_state state = w->state;
+            if (state == SG_WARP_READY || state == SG_WARP_YIELDED) {
+                *spent += run_slice(w);
+                if (machine->fault)
+                    return FAULTED;
+                busy |= state == SG_WARP_READY || w->state != SG_WARP_YIELDED;
+            }
+            alive |= w->state != SG_WARP_DONE;
+        }
+    *quiet = !busy && machine->progress == before;
+    return alive ? TURN_OVER : FINISHED;
+}
+
+static outcome run_cluster(sg_cluster *cluster)
+{
+    int64_t spent = 0;
+    const int64_t turn = cluster->had_turn ? TURN_LATER : TURN;
+    cluster->had_turn = true;
+    for (int quiet_passes = 0; spent < turn;) {
+        bool quiet;
+        const outcome result = run_pass(cluster, &spent, &quiet);
+        if (result == FINISHED) /* what is still under way arrives after the last thread has left */
+            while (!cluster->machine->fault && sg_bulk_release(cluster))
+                continue;
+        if (result != TURN_OVER)
+            return cluster->machine->fault ? FAULTED : result;
+        quiet_passes = quiet ? quiet_passes + 1 : 0;
+        if (quiet && (sg_async_release(cluster) || sg_bulk_release(cluster)))
+            quiet_passes = 0;
+        if (cluster->machine->fault)
+            return FAULTED;
+        if (quiet_passes > QUIET_PASSES)
+            return STALLED;
+        bool spins = false;
+        for (uint32_t b = 0; quiet && b < cluster->block_count; b++)
+            for (uint32_t i = 0; i < cluster->blocks[b].warp_count; i++)
+                spins |= cluster->blocks[b].warps[i].state != SG_WARP_DONE &&
+                         cluster->blocks[b].warps[i].state != SG_WARP_WAITING;
+        if (quiet && !spins && quiet_passes)
+            return STALLED;
+    }
+    return TURN_OVER;
+}
+
+/* Storage of a cluster's blocks: shared memory, registers, predicates, local memory. */
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + SG_ROW_BYTES - 1) & ~(size_t)(SG_ROW_BYTES - 1);
+}
+
+typedef struct sizes {
+    uint32_t blocks, threads, warps;
+    size_t shared, registers, predicates, local, warp_array, block;
+} sizes;
+
+static sizes measure(const sg_machine *machine)
+{
+    const sg_grid *grid = machine->grid;
+    sizes s = {.blocks = grid->cluster[0] * grid->cluster[1] * grid->cluster[2],
+               .threads = grid->block[0] * grid->block[1] * grid->block[2]};
+    s.warps = (s.threads + SG_LANES - 1) / SG_LANES;
+    s.shared = rounded(machine->shared_bytes + SG_ROW_BYTES);
+    s.registers = rounded(machine->kernel->register_bytes + 2 * SG_ROW_BYTES);
+    s.predicates = rounded(machine->kernel->predicate_count * sizeof(uint32_t));
+    s.local = rounded((size_t)machine->kernel->facts.local_bytes * SG_LANES);
+    s.warp_array = rounded(s.warps * sizeof(sg_warp));
+    s.block = 2 * s.shared + s.warp_array + s.warps * (s.registers + s.predicates + s.local);
+    return s;
+}
+
+static void destroy_cluster(sg_cluster *cluster)
+{
+    if (!cluster)
+        return;
+    for (uint32_t b = 0; cluster->blocks && b < cluster->block_count; b++) {
+        sg_block *block = &cluster->blocks[b];
+        for (uint32_t i = 0; block->warps && i < block->warp_count; i++)
+            free(block->warps[i].flights);
+        sg_race_destroy(block->race);
+        sg_bulk_finish(block);
+    }
+    free(cluster->blocks);
+    free(cluster->storage);
+    free(cluster);
+}
+
+static sg_cluster *create_cluster(sg_machine *machine)
+{
+    const sizes s = measure(machine);
+    sg_cluster *cluster = calloc(1, sizeof *cluster);
+    if (!cluster)
+        return NULL;
+    cluster->machine = machine;
+    cluster->block_count = s.blocks;
+    cluster->blocks = calloc(s.blocks, sizeof cluster->blocks[0]);
+    cluster->storage = aligned_alloc(SG_ROW_BYTES, s.blocks * s.block);
+    if (!cluster->blocks || !cluster->storage)
+        goto fail;
+    uint8_t *at = memset(cluster->storage, 0, s.blocks * s.block);
+    for (uint32_t b = 0; b < s.blocks; b++) {
+        sg_block *block = &cluster->blocks[b];
+        *block = (sg_block){.machine = machine, .cluster = cluster, .rank = b, .warp_count = s.warps,
+                            .threads = s.threads, .shared_bytes = machine->shared_bytes};
+        block->shared = at;
+        block->shadow = (at += s.shared);
+        block->warps = (sg_warp *)(at += s.shared);
+        at += s.warp_array;
+        for (uint32_t i = 0; i < s.warps; i++) {
+            sg_warp *w = &block->warps[i];
+            w->block = block;
+            w->machine = machine;
+            w->index = i;
+            w->ops = machine->kernel->ops;
+            w->base[0] = at;
+            w->base[1] = machine->kernel->constants;
+            w->predicates = (uint32_t *)(at += s.registers);
+            w->local = (at += s.predicates);
+            w->watched = machine->counts || machine->grid->check_races;
+            at += s.local;
+        }
+        if (machine->grid->check_races && !(block->race = sg_race_create(machine->shared_bytes)))
+            goto fail;
+    }
+    return cluster;
+fail:
+    destroy_cluster(cluster);
+    return NULL;
+}
+
+static void start_warp(sg_warp *w)
+{
+    const uint32_t first = w->index * SG_LANES, left = w->block->threads - first;
+    const sg_kernel *kernel = w->machine->kernel;
+    w->alive = w->active = left >= SG_LANES ? SG_ALL : (1u << left) - 1;
+    w->pc = 0;
+    w->carry = 0;
+    w->spins = false;
+    w->state = SG_WARP_READY;
+    w->split_count = 0;
+    w->flight_count = 0;
+    memset(w->groups, 0, sizeof w->groups);
+    memset(w->bulk_groups, 0, sizeof w->bulk_groups);
+    memset(w->predicates, 0, kernel->predicate_count * sizeof(uint32_t));
+    w->predicates[0] = SG_ALL;
+    for (size_t i = 0; i < kernel->special_count; i++) {
+        const sg_special *special = kernel->specials[i].special;
+        uint8_t *row = w->base[0] + kernel->specials[i].row;
+        for (int lane = 0; lane < SG_LANES; lane++) {
+            const uint64_t value = special->value(w, lane);
+            memcpy(row + (size_t)lane * special->bytes, &value, special->bytes);
+        }
+    }
+}
+
+/* Puts the blocks of cluster `number` of the grid into the storage. */
+static void start_cluster(sg_cluster *cluster, uint64_t number)
+{
+    const sg_grid *grid = cluster->machine->grid;
+    uint32_t first[3];
+    for (int axis = 0; axis < 3; axis++) {
+        const uint32_t count = grid->grid[axis] / grid->cluster[axis];
+        first[axis] = (uint32_t)(number % count) * grid->cluster[axis];
+        number /= count;
+    }
+    cluster->had_turn = false;
+    cluster->barrier = (sg_barrier){0};
+    cluster->barrier_phase = 0;
+    for (uint32_t b = 0; b < cluster->block_count; b++) {
+        sg_block *block = &cluster->blocks[b];
+        block->id[0] = first[0] + b % grid->cluster[0];
+        block->id[1] = first[1] + b / grid->cluster[0] % grid->cluster[1];
+        block->id[2] = first[2] + b / grid->cluster[0] / grid->cluster[1];
+        block->alive = block->threads;
+        memset(block->barriers, 0, sizeof block->barriers);
+        memset(block->shadow, SG_SHADOW_UNWRITTEN, block->shared_bytes);
+        if (block->race)
+            sg_race_reset(block->race);
+        sg_bulk_finish(block);
+        for (uint32_t i = 0; i < block->warp_count; i++)
+            start_warp(&block->warps[i]);
+    }
+}
+
+/* Nobody can go on: the first thread that waits is named. */
+static void report_deadlock(sg_cluster *cluster, const char *why)
+{
+    for (uint32_t b = 0; b < cluster->block_count; b++)
+        for (uint32_t i = 0; i < cluster->blocks[b].warp_count; i++) {
+            sg_warp *w = &cluster->blocks[b].warps[i];
+            if (w->state == SG_WARP_DONE)
+                continue;
+            const bool parked = !w->active && w->split_count;
+            const uint32_t pc = parked ? w->splits[0].pc : w->pc, mask = parked ? w->splits[0].mask : w->active;
+            sg_fault_at(w, &w->ops[pc ? pc - 1 : 0], mask, SG_FAULT_DEADLOCK, 0, "%s", why);
+            return;
+        }
+}
+
+/* Clusters that have begun, in a ring, and storage that waits for its next ones. */
+typedef struct residents {
+    sg_cluster *running, *spare;
+    uint64_t next, total;
+    uint64_t count, most;
+} residents;
+
+static bool launch_next(sg_machine *machine, residents *r)
+{
+    sg_cluster *cluster = r->spare;
+    if (cluster)
+        r->spare = cluster->next;
+    else if (!(cluster = create_cluster(machine)))
+        return false;
+    start_cluster(cluster, r->next++);
+    sg_cluster **end = &r->running;
+    while (*end)
+        end = &(*end)->next;
+    cluster->next = NULL;
+    *end = cluster;
+    r->count++;
+    return true;
+}
+
+/* Runs every resident cluster's turn. *moved: some did more than wait. */
+static bool run_turns(sg_machine *machine, residents *r, bool *moved)
+{
+    *moved = false;
+    for (sg_cluster **link = &r->running; *link;) {
+        sg_cluster *cluster = *link;
+        const outcome result = run_cluster(cluster);
+        if (result == FAULTED)
+            return false;
+        *moved |= result != STALLED;
+        if (result == FINISHED) {
+            *link = cluster->next;
+            cluster->next = r->spare;
+            r->spare = cluster;
+            r->count--;
+        } else {
+            link = &cluster->next;
+        }
+    }
+    (void)machine;
+    return true;
+}
+
+static void run_all(sg_machine *machine, residents *r)
+{
+    uint64_t progress = 0, since = 0;
+    while (r->running || r->next < r->total) {
+        bool moved;
+        if (r->next < r->total && r->count < r->most && !launch_next(machine, r)) {
+            machine->fault = machine->report->fault = SG_FAULT_MEMORY;
+            snprintf(machine->report->message, SG_MESSAGE_LENGTH, "%.80s: no memory for another block",
+                     machine->kernel->facts.name);
+            return;
+        }
+        if (!run_turns(machine, r, &moved))
+            return;
+        if (machine->progress != progress) {
+            progress = machine->progress;
+            since = machine->operations;
+        }
+        const uint64_t budget = machine->grid->budget / SG_LANES;
+        const bool full = r->next == r->total || r->count == r->most;
+        if (r->running && full && !moved)
+            report_deadlock(r->running, "deadlock: no thread can go on");
+        else if (r->running && (budget ? machine->operations > budget : machine->operations - since > IDLE_BUDGET))
+            report_deadlock(r->running, "the grid does not end");
+        if (machine->fault)
+            return;
+    }
+}
+
+static void destroy_list(sg_cluster *cluster)
+{
+    for (sg_cluster *next; cluster; cluster = next) {
+        next = cluster->next;
+        destroy_cluster(cluster);
+    }
+}
+
+/* A launch that does not fit the kernel is the driver's to refuse; here it must only do no harm. */
+static bool sane(const sg_grid *grid)
+{
+    uint64_t threads = 1, blocks = 1;
+    for (int axis = 0; axis < 3; axis++) {
+        if (!grid->grid[axis] || !grid->block[axis] || !grid->cluster[axis] || grid->grid[axis] % grid->cluster[axis])
+            return false;
+        threads *= grid->block[axis] < 2048 ? grid->block[axis] : 2048;
+        blocks *= grid->cluster[axis] < 256 ? grid->cluster[axis] : 256;
+    }
+    return threads <= 1024 && blocks <= SG_CLUSTER_MOST && grid->dynamic_shared <= 1u << 20;
+}
+
+sg_fault sg_grid_run(const sg_grid *grid, sg_report *report, sg_counts *counts)
+{
+    sg_report unread;
+    sg_counts mine = {0};
+    sg_machine machine = {.grid = grid, .kernel = grid->kernel, .report = report ? report : &unread};
+    *machine.report = (sg_report){0};
+    machine.counts = grid->count && counts ? &mine : NULL;
+    machine.shared_bytes = grid->dynamic_shared ? grid->kernel->dynamic_base + grid->dynamic_shared
+                                                : grid->kernel->facts.static_shared;
+    if (!sane(grid)) {
+        machine.report->fault = SG_FAULT_INSTRUCTION;
+        snprintf(machine.report->message, SG_MESSAGE_LENGTH, "%.80s: launch with an impossible grid, block or cluster",
+                 grid->kernel->facts.name);
+        return SG_FAULT_INSTRUCTION;
+    }
+    machine.spans = calloc(grid->kernel->slots + 1, sizeof machine.spans[0]);
+    if (!machine.spans)
+        return machine.report->fault = SG_FAULT_MEMORY;
+    const uint64_t per_cluster = (uint64_t)grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
+    residents r = {.total = (uint64_t)grid->grid[0] * grid->grid[1] * grid->grid[2] / per_cluster};
+    const int64_t places = (int64_t)grid->sm_count * grid->blocks_per_sm / (int64_t)per_cluster;
+    r.most = places < 1 ? 1 : places > RESIDENT_MOST ? RESIDENT_MOST : (uint64_t)places;
+    run_all(&machine, &r);
+    destroy_list(r.running);
+    destroy_list(r.spare);
+    free(machine.spans);
+    if (counts)
+        *counts = mine;
+    return machine.fault;
+}

@@ -1,0 +1,174 @@
+/* atom and red: read, change, write. Nobody comes between: one warp runs at a time. */
+#include "decode.h"
+#include "rows.h"
+
+typedef enum operation { ADD, EXCH, CAS, MIN, MAX, AND, OR, XOR, INC, DEC, OPERATIONS } operation;
+
+static const char *const operation_names[] = {"add", "exch", "cas", "min", "max", "and", "or", "xor", "inc", "dec", NULL};
+_Static_assert(sizeof operation_names / sizeof operation_names[0] == OPERATIONS + 1, "a name for each operation");
+
+/* op->list: what one atomic is. */
+typedef struct plan {
+    uint32_t operation, type, space, has_result;
+} plan;
+
+static double as_f64(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, 8);
+    return value;
+}
+
+static uint64_t bits_f64(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    return bits;
+}
+
+static float combine(float a, float b, operation what)
+{
+    return what == ADD ? a + b : what == MIN ? (a < b ? a : b) : a > b ? a : b;
+}
+
+static uint32_t low_high(uint32_t a, uint32_t b, operation what, bool bf16)
+{
+    const float x = bf16 ? sg_from_bf16(a) : sg_from_f16(a), y = bf16 ? sg_from_bf16(b) : sg_from_f16(b);
+    return bf16 ? sg_to_bf16(combine(x, y, what)) : sg_to_f16(combine(x, y, what));
+}
+
+static uint64_t real(uint64_t a, uint64_t b, operation what, sg_type type)
+{
+    const bool bf16 = type == SG_BF16 || type == SG_BF16X2;
+    switch (type) {
+    case SG_F32:
+        return sg_bits_of(combine(sg_float_of((uint32_t)a), sg_float_of((uint32_t)b), what));
+    case SG_F64:
+        return bits_f64(as_f64(a) + as_f64(b));
+    case SG_F16X2:
+    case SG_BF16X2:
+        return low_high(a & 0xffff, b & 0xffff, what, bf16) |
+               (uint64_t)low_high((uint32_t)a >> 16, (uint32_t)b >> 16, what, bf16) << 16;
+    default:
+        return low_high((uint32_t)a & 0xffff, (uint32_t)b & 0xffff, what, bf16);
+    }
+}
+
+static bool is_real(sg_type type)
+{
+    return type >= SG_F16 && type <= SG_F64;
+}
+
+static uint64_t apply(uint64_t old, uint64_t b, uint64_t c, operation what, sg_type type)
+{
+    const bool is_signed = type == SG_S32 || type == SG_S64;
+    const int64_t signed_old = type == SG_S32 ? (int32_t)old : (int64_t)old;
+    const int64_t signed_b = type == SG_S32 ? (int32_t)b : (int64_t)b;
+    if (is_real(type) && (what == ADD || what == MIN || what == MAX))
+        return real(old, b, what, type);
+    switch (what) {
+    case ADD: return old + b;
+    case EXCH: return b;
+    case CAS: return old == b ? c : old;
+    case MIN: return (is_signed ? signed_old < signed_b : old < b) ? old : b;
+    case MAX: return (is_signed ? signed_old > signed_b : old > b) ? old : b;
+    case AND: return old & b;
+    case OR: return old | b;
+    case XOR: return old ^ b;
+    case INC: return old >= b ? 0 : old + 1;
+    default: return old == 0 || old > b ? b : old - 1;
+    }
+}
+
+static uint64_t row_value(const sg_warp *w, uint32_t row, uint32_t l, uint32_t bytes)
+{
+    return bytes == 8   ? sg_row64(w, row)[l]
+           : bytes == 4 ? sg_row32(w, row)[l]
+                        : sg_row32(w, row)[l] & 0xffff;
+}
+
+/* op: d old value, a address, b and c operands */
+static void atomic(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    const plan *p = (const plan *)op->list;
+    const uint32_t bytes = sg_type_bytes(p->type);
+    SG_FOR_MASK(l, mask)
+    {
+        const uint64_t address = sg_lane_address(w, op, op->a, (int)l);
+        uint8_t *(*const find)(sg_warp *, const sg_op *, int, uint64_t, uint32_t, bool) =
+            p->space == SG_SPACE_SHARED ? sg_shared_at : p->space == SG_SPACE_GLOBAL ? sg_global_at : sg_generic_at;
+        uint8_t *at = find(w, op, (int)l, address, bytes, false);
+        if (!at)
+            return;
+        if (w->block->race) { /* atomics order what they meet */
+            sg_race_acquire(w, address);
+            sg_race_release(w, address);
+        }
+        uint64_t old = 0;
+        memcpy(&old, at, bytes);
+        const uint64_t b = row_value(w, op->b, l, bytes), c = row_value(w, op->c, l, bytes);
+        const uint64_t new = apply(old, b, c, p->operation, p->type);
+        memcpy(at, &new, bytes);
+        if (!p->has_result)
+            continue;
+        if (bytes == 8)
+            sg_row64(w, op->d)[l] = old;
+        else
+            sg_row32(w, op->d)[l] = (uint32_t)old;
+    }
+}
+
+static void ignore_order(sg_decoder *d)
+{
+    static const char *const words[] = {"relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys",
+                                        "noftz",   "ftz",     NULL};
+    for (int i = 0; words[i]; i++)
+        sg_part(d, words[i]);
+}
+
+static void decode_atomic(sg_decoder *d, bool has_result)
+{
+    static const char *const names[] = {"global", "shared", "shared::cta", "shared::cluster", NULL};
+    const int space = sg_part_of(d, names), what = sg_part_of(d, operation_names);
+    ignore_order(d);
+    const sg_type type = sg_part_type(d);
+    const bool hint = sg_part(d, "L2::cache_hint");
+    sg_parts_done(d);
+    if (what < 0 || type == SG_NONE || type == SG_PRED || sg_type_bytes(type) > 8 || sg_type_bytes(type) < 2 ||
+        (type == SG_F64 && (what == MIN || what == MAX)) || type == SG_TF32 || type >= SG_F32X2)
+        sg_decode_unsupported(d, "operation or type not known");
+    const uint32_t bytes = sg_type_bytes(type), first = has_result ? 1 : 0;
+    sg_operands(d, first + (what == CAS ? 3 : 2), first + (what == CAS ? 3 : 2) + hint);
+    const uint32_t row = has_result ? sg_destination(d, sg_operand_at(d, 0), bytes) : 0;
+    const sg_address address = sg_address_of(d, sg_operand_at(d, first));
+    const uint32_t b = sg_source(d, sg_operand_at(d, first + 1), bytes, is_real(type));
+    const uint32_t c = what == CAS ? sg_source(d, sg_operand_at(d, first + 2), bytes, false) : b;
+    plan *p = (plan *)sg_list(d, sizeof *p / sizeof(uint32_t));
+    *p = (plan){(uint32_t)what, type, space < 0 ? address.space : space == 0 ? SG_SPACE_GLOBAL : SG_SPACE_SHARED, has_result};
+    sg_op *op = sg_emit(d, atomic, atomic, SG_PIPE_MEMORY);
+    op->d = row;
+    op->a = address.row;
+    op->b = b;
+    op->c = c;
+    op->imm = address.offset;
+    op->kind = sg_address_kind(&address);
+    op->slot = sg_slot(d);
+    op->list = (uint32_t *)p;
+}
+
+static void decode_atom(sg_decoder *d)
+{
+    decode_atomic(d, true);
+}
+
+/* red.async, which completes a transaction elsewhere, is another instruction. */
+static void decode_red(sg_decoder *d)
+{
+    decode_atomic(d, false);
+}
+
+const sg_entry sg_entries_atomic[] = {
+    SG_DECODE("atom", decode_atom),
+    SG_DECODE("red", decode_red),
+    SG_END,
+};

@@ -1,0 +1,752 @@
+/*
+ * Loads and stores. All addresses of a warp are checked at once; when they lie in one allocation (or in the block's
+ * shared memory), are aligned and, for loads, were written, they move in one loop. Everything else, and what is wrong, is
+ * found lane by lane.
+ */
+#include <inttypes.h>
+
+#include "decode.h"
+#include "rows.h"
+
+#define ALWAYS inline __attribute__((always_inline))
+
+uint64_t sg_lane_address(const sg_warp *w, const sg_op *op, uint32_t row, int lane)
+{
+    return op->kind == SG_KIND_NARROW ? (uint32_t)(sg_row32(w, row)[lane] + (uint32_t)op->imm)
+                              : sg_row64(w, row)[lane] + (uint64_t)op->imm;
+}
+
+/* Addresses of all lanes; those that are not meant get the first one's. */
+static ALWAYS void take_addresses(sg_warp *w, const sg_op *op, uint32_t mask, uint64_t *at)
+{
+    if (op->kind == SG_KIND_NARROW) {
+        const uint32_t *row = sg_row32(w, op->a), offset = (uint32_t)op->imm;
+        SG_FOR_LANES at[l] = (uint32_t)(row[l] + offset);
+    } else {
+        const uint64_t *row = sg_row64(w, op->a), offset = (uint64_t)op->imm;
+        SG_FOR_LANES at[l] = row[l] + offset;
+    }
+    if (mask != SG_ALL) {
+        const uint64_t first = at[__builtin_ctz(mask)];
+        SG_FOR_LANES at[l] = mask >> l & 1 ? at[l] : first;
+    }
+}
+
+/* The same for shared memory, in 32 bits; what does not fit becomes an address that no block has. */
+static ALWAYS void take_shared_addresses(sg_warp *w, const sg_op *op, uint32_t mask, uint32_t *at)
+{
+    if (op->kind == SG_KIND_NARROW) {
+        const uint32_t *row = sg_row32(w, op->a), offset = (uint32_t)op->imm;
+        SG_FOR_LANES at[l] = row[l] + offset;
+    } else {
+        const uint64_t *row = sg_row64(w, op->a), offset = (uint64_t)op->imm;
+        SG_FOR_LANES
+        {
+            const uint64_t wide = row[l] + offset;
+            at[l] = wide >> 32 ? UINT32_MAX : (uint32_t)wide;
+        }
+    }
+    if (mask != SG_ALL) {
+        const uint32_t first = at[__builtin_ctz(mask)];
+        SG_FOR_LANES at[l] = mask >> l & 1 ? at[l] : first;
+    }
+}
+
+/* One lane: where its bytes are. */
+
+uint8_t *sg_global_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
+{
+    const sg_span *span = w->machine->spans[op->slot];
+    if (address & (size - 1)) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_MISALIGNED, address, "address 0x%" PRIx64 " is not aligned to %u bytes",
+                    address, size);
+        return NULL;
+    }
+    if (!span || address < span->base || address - span->base >= span->bytes) {
+        span = SG_WINDOW(address) ? NULL : sg_memory_find(w->machine->grid->memory, address);
+        if (!span) {
+            sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
+                        "%s of %u bytes at 0x%" PRIx64 ", which lies in no allocation", write ? "write" : "read", size,
+                        address);
+            return NULL;
+        }
+        w->machine->spans[op->slot] = span;
+    }
+    const uint64_t at = address - span->base;
+    if (size > span->bytes - at) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
+                    "%s of %u bytes at 0x%" PRIx64 ", byte %" PRIu64 " of an allocation of %" PRIu64,
+                    write ? "write" : "read", size, address, at, span->bytes);
+        return NULL;
+    }
+    if (write) {
+        if (span->written)
+            sg_span_mark(span, address, size);
+    } else if (span->written && !sg_span_written(span, address, size)) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_UNWRITTEN, address,
+                    "read of %u bytes at 0x%" PRIx64 ", byte %" PRIu64 " of an allocation of %" PRIu64
+                    ", which nobody has written",
+                    size, address, at, span->bytes);
+        return NULL;
+    }
+    return (uint8_t *)(uintptr_t)address;
+}
+
+sg_block *sg_shared_block(sg_block *block, uint64_t address, uint32_t *offset)
+{
+    const uint64_t rank = address >> SG_RANK_SHIFT;
+    *offset = (uint32_t)(address & ((1u << SG_RANK_SHIFT) - 1));
+    if (rank == 0)
+        return block;
+    return rank <= block->cluster->block_count ? &block->cluster->blocks[rank - 1] : NULL;
+}
+
+uint8_t *sg_shared_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
+{
+    uint32_t at;
+    sg_block *block = sg_shared_block(w->block, address, &at);
+    if (!block || size > block->shared_bytes || at > block->shared_bytes - size) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
+                    "%s of %u bytes at shared address 0x%" PRIx64 " of a block that has %u bytes", write ? "write" : "read",
+                    size, address, w->block->shared_bytes);
+        return NULL;
+    }
+    if (at & (size - 1)) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_MISALIGNED, address,
+                    "shared address 0x%" PRIx64 " is not aligned to %u bytes", address, size);
+        return NULL;
+    }
+    if (write) {
+        memset(block->shadow + at, SG_SHADOW_WRITTEN, size);
+        return block->shared + at;
+    }
+    for (uint32_t i = 0; i < size; i++)
+        if (block->shadow[at + i] != SG_SHADOW_WRITTEN) {
+            sg_fault_at(w, op, 1u << lane, SG_FAULT_UNWRITTEN, address,
+                        block->shadow[at + i] == SG_SHADOW_FLYING
+                            ? "read of %u bytes at shared address 0x%" PRIx64 ", which an asynchronous copy in flight writes"
+                            : "read of %u bytes at shared address 0x%" PRIx64 ", which nobody has written",
+                        size, address);
+            return NULL;
+        }
+    return block->shared + at;
+}
+
+static uint8_t *local_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size)
+{
+    const uint32_t bytes = w->machine->kernel->facts.local_bytes;
+    if (size > bytes || address > bytes - size) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
+                    "%u bytes at local address 0x%" PRIx64 " of a thread that has %u bytes", size, address, bytes);
+        return NULL;
+    }
+    if (address & (size - 1)) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_MISALIGNED, address, "local address 0x%" PRIx64 " is not aligned to %u bytes",
+                    address, size);
+        return NULL;
+    }
+    return w->local + (size_t)lane * bytes + address;
+}
+
+/* Parameters are never written. */
+static uint8_t *param_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
+{
+    const uint32_t bytes = w->machine->kernel->facts.params_bytes;
+    if (write || size > bytes || address > bytes - size) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address, "%u bytes at parameter address 0x%" PRIx64, size, address);
+        return NULL;
+    }
+    return (uint8_t *)w->machine->grid->params + address;
+}
+
+uint8_t *sg_generic_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
+{
+    const uint64_t inside = address & (((uint64_t)1 << 56) - 1);
+    switch (SG_WINDOW(address)) {
+    case SG_WINDOW_SHARED:
+        return sg_shared_at(w, op, lane, inside, size, write);
+    case SG_WINDOW_LOCAL:
+        return local_at(w, op, lane, inside, size);
+    case SG_WINDOW_PARAM:
+        return param_at(w, op, lane, inside, size, write);
+    default:
+        return sg_global_at(w, op, lane, address, size, write);
+    }
+}
+
+uint8_t *sg_bytes_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write, bool shared)
+{
+    /* Powers of two in their places, so that the single accesses above can say what is wrong. */
+    uint64_t at = address;
+    for (uint32_t left = size, piece; left; left -= piece, at += piece) {
+        const uint32_t aligned = at & 15 ? (uint32_t)(at & (0 - at)) & 15 : 16;
+        piece = left >= aligned ? aligned : 1u << (31 - __builtin_clz(left));
+        if (!(shared ? sg_shared_at : sg_generic_at)(w, op, lane, at, piece, write))
+            return NULL;
+    }
+    uint32_t offset;
+    const bool windowed = shared || SG_WINDOW(address) == SG_WINDOW_SHARED;
+    if (!windowed)
+        return SG_WINDOW(address) ? sg_generic_at(w, op, lane, address, 1, write) : (uint8_t *)(uintptr_t)address;
+    return sg_shared_block(w->block, address & (((uint64_t)1 << 56) - 1), &offset)->shared + offset;
+}
+
+static uint8_t *lane_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write, sg_space space)
+{
+    switch (space) {
+    case SG_SPACE_SHARED:
+        return sg_shared_at(w, op, lane, address, size, write);
+    case SG_SPACE_LOCAL:
+        return local_at(w, op, lane, address, size);
+    case SG_SPACE_PARAM:
+        return param_at(w, op, lane, address, size, write);
+    case SG_SPACE_GENERIC:
+        return sg_generic_at(w, op, lane, address, size, write);
+    default:
+        return sg_global_at(w, op, lane, address, size, write);
+    }
+}
+
+/* Counts and races see what lanes do, sorted by space. */
+static void watch(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write, sg_space space)
+{
+    uint32_t shared[SG_LANES], in_shared = 0, in_global = 0;
+    SG_FOR_MASK(l, mask)
+    {
+        shared[l] = (uint32_t)at[l];
+        const bool windowed = space == SG_SPACE_GENERIC && SG_WINDOW(at[l]) == SG_WINDOW_SHARED;
+        if (space == SG_SPACE_SHARED || windowed)
+            in_shared |= 1u << l;
+        else if (space == SG_SPACE_GLOBAL || (space == SG_SPACE_GENERIC && !SG_WINDOW(at[l])))
+            in_global |= 1u << l;
+    }
+    if (in_shared)
+        sg_watch_shared(w, op, in_shared, shared, size, write);
+    if (in_global)
+        sg_watch_global(w, op, in_global, at, size, write);
+}
+
+/* A vector's elements between memory and rows. */
+static ALWAYS void *element_row(const sg_warp *w, const sg_op *op, int i, int count)
+{
+    return sg_row(w, count == 1 ? op->d : op->list[i]);
+}
+
+static ALWAYS void take_element(void *row, uint32_t l, const uint8_t *from, int bytes)
+{
+    if (bytes == 8) {
+        memcpy((uint64_t *)row + l, from, 8);
+    } else {
+        uint32_t value = 0;
+        memcpy(&value, from, (size_t)bytes);
+        ((uint32_t *)row)[l] = value;
+    }
+}
+
+static ALWAYS void put_element(uint8_t *to, const void *row, uint32_t l, int bytes)
+{
+    memcpy(to, (const uint8_t *)row + l * (bytes == 8 ? 8u : 4u), (size_t)bytes);
+}
+
+/* Lane by lane. */
+static void move_each(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, int bytes, int count, bool write,
+                      sg_space space)
+{
+    const uint32_t size = (uint32_t)(bytes * count);
+    if (w->watched && space != SG_SPACE_LOCAL && space != SG_SPACE_PARAM) {
+        watch(w, op, mask, at, size, write, space);
+        if (w->machine->fault)
+            return;
+    }
+    SG_FOR_MASK(l, mask)
+    {
+        uint8_t *bytes_at = lane_at(w, op, (int)l, at[l], size, write, space);
+        if (!bytes_at)
+            return;
+        for (int i = 0; i < count; i++)
+            if (write)
+                put_element(bytes_at + i * bytes, element_row(w, op, i, count), l, bytes);
+            else
+                take_element(element_row(w, op, i, count), l, bytes_at + i * bytes, bytes);
+    }
+}
+
+/* Bits of an allocation's map that stand for size bytes; size is a power of two and the address a multiple of it. */
+static ALWAYS bool bits_set(const uint8_t *map, uint64_t at, uint32_t size)
+{
+    const uint8_t *byte = map + (at >> 3);
+    if (size >= 8)
+        return byte[0] == 255 && (size == 8 || byte[1] == 255);
+    return (byte[0] >> (at & 7) & ((1u << size) - 1)) == (1u << size) - 1;
+}
+
+static ALWAYS void set_bits(uint8_t *map, uint64_t at, uint32_t size)
+{
+    uint8_t *byte = map + (at >> 3);
+    if (size >= 8)
+        memset(byte, 255, size / 8);
+    else
+        byte[0] = (uint8_t)(byte[0] | ((1u << size) - 1) << (at & 7));
+}
+
+/* Whether the lanes' bytes lie one behind the other. */
+static ALWAYS bool in_a_line(const uint64_t *at, uint32_t size)
+{
+    uint64_t elsewhere = 0;
+    SG_FOR_LANES elsewhere |= at[l] - at[0] - (uint64_t)l * size;
+    return elsewhere == 0;
+}
+
+static ALWAYS bool all_written(const sg_span *span, const uint64_t *at, uint32_t size, bool line)
+{
+    bool written = true;
+    if (!span->written)
+        return true;
+    if (line && size >= 4 && ((at[0] - span->base) & 7) == 0) {
+        const uint8_t *map = span->written + ((at[0] - span->base) >> 3);
+        uint64_t all = UINT64_MAX;
+        for (uint32_t i = 0; i < size / 2; i++) { /* 32 lanes of size bytes, 64 bytes a word */
+            uint64_t bits;
+            memcpy(&bits, map + 8 * i, 8);
+            all &= bits;
+        }
+        return all == UINT64_MAX;
+    }
+    for (int l = 0; l < SG_LANES; l++)
+        written &= bits_set(span->written, at[l] - span->base, size);
+    return written;
+}
+
+/* Four words each of four lanes: four rows at a time, turned. */
+typedef uint32_t four __attribute__((vector_size(16)));
+
+static ALWAYS void gather_fours(void *const *rows, const uint8_t *const *from)
+{
+    for (int l = 0; l < SG_LANES; l += 4) {
+        four a, b, c, d;
+        memcpy(&a, from[l], 16);
+        memcpy(&b, from[l + 1], 16);
+        memcpy(&c, from[l + 2], 16);
+        memcpy(&d, from[l + 3], 16);
+        const four ab0 = __builtin_shuffle(a, b, (four){0, 4, 1, 5}), ab1 = __builtin_shuffle(a, b, (four){2, 6, 3, 7});
+        const four cd0 = __builtin_shuffle(c, d, (four){0, 4, 1, 5}), cd1 = __builtin_shuffle(c, d, (four){2, 6, 3, 7});
+        ((four *)rows[0])[l / 4] = __builtin_shuffle(ab0, cd0, (four){0, 1, 4, 5});
+        ((four *)rows[1])[l / 4] = __builtin_shuffle(ab0, cd0, (four){2, 3, 6, 7});
+        ((four *)rows[2])[l / 4] = __builtin_shuffle(ab1, cd1, (four){0, 1, 4, 5});
+        ((four *)rows[3])[l / 4] = __builtin_shuffle(ab1, cd1, (four){2, 3, 6, 7});
+    }
+}
+
+/* From checked places into rows. */
+static ALWAYS void gather(const sg_warp *w, const sg_op *op, uint32_t mask, const uint8_t *const *from, int bytes, int count)
+{
+    void *rows[4];
+    for (int i = 0; i < count; i++)
+        rows[i] = element_row(w, op, i, count);
+    if (mask == SG_ALL && bytes == 4 && count == 4) {
+        gather_fours(rows, from);
+    } else if (mask == SG_ALL) {
+        for (uint32_t l = 0; l < SG_LANES; l++)
+            for (int i = 0; i < count; i++)
+                take_element(rows[i], l, from[l] + i * bytes, bytes);
+    } else {
+        SG_FOR_MASK(l, mask)
+        for (int i = 0; i < count; i++)
+            take_element(rows[i], l, from[l] + i * bytes, bytes);
+    }
+}
+
+static ALWAYS void scatter(const sg_warp *w, const sg_op *op, uint32_t mask, uint8_t *const *to, int bytes, int count)
+{
+    const void *rows[4];
+    for (int i = 0; i < count; i++)
+        rows[i] = element_row(w, op, i, count);
+    SG_FOR_MASK(l, mask)
+    for (int i = 0; i < count; i++)
+        put_element(to[l] + i * bytes, rows[i], l, bytes);
+}
+
+/* Whether all lanes lie in the allocation that was last seen here, aligned. */
+static ALWAYS const sg_span *one_span(const sg_warp *w, const sg_op *op, const uint64_t *at, uint32_t size)
+{
+    const sg_span *span = w->machine->spans[op->slot];
+    if (!span || span->bytes < size)
+        return NULL;
+    const uint64_t base = span->base, last = span->bytes - size;
+    uint64_t bits = 0, outside = 0;
+    SG_FOR_LANES
+    {
+        bits |= at[l];
+        outside |= at[l] - base > last;
+    }
+    return outside || (bits & (size - 1)) ? NULL : span;
+}
+
+static ALWAYS void load_global(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count, sg_space space)
+{
+    _Alignas(SG_ROW_BYTES) uint64_t at[SG_LANES];
+    const uint32_t size = (uint32_t)(bytes * count);
+    take_addresses(w, op, mask, at);
+    const sg_span *span = one_span(w, op, at, size);
+    const bool line = span && mask == SG_ALL && in_a_line(at, size);
+    if (!span || w->watched || !all_written(span, at, size, line)) {
+        move_each(w, op, mask, at, bytes, count, false, space);
+        return;
+    }
+    if (line && count == 1 && bytes >= 4)
+        memcpy(sg_row(w, op->d), (const void *)(uintptr_t)at[0], SG_LANES * size);
+    else
+        gather(w, op, mask, (const uint8_t *const *)at, bytes, count);
+}
+
+_Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are pointers");
+
+static ALWAYS void store_global(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count, sg_space space)
+{
+    _Alignas(SG_ROW_BYTES) uint64_t at[SG_LANES];
+    const uint32_t size = (uint32_t)(bytes * count);
+    take_addresses(w, op, mask, at);
+    const sg_span *span = one_span(w, op, at, size);
+    if (!span || w->watched) {
+        move_each(w, op, mask, at, bytes, count, true, space);
+        return;
+    }
+    if (span->written)
+        SG_FOR_MASK(l, mask) set_bits(span->written, at[l] - span->base, size);
+    scatter(w, op, mask, (uint8_t *const *)at, bytes, count);
+}
+
+/* Whether all lanes lie in the block's own shared memory, aligned. */
+static ALWAYS bool in_own_shared(const sg_warp *w, const uint32_t *at, uint32_t size)
+{
+    const uint32_t bytes = w->block->shared_bytes;
+    if (bytes < size)
+        return false;
+    uint32_t bits = 0, outside = 0;
+    SG_FOR_LANES
+    {
+        bits |= at[l];
+        outside |= at[l] > bytes - size;
+    }
+    return !outside && !(bits & (size - 1));
+}
+
+static void move_each_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, int bytes, int count,
+                             bool write)
+{
+    uint64_t wide[SG_LANES];
+    SG_FOR_LANES wide[l] = at[l];
+    move_each(w, op, mask, wide, bytes, count, write, SG_SPACE_SHARED);
+}
+
+/* Whether the shadow of every lane's bytes, so far behind them, says that they were written. */
+static ALWAYS bool all_shadowed(const uint8_t *const *from, ptrdiff_t behind, uint32_t size)
+{
+    if (size == 16) {
+        four all = {SG_ALL, SG_ALL, SG_ALL, SG_ALL};
+        for (int l = 0; l < SG_LANES; l++) {
+            four some;
+            memcpy(&some, from[l] + behind, 16);
+            all &= some;
+        }
+        return (all[0] & all[1] & all[2] & all[3]) == SG_ALL;
+    }
+    uint64_t all = UINT64_MAX;
+    for (int l = 0; l < SG_LANES; l++) {
+        uint64_t some = UINT64_MAX;
+        memcpy(&some, from[l] + behind, size);
+        all &= some;
+    }
+    return all == UINT64_MAX;
+}
+
+static ALWAYS void load_shared(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count)
+{
+    _Alignas(SG_ROW_BYTES) uint32_t at[SG_LANES];
+    const uint32_t size = (uint32_t)(bytes * count);
+    const uint8_t *shared = w->block->shared, *shadow = w->block->shadow;
+    take_shared_addresses(w, op, mask, at);
+    if (!in_own_shared(w, at, size) || w->watched) {
+        move_each_shared(w, op, mask, at, bytes, count, false);
+        return;
+    }
+    const uint8_t *from[SG_LANES];
+    SG_FOR_LANES from[l] = shared + at[l];
+    if (!all_shadowed(from, shadow - shared, size)) {
+        move_each_shared(w, op, mask, at, bytes, count, false); /* names the lane */
+        return;
+    }
+    gather(w, op, mask, from, bytes, count);
+}
+
+static ALWAYS void store_shared(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count)
+{
+    _Alignas(SG_ROW_BYTES) uint32_t at[SG_LANES];
+    const uint32_t size = (uint32_t)(bytes * count);
+    uint8_t *shared = w->block->shared, *shadow = w->block->shadow;
+    take_shared_addresses(w, op, mask, at);
+    if (!in_own_shared(w, at, size) || w->watched) {
+        move_each_shared(w, op, mask, at, bytes, count, true);
+        return;
+    }
+    uint8_t *to[SG_LANES];
+    SG_FOR_LANES to[l] = shared + at[l];
+    SG_FOR_MASK(l, mask) memset(to[l] + (shadow - shared), SG_SHADOW_WRITTEN, size);
+    scatter(w, op, mask, to, bytes, count);
+}
+
+/* Local memory, parameters and generic addresses that are not all global or all shared. */
+static void move_slow(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count, bool write, sg_space space)
+{
+    uint64_t at[SG_LANES];
+    take_addresses(w, op, mask, at);
+    move_each(w, op, mask, at, bytes, count, write, space);
+}
+
+/* One function for each width, count, direction and space. */
+#define MEMORY(bytes, count)                                                                                 \
+    static void load_global_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                    \
+    {                                                                                                        \
+        load_global(w, op, mask, bytes, count, SG_SPACE_GLOBAL);                                             \
+    }                                                                                                        \
+    static void store_global_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                   \
+    {                                                                                                        \
+        store_global(w, op, mask, bytes, count, SG_SPACE_GLOBAL);                                            \
+    }                                                                                                        \
+    static void load_shared_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                    \
+    {                                                                                                        \
+        load_shared(w, op, mask, bytes, count);                                                              \
+    }                                                                                                        \
+    static void store_shared_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                   \
+    {                                                                                                        \
+        store_shared(w, op, mask, bytes, count);                                                             \
+    }                                                                                                        \
+    static void load_generic_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                   \
+    {                                                                                                        \
+        load_global(w, op, mask, bytes, count, SG_SPACE_GENERIC);                                            \
+    }                                                                                                        \
+    static void store_generic_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                  \
+    {                                                                                                        \
+        store_global(w, op, mask, bytes, count, SG_SPACE_GENERIC);                                           \
+    }                                                                                                        \
+    static void load_local_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                     \
+    {                                                                                                        \
+        move_slow(w, op, mask, bytes, count, false, SG_SPACE_LOCAL);                                         \
+    }                                                                                                        \
+    static void store_local_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                    \
+    {                                                                                                        \
+        move_slow(w, op, mask, bytes, count, true, SG_SPACE_LOCAL);                                          \
+    }                                                                                                        \
+    static void load_param_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                     \
+    {                                                                                                        \
+        move_slow(w, op, mask, bytes, count, false, SG_SPACE_PARAM);                                         \
+    }
+#define COUNTS(bytes) MEMORY(bytes, 1) MEMORY(bytes, 2) MEMORY(bytes, 4)
+COUNTS(1)
+COUNTS(2)
+COUNTS(4)
+MEMORY(8, 1)
+MEMORY(8, 2)
+
+#define ROW(name, bytes) {name##_##bytes##_1, name##_##bytes##_2, name##_##bytes##_4}
+#define TABLE(name)      {ROW(name, 1), ROW(name, 2), ROW(name, 4), {name##_8_1, name##_8_2, NULL}}
+/* [space][log2 bytes][log2 count] */
+static sg_run *const loads[][4][3] = {
+    [SG_SPACE_GENERIC] = TABLE(load_generic), [SG_SPACE_GLOBAL] = TABLE(load_global), [SG_SPACE_CONST] = TABLE(load_global),
+    [SG_SPACE_SHARED] = TABLE(load_shared),   [SG_SPACE_LOCAL] = TABLE(load_local),   [SG_SPACE_PARAM] = TABLE(load_param),
+};
+static sg_run *const stores[][4][3] = {
+    [SG_SPACE_GENERIC] = TABLE(store_generic), [SG_SPACE_GLOBAL] = TABLE(store_global), [SG_SPACE_SHARED] = TABLE(store_shared),
+    [SG_SPACE_LOCAL] = TABLE(store_local),     [SG_SPACE_PARAM] = {{NULL}},
+};
+
+/* Sign extension after a load of s8 or s16, and results in wider registers. */
+SG_ROW_1(extend_s8, s32, s8, a)
+SG_ROW_1(extend_s16, s32, s16, a)
+SG_ROW_1(widen_u, u64, u32, a)
+SG_ROW_1(widen_s, s64, s32, a)
+SG_ROW_1(narrow, u32, u64, a)
+
+static sg_space take_space(sg_decoder *d)
+{
+    static const char *const names[] = {"global",          "const", "shared", "shared::cta", "shared::cluster",
+                                        "local",           "param", "param::entry", "param::func", NULL};
+    static const sg_space spaces[] = {SG_SPACE_GLOBAL, SG_SPACE_CONST, SG_SPACE_SHARED, SG_SPACE_SHARED, SG_SPACE_SHARED,
+                                      SG_SPACE_LOCAL,  SG_SPACE_PARAM, SG_SPACE_PARAM,  SG_SPACE_PARAM};
+    const int which = sg_part_of(d, names);
+    return which < 0 ? SG_SPACE_GENERIC : spaces[which];
+}
+
+/* Modifiers that change nothing on a machine without caches that runs one warp at a time. */
+static void ignore_modifiers(sg_decoder *d)
+{
+    static const char *const hints[] = {
+        "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "volatile", "relaxed", "acquire", "release", "acq_rel",
+        "mmio", "cta", "cluster", "gpu", "sys", "unified", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
+        "L1::evict_last", "L1::no_allocate", "L2::64B", "L2::128B", "L2::256B", "L2::evict_first", "L2::evict_last",
+        "L2::evict_normal", NULL};
+    for (int i = 0; hints[i]; i++)
+        sg_part(d, hints[i]);
+}
+
+static int log2_of(uint32_t x)
+{
+    return __builtin_ctz(x);
+}
+
+static uint32_t take_count(sg_decoder *d)
+{
+    return sg_part(d, "v2") ? 2 : sg_part(d, "v4") ? 4 : 1;
+}
+
+static sg_run *find_handler(sg_decoder *d, sg_run *const table[][4][3], sg_space space, sg_type type, uint32_t count)
+{
+    const uint32_t bytes = sg_type_bytes(type);
+    if (type == SG_NONE || type == SG_PRED || bytes > 8 || type >= SG_F32X2)
+        sg_decode_unsupported(d, "type not known");
+    sg_run *run = table[space][log2_of(bytes)][log2_of(count)];
+    if (!run)
+        sg_decode_unsupported(d, "vector of this length, or a space that cannot be written");
+    return run;
+}
+
+static const sg_operand *item(sg_decoder *d, const sg_operand *operand, uint32_t i, uint32_t count)
+{
+    if (count == 1 && operand->kind != SG_OPERAND_VECTOR)
+        return operand;
+    if (operand->kind != SG_OPERAND_VECTOR || operand->count != count)
+        sg_decode_bad(d, "expected a vector of another length");
+    return &operand->items[i];
+}
+
+static void set_address(sg_decoder *d, sg_op *op, const sg_address *address, uint32_t count, uint32_t *list)
+{
+    op->a = address->row;
+    op->imm = address->offset;
+    op->kind = sg_address_kind(address);
+    op->slot = sg_slot(d);
+    if (count == 1)
+        op->d = list[0];
+    else
+        op->list = list;
+}
+
+/* The row that memory fills, and what turns it into the register's contents. */
+typedef struct landing {
+    uint32_t row, target;
+    uint32_t bytes; /* of the target */
+} landing;
+
+static landing prepare_landing(sg_decoder *d, const sg_operand *operand, sg_type type)
+{
+    const uint32_t bytes = sg_type_bytes(type), has = operand->kind == SG_OPERAND_SINK ? (bytes < 2 ? 2 : bytes)
+                                                                                       : sg_register_bytes(d, operand);
+    if (has < 2 || has > 8 || has < bytes)
+        sg_decode_bad(d, "destination of the wrong kind");
+    landing l = {.target = sg_destination(d, operand, has), .bytes = has};
+    const bool same_row = (has == 8) == (bytes == 8);
+    l.row = same_row ? l.target : sg_temporary(d, bytes);
+    return l;
+}
+
+static void finish_landing(sg_decoder *d, const landing *l, sg_type type)
+{
+    const bool is_signed = type == SG_S8 || type == SG_S16 || type == SG_S32;
+    if (type == SG_S8 || type == SG_S16) {
+        sg_op *op = type == SG_S8 ? sg_emit(d, extend_s8_full, extend_s8_masked, SG_PIPE_NONE)
+                                  : sg_emit(d, extend_s16_full, extend_s16_masked, SG_PIPE_NONE);
+        op->d = op->a = l->row;
+    }
+    if (l->row != l->target) {
+        sg_op *op = is_signed ? sg_emit(d, widen_s_full, widen_s_masked, SG_PIPE_NONE)
+                              : sg_emit(d, widen_u_full, widen_u_masked, SG_PIPE_NONE);
+        op->d = l->target;
+        op->a = l->row;
+    }
+}
+
+static void decode_ld(sg_decoder *d)
+{
+    const sg_space named = take_space(d);
+    const uint32_t count = take_count(d);
+    ignore_modifiers(d);
+    const sg_type type = sg_part_type(d);
+    const bool hint = sg_part(d, "L2::cache_hint");
+    sg_parts_done(d);
+    sg_operands(d, 2, hint ? 3 : 2);
+    const sg_operand *to = sg_operand_at(d, 0);
+    const sg_address address = sg_address_of(d, sg_operand_at(d, 1));
+    const sg_space space = named == SG_SPACE_GENERIC ? address.space : named;
+    sg_run *run = find_handler(d, loads, space, type, count);
+    landing landings[4];
+    uint32_t *list = sg_list(d, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        landings[i] = prepare_landing(d, item(d, to, i, count), type);
+        list[i] = landings[i].row;
+    }
+    sg_op *op = sg_emit(d, run, run, SG_PIPE_MEMORY);
+    set_address(d, op, &address, count, list);
+    for (uint32_t i = 0; i < count; i++)
+        finish_landing(d, &landings[i], type);
+}
+
+static void decode_st(sg_decoder *d)
+{
+    const sg_space named = take_space(d);
+    const uint32_t count = take_count(d);
+    ignore_modifiers(d);
+    const sg_type type = sg_part_type(d);
+    const bool hint = sg_part(d, "L2::cache_hint");
+    const uint32_t bytes = sg_type_bytes(type);
+    sg_parts_done(d);
+    sg_operands(d, 2, hint ? 3 : 2);
+    const sg_address address = sg_address_of(d, sg_operand_at(d, 0));
+    const sg_operand *from = sg_operand_at(d, 1);
+    const sg_space space = named == SG_SPACE_GENERIC ? address.space : named;
+    if (space == SG_SPACE_CONST)
+        sg_decode_bad(d, "constant memory is not written");
+    sg_run *run = find_handler(d, stores, space, type, count);
+    const bool real = type == SG_F32 || type == SG_F64;
+    uint32_t *list = sg_list(d, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        const sg_operand *operand = item(d, from, i, count);
+        uint32_t has = sg_register_bytes(d, operand);
+        if (operand->kind == SG_OPERAND_REGISTER && (has < 2 || has < bytes))
+            sg_decode_bad(d, "register of the wrong kind");
+        if (!has)
+            has = bytes < 2 ? 2 : bytes;
+        list[i] = sg_source(d, operand, has, real);
+        if (has == 8 && bytes < 8) { /* the low part of a wider register */
+            const uint32_t low = sg_temporary(d, 4);
+            sg_op *op = sg_emit(d, narrow_full, narrow_masked, SG_PIPE_NONE);
+            op->d = low;
+            op->a = list[i];
+            list[i] = low;
+        }
+    }
+    sg_op *op = sg_emit(d, run, run, SG_PIPE_MEMORY);
+    set_address(d, op, &address, count, list);
+}
+
+/* Hints about caches: the address is not even looked at. */
+static void nothing(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    (void)w, (void)op, (void)mask;
+}
+
+static void decode_hint(sg_decoder *d)
+{
+    sg_emit(d, nothing, nothing, SG_PIPE_MEMORY);
+}
+
+const sg_entry sg_entries_memory[] = {
+    SG_DECODE("ld", decode_ld),
+    SG_DECODE("ldu", decode_ld),
+    SG_DECODE("st", decode_st),
+    SG_DECODE("prefetch", decode_hint),
+    SG_DECODE("prefetchu", decode_hint),
+    SG_DECODE("applypriority", decode_hint),
+    SG_DECODE("discard", decode_hint),
+    SG_DECODE("createpolicy", decode_hint),
+    SG_END,
+};

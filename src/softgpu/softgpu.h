@@ -1,0 +1,61 @@
+/*
+ * What the software GPU exports beside the driver's own functions. Look the names up in the library that was opened;
+ * nothing here needs cuda.h. Results are the driver's: 0 is CUDA_SUCCESS. All of it may be called from any thread.
+ */
+#ifndef GEMMTUNE_SOFTGPU_H
+#define GEMMTUNE_SOFTGPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Says what to be, before cuInit: "h200", "a100" or "rtx4090", and behind a comma what to do more: "h200,races" looks
+ * for races in shared memory. "" leaves it to the environment variable GEMMTUNE_SOFT, which takes the same and is read
+ * by cuInit; without either it is an h200. CUDA_ERROR_INVALID_VALUE for what is not known,
+ * CUDA_ERROR_ILLEGAL_STATE after cuInit for anything but what it is.
+ */
+int gtSoftChoose(const char *choice);
+
+/*
+ * Says which PTX a cubin was made of: a cubin alone cannot run here. To be called before cuLibraryLoadData gets the
+ * same bytes; may be called before cuInit. The texts are copied. The last 256 are kept, a cubin's last PTX counts.
+ * CUDA_ERROR_INVALID_VALUE for NULL or no PTX, CUDA_ERROR_INVALID_IMAGE for what is no cubin, CUDA_ERROR_OUT_OF_MEMORY.
+ */
+int gtSoftAttachPtx(const void *cubin, size_t cubin_bytes, const char *ptx, size_t ptx_bytes);
+
+/*
+ * The last failure in one line: of a kernel (its name, block, thread, PTX line, address), or of PTX that could not be
+ * loaded. Cut to fit; empty if there was none. CUDA_ERROR_INVALID_VALUE for NULL or no room.
+ */
+int gtSoftReport(char *line, size_t bytes);
+
+/* What the last launch did, and where the time went that the model gives it. */
+typedef struct gtSoftLaunch {
+    /* Warp instructions, all and by pipe. */
+    uint64_t lane_instructions, warp_instructions;
+    uint64_t fma, alu, half, sfu, f64, tensor, control, memory;
+    uint64_t shared_loads, shared_stores, shared_wavefronts;
+    uint64_t global_loads, global_stores, global_sectors; /* sectors of 32 bytes */
+    uint64_t global_bytes, async_bytes, barriers, tensor_flops;
+    uint64_t blocks, threads; /* of the grid; of a block */
+    int32_t registers, shared_bytes, blocks_per_sm;
+    int32_t counted; /* 0: an equal launch was counted before, these are its numbers */
+    double waves;
+    /* Microseconds: the whole, and what each part would take alone. The longest of them bounds the launch. */
+    double us, issue_us, fma_us, alu_us, half_us, sfu_us, f64_us, tensor_us, shared_us, l1_us;
+    double latency_us, l2_us, memory_us, launch_us;
+} gtSoftLaunch;
+
+/* Copies at most bytes of it: a caller compiled for a shorter struct is served. CUDA_ERROR_INVALID_VALUE for NULL,
+ * CUDA_ERROR_NOT_READY if nothing was launched. */
+int gtSoftCounts(gtSoftLaunch *launch, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

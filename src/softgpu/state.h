@@ -1,0 +1,90 @@
+/*
+ * What the driver knows: one device, one context, and the objects that programs hold handles of. One lock guards all
+ * of it: every function of the API takes it for as long as it runs, kernels included.
+ */
+#ifndef SG_STATE_H
+#define SG_STATE_H
+
+#include <cuda.h>
+#include <sys/types.h>
+
+#include "cubin.h"
+#include "exec.h"
+#include "handle.h"
+#include "model.h"
+#include "profile.h"
+
+/* A library's kernel. The same object stands behind CUkernel and CUfunction: there is one context. */
+typedef struct sg_function {
+    CUkernel handle;
+    const sg_kernel *code;
+    const sg_kernel_facts *facts;
+    sg_cubin_kernel assembled; /* what the assembler says; .name is the cubin's, or NULL */
+    int max_dynamic_shared, carveout; /* attributes that programs set */
+    bool nonportable_cluster;
+    struct sg_function *next; /* of the same library */
+} sg_function;
+
+typedef struct sg_library {
+    sg_module *module;
+    sg_cubin cubin; /* empty if it was loaded as PTX */
+    bool assembled;
+    sg_function *functions; /* those that were asked for */
+} sg_library;
+
+typedef struct sg_graph sg_graph;
+
+typedef struct sg_stream {
+    bool is_default; /* cannot be captured */
+    bool blocking;   /* waits for the default stream, and that one for it */
+    bool capturing, invalidated;
+    CUstreamCaptureMode mode;
+    pid_t thread;       /* that began the capture */
+    sg_graph *captured; /* what has been captured so far */
+} sg_stream;
+
+typedef struct sg_event {
+    bool timed, recorded, captured;
+    double at_us; /* on the device's clock */
+} sg_event;
+
+typedef struct sg_state {
+    const sg_profile *profile; /* NULL: before cuInit */
+    bool check_races;
+    sg_memory *memory;
+    int retained;   /* times, the primary context; it lives while this is not 0 */
+    CUresult fault; /* what a kernel left behind; stays for ever */
+    double now_us;  /* the device's clock: it runs while the device works, and only then */
+    char report[SG_MESSAGE_LENGTH];
+    bool launched;
+    sg_launch_record last;
+} sg_state;
+
+extern sg_state sg;
+
+/* What a function of the API needs. */
+typedef enum sg_need {
+    SG_NEEDS_NOTHING,
+    SG_NEEDS_INIT,    /* cuInit was called */
+    SG_NEEDS_CONTEXT, /* this thread has a context that lives */
+    SG_NEEDS_WORK,    /* and no kernel broke it */
+} sg_need;
+
+/* Takes the lock, always; tells what is missing. Every sg_enter is followed by one sg_leave, which returns result. */
+CUresult sg_enter(sg_need need);
+CUresult sg_leave(CUresult result);
+
+/* Whether the calling thread has the context current. */
+bool sg_is_current(void);
+void sg_set_current(bool current);
+
+/* Destroys what belongs to the context: streams, events, graphs, the program's memory. */
+void sg_context_destroy(void);
+
+/* The stream behind a handle, the default one behind NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD. NULL if there is
+ * none. */
+sg_stream *sg_stream_find(CUstream handle);
+void sg_stream_free(sg_stream *stream);
+void sg_library_free(sg_library *library);
+
+#endif

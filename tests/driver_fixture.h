@@ -1,0 +1,154 @@
+/*
+ * Tests of the driver's functions as the project uses them. GEMMTUNE_SOFTGPU names the software GPU's library; without
+ * it the same tests run on the machine's own driver, whose answers they were written from (CUDA 13.0, H200), and those
+ * about the software GPU alone are skipped.
+ */
+#ifndef DRIVER_FIXTURE_H
+#define DRIVER_FIXTURE_H
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+
+#include "../src/driver.h"
+#include "../src/softgpu/softgpu.h"
+#include "check.h"
+
+/* Of the child process that a test runs in: a broken context cannot be mended. */
+static gt_driver *cu;
+static CUcontext context;
+static CUlibrary library;
+
+#define CU(call, expected)                                                                                   \
+    do {                                                                                                     \
+        const CUresult result_ = (call);                                                                     \
+        if (result_ != (expected))                                                                           \
+            check_fail(__FILE__, __LINE__, "%s is %s, not %s", #call, name_of(result_), name_of(expected));  \
+    } while (0)
+#define OK(call) CU(call, CUDA_SUCCESS)
+
+static inline const char *name_of(CUresult result)
+{
+    const char *name = NULL;
+    cu->cuGetErrorName(result, &name);
+    return name ? name : "an unknown result";
+}
+
+static inline const char *path(void)
+{
+    return getenv("GEMMTUNE_SOFTGPU");
+}
+
+static inline void open_driver(void)
+{
+    const gt_status status = gt_driver_open(path(), &cu);
+    if (status != GT_OK && !path())
+        SKIP(gt_error_message());
+    CHECK_OK(status);
+}
+
+static inline void open_context(void)
+{
+    open_driver();
+    OK(cu->cuDevicePrimaryCtxRetain(&context, 0));
+    OK(cu->cuCtxSetCurrent(context));
+}
+
+#define STRING_(x) #x
+#define STRING(x)  STRING_(x)
+
+/* A function that the binding does not ask for; the test is skipped where the driver lacks it. */
+#define EXTRA(local, symbol)                                                                                 \
+    __typeof__(symbol) *local = dlsym(cu->library, STRING(symbol));                                          \
+    if (!local)                                                                                              \
+        SKIP("this driver has no " STRING(symbol))
+#define SOFT_ONLY                                                                                            \
+    if (!path())                                                                                             \
+        SKIP("of the software GPU alone")
+
+static inline void in_child(void (*body)(void))
+{
+    int status;
+    const pid_t child = fork();
+    if (child == 0) {
+        body();
+        fflush(stdout);
+        gt_driver_close(cu);
+        _exit(PASSED);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    if (!WIFEXITED(status))
+        check_fail(__FILE__, __LINE__, "the process ended by signal %d", WTERMSIG(status));
+    if (WEXITSTATUS(status) != PASSED)
+        check_leave(WEXITSTATUS(status) == SKIPPED ? SKIPPED : FAILED);
+}
+
+#define DEVICE_TEST(name)                                                                                    \
+    static void name##_body(void);                                                                           \
+    TEST(name)                                                                                               \
+    {                                                                                                        \
+        in_child(name##_body);                                                                               \
+    }                                                                                                        \
+    static void name##_body(void)
+
+#define PTX(version, target) ".version " version "\n.target " target "\n.address_size 64\n"
+
+/* Puts the address of a thread's word into %r3, the value into %w1. */
+#define WORD                                                                                                 \
+    ".reg .b64 %r<5>; .reg .b32 %w<5>; ld.param.u64 %r1, [p]; ld.param.u32 %w1, [v];\n"                      \
+    "mov.u32 %w2, %tid.x; mul.wide.u32 %r2, %w2, 4; add.s64 %r3, %r1, %r2;\n"
+
+static const char kernels[] =
+    PTX("8.0", "sm_80")
+    ".visible .entry fill(.param .u64 p, .param .u32 v)\n{\n" WORD "st.global.u32 [%r3], %w1; ret;\n}\n"
+    ".visible .entry add(.param .u64 p, .param .u32 v)\n{\n" WORD
+    "ld.global.u32 %w3, [%r3]; add.s32 %w3, %w3, %w1; st.global.u32 [%r3], %w3; ret;\n}\n"
+    ".visible .entry bounded(.param .u64 p, .param .u32 v)\n.maxntid 96, 1, 1\n{\n" WORD
+    "st.global.u32 [%r3], %w1; ret;\n}\n"
+    ".visible .entry wild(.param .u64 p)\n{\n.reg .b64 %r<3>; .reg .b32 %w<2>; ld.param.u64 %r1, [p];\n"
+    "mov.u32 %w1, 1; st.global.u32 [%r1], %w1; ret;\n}\n"
+    ".visible .entry stop()\n{\ntrap; ret;\n}\n"
+    ".visible .entry fixed(.param .u64 p)\n{\n.reg .b64 %r<3>; .reg .b32 %w<4>;\n"
+    ".shared .align 4 .b8 room[4000];\nld.param.u64 %r1, [p]; mov.u32 %w1, room; mov.u32 %w2, 7;\n"
+    "st.shared.u32 [%w1], %w2; ld.shared.u32 %w3, [%w1]; st.global.u32 [%r1], %w3; ret;\n}\n";
+
+static inline CUfunction kernel(const char *name)
+{
+    CUkernel found;
+    if (!library)
+        OK(cu->cuLibraryLoadData(&library, kernels, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cu->cuLibraryGetKernel(&found, library, name));
+    return (CUfunction)found;
+}
+
+static inline CUdeviceptr memory(size_t bytes)
+{
+    CUdeviceptr address;
+    OK(cu->cuMemAlloc(&address, bytes));
+    OK(cu->cuMemsetD8(address, 0, bytes));
+    return address;
+}
+
+static inline CUresult run(const char *name, unsigned blocks, unsigned threads, CUdeviceptr p, unsigned v,
+                           CUstream stream)
+{
+    void *arguments[] = {&p, &v};
+    return cu->cuLaunchKernel(kernel(name), blocks, 1, 1, threads, 1, 1, 0, stream, arguments, NULL);
+}
+
+static inline unsigned word(CUdeviceptr address)
+{
+    unsigned value = 0xdddddddd;
+    OK(cu->cuMemcpyDtoH(&value, address, sizeof value));
+    return value;
+}
+
+/* A fresh stream that is being captured. */
+static inline CUstream begin(CUstreamCaptureMode mode, unsigned flags)
+{
+    CUstream stream;
+    OK(cu->cuStreamCreate(&stream, flags));
+    OK(cu->cuStreamBeginCapture(stream, mode));
+    return stream;
+}
+
+#endif

@@ -1,0 +1,232 @@
+/* Parts of the software GPU on their own: device memory, cubins, limits, L2, the time model. */
+#include "../src/softgpu/cubin.h"
+#include "../src/softgpu/l2.h"
+#include "../src/softgpu/limits.h"
+#include "../src/softgpu/memory.h"
+#include "../src/softgpu/model.h"
+#include "../tuner/nvrtc.h"
+#include "check.h"
+
+#define BYTES 3000
+
+TEST(marks_tell_which_bytes_were_written)
+{
+    static bool expected[BYTES];
+    sg_memory *memory = sg_memory_create(1 << 20);
+    const uint64_t base = sg_memory_alloc(memory, BYTES);
+    const sg_span *span = sg_memory_find(memory, base);
+    CHECK(base && base % 256 == 0 && span && span->base == base && span->bytes == BYTES);
+    for (int i = 0; i < 20000; i++) {
+        const uint64_t first = check_random() % BYTES, wanted = check_random() % (i % 8 ? 20 : BYTES);
+        const uint64_t count = wanted < BYTES - first ? wanted : BYTES - first;
+        if (i % 100 == 0) {
+            sg_span_mark(span, base + first, count);
+            memset(expected + first, 1, count);
+        }
+        CHECK(sg_span_written(span, base + first, count) == !memchr(expected + first, 0, count));
+    }
+    sg_memory_destroy(memory);
+}
+
+TEST(copied_bytes_are_written_as_their_source_is)
+{
+    sg_memory *memory = sg_memory_create(1 << 20);
+    const uint64_t a = sg_memory_alloc(memory, 100), b = sg_memory_alloc(memory, 100);
+    const sg_span *from = sg_memory_find(memory, a), *to = sg_memory_find(memory, b);
+    sg_span_mark(from, a + 10, 5);
+    sg_span_mark(to, b, 100);
+    sg_span_copy_marks(to, b + 20, from, a + 8, 10);
+    CHECK(!sg_span_written(to, b + 20, 1) && !sg_span_written(to, b + 27, 1));
+    CHECK(sg_span_written(to, b, 20) && sg_span_written(to, b + 22, 5) && sg_span_written(to, b + 30, 70));
+    sg_memory_destroy(memory);
+}
+
+TEST(allocations_lie_apart_and_are_found)
+{
+    enum { MOST = 200 };
+    struct {
+        uint64_t base, bytes;
+    } live[MOST];
+    size_t count = 0;
+    sg_memory *memory = sg_memory_create(64 << 20);
+    for (int i = 0; i < 5000; i++) {
+        if (count < MOST && check_random() % 2) {
+            const uint64_t bytes = 1 + check_random() % 100000, base = sg_memory_alloc(memory, bytes);
+            CHECK(base);
+            for (size_t k = 0; k < count; k++)
+                CHECK(base + bytes <= live[k].base || live[k].base + live[k].bytes <= base);
+            *(char *)(uintptr_t)(base + bytes - 1) = 1;
+            live[count].base = base;
+            live[count++].bytes = bytes;
+        } else if (count > 0) {
+            const size_t k = check_random() % count;
+            const sg_span *span = sg_memory_find(memory, live[k].base + check_random() % live[k].bytes);
+            CHECK(span && span->base == live[k].base && span->bytes == live[k].bytes);
+            CHECK(!sg_memory_find(memory, live[k].base - 1) && !sg_memory_find(memory, live[k].base + live[k].bytes));
+            CHECK(!sg_memory_find_range(memory, live[k].base, live[k].bytes + 1));
+            CHECK(!sg_memory_free(memory, live[k].base + 1) && sg_memory_free(memory, live[k].base));
+            CHECK(!sg_memory_find(memory, live[k].base));
+            live[k] = live[--count];
+        }
+    }
+    sg_memory_destroy(memory);
+}
+
+TEST(memory_ends_at_its_limit)
+{
+    sg_memory *memory = sg_memory_create(1 << 20);
+    const uint64_t own = sg_memory_alloc(memory, 1000), users = sg_memory_alloc_user(memory, 2000);
+    CHECK(own && users);
+    CHECK_INT(sg_memory_used(memory), 3000);
+    CHECK_INT(sg_memory_available(memory), (1 << 20) - 3000);
+    CHECK(!sg_memory_alloc(memory, 0) && !sg_memory_alloc(memory, (1 << 20) - 2999));
+    CHECK(sg_memory_alloc(memory, (1 << 20) - 3000) && !sg_memory_alloc(memory, 1));
+    sg_memory_free_user(memory);
+    CHECK(sg_memory_find(memory, own) && !sg_memory_find(memory, users));
+    sg_memory_destroy(memory);
+}
+
+/* What an H200's driver (CUDA 13.0) said of kernels with these needs. */
+TEST(occupancy_is_the_real_drivers)
+{
+    static const struct {
+        int registers, shared, threads, blocks;
+    } seen[] = {
+        {10, 0, 32, 32},      {10, 0, 64, 32},     {10, 0, 256, 8},      {10, 0, 1024, 2},     {64, 0, 32, 32},
+        {64, 0, 128, 8},      {64, 0, 1024, 1},    {255, 0, 32, 8},      {255, 0, 256, 1},     {255, 0, 512, 0},
+        {10, 20000, 96, 11},  {14, 24000, 96, 9},  {14, 34000, 224, 6},  {64, 20000, 96, 10},  {64, 30000, 224, 4},
+        {255, 20000, 96, 2},  {255, 30000, 224, 1}, {16, 48000, 512, 4}, {16, 48000, 1024, 2}, {10, 0, 2000, 0},
+    };
+    const sg_profile *h200 = sg_profile_find("h200");
+    for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++)
+        CHECK_INT(sg_blocks_per_sm(h200, seen[i].threads, seen[i].registers, seen[i].shared), seen[i].blocks);
+    CHECK_INT(sg_most_threads(h200, 10), 1024);
+    CHECK_INT(sg_most_threads(h200, 64), 1024);
+    CHECK_INT(sg_most_threads(h200, 255), 256);
+}
+
+static const char source[] =
+    "extern \"C\" __global__ void plain(int *p) { *p = 1; }\n"
+    "extern \"C\" __global__ void __launch_bounds__(96) bounded(int *p) { *p = 1; }\n"
+    "extern \"C\" __global__ void fixed(float *p, int n) { __shared__ float s[1000]; s[threadIdx.x] = p[n];\n"
+    "    __syncthreads(); p[threadIdx.x] = s[n]; }\n"
+    "extern \"C\" __global__ void local(float *p, int n) { float a[100]; for (int i = 0; i < 100; i++) a[i] = p[i];\n"
+    "    for (int i = 0; i < n; i++) a[i * 7 % 100] += p[i]; p[n] = a[n]; }\n"
+    "#if __CUDA_ARCH__ >= 900\n"
+    "extern \"C\" __global__ void __cluster_dims__(2, 1, 1) clustered(int *p) { *p = 1; }\n"
+    "#endif\n";
+
+static gt_code compile(const char *arch)
+{
+    gt_nvrtc *nvrtc;
+    gt_code code;
+    if (gt_nvrtc_open(NULL, &nvrtc) != GT_OK)
+        SKIP(gt_error_message());
+    CHECK_OK(gt_nvrtc_compile(nvrtc, source, arch, &code, NULL));
+    gt_nvrtc_close(nvrtc);
+    return code;
+}
+
+TEST(a_cubin_tells_what_the_assembler_knows)
+{
+    static const struct {
+        const char *name;
+        int cc;
+    } archs[] = {{"sm_80", 80}, {"sm_89", 89}, {"sm_90a", 90}};
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
+        gt_code code = compile(archs[i].name);
+        sg_cubin cubin;
+        CHECK_INT(sg_cubin_size(code.cubin), code.cubin_bytes);
+        CHECK(sg_cubin_read(code.cubin, code.cubin_bytes, &cubin));
+        CHECK_INT(cubin.cc, archs[i].cc);
+        CHECK_INT(cubin.count, archs[i].cc >= 90 ? 5 : 4);
+        CHECK(!sg_cubin_find(&cubin, "nobody"));
+        for (size_t k = 0; k < cubin.count; k++)
+            CHECK(cubin.kernels[k].registers >= 4 && cubin.kernels[k].registers < 64);
+        CHECK_INT(sg_cubin_find(&cubin, "plain")->static_shared, 0);
+        CHECK_INT(sg_cubin_find(&cubin, "plain")->max_threads, 0);
+        CHECK_INT(sg_cubin_find(&cubin, "bounded")->max_threads, 96);
+        CHECK_INT(sg_cubin_find(&cubin, "fixed")->static_shared, 4000);
+        CHECK_INT(sg_cubin_find(&cubin, "fixed")->barriers, 1);
+        CHECK_INT(sg_cubin_find(&cubin, "local")->local_bytes, 400);
+        if (archs[i].cc >= 90)
+            CHECK_INT(sg_cubin_find(&cubin, "clustered")->cluster[0], 2);
+        sg_cubin_finish(&cubin);
+        gt_code_finish(&code);
+    }
+}
+
+TEST(a_damaged_cubin_is_read_or_refused)
+{
+    gt_code code = compile("sm_90a");
+    sg_cubin cubin;
+    CHECK(!sg_cubin_read(code.cubin, 63, &cubin));
+    CHECK(!sg_cubin_read(code.cubin, code.cubin_bytes / 2, &cubin));
+    for (int i = 0; i < 3000; i++) {
+        const size_t bytes = i % 4 ? code.cubin_bytes : check_random() % code.cubin_bytes;
+        unsigned char *copy = malloc(bytes + 1); /* of its own, so that a sanitizer sees its end */
+        memcpy(copy, code.cubin, bytes);
+        for (int k = 0; k < 8 && bytes > 0; k++)
+            copy[check_random() % (k % 2 || bytes < 64 ? bytes : 64)] = (unsigned char)check_random();
+        if (sg_cubin_read(copy, bytes, &cubin))
+            sg_cubin_finish(&cubin);
+        free(copy);
+    }
+    gt_code_finish(&code);
+}
+
+TEST(l2_keeps_what_was_reached_last)
+{
+    const uint64_t l2 = 1000;
+    CHECK_INT(sg_l2_reach(1, 400, l2), 400); /* never seen */
+    sg_l2_settle();
+    CHECK_INT(sg_l2_reach(1, 400, l2), 0);
+    sg_l2_settle();
+    CHECK_INT(sg_l2_reach(2, 700, l2), 700);
+    sg_l2_settle();
+    CHECK_INT(sg_l2_reach(1, 400, l2), 100); /* 400 and 700 since: some of it is pushed out */
+    sg_l2_settle();
+    CHECK_INT(sg_l2_reach(3, 5000, l2), 5000);
+    sg_l2_settle();
+    CHECK_INT(sg_l2_reach(1, 400, l2), 400);
+    sg_l2_settle();
+}
+
+/* One block of a 128 x 128 tile with a register tile of 8 x 8 and two stages, as it was counted, for K of 2048. */
+static const sg_counts tile_counts = {
+    .warp_instructions = 1240000, .fma = 1050000, .alu = 60000, .control = 12000, .memory = 75000,
+    .shared_loads = 65536, .shared_wavefronts = 290000, .global_loads = 4096, .global_stores = 512,
+    .global_sectors = 67584, .async_bytes = 2097152, .barriers = 128,
+};
+
+static sg_counts times(uint64_t blocks)
+{
+    sg_counts counts = tile_counts;
+    uint64_t *fields = (uint64_t *)&counts;
+    for (size_t i = 0; i < sizeof counts / sizeof *fields; i++)
+        fields[i] *= blocks;
+    return counts;
+}
+
+static double modelled(const char *key, uint64_t blocks, int blocks_per_sm, double cold)
+{
+    const sg_counts counts = times(blocks);
+    const sg_shape shape = {.blocks = blocks, .threads = 256, .registers = 128, .shared_bytes = 32768,
+                            .blocks_per_sm = blocks_per_sm, .footprint = blocks * 100000, .cold = cold};
+    return sg_model_launch(sg_profile_find(key), &shape, &counts).us;
+}
+
+TEST(modelled_time_follows_waves_memory_and_device)
+{
+    const double one = modelled("h200", 132, 1, 0);
+    CHECK(one > 150 && one < 300); /* 2048 steps of 128 x 128 on an SM that does 128 multiply-adds a clock at best */
+    CHECK_NEAR(modelled("h200", 1, 1, 0), one, 1e-9);     /* the other SMs are idle */
+    CHECK(modelled("h200", 133, 1, 0) > 1.8 * one);       /* one block more is one wave more */
+    CHECK(modelled("h200", 264, 2, 0) < modelled("h200", 264, 1, 0));
+    CHECK(modelled("h200", 132, 1, 1) >= one);
+    CHECK(modelled("a100", 108, 1, 0) > 1.5 * one);       /* half the lanes, a slower clock */
+    CHECK(sg_model_fill_us(sg_profile_find("h200"), 1 << 30) > 200);
+    CHECK(sg_model_transfer_us(1 << 20) > sg_model_transfer_us(0));
+}
+
+CHECK_MAIN
