@@ -623,6 +623,74 @@ TEST(tensor_copies_clusters_and_bulk_stores_work_and_their_misuse_is_seen)
     gt_nvrtc_close(nvrtc);
 }
 
+/* The kernels that verification itself uses. */
+extern const char gt_embedded_checks_cu[];
+
+TEST(the_kernels_of_verification_run)
+{
+    enum { ROWS = 37, COLUMNS = 70, LD = 80 };
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    sg_memory *memory = soft_memory();
+    sg_module *module = soft_compile(nvrtc, memory, gt_embedded_checks_cu, "sm_90a");
+    sg_report report;
+    struct matrix {
+        uint64_t data;
+        int64_t rows, columns, ld;
+    } matrix = {soft_upload(memory, NULL, ROWS * LD * 4), ROWS, COLUMNS, LD};
+    const struct {
+        struct matrix m;
+        int64_t batch, stride;
+        uint64_t seed;
+    } fill = {matrix, 1, ROWS * LD, 42};
+    sg_grid grid = soft_grid(module, "fill_f32", memory, &fill, 5, 256);
+    CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE);
+    const float *data = (const float *)(uintptr_t)matrix.data;
+    double square = 0;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            square += (double)data[i * LD + j] * data[i * LD + j];
+    CHECK_NEAR(square / (ROWS * COLUMNS), 1, 0.15); /* of variance 1 */
+
+    static const double zeros[COLUMNS];
+    struct {
+        struct matrix m;
+        uint64_t v, out;
+        int64_t chunk;
+        int squares;
+    } multiply = {matrix, 0, soft_upload(memory, zeros, sizeof zeros), 40, 0};
+    grid = soft_grid(module, "rows_f32", memory, &multiply, (ROWS * 32 + 255) / 256, 256);
+    grid.grid[1] = 2;
+    CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE);
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0;
+        for (int j = 0; j < COLUMNS; j++)
+            sum += data[i * LD + j];
+        CHECK_NEAR(((const double *)(uintptr_t)multiply.out)[i], sum, 1e-12 * COLUMNS);
+    }
+    multiply.out = soft_upload(memory, zeros, sizeof zeros);
+    grid = soft_grid(module, "columns_f32", memory, &multiply, 1, 256);
+    CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE);
+    double column = 0;
+    for (int i = 0; i < ROWS; i++)
+        column += data[i * LD + 7];
+    CHECK_NEAR(((const double *)(uintptr_t)multiply.out)[7], column, 1e-12 * ROWS);
+
+    /* The gap between the rows is not written: to count there is to read what nobody wrote. */
+    const unsigned zero = 0;
+    const struct {
+        uint64_t region;
+        int64_t rows, width, pitch;
+        unsigned pattern;
+        uint64_t changed;
+    } count = {matrix.data + COLUMNS * 4, 3, 4, LD * 2, 0xffff, soft_upload(memory, &zero, 4)};
+    grid = soft_grid(module, "count_changed", memory, &count, 1, 32);
+    CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_UNWRITTEN);
+    CHECK(report.address >= count.region && strstr(report.message, "count_changed"));
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+    gt_nvrtc_close(nvrtc);
+}
+
 /* Blocks that wait for each other: all are resident, so they come to an end. */
 static const char grid_barrier[] =
     "extern \"C\" __global__ void k(unsigned *counter, unsigned *out)\n"

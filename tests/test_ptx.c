@@ -2,7 +2,7 @@
 #include "softgpu_fixture.h"
 
 #define HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
-#define BODY(text) HEAD ".visible .entry k()\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .f32 %f<9>;\n.reg .pred %p<9>;\n" text "\nret;\n}\n"
+#define BODY(text) HEAD ".visible .entry k(.param .u64 to)\n{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .f32 %f<9>;\n.reg .pred %p<9>;\n" text "\nret;\n}\n"
 
 /* Status of a module; its message stays in `message`. */
 static char message[SG_MESSAGE_LENGTH];
@@ -193,12 +193,13 @@ static void run_anything(sg_memory *memory, const sg_module *module)
         if (!kernel)
             continue;
         uint8_t *params = calloc(sg_kernel_describe(kernel)->params_bytes + 1, 1);
-        const uint64_t somewhere = soft_upload(memory, NULL, 4096);
+        static const uint8_t data[4096];
+        const uint64_t somewhere = soft_upload(memory, data, sizeof data);
         for (uint32_t at = 0; at + 8 <= sg_kernel_describe(kernel)->params_bytes && at < 24; at += 8)
             memcpy(params + at, &somewhere, 8);
         for (uint32_t at = 24; at + 8 <= sg_kernel_describe(kernel)->params_bytes; at += 8)
             params[at] = 33;
-        const sg_grid grid = {.kernel = kernel, .grid = {1, 1, 1}, .block = {48, 1, 1}, .cluster = {1, 1, 1},
+        const sg_grid grid = {.kernel = kernel, .grid = {1, 1, 1}, .block = {check_random() % 2 ? 64 : 48, 1, 1}, .cluster = {1, 1, 1},
                               .dynamic_shared = 4096, .params = params, .memory = memory, .sm_count = 1,
                               .blocks_per_sm = 1, .check_races = true, .budget = 1 << 22};
         if (sg_kernel_describe(kernel)->static_shared < 1 << 20 && sg_kernel_describe(kernel)->local_bytes < 1 << 20)
@@ -217,6 +218,23 @@ static const char rich[] = BODY(
     "vote.sync.ballot.b32 %r8, p, -1; bfe.u32 %r8, %r8, 3, 5; mul.wide.u32 %rd3, %r8, 12; popc.b64 %r1, %rd3; }\n"
     "T: .branchtargets A, B; and.b32 %r1, %r1, 1; brx.idx %r1, T; A: nanosleep.u32 10; B:");
 
+static const char richer[] = BODY(
+    "{ .reg .pred p; .reg .b16 h; .reg .f64 fd<4>; .shared .align 128 .b8 s[2048]; .reg .b64 token;\n"
+    "mov.u32 %r1, %tid.x; mov.u32 %r2, s; and.b32 %r3, %r1, 15; mad.lo.s32 %r3, %r3, 32, %r2; mov.b32 %r4, 1;\n"
+    "setp.eq.u32 p, %r1, 0; @p mbarrier.init.shared.b64 [s+1024], 1; bar.sync 0, 64;\n"
+    "st.shared.v4.b32 [%r3], {%r4, %r4, %r4, %r4}; st.shared.v4.b32 [%r3+16], {%r4, %r4, %r4, %r4}; bar.warp.sync -1;\n"
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r5, %r6, %r7, %r8}, [%r3];\n"
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r5, %r6, %r7, %r8}, {%r5, %r6}, {%f1, %f2, %f3, %f4};\n"
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {fd0, fd1}, {fd2}, {fd3}, {fd0, fd1};\n"
+    "wmma.load.a.sync.aligned.m16n16k16.row.shared.bf16 {%r5, %r6, %r7, %r8}, [s], 16;\n"
+    "wmma.store.d.sync.aligned.m16n16k16.col.shared.f32 [s], {%f1, %f2, %f3, %f4, %f1, %f2, %f3, %f4}, 16;\n"
+    "ld.param.u64 %rd1, [to]; cp.async.ca.shared.global [%r3], [%rd1], 16, 0; cp.async.commit_group; cp.async.wait_group 0;\n"
+    "@p mbarrier.arrive.expect_tx.shared.b64 token, [s+1024], 64; @!p bra W;\n"
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s+1088], [%rd1], 64, [s+1024];\n"
+    "W: mbarrier.try_wait.parity.shared.b64 p, [s+1024], 0; @!p bra W;\n"
+    "mapa.shared::cluster.u32 %r4, %r3, 0; ld.shared::cluster.u32 %r5, [%r4]; barrier.cluster.arrive; barrier.cluster.wait;\n"
+    "cvt.rn.f16.f32 h, %f1; cvt.rzi.s64.f64 %rd2, fd0; atom.global.cas.b32 %r6, [%rd1], 0, 1; red.shared.add.f32 [s], 1.0; }\n");
+
 TEST(mutated_text_never_does_harm)
 {
     const char *seconds = getenv("FUZZ_SECONDS");
@@ -224,11 +242,15 @@ TEST(mutated_text_never_does_harm)
     struct timespec start, now;
     static char text[1 << 17];
     size_t loaded = 0, tried = 0;
-    CHECK_INT(load(rich, strlen(rich)), SG_PTX_OK);
+    const char *const texts[] = {rich, richer};
+    for (int i = 0; i < 2; i++)
+        if (load(texts[i], strlen(texts[i])) != SG_PTX_OK)
+            check_fail(__FILE__, __LINE__, "%s", message);
     clock_gettime(CLOCK_MONOTONIC, &start);
     do {
-        memcpy(text, rich, sizeof rich);
-        const size_t bytes = mutate(text, strlen(rich), sizeof text);
+        const char *from = texts[check_random() % 2];
+        strcpy(text, from);
+        const size_t bytes = mutate(text, strlen(from), sizeof text);
         sg_memory *memory = soft_memory();
         sg_module *module;
         if (sg_module_create(text, bytes, 90, memory, &module, message) == SG_PTX_OK) {

@@ -1,4 +1,6 @@
 /* What a GPU would have to do: instructions by pipe, passes through the banks of shared memory, sectors of DRAM. */
+#include <stddef.h>
+
 #include "rows.h"
 
 #define BANKS        32
@@ -6,30 +8,44 @@
 
 void sg_count_operation(sg_machine *machine, const sg_op *op, uint32_t mask)
 {
+    static const uint8_t places[] = {
+        [SG_PIPE_ALU] = offsetof(sg_counts, alu),         [SG_PIPE_FMA] = offsetof(sg_counts, fma),
+        [SG_PIPE_HALF] = offsetof(sg_counts, half),       [SG_PIPE_SFU] = offsetof(sg_counts, sfu),
+        [SG_PIPE_F64] = offsetof(sg_counts, f64),         [SG_PIPE_TENSOR] = offsetof(sg_counts, tensor),
+        [SG_PIPE_CONTROL] = offsetof(sg_counts, control), [SG_PIPE_MEMORY] = offsetof(sg_counts, memory),
+    };
     sg_counts *c = machine->counts;
-    uint64_t *const pipes[] = {[SG_PIPE_ALU] = &c->alu,       [SG_PIPE_FMA] = &c->fma,         [SG_PIPE_HALF] = &c->half,
-                               [SG_PIPE_SFU] = &c->sfu,       [SG_PIPE_F64] = &c->f64,         [SG_PIPE_TENSOR] = &c->tensor,
-                               [SG_PIPE_CONTROL] = &c->control, [SG_PIPE_MEMORY] = &c->memory};
     if (op->pipe == SG_PIPE_NONE)
         return;
     c->warp_instructions++;
     c->lane_instructions += (uint32_t)__builtin_popcount(mask);
-    (*pipes[op->pipe])++;
+    ++*(uint64_t *)((uint8_t *)c + places[op->pipe]);
 }
 
-/* Passes that the lanes of mask need: the most different words that one bank has to give. */
+/*
+ * Passes that the lanes of mask need: the most different words that one bank has to give. Lanes with the same address
+ * are one; of the others each pass takes as many as do not meet in a bank.
+ */
 static uint32_t wavefronts(const uint32_t *at, uint32_t mask, uint32_t words)
 {
-    uint32_t seen[BANKS][SG_LANES], count[BANKS] = {0}, most = 0;
+    uint32_t taken[BANKS][SG_LANES], depth[BANKS] = {0}, most = 0;
+    uint32_t last = UINT32_MAX;
     SG_FOR_MASK(l, mask)
-    for (uint32_t i = 0; i < words; i++) {
-        const uint32_t word = at[l] / 4 + i, bank = word % BANKS;
-        uint32_t k = 0;
-        while (k < count[bank] && seen[bank][k] != word)
-            k++;
-        if (k == count[bank] && count[bank] < SG_LANES) {
-            seen[bank][count[bank]++] = word;
-            most = count[bank] > most ? count[bank] : most;
+    {
+        const uint32_t first = at[l] / 4;
+        if (first == last)
+            continue; /* neighbours often read the same */
+        last = first;
+        for (uint32_t word = first; word < first + words; word++) {
+            const uint32_t bank = word % BANKS, n = depth[bank];
+            uint32_t k = n;
+            while (k > 0 && taken[bank][k - 1] != word)
+                k--;
+            if (!k && n < SG_LANES) {
+                taken[bank][n] = word;
+                depth[bank] = n + 1;
+                most = n + 1 > most ? n + 1 : most;
+            }
         }
     }
     return most;

@@ -512,6 +512,7 @@ void sg_decode(sg_syntax *syntax, sg_function *function, sg_module *module)
     describe(d);
     d->in = function->instructions;
     place_variables(d);
+    sg_allocate_rows(d);
     for (size_t i = 0; i < function->instruction_count; i++) {
         d->in = &function->instructions[i];
         d->starts[i] = (uint32_t)d->kernel->op_count;

@@ -80,6 +80,9 @@ uint8_t sg_address_kind(const sg_address *address);
 /* A number for the operation's own memory of the last allocation it met. */
 uint16_t sg_slot(sg_decoder *d);
 
+/* Gives the function's registers their rows, before anything is decoded. */
+void sg_allocate_rows(sg_decoder *d);
+
 /* cp.async.bulk, when cp.async has been seen. */
 void sg_decode_bulk(sg_decoder *d);
 

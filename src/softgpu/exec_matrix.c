@@ -20,7 +20,10 @@ typedef struct plan {
     uint32_t shared;             /* memory: shared, else generic */
     uint32_t rows, columns;      /* wmma memory: of the matrix */
     uint32_t count_a, count_b, count_c, count_d; /* registers */
+    uint32_t real_a, real_b; /* of a and b those that do not repeat others; 0: not a product with sums in f32 */
     uint32_t a[8], b[8], c[8], d[8];
+    /* For f32 sums: where element e of register r of lane l goes in its matrix, at [(r * each + e) * 32 + l]. */
+    uint16_t place_a[8 * 2 * SG_LANES], place_b[8 * 2 * SG_LANES], place_c[8 * SG_LANES];
 } plan;
 
 static bool whole_warp(sg_warp *w, const sg_op *op, uint32_t mask)
@@ -109,6 +112,12 @@ static place wmma_place(uint32_t l, uint32_t i, uint32_t rows, uint32_t columns)
     return (place){at / columns, at % columns};
 }
 
+/* Elements of a matrix that one lane has. */
+static uint32_t fragment_elements(uint32_t count)
+{
+    return count / SG_LANES;
+}
+
 typedef struct matrices {
     double a[ROWS_MOST][DEPTH_MOST], b[DEPTH_MOST][COLUMNS_MOST], c[ROWS_MOST][COLUMNS_MOST];
 } matrices;
@@ -156,12 +165,77 @@ static void multiply_s32(const plan *p, matrices *m)
         }
 }
 
+/*
+ * The frequent case, f16, bf16 or tf32 with sums in f32: matrices in f32, filled row by row of registers.
+ */
+typedef struct matrices_f32 {
+    float a[ROWS_MOST * DEPTH_MOST], b[DEPTH_MOST * COLUMNS_MOST], c[ROWS_MOST * COLUMNS_MOST];
+} matrices_f32;
+
+static void spread_f32(const sg_warp *w, const uint32_t *rows, uint32_t count, sg_type type, const uint16_t *places,
+                       float *matrix)
+{
+    const uint32_t each = type == SG_F16 || type == SG_BF16 ? 2 : 1;
+    for (uint32_t r = 0; r < count; r++)
+        for (uint32_t e = 0; e < each; e++, places += SG_LANES) {
+            const uint32_t *row = sg_row32(w, rows[r]);
+            float values[SG_LANES];
+            if (type == SG_F16)
+                SG_FOR_LANES values[l] = sg_from_f16(row[l] >> 16 * e & 0xffff);
+            else if (type == SG_BF16)
+                SG_FOR_LANES values[l] = sg_from_bf16(row[l] >> 16 * e & 0xffff);
+            else
+                SG_FOR_LANES values[l] = sg_float_of(type == SG_TF32 ? row[l] & ~0x1fffu : row[l]);
+            for (int l = 0; l < SG_LANES; l++)
+                matrix[places[l]] = values[l];
+        }
+}
+
+static inline __attribute__((always_inline)) void product_f32(const plan *p, matrices_f32 *m, const uint32_t n)
+{
+    for (uint32_t i = 0; i < p->m; i++) {
+        float sums[COLUMNS_MOST];
+        memcpy(sums, m->c + i * n, n * sizeof(float));
+        for (uint32_t q = 0; q < p->k; q++) {
+            const float x = m->a[i * p->k + q], *line = m->b + q * n;
+            for (uint32_t j = 0; j < n; j++)
+                sums[j] += x * line[j];
+        }
+        memcpy(m->c + i * n, sums, n * sizeof(float));
+    }
+}
+
+static void multiply_to_f32(sg_warp *w, const plan *p)
+{
+    matrices_f32 m;
+    spread_f32(w, p->a, p->real_a, p->type_a, p->place_a, m.a);
+    spread_f32(w, p->b, p->real_b, p->type_b, p->place_b, m.b);
+    spread_f32(w, p->c, p->count_c, SG_F32, p->place_c, m.c);
+    if (p->n == 8)
+        product_f32(p, &m, 8);
+    else if (p->n == 16)
+        product_f32(p, &m, 16);
+    else
+        product_f32(p, &m, 32);
+    for (uint32_t r = 0; r < p->count_d; r++) {
+        float *row = sg_row(w, p->d[r]);
+        for (int l = 0; l < SG_LANES; l++)
+            row[l] = m.c[p->place_c[r * SG_LANES + (uint32_t)l]];
+    }
+}
+
 static void multiply(sg_warp *w, const sg_op *op, uint32_t mask, bool is_wmma)
 {
     const plan *p = (const plan *)op->list;
     matrices m;
     if (!whole_warp(w, op, mask))
         return;
+    if (w->machine->counts)
+        w->machine->counts->tensor_flops += 2ull * p->m * p->n * p->k;
+    if (p->real_a) {
+        multiply_to_f32(w, p);
+        return;
+    }
     const uint32_t each_a = per_register(p->type_a), each_b = per_register(p->type_b), each_c = per_register(p->type_c),
                    each_d = per_register(p->type_d);
     for (uint32_t l = 0; l < SG_LANES; l++) {
@@ -186,8 +260,6 @@ static void multiply(sg_warp *w, const sg_op *op, uint32_t mask, bool is_wmma)
             const place at = is_wmma ? wmma_place(l, i, p->m, p->n) : mma_c(l, i);
             put_element(w, p->d, p->type_d, l, i, bits_of(m.c[at.row][at.column], p->type_d));
         }
-    if (w->machine->counts)
-        w->machine->counts->tensor_flops += 2ull * p->m * p->n * p->k;
 }
 
 static void multiply_mma(sg_warp *w, const sg_op *op, uint32_t mask)
@@ -198,6 +270,43 @@ static void multiply_mma(sg_warp *w, const sg_op *op, uint32_t mask)
 static void multiply_wmma(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     multiply(w, op, mask, true);
+}
+
+/* The registers of a fragment one after the other; element e of a register is element l * n + r * each + e. Sizes are
+ * constants where this is inlined. */
+static inline __attribute__((always_inline)) void move_registers(const sg_warp *w, const plan *p, uint8_t *const *lines,
+                                                                 bool write, const uint32_t bytes)
+{
+    const uint32_t each = bytes >= 4 ? 1 : 4 / bytes, real = fragment_elements(p->rows * p->columns);
+    const uint32_t shift = (uint32_t)__builtin_ctz(p->columns), registers = real < each ? 1 : real / each;
+    for (uint32_t r = 0; r < registers; r++) {
+        uint8_t *row = sg_row(w, p->a[r]);
+        for (uint32_t l = 0; l < SG_LANES; l++)
+            for (uint32_t e = 0; e < each; e++) {
+                const uint32_t linear = l * real + (r * each + e) % real;
+                const uint32_t i = linear >> shift, j = linear & (p->columns - 1);
+                uint8_t *at = p->bytes_or_trans ? lines[j] + i * bytes : lines[i] + j * bytes;
+                uint8_t *lane = row + l * (bytes > 4 ? bytes : 4) + e * bytes;
+                memcpy(write ? at : lane, write ? lane : at, bytes);
+            }
+    }
+    for (uint32_t r = registers; !write && r < p->count_a; r++) /* the rest repeats */
+        memcpy(sg_row(w, p->a[r]), sg_row(w, p->a[r % registers]), SG_ROW_BYTES);
+}
+
+static void move_elements(const sg_warp *w, const plan *p, uint8_t *const *lines, bool write)
+{
+    const uint32_t bytes = sg_type_bytes(p->type_a);
+    if (bytes == 2 && write)
+        move_registers(w, p, lines, true, 2);
+    else if (bytes == 2)
+        move_registers(w, p, lines, false, 2);
+    else if (bytes == 4 && write)
+        move_registers(w, p, lines, true, 4);
+    else if (bytes == 4)
+        move_registers(w, p, lines, false, 4);
+    else
+        move_registers(w, p, lines, write, bytes);
 }
 
 /* wmma.load and wmma.store: op->a the address, b the distance of lines in elements. */
@@ -224,23 +333,7 @@ static void move_fragment(sg_warp *w, const sg_op *op, uint32_t mask, bool write
         sg_watch_shared(w, op, lines * (length * bytes / 16) >= SG_LANES ? SG_ALL : (1u << lines * (length * bytes / 16)) - 1,
                         touched, 16, write);
     }
-    const uint32_t each = per_register(p->type_a), elements = p->count_a * each;
-    for (uint32_t l = 0; l < SG_LANES; l++)
-        for (uint32_t i = 0; i < elements; i++) {
-            const place to = wmma_place(l, i, p->rows, p->columns);
-            uint8_t *byte = p->bytes_or_trans ? at[to.column] + to.row * bytes : at[to.row] + to.column * bytes;
-            uint64_t value = 0;
-            if (write) {
-                if (bytes == 8)
-                    value = sg_row64(w, p->a[i])[l];
-                else
-                    value = sg_row32(w, p->a[i / each])[l] >> 8 * bytes * (i % each);
-                memcpy(byte, &value, bytes);
-            } else {
-                memcpy(&value, byte, bytes);
-                put_element(w, p->a, p->type_a, l, i, value);
-            }
-        }
+    move_elements(w, p, at, write);
 }
 
 static void load_fragment(sg_warp *w, const sg_op *op, uint32_t mask)
@@ -388,9 +481,33 @@ static uint32_t register_bytes(uint32_t type)
     return type == SG_F64 ? 8 : 4;
 }
 
+static void tabulate(plan *p, bool is_wmma)
+{
+    const uint32_t each = per_register(p->type_a);
+    p->real_a = is_wmma ? fragment_elements(p->m * p->k) / each : p->count_a;
+    p->real_b = is_wmma ? fragment_elements(p->k * p->n) / each : p->count_b;
+    for (uint32_t l = 0; l < SG_LANES; l++) {
+        for (uint32_t i = 0; i < p->real_a * each; i++) {
+            const place at = is_wmma ? wmma_place(l, i, p->m, p->k) : mma_a(l, i, each, p->m);
+            p->place_a[i * SG_LANES + l] = (uint16_t)(at.row * p->k + at.column);
+        }
+        for (uint32_t i = 0; i < p->real_b * each; i++) {
+            const place at = is_wmma ? wmma_place(l, i, p->k, p->n) : mma_b(l, i, each);
+            p->place_b[i * SG_LANES + l] = (uint16_t)(at.row * p->n + at.column);
+        }
+        for (uint32_t i = 0; i < p->count_c; i++) {
+            const place at = is_wmma ? wmma_place(l, i, p->m, p->n) : mma_c(l, i);
+            p->place_c[i * SG_LANES + l] = (uint16_t)(at.row * p->n + at.column);
+        }
+    }
+}
+
 /* d, a, b, c */
 static void finish_multiply(sg_decoder *d, plan *p, sg_run *run)
 {
+    if (p->type_c == SG_F32 && p->type_d == SG_F32 &&
+        (p->type_a == SG_F16 || p->type_a == SG_BF16 || p->type_a == SG_TF32) && p->type_a == p->type_b)
+        tabulate(p, run == multiply_wmma);
     sg_operands(d, 4, 4);
     take_vector(d, sg_operand_at(d, 1), p->count_a, register_bytes(p->type_a), false, p->a);
     take_vector(d, sg_operand_at(d, 2), p->count_b, register_bytes(p->type_b), false, p->b);

@@ -120,6 +120,9 @@ uint8_t *sg_shared_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, u
         memset(block->shadow + at, SG_SHADOW_WRITTEN, size);
         return block->shared + at;
     }
+    const uint8_t *shadow = block->shadow + at;
+    if (shadow[0] == SG_SHADOW_WRITTEN && memcmp(shadow, shadow + 1, size - 1) == 0)
+        return block->shared + at; /* all alike */
     for (uint32_t i = 0; i < size; i++)
         if (block->shadow[at + i] != SG_SHADOW_WRITTEN) {
             sg_fault_at(w, op, 1u << lane, SG_FAULT_UNWRITTEN, address,
@@ -207,8 +210,8 @@ static uint8_t *lane_at(sg_warp *w, const sg_op *op, int lane, uint64_t address,
     }
 }
 
-/* Counts and races see what lanes do, sorted by space. */
-static void watch(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write, sg_space space)
+/* Counts and races see what lanes do, sorted by space. False after a fault. */
+static bool watch(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write, sg_space space)
 {
     uint32_t shared[SG_LANES], in_shared = 0, in_global = 0;
     SG_FOR_MASK(l, mask)
@@ -224,6 +227,7 @@ static void watch(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at
         sg_watch_shared(w, op, in_shared, shared, size, write);
     if (in_global)
         sg_watch_global(w, op, in_global, at, size, write);
+    return !w->machine->fault;
 }
 
 /* A vector's elements between memory and rows. */
@@ -253,11 +257,6 @@ static void move_each(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t
                       sg_space space)
 {
     const uint32_t size = (uint32_t)(bytes * count);
-    if (w->watched && space != SG_SPACE_LOCAL && space != SG_SPACE_PARAM) {
-        watch(w, op, mask, at, size, write, space);
-        if (w->machine->fault)
-            return;
-    }
     SG_FOR_MASK(l, mask)
     {
         uint8_t *bytes_at = lane_at(w, op, (int)l, at[l], size, write, space);
@@ -387,9 +386,11 @@ static ALWAYS void load_global(sg_warp *w, const sg_op *op, uint32_t mask, int b
     _Alignas(SG_ROW_BYTES) uint64_t at[SG_LANES];
     const uint32_t size = (uint32_t)(bytes * count);
     take_addresses(w, op, mask, at);
+    if (w->watched && !watch(w, op, mask, at, size, false, space))
+        return;
     const sg_span *span = one_span(w, op, at, size);
     const bool line = span && mask == SG_ALL && in_a_line(at, size);
-    if (!span || w->watched || !all_written(span, at, size, line)) {
+    if (!span || !all_written(span, at, size, line)) {
         move_each(w, op, mask, at, bytes, count, false, space);
         return;
     }
@@ -406,8 +407,10 @@ static ALWAYS void store_global(sg_warp *w, const sg_op *op, uint32_t mask, int 
     _Alignas(SG_ROW_BYTES) uint64_t at[SG_LANES];
     const uint32_t size = (uint32_t)(bytes * count);
     take_addresses(w, op, mask, at);
+    if (w->watched && !watch(w, op, mask, at, size, true, space))
+        return;
     const sg_span *span = one_span(w, op, at, size);
-    if (!span || w->watched) {
+    if (!span) {
         move_each(w, op, mask, at, bytes, count, true, space);
         return;
     }
@@ -466,9 +469,14 @@ static ALWAYS void load_shared(sg_warp *w, const sg_op *op, uint32_t mask, int b
     const uint32_t size = (uint32_t)(bytes * count);
     const uint8_t *shared = w->block->shared, *shadow = w->block->shadow;
     take_shared_addresses(w, op, mask, at);
-    if (!in_own_shared(w, at, size) || w->watched) {
+    if (!in_own_shared(w, at, size)) {
         move_each_shared(w, op, mask, at, bytes, count, false);
         return;
+    }
+    if (w->watched) {
+        sg_watch_shared(w, op, mask, at, size, false);
+        if (w->machine->fault)
+            return;
     }
     const uint8_t *from[SG_LANES];
     SG_FOR_LANES from[l] = shared + at[l];
@@ -485,9 +493,14 @@ static ALWAYS void store_shared(sg_warp *w, const sg_op *op, uint32_t mask, int 
     const uint32_t size = (uint32_t)(bytes * count);
     uint8_t *shared = w->block->shared, *shadow = w->block->shadow;
     take_shared_addresses(w, op, mask, at);
-    if (!in_own_shared(w, at, size) || w->watched) {
+    if (!in_own_shared(w, at, size)) {
         move_each_shared(w, op, mask, at, bytes, count, true);
         return;
+    }
+    if (w->watched) {
+        sg_watch_shared(w, op, mask, at, size, true);
+        if (w->machine->fault)
+            return;
     }
     uint8_t *to[SG_LANES];
     SG_FOR_LANES to[l] = shared + at[l];
