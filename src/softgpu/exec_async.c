@@ -26,7 +26,8 @@ static void land(sg_warp *w, sg_flight *flight, uint32_t mask)
         }
         uint32_t at;
         const sg_block *block = sg_shared_block(w->block, flight->to[l], &at);
-        memcpy(block->shared + at, (const void *)(uintptr_t)flight->from[l], flight->valid[l]);
+        if (flight->valid[l])
+            memcpy(block->shared + at, (const void *)(uintptr_t)flight->from[l], flight->valid[l]);
         memset(block->shared + at + flight->valid[l], 0, flight->bytes - flight->valid[l]);
         memset(block->shadow + at, SG_SHADOW_WRITTEN, flight->bytes);
     }

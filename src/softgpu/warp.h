@@ -56,8 +56,9 @@ typedef struct sg_flight {
 struct sg_warp {
     uint8_t *base[2]; /* registers, constants */
     uint32_t *predicates;
-    uint32_t active, pc;
+    uint32_t active;
     uint32_t carry; /* of add.cc and its kin: one bit a lane */
+    uint32_t pc;    /* not next to active: one load of both would wait for the store of one */
     int64_t fuel; /* operations until it must stop; handlers stop the warp by setting it to 0 */
     const sg_op *ops;
     bool watched; /* somebody counts, or checks races */
