@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else "gemmtune"
-COMMANDS = "tune best ladder bench space render verify doctor".split()
+COMMANDS = "tune best ladder bench space render profile verify doctor".split()
 
 
 def run(*words, **more):
@@ -93,6 +93,15 @@ class Output(unittest.TestCase):
         report = json.loads(run("doctor", "--json")[1])
         self.assertIn("ready", report)
         self.assertLessEqual({c["mark"] for c in report["checks"]}, {"ok", "warning", "missing"})
+
+    def test_profile_counts_every_multiply_add(self):
+        code, out, err = run("profile", "tile2d", "--shapes", "64x96x32", "--json")
+        if "NVRTC" in err:
+            self.skipTest(err)
+        self.assertEqual(code, 0, err)
+        counts = {row["what"]: row["value"] for row in json.loads(out)}
+        self.assertGreaterEqual(counts["multiply-adds"], 64 * 96 * 32 / 32)
+        self.assertGreater(counts["time, modelled"], 0)
 
     def test_space_counts_what_it_lists(self):
         count = json.loads(run("space", "coalesced", "--arch", "90", "--json")[1])[0]["configurations"]

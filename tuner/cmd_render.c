@@ -1,136 +1,24 @@
 /* gemmtune render: the CUDA source of one configuration. */
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "../src/status.h"
-#include "cmd_space.h"
 #include "output.h"
+#include "pick.h"
 #include "render.h"
-#include "values.h"
-
-/* "128 256 512", cut where there are too many to read. */
-static gt_status list_values(const gt_space *space, int column, const bool *rows, char text[160])
-{
-    int64_t *values;
-    size_t count, length = 0;
-    gt_status status = gt_space_domain(space, column, rows, &values, &count);
-    if (status != GT_OK)
-        return status;
-    text[0] = '\0';
-    for (size_t i = 0; i < count && length < 160; i++)
-        length += (size_t)snprintf(text + length, 160 - length, "%s%lld", i > 0 ? " " : "", (long long)values[i]);
-    free(values);
-    return GT_OK;
-}
-
-static gt_status find_column(const gt_space *space, const char *name, int *column)
-{
-    char list[512] = "";
-    size_t length = 0;
-    *column = gt_space_column(space, name);
-    if (*column >= 0 && space->tunable[*column])
-        return GT_OK;
-    for (int i = 0; i < space->columns; i++)
-        if (space->tunable[i] && length < sizeof list)
-            length += (size_t)snprintf(list + length, sizeof list - length, " %s", space->names[i]);
-    return gt_fail(GT_ERROR_INVALID, "%s has no parameter '%.40s'; it has:%s", space->family->name, name, list);
-}
-
-/* Drops the rows that do not have this one parameter; the failure says which values the rest allows. */
-static gt_status keep_matching(const gt_space *space, char *word, const char *before, bool *rows)
-{
-    int64_t wanted;
-    int column;
-    size_t left = 0;
-    char possible[160];
-    char *equals = strchr(word, '=');
-    if (!equals)
-        return gt_fail(GT_ERROR_INVALID, "--params: '%.40s' has no value; write \"bm=128 bn=128\"", word);
-    *equals = '\0';
-    gt_status status = find_column(space, word, &column);
-    if (status == GT_OK && gt_integer_parse(word, equals + 1, INT64_MIN, INT64_MAX, &wanted) != GT_OK)
-        status = gt_fail(GT_ERROR_INVALID, "--params: %s takes a whole number, not '%.40s'", word, equals + 1);
-    if (status == GT_OK)
-        status = list_values(space, column, rows, possible);
-    for (size_t row = 0; status == GT_OK && row < space->rows; row++) {
-        rows[row] = rows[row] && space->values[row * (size_t)space->columns + (size_t)column] == wanted;
-        left += rows[row];
-    }
-    if (status == GT_OK && left == 0)
-        status = gt_fail(GT_ERROR_INVALID, "%s has no configuration with %s=%lld%s%s; there %s is one of: %s",
-                         space->family->name, word, (long long)wanted, *before ? " beside " : "", before, word,
-                         possible);
-    return status;
-}
-
-/* The first row that has all parameters of the text. */
-static gt_status find_row(const gt_space *space, const char *params, size_t *found)
-{
-    char before[GT_PARAMS_LENGTH] = "";
-    char *copy = strdup(params ? params : ""), *rest = copy;
-    bool *rows = malloc(space->rows + 1);
-    gt_status status = copy && rows ? GT_OK : gt_fail_memory();
-    if (rows)
-        memset(rows, true, space->rows + 1);
-    for (char *word; status == GT_OK && (word = strsep(&rest, " ,\t\n"));) {
-        char text[80];
-        if (!*word)
-            continue;
-        snprintf(text, sizeof text, "%s%s", *before ? " " : "", word);
-        status = keep_matching(space, word, before, rows);
-        strncat(before, text, sizeof before - strlen(before) - 1);
-    }
-    size_t row = 0;
-    while (status == GT_OK && row < space->rows && !rows[row])
-        row++;
-    if (status == GT_OK)
-        *found = row;
-    free(rows);
-    free(copy);
-    return status;
-}
-
-static gt_status render(const gt_options_cli *options, const gt_families *families, const gt_family *family)
-{
-    gt_device device;
-    gt_problem problem;
-    gt_space space = {0};
-    size_t row = 0;
-    char params[GT_PARAMS_LENGTH], hash[GT_HASH_LENGTH], name[GT_PROBLEM_NAME_LENGTH];
-    char *source = NULL;
-    if (options->shapes.count != 1)
-        return gt_fail(GT_ERROR_INVALID, "render prints one source: give one shape, not %zu", options->shapes.count);
-    gt_status status = gt_space_device(options, &device);
-    if (status == GT_OK)
-        status = gt_options_problem(options, &options->shapes.list[0], &problem);
-    if (status == GT_OK)
-        status = gt_space_init(family, &device, &problem, &space);
-    if (status == GT_OK && space.rows == 0) {
-        gt_problem_name(&problem, name);
-        status = gt_fail(GT_ERROR_INVALID, "%s has no configuration for %s on %s", family->name, name, device.arch);
-    }
-    if (status == GT_OK)
-        status = find_row(&space, options->params, &row);
-    if (status == GT_OK) {
-        gt_space_params(&space, row, params);
-        status = gt_render(families, family, &problem, params, &source, hash);
-    }
-    if (status == GT_OK)
-        fputs(source, stdout);
-    free(source);
-    gt_space_finish(&space);
-    return status;
-}
 
 int gt_cmd_render(const gt_options_cli *options)
 {
     gt_families families = {0};
-    const gt_family *family;
+    gt_pick pick;
+    char *source = NULL, hash[GT_HASH_LENGTH];
     gt_status status = gt_families_init(options->templates, &families);
     if (status == GT_OK)
-        status = gt_families_get(&families, options->operand, &family);
+        status = gt_pick_init(options, &families, &pick);
     if (status == GT_OK)
-        status = render(options, &families, family);
+        status = gt_render(&families, pick.family, &pick.problem, pick.kernel.params, &source, hash);
+    if (status == GT_OK)
+        fputs(source, stdout);
+    free(source);
     gt_families_finish(&families);
     return status == GT_OK ? 0 : gt_print_failure();
 }

@@ -18,6 +18,7 @@
 #define BENCH  (1u << GT_COMMAND_BENCH)
 #define SPACE  (1u << GT_COMMAND_SPACE)
 #define RENDER (1u << GT_COMMAND_RENDER)
+#define PROFILE (1u << GT_COMMAND_PROFILE)
 #define VERIFY (1u << GT_COMMAND_VERIFY)
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
@@ -37,6 +38,8 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                           "gemmtune space simt --arch sm_80"},
     [GT_COMMAND_RENDER] = {"render", "FAMILY", "4096", "Prints the CUDA source of one configuration.",
                            "gemmtune render simt --params \"bm=128 bn=128\" > simt.cu"},
+    [GT_COMMAND_PROFILE] = {"profile", "FAMILY", "256", "Counts what one configuration does, on the software GPU.",
+                            "gemmtune profile simt --params \"bm=64 bn=64\" --shapes 256"},
     [GT_COMMAND_VERIFY] = {"verify", NULL, "default", "Proves the stored winners right again, with fresh data.",
                            "gemmtune verify --type f32"},
     [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "Says what tuning needs, what is here, and what to do.",
@@ -50,23 +53,25 @@ enum {
 };
 
 const gt_option_row gt_option_rows[] = {
-    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU", RUNS | SPACE | RENDER},
+    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU", RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [TYPE] = {"type", "TYPE", 0, "f32, s32 or f16_f32 (f32)", ALL & ~DOCTOR},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
-    [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER},
-    [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)", RUNS | SPACE | RENDER},
+    [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE},
+    [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
+               RUNS | SPACE | RENDER | PROFILE},
     [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST},
     [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of the random data (1)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER},
-    [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own", TUNE | LADDER | SPACE | RENDER},
-    [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | DOCTOR},
+    [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
+                   TUNE | LADDER | SPACE | RENDER | PROFILE},
+    [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR},
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
-    [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER},
+    [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
     [ALL_ROWS] = {"all", NULL, 0, "list every configuration", SPACE},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~RENDER},

@@ -22,11 +22,12 @@ typedef enum gt_command_id {
     GT_COMMAND_BENCH,
     GT_COMMAND_SPACE,
     GT_COMMAND_RENDER,
+    GT_COMMAND_PROFILE,
     GT_COMMAND_VERIFY,
     GT_COMMAND_DOCTOR,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 8
+#define GT_COMMAND_COUNT 9
 
 typedef struct gt_command_row {
     const char *name;
@@ -92,7 +93,8 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 
 /* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
 typedef int gt_command(const gt_options_cli *options);
-gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render, gt_cmd_verify,
+gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
+    gt_cmd_profile, gt_cmd_verify,
     gt_cmd_doctor;
 
 #endif
