@@ -65,7 +65,8 @@ TEST(one_core_runs_a_billion_lane_instructions_a_second)
         args.c = (void *)(uintptr_t)soft_upload(memory, NULL, sizeof zeros);
         args.alpha.f32 = 1;
         const int side = (SIZE + kernels[i].tile - 1) / kernels[i].tile;
-        sg_grid grid = soft_grid(module, GT_ENTRY, memory, &args, (unsigned)(side * side), (unsigned)kernels[i].threads);
+        sg_grid grid =
+            soft_grid(module, GT_ENTRY, memory, &args, (unsigned)(side * side), (unsigned)kernels[i].threads);
         sg_counts counts;
         const double plain = best(&grid, NULL);
         grid.count = true;
@@ -74,8 +75,8 @@ TEST(one_core_runs_a_billion_lane_instructions_a_second)
         grid.check_races = true;
         const double races = best(&grid, NULL);
         const double rate = (double)counts.lane_instructions / plain * 1e-9;
-        printf("%-12s %9.2f %8.2f %11.2f %12.2f %10.2f\n", kernels[i].family, 1e3 * load, 1e3 * plain, rate, 1e3 * counted,
-               1e3 * races);
+        printf("%-12s %9.2f %8.2f %11.2f %12.2f %10.2f\n", kernels[i].family, 1e3 * load, 1e3 * plain, rate,
+               1e3 * counted, 1e3 * races);
         if (strcmp(kernels[i].family, "tile2d") == 0)
             CHECK(rate >= 1.0 && plain < 0.040);
         free(source);

@@ -67,7 +67,8 @@ static inline sg_grid soft_grid(const sg_module *module, const char *name, sg_me
 
 /* The kernel of one row of a family's space, compiled; false if the space is empty. */
 static inline bool soft_family(const gt_nvrtc *nvrtc, const gt_families *families, const gt_family *family,
-                               const gt_gemm *gemm, uint64_t row, sg_memory *memory, gt_kernel *kernel, sg_module **module)
+                               const gt_gemm *gemm, uint64_t row, sg_memory *memory, gt_kernel *kernel,
+                               sg_module **module)
 {
     gt_device device;
     gt_problem problem;

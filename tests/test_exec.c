@@ -461,6 +461,48 @@ TEST(ordinary_code_with_divergence_atomics_and_shuffles_runs_right)
     gt_nvrtc_close(nvrtc);
 }
 
+/* Functions that the compiler does not inline, its own among them, called by some lanes only. */
+static const char calling[] =
+    "__noinline__ __device__ int collatz(unsigned x) { int n = 0; for (; x != 1; n++) x = x & 1 ? 3 * x + 1 : x / 2; return n; }\n"
+    "__noinline__ __device__ double mixed(double x, int n, const int *table) { return x * n + table[n & 3] + collatz(n + 1); }\n"
+    "extern \"C\" __global__ void k(double *out)\n"
+    "{\n"
+    "    const int t = threadIdx.x;\n"
+    "    int table[4] = {t, t + 1, t + 2, t + 3};\n"
+    "    double x = sin(t * 1e6) + pow(1.0 + t, 1.25);\n"
+    "    if (t % 3 == 1) x += mixed(0.5, t, table);\n"
+    "    if (t > 1000) asm volatile(\"trap;\");\n"
+    "    out[t] = x;\n"
+    "}\n";
+
+TEST(functions_that_are_called_return)
+{
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    sg_memory *memory = soft_memory();
+    gt_code code;
+    CHECK_OK(gt_nvrtc_compile(nvrtc, calling, "sm_80", &code, NULL));
+    CHECK(strstr(code.ptx, "call.uni"));
+    sg_module *module = soft_module(memory, code.ptx);
+    const uint64_t out = soft_upload(memory, NULL, 96 * 8);
+    const sg_grid grid = soft_grid(module, "k", memory, &out, 1, 96);
+    sg_report report;
+    if (sg_grid_run(&grid, &report, NULL) != SG_FAULT_NONE)
+        check_fail(__FILE__, __LINE__, "%s", report.message);
+    for (int t = 0; t < 96; t++) {
+        double expected = sin(t * 1e6) + pow(1.0 + t, 1.25);
+        int steps = 0;
+        for (unsigned x = (unsigned)t + 1; x != 1; steps++)
+            x = x & 1 ? 3 * x + 1 : x / 2;
+        if (t % 3 == 1)
+            expected += 0.5 * t + (t + (t & 3)) + steps;
+        CHECK_NEAR(((const double *)(uintptr_t)out)[t], expected, 1e-12 * fabs(expected));
+    }
+    gt_code_finish(&code);
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+    gt_nvrtc_close(nvrtc);
+}
+
 /* ldmatrix and mma.sync as CUTLASS puts them together: A row by row, B once along K and once along N. */
 static const char tensor_core[] =
     "typedef unsigned short half_bits;\n"

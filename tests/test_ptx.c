@@ -235,6 +235,15 @@ static const char richer[] = BODY(
     "mapa.shared::cluster.u32 %r4, %r3, 0; ld.shared::cluster.u32 %r5, [%r4]; barrier.cluster.arrive; barrier.cluster.wait;\n"
     "cvt.rn.f16.f32 h, %f1; cvt.rzi.s64.f64 %rd2, fd0; atom.global.cas.b32 %r6, [%rd1], 0, 1; red.shared.add.f32 [s], 1.0; }\n");
 
+static const char calls[] =
+    HEAD ".func (.param .b32 back) twice(.param .b32 a, .param .b64 b)\n{\n.reg .b32 %r<4>; .reg .pred p;\n"
+         "ld.param.u32 %r1, [a]; setp.gt.s32 p, %r1, 9; @p bra L; add.s32 %r1, %r1, %r1; L: st.param.b32 [back+0], %r1; ret;\n}\n"
+         ".func outer(.param .b32 c)\n{\n.reg .b32 %r<4>;\n{ .param .b32 q0; .param .b64 q1; .param .b32 q2;\n"
+         "ld.param.u32 %r2, [c]; st.param.b32 [q0+0], %r2; call.uni (q2), twice, (q0, q1); ld.param.b32 %r3, [q2+0]; }\nret;\n}\n"
+         ".visible .entry k(.param .u64 to)\n{\n.reg .b32 %r<5>; .reg .pred p;\nmov.u32 %r1, %tid.x; setp.lt.u32 p, %r1, 7;\n"
+         "{ .param .b32 p0; .param .b64 p1; .param .b32 v;\nst.param.b32 [p0+0], %r1; @p call (v), twice, (p0, p1);\n"
+         "call.uni outer, (p0); ld.param.b32 %r2, [v+0]; }\nret;\n}\n";
+
 TEST(mutated_text_never_does_harm)
 {
     const char *seconds = getenv("FUZZ_SECONDS");
@@ -242,13 +251,13 @@ TEST(mutated_text_never_does_harm)
     struct timespec start, now;
     static char text[1 << 17];
     size_t loaded = 0, tried = 0;
-    const char *const texts[] = {rich, richer};
-    for (int i = 0; i < 2; i++)
+    const char *const texts[] = {rich, richer, calls};
+    for (int i = 0; i < 3; i++)
         if (load(texts[i], strlen(texts[i])) != SG_PTX_OK)
             check_fail(__FILE__, __LINE__, "%s", message);
     clock_gettime(CLOCK_MONOTONIC, &start);
     do {
-        const char *from = texts[check_random() % 2];
+        const char *from = texts[check_random() % 3];
         strcpy(text, from);
         const size_t bytes = mutate(text, strlen(from), sizeof text);
         sg_memory *memory = soft_memory();

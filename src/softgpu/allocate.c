@@ -43,7 +43,8 @@ static bool starts_with(const char *text, const char *opcode)
 /* Whether the first operand is read. (Where it is an address, its registers are anyhow.) */
 static bool first_is_source(const char *mnemonic)
 {
-    static const char *const opcodes[] = {"bar", "barrier", "nanosleep", "brx", "bra", "call", "setmaxnreg", "st", "red"};
+    static const char *const opcodes[] = {"bar",  "barrier",    "nanosleep", "brx", "bra",
+                                          "call", "setmaxnreg", "st",        "red"};
     for (size_t i = 0; i < sizeof opcodes / sizeof opcodes[0]; i++)
         if (starts_with(mnemonic, opcodes[i]))
             return true;
@@ -152,7 +153,8 @@ static void join_targets(liveness *v, uint64_t *out, const sg_operand *operand)
     if (operand->kind == SG_OPERAND_LABEL)
         join(v, out, operand->value);
     for (uint32_t k = 0; operand->kind == SG_OPERAND_TARGETS && k < operand->count; k++)
-        join_targets(v, out, &operand->items[k]);
+        if (operand->items[k].kind == SG_OPERAND_LABEL)
+            join(v, out, operand->items[k].value);
 }
 
 static bool update(liveness *v, block *b)

@@ -12,7 +12,7 @@
 static const sg_entry *const tables[] = {
     sg_entries_integer, sg_entries_float,  sg_entries_half, sg_entries_compare, sg_entries_move,
     sg_entries_control, sg_entries_memory, sg_entries_atomic, sg_entries_sync,  sg_entries_async,
-    sg_entries_matrix,  sg_entries_convert, sg_entries_mbarrier, sg_entries_bulk,
+    sg_entries_matrix,  sg_entries_fragment, sg_entries_convert, sg_entries_mbarrier, sg_entries_bulk,
 };
 
 void sg_decode_unsupported(sg_decoder *d, const char *what)
@@ -430,9 +430,11 @@ static void visit_shared(sg_decoder *d, const sg_operand *operand, bool external
     if (operand->kind == SG_OPERAND_VARIABLE && operand->variable->space == SG_SPACE_SHARED &&
         (operand->variable->bytes == 0) == external) {
         sg_variable *v = (sg_variable *)operand->variable;
-        if (v->seen == d->function->number)
+        if (v->seen == d->number)
             return;
-        v->seen = d->function->number;
+        if (d->depth)
+            sg_decode_unsupported(d, "shared memory of its own in a called function");
+        v->seen = d->number;
         if (external) {
             /* All of them begin at the same place: the first aligned to the strictest. */
             *bytes = (*bytes + v->align - 1) & ~(v->align - 1);
@@ -446,7 +448,8 @@ static void visit_shared(sg_decoder *d, const sg_operand *operand, bool external
 
 static void set_external(const sg_operand *operand, uint32_t base)
 {
-    if (operand->kind == SG_OPERAND_VARIABLE && operand->variable->space == SG_SPACE_SHARED && !operand->variable->bytes)
+    if (operand->kind == SG_OPERAND_VARIABLE && operand->variable->space == SG_SPACE_SHARED &&
+        !operand->variable->bytes)
         ((sg_variable *)operand->variable)->address = base;
     for (uint32_t i = 0; i < operand->count && operand->items && operand->kind != SG_OPERAND_TARGETS; i++)
         set_external(&operand->items[i], base);
@@ -458,18 +461,22 @@ static void place_variables(sg_decoder *d)
     sg_kernel_facts *facts = &d->kernel->facts;
     for (sg_variable *v = f->variables; v; v = v->next) {
         if (v->space == SG_SPACE_SHARED && v->bytes) {
-            v->seen = f->number;
+            if (d->depth)
+                sg_decode_unsupported(d, "shared memory of its own in a called function");
+            v->seen = d->number;
             v->address = place(d, &facts->static_shared, v);
-        } else if (v->space == SG_SPACE_LOCAL) {
+        } else if (v->space == SG_SPACE_LOCAL || v->space == SG_SPACE_PARAM) { /* what it passes to functions */
+            v->space = SG_SPACE_LOCAL;
             v->address = place(d, &facts->local_bytes, v);
         } else if (v->space == SG_SPACE_GLOBAL || v->space == SG_SPACE_CONST) {
             sg_syntax_fail(d->syntax, SG_PTX_UNSUPPORTED, f->line, "%s: global variable in a function", v->name);
         }
     }
-    facts->local_bytes = (facts->local_bytes + 15) & ~15u;
     for (size_t i = 0; i < f->instruction_count; i++)
         for (uint32_t k = 0; k < f->instructions[i].count; k++)
             visit_shared(d, &f->instructions[i].operands[k], false, &facts->static_shared);
+    if (d->depth)
+        return;
     uint32_t base = (facts->static_shared + 15) & ~15u;
     for (size_t i = 0; i < f->instruction_count; i++)
         for (uint32_t k = 0; k < f->instructions[i].count; k++)
@@ -501,17 +508,13 @@ static void describe(sg_decoder *d)
     facts->param_bytes = bytes;
 }
 
-void sg_decode(sg_syntax *syntax, sg_function *function, sg_module *module)
+/* All instructions of d->function, whose variables have their places. */
+static void decode_body(sg_decoder *d)
 {
-    sg_decoder decoder = {.syntax = syntax, .function = function}, *d = &decoder;
-    d->kernel = sg_syntax_alloc(syntax, sizeof *d->kernel);
-    d->rows = sg_syntax_alloc(syntax, (function->register_count + 1) * sizeof d->rows[0]);
-    d->starts = sg_syntax_alloc(syntax, (function->instruction_count + 1) * sizeof d->starts[0]);
-    d->kernel->predicate_count = 2; /* true, and one that is never read */
-    build_catalog(d);
-    describe(d);
-    d->in = function->instructions;
-    place_variables(d);
+    const sg_function *function = d->function;
+    const size_t first = d->kernel->op_count;
+    d->rows = sg_syntax_alloc(d->syntax, (function->register_count + 1) * sizeof d->rows[0]);
+    d->starts = sg_syntax_alloc(d->syntax, (function->instruction_count + 1) * sizeof d->starts[0]);
     sg_allocate_rows(d);
     for (size_t i = 0; i < function->instruction_count; i++) {
         d->in = &function->instructions[i];
@@ -523,13 +526,66 @@ void sg_decode(sg_syntax *syntax, sg_function *function, sg_module *module)
     }
     d->starts[function->instruction_count] = (uint32_t)d->kernel->op_count;
     /* Branches know instructions; now that all have their place, they get operations. */
-    for (size_t i = 0; i < d->kernel->op_count; i++) {
+    for (size_t i = first; i < d->kernel->op_count; i++) {
         sg_op *op = &d->kernel->ops[i];
         if (op->kind == SG_KIND_BRANCH)
             op->imm = d->starts[op->imm];
         for (int64_t k = 0; op->kind == SG_KIND_TABLE && k < op->imm; k++)
             op->list[k] = d->starts[op->list[k]];
+        if (op->kind == SG_KIND_BRANCH || op->kind == SG_KIND_TABLE)
+            op->kind = SG_KIND_PLAIN;
     }
+}
+
+/* A function's parameters and results are the caller's variables of the same place in the list. */
+static void bind(sg_decoder *d, sg_variable *formal, const sg_operand *list)
+{
+    uint32_t i = 0;
+    for (; formal; formal = formal->next, i++) {
+        const sg_operand *actual = list && i < list->count ? &list->items[i] : NULL;
+        if (!actual || actual->kind != SG_OPERAND_VARIABLE || actual->variable->space != SG_SPACE_LOCAL ||
+            actual->variable->bytes < formal->bytes)
+            sg_decode_unsupported(d, "parameters that do not fit the function");
+        formal->space = SG_SPACE_LOCAL;
+        formal->address = actual->variable->address;
+    }
+    if (list && i != list->count)
+        sg_decode_bad(d, "wrong number of parameters");
+}
+
+void sg_decode_call(sg_decoder *d, sg_function *callee)
+{
+    const sg_decoder caller = *d;
+    const sg_operand *results = NULL, *params = NULL;
+    for (uint32_t i = 0; i < d->in->count; i++)
+        if (d->in->operands[i].kind == SG_OPERAND_LIST)
+            *(i == 0 ? &results : &params) = &d->in->operands[i];
+    bind(d, callee->results, results);
+    bind(d, callee->params, params);
+    d->depth++;
+    d->function = callee;
+    place_variables(d);
+    decode_body(d);
+    d->function = caller.function;
+    d->in = caller.in;
+    d->rows = caller.rows;
+    d->starts = caller.starts;
+    d->depth = caller.depth;
+    d->guard = 0;
+    sg_emit(d, sg_run_join, sg_run_join, SG_PIPE_NONE); /* where its returns lead */
+}
+
+void sg_decode(sg_syntax *syntax, sg_function *function, sg_module *module)
+{
+    sg_decoder decoder = {.syntax = syntax, .function = function, .number = function->number}, *d = &decoder;
+    d->kernel = sg_syntax_alloc(syntax, sizeof *d->kernel);
+    d->kernel->predicate_count = 2; /* true, and one that is never read */
+    build_catalog(d);
+    describe(d);
+    d->in = function->instructions;
+    place_variables(d);
+    decode_body(d);
+    d->kernel->facts.local_bytes = (d->kernel->facts.local_bytes + 15) & ~15u;
     d->kernel->next = module->kernels;
     module->kernels = d->kernel;
 }

@@ -25,6 +25,8 @@ struct sg_decoder {
     uint32_t *constant_index;  /* hash table of constant rows */
     uint32_t constant_buckets, constant_count;
     uint32_t sink;             /* a row nobody reads; 0: none yet */
+    uint32_t depth;            /* of calls: functions are decoded anew into each place that calls them */
+    uint32_t number;           /* of the kernel's function */
 };
 
 /* Not known, and not well formed: both name line and mnemonic. */
@@ -82,6 +84,9 @@ uint16_t sg_slot(sg_decoder *d);
 
 /* Gives the function's registers their rows, before anything is decoded. */
 void sg_allocate_rows(sg_decoder *d);
+
+/* The operations of a called function in place of the call. */
+void sg_decode_call(sg_decoder *d, sg_function *callee);
 
 /* cp.async.bulk, when cp.async has been seen. */
 void sg_decode_bulk(sg_decoder *d);

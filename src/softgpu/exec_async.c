@@ -87,8 +87,8 @@ static void copy_async(sg_warp *w, const sg_op *op, uint32_t mask)
         if (!sg_shared_at(w, op, (int)l, to, p->bytes, true))
             return;
         if (count && (from & (p->bytes - 1))) {
-            sg_fault_at(w, op, 1u << l, SG_FAULT_MISALIGNED, from, "address 0x%" PRIx64 " is not aligned to %u bytes", from,
-                        p->bytes);
+            sg_fault_at(w, op, 1u << l, SG_FAULT_MISALIGNED, from, "address 0x%" PRIx64 " is not aligned to %u bytes",
+                        from, p->bytes);
             return;
         }
         if (count && !sg_bytes_at(w, op, (int)l, from, count, false, false))
@@ -162,7 +162,8 @@ bool sg_async_release(sg_cluster *cluster)
 
 static void decode_copy(sg_decoder *d)
 {
-    static const char *const ignored[] = {"ca", "cg", "shared", "shared::cta", "global", "L2::64B", "L2::128B", "L2::256B", NULL};
+    static const char *const ignored[] = {"ca",      "cg",       "shared",   "shared::cta", "global",
+                                          "L2::64B", "L2::128B", "L2::256B", NULL};
     for (int i = 0; ignored[i]; i++)
         sg_part(d, ignored[i]);
     const bool hint = sg_part(d, "L2::cache_hint");

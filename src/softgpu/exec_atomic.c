@@ -4,7 +4,8 @@
 
 typedef enum operation { ADD, EXCH, CAS, MIN, MAX, AND, OR, XOR, INC, DEC, OPERATIONS } operation;
 
-static const char *const operation_names[] = {"add", "exch", "cas", "min", "max", "and", "or", "xor", "inc", "dec", NULL};
+static const char *const operation_names[] = {"add", "exch", "cas", "min", "max", "and",
+                                              "or",  "xor",  "inc", "dec", NULL};
 _Static_assert(sizeof operation_names / sizeof operation_names[0] == OPERATIONS + 1, "a name for each operation");
 
 /* op->list: what one atomic is. */
@@ -144,7 +145,11 @@ static void decode_atomic(sg_decoder *d, bool has_result)
     const uint32_t b = sg_source(d, sg_operand_at(d, first + 1), bytes, is_real(type));
     const uint32_t c = what == CAS ? sg_source(d, sg_operand_at(d, first + 2), bytes, false) : b;
     plan *p = (plan *)sg_list(d, sizeof *p / sizeof(uint32_t));
-    *p = (plan){(uint32_t)what, type, space < 0 ? address.space : space == 0 ? SG_SPACE_GLOBAL : SG_SPACE_SHARED, has_result};
+    *p = (plan){(uint32_t)what, type,
+                space < 0    ? address.space
+                : space == 0 ? SG_SPACE_GLOBAL
+                             : SG_SPACE_SHARED,
+                has_result};
     sg_op *op = sg_emit(d, atomic, atomic, SG_PIPE_MEMORY);
     op->d = row;
     op->a = address.row;

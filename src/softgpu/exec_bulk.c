@@ -43,7 +43,8 @@ static const plan *plan_of(const sg_bulk *bulk)
 
 static uint64_t row_address(const sg_warp *w, uint32_t row, uint32_t wide, int32_t offset, int lane)
 {
-    return wide ? sg_row64(w, row)[lane] + (uint64_t)(int64_t)offset : (uint32_t)(sg_row32(w, row)[lane] + (uint32_t)offset);
+    return wide ? sg_row64(w, row)[lane] + (uint64_t)(int64_t)offset
+                : (uint32_t)(sg_row32(w, row)[lane] + (uint32_t)offset);
 }
 
 /* A shared address of either kind as 32 bits with the block in it. */
@@ -77,12 +78,16 @@ static bool move_line(const sg_bulk *bulk, const int64_t *first, uint8_t *line, 
     for (uint32_t i = 0; i < extent; i++) {
         const int64_t x = first[0] + (int64_t)i * map->steps[0];
         if (inside && x >= 0 && x < (int64_t)map->sizes[0]) {
-            uint8_t *at = sg_bytes_at(bulk->warp, bulk->op, bulk->lane, address + (uint64_t)x * width, width, store, false);
+            uint8_t *at =
+                sg_bytes_at(bulk->warp, bulk->op, bulk->lane, address + (uint64_t)x * width, width, store, false);
             if (!at)
                 return false;
             memcpy(store ? at : line + i * width, store ? line + i * width : at, width);
         } else if (!store) {
-            const uint64_t nan = width == 8 ? 0x7ff8000000000000u : width == 4 ? 0x7fffffffu : map->is_bf16 ? 0x7fffu : 0x7fffu;
+            const uint64_t nan = width == 8     ? 0x7ff8000000000000u
+                                 : width == 4   ? 0x7fffffffu
+                                 : map->is_bf16 ? 0x7fffu
+                                                : 0x7fffu;
             const uint64_t fill = map->fill_nan ? nan : 0;
             memcpy(line + i * width, &fill, width);
         }
@@ -133,8 +138,9 @@ static void land_in(const sg_bulk *bulk, sg_block *block, uint32_t offset, uint6
         if (!move_box(bulk, block, offset, false))
             return;
     } else {
-        const uint8_t *from = p->from_shared ? sg_bytes_at(w, bulk->op, bulk->lane, bulk->other, bulk->bytes, false, true)
-                                             : sg_bytes_at(w, bulk->op, bulk->lane, bulk->other, bulk->bytes, false, false);
+        const uint8_t *from = p->from_shared
+                                  ? sg_bytes_at(w, bulk->op, bulk->lane, bulk->other, bulk->bytes, false, true)
+                                  : sg_bytes_at(w, bulk->op, bulk->lane, bulk->other, bulk->bytes, false, false);
         if (!from)
             return;
         memcpy(block->shared + offset, from, bulk->bytes);
@@ -232,8 +238,8 @@ static bool claim_shared(sg_warp *w, const sg_op *op, const sg_bulk *bulk, const
             continue;
         if (!block || bulk->bytes > block->shared_bytes || offset > block->shared_bytes - bulk->bytes) {
             sg_fault_at(w, op, 1u << bulk->lane, SG_FAULT_ADDRESS, bulk->shared,
-                        "%u bytes at shared address 0x%" PRIx64 " of a block that has %u bytes", bulk->bytes, bulk->shared,
-                        w->block->shared_bytes);
+                        "%u bytes at shared address 0x%" PRIx64 " of a block that has %u bytes", bulk->bytes,
+                        bulk->shared, w->block->shared_bytes);
             return false;
         }
         if (!p->store)
@@ -273,16 +279,16 @@ static void start_lane(sg_warp *w, const sg_op *op, int lane)
     } else {
         bulk->bytes = sg_row32(w, p->bytes)[lane];
         if (!bulk->bytes || bulk->bytes % 16 || (!p->from_shared && bulk->other % 16)) {
-            sg_fault_at(w, op, 1u << lane, SG_FAULT_MISALIGNED, bulk->other, "%u bytes at 0x%" PRIx64 ": not in sixteens",
-                        bulk->bytes, bulk->other);
+            sg_fault_at(w, op, 1u << lane, SG_FAULT_MISALIGNED, bulk->other,
+                        "%u bytes at 0x%" PRIx64 ": not in sixteens", bulk->bytes, bulk->other);
             goto fail;
         }
     }
     if (p->mask) {
         bulk->blocks = sg_row32(w, p->mask - 1)[lane] & 0xffff;
         if (!bulk->blocks || bulk->blocks >> w->block->cluster->block_count) {
-            sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, bulk->shared, "multicast to blocks 0x%x of a cluster of %u",
-                        bulk->blocks, w->block->cluster->block_count);
+            sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, bulk->shared,
+                        "multicast to blocks 0x%x of a cluster of %u", bulk->blocks, w->block->cluster->block_count);
             goto fail;
         }
     }
@@ -442,7 +448,8 @@ static void decode_mapa(sg_decoder *d)
     sg_operands(d, 3, 3);
     if (bytes != 4 && bytes != 8)
         sg_decode_unsupported(d, "type not known");
-    const uint32_t row = sg_destination(d, sg_operand_at(d, 0), bytes), a = sg_source(d, sg_operand_at(d, 1), bytes, false);
+    const uint32_t row = sg_destination(d, sg_operand_at(d, 0), bytes),
+                   a = sg_source(d, sg_operand_at(d, 1), bytes, false);
     const uint32_t b = sg_source(d, sg_operand_at(d, 2), 4, false);
     sg_op *op = bytes == 8 ? sg_emit(d, mapa_u64_full, mapa_u64_masked, SG_PIPE_ALU)
                            : sg_emit(d, mapa_u32_full, mapa_u32_masked, SG_PIPE_ALU);

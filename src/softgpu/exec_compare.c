@@ -193,39 +193,75 @@ static void decode_setp(sg_decoder *d)
                   .guard = op->guard, .line = op->line, .pipe = op->pipe, .kind = join};
 }
 
-/* Spreads a predicate over a row: all ones, 1.0f, or zero. */
+/* Spreads a predicate, or one for each half, over a row: op->imm where it is true, else zero. */
 static void spread(sg_warp *w, const sg_op *op, uint32_t mask)
 {
-    const uint32_t p = sg_mask_of(w, op->a);
+    const uint32_t p = sg_mask_of(w, op->a), q = sg_mask_of(w, op->b), one = (uint32_t)op->imm;
     uint32_t *row = sg_row32(w, op->d);
-    SG_FOR_MASK(l, mask) row[l] = p >> l & 1 ? (uint32_t)op->imm : 0;
+    SG_FOR_MASK(l, mask) row[l] = (p >> l & 1 ? one : 0) | (q >> l & 1 ? one << 16 : 0);
 }
 
-/* set.lt.u32.f32 d, a, b: setp into a hidden predicate, then a row of it. */
-static void decode_set(sg_decoder *d)
+/* What "true" is in a result of set. */
+static int64_t truth(sg_type type)
 {
-    const uint8_t join = take_join(d);
-    const sg_type to = sg_part_type(d), from = sg_part_type(d);
-    sg_run *run = find_comparison(d, from);
-    const bool ftz = sg_part(d, "ftz");
-    sg_parts_done(d);
-    sg_operands(d, join ? 4 : 3, join ? 4 : 3);
-    if ((to != SG_U32 && to != SG_S32 && to != SG_F32) || ftz)
-        sg_decode_unsupported(d, "type of the result not known");
-    const uint32_t row = sg_destination(d, sg_operand_at(d, 0), 4), hidden = 2 * d->kernel->predicate_count++;
-    const uint32_t a = sg_source(d, sg_operand_at(d, 1), sg_type_bytes(from), is_real(from));
-    const uint32_t b = sg_source(d, sg_operand_at(d, 2), sg_type_bytes(from), is_real(from));
-    const uint32_t third = join ? sg_predicate(d, sg_operand_at(d, 3)) : 0;
-    sg_op *op = sg_emit(d, run, run, pipe_of(from));
-    op->d = hidden;
+    switch (type) {
+    case SG_F32: return 0x3f800000;
+    case SG_F16:
+    case SG_F16X2: return 0x3c00;
+    case SG_BF16:
+    case SG_BF16X2: return 0x3f80;
+    case SG_U32:
+    case SG_S32: return -1;
+    default: return 0;
+    }
+}
+
+static void compare_into(sg_decoder *d, sg_run *run, sg_type type, uint32_t to, uint32_t a, uint32_t b, uint32_t third,
+                         uint8_t join)
+{
+    sg_op *op = sg_emit(d, run, run, pipe_of(type));
+    op->d = to;
     op->a = a;
     op->b = b;
     op->c = third;
     op->kind = join;
-    op = sg_emit(d, spread, spread, SG_PIPE_NONE);
+}
+
+/* set.lt.u32.f32 d, a, b: setp into hidden predicates, then a row of them. */
+static void decode_set(sg_decoder *d)
+{
+    const uint8_t join = take_join(d);
+    const sg_type to = sg_part_type(d), from = sg_part_type(d);
+    const bool pairs = from == SG_F16X2 || from == SG_BF16X2, ftz = sg_part(d, "ftz");
+    const sg_type compared = from == SG_F16X2 ? SG_F16 : from == SG_BF16X2 ? SG_BF16 : from;
+    sg_run *run = find_comparison(d, compared);
+    sg_parts_done(d);
+    sg_operands(d, join ? 4 : 3, join ? 4 : 3);
+    if (!truth(to) || (ftz && from == SG_F32) || (pairs && to != from && to != SG_U32 && to != SG_S32))
+        sg_decode_unsupported(d, "type of the result not known");
+    const uint32_t row = sg_destination(d, sg_operand_at(d, 0), sg_type_bytes(to));
+    const uint32_t bytes = sg_type_bytes(from), low = 2 * d->kernel->predicate_count++;
+    const uint32_t a = sg_source(d, sg_operand_at(d, 1), bytes, is_real(from));
+    const uint32_t b = sg_source(d, sg_operand_at(d, 2), bytes, is_real(from));
+    const uint32_t third = join ? sg_predicate(d, sg_operand_at(d, 3)) : 0;
+    uint32_t high = 1; /* never true */
+    compare_into(d, run, compared, low, a, b, third, join);
+    if (pairs) {
+        uint32_t tops[2];
+        for (int i = 0; i < 2; i++) {
+            tops[i] = sg_temporary(d, 4);
+            sg_op *op = sg_emit(d, high_half_full, high_half_masked, SG_PIPE_NONE);
+            op->d = tops[i];
+            op->a = i ? b : a;
+        }
+        high = 2 * d->kernel->predicate_count++;
+        compare_into(d, run, compared, high, tops[0], tops[1], third, join);
+    }
+    sg_op *op = sg_emit(d, spread, spread, SG_PIPE_NONE);
     op->d = row;
-    op->a = hidden;
-    op->imm = to == SG_F32 ? 0x3f800000 : -1;
+    op->a = low;
+    op->b = high;
+    op->imm = pairs && to != from ? 0xffff : truth(to);
 }
 
 /* selp d, a, b, p */
@@ -292,8 +328,9 @@ TESTS(f64)
 #define SAME(mnemonic, handler, shape) {mnemonic, handler, handler, shape, SG_PIPE_ALU, NULL}
 #define SELP(t, name, shape)           SG_ENTRY("selp." t, name, shape, ALU)
 #define TESTP(name) SAME("testp." #name ".f32", name##_f32, "pf"), SAME("testp." #name ".f64", name##_f64, "pg")
-#define SLCT(t, bits, shape) \
-    SG_ENTRY("slct." t ".s32", slct_##bits##_s32, shape "w", ALU), SG_ENTRY("slct." t ".f32", slct_##bits##_f32, shape "f", ALU)
+#define SLCT(t, bits, shape)                                                                                           \
+    SG_ENTRY("slct." t ".s32", slct_##bits##_s32, shape "w", ALU),                                                     \
+        SG_ENTRY("slct." t ".f32", slct_##bits##_f32, shape "f", ALU)
 
 const sg_entry sg_entries_compare[] = {
     SG_DECODE("setp", decode_setp),

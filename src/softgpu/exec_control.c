@@ -17,7 +17,8 @@ static void branch_table(sg_warp *w, const sg_op *op, uint32_t mask)
     const uint32_t next = w->pc;
     SG_FOR_MASK(l, mask) if (index[l] >= (uint64_t)op->imm)
     {
-        sg_fault_at(w, op, 1u << l, SG_FAULT_INSTRUCTION, 0, "index %u of a table of %lld", index[l], (long long)op->imm);
+        sg_fault_at(w, op, 1u << l, SG_FAULT_INSTRUCTION, 0, "index %u of a table of %lld", index[l],
+                    (long long)op->imm);
         return;
     }
     /* All parts but the last are parked: each branch below sees the rest of the lanes as its active ones. */
@@ -103,18 +104,61 @@ static void decode_brx(sg_decoder *d)
     op->list = list;
 }
 
-/* ret leaves too: there are no calls. */
 static void decode_leave(sg_decoder *d)
 {
+    const sg_function *f = d->function;
     sg_part(d, "uni");
     sg_parts_done(d);
     sg_operands(d, 0, 0);
+    const bool returns = d->in->mnemonic[0] == 'r' || d->in == &f->instructions[f->instruction_count - 1];
+    if (d->depth && returns) { /* to the end of what stands in place of the call */
+        sg_op *op = sg_emit(d, branch, branch, SG_PIPE_CONTROL);
+        op->kind = SG_KIND_BRANCH;
+        op->imm = (int64_t)f->instruction_count;
+        return;
+    }
     sg_emit(d, leave, leave, SG_PIPE_CONTROL);
 }
 
+#define CALLS_DEEP 8
+#define CALL_OPS   (1u << 20) /* of a kernel with all that it calls */
+
+/* call (results), name, (parameters): the function's operations stand here, each time anew. */
 static void decode_call(sg_decoder *d)
 {
-    sg_decode_unsupported(d, "calls are not supported: functions must be inlined");
+    const sg_operand *name = NULL;
+    sg_part(d, "uni");
+    sg_parts_done(d);
+    for (uint32_t i = 0; i < d->in->count && i < 2; i++)
+        if (d->in->operands[i].kind == SG_OPERAND_NAME)
+            name = &d->in->operands[i];
+    if (!name)
+        sg_decode_unsupported(d, "call of a function that is not named");
+    if (strcmp(name->name, "__assertfail") == 0) {
+        sg_emit(d, trap, trap, SG_PIPE_CONTROL);
+        return;
+    }
+    if (strcmp(name->name, "vprintf") == 0) { /* nobody listens */
+        sg_emit(d, nothing, nothing, SG_PIPE_CONTROL);
+        return;
+    }
+    sg_function *callee = d->syntax->functions;
+    while (callee && (!callee->has_body || callee->is_entry || strcmp(callee->name, name->name) != 0))
+        callee = callee->next;
+    if (!callee)
+        sg_decode_unsupported(d, "call of a function that is not there");
+    if (d->depth == CALLS_DEEP || d->kernel->op_count > CALL_OPS)
+        sg_decode_unsupported(d, "calls too deep, or of a function by itself");
+    const uint32_t guard = d->guard;
+    size_t around = 0;
+    if (guard) { /* lanes that do not call go around */
+        around = d->kernel->op_count;
+        sg_emit(d, branch, branch, SG_PIPE_CONTROL)->guard = guard ^ 1;
+        d->guard = 0;
+    }
+    sg_decode_call(d, callee);
+    if (guard)
+        d->kernel->ops[around].imm = (int64_t)d->kernel->op_count - 1; /* the label at its end */
 }
 
 static void decode_trap(sg_decoder *d)

@@ -58,6 +58,13 @@ static bool is_signed(sg_type type)
     return type == SG_S8 || type == SG_S16 || type == SG_S32 || type == SG_S64;
 }
 
+/* Whether the general conversion knows a type. */
+static bool is_plain(sg_type type)
+{
+    const bool is_unsigned = type == SG_U8 || type == SG_U16 || type == SG_U32 || type == SG_U64;
+    return is_unsigned || is_signed(type) || is_float(type);
+}
+
 static double round_to_integer(double x, int round)
 {
     return round == ZERO ? trunc(x) : round == DOWN ? floor(x) : round == UP ? ceil(x) : nearbyint(x);
@@ -215,7 +222,8 @@ static uint32_t operand_bytes(sg_decoder *d, const sg_operand *operand, sg_type 
         return least;
     if (!bytes)
         return least < 2 ? 2 : least;
-    if (bytes < 2 || bytes > 8 || bytes < least || (is_float(type) && bytes != least && type != SG_F16 && type != SG_BF16))
+    if (bytes < 2 || bytes > 8 || bytes < least ||
+        (is_float(type) && bytes != least && type != SG_F16 && type != SG_BF16))
         sg_decode_bad(d, "register of the wrong kind");
     return bytes;
 }
@@ -229,12 +237,8 @@ static void decode_cvt(sg_decoder *d)
     s.from = (uint8_t)sg_part_type(d);
     sg_parts_done(d);
     sg_operands(d, 2, 2);
-    for (int i = 0; i < 2; i++) {
-        const sg_type type = i ? s.from : s.to;
-        if (type == SG_NONE || type == SG_PRED || type == SG_B128 || (sg_type_bytes(type) == 4 && type > SG_S32 && type != SG_F32) ||
-            type > SG_F64 || type == SG_F16X2 || type == SG_BF16X2 || type == SG_TF32 || type < SG_U8)
-            sg_decode_unsupported(d, "type not known");
-    }
+    if (!is_plain(s.from) || !is_plain(s.to))
+        sg_decode_unsupported(d, "type not known");
     if (is_float(s.from) && !is_float(s.to))
         s.round = round < 4 ? (round < 0 ? ZERO : (uint8_t)round) : (uint8_t)(round - TO_INTEGER);
     else

@@ -1,7 +1,7 @@
 /*
  * f16 and bf16 arithmetic, alone and in pairs. Sums, products and quotients of such numbers, rounded to f32 and then
- * again, are correctly rounded: f32 has more than twice their bits. A fused multiply-add goes through f64 and a rounding
- * to odd.
+ * again, are correctly rounded: f32 has more than twice their bits. A fused multiply-add goes through f64 and a
+ * rounding to odd.
  */
 #include <math.h>
 

@@ -38,8 +38,8 @@ static uint8_t *find(sg_warp *w, const sg_op *op, int lane, uint64_t address, st
     memcpy(&word, at, 8);
     *s = unpack(word);
     if (!s->expected) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_BARRIER, address, "mbarrier at shared address 0x%llx is not initialised",
-                    (unsigned long long)address);
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_BARRIER, address,
+                    "mbarrier at shared address 0x%llx is not initialised", (unsigned long long)address);
         return NULL;
     }
     return at;
@@ -261,7 +261,8 @@ static void decode_mbarrier(sg_decoder *d)
     case PENDING: {
         sg_parts_done(d);
         sg_operands(d, 2, 2);
-        const uint32_t row = sg_destination(d, sg_operand_at(d, 0), 4), word = sg_source(d, sg_operand_at(d, 1), 8, false);
+        const uint32_t row = sg_destination(d, sg_operand_at(d, 0), 4),
+                       word = sg_source(d, sg_operand_at(d, 1), 8, false);
         sg_op *op = sg_emit(d, pending, pending, SG_PIPE_ALU);
         op->d = row;
         op->a = word;

@@ -1,20 +1,12 @@
 /*
  * Loads and stores. All addresses of a warp are checked at once; when they lie in one allocation (or in the block's
- * shared memory), are aligned and, for loads, were written, they move in one loop. Everything else, and what is wrong, is
- * found lane by lane.
+ * shared memory), are aligned and, for loads, were written, they move in one loop. Everything else, and what is wrong,
+ * is found lane by lane.
  */
-#include <inttypes.h>
-
 #include "decode.h"
 #include "rows.h"
 
 #define ALWAYS inline __attribute__((always_inline))
-
-uint64_t sg_lane_address(const sg_warp *w, const sg_op *op, uint32_t row, int lane)
-{
-    return op->kind == SG_KIND_NARROW ? (uint32_t)(sg_row32(w, row)[lane] + (uint32_t)op->imm)
-                              : sg_row64(w, row)[lane] + (uint64_t)op->imm;
-}
 
 /* Addresses of all lanes; those that are not meant get the first one's. */
 static ALWAYS void take_addresses(sg_warp *w, const sg_op *op, uint32_t mask, uint64_t *at)
@@ -52,166 +44,9 @@ static ALWAYS void take_shared_addresses(sg_warp *w, const sg_op *op, uint32_t m
     }
 }
 
-/* One lane: where its bytes are. */
-
-uint8_t *sg_global_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
-{
-    const sg_span *span = w->machine->spans[op->slot];
-    if (address & (size - 1)) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_MISALIGNED, address, "address 0x%" PRIx64 " is not aligned to %u bytes",
-                    address, size);
-        return NULL;
-    }
-    if (!span || address < span->base || address - span->base >= span->bytes) {
-        span = SG_WINDOW(address) ? NULL : sg_memory_find(w->machine->grid->memory, address);
-        if (!span) {
-            sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
-                        "%s of %u bytes at 0x%" PRIx64 ", which lies in no allocation", write ? "write" : "read", size,
-                        address);
-            return NULL;
-        }
-        w->machine->spans[op->slot] = span;
-    }
-    const uint64_t at = address - span->base;
-    if (size > span->bytes - at) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
-                    "%s of %u bytes at 0x%" PRIx64 ", byte %" PRIu64 " of an allocation of %" PRIu64,
-                    write ? "write" : "read", size, address, at, span->bytes);
-        return NULL;
-    }
-    if (write) {
-        if (span->written)
-            sg_span_mark(span, address, size);
-    } else if (span->written && !sg_span_written(span, address, size)) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_UNWRITTEN, address,
-                    "read of %u bytes at 0x%" PRIx64 ", byte %" PRIu64 " of an allocation of %" PRIu64
-                    ", which nobody has written",
-                    size, address, at, span->bytes);
-        return NULL;
-    }
-    return (uint8_t *)(uintptr_t)address;
-}
-
-sg_block *sg_shared_block(sg_block *block, uint64_t address, uint32_t *offset)
-{
-    const uint64_t rank = address >> SG_RANK_SHIFT;
-    *offset = (uint32_t)(address & ((1u << SG_RANK_SHIFT) - 1));
-    if (rank == 0)
-        return block;
-    return rank <= block->cluster->block_count ? &block->cluster->blocks[rank - 1] : NULL;
-}
-
-uint8_t *sg_shared_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
-{
-    uint32_t at;
-    sg_block *block = sg_shared_block(w->block, address, &at);
-    if (!block || size > block->shared_bytes || at > block->shared_bytes - size) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
-                    "%s of %u bytes at shared address 0x%" PRIx64 " of a block that has %u bytes", write ? "write" : "read",
-                    size, address, w->block->shared_bytes);
-        return NULL;
-    }
-    if (at & (size - 1)) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_MISALIGNED, address,
-                    "shared address 0x%" PRIx64 " is not aligned to %u bytes", address, size);
-        return NULL;
-    }
-    if (write) {
-        memset(block->shadow + at, SG_SHADOW_WRITTEN, size);
-        return block->shared + at;
-    }
-    const uint8_t *shadow = block->shadow + at;
-    if (shadow[0] == SG_SHADOW_WRITTEN && memcmp(shadow, shadow + 1, size - 1) == 0)
-        return block->shared + at; /* all alike */
-    for (uint32_t i = 0; i < size; i++)
-        if (block->shadow[at + i] != SG_SHADOW_WRITTEN) {
-            sg_fault_at(w, op, 1u << lane, SG_FAULT_UNWRITTEN, address,
-                        block->shadow[at + i] == SG_SHADOW_FLYING
-                            ? "read of %u bytes at shared address 0x%" PRIx64 ", which an asynchronous copy in flight writes"
-                            : "read of %u bytes at shared address 0x%" PRIx64 ", which nobody has written",
-                        size, address);
-            return NULL;
-        }
-    return block->shared + at;
-}
-
-static uint8_t *local_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size)
-{
-    const uint32_t bytes = w->machine->kernel->facts.local_bytes;
-    if (size > bytes || address > bytes - size) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
-                    "%u bytes at local address 0x%" PRIx64 " of a thread that has %u bytes", size, address, bytes);
-        return NULL;
-    }
-    if (address & (size - 1)) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_MISALIGNED, address, "local address 0x%" PRIx64 " is not aligned to %u bytes",
-                    address, size);
-        return NULL;
-    }
-    return w->local + (size_t)lane * bytes + address;
-}
-
-/* Parameters are never written. */
-static uint8_t *param_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
-{
-    const uint32_t bytes = w->machine->kernel->facts.params_bytes;
-    if (write || size > bytes || address > bytes - size) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address, "%u bytes at parameter address 0x%" PRIx64, size, address);
-        return NULL;
-    }
-    return (uint8_t *)w->machine->grid->params + address;
-}
-
-uint8_t *sg_generic_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
-{
-    const uint64_t inside = address & (((uint64_t)1 << 56) - 1);
-    switch (SG_WINDOW(address)) {
-    case SG_WINDOW_SHARED:
-        return sg_shared_at(w, op, lane, inside, size, write);
-    case SG_WINDOW_LOCAL:
-        return local_at(w, op, lane, inside, size);
-    case SG_WINDOW_PARAM:
-        return param_at(w, op, lane, inside, size, write);
-    default:
-        return sg_global_at(w, op, lane, address, size, write);
-    }
-}
-
-uint8_t *sg_bytes_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write, bool shared)
-{
-    /* Powers of two in their places, so that the single accesses above can say what is wrong. */
-    uint64_t at = address;
-    for (uint32_t left = size, piece; left; left -= piece, at += piece) {
-        const uint32_t aligned = at & 15 ? (uint32_t)(at & (0 - at)) & 15 : 16;
-        piece = left >= aligned ? aligned : 1u << (31 - __builtin_clz(left));
-        if (!(shared ? sg_shared_at : sg_generic_at)(w, op, lane, at, piece, write))
-            return NULL;
-    }
-    uint32_t offset;
-    const bool windowed = shared || SG_WINDOW(address) == SG_WINDOW_SHARED;
-    if (!windowed)
-        return SG_WINDOW(address) ? sg_generic_at(w, op, lane, address, 1, write) : (uint8_t *)(uintptr_t)address;
-    return sg_shared_block(w->block, address & (((uint64_t)1 << 56) - 1), &offset)->shared + offset;
-}
-
-static uint8_t *lane_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write, sg_space space)
-{
-    switch (space) {
-    case SG_SPACE_SHARED:
-        return sg_shared_at(w, op, lane, address, size, write);
-    case SG_SPACE_LOCAL:
-        return local_at(w, op, lane, address, size);
-    case SG_SPACE_PARAM:
-        return param_at(w, op, lane, address, size, write);
-    case SG_SPACE_GENERIC:
-        return sg_generic_at(w, op, lane, address, size, write);
-    default:
-        return sg_global_at(w, op, lane, address, size, write);
-    }
-}
-
 /* Counts and races see what lanes do, sorted by space. False after a fault. */
-static bool watch(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write, sg_space space)
+static bool watch(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write,
+                  sg_space space)
 {
     uint32_t shared[SG_LANES], in_shared = 0, in_global = 0;
     SG_FOR_MASK(l, mask)
@@ -259,7 +94,7 @@ static void move_each(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t
     const uint32_t size = (uint32_t)(bytes * count);
     SG_FOR_MASK(l, mask)
     {
-        uint8_t *bytes_at = lane_at(w, op, (int)l, at[l], size, write, space);
+        uint8_t *bytes_at = sg_space_at(w, op, (int)l, at[l], size, write, space);
         if (!bytes_at)
             return;
         for (int i = 0; i < count; i++)
@@ -337,7 +172,8 @@ static ALWAYS void gather_fours(void *const *rows, const uint8_t *const *from)
 }
 
 /* From checked places into rows. */
-static ALWAYS void gather(const sg_warp *w, const sg_op *op, uint32_t mask, const uint8_t *const *from, int bytes, int count)
+static ALWAYS void gather(const sg_warp *w, const sg_op *op, uint32_t mask, const uint8_t *const *from, int bytes,
+                          int count)
 {
     void *rows[4];
     for (int i = 0; i < count; i++)
@@ -565,12 +401,16 @@ MEMORY(8, 2)
 #define TABLE(name)      {ROW(name, 1), ROW(name, 2), ROW(name, 4), {name##_8_1, name##_8_2, NULL}}
 /* [space][log2 bytes][log2 count] */
 static sg_run *const loads[][4][3] = {
-    [SG_SPACE_GENERIC] = TABLE(load_generic), [SG_SPACE_GLOBAL] = TABLE(load_global), [SG_SPACE_CONST] = TABLE(load_global),
-    [SG_SPACE_SHARED] = TABLE(load_shared),   [SG_SPACE_LOCAL] = TABLE(load_local),   [SG_SPACE_PARAM] = TABLE(load_param),
+    [SG_SPACE_GENERIC] = TABLE(load_generic), [SG_SPACE_GLOBAL] = TABLE(load_global),
+    [SG_SPACE_CONST] = TABLE(load_global),    [SG_SPACE_SHARED] = TABLE(load_shared),
+    [SG_SPACE_LOCAL] = TABLE(load_local),     [SG_SPACE_PARAM] = TABLE(load_param),
 };
 static sg_run *const stores[][4][3] = {
-    [SG_SPACE_GENERIC] = TABLE(store_generic), [SG_SPACE_GLOBAL] = TABLE(store_global), [SG_SPACE_SHARED] = TABLE(store_shared),
-    [SG_SPACE_LOCAL] = TABLE(store_local),     [SG_SPACE_PARAM] = {{NULL}},
+    [SG_SPACE_GENERIC] = TABLE(store_generic),
+    [SG_SPACE_GLOBAL] = TABLE(store_global),
+    [SG_SPACE_SHARED] = TABLE(store_shared),
+    [SG_SPACE_LOCAL] = TABLE(store_local),
+    [SG_SPACE_PARAM] = {{NULL}},
 };
 
 /* Sign extension after a load of s8 or s16, and results in wider registers. */
@@ -580,12 +420,20 @@ SG_ROW_1(widen_u, u64, u32, a)
 SG_ROW_1(widen_s, s64, s32, a)
 SG_ROW_1(narrow, u32, u64, a)
 
+/* Parameters of a function that is called lie in local memory. */
+static sg_space space_of(sg_space named, const sg_address *address)
+{
+    const bool called = named == SG_SPACE_PARAM && address->space == SG_SPACE_LOCAL;
+    return named == SG_SPACE_GENERIC || called ? address->space : named;
+}
+
 static sg_space take_space(sg_decoder *d)
 {
     static const char *const names[] = {"global",          "const", "shared", "shared::cta", "shared::cluster",
                                         "local",           "param", "param::entry", "param::func", NULL};
-    static const sg_space spaces[] = {SG_SPACE_GLOBAL, SG_SPACE_CONST, SG_SPACE_SHARED, SG_SPACE_SHARED, SG_SPACE_SHARED,
-                                      SG_SPACE_LOCAL,  SG_SPACE_PARAM, SG_SPACE_PARAM,  SG_SPACE_PARAM};
+    static const sg_space spaces[] = {SG_SPACE_GLOBAL, SG_SPACE_CONST,  SG_SPACE_SHARED,
+                                      SG_SPACE_SHARED, SG_SPACE_SHARED, SG_SPACE_LOCAL,
+                                      SG_SPACE_PARAM,  SG_SPACE_PARAM,  SG_SPACE_PARAM};
     const int which = sg_part_of(d, names);
     return which < 0 ? SG_SPACE_GENERIC : spaces[which];
 }
@@ -689,7 +537,7 @@ static void decode_ld(sg_decoder *d)
     sg_operands(d, 2, hint ? 3 : 2);
     const sg_operand *to = sg_operand_at(d, 0);
     const sg_address address = sg_address_of(d, sg_operand_at(d, 1));
-    const sg_space space = named == SG_SPACE_GENERIC ? address.space : named;
+    const sg_space space = space_of(named, &address);
     sg_run *run = find_handler(d, loads, space, type, count);
     landing landings[4];
     uint32_t *list = sg_list(d, 4);
@@ -715,7 +563,7 @@ static void decode_st(sg_decoder *d)
     sg_operands(d, 2, hint ? 3 : 2);
     const sg_address address = sg_address_of(d, sg_operand_at(d, 0));
     const sg_operand *from = sg_operand_at(d, 1);
-    const sg_space space = named == SG_SPACE_GENERIC ? address.space : named;
+    const sg_space space = space_of(named, &address);
     if (space == SG_SPACE_CONST)
         sg_decode_bad(d, "constant memory is not written");
     sg_run *run = find_handler(d, stores, space, type, count);

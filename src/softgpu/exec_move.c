@@ -39,7 +39,7 @@ static void decode_unpack(sg_decoder *d, const sg_operand *to, const sg_operand 
     const uint32_t part = to->count ? bytes / to->count : 0;
     const uint32_t source = sg_source(d, from, bytes, false);
     uint32_t halves[2];
-    if (part * to->count != bytes || (part != 2 && part != 4))
+    if (to->count < 2 || part * to->count != bytes || (part != 2 && part != 4))
         sg_decode_unsupported(d, "vector of this length");
     if (bytes == 4 || part == 4) {
         const bool small = bytes == 4;
@@ -47,13 +47,15 @@ static void decode_unpack(sg_decoder *d, const sg_operand *to, const sg_operand 
         const uint32_t keep = sg_temporary(d, 4);
         emit_1(d, small ? high_16_full : high_32_full, small ? high_16_masked : high_32_masked, keep, source, 0,
                SG_PIPE_NONE);
-        emit_1(d, small ? low_16_full : low_32_full, small ? low_16_masked : low_32_masked, low, source, 0, SG_PIPE_ALU);
+        emit_1(d, small ? low_16_full : low_32_full, small ? low_16_masked : low_32_masked, low, source, 0,
+               SG_PIPE_ALU);
         emit_1(d, copy_32_full, copy_32_masked, high, keep, 0, SG_PIPE_NONE);
         return;
     }
     for (int i = 0; i < 2; i++) {
         halves[i] = sg_temporary(d, 4);
-        emit_1(d, i ? high_32_full : low_32_full, i ? high_32_masked : low_32_masked, halves[i], source, 0, SG_PIPE_NONE);
+        emit_1(d, i ? high_32_full : low_32_full, i ? high_32_masked : low_32_masked, halves[i], source, 0,
+               SG_PIPE_NONE);
     }
     for (uint32_t i = 0; i < 4; i++)
         emit_1(d, i & 1 ? high_16_full : low_16_full, i & 1 ? high_16_masked : low_16_masked,
@@ -66,7 +68,7 @@ static void decode_pack(sg_decoder *d, const sg_operand *to, const sg_operand *f
     const uint32_t part = from->count ? bytes / from->count : 0;
     const uint32_t target = sg_destination(d, to, bytes);
     uint32_t items[4];
-    if (part * from->count != bytes || (part != 2 && part != 4))
+    if (from->count < 2 || part * from->count != bytes || (part != 2 && part != 4))
         sg_decode_unsupported(d, "vector of this length");
     for (uint32_t i = 0; i < from->count; i++)
         items[i] = sg_source(d, &from->items[i], part, false);
@@ -113,8 +115,8 @@ static void decode_mov(sg_decoder *d)
         op->imm = (int64_t)which;
     } else {
         const uint32_t row = sg_destination(d, to, bytes), source = sg_source(d, from, bytes, real);
-        emit_1(d, bytes == 8 ? copy_64_full : copy_32_full, bytes == 8 ? copy_64_masked : copy_32_masked, row, source, 0,
-               SG_PIPE_ALU);
+        emit_1(d, bytes == 8 ? copy_64_full : copy_32_full, bytes == 8 ? copy_64_masked : copy_32_masked, row, source,
+               0, SG_PIPE_ALU);
     }
 }
 
@@ -136,7 +138,8 @@ static void decode_cvta(sg_decoder *d)
     sg_operands(d, 2, 2);
     if (space < 0 || sg_type_bytes(type) != 8)
         sg_decode_unsupported(d, "space or width not known");
-    const uint32_t row = sg_destination(d, sg_operand_at(d, 0), 8), source = sg_source(d, sg_operand_at(d, 1), 8, false);
+    const uint32_t row = sg_destination(d, sg_operand_at(d, 0), 8),
+                   source = sg_source(d, sg_operand_at(d, 1), 8, false);
     const uint64_t window = windows[space] << 56;
     sg_op *op = !window ? sg_emit(d, copy_64_full, copy_64_masked, SG_PIPE_ALU)
                 : to    ? sg_emit(d, from_window_full, from_window_masked, SG_PIPE_ALU)
@@ -165,7 +168,8 @@ static void decode_isspacep(sg_decoder *d)
     sg_operands(d, 2, 2);
     if (space < 0)
         sg_decode_unsupported(d, "space not known");
-    const uint32_t p = sg_predicate_destination(d, sg_operand_at(d, 0)), row = sg_source(d, sg_operand_at(d, 1), 8, false);
+    const uint32_t p = sg_predicate_destination(d, sg_operand_at(d, 0)),
+                   row = sg_source(d, sg_operand_at(d, 1), 8, false);
     sg_op *op = sg_emit(d, in_space, in_space, SG_PIPE_ALU);
     op->d = p;
     op->a = row;

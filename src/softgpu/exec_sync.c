@@ -79,8 +79,8 @@ static void barrier_block(sg_warp *w, const sg_op *op, uint32_t mask)
         return;
     }
     if (barrier->arrived && barrier->needed != needed) {
-        sg_fault_at(w, op, mask, SG_FAULT_BARRIER, 0, "barrier %u for %u threads, where others came for %u", number, needed,
-                    barrier->needed);
+        sg_fault_at(w, op, mask, SG_FAULT_BARRIER, 0, "barrier %u for %u threads, where others came for %u", number,
+                    needed, barrier->needed);
         return;
     }
     /* Lanes that do not exist count in a barrier of so many threads: whole warps arrive. */

@@ -419,11 +419,12 @@ static void parse_function(sg_parser *p, bool is_entry)
     p->function = f;
     p->variables_end = &f->params;
     if (!is_entry && sg_parser_at(p, '('))
-        parse_params(p); /* what a function returns: names only */
+        parse_params(p); /* what a function returns */
     const sg_token name = take_name(p);
     f->name = sg_parser_text(p, &name);
-    p->variables_end = &f->params;
+    f->results = f->params;
     f->params = NULL;
+    p->variables_end = &f->params;
     parse_params(p);
     parse_function_directives(p, f);
     if (sg_parser_at(p, '{')) {
@@ -487,8 +488,8 @@ void sg_parse(sg_syntax *syntax, const char *text, size_t bytes)
         bool external = false;
         if (parse_head(p) || sg_parse_ignored(p) || sg_parser_accept(p, ';'))
             continue;
-        while (sg_parser_at_dotted(p, "visible") || sg_parser_at_dotted(p, "extern") || sg_parser_at_dotted(p, "weak") ||
-               sg_parser_at_dotted(p, "common")) {
+        while (sg_parser_at_dotted(p, "visible") || sg_parser_at_dotted(p, "extern") ||
+               sg_parser_at_dotted(p, "weak") || sg_parser_at_dotted(p, "common")) {
             external |= sg_parser_at_dotted(p, "extern");
             sg_parser_next(p);
         }

@@ -20,6 +20,7 @@ typedef struct sg_reference {
     const char *text;
     size_t length;
     uint32_t scope, line;
+    bool in_table; /* of .branchtargets: plain labels only */
 } sg_reference;
 
 typedef struct sg_parser {

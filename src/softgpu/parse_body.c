@@ -77,13 +77,6 @@ static sg_operand parse_number(sg_parser *p)
     return operand;
 }
 
-static void refer(sg_parser *p, sg_operand *operand, const sg_token *token)
-{
-    sg_reference *reference = sg_syntax_alloc(p->syntax, sizeof *reference);
-    *reference = (sg_reference){p->references, operand, token->text, token->length, p->scope, token->line};
-    p->references = reference;
-}
-
 static sg_operand parse_name(sg_parser *p)
 {
     const sg_token token = p->token;
@@ -159,12 +152,14 @@ static sg_instruction *add_instruction(sg_parser *p)
 }
 
 /* What is still a bare name may be a label; all operands that stay are in the arena by now. */
-static void refer_names(sg_parser *p, sg_operand *operands, uint32_t count, uint32_t line)
+static void refer_names(sg_parser *p, sg_operand *operands, uint32_t count, uint32_t line, bool in_table)
 {
     for (uint32_t i = 0; i < count; i++)
         if (operands[i].kind == SG_OPERAND_NAME) {
-            const sg_token token = {.text = operands[i].name, .length = strlen(operands[i].name), .line = line};
-            refer(p, &operands[i], &token);
+            sg_reference *reference = sg_syntax_alloc(p->syntax, sizeof *reference);
+            *reference = (sg_reference){p->references, &operands[i], operands[i].name, strlen(operands[i].name),
+                                        p->scope,      line,         in_table};
+            p->references = reference;
         }
 }
 
@@ -195,7 +190,7 @@ static void parse_instruction(sg_parser *p)
     sg_parser_expect(p, ';');
     instruction.operands = sg_syntax_alloc(p->syntax, (instruction.count ? instruction.count : 1) * sizeof operands[0]);
     memcpy(instruction.operands, operands, instruction.count * sizeof operands[0]);
-    refer_names(p, instruction.operands, instruction.count, instruction.line);
+    refer_names(p, instruction.operands, instruction.count, instruction.line, false);
     *add_instruction(p) = instruction;
 }
 
@@ -270,7 +265,7 @@ static void parse_label(sg_parser *p, const sg_token *token)
         targets[count++] = (sg_operand){.kind = SG_OPERAND_NAME, .name = sg_parser_text(p, &p->token)};
         sg_parser_next(p);
     } while (sg_parser_accept(p, ','));
-    refer_names(p, targets, (uint32_t)count, p->token.line);
+    refer_names(p, targets, (uint32_t)count, p->token.line, true);
     label->targets = sg_syntax_alloc(p->syntax, sizeof *label->targets);
     *label->targets = (sg_operand){.kind = SG_OPERAND_TARGETS, .items = targets, .count = (uint32_t)count};
     sg_parser_expect(p, ';');
@@ -327,7 +322,8 @@ static void resolve_labels(sg_parser *p)
         if (!found)
             continue; /* a function's name; the decoder knows where that is right */
         if (found->targets) {
-            *r->operand = *found->targets;
+            if (!r->in_table)
+                *r->operand = *found->targets;
         } else {
             r->operand->kind = SG_OPERAND_LABEL;
             r->operand->value = found->instruction;

@@ -108,7 +108,7 @@ typedef struct sg_function {
     size_t register_count, register_room;
     sg_instruction *instructions;
     size_t instruction_count, instruction_room;
-    sg_variable *params, *variables; /* in order of declaration */
+    sg_variable *params, *results, *variables; /* in order of declaration */
     uint32_t max_threads, min_blocks, cluster[3];
 } sg_function;
 

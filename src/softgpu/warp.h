@@ -129,7 +129,8 @@ void sg_fault_at(sg_warp *w, const sg_op *op, uint32_t mask, sg_fault fault, uin
 /* Ends the warp's turn: it goes on when it is scheduled again. */
 void sg_stop(sg_warp *w, sg_warp_state state);
 
-/* Lanes of the running split wait; they will go on at w->pc. If none is left, another split goes on, or the warp stops. */
+/* Lanes of the running split wait; they will go on at w->pc. If none is left, another split goes on, or the warp stops.
+ */
 void sg_split_wait(sg_warp *w, uint32_t mask, int8_t barrier);
 
 /* The running split spins: others of the warp first, then other warps. */
@@ -155,6 +156,10 @@ void sg_thread_of(const sg_warp *w, int lane, uint32_t thread[3]);
 uint8_t *sg_global_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write);
 uint8_t *sg_shared_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write);
 uint8_t *sg_generic_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write);
+
+/* The same for the space that an instruction names. */
+uint8_t *sg_space_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write,
+                     sg_space space);
 
 /* The same for any number of bytes at any place, in shared or (generic) other memory. */
 uint8_t *sg_bytes_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write, bool shared);
