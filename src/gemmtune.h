@@ -126,7 +126,8 @@ static inline gt_gemm gt_gemm_make(gt_type type, int64_t m, int64_t n, int64_t k
 /* Options of gt_open. Zero everywhere is the default. */
 typedef struct gt_options {
     const char *database; /* NULL: $GEMMTUNE_DB, else the user's, else the system's */
-    const char *driver;   /* NULL: libcuda.so.1; else the library to load as the CUDA driver */
+    const char *driver;   /* NULL: $GEMMTUNE_DRIVER, else libcuda.so.1; "soft", "soft:a100": the software GPU; else a
+                             library to load as the CUDA driver */
     int device;           /* used only where the calling thread has no current context */
     void (*log)(void *data, const char *message); /* told of surprises that are not errors; may be NULL, must not
                                                      call the library */
