@@ -75,8 +75,9 @@ static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *
 static void print_table(const gt_engine *engine, const gt_tuned *tuned, size_t count)
 {
     static const gt_column columns[] = {
-        {"shape", GT_LEFT},  {"family", GT_LEFT},     {"configuration", GT_LEFT}, {"us", GT_RIGHT},   {"TFLOPS", GT_RIGHT},
-        {"peak %", GT_RIGHT}, {"vs cuBLAS", GT_RIGHT}, {"margin %", GT_RIGHT},     {"tried", GT_RIGHT},  {"timing", GT_LEFT},
+        {"shape", GT_LEFT},   {"family", GT_LEFT},  {"configuration", GT_LEFT}, {"us", GT_RIGHT},
+        {"TFLOPS", GT_RIGHT}, {"peak %", GT_RIGHT}, {"vs cuBLAS", GT_RIGHT},    {"margin %", GT_RIGHT},
+        {"tried", GT_RIGHT},  {"timing", GT_LEFT},
     };
     gt_table *table = gt_table_create(stdout, engine->options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++)

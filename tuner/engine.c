@@ -178,7 +178,9 @@ gt_status gt_engine_code(gt_engine *engine, const gt_problem *problem, gt_kernel
 {
     gt_compiled compiled;
     const gt_cached *cached = NULL;
-    gt_status status = gt_engine_prepare(engine, problem, kernel, false);
+    gt_status status = GT_OK;
+    if (!kernel->source_hash[0]) /* else it was rendered before */
+        status = gt_engine_prepare(engine, problem, kernel, false);
     if (status != GT_OK)
         return status;
     /* It may be on its way: what was submitted before it comes out before it. */

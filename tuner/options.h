@@ -60,7 +60,6 @@ typedef struct gt_options_cli {
     const char *driver;   /* NULL: the CUDA driver; the software GPU's library for --device soft */
     int device;           /* --device N */
     const char *family;   /* --family NAME; NULL: all that fit */
-    const char *technique; /* reserved for ladder --technique; NULL: all */
     const char *arch;     /* --arch sm_80: space and render without a GPU; NULL: the device's */
     const char *params;   /* render --params "bm=128 bn=128"; NULL: the space's first row */
     const gt_types *types; /* --type f32 */

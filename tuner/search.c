@@ -292,7 +292,8 @@ gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *coun
     gt_status status = GT_OK;
     if (search->rounds == 0) {
         status = first_round(search);
-    } else if (!search->options.only_seeds && search->rounds <= plans[search->options.effort].rounds && gt_search_best(search, &best, 1) == 1) {
+    } else if (!search->options.only_seeds && search->rounds <= plans[search->options.effort].rounds &&
+               gt_search_best(search, &best, 1) == 1) {
         const bool worth = search->rounds == 1 || best->trial.us < search->best_us * (1 - WORTH_GOING_ON);
         search->best_us = best->trial.us;
         if (worth)

@@ -70,9 +70,12 @@ static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
     return status;
 }
 
-/* What a launch on a GPU needs of a kernel's code. PTX, three times as large, is kept for winners only. */
-static gt_code without_ptx(const gt_code *code)
+/* What is stored of a kernel's code. A GPU launches the cubin; PTX, three times as large, is kept for winners only. The
+ * software GPU runs nothing without it. */
+static gt_code code_to_store(const work *w, const gt_code *code, bool winner)
 {
+    if (winner || w->engine->driver->attach_ptx)
+        return *code;
     return (gt_code){.cubin = code->cubin, .cubin_bytes = code->cubin_bytes};
 }
 
@@ -96,9 +99,9 @@ static gt_status try_candidate(work *w, gt_candidate *c)
      * another problem: it may be the best for sizes that nobody tunes. */
     const bool best = c->trial.outcome == GT_TRIAL_OK && (w->best_us == 0 || c->trial.us < w->best_us);
     const bool keep = best || (w->tuning->only_seeds && code);
-    const gt_code lean = keep ? without_ptx(code) : (gt_code){0};
-    status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel, keep ? &lean : NULL,
-                                &c->trial);
+    const gt_code stored = keep ? code_to_store(w, code, false) : (gt_code){0};
+    status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel,
+                                keep ? &stored : NULL, &c->trial);
     if (status != GT_OK)
         return status;
     c->tried = c->now = true;
@@ -184,10 +187,10 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
     gt_engine *engine = w->engine;
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < count; i++) {
-        const gt_code lean = without_ptx(&codes[i]);
         const bool winner = trials[i].margin >= 0;
-        status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i],
-                                    winner ? &codes[i] : &lean, &trials[i]);
+        const gt_code stored = code_to_store(w, &codes[i], winner);
+        status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &stored,
+                                    &trials[i]);
         if (status == GT_OK && winner) {
             w->tuned->won = true;
             w->tuned->kernel = kernels[i];
