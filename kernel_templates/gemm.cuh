@@ -39,8 +39,8 @@ struct gt_args {
     const GT_AB *a;
     const GT_AB *b;
     GT_C *c;
-    void *workspace;    // ws_tile bytes for each tile and each matrix of the batch
-    unsigned *counters; // one for each tile and matrix, zero before and after a launch
+    void *workspace;    // ws_tile bytes for each tile (or block, where their number is fixed) and matrix of the batch
+    unsigned *counters; // one for each of those, zero before and after a launch
     gt_int m, n, k;
     gt_int lda, ldb, ldc;
     gt_int stride_a, stride_b, stride_c;
@@ -174,10 +174,11 @@ template <int OUTER, int DEPTH, bool ALONG_K, int THREADS_, int WIDTH> struct gt
     }
 };
 
-// C = alpha * sum + beta * C for one element inside the matrix; beta = 0 never reads C.
-__device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j, GT_ACC sum)
+// C = alpha * sum + beta * C for one element inside the matrix, `away` elements from where the arguments point; beta = 0
+// never reads C.
+__device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j, GT_ACC sum, gt_int away = 0)
 {
-    GT_C *c = g.c + i * g.ldc + j;
+    GT_C *c = g.c + away + i * g.ldc + j;
     const GT_ACC scaled = g.alpha.value * sum;
     *c = g.beta.value == GT_ACC(0) ? GT_C(scaled) : GT_C(scaled + g.beta.value * GT_ACC(*c));
 }
@@ -185,10 +186,11 @@ __device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j,
 // The same for WIDTH neighbours of a row inside the matrix from column j on, a multiple of WIDTH; those
 // beyond the last column are left out.
 template <int WIDTH>
-__device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt_int j, const GT_ACC *sums)
+__device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt_int j, const GT_ACC *sums,
+                                                  gt_int away = 0)
 {
     if (WIDTH <= GT_WIDE_C && j + WIDTH <= g.n) {
-        gt_vector<GT_C, WIDTH> *c = (gt_vector<GT_C, WIDTH> *)(g.c + i * g.ldc + j), result;
+        gt_vector<GT_C, WIDTH> *c = (gt_vector<GT_C, WIDTH> *)(g.c + away + i * g.ldc + j), result;
 #pragma unroll
         for (int u = 0; u < WIDTH; u++)
             result.e[u] = GT_C(g.alpha.value * sums[u]);
@@ -203,20 +205,21 @@ __device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt
 #pragma unroll
         for (int u = 0; u < WIDTH; u++)
             if (j + u < g.n)
-                gt_store_c(g, i, j + u, sums[u]);
+                gt_store_c(g, i, j + u, sums[u], away);
     }
 }
 
-// The tile of C that blockIdx.x stands for. Tiles go down columns of `group` rows, so that blocks which run
-// at the same time share rows of A and columns of B in L2; group 1 goes along rows.
+// A tile of C by its number. Tiles go down columns of `group` rows, so that blocks which run at the same time share
+// rows of A and columns of B in L2; group 1 goes along rows.
 struct gt_tile {
     gt_int row, column; // in tiles
 };
-template <int BM_, int BN_> __device__ __forceinline__ gt_tile gt_find_tile(const gt_args &g, unsigned group)
+template <int BM_, int BN_>
+__device__ __forceinline__ gt_tile gt_find_tile(const gt_args &g, unsigned group, unsigned number = blockIdx.x)
 {
     const unsigned rows = (unsigned)((g.m + BM_ - 1) / BM_), columns = (unsigned)((g.n + BN_ - 1) / BN_);
-    const unsigned band = blockIdx.x / (group * columns), first = band * group;
+    const unsigned band = number / (group * columns), first = band * group;
     const unsigned height = rows - first < group ? rows - first : group;
-    const unsigned within = blockIdx.x - band * group * columns;
+    const unsigned within = number - band * group * columns;
     return {(gt_int)(first + within % height), (gt_int)(within / height)};
 }

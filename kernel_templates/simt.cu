@@ -35,8 +35,8 @@
 #ifndef GROUP // tile rows that are walked together, for L2
 #define GROUP 8
 #endif
-#ifndef ORDER // of the multiply-adds: 0 rows, 1 rows in serpentine, 2 columns in serpentine, 3 as 1 with B first
-#define ORDER 1
+#ifndef PTXAS // the assembler's level: the first keeps the order of the multiply-adds
+#define PTXAS 1
 #endif
 #ifndef LOAD // 0 through registers, 1 cp.async, 2 cp.async but through registers where K is contiguous
 #define LOAD 1
@@ -183,30 +183,36 @@ template <int COUNT, int SPAN> __device__ __forceinline__ void read_fragment(GT_
         *(four_ab *)&fragment[4 * i] = *(const four_ab *)(from + i * SPAN);
 }
 
-// The operands' order is kept down to the machine code: it decides which registers are read together.
+// Volatile, for the order.
 __device__ __forceinline__ void multiply_add(float &sum, float x, float y)
 {
-    asm("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
+    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
 }
 __device__ __forceinline__ void multiply_add(int &sum, int x, int y)
 {
     sum += x * y;
 }
 
+// Sums begin in pairs of registers, even and odd.
+__device__ __forceinline__ void clear_pair(float *pair)
+{
+    asm volatile("mov.b64 {%0, %1}, %2;" : "=f"(pair[0]), "=f"(pair[1]) : "l"(0ll));
+}
+__device__ __forceinline__ void clear_pair(int *pair)
+{
+    pair[0] = pair[1] = 0;
+}
+
+// Rows in serpentine, so that every multiply-add shares an operand with the one before it, which then reads only two
+// registers. They must lie in different banks, even and odd: sums are exchanged in pairs against the columns of B.
 __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, const GT_AB *b)
 {
-    constexpr bool COLUMNS = ORDER == 2;
-    constexpr int SLOW = COLUMNS ? TN : TM, FAST = COLUMNS ? TM : TN;
 #pragma unroll
-    for (int s = 0; s < SLOW; s++)
+    for (int i = 0; i < TM; i++)
 #pragma unroll
-        for (int f = 0; f < FAST; f++) {
-            const int turned = ORDER > 0 && s % 2 ? FAST - 1 - f : f;
-            const int i = COLUMNS ? turned : s, j = COLUMNS ? s : turned;
-            if (ORDER == 3)
-                multiply_add(sum[i][j], b[j], a[i]);
-            else
-                multiply_add(sum[i][j], a[i], b[j]);
+        for (int f = 0; f < TN; f++) {
+            const int j = i % 2 ? TN - 1 - f : f;
+            multiply_add(sum[i][j ^ 1], a[i], b[j]);
         }
 }
 
@@ -279,7 +285,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         b.settle(stages + stage * STAGE + operand_a::ELEMENTS);
     };
 
-    GT_ACC sum[TM][TN] = {};
+    GT_ACC sum[TM][TN];
+#pragma unroll
+    for (int p = 0; p < TM * TN; p += 2)
+        clear_pair(&sum[p / TN][p % TN]);
     if (tiles > 0) {
         __align__(16) GT_AB a_fragment[2][TM];
         __align__(16) GT_AB b_fragment[2][TN];
@@ -334,7 +343,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         const gt_int r = row + warp_row + i / 4 * SPAN_M + i % 4;
         if (r < g.m)
 #pragma unroll
-            for (int j = 0; j < TN; j += 4)
-                gt_store_c_vector<4>(g, r, column + warp_column + j / 4 * SPAN_N, sum[i] + j);
+            for (int j = 0; j < TN; j += 4) {
+                const GT_ACC four[4] = {sum[i][j + 1], sum[i][j], sum[i][j + 3], sum[i][j + 2]};
+                gt_store_c_vector<4>(g, r, column + warp_column + j / 4 * SPAN_N, four);
+            }
     }
 }

@@ -10,7 +10,7 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
      stages(stages) AS (VALUES (2), (3), (4)),
      split_k(split_k) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32), (48), (64), (128)),
      grouping("group") AS (VALUES (1), (8)),
-     ordering("order") AS (VALUES (0), (1), (2), (3)),
+     ptxas(ptxas) AS (VALUES (1), (3)),
      loading(load) AS (VALUES (0), (1), (2)),
      occ(occ) AS (VALUES (1), (2)),
      -- Warps and lanes first: few pairs survive, and the wide joins below stay small.
@@ -34,7 +34,7 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
                         + CASE load WHEN 0 THEN (bm + bn) * bk / threads WHEN 2 THEN bm * bk / threads ELSE 0 END AS regs
               FROM staged, occ
               WHERE occ = 1 OR tm * tn <= 64)
-SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", "order", load, occ,
+SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        threads, smem_bytes, regs,
        CASE WHEN split_k > 1 THEN split_k * bm * bn * 4 ELSE 0 END AS ws_tile,
        -- What the tuner's model does not see, in thousandths: fitted to 2,586 trials of sixteen shapes on an H200.
@@ -42,11 +42,10 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", "order", load, occ,
        + CASE tm * tn WHEN 128 THEN 70 WHEN 64 THEN 70 * (tm <> tn) WHEN 32 THEN -70 ELSE -60 END
        + CASE bn WHEN 16 THEN 215 WHEN 32 THEN 125 WHEN 64 THEN 10 ELSE 0 END
        + CASE WHEN bm = 256 THEN 30 WHEN bm <= 32 THEN 25 ELSE 0 END
-       + 105 * (split_k % 3 = 0) + 45 * (wm / tm >= 8) + 20 * ("order" = 0) + 20 * (occ = 1) + 30 * (bk = 32) AS penalty
-FROM full, split_k, grouping, ordering
+       + 105 * (split_k % 3 = 0) + 45 * (wm / tm >= 8) + 20 * (occ = 1) + 30 * (bk = 32) AS penalty
+FROM full, split_k, grouping, ptxas
 WHERE :type IN ('f32', 's32')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
   AND regs <= 255 AND occ * regs * threads <= 65536
   AND (split_k = 1 OR (tiles * split_k <= 4 * :sm_count AND :k >= 2 * bk * split_k))
-  AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn))
-  AND ("order" = 1 OR tm * tn >= 64);
+  AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn));

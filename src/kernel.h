@@ -25,7 +25,8 @@ typedef struct gt_kernel {
     int tile_m, tile_n; /* elements of C that one block computes */
     int split_k;        /* blocks that share one tile, each a part of K */
     int threads, smem_bytes, cluster;
-    int64_t ws_tile;          /* workspace bytes for one tile of C; 0: none */
+    int blocks;               /* a fixed number that share all tiles among them; 0: one for each tile */
+    int64_t ws_tile;          /* workspace bytes for one tile of C, or for one of those blocks; 0: none */
     int registers, spills;    /* per thread; bytes of local memory */
     bool deterministic;
 } gt_kernel;

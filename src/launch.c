@@ -16,7 +16,7 @@ static gt_status check_facts(const gt_kernel *kernel)
         {"tile_m", kernel->tile_m, 1, 1 << 16},         {"tile_n", kernel->tile_n, 1, 1 << 16},
         {"split_k", kernel->split_k, 1, GRID_YZ},       {"threads", kernel->threads, 1, 1024},
         {"smem_bytes", kernel->smem_bytes, 0, 1 << 20}, {"cluster", kernel->cluster, 1, 16},
-        {"ws_tile", kernel->ws_tile, 0, 1ll << 32},
+        {"ws_tile", kernel->ws_tile, 0, 1ll << 32},     {"blocks", kernel->blocks, 0, 1 << 16},
     };
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
         if (facts[i].value < facts[i].low || facts[i].value > facts[i].high)
@@ -47,6 +47,8 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
         tiles > GRID_X)
         return gt_fail(GT_ERROR_INVALID, "%lld x %lld has more than 2^31 tiles of %d x %d", (long long)problem->m,
                        (long long)problem->n, kernel->tile_m, kernel->tile_n);
+    if (kernel->blocks > 0)
+        tiles = kernel->blocks;
     launch.grid[0] = (unsigned)((tiles + kernel->cluster - 1) / kernel->cluster * kernel->cluster);
     launch.grid[1] = (unsigned)kernel->split_k;
     launch.grid[2] = problem->batch < GRID_YZ ? (unsigned)problem->batch : GRID_YZ;
@@ -98,7 +100,8 @@ gt_status gt_module_load(const gt_driver *driver, const gt_kernel *kernel, const
     if ((result = driver->cuLibraryGetKernel(&handle, module.library, GT_ENTRY)) != CUDA_SUCCESS ||
         (result = driver->cuCtxGetDevice(&device)) != CUDA_SUCCESS)
         goto fail;
-    if (kernel->smem_bytes > 48 << 10 &&
+    /* Above 48 KB, the kernel's own static arrays included, shared memory must be asked for. */
+    if (kernel->smem_bytes > 0 &&
         (result = driver->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel->smem_bytes,
                                                handle, device)) != CUDA_SUCCESS)
         goto fail;

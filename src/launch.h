@@ -16,8 +16,8 @@ typedef union gt_scalar {
 typedef struct gt_args {
     const void *a, *b;
     void *c;
-    void *workspace;    /* ws_tile bytes for each tile and each matrix of the batch */
-    unsigned *counters; /* one for each tile and matrix; zero before and after every launch */
+    void *workspace;    /* ws_tile bytes for each tile (or block, where their number is fixed) and matrix of the batch */
+    unsigned *counters; /* one for each of those; zero before and after every launch */
     int64_t m, n, k;
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;
@@ -28,7 +28,7 @@ _Static_assert(sizeof(gt_args) == 16 * 8, "kernels expect this block");
 
 typedef struct gt_launch {
     bool empty; /* no element of C: nothing to launch */
-    unsigned grid[3]; /* tiles, parts of K, matrices */
+    unsigned grid[3]; /* tiles or blocks that share them, parts of K, matrices */
     unsigned threads, smem_bytes, cluster;
     int64_t batch; /* matrices in all; more than grid[2] are launched in turns */
     size_t counter_bytes, workspace_bytes;

@@ -149,11 +149,21 @@ static gt_status take_code(const gt_nvrtc *nvrtc, nvrtcProgram program, gt_code 
     return GT_OK;
 }
 
+/* The assembler's optimisation level that a source asks for with "#define PTXAS 1"; 3 unless it does. Rendered values stand
+ * before a template's own defaults. */
+static int assembler_level(const char *source)
+{
+    static const char mark[] = "#define PTXAS ";
+    const char *at = strstr(source, mark);
+    return at && at[sizeof mark - 1] >= '1' && at[sizeof mark - 1] <= '3' ? at[sizeof mark - 1] - '0' : 3;
+}
+
 gt_status gt_nvrtc_compile(const gt_nvrtc *nvrtc, const char *source, const char *arch, gt_code *code, char **log)
 {
-    char target[48], line[400];
+    char target[48], level[32], line[400];
     snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
-    const char *const options[] = {target, "--std=c++17"};
+    snprintf(level, sizeof level, "--ptxas-options=-O%d", assembler_level(source));
+    const char *const options[] = {target, "--std=c++17", level};
     nvrtcProgram program;
     gt_status status;
     nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, source, "kernel.cu", 0, NULL, NULL);

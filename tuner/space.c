@@ -12,7 +12,7 @@
 #define ROW_LIMIT 4000000
 
 /* Columns that say something about a configuration and are not passed to the template. */
-static const char *const facts[] = {"threads", "smem_bytes", "cluster", "ws_tile", "regs",
+static const char *const facts[] = {"threads", "smem_bytes", "cluster", "blocks", "ws_tile", "regs",
                                     "penalty", "rung",       "technique"};
 
 static bool is_fact(const char *name)
@@ -201,6 +201,7 @@ gt_status gt_space_kernel(const gt_space *space, size_t row, const gt_device *de
         .threads = (int)gt_space_value(space, row, "threads", 0),
         .smem_bytes = (int)gt_space_value(space, row, "smem_bytes", 0),
         .cluster = (int)gt_space_value(space, row, "cluster", 1),
+        .blocks = (int)gt_space_value(space, row, "blocks", 0),
         .ws_tile = gt_space_value(space, row, "ws_tile", 0),
         .deterministic = true,
     };

@@ -1,0 +1,23 @@
+-- Tiles for warps with trades: four producers beside four or eight consumers. Register tiles of 8 x 16 leave room for one
+-- block on a multiprocessor, those of 8 x 8 for two small ones. Blocks share all tiles among them.
+WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
+         (128, 256, 64, 64, 8, 16, 1), (256, 128, 64, 64, 8, 16, 1), (128, 256, 32, 128, 8, 16, 1),
+         (64, 256, 16, 128, 8, 8, 1), (128, 128, 32, 64, 8, 8, 1), (256, 64, 64, 32, 8, 8, 1),
+         (64, 128, 32, 64, 8, 8, 2), (64, 128, 16, 128, 8, 8, 2), (128, 64, 64, 32, 8, 8, 2)),
+     bk(bk) AS (VALUES (8), (16)),
+     stages(stages) AS (VALUES (3), (4), (6)),
+     stream(stream) AS (VALUES (0), (1)),
+     grouping("group") AS (VALUES (1), (8)),
+     sized AS (SELECT *, bm / wm * (bn / wn) * 32 + 128 AS threads, :sm_count * occ AS blocks,
+                      stages * bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes AS smem_bytes,
+                      (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
+               FROM tile, bk, stages
+               WHERE (bk = 16 OR tn = 16) AND bm < 2 * :m AND bn < 2 * :n)
+SELECT bm, bn, bk, wm, wn, tm, tn, stages, stream, "group", occ, 1 AS ptxas,
+       threads, blocks, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
+       CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile
+FROM sized, stream, grouping
+WHERE :type IN ('f32', 's32') AND :cc >= 90
+  AND occ * (smem_bytes + 1024 + 128) <= :smem_limit + 1024
+  AND (stream = 0 OR tiles % blocks <> 0)
+  AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn));
