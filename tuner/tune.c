@@ -174,7 +174,7 @@ static gt_status find_stored_winner(work *w, bool *found)
         }
     }
     free(list);
-    status = gt_store_find_baseline(w->engine->store, w->engine->gpu, w->problem_id, "cublas", &w->tuned->cublas.us);
+    status = gt_store_find_baseline(w->engine->store, w->engine->gpu, w->problem_id, &w->tuned->cublas.us);
     if (status == GT_OK && w->tuned->cublas.us > 0)
         w->tuned->cublas.outcome = GT_TRIAL_OK;
     return status;
