@@ -105,13 +105,13 @@ gt_status gt_place_resolve(const char *path, gt_store_mode mode, char absolute[P
     return GT_OK;
 }
 
-bool gt_store_on_network(const char *path)
+bool gt_store_on_network(const gt_store *store)
 {
     /* From linux/magic.h and the file systems' own sources: NFS, SMB, CIFS, SMB2, AFS, 9P, Ceph, Lustre, GPFS. */
     static const uint32_t network[] = {0x6969,     0x517b,     0xff534d42, 0xfe534d42, 0x5346414f,
                                        0x01021997, 0x00c36400, 0x0bd00bd0, 0x47504653};
     struct statfs fs;
-    if (statfs(path, &fs) != 0)
+    if (statfs(store->path, &fs) != 0)
         return false;
     for (size_t i = 0; i < sizeof network / sizeof network[0]; i++)
         if ((uint32_t)fs.f_type == network[i])

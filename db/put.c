@@ -312,10 +312,23 @@ gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const char *types, dou
         return status;
     gt_bind bind = gt_sql_start(
         store, "INSERT INTO peak (gpu, type, tflops, source) VALUES (?, ?, ?, ?)"
-               " ON CONFLICT (gpu, type) DO UPDATE SET tflops = excluded.tflops, source = excluded.source");
+               " ON CONFLICT (gpu, type) DO UPDATE SET tflops = excluded.tflops, source = excluded.source"
+               " WHERE peak.source <> 'measured' OR excluded.source = 'measured'");
     gt_bind_int(&bind, gpu);
     gt_bind_text(&bind, types, GT_ANY_LENGTH);
     gt_bind_real(&bind, tflops);
     gt_bind_text(&bind, source, GT_ANY_LENGTH);
+    return gt_sql_end(store, gt_sql_run(store, &bind));
+}
+
+gt_status gt_store_put_bandwidth(gt_store *store, int64_t gpu, double copy_tbs)
+{
+    gt_status status = gt_sql_begin(store);
+    if (status != GT_OK)
+        return status;
+    gt_bind bind = gt_sql_start(store, "INSERT INTO bandwidth (gpu, copy_tbs) VALUES (?, ?)"
+                                       " ON CONFLICT (gpu) DO UPDATE SET copy_tbs = excluded.copy_tbs");
+    gt_bind_int(&bind, gpu);
+    gt_bind_real(&bind, copy_tbs);
     return gt_sql_end(store, gt_sql_run(store, &bind));
 }

@@ -82,19 +82,42 @@ gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, 
     return status;
 }
 
-gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, const char *name, double *us)
+/* Runs a query for one number; 0 where there is none, or none that makes sense. */
+static gt_status find_real(gt_store *store, gt_bind *bind, double *value)
 {
-    gt_bind bind = gt_sql_start(store, "SELECT us FROM baseline WHERE problem = ?1 AND gpu = ?2 AND name = ?3"
-                                       " AND outcome = 'ok' AND us IS NOT NULL ORDER BY id DESC LIMIT 1");
+    const int code = gt_sql_step(store, bind);
+    gt_take take = {.row = bind->statement};
+    const double found = code == SQLITE_ROW ? gt_take_real(&take, 0, LONGEST_US, 0) : 0;
+    const gt_status status = gt_sql_done(store, bind, code);
+    if (status == GT_OK)
+        *value = found;
+    return status;
+}
+
+gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, double *us)
+{
+    gt_bind bind = gt_sql_start(store, "SELECT min(us) FROM (SELECT us, max(id) FROM baseline WHERE problem = ?1"
+                                       " AND gpu = ?2 AND outcome = 'ok' AND us IS NOT NULL GROUP BY name)");
     gt_bind_int(&bind, problem);
     gt_bind_int(&bind, gpu);
-    gt_bind_text(&bind, name, GT_ANY_LENGTH);
-    const int code = gt_sql_step(store, &bind);
-    const double found = code == SQLITE_ROW ? sqlite3_column_double(bind.statement, 0) : 0;
-    const gt_status status = gt_sql_done(store, &bind, code);
-    if (status == GT_OK)
-        *us = found;
-    return status;
+    return find_real(store, &bind, us);
+}
+
+gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const char *types, double *tflops)
+{
+    gt_bind bind = gt_sql_start(store, "SELECT p.tflops FROM peak p JOIN gpu g ON g.id = p.gpu WHERE " GT_SAME_GPU
+                                       " AND p.type = ? AND p.source = 'measured' ORDER BY g.id LIMIT 1");
+    gt_bind_gpu(&bind, device);
+    gt_bind_text(&bind, types, GT_ANY_LENGTH);
+    return find_real(store, &bind, tflops);
+}
+
+gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, double *copy_tbs)
+{
+    gt_bind bind = gt_sql_start(store, "SELECT b.copy_tbs FROM bandwidth b JOIN gpu g ON g.id = b.gpu WHERE " GT_SAME_GPU
+                                       " ORDER BY g.id LIMIT 1");
+    gt_bind_gpu(&bind, device);
+    return find_real(store, &bind, copy_tbs);
 }
 
 /* Limits as launch.c has them: of what any GPU allows. */

@@ -1,5 +1,6 @@
--- The database of gemmtune, version 1. A change here is a new step in store.c's table of migrations, not an edit:
--- files of this version are out there. Times are microseconds of one execution, dates are UTC.
+-- The tables of gemmtune's database, version 1. A change here is a new step in store.c's table of migrations, not an
+-- edit: files of this version are out there. Times are microseconds of one execution, dates are UTC. The view that
+-- people ask is in best_configs.sql.
 PRAGMA application_id = 0x474d5431; -- "GMT1"
 
 -- A model, not a card: two cards of one model share their results.
@@ -112,7 +113,7 @@ CREATE TABLE baseline (
     run INTEGER NOT NULL REFERENCES run (id),
     gpu INTEGER NOT NULL REFERENCES gpu (id),
     problem INTEGER NOT NULL REFERENCES problem (id),
-    name TEXT NOT NULL, -- 'cublas'
+    name TEXT NOT NULL, -- 'cublas', 'cublaslt'
     version TEXT NOT NULL,
     outcome TEXT NOT NULL CHECK (outcome IN ('ok', 'compile_error', 'launch_error', 'wrong_result', 'out_of_bounds',
                                              'timeout', 'crash', 'over_resources')),
@@ -129,7 +130,6 @@ CREATE TABLE baseline (
 ) STRICT;
 CREATE INDEX baseline_of ON baseline (problem, gpu, name);
 
--- The most a GPU could do.
 -- Searches that came to their end: the same one again would try nothing new.
 CREATE TABLE searched (
     run INTEGER NOT NULL REFERENCES run (id),
@@ -139,6 +139,7 @@ CREATE TABLE searched (
     UNIQUE (gpu, problem, search)
 ) STRICT;
 
+-- The most a GPU could do.
 CREATE TABLE peak (
     gpu INTEGER NOT NULL REFERENCES gpu (id),
     type TEXT NOT NULL,
@@ -146,41 +147,5 @@ CREATE TABLE peak (
     source TEXT NOT NULL, -- 'units x clock' or 'measured'
     UNIQUE (gpu, type)
 ) STRICT;
-
--- For people: the best kernel of each GPU and problem. That is the newest winner of a race, else the fastest; a
--- measured time stands before any modelled one. A parameter that the family does not have is NULL: CAST reads the
--- digits that follow 'name='. Each subquery is one seek in an index, and WHERE on sizes reaches the problem table.
-CREATE VIEW best_configs AS
-SELECT g.name AS gpu, p.type, p.math, p.layout, p.m, p.n, p.k, p.batch, k.family,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' bm='), 0) + 4) AS INTEGER) AS bm,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' bn='), 0) + 4) AS INTEGER) AS bn,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' bk='), 0) + 4) AS INTEGER) AS bk,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' wm='), 0) + 4) AS INTEGER) AS wm,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' wn='), 0) + 4) AS INTEGER) AS wn,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' tm='), 0) + 4) AS INTEGER) AS tm,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' tn='), 0) + 4) AS INTEGER) AS tn,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' stages='), 0) + 8) AS INTEGER) AS stages,
-       k.split_k, k.params, t.us,
-       2.0 * p.m * p.n * p.k * p.batch / t.us / 1e6 AS tflops,
-       100.0 * (2.0 * p.m * p.n * p.k * p.batch / t.us / 1e6) / peak.tflops AS peak_pct,
-       coalesce((SELECT us FROM baseline WHERE problem = t.problem AND gpu = t.gpu AND name = 'cublas' AND run = t.run
-                 AND outcome = 'ok' AND timing = t.timing AND us IS NOT NULL ORDER BY id DESC LIMIT 1),
-                (SELECT us FROM baseline WHERE problem = t.problem AND gpu = t.gpu AND name = 'cublas'
-                 AND outcome = 'ok' AND timing = t.timing AND us IS NOT NULL ORDER BY id DESC LIMIT 1))
-           / t.us AS vs_cublas,
-       t.error, t.margin, t.timing, t.tried_at AS tuned_at, p.align, k.id AS kernel
-FROM problem p
-CROSS JOIN gpu g
-JOIN trial t ON t.id = coalesce(
-    (SELECT id FROM trial WHERE problem = p.id AND gpu = g.id AND timing = 'measured' AND margin IS NOT NULL
-     ORDER BY id DESC LIMIT 1),
-    (SELECT id FROM trial WHERE problem = p.id AND gpu = g.id AND timing = 'measured' AND outcome = 'ok'
-     AND us IS NOT NULL ORDER BY us LIMIT 1),
-    (SELECT id FROM trial WHERE problem = p.id AND gpu = g.id AND timing = 'modelled' AND margin IS NOT NULL
-     ORDER BY id DESC LIMIT 1),
-    (SELECT id FROM trial WHERE problem = p.id AND gpu = g.id AND timing = 'modelled' AND outcome = 'ok'
-     AND us IS NOT NULL ORDER BY us LIMIT 1))
-JOIN kernel k ON k.id = t.kernel
-LEFT JOIN peak ON peak.gpu = g.id AND peak.type = p.type;
 
 PRAGMA user_version = 1;

@@ -13,6 +13,7 @@
 /* Step i takes a database from version i to i + 1, and ends with setting user_version. */
 static const char *const migrations[] = {
     gt_embedded_schema_sql,
+    gt_embedded_schema_2_sql,
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof migrations[0]))
 
@@ -63,10 +64,10 @@ static gt_status check_tables(gt_store *store)
         store,
         "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND"
         " (type = 'table' AND strict AND name IN ('gpu', 'problem', 'kernel', 'run', 'trial', 'baseline', 'peak',"
-        " 'searched')"
+        " 'searched', 'bandwidth')"
         " OR type = 'view' AND name = 'best_configs')",
         &count);
-    if (status == GT_OK && count != 9)
+    if (status == GT_OK && count != 10)
         return gt_fail(GT_ERROR_DATABASE, "%s: damaged, tables are missing; move it away and tune again", store->path);
     return status;
 }
@@ -116,8 +117,11 @@ static gt_status make_current(gt_store *store)
     if (status != GT_OK)
         return status;
     status = find_version(store, &version);
+    const bool outdated = version < SCHEMA_VERSION;
     for (; status == GT_OK && version < SCHEMA_VERSION; version++)
         status = gt_sql_execute(store, migrations[version]);
+    if (status == GT_OK && outdated)
+        status = gt_sql_execute(store, gt_embedded_best_configs_sql);
     if (status == GT_OK)
         status = check_tables(store);
     return gt_sql_end(store, status);

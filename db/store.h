@@ -33,9 +33,9 @@ gt_status gt_store_default_path(char *path, size_t size);
 /* The system-wide file that stands behind the user's. */
 const char *gt_store_system_path(void);
 
-/* Whether a file or folder is on a network file system, where locks may not be what they seem: worth a warning
- * before tuning. False if that cannot be told. */
-bool gt_store_on_network(const char *path);
+/* Whether a store is on a network file system, where locks may not be what they seem: worth a warning before tuning.
+ * False if that cannot be told. */
+bool gt_store_on_network(const gt_store *store);
 
 /* Find or make a row; the id is for the puts below. */
 gt_status gt_store_gpu(gt_store *store, const gt_device *device, int64_t *id);
@@ -59,12 +59,20 @@ gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end);
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
                              const gt_code *code, const gt_trial *trial);
 
-/* A rival's time on the same problem in the same run: name is "cublas", version its own. */
+/* A rival's time on the same problem in the same run: name is "cublas" or "cublaslt", version its own. */
 gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *name,
                                 const char *version, const gt_trial *trial);
 
-/* The most a GPU could do with these types; source is "units x clock" or "measured". */
+/* The most a GPU could do with these types; source is "units x clock", which never replaces a measured one, or
+ * "measured". */
 gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const char *types, double tflops, const char *source);
+
+/* How fast a GPU copies its memory, measured: 10^12 bytes a second, read and written together. */
+gt_status gt_store_put_bandwidth(gt_store *store, int64_t gpu, double copy_tbs);
+
+/* What was measured of a GPU model by the two above; 0 if nobody did. */
+gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const char *types, double *tflops);
+gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, double *copy_tbs);
 
 /* A search of a problem came to its end; search is the hash of all that it depends on. */
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
@@ -75,8 +83,8 @@ gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, 
 gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, const gt_kernel *kernel, bool *found,
                               gt_trial *trial);
 
-/* A rival's newest time on a problem, in microseconds; 0 if there is none. */
-gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, const char *name, double *us);
+/* The best of the rivals' newest times on a problem, in microseconds; 0 if there is none. */
+gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, double *us);
 
 /* One kernel with one measurement of it. */
 typedef struct gt_measured {

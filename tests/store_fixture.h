@@ -105,6 +105,12 @@ static inline gt_status put(const fixture *f, const gt_kernel *kernel, const gt_
     return gt_store_put_trial(f->store, f->run, f->gpu, f->problem_id, kernel, code, &trial);
 }
 
+static inline gt_status put_baseline(const fixture *f, const char *name, double us)
+{
+    const gt_trial trial = make_trial(us);
+    return gt_store_put_baseline(f->store, f->run, f->gpu, f->problem_id, name, "13.0", &trial);
+}
+
 /* Does to a file what the store never would. */
 static inline void vandalise(const char *path, const char *sql)
 {

@@ -181,6 +181,22 @@ TEST(the_software_gpu_tries_less_on_smaller_sizes)
     CHECK_STATUS(parse(WORDS("--device", "software"), &o), GT_ERROR_INVALID);
 }
 
+TEST(random_shapes_stand_for_the_default_list_or_beside_the_given_ones)
+{
+    gt_options_cli o, again;
+    CHECK_OK(parse(WORDS("bench", "--random", "20", "--seed", "7"), &o));
+    CHECK_INT(o.random, 20);
+    CHECK_INT(o.shapes.count, 20);
+    CHECK_OK(parse(WORDS("tune", "--seed", "7", "--shapes", "64", "--random", "20"), &again));
+    CHECK_INT(again.shapes.count, 21);
+    CHECK_INT(again.shapes.list[0].m, 64);
+    CHECK(memcmp(again.shapes.list + 1, o.shapes.list, 20 * sizeof *o.shapes.list) == 0); /* tuned and then raced */
+    gt_options_finish(&o);
+    gt_options_finish(&again);
+    check_refused(WORDS("--random", "0"), "--random takes a whole number from 1 to 10000, not '0'");
+    check_refused(WORDS("ladder", "--random", "3"), "ladder takes no --random; see gemmtune ladder --help");
+}
+
 TEST(help_and_version_ask_for_nothing_else)
 {
     gt_options_cli o;

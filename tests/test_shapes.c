@@ -135,6 +135,62 @@ TEST(a_list_that_nobody_can_tune_is_refused)
     check_refused("1..1000+1x1..1000+1x1..1000+1", "1..1000+1x", "more than 10000");
 }
 
+static gt_shapes drawn(int count, uint64_t seed)
+{
+    gt_shapes shapes = {0};
+    CHECK_OK(gt_shapes_draw(count, seed, &shapes));
+    CHECK_INT(shapes.count, count);
+    return shapes;
+}
+
+TEST(a_seed_draws_the_same_shapes_again_and_another_seed_others)
+{
+    gt_shapes a = drawn(100, 1), b = drawn(40, 1), c = drawn(40, 2);
+    size_t same = 0;
+    CHECK(memcmp(a.list, b.list, 40 * sizeof *a.list) == 0);
+    for (size_t i = 0; i < 40; i++)
+        same += a.list[i].m == c.list[i].m;
+    CHECK(same < 5);
+    gt_shapes_finish(&a);
+    gt_shapes_finish(&b);
+    gt_shapes_finish(&c);
+}
+
+TEST(drawn_sizes_are_spread_evenly_from_1_to_6000)
+{
+    gt_shapes shapes = drawn(5000, check_random());
+    int thirds[3] = {0};
+    int64_t least = INT64_MAX, most = 0;
+    for (size_t i = 0; i < shapes.count; i++) {
+        const int64_t sizes[] = {shapes.list[i].m, shapes.list[i].n, shapes.list[i].k};
+        for (int j = 0; j < 3; j++) {
+            least = sizes[j] < least ? sizes[j] : least;
+            most = sizes[j] > most ? sizes[j] : most;
+            thirds[(sizes[j] - 1) / 2000]++;
+        }
+    }
+    CHECK(least >= 1 && least <= 20 && most <= 6000 && most >= 5980);
+    for (int i = 0; i < 3; i++) /* 5000 expected, 58 the standard deviation */
+        CHECK_NEAR(thirds[i], 5000, 400);
+    gt_shapes_finish(&shapes);
+}
+
+TEST(drawn_shapes_add_to_a_list_and_are_not_in_it_yet)
+{
+    gt_shapes first = drawn(3, 9), shapes;
+    char text[64];
+    snprintf(text, sizeof text, "%lldx%lldx%lld", (long long)first.list[1].m, (long long)first.list[1].n,
+             (long long)first.list[1].k);
+    CHECK_OK(gt_shapes_parse(text, &shapes));
+    CHECK_OK(gt_shapes_draw(3, 9, &shapes));
+    CHECK_INT(shapes.count, 4);
+    CHECK_INT(shapes.list[2].m, first.list[2].m);
+    CHECK_STATUS(gt_shapes_draw(10000, 1, &shapes), GT_ERROR_INVALID);
+    CHECK_INT(shapes.count, 4);
+    gt_shapes_finish(&first);
+    gt_shapes_finish(&shapes);
+}
+
 TEST(any_bytes_are_read_or_refused)
 {
     static const char alphabet[] = "0123456789x.,+- \n@#dX\xff";

@@ -140,19 +140,91 @@ TEST(a_search_is_known_by_gpu_problem_and_hash)
     fixture_close(&f);
 }
 
-TEST(a_rivals_newest_time_is_found)
+TEST(the_best_of_the_rivals_newest_times_is_found)
 {
     fixture f = fixture_open();
-    gt_trial cublas = make_trial(250);
+    gt_trial rival = make_trial(250);
     double us = -1;
-    CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, "cublas", &us));
+    CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, &us));
     CHECK_NEAR(us, 0, 0);
-    CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "cublas", "13.0", &cublas));
-    cublas.us = 240;
-    CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "cublas", "13.0", &cublas));
-    CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, "cublas", &us));
+    CHECK_OK(put_baseline(&f, "cublas", 230));
+    CHECK_OK(put_baseline(&f, "cublas", 240));
+    CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, &us));
+    CHECK_NEAR(us, 240, 0);
+    CHECK_OK(put_baseline(&f, "cublaslt", 235));
+    CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, &us));
+    CHECK_NEAR(us, 235, 0);
+    rival.outcome = GT_TRIAL_WRONG_RESULT;
+    CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "cublaslt", "13.0", &rival));
+    CHECK_OK(put_baseline(&f, "cublaslt", 300));
+    CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, &us));
     CHECK_NEAR(us, 240, 0);
     fixture_close(&f);
+}
+
+TEST(the_view_compares_with_the_better_library_of_the_winners_run)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    CHECK_OK(put(&f, &kernel, NULL, make_win(100, 0)));
+    CHECK_OK(put_baseline(&f, "cublas", 110));
+    CHECK_OK(put_baseline(&f, "cublaslt", 60));
+    CHECK_OK(put_baseline(&f, "cublaslt", 105)); /* raced once more in the same run: the newest counts */
+    CHECK_OK(put_baseline(&f, "someone", 1));
+    CHECK_STR(ask(f.store, "SELECT printf('%.2f', vs_cublas) FROM best_configs"), "1.05");
+    const gt_run later = {"0.1.0", "13.0", "13.0", "host", "", 1};
+    CHECK_OK(gt_store_run_begin(f.store, &later, &f.run));
+    CHECK_OK(put_baseline(&f, "cublas", 90));
+    CHECK_STR(ask(f.store, "SELECT printf('%.2f', vs_cublas) FROM best_configs"), "1.05");
+    CHECK_OK(gt_store_run_begin(f.store, &later, &f.run));
+    CHECK_OK(put(&f, &kernel, NULL, make_win(100, 0))); /* a run without rivals: those of others */
+    CHECK_STR(ask(f.store, "SELECT printf('%.2f', vs_cublas) FROM best_configs"), "0.90");
+    fixture_close(&f);
+}
+
+TEST(what_was_measured_of_a_gpu_is_kept_and_found)
+{
+    fixture f = fixture_open();
+    const gt_device other = make_device("NVIDIA H100");
+    double tflops = -1, tbs = -1;
+    CHECK_OK(gt_store_put_peak(f.store, f.gpu, "f32", 67, "units x clock"));
+    CHECK_OK(gt_store_find_peak(f.store, &f.device, "f32", &tflops));
+    CHECK_OK(gt_store_find_bandwidth(f.store, &f.device, &tbs));
+    CHECK(tflops == 0 && tbs == 0);
+    CHECK_OK(gt_store_put_peak(f.store, f.gpu, "f32", 65.25, "measured"));
+    CHECK_OK(gt_store_put_peak(f.store, f.gpu, "f32", 67, "units x clock"));
+    CHECK_OK(gt_store_put_bandwidth(f.store, f.gpu, 4.0));
+    CHECK_OK(gt_store_put_bandwidth(f.store, f.gpu, 4.25));
+    gt_store_close(f.store);
+    CHECK_OK(gt_store_open(f.path, GT_STORE_READ, &f.store));
+    CHECK_OK(gt_store_find_peak(f.store, &f.device, "f32", &tflops));
+    CHECK_OK(gt_store_find_bandwidth(f.store, &f.device, &tbs));
+    CHECK(tflops == 65.25 && tbs == 4.25);
+    CHECK_OK(gt_store_find_peak(f.store, &f.device, "s32", &tflops));
+    CHECK_OK(gt_store_find_bandwidth(f.store, &other, &tbs));
+    CHECK(tflops == 0 && tbs == 0);
+    fixture_close(&f);
+}
+
+TEST(a_database_of_version_1_is_brought_up_to_date_with_all_its_rows)
+{
+    const char *path = in_folder(check_folder(), "old.db");
+    gt_store *store = NULL;
+    vandalise(path, gt_embedded_schema_sql);
+    vandalise(path, "CREATE VIEW best_configs AS SELECT 'old' AS gpu;"
+                    "INSERT INTO gpu VALUES (1, 'NVIDIA H200', 90, 'sm_90a', 132, 1980000, 1, 1, 1);"
+                    "INSERT INTO peak VALUES (1, 'f32', 67, 'units x clock')");
+    CHECK_STATUS(gt_store_open(path, GT_STORE_READ, &store), GT_ERROR_DATABASE);
+    CHECK(strstr(gt_error_message(), "older") && strstr(gt_error_message(), "format 1"));
+    CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
+    CHECK_STR(ask(store, "SELECT user_version FROM pragma_user_version"), "2");
+    CHECK_STR(ask(store, "SELECT name || tflops FROM gpu JOIN peak ON gpu.id = peak.gpu"), "NVIDIA H20067.0");
+    CHECK_STR(ask(store, "SELECT count(*) FROM best_configs WHERE m = 1"), "0");
+    CHECK_OK(gt_store_put_bandwidth(store, 1, 4.25));
+    gt_store_close(store);
+    CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store)); /* a second time there is nothing to do */
+    CHECK_STR(ask(store, "SELECT copy_tbs FROM bandwidth"), "4.25");
+    gt_store_close(store);
 }
 
 TEST(the_view_tells_speed_share_of_peak_and_ratio_to_cublas)

@@ -52,6 +52,19 @@ static void act(int fd, const char *part, uint32_t index)
     }
 }
 
+static void play_ceiling(int fd, const gt_message *message)
+{
+    gt_message_ceiling job;
+    size_t at = 0;
+    memcpy(&job, gt_message_take(message, sizeof job, &at), sizeof job);
+    act(fd, getenv("TEST_CEILING"), 0);
+    gt_ceilings ceilings = {65.5 + job.type_ab, (double)(message->bytes - at)};
+    say(fd, GT_MESSAGE_CEILINGS, &ceilings, sizeof ceilings);
+}
+
+/* The variables that name the rivals' parts. */
+static const char *const rival_parts[] = {[GT_RIVAL_CUBLAS] = "TEST_CUBLAS", [GT_RIVAL_CUBLASLT] = "TEST_CUBLASLT"};
+
 static void play_job(int fd, const gt_message *message)
 {
     struct {
@@ -76,11 +89,13 @@ static void play_job(int fd, const gt_message *message)
         answer.trials[i].us = atof(contestant.kernel.params);
         answer.trials[i].registers = (int)getpid();
     }
-    if (job.cublas) {
-        phase(fd, GT_PHASE_VERIFYING, job.count);
-        act(fd, getenv("TEST_CUBLAS"), job.count);
-        answer.result.cublas.us = 12;
-        strcpy(answer.result.cublas_version, "13.1.0");
+    for (uint32_t i = 0; i < GT_RIVAL_COUNT; i++) {
+        if (!(job.rivals & GT_RIVAL_BIT(i)))
+            continue;
+        phase(fd, GT_PHASE_VERIFYING, job.count + i);
+        act(fd, getenv(rival_parts[i]), job.count + i);
+        answer.result.rivals[i].trial.us = 12 + i;
+        strcpy(answer.result.rivals[i].version, "13.1.0");
     }
     say(fd, GT_MESSAGE_RESULT, &answer, sizeof answer.result + job.count * sizeof(gt_trial));
 }
@@ -93,6 +108,8 @@ static int play(int fd)
     while (gt_message_receive(fd, INFINITY, NULL, &message) == GT_RECEIVED) {
         if (message.kind == GT_MESSAGE_INIT)
             say(fd, GT_MESSAGE_READY, NULL, 0);
+        else if (message.kind == GT_MESSAGE_CEILING)
+            play_ceiling(fd, &message);
         else
             play_job(fd, &message);
         gt_message_finish(&message);
@@ -114,7 +131,8 @@ static gt_worker *make_worker(const volatile sig_atomic_t *interrupted)
     const gt_worker_options options = {.limit_s = LIMIT_S, .checks = &code, .interrupted = interrupted};
     gt_worker *worker = NULL;
     setenv("TEST_ROLE", "played", 1);
-    setenv("TEST_CUBLAS", "good", 1);
+    for (int i = 0; i < GT_RIVAL_COUNT; i++)
+        setenv(rival_parts[i], "good", 1);
     CHECK_OK(gt_problem_init(&gemm, &problem));
     CHECK_OK(gt_worker_create(&options, &worker));
     return worker;
@@ -274,17 +292,19 @@ TEST(an_interruption_ends_the_wait_and_the_worker)
     gt_worker_destroy(worker);
 }
 
+static const gt_race_terms with_all = {.seconds = 0.1, .rivals = GT_RIVALS_ALL};
+
 TEST(a_race_goes_on_without_those_that_break_it)
 {
     const gt_kernel kernels[] = {part("good", "11"), part("segv", ""), part("good", "10"), part("hang", ""),
                                  part("fault", "")};
     gt_contestant contestants[5];
-    gt_trial trials[5], cublas;
-    char version[16];
+    gt_trial trials[5];
+    gt_rival rivals[GT_RIVAL_COUNT];
     gt_worker *worker = make_worker(NULL);
     for (int i = 0; i < 5; i++)
         contestants[i] = (gt_contestant){&kernels[i], &code};
-    CHECK_OK(gt_worker_race(worker, &problem, contestants, 5, 0.1, trials, &cublas, version));
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 5, &with_all, trials, rivals));
     const gt_outcome outcomes[] = {GT_TRIAL_OK, GT_TRIAL_CRASH, GT_TRIAL_OK, GT_TRIAL_TIMEOUT, GT_TRIAL_OUT_OF_BOUNDS};
     for (int i = 0; i < 5; i++) {
         CHECK_INT(trials[i].outcome, outcomes[i]);
@@ -292,8 +312,9 @@ TEST(a_race_goes_on_without_those_that_break_it)
     }
     CHECK(trials[0].us == 11 && trials[0].margin == -1);
     CHECK_NEAR(trials[2].margin, 0.1, 1e-9);
-    CHECK(cublas.us == 12);
-    CHECK_STR(version, "13.1.0");
+    CHECK(rivals[GT_RIVAL_CUBLAS].trial.us == 12 && rivals[GT_RIVAL_CUBLASLT].trial.us == 13);
+    CHECK_STR(rivals[GT_RIVAL_CUBLASLT].version, "13.1.0");
+    CHECK_INT(rivals[GT_RIVAL_CUBLAS].trial.stage, GT_STAGE_RACE);
     CHECK_INT(gt_worker_losses(worker), 3);
     gt_worker_destroy(worker);
 }
@@ -302,17 +323,70 @@ TEST(a_race_goes_on_without_a_rival_that_breaks_it)
 {
     const gt_kernel kernels[] = {part("good", "10"), part("good", "20")};
     const gt_contestant contestants[] = {{&kernels[0], &code}, {&kernels[1], &code}};
-    gt_trial trials[2], cublas;
-    char version[16];
+    const gt_race_terms alone = {.seconds = 0.1};
+    gt_trial trials[2];
+    gt_rival rivals[GT_RIVAL_COUNT];
     gt_worker *worker = make_worker(NULL);
-    setenv("TEST_CUBLAS", "segv", 1);
-    CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, 0.1, trials, &cublas, version));
-    CHECK_INT(cublas.outcome, GT_TRIAL_CRASH);
+    setenv("TEST_CUBLASLT", "segv", 1);
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, &with_all, trials, rivals));
+    CHECK_INT(rivals[GT_RIVAL_CUBLASLT].trial.outcome, GT_TRIAL_CRASH);
+    CHECK_INT(rivals[GT_RIVAL_CUBLAS].trial.outcome, GT_TRIAL_OK);
+    CHECK_INT(gt_rival_best(rivals), GT_RIVAL_CUBLAS);
+    setenv("TEST_CUBLAS", "hang", 1);
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, &with_all, trials, rivals));
+    CHECK_INT(rivals[GT_RIVAL_CUBLAS].trial.outcome, GT_TRIAL_TIMEOUT);
+    CHECK_INT(rivals[GT_RIVAL_CUBLASLT].trial.outcome, GT_TRIAL_CRASH);
+    CHECK_INT(gt_rival_best(rivals), -1);
     CHECK_INT(trials[0].outcome, GT_TRIAL_OK);
     CHECK_NEAR(trials[0].margin, 1, 1e-9);
     CHECK(trials[1].margin == -1);
-    CHECK_OK(gt_worker_race(worker, &problem, contestants, 1, 0.1, trials, NULL, NULL));
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 1, &alone, trials, NULL));
     CHECK(trials[0].margin == 0); /* nobody else ran */
+    gt_worker_destroy(worker);
+}
+
+TEST(only_rivals_that_are_asked_for_race)
+{
+    const gt_kernel kernel = part("good", "10");
+    const gt_race_terms terms = {.seconds = 0.1, .rivals = GT_RIVAL_BIT(GT_RIVAL_CUBLASLT)};
+    gt_trial trial;
+    gt_rival rivals[GT_RIVAL_COUNT];
+    gt_worker *worker = make_worker(NULL);
+    setenv("TEST_CUBLAS", "segv", 1);
+    CHECK_OK(gt_worker_race(worker, &problem, &(gt_contestant){&kernel, &code}, 1, &terms, &trial, rivals));
+    CHECK(rivals[GT_RIVAL_CUBLAS].trial.outcome != GT_TRIAL_OK && rivals[GT_RIVAL_CUBLAS].trial.us == 0);
+    CHECK_INT(gt_rival_best(rivals), GT_RIVAL_CUBLASLT);
+    CHECK_INT(gt_worker_losses(worker), 0);
+    gt_worker_destroy(worker);
+}
+
+TEST(the_faster_rival_is_the_best_and_a_time_that_failed_is_none)
+{
+    gt_rival rivals[GT_RIVAL_COUNT] = {0};
+    CHECK_INT(gt_rival_best(rivals), -1);
+    rivals[GT_RIVAL_CUBLAS].trial.us = 10;
+    rivals[GT_RIVAL_CUBLASLT].trial.us = 9;
+    CHECK_STR(gt_rival_name((size_t)gt_rival_best(rivals)), "cublaslt");
+    rivals[GT_RIVAL_CUBLASLT].trial.outcome = GT_TRIAL_WRONG_RESULT;
+    CHECK_STR(gt_rival_name((size_t)gt_rival_best(rivals)), "cublas");
+}
+
+TEST(ceilings_are_measured_in_the_worker_and_a_failure_costs_one)
+{
+    const gt_types *types = gt_types_parse("s32");
+    gt_ceilings ceilings = {1, 2};
+    gt_worker *worker = make_worker(NULL);
+    setenv("TEST_CEILING", "exit", 1);
+    CHECK_STATUS(gt_worker_ceilings(worker, types, &code, &ceilings), GT_ERROR_DRIVER);
+    CHECK(ceilings.tflops == 1 && ceilings.copy_tbs == 2);
+    setenv("TEST_CEILING", "garble", 1);
+    CHECK_STATUS(gt_worker_ceilings(worker, types, &code, &ceilings), GT_ERROR_DRIVER);
+    setenv("TEST_CEILING", "good", 1);
+    check_goes_on(worker, 2); /* a new process, which has the new part */
+    CHECK_OK(gt_worker_ceilings(worker, types, &code, &ceilings));
+    CHECK_NEAR(ceilings.tflops, 65.5 + GT_S32, 0);
+    CHECK_NEAR(ceilings.copy_tbs, (double)(sizeof cubin + sizeof ptx), 0); /* the code came along */
+    check_goes_on(worker, 2);
     gt_worker_destroy(worker);
 }
 

@@ -13,6 +13,7 @@ struct gt_clock {
     double max_mhz;
     int (*shutdown)(void);
     int (*clock_info)(void *device, int kind, unsigned *mhz);
+    int (*driver_release)(char *text, unsigned size); /* may be NULL */
 };
 
 gt_clock *gt_clock_open(const char *bus_id)
@@ -30,6 +31,7 @@ gt_clock *gt_clock_open(const char *bus_id)
         (int (*)(void *, int, unsigned *))dlsym(clock->library, "nvmlDeviceGetMaxClockInfo");
     int (*const stop)(void) = (int (*)(void))dlsym(clock->library, "nvmlShutdown");
     clock->clock_info = (int (*)(void *, int, unsigned *))dlsym(clock->library, "nvmlDeviceGetClockInfo");
+    clock->driver_release = (int (*)(char *, unsigned))dlsym(clock->library, "nvmlSystemGetDriverVersion");
     if (!init || !find || !max_info || !stop || !clock->clock_info || init() != NVML_SUCCESS)
         goto fail;
     clock->shutdown = stop;
@@ -65,6 +67,12 @@ double gt_clock_mhz(const gt_clock *clock)
 double gt_clock_max_mhz(const gt_clock *clock)
 {
     return clock ? clock->max_mhz : 0;
+}
+
+void gt_clock_driver(const gt_clock *clock, char *release, size_t size)
+{
+    if (!clock || !clock->driver_release || clock->driver_release(release, (unsigned)size) != NVML_SUCCESS)
+        release[0] = 0;
 }
 
 double gt_now(void)

@@ -2,7 +2,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <libgen.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "../db/store.h"
 #include "../src/status.h"
+#include "library.h"
 #include "nvrtc.h"
 #include "options.h"
 #include "output.h"
@@ -61,13 +61,6 @@ __attribute__((format(printf, 5, 6))) static void say(report *r, mark m, const c
     r->checks++;
 }
 
-/* The file a library was loaded from. */
-static const char *library_path(void *library)
-{
-    struct link_map *map;
-    return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map->l_name && *map->l_name ? map->l_name : "unknown place";
-}
-
 static void check_gpu(report *r, const gt_driver *driver, int ordinal)
 {
     gt_device *d = &r->gpus[r->gpu_count];
@@ -95,7 +88,7 @@ static int check_driver(report *r, const gt_options_cli *options)
         return 0;
     }
     const int version = driver->version;
-    say(r, OK, "driver", NULL, "CUDA %d.%d, %s", version / 1000, version % 1000 / 10, library_path(driver->library));
+    say(r, OK, "driver", NULL, "CUDA %d.%d, %s", version / 1000, version % 1000 / 10, gt_library_path(driver->library));
     if (gt_device_count(driver, &count) != GT_OK)
         say(r, MISSING, "GPU", NULL, "%s", gt_error_message());
     else if (count == 0)
@@ -122,20 +115,18 @@ static void check_nvrtc(report *r, const gt_options_cli *options, int driver)
     gt_nvrtc_close(nvrtc);
 }
 
-/* Only a rival to race against: nothing else needs it. */
-static void check_cublas(report *r)
+/* Only rivals to race against: nothing else needs them. */
+static void check_rival(report *r, const char *name, const char *topic)
 {
-    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12"};
-    void *library = NULL;
-    for (size_t i = 0; !library && i < sizeof names / sizeof names[0]; i++)
-        library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+    void *library = gt_library_open(name);
     if (!library) {
-        say(r, WARNING, "cuBLAS",
-            "results come without a comparison; the CUDA toolkit has it: put its lib64 on LD_LIBRARY_PATH",
-            "libcublas.so.13 and .12 are not on the loader's path");
+        say(r, WARNING, topic,
+            "results come without this comparison; the CUDA toolkit has it: set CUDA_HOME, or put its lib64 on "
+            "LD_LIBRARY_PATH",
+            "lib%s.so is not on the loader's path, in $CUDA_HOME nor in /usr/local/cuda", name);
         return;
     }
-    say(r, OK, "cuBLAS", NULL, "%s", library_path(library));
+    say(r, OK, topic, NULL, "%s", gt_library_path(library));
     dlclose(library);
 }
 
@@ -175,6 +166,14 @@ static int say_tuned(void *data, int columns, const char *const *names, const ch
     return 0;
 }
 
+static int say_ceilings(void *data, int columns, const char *const *names, const char *const *values)
+{
+    (void)columns, (void)names;
+    say(data, OK, "ceilings", NULL, "%s: %s%s%s%s", values[0], values[1], values[2] ? ", copies " : "",
+        values[2] ? values[2] : "", values[2] ? " TB/s" : "");
+    return 0;
+}
+
 static void check_database(report *r, const gt_options_cli *options)
 {
     gt_store *store;
@@ -203,6 +202,12 @@ static void check_database(report *r, const gt_options_cli *options)
     if (status == GT_OK)
         status = gt_store_query(store, "SELECT gpu, count(*) FROM best_configs GROUP BY gpu ORDER BY gpu", NULL,
                                 say_tuned, r);
+    if (status == GT_OK)
+        status = gt_store_query(store,
+                                "SELECT g.name, group_concat(printf('%s %.1f TFLOPS (%s)', p.type, p.tflops, p.source),"
+                                " ', '), (SELECT printf('%.2f', copy_tbs) FROM bandwidth WHERE gpu = g.id)"
+                                " FROM gpu g JOIN peak p ON p.gpu = g.id GROUP BY g.id ORDER BY g.name",
+                                NULL, say_ceilings, r);
     if (status != GT_OK)
         say(r, MISSING, "contents", NULL, "%s", gt_error_message());
     gt_store_close(store);
@@ -232,7 +237,8 @@ int gt_cmd_doctor(const gt_options_cli *options)
     fputs(r.json ? "{\"checks\": [" : "", stdout);
     const int driver = check_driver(&r, options);
     check_nvrtc(&r, options, driver);
-    check_cublas(&r);
+    check_rival(&r, "cublas", "cuBLAS");
+    check_rival(&r, "cublasLt", "cuBLASLt");
     check_database(&r, options);
     if (r.json)
         print_gpus(&r);

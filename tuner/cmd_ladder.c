@@ -108,12 +108,12 @@ static gt_status climb_all(ladder *l, const gt_shape *shape, const gt_types *typ
     }
     if (status != GT_OK || options.no_cublas)
         return status;
-    gt_trial cublas = {.outcome = GT_TRIAL_LAUNCH_ERROR};
-    char version[16];
-    status = gt_worker_race(l->engine->worker, &problem, NULL, 0, CUBLAS_SECONDS, NULL, &cublas, version);
-    for (size_t i = 0; i < l->count; i++)
-        if (l->rungs[i].types == types && cublas.outcome == GT_TRIAL_OK)
-            l->rungs[i].cublas_us = cublas.us;
+    gt_rival rivals[GT_RIVAL_COUNT];
+    const gt_race_terms terms = {.seconds = CUBLAS_SECONDS, .rivals = GT_RIVAL_BIT(GT_RIVAL_CUBLAS)};
+    status = gt_worker_race(l->engine->worker, &problem, NULL, 0, &terms, NULL, rivals);
+    for (size_t i = 0; status == GT_OK && i < l->count; i++)
+        if (l->rungs[i].types == types && rivals[GT_RIVAL_CUBLAS].trial.outcome == GT_TRIAL_OK)
+            l->rungs[i].cublas_us = rivals[GT_RIVAL_CUBLAS].trial.us;
     return status;
 }
 

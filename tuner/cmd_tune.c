@@ -41,14 +41,14 @@ static gt_status list_problems(const gt_options_cli *options, const gt_device *d
 
 static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *t)
 {
-    const gt_types *types = gt_types_find(t->problem.type_ab, t->problem.type_c);
-    const double peak = gt_device_peak_tflops(&engine->device, types);
     const double speed = t->won ? gt_problem_flops(&t->problem) / t->trial.us * 1e-6 : 0;
+    const double shares[] = {gt_ceilings_peak_percent(&engine->ceilings, &t->problem, t->trial.us),
+                             gt_ceilings_copy_percent(&engine->ceilings, &t->problem, t->trial.us)};
     char shape[GT_SHAPE_LENGTH];
     gt_shape_name(t->problem.m, t->problem.n, t->problem.k, shape);
     gt_table_text(table, shape);
     if (!t->won) {
-        for (int i = 0; i < 9; i++)
+        for (int i = 0; i < 10; i++)
             gt_table_none(table);
         return;
     }
@@ -56,10 +56,11 @@ static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *
     gt_table_text(table, t->kernel.params);
     gt_table_number(table, "%.1f", t->trial.us);
     gt_table_number(table, "%.2f", speed);
-    if (peak > 0)
-        gt_table_number(table, "%.1f", 100 * speed / peak);
-    else
-        gt_table_none(table);
+    for (int i = 0; i < 2; i++)
+        if (shares[i] > 0)
+            gt_table_number(table, "%.1f", shares[i]);
+        else
+            gt_table_none(table);
     if (t->cublas.outcome == GT_TRIAL_OK && t->cublas.us > 0)
         gt_table_number(table, "%.3f", t->cublas.us / t->trial.us);
     else
@@ -76,13 +77,31 @@ static void print_table(const gt_engine *engine, const gt_tuned *tuned, size_t c
 {
     static const gt_column columns[] = {
         {"shape", GT_LEFT},   {"family", GT_LEFT},  {"configuration", GT_LEFT}, {"us", GT_RIGHT},
-        {"TFLOPS", GT_RIGHT}, {"peak %", GT_RIGHT}, {"vs cuBLAS", GT_RIGHT},    {"margin %", GT_RIGHT},
-        {"tried", GT_RIGHT},  {"timing", GT_LEFT},
+        {"TFLOPS", GT_RIGHT}, {"peak %", GT_RIGHT}, {"copy %", GT_RIGHT},       {"vs cuBLAS", GT_RIGHT},
+        {"margin %", GT_RIGHT}, {"tried", GT_RIGHT},  {"timing", GT_LEFT},
     };
+    char ceilings[128];
     gt_table *table = gt_table_create(stdout, engine->options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++)
         print_row(table, engine, &tuned[i]);
     gt_table_finish(table);
+    if (engine->options->json)
+        return;
+    gt_engine_describe_ceilings(engine, ceilings, sizeof ceilings);
+    printf("\n%s: %s\n", engine->device.name, ceilings);
+}
+
+/* What somebody should know before a long run. */
+static void print_notes(const gt_engine *engine)
+{
+    const gt_options_cli *options = engine->options;
+    if (options->quiet)
+        return;
+    if (gt_store_on_network(engine->store))
+        gt_print_note("the database is on a network file system, whose locks may not hold: let one process at a time "
+                      "tune into it, or use a local file, --db FILE");
+    if (options->random > 0)
+        gt_print_note("%d random shapes, seed %llu", options->random, (unsigned long long)options->seed);
 }
 
 static void remember(gt_seed *seeds, size_t *count, const gt_kernel *kernel)
@@ -151,6 +170,7 @@ static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
         if (status != GT_OK)
             return status;
         tuned[i].tried += again.tried;
+        again.cut = tuned[i].cut = tuned[i].cut || again.cut;
         if (!again.won || strcmp(again.kernel.params, tuned[i].kernel.params) == 0)
             continue;
         again.tried = tuned[i].tried;
@@ -175,6 +195,15 @@ static gt_status tune_all(gt_engine *engine, const gt_problem *problems, gt_tune
     return status;
 }
 
+/* How the run is stored to have ended. */
+static const char *ending(gt_status status, const gt_tuned *tuned, size_t count)
+{
+    bool cut = false;
+    for (size_t i = 0; i < count; i++)
+        cut = cut || tuned[i].cut;
+    return status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : cut ? "budget" : "done";
+}
+
 int gt_cmd_tune(const gt_options_cli *options)
 {
     gt_engine engine;
@@ -184,11 +213,17 @@ int gt_cmd_tune(const gt_options_cli *options)
     int code = 0;
     gt_status status = gt_engine_open(options, GT_ENGINE_WRITE, &engine);
     if (status == GT_OK)
+        print_notes(&engine);
+    if (status == GT_OK)
         status = list_problems(options, &engine.device, &problems);
     if (status == GT_OK && !(tuned = calloc(options->shapes.count, sizeof *tuned)))
         status = gt_fail_memory();
     if (status == GT_OK)
+        status = gt_engine_find_ceilings(&engine);
+    if (status == GT_OK)
         status = tune_all(&engine, problems, tuned, &count);
+    if (status == GT_ERROR_BUSY && gt_engine_interrupted())
+        status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     if (status != GT_OK)
         code = gt_print_failure();
     if (count > 0)
@@ -196,9 +231,8 @@ int gt_cmd_tune(const gt_options_cli *options)
     for (size_t i = 0; i < count; i++)
         if (!tuned[i].won)
             code = 1;
-    const bool interrupted = gt_engine_interrupted();
-    gt_engine_close(&engine, status != GT_OK ? "failed" : interrupted ? "interrupted" : "done");
+    gt_engine_close(&engine, ending(status, tuned, count));
     free(tuned);
     free(problems);
-    return interrupted ? 130 : code;
+    return gt_engine_interrupted() ? 130 : code;
 }

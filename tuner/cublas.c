@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../src/environment.h"
+#include "library.h"
 
 /* What is needed of cublas_v2.h, by hand: building must not ask for it. Values have been the same since cuBLAS 11. */
 enum { SUCCESS = 0, NOT_SUPPORTED = 15, OP_N = 0, OP_T = 1, R_32F = 0, R_16F = 2, COMPUTE_32F = 68, ALGO_DEFAULT = -1 };
@@ -39,28 +39,6 @@ struct gt_cublas {
     CUdeviceptr workspace;
     gt_problem problem;
 };
-
-static void *open_library(void)
-{
-    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so"};
-    const char *const home = gt_environment(GT_ENV_CUDA_HOME);
-    const struct {
-        const char *folder, *sub;
-    } places[] = {
-        {"", ""}, {home, "/lib64/"}, {home, "/lib/"}, {"/usr/local/cuda", "/lib64/"}, {"/usr/local/cuda", "/lib/"}};
-    for (size_t place = 0; place < sizeof places / sizeof places[0]; place++)
-        for (size_t name = 0; name < sizeof names / sizeof names[0]; name++) {
-            char path[1024];
-            if (!places[place].folder)
-                continue;
-            const int length =
-                snprintf(path, sizeof path, "%s%s%s", places[place].folder, places[place].sub, names[name]);
-            void *library = length < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-            if (library)
-                return library;
-        }
-    return NULL;
-}
 
 static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
 {
@@ -104,7 +82,7 @@ gt_status gt_cublas_open(const gt_driver *driver, CUstream stream, gt_cublas **o
     self->runner = (gt_runner){prepare, launch, NULL};
     gt_status status = GT_ERROR_UNSUPPORTED;
     int version = 0;
-    if (!(self->library = open_library())) {
+    if (!(self->library = gt_library_open("cublas"))) {
         gt_fail(status, "cuBLAS was not found: not on the loader's path, in $CUDA_HOME nor in /usr/local/cuda");
         goto fail;
     }

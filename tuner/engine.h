@@ -22,6 +22,8 @@ typedef struct gt_engine {
     gt_store *store;
     int64_t run, gpu;
     char search[GT_HASH_LENGTH]; /* of all that a search depends on but the problem and the GPU */
+    gt_ceilings ceilings; /* for the options' types: gt_engine_find_ceilings */
+    bool peak_measured;   /* ceilings.tflops is; else it comes from units and clock */
     double started; /* seconds of a clock that only goes forward */
 } gt_engine;
 
@@ -34,6 +36,14 @@ typedef enum gt_engine_use {
 
 /* Opens everything. engine: gt_engine_close, also after a failure. */
 gt_status gt_engine_open(const gt_options_cli *options, gt_engine_use use, gt_engine *engine);
+
+/* What this GPU can do at most: as the store has it, else measured now and stored where the engine writes; what cannot
+ * be measured, the software GPU, tensor cores, comes from units and clock. Fails where the store does, or
+ * GT_ERROR_BUSY after an interruption. */
+gt_status gt_engine_find_ceilings(gt_engine *engine);
+
+/* A line on them: "f32 65.3 TFLOPS (measured), copies 4.29 TB/s". */
+void gt_engine_describe_ceilings(const gt_engine *engine, char *line, size_t size);
 
 /* Ends the run ("done", "budget", "interrupted", "failed") and frees everything. */
 void gt_engine_close(gt_engine *engine, const char *end);
@@ -51,6 +61,5 @@ gt_status gt_engine_code(gt_engine *engine, const gt_problem *problem, gt_kernel
 /* Renders a kernel and fills in its source hash and compiler; starts compiling it in the background if the cache
  * has no code of it yet and it is wanted. */
 gt_status gt_engine_prepare(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, bool wanted);
-
 
 #endif

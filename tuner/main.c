@@ -47,7 +47,8 @@ static void print_command_help(gt_command_id id)
            row->operand ? row->operand : "", row->summary);
     for (const gt_option_row *option = gt_option_rows; option->name; option++) {
         char letter[8] = "    ", name[40];
-        if (!(option->commands >> id & 1) || option->letter == 'V')
+        /* --help itself is not told to somebody who has just used it: tune's options fill the screen. */
+        if (!(option->commands >> id & 1) || option->letter == 'V' || option->letter == 'h')
             continue;
         if (option->letter)
             snprintf(letter, sizeof letter, "-%c, ", option->letter);

@@ -48,14 +48,15 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
-    DEVICE, DB, SHAPES, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, EFFORT, BUDGET, TIMEOUT, SEED, JOBS, TEMPLATES, NVRTC,
-    ARCH, PARAMS, ALL_ROWS, NO_CUBLAS, JSON, QUIET, HELP, VERSION, OPTION_COUNT,
+    DEVICE, DB, SHAPES, RANDOM, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, EFFORT, BUDGET, TIMEOUT, SEED, JOBS, TEMPLATES,
+    NVRTC, ARCH, PARAMS, ALL_ROWS, NO_CUBLAS, JSON, QUIET, HELP, VERSION, OPTION_COUNT,
 };
 
 const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU", RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
+    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
     [TYPE] = {"type", "TYPE", 0, "f32, s32 or f16_f32 (f32)", ALL & ~DOCTOR},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE},
@@ -65,7 +66,7 @@ const gt_option_row gt_option_rows[] = {
     [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
-    [SEED] = {"seed", "N", 0, "of the random data (1)", RUNS},
+    [SEED] = {"seed", "N", 0, "of random data and random shapes (1)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER},
     [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
                    TUNE | LADDER | SPACE | RENDER | PROFILE},
@@ -216,6 +217,7 @@ static const setting settings[OPTION_COUNT] = {
     [DEVICE] = {READ, .read = read_device},
     [DB] = {TEXT, AT(database)},
     [SHAPES] = {READ, .read = read_shapes},
+    [RANDOM] = {INT, AT(random), .least = 1, .most = 10000},
     [TYPE] = {READ, .read = read_type},
     [LAYOUT] = {READ, .read = read_layout},
     [BATCH] = {READ, .read = read_batch},
@@ -357,7 +359,9 @@ static gt_status check(gt_options_cli *o, unsigned given)
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
     suit_software(o, given, &shapes);
-    gt_status status = o->shapes_given ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
+    gt_status status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
+    if (status == GT_OK && o->random > 0)
+        status = gt_shapes_draw(o->random, o->seed, &o->shapes);
     /* First a size that is never wrong: what fails then is not the shape's fault. */
     if (status == GT_OK)
         status = gt_options_problem(o, &(gt_shape){1, 1, 1}, &problem);

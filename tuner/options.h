@@ -69,6 +69,7 @@ typedef struct gt_options_cli {
     int align;            /* --align BYTES; 16 */
     gt_shapes shapes;     /* --shapes LIST; the command's default list where none was given */
     bool shapes_given;
+    int random;           /* --random N: so many of them are drawn; 0: none */
     gt_effort effort;     /* --effort quick|normal|full */
     double budget_s;      /* --budget 10m; 0: none */
     double limit_s;       /* --timeout 10s: one candidate */

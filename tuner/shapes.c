@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks.h"
+
 /* What `default` stands for: squares; a round number that is no power of two; odd sizes; skinny and flat products;
  * a long K; one layer of a language model. */
 #define DEFAULT_LIST                                                                                         \
@@ -228,6 +230,25 @@ gt_status gt_shapes_parse(const char *text, gt_shapes *out)
         *out = shapes;
     else
         gt_shapes_finish(&shapes);
+    return status;
+}
+
+/* One size of the stream that a seed stands for. 64 random bits: what the remainder prefers is beyond notice. */
+static int64_t draw(uint64_t seed, uint64_t index)
+{
+    return 1 + (int64_t)(gt_random_bits(seed, index) % GT_RANDOM_SIZE);
+}
+
+gt_status gt_shapes_draw(int count, uint64_t seed, gt_shapes *shapes)
+{
+    static const char item[] = "--random";
+    const place at = {.item = item, .length = sizeof item - 1};
+    const size_t before = shapes->count;
+    gt_status status = GT_OK;
+    for (uint64_t i = 0; status == GT_OK && shapes->count < before + (size_t)count; i += 3)
+        status = add(&at, (gt_shape){draw(seed, i), draw(seed, i + 1), draw(seed, i + 2)}, shapes);
+    if (status != GT_OK)
+        shapes->count = before;
     return status;
 }
 

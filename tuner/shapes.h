@@ -24,6 +24,14 @@ typedef struct gt_shapes {
  * 64 bits, an empty list. *shapes: gt_shapes_finish.
  */
 gt_status gt_shapes_parse(const char *text, gt_shapes *shapes);
+
+#define GT_RANDOM_SIZE 6000 /* the largest size that is drawn */
+
+/* Adds count shapes that are not in the list yet, each size equally likely from 1 to GT_RANDOM_SIZE. The same seed
+ * draws the same shapes, however many. Untouched on failure. */
+gt_status gt_shapes_draw(int count, uint64_t seed, gt_shapes *shapes);
+
+/* Clears the list. */
 void gt_shapes_finish(gt_shapes *shapes);
 
 #define GT_SHAPE_LENGTH 64

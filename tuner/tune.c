@@ -13,6 +13,9 @@
 /* Seconds of racing, by effort. */
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5};
 
+/* Seconds for cuBLASLt to try its algorithms: enough for its first few guesses. `gemmtune bench` lets it try all. */
+#define RIVAL_SEARCH_S 0.05
+
 /* One problem under way. */
 typedef struct work {
     gt_tuning *tuning;
@@ -131,6 +134,7 @@ static gt_status screen(work *w)
                 break;
             for (size_t i = start; status == GT_OK && i < end; i++) {
                 if (out_of_time(w)) {
+                    w->tuned->cut = !gt_engine_interrupted();
                     gt_compiler_drop(w->engine->compiler);
                     return GT_OK;
                 }
@@ -174,7 +178,7 @@ static gt_status find_stored_winner(work *w, bool *found)
         }
     }
     free(list);
-    status = gt_store_find_baseline(w->engine->store, w->engine->gpu, w->problem_id, "cublas", &w->tuned->cublas.us);
+    status = gt_store_find_baseline(w->engine->store, w->engine->gpu, w->problem_id, &w->tuned->cublas.us);
     if (status == GT_OK && w->tuned->cublas.us > 0)
         w->tuned->cublas.outcome = GT_TRIAL_OK;
     return status;
@@ -182,7 +186,7 @@ static gt_status find_stored_winner(work *w, bool *found)
 
 /* Stores the race: the winner with its margin, everyone with code, so that any of them can be loaded. */
 static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *codes, const gt_trial *trials,
-                            size_t count, const char *cublas_version)
+                            size_t count, const gt_rival *rivals)
 {
     gt_engine *engine = w->engine;
     gt_status status = GT_OK;
@@ -197,13 +201,17 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
             w->tuned->trial = trials[i];
         }
     }
-    if (status == GT_OK && w->tuned->cublas.outcome == GT_TRIAL_OK && w->tuned->cublas.us > 0)
-        status = gt_store_put_baseline(engine->store, engine->run, engine->gpu, w->problem_id, "cublas", cublas_version,
-                                       &w->tuned->cublas);
+    for (size_t i = 0; status == GT_OK && i < GT_RIVAL_COUNT; i++)
+        if (rivals[i].trial.outcome == GT_TRIAL_OK && rivals[i].trial.us > 0)
+            status = gt_store_put_baseline(engine->store, engine->run, engine->gpu, w->problem_id, gt_rival_name(i),
+                                           rivals[i].version, &rivals[i].trial);
+    const int best = gt_rival_best(rivals);
+    if (best >= 0)
+        w->tuned->cublas = rivals[best].trial;
     return status;
 }
 
-/* The finalists once more, interleaved, with cuBLAS among them. */
+/* The finalists once more, interleaved, with cuBLAS and cuBLASLt among them. */
 static gt_status race(work *w)
 {
     gt_candidate *finalists[FINALISTS];
@@ -211,7 +219,7 @@ static gt_status race(work *w)
     gt_code codes[FINALISTS] = {0};
     gt_contestant contestants[FINALISTS];
     gt_trial trials[FINALISTS] = {0};
-    char cublas_version[16] = "";
+    gt_rival rivals[GT_RIVAL_COUNT] = {0};
     const gt_options_cli *options = w->engine->options;
     const size_t passed = gt_search_best(w->search, finalists, FINALISTS);
     size_t count = 0;
@@ -225,14 +233,15 @@ static gt_status race(work *w)
         contestants[count] = (gt_contestant){&kernels[count], &codes[count]};
         count++;
     }
+    const gt_race_terms terms = {.seconds = race_seconds[options->effort], .search_s = RIVAL_SEARCH_S,
+                                 .rivals = options->no_cublas ? 0 : GT_RIVALS_ALL};
     if (status == GT_OK && count > 0)
-        status = gt_worker_race(w->engine->worker, w->problem, contestants, count, race_seconds[options->effort], trials,
-                                options->no_cublas ? NULL : &w->tuned->cublas, cublas_version);
+        status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, rivals);
     for (size_t i = 0; i < count; i++)
         if (trials[i].error == 0)
             trials[i].error = finalists[i]->trial.error;
     if (status == GT_OK && count > 0)
-        status = store_race(w, kernels, codes, trials, count, cublas_version);
+        status = store_race(w, kernels, codes, trials, count, rivals);
     for (size_t i = 0; i < FINALISTS; i++)
         gt_code_finish(&codes[i]);
     return status;

@@ -12,7 +12,8 @@ typedef struct gt_tuned {
     bool won;         /* there is a verified winner */
     gt_kernel kernel; /* the winner */
     gt_trial trial;   /* its race, or its stored one */
-    gt_trial cublas;  /* outcome GT_TRIAL_OK: cuBLAS's time in the same race */
+    gt_trial cublas;  /* outcome GT_TRIAL_OK: the better time of cuBLAS's libraries, of the same race */
+    bool cut;         /* the budget ended its search */
     int tried, failed, skipped; /* candidates: run now, rejected of them, known from earlier runs */
 } gt_tuned;
 

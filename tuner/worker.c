@@ -10,6 +10,7 @@
 #include "worker_protocol.h"
 
 #define PREPARE_S 120.0 /* data and references of a problem, cuBLAS to be loaded: nobody's fault */
+#define CEILING_S 20.0  /* a tenth of a second's work */
 
 /* How a job went. Where it was lost: by whom and what is to be said of it. */
 typedef struct reply {
@@ -67,7 +68,7 @@ static bool take_message(gt_message *message, const gt_message_job *job, reply *
         memcpy(&phase, message->payload, sizeof phase);
         r->phase = (gt_phase)phase.phase;
         r->index = phase.index;
-        return phase.phase < GT_PHASE_COUNT && phase.index <= job->count;
+        return phase.phase < GT_PHASE_COUNT && phase.index < job->count + GT_RIVAL_COUNT;
     }
     if (message->kind == GT_MESSAGE_FAULT && message->bytes == sizeof(gt_message_fault)) {
         gt_message_fault fault;
@@ -76,7 +77,8 @@ static bool take_message(gt_message *message, const gt_message_job *job, reply *
         r->index = (size_t)fault.index;
         r->trial = fault.trial;
         r->trial.detail[GT_DETAIL_LENGTH - 1] = 0;
-        return fault.index <= job->count && fault.trial.outcome > GT_TRIAL_OK && fault.trial.outcome < GT_OUTCOME_COUNT;
+        return fault.index < job->count + GT_RIVAL_COUNT && fault.trial.outcome > GT_TRIAL_OK &&
+               fault.trial.outcome < GT_OUTCOME_COUNT;
     }
     return message->kind == GT_MESSAGE_RESULT &&
            message->bytes == sizeof(gt_message_result) + job->count * sizeof(gt_trial);
@@ -161,9 +163,10 @@ static void read_trials(const gt_message *message, uint32_t count, gt_message_re
 {
     memcpy(result, message->payload, sizeof *result);
     memcpy(trials, message->payload + sizeof *result, count * sizeof *trials);
-    result->cublas_version[GT_VERSION_LENGTH - 1] = 0;
-    for (uint32_t i = 0; i <= count; i++) {
-        gt_trial *trial = i < count ? &trials[i] : &result->cublas;
+    for (uint32_t i = 0; i < GT_RIVAL_COUNT; i++)
+        result->rivals[i].version[GT_RIVAL_VERSION - 1] = 0;
+    for (uint32_t i = 0; i < count + GT_RIVAL_COUNT; i++) {
+        gt_trial *trial = i < count ? &trials[i] : &result->rivals[i - count].trial;
         trial->detail[GT_DETAIL_LENGTH - 1] = 0;
         if ((unsigned)trial->outcome >= GT_OUTCOME_COUNT)
             trial->outcome = GT_TRIAL_CRASH;
@@ -210,16 +213,17 @@ static void set_margin(gt_trial *trials, size_t count)
 
 /* A race as far as it has come. */
 typedef struct race {
-    gt_trial trials[GT_CONTESTANTS], cublas;
-    char cublas_version[GT_VERSION_LENGTH];
-    bool with_cublas; /* still */
+    gt_trial trials[GT_CONTESTANTS];
+    gt_rival rivals[GT_RIVAL_COUNT];
+    unsigned asked; /* rivals that are still in it */
 } race;
 
 /* Runs everyone who has not failed. *done: nobody broke the worker on the way. */
 static gt_status race_once(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestants, size_t count,
-                           double seconds, race *state, bool *done)
+                           const gt_race_terms *terms, race *state, bool *done)
 {
-    gt_message_job job = {.problem = *problem, .seconds = seconds, .cublas = state->with_cublas};
+    gt_message_job job = {.problem = *problem, .seconds = terms->seconds, .search_s = terms->search_s,
+                          .rivals = state->asked};
     const gt_contestant *running[GT_CONTESTANTS];
     size_t place[GT_CONTESTANTS];
     reply r;
@@ -229,7 +233,7 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
             running[job.count++] = &contestants[i];
         }
     *done = true;
-    if (job.count == 0 && !state->with_cublas)
+    if (job.count == 0 && state->asked == 0)
         return GT_OK;
     const gt_status status = converse(worker, GT_MESSAGE_RACE, &job, running, &r);
     if (status != GT_OK)
@@ -241,19 +245,19 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
         gt_message_finish(&r.result);
         for (uint32_t i = 0; i < job.count; i++)
             state->trials[place[i]] = trials[i];
-        if (state->with_cublas) {
-            state->cublas = result.cublas;
-            memcpy(state->cublas_version, result.cublas_version, GT_VERSION_LENGTH);
-        }
-    } else if (r.index == job.count && state->with_cublas) {
-        state->cublas = r.trial;
-        state->with_cublas = false;
+        for (size_t i = 0; i < GT_RIVAL_COUNT; i++)
+            if (state->asked & GT_RIVAL_BIT(i))
+                state->rivals[i] = result.rivals[i];
+    } else if (r.index >= job.count && (state->asked & GT_RIVAL_BIT(r.index - job.count))) {
+        state->rivals[r.index - job.count].trial = r.trial;
+        state->asked &= ~GT_RIVAL_BIT(r.index - job.count);
         *done = false;
     } else if (r.phase == GT_PHASE_PREPARING) { /* the problem itself cannot be had */
         for (uint32_t i = 0; i < job.count; i++)
             state->trials[place[i]] = r.trial;
-        if (state->with_cublas)
-            state->cublas = r.trial;
+        for (size_t i = 0; i < GT_RIVAL_COUNT; i++)
+            if (state->asked & GT_RIVAL_BIT(i))
+                state->rivals[i].trial = r.trial;
     } else {
         state->trials[place[r.index < job.count ? r.index : 0]] = r.trial;
         *done = false;
@@ -262,7 +266,7 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
 }
 
 gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestants, size_t count,
-                         double seconds, gt_trial *trials, gt_trial *cublas, char cublas_version[16])
+                         const gt_race_terms *terms, gt_trial *trials, gt_rival rivals[GT_RIVAL_COUNT])
 {
     gt_status status = GT_OK;
     bool done = false;
@@ -271,9 +275,11 @@ gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_
     race *state = calloc(1, sizeof *state);
     if (!state)
         return gt_fail_memory();
-    state->with_cublas = cublas != NULL;
+    state->asked = terms->rivals & GT_RIVALS_ALL;
+    for (size_t i = 0; i < GT_RIVAL_COUNT; i++) /* who is not asked does not race */
+        state->rivals[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR;
     while (!done && status == GT_OK)
-        status = race_once(worker, problem, contestants, count, seconds, state, &done);
+        status = race_once(worker, problem, contestants, count, terms, state, &done);
     if (status == GT_OK) {
         for (size_t i = 0; i < count; i++) {
             trials[i] = state->trials[i];
@@ -281,14 +287,38 @@ gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_
             trials[i].margin = -1;
         }
         set_margin(trials, count);
-        if (cublas) {
-            *cublas = state->cublas;
-            cublas->stage = GT_STAGE_RACE;
-            cublas->margin = -1;
-            if (cublas_version)
-                memcpy(cublas_version, state->cublas_version, GT_VERSION_LENGTH);
+        for (size_t i = 0; rivals && i < GT_RIVAL_COUNT; i++) {
+            rivals[i] = state->rivals[i];
+            rivals[i].trial.stage = GT_STAGE_RACE;
+            rivals[i].trial.margin = -1;
         }
     }
     free(state);
+    return status;
+}
+
+gt_status gt_worker_ceilings(gt_worker *worker, const gt_types *types, const gt_code *code, gt_ceilings *ceilings)
+{
+    const gt_message_ceiling job = {.type_ab = types->ab, .type_c = types->c, .cubin_bytes = code->cubin_bytes,
+                                    .ptx_bytes = code->ptx ? code->ptx_bytes : 0};
+    const struct iovec parts[] = {{(void *)&job, sizeof job}, {code->cubin, code->cubin_bytes},
+                                  {code->ptx, (size_t)job.ptx_bytes}};
+    gt_message message = {0};
+    gt_status status = gt_worker_start(worker);
+    if (status != GT_OK)
+        return status;
+    gt_receipt receipt = GT_RECEIVE_END;
+    if (gt_message_send(worker->fd, GT_MESSAGE_CEILING, parts, 3))
+        receipt = gt_message_receive(worker->fd, gt_now() + CEILING_S, worker->options.interrupted, &message);
+    if (receipt == GT_RECEIVE_INTERRUPTED)
+        return gt_worker_interrupt(worker);
+    if (receipt == GT_RECEIVED && message.kind == GT_MESSAGE_CEILINGS && message.bytes == sizeof *ceilings) {
+        memcpy(ceilings, message.payload, sizeof *ceilings);
+    } else {
+        status = gt_fail(GT_ERROR_DRIVER, "the worker could not measure what the GPU can do");
+        gt_worker_kill(worker);
+        worker->losses++;
+    }
+    gt_message_finish(&message);
     return status;
 }

@@ -9,11 +9,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "cublas.h"
-#include "measure.h"
-#include "residual.h"
+#include "rival_enter.h"
 #include "verify.h"
-#include "worker_protocol.h"
 
 typedef struct session {
     int fd;
@@ -26,8 +23,7 @@ typedef struct session {
     gt_verifier verifier;
     gt_residual residual;
     gt_meter meter;
-    gt_cublas *cublas;   /* NULL: not asked for yet, or not to be had */
-    bool other_driver;   /* not the CUDA driver, which cuBLAS would use behind our back */
+    gt_entrance entrance;
 } session;
 
 /* Nobody is there to be told, or nothing can be run any more. Exit handlers of a broken driver may hang: none run. */
@@ -73,7 +69,6 @@ static gt_status set_up(session *s, const gt_message_init *init, const char *dri
     gt_status status = gt_driver_open(driver, &s->driver);
     if (status != GT_OK)
         return status;
-    s->other_driver = driver != NULL || s->driver->attach_ptx != NULL;
     if ((status = gt_device_query(s->driver, init->device, &s->device)) != GT_OK)
         return status;
     if ((result = s->driver->cuDeviceGet(&device, init->device)) != CUDA_SUCCESS ||
@@ -89,6 +84,9 @@ static gt_status set_up(session *s, const gt_message_init *init, const char *dri
     gt_buffers_init(&s->checks, &s->buffers);
     gt_verifier_init(&s->checks, init->seed, &s->verifier);
     gt_residual_init(&s->checks, &s->buffers, init->seed, &s->residual);
+    s->entrance = (gt_entrance){.driver = s->driver, .stream = s->stream, .meter = &s->meter,
+                                .residual = &s->residual,
+                                .other_driver = driver != NULL || s->driver->attach_ptx != NULL};
     return GT_OK;
 }
 
@@ -141,6 +139,27 @@ static bool begin(session *s, const gt_message *message)
     return false;
 }
 
+/* Measures and answers. A failure ends the process: the context may be broken. */
+static bool measure_ceilings(session *s, const gt_message *message)
+{
+    gt_message_ceiling job;
+    gt_ceilings ceilings = {0};
+    gt_code code = {0};
+    size_t at = 0;
+    const void *fixed = gt_message_take(message, sizeof job, &at);
+    if (!fixed)
+        return false;
+    memcpy(&job, fixed, sizeof job);
+    const gt_types *types = gt_types_find((gt_type)job.type_ab, (gt_type)job.type_c);
+    if (!types || !take_code(message, job.cubin_bytes, job.ptx_bytes, &at, &code) || at != message->bytes)
+        return false;
+    const gt_status status = gt_ceilings_measure(&s->meter, &s->device, types, &code, &ceilings);
+    gt_code_finish(&code);
+    if (status == GT_OK)
+        answer(s, GT_MESSAGE_CEILINGS, &(struct iovec){&ceilings, sizeof ceilings}, 1);
+    return status == GT_OK;
+}
+
 static bool prepare_problem(session *s, const gt_problem *problem, gt_trial *trial)
 {
     if (problem->m == 0 || problem->n == 0)
@@ -173,25 +192,36 @@ static void try_candidate(session *s, const gt_message_job *job, const gt_kernel
     gt_kernel_runner_finish(&runner);
 }
 
-/* cuBLAS, made ready for the problem and checked like everyone. NULL if it cannot race; the trial says why. */
-static gt_runner *enter_cublas(session *s, const gt_message_job *job, gt_operands *operands, gt_trial *trial)
+/* Whose entry is under way. */
+typedef struct entry {
+    session *session;
+    size_t index;
+} entry;
+
+static void report_entry(void *data, gt_phase phase)
 {
-    report(s, GT_PHASE_PREPARING, job->count);
-    if (s->other_driver) {
-        gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLAS runs on the CUDA driver only");
-        return NULL;
+    const entry *e = data;
+    report(e->session, phase, e->index);
+}
+
+/* The rivals that are asked for, behind the contestants. One that cannot race has failed: the race passes over it. */
+static void enter_rivals(session *s, const gt_message_job *job, gt_racer *racers, gt_rival *rivals)
+{
+    for (size_t id = 0; id < GT_RIVAL_COUNT; id++) {
+        const size_t index = job->count + id;
+        gt_rival *rival = &rivals[id];
+        entry e = {s, index};
+        racers[index] = (gt_racer){.trial = &rival->trial};
+        if (!(job->rivals & GT_RIVAL_BIT(id))) {
+            gt_trial_fail(&rival->trial, GT_TRIAL_LAUNCH_ERROR, "not asked for");
+            continue;
+        }
+        if (prepare_problem(s, &job->problem, &rival->trial))
+            racers[index].runner = gt_rival_enter(&s->entrance, (gt_rival_id)id, &job->problem, job->search_s,
+                                                  report_entry, &e, &racers[index].operands, rival);
+        if (!racers[index].runner && s->driver->cuCtxSynchronize() != CUDA_SUCCESS)
+            give_up(s, index, &rival->trial);
     }
-    if (!s->cublas && gt_cublas_open(s->driver, s->stream, &s->cublas) != GT_OK) {
-        gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s", gt_error_message());
-        return NULL;
-    }
-    if (!gt_residual_prepare(&s->residual, &job->problem, trial))
-        return NULL;
-    report(s, GT_PHASE_VERIFYING, job->count);
-    gt_runner *runner = gt_cublas_runner(s->cublas);
-    const bool good = gt_residual_verify(&s->residual, runner, operands, trial);
-    recover(s, job->count, trial);
-    return good ? runner : NULL;
 }
 
 static void take_turn(void *data, size_t index)
@@ -201,31 +231,23 @@ static void take_turn(void *data, size_t index)
 
 /* Everyone is checked at the tuned size once more: this process may never have seen them. */
 static void race(session *s, const gt_message_job *job, const gt_kernel *kernels, const gt_code *codes,
-                 gt_kernel_runner *runners, gt_racer *racers, gt_trial *trials, gt_trial *cublas)
+                 gt_kernel_runner *runners, gt_racer *racers, gt_trial *trials, gt_rival *rivals)
 {
-    size_t count = 0, broken = 0;
+    size_t broken = 0;
     for (uint32_t i = 0; i < job->count; i++) {
         report(s, GT_PHASE_PREPARING, 0);
-        racers[count] = (gt_racer){&runners[i].runner, {0}, &trials[i]};
+        racers[i] = (gt_racer){&runners[i].runner, {0}, &trials[i]};
         if (!prepare_problem(s, &job->problem, &trials[i])) {
             recover(s, i, &trials[i]);
         } else {
             report(s, GT_PHASE_VERIFYING, i);
             if (!gt_kernel_runner_init(s->driver, s->stream, &kernels[i], &codes[i], &runners[i], &trials[i]) ||
-                !gt_residual_verify(&s->residual, &runners[i].runner, &racers[count].operands, &trials[i]))
+                !gt_residual_verify(&s->residual, &runners[i].runner, &racers[i].operands, &trials[i]))
                 recover(s, i, &trials[i]);
         }
-        count++;
     }
-    if (job->cublas) {
-        if (prepare_problem(s, &job->problem, cublas)) {
-            gt_operands operands = {0};
-            gt_runner *runner = enter_cublas(s, job, &operands, cublas);
-            if (runner)
-                racers[count++] = (gt_racer){runner, operands, cublas};
-        }
-    }
-    if (!gt_measure_race(&s->meter, racers, count, job->seconds, take_turn, s, &broken))
+    enter_rivals(s, job, racers, rivals);
+    if (!gt_measure_race(&s->meter, racers, job->count + GT_RIVAL_COUNT, job->seconds, take_turn, s, &broken))
         give_up(s, broken, racers[broken].trial);
     for (uint32_t i = 0; i < job->count; i++) {
         if (trials[i].outcome != GT_TRIAL_OK)
@@ -245,8 +267,8 @@ typedef struct job_contents {
 
 static bool take_contestants(const gt_message *message, uint32_t count, size_t *at, job_contents *c)
 {
-    /* One more than there are: room for cuBLAS among the racers, and no allocation of nothing. */
-    const size_t room = (size_t)count + 1;
+    /* More than there are: room for rivals among the racers, and no allocation of nothing. */
+    const size_t room = (size_t)count + GT_RIVAL_COUNT;
     c->kernels = calloc(room, sizeof *c->kernels);
     c->codes = calloc(room, sizeof *c->codes);
     c->runners = calloc(room, sizeof *c->runners);
@@ -294,11 +316,9 @@ static bool work(session *s, const gt_message *message)
     if (message->kind == GT_MESSAGE_TRY)
         try_candidate(s, &job, &c.kernels[0], &c.codes[0], &c.trials[0]);
     else
-        race(s, &job, c.kernels, c.codes, c.runners, c.racers, c.trials, &result.cublas);
+        race(s, &job, c.kernels, c.codes, c.runners, c.racers, c.trials, result.rivals);
     for (uint32_t i = 0; i < job.count; i++)
         c.trials[i].margin = -1;
-    if (s->cublas)
-        snprintf(result.cublas_version, sizeof result.cublas_version, "%s", gt_cublas_version(s->cublas));
     const struct iovec parts[] = {{&result, sizeof result}, {c.trials, job.count * sizeof *c.trials}};
     answer(s, GT_MESSAGE_RESULT, parts, 2);
     free_contents(&c, job.count);
@@ -326,6 +346,8 @@ int gt_worker_main(int fd)
             good = begin(&s, &message);
         else if ((message.kind == GT_MESSAGE_TRY || message.kind == GT_MESSAGE_RACE) && s.context)
             good = work(&s, &message);
+        else if (message.kind == GT_MESSAGE_CEILING && s.context)
+            good = measure_ceilings(&s, &message);
         gt_message_finish(&message);
         if (!good)
             leave(1);

@@ -8,6 +8,8 @@
  *     TRY, RACE  ->
  *                <-   PHASE, any number of them
  *                <-   RESULT, or FAULT and the worker ends
+ *     CEILING    ->
+ *                <-   CEILINGS, or the worker ends
  */
 #ifndef GT_WORKER_PROTOCOL_H
 #define GT_WORKER_PROTOCOL_H
@@ -17,12 +19,13 @@
 
 #include "../db/trial.h"
 #include "../src/kernel.h"
+#include "ceiling.h"
+#include "rival.h"
 
-#define GT_MESSAGE_MAGIC   0x67746d31u /* changes with the structs below */
+#define GT_MESSAGE_MAGIC   0x67746d32u /* changes with the structs below */
 #define GT_MESSAGE_MOST    ((uint64_t)1 << 30)
 #define GT_CONTESTANTS     64
 #define GT_MESSAGE_TEXT    1000
-#define GT_VERSION_LENGTH  16
 
 typedef enum gt_message_kind {
     GT_MESSAGE_INIT = 1, /* gt_message_init, the driver's path, cubin, PTX of the checks */
@@ -30,6 +33,8 @@ typedef enum gt_message_kind {
     GT_MESSAGE_FAILED,   /* gt_message_failed */
     GT_MESSAGE_TRY,      /* gt_message_job, a gt_message_contestant, its cubin and PTX */
     GT_MESSAGE_RACE,     /* the same with `count` contestants */
+    GT_MESSAGE_CEILING,  /* gt_message_ceiling, cubin and PTX of the kernels that measure */
+    GT_MESSAGE_CEILINGS, /* gt_ceilings */
     GT_MESSAGE_PHASE,    /* gt_message_phase */
     GT_MESSAGE_RESULT,   /* gt_message_result, `count` trials */
     GT_MESSAGE_FAULT,    /* gt_message_fault: a contestant broke the context */
@@ -51,10 +56,17 @@ typedef struct gt_message_failed {
     char line[GT_MESSAGE_TEXT];
 } gt_message_failed;
 
+typedef struct gt_message_ceiling {
+    uint32_t type_ab, type_c;
+    uint64_t cubin_bytes, ptx_bytes;
+} gt_message_ceiling;
+
 typedef struct gt_message_job {
     gt_problem problem;
     double best_us, seconds;
-    uint32_t count, time_it, cublas;
+    double search_s; /* for a rival that has a choice of algorithms */
+    uint32_t count, time_it;
+    uint32_t rivals; /* one bit each */
     uint32_t reserved;
 } gt_message_job;
 
@@ -73,12 +85,11 @@ typedef enum gt_phase {
 
 typedef struct gt_message_phase {
     uint32_t phase;
-    uint32_t index; /* whose: a contestant, or `count` for cuBLAS */
+    uint32_t index; /* whose: a contestant's, or `count` and a rival's */
 } gt_message_phase;
 
 typedef struct gt_message_result {
-    gt_trial cublas;
-    char cublas_version[GT_VERSION_LENGTH];
+    gt_rival rivals[GT_RIVAL_COUNT];
     uint64_t count;
 } gt_message_result;
 
@@ -90,9 +101,11 @@ typedef struct gt_message_fault {
 _Static_assert(sizeof(gt_message_header) == 16, "the header has no holes");
 _Static_assert(sizeof(gt_message_init) == 32, "init has no holes");
 _Static_assert(sizeof(gt_message_failed) == 4 + GT_MESSAGE_TEXT, "failed has no holes");
-_Static_assert(sizeof(gt_message_job) == sizeof(gt_problem) + 32, "job has no holes");
+_Static_assert(sizeof(gt_message_ceiling) == 24, "ceiling has no holes");
+_Static_assert(sizeof(gt_ceilings) == 16, "ceilings have no holes");
+_Static_assert(sizeof(gt_message_job) == sizeof(gt_problem) + 40, "job has no holes");
 _Static_assert(sizeof(gt_message_contestant) == sizeof(gt_kernel) + 16, "contestant has no holes");
-_Static_assert(sizeof(gt_message_result) == sizeof(gt_trial) + 24, "result has no holes");
+_Static_assert(sizeof(gt_message_result) == GT_RIVAL_COUNT * (sizeof(gt_trial) + 24) + 8, "result has no holes");
 
 /* One message. payload is owned: gt_message_finish. */
 typedef struct gt_message {

@@ -1,0 +1,42 @@
+-- For people: the best kernel of each GPU and problem. That is the newest winner of a race, else the fastest; a
+-- measured time stands before any modelled one. A parameter that the family does not have is NULL: CAST reads the
+-- digits that follow 'name='. vs_cublas is against the better of cuBLAS's two libraries, each at its newest time (SQLite
+-- takes a bare column from the row that has the maximum), of the winner's own run where there is one. Each subquery is
+-- one seek in an index, and WHERE on sizes reaches the problem table.
+--
+-- A view holds nothing: the last step of every migration puts this one in the place of the one before.
+DROP VIEW IF EXISTS best_configs;
+CREATE VIEW best_configs AS
+SELECT g.name AS gpu, p.type, p.math, p.layout, p.m, p.n, p.k, p.batch, k.family,
+       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' bm='), 0) + 4) AS INTEGER) AS bm,
+       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' bn='), 0) + 4) AS INTEGER) AS bn,
+       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' bk='), 0) + 4) AS INTEGER) AS bk,
+       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' wm='), 0) + 4) AS INTEGER) AS wm,
+       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' wn='), 0) + 4) AS INTEGER) AS wn,
+       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' tm='), 0) + 4) AS INTEGER) AS tm,
+       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' tn='), 0) + 4) AS INTEGER) AS tn,
+       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' stages='), 0) + 8) AS INTEGER) AS stages,
+       k.split_k, k.params, t.us,
+       2.0 * p.m * p.n * p.k * p.batch / t.us / 1e6 AS tflops,
+       100.0 * (2.0 * p.m * p.n * p.k * p.batch / t.us / 1e6) / peak.tflops AS peak_pct,
+       coalesce((SELECT min(us) FROM (SELECT us, max(id) FROM baseline WHERE problem = t.problem AND gpu = t.gpu
+                 AND name IN ('cublas', 'cublaslt') AND run = t.run AND outcome = 'ok' AND timing = t.timing
+                 AND us IS NOT NULL GROUP BY name)),
+                (SELECT min(us) FROM (SELECT us, max(id) FROM baseline WHERE problem = t.problem AND gpu = t.gpu
+                 AND name IN ('cublas', 'cublaslt') AND outcome = 'ok' AND timing = t.timing
+                 AND us IS NOT NULL GROUP BY name)))
+           / t.us AS vs_cublas,
+       t.error, t.margin, t.timing, t.tried_at AS tuned_at, p.align, k.id AS kernel
+FROM problem p
+CROSS JOIN gpu g
+JOIN trial t ON t.id = coalesce(
+    (SELECT id FROM trial WHERE problem = p.id AND gpu = g.id AND timing = 'measured' AND margin IS NOT NULL
+     ORDER BY id DESC LIMIT 1),
+    (SELECT id FROM trial WHERE problem = p.id AND gpu = g.id AND timing = 'measured' AND outcome = 'ok'
+     AND us IS NOT NULL ORDER BY us LIMIT 1),
+    (SELECT id FROM trial WHERE problem = p.id AND gpu = g.id AND timing = 'modelled' AND margin IS NOT NULL
+     ORDER BY id DESC LIMIT 1),
+    (SELECT id FROM trial WHERE problem = p.id AND gpu = g.id AND timing = 'modelled' AND outcome = 'ok'
+     AND us IS NOT NULL ORDER BY us LIMIT 1))
+JOIN kernel k ON k.id = t.kernel
+LEFT JOIN peak ON peak.gpu = g.id AND peak.type = p.type;

@@ -1,0 +1,14 @@
+/* What a test tells the pretended cuBLASLt, and what that one saw: the symbol fake_cublaslt. */
+#ifndef FAKE_CUBLASLT_H
+#define FAKE_CUBLASLT_H
+
+typedef struct fake_control {
+    int offers;   /* that the heuristics give; the second cannot run, the third wants too much workspace */
+    int refusing; /* bits: these fail when they are run */
+    int lying;    /* bits: these give a wrong result */
+    int ran;      /* bits: these were run */
+    int last;     /* the last one that was run */
+    int objects;  /* descriptors that are not destroyed yet */
+} fake_control;
+
+#endif
