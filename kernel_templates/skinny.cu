@@ -101,18 +101,22 @@ __device__ __forceinline__ operands view(const gt_args &g)
 #define READ_HINT
 #define HINT_AT(n)
 #endif
-template <int WIDTH> __device__ __forceinline__ void read(GT_AB *to, const GT_AB *from, unsigned long long policy)
-{
-    unsigned *r = (unsigned *)to;
-    if (WIDTH == 4)
-        asm volatile(READ ".v4.b32 {%0, %1, %2, %3}, [%4]" HINT_AT(5) ";"
-                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                     : "l"(from) READ_HINT);
-    else if (WIDTH == 2)
-        asm volatile(READ ".v2.b32 {%0, %1}, [%2]" HINT_AT(3) ";" : "=r"(r[0]), "=r"(r[1]) : "l"(from) READ_HINT);
-    else
-        asm volatile(READ ".b32 %0, [%1]" HINT_AT(2) ";" : "=r"(r[0]) : "l"(from) READ_HINT);
-}
+#define READER(TYPE, REGISTER)                                                                                         \
+    template <int WIDTH> __device__ __forceinline__ void read(TYPE *to, const TYPE *from, unsigned long long policy)   \
+    {                                                                                                                  \
+        if (WIDTH == 4)                                                                                                \
+            asm volatile(READ ".v4.b32 {%0, %1, %2, %3}, [%4]" HINT_AT(5) ";"                                          \
+                         : REGISTER(to[0]), REGISTER(to[1]), REGISTER(to[2]), REGISTER(to[3])                          \
+                         : "l"(from) READ_HINT);                                                                       \
+        else if (WIDTH == 2)                                                                                           \
+            asm volatile(READ ".v2.b32 {%0, %1}, [%2]" HINT_AT(3) ";"                                                  \
+                         : REGISTER(to[0]), REGISTER(to[1])                                                            \
+                         : "l"(from) READ_HINT);                                                                       \
+        else                                                                                                           \
+            asm volatile(READ ".b32 %0, [%1]" HINT_AT(2) ";" : REGISTER(to[0]) : "l"(from) READ_HINT);                 \
+    }
+READER(float, "=f")
+READER(int, "=r")
 
 __device__ __forceinline__ unsigned long long make_policy()
 {
@@ -279,19 +283,43 @@ __device__ __forceinline__ void await_copies()
     __syncthreads();
 }
 
-// Brings BK k-steps from k on, of which k_left lie in the block's part.
+// Threads side by side on a line of the kept operand: no more than it has vectors, and in whole turns along K.
+constexpr int KEPT_WIDE = KEPT_ALONG_K ? V : 1, KEPT_LINE = KEPT_ALONG_K ? BK / V : FEW;
+constexpr __device__ int side_by_side()
+{
+    int count = 1;
+    while (count < 32 && (KEPT_ALONG_K ? KEPT_LINE % (2 * count) == 0 : count < KEPT_LINE))
+        count *= 2;
+    return count;
+}
+
+// Brings BK k-steps from k on, of which k_left lie in the block's part: up to the end of the last unit, with zeros for
+// what is not there. WHOLE: all k-steps and all lines are.
+template <bool WHOLE>
+__device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
+{
+    constexpr int NEXT = side_by_side();
+    const int rows = gt_clip(o.few - first, FEW), steps = gt_clip(k_left, BK);
+    const int needed = WHOLE ? BK : (steps + UNIT - 1) / UNIT * UNIT, lines = KEPT_ALONG_K ? FEW : needed;
+    const int line = threadIdx.x / NEXT, along = threadIdx.x % NEXT;
+    const GT_AB *from = o.kept + (KEPT_ALONG_K ? (first + line) * o.ld_kept + k : (k + line) * o.ld_kept + first);
+#pragma unroll(WHOLE ? 2 : 1) // rare ones take few registers
+    for (int l = line; l < lines; l += THREADS_ / NEXT, from += THREADS_ / NEXT * o.ld_kept)
+#pragma unroll(WHOLE ? KEPT_LINE : 1)
+        for (int i = 0; i < KEPT_LINE; i += NEXT) {
+            const int at = (along + i) * KEPT_WIDE, s = KEPT_ALONG_K ? l : at, p = KEPT_ALONG_K ? at : l;
+            const int left = s < rows ? steps - p : 0, valid = left >= KEPT_WIDE ? KEPT_WIDE : left > 0 ? left : 0;
+            if (WHOLE && KEPT_LINE % NEXT == 0 || at < (KEPT_ALONG_K ? needed : FEW))
+                copy<KEPT_WIDE * 4>(chunk + s * PITCH + p, WHOLE || valid ? from + at : o.kept,
+                                    WHOLE ? KEPT_WIDE * 4 : valid * 4);
+        }
+}
 __device__ __forceinline__ void stage(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
 {
-    constexpr int WIDE = KEPT_ALONG_K ? V : 1, LINE = BK / WIDE;
-    const int rows = gt_clip(o.few - first, FEW), steps = gt_clip(k_left, BK);
-    const GT_AB *from = o.kept + (KEPT_ALONG_K ? first * o.ld_kept + k : k * o.ld_kept + first);
-#pragma unroll 1
-    for (int i = threadIdx.x; i < FEW * LINE; i += THREADS_) {
-        const int s = KEPT_ALONG_K ? i / LINE : i % FEW, p = KEPT_ALONG_K ? i % LINE * WIDE : i / FEW;
-        const int valid = s < rows ? steps - p : 0;
-        const GT_AB *at = from + (KEPT_ALONG_K ? s * o.ld_kept + p : p * o.ld_kept + s);
-        copy<WIDE * 4>(chunk + s * PITCH + p, valid > 0 ? at : o.kept, valid >= WIDE ? WIDE * 4 : valid > 0 ? valid * 4 : 0);
-    }
+    if (k_left >= BK && o.few - first >= FEW)
+        bring<true>(chunk, o, first, k, k_left);
+    else
+        bring<false>(chunk, o, first, k, k_left);
 }
 
 // Adds a lane's sums to those of the LK - 1 lanes that stand on other k-steps. While there is more than one sum left,
@@ -413,7 +441,7 @@ __device__ __forceinline__ void send(GT_ACC *own_address, unsigned rank, GT_ACC 
 #if TEAM > 1
     unsigned at = (unsigned)__cvta_generic_to_shared(own_address);
     asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(at) : "r"(rank));
-    asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(at), "r"(*(unsigned *)&value) : "memory");
+    asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(at), "r"(*(const unsigned *)&value) : "memory");
 #endif
 }
 
