@@ -1,10 +1,10 @@
 // Products in which the rows or the columns of C are few: one operand streams from memory, read once and straight into
 // registers, while the other, small one is kept in shared memory a chunk of K at a time.
 //
-// A lane holds TS x TL sums (few by many). It takes the streamed operand in units of four k-steps by TL and keeps STAGES
-// units in flight, so that the memory never waits for arithmetic. K is shared out four ways: over LK lanes of a warp,
-// WK warps of a block, TEAM blocks of a cluster, and SPLIT_K blocks that meet in the workspace. All sums are added in
-// a fixed order.
+// A lane holds TS x TL sums (few by many). It takes the streamed operand in units of four k-steps by TL and keeps
+// STAGES units in flight, so that the memory never waits for arithmetic. K is shared out four ways: over LK lanes of a
+// warp, WK warps of a block, TEAM blocks of a cluster, and SPLIT_K blocks that meet in the workspace. All sums are added
+// in a fixed order.
 #include "gemm.cuh"
 
 #ifndef SIDE // 0: the rows of C are few and op(B) streams; 1: the columns are few and op(A) streams
@@ -55,14 +55,14 @@
 
 constexpr bool ALONG_K = SIDE ? GT_A_ALONG_K : GT_B_ALONG_K;      // the streamed operand is contiguous along K
 constexpr bool KEPT_ALONG_K = SIDE ? GT_B_ALONG_K : GT_A_ALONG_K; // the kept one is
-constexpr int V = GT_WIDE_AB; // elements of the streamed operand in one read
+constexpr int V = GT_WIDE_AB;                                     // elements of the streamed operand in one read
 constexpr int TS = SIDE ? TN : TM, TL = SIDE ? TM : TN;
 constexpr int THREADS_ = 32 * WS * WL * WK;
-constexpr int LL = 32 / LK;        // lanes over the many
-constexpr int FEW = TS * WS;       // rows, or columns, that a block sums and stores
-constexpr int COVER = WL * LL * TL; // of the many: what a block sums,
-constexpr int OWN = COVER / TEAM;  // and what it stores
-constexpr int UNIT = 4 * LK;       // k-steps that a warp takes at once
+constexpr int LL = 32 / LK;             // lanes over the many
+constexpr int FEW = TS * WS;            // rows, or columns, that a block sums and stores
+constexpr int COVER = WL * LL * TL;     // of the many: what a block sums,
+constexpr int OWN = COVER / TEAM;       // and what it stores
+constexpr int UNIT = 4 * LK;            // k-steps that a warp takes at once
 constexpr int UNITS = BK / (WK * UNIT); // units of a warp in a chunk
 
 // Lines in shared memory begin on different banks and stay whole vectors.
@@ -357,8 +357,8 @@ constexpr __device__ int folded()
 }
 
 // Leaves the block's sums over its part of K, k_count k-steps from k on, in shared memory: WK slices of FEW x COVER.
-__device__ __forceinline__ void sum_part(const operands &o, gt_int first_few, gt_int first_many, gt_int k, gt_int k_count,
-                                         GT_AB *shared)
+__device__ __forceinline__ void sum_part(const operands &o, gt_int first_few, gt_int first_many, gt_int k,
+                                         gt_int k_count, GT_AB *shared)
 {
     GT_ACC sum[TS * TL] = {};
     if (k_count > 0) {
@@ -404,7 +404,7 @@ __device__ __forceinline__ void sum_part(const operands &o, gt_int first_few, gt
     bool spare = false;
     fold_lanes<TS * TL, 1>(sum, from, spare);
     GT_ACC *slice = (GT_ACC *)shared + warp_k() * SUMS + warp_s() * TS * SUM_PITCH + warp_l() * (LL * TL);
-    if (LK == 1 && V > 1) {
+    if (!ALONG_K && LK == 1 && V > 1) {
 #pragma unroll
         for (int i = 0; i < TS * TL; i += V)
             *(gt_vector<GT_ACC, V> *)(slice + i / TL * SUM_PITCH + column_of(i % TL)) =

@@ -1,6 +1,6 @@
--- Where the rows or the columns of C are few. Threads are fitted to them exactly; what varies is how lanes and warps lie
--- over the long side and over K, how much is in flight, and how many blocks share K. Of all that fits, an estimate in
--- clocks picks what is worth a trial: the best of each kind.
+-- Where the rows or the columns of C are few. Threads are fitted to them exactly; what varies is how lanes and warps
+-- lie over the long side and over K, how much is in flight, and how many blocks share K. Of all that fits, an estimate
+-- in clocks picks what is worth a trial: the best of each kind.
 WITH side(side, few, many, along, kept_along, v) AS (
          SELECT 0, :m, :n, :trans_b, 1 - :trans_a, min(:align, 16) / 4 WHERE :m <= :n
          UNION ALL SELECT 1, :n, :m, 1 - :trans_a, :trans_b, min(:align, 16) / 4 WHERE :n <= :m),
@@ -52,8 +52,9 @@ WITH side(side, few, many, along, kept_along, v) AS (
                      UNION ALL SELECT *, full FROM filled WHERE full > 1
                      UNION ALL SELECT *, full / 2 FROM filled WHERE full > 3)
                WHERE team * split_k = 1 OR blocks <= 4 * occ * :sm_count),
-     -- Clocks: reading all once at 17 bytes a clock and SM, or as fast as what is in flight allows with 1300 clocks from
-     -- request to answer; 24 bytes a clock and SM from L2; issuing all instructions; shared memory's and L1's wavefronts.
+     -- Clocks: reading all once at 17 bytes a clock and SM, or as fast as what is in flight allows with 1300 clocks
+     -- from request to answer; 24 bytes a clock and SM from L2; issuing all instructions; wavefronts of L1 and shared
+     -- memory; beginning and end. Not fitted to measurements yet.
      counted AS (SELECT *, (few + many) * :k * :batch * 4.0 * (1 + 1.0 / segment) AS bytes,
                         (blocks + occ * :sm_count - 1) / (occ * :sm_count) AS waves,
                         min(blocks, occ * :sm_count) * wl * wk * stages * tl * 512.0 AS flight,
@@ -68,14 +69,16 @@ WITH side(side, few, many, along, kept_along, v) AS (
                       * (threads * units / 128.0
                          * (4 * tl * ts + ts * CASE along WHEN 1 THEN 4 / v ELSE 1 END + 4 * tl / v + 14)
                          + steps * bs / CASE kept_along WHEN 1 THEN 20.0 * v ELSE 20.0 END) AS issue,
-                      on_sm * (threads / 32 * units * (ts * CASE along WHEN 1 THEN max(4 / v, lk * v / 16) ELSE 1 END + 4 * tl)
+                      on_sm * (threads / 32 * units
+                               * (ts * CASE along WHEN 1 THEN max(4 / v, lk * v / 16) ELSE 1 END + 4 * tl)
                                + steps * bs / 16.0) AS shared,
                       2500 + 1200 * (waves - 1)
                       + min(on_sm, occ) * threads * ts * tl * (8 + 2 * (lk > 1)) / 128.0
                       + (team > 1) * (1500 + bs * cover / 8)
                       + (split_k > 1) * (3500 + split_k * bs * own / 24) AS ends
                FROM counted),
-     estimated AS (SELECT *, max(memory, latency, l2, issue, shared) + latency / 8 + min(memory, issue) / 8 + ends AS clocks,
+     estimated AS (SELECT *, max(memory, latency, l2, issue, shared) + latency / 8 + min(memory, issue) / 8 + ends
+                             AS clocks,
                           -- what the tuner's model makes of a block whose threads share K
                           max(on_sm * :k / split_k * threads * (ts + tl) / 64.0
                               * (1 + 2048.0 / (min(on_sm, occ) * threads * ts * tl)), bytes / 18 / :sm_count)
