@@ -10,11 +10,12 @@
 static const struct {
     gt_type ab, c;
     gt_op op_a, op_b;
-    int64_t size;
+    int64_t m, n, k;
     int align;
 } classes[] = {
-    {GT_F32, GT_F32, GT_N, GT_N, 2048, 16}, {GT_F32, GT_F32, GT_N, GT_T, 1024, 4}, {GT_F32, GT_F32, GT_T, GT_N, 512, 16},
-    {GT_S32, GT_S32, GT_T, GT_T, 1024, 8},  {GT_F16, GT_F32, GT_N, GT_N, 512, 16}, {GT_F16, GT_F32, GT_T, GT_T, 512, 4},
+    {GT_F32, GT_F32, GT_N, GT_N, 2048, 2048, 2048, 16}, {GT_F32, GT_F32, GT_N, GT_T, 20, 1024, 1024, 4},
+    {GT_F32, GT_F32, GT_T, GT_N, 512, 512, 512, 16},    {GT_S32, GT_S32, GT_T, GT_T, 1024, 50, 1024, 8},
+    {GT_F16, GT_F32, GT_N, GT_N, 512, 512, 512, 16},    {GT_F16, GT_F32, GT_T, GT_T, 512, 512, 512, 4},
 };
 
 static const int architectures[] = {80, 90};
@@ -61,7 +62,7 @@ TEST(sampled_configurations_of_every_family_compile)
             for (size_t f = 0; f < families.count; f++) {
                 gt_device device;
                 gt_problem problem;
-                const gt_gemm gemm = {.m = classes[c].size, .n = classes[c].size, .k = classes[c].size,
+                const gt_gemm gemm = {.m = classes[c].m, .n = classes[c].n, .k = classes[c].k,
                                       .type_ab = classes[c].ab, .type_c = classes[c].c, .op_a = classes[c].op_a,
                                       .op_b = classes[c].op_b, .align = classes[c].align};
                 CHECK_OK(gt_device_model(architectures[a], &device));

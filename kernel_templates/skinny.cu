@@ -1,0 +1,559 @@
+// Products in which the rows or the columns of C are few: one operand streams from memory, read once and straight into
+// registers, while the other, small one is kept in shared memory a chunk of K at a time.
+//
+// A lane holds TS x TL sums (few by many). It takes the streamed operand in units of four k-steps by TL and keeps
+// STAGES units in flight, so that the memory never waits for arithmetic. K is shared out four ways: over LK lanes of a
+// warp, WK warps of a block, TEAM blocks of a cluster, and SPLIT_K blocks that meet in the workspace. All sums are added
+// in a fixed order.
+#include "gemm.cuh"
+
+#ifndef SIDE // 0: the rows of C are few and op(B) streams; 1: the columns are few and op(A) streams
+#define SIDE 0
+#endif
+#ifndef BM // what one block stores
+#define BM 16
+#endif
+#ifndef BN
+#define BN 16
+#endif
+#ifndef BK // k-steps of the kept operand in one chunk
+#define BK 128
+#endif
+#ifndef TM // sums of a thread
+#define TM 16
+#endif
+#ifndef TN
+#define TN 4
+#endif
+#ifndef WS // warps over the few
+#define WS 1
+#endif
+#ifndef WL // warps over the many
+#define WL 1
+#endif
+#ifndef WK // warps over K
+#define WK 8
+#endif
+#ifndef LK // lanes over K; the others lie over the many
+#define LK 1
+#endif
+#ifndef STAGES // units of the streamed operand that a lane has in flight
+#define STAGES 2
+#endif
+#ifndef TEAM // blocks of a cluster, which share K
+#define TEAM 8
+#endif
+#ifndef SPLIT_K // blocks, or clusters, that share K through the workspace
+#define SPLIT_K 1
+#endif
+#ifndef HINT // streamed operand: 0 cached as usual, 1 not kept in L1, 2 also the first to leave L2
+#define HINT 0
+#endif
+#ifndef OCC // blocks an SM should hold
+#define OCC 1
+#endif
+
+constexpr bool ALONG_K = SIDE ? GT_A_ALONG_K : GT_B_ALONG_K;      // the streamed operand is contiguous along K
+constexpr bool KEPT_ALONG_K = SIDE ? GT_B_ALONG_K : GT_A_ALONG_K; // the kept one is
+constexpr int V = GT_WIDE_AB;                                     // elements of the streamed operand in one read
+constexpr int TS = SIDE ? TN : TM, TL = SIDE ? TM : TN;
+constexpr int THREADS_ = 32 * WS * WL * WK;
+constexpr int LL = 32 / LK;             // lanes over the many
+constexpr int FEW = TS * WS;            // rows, or columns, that a block sums and stores
+constexpr int COVER = WL * LL * TL;     // of the many: what a block sums,
+constexpr int OWN = COVER / TEAM;       // and what it stores
+constexpr int UNIT = 4 * LK;            // k-steps that a warp takes at once
+constexpr int UNITS = BK / (WK * UNIT); // units of a warp in a chunk
+
+// Lines in shared memory begin on different banks and stay whole vectors.
+constexpr int PITCH = BK + 4, SUM_PITCH = COVER + 4;
+constexpr int CHUNK = FEW * PITCH, SUMS = FEW * SUM_PITCH;
+constexpr int SHARED = 2 * CHUNK > WK * SUMS ? 2 * CHUNK : WK * SUMS; // elements before the mailbox
+
+static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
+static_assert((SIDE ? BN : BM) == FEW && (SIDE ? BM : BN) * TEAM == COVER, "the block's tile is what its threads sum");
+static_assert(BK % (WK * UNIT * STAGES) == 0, "a chunk is whole turns of every warp");
+static_assert(TL % 4 == 0 && 32 % LK == 0, "lanes take whole vectors");
+
+// The product as the threads see it: few x K, kept, times K x many, streamed.
+struct operands {
+    const GT_AB *kept, *streamed;
+    gt_int ld_kept, ld_streamed;
+    gt_int few, many;
+};
+
+__device__ __forceinline__ operands view(const gt_args &g)
+{
+    return SIDE ? operands{g.b, g.a, g.ldb, g.lda, g.n, g.m} : operands{g.a, g.b, g.lda, g.ldb, g.m, g.n};
+}
+
+// Reads WIDTH neighbours of the streamed operand. Volatile keeps these reads in their order, ahead of the sums.
+#if HINT == 2
+#define READ       "ld.global.nc.L1::no_allocate.L2::cache_hint"
+#define READ_HINT  , "l"(policy)
+#define HINT_AT(n) ", %" #n
+#else
+#if HINT == 1
+#define READ "ld.global.nc.L1::no_allocate"
+#else
+#define READ "ld.global.nc"
+#endif
+#define READ_HINT
+#define HINT_AT(n)
+#endif
+#define READER(TYPE, REGISTER)                                                                                         \
+    template <int WIDTH> __device__ __forceinline__ void read(TYPE *to, const TYPE *from, unsigned long long policy)   \
+    {                                                                                                                  \
+        if (WIDTH == 4)                                                                                                \
+            asm volatile(READ ".v4.b32 {%0, %1, %2, %3}, [%4]" HINT_AT(5) ";"                                          \
+                         : REGISTER(to[0]), REGISTER(to[1]), REGISTER(to[2]), REGISTER(to[3])                          \
+                         : "l"(from) READ_HINT);                                                                       \
+        else if (WIDTH == 2)                                                                                           \
+            asm volatile(READ ".v2.b32 {%0, %1}, [%2]" HINT_AT(3) ";"                                                  \
+                         : REGISTER(to[0]), REGISTER(to[1])                                                            \
+                         : "l"(from) READ_HINT);                                                                       \
+        else                                                                                                           \
+            asm volatile(READ ".b32 %0, [%1]" HINT_AT(2) ";" : REGISTER(to[0]) : "l"(from) READ_HINT);                 \
+    }
+READER(float, "=f")
+READER(int, "=r")
+
+__device__ __forceinline__ unsigned long long make_policy()
+{
+    unsigned long long policy = 0;
+#if HINT == 2
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
+    return policy;
+}
+
+// Where a lane stands among its warp's lanes: neighbours follow the storage of the streamed operand.
+__device__ __forceinline__ int lane_k()
+{
+    return ALONG_K ? threadIdx.x % LK : threadIdx.x % 32 / LL;
+}
+__device__ __forceinline__ int lane_l()
+{
+    return ALONG_K ? threadIdx.x % 32 / LK : threadIdx.x % LL;
+}
+
+// Warps that read the same part of the streamed operand stand side by side.
+__device__ __forceinline__ int warp_s()
+{
+    return threadIdx.x / 32 % WS;
+}
+__device__ __forceinline__ int warp_l()
+{
+    return threadIdx.x / (32 * WS) % WL;
+}
+__device__ __forceinline__ int warp_k()
+{
+    return threadIdx.x / (32 * WS * WL);
+}
+
+// A lane's j-th column of its warp's, and its e-th k-step of a unit.
+__device__ __forceinline__ int column_of(int j)
+{
+    return ALONG_K ? lane_l() + j * LL : (j / V * LL + lane_l()) * V + j % V;
+}
+__device__ __forceinline__ int step_of(int e)
+{
+    return ALONG_K ? (e / V * LK + lane_k()) * V + e % V : lane_k() * 4 + e;
+}
+
+// The units of the streamed operand that a warp takes, one after the other. Columns beyond the matrix read its last
+// ones instead: nobody stores their sums.
+struct stream {
+    static constexpr int LINES = ALONG_K ? TL : 4;        // lines of the matrix that a lane reads in a unit
+    static constexpr int PIECES = (ALONG_K ? 4 : TL) / V; // vectors on each
+
+    const GT_AB *line[ALONG_K ? TL : 1]; // where the next unit begins
+    int piece[PIECES];                   // across K: from there to each vector,
+    int room[PIECES];                    // and how much of it lies in the matrix
+    gt_int ld;
+    unsigned long long policy;
+
+    __device__ __forceinline__ stream(const operands &o, gt_int first, gt_int k) : ld(o.ld_streamed)
+    {
+        const gt_int last = ALONG_K ? o.many - 1 : (o.many - 1) / V * V;
+        gt_int column[TL];
+#pragma unroll
+        for (int j = 0; j < TL; j++) {
+            column[j] = first + column_of(j);
+            column[j] = column[j] < last ? column[j] : last;
+        }
+        policy = make_policy();
+        if (ALONG_K) {
+#pragma unroll
+            for (int j = 0; j < TL; j++)
+                line[j] = o.streamed + column[j] * ld + k + step_of(0);
+        } else {
+            line[0] = o.streamed + (k + step_of(0)) * ld + column[0];
+#pragma unroll
+            for (int p = 0; p < PIECES; p++) {
+                piece[p] = (int)(column[p * V] - column[0]);
+                room[p] = gt_clip(o.many - column[p * V], V);
+            }
+        }
+    }
+
+    __device__ __forceinline__ const GT_AB *at(int l, int p) const
+    {
+        return ALONG_K ? line[l] + p * LK * V : line[0] + l * ld + piece[p];
+    }
+    __device__ __forceinline__ void advance()
+    {
+#pragma unroll
+        for (int l = 0; l < (ALONG_K ? TL : 1); l++)
+            line[l] += ALONG_K ? (gt_int)(WK * UNIT) : WK * UNIT * ld;
+    }
+
+    // The next unit: element (e, j), k-step by column, at b[j][e] or, where columns are contiguous, b[e][j].
+    __device__ __forceinline__ void fetch(GT_AB (&b)[4 * TL])
+    {
+#pragma unroll
+        for (int l = 0; l < LINES; l++)
+#pragma unroll
+            for (int p = 0; p < PIECES; p++)
+                read<V>(&b[(l * PIECES + p) * V], at(l, p), policy);
+        advance();
+    }
+    // The same where only k_left k-steps remain or vectors lie half outside the matrix; zeros stand there.
+    __device__ __forceinline__ void fetch_parts(GT_AB (&b)[4 * TL], int k_left)
+    {
+#pragma unroll
+        for (int l = 0; l < LINES; l++)
+#pragma unroll
+            for (int i = 0; i < PIECES * V; i++) {
+                GT_AB &e = b[l * PIECES * V + i];
+                e = GT_AB();
+                if (step_of(ALONG_K ? i : l) < k_left && (ALONG_K || i % V < room[i / V]))
+                    read<1>(&e, at(l, i / V) + i % V, policy);
+            }
+        advance();
+    }
+};
+
+__device__ __forceinline__ void multiply_add(float &sum, float x, float y)
+{
+    sum = __fmaf_rn(x, y, sum);
+}
+__device__ __forceinline__ void multiply_add(int &sum, int x, int y)
+{
+    sum += x * y;
+}
+
+// Adds a unit's products. x is the lane's first k-step of the unit in its warp's first line of the kept operand.
+__device__ __forceinline__ void multiply(GT_ACC (&sum)[TS * TL], const GT_AB (&b)[4 * TL], const GT_AB *x)
+{
+    constexpr int WIDE = ALONG_K ? V : 4;
+#pragma unroll
+    for (int s = 0; s < TS; s++) {
+        gt_vector<GT_AB, WIDE> held[4 / WIDE];
+#pragma unroll
+        for (int q = 0; q < 4 / WIDE; q++)
+            held[q] = *(const gt_vector<GT_AB, WIDE> *)(x + s * PITCH + q * LK * WIDE);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+#pragma unroll
+            for (int j = 0; j < TL; j++)
+                multiply_add(sum[s * TL + j], b[ALONG_K ? j * 4 + e : e * TL + j], held[e / WIDE].e[e % WIDE]);
+    }
+}
+
+// The kept operand's way into shared memory, as [few][K] whatever its layout, in the background where the GPU can.
+template <int BYTES> __device__ __forceinline__ void copy(GT_AB *to, const GT_AB *from, int valid)
+{
+#if __CUDA_ARCH__ >= 800
+    const unsigned shared = (unsigned)__cvta_generic_to_shared(to);
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(valid) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(shared), "l"(from), "r"(valid), "n"(BYTES)
+                     : "memory");
+#else
+    *(gt_vector<GT_AB, BYTES / 4> *)to = gt_load_vector<BYTES / 4>(from, valid / 4);
+#endif
+}
+__device__ __forceinline__ void await_copies()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+    __syncthreads();
+}
+
+// Threads side by side on a line of the kept operand: no more than it has vectors, and in whole turns along K.
+constexpr int KEPT_WIDE = KEPT_ALONG_K ? V : 1, KEPT_LINE = KEPT_ALONG_K ? BK / V : FEW;
+constexpr __device__ int side_by_side()
+{
+    int count = 1;
+    while (count < 32 && (KEPT_ALONG_K ? KEPT_LINE % (2 * count) == 0 : count < KEPT_LINE))
+        count *= 2;
+    return count;
+}
+
+// Brings BK k-steps from k on, of which k_left lie in the block's part: up to the end of the last unit, with zeros for
+// what is not there. WHOLE: all k-steps and all lines are.
+template <bool WHOLE>
+__device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
+{
+    constexpr int NEXT = side_by_side();
+    const int rows = gt_clip(o.few - first, FEW), steps = gt_clip(k_left, BK);
+    const int needed = WHOLE ? BK : (steps + UNIT - 1) / UNIT * UNIT, lines = KEPT_ALONG_K ? FEW : needed;
+    const int line = threadIdx.x / NEXT, along = threadIdx.x % NEXT;
+    const GT_AB *from = o.kept + (KEPT_ALONG_K ? (first + line) * o.ld_kept + k : (k + line) * o.ld_kept + first);
+#pragma unroll(WHOLE ? 2 : 1) // rare ones take few registers
+    for (int l = line; l < lines; l += THREADS_ / NEXT, from += THREADS_ / NEXT * o.ld_kept)
+#pragma unroll(WHOLE ? KEPT_LINE : 1)
+        for (int i = 0; i < KEPT_LINE; i += NEXT) {
+            const int at = (along + i) * KEPT_WIDE, s = KEPT_ALONG_K ? l : at, p = KEPT_ALONG_K ? at : l;
+            const int left = s < rows ? steps - p : 0, valid = left >= KEPT_WIDE ? KEPT_WIDE : left > 0 ? left : 0;
+            if (WHOLE && KEPT_LINE % NEXT == 0 || at < (KEPT_ALONG_K ? needed : FEW))
+                copy<KEPT_WIDE * 4>(chunk + s * PITCH + p, WHOLE || valid ? from + at : o.kept,
+                                    WHOLE ? KEPT_WIDE * 4 : valid * 4);
+        }
+}
+__device__ __forceinline__ void stage(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
+{
+    if (k_left >= BK && o.few - first >= FEW)
+        bring<true>(chunk, o, first, k, k_left);
+    else
+        bring<false>(chunk, o, first, k, k_left);
+}
+
+// Adds a lane's sums to those of the LK - 1 lanes that stand on other k-steps. While there is more than one sum left,
+// a lane keeps half of them and gives the others away: `from` becomes the number of its first one. A lane whose sums
+// another one has too is spare.
+template <int COUNT, int BIT>
+__device__ __forceinline__ void fold_lanes(GT_ACC (&sum)[TS * TL], int &from, bool &spare)
+{
+    constexpr int MASK = ALONG_K ? BIT : BIT * LL;
+    const bool upper = lane_k() & BIT;
+    if constexpr (BIT < LK && COUNT % 2 == 0) {
+        constexpr int HALF = COUNT / 2;
+#pragma unroll
+        for (int i = 0; i < HALF; i++) {
+            const GT_ACC give = upper ? sum[i] : sum[i + HALF], keep = upper ? sum[i + HALF] : sum[i];
+            sum[i] = keep + __shfl_xor_sync(~0u, give, MASK);
+        }
+        from += upper ? HALF : 0;
+        fold_lanes<HALF, 2 * BIT>(sum, from, spare);
+    } else if constexpr (BIT < LK) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            sum[i] += __shfl_xor_sync(~0u, sum[i], MASK);
+        spare |= upper;
+        fold_lanes<COUNT, 2 * BIT>(sum, from, spare);
+    }
+}
+// How many sums are left to a lane then.
+constexpr __device__ int folded()
+{
+    int count = TS * TL;
+    for (int bit = 1; bit < LK && count % 2 == 0; bit *= 2)
+        count /= 2;
+    return count;
+}
+
+// Leaves the block's sums over its part of K, k_count k-steps from k on, in shared memory: WK slices of FEW x COVER.
+__device__ __forceinline__ void sum_part(const operands &o, gt_int first_few, gt_int first_many, gt_int k,
+                                         gt_int k_count, GT_AB *shared)
+{
+    GT_ACC sum[TS * TL] = {};
+    if (k_count > 0) {
+        const int group = warp_k();
+        const bool ragged = !ALONG_K && o.many % V != 0 && first_many + COVER > o.many;
+        const int all = (int)(((k_count + UNIT - 1) / UNIT + WK - 1 - group) / WK);
+        const int whole = ragged ? 0 : (int)((k_count / UNIT + WK - 1 - group) / WK);
+        const int tail = (int)((k_count - group * UNIT) - (gt_int)(all - 1) * (WK * UNIT)); // k-steps of the last unit
+        stream from(o, first_many + warp_l() * (LL * TL), k + group * UNIT);
+        GT_AB b[STAGES][4 * TL];
+        const auto fetch = [&](int d, int unit) {
+            if (__builtin_expect(unit < whole, 1))
+                from.fetch(b[d]);
+            else if (unit < all)
+                from.fetch_parts(b[d], unit + 1 < all ? UNIT : tail);
+        };
+#pragma unroll
+        for (int d = 0; d < STAGES; d++)
+            fetch(d, d);
+
+        stage(shared, o, first_few, k, k_count);
+        const GT_AB *x = shared + warp_s() * TS * PITCH + group * UNIT + step_of(0);
+        int other = CHUNK; // from the chunk that is read to the other one
+        for (int unit = 0; k_count > 0; k += BK, k_count -= BK) {
+            await_copies();
+            if (k_count > BK)
+                stage(shared + (other > 0 ? CHUNK : 0), o, first_few, k + BK, k_count - BK);
+#pragma unroll 1
+            for (int u = 0; u < UNITS && unit < all; u += STAGES)
+#pragma unroll
+                for (int d = 0; d < STAGES; d++, unit++)
+                    if (unit < all) {
+                        multiply(sum, b[d], x + (u + d) * (WK * UNIT));
+                        fetch(d, unit + STAGES);
+                    }
+            x += other;
+            other = -other;
+        }
+        __syncthreads();
+    }
+
+    int from = 0;
+    bool spare = false;
+    fold_lanes<TS * TL, 1>(sum, from, spare);
+    GT_ACC *slice = (GT_ACC *)shared + warp_k() * SUMS + warp_s() * TS * SUM_PITCH + warp_l() * (LL * TL);
+    if (!ALONG_K && LK == 1 && V > 1) {
+#pragma unroll
+        for (int i = 0; i < TS * TL; i += V)
+            *(gt_vector<GT_ACC, V> *)(slice + i / TL * SUM_PITCH + column_of(i % TL)) =
+                *(gt_vector<GT_ACC, V> *)&sum[i];
+    } else if (!spare) {
+#pragma unroll
+        for (int i = 0; i < folded(); i++)
+            slice[(from + i) / TL * SUM_PITCH + column_of((from + i) % TL)] = sum[i];
+    }
+    __syncthreads();
+}
+
+// The cluster's blocks exchange sums by writing into each other's shared memory. Who arrives first has nothing to show.
+__device__ __forceinline__ void team_arrive_first()
+{
+#if TEAM > 1
+    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void team_arrive()
+{
+#if TEAM > 1
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void team_wait()
+{
+#if TEAM > 1
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void send(GT_ACC *own_address, unsigned rank, GT_ACC value)
+{
+#if TEAM > 1
+    unsigned at = (unsigned)__cvta_generic_to_shared(own_address);
+    asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(at) : "r"(rank));
+    asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(at), "r"(*(const unsigned *)&value) : "memory");
+#endif
+}
+
+// The block's results are dealt out to its threads in the order in which C stores them.
+constexpr int RESULTS = FEW * OWN, EACH = (RESULTS + THREADS_ - 1) / THREADS_;
+__device__ __forceinline__ int result_few(int i)
+{
+    return SIDE ? i % FEW : i / OWN;
+}
+__device__ __forceinline__ int result_many(int i)
+{
+    return SIDE ? i / FEW : i % OWN;
+}
+
+// Adds up the parts of K that SPLIT_K blocks computed. Each leaves its sums in the workspace; the last to arrive adds
+// them in the order of the parts, so the result does not depend on who was last. False for all but that one.
+__device__ __forceinline__ bool reduce_parts(const gt_args &g, gt_int tile, GT_ACC (&result)[EACH], unsigned *shared)
+{
+    GT_ACC *parts = (GT_ACC *)g.workspace + tile * SPLIT_K * RESULTS + threadIdx.x;
+#pragma unroll
+    for (int r = 0; r < EACH; r++)
+        if (threadIdx.x + r * THREADS_ < RESULTS)
+            parts[(gt_int)blockIdx.y * RESULTS + r * THREADS_] = result[r];
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *shared = atomicAdd(&g.counters[tile], 1u);
+    __syncthreads();
+    const bool last = *shared == SPLIT_K - 1;
+    __syncthreads(); // before the next band overwrites it
+    if (!last)
+        return false;
+    __threadfence();
+    if (threadIdx.x == 0)
+        g.counters[tile] = 0; // as the next launch expects it
+#pragma unroll
+    for (int r = 0; r < EACH; r++) {
+        result[r] = 0;
+        if (threadIdx.x + r * THREADS_ < RESULTS)
+#pragma unroll 8
+            for (int s = 0; s < SPLIT_K; s++)
+                result[r] += parts[s * RESULTS + r * THREADS_];
+    }
+    return true;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
+{
+    extern __shared__ __align__(16) GT_AB shared[];
+    GT_ACC *mailbox = (GT_ACC *)shared + SHARED; // TEAM letters of RESULTS sums
+    gt_args g = args;
+    gt_select_batch(g);
+    const operands o = view(g);
+
+    // Tiles go along the many. A cluster's tiles may end one band of the few and begin the next: it does one after
+    // the other.
+    const unsigned across = (unsigned)((o.many + OWN - 1) / OWN), tiles = (unsigned)((o.few + FEW - 1) / FEW) * across;
+    const unsigned rank = blockIdx.x % TEAM, team_first = blockIdx.x - rank;
+    const unsigned team_end = tiles - team_first < TEAM ? tiles : team_first + TEAM;
+
+    // This block's part of K, in whole units.
+    const gt_int units = (g.k + UNIT - 1) / UNIT, share = (units + SPLIT_K * TEAM - 1) / (SPLIT_K * TEAM) * UNIT;
+    const gt_int k = (blockIdx.y * TEAM + rank) * share, k_count = g.k - k < share ? g.k - k : share;
+
+    for (unsigned first = team_first, count; first < team_end; first += count) {
+        const unsigned start = first % across;
+        const gt_int band = first / across, column = (gt_int)start * OWN;
+        count = across - start < team_end - first ? across - start : team_end - first;
+        if (first == team_first)
+            team_arrive_first();
+        else
+            team_arrive();
+        sum_part(o, band * FEW, column, k, k_count, shared);
+
+        const unsigned before = first - team_first; // blocks whose tiles lie in an earlier band
+        const bool stores = rank >= before && rank < before + count;
+        GT_ACC result[EACH];
+        if (TEAM > 1) {
+            team_wait(); // all blocks run, and have read their mail
+            for (unsigned i = threadIdx.x; i < FEW * COVER; i += THREADS_) {
+                const unsigned s = i / COVER, l = i % COVER, to = l / OWN;
+                GT_ACC sum = 0;
+#pragma unroll
+                for (int w = 0; w < WK; w++)
+                    sum += ((GT_ACC *)shared)[w * SUMS + s * SUM_PITCH + l];
+                if (to < count)
+                    send(mailbox + rank * RESULTS + s * OWN + l % OWN, before + to, sum);
+            }
+            team_arrive();
+            team_wait();
+        }
+        if (!stores)
+            continue;
+#pragma unroll
+        for (int r = 0; r < EACH; r++) {
+            const int i = threadIdx.x + r * THREADS_, s = result_few(i), l = result_many(i);
+            result[r] = 0;
+            if (i < RESULTS)
+#pragma unroll
+                for (int w = 0; w < (TEAM > 1 ? TEAM : WK); w++)
+                    result[r] += TEAM > 1 ? mailbox[w * RESULTS + s * OWN + l]
+                                          : ((GT_ACC *)shared)[w * SUMS + s * SUM_PITCH + l];
+        }
+        __syncthreads();
+        if (SPLIT_K > 1 && !reduce_parts(g, (gt_int)blockIdx.z * tiles + blockIdx.x, result, (unsigned *)shared))
+            continue;
+#pragma unroll
+        for (int r = 0; r < EACH; r++) {
+            const int i = threadIdx.x + r * THREADS_;
+            const gt_int s = band * FEW + result_few(i), l = column + (rank - before) * OWN + result_many(i);
+            if (i < RESULTS && s < o.few && l < o.many)
+                gt_store_c(g, SIDE ? l : s, SIDE ? s : l, result[r]);
+        }
+    }
+}
