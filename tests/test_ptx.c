@@ -65,7 +65,7 @@ TEST(text_that_is_wrong_is_refused_with_its_line_and_mnemonic)
 
 TEST(deep_nesting_ends_in_an_error)
 {
-    char *text = malloc(1 << 20);
+    static char text[1 << 20];
     for (int form = 0; form < 3; form++) {
         size_t at = (size_t)sprintf(text, PTX_HEAD ".visible .entry k()\n{\n");
         if (form)
@@ -73,7 +73,6 @@ TEST(deep_nesting_ends_in_an_error)
         memset(text + at, form == 0 ? '{' : form == 1 ? '[' : '!', 900000);
         CHECK_INT(load(text, at + 900000), SG_PTX_SYNTAX);
     }
-    free(text);
 }
 
 TEST(names_are_scoped_by_braces)
