@@ -37,6 +37,8 @@ TEST(text_that_is_wrong_is_refused_with_its_line_and_mnemonic)
         {PTX_BODY("add.s32 5, %r2, %r3;"), SG_PTX_SYNTAX, "destination"},
         {PTX_BODY("@%r1 add.s32 %r1, %r2, %r3;"), SG_PTX_SYNTAX, "predicate"},
         {PTX_BODY("bra NOWHERE;"), SG_PTX_SYNTAX, "label not known"},
+        {PTX_BODY("L: add.s32 %r1, %r2, %r3;\nL: bra L;"), SG_PTX_SYNTAX, "line 11: label declared twice"},
+        {PTX_HEAD ".func f() { ret; }\n.func f() { ret; }\n", SG_PTX_SYNTAX, "f is defined twice"},
         {PTX_BODY("ld.global.v3.f32 {%f1, %f2, %f3}, [%rd1];"), SG_PTX_UNSUPPORTED, "ld.global.v3.f32"},
         {PTX_BODY("ld.global.v2.f32 {%f1, %f2, %f3}, [%rd1];"), SG_PTX_SYNTAX, "vector"},
         {PTX_BODY("ld.global.frog.f32 %f1, [%rd1];"), SG_PTX_UNSUPPORTED, "modifier"},
@@ -73,6 +75,57 @@ TEST(deep_nesting_ends_in_an_error)
         memset(text + at, form == 0 ? '{' : form == 1 ? '[' : '!', 900000);
         CHECK_INT(load(text, at + 900000), SG_PTX_SYNTAX);
     }
+}
+
+/* Long texts of one kind, for each thing that a search through all the others would make quadratic. */
+typedef struct long_text {
+    const char *what, *before, *each, *after; /* each has the number of the piece in it */
+    int count;
+    sg_ptx_status status;
+} long_text;
+
+static const long_text long_texts[] = {
+    {"functions", "", ".func f%d() { ret; }\n", "", 30000, SG_PTX_OK},
+    {"calls", "", ".func f%d() { ret; }\n.visible .entry k%d() { call f%d, (); ret; }\n", "", 20000, SG_PTX_OK},
+    {"labels", ".visible .entry k() {\n", "L%d: bra L%d;\n", "ret; }\n", 100000, SG_PTX_OK},
+    {"labels of one name", ".visible .entry k() {\n", "{ L: bra L; } // %d\n", "ret; }\n", 100000, SG_PTX_OK},
+    {"registers", ".visible .entry k() { .reg .b32 r<100001>;\n", "add.s32 r%d, r%d, 1;\n", "ret; }\n", 100000, SG_PTX_OK},
+    {"constants", ".visible .entry k() { .reg .b32 r;\n", "mov.b32 r, %d;\n", "ret; }\n", 100000, SG_PTX_OK},
+    {"tables", ".visible .entry k() { .reg .b32 r;\nA: T: .branchtargets A, A, A, A, A, A, A, A, A, A, A, A, A, A, A, A;\n",
+     "brx.idx r, T; // %d\n", "ret; }\n", 70000, SG_PTX_UNSUPPORTED},
+    {"a large array with one value", ".global .b8 x[4000000000] = {1};\n", "// %d\n", "", 1, SG_PTX_MEMORY},
+};
+
+static void check_long(const char *what, const char *text, size_t bytes, sg_ptx_status status)
+{
+    const clock_t start = clock();
+    const sg_ptx_status found = load(text, bytes);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (found != status || seconds > 5)
+        check_fail(__FILE__, __LINE__, "%s: status %d, %s, %.1f s", what, found, message, seconds);
+}
+
+TEST(long_texts_are_read_in_time)
+{
+    static char text[16 << 20];
+    for (size_t i = 0; i < sizeof long_texts / sizeof long_texts[0]; i++) {
+        const long_text *t = &long_texts[i];
+        size_t at = (size_t)sprintf(text, PTX_HEAD "%s", t->before);
+        for (int k = 0; k < t->count; k++)
+            at += (size_t)sprintf(text + at, t->each, k, k, k);
+        at += (size_t)sprintf(text + at, "%s", t->after);
+        check_long(t->what, text, at, t->status);
+    }
+    /* All branches lead back: what is alive at the first label is found out block by block. */
+    enum { BLOCKS = 3000, REGISTERS = 60000 };
+    size_t at = (size_t)sprintf(text, PTX_HEAD ".visible .entry k() { .reg .b32 r<%d>; bra L%d;\nL0:\n", REGISTERS, BLOCKS);
+    for (int k = 1; k < REGISTERS; k++)
+        at += (size_t)sprintf(text + at, "add.s32 r0, r0, r%d;\n", k);
+    at += (size_t)sprintf(text + at, "ret;\n");
+    for (int k = 1; k <= BLOCKS; k++)
+        at += (size_t)sprintf(text + at, "L%d: bra L%d;\n", k, k - 1);
+    at += (size_t)sprintf(text + at, "}\n");
+    check_long("branches that lead back", text, at, SG_PTX_OK);
 }
 
 TEST(names_are_scoped_by_braces)
