@@ -153,7 +153,6 @@ static void bind_key(gt_bind *bind, const gt_kernel *kernel)
     gt_bind_int(bind, kernel->threads);
     gt_bind_int(bind, kernel->smem_bytes);
     gt_bind_int(bind, kernel->cluster);
-    gt_bind_int(bind, kernel->blocks);
     gt_bind_int(bind, kernel->ws_tile);
     gt_bind_int(bind, kernel->deterministic);
 }
@@ -162,7 +161,7 @@ gt_status gt_store_find_kernel(gt_store *store, const gt_kernel *kernel, bool *f
 {
     gt_bind bind = gt_sql_start(
         store, "SELECT id FROM kernel WHERE source_hash = ? AND nvrtc = ? AND arch = ? AND tile_m = ? AND tile_n = ?"
-               " AND split_k = ? AND threads = ? AND smem_bytes = ? AND cluster = ? AND blocks = ? AND ws_tile = ?"
+               " AND split_k = ? AND threads = ? AND smem_bytes = ? AND cluster = ? AND ws_tile = ?"
                " AND deterministic = ?");
     bind_key(&bind, kernel);
     return gt_sql_find(store, &bind, found, id);
@@ -172,11 +171,12 @@ static gt_status insert_kernel(gt_store *store, const gt_kernel *kernel, int64_t
 {
     gt_bind bind = gt_sql_start(
         store, "INSERT INTO kernel (source_hash, nvrtc, arch, tile_m, tile_n, split_k, threads, smem_bytes, cluster,"
-               " blocks, ws_tile, deterministic, family, params, registers, spills)"
+               " ws_tile, deterministic, family, params, blocks, registers, spills)"
                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     bind_key(&bind, kernel);
     gt_bind_text(&bind, kernel->family, sizeof kernel->family);
     gt_bind_text(&bind, kernel->params, sizeof kernel->params);
+    gt_bind_int(&bind, kernel->blocks);
     gt_bind_int(&bind, kernel->registers);
     gt_bind_int(&bind, kernel->spills);
     const gt_status status = gt_sql_run(store, &bind);

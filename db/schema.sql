@@ -47,8 +47,7 @@ CREATE TABLE kernel (
     threads INTEGER NOT NULL CHECK (threads >= 0),
     smem_bytes INTEGER NOT NULL CHECK (smem_bytes >= 0),
     cluster INTEGER NOT NULL CHECK (cluster >= 0),
-    blocks INTEGER NOT NULL CHECK (blocks >= 0),   -- that share all tiles among them; 0: one for each tile
-    ws_tile INTEGER NOT NULL CHECK (ws_tile >= 0), -- workspace bytes for one tile of C, or for one of those blocks
+    ws_tile INTEGER NOT NULL CHECK (ws_tile >= 0), -- workspace bytes for one tile of C
     deterministic INTEGER NOT NULL CHECK (deterministic IN (0, 1)),
     registers INTEGER NOT NULL CHECK (registers >= 0), -- per thread; 0: not known
     spills INTEGER NOT NULL CHECK (spills >= 0),       -- bytes of local memory
@@ -58,8 +57,7 @@ CREATE TABLE kernel (
     ptx BLOB,
     CHECK ((cubin IS NULL) = (cubin_hash IS NULL)),
     CHECK ((ptx IS NULL) = (ptx_hash IS NULL)),
-    UNIQUE (source_hash, nvrtc, arch, tile_m, tile_n, split_k, threads, smem_bytes, cluster, blocks, ws_tile,
-            deterministic)
+    UNIQUE (source_hash, nvrtc, arch, tile_m, tile_n, split_k, threads, smem_bytes, cluster, ws_tile, deterministic)
 ) STRICT;
 CREATE INDEX kernel_loadable ON kernel (arch) WHERE cubin IS NOT NULL;
 

@@ -1,4 +1,10 @@
--- Version 2: how fast a GPU copies its own memory, in 10^12 bytes a second, read and written together. Measured; what
+-- Version 2.
+
+-- A fixed number of blocks that share all tiles among them; 0: one block for each tile. ws_tile is then for one of them.
+-- It is a parameter too, and so part of the source's hash.
+ALTER TABLE kernel ADD COLUMN blocks INTEGER NOT NULL DEFAULT 0 CHECK (blocks >= 0);
+
+-- How fast a GPU copies its own memory, in 10^12 bytes a second, read and written together. Measured; what
 -- products that do little but stream their operands are held to.
 CREATE TABLE bandwidth (
     gpu INTEGER PRIMARY KEY REFERENCES gpu (id),

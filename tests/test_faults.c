@@ -7,10 +7,17 @@
 #include "../db/store.h"
 #include "check.h"
 
+/* What a sanitizer build takes longer. */
+#ifdef __SANITIZE_ADDRESS__
+#define SLOWER 6
+#else
+#define SLOWER 1
+#endif
+
 /* What one candidate may take: the software GPU needs seconds for what a GPU does in milliseconds. */
 static double limit(void)
 {
-    return gt_driver_is_soft(getenv("GEMMTUNE_DRIVER"), NULL) ? 15 : 3;
+    return (gt_driver_is_soft(getenv("GEMMTUNE_DRIVER"), NULL) ? 15 : 3) * SLOWER;
 }
 
 static double seconds(void)

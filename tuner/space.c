@@ -12,7 +12,7 @@
 #define ROW_LIMIT 4000000
 
 /* Columns that say something about a configuration and are not passed to the template. */
-static const char *const facts[] = {"threads", "smem_bytes", "cluster", "blocks", "ws_tile", "regs",
+static const char *const facts[] = {"threads", "smem_bytes", "cluster", "ws_tile", "regs",
                                     "penalty", "rung",       "technique"};
 
 static bool is_fact(const char *name)

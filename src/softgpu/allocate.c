@@ -10,7 +10,10 @@
 
 #include "decode.h"
 
-#define BITS_MOST ((size_t)1 << 28) /* of one set for all blocks; beyond, every register gets its own row */
+/* Beyond these every register gets its own row: bits of one set for all blocks; words looked at until nothing changes,
+ * which takes a few passes of ordinary code and as many as there are blocks where all branches lead back. */
+#define BITS_MOST ((size_t)1 << 28)
+#define WORK_MOST ((size_t)1 << 29)
 
 typedef struct interval {
     uint32_t first, last; /* instructions */
@@ -27,6 +30,7 @@ typedef struct liveness {
     sg_decoder *d;
     sg_function *f;
     size_t words; /* of one set */
+    size_t work;  /* words looked at */
     block *blocks;
     uint32_t block_count, *block_of; /* by instruction */
     interval *intervals;             /* by register */
@@ -144,6 +148,7 @@ static void join(liveness *v, uint64_t *out, uint64_t instruction)
     if (instruction >= v->f->instruction_count)
         return;
     const uint64_t *in = v->blocks[v->block_of[instruction]].in;
+    v->work += v->words;
     for (size_t k = 0; k < v->words; k++)
         out[k] |= in[k];
 }
@@ -166,6 +171,7 @@ static bool update(liveness *v, block *b)
             join_targets(v, b->out, &last->operands[k]);
     if (!ends_block(last) || last->guard >= 0)
         join(v, b->out, b->end);
+    v->work += v->words;
     for (size_t k = 0; k < v->words; k++) {
         const uint64_t in = b->uses[k] | (b->out[k] & ~b->kills[k]);
         changed |= in != b->in[k];
@@ -174,16 +180,19 @@ static bool update(liveness *v, block *b)
     return changed;
 }
 
-/* Every interval covers all places where its register is alive. */
-static void find_intervals(liveness *v)
+/* Every interval covers all places where its register is alive. False if that takes too long. */
+static bool find_intervals(liveness *v)
 {
     const uint32_t count = (uint32_t)v->f->instruction_count;
     for (uint32_t i = 0; i < count; i++)
         visit_instruction(v, i, note_use);
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t b = v->block_count; b-- > 0;)
+        for (uint32_t b = v->block_count; b-- > 0;) {
             changed |= update(v, &v->blocks[b]);
+            if (v->work > WORK_MOST)
+                return false;
+        }
     }
     for (uint32_t i = 0; i < count; i++)
         visit_instruction(v, i, note_mention);
@@ -194,6 +203,7 @@ static void find_intervals(liveness *v)
             for (uint64_t set = v->blocks[b].out[k]; set; set &= set - 1)
                 extend(v, v->blocks[b].end - 1, (uint32_t)(k * 64) + (uint32_t)__builtin_ctzll(set));
         }
+    return true;
 }
 
 /* A row is free again behind the last instruction of its value: results never share a row with operands. */
@@ -240,6 +250,6 @@ void sg_allocate_rows(sg_decoder *d)
         v.blocks[b].kills = sets + 3 * v.words;
     }
     v.intervals = sg_syntax_alloc(d->syntax, v.f->register_count * sizeof v.intervals[0]);
-    find_intervals(&v);
-    assign_rows(&v);
+    if (find_intervals(&v))
+        assign_rows(&v);
 }

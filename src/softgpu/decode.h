@@ -25,6 +25,7 @@ struct sg_decoder {
     uint32_t *constant_index;  /* hash table of constant rows */
     uint32_t constant_buckets, constant_count;
     uint32_t sink;             /* a row nobody reads; 0: none yet */
+    uint64_t target_count;     /* of the branch tables so far */
     uint32_t depth;            /* of calls: functions are decoded anew into each place that calls them */
     uint32_t number;           /* of the kernel's function */
 };

@@ -81,6 +81,8 @@ static void decode_bra(sg_decoder *d)
     op->imm = (int64_t)target->value;
 }
 
+#define TARGETS_MOST (1u << 20) /* of all tables of a kernel */
+
 static void decode_brx(sg_decoder *d)
 {
     const bool index = sg_part(d, "idx");
@@ -91,6 +93,8 @@ static void decode_brx(sg_decoder *d)
     if (!index || table->kind != SG_OPERAND_TARGETS)
         sg_decode_bad(d, "expected a table of labels");
     const uint32_t row = sg_source(d, sg_operand_at(d, 0), 4, false);
+    if ((d->target_count += table->count) > TARGETS_MOST)
+        sg_decode_unsupported(d, "too many branch targets");
     uint32_t *list = sg_list(d, table->count + 1);
     for (uint32_t i = 0; i < table->count; i++) {
         if (table->items[i].kind != SG_OPERAND_LABEL)
@@ -142,10 +146,8 @@ static void decode_call(sg_decoder *d)
         sg_emit(d, nothing, nothing, SG_PIPE_CONTROL);
         return;
     }
-    sg_function *callee = d->syntax->functions;
-    while (callee && (!callee->has_body || callee->is_entry || strcmp(callee->name, name->name) != 0))
-        callee = callee->next;
-    if (!callee)
+    sg_function *callee = sg_function_find(d->syntax, name->name);
+    if (!callee || callee->is_entry)
         sg_decode_unsupported(d, "call of a function that is not there");
     if (d->depth == CALLS_DEEP || d->kernel->op_count > CALL_OPS)
         sg_decode_unsupported(d, "calls too deep, or of a function by itself");

@@ -15,11 +15,8 @@ static void place_globals(sg_syntax *syntax, sg_module *module)
         v->address = sg_memory_alloc(module->memory, v->bytes);
         if (!v->address)
             sg_syntax_fail(syntax, SG_PTX_MEMORY, 0, "no device memory for variable %.100s", v->name);
-        void *to = (void *)(uintptr_t)v->address;
         if (v->values)
-            memcpy(to, v->values, v->bytes);
-        else
-            memset(to, 0, v->bytes);
+            memcpy((void *)(uintptr_t)v->address, v->values, v->value_bytes); /* the memory was all zeros */
         const sg_span *span = sg_memory_find(module->memory, v->address);
         if (span && span->written)
             sg_span_mark(span, v->address, v->bytes);

@@ -165,7 +165,12 @@ static void put_value(sg_parser *p, sg_variable *v, uint64_t at, bool negative)
     }
     if (at + width > v->bytes)
         sg_parser_fail(p, SG_PTX_SYNTAX, "more initial values than the variable has room for");
+    /* Room for what is written only: an array of gigabytes may have one value. */
+    while (at + width > v->value_room)
+        if (!(v->values = sg_arena_grow(p->syntax->arena, v->values, v->value_room, 1, &v->value_room)))
+            sg_parser_fail(p, SG_PTX_MEMORY, "out of memory");
     memcpy(v->values + at, &bits, width);
+    v->value_bytes = at + width;
     sg_parser_next(p);
 }
 
@@ -197,7 +202,6 @@ static void parse_values(sg_parser *p, sg_variable *v)
     int depth = 0;
     if (!v->bytes || v->space == SG_SPACE_SHARED || v->space == SG_SPACE_LOCAL)
         sg_parser_fail(p, SG_PTX_SYNTAX, "initial value of a variable that cannot have one");
-    v->values = sg_syntax_alloc(p->syntax, v->bytes);
     do {
         while (sg_parser_accept(p, '{'))
             depth++;
@@ -409,6 +413,32 @@ static void parse_function_directives(sg_parser *p, sg_function *f)
     }
 }
 
+static sg_function **function_bucket(const sg_syntax *syntax, const char *name)
+{
+    return &syntax->by_name[sg_text_hash(name, strlen(name)) % SG_FUNCTION_BUCKETS];
+}
+
+sg_function *sg_function_find(const sg_syntax *syntax, const char *name)
+{
+    sg_function *f = *function_bucket(syntax, name);
+    while (f && strcmp(f->name, name) != 0)
+        f = f->bucket;
+    return f;
+}
+
+static void add_function(sg_syntax *syntax, sg_function *f)
+{
+    if (f->has_body) {
+        if (sg_function_find(syntax, f->name))
+            sg_syntax_fail(syntax, SG_PTX_SYNTAX, f->line, "%s is defined twice", f->name);
+        sg_function **bucket = function_bucket(syntax, f->name);
+        f->bucket = *bucket;
+        *bucket = f;
+    }
+    *syntax->functions_end = f;
+    syntax->functions_end = &f->next;
+}
+
 static void parse_function(sg_parser *p, bool is_entry)
 {
     sg_function *f = sg_syntax_alloc(p->syntax, sizeof *f);
@@ -437,11 +467,7 @@ static void parse_function(sg_parser *p, bool is_entry)
     sg_scope_close(&p->scopes);
     p->function = NULL;
     p->variables_end = outer_end;
-    sg_function **end = &p->syntax->functions;
-    for (; *end; end = &(*end)->next)
-        if (f->has_body && (*end)->has_body && strcmp((*end)->name, f->name) == 0)
-            sg_syntax_fail(p->syntax, SG_PTX_SYNTAX, f->line, "%s is defined twice", f->name);
-    *end = f;
+    add_function(p->syntax, f);
     if (!sg_scope_find(&p->scopes, NULL, &name))
         sg_scope_add(&p->scopes, &name, SG_NAME_FUNCTION);
 }
@@ -481,6 +507,8 @@ void sg_parse(sg_syntax *syntax, const char *text, size_t bytes)
     p->syntax = p->scopes.syntax = syntax;
     p->lexer = (sg_lexer){.at = text, .end = text + bytes, .line = 1};
     p->variables_end = &syntax->variables;
+    syntax->functions_end = &syntax->functions;
+    syntax->by_name = sg_syntax_alloc(syntax, SG_FUNCTION_BUCKETS * sizeof syntax->by_name[0]);
     sg_parser_next(p);
     if (!sg_parser_at_dotted(p, "version"))
         sg_parser_fail(p, SG_PTX_SYNTAX, "expected .version");

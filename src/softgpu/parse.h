@@ -8,6 +8,7 @@ typedef struct sg_label {
     struct sg_label *next;
     const char *text;
     size_t length;
+    uint32_t line;
     uint32_t scope;       /* number of the scope it stands in */
     uint32_t instruction; /* index of what follows it */
     sg_operand *targets;  /* of .branchtargets; NULL: a plain label */

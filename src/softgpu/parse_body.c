@@ -248,8 +248,8 @@ static void close_scope(sg_parser *p)
 static void parse_label(sg_parser *p, const sg_token *token)
 {
     sg_label *label = sg_syntax_alloc(p->syntax, sizeof *label);
-    *label = (sg_label){.next = p->labels, .text = token->text, .length = token->length, .scope = p->scope,
-                        .instruction = (uint32_t)p->function->instruction_count};
+    *label = (sg_label){.next = p->labels, .text = token->text, .length = token->length, .line = token->line,
+                        .scope = p->scope, .instruction = (uint32_t)p->function->instruction_count};
     p->labels = label;
     if (!sg_parser_at_dotted(p, "branchtargets"))
         return;
@@ -301,24 +301,53 @@ static void parse_statement(sg_parser *p)
     }
 }
 
-#define LABEL_BUCKETS 1024
+/* Labels by name and scope: inline assembly has the same name in a thousand scopes. */
+typedef struct label_table {
+    sg_label **buckets;
+    uint32_t mask;
+} label_table;
 
-/* Labels by name; of those with one name, the scope decides. */
-static void resolve_labels(sg_parser *p)
+static sg_label **label_bucket(const label_table *table, const char *text, size_t length, uint32_t scope)
 {
-    sg_label **buckets = sg_syntax_alloc(p->syntax, LABEL_BUCKETS * sizeof *buckets);
+    return &table->buckets[(sg_text_hash(text, length) + scope * 2654435761u) & table->mask];
+}
+
+static const sg_label *find_label(const label_table *table, const char *text, size_t length, uint32_t scope)
+{
+    const sg_label *label = *label_bucket(table, text, length, scope);
+    while (label && !(label->scope == scope && label->length == length && memcmp(label->text, text, length) == 0))
+        label = label->next;
+    return label;
+}
+
+static label_table tabulate_labels(sg_parser *p)
+{
+    label_table table = {.mask = 255};
+    size_t count = 0;
+    for (const sg_label *label = p->labels; label; label = label->next)
+        count++;
+    while (table.mask < count && table.mask < UINT32_MAX / 2)
+        table.mask = table.mask * 2 + 1;
+    table.buckets = sg_syntax_alloc(p->syntax, ((size_t)table.mask + 1) * sizeof table.buckets[0]);
     for (sg_label *label = p->labels, *next; label; label = next) {
-        sg_label **bucket = &buckets[sg_text_hash(label->text, label->length) % LABEL_BUCKETS];
+        const sg_label *twin = find_label(&table, label->text, label->length, label->scope);
+        if (twin)
+            sg_syntax_fail(p->syntax, SG_PTX_SYNTAX, twin->line, "label declared twice");
+        sg_label **bucket = label_bucket(&table, label->text, label->length, label->scope);
         next = label->next;
         label->next = *bucket;
         *bucket = label;
     }
+    return table;
+}
+
+static void resolve_labels(sg_parser *p)
+{
+    const label_table table = tabulate_labels(p);
     for (const sg_reference *r = p->references; r; r = r->next) {
         const sg_label *found = NULL;
-        for (uint32_t scope = r->scope; !found && scope; scope = p->scope_parents[scope])
-            for (const sg_label *l = buckets[sg_text_hash(r->text, r->length) % LABEL_BUCKETS]; l; l = l->next)
-                if (l->scope == scope && l->length == r->length && memcmp(l->text, r->text, r->length) == 0)
-                    found = l;
+        for (uint32_t scope = r->scope; scope && !found; scope = p->scope_parents[scope])
+            found = find_label(&table, r->text, r->length, scope);
         if (!found)
             continue; /* a function's name; the decoder knows where that is right */
         if (found->targets) {

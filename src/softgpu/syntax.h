@@ -45,7 +45,8 @@ typedef struct sg_variable {
     sg_type type;
     uint32_t align;
     uint64_t bytes;  /* 0: an external array of shared memory, sized by the launch */
-    uint8_t *values; /* initial bytes, or NULL for zeros */
+    uint8_t *values; /* the first value_bytes of its initial value; zeros follow */
+    size_t value_bytes, value_room;
     struct sg_relocation *relocations;
     uint64_t address; /* in its space; for GLOBAL and CONST the device address */
     uint32_t seen;    /* module-wide shared variables: number of the last function that placed it */
@@ -100,7 +101,7 @@ typedef struct sg_instruction {
 } sg_instruction;
 
 typedef struct sg_function {
-    struct sg_function *next;
+    struct sg_function *next, *bucket; /* of the module; of those with a body, by name */
     const char *name;
     bool is_entry, has_body;
     uint32_t line, number;
@@ -112,10 +113,13 @@ typedef struct sg_function {
     uint32_t max_threads, min_blocks, cluster[3];
 } sg_function;
 
+#define SG_FUNCTION_BUCKETS 1024
+
 typedef struct sg_syntax {
     sg_arena *arena;
     sg_variable *variables;
-    sg_function *functions;
+    sg_function *functions, **functions_end;
+    sg_function **by_name; /* SG_FUNCTION_BUCKETS of them */
     const struct sg_entry **catalog; /* the decoder's */
     int version, target; /* 90 for 9.0; 80 for sm_80 */
     sg_ptx_status status;
@@ -126,6 +130,9 @@ typedef struct sg_syntax {
 /* Ends parsing or decoding of the module: notes status, line and message, and jumps to syntax->failed. */
 _Noreturn void sg_syntax_fail(sg_syntax *syntax, sg_ptx_status status, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The function of that name that has a body; NULL if there is none. */
+sg_function *sg_function_find(const sg_syntax *syntax, const char *name);
 
 /* Zeroed memory of the arena; does not return if there is none. */
 void *sg_syntax_alloc(sg_syntax *syntax, size_t bytes);
