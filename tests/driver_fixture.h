@@ -9,8 +9,9 @@
 #include <dlfcn.h>
 #include <sys/wait.h>
 
-#include "../src/driver.h"
+#include "../src/device.h"
 #include "../src/softgpu/softgpu.h"
+#include "../tuner/nvrtc.h"
 #include "check.h"
 
 /* Of the child process that a test runs in: a broken context cannot be mended. */
@@ -140,6 +141,28 @@ static inline unsigned word(CUdeviceptr address)
     unsigned value = 0xdddddddd;
     OK(cu->cuMemcpyDtoH(&value, address, sizeof value));
     return value;
+}
+
+/* CUDA source into a cubin for the device, where there is a compiler; gt_code_finish. */
+static inline void compile(const char *source, gt_code *code)
+{
+    gt_nvrtc *nvrtc;
+    gt_device device;
+    CHECK_OK(gt_device_query(cu, 0, &device));
+    if (gt_nvrtc_open(NULL, &nvrtc) != GT_OK)
+        SKIP(gt_error_message());
+    CHECK_OK(gt_nvrtc_compile(nvrtc, source, device.arch, code, NULL));
+    gt_nvrtc_close(nvrtc);
+}
+
+/* The cubin as the library that kernel() looks in. */
+static inline void load_cubin(const gt_code *code)
+{
+    if (path()) {
+        EXTRA(attach, gtSoftAttachPtx);
+        CHECK_INT(attach(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes), 0);
+    }
+    OK(cu->cuLibraryLoadData(&library, code->cubin, NULL, NULL, 0, NULL, NULL, 0));
 }
 
 /* A fresh stream that is being captured. */
