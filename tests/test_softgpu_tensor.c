@@ -12,9 +12,9 @@ typedef struct description {
 /* Halves in 30 rows of 100, 104 apart. */
 static description halves(CUdeviceptr address)
 {
-    return (description){.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16, .rank = 2, .address = address, .sizes = {100, 30, 1, 1, 1},
-                         .strides = {208, 208 * 30, 208 * 30, 208 * 30}, .box = {64, 24, 1, 1, 1},
-                         .steps = {1, 1, 1, 1, 1}, .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
+    return (description){.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16, .rank = 2, .address = address,
+                         .sizes = {100, 30, 1, 1, 1}, .strides = {208, 208 * 30, 208 * 30, 208 * 30},
+                         .box = {64, 24, 1, 1, 1}, .steps = {1, 1, 1, 1, 1}, .swizzle = CU_TENSOR_MAP_SWIZZLE_128B,
                          .promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_128B};
 }
 
@@ -137,7 +137,8 @@ static const char source[] =
     "    }\n"
     "    __syncthreads();\n"
     "    for (int done = 0; !done;)\n"
-    "        asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.b32 %0, 1, 0, p; }\"\n"
+    "        asm volatile(\"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\"\n"
+    "                     \" selp.b32 %0, 1, 0, p; }\"\n"
     "                     : \"=r\"(done) : \"r\"(barrier) : \"memory\");\n"
     "    for (int i = threadIdx.x; i < bytes / 4; i += blockDim.x)\n"
     "        asm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(out[i]) : \"r\"(tile + 4 * i) : \"memory\");\n"
