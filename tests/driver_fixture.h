@@ -165,6 +165,43 @@ static inline void load_cubin(const gt_code *code)
     OK(cu->cuLibraryLoadData(&library, code->cubin, NULL, NULL, 0, NULL, NULL, 0));
 }
 
+static inline void load_source(const char *source)
+{
+    gt_code code;
+    compile(source, &code);
+    load_cubin(&code);
+    gt_code_finish(&code);
+}
+
+/* Device memory with the contents of host memory. */
+static inline CUdeviceptr upload(const void *data, size_t bytes)
+{
+    CUdeviceptr address;
+    OK(cu->cuMemAlloc(&address, bytes));
+    OK(cu->cuMemcpyHtoD(address, data, bytes));
+    return address;
+}
+
+/* Blocks of a kernel, each cluster of them so many; what comes of it only a wait tells. */
+static inline void launch(const char *name, unsigned blocks, unsigned threads, unsigned cluster, unsigned shared,
+                          void **arguments)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {cluster, 1, 1}};
+    CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = threads, .blockDimY = 1,
+                             .blockDimZ = 1, .sharedMemBytes = shared, .attrs = &attribute, .numAttrs = cluster > 1};
+    OK(cu->cuLaunchKernelEx(&config, kernel(name), arguments, NULL));
+}
+
+/* Skips the test on an older device. */
+static inline void need_capability(int least)
+{
+    int major, minor;
+    OK(cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+    OK(cu->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
+    if (10 * major + minor < least)
+        SKIP("a device without this instruction");
+}
+
 /* A fresh stream that is being captured. */
 static inline CUstream begin(CUstreamCaptureMode mode, unsigned flags)
 {

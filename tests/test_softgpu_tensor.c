@@ -155,9 +155,7 @@ static CUdeviceptr numbered(size_t count)
     CHECK(count <= 4096);
     for (size_t i = 0; i < count; i++)
         words[i] = (uint16_t)(i + 1);
-    const CUdeviceptr address = memory(2 * count);
-    OK(cu->cuMemcpyHtoD(address, words, 2 * count));
-    return address;
+    return upload(words, 2 * count);
 }
 
 /* Where a byte of a box lies: with a swizzle of 2, 4 or 8 sixteens, a sixteen's place in its line of that length is
@@ -198,12 +196,9 @@ static void check_box(const description *d, int x, int y, int z)
 
 static void load_bringer(void)
 {
-    gt_code code;
     open_context();
     need_tensor_maps();
-    compile(source, &code);
-    load_cubin(&code);
-    gt_code_finish(&code);
+    load_source(source);
 }
 
 DEVICE_TEST(a_box_comes_with_each_swizzle_and_zeros_outside)
@@ -256,6 +251,52 @@ DEVICE_TEST(a_map_can_be_pointed_elsewhere)
     void *arguments[] = {&map, &bytes, &none, &none, &none, &out};
     OK(cu->cuLaunchKernel(kernel("bring_2d"), 1, 1, 1, 64, 1, 1, (unsigned)bytes + 2048, NULL, arguments, NULL));
     CHECK_INT(word(out) & 0xffff, 105);
+}
+
+/* A tensor of 8 x 8 floats, as what the map says they are. */
+static void bring_floats(CUtensorMapDataType type, const uint32_t *floats, uint32_t *out)
+{
+    CUtensorMap map;
+    int bytes = 256, none = 0;
+    CUdeviceptr from = upload(floats, 256), to = memory(256);
+    description d = halves(from);
+    d.type = type;
+    d.swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
+    d.sizes[0] = d.sizes[1] = d.box[0] = d.box[1] = 8;
+    d.strides[0] = 32;
+    OK(encode(&d, &map));
+    launch("bring_2d", 1, 32, 1, 4096, (void *[]){&map, &bytes, &none, &none, &none, &to});
+    OK(cu->cuMemcpyDtoH(out, to, 256));
+}
+
+DEVICE_TEST(floats_come_as_they_are_or_as_the_map_wants_them)
+{
+    static const uint32_t exact[] = {0x3f800000, 0xc0490000, 0x00000000, 0x7f800000, 0x42f6e000, 0xbf802000};
+    static const struct {
+        uint32_t from, flushed, rounded;
+    } others[] = {
+        {0x3f801000, 0x3f801000, 0x3f800000}, /* ties go to even */
+        {0x3f803000, 0x3f803000, 0x3f804000}, {0x3f801001, 0x3f801001, 0x3f802000},
+        {0x3f800fff, 0x3f800fff, 0x3f800000}, {0x807fffff, 0x80000000, 0x80800000},
+        {0x00000001, 0x00000000, 0x00000000}, {0x7f7fffff, 0x7f7fffff, 0x7f800000},
+    };
+    uint32_t in[64], out[64];
+    load_bringer();
+    for (int i = 0; i < 64; i++)
+        in[i] = exact[i % 6];
+    bring_floats(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, in, out);
+    CHECK(memcmp(in, out, sizeof in) == 0);
+    for (int i = 0; i < 64; i++)
+        in[i] = others[i % 7].from;
+    bring_floats(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, in, out);
+    CHECK(memcmp(in, out, sizeof in) == 0);
+    SOFT_ONLY; /* how a GPU rounds is not documented */
+    bring_floats(CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ, in, out);
+    for (int i = 0; i < 64; i++)
+        CHECK_INT(out[i], others[i % 7].flushed);
+    bring_floats(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, in, out);
+    for (int i = 0; i < 64; i++)
+        CHECK_INT(out[i], others[i % 7].rounded);
 }
 
 CHECK_MAIN

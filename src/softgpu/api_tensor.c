@@ -13,20 +13,22 @@
 
 _Static_assert(sizeof(sg_tensor_map) == sizeof(CUtensorMap), "one is kept in the other");
 
-typedef struct element {
-    uint8_t bytes; /* 0: packed elements of 4 and 6 bits, which no profile has */
+/* By kind: bytes, and whether there is a NaN. Packed elements of 4 and 6 bits need a newer device. */
+static const struct {
+    uint8_t bytes;
     bool is_float;
-} element;
-
-static const element elements[] = {
-    [CU_TENSOR_MAP_DATA_TYPE_UINT8] = {1, false},         [CU_TENSOR_MAP_DATA_TYPE_UINT16] = {2, false},
-    [CU_TENSOR_MAP_DATA_TYPE_UINT32] = {4, false},        [CU_TENSOR_MAP_DATA_TYPE_INT32] = {4, false},
-    [CU_TENSOR_MAP_DATA_TYPE_UINT64] = {8, false},        [CU_TENSOR_MAP_DATA_TYPE_INT64] = {8, false},
-    [CU_TENSOR_MAP_DATA_TYPE_FLOAT16] = {2, true},        [CU_TENSOR_MAP_DATA_TYPE_FLOAT32] = {4, true},
-    [CU_TENSOR_MAP_DATA_TYPE_FLOAT64] = {8, true},        [CU_TENSOR_MAP_DATA_TYPE_BFLOAT16] = {2, true},
-    [CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ] = {4, true},    [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32] = {4, true},
-    [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ] = {4, true},
+} elements[SG_TENSOR_KINDS] = {
+    [SG_TENSOR_U8] = {1, false},      [SG_TENSOR_U16] = {2, false}, [SG_TENSOR_U32] = {4, false},
+    [SG_TENSOR_S32] = {4, false},     [SG_TENSOR_U64] = {8, false}, [SG_TENSOR_S64] = {8, false},
+    [SG_TENSOR_F16] = {2, true},      [SG_TENSOR_F32] = {4, true},  [SG_TENSOR_F64] = {8, true},
+    [SG_TENSOR_BF16] = {2, true},     [SG_TENSOR_F32_FTZ] = {4, true}, [SG_TENSOR_TF32] = {4, true},
+    [SG_TENSOR_TF32_FTZ] = {4, true},
 };
+
+_Static_assert((int)SG_TENSOR_U16 == CU_TENSOR_MAP_DATA_TYPE_UINT16 &&
+                   (int)SG_TENSOR_BF16 == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 &&
+                   (int)SG_TENSOR_TF32_FTZ == CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ,
+               "kinds are numbered as the driver numbers them");
 
 /* The bytes of a line within which a swizzle moves sixteens; what is not listed needs a newer device. */
 static const uint32_t spans[] = {
@@ -46,7 +48,7 @@ static CUresult check_modes(CUtensorMapDataType type, CUtensorMapInterleave inte
                             CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
 {
     const bool fills = fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA;
-    if ((size_t)type >= COUNT(elements) || !elements[type].bytes || (size_t)swizzle >= COUNT(spans) ||
+    if ((size_t)type >= COUNT(elements) || (size_t)swizzle >= COUNT(spans) ||
         (unsigned)interleave > CU_TENSOR_MAP_INTERLEAVE_32B ||
         (unsigned)promotion > CU_TENSOR_MAP_L2_PROMOTION_L2_256B ||
         (fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && !fills) || (fills && !elements[type].is_float))
@@ -101,7 +103,7 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *result_map, CUtensorMapData
     map.element_bytes = elements[type].bytes;
     map.swizzle = (uint8_t)swizzle;
     map.fill_nan = fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
-    map.is_bf16 = type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    map.kind = (uint8_t)type;
     memcpy(result_map, &map, sizeof map);
     return sg_leave(CUDA_SUCCESS);
 }

@@ -12,7 +12,7 @@
 static const sg_entry *const tables[] = {
     sg_entries_integer, sg_entries_float,  sg_entries_half, sg_entries_compare, sg_entries_move,
     sg_entries_control, sg_entries_memory, sg_entries_atomic, sg_entries_sync,  sg_entries_async,
-    sg_entries_matrix,  sg_entries_fragment, sg_entries_convert, sg_entries_mbarrier, sg_entries_bulk,
+    sg_entries_matrix,  sg_entries_fragment, sg_entries_convert, sg_entries_mbarrier, sg_entries_remote,
 };
 
 void sg_decode_unsupported(sg_decoder *d, const char *what)
@@ -397,15 +397,27 @@ static void decode_shape(sg_decoder *d, const sg_entry *entry)
     op->imm = imm;
 }
 
-static void decode_instruction(sg_decoder *d)
+/* The whole mnemonic, else the most of it that has a function for the rest: "st.async" before "st". */
+static const sg_entry *find_entry(sg_decoder *d)
 {
     const char *mnemonic = d->in->mnemonic;
-    const sg_entry *entry = sg_catalog_find(d, mnemonic, strlen(mnemonic));
-    if (!entry) {
-        entry = sg_catalog_find(d, mnemonic, strcspn(mnemonic, "."));
-        if (!entry || !entry->decode)
-            sg_decode_unsupported(d, "instruction not known");
+    size_t length = strlen(mnemonic);
+    const sg_entry *entry = sg_catalog_find(d, mnemonic, length);
+    while (!entry && length > 0) {
+        while (--length > 0 && mnemonic[length] != '.')
+            continue;
+        entry = length ? sg_catalog_find(d, mnemonic, length) : NULL;
+        if (entry && !entry->decode)
+            entry = NULL;
     }
+    if (!entry)
+        sg_decode_unsupported(d, "instruction not known");
+    return entry;
+}
+
+static void decode_instruction(sg_decoder *d)
+{
+    const sg_entry *entry = find_entry(d);
     d->guard = d->in->guard < 0 ? 0 : register_reference(d, (uint32_t)d->in->guard) | d->in->guard_negated;
     split_mnemonic(d);
     if (entry->decode)

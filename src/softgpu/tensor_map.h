@@ -4,8 +4,26 @@
 
 #include <stdint.h>
 
-#define SG_TENSOR_MAP_MAGIC 0x70616d726f736e75u /* changes with the struct */
+#define SG_TENSOR_MAP_MAGIC 0x70616d726f736e76u /* changes with the struct */
 #define SG_TENSOR_RANK      5
+
+/* What the elements are: the numbers of CUtensorMapDataType. */
+typedef enum sg_tensor_kind {
+    SG_TENSOR_U8,
+    SG_TENSOR_U16,
+    SG_TENSOR_U32,
+    SG_TENSOR_S32,
+    SG_TENSOR_U64,
+    SG_TENSOR_S64,
+    SG_TENSOR_F16,
+    SG_TENSOR_F32,
+    SG_TENSOR_F64,
+    SG_TENSOR_BF16,
+    SG_TENSOR_F32_FTZ,
+    SG_TENSOR_TF32,
+    SG_TENSOR_TF32_FTZ,
+    SG_TENSOR_KINDS
+} sg_tensor_kind;
 
 typedef struct sg_tensor_map {
     uint64_t magic;
@@ -17,7 +35,7 @@ typedef struct sg_tensor_map {
     uint8_t rank, element_bytes;
     uint8_t swizzle;  /* CUtensorMapSwizzle: 0 none, 1, 2, 3 for 32, 64, 128 bytes */
     uint8_t fill_nan; /* outside the tensor: zeros, or NaN */
-    uint8_t is_bf16;  /* NaN of which 16-bit kind */
+    uint8_t kind;
     uint8_t reserved[16];
 } sg_tensor_map;
 
