@@ -162,7 +162,14 @@ static inline void load_cubin(const gt_code *code)
         EXTRA(attach, gtSoftAttachPtx);
         CHECK_INT(attach(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes), 0);
     }
-    OK(cu->cuLibraryLoadData(&library, code->cubin, NULL, NULL, 0, NULL, NULL, 0));
+    const CUresult result = cu->cuLibraryLoadData(&library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
+    if (path() && result != CUDA_SUCCESS) {
+        char line[512];
+        EXTRA(get_report, gtSoftReport);
+        get_report(line, sizeof line);
+        check_fail(__FILE__, __LINE__, "%s: %s", name_of(result), line);
+    }
+    OK(result);
 }
 
 static inline void load_source(const char *source)
