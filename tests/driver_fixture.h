@@ -199,13 +199,18 @@ static inline void launch(const char *name, unsigned blocks, unsigned threads, u
     OK(cu->cuLaunchKernelEx(&config, kernel(name), arguments, NULL));
 }
 
-/* Skips the test on an older device. */
-static inline void need_capability(int least)
+static inline int capability(void)
 {
     int major, minor;
     OK(cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
     OK(cu->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
-    if (10 * major + minor < least)
+    return 10 * major + minor;
+}
+
+/* Skips the test on an older device. */
+static inline void need_capability(int least)
+{
+    if (capability() < least)
         SKIP("a device without this instruction");
 }
 

@@ -2,80 +2,9 @@
  * Products of small matrices by a warp, against the CPU: mma.sync with the layouts that PTX documents, wmma with any
  * layout in memory, and the ways of matrices between registers and shared memory. Sources are written from tables.
  */
-#include <stdarg.h>
-
-#include "driver_fixture.h"
+#include "matrix_fixture.h"
 
 enum { LANES = 32, ELEMENTS_MOST = 32 * 32 };
-
-/* What an element type is: its bits, and how registers of it are declared. */
-typedef struct element {
-    const char *name;
-    size_t bytes;
-    const char *c_type, *constraint; /* of a register */
-    int least, most;                 /* test values, all exact in the type */
-} element;
-
-static const element f16 = {"f16", 2, "unsigned", "r", -8, 8}, bf16 = {"bf16", 2, "unsigned", "r", -8, 8},
-                     tf32 = {"tf32", 4, "unsigned", "r", -40, 40}, f32 = {"f32", 4, "float", "f", -500, 500},
-                     f64 = {"f64", 8, "double", "d", -9000, 9000}, s8 = {"s8", 1, "unsigned", "r", -128, 127},
-                     u8 = {"u8", 1, "unsigned", "r", 0, 255}, s32 = {"s32", 4, "unsigned", "r", -100000, 100000};
-
-/* Small integers in f16 and bf16: their significands have 11 and 8 bits. */
-static uint64_t bits_of(const element *e, int value)
-{
-    uint64_t bits = 0;
-    const float narrow = (float)value;
-    const double wide = value;
-    uint32_t single;
-    memcpy(&single, &narrow, 4);
-    if (e == &f64)
-        memcpy(&bits, &wide, 8);
-    else if (e == &f16)
-        bits = value ? (single >> 16 & 0x8000) | ((single & 0x7fffffff) - 0x38000000) >> 13 : 0;
-    else if (e == &bf16)
-        bits = single >> 16;
-    else if (e == &tf32 || e == &f32)
-        bits = single;
-    else
-        bits = (uint32_t)value & (e->bytes == 1 ? 0xff : 0xffffffff);
-    return bits;
-}
-
-static int random_value(const element *e)
-{
-    return e->least + (int)(check_random() % (unsigned)(e->most - e->least + 1));
-}
-
-/* A source text that grows. */
-typedef struct text {
-    char bytes[16384];
-    size_t length;
-} text;
-
-__attribute__((format(printf, 2, 3))) static void add(text *t, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    t->length += (size_t)vsnprintf(t->bytes + t->length, sizeof t->bytes - t->length, format, arguments);
-    va_end(arguments);
-    CHECK(t->length < sizeof t->bytes);
-}
-
-/* {%first, ...} */
-static void add_list(text *t, int first, int count)
-{
-    add(t, "{");
-    for (int i = 0; i < count; i++)
-        add(t, "%s%%%d", i ? ", " : "", first + i);
-    add(t, "}");
-}
-
-static void add_operands(text *t, const char *prefix, const char *constraint, const char *name, int count)
-{
-    for (int i = 0; i < count; i++)
-        add(t, "%s\"%s%s\"(%s[%d])", i ? ", " : "", prefix, constraint, name, i);
-}
 
 /* mma.sync. */
 
@@ -95,6 +24,7 @@ static const product products[] = {
     {16, 8, 16, &s8, &s8, &s32, &s32, 80, false},     {16, 8, 16, &u8, &s8, &s32, &s32, 80, false},
     {16, 8, 32, &s8, &u8, &s32, &s32, 80, false},     {16, 8, 32, &u8, &u8, &s32, &s32, 80, false},
     {16, 8, 32, &s8, &s8, &s32, &s32, 80, true},      {8, 8, 16, &s8, &s8, &s32, &s32, 75, true},
+    {16, 8, 32, &e4m3, &e4m3, &f32, &f32, 89, false}, {16, 8, 32, &e5m2, &e4m3, &f32, &f32, 89, false},
     {8, 8, 4, &f64, &f64, &f64, &f64, 80, false},     {16, 8, 4, &f64, &f64, &f64, &f64, 90, false},
     {16, 8, 8, &f64, &f64, &f64, &f64, 90, false},    {16, 8, 16, &f64, &f64, &f64, &f64, 90, false},
 };
@@ -193,25 +123,6 @@ static void multiply(const product *p, const int *a, const int *b, const int *c,
         }
 }
 
-static void fill(const element *e, int count, int *values)
-{
-    for (int i = 0; i < count; i++)
-        values[i] = random_value(e);
-}
-
-/* Accumulators that begin at the ends of their range. */
-static void fill_ends(int count, int *values)
-{
-    for (int i = 0; i < count; i++)
-        values[i] = i % 3 == 0 ? INT32_MAX - i : i % 3 == 1 ? INT32_MIN + i : i;
-}
-
-static void unload(void)
-{
-    OK(cu->cuLibraryUnload(library));
-    library = NULL;
-}
-
 DEVICE_TEST(mma_multiplies_every_shape_and_type)
 {
     static int a[ELEMENTS_MOST], b[ELEMENTS_MOST], c[ELEMENTS_MOST], d[ELEMENTS_MOST];
@@ -223,8 +134,8 @@ DEVICE_TEST(mma_multiplies_every_shape_and_type)
         const int ca = registers(p->a, p->m, p->k), cb = registers(p->b, p->k, p->n), cc = registers(p->c, p->m, p->n);
         const size_t bytes = (size_t)(cc * LANES) * (p->d->bytes == 8 ? 8 : 4);
         text t = {.length = 0};
-        if (p->capability == 90)
-            need_capability(90);
+        if (p->capability > capability())
+            continue;
         fill(p->a, p->m * p->k, a);
         fill(p->b, p->k * p->n, b);
         fill(p->c == &f16 ? p->a : p->c, p->m * p->n, c);
@@ -452,13 +363,11 @@ static void check_moves(int count, bool transposed, bool stores)
 
 DEVICE_TEST(matrices_are_loaded_and_stored_by_rows_and_by_columns)
 {
-    int major;
     open_context();
     need_capability(75);
-    OK(cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
     for (int count = 1; count <= 4; count *= 2)
         for (int transposed = 0; transposed < 2; transposed++)
-            check_moves(count, transposed, major >= 9);
+            check_moves(count, transposed, capability() >= 90);
 }
 
 CHECK_MAIN

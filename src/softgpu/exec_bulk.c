@@ -7,6 +7,7 @@
 
 #include "bulk.h"
 #include "decode.h"
+#include "wgmma.h"
 
 /* op: a destination or, for stores, source in shared memory with imm and kind its offset and width; list as below. */
 typedef struct plan {
@@ -167,6 +168,9 @@ static bool claim_shared(sg_warp *w, const sg_op *op, const sg_bulk *bulk, const
                         bulk->shared, w->block->shared_bytes);
             return false;
         }
+        if (!p->store && block->reading &&
+            !sg_wgmma_lets_write(w, op, bulk->lane, block, offset, bulk->bytes))
+            return false;
         if (!p->store && !p->reduction)
             memset(block->shadow + offset, SG_SHADOW_FLYING, bulk->bytes);
         if (w->block->race && block == w->block &&

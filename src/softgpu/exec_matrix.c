@@ -3,6 +3,7 @@
  * exec_fragment.c's.
  */
 #include "matrix.h"
+#include "narrow.h"
 
 /* Where the elements of fragments lie. */
 typedef struct place {
@@ -31,6 +32,8 @@ static double element(const sg_warp *w, const uint32_t *rows, sg_type type, uint
     case SG_BF16: return sg_from_bf16(bits & 0xffff);
     case SG_TF32: return sg_float_of(bits & ~0x1fffu);
     case SG_F32: return sg_float_of(bits);
+    case SG_E4M3: return sg_from_e4m3(bits & 0xff);
+    case SG_E5M2: return sg_from_e5m2(bits & 0xff);
     case SG_S8: return (int8_t)bits;
     case SG_U8: return (uint8_t)bits;
     default: return (int32_t)bits;
@@ -349,14 +352,8 @@ static void decode_mma(sg_decoder *d)
     finish_multiply(d, p, multiply_mma);
 }
 
-static void decode_wgmma(sg_decoder *d)
-{
-    sg_decode_unsupported(d, "warpgroup products are not supported yet");
-}
-
 const sg_entry sg_entries_matrix[] = {
     SG_DECODE("wmma", decode_wmma),
     SG_DECODE("mma", decode_mma),
-    SG_DECODE("wgmma", decode_wgmma),
     SG_END,
 };

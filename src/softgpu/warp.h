@@ -77,6 +77,7 @@ struct sg_warp {
     uint8_t *local;
     sg_flight *flights;
     size_t flight_count, flight_room;
+    struct sg_wgmma *products; /* of its warpgroup, under way; NULL: never any */
     uint32_t groups[SG_LANES], bulk_groups[SG_LANES]; /* of cp.async and cp.async.bulk, that a lane has committed */
 };
 
@@ -97,6 +98,7 @@ struct sg_block {
     sg_barrier barriers[SG_BARRIERS];
     struct sg_race *race; /* NULL: races are not checked */
     struct sg_bulk *bulks; /* bulk copies that have not landed, oldest first */
+    uint16_t *reading;     /* by sixteen bytes of shared memory: products under way that read them; NULL: never any */
 };
 
 struct sg_cluster {
