@@ -198,11 +198,23 @@ bool sg_wgmma_lets_write(sg_warp *w, const sg_op *op, int lane, const sg_block *
     for (uint32_t i = at / 16; i <= (at + size - 1) / 16; i++)
         if (block->reading[i]) {
             sg_fault_at(w, op, 1u << lane, SG_FAULT_RACE, at,
-                        "write of %u bytes at shared address 0x%x, which a wgmma reads that nobody has waited for", size,
-                        at);
+                        "write of %u bytes at shared address 0x%x, which a wgmma reads that nobody has waited for",
+                        size, at);
             return false;
         }
     return true;
+}
+
+/* Sixteen bytes to read; NULL after a fault. */
+static const uint8_t *sixteen(sg_warp *w, const sg_op *op, uint32_t at)
+{
+    const sg_block *block = w->block;
+    uint64_t shadow[2] = {0};
+    if (at + 16 <= block->shared_bytes)
+        memcpy(shadow, block->shadow + at, 16);
+    if ((shadow[0] & shadow[1]) != UINT64_MAX)
+        return sg_shared_at(w, op, 0, at, 16, false); /* says what is wrong */
+    return !block->race || sg_race_access(w, op, 0, at, 16, false) ? block->shared + at : NULL;
 }
 
 /* The numbers of an operand, each row or column with stride `along` in the matrix, K with stride `deep`. */
@@ -213,9 +225,9 @@ static bool fetch(sg_warp *w, const sg_op *op, const operand *x, sg_type type, u
     for (uint32_t i = 0; i < outer_count(x); i++)
         for (uint32_t j = 0; j < inner_count(x, k); j++) {
             const uint32_t at = sixteen_at(&x->m, x->transposed, outer_first(x) + i, j);
-            const uint8_t *bytes = sg_shared_at(w, op, 0, at, 16, false);
+            const uint8_t *bytes = sixteen(w, op, at);
             float values[16];
-            if (!bytes || (w->block->race && !sg_race_access(w, op, 0, at, 16, false)))
+            if (!bytes)
                 return false;
             sg_from_narrow(bytes, type, values);
             for (uint32_t e = 0; e < each; e++)
@@ -242,37 +254,57 @@ typedef struct matrices {
     float a[ROWS * DEPTH_MOST], b[DEPTH_MOST * COLUMNS_MOST], c[ROWS * COLUMNS_MOST];
 } matrices;
 
-/* Products are exact in f32; sums are in the order of K. Integers' sums of one instruction are exact, too. */
+/* Products are exact in f32, so that fusing them changes nothing; sums are in the order of K. Four rows and eight columns
+ * at a time stay in registers. */
 SG_VECTOR static void multiply(const plan *p, matrices *m)
 {
-    const uint32_t n = p->n;
-    for (uint32_t i = 0; i < ROWS; i++) {
-        float *sums = m->c + i * n;
-        for (uint32_t q = 0; q < p->k; q++) {
-            const float x = p->negative ? -m->a[i * p->k + q] : m->a[i * p->k + q], *line = m->b + q * n;
-            for (uint32_t j = 0; j < n; j++)
-                sums[j] += x * line[j];
+    const uint32_t n = p->n, k = p->k;
+    for (uint32_t i = 0; i < ROWS; i += 4)
+        for (uint32_t j = 0; j < n; j += 8) {
+            float sums[4][8];
+            for (uint32_t r = 0; r < 4; r++)
+                memcpy(sums[r], m->c + (i + r) * n + j, sizeof sums[r]);
+            for (uint32_t q = 0; q < k; q++) {
+                const float *line = m->b + q * n + j, *x = m->a + i * k + q;
+                for (uint32_t e = 0; e < 8; e++) {
+                    sums[0][e] = __builtin_fmaf(x[0], line[e], sums[0][e]);
+                    sums[1][e] = __builtin_fmaf(x[k], line[e], sums[1][e]);
+                    sums[2][e] = __builtin_fmaf(x[2 * k], line[e], sums[2][e]);
+                    sums[3][e] = __builtin_fmaf(x[3 * k], line[e], sums[3][e]);
+                }
+            }
+            for (uint32_t r = 0; r < 4; r++)
+                memcpy(m->c + (i + r) * n + j, sums[r], sizeof sums[r]);
         }
-    }
 }
 
-/* D: for every eight columns four elements of a lane, two columns beside each other, then eight rows below. */
-static uint32_t place_of(uint32_t n, uint32_t element, uint32_t lane)
+/* D: for every eight columns four elements of a lane, two columns beside each other, then the same eight rows below.
+ * Elements e and e + 1 of all lanes are eight rows of eight columns, which begin here. */
+static float *block_of(float *c, uint32_t n, uint32_t e)
 {
-    return (lane / 4 + element / 2 % 2 * 8) * n + element / 4 * 8 + lane % 4 * 2 + element % 2;
+    return c + e / 2 % 2 * 8 * n + e / 4 * 8;
 }
 
 static void take_sums(const sg_warp *w, const plan *p, bool counts, float *c)
 {
-    const bool halves = p->type_d == SG_F16;
     if (!counts || p->type_d == SG_S32) {
         memset(c, 0, ROWS * p->n * sizeof *c);
         return;
     }
-    for (uint32_t e = 0; e < p->n / 2; e++) {
-        const uint32_t *row = sg_row32(w, p->d[halves ? e / 2 : e]);
-        for (uint32_t l = 0; l < SG_LANES; l++)
-            c[place_of(p->n, e, l)] = halves ? sg_from_f16(row[l] >> 16 * (e % 2) & 0xffff) : sg_float_of(row[l]);
+    for (uint32_t e = 0; e < p->n / 2; e += 2) {
+        float *block = block_of(c, p->n, e), pair[2][SG_LANES];
+        if (p->type_d == SG_F16) {
+            const uint32_t *row = sg_row32(w, p->d[e / 2]);
+            SG_FOR_LANES pair[0][l] = sg_from_f16(row[l] & 0xffff);
+            SG_FOR_LANES pair[1][l] = sg_from_f16(row[l] >> 16);
+        } else {
+            memcpy(pair[0], sg_row(w, p->d[e]), sizeof pair[0]);
+            memcpy(pair[1], sg_row(w, p->d[e + 1]), sizeof pair[1]);
+        }
+        for (uint32_t l = 0; l < SG_LANES; l++) {
+            block[l / 4 * p->n + l % 4 * 2] = pair[0][l];
+            block[l / 4 * p->n + l % 4 * 2 + 1] = pair[1][l];
+        }
     }
 }
 
@@ -284,18 +316,26 @@ static uint32_t integer_sum(uint32_t old, float product, bool saturates)
     return (uint32_t)sum;
 }
 
-static void put_sums(const sg_warp *w, const plan *p, bool counts, const float *c)
+static void put_sums(const sg_warp *w, const plan *p, bool counts, float *c)
 {
-    for (uint32_t e = 0; e < p->n / 2; e++) {
-        uint32_t *row = sg_row32(w, p->d[p->type_d == SG_F16 ? e / 2 : e]);
+    for (uint32_t e = 0; e < p->n / 2; e += 2) {
+        const float *block = block_of(c, p->n, e);
+        float pair[2][SG_LANES];
         for (uint32_t l = 0; l < SG_LANES; l++) {
-            const float value = c[place_of(p->n, e, l)];
+            pair[0][l] = block[l / 4 * p->n + l % 4 * 2];
+            pair[1][l] = block[l / 4 * p->n + l % 4 * 2 + 1];
+        }
+        if (p->type_d == SG_F16) {
+            uint32_t *row = sg_row32(w, p->d[e / 2]);
+            SG_FOR_LANES row[l] = sg_to_f16(pair[0][l]) | sg_to_f16(pair[1][l]) << 16;
+            continue;
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            uint32_t *row = sg_row32(w, p->d[e + i]);
             if (p->type_d == SG_F32)
-                row[l] = sg_bits_of(value);
-            else if (p->type_d == SG_S32)
-                row[l] = integer_sum(counts ? row[l] : 0, value, p->saturates);
+                memcpy(row, pair[i], sizeof pair[i]);
             else
-                row[l] = (row[l] & ~(0xffffu << 16 * (e % 2))) | sg_to_f16(value) << 16 * (e % 2);
+                SG_FOR_LANES row[l] = integer_sum(counts ? row[l] : 0, pair[i][l], p->saturates);
         }
     }
 }
@@ -324,6 +364,8 @@ static void multiply_async(sg_warp *w, const sg_op *op, uint32_t mask)
     } else {
         fetch_registers(w, p, m.a);
     }
+    for (uint32_t i = 0; p->negative && i < ROWS * p->k; i++)
+        m.a[i] = -m.a[i];
     take_sums(w, p, counts, m.c);
     multiply(p, &m);
     put_sums(w, p, counts, m.c);
