@@ -28,8 +28,23 @@ static inline uint64_t soft_upload(sg_memory *memory, const void *data, size_t b
     return address;
 }
 
+/* CHECK_KEEP in the environment names a folder where every text that is loaded is kept: seeds for fuzz_ptx. */
+static inline void soft_keep(const char *ptx)
+{
+    char path[512], hash[GT_HASH_LENGTH];
+    FILE *file;
+    if (!getenv("CHECK_KEEP"))
+        return;
+    gt_hash(ptx, strlen(ptx), hash);
+    snprintf(path, sizeof path, "%s/%.16s.ptx", getenv("CHECK_KEEP"), hash);
+    CHECK(file = fopen(path, "w"));
+    fputs(ptx, file);
+    fclose(file);
+}
+
 static inline sg_module *soft_module(sg_memory *memory, const char *ptx)
 {
+    soft_keep(ptx);
     char message[SG_MESSAGE_LENGTH];
     sg_module *module = NULL;
     if (sg_module_create(ptx, strlen(ptx), 90, memory, &module, message) != SG_PTX_OK)
@@ -63,29 +78,6 @@ static inline sg_grid soft_grid(const sg_module *module, const char *name, sg_me
     CHECK(kernel);
     return (sg_grid){.kernel = kernel, .grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .cluster = {1, 1, 1},
                      .params = params, .memory = memory, .sm_count = 132, .blocks_per_sm = 2};
-}
-
-/* The kernel of one row of a family's space, compiled; false if the space is empty. */
-static inline bool soft_family(const gt_nvrtc *nvrtc, const gt_families *families, const gt_family *family,
-                               const gt_gemm *gemm, uint64_t row, sg_memory *memory, gt_kernel *kernel,
-                               sg_module **module)
-{
-    gt_device device;
-    gt_problem problem;
-    gt_space space;
-    char *source;
-    CHECK_OK(gt_device_model(90, &device));
-    CHECK_OK(gt_problem_init(gemm, &problem));
-    CHECK_OK(gt_space_init(family, &device, &problem, &space));
-    const bool any = space.rows > 0;
-    if (any) {
-        CHECK_OK(gt_space_kernel(&space, row % space.rows, &device, kernel));
-        CHECK_OK(gt_render(families, family, &problem, kernel->params, &source, kernel->source_hash));
-        *module = soft_compile(nvrtc, memory, source, kernel->arch);
-        free(source);
-    }
-    gt_space_finish(&space);
-    return any;
 }
 
 #endif

@@ -155,6 +155,13 @@ static ALWAYS bool all_written(const sg_span *span, const uint64_t *at, uint32_t
 /* Four words each of four lanes: four rows at a time, turned. */
 typedef uint32_t four __attribute__((vector_size(16)));
 
+/* Elements of two vectors one behind the other. GCC has clang's builtin since version 12 only. */
+#ifdef __clang__
+#define PICK(x, y, i, j, k, l) __builtin_shufflevector(x, y, i, j, k, l)
+#else
+#define PICK(x, y, i, j, k, l) __builtin_shuffle(x, y, (four){i, j, k, l})
+#endif
+
 static ALWAYS void gather_fours(void *const *rows, const uint8_t *const *from)
 {
     for (int l = 0; l < SG_LANES; l += 4) {
@@ -163,12 +170,12 @@ static ALWAYS void gather_fours(void *const *rows, const uint8_t *const *from)
         memcpy(&b, from[l + 1], 16);
         memcpy(&c, from[l + 2], 16);
         memcpy(&d, from[l + 3], 16);
-        const four ab0 = __builtin_shuffle(a, b, (four){0, 4, 1, 5}), ab1 = __builtin_shuffle(a, b, (four){2, 6, 3, 7});
-        const four cd0 = __builtin_shuffle(c, d, (four){0, 4, 1, 5}), cd1 = __builtin_shuffle(c, d, (four){2, 6, 3, 7});
-        ((four *)rows[0])[l / 4] = __builtin_shuffle(ab0, cd0, (four){0, 1, 4, 5});
-        ((four *)rows[1])[l / 4] = __builtin_shuffle(ab0, cd0, (four){2, 3, 6, 7});
-        ((four *)rows[2])[l / 4] = __builtin_shuffle(ab1, cd1, (four){0, 1, 4, 5});
-        ((four *)rows[3])[l / 4] = __builtin_shuffle(ab1, cd1, (four){2, 3, 6, 7});
+        const four ab0 = PICK(a, b, 0, 4, 1, 5), ab1 = PICK(a, b, 2, 6, 3, 7);
+        const four cd0 = PICK(c, d, 0, 4, 1, 5), cd1 = PICK(c, d, 2, 6, 3, 7);
+        ((four *)rows[0])[l / 4] = PICK(ab0, cd0, 0, 1, 4, 5);
+        ((four *)rows[1])[l / 4] = PICK(ab0, cd0, 2, 3, 6, 7);
+        ((four *)rows[2])[l / 4] = PICK(ab1, cd1, 0, 1, 4, 5);
+        ((four *)rows[3])[l / 4] = PICK(ab1, cd1, 2, 3, 6, 7);
     }
 }
 

@@ -106,7 +106,12 @@ static inline const uint32_t *sg_lanes(sg_warp *w, uint32_t mask)
     return w->lanes;
 }
 
+/* A loop over all lanes, which do not depend on each other. */
+#ifdef __clang__
+#define SG_FOR_LANES _Pragma("clang loop vectorize(assume_safety)") for (int l = 0; l < SG_LANES; l++)
+#else
 #define SG_FOR_LANES _Pragma("GCC ivdep") for (int l = 0; l < SG_LANES; l++)
+#endif
 
 /* A loop over the lanes of a mask. */
 #define SG_FOR_MASK(l, mask)                                                                                 \

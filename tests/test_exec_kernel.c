@@ -1,0 +1,255 @@
+/* Whole kernels of ordinary CUDA C++: divergence, calls, atomics, shuffles, blocks that wait for each other. */
+#include "softgpu_fixture.h"
+
+/* 256 threads that leave one word each. */
+static const char odd[] =
+    "__constant__ int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};\n"
+    "__device__ unsigned total;\n"
+    "__device__ int twist(int x)\n"
+    "{\n"
+    "    switch (x % 7) {\n"
+    "    case 0: return x * 3 + 1;\n"
+    "    case 1: return x - 5;\n"
+    "    case 2: return table[x & 7];\n"
+    "    case 3: return x ^ 0x55;\n"
+    "    case 4: return x << 2;\n"
+    "    case 5: return -x;\n"
+    "    default: return x / 3;\n"
+    "    }\n"
+    "}\n"
+    "__device__ int work(int t)\n"
+    "{\n"
+    "    int local[8], steps = 0;\n"
+    "    for (int i = 0; i < 8; i++) local[(i * 3 + t) & 7] = twist(t + i);\n"
+    "    for (unsigned x = t + 1; x != 1; steps++) x = x & 1 ? 3 * x + 1 : x / 2;\n"
+    "    for (int i = 0; i < t % 5; i++) steps += local[(t + i) & 7];\n"
+    "    return steps;\n"
+    "}\n"
+    "extern \"C\" __global__ void k(int *out)\n"
+    "{\n"
+    "    __shared__ int bins[8];\n"
+    "    __shared__ unsigned char bytes[256];\n"
+    "    const int t = threadIdx.x;\n"
+    "    if (t < 8) bins[t] = 0;\n"
+    "    bytes[t] = (unsigned char)(t * 7);\n"
+    "    __syncthreads();\n"
+    "    int mine = work(t);\n"
+    "    atomicAdd(&bins[mine & 7], 1);\n"
+    "    atomicMax(&total, (unsigned)t);\n"
+    "    int *where = t & 1 ? bins : out + 256; /* a generic address, of either space */\n"
+    "    atomicAdd(where + (t & 7), t & 1 ? 0 : 1);\n"
+    "    const int sum = __reduce_add_sync(~0u, mine);\n"
+    "    const unsigned vote = __ballot_sync(~0u, mine & 1);\n"
+    "    int scan = mine;\n"
+    "    for (int d = 1; d < 32; d *= 2) { const int other = __shfl_up_sync(~0u, scan, d); if (t % 32 >= d) scan += other; }\n"
+    "    const int any = __syncthreads_count(mine > 10);\n"
+    "    const short half = (short)(mine * 1000);\n"
+    "    out[t] = sum + (int)vote + scan + any + half + bytes[(t * 5) & 255] + bins[t & 7] + (int)total;\n"
+    "}\n";
+
+static int odd_twist(int x)
+{
+    static const int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
+    const int results[] = {x * 3 + 1, x - 5, table[x & 7], x ^ 0x55, x << 2, -x, x / 3};
+    return results[x % 7];
+}
+
+static int odd_work(int t)
+{
+    int local[8], steps = 0;
+    for (int i = 0; i < 8; i++)
+        local[(i * 3 + t) & 7] = odd_twist(t + i);
+    for (unsigned x = (unsigned)t + 1; x != 1; steps++)
+        x = x & 1 ? 3 * x + 1 : x / 2;
+    for (int i = 0; i < t % 5; i++)
+        steps += local[(t + i) & 7];
+    return steps;
+}
+
+TEST(ordinary_code_with_divergence_atomics_and_shuffles_runs_right)
+{
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    sg_memory *memory = soft_memory();
+    sg_module *module = soft_compile(nvrtc, memory, odd, "sm_80");
+    static const int zeros[264];
+    const uint64_t out = soft_upload(memory, zeros, sizeof zeros);
+    const sg_grid grid = soft_grid(module, "k", memory, &out, 1, 256);
+    sg_report report;
+    if (sg_grid_run(&grid, &report, NULL) != SG_FAULT_NONE)
+        check_fail(__FILE__, __LINE__, "%s", report.message);
+    const int *result = (const int *)(uintptr_t)out;
+    int work[256], bins[8] = {0}, many = 0;
+    for (int t = 0; t < 256; t++) {
+        work[t] = odd_work(t);
+        bins[work[t] & 7]++;
+        many += work[t] > 10;
+    }
+    for (int t = 0; t < 256; t++) {
+        int sum = 0, scan = 0;
+        unsigned vote = 0;
+        for (int l = 0; l < 32; l++) {
+            sum += work[t / 32 * 32 + l];
+            scan += l <= t % 32 ? work[t / 32 * 32 + l] : 0;
+            vote |= (unsigned)(work[t / 32 * 32 + l] & 1) << l;
+        }
+        const int bytes = (unsigned char)((t * 5 & 255) * 7), half = (short)(work[t] * 1000);
+        CHECK_INT(result[t], (int)((unsigned)sum + vote + (unsigned)(scan + many + half + bytes + bins[t & 7] + 255)));
+    }
+    CHECK_INT(result[256], 32);
+    CHECK_INT(result[257], 0);
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+    gt_nvrtc_close(nvrtc);
+}
+
+/* Functions that the compiler does not inline, its own among them, called by some lanes only. */
+static const char calling[] =
+    "__noinline__ __device__ int collatz(unsigned x) { int n = 0; for (; x != 1; n++) x = x & 1 ? 3 * x + 1 : x / 2; return n; }\n"
+    "__noinline__ __device__ double mixed(double x, int n, const int *table) { return x * n + table[n & 3] + collatz(n + 1); }\n"
+    "extern \"C\" __global__ void k(double *out)\n"
+    "{\n"
+    "    const int t = threadIdx.x;\n"
+    "    int table[4] = {t, t + 1, t + 2, t + 3};\n"
+    "    double x = sin(t * 1e6) + pow(1.0 + t, 1.25);\n"
+    "    if (t % 3 == 1) x += mixed(0.5, t, table);\n"
+    "    if (t > 1000) asm volatile(\"trap;\");\n"
+    "    out[t] = x;\n"
+    "}\n";
+
+TEST(functions_that_are_called_return)
+{
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    sg_memory *memory = soft_memory();
+    gt_code code;
+    CHECK_OK(gt_nvrtc_compile(nvrtc, calling, "sm_80", &code, NULL));
+    CHECK(strstr(code.ptx, "call.uni"));
+    sg_module *module = soft_module(memory, code.ptx);
+    const uint64_t out = soft_upload(memory, NULL, 96 * 8);
+    const sg_grid grid = soft_grid(module, "k", memory, &out, 1, 96);
+    sg_report report;
+    if (sg_grid_run(&grid, &report, NULL) != SG_FAULT_NONE)
+        check_fail(__FILE__, __LINE__, "%s", report.message);
+    for (int t = 0; t < 96; t++) {
+        double expected = sin(t * 1e6) + pow(1.0 + t, 1.25);
+        int steps = 0;
+        for (unsigned x = (unsigned)t + 1; x != 1; steps++)
+            x = x & 1 ? 3 * x + 1 : x / 2;
+        if (t % 3 == 1)
+            expected += 0.5 * t + (t + (t & 3)) + steps;
+        CHECK_NEAR(((const double *)(uintptr_t)out)[t], expected, 1e-12 * fabs(expected));
+    }
+    gt_code_finish(&code);
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+    gt_nvrtc_close(nvrtc);
+}
+
+/* The kernels that verification itself uses. */
+extern const char gt_embedded_checks_cu[];
+
+TEST(the_kernels_of_verification_run)
+{
+    enum { ROWS = 37, COLUMNS = 70, LD = 80 };
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    sg_memory *memory = soft_memory();
+    sg_module *module = soft_compile(nvrtc, memory, gt_embedded_checks_cu, "sm_90a");
+    sg_report report;
+    struct matrix {
+        uint64_t data;
+        int64_t rows, columns, ld;
+    } matrix = {soft_upload(memory, NULL, ROWS * LD * 4), ROWS, COLUMNS, LD};
+    const struct {
+        struct matrix m;
+        int64_t batch, stride;
+        uint64_t seed;
+    } fill = {matrix, 1, ROWS * LD, 42};
+    sg_grid grid = soft_grid(module, "fill_f32", memory, &fill, 5, 256);
+    CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE);
+    const float *data = (const float *)(uintptr_t)matrix.data;
+    double square = 0;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            square += (double)data[i * LD + j] * data[i * LD + j];
+    CHECK_NEAR(square / (ROWS * COLUMNS), 1, 0.15); /* of variance 1 */
+
+    static const double zeros[COLUMNS];
+    struct {
+        struct matrix m;
+        uint64_t v, out;
+        int64_t chunk;
+        int squares;
+    } multiply = {matrix, 0, soft_upload(memory, zeros, sizeof zeros), 40, 0};
+    grid = soft_grid(module, "rows_f32", memory, &multiply, (ROWS * 32 + 255) / 256, 256);
+    grid.grid[1] = 2;
+    CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE);
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0;
+        for (int j = 0; j < COLUMNS; j++)
+            sum += data[i * LD + j];
+        CHECK_NEAR(((const double *)(uintptr_t)multiply.out)[i], sum, 1e-12 * COLUMNS);
+    }
+    multiply.out = soft_upload(memory, zeros, sizeof zeros);
+    grid = soft_grid(module, "columns_f32", memory, &multiply, 1, 256);
+    CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE);
+    double column = 0;
+    for (int i = 0; i < ROWS; i++)
+        column += data[i * LD + 7];
+    CHECK_NEAR(((const double *)(uintptr_t)multiply.out)[7], column, 1e-12 * ROWS);
+
+    /* The gap between the rows is not written: to count there is to read what nobody wrote. */
+    const unsigned zero = 0;
+    const struct {
+        uint64_t region;
+        int64_t rows, width, pitch;
+        unsigned pattern;
+        uint64_t changed;
+    } count = {matrix.data + COLUMNS * 4, 3, 4, LD * 2, 0xffff, soft_upload(memory, &zero, 4)};
+    grid = soft_grid(module, "count_changed", memory, &count, 1, 32);
+    CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_UNWRITTEN);
+    CHECK(report.address >= count.region && strstr(report.message, "count_changed"));
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+    gt_nvrtc_close(nvrtc);
+}
+
+/* Blocks that wait for each other: all are resident, so they come to an end. */
+static const char grid_barrier[] =
+    "extern \"C\" __global__ void k(unsigned *counter, unsigned *out)\n"
+    "{\n"
+    "    for (unsigned round = 1; round <= 3; round++) {\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.x == 0) {\n"
+    "            __threadfence();\n"
+    "            atomicAdd(counter, 1);\n"
+    "            while (*(volatile unsigned *)counter < round * gridDim.x) ;\n"
+    "        }\n"
+    "        __syncthreads();\n"
+    "    }\n"
+    "    out[blockIdx.x * blockDim.x + threadIdx.x] = *(volatile unsigned *)counter;\n"
+    "}\n";
+
+TEST(resident_blocks_may_wait_for_each_other)
+{
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    sg_memory *memory = soft_memory();
+    sg_module *module = soft_compile(nvrtc, memory, grid_barrier, "sm_80");
+    const unsigned zero = 0;
+    const uint64_t params[] = {soft_upload(memory, &zero, 4), soft_upload(memory, NULL, 4 * 64 * 8)};
+    sg_grid grid = soft_grid(module, "k", memory, params, 8, 64);
+    sg_report report;
+    grid.sm_count = 4;
+    if (sg_grid_run(&grid, &report, NULL) != SG_FAULT_NONE)
+        check_fail(__FILE__, __LINE__, "%s", report.message);
+    CHECK_INT(((const unsigned *)(uintptr_t)params[1])[100], 24);
+    /* One block too few, and they wait for ever, as they would on a GPU. */
+    *(unsigned *)(uintptr_t)params[0] = 0;
+    grid.sm_count = 7;
+    grid.blocks_per_sm = 1;
+    grid.budget = (uint64_t)1 << 28;
+    CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_DEADLOCK);
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+    gt_nvrtc_close(nvrtc);
+}
+
+CHECK_MAIN

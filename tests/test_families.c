@@ -1,0 +1,196 @@
+/*
+ * Every family multiplies right: configurations sampled from every space, for every pair of types and every layout that
+ * the family offers, rendered and compiled as the tuner does it and run through the driver. At least 132 of them on one
+ * device; CHECK_FAMILIES=N in the environment asks for N. The seed is fixed and printed; CHECK_SEED=N gives another.
+ */
+#include "../tuner/compile.h"
+#include "product_fixture.h"
+
+#define SEED    20261115u
+#define SAMPLES 132
+#define LEAST   2 /* configurations of a group; one is enough of those that only the ladder climbs */
+
+/* What the space is asked for. Tall tiles, wide ones, K that is worth splitting. */
+static const struct {
+    int64_t m, n, k;
+} sizes[] = {{2048, 2048, 2048}, {256, 256, 1024}, {64, 512, 8192}, {1008, 48, 304}, {16, 4096, 512}};
+
+static const int alignments[] = {16, 4, 8, 2, 1};
+
+/* A family, a pair of types, a layout: what must be seen at least once. */
+typedef struct group {
+    const gt_family *family;
+    const gt_types *types;
+    gt_op op_a, op_b;
+    size_t taken;
+    bool on_ladder;
+} group;
+
+/* A compiled candidate's own. */
+typedef struct sample {
+    gt_gemm class;
+} sample;
+
+static struct {
+    gt_driver *driver;
+    gt_device device;
+    gt_nvrtc *nvrtc;
+    gt_families families;
+    group groups[1024];
+    size_t group_count;
+} shared;
+
+static void open_all(void)
+{
+    CUcontext context;
+    if (gt_driver_open(NULL, &shared.driver) != GT_OK || gt_nvrtc_open(NULL, &shared.nvrtc) != GT_OK)
+        SKIP(gt_error_message());
+    CHECK_OK(gt_device_query(shared.driver, 0, &shared.device));
+    CHECK(shared.driver->cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    CHECK(shared.driver->cuCtxSetCurrent(context) == CUDA_SUCCESS);
+    CHECK_OK(gt_families_init(NULL, &shared.families));
+}
+
+/* A class of problems of a group: random size and alignment, down to one element's. */
+static gt_gemm draw_class(const group *g)
+{
+    const size_t size = check_random() % (sizeof sizes / sizeof sizes[0]);
+    const int align = alignments[check_random() % (sizeof alignments / sizeof alignments[0])];
+    const int ab = gt_type_find(g->types->ab)->bytes, c = gt_type_find(g->types->c)->bytes, least = ab < c ? ab : c;
+    return (gt_gemm){.m = sizes[size].m, .n = sizes[size].n, .k = sizes[size].k, .op_a = g->op_a, .op_b = g->op_b,
+                     .type_ab = g->types->ab, .type_c = g->types->c, .align = align > least ? align : least};
+}
+
+/* Submits one configuration of a group; false if the space is empty for the class that was drawn. */
+static bool submit(gt_compiler *compiler, group *g)
+{
+    gt_problem problem;
+    gt_space space;
+    sample *s = calloc(1, sizeof *s);
+    CHECK(s);
+    s->class = draw_class(g);
+    CHECK_OK(product_problem(&s->class, &problem));
+    problem.align = s->class.align; /* as if leading dimensions were odd */
+    CHECK_OK(gt_space_init(g->family, &shared.device, &problem, &space));
+    const bool any = space.rows > 0;
+    g->on_ladder = gt_space_column(&space, "rung") >= 0;
+    if (any) {
+        gt_kernel kernel;
+        char *source;
+        CHECK_OK(gt_space_kernel(&space, check_random() % space.rows, &shared.device, &kernel));
+        CHECK_OK(gt_render(&shared.families, g->family, &problem, kernel.params, &source, kernel.source_hash));
+        CHECK_OK(gt_compiler_submit(compiler, &kernel, source, s));
+        g->taken++;
+    } else {
+        free(s);
+    }
+    gt_space_finish(&space);
+    return any;
+}
+
+/* All groups that have a configuration for some class; each has submitted one. */
+static void find_groups(gt_compiler *compiler)
+{
+    for (size_t f = 0; f < shared.families.count; f++)
+        for (int ab = 0; ab < GT_TYPE_COUNT; ab++)
+            for (int c = 0; c < GT_TYPE_COUNT; c++)
+                for (int layout = 0; layout < 4; layout++) {
+                    group g = {.family = &shared.families.list[f], .types = gt_types_find((gt_type)ab, (gt_type)c),
+                               .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N};
+                    for (int tries = 0; g.types && !g.taken && tries < 20; tries++)
+                        submit(compiler, &g);
+                    CHECK(shared.group_count < sizeof shared.groups / sizeof shared.groups[0]);
+                    if (g.taken)
+                        shared.groups[shared.group_count++] = g;
+                }
+    for (size_t f = 0; f < shared.families.count; f++) {
+        bool seen = false;
+        for (size_t i = 0; i < shared.group_count; i++)
+            seen |= shared.groups[i].family == &shared.families.list[f];
+        if (!seen && shared.device.cc >= 90)
+            check_fail(__FILE__, __LINE__, "%s has no configuration at all", shared.families.list[f].name);
+    }
+}
+
+/*
+ * The products of one configuration: tails in every dimension and K longer than all stages, less than a tile, one row,
+ * one column, no K, alpha or beta zero, batches, rows with and without a pad. A write between rows is seen where they are
+ * guarded and beta is 0 (else it might be the NaN that it read there), or where its read of C is a fault.
+ */
+static void run_products(const gt_compiled *compiled, const gt_gemm *class)
+{
+    const gt_kernel *kernel = &compiled->kernel;
+    const int64_t tm = kernel->tile_m, tn = kernel->tile_n;
+    int64_t bk = 16, stages = 2;
+    gt_module module;
+    gt_params_get(kernel->params, "bk", &bk);
+    gt_params_get(kernel->params, "stages", &stages);
+    const product products[] = {
+        {tm + 1 + (int64_t)(check_random() % 5), tn + 3, (stages + 1) * bk + 5, 1, 3, 0, 5, true},
+        {tm + 2, tn + 1, bk, 1, 2, 3, 1, false},
+        {7, 13, bk + 3, 3, 2, -2, 1, false},
+        {1, tn + 1, 2 * bk, 2, -1, 0, 0, false},
+        {tm + 1, 1, 3, 1, 2, 1, 3, true},
+        {9, 11, 0, 2, 2, 3, 1, true},
+        {6, 10, 17, 1, 0, 0, 2, true},
+        {6, 10, 17, 2, 0, -1, 0, false},
+    };
+    if (gt_module_load(shared.driver, kernel, &compiled->code, &module) != GT_OK)
+        check_fail(__FILE__, __LINE__, "%s %s for %s: %s", kernel->family, kernel->params, kernel->arch,
+                   gt_error_message());
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
+        product_run(shared.driver, &module, kernel, class, &products[i]);
+    gt_module_unload(shared.driver, &module);
+}
+
+/* Submits further configurations, group by group, until there are enough; returns how many there are in all. */
+static size_t submit_more(gt_compiler *compiler, size_t wanted, bool all)
+{
+    size_t count = shared.group_count;
+    for (size_t round = 1, before = 0; before != count; round++) {
+        before = count;
+        for (size_t i = 0; i < shared.group_count; i++) {
+            group *g = &shared.groups[i];
+            for (int tries = 0; tries < 20 && g->taken == round && (all || !g->on_ladder) &&
+                                (count < wanted || (!all && round < LEAST)); tries++)
+                count += submit(compiler, g);
+        }
+    }
+    return count;
+}
+
+TEST(sampled_configurations_of_every_family_multiply_right)
+{
+    const char *more = getenv("CHECK_FAMILIES");
+    const size_t wanted = more ? strtoul(more, NULL, 10) : SAMPLES;
+    size_t ran = 0;
+    gt_compiler *compiler;
+    gt_compiled compiled;
+    open_all();
+    if (!getenv("CHECK_SEED"))
+        check.random = SEED + (unsigned)shared.device.cc;
+    printf("seed %llu\n", (unsigned long long)check.random);
+    CHECK_OK(gt_compiler_create(shared.nvrtc, 2, &compiler));
+    find_groups(compiler);
+    const size_t submitted = submit_more(compiler, wanted, more != NULL);
+    while (gt_compiler_next(compiler, &compiled)) {
+        sample *s = compiled.tag;
+        if (compiled.status != GT_OK)
+            check_fail(__FILE__, __LINE__, "%s %s for %s: %s", compiled.kernel.family, compiled.kernel.params,
+                       compiled.kernel.arch, compiled.detail);
+        CHECK(compiled.code.cubin_bytes > 0 && strstr(compiled.code.ptx, ".entry " GT_ENTRY));
+        run_products(&compiled, &s->class);
+        gt_code_finish(&compiled.code);
+        free(s);
+        ran++;
+    }
+    printf("%zu configurations of %zu families in %zu groups, on %s\n", ran, shared.families.count, shared.group_count,
+           shared.device.name);
+    CHECK_INT(ran, submitted);
+    CHECK(ran >= wanted);
+    gt_compiler_destroy(compiler);
+    gt_families_finish(&shared.families);
+    gt_nvrtc_close(shared.nvrtc);
+}
+
+CHECK_MAIN
