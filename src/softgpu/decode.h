@@ -57,6 +57,7 @@ uint32_t sg_source(sg_decoder *d, const sg_operand *operand, uint32_t bytes, boo
 uint32_t sg_destination(sg_decoder *d, const sg_operand *operand, uint32_t bytes);
 uint32_t sg_predicate(sg_decoder *d, const sg_operand *operand);
 uint32_t sg_predicate_destination(sg_decoder *d, const sg_operand *operand);
+uint32_t sg_register_row(sg_decoder *d, uint32_t reg); /* also of predicates */
 uint32_t sg_register_bytes(sg_decoder *d, const sg_operand *operand); /* 0: not a register; 1: a predicate */
 uint32_t sg_constant(sg_decoder *d, uint64_t value, uint32_t bytes);
 uint32_t sg_temporary(sg_decoder *d, uint32_t bytes);
