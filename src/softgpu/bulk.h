@@ -53,6 +53,9 @@ bool sg_box_read(sg_bulk *bulk, uint32_t rank);
 /* Between global memory and the shared memory of one block; false after a fault. */
 bool sg_box_move(const sg_bulk *bulk, sg_block *block, uint32_t offset, sg_box_way way, sg_atomic reduction);
 
+/* Counts what a box moves in global memory: only what lies inside of the tensor. */
+void sg_box_count(const sg_bulk *bulk);
+
 /* Whether elements of the map's kind can be put together so. */
 bool sg_box_reduces(const sg_tensor_map *map, sg_atomic reduction);
 

@@ -99,6 +99,22 @@ static run find_run(const sg_bulk *bulk, uint32_t line)
                  (uint32_t)to * map->element_bytes};
 }
 
+static uint32_t count_lines(const sg_tensor_map *map)
+{
+    uint32_t lines = 1;
+    for (int d = 1; d < SG_TENSOR_RANK; d++)
+        lines *= box_extent(map, d);
+    return lines;
+}
+
+void sg_box_count(const sg_bulk *bulk)
+{
+    for (uint32_t n = 0, lines = count_lines(&bulk->map); n < lines; n++) {
+        const run r = find_run(bulk, n);
+        sg_count_bytes(bulk->warp->machine, r.address, r.to - r.from);
+    }
+}
+
 static bool load_line(const sg_bulk *bulk, const run *r, uint8_t *line, uint32_t bytes)
 {
     const sg_tensor_map *map = &bulk->map;
@@ -145,11 +161,8 @@ static bool store_line(const sg_bulk *bulk, const run *r, const uint8_t *line, b
 bool sg_box_move(const sg_bulk *bulk, sg_block *block, uint32_t offset, sg_box_way way, sg_atomic reduction)
 {
     const sg_tensor_map *map = &bulk->map;
-    const uint32_t bytes = map->box[0] * map->element_bytes;
-    uint32_t lines = 1;
+    const uint32_t bytes = map->box[0] * map->element_bytes, lines = count_lines(map);
     uint8_t line[256 * 8];
-    for (int d = 1; d < SG_TENSOR_RANK; d++)
-        lines *= box_extent(map, d);
     for (uint32_t n = 0; n < lines; n++) {
         const run r = find_run(bulk, n);
         if (way == SG_BOX_LOAD && !load_line(bulk, &r, line, bytes))

@@ -219,6 +219,16 @@ static bool take_blocks(sg_bulk *bulk, const plan *p)
     return false;
 }
 
+/* A multicast is fetched once. */
+static void count(const sg_bulk *bulk, const plan *p)
+{
+    bulk->warp->machine->counts->async_bytes += bulk->bytes;
+    if (p->rank)
+        sg_box_count(bulk);
+    else if (!p->from_shared)
+        sg_count_bytes(bulk->warp->machine, bulk->other, bulk->bytes);
+}
+
 static void start_lane(sg_warp *w, const sg_op *op, int lane)
 {
     const plan *p = (const plan *)op->list;
@@ -240,7 +250,7 @@ static void start_lane(sg_warp *w, const sg_op *op, int lane)
     if (w->block->race && !p->store)
         sg_race_release(w, bulk->barrier);
     if (w->machine->counts)
-        w->machine->counts->async_bytes += bulk->bytes;
+        count(bulk, p);
     sg_bulk_start(bulk);
 }
 

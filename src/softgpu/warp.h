@@ -184,6 +184,7 @@ void sg_bulk_finish(sg_block *block);
 /* Called with counts or race checks: all addresses of one warp instruction in shared or global memory. */
 void sg_watch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool write);
 void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write);
+void sg_count_bytes(sg_machine *machine, uint64_t address, uint64_t bytes); /* of global memory, in one piece */
 void sg_count_operation(sg_machine *machine, const sg_op *op, uint32_t mask);
 
 /* Races in shared memory. Knowledge of what came before passes through places: a barrier's, or an object's address. */
