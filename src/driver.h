@@ -23,6 +23,7 @@
     X(cuKernelGetFunction) X(cuKernelSetAttribute) X(cuKernelGetAttribute)                                   \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                           \
     X(cuLaunchKernel) X(cuLaunchKernelEx)                                                                    \
+    X(cuTensorMapEncodeTiled) X(cuTensorMapReplaceAddress)                                                   \
     X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize)                                              \
     X(cuStreamBeginCapture) X(cuStreamEndCapture)                                                            \
     X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)                           \

@@ -9,8 +9,9 @@
 #include <dlfcn.h>
 #include <sys/wait.h>
 
-#include "../src/driver.h"
+#include "../src/device.h"
 #include "../src/softgpu/softgpu.h"
+#include "../tuner/nvrtc.h"
 #include "check.h"
 
 /* Of the child process that a test runs in: a broken context cannot be mended. */
@@ -140,6 +141,77 @@ static inline unsigned word(CUdeviceptr address)
     unsigned value = 0xdddddddd;
     OK(cu->cuMemcpyDtoH(&value, address, sizeof value));
     return value;
+}
+
+/* CUDA source into a cubin for the device, where there is a compiler; gt_code_finish. */
+static inline void compile(const char *source, gt_code *code)
+{
+    gt_nvrtc *nvrtc;
+    gt_device device;
+    CHECK_OK(gt_device_query(cu, 0, &device));
+    if (gt_nvrtc_open(NULL, &nvrtc) != GT_OK)
+        SKIP(gt_error_message());
+    CHECK_OK(gt_nvrtc_compile(nvrtc, source, device.arch, code, NULL));
+    gt_nvrtc_close(nvrtc);
+}
+
+/* The cubin as the library that kernel() looks in. */
+static inline void load_cubin(const gt_code *code)
+{
+    if (path()) {
+        EXTRA(attach, gtSoftAttachPtx);
+        CHECK_INT(attach(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes), 0);
+    }
+    const CUresult result = cu->cuLibraryLoadData(&library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
+    if (path() && result != CUDA_SUCCESS) {
+        char line[512];
+        EXTRA(get_report, gtSoftReport);
+        get_report(line, sizeof line);
+        check_fail(__FILE__, __LINE__, "%s: %s", name_of(result), line);
+    }
+    OK(result);
+}
+
+static inline void load_source(const char *source)
+{
+    gt_code code;
+    compile(source, &code);
+    load_cubin(&code);
+    gt_code_finish(&code);
+}
+
+/* Device memory with the contents of host memory. */
+static inline CUdeviceptr upload(const void *data, size_t bytes)
+{
+    CUdeviceptr address;
+    OK(cu->cuMemAlloc(&address, bytes));
+    OK(cu->cuMemcpyHtoD(address, data, bytes));
+    return address;
+}
+
+/* Blocks of a kernel, each cluster of them so many; what comes of it only a wait tells. */
+static inline void launch(const char *name, unsigned blocks, unsigned threads, unsigned cluster, unsigned shared,
+                          void **arguments)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {cluster, 1, 1}};
+    CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = threads, .blockDimY = 1,
+                             .blockDimZ = 1, .sharedMemBytes = shared, .attrs = &attribute, .numAttrs = cluster > 1};
+    OK(cu->cuLaunchKernelEx(&config, kernel(name), arguments, NULL));
+}
+
+static inline int capability(void)
+{
+    int major, minor;
+    OK(cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+    OK(cu->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
+    return 10 * major + minor;
+}
+
+/* Skips the test on an older device. */
+static inline void need_capability(int least)
+{
+    if (capability() < least)
+        SKIP("a device without this instruction");
 }
 
 /* A fresh stream that is being captured. */

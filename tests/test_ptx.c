@@ -43,7 +43,7 @@ TEST(text_that_is_wrong_is_refused_with_its_line_and_mnemonic)
         {PTX_BODY("ld.global.v2.f32 {%f1, %f2, %f3}, [%rd1];"), SG_PTX_SYNTAX, "vector"},
         {PTX_BODY("ld.global.frog.f32 %f1, [%rd1];"), SG_PTX_UNSUPPORTED, "modifier"},
         {PTX_BODY("st.const.f32 [%rd1], %f1;"), SG_PTX_SYNTAX, "constant"},
-        {PTX_BODY("wgmma.fence.sync.aligned;"), SG_PTX_UNSUPPORTED, "wgmma"},
+        {PTX_BODY("tcgen05.fence::before_thread_sync;"), SG_PTX_UNSUPPORTED, "tcgen05"},
         {PTX_BODY("call foo;"), SG_PTX_UNSUPPORTED, "call"},
         {PTX_BODY("add.s32 %r1, %r2, 99999999999999999999999;"), SG_PTX_SYNTAX, "not PTX"},
         {PTX_BODY("cp.async.ca.shared.global [%r1], [%rd1], 5;"), SG_PTX_SYNTAX, "4, 8 or 16"},

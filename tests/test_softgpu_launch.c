@@ -1,6 +1,4 @@
 /* Libraries, kernels, cubins and launches. */
-#include "../src/device.h"
-#include "../tuner/nvrtc.h"
 #include "driver_fixture.h"
 
 DEVICE_TEST(a_kernel_is_found_by_its_name)
@@ -107,17 +105,6 @@ DEVICE_TEST(occupancy_follows_threads_and_shared_memory)
 
 /* Cubins, where there is a compiler. */
 
-static void compile(const char *source, gt_code *code)
-{
-    gt_nvrtc *nvrtc;
-    gt_device device;
-    CHECK_OK(gt_device_query(cu, 0, &device));
-    if (gt_nvrtc_open(NULL, &nvrtc) != GT_OK)
-        SKIP(gt_error_message());
-    CHECK_OK(gt_nvrtc_compile(nvrtc, source, device.arch, code, NULL));
-    gt_nvrtc_close(nvrtc);
-}
-
 /* 128 sums that are alive at once. */
 static const char many_registers[] =
     "extern \"C\" __global__ void heavy(float *p, int n) { float a[128]; __shared__ float s[1000];\n"
@@ -126,15 +113,6 @@ static const char many_registers[] =
     "#pragma unroll\nfor (int i = 0; i < 128; i++) a[i] = a[i] * a[(i + 1) % 128] + p[j];\n"
     "s[threadIdx.x] = a[0]; __syncthreads();\n"
     "#pragma unroll\nfor (int i = 0; i < 128; i++) p[i * n + 1] = a[i] + s[i]; }\n";
-
-static void load_cubin(const gt_code *code)
-{
-    if (path()) {
-        EXTRA(attach, gtSoftAttachPtx);
-        CHECK_INT(attach(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes), 0);
-    }
-    OK(cu->cuLibraryLoadData(&library, code->cubin, NULL, NULL, 0, NULL, NULL, 0));
-}
 
 DEVICE_TEST(a_cubin_tells_registers_and_shared_memory)
 {

@@ -75,13 +75,13 @@ TEST(allocations_lie_apart_and_are_found)
 TEST(memory_ends_at_its_limit)
 {
     sg_memory *memory = sg_memory_create(1 << 20);
-    const uint64_t own = sg_memory_alloc(memory, 1000), users = sg_memory_alloc_user(memory, 2000);
+    const uint64_t own = sg_memory_alloc(memory, 1000), users = sg_memory_alloc_user(memory, 1, 2000);
     CHECK(own && users);
     CHECK_INT(sg_memory_used(memory), 3000);
     CHECK_INT(sg_memory_available(memory), (1 << 20) - 3000);
     CHECK(!sg_memory_alloc(memory, 0) && !sg_memory_alloc(memory, (1 << 20) - 2999));
     CHECK(sg_memory_alloc(memory, (1 << 20) - 3000) && !sg_memory_alloc(memory, 1));
-    sg_memory_free_user(memory);
+    sg_memory_free_user(memory, 1);
     CHECK(sg_memory_find(memory, own) && !sg_memory_find(memory, users));
     sg_memory_destroy(memory);
 }

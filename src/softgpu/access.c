@@ -6,6 +6,7 @@
 
 #include "decode.h"
 #include "rows.h"
+#include "wgmma.h"
 
 uint64_t sg_lane_address(const sg_warp *w, const sg_op *op, uint32_t row, int lane)
 {
@@ -76,6 +77,8 @@ uint8_t *sg_shared_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, u
         return NULL;
     }
     if (write) {
+        if (block->reading && !sg_wgmma_lets_write(w, op, lane, block, at, size))
+            return NULL;
         memset(block->shadow + at, SG_SHADOW_WRITTEN, size);
         return block->shared + at;
     }

@@ -65,11 +65,12 @@ static void visit_operand(liveness *v, uint32_t i, const sg_operand *operand, bo
         visit_operand(v, i, &operand->items[k], kills && operand->kind != SG_OPERAND_ADDRESS, visit);
 }
 
-/* All registers of an instruction: what is read, then what is written. A guarded write leaves the old value to some. */
+/* All registers of an instruction: what is read, then what is written. A guarded write leaves the old value to some;
+ * wgmma adds to it. */
 static void visit_instruction(liveness *v, uint32_t i, visitor *visit)
 {
     const sg_instruction *in = &v->f->instructions[i];
-    const bool writes = !first_is_source(in->mnemonic), whole = in->guard < 0;
+    const bool writes = !first_is_source(in->mnemonic), whole = in->guard < 0 && !starts_with(in->mnemonic, "wgmma");
     for (uint32_t k = writes ? 1 : 0; k < in->count; k++)
         visit_operand(v, i, &in->operands[k], false, visit);
     if (writes && in->count)

@@ -52,8 +52,14 @@ static CUresult initialise(void)
     const sg_profile *profile = choose_profile(&sg.check_races);
     if (!profile)
         return CUDA_ERROR_NO_DEVICE;
-    if (!(sg.memory = sg_memory_create(profile->memory_bytes)))
+    sg_memory *memory = sg_memory_create(profile->memory_bytes);
+    sg.primary.handle = memory ? sg_handle_create(SG_CONTEXT, SG_NOBODY, &sg.primary) : NULL;
+    if (!sg.primary.handle) {
+        sg_memory_destroy(memory);
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    sg.primary.number = ++sg.contexts;
+    sg.memory = memory;
     sg.profile = profile;
     return CUDA_SUCCESS;
 }

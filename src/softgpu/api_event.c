@@ -11,7 +11,7 @@ CUresult CUDAAPI cuEventCreate(CUevent *out, unsigned flags)
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         sg_event *event = calloc(1, sizeof *event);
-        CUevent handle = event ? sg_handle_create(SG_EVENT, event) : NULL;
+        CUevent handle = event ? sg_handle_create(SG_EVENT, sg_current()->number, event) : NULL;
         if (handle) {
             event->timed = !(flags & CU_EVENT_DISABLE_TIMING);
             *out = handle;

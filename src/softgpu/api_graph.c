@@ -16,7 +16,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long
     if (!out || !graph || (flags & ~known))
         return CUDA_ERROR_INVALID_VALUE;
     sg_graph *copy = sg_graph_copy(graph);
-    CUgraphExec ready = copy ? sg_handle_create(SG_GRAPH_EXEC, copy) : NULL;
+    CUgraphExec ready = copy ? sg_handle_create(SG_GRAPH_EXEC, sg_current()->number, copy) : NULL;
     if (!ready) {
         sg_graph_free(copy);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -93,7 +93,7 @@ static bool name_nodes(sg_graph *graph)
         sg_node *node = malloc(sizeof *node);
         if (node)
             *node = (sg_node){graph, i};
-        if (!node || !(nodes[i] = sg_handle_create(SG_GRAPH_NODE, node))) {
+        if (!node || !(nodes[i] = sg_handle_create(SG_GRAPH_NODE, SG_NOBODY, node))) {
             free(node);
             while (i-- > 0)
                 free(sg_handle_destroy(SG_GRAPH_NODE, nodes[i]));

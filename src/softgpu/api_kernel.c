@@ -33,9 +33,9 @@ static CUresult get_attribute(const sg_function *f, CUfunction_attribute attribu
         {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, f->max_dynamic_shared},
         {CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, f->carveout},
         {CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, a->cluster[0] > 0},
-        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, (int)a->cluster[0]},
-        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, (int)a->cluster[1]},
-        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, (int)a->cluster[2]},
+        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, (int)f->cluster[0]},
+        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, (int)f->cluster[1]},
+        {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, (int)f->cluster[2]},
         {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, f->nonportable_cluster},
         {CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 0},
     };
@@ -48,8 +48,21 @@ static CUresult get_attribute(const sg_function *f, CUfunction_attribute attribu
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+/* Where the code itself names a cluster, that is the one. */
+static CUresult set_cluster(sg_function *f, int side, int value)
+{
+    if (f->assembled.cluster[0] > 0)
+        return CUDA_ERROR_NOT_PERMITTED;
+    if (value < 0 || sg.profile->cluster_max == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    f->cluster[side] = (uint32_t)value;
+    return CUDA_SUCCESS;
+}
+
 static CUresult set_attribute(sg_function *f, CUfunction_attribute attribute, int value)
 {
+    if (attribute >= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH && attribute <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)
+        return set_cluster(f, (int)attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, value);
     const int most = sg.profile->smem_per_block_optin - (int)f->assembled.static_shared;
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0 && value <= most)
         f->max_dynamic_shared = value;
@@ -106,6 +119,39 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attr
     CUresult result = enter_function(SG_NEEDS_WORK, handle, 0, &function);
     if (result == CUDA_SUCCESS)
         result = set_attribute(function, attribute, value);
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config)
+{
+    sg_function *function;
+    CUresult result = enter_function(SG_NEEDS_WORK, handle, 0, &function);
+    if (result == CUDA_SUCCESS && (unsigned)config > CU_FUNC_CACHE_PREFER_EQUAL)
+        result = CUDA_ERROR_INVALID_VALUE; /* else a preference: nothing here depends on it */
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction handle)
+{
+    CUresult result = sg_enter(SG_NEEDS_INIT);
+    const sg_function *function = result == CUDA_SUCCESS ? sg_handle_find(SG_FUNCTION, handle) : NULL;
+    if (result == CUDA_SUCCESS && (!name || !function))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        *name = function->facts->name;
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, size_t *bytes)
+{
+    CUresult result = sg_enter(SG_NEEDS_INIT);
+    const sg_function *function = result == CUDA_SUCCESS ? sg_handle_find(SG_FUNCTION, handle) : NULL;
+    if (result == CUDA_SUCCESS && (!offset || !function || index >= function->facts->param_count))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        *offset = function->facts->param_offsets[index];
+    if (result == CUDA_SUCCESS && bytes)
+        *bytes = function->facts->param_bytes[index];
     return sg_leave(result);
 }
 

@@ -24,10 +24,10 @@ static CUresult check_sizes(const sg_launch *launch, const sg_function *f)
                : CUDA_SUCCESS;
 }
 
-/* The cluster: the launch's, else the kernel's own; where both name one they agree. */
+/* The cluster: the launch's, else the kernel's own, of which no side is missing; where both name one they agree. */
 static CUresult check_cluster(sg_launch *launch, const sg_function *f, bool asked)
 {
-    const uint32_t *own = f->assembled.cluster;
+    const uint32_t *own = f->cluster;
     const uint64_t most = f->assembled.max_cluster > 0 ? f->assembled.max_cluster
                           : f->nonportable_cluster     ? (uint64_t)sg.profile->cluster_max_nonportable
                                                        : (uint64_t)sg.profile->cluster_max;
@@ -35,7 +35,7 @@ static CUresult check_cluster(sg_launch *launch, const sg_function *f, bool aske
     for (int i = 0; i < 3; i++) {
         if (!asked)
             launch->cluster[i] = own[0] > 0 ? own[i] : 1;
-        if (launch->cluster[i] < 1 || (own[0] > 0 && launch->cluster[i] != own[i]) ||
+        if (launch->cluster[i] < 1 || (own[i] > 0) != (own[0] > 0) || (own[0] > 0 && launch->cluster[i] != own[i]) ||
             launch->grid[i] % launch->cluster[i] != 0)
             return CUDA_ERROR_INVALID_CLUSTER_SIZE;
         size *= launch->cluster[i];
@@ -152,6 +152,19 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction funct
     else if (stream && stream->capturing)
         stream->invalidated = true; /* a launch that is refused spoils a capture, as on the real one */
     return sg_leave(result);
+}
+
+CUresult CUDAAPI cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                                           CUstream stream, void **arguments)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    const CUlaunchConfig config = {
+        .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z,
+        .blockDimX = block_x, .blockDimY = block_y, .blockDimZ = block_z,
+        .sharedMemBytes = shared, .hStream = stream, .attrs = &attribute, .numAttrs = 1,
+    };
+    return cuLaunchKernelEx(&config, function, arguments, NULL);
 }
 
 CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -9,7 +9,7 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t bytes)
     if (result == CUDA_SUCCESS)
         result = sg_refuse_unsafe();
     if (result == CUDA_SUCCESS) {
-        const uint64_t place = sg_memory_alloc_user(sg.memory, bytes);
+        const uint64_t place = sg_memory_alloc_user(sg.memory, sg_current()->number, bytes);
         if (place)
             *address = place;
         else
@@ -24,7 +24,7 @@ static CUresult free_allocation(CUdeviceptr address)
     const sg_span *span = sg_memory_find(sg.memory, address);
     if (address == 0)
         return CUDA_SUCCESS;
-    return span && span->user && sg_memory_free(sg.memory, address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return span && span->owner && sg_memory_free(sg.memory, address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult CUDAAPI cuMemFree(CUdeviceptr address)

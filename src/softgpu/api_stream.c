@@ -25,7 +25,7 @@ CUresult CUDAAPI cuStreamCreate(CUstream *out, unsigned flags)
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         sg_stream *stream = calloc(1, sizeof *stream);
-        CUstream handle = stream ? sg_handle_create(SG_STREAM, stream) : NULL;
+        CUstream handle = stream ? sg_handle_create(SG_STREAM, sg_current()->number, stream) : NULL;
         if (handle) {
             stream->blocking = flags == CU_STREAM_DEFAULT;
             *out = handle;
@@ -138,7 +138,7 @@ static CUresult end_capture(sg_stream *stream, CUgraph *out)
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     if (stream->invalidated)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else if (out && !(graph = sg_handle_create(SG_GRAPH, stream->captured)))
+    else if (out && !(graph = sg_handle_create(SG_GRAPH, sg_current()->number, stream->captured)))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!graph)
         sg_graph_free(stream->captured);

@@ -73,6 +73,14 @@ void sg_watch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t 
             return;
 }
 
+void sg_count_bytes(sg_machine *machine, uint64_t address, uint64_t bytes)
+{
+    if (!bytes)
+        return;
+    machine->counts->global_bytes += bytes;
+    machine->counts->global_sectors += (address + bytes - 1) / SECTOR_BYTES - address / SECTOR_BYTES + 1;
+}
+
 void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write)
 {
     sg_counts *c = w->machine->counts;

@@ -58,6 +58,7 @@ uint32_t sg_source(sg_decoder *d, const sg_operand *operand, uint32_t bytes, boo
 uint32_t sg_destination(sg_decoder *d, const sg_operand *operand, uint32_t bytes);
 uint32_t sg_predicate(sg_decoder *d, const sg_operand *operand);
 uint32_t sg_predicate_destination(sg_decoder *d, const sg_operand *operand);
+uint32_t sg_register_row(sg_decoder *d, uint32_t reg); /* also of predicates */
 uint32_t sg_register_bytes(sg_decoder *d, const sg_operand *operand); /* 0: not a register; 1: a predicate */
 uint32_t sg_constant(sg_decoder *d, uint64_t value, uint32_t bytes);
 uint32_t sg_temporary(sg_decoder *d, uint32_t bytes);
@@ -88,6 +89,10 @@ void sg_allocate_rows(sg_decoder *d);
 
 /* The operations of a called function in place of the call. */
 void sg_decode_call(sg_decoder *d, sg_function *callee);
+
+/* What loads or stores a vector of elements of 1, 2, 4 or 8 bytes: op->a and op->imm the address, op->d the row, or
+ * op->list the rows. NULL if there is none: vectors have at most 16 bytes, and not every space is written. */
+sg_run *sg_memory_run(sg_space space, uint32_t bytes, uint32_t count, bool write);
 
 /* cp.async.bulk, when cp.async has been seen. */
 void sg_decode_bulk(sg_decoder *d);

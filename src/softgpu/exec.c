@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rows.h"
+#include "wgmma.h"
 
 /* Operations of a warp, and of a cluster, before others get their turn: the first time as far as an ordinary kernel
  * goes from barrier to barrier and from start to end, then short, for it may be waiting for others. */
@@ -194,6 +195,7 @@ static void destroy_cluster(sg_cluster *cluster)
             free(block->warps[i].flights);
         sg_race_destroy(block->race);
         sg_bulk_finish(block);
+        sg_wgmma_finish(block);
     }
     free(cluster->blocks);
     free(cluster->storage);
@@ -292,6 +294,7 @@ static void start_cluster(sg_cluster *cluster, uint64_t number)
         if (block->race)
             sg_race_reset(block->race);
         sg_bulk_finish(block);
+        sg_wgmma_reset(block);
         for (uint32_t i = 0; i < block->warp_count; i++)
             start_warp(&block->warps[i]);
     }

@@ -1,12 +1,9 @@
 /* atom and red: read, change, write. Nobody comes between: one warp runs at a time. */
+#include "atomic.h"
 #include "decode.h"
 #include "rows.h"
 
-typedef enum operation { ADD, EXCH, CAS, MIN, MAX, AND, OR, XOR, INC, DEC, OPERATIONS } operation;
-
-static const char *const operation_names[] = {"add", "exch", "cas", "min", "max", "and",
-                                              "or",  "xor",  "inc", "dec", NULL};
-_Static_assert(sizeof operation_names / sizeof operation_names[0] == OPERATIONS + 1, "a name for each operation");
+const char *const sg_atomic_names[] = {"add", "exch", "cas", "min", "max", "and", "or", "xor", "inc", "dec", NULL};
 
 /* op->list: what one atomic is. */
 typedef struct plan {
@@ -27,18 +24,18 @@ static uint64_t bits_f64(double value)
     return bits;
 }
 
-static float combine(float a, float b, operation what)
+static float combine(float a, float b, sg_atomic what)
 {
-    return what == ADD ? a + b : what == MIN ? (a < b ? a : b) : a > b ? a : b;
+    return what == SG_ATOMIC_ADD ? a + b : what == SG_ATOMIC_MIN ? (a < b ? a : b) : a > b ? a : b;
 }
 
-static uint32_t low_high(uint32_t a, uint32_t b, operation what, bool bf16)
+static uint32_t low_high(uint32_t a, uint32_t b, sg_atomic what, bool bf16)
 {
     const float x = bf16 ? sg_from_bf16(a) : sg_from_f16(a), y = bf16 ? sg_from_bf16(b) : sg_from_f16(b);
     return bf16 ? sg_to_bf16(combine(x, y, what)) : sg_to_f16(combine(x, y, what));
 }
 
-static uint64_t real(uint64_t a, uint64_t b, operation what, sg_type type)
+static uint64_t real(uint64_t a, uint64_t b, sg_atomic what, sg_type type)
 {
     const bool bf16 = type == SG_BF16 || type == SG_BF16X2;
     switch (type) {
@@ -60,23 +57,30 @@ static bool is_real(sg_type type)
     return type >= SG_F16 && type <= SG_F64;
 }
 
-static uint64_t apply(uint64_t old, uint64_t b, uint64_t c, operation what, sg_type type)
+bool sg_atomic_known(sg_atomic what, sg_type type)
+{
+    const uint32_t bytes = sg_type_bytes(type);
+    return type != SG_NONE && type != SG_PRED && bytes >= 2 && bytes <= 8 && type != SG_TF32 && type < SG_F32X2 &&
+           !(type == SG_F64 && (what == SG_ATOMIC_MIN || what == SG_ATOMIC_MAX));
+}
+
+uint64_t sg_atomic_apply(uint64_t old, uint64_t b, uint64_t c, sg_atomic what, sg_type type)
 {
     const bool is_signed = type == SG_S32 || type == SG_S64;
     const int64_t signed_old = type == SG_S32 ? (int32_t)old : (int64_t)old;
     const int64_t signed_b = type == SG_S32 ? (int32_t)b : (int64_t)b;
-    if (is_real(type) && (what == ADD || what == MIN || what == MAX))
+    if (is_real(type) && (what == SG_ATOMIC_ADD || what == SG_ATOMIC_MIN || what == SG_ATOMIC_MAX))
         return real(old, b, what, type);
     switch (what) {
-    case ADD: return old + b;
-    case EXCH: return b;
-    case CAS: return old == b ? c : old;
-    case MIN: return (is_signed ? signed_old < signed_b : old < b) ? old : b;
-    case MAX: return (is_signed ? signed_old > signed_b : old > b) ? old : b;
-    case AND: return old & b;
-    case OR: return old | b;
-    case XOR: return old ^ b;
-    case INC: return old >= b ? 0 : old + 1;
+    case SG_ATOMIC_ADD: return old + b;
+    case SG_ATOMIC_EXCH: return b;
+    case SG_ATOMIC_CAS: return old == b ? c : old;
+    case SG_ATOMIC_MIN: return (is_signed ? signed_old < signed_b : old < b) ? old : b;
+    case SG_ATOMIC_MAX: return (is_signed ? signed_old > signed_b : old > b) ? old : b;
+    case SG_ATOMIC_AND: return old & b;
+    case SG_ATOMIC_OR: return old | b;
+    case SG_ATOMIC_XOR: return old ^ b;
+    case SG_ATOMIC_INC: return old >= b ? 0 : old + 1;
     default: return old == 0 || old > b ? b : old - 1;
     }
 }
@@ -108,7 +112,7 @@ static void atomic(sg_warp *w, const sg_op *op, uint32_t mask)
         uint64_t old = 0;
         memcpy(&old, at, bytes);
         const uint64_t b = row_value(w, op->b, l, bytes), c = row_value(w, op->c, l, bytes);
-        const uint64_t new = apply(old, b, c, p->operation, p->type);
+        const uint64_t new = sg_atomic_apply(old, b, c, p->operation, p->type);
         memcpy(at, &new, bytes);
         if (!p->has_result)
             continue;
@@ -130,20 +134,19 @@ static void ignore_order(sg_decoder *d)
 static void decode_atomic(sg_decoder *d, bool has_result)
 {
     static const char *const names[] = {"global", "shared", "shared::cta", "shared::cluster", NULL};
-    const int space = sg_part_of(d, names), what = sg_part_of(d, operation_names);
+    const int space = sg_part_of(d, names), what = sg_part_of(d, sg_atomic_names);
     ignore_order(d);
     const sg_type type = sg_part_type(d);
     const bool hint = sg_part(d, "L2::cache_hint");
     sg_parts_done(d);
-    if (what < 0 || type == SG_NONE || type == SG_PRED || sg_type_bytes(type) > 8 || sg_type_bytes(type) < 2 ||
-        (type == SG_F64 && (what == MIN || what == MAX)) || type == SG_TF32 || type >= SG_F32X2)
+    if (what < 0 || !sg_atomic_known((sg_atomic)what, type))
         sg_decode_unsupported(d, "operation or type not known");
     const uint32_t bytes = sg_type_bytes(type), first = has_result ? 1 : 0;
-    sg_operands(d, first + (what == CAS ? 3 : 2), first + (what == CAS ? 3 : 2) + hint);
+    sg_operands(d, first + (what == SG_ATOMIC_CAS ? 3 : 2), first + (what == SG_ATOMIC_CAS ? 3 : 2) + hint);
     const uint32_t row = has_result ? sg_destination(d, sg_operand_at(d, 0), bytes) : 0;
     const sg_address address = sg_address_of(d, sg_operand_at(d, first));
     const uint32_t b = sg_source(d, sg_operand_at(d, first + 1), bytes, is_real(type));
-    const uint32_t c = what == CAS ? sg_source(d, sg_operand_at(d, first + 2), bytes, false) : b;
+    const uint32_t c = what == SG_ATOMIC_CAS ? sg_source(d, sg_operand_at(d, first + 2), bytes, false) : b;
     plan *p = (plan *)sg_list(d, sizeof *p / sizeof(uint32_t));
     *p = (plan){(uint32_t)what, type,
                 space < 0    ? address.space
@@ -166,7 +169,6 @@ static void decode_atom(sg_decoder *d)
     decode_atomic(d, true);
 }
 
-/* red.async, which completes a transaction elsewhere, is another instruction. */
 static void decode_red(sg_decoder *d)
 {
     decode_atomic(d, false);

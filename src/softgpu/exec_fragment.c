@@ -197,7 +197,7 @@ uint32_t sg_matrix_registers(sg_type type, uint32_t rows, uint32_t columns, bool
 
 bool sg_matrix_has_type(sg_type type, bool operand)
 {
-    static const sg_type operands[] = {SG_F16, SG_BF16, SG_TF32, SG_S8, SG_U8, SG_F64},
+    static const sg_type operands[] = {SG_F16, SG_BF16, SG_TF32, SG_S8, SG_U8, SG_F64, SG_E4M3, SG_E5M2},
                          sums[] = {SG_F16, SG_F32, SG_S32, SG_F64};
     const sg_type *list = operand ? operands : sums;
     const size_t count = operand ? sizeof operands / sizeof operands[0] : sizeof sums / sizeof sums[0];

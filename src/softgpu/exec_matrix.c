@@ -3,6 +3,7 @@
  * exec_fragment.c's.
  */
 #include "matrix.h"
+#include "narrow.h"
 
 /* Where the elements of fragments lie. */
 typedef struct place {
@@ -31,6 +32,8 @@ static double element(const sg_warp *w, const uint32_t *rows, sg_type type, uint
     case SG_BF16: return sg_from_bf16(bits & 0xffff);
     case SG_TF32: return sg_float_of(bits & ~0x1fffu);
     case SG_F32: return sg_float_of(bits);
+    case SG_E4M3: return sg_from_e4m3(bits & 0xff);
+    case SG_E5M2: return sg_from_e5m2(bits & 0xff);
     case SG_S8: return (int8_t)bits;
     case SG_U8: return (uint8_t)bits;
     default: return (int32_t)bits;
@@ -106,7 +109,7 @@ static void multiply_f64(const sg_matrix_plan *p, matrices *m)
                 m->c[i][j] = __builtin_fma(m->a[i][q], m->b[q][j], m->c[i][j]);
 }
 
-/* 32-bit integers wrap; sums of so few products are exact in f64. */
+/* 32-bit integers wrap or saturate; sums of so few products are exact in 64 bits. */
 static void multiply_s32(const sg_matrix_plan *p, matrices *m)
 {
     for (uint32_t i = 0; i < p->m; i++)
@@ -114,6 +117,8 @@ static void multiply_s32(const sg_matrix_plan *p, matrices *m)
             int64_t sum = (int64_t)m->c[i][j];
             for (uint32_t q = 0; q < p->k; q++)
                 sum += (int64_t)m->a[i][q] * (int64_t)m->b[q][j];
+            if (p->saturates)
+                sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
             m->c[i][j] = (int32_t)(uint32_t)sum;
         }
 }
@@ -260,6 +265,8 @@ static void finish_multiply(sg_decoder *d, sg_matrix_plan *p, sg_run *run)
     if (p->type_c == SG_F32 && p->type_d == SG_F32 &&
         (p->type_a == SG_F16 || p->type_a == SG_BF16 || p->type_a == SG_TF32) && p->type_a == p->type_b)
         tabulate(p, run == multiply_wmma);
+    if (p->saturates && p->type_d != SG_S32)
+        sg_decode_unsupported(d, "saturation not known for this type");
     sg_operands(d, 4, 4);
     sg_matrix_vector(d, sg_operand_at(d, 1), p->count_a, register_bytes(p->type_a), false, p->a);
     sg_matrix_vector(d, sg_operand_at(d, 2), p->count_b, register_bytes(p->type_b), false, p->b);
@@ -283,6 +290,7 @@ static void decode_wmma(sg_decoder *d)
     sg_part(d, "row");
     sg_part(d, "col");
     sg_part(d, "rn");
+    p->saturates = sg_part(d, "satfinite");
     sg_type types[4];
     uint32_t count = 0;
     const bool known = sg_matrix_shape(d, p);
@@ -315,6 +323,7 @@ static void decode_mma(sg_decoder *d)
     sg_part(d, "aligned");
     const bool row = sg_part(d, "row"), column = sg_part(d, "col");
     sg_part(d, "rn");
+    p->saturates = sg_part(d, "satfinite");
     const int which = sg_part_of(d, names);
     if (which < 0 || !row || !column)
         sg_decode_unsupported(d, "shape or layout not known");
@@ -343,14 +352,8 @@ static void decode_mma(sg_decoder *d)
     finish_multiply(d, p, multiply_mma);
 }
 
-static void decode_wgmma(sg_decoder *d)
-{
-    sg_decode_unsupported(d, "warpgroup products are not supported yet");
-}
-
 const sg_entry sg_entries_matrix[] = {
     SG_DECODE("wmma", decode_wmma),
     SG_DECODE("mma", decode_mma),
-    SG_DECODE("wgmma", decode_wgmma),
     SG_END,
 };

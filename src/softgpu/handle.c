@@ -11,7 +11,7 @@
 typedef struct slot {
     void *object; /* NULL: free */
     sg_kind kind;
-    uint32_t turn;
+    uint32_t turn, owner;
 } slot;
 
 static struct {
@@ -27,7 +27,7 @@ static void *encode(size_t place)
     return (void *)(uintptr_t)(turn << TURN_AT | (uint64_t)place << PLACE_AT | kind << KIND_AT);
 }
 
-void *sg_handle_create(sg_kind kind, void *object)
+void *sg_handle_create(sg_kind kind, uint32_t owner, void *object)
 {
     size_t place = table.first_free;
     while (place < table.count && table.slots[place].object)
@@ -43,7 +43,7 @@ void *sg_handle_create(sg_kind kind, void *object)
     if (place == table.count)
         table.slots[table.count++] = (slot){0};
     table.first_free = place + 1;
-    table.slots[place] = (slot){object, kind, table.slots[place].turn + 1};
+    table.slots[place] = (slot){object, kind, table.slots[place].turn + 1, owner};
     return encode(place);
 }
 
@@ -58,6 +58,12 @@ void *sg_handle_find(sg_kind kind, const void *handle)
 {
     const slot *s = find(kind, handle);
     return s ? s->object : NULL;
+}
+
+uint32_t sg_handle_owner(sg_kind kind, const void *handle)
+{
+    const slot *s = find(kind, handle);
+    return s ? s->owner : SG_NOBODY;
 }
 
 void *sg_handle_destroy(sg_kind kind, const void *handle)

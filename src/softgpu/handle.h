@@ -12,14 +12,18 @@ typedef enum sg_kind {
     SG_STREAM = 1,
     SG_EVENT,
     SG_LIBRARY,
+    SG_MODULE,
     SG_FUNCTION, /* CUkernel and CUfunction */
     SG_GRAPH,
     SG_GRAPH_EXEC,
     SG_GRAPH_NODE,
+    SG_CONTEXT,
 } sg_kind;
 
-/* NULL if out of memory. The object stays the caller's. */
-void *sg_handle_create(sg_kind kind, void *object);
+#define SG_NOBODY 0 /* owns what belongs to no context */
+
+/* owner: the number of the context that the object goes with. NULL if out of memory. The object stays the caller's. */
+void *sg_handle_create(sg_kind kind, uint32_t owner, void *object);
 
 /* The object; NULL if the handle is not one of that kind that lives. */
 void *sg_handle_find(sg_kind kind, const void *handle);
@@ -29,6 +33,7 @@ void *sg_handle_destroy(sg_kind kind, const void *handle);
 
 /* The next living handle of a kind; *cursor starts at 0. NULL at the end. */
 void *sg_handle_next(sg_kind kind, size_t *cursor);
+uint32_t sg_handle_owner(sg_kind kind, const void *handle);
 
 /* Frees the table; no handle lives after it. */
 void sg_handle_finish(void);

@@ -123,7 +123,7 @@ static bool make_room(sg_memory *memory)
     return true;
 }
 
-static uint64_t allocate(sg_memory *memory, uint64_t bytes, bool user)
+static uint64_t allocate(sg_memory *memory, uint64_t bytes, uint32_t owner)
 {
     uint64_t offset;
     size_t index;
@@ -139,7 +139,7 @@ static uint64_t allocate(sg_memory *memory, uint64_t bytes, bool user)
         free(span);
         return 0;
     }
-    *span = (sg_span){(uint64_t)(uintptr_t)(memory->data + offset), bytes, memory->marks + offset / 8, user};
+    *span = (sg_span){(uint64_t)(uintptr_t)(memory->data + offset), bytes, memory->marks + offset / 8, owner};
     memmove(memory->spans + index + 1, memory->spans + index, (memory->count - index) * sizeof *memory->spans);
     memory->spans[index] = span;
     memory->count++;
@@ -150,12 +150,12 @@ static uint64_t allocate(sg_memory *memory, uint64_t bytes, bool user)
 
 uint64_t sg_memory_alloc(sg_memory *memory, uint64_t bytes)
 {
-    return allocate(memory, bytes, false);
+    return allocate(memory, bytes, 0);
 }
 
-uint64_t sg_memory_alloc_user(sg_memory *memory, uint64_t bytes)
+uint64_t sg_memory_alloc_user(sg_memory *memory, uint32_t owner, uint64_t bytes)
 {
-    return allocate(memory, bytes, true);
+    return allocate(memory, bytes, owner);
 }
 
 /* Gives a span's pages back to the host and takes its rights away. */
@@ -180,12 +180,12 @@ bool sg_memory_free(sg_memory *memory, uint64_t address)
     return true;
 }
 
-void sg_memory_free_user(sg_memory *memory)
+void sg_memory_free_user(sg_memory *memory, uint32_t owner)
 {
     size_t kept = 0;
     memory->last = NULL;
     for (size_t i = 0; i < memory->count; i++) {
-        if (memory->spans[i]->user)
+        if (memory->spans[i]->owner == owner)
             discard(memory, memory->spans[i]);
         else
             memory->spans[kept++] = memory->spans[i];

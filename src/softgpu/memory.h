@@ -15,7 +15,7 @@ typedef struct sg_memory sg_memory;
 typedef struct sg_span {
     uint64_t base, bytes;
     uint8_t *written; /* one bit a byte: whether anybody wrote it; NULL: all of it (constant data) */
-    bool user;        /* asked for by the program, who may free it; else a module's */
+    uint32_t owner;   /* the context in which the program asked for it, and may free it; 0: a module's */
 } sg_span;
 
 /* limit: bytes that allocations may take together. NULL if out of memory. */
@@ -25,12 +25,12 @@ void sg_memory_destroy(sg_memory *memory);
 /* 256-byte aligned, all zero, nothing of it written; 0 if the limit or the host's memory is reached. */
 uint64_t sg_memory_alloc(sg_memory *memory, uint64_t bytes);
 
-/* The same for the program: sg_memory_free_user frees all of these. */
-uint64_t sg_memory_alloc_user(sg_memory *memory, uint64_t bytes);
+/* The same for the program, in a context's name: sg_memory_free_user frees all of an owner's. */
+uint64_t sg_memory_alloc_user(sg_memory *memory, uint32_t owner, uint64_t bytes);
 
 /* False if address is not the start of a live allocation. */
 bool sg_memory_free(sg_memory *memory, uint64_t address);
-void sg_memory_free_user(sg_memory *memory);
+void sg_memory_free_user(sg_memory *memory, uint32_t owner);
 
 /* The live allocation that holds address; NULL if there is none. Valid until it is freed. Safe from many threads as
  * long as nobody allocates or frees. */

@@ -1,5 +1,5 @@
 /*
- * What the driver knows: one device, one context, and the objects that programs hold handles of. One lock guards all
+ * What the driver knows: one device, its contexts, and the objects that programs hold handles of. One lock guards all
  * of it: every function of the API takes it for as long as it runs, kernels included.
  */
 #ifndef SG_STATE_H
@@ -14,7 +14,7 @@
 #include "model.h"
 #include "profile.h"
 
-/* A library's kernel. The same object stands behind CUkernel and CUfunction: there is one context. */
+/* A library's kernel. The same object stands behind CUkernel and CUfunction: contexts share the device's code. */
 typedef struct sg_function {
     CUkernel handle;
     const sg_kernel *code;
@@ -22,10 +22,15 @@ typedef struct sg_function {
     sg_cubin_kernel assembled; /* what the assembler says; .name is the cubin's, or NULL */
     int max_dynamic_shared, carveout; /* attributes that programs set */
     bool nonportable_cluster;
+    uint32_t cluster[3]; /* that every launch must have: the code's own, else what the program set; 0: none */
+    struct sg_library *library;
     struct sg_function *next; /* of the same library */
 } sg_function;
 
+/* What stands behind CUlibrary and CUmodule: the first belongs to no context, the second to one. */
 typedef struct sg_library {
+    void *handle;
+    sg_kind kind; /* SG_LIBRARY or SG_MODULE */
     sg_module *module;
     sg_cubin cubin; /* empty if it was loaded as PTX */
     bool assembled;
@@ -48,13 +53,21 @@ typedef struct sg_event {
     double at_us; /* on the device's clock */
 } sg_event;
 
+typedef struct sg_context {
+    CUcontext handle;
+    uint32_t number; /* under which it owns handles and memory */
+    int retained;    /* times, for the primary one, which lives while this is not 0; 1 for others */
+    unsigned flags;
+} sg_context;
+
 typedef struct sg_state {
     const sg_profile *profile; /* NULL: before cuInit */
     bool check_races;
     sg_memory *memory;
-    int retained;   /* times, the primary context; it lives while this is not 0 */
-    CUresult fault; /* what a kernel left behind; stays for ever */
-    double now_us;  /* the device's clock: it runs while the device works, and only then */
+    sg_context primary;
+    uint32_t contexts; /* the last one's number */
+    CUresult fault;    /* what a kernel left behind; no context of the process recovers from it */
+    double now_us;     /* the device's clock: it runs while the device works, and only then */
     char report[SG_MESSAGE_LENGTH];
     bool launched;
     sg_launch_record last;
@@ -74,12 +87,24 @@ typedef enum sg_need {
 CUresult sg_enter(sg_need need);
 CUresult sg_leave(CUresult result);
 
-/* Whether the calling thread has the context current. */
-bool sg_is_current(void);
-void sg_set_current(bool current);
+/*
+ * A thread's stack of contexts; its top is the current one. sg_push is false where the stack is full; sg_pop and sg_top
+ * give NULL where it is empty.
+ */
+bool sg_push(CUcontext context);
+CUcontext sg_pop(void);
+CUcontext sg_top(void);
 
-/* Destroys what belongs to the context: streams, events, graphs, the program's memory. */
-void sg_context_destroy(void);
+/* The living context behind a handle, or behind the top of this thread's stack; NULL if it lives no more. */
+sg_context *sg_context_find(CUcontext handle);
+sg_context *sg_current(void);
+
+/* Destroys what belongs to a context: modules, streams, events, graphs, the program's memory. */
+void sg_context_empty(sg_context *context);
+
+/* A new one, NULL if out of memory; and its end. */
+sg_context *sg_context_create(unsigned flags);
+void sg_context_destroy(sg_context *context);
 
 /* The stream behind a handle, the default one behind NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD. NULL if there is
  * none. */

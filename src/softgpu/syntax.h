@@ -16,7 +16,8 @@
     X(B128, "b128", 16) X(U8, "u8", 1) X(U16, "u16", 2) X(U32, "u32", 4) X(U64, "u64", 8) X(S8, "s8", 1)     \
     X(S16, "s16", 2) X(S32, "s32", 4) X(S64, "s64", 8) X(F16, "f16", 2) X(F16X2, "f16x2", 4)                 \
     X(BF16, "bf16", 2) X(BF16X2, "bf16x2", 4) X(TF32, "tf32", 4) X(F32, "f32", 4) X(F64, "f64", 8)           \
-    X(F32X2, "f32x2", 8) X(E4M3X2, "e4m3x2", 2) X(E5M2X2, "e5m2x2", 2)
+    X(F32X2, "f32x2", 8) X(E4M3X2, "e4m3x2", 2) X(E5M2X2, "e5m2x2", 2)                \
+    X(E4M3, "e4m3", 1) X(E5M2, "e5m2", 1)
 
 typedef enum sg_type {
 #define X(name, text, bytes) SG_##name,

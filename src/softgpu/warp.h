@@ -77,6 +77,7 @@ struct sg_warp {
     uint8_t *local;
     sg_flight *flights;
     size_t flight_count, flight_room;
+    struct sg_wgmma *products; /* of its warpgroup, under way; NULL: never any */
     uint32_t groups[SG_LANES], bulk_groups[SG_LANES]; /* of cp.async and cp.async.bulk, that a lane has committed */
 };
 
@@ -97,6 +98,7 @@ struct sg_block {
     sg_barrier barriers[SG_BARRIERS];
     struct sg_race *race; /* NULL: races are not checked */
     struct sg_bulk *bulks; /* bulk copies that have not landed, oldest first */
+    uint16_t *reading;     /* by sixteen bytes of shared memory: products under way that read them; NULL: never any */
 };
 
 struct sg_cluster {
@@ -182,6 +184,7 @@ void sg_bulk_finish(sg_block *block);
 /* Called with counts or race checks: all addresses of one warp instruction in shared or global memory. */
 void sg_watch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool write);
 void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write);
+void sg_count_bytes(sg_machine *machine, uint64_t address, uint64_t bytes); /* of global memory, in one piece */
 void sg_count_operation(sg_machine *machine, const sg_op *op, uint32_t mask);
 
 /* Races in shared memory. Knowledge of what came before passes through places: a barrier's, or an object's address. */
