@@ -7,6 +7,7 @@
 
 #include "../src/softgpu/exec.h"
 #include "../src/softgpu/program.h"
+#include "../src/softgpu/tensor_map.h"
 
 #define PTX_HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 #define PTX_BODY(text)                                                                                       \
@@ -99,26 +100,44 @@ static inline size_t ptx_mutate(char *text, size_t bytes, size_t room, uint64_t 
     return bytes;
 }
 
-/*
- * What still loads is run, too: a broken kernel may fault, not harm. Every entry, one block of it, within a budget. The
- * parameters are a family's: five pointers, then sizes and leading dimensions of a small product.
- */
+/* Parameters as a family has them: tensor maps, five pointers, sizes and leading dimensions of a small product. */
+static inline uint8_t *ptx_params(const sg_kernel_facts *facts, uint64_t somewhere)
+{
+    enum { POINTERS = 40 };
+    const sg_tensor_map map = {.magic = SG_TENSOR_MAP_MAGIC, .address = somewhere, .strides = {128}, .rank = 2,
+                               .sizes = {32, 40, 1, 1, 1}, .box = {32, 8, 1, 1, 1}, .steps = {1, 1, 1, 1, 1},
+                               .element_bytes = 4, .swizzle = 3};
+    const uint64_t size = 16;
+    uint8_t *params = calloc(facts->params_bytes + 1, 1);
+    for (size_t i = 0; params && i < facts->param_count; i++)
+        for (uint32_t at = 0, bytes = facts->param_bytes[i]; at < bytes; at += 8) {
+            uint8_t *to = params + facts->param_offsets[i] + at;
+            const uint32_t left = bytes - at < 8 ? bytes - at : 8;
+            if (i + 1 < facts->param_count && bytes == sizeof map) /* the last one is the argument block */
+                memcpy(to, (const uint8_t *)&map + at, left);
+            else
+                memcpy(to, left == 8 && at < POINTERS ? &somewhere : &size, left);
+        }
+    return params;
+}
+
+/* What still loads is run, too: a broken kernel may fault, not harm. Every entry, one cluster of it, within a budget. */
 static inline void ptx_run_entries(sg_memory *memory, const sg_module *module, uint32_t threads)
 {
-    enum { BYTES = 16384, POINTERS = 40 };
+    enum { BYTES = 16384 };
     for (const sg_kernel *kernel = module->kernels; kernel; kernel = kernel->next) {
         const sg_kernel_facts *facts = sg_kernel_describe(kernel);
-        const uint64_t somewhere = sg_memory_alloc(memory, BYTES), size = 16;
-        uint8_t *params = calloc(facts->params_bytes + 1, 1);
+        const uint64_t somewhere = sg_memory_alloc(memory, BYTES);
+        uint8_t *params = ptx_params(facts, somewhere);
         if (somewhere && params && facts->static_shared < 1 << 20 && facts->local_bytes < 1 << 16) {
             sg_span_mark(sg_memory_find(memory, somewhere), somewhere, BYTES);
-            for (uint32_t at = 0; at + 8 <= facts->params_bytes; at += 8)
-                memcpy(params + at, at < POINTERS ? &somewhere : &size, 8);
+            sg_grid grid = {.kernel = kernel, .grid = {1, 1, 1}, .block = {threads, 1, 1}, .cluster = {1, 1, 1},
+                            .dynamic_shared = BYTES, .params = params, .memory = memory, .sm_count = 1,
+                            .blocks_per_sm = 1, .check_races = true, .count = true, .budget = 1 << 22};
             if (facts->max_threads && facts->max_threads <= 512)
-                threads = facts->max_threads;
-            const sg_grid grid = {.kernel = kernel, .grid = {1, 1, 1}, .block = {threads, 1, 1}, .cluster = {1, 1, 1},
-                                  .dynamic_shared = BYTES, .params = params, .memory = memory, .sm_count = 1,
-                                  .blocks_per_sm = 1, .check_races = true, .count = true, .budget = 1 << 22};
+                grid.block[0] = facts->max_threads;
+            if (facts->cluster[0] > 1 && facts->cluster[0] <= 4)
+                grid.cluster[0] = grid.grid[0] = facts->cluster[0];
             sg_counts counts;
             sg_grid_run(&grid, NULL, &counts);
         }

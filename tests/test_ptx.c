@@ -79,53 +79,67 @@ TEST(deep_nesting_ends_in_an_error)
 
 /* Long texts of one kind, for each thing that a search through all the others would make quadratic. */
 typedef struct long_text {
-    const char *what, *before, *each, *after; /* each has the number of the piece in it */
+    const char *what, *before, *each, *after; /* in each piece # is its number, ^ the next one's */
     int count;
     sg_ptx_status status;
 } long_text;
 
 static const long_text long_texts[] = {
-    {"functions", "", ".func f%d() { ret; }\n", "", 30000, SG_PTX_OK},
-    {"calls", "", ".func f%d() { ret; }\n.visible .entry k%d() { call f%d, (); ret; }\n", "", 20000, SG_PTX_OK},
-    {"labels", ".visible .entry k() {\n", "L%d: bra L%d;\n", "ret; }\n", 100000, SG_PTX_OK},
-    {"labels of one name", ".visible .entry k() {\n", "{ L: bra L; } // %d\n", "ret; }\n", 100000, SG_PTX_OK},
-    {"registers", ".visible .entry k() { .reg .b32 r<100001>;\n", "add.s32 r%d, r%d, 1;\n", "ret; }\n", 100000, SG_PTX_OK},
-    {"constants", ".visible .entry k() { .reg .b32 r;\n", "mov.b32 r, %d;\n", "ret; }\n", 100000, SG_PTX_OK},
+    {"functions", "", ".func f#() { ret; }\n", "", 30000, SG_PTX_OK},
+    {"calls", "", ".func f#() { ret; }\n.visible .entry k#() { call f#, (); ret; }\n", "", 20000, SG_PTX_OK},
+    {"labels", ".visible .entry k() {\n", "L#: bra L#;\n", "ret; }\n", 100000, SG_PTX_OK},
+    {"labels of one name", ".visible .entry k() {\n", "{ L: bra L; }\n", "ret; }\n", 100000, SG_PTX_OK},
+    {"registers", ".visible .entry k() { .reg .b32 r<100000>;\n", "add.s32 r#, r#, 1;\n", "ret; }\n", 100000, SG_PTX_OK},
+    {"constants", ".visible .entry k() { .reg .b32 r;\n", "mov.b32 r, #;\n", "ret; }\n", 100000, SG_PTX_OK},
     {"tables", ".visible .entry k() { .reg .b32 r;\nA: T: .branchtargets A, A, A, A, A, A, A, A, A, A, A, A, A, A, A, A;\n",
-     "brx.idx r, T; // %d\n", "ret; }\n", 70000, SG_PTX_UNSUPPORTED},
-    {"a large array with one value", ".global .b8 x[4000000000] = {1};\n", "// %d\n", "", 1, SG_PTX_MEMORY},
+     "brx.idx r, T;\n", "ret; }\n", 70000, SG_PTX_UNSUPPORTED},
+    {"a large array with one value", ".global .b8 x[4000000000] = {1};\n", "", "", 1, SG_PTX_MEMORY},
 };
 
-static void check_long(const char *what, const char *text, size_t bytes, sg_ptx_status status)
+static void put_piece(FILE *out, const char *piece, int number)
 {
+    for (; *piece; piece++)
+        *piece == '#' || *piece == '^' ? fprintf(out, "%d", number + (*piece == '^')) : fputc(*piece, out);
+}
+
+static void check_long(const long_text *t)
+{
+    char *text;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    CHECK(out);
+    fputs(PTX_HEAD, out);
+    fputs(t->before, out);
+    for (int i = 0; i < t->count; i++)
+        put_piece(out, t->each, i);
+    fputs(t->after, out);
+    CHECK(fclose(out) == 0);
     const clock_t start = clock();
-    const sg_ptx_status found = load(text, bytes);
+    const sg_ptx_status status = load(text, bytes);
     const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-    if (found != status || seconds > 5)
-        check_fail(__FILE__, __LINE__, "%s: status %d, %s, %.1f s", what, found, message, seconds);
+    if (status != t->status || seconds > 5)
+        check_fail(__FILE__, __LINE__, "%s: status %d, %s, %.1f s", t->what, status, message, seconds);
+    free(text);
 }
 
 TEST(long_texts_are_read_in_time)
 {
-    static char text[16 << 20];
-    for (size_t i = 0; i < sizeof long_texts / sizeof long_texts[0]; i++) {
-        const long_text *t = &long_texts[i];
-        size_t at = (size_t)sprintf(text, PTX_HEAD "%s", t->before);
-        for (int k = 0; k < t->count; k++)
-            at += (size_t)sprintf(text + at, t->each, k, k, k);
-        at += (size_t)sprintf(text + at, "%s", t->after);
-        check_long(t->what, text, at, t->status);
-    }
+    enum { REGISTERS = 60000 };
+    for (size_t i = 0; i < sizeof long_texts / sizeof long_texts[0]; i++)
+        check_long(&long_texts[i]);
     /* All branches lead back: what is alive at the first label is found out block by block. */
-    enum { BLOCKS = 3000, REGISTERS = 60000 };
-    size_t at = (size_t)sprintf(text, PTX_HEAD ".visible .entry k() { .reg .b32 r<%d>; bra L%d;\nL0:\n", REGISTERS, BLOCKS);
-    for (int k = 1; k < REGISTERS; k++)
-        at += (size_t)sprintf(text + at, "add.s32 r0, r0, r%d;\n", k);
-    at += (size_t)sprintf(text + at, "ret;\n");
-    for (int k = 1; k <= BLOCKS; k++)
-        at += (size_t)sprintf(text + at, "L%d: bra L%d;\n", k, k - 1);
-    at += (size_t)sprintf(text + at, "}\n");
-    check_long("branches that lead back", text, at, SG_PTX_OK);
+    char *before;
+    size_t bytes;
+    FILE *out = open_memstream(&before, &bytes);
+    CHECK(out);
+    fprintf(out, ".visible .entry k() { .reg .b32 r<%d>; bra L3000;\nL0:\n", REGISTERS);
+    for (int i = 1; i < REGISTERS; i++)
+        fprintf(out, "add.s32 r0, r0, r%d;\n", i);
+    fputs("ret;\n", out);
+    CHECK(fclose(out) == 0);
+    const long_text back = {"branches that lead back", before, "L^: bra L#;\n", "}\n", 3000, SG_PTX_OK};
+    check_long(&back);
+    free(before);
 }
 
 TEST(names_are_scoped_by_braces)
