@@ -5,9 +5,13 @@
 
 const char *const sg_atomic_names[] = {"add", "exch", "cas", "min", "max", "and", "or", "xor", "inc", "dec", NULL};
 
+#define VECTOR_MOST 8
+
 /* op->list: what one atomic is. */
 typedef struct plan {
     uint32_t operation, type, space, has_result;
+    uint32_t count; /* elements of a vector, one behind the other */
+    uint32_t b[VECTOR_MOST], d[VECTOR_MOST]; /* rows: operands, old values */
 } plan;
 
 static double as_f64(uint64_t bits)
@@ -92,7 +96,7 @@ static uint64_t row_value(const sg_warp *w, uint32_t row, uint32_t l, uint32_t b
                         : sg_row32(w, row)[l] & 0xffff;
 }
 
-/* op: d old value, a address, b and c operands */
+/* op: a address, c second operand of cas */
 static void atomic(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     const plan *p = (const plan *)op->list;
@@ -102,24 +106,24 @@ static void atomic(sg_warp *w, const sg_op *op, uint32_t mask)
         const uint64_t address = sg_lane_address(w, op, op->a, (int)l);
         uint8_t *(*const find)(sg_warp *, const sg_op *, int, uint64_t, uint32_t, bool) =
             p->space == SG_SPACE_SHARED ? sg_shared_at : p->space == SG_SPACE_GLOBAL ? sg_global_at : sg_generic_at;
-        uint8_t *at = find(w, op, (int)l, address, bytes, false);
+        uint8_t *at = find(w, op, (int)l, address, bytes * p->count, false);
         if (!at)
             return;
         if (w->block->race) { /* atomics order what they meet */
             sg_race_acquire(w, address);
             sg_race_release(w, address);
         }
-        uint64_t old = 0;
-        memcpy(&old, at, bytes);
-        const uint64_t b = row_value(w, op->b, l, bytes), c = row_value(w, op->c, l, bytes);
-        const uint64_t new = sg_atomic_apply(old, b, c, p->operation, p->type);
-        memcpy(at, &new, bytes);
-        if (!p->has_result)
-            continue;
-        if (bytes == 8)
-            sg_row64(w, op->d)[l] = old;
-        else
-            sg_row32(w, op->d)[l] = (uint32_t)old;
+        for (uint32_t i = 0; i < p->count; i++, at += bytes) {
+            uint64_t old = 0;
+            memcpy(&old, at, bytes);
+            const uint64_t b = row_value(w, p->b[i], l, bytes), c = row_value(w, op->c, l, bytes);
+            const uint64_t new = sg_atomic_apply(old, b, c, p->operation, p->type);
+            memcpy(at, &new, bytes);
+            if (p->has_result && bytes == 8)
+                sg_row64(w, p->d[i])[l] = old;
+            else if (p->has_result)
+                sg_row32(w, p->d[i])[l] = (uint32_t)old;
+        }
     }
 }
 
@@ -131,32 +135,50 @@ static void ignore_order(sg_decoder *d)
         sg_part(d, words[i]);
 }
 
+/* Elements of a vector: floats that add up to 16 bytes. */
+static uint32_t take_count(sg_decoder *d)
+{
+    static const char *const names[] = {"v2", "v4", "v8", NULL};
+    const int which = sg_part_of(d, names);
+    return which < 0 ? 1 : 2u << which;
+}
+
+static const sg_operand *item(sg_decoder *d, const sg_operand *operand, uint32_t i, uint32_t count)
+{
+    if (count == 1)
+        return operand;
+    if (operand->kind != SG_OPERAND_VECTOR || operand->count != count)
+        sg_decode_bad(d, "vector of another length");
+    return &operand->items[i];
+}
+
 static void decode_atomic(sg_decoder *d, bool has_result)
 {
     static const char *const names[] = {"global", "shared", "shared::cta", "shared::cluster", NULL};
     const int space = sg_part_of(d, names), what = sg_part_of(d, sg_atomic_names);
-    ignore_order(d);
-    const sg_type type = sg_part_type(d);
-    const bool hint = sg_part(d, "L2::cache_hint");
-    sg_parts_done(d);
-    if (what < 0 || !sg_atomic_known((sg_atomic)what, type))
-        sg_decode_unsupported(d, "operation or type not known");
-    const uint32_t bytes = sg_type_bytes(type), first = has_result ? 1 : 0;
-    sg_operands(d, first + (what == SG_ATOMIC_CAS ? 3 : 2), first + (what == SG_ATOMIC_CAS ? 3 : 2) + hint);
-    const uint32_t row = has_result ? sg_destination(d, sg_operand_at(d, 0), bytes) : 0;
-    const sg_address address = sg_address_of(d, sg_operand_at(d, first));
-    const uint32_t b = sg_source(d, sg_operand_at(d, first + 1), bytes, is_real(type));
-    const uint32_t c = what == SG_ATOMIC_CAS ? sg_source(d, sg_operand_at(d, first + 2), bytes, false) : b;
     plan *p = (plan *)sg_list(d, sizeof *p / sizeof(uint32_t));
-    *p = (plan){(uint32_t)what, type,
-                space < 0    ? address.space
-                : space == 0 ? SG_SPACE_GLOBAL
-                             : SG_SPACE_SHARED,
-                has_result};
+    ignore_order(d);
+    p->count = take_count(d);
+    p->type = sg_part_type(d);
+    p->operation = (uint32_t)what;
+    p->has_result = has_result;
+    const bool hint = sg_part(d, "L2::cache_hint"), cas = what == SG_ATOMIC_CAS;
+    const uint32_t bytes = sg_type_bytes(p->type), first = has_result ? 1 : 0, count = first + (cas ? 3 : 2);
+    sg_parts_done(d);
+    if (what < 0 || !sg_atomic_known((sg_atomic)what, p->type) ||
+        (p->count > 1 && (!is_real(p->type) || bytes == 8 || bytes * p->count > 16 || space > 0)))
+        sg_decode_unsupported(d, "operation or type not known");
+    sg_operands(d, count, count + hint);
+    for (uint32_t i = 0; i < p->count; i++) {
+        if (has_result)
+            p->d[i] = sg_destination(d, item(d, sg_operand_at(d, 0), i, p->count), bytes);
+        p->b[i] = sg_source(d, item(d, sg_operand_at(d, first + 1), i, p->count), bytes, is_real(p->type));
+    }
+    const sg_address address = sg_address_of(d, sg_operand_at(d, first));
+    const uint32_t c = cas ? sg_source(d, sg_operand_at(d, first + 2), bytes, false) : p->b[0];
+    p->space = space < 0 ? address.space : space == 0 ? SG_SPACE_GLOBAL : SG_SPACE_SHARED;
     sg_op *op = sg_emit(d, atomic, atomic, SG_PIPE_MEMORY);
-    op->d = row;
     op->a = address.row;
-    op->b = b;
     op->c = c;
     op->imm = address.offset;
     op->kind = sg_address_kind(&address);

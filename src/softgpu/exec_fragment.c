@@ -152,6 +152,18 @@ static void store_matrices(sg_warp *w, const sg_op *op, uint32_t mask)
     move_matrices(w, op, mask, true);
 }
 
+/* movmatrix: a matrix of 8 by 8 halves, two beside each other in a lane, turned. */
+static void turn_matrix(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    uint16_t matrix[8][8];
+    if (!sg_matrix_whole_warp(w, op, mask))
+        return;
+    memcpy(matrix, sg_row(w, op->a), sizeof matrix); /* lane by lane it lies as in memory */
+    uint32_t *row = sg_row32(w, op->d);
+    for (uint32_t l = 0; l < SG_LANES; l++)
+        row[l] = matrix[l % 4 * 2][l / 4] | (uint32_t)matrix[l % 4 * 2 + 1][l / 4] << 16;
+}
+
 /* Decoding. */
 
 sg_matrix_plan *sg_matrix_plan_new(sg_decoder *d)
@@ -277,6 +289,7 @@ static void decode_stmatrix(sg_decoder *d)
 }
 
 const sg_entry sg_entries_fragment[] = {
+    {"movmatrix.sync.aligned.m8n8.trans.b16", turn_matrix, turn_matrix, "ww", SG_PIPE_ALU, NULL},
     SG_DECODE("ldmatrix", decode_ldmatrix),
     SG_DECODE("stmatrix", decode_stmatrix),
     SG_END,

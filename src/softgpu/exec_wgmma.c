@@ -254,8 +254,8 @@ typedef struct matrices {
     float a[ROWS * DEPTH_MOST], b[DEPTH_MOST * COLUMNS_MOST], c[ROWS * COLUMNS_MOST];
 } matrices;
 
-/* Products are exact in f32, so that fusing them changes nothing; sums are in the order of K. Four rows and eight columns
- * at a time stay in registers. */
+/* Products are exact in f32, so that fusing them changes nothing; sums are in the order of K. Four rows and eight
+ * columns at a time stay in registers. */
 SG_VECTOR static void multiply(const plan *p, matrices *m)
 {
     const uint32_t n = p->n, k = p->k;

@@ -19,6 +19,26 @@ static inline float sg_from_e4m3(uint32_t byte)
     return byte & 0x80 ? -magnitude : magnitude;
 }
 
+/* To the nearest, ties to even; what is too large becomes the largest that is finite, NaN stays one. */
+static inline uint32_t sg_to_e4m3(float value)
+{
+    const uint32_t bits = sg_bits_of(value), body = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
+    /* Subnormals: 2^14 has their unit in its last place. */
+    const uint32_t small = sg_bits_of(sg_float_of(body) + 0x1p14f) - sg_bits_of(0x1p14f);
+    const uint32_t normal = ((body + 0x7ffffu + (body >> 20 & 1)) >> 20) - (120u << 3);
+    const uint32_t finite = body < 0x3c800000u ? small : body >= 0x43e80000u ? 0x7e : normal;
+    return body > 0x7f800000u ? 0x7fu : sign | finite;
+}
+
+static inline uint32_t sg_to_e5m2(float value)
+{
+    const uint32_t bits = sg_bits_of(value), body = bits & 0x7fffffffu, sign = bits >> 24 & 0x80u;
+    const uint32_t small = sg_bits_of(sg_float_of(body) + 0x1p7f) - sg_bits_of(0x1p7f);
+    const uint32_t normal = ((body + 0xfffffu + (body >> 21 & 1)) >> 21) - (112u << 2);
+    const uint32_t finite = body < 0x38800000u ? small : body >= 0x47700000u ? 0x7b : normal;
+    return body > 0x7f800000u ? 0x7fu : sign | finite;
+}
+
 /* The elements of sixteen bytes; of fewer where the caller has fewer. */
 static inline void sg_from_narrow(const uint8_t *bytes, sg_type type, float *values)
 {
