@@ -37,11 +37,14 @@
 #ifndef GROUP // tile rows that are walked together, for L2
 #define GROUP 8
 #endif
-#ifndef STREAM // 1: tiles that do not divide evenly among the blocks are split along K
+#ifndef STREAM // 1: tiles that do not divide evenly among the blocks are split along K; told by the workspace that it takes
 #define STREAM 1
 #endif
 #ifndef OCC // blocks an SM should hold
 #define OCC 1
+#endif
+#ifndef BLOCKS // that share all tiles among them
+#define BLOCKS 132
 #endif
 #ifndef PTXAS // the assembler's level: the first keeps the order of the multiply-adds
 #define PTXAS 1
@@ -137,21 +140,23 @@ struct schedule {
     gt_int tiles, steps; // of the matrix, of each tile
     gt_int begin, end;   // this block's share of the split tiles, in steps
     gt_int whole;        // its next tile that is not split
+    bool may_split;      // not a constant: one machine code for both, and it is a good one
 
     __device__ __forceinline__ gt_int split_tiles() const
     {
-        if (!STREAM || tiles % gridDim.x == 0)
+        if (!may_split || tiles % BLOCKS == 0)
             return 0;
-        return tiles < gridDim.x ? tiles : tiles % gridDim.x + gridDim.x;
+        return tiles < BLOCKS ? tiles : tiles % BLOCKS + BLOCKS;
     }
     // Where a block's share of the split tiles begins. Of more blocks than steps the last have none.
     __device__ __forceinline__ gt_int share(unsigned block) const
     {
-        const gt_int all = split_tiles() * steps, blocks = all < gridDim.x ? all : gridDim.x;
+        const gt_int all = split_tiles() * steps, blocks = all < BLOCKS ? all : BLOCKS;
         return block < blocks ? all * block / blocks : all;
     }
     __device__ __forceinline__ schedule(const gt_args &g)
     {
+        may_split = g.counters != nullptr;
         tiles = ((g.m + BM - 1) / BM) * ((g.n + BN - 1) / BN);
         steps = (g.k + BK - 1) / BK;
         begin = share(blockIdx.x);
@@ -168,10 +173,13 @@ struct schedule {
             return true;
         }
         s = {whole, 0, steps};
-        whole += gridDim.x;
+        whole += BLOCKS;
         return s.tile < tiles;
     }
 };
+
+// Where a tile lies: inside the matrix, at its last rows or columns, or at the end of K.
+enum where { INSIDE, AT_EDGE, AT_END };
 
 // One operand's way into a stage, where it lies as [BK][OUTER] whatever its layout in global memory. Three ways: 16-byte
 // copies in the background; where it is contiguous along K, 16-byte reads to registers and stores that transpose; where
@@ -210,30 +218,35 @@ template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
     // The n-th vector of a producer: on which line and where along it, from its first on.
     static constexpr __device__ int lines(int n) { return n / (LENGTH / VEC / SIDE) * TURN; }
     static constexpr __device__ int steps(int n) { return n % (LENGTH / VEC / SIDE) * SIDE * VEC; }
-    // How many of its elements lie in the matrix.
-    __device__ __forceinline__ int valid(int n, int k_left) const
+
+    // How many of its elements lie in the matrix; zeros stand for the others.
+    template <where TILE> __device__ __forceinline__ int inside(int n, int k_left) const
     {
-        const int across = (ALONG_K ? outer_left : k_left) - lines(n), left = (ALONG_K ? k_left : outer_left) - steps(n);
-        return across <= 0 || left <= 0 ? 0 : left < VEC ? left : VEC;
+        const int outer = outer_left - (ALONG_K ? lines(n) : steps(n)), k = k_left - (ALONG_K ? steps(n) : lines(n));
+        const int room = ALONG_K ? k : outer;
+        if (TILE == INSIDE)
+            return VEC;
+        if (TILE == AT_EDGE && ALONG_K)
+            return outer > 0 ? VEC : 0;
+        return outer <= 0 || (TILE == AT_END && k <= 0) ? 0 : room < VEC ? room : VEC;
     }
 
     // Before the stage is free: reads what goes through registers.
-    template <bool WHOLE> __device__ __forceinline__ void fetch(int k_count)
+    template <where TILE> __device__ __forceinline__ void fetch(int k_count)
     {
-        const int k_left = k_count - along();
         const GT_AB *row = from;
 #pragma unroll
         for (int n = 0; HELD && n < COUNT; n++, row += TURN * ld)
-            held[n] = gt_load_vector<VEC>(row, WHOLE ? VEC : valid(n, k_left));
+            held[n] = gt_load_vector<VEC>(row, inside<TILE>(n, k_count - along()));
     }
     // Once it is free: brings the rest, and puts down what was read. `somewhere` is any address of the operand, for copies
     // that read nothing.
-    template <bool WHOLE> __device__ __forceinline__ void bring(unsigned stage, int k_count, const GT_AB *somewhere)
+    template <where TILE> __device__ __forceinline__ void bring(unsigned stage, int k_count, const GT_AB *somewhere)
     {
         const unsigned to = stage + 4 * (ALONG_K ? along() * PITCH + line() : line() * PITCH + along());
         const int k_left = k_count - (ALONG_K ? along() : line());
         const GT_AB *row = from;
-#pragma unroll
+#pragma unroll(TILE == INSIDE || VEC > 1 ? COUNT : 2) // elements one by one with all their questions: registers are few
         for (int n = 0; n < COUNT; n++) {
             const unsigned there = to + 4 * (ALONG_K ? steps(n) * PITCH + lines(n) : lines(n) * PITCH + steps(n));
             if (HELD) {
@@ -241,8 +254,8 @@ template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
                 for (int e = 0; e < VEC; e++)
                     put(there + 4 * e * PITCH, held[HELD ? n : 0].e[e]);
             } else {
-                const int inside = WHOLE ? VEC : valid(n, k_left);
-                copy_async<VEC * 4>(there, inside ? row + steps(n) : somewhere, inside * 4);
+                const int elements = inside<TILE>(n, k_left);
+                copy_async<VEC * 4>(there, elements ? row + steps(n) : somewhere, elements * 4);
                 if (lines(n + 1) != lines(n))
                     row += TURN * ld;
             }
@@ -256,6 +269,18 @@ typedef operand<BN, GT_B_ALONG_K, !operand_a::HELD> operand_b;
 constexpr bool PUTS = operand_a::HELD || operand_b::HELD, COPIES = !operand_a::HELD || !operand_b::HELD;
 constexpr int STAGE = (operand_a::ELEMENTS + operand_b::ELEMENTS) * 4; // bytes
 
+// Brings the next tile of both, of which k_count steps lie in the matrix, once the stage is free.
+template <where TILE>
+__device__ __forceinline__ void bring(const gt_args &g, operand_a &a, operand_b &b, unsigned stage, unsigned free,
+                                      unsigned phase, int k_count)
+{
+    a.template fetch<TILE>(k_count);
+    b.template fetch<TILE>(k_count);
+    barrier_wait(free, phase);
+    a.template bring<TILE>(stage, k_count, g.a);
+    b.template bring<TILE>(stage + operand_a::ELEMENTS * 4, k_count, g.b);
+}
+
 __device__ __forceinline__ void produce(const gt_args &g, unsigned stages, unsigned full, unsigned empty)
 {
     schedule plan(g);
@@ -268,25 +293,17 @@ __device__ __forceinline__ void produce(const gt_args &g, unsigned stages, unsig
         const gt_int row = tile.row * BM, column = tile.column * BN;
         a.aim(g.a + blockIdx.z * g.stride_a, g.lda, row, g.m, s.first * BK);
         b.aim(g.b + blockIdx.z * g.stride_b, g.ldb, column, g.n, s.first * BK);
-        const bool inside = g.m - row >= BM && g.n - column >= BN;
+        const bool edge = g.m - row < BM || g.n - column < BN;
         gt_int k_left = g.k - s.first * BK;
         for (int left = (int)(s.end - s.first); left > 0; left--, k_left -= BK) {
             const unsigned stage = stages + at.stage * STAGE;
-            const bool whole = inside && k_left >= BK;
-            if (whole) {
-                a.template fetch<true>(BK);
-                b.template fetch<true>(BK);
-                barrier_wait(empty + at.stage * 8, at.phase);
-                a.template bring<true>(stage, BK, g.a);
-                b.template bring<true>(stage + operand_a::ELEMENTS * 4, BK, g.b);
-            } else {
-                const int k_count = gt_clip(k_left, BK);
-                a.template fetch<false>(k_count);
-                b.template fetch<false>(k_count);
-                barrier_wait(empty + at.stage * 8, at.phase);
-                a.template bring<false>(stage, k_count, g.a);
-                b.template bring<false>(stage + operand_a::ELEMENTS * 4, k_count, g.b);
-            }
+            const unsigned free = empty + at.stage * 8;
+            if (k_left < BK)
+                bring<AT_END>(g, a, b, stage, free, at.phase, (int)k_left);
+            else if (edge)
+                bring<AT_EDGE>(g, a, b, stage, free, at.phase, BK);
+            else
+                bring<INSIDE>(g, a, b, stage, free, at.phase, BK);
             if (COPIES)
                 barrier_arrive_after_copies(full + at.stage * 8);
             if (PUTS)
@@ -373,12 +390,12 @@ __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int
 // A block's two places for the sums of a part: one that the block which finishes the tile reads, one of its own.
 __device__ __forceinline__ four_acc *part_of(const gt_args &g, unsigned block, bool own)
 {
-    const gt_int slot = ((gt_int)blockIdx.z * gridDim.x + block) * 2 + own;
+    const gt_int slot = ((gt_int)blockIdx.z * BLOCKS + block) * 2 + own;
     return (four_acc *)g.workspace + slot * (PIECES * CONSUMERS) + threadIdx.x;
 }
 __device__ __forceinline__ unsigned *flag_of(const gt_args &g, unsigned block)
 {
-    return g.counters + (gt_int)blockIdx.z * gridDim.x + block;
+    return g.counters + (gt_int)blockIdx.z * BLOCKS + block;
 }
 __device__ __forceinline__ void lay_down(const gt_args &g, const sums &sum, bool own)
 {
@@ -494,21 +511,23 @@ __device__ __forceinline__ void consume(const gt_args &g, unsigned stages, unsig
             }
         }
         const bool first_part = s.first == 0, last_part = s.end == plan.steps;
-        if (STREAM && !(first_part && last_part))
+        if (!(first_part && last_part))
             lay_down(g, sum, last_part);
-        if (STREAM && !last_part) {
+        if (!last_part) {
             hand_over(g);
             continue;
         }
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile);
         const gt_int row = tile.row * BM + first_row, column = tile.column * BN + first_column;
-        if (STREAM && !first_part) {
+        if (!first_part) {
             finish(g, plan, s.tile * plan.steps, row, column);
             continue;
         }
 #pragma unroll
-        for (int p = 0; p < PIECES; p++)
-            store_piece(g, row, column, p, &sum[p * 4 / TN][p * 4 % TN]);
+        for (int i = 0; i < TM; i++)
+#pragma unroll
+            for (int j = 0; j < TN; j += 4)
+                store_piece(g, row, column, (i * TN + j) / 4, sum[i] + j);
     }
 }
 

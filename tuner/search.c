@@ -12,8 +12,8 @@ static const struct {
     size_t first, later, centres;
     int rounds;
 } plans[] = {
-    [GT_EFFORT_QUICK] = {12, 8, 2, 2},
-    [GT_EFFORT_NORMAL] = {36, 20, 3, 5},
+    [GT_EFFORT_QUICK] = {8, 4, 1, 1},
+    [GT_EFFORT_NORMAL] = {10, 5, 2, 2},
     [GT_EFFORT_FULL] = {SIZE_MAX, 0, 0, 0},
 };
 

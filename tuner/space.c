@@ -12,8 +12,8 @@
 #define ROW_LIMIT 4000000
 
 /* Columns that say something about a configuration and are not passed to the template. */
-static const char *const facts[] = {"threads", "smem_bytes", "cluster", "ws_tile", "regs",
-                                    "penalty", "rung",       "technique"};
+static const char *const facts[] = {"threads", "smem_bytes", "cluster", "ws_tile",  "regs",
+                                    "penalty", "clocks",     "rung",    "technique"};
 
 static bool is_fact(const char *name)
 {

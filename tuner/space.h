@@ -1,8 +1,9 @@
 /*
  * The search space of a family for one device and problem: the rows of its query. Columns threads, smem_bytes,
- * cluster, ws_tile, regs, penalty, rung and technique are facts about a configuration; every other column is a tunable,
+ * cluster, ws_tile, regs, penalty, clocks, rung and technique are facts about a configuration; every other column is a tunable,
  * an integer, and becomes a macro of its name in capitals. penalty is what the family's author knows and the model does
- * not: by how many thousandths a configuration is slower than the model thinks.
+ * not: by how many thousandths a configuration is slower than the model thinks; clocks is the author's own estimate of a
+ * launch in an SM's clocks, instead of the model's.
  */
 #ifndef GT_SPACE_H
 #define GT_SPACE_H
