@@ -1,10 +1,10 @@
-// Products in which the rows or the columns of C are few: one operand streams from memory, read once and straight into
-// registers, while the other, small one is kept in shared memory a chunk of K at a time.
+// Products in which the rows or the columns of C are few: one operand streams from memory and is read once, while the
+// other, small one is kept in shared memory, a chunk of K at a time.
 //
-// A lane holds TS x TL sums (few by many). It takes the streamed operand in units of four k-steps by TL and keeps
-// STAGES units in flight, so that the memory never waits for arithmetic. K is shared out four ways: over LK lanes of a
-// warp, WK warps of a block, TEAM blocks of a cluster, and SPLIT_K blocks that meet in the workspace. All sums are added
-// in a fixed order.
+// A lane holds TS x TL sums (few by many). It takes the streamed operand in units of four k-steps by TL and has STAGES
+// of them on their way to a corner of shared memory that only it reads: no register waits for memory, and no barrier
+// stands between. K is shared out four ways: over LK lanes of a warp, WK warps of a block, TEAM blocks of a cluster, and
+// SPLIT_K blocks that meet in the workspace. All sums are added in a fixed order.
 #include "gemm.cuh"
 
 #ifndef SIDE // 0: the rows of C are few and op(B) streams; 1: the columns are few and op(A) streams
@@ -37,8 +37,8 @@
 #ifndef LK // lanes over K; the others lie over the many
 #define LK 1
 #endif
-#ifndef STAGES // units of the streamed operand that a lane has in flight
-#define STAGES 2
+#ifndef STAGES // units of the streamed operand on their way to a lane
+#define STAGES 4
 #endif
 #ifndef TEAM // blocks of a cluster, which share K
 #define TEAM 8
@@ -46,7 +46,7 @@
 #ifndef SPLIT_K // blocks, or clusters, that share K through the workspace
 #define SPLIT_K 1
 #endif
-#ifndef HINT // streamed operand: 0 cached as usual, 1 not kept in L1, 2 also the first to leave L2
+#ifndef HINT // the streamed operand in L2: 0 stays as usual, 1 is the first to leave, 2 comes 256 bytes at a time
 #define HINT 0
 #endif
 #ifndef OCC // blocks an SM should hold
@@ -55,9 +55,9 @@
 
 constexpr bool ALONG_K = SIDE ? GT_A_ALONG_K : GT_B_ALONG_K;      // the streamed operand is contiguous along K
 constexpr bool KEPT_ALONG_K = SIDE ? GT_B_ALONG_K : GT_A_ALONG_K; // the kept one is
-constexpr int V = GT_WIDE_AB;                                     // elements of the streamed operand in one read
+constexpr int V = GT_WIDE_AB;                                     // elements of the streamed operand in one copy
 constexpr int TS = SIDE ? TN : TM, TL = SIDE ? TM : TN;
-constexpr int THREADS_ = 32 * WS * WL * WK;
+constexpr int WARPS = WS * WL * WK, THREADS_ = 32 * WARPS;
 constexpr int LL = 32 / LK;             // lanes over the many
 constexpr int FEW = TS * WS;            // rows, or columns, that a block sums and stores
 constexpr int COVER = WL * LL * TL;     // of the many: what a block sums,
@@ -65,14 +65,15 @@ constexpr int OWN = COVER / TEAM;       // and what it stores
 constexpr int UNIT = 4 * LK;            // k-steps that a warp takes at once
 constexpr int UNITS = BK / (WK * UNIT); // units of a warp in a chunk
 
-// Lines in shared memory begin on different banks and stay whole vectors.
+// Shared memory in elements: two chunks of the kept operand and the units of every warp; when these are done with, WK
+// slices of sums in the same place; then the mailbox. Lines begin on different banks and stay whole vectors.
 constexpr int PITCH = BK + 4, SUM_PITCH = COVER + 4;
-constexpr int CHUNK = FEW * PITCH, SUMS = FEW * SUM_PITCH;
-constexpr int SHARED = 2 * CHUNK > WK * SUMS ? 2 * CHUNK : WK * SUMS; // elements before the mailbox
+constexpr int CHUNK = FEW * PITCH, SLOT = 32 * 4 * TL, SUMS = FEW * SUM_PITCH;
+constexpr int FEED = 2 * CHUNK + WARPS * STAGES * SLOT, MAILBOX = FEED > WK * SUMS ? FEED : WK * SUMS;
 
 static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
 static_assert((SIDE ? BN : BM) == FEW && (SIDE ? BM : BN) * TEAM == COVER, "the block's tile is what its threads sum");
-static_assert(BK % (WK * UNIT * STAGES) == 0, "a chunk is whole turns of every warp");
+static_assert(BK % (WK * UNIT) == 0 && UNITS >= STAGES, "a chunk is whole units, and comes before the ones behind it");
 static_assert(TL % 4 == 0 && 32 % LK == 0, "lanes take whole vectors");
 
 // The product as the threads see it: few x K, kept, times K x many, streamed.
@@ -87,41 +88,67 @@ __device__ __forceinline__ operands view(const gt_args &g)
     return SIDE ? operands{g.b, g.a, g.ldb, g.lda, g.n, g.m} : operands{g.a, g.b, g.lda, g.ldb, g.m, g.n};
 }
 
-// Reads WIDTH neighbours of the streamed operand. Volatile keeps these reads in their order, ahead of the sums.
-#if HINT == 2
-#define READ       "ld.global.nc.L1::no_allocate.L2::cache_hint"
-#define READ_HINT  , "l"(policy)
-#define HINT_AT(n) ", %" #n
-#else
+// Copies in the background, where the GPU can: BYTES from global to shared memory, of which only `valid` are read; zeros
+// stand for the rest. The streamed operand passes through L1 only where warps share it.
 #if HINT == 1
-#define READ "ld.global.nc.L1::no_allocate"
+#define IN_L2     ".L2::cache_hint"
+#define POLICY    ", %4"
+#define POLICY_IS , "l"(policy)
 #else
-#define READ "ld.global.nc"
+#if HINT == 2
+#define IN_L2 ".L2::256B"
+#else
+#define IN_L2 ""
 #endif
-#define READ_HINT
-#define HINT_AT(n)
+#define POLICY
+#define POLICY_IS
 #endif
-#define READER(TYPE, REGISTER)                                                                                         \
-    template <int WIDTH> __device__ __forceinline__ void read(TYPE *to, const TYPE *from, unsigned long long policy)   \
-    {                                                                                                                  \
-        if (WIDTH == 4)                                                                                                \
-            asm volatile(READ ".v4.b32 {%0, %1, %2, %3}, [%4]" HINT_AT(5) ";"                                          \
-                         : REGISTER(to[0]), REGISTER(to[1]), REGISTER(to[2]), REGISTER(to[3])                          \
-                         : "l"(from) READ_HINT);                                                                       \
-        else if (WIDTH == 2)                                                                                           \
-            asm volatile(READ ".v2.b32 {%0, %1}, [%2]" HINT_AT(3) ";"                                                  \
-                         : REGISTER(to[0]), REGISTER(to[1])                                                            \
-                         : "l"(from) READ_HINT);                                                                       \
-        else                                                                                                           \
-            asm volatile(READ ".b32 %0, [%1]" HINT_AT(2) ";" : REGISTER(to[0]) : "l"(from) READ_HINT);                 \
-    }
-READER(float, "=f")
-READER(int, "=r")
+#if WS == 1 && GT_ALIGN >= 16
+#define IN_L1 ".cg"
+#else
+#define IN_L1 ".ca"
+#endif
+__device__ __forceinline__ void copy_streamed(GT_AB *to, const GT_AB *from, int valid, unsigned long long policy)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async" IN_L1 ".shared.global" IN_L2 " [%0], [%1], %3, %2" POLICY ";" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(valid), "n"(V * 4)POLICY_IS
+                 : "memory");
+#else
+    *(gt_vector<GT_AB, V> *)to = gt_load_vector<V>(from, valid / 4);
+#endif
+}
+template <int BYTES> __device__ __forceinline__ void copy_kept(GT_AB *to, const GT_AB *from, int valid)
+{
+#if __CUDA_ARCH__ >= 800
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(valid) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(at), "l"(from), "r"(valid), "n"(BYTES)
+                     : "memory");
+#else
+    *(gt_vector<GT_AB, BYTES / 4> *)to = gt_load_vector<BYTES / 4>(from, valid / 4);
+#endif
+}
+__device__ __forceinline__ void commit_copies()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int PENDING> __device__ __forceinline__ void await_copies()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+}
 
 __device__ __forceinline__ unsigned long long make_policy()
 {
     unsigned long long policy = 0;
-#if HINT == 2
+#if HINT == 1
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
 #endif
     return policy;
@@ -197,40 +224,23 @@ struct stream {
         }
     }
 
-    __device__ __forceinline__ const GT_AB *at(int l, int p) const
+    // Starts bringing the next unit into the lane's corner of a slot: element (e, j), k-step by column, becomes b[j][e]
+    // or, where columns are contiguous, b[e][j]. WHOLE: all of it lies in the matrix; else only k_left k-steps may.
+    template <bool WHOLE> __device__ __forceinline__ void fetch(GT_AB *corner, int k_left, const GT_AB *somewhere)
     {
-        return ALONG_K ? line[l] + p * LK * V : line[0] + l * ld + piece[p];
-    }
-    __device__ __forceinline__ void advance()
-    {
+#pragma unroll
+        for (int l = 0; l < LINES; l++)
+#pragma unroll
+            for (int p = 0; p < PIECES; p++) {
+                const GT_AB *from = ALONG_K ? line[l] + p * LK * V : line[0] + l * ld + piece[p];
+                const int left = k_left - step_of(ALONG_K ? p * V : l);
+                const int most = left <= 0 ? 0 : ALONG_K ? (left < V ? left : V) : room[p], valid = WHOLE ? V : most;
+                const int i = (l * PIECES + p) * V;
+                copy_streamed(corner + i / 4 * 128 + i % 4, valid ? from : somewhere, valid * 4, policy);
+            }
 #pragma unroll
         for (int l = 0; l < (ALONG_K ? TL : 1); l++)
             line[l] += ALONG_K ? (gt_int)(WK * UNIT) : WK * UNIT * ld;
-    }
-
-    // The next unit: element (e, j), k-step by column, at b[j][e] or, where columns are contiguous, b[e][j].
-    __device__ __forceinline__ void fetch(GT_AB (&b)[4 * TL])
-    {
-#pragma unroll
-        for (int l = 0; l < LINES; l++)
-#pragma unroll
-            for (int p = 0; p < PIECES; p++)
-                read<V>(&b[(l * PIECES + p) * V], at(l, p), policy);
-        advance();
-    }
-    // The same where only k_left k-steps remain or vectors lie half outside the matrix; zeros stand there.
-    __device__ __forceinline__ void fetch_parts(GT_AB (&b)[4 * TL], int k_left)
-    {
-#pragma unroll
-        for (int l = 0; l < LINES; l++)
-#pragma unroll
-            for (int i = 0; i < PIECES * V; i++) {
-                GT_AB &e = b[l * PIECES * V + i];
-                e = GT_AB();
-                if (step_of(ALONG_K ? i : l) < k_left && (ALONG_K || i % V < room[i / V]))
-                    read<1>(&e, at(l, i / V) + i % V, policy);
-            }
-        advance();
     }
 };
 
@@ -261,28 +271,7 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[TS * TL], const GT_AB (&b
     }
 }
 
-// The kept operand's way into shared memory, as [few][K] whatever its layout, in the background where the GPU can.
-template <int BYTES> __device__ __forceinline__ void copy(GT_AB *to, const GT_AB *from, int valid)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned shared = (unsigned)__cvta_generic_to_shared(to);
-    if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(valid) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(shared), "l"(from), "r"(valid), "n"(BYTES)
-                     : "memory");
-#else
-    *(gt_vector<GT_AB, BYTES / 4> *)to = gt_load_vector<BYTES / 4>(from, valid / 4);
-#endif
-}
-__device__ __forceinline__ void await_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-    __syncthreads();
-}
-
+// The kept operand's way into shared memory, as [few][K] whatever its layout.
 // Threads side by side on a line of the kept operand: no more than it has vectors, and in whole turns along K.
 constexpr int KEPT_WIDE = KEPT_ALONG_K ? V : 1, KEPT_LINE = KEPT_ALONG_K ? BK / V : FEW;
 constexpr __device__ int side_by_side()
@@ -310,8 +299,8 @@ __device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int fi
             const int at = (along + i) * KEPT_WIDE, s = KEPT_ALONG_K ? l : at, p = KEPT_ALONG_K ? at : l;
             const int left = s < rows ? steps - p : 0, valid = left >= KEPT_WIDE ? KEPT_WIDE : left > 0 ? left : 0;
             if (WHOLE && KEPT_LINE % NEXT == 0 || at < (KEPT_ALONG_K ? needed : FEW))
-                copy<KEPT_WIDE * 4>(chunk + s * PITCH + p, WHOLE || valid ? from + at : o.kept,
-                                    WHOLE ? KEPT_WIDE * 4 : valid * 4);
+                copy_kept<KEPT_WIDE * 4>(chunk + s * PITCH + p, WHOLE || valid ? from + at : o.kept,
+                                         WHOLE ? KEPT_WIDE * 4 : valid * 4);
         }
 }
 __device__ __forceinline__ void stage(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
@@ -363,40 +352,51 @@ __device__ __forceinline__ void sum_part(const operands &o, gt_int first_few, gt
     GT_ACC sum[TS * TL] = {};
     if (k_count > 0) {
         const int group = warp_k();
+        // Where vectors lie half outside the matrix, no unit is whole.
         const bool ragged = !ALONG_K && o.many % V != 0 && first_many + COVER > o.many;
         const int all = (int)(((k_count + UNIT - 1) / UNIT + WK - 1 - group) / WK);
         const int whole = ragged ? 0 : (int)((k_count / UNIT + WK - 1 - group) / WK);
-        const int tail = (int)((k_count - group * UNIT) - (gt_int)(all - 1) * (WK * UNIT)); // k-steps of the last unit
+        const int tail = (int)(k_count - group * UNIT - (gt_int)(all - 1) * (WK * UNIT)); // k-steps of the last unit
         stream from(o, first_many + warp_l() * (LL * TL), k + group * UNIT);
-        GT_AB b[STAGES][4 * TL];
-        const auto fetch = [&](int d, int unit) {
-            if (__builtin_expect(unit < whole, 1))
-                from.fetch(b[d]);
+        GT_AB *const corner = shared + 2 * CHUNK + threadIdx.x / 32 * (STAGES * SLOT) + threadIdx.x % 32 * 4;
+        const auto fetch = [&](int unit, int slot) {
+            if (unit < whole)
+                from.fetch<true>(corner + slot, UNIT, o.streamed);
             else if (unit < all)
-                from.fetch_parts(b[d], unit + 1 < all ? UNIT : tail);
+                from.fetch<false>(corner + slot, unit + 1 < all ? UNIT : tail, o.streamed);
         };
+        // A unit is a group of copies. The first one takes the first chunk along, and any later chunk travels with one
+        // that is awaited before the chunk's turn.
 #pragma unroll
-        for (int d = 0; d < STAGES; d++)
-            fetch(d, d);
-
-        stage(shared, o, first_few, k, k_count);
+        for (int s = 0; s < STAGES; s++) {
+            fetch(s, s * SLOT);
+            if (s == 0)
+                stage(shared, o, first_few, k, k_count);
+            commit_copies();
+        }
         const GT_AB *x = shared + warp_s() * TS * PITCH + group * UNIT + step_of(0);
         int other = CHUNK; // from the chunk that is read to the other one
-        for (int unit = 0; k_count > 0; k += BK, k_count -= BK) {
-            await_copies();
+        for (int unit = 0, slot = 0; k_count > 0; k += BK, k_count -= BK) {
+            await_copies<STAGES - 1>();
+            __syncthreads();
             if (k_count > BK)
                 stage(shared + (other > 0 ? CHUNK : 0), o, first_few, k + BK, k_count - BK);
 #pragma unroll 1
-            for (int u = 0; u < UNITS && unit < all; u += STAGES)
+            for (int u = 0; u < UNITS && unit < all; u++, unit++) {
+                GT_AB b[4 * TL];
+                await_copies<STAGES - 1>();
 #pragma unroll
-                for (int d = 0; d < STAGES; d++, unit++)
-                    if (unit < all) {
-                        multiply(sum, b[d], x + (u + d) * (WK * UNIT));
-                        fetch(d, unit + STAGES);
-                    }
+                for (int i = 0; i < TL; i++)
+                    *(gt_vector<GT_AB, 4> *)&b[4 * i] = *(gt_vector<GT_AB, 4> *)(corner + slot + i * 128);
+                fetch(unit + STAGES, slot);
+                commit_copies();
+                slot = slot == (STAGES - 1) * SLOT ? 0 : slot + SLOT;
+                multiply(sum, b, x + u * (WK * UNIT));
+            }
             x += other;
             other = -other;
         }
+        await_copies<0>();
         __syncthreads();
     }
 
@@ -491,7 +491,7 @@ __device__ __forceinline__ bool reduce_parts(const gt_args &g, gt_int tile, GT_A
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
     extern __shared__ __align__(16) GT_AB shared[];
-    GT_ACC *mailbox = (GT_ACC *)shared + SHARED; // TEAM letters of RESULTS sums
+    GT_ACC *mailbox = (GT_ACC *)shared + MAILBOX; // TEAM letters of RESULTS sums
     gt_args g = args;
     gt_select_batch(g);
     const operands o = view(g);

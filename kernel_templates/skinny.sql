@@ -22,30 +22,30 @@ WITH side(side, few, many, along, kept_along, v) AS (
                 AND (lk <= 8 OR v < 4 OR (high + ws - 1) / ws <= 8)),
      wl(wl) AS (VALUES (1), (2), (4), (8), (16)),
      wk(wk) AS (VALUES (1), (2), (4), (8), (16)),
-     stages(stages) AS (VALUES (1), (2), (3), (4)),
+     stages(stages) AS (VALUES (2), (3), (4), (6), (8)),
      occ(occ) AS (VALUES (1), (2), (4)),
-     block AS (SELECT *, 32 * ws * wl * wk AS threads, ts * ws AS bs, wl * ll * tl AS cover,
-                      ts * tl + 4 * tl * stages + 32 + 2 * tl * along + 4 * (4 - v) AS regs
+     block AS (SELECT *, 32 * ws * wl * wk AS threads, ts * ws AS bs, wl * ll * tl AS cover, ts * tl + 8 * tl + 28 AS regs
                FROM lane, wl, wk, stages, occ
                WHERE ws * wl * wk IN (4, 8, 16) AND occ * ws * wl * wk BETWEEN 8 AND 32
                  AND (wl * ll * tl < 2 * many OR wl = 1)
-                 AND occ * wl * wk * stages * tl BETWEEN 32 AND 320), -- 16 to 160 KB in flight on an SM
-     -- Chunks of the kept operand: whole turns of all warps, and two of them in about 48 KB.
-     turns(turns) AS (VALUES (1), (2), (4), (8), (16), (32)),
-     chunk AS (SELECT *, wk * unit * stages * max(turns) AS bk FROM block, turns
-               WHERE regs <= 222 AND regs * threads * occ <= 70000 -- what does not fit waits outside the inner loop
-                 AND (turns = 1 OR (high * wk * unit * stages * turns <= 6144
-                                    AND wk * unit * stages * turns <= min(:k, 2048)))
+                 AND (ws = 1 OR stages <= 4) -- L1 needs room for what warps share
+                 AND occ * wl * wk * stages * tl BETWEEN 48 AND 320), -- 24 to 160 KB in flight on an SM
+     -- Chunks of the kept operand: as many units a warp as on their way at least, and two chunks in about 48 KB.
+     turns(turns) AS (VALUES (2), (4), (8), (16), (32), (64)),
+     chunk AS (SELECT *, wk * unit * max(turns) AS bk FROM block, turns
+               WHERE regs * threads * occ <= 65536 AND turns >= stages
+                 AND (turns < 2 * stages OR (high * wk * unit * turns <= 6144 AND wk * unit * turns <= min(:k, 2048)))
                GROUP BY side, ws, tl, lk, wl, wk, stages, occ),
      team(team) AS (VALUES (1), (2), (4), (8)),
      tiled AS (SELECT *, cover / team AS own,
-                      max(2 * bs * (bk + 4), wk * bs * (cover + 4)) * 4 + (team > 1) * bs * cover * 4 AS smem_bytes,
+                      max(2 * bs * (bk + 4) + threads * stages * tl * 4, wk * bs * (cover + 4)) * 4
+                      + (team > 1) * bs * cover * 4 AS smem_bytes,
                       (few + bs - 1) / bs * ((many + cover - 1) / cover * team) * :batch AS tiles
                FROM chunk, team
-               WHERE (team = 1 OR (:cc >= 90 AND cover % team = 0 AND :k >= team * wk * unit * stages))
+               WHERE (team = 1 OR (:cc >= 90 AND cover % team = 0 AND :k >= team * wk * unit * 2))
                  AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024),
      -- K over as many blocks as the GPU holds at once, over half as many, or over none.
-     filled AS (SELECT *, min(64, occ * :sm_count / tiles, :k / (team * wk * unit * stages)) AS full FROM tiled),
+     filled AS (SELECT *, min(64, occ * :sm_count / tiles, :k / (team * wk * unit * 2)) AS full FROM tiled),
      whole AS (SELECT *, split_k * tiles AS blocks,
                       (:k + team * split_k * wk * unit - 1) / (team * split_k * wk * unit) AS units
                FROM (SELECT *, 1 AS split_k FROM filled
@@ -67,10 +67,10 @@ WITH side(side, few, many, along, kept_along, v) AS (
                       on_sm * steps * (bs + cover) / 6.0 AS l2,
                       1.08 * on_sm
                       * (threads * units / 128.0
-                         * (4 * tl * ts + ts * CASE along WHEN 1 THEN 4 / v ELSE 1 END + 4 * tl / v + 14)
+                         * (4 * tl * ts + ts * CASE along WHEN 1 THEN 4 / v ELSE 1 END + tl + 4 * tl / v + 30)
                          + steps * bs / CASE kept_along WHEN 1 THEN 20.0 * v ELSE 20.0 END) AS issue,
                       on_sm * (threads / 32 * units
-                               * (ts * CASE along WHEN 1 THEN max(4 / v, lk * v / 16) ELSE 1 END + 4 * tl)
+                               * (ts * CASE along WHEN 1 THEN max(4 / v, lk * v / 16) ELSE 1 END + 8 * tl)
                                + steps * bs / 16.0) AS shared,
                       2500 + 1200 * (waves - 1)
                       + min(on_sm, occ) * threads * ts * tl * (8 + 2 * (lk > 1)) / 128.0
@@ -90,12 +90,12 @@ WITH side(side, few, many, along, kept_along, v) AS (
 SELECT side, CASE side WHEN 0 THEN bs ELSE own END AS bm, CASE side WHEN 0 THEN own ELSE bs END AS bn, bk,
        CASE side WHEN 0 THEN ts ELSE tl END AS tm, CASE side WHEN 0 THEN tl ELSE ts END AS tn,
        ws, wl, wk, lk, stages, team, split_k, hint, occ,
-       threads, smem_bytes, team AS cluster, min(regs, 65536 / (threads * occ)) AS regs,
+       threads, smem_bytes, team AS cluster, regs,
        (split_k > 1) * split_k * bs * own * 4 AS ws_tile,
+       -- The estimate in the model's place, less 15%: by so much the model is too kind to the other families here.
        CAST(850 * (clocks + 4000) / (model + 4000) - 1000 AS INTEGER) AS penalty
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
 WHERE :type IN ('f32', 's32')
   AND standing <= 64
-  -- What warps share must pass through L1; else L1 has no use for it. What matters little is tried on the best only.
-  AND CASE WHEN ws > 1 THEN hint = 0 WHEN standing > 8 THEN hint = 1 ELSE hint <= 1 OR :cc >= 80 END
+  AND (hint = 0 OR (standing <= 8 AND :cc >= 80)) -- what matters little is tried on the best only
 ORDER BY clocks, hint;
