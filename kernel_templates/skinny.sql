@@ -78,11 +78,7 @@ WITH side(side, few, many, along, kept_along, v) AS (
                       + (split_k > 1) * (3500 + split_k * bs * own / 24) AS ends
                FROM counted),
      estimated AS (SELECT *, max(memory, latency, l2, issue, shared) + latency / 8 + min(memory, issue) / 8 + ends
-                             AS clocks,
-                          -- what the tuner's model makes of a block whose threads share K
-                          max(on_sm * :k / split_k * threads * (ts + tl) / 64.0
-                              * (1 + 2048.0 / (min(on_sm, occ) * threads * ts * tl)), bytes / 18 / :sm_count)
-                          + 5000 + 3000 * (split_k > 1) AS model
+                             AS clocks
                    FROM timed),
      ranked AS (SELECT *, row_number() OVER (PARTITION BY side, ws, tl, lk, team, split_k > 1 ORDER BY clocks) AS place
                 FROM estimated),
@@ -92,8 +88,7 @@ SELECT side, CASE side WHEN 0 THEN bs ELSE own END AS bm, CASE side WHEN 0 THEN 
        ws, wl, wk, lk, stages, team, split_k, hint, occ,
        threads, smem_bytes, team AS cluster, regs,
        (split_k > 1) * split_k * bs * own * 4 AS ws_tile,
-       -- The estimate in the model's place, less 15%: by so much the model is too kind to the other families here.
-       CAST(850 * (clocks + 4000) / (model + 4000) - 1000 AS INTEGER) AS penalty
+       CAST(clocks AS INTEGER) AS clocks
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
 WHERE :type IN ('f32', 's32')
   AND standing <= 64

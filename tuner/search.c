@@ -7,14 +7,15 @@
 #include "../src/status.h"
 #include "model.h"
 
-/* How much is tried, by effort: the first round, each later round, and how many of those. */
+/* How much is tried, by effort: winners of other problems and the model's favourites in the first round, each later
+ * round, and how many of those. */
 static const struct {
-    size_t first, later, centres;
+    size_t seeds, first, later, centres;
     int rounds;
 } plans[] = {
-    [GT_EFFORT_QUICK] = {8, 4, 1, 1},
-    [GT_EFFORT_NORMAL] = {10, 5, 2, 2},
-    [GT_EFFORT_FULL] = {SIZE_MAX, 0, 0, 0},
+    [GT_EFFORT_QUICK] = {2, 6, 4, 1, 1},
+    [GT_EFFORT_NORMAL] = {4, 10, 5, 2, 2},
+    [GT_EFFORT_FULL] = {SIZE_MAX, SIZE_MAX, 0, 0, 0},
 };
 
 /* A later round that gains less than this is the last one. */
@@ -209,15 +210,29 @@ static point *find_seed(gt_search *search, const gt_seed *seed)
     return NULL;
 }
 
+static int by_place(const void *a, const void *b)
+{
+    const point *const *x = a, *const *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Of the winners on other problems those that the model likes best here. */
 static gt_status hand_out_seeds(gt_search *search)
 {
-    for (size_t s = 0; s < search->options.seed_count; s++) {
-        point *p = find_seed(search, &search->options.seeds[s]);
-        const gt_status status = p ? hand_out(search, p) : GT_OK;
-        if (status != GT_OK)
-            return status;
-    }
-    return GT_OK;
+    const size_t limit = plans[search->options.effort].seeds;
+    gt_status status = GT_OK;
+    size_t found = 0;
+    point **points = calloc(search->options.seed_count + 1, sizeof *points);
+    if (!points)
+        return gt_fail_memory();
+    for (size_t s = 0; s < search->options.seed_count; s++)
+        if ((points[found] = find_seed(search, &search->options.seeds[s])))
+            found++;
+    qsort(points, found, sizeof *points, by_place); /* points lie in the model's order */
+    for (size_t s = 0; status == GT_OK && s < found && s < limit; s++)
+        status = hand_out(search, points[s]);
+    free(points);
+    return status;
 }
 
 /* The model's favourites, one of each shape of tile while there are enough shapes. */
