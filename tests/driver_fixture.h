@@ -153,6 +153,7 @@ static inline void compile(const char *source, gt_code *code)
         SKIP(gt_error_message());
     CHECK_OK(gt_nvrtc_compile(nvrtc, source, device.arch, code, NULL));
     gt_nvrtc_close(nvrtc);
+    check_keep(code->ptx);
 }
 
 /* The cubin as the library that kernel() looks in. */

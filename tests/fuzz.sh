@@ -13,8 +13,9 @@ ninja -C "$build"
 mkdir -p "$build/corpus" "$build/found" "$build/seeds/ptx"
 # NVRTC leaks when it is loaded.
 ASAN_OPTIONS=detect_leaks=0 "$build/tests/fuzz_seeds" "$build/seeds"
-for test in exec_single exec_kernel exec_tensor exec_bugs; do
-    ASAN_OPTIONS=detect_leaks=0 CHECK_KEEP=$build/seeds/ptx "$build/tests/test_$test" >"$build/seeds/log"
+for test in "$build"/tests/test_exec_*; do
+    [ -d "$test" ] || ASAN_OPTIONS=detect_leaks=0 CHECK_KEEP=$build/seeds/ptx GEMMTUNE_DRIVER=soft \
+        GEMMTUNE_SOFTGPU=$build/src/softgpu/libgemmtune-softgpu.so "$test" >"$build/seeds/log"
 done
 find "$build/seeds/ptx" -size +32k -delete # longer texts slow it down more than they show it
 "$build/tests/fuzz_ptx" -fork=1 -ignore_crashes=1 -max_total_time="$seconds" -max_len=32768 -timeout=20 \

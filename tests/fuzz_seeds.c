@@ -1,7 +1,7 @@
 /*
- * Texts for fuzz_ptx to start from, and words for its dictionary: fuzz_seeds FOLDER writes FOLDER/ptx/ and FOLDER/words.
- * The texts are the small ones of the tests, one for each table of the catalog with every instruction in it whose
- * operands the catalog describes, and NVRTC's output for every family.
+ * Texts for fuzz_ptx to start from, and words for its dictionary: fuzz_seeds FOLDER writes FOLDER/ptx/ and
+ * FOLDER/words. The texts are the small ones of the tests, one for each table of the catalog with every instruction in
+ * it whose operands the catalog describes, and NVRTC's output for every family.
  */
 #include <errno.h>
 
@@ -34,12 +34,6 @@ static void write_text(const char *text, size_t bytes)
     fwrite(text, 1, bytes, file);
     fclose(file);
 }
-
-static const sg_entry *const tables[] = {
-    sg_entries_integer, sg_entries_float,  sg_entries_half, sg_entries_compare, sg_entries_move,
-    sg_entries_control, sg_entries_memory, sg_entries_atomic, sg_entries_sync,  sg_entries_async,
-    sg_entries_matrix,  sg_entries_fragment, sg_entries_convert, sg_entries_mbarrier, sg_entries_bulk,
-};
 
 /* An operand of the kind that a shape's letter stands for. */
 static const char *operand_of(char letter, int place)
@@ -74,8 +68,8 @@ static void write_table(const sg_entry *entry)
     if (at)
         write_text(text, (size_t)snprintf(text, sizeof text,
                                           PTX_HEAD ".visible .entry k()\n{\n.reg .b32 %%r<9>; .reg .b64 %%rd<9>;\n"
-                                                   ".reg .f32 %%f<9>; .reg .pred %%p<9>; .reg .b16 h<9>; .reg .f64 g<9>;\n"
-                                                   "%sret;\n}\n", body));
+                                                   ".reg .f32 %%f<9>; .reg .pred %%p<9>; .reg .b16 h<9>;\n"
+                                                   ".reg .f64 g<9>;\n%sret;\n}\n", body));
 }
 
 static void write_family(const gt_nvrtc *nvrtc, const gt_families *families, const gt_family *family,
@@ -133,17 +127,18 @@ static void write_words(void)
 {
     static const char *const others[] = {
         ".global", ".shared", ".shared::cta", ".shared::cluster", ".param", ".local", ".const", ".v2", ".v4", ".sync",
-        ".aligned", ".row", ".col", ".m16n8k16", ".m8n8k4", ".m16n16k16", ".x4", ".trans", ".wait", ".arrive", ".cluster",
-        ".f16", ".bf16", ".tf32", ".f32", ".f64", ".s32", ".u32", ".b32", ".b64", ".u64", ".s64", ".b16", ".u8", ".s8",
-        ".pred", ".reg .b32 ", ".reg .pred ", ".branchtargets ", ".align ", ".entry ", ".func ", ".visible ", ".extern ",
-        "%tid.x", "%ctaid.x", "%ntid.x", "%laneid", "@%p1 ", "@!%p1 ", "_", "{%r1, %r2}", "(v)", "[s+8]", "0f3F800000",
-        "0d3FF0000000000000", ".expect_tx", ".try_wait", ".parity", ".init", ".bulk", ".tensor", ".commit_group",
-        ".wait_group", ".mbarrier::complete_tx::bytes", ".multicast::cluster", ".bulk_group", ".2d", ".tile", ".add",
-        ".cas", ".exch", ".max", ".relaxed", ".acquire", ".gpu", ".cta", ".volatile", ".rn", ".rz", ".rzi", ".ftz", ".sat",
+        ".aligned", ".row", ".col", ".m16n8k16", ".m8n8k4", ".m16n16k16", ".m64n64k16", ".x4", ".trans", ".wait",
+        ".arrive", ".cluster", ".f16", ".bf16", ".tf32", ".f32", ".f64", ".s32", ".u32", ".b32", ".b64", ".u64",
+        ".s64", ".b16", ".u8", ".s8", ".e4m3", ".pred", ".reg .b32 ", ".reg .pred ", ".branchtargets ", ".align ",
+        ".entry ", ".func ", ".visible ", ".extern ", "%tid.x", "%ctaid.x", "%ntid.x", "%laneid", "@%p1 ", "@!%p1 ",
+        "_", "{%r1, %r2}", "(v)", "[s+8]", "0f3F800000", "0d3FF0000000000000", ".expect_tx", ".try_wait", ".parity",
+        ".init", ".bulk", ".tensor", ".commit_group", ".wait_group", ".mbarrier::complete_tx::bytes",
+        ".multicast::cluster", ".bulk_group", ".2d", ".tile", ".add", ".cas", ".exch", ".max", ".relaxed", ".acquire",
+        ".gpu", ".cta", ".volatile", ".rn", ".rz", ".rzi", ".ftz", ".sat",
     };
     FILE *file = create("words");
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
-        for (const sg_entry *entry = tables[t]; entry->mnemonic; entry++)
+    for (const sg_entry *const *table = sg_catalog; *table; table++)
+        for (const sg_entry *entry = *table; entry->mnemonic; entry++)
             fprintf(file, "\"%s\"\n", entry->mnemonic);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         fprintf(file, "\"%s\"\n", others[i]);
@@ -165,8 +160,8 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < PTX_TEXTS; i++)
         write_text(ptx_texts[i], strlen(ptx_texts[i]));
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
-        write_table(tables[t]);
+    for (const sg_entry *const *table = sg_catalog; *table; table++)
+        write_table(*table);
     write_families();
     write_words();
     printf("%d texts\n", written);

@@ -101,8 +101,9 @@ static inline void product_place(const gt_driver *driver, const product *p, int 
                 if (content)
                     memcpy(x->image + row + (size_t)j * x->width, &bits[drawn], x->width);
             }
+            const size_t bytes = (size_t)x->columns * x->width;
             if (content && !p->guarded)
-                CHECK(driver->cuMemcpyHtoD(x->base + row, x->image + row, (size_t)x->columns * x->width) == CUDA_SUCCESS);
+                CHECK(driver->cuMemcpyHtoD(x->base + row, x->image + row, bytes) == CUDA_SUCCESS);
         }
     if (p->guarded)
         CHECK(driver->cuMemcpyHtoD(x->base, x->image, x->whole) == CUDA_SUCCESS);
@@ -136,8 +137,8 @@ static inline void product_compare(const gt_driver *driver, const product *p, co
                 uint8_t *at = found + product_at(c, x, i, j);
                 const double result = gt_reference_load(c->type, at, 0);
                 if (!(result == (double)expected))
-                    check_fail(__FILE__, __LINE__, "%s: (%lld, %lld) of matrix %lld is %.9g, not %lld", what, (long long)i,
-                               (long long)j, (long long)x, result, (long long)expected);
+                    check_fail(__FILE__, __LINE__, "%s: (%lld, %lld) of matrix %lld is %.9g, not %lld", what,
+                               (long long)i, (long long)j, (long long)x, result, (long long)expected);
                 memset(at, POISON, c->width);
             }
     for (size_t i = 0; p->guarded && i < c->whole; i++)
@@ -230,8 +231,8 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     CHECK_OK(product_problem(&gemm, &q));
     CHECK(q.align >= class->align);
     gt_problem_name(&q, name);
-    snprintf(what, sizeof what, "%s %s for %s, %s ld %lld %lld %lld, alpha %d beta %d%s", kernel->family, kernel->params,
-             kernel->arch, name, (long long)a.ld, (long long)b.ld, (long long)c.ld, p->alpha, p->beta,
+    snprintf(what, sizeof what, "%s %s for %s, %s ld %lld %lld %lld, alpha %d beta %d%s", kernel->family,
+             kernel->params, kernel->arch, name, (long long)a.ld, (long long)b.ld, (long long)c.ld, p->alpha, p->beta,
              p->guarded ? ", guarded" : "");
     CHECK_OK(gt_launch_init(kernel, &q, &launch));
     product_place(driver, p, most, true, &a);

@@ -121,7 +121,7 @@ static inline uint8_t *ptx_params(const sg_kernel_facts *facts, uint64_t somewhe
     return params;
 }
 
-/* What still loads is run, too: a broken kernel may fault, not harm. Every entry, one cluster of it, within a budget. */
+/* What still loads is run, too: a broken kernel may fault, not harm. Of every entry one cluster, within a budget. */
 static inline void ptx_run_entries(sg_memory *memory, const sg_module *module, uint32_t threads)
 {
     enum { BYTES = 16384 };

@@ -28,25 +28,11 @@ static inline uint64_t soft_upload(sg_memory *memory, const void *data, size_t b
     return address;
 }
 
-/* CHECK_KEEP in the environment names a folder where every text that is loaded is kept: seeds for fuzz_ptx. */
-static inline void soft_keep(const char *ptx)
-{
-    char path[512], hash[GT_HASH_LENGTH];
-    FILE *file;
-    if (!getenv("CHECK_KEEP"))
-        return;
-    gt_hash(ptx, strlen(ptx), hash);
-    snprintf(path, sizeof path, "%s/%.16s.ptx", getenv("CHECK_KEEP"), hash);
-    CHECK(file = fopen(path, "w"));
-    fputs(ptx, file);
-    fclose(file);
-}
-
 static inline sg_module *soft_module(sg_memory *memory, const char *ptx)
 {
-    soft_keep(ptx);
     char message[SG_MESSAGE_LENGTH];
     sg_module *module = NULL;
+    check_keep(ptx);
     if (sg_module_create(ptx, strlen(ptx), 90, memory, &module, message) != SG_PTX_OK)
         check_fail(__FILE__, __LINE__, "%s", message);
     return module;

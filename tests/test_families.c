@@ -114,8 +114,8 @@ static void find_groups(gt_compiler *compiler)
 
 /*
  * The products of one configuration: tails in every dimension and K longer than all stages, less than a tile, one row,
- * one column, no K, alpha or beta zero, batches, rows with and without a pad. A write between rows is seen where they are
- * guarded and beta is 0 (else it might be the NaN that it read there), or where its read of C is a fault.
+ * one column, no K, alpha or beta zero, batches, rows with and without a pad. A write between rows is seen where they
+ * are guarded and beta is 0 (else it might be the NaN that it read there), or where its read of C is a fault.
  */
 static void run_products(const gt_compiled *compiled, const gt_gemm *class)
 {
@@ -145,7 +145,7 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
 
 /*
  * Submits further configurations, group by group, until there are enough of all and of each group; returns how many
- * there are. Spaces of families that only the ladder climbs are small: of them a few at most, and only if asked for more.
+ * there are. Spaces of families that only the ladder climbs are small: a few of them, and only if asked for more.
  */
 static size_t submit_more(gt_compiler *compiler, size_t wanted, bool more)
 {

@@ -8,11 +8,11 @@
 
 #define CATALOG_BUCKETS 4096
 
-static const sg_entry *const tables[] = {
+const sg_entry *const sg_catalog[] = {
     sg_entries_integer, sg_entries_float,  sg_entries_half, sg_entries_compare, sg_entries_move,
     sg_entries_control, sg_entries_memory, sg_entries_atomic, sg_entries_sync,  sg_entries_async,
     sg_entries_matrix,  sg_entries_fragment, sg_entries_convert, sg_entries_mbarrier, sg_entries_remote,
-    sg_entries_wgmma,   sg_entries_narrow,
+    sg_entries_wgmma,   sg_entries_narrow, NULL,
 };
 
 void sg_decode_unsupported(sg_decoder *d, const char *what)
@@ -32,8 +32,8 @@ static void build_catalog(sg_decoder *d)
     if (d->catalog)
         return;
     d->catalog = d->syntax->catalog = sg_syntax_alloc(d->syntax, CATALOG_BUCKETS * sizeof d->catalog[0]);
-    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
-        for (const sg_entry *entry = tables[t]; entry->mnemonic; entry++) {
+    for (const sg_entry *const *table = sg_catalog; *table; table++)
+        for (const sg_entry *entry = *table; entry->mnemonic; entry++) {
             uint32_t at = sg_text_hash(entry->mnemonic, strlen(entry->mnemonic));
             while (d->catalog[at % CATALOG_BUCKETS])
                 at++;

@@ -102,6 +102,7 @@ extern const sg_entry sg_entries_integer[], sg_entries_float[], sg_entries_half[
     sg_entries_move[], sg_entries_control[], sg_entries_memory[], sg_entries_atomic[], sg_entries_sync[],
     sg_entries_async[], sg_entries_matrix[], sg_entries_fragment[], sg_entries_convert[], sg_entries_mbarrier[],
     sg_entries_remote[], sg_entries_wgmma[], sg_entries_narrow[];
+extern const sg_entry *const sg_catalog[]; /* all of them, NULL behind */
 
 /* Decodes an entry function into a kernel of the module; failures jump to syntax->failed. */
 void sg_decode(sg_syntax *syntax, sg_function *function, sg_module *module);
