@@ -174,6 +174,41 @@ template <int OUTER, int DEPTH, bool ALONG_K, int THREADS_, int WIDTH> struct gt
     }
 };
 
+__device__ __forceinline__ unsigned gt_shared_address(const void *shared)
+{
+    return (unsigned)__cvta_generic_to_shared(shared);
+}
+
+// BYTES from global to shared memory in the background; of them only `valid` are read, the rest are zeros.
+template <int BYTES> __device__ __forceinline__ void gt_copy_async(unsigned to, const GT_AB *from, int valid)
+{
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(valid), "n"(BYTES)
+                     : "memory");
+}
+
+// sum += x * y, in the order in which they are written.
+__device__ __forceinline__ void gt_multiply_add(float &sum, float x, float y)
+{
+    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
+}
+__device__ __forceinline__ void gt_multiply_add(int &sum, int x, int y)
+{
+    sum += x * y;
+}
+
+// Two sums begin in a pair of registers, even and odd: in different banks.
+__device__ __forceinline__ void gt_clear_pair(float *pair)
+{
+    asm volatile("mov.b64 {%0, %1}, %2;" : "=f"(pair[0]), "=f"(pair[1]) : "l"(0ll));
+}
+__device__ __forceinline__ void gt_clear_pair(int *pair)
+{
+    pair[0] = pair[1] = 0;
+}
+
 // C = alpha * sum + beta * C for one element inside the matrix, `away` elements from where the arguments point; beta = 0
 // never reads C.
 __device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j, GT_ACC sum, gt_int away = 0)
