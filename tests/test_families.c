@@ -8,7 +8,7 @@
 
 #define SEED    20261115u
 #define SAMPLES 132
-#define LEAST   2 /* configurations of a group; one is enough of those that only the ladder climbs */
+#define LEAST   3 /* configurations of a group; one is enough of those that only the ladder climbs */
 
 /* What the space is asked for. Tall tiles, wide ones, K that is worth splitting. */
 static const struct {
@@ -143,16 +143,19 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
     gt_module_unload(shared.driver, &module);
 }
 
-/* Submits further configurations, group by group, until there are enough; returns how many there are in all. */
-static size_t submit_more(gt_compiler *compiler, size_t wanted, bool all)
+/*
+ * Submits further configurations, group by group, until there are enough of all and of each group; returns how many
+ * there are. Spaces of families that only the ladder climbs are small: of them a few at most, and only if asked for more.
+ */
+static size_t submit_more(gt_compiler *compiler, size_t wanted, bool more)
 {
     size_t count = shared.group_count;
     for (size_t round = 1, before = 0; before != count; round++) {
         before = count;
         for (size_t i = 0; i < shared.group_count; i++) {
             group *g = &shared.groups[i];
-            for (int tries = 0; tries < 20 && g->taken == round && (all || !g->on_ladder) &&
-                                (count < wanted || (!all && round < LEAST)); tries++)
+            const bool in_turn = g->on_ladder ? more && round < LEAST : round < LEAST || count < wanted;
+            for (int tries = 0; in_turn && tries < 20 && g->taken == round; tries++)
                 count += submit(compiler, g);
         }
     }
