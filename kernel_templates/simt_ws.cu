@@ -47,6 +47,9 @@
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
 #endif
+#ifndef REPACK // 1: operands come from aligned copies
+#define REPACK 0
+#endif
 #ifndef PTXAS // the assembler's level: the first keeps the order of the multiply-adds
 #define PTXAS 1
 #endif
@@ -204,11 +207,10 @@ template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
         return (threadIdx.x - CONSUMERS) / SIDE;
     }
 
-    __device__ __forceinline__ void aim(const GT_AB *matrix, gt_int ld_, gt_int outer_first, gt_int outer_end,
-                                        gt_int k_first)
+    __device__ __forceinline__ void aim(gt_operand matrix, gt_int outer_first, gt_int outer_end, gt_int k_first)
     {
-        ld = ld_;
-        from = matrix + along() +
+        ld = matrix.ld;
+        from = matrix.at + along() +
                (ALONG_K ? (outer_first + line()) * ld + k_first : (k_first + line()) * ld + outer_first);
         outer_left = gt_clip(outer_end - outer_first, OUTER) - (ALONG_K ? line() : along());
     }
@@ -286,8 +288,8 @@ __device__ __forceinline__ void bring(const gt_args &g, operand_a &a, operand_b 
     a.template fetch<TILE>(k_count);
     b.template fetch<TILE>(k_count);
     barrier_wait(free, phase);
-    a.template bring<TILE>(stage, k_count, g.a);
-    b.template bring<TILE>(stage + operand_a::ELEMENTS * 4, k_count, g.b);
+    a.template bring<TILE>(stage, k_count, REPACK ? (const GT_AB *)g.workspace : g.a);
+    b.template bring<TILE>(stage + operand_a::ELEMENTS * 4, k_count, REPACK ? (const GT_AB *)g.workspace : g.b);
 }
 
 __device__ __forceinline__ void produce(const gt_args &g, unsigned stages, unsigned full, unsigned empty)
@@ -300,8 +302,8 @@ __device__ __forceinline__ void produce(const gt_args &g, unsigned stages, unsig
     while (plan.next(s)) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile);
         const gt_int row = tile.row * BM, column = tile.column * BN;
-        a.aim(g.a + blockIdx.z * g.stride_a, g.lda, row, g.m, s.first * BK);
-        b.aim(g.b + blockIdx.z * g.stride_b, g.ldb, column, g.n, s.first * BK);
+        a.aim(gt_operand_a(g), row, g.m, s.first * BK);
+        b.aim(gt_operand_b(g), column, g.n, s.first * BK);
         const bool edge = g.m - row < BM || g.n - column < BN;
         gt_int k_left = g.k - s.first * BK;
         for (int left = (int)(s.end - s.first); left > 0; left--, k_left -= BK) {
@@ -392,7 +394,7 @@ __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int
 __device__ __forceinline__ four_acc *part_of(const gt_args &g, unsigned block, bool own)
 {
     const gt_int slot = ((gt_int)blockIdx.z * BLOCKS + block) * 2 + own;
-    return (four_acc *)g.workspace + slot * (PIECES * CONSUMERS) + threadIdx.x;
+    return (four_acc *)gt_workspace(g) + slot * (PIECES * CONSUMERS) + threadIdx.x;
 }
 __device__ __forceinline__ unsigned *flag_of(const gt_args &g, unsigned block)
 {

@@ -55,6 +55,18 @@ TEST(a_fixed_number_of_blocks_shares_all_tiles)
     CHECK_INT(launch.workspace_bytes, 132ll * 3 * 2 * 128 * 64 * 4);
 }
 
+TEST(copies_of_operands_have_room_in_the_workspace)
+{
+    gt_kernel kernel = tile(128, 64);
+    const gt_problem problem = sized(129, 65, 7, 3);
+    gt_launch launch;
+    kernel.repack = true;
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK(launch.repack);
+    CHECK_INT(launch.counter_bytes, 0);
+    CHECK_INT(launch.workspace_bytes, 3 * (129 * 32 + 7 * 272)); /* rows of 28 and 260 bytes */
+}
+
 TEST(nothing_is_launched_for_an_empty_result)
 {
     const gt_kernel kernel = tile(16, 16);
