@@ -14,7 +14,7 @@
 #define L1_BYTES       64.0   /* a clock and SM */
 
 /*
- * Fitted together, to two runs of the tuner for simt on an H200 (six cubes from 128 to 4096, 680 configurations), and
+ * Fitted together, to two runs of the tuner for simt on an H200 (711 trials of six cubes from 128 to 4096), and
  * tried on a third: tests/model_h200.txt. Their form was found with one thing varied at a time:
  *
  * SLOT to CODE_MISSES: a warp alone on its scheduler takes half as long again as its instructions have slots, two take
