@@ -55,8 +55,12 @@ template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
     T e[WIDTH];
 };
 
+#ifndef REPACK // 1: A and B are first copied into the workspace, rows padded to 16 bytes
+#define REPACK 0
+#endif
+
 // The most elements of A or B, and of C, that one access to global memory may take.
-#define GT_WIDE_AB (GT_ACCESS / (int)sizeof(GT_AB))
+#define GT_WIDE_AB ((REPACK ? 16 : GT_ACCESS) / (int)sizeof(GT_AB))
 #define GT_WIDE_C  (GT_ACCESS < (int)sizeof(GT_C) ? 1 : GT_ACCESS / (int)sizeof(GT_C))
 #define GT_ACCESS  (GT_ALIGN < 16 ? GT_ALIGN : 16) // bytes
 
@@ -77,6 +81,74 @@ __device__ __forceinline__ void gt_select_batch(gt_args &g)
     g.b += blockIdx.z * g.stride_b;
     g.c += blockIdx.z * g.stride_c;
 }
+
+// An operand of this block's matrix of the batch: where it was given, or its copy.
+struct gt_operand {
+    const GT_AB *at;
+    gt_int ld;
+};
+#if REPACK
+// The workspace begins with the copies of A of all matrices, then those of B. src/launch.c has the other side.
+#define GT_ROWS_A    (GT_TRANS_A ? g.k : g.m)
+#define GT_COLUMNS_A (GT_TRANS_A ? g.m : g.k)
+#define GT_ROWS_B    (GT_TRANS_B ? g.n : g.k)
+#define GT_COLUMNS_B (GT_TRANS_B ? g.k : g.n)
+__device__ __forceinline__ gt_int gt_padded(gt_int columns)
+{
+    constexpr int UNIT = 16 / sizeof(GT_AB);
+    return (columns + UNIT - 1) / UNIT * UNIT;
+}
+__device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)
+{
+    const gt_int ld = gt_padded(GT_COLUMNS_A);
+    return {(const GT_AB *)g.workspace + blockIdx.z * GT_ROWS_A * ld, ld};
+}
+__device__ __forceinline__ gt_operand gt_operand_b(const gt_args &g)
+{
+    const gt_int ld = gt_padded(GT_COLUMNS_B), before = gridDim.z * GT_ROWS_A * gt_padded(GT_COLUMNS_A);
+    return {(const GT_AB *)g.workspace + before + blockIdx.z * GT_ROWS_B * ld, ld};
+}
+__device__ __forceinline__ void *gt_workspace(const gt_args &g)
+{
+    return (GT_AB *)g.workspace +
+           gridDim.z * (GT_ROWS_A * gt_padded(GT_COLUMNS_A) + GT_ROWS_B * gt_padded(GT_COLUMNS_B));
+}
+
+// The kernel that makes the copies. Rows are dealt out to blocks; four reads of a thread are under way together.
+__device__ __forceinline__ void gt_copy_rows(gt_operand to, const GT_AB *from, gt_int ld, gt_int rows, gt_int columns)
+{
+    for (gt_int row = blockIdx.x; row < rows; row += gridDim.x)
+        for (gt_int first = threadIdx.x; first < columns; first += 4 * blockDim.x) {
+            GT_AB held[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (first + i * blockDim.x < columns)
+                    held[i] = from[row * ld + first + i * blockDim.x];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (first + i * blockDim.x < columns)
+                    const_cast<GT_AB *>(to.at)[row * to.ld + first + i * blockDim.x] = held[i];
+        }
+}
+extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)
+{
+    gt_copy_rows(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, GT_ROWS_A, GT_COLUMNS_A);
+    gt_copy_rows(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, GT_ROWS_B, GT_COLUMNS_B);
+}
+#else
+__device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)
+{
+    return {g.a + blockIdx.z * g.stride_a, g.lda};
+}
+__device__ __forceinline__ gt_operand gt_operand_b(const gt_args &g)
+{
+    return {g.b + blockIdx.z * g.stride_b, g.ldb};
+}
+__device__ __forceinline__ void *gt_workspace(const gt_args &g)
+{
+    return g.workspace;
+}
+#endif
 
 // Element (i, p) of op(A) and (p, j) of op(B), wherever they are stored.
 __device__ __forceinline__ const GT_AB *gt_at_a(const gt_args &g, gt_int i, gt_int p)
@@ -173,6 +245,41 @@ template <int OUTER, int DEPTH, bool ALONG_K, int THREADS_, int WIDTH> struct gt
         }
     }
 };
+
+__device__ __forceinline__ unsigned gt_shared_address(const void *shared)
+{
+    return (unsigned)__cvta_generic_to_shared(shared);
+}
+
+// BYTES from global to shared memory in the background; of them only `valid` are read, the rest are zeros.
+template <int BYTES> __device__ __forceinline__ void gt_copy_async(unsigned to, const GT_AB *from, int valid)
+{
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(valid), "n"(BYTES)
+                     : "memory");
+}
+
+// sum += x * y, in the order in which they are written.
+__device__ __forceinline__ void gt_multiply_add(float &sum, float x, float y)
+{
+    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
+}
+__device__ __forceinline__ void gt_multiply_add(int &sum, int x, int y)
+{
+    sum += x * y;
+}
+
+// Two sums begin in a pair of registers, even and odd: in different banks.
+__device__ __forceinline__ void gt_clear_pair(float *pair)
+{
+    asm volatile("mov.b64 {%0, %1}, %2;" : "=f"(pair[0]), "=f"(pair[1]) : "l"(0ll));
+}
+__device__ __forceinline__ void gt_clear_pair(int *pair)
+{
+    pair[0] = pair[1] = 0;
+}
 
 // C = alpha * sum + beta * C for one element inside the matrix, `away` elements from where the arguments point; beta = 0
 // never reads C.

@@ -69,17 +69,6 @@ template <int PENDING> __device__ __forceinline__ void async_wait()
 #endif
 }
 
-// BYTES from global to shared memory in the background; of them only `valid` are read, the rest are zeros.
-template <int BYTES> __device__ __forceinline__ void async_copy(GT_AB *to, const GT_AB *from, int valid)
-{
-    const unsigned shared = (unsigned)__cvta_generic_to_shared(to);
-    if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from), "r"(valid) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(shared), "l"(from), "r"(valid), "n"(BYTES)
-                     : "memory");
-}
-
 // One operand's way from global memory, where it is contiguous along K or along its outer side (m or n), into a
 // stage of OUTER elements for each k-step. The block's vectors are dealt out to its threads in turn; all counts are
 // powers of two, so a thread's vectors lie at fixed distances from its first one.
@@ -143,7 +132,7 @@ template <int OUTER, bool ALONG_K> struct operand {
             if (!mine(i))
                 continue;
             if (ASYNC)
-                async_copy<VEC * 4>(target(stage, i), valid ? source(i) : somewhere, valid * 4);
+                gt_copy_async<VEC * 4>(gt_shared_address(target(stage, i)), valid ? source(i) : somewhere, valid * 4);
             else
                 held[i] = gt_load_vector<VEC>(source(i), valid);
         }
@@ -183,26 +172,6 @@ template <int COUNT, int SPAN> __device__ __forceinline__ void read_fragment(GT_
         *(four_ab *)&fragment[4 * i] = *(const four_ab *)(from + i * SPAN);
 }
 
-// Volatile, for the order.
-__device__ __forceinline__ void multiply_add(float &sum, float x, float y)
-{
-    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
-}
-__device__ __forceinline__ void multiply_add(int &sum, int x, int y)
-{
-    sum += x * y;
-}
-
-// Sums begin in pairs of registers, even and odd.
-__device__ __forceinline__ void clear_pair(float *pair)
-{
-    asm volatile("mov.b64 {%0, %1}, %2;" : "=f"(pair[0]), "=f"(pair[1]) : "l"(0ll));
-}
-__device__ __forceinline__ void clear_pair(int *pair)
-{
-    pair[0] = pair[1] = 0;
-}
-
 // Rows in serpentine, so that every multiply-add shares an operand with the one before it, which then reads only two
 // registers. They must lie in different banks, even and odd: sums are exchanged in pairs against the columns of B.
 __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, const GT_AB *b)
@@ -212,7 +181,7 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, 
 #pragma unroll
         for (int f = 0; f < TN; f++) {
             const int j = i % 2 ? TN - 1 - f : f;
-            multiply_add(sum[i][j ^ 1], a[i], b[j]);
+            gt_multiply_add(sum[i][j ^ 1], a[i], b[j]);
         }
 }
 
@@ -288,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     GT_ACC sum[TM][TN];
 #pragma unroll
     for (int p = 0; p < TM * TN; p += 2)
-        clear_pair(&sum[p / TN][p % TN]);
+        gt_clear_pair(&sum[p / TN][p % TN]);
     if (tiles > 0) {
         __align__(16) GT_AB a_fragment[2][TM];
         __align__(16) GT_AB b_fragment[2][TN];

@@ -1,13 +1,14 @@
-// The production kernel for plain arithmetic on Hopper. Warps have trades: four producers bring tiles of K into a ring
-// of shared-memory stages, the others only read fragments and multiply, so that nearly every instruction they issue is a
-// multiply-add. Blocks stay on their multiprocessor and take tile after tile; what does not divide evenly among them is
-// split along K (stream K) and added up in a fixed order.
+// The production kernel for plain arithmetic on Hopper. Warps have trades: four producers bring tiles of K
+// into a ring of shared-memory stages, the others only read fragments and multiply, so that nearly every
+// instruction they issue is a multiply-add. Blocks stay on their multiprocessor and take tile after tile;
+// what does not divide evenly among them is split along K (stream K) and added up in a fixed order.
 //
-// A multiprocessor's registers lie in two banks, even and odd, that each give one operand a clock, and an operand can be
-// kept for the next instruction. A multiply-add reads three: one must be kept, the other two must come from different
-// banks. So one side's value stays (the slow side), the other side and the sums move in pairs of opposite parity: sums
-// lie exchanged in pairs. Measured on an H200: 100% of the multiply-add rate in this order, 90% with sums and operand in
-// the same bank, 70% with all sums of a row in one bank. The assembler keeps the order at its first level only.
+// A multiprocessor's registers lie in two banks, even and odd, that each give one operand a clock, and an
+// operand can be kept for the next instruction. A multiply-add reads three: one must be kept, the other two
+// must come from different banks. So a row's value stays, columns and sums move, and sums lie exchanged in
+// pairs against the columns. Measured on an H200: 100% of the multiply-add rate in this order, 90% with sums
+// and operand in the same bank, 70% with all sums of a row in one bank. The assembler keeps the order at its
+// first level only.
 #include "gemm.cuh"
 
 #ifndef BM
@@ -37,7 +38,7 @@
 #ifndef GROUP // tile rows that are walked together, for L2
 #define GROUP 8
 #endif
-#ifndef STREAM // 1: tiles that do not divide evenly among the blocks are split along K; told by the workspace that it takes
+#ifndef STREAM // 1: it is given a workspace, and tiles that do not divide evenly are split along K
 #define STREAM 1
 #endif
 #ifndef OCC // blocks an SM should hold
@@ -45,6 +46,9 @@
 #endif
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
+#endif
+#ifndef REPACK // 1: operands come from aligned copies
+#define REPACK 0
 #endif
 #ifndef PTXAS // the assembler's level: the first keeps the order of the multiply-adds
 #define PTXAS 1
@@ -55,13 +59,14 @@ constexpr int THREADS_ = CONSUMERS + PRODUCERS;
 constexpr int LANES_M = WM / TM, LANES_N = WN / TN;
 
 static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
-static_assert(BM % WM == 0 && BN % WN == 0 && LANES_M * LANES_N == 32, "warps cover the tile, lanes the warp");
+static_assert(BM % WM == 0 && BN % WN == 0 && LANES_M * LANES_N == 32,
+              "warps cover the tile, lanes the warp");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && (BK == 8 || BK == 16), "fragments are read in pieces of four");
 static_assert(CONSUMERS % 128 == 0, "registers change hands between groups of four warps");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 
-// k-steps that the main loop is unrolled to: more than about 1,200 instructions and the producers' would not stay in the
-// instruction cache together (measured: twice as many cost 5%).
+// k-steps that the main loop is unrolled to: more than about 1,200 instructions and the producers' would not
+// stay in the instruction cache together (measured: twice as many cost 5%).
 constexpr int SLICE = TM * TN * BK > 1024 ? 1024 / (TM * TN) : BK;
 
 typedef gt_vector<GT_ACC, 4> four_acc;
@@ -69,10 +74,6 @@ typedef gt_vector<GT_ACC, 4> four_acc;
 // An object in shared memory on which warps wait for each other and for copies.
 typedef unsigned long long barrier;
 
-__device__ __forceinline__ unsigned address(const void *shared)
-{
-    return (unsigned)__cvta_generic_to_shared(shared);
-}
 __device__ __forceinline__ void barrier_init(unsigned b, int arrivals)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(b), "r"(arrivals) : "memory");
@@ -99,16 +100,6 @@ __device__ __forceinline__ void barrier_wait(unsigned b, unsigned phase)
     } while (!done);
 }
 
-// BYTES from global to shared memory in the background; of them only `valid` are read, the rest are zeros.
-template <int BYTES> __device__ __forceinline__ void copy_async(unsigned to, const GT_AB *from, int valid)
-{
-    if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(valid), "n"(BYTES)
-                     : "memory");
-}
-
 __device__ __forceinline__ void put(unsigned to, float value)
 {
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(value) : "memory");
@@ -130,8 +121,9 @@ struct place {
     }
 };
 
-// What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last of them to
-// the first: so the part that another block waits for is done early, and blocks wait for earlier ones only.
+// What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last
+// of them to the first: so the part that another block waits for is done early, and blocks wait for earlier
+// ones only.
 struct segment {
     gt_int tile;
     gt_int first, end; // steps of BK
@@ -181,9 +173,10 @@ struct schedule {
 // Where a tile lies: inside the matrix, at its last rows or columns, or at the end of K.
 enum where { INSIDE, AT_EDGE, AT_END };
 
-// One operand's way into a stage, where it lies as [BK][OUTER] whatever its layout in global memory. Three ways: 16-byte
-// copies in the background; where it is contiguous along K, 16-byte reads to registers and stores that transpose; where
-// that does not fit or is not aligned, copies of single elements in the background, which transpose too.
+// One operand's way into a stage, where it lies as [BK][OUTER] whatever its layout in global memory. Three
+// ways: 16-byte copies in the background; where it is contiguous along K, 16-byte reads to registers and
+// stores that transpose; where that does not fit or is not aligned, copies of single elements in the
+// background, which transpose too.
 template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
     // Producers have few registers: one operand's small tile goes through them, no more.
     static constexpr bool HELD = ALONG_K && MAY_HOLD && GT_WIDE_AB == 4 && OUTER * BK <= 16 * PRODUCERS;
@@ -191,10 +184,11 @@ template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
     // Rows of a transposed stage are shifted by four banks against each other.
     static constexpr int PITCH = OUTER + (ALONG_K ? 4 : 0);
     static constexpr int ELEMENTS = BK * PITCH;
-    // A line is what is contiguous in global memory. Producers side by side: as many as a line takes; one by one along K
-    // eight, a sector of memory.
+    // A line is what is contiguous in global memory. Producers side by side: as many as a line takes; one by
+    // one along K eight, a sector of memory.
     static constexpr int LENGTH = ALONG_K ? BK : OUTER, LINES = ALONG_K ? OUTER : BK;
-    static constexpr int FILL = ALONG_K && !HELD ? 8 : LENGTH / VEC, SIDE = FILL < PRODUCERS ? FILL : PRODUCERS;
+    static constexpr int FILL = ALONG_K && !HELD ? 8 : LENGTH / VEC,
+                         SIDE = FILL < PRODUCERS ? FILL : PRODUCERS;
     static constexpr int TURN = PRODUCERS / SIDE; // lines that the producers take at once
     static constexpr int COUNT = LINES / TURN * (LENGTH / VEC / SIDE);
     static_assert(LINES % TURN == 0, "whole turns");
@@ -204,25 +198,38 @@ template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
     int outer_left; // rows or columns inside the matrix, from this producer's first on
     gt_vector<GT_AB, VEC> held[HELD ? COUNT : 1];
 
-    static __device__ __forceinline__ int along() { return (threadIdx.x - CONSUMERS) % SIDE * VEC; }
-    static __device__ __forceinline__ int line() { return (threadIdx.x - CONSUMERS) / SIDE; }
-
-    __device__ __forceinline__ void aim(const GT_AB *matrix, gt_int ld_, gt_int outer_first, gt_int outer_end,
-                                        gt_int k_first)
+    static __device__ __forceinline__ int along()
     {
-        ld = ld_;
-        from = matrix + along() + (ALONG_K ? (outer_first + line()) * ld + k_first : (k_first + line()) * ld + outer_first);
+        return (threadIdx.x - CONSUMERS) % SIDE * VEC;
+    }
+    static __device__ __forceinline__ int line()
+    {
+        return (threadIdx.x - CONSUMERS) / SIDE;
+    }
+
+    __device__ __forceinline__ void aim(gt_operand matrix, gt_int outer_first, gt_int outer_end, gt_int k_first)
+    {
+        ld = matrix.ld;
+        from = matrix.at + along() +
+               (ALONG_K ? (outer_first + line()) * ld + k_first : (k_first + line()) * ld + outer_first);
         outer_left = gt_clip(outer_end - outer_first, OUTER) - (ALONG_K ? line() : along());
     }
 
     // The n-th vector of a producer: on which line and where along it, from its first on.
-    static constexpr __device__ int lines(int n) { return n / (LENGTH / VEC / SIDE) * TURN; }
-    static constexpr __device__ int steps(int n) { return n % (LENGTH / VEC / SIDE) * SIDE * VEC; }
+    static constexpr __device__ int lines(int n)
+    {
+        return n / (LENGTH / VEC / SIDE) * TURN;
+    }
+    static constexpr __device__ int steps(int n)
+    {
+        return n % (LENGTH / VEC / SIDE) * SIDE * VEC;
+    }
 
     // How many of its elements lie in the matrix; zeros stand for the others.
     template <where TILE> __device__ __forceinline__ int inside(int n, int k_left) const
     {
-        const int outer = outer_left - (ALONG_K ? lines(n) : steps(n)), k = k_left - (ALONG_K ? steps(n) : lines(n));
+        const int outer = outer_left - (ALONG_K ? lines(n) : steps(n)),
+                  k = k_left - (ALONG_K ? steps(n) : lines(n));
         const int room = ALONG_K ? k : outer;
         if (TILE == INSIDE)
             return VEC;
@@ -239,23 +246,27 @@ template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
         for (int n = 0; HELD && n < COUNT; n++, row += TURN * ld)
             held[n] = gt_load_vector<VEC>(row, inside<TILE>(n, k_count - along()));
     }
-    // Once it is free: brings the rest, and puts down what was read. `somewhere` is any address of the operand, for copies
-    // that read nothing.
-    template <where TILE> __device__ __forceinline__ void bring(unsigned stage, int k_count, const GT_AB *somewhere)
+    // Once it is free: brings the rest, and puts down what was read. `somewhere` is any address of the
+    // operand, for copies that read nothing.
+    template <where TILE>
+    __device__ __forceinline__ void bring(unsigned stage, int k_count, const GT_AB *somewhere)
     {
         const unsigned to = stage + 4 * (ALONG_K ? along() * PITCH + line() : line() * PITCH + along());
         const int k_left = k_count - (ALONG_K ? along() : line());
         const GT_AB *row = from;
-#pragma unroll(TILE == INSIDE || VEC > 1 ? COUNT : 2) // elements one by one with all their questions: registers are few
+#pragma unroll(TILE == INSIDE || VEC > 1                                                                     \
+                   ? COUNT                                                                                   \
+                   : 2) // elements one by one with all their questions: registers are few
         for (int n = 0; n < COUNT; n++) {
-            const unsigned there = to + 4 * (ALONG_K ? steps(n) * PITCH + lines(n) : lines(n) * PITCH + steps(n));
+            const unsigned there =
+                to + 4 * (ALONG_K ? steps(n) * PITCH + lines(n) : lines(n) * PITCH + steps(n));
             if (HELD) {
 #pragma unroll
                 for (int e = 0; e < VEC; e++)
                     put(there + 4 * e * PITCH, held[HELD ? n : 0].e[e]);
             } else {
                 const int elements = inside<TILE>(n, k_left);
-                copy_async<VEC * 4>(there, elements ? row + steps(n) : somewhere, elements * 4);
+                gt_copy_async<VEC * 4>(there, elements ? row + steps(n) : somewhere, elements * 4);
                 if (lines(n + 1) != lines(n))
                     row += TURN * ld;
             }
@@ -271,14 +282,14 @@ constexpr int STAGE = (operand_a::ELEMENTS + operand_b::ELEMENTS) * 4; // bytes
 
 // Brings the next tile of both, of which k_count steps lie in the matrix, once the stage is free.
 template <where TILE>
-__device__ __forceinline__ void bring(const gt_args &g, operand_a &a, operand_b &b, unsigned stage, unsigned free,
-                                      unsigned phase, int k_count)
+__device__ __forceinline__ void bring(const gt_args &g, operand_a &a, operand_b &b, unsigned stage,
+                                      unsigned free, unsigned phase, int k_count)
 {
     a.template fetch<TILE>(k_count);
     b.template fetch<TILE>(k_count);
     barrier_wait(free, phase);
-    a.template bring<TILE>(stage, k_count, g.a);
-    b.template bring<TILE>(stage + operand_a::ELEMENTS * 4, k_count, g.b);
+    a.template bring<TILE>(stage, k_count, REPACK ? (const GT_AB *)g.workspace : g.a);
+    b.template bring<TILE>(stage + operand_a::ELEMENTS * 4, k_count, REPACK ? (const GT_AB *)g.workspace : g.b);
 }
 
 __device__ __forceinline__ void produce(const gt_args &g, unsigned stages, unsigned full, unsigned empty)
@@ -291,8 +302,8 @@ __device__ __forceinline__ void produce(const gt_args &g, unsigned stages, unsig
     while (plan.next(s)) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile);
         const gt_int row = tile.row * BM, column = tile.column * BN;
-        a.aim(g.a + blockIdx.z * g.stride_a, g.lda, row, g.m, s.first * BK);
-        b.aim(g.b + blockIdx.z * g.stride_b, g.ldb, column, g.n, s.first * BK);
+        a.aim(gt_operand_a(g), row, g.m, s.first * BK);
+        b.aim(gt_operand_b(g), column, g.n, s.first * BK);
         const bool edge = g.m - row < BM || g.n - column < BN;
         gt_int k_left = g.k - s.first * BK;
         for (int left = (int)(s.end - s.first); left > 0; left--, k_left -= BK) {
@@ -316,11 +327,15 @@ __device__ __forceinline__ void produce(const gt_args &g, unsigned stages, unsig
 // Four elements of shared memory. Volatile, so that they stay where the loop has them.
 __device__ __forceinline__ void read_four(float *to, unsigned from)
 {
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3]) : "r"(from));
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(from));
 }
 __device__ __forceinline__ void read_four(int *to, unsigned from)
 {
-    asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from));
+    asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(from));
 }
 
 // A value that the compiler keeps in its register instead of computing it again in the loop.
@@ -335,9 +350,14 @@ template <typename OPERAND, int COUNT, int LANES> struct fragment {
     GT_AB values[2][COUNT];
 
     // The thread's i-th row or column, from its first on.
-    static constexpr __device__ int outer(int i) { return i / 4 * LANES * 4 + i % 4; }
+    static constexpr __device__ int outer(int i)
+    {
+        return i / 4 * LANES * 4 + i % 4;
+    }
 
-    __device__ __forceinline__ fragment(unsigned first) : at(settled(first)) {}
+    __device__ __forceinline__ fragment(unsigned first) : at(settled(first))
+    {
+    }
     __device__ __forceinline__ void read(unsigned offset, int k)
     {
 #pragma unroll
@@ -345,25 +365,6 @@ template <typename OPERAND, int COUNT, int LANES> struct fragment {
             read_four(&values[k % 2][i], at + offset + 4 * (k % BK * OPERAND::PITCH + outer(i)));
     }
 };
-
-__device__ __forceinline__ void multiply_add(float &sum, float x, float y)
-{
-    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
-}
-__device__ __forceinline__ void multiply_add(int &sum, int x, int y)
-{
-    sum += x * y;
-}
-
-// Sums begin in pairs of registers, even and odd.
-__device__ __forceinline__ void clear_pair(float *pair)
-{
-    asm volatile("mov.b64 {%0, %1}, %2;" : "=f"(pair[0]), "=f"(pair[1]) : "l"(0ll));
-}
-__device__ __forceinline__ void clear_pair(int *pair)
-{
-    pair[0] = pair[1] = 0;
-}
 
 // Waits for the other consumers, not for the producers.
 __device__ __forceinline__ void consumers_meet()
@@ -379,7 +380,8 @@ typedef fragment<operand_a, TM, LANES_M> fragment_a;
 typedef fragment<operand_b, TN, LANES_N> fragment_b;
 
 // Stores a thread's p-th four sums; row and column are its first ones.
-__device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int column, int p, const GT_ACC *sum)
+__device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int column, int p,
+                                            const GT_ACC *sum)
 {
     const GT_ACC four[4] = {sum[1], sum[0], sum[3], sum[2]};
     row += fragment_a::outer(p * 4 / TN);
@@ -387,11 +389,12 @@ __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int
         gt_store_c_vector<4>(g, row, column + fragment_b::outer(p * 4 % TN), four, blockIdx.z * g.stride_c);
 }
 
-// A block's two places for the sums of a part: one that the block which finishes the tile reads, one of its own.
+// A block's two places for the sums of a part: one that the block which finishes the tile reads, one of its
+// own.
 __device__ __forceinline__ four_acc *part_of(const gt_args &g, unsigned block, bool own)
 {
     const gt_int slot = ((gt_int)blockIdx.z * BLOCKS + block) * 2 + own;
-    return (four_acc *)g.workspace + slot * (PIECES * CONSUMERS) + threadIdx.x;
+    return (four_acc *)gt_workspace(g) + slot * (PIECES * CONSUMERS) + threadIdx.x;
 }
 __device__ __forceinline__ unsigned *flag_of(const gt_args &g, unsigned block)
 {
@@ -413,9 +416,10 @@ __device__ __forceinline__ void hand_over(const gt_args &g)
         asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flag_of(g, blockIdx.x)) : "memory");
 }
 
-// Finishes a tile that begins at step `start` of the split tiles: adds the parts in a fixed order. All come from memory,
-// this block's too, so that the main loop's choice of registers is not disturbed.
-__device__ __forceinline__ void finish(const gt_args &g, const schedule &plan, gt_int start, gt_int row, gt_int column)
+// Finishes a tile that begins at step `start` of the split tiles: adds the parts in a fixed order. All come
+// from memory, this block's too, so that the main loop's choice of registers is not disturbed.
+__device__ __forceinline__ void finish(const gt_args &g, const schedule &plan, gt_int start, gt_int row,
+                                       gt_int column)
 {
     constexpr int BATCH = PIECES < 8 ? PIECES : 8; // reads under way together
     unsigned first = blockIdx.x;
@@ -423,7 +427,10 @@ __device__ __forceinline__ void finish(const gt_args &g, const schedule &plan, g
         unsigned there;
         first--;
         do {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(there) : "l"(flag_of(g, first)) : "memory");
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                         : "=r"(there)
+                         : "l"(flag_of(g, first))
+                         : "memory");
         } while (!there);
     }
 #pragma unroll 1
@@ -473,7 +480,7 @@ __device__ __forceinline__ void consume(const gt_args &g, unsigned stages, unsig
         sums sum;
 #pragma unroll
         for (int p = 0; p < TM * TN; p += 2)
-            clear_pair(&sum[p / TN][p % TN]);
+            gt_clear_pair(&sum[p / TN][p % TN]);
         if (s.first < s.end) {
             barrier_wait(full + at.stage * 8, at.phase);
             a.read(slice_a, 0);
@@ -506,7 +513,7 @@ __device__ __forceinline__ void consume(const gt_args &g, unsigned stages, unsig
 #pragma unroll
                     for (int f = 0; f < TN; f++) {
                         const int j = i % 2 ? TN - 1 - f : f;
-                        multiply_add(sum[i][j ^ 1], a.values[k % 2][i], b.values[k % 2][j]);
+                        gt_multiply_add(sum[i][j ^ 1], a.values[k % 2][i], b.values[k % 2][j]);
                     }
             }
         }
@@ -534,7 +541,8 @@ __device__ __forceinline__ void consume(const gt_args &g, unsigned stages, unsig
 // Registers change hands: producers give back what the consumers' tile needs.
 constexpr int EVEN = 65536 / (THREADS_ * OCC) / 8 * 8, LAUNCHED = EVEN < 240 ? EVEN : 240;
 constexpr int LEAN = 40;
-constexpr int REST = (LAUNCHED * THREADS_ - LEAN * PRODUCERS) / CONSUMERS / 8 * 8, RICH = REST < 240 ? REST : 240;
+constexpr int REST = (LAUNCHED * THREADS_ - LEAN * PRODUCERS) / CONSUMERS / 8 * 8,
+              RICH = REST < 240 ? REST : 240;
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
@@ -543,16 +551,16 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
-            barrier_init(address(&full[s]), PRODUCERS * (PUTS + COPIES));
-            barrier_init(address(&empty[s]), CONSUMERS / 32);
+            barrier_init(gt_shared_address(&full[s]), PRODUCERS * (PUTS + COPIES));
+            barrier_init(gt_shared_address(&empty[s]), CONSUMERS / 32);
         }
     }
     __syncthreads();
     if (threadIdx.x >= CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(LEAN));
-        produce(args, address(stages), address(full), address(empty));
+        produce(args, gt_shared_address(stages), gt_shared_address(full), gt_shared_address(empty));
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(RICH));
-        consume(args, address(stages), address(full), address(empty));
+        consume(args, gt_shared_address(stages), gt_shared_address(full), gt_shared_address(empty));
     }
 }

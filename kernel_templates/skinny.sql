@@ -53,8 +53,8 @@ WITH side(side, few, many, along, kept_along, v) AS (
                      UNION ALL SELECT *, full / 2 FROM filled WHERE full > 3)
                WHERE team * split_k = 1 OR blocks <= 4 * occ * :sm_count),
      -- Clocks: reading all once at 17 bytes a clock and SM, or as fast as what is in flight allows with 1300 clocks
-     -- from request to answer; 24 bytes a clock and SM from L2; issuing all instructions; wavefronts of L1 and shared
-     -- memory; beginning and end. Not fitted to measurements yet.
+     -- from request to answer; 24 bytes a clock and SM from L2, where L1 serves half of what warps share; issuing all
+     -- instructions; wavefronts of L1 and shared memory; beginning and end. Not fitted to measurements yet.
      counted AS (SELECT *, (few + many) * :k * :batch * 4.0 * (1 + 1.0 / segment) AS bytes,
                         (blocks + occ * :sm_count - 1) / (occ * :sm_count) AS waves,
                         min(blocks, occ * :sm_count) * wl * wk * stages * tl * 512.0 AS flight,
@@ -64,8 +64,8 @@ WITH side(side, few, many, along, kept_along, v) AS (
      timed AS (SELECT *, bytes / 17 / min(blocks, :sm_count)
                          * (1 + waves * occ * :sm_count * 1.0 / max(blocks, occ * :sm_count)) / 2 AS memory,
                       bytes * 1300 / flight AS latency,
-                      on_sm * steps * (bs + cover) / 6.0 AS l2,
-                      1.08 * on_sm
+                      on_sm * steps * (bs + cover * (ws + 1) / 2) / 6.0 AS l2,
+                      (1.04 + 0.02 * ws) * on_sm
                       * (threads * units / 128.0
                          * (4 * tl * ts + ts * CASE along WHEN 1 THEN 4 / v ELSE 1 END + tl + 4 * tl / v + 30)
                          + steps * bs / CASE kept_along WHEN 1 THEN 20.0 * v ELSE 20.0 END) AS issue,

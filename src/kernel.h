@@ -14,6 +14,7 @@
 #define GT_FAMILY_LENGTH 32
 #define GT_PARAMS_LENGTH 256
 #define GT_ENTRY "gemm" /* every template's kernel has this name */
+#define GT_REPACK_ENTRY "repack"
 
 /* No pointers inside: a kernel's facts can be copied and sent to a worker as they are. */
 typedef struct gt_kernel {
@@ -26,6 +27,7 @@ typedef struct gt_kernel {
     int split_k;        /* blocks that share one tile, each a part of K */
     int threads, smem_bytes, cluster;
     int blocks;               /* a fixed number that share all tiles among them; 0: one for each tile */
+    bool repack;              /* another kernel of the same code first copies A and B into the workspace, aligned */
     int64_t ws_tile;          /* workspace bytes for one tile of C, or for one of those blocks; 0: none */
     int registers, spills;    /* per thread; bytes of local memory */
     bool deterministic;

@@ -6,6 +6,10 @@
 #define GRID_X 0x7fffffffll
 #define GRID_YZ 65535
 
+/* Copies of operands: rows are dealt out to blocks in turn, enough to keep any GPU's memory busy. */
+#define REPACK_BLOCKS  2048
+#define REPACK_THREADS 256
+
 /* A database may come from anybody: what it says of a launch is held against what any GPU allows. */
 static gt_status check_facts(const gt_kernel *kernel)
 {
@@ -26,6 +30,28 @@ static gt_status check_facts(const gt_kernel *kernel)
     return GT_OK;
 }
 
+/* Bytes of a matrix's copy: rows padded to 16 bytes. False where they pass 64 bits. */
+static bool copy_bytes(int64_t rows, int64_t columns, int64_t bytes, int64_t *total)
+{
+    int64_t row;
+    return !__builtin_mul_overflow(columns, bytes, &row) && !__builtin_add_overflow(row, 15, &row) &&
+           !__builtin_mul_overflow(row / 16 * 16, rows, total);
+}
+
+/* Room for the copies of A and B of as many matrices as are launched at once. kernel_templates/gemm.cuh has the other
+ * side. */
+static gt_status add_copies(const gt_problem *p, unsigned batch, int64_t *workspace)
+{
+    const int64_t bytes = gt_type_find(p->type_ab)->bytes;
+    int64_t a, b, both;
+    if (!copy_bytes(p->op_a == GT_T ? p->k : p->m, p->op_a == GT_T ? p->m : p->k, bytes, &a) ||
+        !copy_bytes(p->op_b == GT_T ? p->n : p->k, p->op_b == GT_T ? p->k : p->n, bytes, &b) ||
+        __builtin_add_overflow(a, b, &both) || __builtin_mul_overflow(both, batch, &both) ||
+        __builtin_add_overflow(*workspace, both, workspace))
+        return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
+    return GT_OK;
+}
+
 gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *out)
 {
     int64_t tiles, units, workspace = 0;
@@ -38,6 +64,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
         .smem_bytes = (unsigned)kernel->smem_bytes,
         .cluster = (unsigned)kernel->cluster,
         .batch = problem->batch,
+        .repack = kernel->repack,
     };
     if (launch.empty) {
         *out = launch;
@@ -57,8 +84,10 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
         if (__builtin_mul_overflow(units, kernel->ws_tile, &workspace))
             return gt_fail(GT_ERROR_INVALID, "the workspace overflows 64 bits");
         launch.counter_bytes = (size_t)units * sizeof(unsigned);
-        launch.workspace_bytes = (size_t)workspace;
     }
+    if (kernel->repack && (status = add_copies(problem, launch.grid[2], &workspace)) != GT_OK)
+        return status;
+    launch.workspace_bytes = (size_t)workspace;
     *out = launch;
     return GT_OK;
 }
@@ -112,6 +141,9 @@ gt_status gt_module_load(const gt_driver *driver, const gt_kernel *kernel, const
         goto fail;
     /* A CUkernel launches in whatever context is current: a plan is not tied to the one it was made in. */
     module.function = (CUfunction)handle;
+    if (kernel->repack && (result = driver->cuLibraryGetKernel(&handle, module.library, GT_REPACK_ENTRY)) != CUDA_SUCCESS)
+        goto fail;
+    module.repack = kernel->repack ? (CUfunction)handle : NULL;
     *out = module;
     return GT_OK;
 fail:
@@ -130,6 +162,12 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
                             unsigned batch, const gt_args *args, CUstream stream)
 {
     void *parameters[] = {(void *)args};
+    if (launch->repack) {
+        const CUresult result = driver->cuLaunchKernel(module->repack, REPACK_BLOCKS, 1, batch, REPACK_THREADS, 1, 1, 0,
+                                                       stream, parameters, NULL);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
     if (launch->cluster <= 1)
         return driver->cuLaunchKernel(module->function, launch->grid[0], launch->grid[1], batch, launch->threads, 1, 1,
                                       launch->smem_bytes, stream, parameters, NULL);

@@ -31,13 +31,14 @@ typedef struct gt_launch {
     unsigned grid[3]; /* tiles or blocks that share them, parts of K, matrices */
     unsigned threads, smem_bytes, cluster;
     int64_t batch; /* matrices in all; more than grid[2] are launched in turns */
+    bool repack;   /* copies of A and B, rows padded to 16 bytes, stand before all else in the workspace */
     size_t counter_bytes, workspace_bytes;
 } gt_launch;
 
 /* A loaded kernel. Owned: gt_module_unload. */
 typedef struct gt_module {
     CUlibrary library;
-    CUfunction function;
+    CUfunction function, repack; /* the latter NULL where operands are taken as they are */
     int registers, spills; /* as the driver reports them */
 } gt_module;
 

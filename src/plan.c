@@ -146,14 +146,13 @@ static gt_status allocate_workspace(gt_plan *plan)
         return gt_driver_check(driver, result, what);
     }
     /* A plain cuMemset may return before it is done, and would wait for the caller's work in the default stream. */
-    result = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    if (result == CUDA_SUCCESS) {
+    if (counters > 0 && (result = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)) == CUDA_SUCCESS) {
         result = driver->cuMemsetD32Async(plan->workspace, 0, counters / sizeof(unsigned), stream);
         if (result == CUDA_SUCCESS)
             result = driver->cuStreamSynchronize(stream);
         driver->cuStreamDestroy(stream);
     }
-    plan->args.counters = (unsigned *)plan->workspace;
+    plan->args.counters = counters > 0 ? (unsigned *)plan->workspace : NULL;
     plan->args.workspace = (void *)(plan->workspace + counters);
     return gt_driver_check(driver, result, "clearing the workspace");
 }

@@ -51,6 +51,18 @@ static double distance2(const gt_problem *a, const gt_problem *b)
 }
 
 /*
+ * Tiles that the busiest SM works on where a fixed number of blocks shares all of them. With a workspace tiles are split
+ * along K and the work is even; else each block takes whole ones, and one that has its SM for itself is no faster than
+ * beside another.
+ */
+static double shared_tiles(const gt_kernel *kernel, const gt_problem *problem, int sm_count)
+{
+    const double tiles = ceil((double)problem->m / kernel->tile_m) * ceil((double)problem->n / kernel->tile_n);
+    const double each = kernel->ws_tile > 0 ? tiles / kernel->blocks : ceil(tiles / kernel->blocks);
+    return each * kernel->blocks / sm_count * (double)problem->batch;
+}
+
+/*
  * How long the busiest SM works, in steps of K of one block that has the SM's full throughput; 0 if the kernel
  * cannot be launched. Blocks are dealt evenly over the SMs, each SM works on as many as it holds at a time, and they
  * share its throughput: `resident` blocks take as long as resident blocks' work, and the uncovered latency more.
@@ -63,8 +75,9 @@ static double sm_work(const gt_device *device, const gt_kernel *kernel, const gt
     const int resident = gt_device_occupancy(device, kernel->threads, kernel->registers, kernel->smem_bytes);
     if (resident < 1)
         return 0;
+    const int sm_count = device->sm_count > 0 ? device->sm_count : 1;
     const double blocks = (double)launch.grid[0] * launch.grid[1] * (double)launch.batch;
-    const double per_sm = ceil(blocks / (device->sm_count > 0 ? device->sm_count : 1));
+    const double per_sm = kernel->blocks > 0 ? shared_tiles(kernel, problem, sm_count) : ceil(blocks / sm_count);
     const double sets = ceil(per_sm / resident), warps = ceil(kernel->threads / 32.0);
     const double steps = ceil((double)problem->k / kernel->split_k) + FIXED_K;
     return (per_sm + sets * UNCOVERED_WARPS / warps) * steps;

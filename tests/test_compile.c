@@ -31,6 +31,30 @@ TEST(what_does_not_compile_comes_back_with_the_first_error)
     gt_nvrtc_close(nvrtc);
 }
 
+/* The order of multiply-adds is the author's at the first level only: the code is another. */
+TEST(a_source_chooses_the_assemblers_level)
+{
+    static const char body[] = "extern \"C\" __global__ void gemm(float *a) { float s[32];\n"
+                               "for (int i = 0; i < 32; i++) s[i] = a[i];\n"
+                               "for (int k = 0; k < 99; k++)\n#pragma unroll\n"
+                               "for (int i = 0; i < 32; i++) s[i] += s[(i + 5) % 32] * a[i + k];\n"
+                               "for (int i = 0; i < 32; i++) a[i] = s[i]; }\n";
+    gt_nvrtc *nvrtc = nvrtc_or_skip();
+    gt_code plain, third, first;
+    char source[sizeof body + 32];
+    CHECK_OK(gt_nvrtc_compile(nvrtc, body, "sm_80", &plain, NULL));
+    snprintf(source, sizeof source, "#define PTXAS 3\n%s", body);
+    CHECK_OK(gt_nvrtc_compile(nvrtc, source, "sm_80", &third, NULL));
+    snprintf(source, sizeof source, "#define PTXAS 1\n%s", body);
+    CHECK_OK(gt_nvrtc_compile(nvrtc, source, "sm_80", &first, NULL));
+    CHECK(plain.cubin_bytes == third.cubin_bytes && memcmp(plain.cubin, third.cubin, plain.cubin_bytes) == 0);
+    CHECK(plain.cubin_bytes != first.cubin_bytes || memcmp(plain.cubin, first.cubin, plain.cubin_bytes) != 0);
+    gt_code_finish(&plain);
+    gt_code_finish(&third);
+    gt_code_finish(&first);
+    gt_nvrtc_close(nvrtc);
+}
+
 TEST(dropped_work_does_not_come_back)
 {
     gt_nvrtc *nvrtc = nvrtc_or_skip();

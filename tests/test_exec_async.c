@@ -292,7 +292,7 @@ DEVICE_TEST(a_box_is_stored_and_added_inside_the_tensor_only)
 {
     enum { ROWS = 40, COLUMNS = 20, STRIDE = 24 };
     float tensor[ROWS * STRIDE];
-    int x = 10, y = 17;
+    int x = 8, y = 17;
     CUtensorMap map;
     open_context();
     need_capability(90);

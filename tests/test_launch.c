@@ -41,6 +41,32 @@ TEST(split_kernels_get_workspace_for_each_tile_and_matrix)
     CHECK_INT(launch.workspace_bytes, 4ll * 3 * 5 * 128 * 64 * 4);
 }
 
+TEST(a_fixed_number_of_blocks_shares_all_tiles)
+{
+    gt_kernel kernel = tile(128, 64);
+    const gt_problem problem = sized(129, 65, 7, 3);
+    gt_launch launch;
+    kernel.blocks = 132;
+    kernel.ws_tile = 2 * 128 * 64 * 4;
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_INT(launch.grid[0], 132);
+    CHECK_INT(launch.grid[2], 3);
+    CHECK_INT(launch.counter_bytes, 132 * 3 * 4);
+    CHECK_INT(launch.workspace_bytes, 132ll * 3 * 2 * 128 * 64 * 4);
+}
+
+TEST(copies_of_operands_have_room_in_the_workspace)
+{
+    gt_kernel kernel = tile(128, 64);
+    const gt_problem problem = sized(129, 65, 7, 3);
+    gt_launch launch;
+    kernel.repack = true;
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK(launch.repack);
+    CHECK_INT(launch.counter_bytes, 0);
+    CHECK_INT(launch.workspace_bytes, 3 * (129 * 32 + 7 * 272)); /* rows of 28 and 260 bytes */
+}
+
 TEST(nothing_is_launched_for_an_empty_result)
 {
     const gt_kernel kernel = tile(16, 16);
@@ -54,8 +80,8 @@ TEST(absurd_facts_of_a_stored_kernel_are_refused)
 {
     const gt_problem problem = sized(64, 64, 64, 1);
     gt_launch launch;
-    gt_kernel bad[6];
-    for (int i = 0; i < 6; i++)
+    gt_kernel bad[7];
+    for (int i = 0; i < 7; i++)
         bad[i] = tile(16, 16);
     bad[0].tile_m = 0;
     bad[1].threads = 4096;
@@ -63,7 +89,8 @@ TEST(absurd_facts_of_a_stored_kernel_are_refused)
     bad[3].split_k = 1 << 20;
     bad[4].cluster = 99;
     bad[5].ws_tile = INT64_MAX;
-    for (int i = 0; i < 6; i++)
+    bad[6].blocks = -1;
+    for (int i = 0; i < 7; i++)
         CHECK_STATUS(gt_launch_init(&bad[i], &problem, &launch), GT_ERROR_INVALID);
 }
 

@@ -156,6 +156,24 @@ TEST(prediction_follows_the_number_of_turns)
     CHECK(nearest == 0);
 }
 
+TEST(blocks_that_share_all_tiles_take_as_long_as_their_tiles)
+{
+    gt_kernel whole = tiled(128, 256, 1), split;
+    whole.blocks = 132;
+    split = whole;
+    split.ws_tile = 2 * 128 * 256 * 4;
+    const gt_measured list[] = {row(1, whole, sized(4096, 4096, 4096), 2600), row(2, split, sized(4096, 4096, 4096), 2600)};
+    const gt_device device = h200();
+    const gt_problem fewer = sized(2048, 2304, 4096), few = sized(512, 512, 4096);
+    size_t nearest, rows[] = {0, 1};
+    /* 144 tiles: two turns of whole tiles, one and a little of split ones; 512 tiles were four turns, nearly. */
+    CHECK_NEAR(gt_select_predict(&device, &fewer, list, rows, 1, &nearest), 1300, 100);
+    CHECK_NEAR(gt_select_predict(&device, &fewer, list, rows + 1, 1, &nearest), 750, 100);
+    /* 8 tiles: one turn, as long as a full one; split, next to nothing. */
+    CHECK_NEAR(gt_select_predict(&device, &few, list, rows, 1, &nearest), 650, 100);
+    CHECK(gt_select_predict(&device, &few, list, rows + 1, 1, &nearest) < 200);
+}
+
 TEST(small_sizes_take_small_tiles_or_split_k)
 {
     const gt_problem large = sized(4096, 4096, 4096);

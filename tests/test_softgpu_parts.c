@@ -116,13 +116,13 @@ static const char source[] =
     "extern \"C\" __global__ void __cluster_dims__(2, 1, 1) clustered(int *p) { *p = 1; }\n"
     "#endif\n";
 
-static gt_code compile(const char *arch)
+static gt_code compile(const char *text, const char *arch)
 {
     gt_nvrtc *nvrtc;
     gt_code code;
     if (gt_nvrtc_open(NULL, &nvrtc) != GT_OK)
         SKIP(gt_error_message());
-    CHECK_OK(gt_nvrtc_compile(nvrtc, source, arch, &code, NULL));
+    CHECK_OK(gt_nvrtc_compile(nvrtc, text, arch, &code, NULL));
     gt_nvrtc_close(nvrtc);
     return code;
 }
@@ -134,7 +134,7 @@ TEST(a_cubin_tells_what_the_assembler_knows)
         int cc;
     } archs[] = {{"sm_80", 80}, {"sm_89", 89}, {"sm_90a", 90}};
     for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
-        gt_code code = compile(archs[i].name);
+        gt_code code = compile(source, archs[i].name);
         sg_cubin cubin;
         CHECK_INT(sg_cubin_size(code.cubin), code.cubin_bytes);
         CHECK(sg_cubin_read(code.cubin, code.cubin_bytes, &cubin));
@@ -156,9 +156,60 @@ TEST(a_cubin_tells_what_the_assembler_knows)
     }
 }
 
+/* A loop of 96 multiply-adds, with a copy that is passed over in the last turn, and a longer one for tails. */
+static const char loop_source[] =
+    "extern \"C\" __global__ void loop(float *out, const float *in, int n, int edge) {\n"
+    "    __shared__ float tile[2][32];\n"
+    "    float sum[48] = {};\n"
+    "    tile[0][threadIdx.x] = in[threadIdx.x];\n"
+    "#pragma unroll 1\n"
+    "    for (int i = 0; i < n; i++) {\n"
+    "        const float x = tile[i % 2][threadIdx.x ^ 1];\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < 48; j++) sum[j] = fmaf(sum[j], x, sum[j]);\n"
+    "        if (i + 1 < n) {\n"
+    "            if (edge > 0)\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < 16; k++)\n"
+    "                    tile[1 - i % 2][(threadIdx.x + k) % 32] = in[(i + k) * 32 + threadIdx.x];\n"
+    "            else\n"
+    "#pragma unroll\n"
+    "                for (int k = 0; k < 40; k++)\n"
+    "                    if ((k ^ (int)threadIdx.x) < i) tile[1 - i % 2][k % 32] = in[(i - k) * k];\n"
+    "        }\n"
+    "        __syncthreads();\n"
+    "#pragma unroll\n"
+    "        for (int j = 0; j < 48; j++) sum[j] = fmaf(x, sum[j], x);\n"
+    "    }\n"
+    "    float all = 0;\n"
+    "    for (int j = 0; j < 48; j++) all += sum[j];\n"
+    "    out[threadIdx.x] = all;\n"
+    "}\n"
+    "extern \"C\" __global__ void straight(float *out) { *out = 1; }\n";
+
+TEST(machine_code_tells_what_a_loop_costs)
+{
+    static const char *const archs[] = {"sm_75", "sm_80", "sm_89", "sm_90a"};
+    for (size_t i = 0; i < sizeof archs / sizeof archs[0]; i++) {
+        gt_code code = compile(loop_source, archs[i]);
+        sg_cubin cubin;
+        CHECK(sg_cubin_read(code.cubin, code.cubin_bytes, &cubin));
+        const sg_sass_loop *loop = &sg_cubin_find(&cubin, "loop")->loop;
+        CHECK_INT(loop->math, 96);
+        /* On the way lie sixteen reads of global memory and as many writes to shared memory; off it forty more. */
+        CHECK(loop->slots > 200 && loop->slots < 320); /* 156 without, 440 with the tails */
+        CHECK(loop->bytes > 16 * (loop->slots + 80));
+        CHECK(loop->stalls >= loop->pauses && loop->pauses > 0 && loop->stalls < 2 * loop->slots);
+        CHECK_INT(sg_cubin_find(&cubin, "straight")->loop.math, 0);
+        sg_cubin_finish(&cubin);
+        gt_code_finish(&code);
+    }
+    CHECK_INT(sg_sass_read("", 0, 90).math, 0);
+}
+
 TEST(a_damaged_cubin_is_read_or_refused)
 {
-    gt_code code = compile("sm_90a");
+    gt_code code = compile(loop_source, "sm_90a");
     sg_cubin cubin;
     CHECK(!sg_cubin_read(code.cubin, 63, &cubin));
     CHECK(!sg_cubin_read(code.cubin, code.cubin_bytes / 2, &cubin));
@@ -192,34 +243,38 @@ TEST(l2_keeps_what_was_reached_last)
     sg_l2_settle();
 }
 
-/* One block of a 128 x 128 tile with a register tile of 8 x 8 and two stages, as it was counted, for K of 2048. */
+/* One block of a 64 x 256 tile with a register tile of 16 x 8 and two stages, as it was counted, for K of 2048, and what
+ * its machine code says. */
 static const sg_counts tile_counts = {
-    .warp_instructions = 1240000, .fma = 1050000, .alu = 60000, .control = 12000, .memory = 75000,
-    .shared_loads = 65536, .shared_wavefronts = 290000, .global_loads = 4096, .global_stores = 512,
-    .global_sectors = 67584, .async_bytes = 2097152, .barriers = 128,
+    .warp_instructions = 1209000, .fma = 1052672, .products = 1050000, .alu = 88000, .control = 12000, .memory = 56000,
+    .shared_loads = 49152, .shared_stores = 4096, .shared_wavefronts = 151552, .shared_bytes = 2621440,
+    .global_loads = 5120, .global_stores = 128, .global_sectors = 83968, .direct_sectors = 2048,
+    .async_copies = 4096, .async_bytes = 2097152, .barriers = 257, .direct_most = 2048,
 };
+static const sg_sass_loop tile_loop = {.math = 1024, .slots = 1146, .stalls = 138, .pauses = 117, .bytes = 19808};
 
-static sg_counts times(uint64_t blocks)
+static double modelled_as(const char *key, const sg_shape *shape, const sg_counts *one)
 {
-    sg_counts counts = tile_counts;
+    sg_counts counts = *one;
     uint64_t *fields = (uint64_t *)&counts;
-    for (size_t i = 0; i < sizeof counts / sizeof *fields; i++)
-        fields[i] *= blocks;
-    return counts;
+    for (size_t i = 0; i < offsetof(sg_counts, direct_most) / sizeof *fields; i++)
+        fields[i] *= shape->blocks;
+    return sg_model_launch(sg_profile_find(key), shape, &counts).us;
 }
 
 static double modelled(const char *key, uint64_t blocks, int blocks_per_sm, double cold)
 {
-    const sg_counts counts = times(blocks);
-    const sg_shape shape = {.blocks = blocks, .threads = 256, .registers = 128, .shared_bytes = 32768,
-                            .blocks_per_sm = blocks_per_sm, .footprint = blocks * 100000, .cold = cold};
-    return sg_model_launch(sg_profile_find(key), &shape, &counts).us;
+    const sg_shape shape = {.blocks = blocks, .threads = 128, .registers = 235, .shared_bytes = 20736,
+                            .blocks_per_sm = blocks_per_sm, .footprint = blocks * 100000, .cold = cold,
+                            .loop = tile_loop};
+    return modelled_as(key, &shape, &tile_counts);
 }
 
 TEST(modelled_time_follows_waves_memory_and_device)
 {
     const double one = modelled("h200", 132, 1, 0);
-    CHECK(one > 150 && one < 300); /* 2048 steps of 128 x 128 on an SM that does 128 multiply-adds a clock at best */
+    CHECK(one > 133 && one < 230); /* 2048 steps of 64 x 256 on an SM that does 128 multiply-adds a clock at best */
+    CHECK_NEAR(modelled("h200", 256, 2, 0), 360.5, 15);   /* measured */
     CHECK_NEAR(modelled("h200", 1, 1, 0), one, 1e-9);     /* the other SMs are idle */
     CHECK(modelled("h200", 133, 1, 0) > 1.8 * one);       /* one block more is one wave more */
     CHECK(modelled("h200", 264, 2, 0) < modelled("h200", 264, 1, 0));
@@ -227,6 +282,43 @@ TEST(modelled_time_follows_waves_memory_and_device)
     CHECK(modelled("a100", 108, 1, 0) > 1.5 * one);       /* half the lanes, a slower clock */
     CHECK(sg_model_fill_us(sg_profile_find("h200"), 1 << 30) > 200);
     CHECK(sg_model_transfer_us(1 << 20) > sg_model_transfer_us(0));
+}
+
+/* What each thing that is counted does to the time, all else being equal. */
+TEST(modelled_time_follows_what_is_counted)
+{
+    const sg_shape usual = {.blocks = 264, .threads = 128, .registers = 235, .shared_bytes = 20736, .blocks_per_sm = 2,
+                            .footprint = 1 << 20, .loop = tile_loop};
+    const double time = modelled_as("h200", &usual, &tile_counts);
+    sg_shape shape = usual;
+    sg_counts counts = tile_counts;
+    shape.loop.slots += 100; /* more instructions beside the multiply-adds */
+    CHECK(modelled_as("h200", &shape, &tile_counts) > 1.05 * time);
+    shape = usual;
+    shape.loop.stalls += 100; /* the assembler found nothing to do meanwhile */
+    CHECK(modelled_as("h200", &shape, &tile_counts) > 1.01 * time);
+    shape = usual;
+    shape.loop.bytes = 40000; /* does not fit the instruction cache */
+    CHECK(modelled_as("h200", &shape, &tile_counts) > time);
+    shape = usual;
+    shape.shared_bytes *= 4; /* more stages, but half of the tile comes through registers; then none of it */
+    CHECK_NEAR(modelled_as("h200", &shape, &tile_counts), time, 1e-9);
+    counts.async_bytes = counts.shared_bytes;
+    CHECK(modelled_as("h200", &shape, &counts) < time);
+    counts = tile_counts;
+    counts.shared_wavefronts *= 4; /* bank conflicts */
+    CHECK(modelled_as("h200", &usual, &counts) > 1.2 * time);
+    counts = tile_counts;
+    counts.round_trips = 8; /* fences and atomics: each some hundred nanoseconds */
+    CHECK(modelled_as("h200", &usual, &counts) > time + 1);
+    counts = tile_counts;
+    counts.direct_most += 20000; /* one block adds up what others left */
+    CHECK(modelled_as("h200", &usual, &counts) > time + 5);
+    counts = tile_counts;
+    counts.bare_copies = 4 * 257; /* no tile is asked for before it is needed */
+    CHECK(modelled_as("h200", &(sg_shape){.blocks = 132, .threads = 128, .shared_bytes = 20736, .blocks_per_sm = 1,
+                                          .loop = tile_loop},
+                      &counts) > modelled("h200", 132, 1, 0) + 20);
 }
 
 CHECK_MAIN

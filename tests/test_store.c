@@ -295,6 +295,7 @@ TEST(a_modelled_time_never_stands_before_a_measured_one)
     CHECK_STR(ask(f.store, "SELECT timing || us FROM best_configs"), "measured50.0");
     CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem, &list, &count));
     CHECK(count == 1 && !list[0].trial.modelled && list[0].trial.us == 50);
+    CHECK(list[0].kernel.blocks == 132 && list[0].kernel.repack);
     free(list);
     fixture_close(&f);
 }

@@ -38,8 +38,12 @@ static gt_status open_context(const gt_driver *driver)
     return gt_driver_check(driver, result, "opening the software GPU");
 }
 
-/* Runs the kernel once. What it allocates goes with the process, which does nothing else. */
-static gt_status run_once(const gt_driver *driver, const gt_pick *pick, const gt_code *code)
+/* A function of the software GPU beside the driver's; NULL if the library does not have it. */
+#define FIND(driver, function) ((__typeof__(&function))dlsym((driver)->library, #function))
+
+/* Runs the kernel, for its counts alone, and again when its operands are in L2. What it allocates goes with the process,
+ * which does nothing else. */
+static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code *code)
 {
     const gt_types *types = gt_types_find(pick->problem.type_ab, pick->problem.type_c);
     const size_t sizes[] = {gt_problem_bytes_a(&pick->problem), gt_problem_bytes_b(&pick->problem),
@@ -71,7 +75,9 @@ static gt_status run_once(const gt_driver *driver, const gt_pick *pick, const gt
     args.workspace = (void *)workspace;
     args.counters = (unsigned *)counters;
     gt_args_scale(&args, types, pick->problem.k, &one, &zero);
-    CUresult result = gt_launch_run(driver, &module, &launch, &pick->problem, &args, NULL);
+    CUresult result = FIND(driver, gtSoftSample) ? FIND(driver, gtSoftSample)(1) : CUDA_SUCCESS;
+    for (int i = 0; i < 2 && result == CUDA_SUCCESS; i++)
+        result = gt_launch_run(driver, &module, &launch, &pick->problem, &args, NULL);
     if (result == CUDA_SUCCESS)
         result = driver->cuCtxSynchronize();
     return gt_driver_check(driver, result, "running the kernel");
@@ -86,13 +92,15 @@ typedef struct line {
 static void print(const gt_options_cli *options, const gt_pick *pick, const gtSoftLaunch *l)
 {
     static const gt_column columns[] = {{"what", GT_LEFT}, {"value", GT_RIGHT}, {"unit", GT_LEFT}};
+    enum { WAVES = 6 };
     const line lines[] = {
         {"blocks", "", (double)l->blocks},
+        {"blocks that were counted", "", (double)l->ran},
         {"threads a block", "", (double)l->threads},
         {"registers a thread", "", l->registers},
         {"shared memory a block", "bytes", l->shared_bytes},
         {"blocks an SM", "", l->blocks_per_sm},
-        {"waves", "", l->waves},
+        [WAVES] = {"waves", "", l->waves},
         {"instructions", "warps", (double)l->warp_instructions},
         {"multiply-adds", "warps", (double)l->fma},
         {"integer and logic", "warps", (double)l->alu},
@@ -109,7 +117,7 @@ static void print(const gt_options_cli *options, const gt_pick *pick, const gtSo
         {"issue slots alone", "us", l->issue_us},
         {"multiply-add pipe alone", "us", l->fma_us},
         {"integer pipe alone", "us", l->alu_us},
-        {"shared memory alone", "us", l->shared_us},
+        {"load/store unit alone", "us", l->shared_us},
         {"L1 alone", "us", l->l1_us},
         {"L2 alone", "us", l->l2_us},
         {"device memory alone", "us", l->memory_us},
@@ -121,7 +129,7 @@ static void print(const gt_options_cli *options, const gt_pick *pick, const gtSo
     gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         gt_table_text(table, lines[i].name);
-        gt_table_number(table, lines[i].unit[0] == 'u' || i == 5 ? "%.2f" : "%.0f", lines[i].value);
+        gt_table_number(table, i == WAVES || lines[i].unit[0] == 'u' ? "%.2f" : "%.0f", lines[i].value);
         gt_table_text(table, lines[i].unit);
     }
     gt_table_finish(table);
@@ -143,12 +151,10 @@ static gt_status profile(const gt_options_cli *options, const gt_families *famil
     if (status == GT_OK)
         status = gt_nvrtc_compile(nvrtc, source, pick->device.arch, &code, NULL);
     if (status == GT_OK)
-        status = run_once(driver, pick, &code);
-    if (status == GT_OK) {
-        int (*count)(gtSoftLaunch *, size_t) = (__typeof__(count))dlsym(driver->library, "gtSoftCounts");
-        if (!count || count(counts, sizeof *counts) != CUDA_SUCCESS)
-            status = gt_fail(GT_ERROR_DRIVER, "the software GPU counted nothing");
-    }
+        status = run(driver, pick, &code);
+    if (status == GT_OK &&
+        (!FIND(driver, gtSoftCounts) || FIND(driver, gtSoftCounts)(counts, sizeof *counts) != CUDA_SUCCESS))
+        status = gt_fail(GT_ERROR_DRIVER, "the software GPU counted nothing");
     free(source);
     gt_code_finish(&code);
     gt_nvrtc_close(nvrtc);

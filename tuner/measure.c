@@ -1,5 +1,6 @@
 #include "measure.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -44,6 +45,7 @@ gt_status gt_meter_init(const gt_driver *driver, CUstream stream, const gt_devic
     if (result != CUDA_SUCCESS)
         return gt_driver_check(driver, result, "cuEventCreate");
     meter.clock = gt_clock_open(device->bus_id);
+    meter.sample = (__typeof__(meter.sample))dlsym(driver->library, "gtSoftSample");
     *out = meter;
     return GT_OK;
 }
@@ -190,21 +192,28 @@ static int repeats_for(double target_us, double us)
     return repeats < 1 ? 1 : repeats > MOST_REPEATS ? MOST_REPEATS : (int)repeats;
 }
 
-/* Warms up, times one launch, and decides from that how to time on. */
-static CUresult begin(const gt_meter *meter, series *s)
+/* One launch after one that warms up. */
+static CUresult time_first(const gt_meter *meter, series *s)
 {
     const gt_driver *driver = meter->driver;
-    CUresult result = CUDA_SUCCESS;
-    if (!meter->modelled)
-        result = launch_repeats(s, 1);
+    CUresult result = launch_repeats(s, 1);
     if (result == CUDA_SUCCESS)
         result = driver->cuStreamSynchronize(meter->stream);
     if (result == CUDA_SUCCESS)
         result = driver->cuEventRecord(meter->start, meter->stream);
     if (result == CUDA_SUCCESS)
         result = launch_repeats(s, 1);
-    if (result == CUDA_SUCCESS)
-        result = stop_watch(meter, &s->first_us);
+    return result == CUDA_SUCCESS ? stop_watch(meter, &s->first_us) : result;
+}
+
+/* Warms up, times one launch, and decides from that how to time on. */
+static CUresult begin(const gt_meter *meter, series *s)
+{
+    if (meter->sample)
+        meter->sample(1);
+    CUresult result = time_first(meter, s);
+    if (meter->sample)
+        meter->sample(0);
     if (result != CUDA_SUCCESS)
         return result;
     if (meter->modelled) {

@@ -14,6 +14,45 @@
 enum { ROWS, COLUMNS };
 static const char *const side_names[] = {"row", "column"};
 
+/* What a stand-in has at least: rows and columns, rows of tiles (no space walks more than 8 of them as a group), and
+ * steps of K, more than any pipeline holds. */
+#define STAND_IN_SIDE  256
+#define STAND_IN_TILES 9
+#define STAND_IN_STEPS 512
+#define STEP           64 /* a multiple of the usual tiles of K */
+
+/* A length with as many elements beyond whole units; from `least`, rounded up to units, to twice as much. */
+static int64_t shortened(int64_t length, int64_t unit, int64_t least)
+{
+    const int64_t whole = (least + unit - 1) / unit * unit;
+    return length < 2 * whole ? length : whole + length % whole;
+}
+
+gt_problem gt_residual_stand_in(const gt_problem *p, const gt_kernel *kernel)
+{
+    const int64_t rows = STAND_IN_TILES * (int64_t)kernel->tile_m;
+    int64_t step;
+    if (kernel->tile_m < 1 || kernel->tile_n < 1 || kernel->split_k < 1)
+        return *p; /* facts that no launch will accept */
+    if (gt_params_get(kernel->params, "bk", &step) != GT_OK || step < 1 || STEP % step == 0)
+        step = STEP;
+    const int64_t m = shortened(p->m, kernel->tile_m, rows > STAND_IN_SIDE ? rows : STAND_IN_SIDE);
+    const int64_t n = shortened(p->n, kernel->tile_n, STAND_IN_SIDE);
+    const int64_t k = shortened(p->k, step * kernel->split_k, STAND_IN_STEPS);
+    const int64_t less_a = p->op_a == GT_N ? p->k - k : p->m - m, less_b = p->op_b == GT_N ? p->n - n : p->k - k;
+    const gt_gemm gemm = {
+        .m = m, .n = n, .k = k, .batch = p->batch < GT_RESIDUAL_PRODUCTS ? p->batch : GT_RESIDUAL_PRODUCTS,
+        .op_a = p->op_a, .op_b = p->op_b, .type_ab = p->type_ab, .type_c = p->type_c, .math = p->math,
+        .epilogue = p->epilogue, .align = p->align,
+        .lda = p->lda - less_a, .ldb = p->ldb - less_b, .ldc = p->ldc - (p->n - n), /* between rows as much as before */
+    };
+    gt_problem smaller;
+    if (gt_problem_init(&gemm, &smaller) != GT_OK || smaller.align != p->align ||
+        2 * gt_problem_flops(&smaller) > gt_problem_flops(p))
+        return *p;
+    return smaller;
+}
+
 void gt_residual_init(const gt_checks *checks, gt_buffers *buffers, uint64_t seed, gt_residual *residual)
 {
     *residual = (gt_residual){.checks = checks, .buffers = buffers, .seed = seed};

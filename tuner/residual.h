@@ -44,6 +44,13 @@ void gt_residual_init(const gt_checks *checks, gt_buffers *buffers, uint64_t see
 /* Gives everything back; may be used again. */
 void gt_residual_clear(gt_residual *residual);
 
+/*
+ * A smaller problem that a kernel meets as it meets this one: as many rows, columns and steps of K beyond whole tiles,
+ * some tiles in every direction, more rows of them than are walked as a group, three products of a batch. For devices
+ * on which the problem itself would take minutes. The problem itself where that is not much larger.
+ */
+gt_problem gt_residual_stand_in(const gt_problem *problem, const gt_kernel *kernel);
+
 /* Fills the operands of a problem and works out what is right; quick where that is done already. */
 bool gt_residual_prepare(gt_residual *residual, const gt_problem *problem, gt_trial *trial);
 

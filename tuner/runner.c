@@ -58,20 +58,23 @@ gt_scalar gt_scalar_make(const gt_types *types, double value)
 /* The workspace and its counters, zeroed, at exactly the size the launch was computed for. */
 static CUresult place_workspace(gt_kernel_runner *self)
 {
-    CUresult result;
+    CUresult result = CUDA_SUCCESS;
     self->args.workspace = NULL;
     self->args.counters = NULL;
-    if (self->launch.workspace_bytes == 0 && self->launch.counter_bytes == 0)
-        return CUDA_SUCCESS;
-    const size_t bytes = (self->launch.workspace_bytes + 1) / 2 * 2;
-    if ((result = gt_guarded_place(self->driver, self->stream, &self->workspace, bytes, 0)) != CUDA_SUCCESS)
-        return result;
-    if ((result = gt_guarded_place(self->driver, self->stream, &self->counters, self->launch.counter_bytes, 0)) !=
-        CUDA_SUCCESS)
-        return result;
-    self->args.workspace = (void *)self->workspace.data;
-    self->args.counters = (void *)self->counters.data;
-    return self->driver->cuMemsetD32Async(self->counters.data, 0, self->launch.counter_bytes / 4, self->stream);
+    if (self->launch.workspace_bytes > 0) {
+        const size_t bytes = (self->launch.workspace_bytes + 1) / 2 * 2;
+        if ((result = gt_guarded_place(self->driver, self->stream, &self->workspace, bytes, 0)) != CUDA_SUCCESS)
+            return result;
+        self->args.workspace = (void *)self->workspace.data;
+    }
+    if (self->launch.counter_bytes > 0) {
+        const size_t bytes = self->launch.counter_bytes;
+        if ((result = gt_guarded_place(self->driver, self->stream, &self->counters, bytes, 0)) != CUDA_SUCCESS)
+            return result;
+        self->args.counters = (void *)self->counters.data;
+        result = self->driver->cuMemsetD32Async(self->counters.data, 0, bytes / 4, self->stream);
+    }
+    return result;
 }
 
 static bool prepare_kernel(gt_runner *runner, const gt_problem *problem, gt_trial *trial)
@@ -99,12 +102,13 @@ static CUresult launch_kernel(const gt_runner *runner, const gt_operands *operan
 static CUresult inspect_kernel(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters)
 {
     const gt_kernel_runner *self = (const gt_kernel_runner *)runner;
-    if (!self->args.counters)
-        return CUDA_SUCCESS;
     const int64_t bytes = (int64_t)self->launch.counter_bytes;
-    CUresult result;
-    if ((result = gt_guarded_count(checks, &self->workspace, counters)) != CUDA_SUCCESS ||
-        (result = gt_guarded_count(checks, &self->counters, counters)) != CUDA_SUCCESS)
+    CUresult result = CUDA_SUCCESS;
+    if (self->args.workspace)
+        result = gt_guarded_count(checks, &self->workspace, counters);
+    if (result != CUDA_SUCCESS || !self->args.counters)
+        return result;
+    if ((result = gt_guarded_count(checks, &self->counters, counters)) != CUDA_SUCCESS)
         return result;
     return gt_checks_count(checks, self->counters.data, 1, bytes, bytes, 0, counters + sizeof(unsigned));
 }

@@ -13,8 +13,8 @@ static const struct {
     size_t seeds, first, later, centres;
     int rounds;
 } plans[] = {
-    [GT_EFFORT_QUICK] = {2, 6, 4, 1, 1},
-    [GT_EFFORT_NORMAL] = {4, 10, 5, 2, 2},
+    [GT_EFFORT_QUICK] = {2, 8, 4, 1, 1},
+    [GT_EFFORT_NORMAL] = {3, 12, 5, 2, 2},
     [GT_EFFORT_FULL] = {SIZE_MAX, SIZE_MAX, 0, 0, 0},
 };
 
@@ -235,33 +235,47 @@ static gt_status hand_out_seeds(gt_search *search)
     return status;
 }
 
-/* The model's favourites, one of each shape of tile while there are enough shapes. */
+/* Hands out the model's favourites, one of each shape of tile, until there are `wanted`; of one space at most `quota`.
+ * shapes has room for all that are wanted and holds the *taken first. */
+static gt_status take_shapes(gt_search *search, point **shapes, size_t wanted, size_t quota, size_t *taken)
+{
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < search->point_count && *taken < wanted; i++) {
+        point *p = &search->points[i];
+        size_t of_space = 0;
+        bool known = false;
+        for (size_t j = 0; !known && j < *taken; j++) {
+            of_space += shapes[j]->space == p->space;
+            known = same_tile(p, shapes[j]);
+        }
+        if (known || of_space >= quota)
+            continue;
+        shapes[(*taken)++] = p;
+        status = hand_out(search, p);
+    }
+    return status;
+}
+
+/* The model's favourites, the same number of each family while they have shapes enough: what the model says of one
+ * family's tiles holds, what it says of two families is not comparable. */
 static gt_status first_round(gt_search *search)
 {
     const size_t wanted = plans[search->options.effort].first;
+    size_t taken = 0;
     gt_status status = hand_out_seeds(search);
     if (status != GT_OK || search->options.only_seeds)
         return status;
-    const bool exhaustive = wanted == SIZE_MAX;
-    size_t taken = 0;
-    point **shapes = exhaustive ? NULL : calloc(wanted, sizeof *shapes);
-    if (!exhaustive && !shapes)
-        return gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < search->point_count && taken < wanted; i++) {
-        point *p = &search->points[i];
-        bool known = false;
-        for (size_t j = 0; !exhaustive && !known && j < taken; j++)
-            known = same_tile(p, shapes[j]);
-        if (known)
-            continue;
-        if (!exhaustive)
-            shapes[taken] = p;
-        taken++;
-        status = hand_out(search, p);
+    if (wanted < SIZE_MAX) {
+        point **shapes = calloc(wanted, sizeof *shapes);
+        if (!shapes)
+            return gt_fail_memory();
+        status = take_shapes(search, shapes, wanted, (wanted + search->space_count - 1) / search->space_count, &taken);
+        if (status == GT_OK)
+            status = take_shapes(search, shapes, wanted, wanted, &taken);
+        free(shapes);
     }
     for (size_t i = 0; status == GT_OK && i < search->point_count && search->candidate_count < wanted; i++)
         status = hand_out(search, &search->points[i]);
-    free(shapes);
     return status;
 }
 

@@ -202,6 +202,7 @@ gt_status gt_space_kernel(const gt_space *space, size_t row, const gt_device *de
         .smem_bytes = (int)gt_space_value(space, row, "smem_bytes", 0),
         .cluster = (int)gt_space_value(space, row, "cluster", 1),
         .blocks = (int)gt_space_value(space, row, "blocks", 0),
+        .repack = gt_space_value(space, row, "repack", 0) != 0,
         .ws_tile = gt_space_value(space, row, "ws_tile", 0),
         .deterministic = true,
     };

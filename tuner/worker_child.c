@@ -19,7 +19,7 @@ typedef struct session {
     CUcontext context;
     CUstream stream;
     gt_checks checks;
-    gt_buffers buffers;
+    gt_buffers buffers, timed; /* of the problem that is checked; of the one that is timed, where it is another */
     gt_verifier verifier;
     gt_residual residual;
     gt_meter meter;
@@ -82,6 +82,7 @@ static gt_status set_up(session *s, const gt_message_init *init, const char *dri
         (status = gt_meter_init(s->driver, s->stream, &s->device, &s->meter)) != GT_OK)
         return status;
     gt_buffers_init(&s->checks, &s->buffers);
+    gt_buffers_init(&s->checks, &s->timed);
     gt_verifier_init(&s->checks, init->seed, &s->verifier);
     gt_residual_init(&s->checks, &s->buffers, init->seed, &s->residual);
     s->entrance = (gt_entrance){.driver = s->driver, .stream = s->stream, .meter = &s->meter,
@@ -160,11 +161,32 @@ static bool measure_ceilings(session *s, const gt_message *message)
     return status == GT_OK;
 }
 
-static bool prepare_problem(session *s, const gt_problem *problem, gt_trial *trial)
+/* Makes the problem ready on which a kernel is checked: the tuned one, on the software GPU one that is like it. */
+static bool prepare_problem(session *s, const gt_problem *problem, const gt_kernel *kernel, gt_trial *trial)
 {
     if (problem->m == 0 || problem->n == 0)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "C is empty: there is nothing to run");
-    return gt_residual_prepare(&s->residual, problem, trial);
+    const gt_problem checked = s->meter.modelled && kernel ? gt_residual_stand_in(problem, kernel) : *problem;
+    return gt_residual_prepare(&s->residual, &checked, trial);
+}
+
+/* After the check: makes the runner and its operands ready to be timed on the tuned problem. Where another was checked
+ * the trial says so; a modelled time does not depend on what operands hold. */
+static bool prepare_timing(session *s, const gt_problem *problem, gt_runner *runner, gt_operands *operands,
+                           gt_trial *trial)
+{
+    char name[GT_PROBLEM_NAME_LENGTH];
+    if (gt_problem_same(problem, &s->buffers.problem))
+        return true;
+    gt_problem_name(&s->buffers.problem, name);
+    snprintf(trial->detail, sizeof trial->detail, "checked on %s in its place", name);
+    if ((!s->timed.placed || !gt_problem_same(problem, &s->timed.problem)) &&
+        !gt_buffers_place(&s->timed, problem, 0, trial))
+        return false;
+    operands->a = s->timed.a.data;
+    operands->b = s->timed.b.data;
+    operands->c = s->timed.c.data;
+    return runner->prepare(runner, problem, trial);
 }
 
 /* Verifies and times one candidate. */
@@ -175,13 +197,14 @@ static void try_candidate(session *s, const gt_message_job *job, const gt_kernel
     gt_operands operands;
     const gt_cases *cases = NULL;
     report(s, GT_PHASE_PREPARING, 0);
-    bool good = prepare_problem(s, &job->problem, trial) &&
+    bool good = prepare_problem(s, &job->problem, kernel, trial) &&
                 gt_verify_prepare(&s->verifier, &job->problem, &cases, trial);
     if (good) {
         report(s, GT_PHASE_VERIFYING, 0);
         good = gt_kernel_runner_init(s->driver, s->stream, kernel, code, &runner, trial) &&
                gt_verify_cases(&s->verifier, cases, &runner.runner, trial) &&
-               gt_residual_verify(&s->residual, &runner.runner, &operands, trial);
+               gt_residual_verify(&s->residual, &runner.runner, &operands, trial) &&
+               prepare_timing(s, &job->problem, &runner.runner, &operands, trial);
     }
     if (good && job->time_it) {
         report(s, GT_PHASE_TIMING, 0);
@@ -216,7 +239,7 @@ static void enter_rivals(session *s, const gt_message_job *job, gt_racer *racers
             gt_trial_fail(&rival->trial, GT_TRIAL_LAUNCH_ERROR, "not asked for");
             continue;
         }
-        if (prepare_problem(s, &job->problem, &rival->trial))
+        if (prepare_problem(s, &job->problem, NULL, &rival->trial))
             racers[index].runner = gt_rival_enter(&s->entrance, (gt_rival_id)id, &job->problem, job->search_s,
                                                   report_entry, &e, &racers[index].operands, rival);
         if (!racers[index].runner && s->driver->cuCtxSynchronize() != CUDA_SUCCESS)
@@ -237,12 +260,13 @@ static void race(session *s, const gt_message_job *job, const gt_kernel *kernels
     for (uint32_t i = 0; i < job->count; i++) {
         report(s, GT_PHASE_PREPARING, 0);
         racers[i] = (gt_racer){&runners[i].runner, {0}, &trials[i]};
-        if (!prepare_problem(s, &job->problem, &trials[i])) {
+        if (!prepare_problem(s, &job->problem, &kernels[i], &trials[i])) {
             recover(s, i, &trials[i]);
         } else {
             report(s, GT_PHASE_VERIFYING, i);
             if (!gt_kernel_runner_init(s->driver, s->stream, &kernels[i], &codes[i], &runners[i], &trials[i]) ||
-                !gt_residual_verify(&s->residual, &runners[i].runner, &racers[i].operands, &trials[i]))
+                !gt_residual_verify(&s->residual, &runners[i].runner, &racers[i].operands, &trials[i]) ||
+                !prepare_timing(s, &job->problem, &runners[i].runner, &racers[i].operands, &trials[i]))
                 recover(s, i, &trials[i]);
         }
     }

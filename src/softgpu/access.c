@@ -6,6 +6,7 @@
 
 #include "decode.h"
 #include "rows.h"
+#include "undo.h"
 #include "wgmma.h"
 
 uint64_t sg_lane_address(const sg_warp *w, const sg_op *op, uint32_t row, int lane)
@@ -40,6 +41,8 @@ uint8_t *sg_global_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, u
         return NULL;
     }
     if (write) {
+        if (w->machine->grid->undo)
+            sg_undo_keep(w->machine->grid->undo, address, size);
         if (span->written)
             sg_span_mark(span, address, size);
     } else if (span->written && !sg_span_written(span, address, size)) {

@@ -4,7 +4,6 @@
 #include "state.h"
 #include "tensor_map.h"
 
-#define MAP_ALIGNMENT  64
 #define BASE_ALIGNMENT 16
 #define SIZE_MOST      ((uint64_t)1 << 32)
 #define STRIDE_END     ((uint64_t)1 << 40)
@@ -84,7 +83,7 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *result_map, CUtensorMapData
     if (result == CUDA_SUCCESS && sg.profile->cc < 90)
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS &&
-        (!result_map || !is_aligned(result_map, MAP_ALIGNMENT) || !is_aligned(address, BASE_ALIGNMENT) || rank < 1 ||
+        (!result_map || !is_aligned(address, BASE_ALIGNMENT) || rank < 1 ||
          rank > SG_TENSOR_RANK || !sizes || (rank > 1 && !strides) || !box || !steps))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
@@ -115,7 +114,7 @@ CUresult CUDAAPI cuTensorMapReplaceAddress(CUtensorMap *tensor_map, void *addres
     if (result == CUDA_SUCCESS && sg.profile->cc < 90)
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS &&
-        (!tensor_map || !is_aligned(tensor_map, MAP_ALIGNMENT) || !is_aligned(address, BASE_ALIGNMENT)))
+        (!tensor_map || !is_aligned(address, BASE_ALIGNMENT)))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return sg_leave(result);

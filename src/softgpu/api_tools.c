@@ -32,6 +32,8 @@ static gtSoftLaunch tell(const sg_launch_record *r)
         .sfu_us = r->cost.sfu, .f64_us = r->cost.f64, .tensor_us = r->cost.tensor, .shared_us = r->cost.shared,
         .l1_us = r->cost.l1, .latency_us = r->cost.latency, .l2_us = r->cost.l2, .memory_us = r->cost.memory,
         .launch_us = r->cost.launch,
+        .stored_bytes = c->shared_bytes, .direct_sectors = c->direct_sectors, .direct_most = c->direct_most,
+        .direct_rounds = c->direct_rounds, .bare_copies = c->bare_copies, .round_trips = c->round_trips, .ran = r->ran,
     };
 }
 

@@ -216,6 +216,8 @@ static bool read_sections(const elf_file *file, sg_cubin *cubin)
         } else if ((kernel = kernel_of(cubin, name, ".nv.shared."))) {
             const uint32_t reserved = cubin->cc >= 90 ? RESERVED_SHARED : 0;
             kernel->static_shared = section.sh_size > reserved ? (uint32_t)section.sh_size - reserved : 0;
+        } else if (section.sh_type == SHT_PROGBITS && (kernel = kernel_of(cubin, name, ".text."))) {
+            kernel->loop = sg_sass_read(file->data + section.sh_offset, section.sh_size, cubin->cc);
         } else if (strcmp(name, ".nv.constant3") == 0) {
             for (size_t k = 0; k < cubin->count; k++)
                 cubin->kernels[k].constant_bytes = (uint32_t)section.sh_size;

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sass.h"
+
 typedef struct sg_cubin_kernel {
     char *name;
     uint32_t registers;     /* a thread */
@@ -15,6 +17,7 @@ typedef struct sg_cubin_kernel {
     uint32_t cluster[3];    /* fixed in the source; 0: not */
     uint32_t max_cluster;   /* blocks; 0: none given */
     uint32_t barriers;
+    sg_sass_loop loop;
     uint32_t constant_bytes; /* of the whole cubin's __constant__ variables */
 } sg_cubin_kernel;
 

@@ -77,7 +77,7 @@ static void run_warp_counting(sg_warp *w)
     while (w->fuel-- > 0) {
         const sg_op *op = &ops[w->pc++];
         const uint32_t mask = w->active & sg_mask_of(w, op->guard);
-        sg_count_operation(w->machine, op, mask);
+        sg_count_operation(w, op, mask);
         if (mask)
             (mask == SG_ALL ? op->full : op->masked)(w, op, mask);
     }
@@ -253,6 +253,8 @@ static void start_warp(sg_warp *w)
     w->pc = 0;
     w->carry = 0;
     w->spins = false;
+    w->brings = 0;
+    w->brought = 0;
     w->state = SG_WARP_READY;
     w->split_count = 0;
     w->flight_count = 0;
@@ -289,6 +291,7 @@ static void start_cluster(sg_cluster *cluster, uint64_t number)
         block->id[1] = first[1] + b / grid->cluster[0] % grid->cluster[1];
         block->id[2] = first[2] + b / grid->cluster[0] / grid->cluster[1];
         block->alive = block->threads;
+        block->direct = 0;
         memset(block->barriers, 0, sizeof block->barriers);
         memset(block->shadow, SG_SHADOW_UNWRITTEN, block->shared_bytes);
         if (block->race)
@@ -329,7 +332,9 @@ static bool launch_next(sg_machine *machine, residents *r)
         r->spare = cluster->next;
     else if (!(cluster = create_cluster(machine)))
         return false;
-    start_cluster(cluster, r->next++);
+    const uint64_t *chosen = machine->grid->chosen;
+    start_cluster(cluster, chosen ? chosen[r->next] : r->next);
+    r->next++;
     sg_cluster **end = &r->running;
     while (*end)
         end = &(*end)->next;
@@ -430,7 +435,8 @@ sg_fault sg_grid_run(const sg_grid *grid, sg_report *report, sg_counts *counts)
     if (!machine.spans)
         return machine.report->fault = SG_FAULT_MEMORY;
     const uint64_t per_cluster = (uint64_t)grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
-    residents r = {.total = (uint64_t)grid->grid[0] * grid->grid[1] * grid->grid[2] / per_cluster};
+    const uint64_t clusters = (uint64_t)grid->grid[0] * grid->grid[1] * grid->grid[2] / per_cluster;
+    residents r = {.total = grid->chosen ? grid->chosen_count : clusters};
     const int64_t places = (int64_t)grid->sm_count * grid->blocks_per_sm / (int64_t)per_cluster;
     r.most = places < 1 ? 1 : places > RESIDENT_MOST ? RESIDENT_MOST : (uint64_t)places;
     run_all(&machine, &r);

@@ -13,6 +13,9 @@ typedef struct sg_grid {
     int sm_count, blocks_per_sm; /* for resident blocks and %nsmid */
     bool check_races;            /* shared memory: two unordered accesses to one word, one of them a write */
     bool count;                  /* fill in counts */
+    const uint64_t *chosen;      /* clusters to run, by number, in this order; NULL: all */
+    uint64_t chosen_count;
+    struct sg_undo *undo;        /* is told before global memory is written; NULL: nobody asks. Needs count */
     uint64_t budget;             /* lane instructions after which a grid without end is a deadlock; 0: default */
 } sg_grid;
 
@@ -42,9 +45,16 @@ typedef struct sg_report {
 typedef struct sg_counts {
     uint64_t lane_instructions, warp_instructions;
     uint64_t fma, alu, half, sfu, f64, tensor, control, memory; /* warp instructions by pipe */
+    uint64_t products; /* those of fma that are of f32 */
     uint64_t shared_loads, shared_stores, shared_wavefronts;
+    uint64_t shared_bytes; /* written */
     uint64_t global_loads, global_stores, global_sectors; /* sectors of 32 bytes */
-    uint64_t global_bytes, async_bytes, barriers, tensor_flops;
+    uint64_t direct_sectors; /* those of them that were written, or read for use and not into shared memory */
+    uint64_t direct_rounds;  /* times that a warp read from global memory and went on with it */
+    uint64_t bare_copies;    /* times that it read from there into shared memory with nothing to do meanwhile */
+    uint64_t round_trips;    /* times that it waited until all it had written was there, or for an atomic's result */
+    uint64_t global_bytes, async_copies, async_bytes, barriers, tensor_flops;
+    uint64_t direct_most; /* direct_sectors of the block that has the most: not a sum, unlike all others */
 } sg_counts;
 
 /* Runs a grid to its end or its first fault; report and counts may be NULL. Only SG_FAULT_NONE means that all blocks

@@ -102,9 +102,11 @@ static void copy_async(sg_warp *w, const sg_op *op, uint32_t mask)
         reading |= count ? 1u << l : 0;
     }
     if (w->watched) {
+        w->copying = true;
         sg_watch_shared(w, op, mask, flight->to, p->bytes, true);
         if (reading)
             sg_watch_global(w, op, reading, watched, p->bytes, false);
+        w->copying = false;
         if (w->machine->counts)
             w->machine->counts->async_bytes += (uint64_t)p->bytes * (uint32_t)__builtin_popcount(mask);
     }

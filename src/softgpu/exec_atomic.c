@@ -107,7 +107,7 @@ static void atomic(sg_warp *w, const sg_op *op, uint32_t mask)
         uint8_t *(*const find)(sg_warp *, const sg_op *, int, uint64_t, uint32_t, bool) =
             p->space == SG_SPACE_SHARED ? sg_shared_at : p->space == SG_SPACE_GLOBAL ? sg_global_at : sg_generic_at;
         uint8_t *at = find(w, op, (int)l, address, bytes * p->count, false);
-        if (!at)
+        if (!at || !find(w, op, (int)l, address, bytes * p->count, true))
             return;
         if (w->block->race) { /* atomics order what they meet */
             sg_race_acquire(w, address);
@@ -177,7 +177,7 @@ static void decode_atomic(sg_decoder *d, bool has_result)
     const sg_address address = sg_address_of(d, sg_operand_at(d, first));
     const uint32_t c = cas ? sg_source(d, sg_operand_at(d, first + 2), bytes, false) : p->b[0];
     p->space = space < 0 ? address.space : space == 0 ? SG_SPACE_GLOBAL : SG_SPACE_SHARED;
-    sg_op *op = sg_emit(d, atomic, atomic, SG_PIPE_MEMORY);
+    sg_op *op = sg_emit(d, atomic, atomic, has_result && p->space != SG_SPACE_SHARED ? SG_PIPE_TRIP : SG_PIPE_MEMORY);
     op->a = address.row;
     op->c = c;
     op->imm = address.offset;

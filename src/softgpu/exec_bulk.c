@@ -191,6 +191,13 @@ static bool take_size(sg_bulk *bulk, const plan *p)
             bulk->coordinates[d] = (int32_t)sg_row32(w, p->coordinates[d])[bulk->lane];
         if (!sg_box_read(bulk, p->rank))
             return false;
+        /* Not in NVIDIA's documents; what an H200 does. */
+        if (bulk->coordinates[0] * (int64_t)bulk->map.element_bytes % 16 != 0) {
+            sg_fault_at(bulk->warp, bulk->op, 1u << bulk->lane, SG_FAULT_INSTRUCTION, bulk->other,
+                        "a box that begins at element %lld of a row: not a multiple of 16 bytes",
+                        (long long)bulk->coordinates[0]);
+            return false;
+        }
         if (p->reduction && !sg_box_reduces(&bulk->map, p->reduction - 1)) {
             sg_fault_at(bulk->warp, bulk->op, 1u << bulk->lane, SG_FAULT_INSTRUCTION, bulk->other,
                         "the tensor's elements cannot be put together so");

@@ -458,7 +458,11 @@ static void nothing(sg_warp *w, const sg_op *op, uint32_t mask)
 
 static void decode_fence(sg_decoder *d)
 {
-    sg_emit(d, nothing, nothing, SG_PIPE_CONTROL);
+    static const char *const wide[] = {".gl", ".gpu", ".sys"};
+    bool trip = false;
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+        trip |= strstr(d->in->mnemonic, wide[i]) != NULL;
+    sg_emit(d, nothing, nothing, trip ? SG_PIPE_TRIP : SG_PIPE_CONTROL);
 }
 
 const sg_entry sg_entries_sync[] = {

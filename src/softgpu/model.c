@@ -2,24 +2,37 @@
 
 #include <math.h>
 
-/*
- * ISSUE_SHARE to RAMP_CLOCKS were fitted to simt on an H200: 74 configurations at 1024 and 2048 cubed, error of the
- * logarithm 5%; 36 more at 512 cubed, not fitted to, agree within 11%.
- */
 #define WARP           32
 #define SCHEDULERS     4
-#define LAUNCH_US      2.3    /* between two launches in a row: H200, graph replay */
-#define ISSUE_SHARE    0.85   /* of its slots that a scheduler fills at best */
-#define SHARED_SHARE   1.1    /* wavefronts a clock: some broadcasts need fewer than are counted */
-#define READINESS      0.72   /* how much a lack of warps and of independent work costs */
-#define RAMP_CLOCKS    9900.0 /* a wave's first loads and last stores, where no other block works meanwhile */
-#define LOADS_TOGETHER 8.0    /* loads of one warp in flight where nothing is staged */
-#define L1_HITS        0.75   /* of loads that are not staged in shared memory */
-#define L1_BYTES       64.0   /* a clock and SM */
+#define LAUNCH_US      1.2    /* between two launches in a row: H200, graph replay, times carried on to K = 0 */
 #define MEMORY_SHARE   0.88   /* of the nominal bandwidth: H200, device copy */
 #define FILL_US        1.8
 #define TRANSFER_US    6.0
 #define TRANSFER_BYTES 25e3   /* a microsecond: PCIe */
+#define LOADS_TOGETHER 8.0    /* loads of a warp that are under way at once where PTX has them one by one */
+#define L1_HITS        0.75   /* of loads that are not staged in shared memory */
+#define L1_BYTES       64.0   /* a clock and SM */
+
+/*
+ * Fitted together, to two runs of the tuner for simt on an H200 (711 trials of six cubes from 128 to 4096), and
+ * tried on a third: tests/model_h200.txt. Their form was found with one thing varied at a time:
+ *
+ * SLOT to CODE_MISSES: a warp alone on its scheduler takes half as long again as its instructions have slots, two take
+ * 1.2 times as long together, four about as long as their slots; of the pauses that the assembler orders some stay
+ * visible, those around barriers the less the more blocks an SM has; a loop that does not fit the instruction cache
+ * loses a little.
+ *
+ * SHARPNESS: issue slots and the load/store unit go on side by side; where they are equally busy, the fourth root of 2.
+ */
+#define SLOT           0.90
+#define READINESS      0.55
+#define STALLS         0.28
+#define CODE_BYTES     32768
+#define CODE_MISSES    0.014
+#define COPY_CLOCKS    3.6    /* of the load/store unit, for each copy of a warp in the background; a load takes one */
+#define SHARPNESS      4.0
+#define DIRECT_BYTES   41.0   /* a clock and SM: results, and parts of them that others left */
+#define TRIP           4.9    /* latencies that a fence or an atomic takes */
 
 static double largest(const double *times, int count)
 {
@@ -30,67 +43,81 @@ static double largest(const double *times, int count)
 }
 
 /* One block's work in clocks of an SM that does nothing else, by pipe. */
-enum { ISSUE, FMA, ALU, HALF, SFU, F64, TENSOR, SHARED, L1, PIPES };
+enum { ISSUE, FMA, ALU, HALF, SFU, F64, TENSOR, SHARED, L1, PIPES }; /* SHARED: the load/store unit */
 
-static void find_pipes(const sg_profile *p, const sg_counts *c, double blocks, double pipes[PIPES])
+/* The machine code knows how many instructions come with each multiply-add; PTX has more of them than are left. */
+static double find_slots(const sg_shape *s, const sg_counts *c)
+{
+    return s->loop.math > 0 && c->products > 0 ? (double)c->products * s->loop.slots / s->loop.math
+                                               : (double)c->warp_instructions;
+}
+
+static void find_pipes(const sg_profile *p, const sg_shape *s, const sg_counts *c, double pipes[PIPES])
 {
     const double all[PIPES] = {
-        [ISSUE] = (double)c->warp_instructions / (SCHEDULERS * ISSUE_SHARE),
+        [ISSUE] = find_slots(s, c) / SCHEDULERS,
         [FMA] = (double)c->fma * WARP / p->f32_lanes,
         [ALU] = (double)c->alu * WARP / p->int_lanes,
         [HALF] = (double)c->half * WARP / p->half_lanes,
         [SFU] = (double)c->sfu * WARP / p->sfu_lanes,
         [F64] = (double)c->f64 * WARP / p->f64_lanes,
         [TENSOR] = (double)c->tensor_flops / 2 / p->tensor_fma,
-        [SHARED] = (double)c->shared_wavefronts / SHARED_SHARE,
+        [SHARED] = (double)(c->shared_wavefronts + c->global_loads) + (COPY_CLOCKS - 1) * (double)c->async_copies,
         [L1] = (double)c->global_sectors * 32 / L1_BYTES,
     };
     for (int i = 0; i < PIPES; i++)
-        pipes[i] = all[i] / blocks;
+        pipes[i] = all[i] / (double)s->blocks;
 }
 
-/* Clocks in which one wave's blocks wait for memory, and what they have to do meanwhile. */
+/* What a block waits for. */
 typedef struct waits {
-    double latency;  /* of one load */
-    double steps;    /* barriers that a block passes */
-    double stages;   /* tiles in flight; 0: none is copied asynchronously */
-    double exposed;  /* clocks that a block waits in all where nothing is asynchronous */
+    double latency; /* clocks of one access to memory */
+    double steps;   /* barriers that it passes */
+    double stages;  /* tiles that shared memory holds; 0: none is staged there */
+    double bare;    /* accesses that a warp waits for with nothing else to do */
+    double trips;   /* fences and atomics of a warp */
 } waits;
 
 static waits find_waits(const sg_profile *p, const sg_shape *s, const sg_counts *c)
 {
-    const double warps = (double)s->blocks * ((s->threads + WARP - 1) / WARP), blocks = (double)s->blocks;
+    const double blocks = (double)s->blocks, warps = blocks * ceil(s->threads / (double)WARP);
+    const double stored = (double)(c->shared_bytes > c->async_bytes ? c->shared_bytes : c->async_bytes) / blocks;
     waits w = {.latency = p->l2_latency + s->cold * (p->memory_latency - p->l2_latency),
-               .steps = (double)c->barriers / blocks};
-    if (c->async_bytes > 0 && w.steps > 0) {
-        const double stage = (double)c->async_bytes / blocks / w.steps;
-        w.stages = fmax(1, s->shared_bytes / stage);
-    } else if (w.steps > 0) {
-        w.exposed = fmax(1, w.steps / 2) * w.latency; /* one barrier before a tile is overwritten, one after */
-    } else {
-        w.exposed = (double)c->global_loads / warps / LOADS_TOGETHER * w.latency;
+               .steps = (double)c->barriers / blocks,
+               .bare = ((double)c->bare_copies + (double)c->direct_rounds / LOADS_TOGETHER) / warps,
+               .trips = (double)c->round_trips / warps};
+    if (stored > 0 && w.steps > 0) {
+        w.stages = fmax(1, s->shared_bytes * w.steps / stored);
+        if ((double)c->async_bytes / blocks < 0.95 * stored)
+            w.stages = fmin(w.stages, 2); /* what comes through registers is asked for one tile ahead */
     }
     return w;
 }
 
-/* Independent multiply-adds of a thread: a register tile of t by t makes 2t of them for each fragment it reads. */
-static double find_depth(const sg_shape *s, const sg_counts *c, double blocks)
+/* Clocks of a scheduler for the slots of `blocks` blocks side by side. */
+static double issue(const sg_shape *s, const double pipes[PIPES], double blocks)
 {
-    const double work = (double)(c->fma + c->half + c->alu), reads = (double)c->shared_loads;
-    const double tile = reads > 0 ? fmin(fmax(work / reads / 2, 1), 12) : 2;
-    return blocks * ceil(s->threads / (double)WARP) * (c->tensor > 0 ? 64 : tile * tile) / 64;
+    const double warps = blocks * ceil(s->threads / (double)WARP), used = fmin(warps, SCHEDULERS);
+    const double slots = fmax(1, s->loop.slots), pauses = s->loop.pauses / slots, others = s->loop.stalls / slots - pauses;
+    const double code = s->loop.bytes > CODE_BYTES ? 1 + CODE_MISSES : 1;
+    return blocks * pipes[ISSUE] * SCHEDULERS / used * (SLOT + READINESS * used / warps) * code *
+           (1 + STALLS * (others + pauses / blocks));
 }
 
-/* Clocks that `blocks` blocks take side by side on one SM. Schedulers find a warp ready more often the more warps there
- * are and the more each has to do between waits. */
+/* Clocks that `blocks` blocks take side by side on one SM. */
 static double wave(const sg_shape *s, const sg_counts *c, const waits *w, const double pipes[PIPES], double blocks)
 {
-    const double alone = largest(pipes, PIPES), depth = find_depth(s, c, blocks);
-    const double busy = blocks * alone * (1 + READINESS / depth);
-    double exposed = w->exposed;
+    const double shared = blocks * pipes[SHARED], slots = issue(s, pipes, blocks);
+    double busy = pow(pow(slots, SHARPNESS) + pow(shared, SHARPNESS), 1 / SHARPNESS);
+    for (int i = 0; i < PIPES; i++)
+        busy = fmax(busy, i == SHARED ? 0 : blocks * pipes[i]);
+    /* Latencies differ: the further ahead a tile is asked for, the fewer of them are longer than that. */
     if (w->stages > 0)
-        exposed = w->latency + w->steps * fmax(0, w->latency - (w->stages - 1) * busy / w->steps);
-    return fmax(busy, alone + exposed) + RAMP_CLOCKS / blocks;
+        busy += w->steps * w->latency * exp(-(w->stages - 1) * busy / w->steps / w->latency);
+    busy = fmax(busy, busy / blocks + w->bare * w->latency);
+    /* What a block writes, and what it reads of others, comes when its pipeline has run out. Without one, L1 has it. */
+    const double direct = blocks * (double)c->direct_sectors / (double)s->blocks + (double)c->direct_most;
+    return busy + (1 + w->trips * TRIP) * w->latency + (w->stages > 0 ? direct * 32 / DIRECT_BYTES : 0);
 }
 
 sg_cost sg_model_launch(const sg_profile *p, const sg_shape *s, const sg_counts *c)
@@ -101,7 +128,7 @@ sg_cost sg_model_launch(const sg_profile *p, const sg_shape *s, const sg_counts 
     const double full = floor(blocks / (sms * fit)), rest = blocks - full * sms * fit;
     const double on_sm = full * fit + ceil(rest / sms); /* of the busiest SM */
     const waits w = find_waits(p, s, c);
-    find_pipes(p, c, blocks, pipes);
+    find_pipes(p, s, c, pipes);
 
     double sm = full > 0 ? full * wave(s, c, &w, pipes, fit) : 0;
     if (rest > 0)

@@ -4,6 +4,7 @@
 
 #include "exec.h"
 #include "profile.h"
+#include "sass.h"
 
 /* What the time depends on beside the counts. */
 typedef struct sg_shape {
@@ -14,6 +15,7 @@ typedef struct sg_shape {
     int blocks_per_sm;     /* that fit; 1 at least */
     uint64_t footprint;    /* bytes of memory that the launch reaches, each once */
     double cold;           /* share of them that is not in L2 */
+    sg_sass_loop loop;     /* all zero where it is not known */
 } sg_shape;
 
 /* Microseconds. Each part is what the launch would take if nothing else bounded it. */
@@ -29,6 +31,7 @@ typedef struct sg_launch_record {
     sg_counts counts;
     sg_shape shape;
     sg_cost cost;
+    uint64_t ran; /* blocks that were counted; fewer than there are where the launch was sampled */
     bool counted; /* false: the counts are an equal launch's before it */
 } sg_launch_record;
 

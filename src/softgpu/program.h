@@ -22,12 +22,14 @@ typedef void sg_run(sg_warp *warp, const sg_op *op, uint32_t mask);
 typedef enum sg_pipe {
     SG_PIPE_ALU,
     SG_PIPE_FMA,
+    SG_PIPE_IMAD, /* of integers, on the same pipe */
     SG_PIPE_HALF,
     SG_PIPE_SFU,
     SG_PIPE_F64,
     SG_PIPE_TENSOR,
     SG_PIPE_CONTROL,
     SG_PIPE_MEMORY,
+    SG_PIPE_TRIP, /* memory, and the warp waits until all of it is there: fences, atomics with a result */
     SG_PIPE_NONE, /* not an instruction: a label */
 } sg_pipe;
 

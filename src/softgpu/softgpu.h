@@ -33,6 +33,13 @@ int gtSoftAttachPtx(const void *cubin, size_t cubin_bytes, const char *ptx, size
  */
 int gtSoftReport(char *line, size_t bytes);
 
+/*
+ * Says whether launches of the calling thread, from now on, are only counted and timed: 1, or run: 0, as at first. A
+ * launch that is only timed runs a few of its blocks, takes the counts of all from them, and leaves memory as it was:
+ * nobody may want its result. Where blocks wait for each other all of them run, and memory still stays as it was.
+ */
+int gtSoftSample(int on);
+
 /* What the last launch did, and where the time went that the model gives it. */
 typedef struct gtSoftLaunch {
     /* Warp instructions, all and by pipe. */
@@ -48,6 +55,11 @@ typedef struct gtSoftLaunch {
     /* Microseconds: the whole, and what each part would take alone. The longest of them bounds the launch. */
     double us, issue_us, fma_us, alu_us, half_us, sfu_us, f64_us, tensor_us, shared_us, l1_us;
     double latency_us, l2_us, memory_us, launch_us;
+    /* Bytes written to shared memory; sectors of global memory written, or read for use and not into shared memory, in
+     * all and by the block that has the most; how often warps waited for such reads, for reads into shared memory with
+     * nothing to do meanwhile, for fences and the results of atomics. */
+    uint64_t stored_bytes, direct_sectors, direct_most, direct_rounds, bare_copies, round_trips;
+    uint64_t ran; /* blocks that were counted; the rest of them is taken to do the same: see gtSoftSample */
 } gtSoftLaunch;
 
 /* Copies at most bytes of it: a caller compiled for a shorter struct is served. CUDA_ERROR_INVALID_VALUE for NULL,

@@ -63,6 +63,9 @@ struct sg_warp {
     const sg_op *ops;
     bool watched; /* somebody counts, or checks races */
     bool spins;   /* used up its last slice */
+    uint8_t brings;   /* what it did since it read global memory last: count.c's, while counting */
+    uint32_t brought; /* sectors of that */
+    bool copying;     /* asynchronously: what it reads and writes now does not keep it waiting */
     sg_warp_state state;
     sg_block *block;
     sg_machine *machine;
@@ -95,6 +98,7 @@ struct sg_block {
     uint32_t shared_bytes;
     sg_warp *warps;
     uint32_t warp_count, threads, alive; /* alive: threads that have not left */
+    uint64_t direct; /* sectors, while counting: see sg_counts */
     sg_barrier barriers[SG_BARRIERS];
     struct sg_race *race; /* NULL: races are not checked */
     struct sg_bulk *bulks; /* bulk copies that have not landed, oldest first */
@@ -185,7 +189,7 @@ void sg_bulk_finish(sg_block *block);
 void sg_watch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool write);
 void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write);
 void sg_count_bytes(sg_machine *machine, uint64_t address, uint64_t bytes); /* of global memory, in one piece */
-void sg_count_operation(sg_machine *machine, const sg_op *op, uint32_t mask);
+void sg_count_operation(sg_warp *w, const sg_op *op, uint32_t mask);
 
 /* Races in shared memory. Knowledge of what came before passes through places: a barrier's, or an object's address. */
 #define SG_RACE_BARRIER(number) ((uint64_t)1 << 40 | (uint64_t)(number))

@@ -6,6 +6,7 @@
 
 #include "l2.h"
 #include "limits.h"
+#include "sample.h"
 
 /* What the driver says of a kernel that went wrong. */
 static const CUresult fault_results[] = {
@@ -26,6 +27,7 @@ static const CUresult fault_results[] = {
 
 static struct memo {
     uint64_t key; /* 0: empty */
+    uint64_t ran; /* blocks */
     sg_counts counts;
 } memos[MEMOS];
 
@@ -86,44 +88,60 @@ static void take_time(const sg_launch *launch, const sg_function *function, int 
         .blocks_per_sm = blocks_per_sm,
         .footprint = reach < moved ? reach : moved,
         .cold = reach > 0 ? (double)missing / (double)reach : 0,
+        .loop = function->assembled.loop,
     };
     last->cost = sg_model_launch(sg.profile, &last->shape, &last->counts);
     sg.now_us += last->cost.us;
 }
 
-/* Runs every block: memory is as the kernel leaves it. A launch of which only the time is wanted could run a few blocks
- * and take the counts of all from them; nobody asks for that yet. */
+/* Runs every block, and counts what they do where that is not known; memory is as the kernel leaves it. Sampled it runs
+ * only what is not known, and memory is as it was. */
+static sg_fault run_grid(const sg_launch *launch, sg_grid *grid, struct memo *known, sg_report *report)
+{
+    const uint64_t key = launch_key(launch), blocks = (uint64_t)grid->grid[0] * grid->grid[1] * grid->grid[2];
+    sg_fault fault = SG_FAULT_NONE;
+    sg_counts counts;
+    uint64_t ran = blocks;
+    struct memo *memo = &memos[key / 2 % MEMOS];
+    grid->count = memo->key != key || (memo->ran < blocks && !sg_sampling());
+    if (!sg_sampling())
+        fault = sg_grid_run(grid, report, &counts);
+    else if (grid->count)
+        fault = sg_sample_run(grid, report, &counts, &ran);
+    if (grid->count && fault == SG_FAULT_NONE)
+        *memo = (struct memo){key, ran, counts};
+    *known = *memo;
+    return fault;
+}
+
 static CUresult run_launch(const sg_work *work)
 {
     const sg_launch *launch = &work->launch;
     const sg_function *function = sg_handle_find(SG_FUNCTION, launch->kernel);
     if (!function)
         return CUDA_ERROR_INVALID_HANDLE;
-    const uint64_t key = launch_key(launch);
-    struct memo *memo = &memos[key / 2 % MEMOS];
     const int threads = (int)(launch->block[0] * launch->block[1] * launch->block[2]);
     const int fit = sg_blocks_per_sm(sg.profile, threads, (int)function->assembled.registers,
                                      (int)(function->assembled.static_shared + launch->dynamic_shared));
     sg_grid grid = {
         .kernel = function->code, .dynamic_shared = launch->dynamic_shared, .params = launch->params,
         .memory = sg.memory, .sm_count = sg.profile->sm_count, .blocks_per_sm = fit > 0 ? fit : 1,
-        .check_races = sg.check_races, .count = memo->key != key,
+        .check_races = sg.check_races,
     };
     memcpy(grid.grid, launch->grid, sizeof grid.grid);
     memcpy(grid.block, launch->block, sizeof grid.block);
     memcpy(grid.cluster, launch->cluster, sizeof grid.cluster);
     sg_report report = {0};
-    sg_counts counts = {0};
-    const sg_fault fault = sg_grid_run(&grid, &report, &counts);
+    struct memo memo;
+    const sg_fault fault = run_grid(launch, &grid, &memo, &report);
     if (fault != SG_FAULT_NONE) {
         const size_t known = sizeof fault_results / sizeof fault_results[0];
         sg.fault = (size_t)fault < known ? fault_results[fault] : CUDA_ERROR_LAUNCH_FAILED;
         snprintf(sg.report, sizeof sg.report, "%s", report.message);
         return CUDA_SUCCESS;
     }
-    if (grid.count)
-        *memo = (struct memo){key, counts};
-    sg.last.counts = memo->counts;
+    sg.last.counts = memo.counts;
+    sg.last.ran = memo.ran;
     sg.last.counted = grid.count;
     sg.launched = true;
     take_time(launch, function, grid.blocks_per_sm);

@@ -1,0 +1,198 @@
+#include "sass.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Instructions of 16 bytes, compute capability 7.0 and later. NVIDIA describes none of it; what is used here is what
+ * its disassembler prints beside the bits: the operation in bits 0 to 11 (the upper three say what its operands are),
+ * predicates in bits 12 to 15 and, of branches, 87 to 90; a branch's target from bit 34 on; the clocks until the
+ * warp's next instruction in bits 105 to 108.
+ */
+#define BYTES     16
+#define OPERATION 0xfffu
+#define OPCODE    0x1ffu /* without the kinds of operands */
+#define FFMA      0x023u
+#define BRANCH    0x947u
+#define ALWAYS    7u     /* the predicate that is true */
+
+/* What a way through a loop has met since it last multiplied. */
+enum { READS_GLOBAL = 1, WRITES_SHARED = 2, READS_SHARED = 4, KINDS = 8 };
+
+static const struct {
+    uint16_t operation;
+    uint8_t kind;
+} memory_operations[] = {
+    {0x381, READS_GLOBAL}, {0x981, READS_GLOBAL},   /* LDG */
+    {0xfae, READS_GLOBAL},                          /* LDGSTS */
+    {0x388, WRITES_SHARED}, {0x988, WRITES_SHARED}, /* STS */
+    {0x984, READS_SHARED},                          /* LDS */
+};
+
+typedef struct code {
+    const uint8_t *bytes;
+    int64_t count; /* instructions */
+    int cc;
+    uint8_t *begins; /* whether a part begins here: instructions that run one after the other */
+} code;
+
+static uint64_t half(const code *c, int64_t at, int which)
+{
+    uint64_t bits;
+    memcpy(&bits, c->bytes + at * BYTES + which * 8, sizeof bits);
+    return bits;
+}
+
+static bool is_math(const code *c, int64_t at)
+{
+    return (half(c, at, 0) & OPCODE) == FFMA;
+}
+
+static unsigned kind_of(const code *c, int64_t at)
+{
+    for (size_t i = 0; i < sizeof memory_operations / sizeof memory_operations[0]; i++)
+        if (memory_operations[i].operation == (half(c, at, 0) & OPERATION))
+            return memory_operations[i].kind;
+    return 0;
+}
+
+/* Where a branch goes; -1 for what is none, or leads out of the code. */
+static int64_t target(const code *c, int64_t at)
+{
+    const uint64_t low = half(c, at, 0), high = half(c, at, 1);
+    if ((low & OPERATION) != BRANCH)
+        return -1;
+    int64_t words = (int64_t)((low >> 34 | high << 30) << 16) >> 16; /* 48 bits with a sign, of four bytes */
+    if (c->cc >= 90)
+        words = (int64_t)((uint64_t)words << 8 | (low >> 16 & 0xff)); /* the lowest byte has its own place */
+    const int64_t to = at + 1 + words * 4 / BYTES;
+    return to >= 0 && to < c->count ? to : -1;
+}
+
+static bool goes_on(const code *c, int64_t at)
+{
+    const uint64_t low = half(c, at, 0), high = half(c, at, 1);
+    return (low & OPERATION) != BRANCH || (low >> 12 & 15) != ALWAYS || (high >> 23 & 15) != ALWAYS;
+}
+
+/* The loop with the most multiply-adds; the shorter of two that have as many. */
+static void find_loop(const code *c, int64_t *first, int64_t *last)
+{
+    int64_t most = 0;
+    *last = -1;
+    for (int64_t at = 0; at < c->count; at++) {
+        const int64_t head = target(c, at);
+        if (head < 0 || head > at)
+            continue;
+        int64_t math = 0;
+        for (int64_t i = head; i <= at; i++)
+            math += is_math(c, i);
+        if (math > most || (math > 0 && math == most && at - head < *last - *first)) {
+            most = math;
+            *first = head;
+            *last = at;
+        }
+    }
+}
+
+/* The best way so far to a part that has met these kinds of accesses. */
+typedef struct way {
+    bool open;
+    sg_sass_loop so_far;
+} way;
+
+/*
+ * Of the ways to a place the one that has met the most kinds of accesses, for those that are met less often pass a copy
+ * over in the last turns; of these the shortest, for the longer ones are for tails.
+ */
+static const way *preferred(const way ways[KINDS])
+{
+    const way *best = NULL;
+    int most = -1;
+    for (unsigned met = 0; met < KINDS; met++) {
+        const int kinds = __builtin_popcount(met);
+        if (ways[met].open && (kinds > most || (kinds == most && ways[met].so_far.slots < best->so_far.slots))) {
+            best = &ways[met];
+            most = kinds;
+        }
+    }
+    return best;
+}
+
+static void offer(way *place, const way *candidate)
+{
+    if (candidate->open && (!place->open || candidate->so_far.slots < place->so_far.slots))
+        *place = *candidate;
+}
+
+/* Ways go through a part and come out in `out`. */
+static void pass_part(const code *c, int64_t from, int64_t to, const way in[KINDS], way out[KINDS])
+{
+    sg_sass_loop part = {0};
+    unsigned met = 0;
+    for (int64_t at = from; at < to; at++) {
+        const uint32_t clocks = (uint32_t)(half(c, at, 1) >> 41 & 15);
+        part.math += is_math(c, at);
+        part.slots++;
+        part.stalls += clocks > 1 ? clocks - 1 : 0;
+        met |= kind_of(c, at);
+    }
+    part.pauses = part.math > 0 ? 0 : part.stalls;
+    const way *best = part.math > 0 ? preferred(in) : NULL;
+    for (unsigned i = 0; i < KINDS; i++) {
+        way after = part.math == 0 ? in[i] : best && i == 0 ? *best : (way){0};
+        after.so_far.math += part.math;
+        after.so_far.slots += part.slots;
+        after.so_far.stalls += part.stalls;
+        after.so_far.pauses += part.pauses;
+        offer(&out[part.math > 0 ? 0 : i | met], &after);
+    }
+}
+
+static sg_sass_loop walk(const code *c, int64_t first, int64_t last)
+{
+    way *const ways = calloc((size_t)(last - first + 1) * KINDS, sizeof *ways); /* to each part, where it begins */
+    const way *end = NULL;
+    way out[KINDS];
+    if (ways)
+        ways[0].open = true;
+    for (int64_t from = first, to; ways && from <= last; from = to) {
+        for (to = from + 1; to <= last && !c->begins[to]; to++)
+            ;
+        memset(out, 0, sizeof out);
+        pass_part(c, from, to, &ways[(from - first) * KINDS], out);
+        const int64_t jump = target(c, to - 1);
+        for (unsigned met = 0; met < KINDS; met++) {
+            if (jump > to - 1 && jump <= last)
+                offer(&ways[(jump - first) * KINDS + met], &out[met]);
+            if (to <= last && goes_on(c, to - 1))
+                offer(&ways[(to - first) * KINDS + met], &out[met]);
+        }
+        if (to > last)
+            end = preferred(out);
+    }
+    const sg_sass_loop loop = end ? end->so_far : (sg_sass_loop){0};
+    free(ways);
+    return loop;
+}
+
+sg_sass_loop sg_sass_read(const void *bytes, size_t length, int cc)
+{
+    code c = {bytes, (int64_t)(length / BYTES), cc, calloc(length / BYTES + 1, 1)};
+    sg_sass_loop loop = {0};
+    int64_t first = 0, last = -1;
+    for (int64_t at = 0; c.begins && cc >= 70 && at < c.count; at++) {
+        const int64_t to = target(&c, at);
+        if (to >= 0)
+            c.begins[to] = c.begins[at + 1] = true;
+    }
+    if (c.begins && cc >= 70)
+        find_loop(&c, &first, &last);
+    if (last >= first) {
+        loop = walk(&c, first, last);
+        loop.bytes = (uint32_t)((last - first + 1) * BYTES);
+    }
+    free(c.begins);
+    return loop;
+}
