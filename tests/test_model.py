@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Keeps the time model from rotting: test_model.py PROGRAM TABLE. TABLE is what model_table.py made on a GPU."""
+import sys
+import unittest
+
+import model_table
+
+PROGRAM, TABLE = sys.argv.pop(1), sys.argv.pop(1)
+CONFIGURATIONS = 8  # each is compiled: a second
+
+
+def read_table():
+    """The first shape of the table, and its rows: measured us, modelled us, configuration."""
+    shape, rows = None, []
+    with open(TABLE, encoding="utf-8") as lines:
+        for line in lines:
+            words = line.split(None, 4)
+            if line.startswith("#"):
+                if rows:
+                    break
+                shape = words[1] if len(words) == 2 else shape
+            else:
+                rows.append((float(words[0]), float(words[1]), words[4].strip()))
+    return shape, rows
+
+
+class Model(unittest.TestCase):
+    def test_the_table_shows_that_times_rank_like_the_gpus(self):
+        _, rows = read_table()
+        measured, times = [row[0] for row in rows], [row[1] for row in rows]
+        self.assertGreaterEqual(len(rows), 40)
+        self.assertGreaterEqual(model_table.spearman(measured, times), 0.8)
+        self.assertLessEqual(model_table.place(times, measured.index(min(measured))), 5)
+
+    def test_todays_program_still_ranks_like_the_gpu(self):
+        shape, rows = read_table()
+        chosen = [rows[i * (len(rows) - 1) // (CONFIGURATIONS - 1)] for i in range(CONFIGURATIONS)]
+        measured = [row[0] for row in chosen]
+        # The order of multiply-adds was a parameter when the table was made; today's templates have the best one.
+        known = [" ".join(word for word in row[2].split() if not word.startswith("order=")) for row in chosen]
+        times = model_table.model_all(PROGRAM, "simt", "h200", shape, known)
+        told = ", ".join("%.1f: %.1f" % pair for pair in zip(measured, times))
+        self.assertGreaterEqual(model_table.spearman(measured, times), 0.8, told)
+        for us, time in zip(measured, times):
+            self.assertLess(abs(time / us - 1), 0.25, told)
+
+
+if __name__ == "__main__":
+    unittest.main()
