@@ -109,10 +109,10 @@ static inline void check_keep(const char *ptx)
     const char *keep = getenv("CHECK_KEEP");
     char path[512];
     uint64_t hash = 14695981039346656037u; /* FNV-1a: the same text goes to the same file */
-    for (const char *at = ptx; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
     if (!keep)
         return;
+    for (const char *at = ptx; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
     snprintf(path, sizeof path, "%s/%016llx.ptx", keep, (unsigned long long)hash);
     FILE *file = fopen(path, "w");
     CHECK(file && fputs(ptx, file) >= 0 && fclose(file) == 0);

@@ -68,7 +68,7 @@ static inline void open_context(void)
 
 static inline void in_child(void (*body)(void))
 {
-    int status;
+    int status = 0;
     const pid_t child = fork();
     if (child == 0) {
         body();

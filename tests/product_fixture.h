@@ -209,6 +209,13 @@ static inline gt_status product_problem(const gt_gemm *class, gt_problem *q)
     return gt_problem_init(&gemm, q);
 }
 
+static inline gt_scalar product_scalar(const gt_types *types, int value)
+{
+    if (types->exact)
+        return (gt_scalar){.s32 = value};
+    return types->scalar_bytes == 8 ? (gt_scalar){.f64 = value} : (gt_scalar){.f32 = (float)value};
+}
+
 /* `class` has types, layout and alignment. A and B are null where alpha is 0, not to be read where k is. */
 static inline void product_run(const gt_driver *driver, const gt_module *module, const gt_kernel *kernel,
                                const gt_gemm *class, const product *p)
@@ -220,6 +227,7 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     operand b = product_operand(p, class->type_ab, class->op_b == GT_N ? p->k : p->n,
                                 class->op_b == GT_N ? p->n : p->k, class->align);
     operand c = product_operand(p, class->type_c, p->m, p->n, class->align);
+    const gt_scalar alpha = product_scalar(types, p->alpha), beta = product_scalar(types, p->beta);
     gt_gemm gemm = *class;
     gt_problem q;
     gt_launch launch;
@@ -239,9 +247,7 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     product_place(driver, p, most, true, &b);
     product_place(driver, p, most, p->beta != 0, &c);
     gt_args_init(&q, &args);
-    gt_args_scale(&args, types, p->k,
-                  types->exact ? (const void *)&(int32_t){p->alpha} : &(float){(float)p->alpha},
-                  types->exact ? (const void *)&(int32_t){p->beta} : &(float){(float)p->beta});
+    gt_args_scale(&args, types, p->k, &alpha, &beta);
     args.a = p->alpha ? (const void *)(uintptr_t)(a.base + a.before) : NULL;
     args.b = p->alpha ? (const void *)(uintptr_t)(b.base + b.before) : NULL;
     args.c = (void *)(uintptr_t)(c.base + c.before);

@@ -252,4 +252,21 @@ TEST(resident_blocks_may_wait_for_each_other)
     gt_nvrtc_close(nvrtc);
 }
 
+TEST(a_loop_without_end_stops_when_its_budget_is_spent)
+{
+    enum { OPERATIONS = 4096 };
+    sg_memory *memory = soft_memory();
+    sg_module *module = soft_module(memory, ".version 8.0\n.target sm_80\n.address_size 64\n"
+                                            ".visible .entry k()\n{\n.reg .b32 r;\nL: add.s32 r, r, 1;\nbra L;\n}\n");
+    sg_grid grid = soft_grid(module, "k", memory, NULL, 4, 1024);
+    grid.budget = OPERATIONS * 32;
+    grid.count = true;
+    sg_report report;
+    sg_counts counts;
+    CHECK_INT(sg_grid_run(&grid, &report, &counts), SG_FAULT_DEADLOCK);
+    CHECK(strstr(report.message, "the grid does not end") && counts.warp_instructions <= OPERATIONS);
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+}
+
 CHECK_MAIN

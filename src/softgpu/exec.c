@@ -83,10 +83,18 @@ static void run_warp_counting(sg_warp *w)
     }
 }
 
+/* Operations that the grid may still take, where it has a budget. */
+static int64_t budget_left(const sg_machine *machine)
+{
+    const uint64_t budget = (machine->grid->budget + SG_LANES - 1) / SG_LANES;
+    return !budget ? INT64_MAX : machine->operations < budget ? (int64_t)(budget - machine->operations) : 0;
+}
+
 /* One go of a warp: until it waits, spins, ends, or has had its slice. */
 static int64_t run_slice(sg_warp *w)
 {
-    const int64_t slice = w->spins ? SLICE_LATER : SLICE;
+    const int64_t whole = w->spins ? SLICE_LATER : SLICE, left = budget_left(w->machine);
+    const int64_t slice = whole < left ? whole : left;
     w->state = SG_WARP_READY;
     w->fuel = slice;
     w->unspent = 0;
@@ -132,7 +140,7 @@ static outcome run_cluster(sg_cluster *cluster)
     int64_t spent = 0;
     const int64_t turn = cluster->had_turn ? TURN_LATER : TURN;
     cluster->had_turn = true;
-    for (int quiet_passes = 0; spent < turn;) {
+    for (int quiet_passes = 0; spent < turn && budget_left(cluster->machine);) {
         bool quiet;
         const outcome result = run_pass(cluster, &spent, &quiet);
         if (result == FINISHED) /* what is still under way arrives after the last thread has left */
@@ -384,11 +392,11 @@ static void run_all(sg_machine *machine, residents *r)
             progress = machine->progress;
             since = machine->operations;
         }
-        const uint64_t budget = machine->grid->budget / SG_LANES;
         const bool full = r->next == r->total || r->count == r->most;
+        const bool over = machine->grid->budget ? !budget_left(machine) : machine->operations - since > IDLE_BUDGET;
         if (r->running && full && !moved)
             report_deadlock(r->running, "deadlock: no thread can go on");
-        else if (r->running && (budget ? machine->operations > budget : machine->operations - since > IDLE_BUDGET))
+        else if (r->running && over)
             report_deadlock(r->running, "the grid does not end");
         if (machine->fault)
             return;
