@@ -1,10 +1,12 @@
 """How well the software GPU's times rank: those of an H200 beside them.
 
-    python3 tests/model_table.py PROGRAM DATABASE [--shapes 2048,512x512x512] [--family simt] [--gpu h200] [--summary]
+    python3 tests/model_table.py PROGRAM DATABASE [--shapes 2048,512x512x512] [--family simt] [--gpu h200] [--every N]
+                                 [--summary]
 
 DATABASE is a tuner's, with measured trials; PROGRAM is gemmtune, which gives a modelled time for each configuration
-that was measured on a shape (gemmtune profile, sampled, on soft:GPU). Prints a table for each shape, or with --summary
-its last lines only. Times of one run of the tuner are compared with each other only.
+that was measured on a shape (gemmtune profile, sampled, on soft:GPU), or for the fastest and every Nth after it. Prints
+a table for each shape, or with --summary its last lines only. Times of one run of the tuner are compared with each other
+only.
 """
 import argparse
 import concurrent.futures
@@ -79,6 +81,7 @@ def main():
     parser.add_argument("--shapes", default="2048")
     parser.add_argument("--family", default="simt")
     parser.add_argument("--gpu", default="h200")
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--summary", action="store_true")
     options = parser.parse_args()
     database = sqlite3.connect("file:%s?mode=ro" % options.database, uri=True)
@@ -89,7 +92,7 @@ def main():
         sizes = [int(size) for size in shape.split("x")]
         sizes = sizes if len(sizes) == 3 else 3 * sizes
         shape = "x".join(map(str, sizes))
-        rows = database.execute(TRIALS, [options.family] + sizes).fetchall()
+        rows = database.execute(TRIALS, [options.family] + sizes).fetchall()[::options.every]
         if len(rows) < 2:
             sys.exit("%s has no measured trials of %s for %s" % (options.database, options.family, shape))
         measured = [us for _, us in rows]

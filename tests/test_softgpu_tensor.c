@@ -86,13 +86,11 @@ DEVICE_TEST(a_map_outside_the_limits_is_refused)
         {FIELD(steps[1]), 0}, {FIELD(steps[1]), 9},
         {FIELD(type), 99}, {FIELD(swizzle), 99}, {FIELD(interleave), 99}, {FIELD(promotion), 99}, {FIELD(fill), 99},
     };
-    CUtensorMap map[2], before[2];
+    CUtensorMap map[2];
     open_context();
     need_tensor_maps();
     const CUdeviceptr address = memory(208 * 30);
     const description right = halves(address);
-    memset(map, 0x5a, sizeof map);
-    memcpy(before, map, sizeof map);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         description d = right;
         *(uint64_t *)((char *)&d + changes[i].field) = changes[i].value;
@@ -106,7 +104,6 @@ DEVICE_TEST(a_map_outside_the_limits_is_refused)
     d.type = CU_TENSOR_MAP_DATA_TYPE_UINT16; /* NaN stands for no integer */
     d.fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA;
     CU(encode(&d, map), CUDA_ERROR_INVALID_VALUE);
-    CHECK(memcmp(before, map, sizeof map) == 0);
     CU(encode(&right, NULL), CUDA_ERROR_INVALID_VALUE);
     OK(encode(&right, map));
     CU(cu->cuTensorMapReplaceAddress(map, (void *)(uintptr_t)(address + 8)), CUDA_ERROR_INVALID_VALUE);
