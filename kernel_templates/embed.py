@@ -3,7 +3,8 @@
 
 usage: embed.py OUT.c FILE...
 
-Every FILE becomes gt_embedded_NAME_EXT. Pairs NAME.cu and NAME.sql are also listed in gt_embedded_families.
+Every FILE becomes gt_embedded_NAME_EXT. Pairs NAME.cu and NAME.sql are also listed in gt_embedded_families, NAME.cuh
+in gt_embedded_headers.
 """
 import pathlib
 import sys
@@ -26,7 +27,9 @@ def main(out, files):
     if names:
         lines += ["", "const struct gt_embedded_family gt_embedded_families[] = {"]
         lines += [f'    {{"{n}", gt_embedded_{n}_cu, gt_embedded_{n}_sql}},' for n in sorted(names)]
-        lines += ["    {0, 0, 0},", "};", ""]
+        lines += ["    {0, 0, 0},", "};", "", "const struct gt_embedded_header gt_embedded_headers[] = {"]
+        lines += [f'    {{"{p.name}", {symbol(p)}}},' for p in paths if p.suffix == ".cuh"]
+        lines += ["    {0, 0},", "};", ""]
     pathlib.Path(out).write_text("\n".join(lines))
 
 

@@ -6,7 +6,13 @@ struct gt_embedded_family {
     const char *name, *source, *space;
 };
 
-extern const struct gt_embedded_family gt_embedded_families[]; /* ends with a NULL name */
-extern const char gt_embedded_gemm_cuh[];
+/* What templates may include. */
+struct gt_embedded_header {
+    const char *name, *text;
+};
+
+/* Both end with a NULL name. */
+extern const struct gt_embedded_family gt_embedded_families[];
+extern const struct gt_embedded_header gt_embedded_headers[];
 
 #endif

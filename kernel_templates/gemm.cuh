@@ -40,7 +40,7 @@ struct gt_args {
     const GT_AB *b;
     GT_C *c;
     void *workspace;    // ws_tile bytes for each tile (or block, where their number is fixed) and matrix of the batch
-    unsigned *counters; // one for each of those, zero before and after a launch
+    unsigned *counters; // one for each block, zero before and after a launch
     gt_int m, n, k;
     gt_int lda, ldb, ldc;
     gt_int stride_a, stride_b, stride_c;

@@ -80,10 +80,12 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
     launch.grid[1] = (unsigned)kernel->split_k;
     launch.grid[2] = problem->batch < GRID_YZ ? (unsigned)problem->batch : GRID_YZ;
     if (kernel->ws_tile > 0) {
+        int64_t counters;
         units = tiles * launch.grid[2];
-        if (__builtin_mul_overflow(units, kernel->ws_tile, &workspace))
+        if (__builtin_mul_overflow(units, kernel->ws_tile, &workspace) ||
+            __builtin_mul_overflow(units * (int64_t)sizeof(unsigned), kernel->split_k, &counters))
             return gt_fail(GT_ERROR_INVALID, "the workspace overflows 64 bits");
-        launch.counter_bytes = (size_t)units * sizeof(unsigned);
+        launch.counter_bytes = (size_t)counters;
     }
     if (kernel->repack && (status = add_copies(problem, launch.grid[2], &workspace)) != GT_OK)
         return status;

@@ -17,7 +17,7 @@ typedef struct gt_args {
     const void *a, *b;
     void *c;
     void *workspace;    /* ws_tile bytes for each tile (or block, where their number is fixed) and matrix of the batch */
-    unsigned *counters; /* one for each of those; zero before and after every launch */
+    unsigned *counters; /* one for each block; zero before and after every launch */
     int64_t m, n, k;
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;

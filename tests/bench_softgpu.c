@@ -52,7 +52,7 @@ TEST(one_core_runs_a_billion_lane_instructions_a_second)
         char *source, hash[GT_HASH_LENGTH];
         CHECK(family);
         CHECK_OK(gt_problem_init(&gemm, &problem));
-        CHECK_OK(gt_render(&families, family, &problem, kernels[i].params, &source, hash));
+        CHECK_OK(gt_render(family, &problem, kernels[i].params, &source, hash));
         CHECK_OK(gt_nvrtc_compile(nvrtc, source, "sm_90", &code, NULL));
         double start = seconds();
         sg_module *module = soft_module(memory, code.ptx);

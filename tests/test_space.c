@@ -178,9 +178,9 @@ TEST(the_same_input_renders_the_same_bytes)
     const gt_problem small = square(GT_F32, 64), large = square(GT_F32, 8192);
     gt_problem transposed = small;
     transposed.op_a = GT_T;
-    CHECK_OK(gt_render(&families, simt, &small, "bm=64 bn=32", &a, hash_a));
-    CHECK_OK(gt_render(&families, simt, &large, "bm=64 bn=32", &b, hash_b));
-    CHECK_OK(gt_render(&families, simt, &transposed, "bm=64 bn=32", &c, hash_c));
+    CHECK_OK(gt_render(simt, &small, "bm=64 bn=32", &a, hash_a));
+    CHECK_OK(gt_render(simt, &large, "bm=64 bn=32", &b, hash_b));
+    CHECK_OK(gt_render(simt, &transposed, "bm=64 bn=32", &c, hash_c));
     CHECK_STR(a, b);
     CHECK_STR(hash_a, hash_b);
     CHECK(strcmp(hash_a, hash_c) != 0);
@@ -200,7 +200,7 @@ TEST(parameters_that_are_none_are_refused)
     CHECK_OK(gt_families_init(NULL, &families));
     const gt_problem problem = square(GT_F32, 64);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        CHECK_STATUS(gt_render(&families, gt_families_find(&families, "simt"), &problem, bad[i], &source, hash),
+        CHECK_STATUS(gt_render(gt_families_find(&families, "simt"), &problem, bad[i], &source, hash),
                      GT_ERROR_INVALID);
     CHECK(strstr(gt_error_message(), "FROBNICATE"));
     gt_families_finish(&families);

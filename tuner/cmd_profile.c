@@ -147,7 +147,7 @@ static gt_status profile(const gt_options_cli *options, const gt_families *famil
     if (status == GT_OK)
         status = gt_nvrtc_open(options->nvrtc, &nvrtc);
     if (status == GT_OK)
-        status = gt_render(families, pick->family, &pick->problem, pick->kernel.params, &source, pick->kernel.source_hash);
+        status = gt_render(pick->family, &pick->problem, pick->kernel.params, &source, pick->kernel.source_hash);
     if (status == GT_OK)
         status = gt_nvrtc_compile(nvrtc, source, pick->device.arch, &code, NULL);
     if (status == GT_OK)

@@ -15,7 +15,7 @@ int gt_cmd_render(const gt_options_cli *options)
     if (status == GT_OK)
         status = gt_pick_init(options, &families, &pick);
     if (status == GT_OK)
-        status = gt_render(&families, pick.family, &pick.problem, pick.kernel.params, &source, hash);
+        status = gt_render(pick.family, &pick.problem, pick.kernel.params, &source, hash);
     if (status == GT_OK)
         fputs(source, stdout);
     free(source);

@@ -9,6 +9,7 @@
 
 #include "../src/status.h"
 #include "cache.h"
+#include "embedded.h"
 
 extern const char gt_embedded_checks_cu[];
 
@@ -72,8 +73,10 @@ static gt_status hash_search(gt_engine *engine)
     FILE *stream = open_memstream(&text, &size);
     if (!stream)
         return gt_fail_memory();
-    fprintf(stream, "%d %s %s %s %s\n%s", (int)options->effort, options->family ? options->family : "*", gt_version(),
-            engine->nvrtc->version, engine->device.arch, engine->families.helpers);
+    fprintf(stream, "%d %s %s %s %s", (int)options->effort, options->family ? options->family : "*", gt_version(),
+            engine->nvrtc->version, engine->device.arch);
+    for (const struct gt_embedded_header *header = gt_embedded_headers; header->name; header++)
+        fprintf(stream, "\n%s", header->text);
     for (size_t i = 0; i < engine->families.count; i++)
         fprintf(stream, "\n%s\n%s\n%s", engine->families.list[i].name, engine->families.list[i].source,
                 engine->families.list[i].space);
@@ -163,7 +166,7 @@ gt_status gt_engine_prepare(gt_engine *engine, const gt_problem *problem, gt_ker
     const gt_family *family;
     gt_status status = gt_families_get(&engine->families, kernel->family, &family);
     if (status == GT_OK)
-        status = gt_render(&engine->families, family, problem, kernel->params, &source, kernel->source_hash);
+        status = gt_render(family, problem, kernel->params, &source, kernel->source_hash);
     if (status != GT_OK)
         return status;
     snprintf(kernel->nvrtc, sizeof kernel->nvrtc, "%s", engine->nvrtc->version);

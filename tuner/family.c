@@ -102,7 +102,7 @@ static gt_status add_folder(gt_families *families, const char *folder)
 
 gt_status gt_families_init(const char *folder, gt_families *out)
 {
-    gt_families families = {.helpers = gt_embedded_gemm_cuh};
+    gt_families families = {0};
     gt_status status = GT_OK;
     for (const struct gt_embedded_family *e = gt_embedded_families; status == GT_OK && e->name; e++) {
         gt_family family = {.source = e->source, .space = e->space, .built_in = true};

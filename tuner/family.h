@@ -14,7 +14,6 @@ typedef struct gt_family {
 typedef struct gt_families {
     gt_family *list;
     size_t count;
-    const char *helpers; /* gemm.cuh, which templates include */
 } gt_families;
 
 /* The built-in families and, where folder is not NULL, every pair NAME.cu and NAME.sql in it; a name there

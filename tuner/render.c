@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "../src/status.h"
+#include "embedded.h"
 
-#define INCLUDE "#include \"gemm.cuh\""
+#define INCLUDE "#include \""
 
 /* Whether a text holds a name as a whole word. */
 static bool mentions(const char *text, const char *name)
@@ -22,7 +23,7 @@ static bool mentions(const char *text, const char *name)
 }
 
 /* "bm=128" as "#define BM 128". Only names and whole numbers get through: what reaches the compiler is ours. */
-static gt_status define_params(FILE *text, const gt_family *family, const char *params)
+static gt_status define_params(FILE *text, const gt_family *family, const char *body, const char *params)
 {
     char copy[GT_PARAMS_LENGTH], name[GT_COLUMN_LENGTH], *rest = copy;
     snprintf(copy, sizeof copy, "%s", params);
@@ -42,7 +43,7 @@ static gt_status define_params(FILE *text, const gt_family *family, const char *
             name[i] = (char)toupper((unsigned char)word[i]);
         }
         name[i] = 0;
-        if (!mentions(family->source, name))
+        if (!mentions(body, name))
             return gt_fail(GT_ERROR_INVALID, "%s.cu does not know the parameter %s that its space offers", family->name,
                            name);
         fprintf(text, "#define %s %lld\n", name, value);
@@ -50,28 +51,53 @@ static gt_status define_params(FILE *text, const gt_family *family, const char *
     return GT_OK;
 }
 
-gt_status gt_render(const gt_families *families, const gt_family *family, const gt_problem *problem, const char *params,
+/* A template with the headers that it includes in their places. */
+static char *expand(const char *source)
+{
+    char *body = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&body, &size);
+    if (!text)
+        return NULL;
+    for (const char *at; (at = strstr(source, INCLUDE));) {
+        const char *name = at + strlen(INCLUDE), *end = name + strcspn(name, "\"\n");
+        const struct gt_embedded_header *header = gt_embedded_headers;
+        while (header->name && (strncmp(header->name, name, (size_t)(end - name)) != 0 || header->name[end - name]))
+            header++;
+        if (header->name)
+            fprintf(text, "%.*s%s", (int)(at - source), source, header->text);
+        else /* the compiler will say what it thinks of it */
+            fwrite(source, 1, (size_t)(end - source), text);
+        source = header->name && *end == '"' ? end + 1 : end;
+    }
+    fputs(source, text);
+    if (fclose(text) != 0) {
+        free(body);
+        return NULL;
+    }
+    return body;
+}
+
+gt_status gt_render(const gt_family *family, const gt_problem *problem, const char *params,
                     char **source, char hash[GT_HASH_LENGTH])
 {
     const gt_types *types = gt_types_find(problem->type_ab, problem->type_c);
-    const char *include = strstr(family->source, INCLUDE);
-    char *buffer = NULL;
+    char *buffer = NULL, *body = expand(family->source);
     size_t size = 0;
-    FILE *text = open_memstream(&buffer, &size);
-    if (!text)
+    FILE *text = body ? open_memstream(&buffer, &size) : NULL;
+    if (!text) {
+        free(body);
         return gt_fail_memory();
+    }
     fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, types->name, gt_problem_layout(problem),
             problem->align);
     fprintf(text, "#define GT_AB %s\n#define GT_C %s\n#define GT_ACC %s\n", gt_type_find(types->ab)->cuda,
             gt_type_find(types->c)->cuda, types->accumulator);
     fprintf(text, "#define GT_TRANS_A %d\n#define GT_TRANS_B %d\n#define GT_ALIGN %d\n", problem->op_a == GT_T,
             problem->op_b == GT_T, problem->align);
-    gt_status status = define_params(text, family, params);
-    if (include)
-        fprintf(text, "\n%.*s%s%s", (int)(include - family->source), family->source, families->helpers,
-                include + strlen(INCLUDE));
-    else
-        fprintf(text, "\n%s", family->source);
+    gt_status status = define_params(text, family, body, params);
+    fprintf(text, "\n%s", body);
+    free(body);
     if (fclose(text) != 0 && status == GT_OK)
         status = gt_fail_memory();
     if (status != GT_OK) {

@@ -9,7 +9,7 @@
  * hash. The same problem class (types, layout, alignment) and params give the same bytes. GT_ERROR_INVALID if the
  * template does not mention a tunable. *source is owned by the caller: free().
  */
-gt_status gt_render(const gt_families *families, const gt_family *family, const gt_problem *problem, const char *params,
+gt_status gt_render(const gt_family *family, const gt_problem *problem, const char *params,
                     char **source, char hash[GT_HASH_LENGTH]);
 
 #endif
