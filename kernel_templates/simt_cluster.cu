@@ -51,18 +51,18 @@ __device__ __forceinline__ void team_meets()
 }
 
 // Four sums into the shared memory of a block of the team.
-__device__ __forceinline__ void post(unsigned to, unsigned block, const float *sum)
+__device__ __forceinline__ void post(unsigned to, unsigned block, const gt_vector<float, 4> &sum)
 {
 #if TEAM > 1
     asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(to) : "r"(block));
 #endif
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(sum[0]), "f"(sum[1]), "f"(sum[2]),
-                 "f"(sum[3])
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(sum.e[0]), "f"(sum.e[1]),
+                 "f"(sum.e[2]), "f"(sum.e[3])
                  : "memory");
 }
-__device__ __forceinline__ void post(unsigned to, unsigned block, const int *sum)
+__device__ __forceinline__ void post(unsigned to, unsigned block, const gt_vector<int, 4> &sum)
 {
-    post(to, block, (const float *)sum);
+    post(to, block, (const gt_vector<float, 4> &)sum);
 }
 
 // Adds up letters, or what clusters left, in their order.
@@ -93,14 +93,18 @@ __device__ __forceinline__ bool gather(const gt_args &g, four_acc *result)
     if (!last)
         return false;
     __threadfence();
+    // All reads of a part are under way together.
+#pragma unroll 2
+    for (int c = 0; c < CLUSTERS; c++)
 #pragma unroll
-    for (int n = 0; n < TURNS; n++)
-        if (n * CONSUMERS + threadIdx.x < SHARE) {
-            result[n] = parts[n * CONSUMERS];
-#pragma unroll 4
-            for (int c = 1; c < CLUSTERS; c++)
-                add(result[n], parts[c * SHARE + n * CONSUMERS]);
-        }
+        for (int n = 0; n < TURNS; n++)
+            if (n * CONSUMERS + threadIdx.x < SHARE) {
+                const four_acc part = parts[c * SHARE + n * CONSUMERS];
+                if (c == 0)
+                    result[n] = part;
+                else
+                    add(result[n], part);
+            }
     if (threadIdx.x == 0)
         *counter = 0; // as the next launch expects it
     return true;
@@ -118,7 +122,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     const unsigned letter = r.stages + 16 * ((rank() * SLICES + threadIdx.x / SQUAD) * SHARE + threadIdx.x % SQUAD);
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
-        post(letter + 16 * (p % OWN * SQUAD), p / OWN, &sum[p * 4 / TN][p * 4 % TN]);
+        post(letter + 16 * (p % OWN * SQUAD), p / OWN, piece(sum, p));
     team_meets();
 
     four_acc result[TURNS];
@@ -141,7 +145,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     for (int n = 0; n < TURNS; n++)
         if (n * CONSUMERS + threadIdx.x < SHARE)
             store_piece(g, tile.row * BM + first_row(), tile.column * BN + first_column(),
-                        rank() * OWN + (n * CONSUMERS + threadIdx.x) / SQUAD, result[n].e);
+                        rank() * OWN + (n * CONSUMERS + threadIdx.x) / SQUAD, result[n]);
 }
 
 #if TEAM > 1

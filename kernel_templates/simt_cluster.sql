@@ -2,21 +2,26 @@
 -- warps in all, one block on a multiprocessor, and parts of K so that one turn of blocks fills the GPU.
 WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
          (128, 256, 64, 64, 8, 16, 1), (256, 128, 64, 64, 8, 16, 1),
-         (128, 128, 64, 64, 8, 16, 2), (64, 256, 64, 64, 8, 16, 2), (256, 64, 64, 64, 8, 16, 2), (64, 256, 32, 128, 8, 16, 2),
+         (128, 128, 64, 64, 8, 16, 2), (64, 256, 32, 128, 8, 16, 2), (256, 64, 64, 64, 8, 16, 2),
          (128, 128, 32, 64, 8, 8, 1), (64, 128, 32, 64, 8, 8, 2), (128, 64, 32, 64, 8, 8, 2), (32, 256, 32, 64, 8, 8, 2),
-         (64, 64, 32, 64, 8, 8, 4), (32, 128, 32, 64, 8, 8, 4), (128, 32, 64, 32, 8, 8, 4),
+         (64, 64, 32, 64, 8, 8, 4), (32, 128, 32, 64, 8, 8, 4), (128, 32, 64, 32, 8, 8, 4), (16, 256, 16, 128, 8, 8, 4),
+         (16, 512, 16, 128, 8, 8, 2),
          (16, 256, 16, 64, 4, 8, 2), (32, 128, 16, 64, 4, 8, 2), (16, 128, 16, 64, 4, 8, 4), (32, 64, 32, 32, 4, 8, 4)),
-     bk(bk) AS (VALUES (16), (32), (64)),
-     stages(stages) AS (VALUES (3), (4), (6), (8)),
-     team(team) AS (VALUES (1), (2), (4), (8)),
+     bk(bk) AS (VALUES (16), (32), (64), (128)),
+     stages(stages) AS (VALUES (3), (4), (6)),
+     team(team) AS (VALUES (1), (2), (4)),
+     deep(deep) AS (VALUES (0), (1)),
      repack(repack) AS (SELECT 0 UNION ALL SELECT 1 WHERE :align < 16 AND min(:m, :n, :k) >= 256),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 * slices + 128 AS threads,
-                      max(stages * bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b), bm * bn * slices) * :elem_bytes
-                      AS smem_bytes,
+                      max(stages * (CASE WHEN :trans_a = 1 THEN bk * bm WHEN deep THEN bm * (bk + 4) ELSE bk * (bm + 4) END
+                                    + CASE WHEN :trans_b = 0 THEN bk * bn WHEN deep AND :trans_a THEN bn * (bk + 4)
+                                           ELSE bk * (bn + 4) END),
+                          bm * bn * slices) * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
-               FROM tile, bk, stages, team
-               WHERE bk / slices BETWEEN 8 AND 16 AND (bm < 2 * :m OR bm = 16) AND bn < 2 * :n
-                 AND (bm > 16 OR bk >= 32) AND team <= tm * tn / 4 AND team * slices > 1),
+               FROM tile, bk, stages, team, deep
+               WHERE bk / slices BETWEEN 16 AND 32 AND (bm < 2 * :m OR bm = 16) AND bn < 2 * :n
+                 AND (bm > 16 OR bk >= 32) AND team * slices > 1
+                 AND (deep = 0 OR (tn = 8 AND (:trans_a = 0 OR :trans_b = 1)))),
      -- As many clusters of a tile as fill one turn, or one.
      part AS (SELECT *, team AS split_k FROM sized
               UNION SELECT *, team * (:sm_count / (tiles * :batch * team)) FROM sized
@@ -24,7 +29,7 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
      timed AS (SELECT *, ((:k + bk - 1) / bk + split_k - 1) / split_k AS steps,
                       (tiles * split_k * :batch + :sm_count - 1) / :sm_count AS turns
                FROM part, repack)
-SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, team, split_k, repack, 1 AS occ, 1 AS ptxas,
+SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, deep, team, split_k, repack, 1 AS occ, 1 AS ptxas,
        threads, smem_bytes, 65536 / threads / 8 * 8 AS regs,
        -- Multiply-adds at 128 a clock and SM, with what is issued around them; beginning and end; sums on their way.
        CAST(turns * (steps * bk * bm * bn / 128 * CASE tm * tn WHEN 128 THEN 1.19 WHEN 64 THEN 1.24 ELSE 1.45 END
@@ -38,4 +43,5 @@ FROM timed
 WHERE :type IN ('f32', 's32') AND :cc >= 90
   AND smem_bytes <= :smem_limit - 512
   AND (turns = 1 OR (split_k = 1 AND turns <= 4))
+  AND (team < 4 OR tiles * split_k * :batch <= :sm_count * 10 / 11) -- not every part of the chip has room for as many clusters
   AND steps >= 2;

@@ -23,52 +23,59 @@ struct segment {
 };
 struct schedule {
     gt_int tiles, steps; // of the matrix, of each tile
-    gt_int begin, end;   // this block's share of the split tiles, in steps
-    gt_int whole;        // its next tile that is not split
-    bool may_split;      // not a constant: one machine code for both, and it is a good one
+    gt_int split;        // tiles that are split
 
-    __device__ __forceinline__ gt_int split_tiles() const
+    __device__ __forceinline__ schedule(const gt_args &g)
     {
-        if (!may_split || tiles % BLOCKS == 0)
-            return 0;
-        return tiles < BLOCKS ? tiles : tiles % BLOCKS + BLOCKS;
+        tiles = ((g.m + BM - 1) / BM) * ((g.n + BN - 1) / BN);
+        steps = (g.k + BK - 1) / BK;
+        // Not a question of STREAM: one machine code for both, and it is a good one.
+        split = g.counters == nullptr || steps == 0 || tiles % BLOCKS == 0 ? 0
+                : tiles < BLOCKS                                           ? tiles
+                                                                           : tiles % BLOCKS + BLOCKS;
     }
     // Where a block's share of the split tiles begins. Of more blocks than steps the last have none.
     __device__ __forceinline__ gt_int share(unsigned block) const
     {
-        const gt_int all = split_tiles() * steps, blocks = all < BLOCKS ? all : BLOCKS;
-        return block < blocks ? all * block / blocks : all;
+        const gt_int all = split * steps, rest = all % BLOCKS;
+        return all / BLOCKS * block + (block < rest ? block : rest);
     }
-    __device__ __forceinline__ schedule(const gt_args &g)
+    // The split tile that has a step. A division of 64 bits would be a call that all sums have to wait for.
+    __device__ __forceinline__ gt_int tile_of(gt_int step) const
     {
-        may_split = g.counters != nullptr;
-        tiles = ((g.m + BM - 1) / BM) * ((g.n + BN - 1) / BN);
-        steps = (g.k + BK - 1) / BK;
-        begin = share(blockIdx.x);
-        end = share(blockIdx.x + 1);
-        whole = (steps > 0 ? split_tiles() : 0) + blockIdx.x;
+        gt_int tile = (int)__fdividef((float)step, (float)steps);
+        while (tile * steps > step)
+            tile--;
+        while ((tile + 1) * steps <= step)
+            tile++;
+        return tile;
     }
-    __device__ __forceinline__ bool next(segment &s)
+    // What a block does in a turn; false when all is done.
+    __device__ __forceinline__ bool find(unsigned block, unsigned turn, segment &s) const
     {
+        const gt_int begin = share(block), end = share(block + 1);
+        gt_int last = 0, parts = 0;
         if (begin < end) {
-            s.tile = (end - 1) / steps;
-            s.end = end - s.tile * steps;
-            end = begin > s.tile * steps ? begin : s.tile * steps;
-            s.first = end - s.tile * steps;
+            last = tile_of(end - 1);
+            parts = last - tile_of(begin) + 1;
+        }
+        if (turn < parts) {
+            s.tile = last - turn;
+            s.first = turn == parts - 1 ? begin - s.tile * steps : 0;
+            s.end = turn == 0 ? end - s.tile * steps : steps;
             return true;
         }
-        s = {whole, 0, steps};
-        whole += BLOCKS;
+        s = {split + block + (turn - parts) * BLOCKS, 0, steps};
         return s.tile < tiles;
     }
 };
 
 __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
 {
-    schedule plan(g);
+    const schedule plan(g);
     segment s;
     place at = {0, 1};
-    while (plan.next(s))
+    for (unsigned turn = 0; plan.find(blockIdx.x, turn, s); turn++)
         bring_tile(g, r, gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile), s.first, s.end, at);
 }
 
@@ -88,7 +95,7 @@ __device__ __forceinline__ void lay_down(const gt_args &g, const sums &sum, bool
     four_acc *part = part_of(g, blockIdx.x, own);
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
-        part[p * CONSUMERS] = *(const four_acc *)&sum[p * 4 / TN][p * 4 % TN];
+        part[p * CONSUMERS] = piece(sum, p);
 }
 // Lets the block that finishes the tile have this block's part.
 __device__ __forceinline__ void hand_over(const gt_args &g)
@@ -136,39 +143,47 @@ __device__ __forceinline__ void finish(const gt_args &g, const schedule &plan, g
         }
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
-            store_piece(g, row, column, p + i, sum[i].e);
+            store_piece(g, row, column, p + i, sum[i]);
     }
     consumers_meet();
     for (unsigned block = first + threadIdx.x; block < blockIdx.x; block += CONSUMERS)
         *flag_of(g, block) = 0; // as the next launch expects it
 }
 
+// What to do with a segment's sums.
+__device__ __forceinline__ void deliver(const gt_args &g, const schedule &plan, const segment &s, const sums &sum)
+{
+    const bool first_part = s.first == 0, last_part = s.end == plan.steps;
+    if (!(first_part && last_part))
+        lay_down(g, sum, last_part);
+    if (!last_part) {
+        hand_over(g);
+        return;
+    }
+    const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile);
+    const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
+    if (!first_part) {
+        finish(g, plan, s.tile * plan.steps, row, column);
+        return;
+    }
+#pragma unroll
+    for (int p = 0; p < PIECES; p++)
+        store_piece(g, row, column, p, piece(sum, p));
+}
+
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
 {
     multiplier m(r);
-    schedule plan(g);
     segment s;
-    while (plan.next(s)) {
+    unsigned block = blockIdx.x;
+    for (unsigned turn = 0; schedule(g).find(block, turn, s); turn++) {
         sums sum;
         m.multiply((int)(s.end - s.first), sum);
-        const bool first_part = s.first == 0, last_part = s.end == plan.steps;
-        if (!(first_part && last_part))
-            lay_down(g, sum, last_part);
-        if (!last_part) {
-            hand_over(g);
-            continue;
-        }
-        const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile);
-        const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
-        if (!first_part) {
-            finish(g, plan, s.tile * plan.steps, row, column);
-            continue;
-        }
-#pragma unroll
-        for (int i = 0; i < TM; i++)
-#pragma unroll
-            for (int j = 0; j < TN; j += 4)
-                store_piece(g, row, column, (i * TN + j) / 4, sum[i] + j);
+        // Found again, as if the compiler could not know it: the loop needs the registers.
+        asm volatile("" : "+r"(block), "+r"(turn));
+        const schedule plan(g);
+        plan.find(block, turn, s);
+        deliver(g, plan, s, sum);
     }
 }
 

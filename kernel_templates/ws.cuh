@@ -37,6 +37,9 @@
 #ifndef STAGES // tiles of K in flight
 #define STAGES 4
 #endif
+#ifndef DEEP // 1: the operand that stays lies in a stage as in memory where that is along K
+#define DEEP 0
+#endif
 #ifndef OCC // blocks an SM should hold
 #define OCC 1
 #endif
@@ -53,7 +56,7 @@ static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "e
 static_assert(BM % WM == 0 && BN % WN == 0 && LANES_M * LANES_N == 32,
               "warps cover the tile, lanes the warp");
 static_assert(TM % 4 == 0 && TN % 4 == 0, "fragments are read in pieces of four");
-static_assert(BK % SLICES == 0 && DEPTH % 2 == 0, "values of a k-step and the next take turns");
+static_assert(BK % SLICES == 0 && DEPTH % 4 == 0, "of a deep stage four k-steps are read at once");
 static_assert(CONSUMERS % 128 == 0, "registers change hands between groups of four warps");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 
@@ -118,28 +121,36 @@ struct ring {
     unsigned stages, full, empty;
 };
 
-// Where a tile lies: inside the matrix, at its last rows or columns, or at the end of K.
-enum where { INSIDE, AT_EDGE, AT_END };
+// Which operand stays while the other one moves: op(A), unless op(B) lies deep.
+constexpr bool KEEPS_B = DEEP && GT_B_ALONG_K && !GT_A_ALONG_K;
 
-// One operand's way into a stage, where it lies as [BK][OUTER] whatever its layout in global memory. Three
-// ways: 16-byte copies in the background; where it is contiguous along K, 16-byte reads to registers and
-// stores that transpose; where that does not fit or is not aligned, copies of single elements in the
-// background, which transpose too.
-template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
-    // Producers have few registers: one operand's small tile goes through them, no more.
-    static constexpr bool HELD = ALONG_K && MAY_HOLD && GT_WIDE_AB == 4 && OUTER * BK <= 16 * PRODUCERS;
-    static constexpr int VEC = ALONG_K && !HELD ? 1 : GT_WIDE_AB; // elements of one read
-    // Rows of a transposed stage are shifted by four banks against each other.
-    static constexpr int PITCH = OUTER + (ALONG_K ? 4 : 0);
-    static constexpr int ELEMENTS = BK * PITCH;
-    // A line is what is contiguous in global memory. Producers side by side: as many as a line takes; one by
-    // one along K eight, a sector of memory.
+// One operand's way into a stage. Copies in the background, of 16 bytes where the matrix is aligned. In a stage
+// an operand lies as [BK][OUTER], whatever its layout in global memory, and is turned on the way where it must:
+// 16-byte reads to registers and stores of single elements, or where that does not fit or is not aligned, copies
+// of single elements in the background. Or it stays as it is, [OUTER][BK], and is read four k-steps at a time.
+template <int OUTER, bool ALONG_K, bool STAYS, int ROOM> struct operand {
+    static constexpr bool DEEP_ = DEEP && ALONG_K && STAYS, TURNED = ALONG_K && !DEEP_;
+    // Producers have few registers: ROOM of them may hold what is turned.
+    static constexpr int HOLDS = OUTER * BK / PRODUCERS;
+    static constexpr bool HELD = TURNED && GT_WIDE_AB == 4 && HOLDS <= ROOM;
+    static constexpr int VEC = TURNED && !HELD ? 1 : GT_WIDE_AB; // elements of one read
+    // Lines of a turned or deep stage are shifted by four banks against each other.
+    static constexpr int PITCH = DEEP_ ? BK + 4 : OUTER + (TURNED ? 4 : 0);
+    static constexpr int ELEMENTS = (DEEP_ ? OUTER : BK) * PITCH;
+    // A line is what is contiguous in global memory. Producers side by side: as many as a line takes; where it is
+    // turned four, or one by one eight, or else they would meet in the same banks.
     static constexpr int LENGTH = ALONG_K ? BK : OUTER, LINES = ALONG_K ? OUTER : BK;
-    static constexpr int FILL = ALONG_K && !HELD ? 8 : LENGTH / VEC,
-                         SIDE = FILL < PRODUCERS ? FILL : PRODUCERS;
+    static constexpr int FILL = LENGTH / VEC, MOST = !TURNED ? PRODUCERS : HELD && LINES > 16 ? 4 : 8;
+    static constexpr int SIDE = FILL < MOST ? FILL : MOST;
     static constexpr int TURN = PRODUCERS / SIDE; // lines that the producers take at once
     static constexpr int COUNT = LINES / TURN * (LENGTH / VEC / SIDE);
     static_assert(LINES % TURN == 0, "whole turns");
+
+    // Where an element of a line lies in a stage.
+    static constexpr __device__ int place_of(int line, int along)
+    {
+        return TURNED ? along * PITCH + line : line * PITCH + along;
+    }
 
     const GT_AB *from; // this producer's first element of the next tile
     gt_int ld;
@@ -173,48 +184,41 @@ template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
         return n % (LENGTH / VEC / SIDE) * SIDE * VEC;
     }
 
-    // How many of its elements lie in the matrix; zeros stand for the others.
-    template <where TILE> __device__ __forceinline__ int inside(int n, int k_left) const
+    // How many of its elements lie in the matrix, at the end of K too if END; zeros stand for the others.
+    template <bool END> __device__ __forceinline__ int inside(int n, int k_left) const
     {
         const int outer = outer_left - (ALONG_K ? lines(n) : steps(n)),
                   k = k_left - (ALONG_K ? steps(n) : lines(n));
-        const int room = ALONG_K ? k : outer;
-        if (TILE == INSIDE)
-            return VEC;
-        if (TILE == AT_EDGE && ALONG_K)
-            return outer > 0 ? VEC : 0;
-        return outer <= 0 || (TILE == AT_END && k <= 0) ? 0 : room < VEC ? room : VEC;
+        const int room = ALONG_K ? (END ? k : VEC) : outer;
+        return outer <= 0 || (END && k <= 0) ? 0 : room < VEC ? room : VEC;
     }
 
     // Before the stage is free: reads what goes through registers.
-    template <where TILE> __device__ __forceinline__ void fetch(int k_count)
+    template <bool END> __device__ __forceinline__ void fetch(int k_count)
     {
         const GT_AB *row = from;
 #pragma unroll
-        for (int n = 0; HELD && n < COUNT; n++, row += TURN * ld)
-            held[n] = gt_load_vector<VEC>(row, inside<TILE>(n, k_count - along()));
+        for (int n = 0; HELD && n < COUNT; n++) {
+            held[n] = gt_load_vector<VEC>(row + steps(n), inside<END>(n, k_count - along()));
+            if (lines(n + 1) != lines(n))
+                row += TURN * ld;
+        }
     }
-    // Once it is free: brings the rest, and puts down what was read. `somewhere` is any address of the
-    // operand, for copies that read nothing.
-    template <where TILE>
-    __device__ __forceinline__ void bring(unsigned stage, int k_count, const GT_AB *somewhere)
+    // Once it is free: brings the rest, and puts down what was read.
+    template <bool END> __device__ __forceinline__ void bring(unsigned stage, int k_count)
     {
-        const unsigned to = stage + 4 * (ALONG_K ? along() * PITCH + line() : line() * PITCH + along());
+        const unsigned to = stage + 4 * place_of(line(), along());
         const int k_left = k_count - (ALONG_K ? along() : line());
         const GT_AB *row = from;
-#pragma unroll(TILE == INSIDE || VEC > 1                                                                     \
-                   ? COUNT                                                                                   \
-                   : 2) // elements one by one with all their questions: registers are few
+#pragma unroll(VEC > 1 ? COUNT : END ? 2 : 8) // elements one by one with all their questions: registers are few
         for (int n = 0; n < COUNT; n++) {
-            const unsigned there =
-                to + 4 * (ALONG_K ? steps(n) * PITCH + lines(n) : lines(n) * PITCH + steps(n));
+            const unsigned there = to + 4 * place_of(lines(n), steps(n));
             if (HELD) {
 #pragma unroll
                 for (int e = 0; e < VEC; e++)
                     put(there + 4 * e * PITCH, held[HELD ? n : 0].e[e]);
             } else {
-                const int elements = inside<TILE>(n, k_left);
-                gt_copy_async<VEC * 4>(there, elements ? row + steps(n) : somewhere, elements * 4);
+                gt_copy_async<VEC * 4>(there, row + steps(n), inside<END>(n, k_left) * 4);
                 if (lines(n + 1) != lines(n))
                     row += TURN * ld;
             }
@@ -223,21 +227,22 @@ template <int OUTER, bool ALONG_K, bool MAY_HOLD> struct operand {
     }
 };
 
-typedef operand<BM, GT_A_ALONG_K, true> operand_a;
-typedef operand<BN, GT_B_ALONG_K, !operand_a::HELD> operand_b;
+constexpr int SPARE = 48; // registers of a producer that may hold what is turned
+typedef operand<BM, GT_A_ALONG_K, !KEEPS_B, SPARE> operand_a;
+typedef operand<BN, GT_B_ALONG_K, KEEPS_B, SPARE - operand_a::HELD * operand_a::HOLDS> operand_b;
 constexpr bool PUTS = operand_a::HELD || operand_b::HELD, COPIES = !operand_a::HELD || !operand_b::HELD;
 constexpr int STAGE = (operand_a::ELEMENTS + operand_b::ELEMENTS) * 4; // bytes
 
 // Brings the next tile of both, of which k_count steps lie in the matrix, once the stage is free.
-template <where TILE>
-__device__ __forceinline__ void bring(const gt_args &g, operand_a &a, operand_b &b, unsigned stage,
-                                      unsigned free, unsigned phase, int k_count)
+template <bool END>
+__device__ __forceinline__ void bring(operand_a &a, operand_b &b, unsigned stage, unsigned free, unsigned phase,
+                                      int k_count)
 {
-    a.template fetch<TILE>(k_count);
-    b.template fetch<TILE>(k_count);
+    a.template fetch<END>(k_count);
+    b.template fetch<END>(k_count);
     barrier_wait(free, phase);
-    a.template bring<TILE>(stage, k_count, REPACK ? (const GT_AB *)g.workspace : g.a);
-    b.template bring<TILE>(stage + operand_a::ELEMENTS * 4, k_count, REPACK ? (const GT_AB *)g.workspace : g.b);
+    a.template bring<END>(stage, k_count);
+    b.template bring<END>(stage + operand_a::ELEMENTS * 4, k_count);
 }
 
 // Brings the steps of BK from first to end of a tile.
@@ -245,7 +250,6 @@ __device__ __forceinline__ void bring_tile(const gt_args &g, const ring &r, gt_t
                                            place &at)
 {
     const gt_int row = tile.row * BM, column = tile.column * BN;
-    const bool edge = g.m - row < BM || g.n - column < BN;
     operand_a a;
     operand_b b;
     a.aim(gt_operand_a(g), row, g.m, first * BK);
@@ -255,11 +259,9 @@ __device__ __forceinline__ void bring_tile(const gt_args &g, const ring &r, gt_t
         const unsigned stage = r.stages + at.stage * STAGE;
         const unsigned free = r.empty + at.stage * 8;
         if (k_left < BK)
-            bring<AT_END>(g, a, b, stage, free, at.phase, (int)k_left);
-        else if (edge)
-            bring<AT_EDGE>(g, a, b, stage, free, at.phase, BK);
+            bring<true>(a, b, stage, free, at.phase, (int)k_left);
         else
-            bring<INSIDE>(g, a, b, stage, free, at.phase, BK);
+            bring<false>(a, b, stage, free, at.phase, BK);
         if (COPIES)
             barrier_arrive_after_copies(r.full + at.stage * 8);
         if (PUTS)
@@ -288,25 +290,45 @@ __device__ __forceinline__ unsigned settled(unsigned x)
     return __shfl_sync(~0u, x, threadIdx.x % 32);
 }
 
-// A thread's COUNT rows or columns of one operand, in pieces of four, for the k-step at hand and the next.
+// A thread's COUNT rows or columns of one operand: four of them side by side, for the k-step at hand and the next;
+// or of a deep stage one by one, four k-steps of each.
 template <typename OPERAND, int COUNT, int LANES> struct fragment {
+    static constexpr int SIDE = OPERAND::DEEP_ ? 1 : 4; // rows or columns side by side
     unsigned at; // the thread's first element, in the first stage
-    GT_AB values[2][COUNT];
+    GT_AB values[OPERAND::DEEP_ ? 4 : 2][COUNT];
 
     // The thread's i-th row or column, from its first on.
     static constexpr __device__ int outer(int i)
     {
-        return i / 4 * LANES * 4 + i % 4;
+        return i / SIDE * LANES * SIDE + i % SIDE;
     }
+    // Bytes from one k-step to the next.
+    static constexpr int STEP = 4 * (OPERAND::DEEP_ ? 1 : OPERAND::PITCH);
 
-    __device__ __forceinline__ fragment(unsigned first) : at(settled(first))
+    __device__ __forceinline__ fragment(unsigned stage, int first)
+        : at(settled(stage + 4 * (OPERAND::DEEP_ ? OPERAND::PITCH : 1) * first + threadIdx.x / SQUAD * DEPTH * STEP))
     {
     }
+    // What is to be read before the multiply-adds of k-step k.
     __device__ __forceinline__ void read(unsigned offset, int k)
     {
 #pragma unroll
         for (int i = 0; i < COUNT; i += 4)
-            read_four(&values[k % 2][i], at + offset + 4 * (k % BK * OPERAND::PITCH + outer(i)));
+            if (!OPERAND::DEEP_)
+                read_four(&values[k % 2][i], at + offset + k * STEP + 4 * outer(i));
+    }
+    // Four k-steps of the i-th.
+    __device__ __forceinline__ void read_deep(unsigned offset, int k, int i)
+    {
+        GT_AB four[4];
+        read_four(four, at + offset + k * STEP + 4 * outer(i) * OPERAND::PITCH);
+#pragma unroll
+        for (int s = 0; s < 4; s++)
+            values[OPERAND::DEEP_ ? s : 0][i] = four[s];
+    }
+    __device__ __forceinline__ GT_AB value(int k, int i) const
+    {
+        return values[k % (OPERAND::DEEP_ ? 4 : 2)][i];
     }
 };
 
@@ -316,31 +338,48 @@ __device__ __forceinline__ void consumers_meet()
     asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
-// A thread's sums; columns are exchanged in pairs.
-typedef GT_ACC sums[TM][TN];
-constexpr int PIECES = TM * TN / 4;
-
 typedef fragment<operand_a, TM, LANES_M> fragment_a;
 typedef fragment<operand_b, TN, LANES_N> fragment_b;
 
 // A consumer's first row and column in the tile; threads of all squads that cover the same have the same number.
 __device__ __forceinline__ int first_row()
 {
-    return threadIdx.x % SQUAD / 32 / WARPS_N * WM + threadIdx.x % 32 / LANES_N * 4;
+    return threadIdx.x % SQUAD / 32 / WARPS_N * WM + threadIdx.x % 32 / LANES_N * fragment_a::SIDE;
 }
 __device__ __forceinline__ int first_column()
 {
-    return threadIdx.x % SQUAD / 32 % WARPS_N * WN + threadIdx.x % 32 % LANES_N * 4;
+    return threadIdx.x % SQUAD / 32 % WARPS_N * WN + threadIdx.x % 32 % LANES_N * fragment_b::SIDE;
 }
 
-// Stores a thread's p-th four sums; row and column are its first ones.
-__device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int column, int p,
-                                            const GT_ACC *sum)
+// A thread's sums, by what stays and what moves; the latter are exchanged in pairs.
+constexpr int STAYING = KEEPS_B ? TN : TM, MOVING = KEEPS_B ? TM : TN;
+typedef GT_ACC sums[STAYING][MOVING];
+
+// The p-th four of them as they lie: the assembler takes registers for the sums by how they leave.
+constexpr int PIECES = TM * TN / 4;
+__device__ __forceinline__ const four_acc &piece(const sums &sum, int p)
 {
-    const GT_ACC four[4] = {sum[1], sum[0], sum[3], sum[2]};
-    row += fragment_a::outer(p * 4 / TN);
-    if (row < g.m)
-        gt_store_c_vector<4>(g, row, column + fragment_b::outer(p * 4 % TN), four, blockIdx.z * g.stride_c);
+    return *(const four_acc *)&sum[p * 4 / MOVING][p * 4 % MOVING];
+}
+
+// Stores them; row and column are the thread's first ones. Four in a row go together, four in a column one by one:
+// lanes side by side have neighbours then.
+__device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int column, int p, const four_acc &sum)
+{
+    const int s = p * 4 / MOVING, n = p * 4 % MOVING;
+    const gt_int away = blockIdx.z * g.stride_c;
+    const GT_ACC four[4] = {sum.e[1], sum.e[0], sum.e[3], sum.e[2]};
+    if (!KEEPS_B) {
+        row += fragment_a::outer(s);
+        if (row < g.m)
+            gt_store_c_vector<4>(g, row, column + fragment_b::outer(n), four, away);
+        return;
+    }
+    column += fragment_b::outer(s);
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        if (column < g.n && row + fragment_a::outer(n + e) < g.m)
+            gt_store_c(g, row + fragment_a::outer(n + e), column, four[e], away);
 }
 
 // A consumer on its way round the ring.
@@ -354,11 +393,29 @@ struct multiplier {
     int slices;                       // of the stage, still to read
 
     __device__ __forceinline__ multiplier(const ring &r)
-        : a(r.stages + 4 * (threadIdx.x / SQUAD * DEPTH * operand_a::PITCH + first_row())),
-          b(r.stages + 4 * (operand_a::ELEMENTS + threadIdx.x / SQUAD * DEPTH * operand_b::PITCH + first_column())),
+        : a(r.stages, first_row()), b(r.stages + 4 * operand_a::ELEMENTS, first_column()),
           speaker(settled(threadIdx.x % 32 == 0)), full(settled(r.full)), empty(settled(r.empty)), at{0, 0}, stage(0),
           slice_a(0), slice_b(0), slices(DEPTH / SLICE)
     {
+    }
+
+    // Four k-steps of the s-th of what stays, where it lies deep.
+    __device__ __forceinline__ void read_deep(int k, int s)
+    {
+        if (operand_a::DEEP_)
+            a.read_deep(slice_a, k, s);
+        if (operand_b::DEEP_)
+            b.read_deep(slice_b, k, s);
+    }
+
+    // What moves, in the order in which it goes past the s-th of what stays. Every second time it goes back, so
+    // that the last one need not be read again; and it turns where what stays, all of a k-step in the same bank if
+    // it lies deep, comes from another bank than the sum.
+    static constexpr __device__ int way(int k, int s, int step)
+    {
+        const int n = s % 2 ? MOVING - 1 - step : step;
+        const bool deep = operand_a::DEEP_ || operand_b::DEEP_;
+        return deep && n / 2 == (k % 2 ? 0 : MOVING / 2 - 1) ? n ^ 1 : n;
     }
 
     // The sums of the next `steps` stages.
@@ -366,9 +423,12 @@ struct multiplier {
     {
 #pragma unroll
         for (int p = 0; p < TM * TN; p += 2)
-            gt_clear_pair(&sum[p / TN][p % TN]);
+            gt_clear_pair(&sum[p / MOVING][p % MOVING]);
         if (steps > 0) {
             barrier_wait(full + at.stage * 8, at.phase);
+#pragma unroll
+            for (int s = 0; s < STAYING; s++)
+                read_deep(0, s);
             a.read(slice_a, 0);
             b.read(slice_b, 0);
         }
@@ -377,8 +437,8 @@ struct multiplier {
             for (int k = 0; k < SLICE; k++) {
                 // Values are read one step early: at the end of a stage, those of the next one.
                 if (k == SLICE - 1 && --slices > 0) {
-                    slice_a += 4 * SLICE * operand_a::PITCH;
-                    slice_b += 4 * SLICE * operand_b::PITCH;
+                    slice_a += SLICE * fragment_a::STEP;
+                    slice_b += SLICE * fragment_b::STEP;
                 } else if (k == SLICE - 1) {
                     slices = DEPTH / SLICE;
                     __syncwarp();
@@ -390,17 +450,26 @@ struct multiplier {
                     if (left > 1)
                         barrier_wait(full + at.stage * 8, at.phase);
                 }
-                if (k < SLICE - 1 || left > 1) {
+                const bool more = k < SLICE - 1 || left > 1;
+                if (more) {
                     a.read(slice_a, (k + 1) % SLICE);
                     b.read(slice_b, (k + 1) % SLICE);
                 }
 #pragma unroll
-                for (int i = 0; i < TM; i++)
+                for (int s = 0; s < STAYING; s++) {
 #pragma unroll
-                    for (int f = 0; f < TN; f++) {
-                        const int j = i % 2 ? TN - 1 - f : f;
-                        gt_multiply_add(sum[i][j ^ 1], a.values[k % 2][i], b.values[k % 2][j]);
+                    for (int step = 0; step < MOVING; step++) {
+                        const int n = way(k, s, step);
+                        if (KEEPS_B)
+                            gt_multiply_add(sum[s][n ^ 1], b.value(k, s), a.value(k, n));
+                        else
+                            gt_multiply_add(sum[s][n ^ 1], a.value(k, s), b.value(k, n));
                     }
+                    if (k % 4 == 3 && more && s % 4 == 3)
+#pragma unroll
+                        for (int done = s - 3; done <= s; done++)
+                            read_deep((k + 1) % SLICE, done);
+                }
             }
         }
     }
@@ -408,7 +477,7 @@ struct multiplier {
 
 // Registers change hands: producers give back what the consumers' tile needs.
 constexpr int EVEN = 65536 / (THREADS_ * OCC) / 8 * 8, LAUNCHED = EVEN < 240 ? EVEN : 240;
-constexpr int LEAN = 40;
+constexpr int LEAN = SPARE + 32;
 constexpr int REST = (LAUNCHED * THREADS_ - LEAN * PRODUCERS) / CONSUMERS / 8 * 8,
               RICH = REST < 240 ? REST : 240;
 

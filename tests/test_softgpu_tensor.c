@@ -104,9 +104,18 @@ DEVICE_TEST(a_map_outside_the_limits_is_refused)
     d.type = CU_TENSOR_MAP_DATA_TYPE_UINT16; /* NaN stands for no integer */
     d.fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA;
     CU(encode(&d, map), CUDA_ERROR_INVALID_VALUE);
-    CU(encode(&right, NULL), CUDA_ERROR_INVALID_VALUE);
     OK(encode(&right, map));
     CU(cu->cuTensorMapReplaceAddress(map, (void *)(uintptr_t)(address + 8)), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* NVIDIA's driver does not survive it. */
+TEST(a_map_that_is_nowhere_is_refused)
+{
+    open_context();
+    SOFT_ONLY;
+    const CUdeviceptr address = memory(208 * 30);
+    const description right = halves(address);
+    CU(encode(&right, NULL), CUDA_ERROR_INVALID_VALUE);
     CU(cu->cuTensorMapReplaceAddress(NULL, (void *)(uintptr_t)address), CUDA_ERROR_INVALID_VALUE);
 }
 
