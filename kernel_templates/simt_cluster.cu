@@ -13,6 +13,7 @@
 #ifndef SLICES
 #define SLICES 2
 #endif
+#define LEAN 72
 #include "ws.cuh"
 
 constexpr int CLUSTERS = SPLIT_K / TEAM; // of one tile

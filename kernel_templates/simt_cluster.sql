@@ -13,12 +13,15 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
      deep(deep) AS (VALUES (0), (1)),
      repack(repack) AS (SELECT 0 UNION ALL SELECT 1 WHERE :align < 16 AND min(:m, :n, :k) >= 256),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 * slices + 128 AS threads,
-                      max(stages * (CASE WHEN :trans_a = 1 THEN bk * bm WHEN deep THEN bm * (bk + 4) ELSE bk * (bm + 4) END
-                                    + CASE WHEN :trans_b = 0 THEN bk * bn WHEN deep AND :trans_a THEN bn * (bk + 4)
-                                           ELSE bk * (bn + 4) END),
+                      -- Which operands lie along K; of those, which are turned, through a relay.
+                      max(stages * (bk * (bm + bn)
+                                    + CASE WHEN deep AND :trans_a = 0 THEN 4 * bm ELSE 4 * bk * (1 - :trans_a) END
+                                    + CASE WHEN deep AND :trans_a THEN 4 * bn * :trans_b ELSE 4 * bk * :trans_b END)
+                          + (:align >= 16 OR repack) * 2 * bk
+                            * (bm * (1 - :trans_a) * (1 - deep) + bn * :trans_b * (1 - deep * :trans_a)),
                           bm * bn * slices) * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
-               FROM tile, bk, stages, team, deep
+               FROM tile, bk, stages, team, deep, repack
                WHERE bk / slices BETWEEN 16 AND 32 AND (bm < 2 * :m OR bm = 16) AND bn < 2 * :n
                  AND (bm > 16 OR bk >= 32) AND team * slices > 1
                  AND (deep = 0 OR (tn = 8 AND (:trans_a = 0 OR :trans_b = 1)))),
@@ -28,7 +31,7 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
               WHERE :sm_count / (tiles * :batch * team) BETWEEN 2 AND 32),
      timed AS (SELECT *, ((:k + bk - 1) / bk + split_k - 1) / split_k AS steps,
                       (tiles * split_k * :batch + :sm_count - 1) / :sm_count AS turns
-               FROM part, repack)
+               FROM part)
 SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, deep, team, split_k, repack, 1 AS occ, 1 AS ptxas,
        threads, smem_bytes, 65536 / threads / 8 * 8 AS regs,
        -- Multiply-adds at 128 a clock and SM, with what is issued around them; beginning and end; sums on their way.

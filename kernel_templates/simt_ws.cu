@@ -12,6 +12,7 @@
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
 #endif
+#define LEAN 80
 #include "ws.cuh"
 
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last

@@ -11,9 +11,12 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
      -- Aligned copies of A and B first, where the product is long enough to pay for them.
      repack(repack) AS (SELECT 0 UNION ALL SELECT 1 WHERE :align < 16 AND min(:m, :n, :k) >= 256),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 + 128 AS threads, :sm_count * occ AS blocks,
-                      stages * bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes AS smem_bytes,
+                      (stages * bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b)
+                       -- what is turned passes a relay
+                       + (:align >= 16 OR repack) * 2 * bk * (bm * (1 - :trans_a) + bn * :trans_b)) * :elem_bytes
+                      AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
-               FROM tile, bk, stages
+               FROM tile, bk, stages, repack
                WHERE (bk = 16 OR tn = 16) AND bm < 2 * :m AND bn < 2 * :n)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, stream, "group", occ, repack, 1 AS ptxas, blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
@@ -26,7 +29,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, stream, "group", occ, repack, 1 AS pt
                    ELSE 0.16 * :batch * :m * :n * :k / 128 / :sm_count END
             + stream * (5000 + occ * bm * bn / 6 * (1 + max(0, 1.0 * blocks / tiles - 1) / 1.5)) AS INTEGER) AS clocks,
        CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile
-FROM sized, stream, grouping, repack
+FROM sized, stream, grouping
 WHERE :type IN ('f32', 's32') AND :cc >= 90
   AND occ * (smem_bytes + 1024 + 128) <= :smem_limit + 1024
   AND (stream = 0 OR tiles % blocks <> 0)

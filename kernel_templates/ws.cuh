@@ -66,6 +66,16 @@ constexpr int SLICE = TM * TN * DEPTH > 1024 ? 1024 / (TM * TN) : DEPTH;
 
 typedef gt_vector<GT_ACC, 4> four_acc;
 
+// Copies in the background since the last group make a group; all but the newest LEFT groups are to be there.
+__device__ __forceinline__ void copies_end_group()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int LEFT> __device__ __forceinline__ void copies_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+}
+
 // An object in shared memory on which warps wait for each other and for copies.
 typedef unsigned long long barrier;
 
@@ -104,6 +114,20 @@ __device__ __forceinline__ void put(unsigned to, int value)
     asm volatile("st.shared.s32 [%0], %1;" ::"r"(to), "r"(value) : "memory");
 }
 
+// Four elements of shared memory. Volatile, so that they stay where the loop has them.
+__device__ __forceinline__ void read_four(float *to, unsigned from)
+{
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+                 : "r"(from));
+}
+__device__ __forceinline__ void read_four(int *to, unsigned from)
+{
+    asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(from));
+}
+
 // A place in the ring of stages, and how often it went round.
 struct place {
     unsigned stage, phase;
@@ -116,31 +140,34 @@ struct place {
     }
 };
 
-// Where stages and their barriers begin in shared memory.
+// Where stages, the relay behind them and the stages' barriers begin in shared memory.
 struct ring {
-    unsigned stages, full, empty;
+    unsigned stages, relay, full, empty;
 };
 
 // Which operand stays while the other one moves: op(A), unless op(B) lies deep.
 constexpr bool KEEPS_B = DEEP && GT_B_ALONG_K && !GT_A_ALONG_K;
 
+// Tiles that are on their way to the relay.
+constexpr int AHEAD = 2;
+
 // One operand's way into a stage. Copies in the background, of 16 bytes where the matrix is aligned. In a stage
 // an operand lies as [BK][OUTER], whatever its layout in global memory, and is turned on the way where it must:
-// 16-byte reads to registers and stores of single elements, or where that does not fit or is not aligned, copies
-// of single elements in the background. Or it stays as it is, [OUTER][BK], and is read four k-steps at a time.
-template <int OUTER, bool ALONG_K, bool STAYS, int ROOM> struct operand {
+// 16-byte copies go to a place of the relay that only this producer reads, and from there as single elements to
+// the stage; what is not aligned is copied element by element. Or it stays as it is, [OUTER][BK], and is read
+// four k-steps at a time.
+template <int OUTER, bool ALONG_K, bool STAYS> struct operand {
     static constexpr bool DEEP_ = DEEP && ALONG_K && STAYS, TURNED = ALONG_K && !DEEP_;
-    // Producers have few registers: ROOM of them may hold what is turned.
-    static constexpr int HOLDS = OUTER * BK / PRODUCERS;
-    static constexpr bool HELD = TURNED && GT_WIDE_AB == 4 && HOLDS <= ROOM;
-    static constexpr int VEC = TURNED && !HELD ? 1 : GT_WIDE_AB; // elements of one read
+    static constexpr bool RELAYED = TURNED && GT_WIDE_AB == 4;
+    static constexpr int VEC = TURNED && !RELAYED ? 1 : GT_WIDE_AB;     // elements of one copy
+    static constexpr int RELAY = RELAYED ? AHEAD * OUTER * BK * 4 : 0; // bytes
     // Lines of a turned or deep stage are shifted by four banks against each other.
     static constexpr int PITCH = DEEP_ ? BK + 4 : OUTER + (TURNED ? 4 : 0);
     static constexpr int ELEMENTS = (DEEP_ ? OUTER : BK) * PITCH;
     // A line is what is contiguous in global memory. Producers side by side: as many as a line takes; where it is
     // turned four, or one by one eight, or else they would meet in the same banks.
     static constexpr int LENGTH = ALONG_K ? BK : OUTER, LINES = ALONG_K ? OUTER : BK;
-    static constexpr int FILL = LENGTH / VEC, MOST = !TURNED ? PRODUCERS : HELD && LINES > 16 ? 4 : 8;
+    static constexpr int FILL = LENGTH / VEC, MOST = !TURNED ? PRODUCERS : RELAYED && LINES > 16 ? 4 : 8;
     static constexpr int SIDE = FILL < MOST ? FILL : MOST;
     static constexpr int TURN = PRODUCERS / SIDE; // lines that the producers take at once
     static constexpr int COUNT = LINES / TURN * (LENGTH / VEC / SIDE);
@@ -155,7 +182,6 @@ template <int OUTER, bool ALONG_K, bool STAYS, int ROOM> struct operand {
     const GT_AB *from; // this producer's first element of the next tile
     gt_int ld;
     int outer_left; // rows or columns inside the matrix, from this producer's first on
-    gt_vector<GT_AB, VEC> held[HELD ? COUNT : 1];
 
     static __device__ __forceinline__ int along()
     {
@@ -193,95 +219,103 @@ template <int OUTER, bool ALONG_K, bool STAYS, int ROOM> struct operand {
         return outer <= 0 || (END && k <= 0) ? 0 : room < VEC ? room : VEC;
     }
 
-    // Before the stage is free: reads what goes through registers.
-    template <bool END> __device__ __forceinline__ void fetch(int k_count)
+    // Copies the next tile, of which k_count steps lie in the matrix: to its stage, or to this producer's place in
+    // the relay.
+    template <bool END> __device__ __forceinline__ void copy(unsigned to, int k_count)
     {
-        const GT_AB *row = from;
-#pragma unroll
-        for (int n = 0; HELD && n < COUNT; n++) {
-            held[n] = gt_load_vector<VEC>(row + steps(n), inside<END>(n, k_count - along()));
-            if (lines(n + 1) != lines(n))
-                row += TURN * ld;
-        }
-    }
-    // Once it is free: brings the rest, and puts down what was read.
-    template <bool END> __device__ __forceinline__ void bring(unsigned stage, int k_count)
-    {
-        const unsigned to = stage + 4 * place_of(line(), along());
         const int k_left = k_count - (ALONG_K ? along() : line());
         const GT_AB *row = from;
 #pragma unroll(VEC > 1 ? COUNT : END ? 2 : 8) // elements one by one with all their questions: registers are few
         for (int n = 0; n < COUNT; n++) {
-            const unsigned there = to + 4 * place_of(lines(n), steps(n));
-            if (HELD) {
-#pragma unroll
-                for (int e = 0; e < VEC; e++)
-                    put(there + 4 * e * PITCH, held[HELD ? n : 0].e[e]);
-            } else {
-                gt_copy_async<VEC * 4>(there, row + steps(n), inside<END>(n, k_left) * 4);
-                if (lines(n + 1) != lines(n))
-                    row += TURN * ld;
-            }
+            gt_copy_async<VEC * 4>(to + (RELAYED ? 16 * n * PRODUCERS : 4 * place_of(lines(n), steps(n))),
+                                   row + steps(n), inside<END>(n, k_left) * 4);
+            if (lines(n + 1) != lines(n))
+                row += TURN * ld;
         }
         from += ALONG_K ? (gt_int)BK : BK * ld;
     }
+    __device__ __forceinline__ void copy(unsigned to, int k_count)
+    {
+        if (k_count < BK)
+            copy<true>(to, k_count);
+        else
+            copy<false>(to, k_count);
+    }
+
+    // Asks for the tile that is to pass the relay at a place.
+    __device__ __forceinline__ void ask(unsigned relay, int place, int k_count)
+    {
+        if (RELAYED && k_count > 0)
+            copy(relay + place * (OUTER * BK * 4) + 16 * (threadIdx.x - CONSUMERS), k_count);
+    }
+    // Puts it into its stage.
+    __device__ __forceinline__ void pass_on(unsigned relay, int place, unsigned stage)
+    {
+        const unsigned at = relay + place * (OUTER * BK * 4) + 16 * (threadIdx.x - CONSUMERS);
+        const unsigned to = stage + 4 * place_of(line(), along());
+#pragma unroll
+        for (int n = 0; RELAYED && n < COUNT; n++) {
+            GT_AB four[4];
+            read_four(four, at + 16 * n * PRODUCERS);
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                put(to + 4 * (place_of(lines(n), steps(n)) + e * PITCH), four[e]);
+        }
+    }
+    // Brings what does not pass the relay.
+    __device__ __forceinline__ void bring(unsigned stage, int k_count)
+    {
+        if (!RELAYED)
+            copy(stage + 4 * place_of(line(), along()), k_count);
+    }
 };
 
-constexpr int SPARE = 48; // registers of a producer that may hold what is turned
-typedef operand<BM, GT_A_ALONG_K, !KEEPS_B, SPARE> operand_a;
-typedef operand<BN, GT_B_ALONG_K, KEEPS_B, SPARE - operand_a::HELD * operand_a::HOLDS> operand_b;
-constexpr bool PUTS = operand_a::HELD || operand_b::HELD, COPIES = !operand_a::HELD || !operand_b::HELD;
+typedef operand<BM, GT_A_ALONG_K, !KEEPS_B> operand_a;
+typedef operand<BN, GT_B_ALONG_K, KEEPS_B> operand_b;
+constexpr bool PUTS = operand_a::RELAYED || operand_b::RELAYED, COPIES = !operand_a::RELAYED || !operand_b::RELAYED;
 constexpr int STAGE = (operand_a::ELEMENTS + operand_b::ELEMENTS) * 4; // bytes
-
-// Brings the next tile of both, of which k_count steps lie in the matrix, once the stage is free.
-template <bool END>
-__device__ __forceinline__ void bring(operand_a &a, operand_b &b, unsigned stage, unsigned free, unsigned phase,
-                                      int k_count)
-{
-    a.template fetch<END>(k_count);
-    b.template fetch<END>(k_count);
-    barrier_wait(free, phase);
-    a.template bring<END>(stage, k_count);
-    b.template bring<END>(stage + operand_a::ELEMENTS * 4, k_count);
-}
 
 // Brings the steps of BK from first to end of a tile.
 __device__ __forceinline__ void bring_tile(const gt_args &g, const ring &r, gt_tile tile, gt_int first, gt_int end,
                                            place &at)
 {
+    const unsigned relay_b = r.relay + operand_a::RELAY;
     const gt_int row = tile.row * BM, column = tile.column * BN;
     operand_a a;
     operand_b b;
     a.aim(gt_operand_a(g), row, g.m, first * BK);
     b.aim(gt_operand_b(g), column, g.n, first * BK);
-    gt_int k_left = g.k - first * BK;
-    for (int left = (int)(end - first); left > 0; left--, k_left -= BK) {
-        const unsigned stage = r.stages + at.stage * STAGE;
-        const unsigned free = r.empty + at.stage * 8;
-        if (k_left < BK)
-            bring<true>(a, b, stage, free, at.phase, (int)k_left);
-        else
-            bring<false>(a, b, stage, free, at.phase, BK);
+    gt_int k_left = (end * BK < g.k ? end * BK : g.k) - first * BK;
+    int passing = 0; // the place in the relay
+#pragma unroll
+    for (int n = 0; PUTS && n < AHEAD; n++) {
+        const int k_count = gt_clip(k_left - n * BK, BK);
+        a.ask(r.relay, n, k_count);
+        b.ask(relay_b, n, k_count);
+        copies_end_group();
+    }
+    for (; k_left > 0; k_left -= BK) {
+        const unsigned stage = r.stages + at.stage * STAGE, stage_b = stage + 4 * operand_a::ELEMENTS;
+        const int k_count = gt_clip(k_left, BK), k_ahead = gt_clip(k_left - AHEAD * BK, BK);
+        barrier_wait(r.empty + at.stage * 8, at.phase);
+        a.bring(stage, k_count);
+        b.bring(stage_b, k_count);
         if (COPIES)
             barrier_arrive_after_copies(r.full + at.stage * 8);
-        if (PUTS)
+        if (PUTS) {
+            copies_wait<AHEAD - 1>();
+            a.pass_on(r.relay, passing, stage);
+            b.pass_on(relay_b, passing, stage_b);
             barrier_arrive(r.full + at.stage * 8);
+            a.ask(r.relay, passing, k_ahead);
+            b.ask(relay_b, passing, k_ahead);
+            copies_end_group();
+            passing = passing + 1 == AHEAD ? 0 : passing + 1;
+        }
         at.advance();
     }
-}
-
-// Four elements of shared memory. Volatile, so that they stay where the loop has them.
-__device__ __forceinline__ void read_four(float *to, unsigned from)
-{
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
-                 : "r"(from));
-}
-__device__ __forceinline__ void read_four(int *to, unsigned from)
-{
-    asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(from));
+    if (PUTS)
+        copies_wait<0>(); // the relay is free again
 }
 
 // A value that the compiler keeps in its register instead of computing it again in the loop.
@@ -475,9 +509,9 @@ struct multiplier {
     }
 };
 
-// Registers change hands: producers give back what the consumers' tile needs.
+// Registers change hands: producers give back what the consumers' tile needs, down to LEAN. That is more than they
+// use: how many the others have decides where the assembler puts sums, and the family has tried it.
 constexpr int EVEN = 65536 / (THREADS_ * OCC) / 8 * 8, LAUNCHED = EVEN < 240 ? EVEN : 240;
-constexpr int LEAN = SPARE + 32;
 constexpr int REST = (LAUNCHED * THREADS_ - LEAN * PRODUCERS) / CONSUMERS / 8 * 8,
               RICH = REST < 240 ? REST : 240;
 
@@ -497,7 +531,8 @@ __device__ __forceinline__ void work(const gt_args &g)
         }
     }
     __syncthreads();
-    const ring r = {gt_shared_address(stages), gt_shared_address(full), gt_shared_address(empty)};
+    const ring r = {gt_shared_address(stages), gt_shared_address(stages) + STAGES * STAGE, gt_shared_address(full),
+                    gt_shared_address(empty)};
     if (threadIdx.x >= CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(LEAN));
         produce(g, r);

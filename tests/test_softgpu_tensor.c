@@ -109,7 +109,7 @@ DEVICE_TEST(a_map_outside_the_limits_is_refused)
 }
 
 /* NVIDIA's driver does not survive it. */
-TEST(a_map_that_is_nowhere_is_refused)
+DEVICE_TEST(a_map_that_is_nowhere_is_refused)
 {
     open_context();
     SOFT_ONLY;
