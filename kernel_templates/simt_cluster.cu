@@ -13,15 +13,16 @@
 #ifndef SLICES
 #define SLICES 2
 #endif
-#define LEAN 72
+#define LEAN (DEEP ? 40 : 72)
 #include "ws.cuh"
 
 constexpr int CLUSTERS = SPLIT_K / TEAM; // of one tile
 constexpr int OWN = PIECES / TEAM;       // pieces of every thread's sums that a block of the team adds up
 static_assert(SPLIT_K % TEAM == 0 && PIECES % TEAM == 0 && OWN > 0, "a team's blocks have equal shares");
 
-constexpr int SHARE = OWN * SQUAD;                          // pieces that a block adds up,
-constexpr int TURNS = (SHARE + CONSUMERS - 1) / CONSUMERS;  // and a thread of it
+constexpr int LETTERS = TEAM * SLICES;                     // that a block gets, one from each squad of the team
+constexpr int SHARE = OWN * SQUAD;                         // pieces of a letter, which a block adds up,
+constexpr int TURNS = (SHARE + CONSUMERS - 1) / CONSUMERS; // and a thread of it
 
 // Blocks of a cluster are neighbours in K.
 __device__ __forceinline__ unsigned rank()
@@ -41,29 +42,48 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
     bring_tile(g, r, gt_find_tile<BM, BN>(g, 8), share(g, blockIdx.y), share(g, blockIdx.y + 1), at);
 }
 
-// Waits for the consumers of the team.
-__device__ __forceinline__ void team_meets()
+// Four sums into the shared memory of a block of the team. Where that is another block's, the letter counts on the
+// barrier of the box that it falls into.
+__device__ __forceinline__ void post(unsigned to, unsigned box, unsigned block, const gt_vector<float, 4> &sum)
 {
 #if TEAM > 1
+    asm volatile("{\n.reg .b32 to, box;\n"
+                 "mapa.shared::cluster.u32 to, %0, %2;\n"
+                 "mapa.shared::cluster.u32 box, %1, %2;\n"
+                 "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [to], {%3, %4, %5, %6}, [box];\n}" ::"r"(to),
+                 "r"(box), "r"(block), "f"(sum.e[0]), "f"(sum.e[1]), "f"(sum.e[2]), "f"(sum.e[3])
+                 : "memory");
+#else
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(sum.e[0]), "f"(sum.e[1]), "f"(sum.e[2]),
+                 "f"(sum.e[3])
+                 : "memory");
+#endif
+}
+__device__ __forceinline__ void post(unsigned to, unsigned box, unsigned block, const gt_vector<int, 4> &sum)
+{
+    post(to, box, block, (const gt_vector<float, 4> &)sum);
+}
+
+// Before the first letter: nobody of the team reads stages any more, where letters are to lie, and all know their box.
+__device__ __forceinline__ void open_box(unsigned box)
+{
+#if TEAM > 1
+    if (threadIdx.x == 0) {
+        barrier_init(box, 1);
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(box), "n"(LETTERS * SHARE * 16)
+                     : "memory");
+    }
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 #else
     consumers_meet();
 #endif
 }
-
-// Four sums into the shared memory of a block of the team.
-__device__ __forceinline__ void post(unsigned to, unsigned block, const gt_vector<float, 4> &sum)
+__device__ __forceinline__ void empty_box(unsigned box)
 {
-#if TEAM > 1
-    asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(to) : "r"(block));
-#endif
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(sum.e[0]), "f"(sum.e[1]),
-                 "f"(sum.e[2]), "f"(sum.e[3])
-                 : "memory");
-}
-__device__ __forceinline__ void post(unsigned to, unsigned block, const gt_vector<int, 4> &sum)
-{
-    post(to, block, (const gt_vector<float, 4> &)sum);
+    if (TEAM > 1)
+        barrier_wait(box, 0);
+    else
+        consumers_meet();
 }
 
 // Adds up letters, or what clusters left, in their order.
@@ -86,26 +106,35 @@ __device__ __forceinline__ bool gather(const gt_args &g, four_acc *result)
     for (int n = 0; n < TURNS; n++)
         if (n * CONSUMERS + threadIdx.x < SHARE)
             parts[blockIdx.y / TEAM * SHARE + n * CONSUMERS] = result[n];
-    __threadfence();
     consumers_meet();
-    if (threadIdx.x == 0)
-        last = atomicAdd(counter, 1) == CLUSTERS - 1;
+    if (threadIdx.x == 0) { // for all that met
+        unsigned before;
+        asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+        last = before == CLUSTERS - 1;
+    }
     consumers_meet();
     if (!last)
         return false;
-    __threadfence();
-    // All reads of a part are under way together.
-#pragma unroll 2
-    for (int c = 0; c < CLUSTERS; c++)
+    // Many reads are under way together.
+    constexpr int BATCH = TURNS >= 16 ? 1 : 16 / TURNS;
+#pragma unroll 1
+    for (int first = 0; first < CLUSTERS; first += BATCH) {
+        four_acc part[BATCH][TURNS] = {};
 #pragma unroll
-        for (int n = 0; n < TURNS; n++)
-            if (n * CONSUMERS + threadIdx.x < SHARE) {
-                const four_acc part = parts[c * SHARE + n * CONSUMERS];
-                if (c == 0)
-                    result[n] = part;
-                else
-                    add(result[n], part);
-            }
+        for (int c = 0; c < BATCH; c++)
+#pragma unroll
+            for (int n = 0; n < TURNS; n++)
+                if (first + c < CLUSTERS && n * CONSUMERS + threadIdx.x < SHARE)
+                    part[c][n] = parts[(first + c) * SHARE + n * CONSUMERS];
+#pragma unroll
+        for (int c = 0; c < BATCH; c++)
+#pragma unroll
+            for (int n = 0; n < TURNS; n++)
+                if (first + c == 0)
+                    result[n] = part[c][n];
+                else if (first + c < CLUSTERS)
+                    add(result[n], part[c][n]);
+    }
     if (threadIdx.x == 0)
         *counter = 0; // as the next launch expects it
     return true;
@@ -119,12 +148,14 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
 
     // Letters lie where the stages were, by sender, squads of the first block first; in them pieces, and threads
     // side by side.
-    team_meets(); // nobody reads stages any more
+    __shared__ barrier arrived;
+    const unsigned box = gt_shared_address(&arrived);
+    open_box(box);
     const unsigned letter = r.stages + 16 * ((rank() * SLICES + threadIdx.x / SQUAD) * SHARE + threadIdx.x % SQUAD);
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
-        post(letter + 16 * (p % OWN * SQUAD), p / OWN, piece(sum, p));
-    team_meets();
+        post(letter + 16 * (p % OWN * SQUAD), box, p / OWN, piece(sum, p));
+    empty_box(box);
 
     four_acc result[TURNS];
 #pragma unroll
@@ -133,7 +164,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
             const unsigned mine = r.stages + 16 * (n * CONSUMERS + threadIdx.x);
             read_four(result[n].e, mine);
 #pragma unroll
-            for (int l = 1; l < TEAM * SLICES; l++) {
+            for (int l = 1; l < LETTERS; l++) {
                 four_acc part;
                 read_four(part.e, mine + 16 * l * SHARE);
                 add(result[n], part);

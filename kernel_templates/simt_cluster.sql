@@ -10,21 +10,17 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
      bk(bk) AS (VALUES (16), (32), (64), (128)),
      stages(stages) AS (VALUES (3), (4), (6)),
      team(team) AS (VALUES (1), (2), (4)),
-     deep(deep) AS (VALUES (0), (1)),
+     deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b),
      repack(repack) AS (SELECT 0 UNION ALL SELECT 1 WHERE :align < 16 AND min(:m, :n, :k) >= 256),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 * slices + 128 AS threads,
-                      -- Which operands lie along K; of those, which are turned, through a relay.
-                      max(stages * (bk * (bm + bn)
-                                    + CASE WHEN deep AND :trans_a = 0 THEN 4 * bm ELSE 4 * bk * (1 - :trans_a) END
-                                    + CASE WHEN deep AND :trans_a THEN 4 * bn * :trans_b ELSE 4 * bk * :trans_b END)
-                          + (:align >= 16 OR repack) * 2 * bk
-                            * (bm * (1 - :trans_a) * (1 - deep) + bn * :trans_b * (1 - deep * :trans_a)),
+                      -- what is turned, or lies deep, is padded
+                      max(stages * (bk * (bm + bn) + CASE WHEN :trans_a THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
+                                    + CASE WHEN NOT :trans_b THEN 0 WHEN deep AND :trans_a THEN 4 * bn ELSE 4 * bk END),
                           bm * bn * slices) * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
                FROM tile, bk, stages, team, deep, repack
                WHERE bk / slices BETWEEN 16 AND 32 AND (bm < 2 * :m OR bm = 16) AND bn < 2 * :n
-                 AND (bm > 16 OR bk >= 32) AND team * slices > 1
-                 AND (deep = 0 OR (tn = 8 AND (:trans_a = 0 OR :trans_b = 1)))),
+                 AND (bm > 16 OR bk >= 32) AND team * slices > 1),
      -- As many clusters of a tile as fill one turn, or one.
      part AS (SELECT *, team AS split_k FROM sized
               UNION SELECT *, team * (:sm_count / (tiles * :batch * team)) FROM sized

@@ -12,7 +12,7 @@
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
 #endif
-#define LEAN 80
+#define LEAN (DEEP ? 40 : 80)
 #include "ws.cuh"
 
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last
@@ -101,9 +101,8 @@ __device__ __forceinline__ void lay_down(const gt_args &g, const sums &sum, bool
 // Lets the block that finishes the tile have this block's part.
 __device__ __forceinline__ void hand_over(const gt_args &g)
 {
-    __threadfence();
     consumers_meet();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) // for all that met
         asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flag_of(g, blockIdx.x)) : "memory");
 }
 

@@ -66,16 +66,6 @@ constexpr int SLICE = TM * TN * DEPTH > 1024 ? 1024 / (TM * TN) : DEPTH;
 
 typedef gt_vector<GT_ACC, 4> four_acc;
 
-// Copies in the background since the last group make a group; all but the newest LEFT groups are to be there.
-__device__ __forceinline__ void copies_end_group()
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int LEFT> __device__ __forceinline__ void copies_wait()
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
-}
-
 // An object in shared memory on which warps wait for each other and for copies.
 typedef unsigned long long barrier;
 
@@ -105,15 +95,6 @@ __device__ __forceinline__ void barrier_wait(unsigned b, unsigned phase)
     } while (!done);
 }
 
-__device__ __forceinline__ void put(unsigned to, float value)
-{
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(value) : "memory");
-}
-__device__ __forceinline__ void put(unsigned to, int value)
-{
-    asm volatile("st.shared.s32 [%0], %1;" ::"r"(to), "r"(value) : "memory");
-}
-
 // Four elements of shared memory. Volatile, so that they stay where the loop has them.
 __device__ __forceinline__ void read_four(float *to, unsigned from)
 {
@@ -140,34 +121,32 @@ struct place {
     }
 };
 
-// Where stages, the relay behind them and the stages' barriers begin in shared memory.
+// Where stages and their barriers begin in shared memory.
 struct ring {
-    unsigned stages, relay, full, empty;
+    unsigned stages, full, empty;
 };
 
 // Which operand stays while the other one moves: op(A), unless op(B) lies deep.
 constexpr bool KEEPS_B = DEEP && GT_B_ALONG_K && !GT_A_ALONG_K;
 
-// Tiles that are on their way to the relay.
-constexpr int AHEAD = 2;
+// Where a tile lies: inside the matrix, at its last rows or columns, or at the end of K.
+enum where { INSIDE, AT_EDGE, AT_END };
 
-// One operand's way into a stage. Copies in the background, of 16 bytes where the matrix is aligned. In a stage
-// an operand lies as [BK][OUTER], whatever its layout in global memory, and is turned on the way where it must:
-// 16-byte copies go to a place of the relay that only this producer reads, and from there as single elements to
-// the stage; what is not aligned is copied element by element. Or it stays as it is, [OUTER][BK], and is read
-// four k-steps at a time.
+// One operand's way into a stage: copies in the background, of 16 bytes where the matrix is aligned. In a stage it
+// lies as [BK][OUTER] whatever its layout in global memory: where that is along K it is turned, by copies of single
+// elements. (Nothing turns it for less: on the way through registers, or through a place in shared memory, it takes
+// of the bandwidth of shared memory, which the consumers need.) Or it stays as it is, [OUTER][BK], and is read four
+// k-steps at a time.
 template <int OUTER, bool ALONG_K, bool STAYS> struct operand {
     static constexpr bool DEEP_ = DEEP && ALONG_K && STAYS, TURNED = ALONG_K && !DEEP_;
-    static constexpr bool RELAYED = TURNED && GT_WIDE_AB == 4;
-    static constexpr int VEC = TURNED && !RELAYED ? 1 : GT_WIDE_AB;     // elements of one copy
-    static constexpr int RELAY = RELAYED ? AHEAD * OUTER * BK * 4 : 0; // bytes
+    static constexpr int VEC = TURNED ? 1 : GT_WIDE_AB; // elements of one copy
     // Lines of a turned or deep stage are shifted by four banks against each other.
     static constexpr int PITCH = DEEP_ ? BK + 4 : OUTER + (TURNED ? 4 : 0);
     static constexpr int ELEMENTS = (DEEP_ ? OUTER : BK) * PITCH;
     // A line is what is contiguous in global memory. Producers side by side: as many as a line takes; where it is
-    // turned four, or one by one eight, or else they would meet in the same banks.
+    // turned eight, or else they would meet in the same banks.
     static constexpr int LENGTH = ALONG_K ? BK : OUTER, LINES = ALONG_K ? OUTER : BK;
-    static constexpr int FILL = LENGTH / VEC, MOST = !TURNED ? PRODUCERS : RELAYED && LINES > 16 ? 4 : 8;
+    static constexpr int FILL = LENGTH / VEC, MOST = TURNED ? 8 : PRODUCERS;
     static constexpr int SIDE = FILL < MOST ? FILL : MOST;
     static constexpr int TURN = PRODUCERS / SIDE; // lines that the producers take at once
     static constexpr int COUNT = LINES / TURN * (LENGTH / VEC / SIDE);
@@ -194,10 +173,12 @@ template <int OUTER, bool ALONG_K, bool STAYS> struct operand {
 
     __device__ __forceinline__ void aim(gt_operand matrix, gt_int outer_first, gt_int outer_end, gt_int k_first)
     {
+        const int left = gt_clip(outer_end - outer_first, OUTER);
         ld = matrix.ld;
         from = matrix.at + along() +
-               (ALONG_K ? (outer_first + line()) * ld + k_first : (k_first + line()) * ld + outer_first);
-        outer_left = gt_clip(outer_end - outer_first, OUTER) - (ALONG_K ? line() : along());
+               (ALONG_K ? (outer_first + (line() < left ? line() : left - 1)) * ld + k_first
+                        : (k_first + line()) * ld + outer_first);
+        outer_left = left - (ALONG_K ? line() : along());
     }
 
     // The n-th vector of a producer: on which line and where along it, from its first on.
@@ -210,112 +191,69 @@ template <int OUTER, bool ALONG_K, bool STAYS> struct operand {
         return n % (LENGTH / VEC / SIDE) * SIDE * VEC;
     }
 
-    // How many of its elements lie in the matrix, at the end of K too if END; zeros stand for the others.
-    template <bool END> __device__ __forceinline__ int inside(int n, int k_left) const
+    // How many of its elements are to be read; zeros stand for the others. Beyond the last row, or column, of what
+    // lies along K anything may stand: it goes into sums that nobody stores.
+    template <where TILE> __device__ __forceinline__ int inside(int n, int k_left) const
     {
         const int outer = outer_left - (ALONG_K ? lines(n) : steps(n)),
                   k = k_left - (ALONG_K ? steps(n) : lines(n));
-        const int room = ALONG_K ? (END ? k : VEC) : outer;
-        return outer <= 0 || (END && k <= 0) ? 0 : room < VEC ? room : VEC;
+        const int room = ALONG_K ? k : outer;
+        if (TILE == INSIDE || (TILE == AT_EDGE && ALONG_K))
+            return VEC;
+        return outer <= 0 || (TILE == AT_END && k <= 0) ? 0 : room < VEC ? room : VEC;
     }
 
-    // Copies the next tile, of which k_count steps lie in the matrix: to its stage, or to this producer's place in
-    // the relay.
-    template <bool END> __device__ __forceinline__ void copy(unsigned to, int k_count)
+    // Copies the next tile, of which k_count steps lie in the matrix, to its stage.
+    template <where TILE> __device__ __forceinline__ void bring(unsigned stage, int k_count)
     {
+        const unsigned to = stage + 4 * place_of(line(), along());
         const int k_left = k_count - (ALONG_K ? along() : line());
         const GT_AB *row = from;
-#pragma unroll(VEC > 1 ? COUNT : END ? 2 : 8) // elements one by one with all their questions: registers are few
+#pragma unroll(VEC > 1 || TILE == INSIDE ? COUNT : 4) // single elements with their questions: registers are few
         for (int n = 0; n < COUNT; n++) {
-            gt_copy_async<VEC * 4>(to + (RELAYED ? 16 * n * PRODUCERS : 4 * place_of(lines(n), steps(n))),
-                                   row + steps(n), inside<END>(n, k_left) * 4);
-            if (lines(n + 1) != lines(n))
+            gt_copy_async<VEC * 4>(to + 4 * place_of(lines(n), steps(n)), row + steps(n), inside<TILE>(n, k_left) * 4);
+            // At the edge a line beyond the last is the last again.
+            if (lines(n + 1) != lines(n) && (TILE != AT_EDGE || !ALONG_K || lines(n + 1) < outer_left))
                 row += TURN * ld;
         }
         from += ALONG_K ? (gt_int)BK : BK * ld;
-    }
-    __device__ __forceinline__ void copy(unsigned to, int k_count)
-    {
-        if (k_count < BK)
-            copy<true>(to, k_count);
-        else
-            copy<false>(to, k_count);
-    }
-
-    // Asks for the tile that is to pass the relay at a place.
-    __device__ __forceinline__ void ask(unsigned relay, int place, int k_count)
-    {
-        if (RELAYED && k_count > 0)
-            copy(relay + place * (OUTER * BK * 4) + 16 * (threadIdx.x - CONSUMERS), k_count);
-    }
-    // Puts it into its stage.
-    __device__ __forceinline__ void pass_on(unsigned relay, int place, unsigned stage)
-    {
-        const unsigned at = relay + place * (OUTER * BK * 4) + 16 * (threadIdx.x - CONSUMERS);
-        const unsigned to = stage + 4 * place_of(line(), along());
-#pragma unroll
-        for (int n = 0; RELAYED && n < COUNT; n++) {
-            GT_AB four[4];
-            read_four(four, at + 16 * n * PRODUCERS);
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                put(to + 4 * (place_of(lines(n), steps(n)) + e * PITCH), four[e]);
-        }
-    }
-    // Brings what does not pass the relay.
-    __device__ __forceinline__ void bring(unsigned stage, int k_count)
-    {
-        if (!RELAYED)
-            copy(stage + 4 * place_of(line(), along()), k_count);
     }
 };
 
 typedef operand<BM, GT_A_ALONG_K, !KEEPS_B> operand_a;
 typedef operand<BN, GT_B_ALONG_K, KEEPS_B> operand_b;
-constexpr bool PUTS = operand_a::RELAYED || operand_b::RELAYED, COPIES = !operand_a::RELAYED || !operand_b::RELAYED;
 constexpr int STAGE = (operand_a::ELEMENTS + operand_b::ELEMENTS) * 4; // bytes
+
+template <where TILE>
+__device__ __forceinline__ void bring(operand_a &a, operand_b &b, unsigned stage, int k_count)
+{
+    a.template bring<TILE>(stage, k_count);
+    b.template bring<TILE>(stage + operand_a::ELEMENTS * 4, k_count);
+}
 
 // Brings the steps of BK from first to end of a tile.
 __device__ __forceinline__ void bring_tile(const gt_args &g, const ring &r, gt_tile tile, gt_int first, gt_int end,
                                            place &at)
 {
-    const unsigned relay_b = r.relay + operand_a::RELAY;
     const gt_int row = tile.row * BM, column = tile.column * BN;
+    const bool edge = g.m - row < BM || g.n - column < BN;
     operand_a a;
     operand_b b;
     a.aim(gt_operand_a(g), row, g.m, first * BK);
     b.aim(gt_operand_b(g), column, g.n, first * BK);
-    gt_int k_left = (end * BK < g.k ? end * BK : g.k) - first * BK;
-    int passing = 0; // the place in the relay
-#pragma unroll
-    for (int n = 0; PUTS && n < AHEAD; n++) {
-        const int k_count = gt_clip(k_left - n * BK, BK);
-        a.ask(r.relay, n, k_count);
-        b.ask(relay_b, n, k_count);
-        copies_end_group();
-    }
-    for (; k_left > 0; k_left -= BK) {
-        const unsigned stage = r.stages + at.stage * STAGE, stage_b = stage + 4 * operand_a::ELEMENTS;
-        const int k_count = gt_clip(k_left, BK), k_ahead = gt_clip(k_left - AHEAD * BK, BK);
+    gt_int k_left = g.k - first * BK;
+    for (int left = (int)(end - first); left > 0; left--, k_left -= BK) {
+        const unsigned stage = r.stages + at.stage * STAGE;
         barrier_wait(r.empty + at.stage * 8, at.phase);
-        a.bring(stage, k_count);
-        b.bring(stage_b, k_count);
-        if (COPIES)
-            barrier_arrive_after_copies(r.full + at.stage * 8);
-        if (PUTS) {
-            copies_wait<AHEAD - 1>();
-            a.pass_on(r.relay, passing, stage);
-            b.pass_on(relay_b, passing, stage_b);
-            barrier_arrive(r.full + at.stage * 8);
-            a.ask(r.relay, passing, k_ahead);
-            b.ask(relay_b, passing, k_ahead);
-            copies_end_group();
-            passing = passing + 1 == AHEAD ? 0 : passing + 1;
-        }
+        if (k_left < BK)
+            bring<AT_END>(a, b, stage, (int)k_left);
+        else if (edge)
+            bring<AT_EDGE>(a, b, stage, BK);
+        else
+            bring<INSIDE>(a, b, stage, BK);
+        barrier_arrive_after_copies(r.full + at.stage * 8);
         at.advance();
     }
-    if (PUTS)
-        copies_wait<0>(); // the relay is free again
 }
 
 // A value that the compiler keeps in its register instead of computing it again in the loop.
@@ -509,8 +447,8 @@ struct multiplier {
     }
 };
 
-// Registers change hands: producers give back what the consumers' tile needs, down to LEAN. That is more than they
-// use: how many the others have decides where the assembler puts sums, and the family has tried it.
+// Registers change hands: producers give back what the consumers' tile needs. How many these have decides where the
+// assembler puts sums: LEAN is what was best for the family, and more than producers use.
 constexpr int EVEN = 65536 / (THREADS_ * OCC) / 8 * 8, LAUNCHED = EVEN < 240 ? EVEN : 240;
 constexpr int REST = (LAUNCHED * THREADS_ - LEAN * PRODUCERS) / CONSUMERS / 8 * 8,
               RICH = REST < 240 ? REST : 240;
@@ -526,13 +464,12 @@ __device__ __forceinline__ void work(const gt_args &g)
     if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
-            barrier_init(gt_shared_address(&full[s]), PRODUCERS * (PUTS + COPIES));
+            barrier_init(gt_shared_address(&full[s]), PRODUCERS);
             barrier_init(gt_shared_address(&empty[s]), CONSUMERS / 32);
         }
     }
     __syncthreads();
-    const ring r = {gt_shared_address(stages), gt_shared_address(stages) + STAGES * STAGE, gt_shared_address(full),
-                    gt_shared_address(empty)};
+    const ring r = {gt_shared_address(stages), gt_shared_address(full), gt_shared_address(empty)};
     if (threadIdx.x >= CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(LEAN));
         produce(g, r);
