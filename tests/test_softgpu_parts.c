@@ -209,6 +209,14 @@ TEST(machine_code_tells_what_a_loop_costs)
     CHECK_INT(sg_sass_read("", 0, 90).math, 0);
 }
 
+/* A branch from `at` to `to`, for compute capability 9.0. */
+static void put_branch(uint64_t (*code)[2], int at, int to)
+{
+    const int64_t words = 4 * (to - at - 1), upper = words >> 8;
+    code[at][0] = 0x7947 | (uint64_t)(words & 0xff) << 16 | (uint64_t)upper << 34;
+    code[at][1] = ((uint64_t)upper >> 30 & 0x3ffff) | (uint64_t)7 << 23;
+}
+
 /* A loop of 64 multiply-adds for compute capability 9.0, each with registers and places that keep theirs from `rows`,
  * over and over; what its operands cost. Before every `apart`th comes a load that nothing waits for; 0: none. */
 static uint32_t conflicts_of(const uint8_t rows[][4], int count, int apart)
@@ -225,9 +233,7 @@ static uint32_t conflicts_of(const uint8_t rows[][4], int count, int apart)
         code[at][0] = 0x7223 | (uint64_t)row[0] << 24 | (uint64_t)row[1] << 32;
         code[at++][1] = row[2] | (uint64_t)row[3] << 58;
     }
-    const int64_t words = -4 * (at + 1);
-    code[at][0] = 0x7947 | (uint64_t)(words & 0xff) << 16 | (uint64_t)(words >> 8) << 34;
-    code[at++][1] = ((uint64_t)(words >> 8) >> 30 & 0x3ffff) | (uint64_t)7 << 23;
+    put_branch(code, at++, 0);
     const sg_sass_loop loop = sg_sass_read(code, (size_t)at * sizeof *code, 90);
     CHECK_INT(loop.math, MATH);
     CHECK_INT(loop.slots, at);
@@ -256,6 +262,22 @@ TEST(operands_of_one_bank_are_read_one_after_the_other)
     CHECK(conflicts_of(sums, 2, 2) < 8);    /* what comes between leaves the banks time */
     CHECK(conflicts_of(two, 2, 0) <= 2);
     CHECK_NEAR(conflicts_of(two, 2, 4), 16, 3); /* but what was kept is read again */
+}
+
+/* A kernel that stays for many tiles: its loop over them has the one over K inside, and what ends a tile. */
+TEST(the_loop_is_the_innermost_that_multiplies)
+{
+    uint64_t code[100][2];
+    for (int at = 0; at < 100; at++) {
+        code[at][0] = at % 2 ? 0x7223 : 0x7918;
+        code[at][1] = 0;
+    }
+    put_branch(code, 60, 20);
+    put_branch(code, 90, 80);
+    put_branch(code, 99, 2);
+    const sg_sass_loop loop = sg_sass_read(code, sizeof code, 90);
+    CHECK_INT(loop.math, 20);
+    CHECK_INT(loop.slots, 41);
 }
 
 TEST(a_damaged_cubin_is_read_or_refused)

@@ -83,8 +83,8 @@ static uint32_t loads_of(const code *c, int64_t at)
     return words[half(c, at, 1) >> 9 & 7];
 }
 
-/* How many operands a multiply-add reads from each bank. kept[] is what is there without reading; the assembler counts on
- * it until another one is kept at the same place, but not after an instruction of another kind. */
+/* How many operands a multiply-add reads from each bank. kept[] is what is there without reading; the assembler counts
+ * on it until another one is kept at the same place, but not after an instruction of another kind. */
 static void read_operands(const code *c, int64_t at, unsigned kept[PLACES], uint32_t reads[BANKS])
 {
     const uint64_t low = half(c, at, 0), high = half(c, at, 1);
@@ -141,10 +141,11 @@ static bool goes_on(const code *c, int64_t at)
     return (low & OPERATION) != BRANCH || (low >> 12 & 15) != ALWAYS || (high >> 23 & 15) != ALWAYS;
 }
 
-/* The loop with the most multiply-adds; the shorter of two that have as many. */
+/* The loop with the most multiply-adds, of those with no other inside that has any: kernels that stay have one over the
+ * tiles too. The shorter of two that have as many. */
 static void find_loop(const code *c, int64_t *first, int64_t *last)
 {
-    int64_t most = 0;
+    int64_t most = 0, inner = -1; /* where the last loop with multiply-adds begins, of those that have ended */
     *last = -1;
     for (int64_t at = 0; at < c->count; at++) {
         const int64_t head = target(c, at);
@@ -153,7 +154,10 @@ static void find_loop(const code *c, int64_t *first, int64_t *last)
         int64_t math = 0;
         for (int64_t i = head; i <= at; i++)
             math += is_math(c, i);
-        if (math > most || (math > 0 && math == most && at - head < *last - *first)) {
+        if (math == 0 || inner > head)
+            continue;
+        inner = head;
+        if (math > most || (math == most && at - head < *last - *first)) {
             most = math;
             *first = head;
             *last = at;

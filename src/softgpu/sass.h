@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One turn of the loop with the most multiply-adds, on the way that it takes but for the last turns and the tails. */
+/* One turn of the innermost loop with the most multiply-adds, on the way that it takes but for the last turns and the
+ * tails. */
 typedef struct sg_sass_loop {
     uint32_t math;      /* multiply-adds of f32; 0: there is no such loop, or the code is of a kind that is not known */
     uint32_t slots;     /* instructions */
