@@ -34,15 +34,21 @@ class Model(unittest.TestCase):
 
     def test_todays_program_still_ranks_like_the_gpu(self):
         shape, rows = read_table()
-        chosen = [rows[i * (len(rows) - 1) // (CONFIGURATIONS - 1)] for i in range(CONFIGURATIONS)]
+        chosen = [rows[i * len(rows) // CONFIGURATIONS] for i in range(CONFIGURATIONS)]
         measured = [row[0] for row in chosen]
-        # The order of multiply-adds was a parameter when the table was made; today's templates have the best one.
-        known = [" ".join(word for word in row[2].split() if not word.startswith("order=")) for row in chosen]
-        times = model_table.model_all(PROGRAM, "simt", "h200", shape, known)
+        times = model_table.model_all(PROGRAM, "simt", "h200", shape, [row[2] for row in chosen])
         told = ", ".join("%.1f: %.1f" % pair for pair in zip(measured, times))
         self.assertGreaterEqual(model_table.spearman(measured, times), 0.8, told)
         for us, time in zip(measured, times):
-            self.assertLess(abs(time / us - 1), 0.25, told)
+            self.assertLess(abs(time / us - 1), 0.1, told)
+
+    def test_todays_program_sees_banks_of_registers(self):
+        # The same tile, its registers chosen by another level of the assembler: 14% slower on the GPU.
+        shape, rows = read_table()
+        chosen = [row for row in rows if "bk=8 " in row[2] and "tm=8 tn=16" in row[2]]
+        self.assertEqual(len(chosen), 2)
+        times = model_table.model_all(PROGRAM, "simt", "h200", shape, [row[2] for row in chosen])
+        self.assertGreater(times[1], 1.05 * times[0])
 
 
 if __name__ == "__main__":

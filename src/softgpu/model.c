@@ -14,23 +14,26 @@
 #define L1_BYTES       64.0   /* a clock and SM */
 
 /*
- * Fitted together, to two runs of the tuner for simt on an H200 (711 trials of six cubes from 128 to 4096), and
- * tried on a third: tests/model_h200.txt. Their form was found with one thing varied at a time:
+ * Fitted together to 332 trials of simt for 2048 x 2048 x 2048 on an H200, of one run of the tuner, and tried on 220
+ * others of that run; tests/model_h200.txt has every 18th of all, from both. Their form was found with one thing varied
+ * at a time:
  *
- * SLOT to CODE_MISSES: a warp alone on its scheduler takes half as long again as its instructions have slots, two take
- * 1.2 times as long together, four about as long as their slots; of the pauses that the assembler orders some stay
- * visible, those around barriers the less the more blocks an SM has; a loop that does not fit the instruction cache
- * loses a little.
+ * SLOT, READINESS: a warp alone on its scheduler takes half as long again as its slots and what the assembler orders
+ * between them, two take 1.1 times as long together, four a little less: some of what one waits for is another's slot.
  *
- * SHARPNESS: issue slots and the load/store unit go on side by side; where they are equally busy, the fourth root of 2.
+ * CODE_MISSES: a loop that does not fit the instruction cache loses a little.
+ *
+ * SHARPNESS: issue slots, the load/store unit and the way from there to the registers go on side by side; where all are
+ * equally busy, the eighth root of 3.
  */
-#define SLOT           0.90
-#define READINESS      0.55
-#define STALLS         0.28
+#define SLOT           0.79
+#define READINESS      0.66
 #define CODE_BYTES     32768
-#define CODE_MISSES    0.014
-#define COPY_CLOCKS    3.6    /* of the load/store unit, for each copy of a warp in the background; a load takes one */
-#define SHARPNESS      4.0
+#define CODE_MISSES    0.038
+#define COPY_CLOCKS    2.0    /* of the load/store unit, for each copy of a warp in the background; a load takes one */
+#define SHARPNESS      8.0
+
+/* Of an earlier run for six cubes from 128 to 4096. */
 #define DIRECT_BYTES   41.0   /* a clock and SM: results, and parts of them that others left */
 #define TRIP           4.9    /* latencies that a fence or an atomic takes */
 
@@ -43,19 +46,20 @@ static double largest(const double *times, int count)
 }
 
 /* One block's work in clocks of an SM that does nothing else, by pipe. */
-enum { ISSUE, FMA, ALU, HALF, SFU, F64, TENSOR, SHARED, L1, PIPES }; /* SHARED: the load/store unit */
+enum { ISSUE, FMA, ALU, HALF, SFU, F64, TENSOR, SHARED, LOADED, L1, PIPES }; /* SHARED: the load/store unit */
 
-/* The machine code knows how many instructions come with each multiply-add; PTX has more of them than are left. */
-static double find_slots(const sg_shape *s, const sg_counts *c)
+/* Turns of the main loop that all warps take together; 0 where it is not known. */
+static double find_turns(const sg_shape *s, const sg_counts *c)
 {
-    return s->loop.math > 0 && c->products > 0 ? (double)c->products * s->loop.slots / s->loop.math
-                                               : (double)c->warp_instructions;
+    return s->loop.math > 0 ? (double)c->products / s->loop.math : 0;
 }
 
 static void find_pipes(const sg_profile *p, const sg_shape *s, const sg_counts *c, double pipes[PIPES])
 {
+    /* The machine code knows how many instructions come with each multiply-add; PTX has more of them than are left. */
+    const double turns = find_turns(s, c), slots = turns > 0 ? turns * s->loop.slots : (double)c->warp_instructions;
     const double all[PIPES] = {
-        [ISSUE] = find_slots(s, c) / SCHEDULERS,
+        [ISSUE] = slots / SCHEDULERS,
         [FMA] = (double)c->fma * WARP / p->f32_lanes,
         [ALU] = (double)c->alu * WARP / p->int_lanes,
         [HALF] = (double)c->half * WARP / p->half_lanes,
@@ -63,6 +67,7 @@ static void find_pipes(const sg_profile *p, const sg_shape *s, const sg_counts *
         [F64] = (double)c->f64 * WARP / p->f64_lanes,
         [TENSOR] = (double)c->tensor_flops / 2 / p->tensor_fma,
         [SHARED] = (double)(c->shared_wavefronts + c->global_loads) + (COPY_CLOCKS - 1) * (double)c->async_copies,
+        [LOADED] = turns * s->loop.loads,
         [L1] = (double)c->global_sectors * 32 / L1_BYTES,
     };
     for (int i = 0; i < PIPES; i++)
@@ -76,6 +81,7 @@ typedef struct waits {
     double stages;  /* tiles that shared memory holds; 0: none is staged there */
     double bare;    /* accesses that a warp waits for with nothing else to do */
     double trips;   /* fences and atomics of a warp */
+    double pauses;  /* clocks around barriers, which come to all its warps at once */
 } waits;
 
 static waits find_waits(const sg_profile *p, const sg_shape *s, const sg_counts *c)
@@ -85,7 +91,8 @@ static waits find_waits(const sg_profile *p, const sg_shape *s, const sg_counts 
     waits w = {.latency = p->l2_latency + s->cold * (p->memory_latency - p->l2_latency),
                .steps = (double)c->barriers / blocks,
                .bare = ((double)c->bare_copies + (double)c->direct_rounds / LOADS_TOGETHER) / warps,
-               .trips = (double)c->round_trips / warps};
+               .trips = (double)c->round_trips / warps,
+               .pauses = find_turns(s, c) / warps * s->loop.pauses};
     if (stored > 0 && w.steps > 0) {
         w.stages = fmax(1, s->shared_bytes * w.steps / stored);
         if ((double)c->async_bytes / blocks < 0.95 * stored)
@@ -94,30 +101,57 @@ static waits find_waits(const sg_profile *p, const sg_shape *s, const sg_counts 
     return w;
 }
 
+/* What a block writes, and what it reads of others, comes when its pipeline has run out. Without one, L1 has it. */
+static double direct(const waits *w, double sectors)
+{
+    return w->stages > 0 ? sectors * 32 / DIRECT_BYTES : 0;
+}
+
 /* Clocks of a scheduler for the slots of `blocks` blocks side by side. */
 static double issue(const sg_shape *s, const double pipes[PIPES], double blocks)
 {
     const double warps = blocks * ceil(s->threads / (double)WARP), used = fmin(warps, SCHEDULERS);
-    const double slots = fmax(1, s->loop.slots), pauses = s->loop.pauses / slots, others = s->loop.stalls / slots - pauses;
+    const double longer = (double)(s->loop.stalls - s->loop.pauses) + s->loop.conflicts;
     const double code = s->loop.bytes > CODE_BYTES ? 1 + CODE_MISSES : 1;
     return blocks * pipes[ISSUE] * SCHEDULERS / used * (SLOT + READINESS * used / warps) * code *
-           (1 + STALLS * (others + pauses / blocks));
+           (1 + longer / fmax(1, s->loop.slots));
 }
 
 /* Clocks that `blocks` blocks take side by side on one SM. */
 static double wave(const sg_shape *s, const sg_counts *c, const waits *w, const double pipes[PIPES], double blocks)
 {
-    const double shared = blocks * pipes[SHARED], slots = issue(s, pipes, blocks);
-    double busy = pow(pow(slots, SHARPNESS) + pow(shared, SHARPNESS), 1 / SHARPNESS);
+    const double side_by_side[] = {issue(s, pipes, blocks), blocks * pipes[SHARED], blocks * pipes[LOADED]};
+    double busy = 0;
+    for (int i = 0; i < 3; i++)
+        busy += pow(side_by_side[i], SHARPNESS);
+    busy = pow(busy, 1 / SHARPNESS);
     for (int i = 0; i < PIPES; i++)
-        busy = fmax(busy, i == SHARED ? 0 : blocks * pipes[i]);
+        busy = fmax(busy, i == SHARED || i == LOADED ? 0 : blocks * pipes[i]);
+    busy += w->pauses;
     /* Latencies differ: the further ahead a tile is asked for, the fewer of them are longer than that. */
     if (w->stages > 0)
         busy += w->steps * w->latency * exp(-(w->stages - 1) * busy / w->steps / w->latency);
     busy = fmax(busy, busy / blocks + w->bare * w->latency);
-    /* What a block writes, and what it reads of others, comes when its pipeline has run out. Without one, L1 has it. */
-    const double direct = blocks * (double)c->direct_sectors / (double)s->blocks + (double)c->direct_most;
-    return busy + (1 + w->trips * TRIP) * w->latency + (w->stages > 0 ? direct * 32 / DIRECT_BYTES : 0);
+    const double sectors = blocks * (double)c->direct_sectors / (double)s->blocks;
+    return busy + (1 + w->trips * TRIP) * w->latency + direct(w, sectors);
+}
+
+/* Clocks of the busiest SM. */
+static double find_sm(const sg_profile *p, const sg_shape *s, const sg_counts *c, const double pipes[PIPES])
+{
+    const waits w = find_waits(p, s, c);
+    const double sms = p->sm_count, fit = s->blocks_per_sm;
+    const double full = floor((double)s->blocks / (sms * fit)), rest = (double)s->blocks - full * sms * fit;
+    const double most = ceil(rest / sms);
+    double sm = direct(&w, (double)c->direct_most);
+    if (full > 0)
+        sm += full * wave(s, c, &w, pipes, fit);
+    if (rest > 0)
+        sm += wave(s, c, &w, pipes, most);
+    /* After a full wave the rest is not spread evenly: an SM that is free early may take one more. */
+    if (full > 0 && rest > 0)
+        sm += (wave(s, c, &w, pipes, fmin(most + 1, fit)) - wave(s, c, &w, pipes, most)) / 2;
+    return sm;
 }
 
 sg_cost sg_model_launch(const sg_profile *p, const sg_shape *s, const sg_counts *c)
@@ -127,12 +161,9 @@ sg_cost sg_model_launch(const sg_profile *p, const sg_shape *s, const sg_counts 
     const double blocks = (double)s->blocks, sms = p->sm_count, fit = s->blocks_per_sm;
     const double full = floor(blocks / (sms * fit)), rest = blocks - full * sms * fit;
     const double on_sm = full * fit + ceil(rest / sms); /* of the busiest SM */
-    const waits w = find_waits(p, s, c);
     find_pipes(p, s, c, pipes);
 
-    double sm = full > 0 ? full * wave(s, c, &w, pipes, fit) : 0;
-    if (rest > 0)
-        sm += wave(s, c, &w, pipes, ceil(rest / sms));
+    const double sm = find_sm(p, s, c, pipes);
     /* What goes through shared memory is fetched once for each block; else L1 serves most of it. */
     const double hits = c->shared_stores > 0 || c->async_bytes > 0 ? 0 : L1_HITS;
     const double l2 = (double)c->global_sectors * 32 * (1 - hits) / p->l2_bytes_per_clock;
@@ -144,7 +175,7 @@ sg_cost sg_model_launch(const sg_profile *p, const sg_shape *s, const sg_counts 
         .us = LAUNCH_US + largest(parts, 3),
         .issue = on_sm * pipes[ISSUE] / clock, .fma = on_sm * pipes[FMA] / clock, .alu = on_sm * pipes[ALU] / clock,
         .half = on_sm * pipes[HALF] / clock, .sfu = on_sm * pipes[SFU] / clock, .f64 = on_sm * pipes[F64] / clock,
-        .tensor = on_sm * pipes[TENSOR] / clock, .shared = on_sm * pipes[SHARED] / clock,
+        .tensor = on_sm * pipes[TENSOR] / clock, .shared = on_sm * fmax(pipes[SHARED], pipes[LOADED]) / clock,
         .l1 = on_sm * pipes[L1] / clock,
         .latency = fmax(0, sm - on_sm * largest(pipes, PIPES)) / clock,
         .l2 = parts[1], .memory = memory, .launch = LAUNCH_US, .waves = blocks / (sms * fit),

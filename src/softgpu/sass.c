@@ -7,15 +7,30 @@
 /*
  * Instructions of 16 bytes, compute capability 7.0 and later. NVIDIA describes none of it; what is used here is what
  * its disassembler prints beside the bits: the operation in bits 0 to 11 (the upper three say what its operands are),
- * predicates in bits 12 to 15 and, of branches, 87 to 90; a branch's target from bit 34 on; the clocks until the
- * warp's next instruction in bits 105 to 108.
+ * predicates in bits 12 to 15 and, of branches, 87 to 90; a branch's target from bit 34 on; registers that are read
+ * in bits 24 to 31, 32 to 39 and 64 to 71; how wide an access is in bits 73 to 75; the clocks until the warp's next
+ * instruction in bits 105 to 108; from 122 on, for each register that is read, whether it is kept for the next one.
  */
 #define BYTES     16
 #define OPERATION 0xfffu
 #define OPCODE    0x1ffu /* without the kinds of operands */
 #define FFMA      0x023u
+#define REGISTERS 1u     /* kinds of operands: none but registers */
 #define BRANCH    0x947u
+#define LDS       0x984u
 #define ALWAYS    7u     /* the predicate that is true */
+#define NEVER     15u
+
+/*
+ * Registers lie in two banks, even and odd, and each gives a scheduler one operand a clock; one that was kept at the
+ * same place is not read again. On an H200, with rewritten registers, a multiply-add takes a clock with one operand
+ * kept and the others in different banks; 1.1 with both others in the same; 1.4 with the sums of a row in one bank; 2
+ * with nothing kept. So a bank does not hold up each multiply-add for itself: reads of a few of them even out.
+ */
+#define BANKS     2
+#define PLACES    3
+#define TOGETHER  3      /* of 2, 3 and 4 what fits the times of whole kernels best, by little */
+#define NOTHING   255u   /* the register that is always 0, and is not read */
 
 /* What a way through a loop has met since it last multiplied. */
 enum { READS_GLOBAL = 1, WRITES_SHARED = 2, READS_SHARED = 4, KINDS = 8 };
@@ -27,7 +42,7 @@ static const struct {
     {0x381, READS_GLOBAL}, {0x981, READS_GLOBAL},   /* LDG */
     {0xfae, READS_GLOBAL},                          /* LDGSTS */
     {0x388, WRITES_SHARED}, {0x988, WRITES_SHARED}, /* STS */
-    {0x984, READS_SHARED},                          /* LDS */
+    {LDS, READS_SHARED},
 };
 
 typedef struct code {
@@ -57,6 +72,56 @@ static unsigned kind_of(const code *c, int64_t at)
     return 0;
 }
 
+/* Clocks in which what is loaded from shared memory goes to a warp's registers: 128 bytes a clock, whether lanes read
+ * the same word or not. No register tile of 8 x 4 took less on an H200: 1.5 clocks of an SM's lanes a multiply-add. */
+static uint32_t loads_of(const code *c, int64_t at)
+{
+    static const uint8_t words[8] = {1, 1, 1, 1, 1, 2, 4, 4};
+    const uint64_t low = half(c, at, 0);
+    if ((low & OPERATION) != LDS || (low >> 12 & 15) == NEVER)
+        return 0;
+    return words[half(c, at, 1) >> 9 & 7];
+}
+
+/* How many operands a multiply-add reads from each bank. kept[] is what is there without reading; the assembler counts
+ * on it until another one is kept at the same place, but not after an instruction of another kind. */
+static void read_operands(const code *c, int64_t at, unsigned kept[PLACES], uint32_t reads[BANKS])
+{
+    const uint64_t low = half(c, at, 0), high = half(c, at, 1);
+    const unsigned second = (low >> 9 & 7) == REGISTERS ? low >> 32 & 255 : NOTHING;
+    const unsigned sources[PLACES] = {low >> 24 & 255, second, high & 255};
+    for (int i = 0; i < PLACES; i++) {
+        if (sources[i] != NOTHING && sources[i] != kept[i])
+            reads[sources[i] % BANKS]++;
+        if (high >> (58 + i) & 1)
+            kept[i] = sources[i];
+    }
+}
+
+/* Clocks by which multiply-adds of a part come later because two or three of their operands are in one bank. */
+static uint32_t find_conflicts(const code *c, int64_t from, int64_t to)
+{
+    unsigned kept[PLACES] = {NOTHING, NOTHING, NOTHING};
+    int64_t clock = from, ready[TOGETHER] = {0}, free_at[BANKS] = {0};
+    for (int64_t at = from; at < to; at++, clock++) {
+        uint32_t reads[BANKS] = {0};
+        if (is_math(c, at))
+            read_operands(c, at, kept, reads);
+        else
+            memset(kept, 0xff, sizeof kept);
+        int64_t *const complete = &ready[at % TOGETHER]; /* until now: of the one that many before */
+        clock = *complete > clock ? *complete : clock;
+        *complete = clock + 1;
+        for (int i = 0; i < BANKS; i++) {
+            if (reads[i] == 0)
+                continue;
+            free_at[i] = (free_at[i] > clock ? free_at[i] : clock) + reads[i];
+            *complete = free_at[i] > *complete ? free_at[i] : *complete;
+        }
+    }
+    return (uint32_t)(clock - to);
+}
+
 /* Where a branch goes; -1 for what is none, or leads out of the code. */
 static int64_t target(const code *c, int64_t at)
 {
@@ -76,10 +141,11 @@ static bool goes_on(const code *c, int64_t at)
     return (low & OPERATION) != BRANCH || (low >> 12 & 15) != ALWAYS || (high >> 23 & 15) != ALWAYS;
 }
 
-/* The loop with the most multiply-adds; the shorter of two that have as many. */
+/* The loop with the most multiply-adds, of those with no other inside that has any: kernels that stay have one over the
+ * tiles too. The shorter of two that have as many. */
 static void find_loop(const code *c, int64_t *first, int64_t *last)
 {
-    int64_t most = 0;
+    int64_t most = 0, inner = -1; /* where the last loop with multiply-adds begins, of those that have ended */
     *last = -1;
     for (int64_t at = 0; at < c->count; at++) {
         const int64_t head = target(c, at);
@@ -88,7 +154,10 @@ static void find_loop(const code *c, int64_t *first, int64_t *last)
         int64_t math = 0;
         for (int64_t i = head; i <= at; i++)
             math += is_math(c, i);
-        if (math > most || (math > 0 && math == most && at - head < *last - *first)) {
+        if (math == 0 || inner > head)
+            continue;
+        inner = head;
+        if (math > most || (math == most && at - head < *last - *first)) {
             most = math;
             *first = head;
             *last = at;
@@ -136,9 +205,11 @@ static void pass_part(const code *c, int64_t from, int64_t to, const way in[KIND
         part.math += is_math(c, at);
         part.slots++;
         part.stalls += clocks > 1 ? clocks - 1 : 0;
+        part.loads += loads_of(c, at);
         met |= kind_of(c, at);
     }
     part.pauses = part.math > 0 ? 0 : part.stalls;
+    part.conflicts = part.math > 0 ? find_conflicts(c, from, to) : 0;
     const way *best = part.math > 0 ? preferred(in) : NULL;
     for (unsigned i = 0; i < KINDS; i++) {
         way after = part.math == 0 ? in[i] : best && i == 0 ? *best : (way){0};
@@ -146,6 +217,8 @@ static void pass_part(const code *c, int64_t from, int64_t to, const way in[KIND
         after.so_far.slots += part.slots;
         after.so_far.stalls += part.stalls;
         after.so_far.pauses += part.pauses;
+        after.so_far.conflicts += part.conflicts;
+        after.so_far.loads += part.loads;
         offer(&out[part.math > 0 ? 0 : i | met], &after);
     }
 }
