@@ -55,7 +55,7 @@ template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
     T e[WIDTH];
 };
 
-#ifndef REPACK // 1: A and B are first copied into the workspace, rows padded to 16 bytes
+#ifndef REPACK // 1: op(A) and op(B) are first copied into the workspace, lines of each k-step padded to 16 bytes
 #define REPACK 0
 #endif
 
@@ -64,9 +64,9 @@ template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
 #define GT_WIDE_C  (GT_ACCESS < (int)sizeof(GT_C) ? 1 : GT_ACCESS / (int)sizeof(GT_C))
 #define GT_ACCESS  (GT_ALIGN < 16 ? GT_ALIGN : 16) // bytes
 
-// Whether op(A) and op(B) are contiguous along K, or else along m and n.
-#define GT_A_ALONG_K (!GT_TRANS_A)
-#define GT_B_ALONG_K (!!GT_TRANS_B)
+// Whether op(A) and op(B) are contiguous along K, or else along m and n, as copies are.
+#define GT_A_ALONG_K (!REPACK && !GT_TRANS_A)
+#define GT_B_ALONG_K (!REPACK && GT_TRANS_B)
 
 // What a tile of `most` has of what is left of the matrix: small numbers, so that loops compare 32 bits.
 __device__ __forceinline__ int gt_clip(gt_int left, int most)
@@ -88,11 +88,8 @@ struct gt_operand {
     gt_int ld;
 };
 #if REPACK
-// The workspace begins with the copies of A of all matrices, then those of B. src/launch.c has the other side.
-#define GT_ROWS_A    (GT_TRANS_A ? g.k : g.m)
-#define GT_COLUMNS_A (GT_TRANS_A ? g.m : g.k)
-#define GT_ROWS_B    (GT_TRANS_B ? g.n : g.k)
-#define GT_COLUMNS_B (GT_TRANS_B ? g.k : g.n)
+// The workspace begins with the copies of op(A) of all matrices, k x m, then those of op(B), k x n. src/launch.c has the
+// other side.
 __device__ __forceinline__ gt_int gt_padded(gt_int columns)
 {
     constexpr int UNIT = 16 / sizeof(GT_AB);
@@ -100,40 +97,62 @@ __device__ __forceinline__ gt_int gt_padded(gt_int columns)
 }
 __device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)
 {
-    const gt_int ld = gt_padded(GT_COLUMNS_A);
-    return {(const GT_AB *)g.workspace + blockIdx.z * GT_ROWS_A * ld, ld};
+    const gt_int ld = gt_padded(g.m);
+    return {(const GT_AB *)g.workspace + blockIdx.z * g.k * ld, ld};
 }
 __device__ __forceinline__ gt_operand gt_operand_b(const gt_args &g)
 {
-    const gt_int ld = gt_padded(GT_COLUMNS_B), before = gridDim.z * GT_ROWS_A * gt_padded(GT_COLUMNS_A);
-    return {(const GT_AB *)g.workspace + before + blockIdx.z * GT_ROWS_B * ld, ld};
+    const gt_int ld = gt_padded(g.n);
+    return {(const GT_AB *)g.workspace + gridDim.z * g.k * gt_padded(g.m) + blockIdx.z * g.k * ld, ld};
 }
 __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 {
-    return (GT_AB *)g.workspace +
-           gridDim.z * (GT_ROWS_A * gt_padded(GT_COLUMNS_A) + GT_ROWS_B * gt_padded(GT_COLUMNS_B));
+    return (GT_AB *)g.workspace + gridDim.z * g.k * (gt_padded(g.m) + gt_padded(g.n));
 }
 
-// The kernel that makes the copies. Rows are dealt out to blocks; four reads of a thread are under way together.
-__device__ __forceinline__ void gt_copy_rows(gt_operand to, const GT_AB *from, gt_int ld, gt_int rows, gt_int columns)
+// The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. What is contiguous along K
+// is turned in shared memory.
+constexpr int GT_SQUARE = 64, GT_ABREAST = 4; // lines that a block of 256 threads takes at once
+template <bool ALONG_K>
+__device__ __forceinline__ void gt_copy_square(gt_operand to, const GT_AB *from, gt_int ld, gt_int outer, gt_int k,
+                                               unsigned number, GT_AB (*square)[GT_SQUARE + 1])
 {
-    for (gt_int row = blockIdx.x; row < rows; row += gridDim.x)
-        for (gt_int first = threadIdx.x; first < columns; first += 4 * blockDim.x) {
-            GT_AB held[4];
+    const unsigned wide = (unsigned)((outer + GT_SQUARE - 1) / GT_SQUARE);
+    const gt_int outer_first = (gt_int)(number % wide) * GT_SQUARE, k_first = (gt_int)(number / wide) * GT_SQUARE;
+    const int x = threadIdx.x % GT_SQUARE, y = threadIdx.x / GT_SQUARE;
+    const int outer_left = gt_clip(outer - outer_first, GT_SQUARE), k_left = gt_clip(k - k_first, GT_SQUARE);
+    GT_AB held[GT_SQUARE / GT_ABREAST];
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (first + i * blockDim.x < columns)
-                    held[i] = from[row * ld + first + i * blockDim.x];
+    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
+        if (y + i < (ALONG_K ? outer_left : k_left) && x < (ALONG_K ? k_left : outer_left))
+            held[i / GT_ABREAST] = ALONG_K ? from[(outer_first + y + i) * ld + k_first + x]
+                                           : from[(k_first + y + i) * ld + outer_first + x];
+    if (ALONG_K) {
+        __syncthreads(); // the square before this one has been read
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (first + i * blockDim.x < columns)
-                    const_cast<GT_AB *>(to.at)[row * to.ld + first + i * blockDim.x] = held[i];
-        }
+        for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
+            if (y + i < outer_left && x < k_left)
+                square[y + i][x] = held[i / GT_ABREAST];
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
+        if (y + i < k_left && x < outer_left)
+            const_cast<GT_AB *>(to.at)[(k_first + y + i) * to.ld + outer_first + x] =
+                ALONG_K ? square[x][y + i] : held[i / GT_ABREAST];
 }
 extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)
 {
-    gt_copy_rows(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, GT_ROWS_A, GT_COLUMNS_A);
-    gt_copy_rows(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, GT_ROWS_B, GT_COLUMNS_B);
+    __shared__ GT_AB square[GT_SQUARE][GT_SQUARE + 1];
+    const unsigned deep = (unsigned)((g.k + GT_SQUARE - 1) / GT_SQUARE);
+    const unsigned of_a = deep * (unsigned)((g.m + GT_SQUARE - 1) / GT_SQUARE);
+    const unsigned all = of_a + deep * (unsigned)((g.n + GT_SQUARE - 1) / GT_SQUARE);
+    for (unsigned number = blockIdx.x; number < all; number += gridDim.x)
+        if (number < of_a)
+            gt_copy_square<!GT_TRANS_A>(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, g.m, g.k, number, square);
+        else
+            gt_copy_square<GT_TRANS_B>(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, g.n, g.k, number - of_a,
+                                       square);
 }
 #else
 __device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)

@@ -1,26 +1,30 @@
 -- Tiles for warps with trades where K is shared by squads of a block, blocks of a cluster and clusters: eight consumer
 -- warps in all, one block on a multiprocessor, and parts of K so that one turn of blocks fills the GPU.
 WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
-         (128, 256, 64, 64, 8, 16, 1), (256, 128, 64, 64, 8, 16, 1),
+         (128, 256, 32, 128, 8, 16, 1), (256, 128, 64, 64, 8, 16, 1),
          (128, 128, 64, 64, 8, 16, 2), (64, 256, 32, 128, 8, 16, 2), (256, 64, 64, 64, 8, 16, 2),
-         (128, 128, 32, 64, 8, 8, 1), (64, 128, 32, 64, 8, 8, 2), (128, 64, 32, 64, 8, 8, 2), (32, 256, 32, 64, 8, 8, 2),
-         (64, 64, 32, 64, 8, 8, 4), (32, 128, 32, 64, 8, 8, 4), (128, 32, 64, 32, 8, 8, 4), (16, 256, 16, 128, 8, 8, 4),
-         (16, 512, 16, 128, 8, 8, 2),
+         (64, 128, 32, 128, 8, 16, 4), (128, 64, 64, 64, 8, 16, 4), (32, 256, 32, 128, 8, 16, 4),
+         (64, 64, 64, 64, 8, 16, 8), (32, 128, 32, 128, 8, 16, 8), (16, 256, 16, 256, 8, 16, 8),
+         (128, 128, 32, 64, 8, 8, 1), (64, 128, 32, 64, 8, 8, 2), (128, 64, 32, 64, 8, 8, 2),
+         (64, 64, 32, 64, 8, 8, 4), (32, 128, 32, 64, 8, 8, 4), (16, 256, 16, 128, 8, 8, 4), (32, 64, 32, 64, 8, 8, 8),
          (16, 256, 16, 64, 4, 8, 2), (32, 128, 16, 64, 4, 8, 2), (16, 128, 16, 64, 4, 8, 4), (32, 64, 32, 32, 4, 8, 4)),
      bk(bk) AS (VALUES (16), (32), (64), (128)),
-     stages(stages) AS (VALUES (3), (4), (6)),
+     stages(stages) AS (VALUES (3), (4)),
      team(team) AS (VALUES (1), (2), (4)),
      deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b),
-     repack(repack) AS (SELECT 0 UNION ALL SELECT 1 WHERE :align < 16 AND min(:m, :n, :k) >= 256),
+     repack(repack) AS (SELECT 0 UNION ALL SELECT 1
+                        WHERE min(:m, :n, :k) >= 256 AND (:align < 16 OR (NOT :trans_a AND :trans_b))),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 * slices + 128 AS threads,
                       -- what is turned, or lies deep, is padded
-                      max(stages * (bk * (bm + bn) + CASE WHEN :trans_a THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
-                                    + CASE WHEN NOT :trans_b THEN 0 WHEN deep AND :trans_a THEN 4 * bn ELSE 4 * bk END),
+                      max(stages * (bk * (bm + bn)
+                                    + CASE WHEN :trans_a OR repack THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
+                                    + CASE WHEN NOT :trans_b OR repack THEN 0 WHEN deep AND :trans_a THEN 4 * bn
+                                           ELSE 4 * bk END),
                           bm * bn * slices) * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
                FROM tile, bk, stages, team, deep, repack
-               WHERE bk / slices BETWEEN 16 AND 32 AND (bm < 2 * :m OR bm = 16) AND bn < 2 * :n
-                 AND (bm > 16 OR bk >= 32) AND team * slices > 1),
+               WHERE bk / slices BETWEEN (CASE slices WHEN 8 THEN 8 ELSE 16 END) AND 32 AND (bm < 2 * :m OR bm = 16) AND bn < 2 * :n
+                 AND (bm > 16 OR bk >= 32) AND team * slices > 1 AND deep + repack < 2),
      -- As many clusters of a tile as fill one turn, or one.
      part AS (SELECT *, team AS split_k FROM sized
               UNION SELECT *, team * (:sm_count / (tiles * :batch * team)) FROM sized

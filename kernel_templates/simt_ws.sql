@@ -9,16 +9,18 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
      deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b),
      stream(stream) AS (VALUES (0), (1)),
      grouping("group") AS (VALUES (1), (8)),
-     -- Aligned copies of A and B first, where the product is long enough to pay for them.
-     repack(repack) AS (SELECT 0 UNION ALL SELECT 1 WHERE :align < 16 AND min(:m, :n, :k) >= 256),
+     -- Copies first, aligned and turned, where the product is long enough to pay for them.
+     repack(repack) AS (SELECT 0 UNION ALL SELECT 1
+                        WHERE min(:m, :n, :k) >= 256 AND (:align < 16 OR (NOT :trans_a AND :trans_b))),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 + 128 AS threads, :sm_count * occ AS blocks,
                       -- what is turned, or lies deep, is padded
-                      stages * (bk * (bm + bn) + CASE WHEN :trans_a THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
-                                + CASE WHEN NOT :trans_b THEN 0 WHEN deep AND :trans_a THEN 4 * bn ELSE 4 * bk END)
+                      stages * (bk * (bm + bn) + CASE WHEN :trans_a OR repack THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
+                                + CASE WHEN NOT :trans_b OR repack THEN 0 WHEN deep AND :trans_a THEN 4 * bn
+                                       ELSE 4 * bk END)
                       * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
                FROM tile, bk, stages, deep, repack
-               WHERE (bk = 16 OR tn = 16) AND bm < 2 * :m AND bn < 2 * :n)
+               WHERE (bk = 16 OR tn = 16) AND bm < 2 * :m AND bn < 2 * :n AND deep + repack < 2)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1 AS ptxas, blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
        -- Multiply-adds at 128 a clock and SM, with what is issued around them; beginning and end; parts of tiles on their

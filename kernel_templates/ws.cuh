@@ -209,7 +209,7 @@ template <int OUTER, bool ALONG_K, bool STAYS> struct operand {
         const unsigned to = stage + 4 * place_of(line(), along());
         const int k_left = k_count - (ALONG_K ? along() : line());
         const GT_AB *row = from;
-#pragma unroll(VEC > 1 || TILE == INSIDE ? COUNT : 4) // single elements with their questions: registers are few
+#pragma unroll(VEC > 1 || TILE != AT_END ? COUNT : 4) // single elements with their questions: registers are few
         for (int n = 0; n < COUNT; n++) {
             gt_copy_async<VEC * 4>(to + 4 * place_of(lines(n), steps(n)), row + steps(n), inside<TILE>(n, k_left) * 4);
             // At the edge a line beyond the last is the last again.

@@ -6,9 +6,10 @@
 #define GRID_X 0x7fffffffll
 #define GRID_YZ 65535
 
-/* Copies of operands: rows are dealt out to blocks in turn, enough to keep any GPU's memory busy. */
+/* Copies of operands: squares are dealt out to blocks in turn, at most as many as keep any GPU's memory busy. */
 #define REPACK_BLOCKS  2048
 #define REPACK_THREADS 256
+#define REPACK_SQUARE  64
 
 /* A database may come from anybody: what it says of a launch is held against what any GPU allows. */
 static gt_status check_facts(const gt_kernel *kernel)
@@ -30,25 +31,25 @@ static gt_status check_facts(const gt_kernel *kernel)
     return GT_OK;
 }
 
-/* Bytes of a matrix's copy: rows padded to 16 bytes. False where they pass 64 bits. */
-static bool copy_bytes(int64_t rows, int64_t columns, int64_t bytes, int64_t *total)
+/* Bytes of an operand's copy, a padded line for each k-step. False where they pass 64 bits. */
+static bool copy_bytes(int64_t k, int64_t outer, int64_t bytes, int64_t *total)
 {
-    int64_t row;
-    return !__builtin_mul_overflow(columns, bytes, &row) && !__builtin_add_overflow(row, 15, &row) &&
-           !__builtin_mul_overflow(row / 16 * 16, rows, total);
+    int64_t line;
+    return !__builtin_mul_overflow(outer, bytes, &line) && !__builtin_add_overflow(line, 15, &line) &&
+           !__builtin_mul_overflow(line / 16 * 16, k, total);
 }
 
-/* Room for the copies of A and B of as many matrices as are launched at once. kernel_templates/gemm.cuh has the other
- * side. */
-static gt_status add_copies(const gt_problem *p, unsigned batch, int64_t *workspace)
+/* Room for the copies of op(A) and op(B) of as many matrices as are launched at once, and blocks that make them.
+ * kernel_templates/gemm.cuh has the other side. */
+static gt_status add_copies(const gt_problem *p, int64_t *workspace, gt_launch *launch)
 {
     const int64_t bytes = gt_type_find(p->type_ab)->bytes;
     int64_t a, b, both;
-    if (!copy_bytes(p->op_a == GT_T ? p->k : p->m, p->op_a == GT_T ? p->m : p->k, bytes, &a) ||
-        !copy_bytes(p->op_b == GT_T ? p->n : p->k, p->op_b == GT_T ? p->k : p->n, bytes, &b) ||
-        __builtin_add_overflow(a, b, &both) || __builtin_mul_overflow(both, batch, &both) ||
-        __builtin_add_overflow(*workspace, both, workspace))
+    if (!copy_bytes(p->k, p->m, bytes, &a) || !copy_bytes(p->k, p->n, bytes, &b) || __builtin_add_overflow(a, b, &both) ||
+        __builtin_mul_overflow(both, launch->grid[2], &both) || __builtin_add_overflow(*workspace, both, workspace))
         return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
+    const int64_t lines = p->k / REPACK_SQUARE + 1, squares = lines * (p->m / REPACK_SQUARE + p->n / REPACK_SQUARE + 2);
+    launch->repack = squares < REPACK_BLOCKS ? (unsigned)squares : REPACK_BLOCKS;
     return GT_OK;
 }
 
@@ -64,7 +65,6 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
         .smem_bytes = (unsigned)kernel->smem_bytes,
         .cluster = (unsigned)kernel->cluster,
         .batch = problem->batch,
-        .repack = kernel->repack,
     };
     if (launch.empty) {
         *out = launch;
@@ -87,7 +87,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
             return gt_fail(GT_ERROR_INVALID, "the workspace overflows 64 bits");
         launch.counter_bytes = (size_t)counters;
     }
-    if (kernel->repack && (status = add_copies(problem, launch.grid[2], &workspace)) != GT_OK)
+    if (kernel->repack && (status = add_copies(problem, &workspace, &launch)) != GT_OK)
         return status;
     launch.workspace_bytes = (size_t)workspace;
     *out = launch;
@@ -165,7 +165,7 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
 {
     void *parameters[] = {(void *)args};
     if (launch->repack) {
-        const CUresult result = driver->cuLaunchKernel(module->repack, REPACK_BLOCKS, 1, batch, REPACK_THREADS, 1, 1, 0,
+        const CUresult result = driver->cuLaunchKernel(module->repack, launch->repack, 1, batch, REPACK_THREADS, 1, 1, 0,
                                                        stream, parameters, NULL);
         if (result != CUDA_SUCCESS)
             return result;

@@ -37,7 +37,7 @@ TEST(split_kernels_get_workspace_for_each_tile_and_matrix)
     kernel.ws_tile = 5 * 128 * 64 * 4;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.grid[1], 5);
-    CHECK_INT(launch.counter_bytes, 4 * 3 * 4);
+    CHECK_INT(launch.counter_bytes, 4 * 3 * 5 * 4);
     CHECK_INT(launch.workspace_bytes, 4ll * 3 * 5 * 128 * 64 * 4);
 }
 
@@ -62,9 +62,9 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     gt_launch launch;
     kernel.repack = true;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
-    CHECK(launch.repack);
+    CHECK_INT(launch.repack, 5); /* squares of 64 */
     CHECK_INT(launch.counter_bytes, 0);
-    CHECK_INT(launch.workspace_bytes, 3 * (129 * 32 + 7 * 272)); /* rows of 28 and 260 bytes */
+    CHECK_INT(launch.workspace_bytes, 3 * 7 * (528 + 272)); /* lines of 516 and 260 bytes */
 }
 
 TEST(nothing_is_launched_for_an_empty_result)
