@@ -23,13 +23,14 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
                WHERE (bk = 16 OR tn = 16) AND bm < 2 * :m AND bn < 2 * :n AND deep + repack < 2)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1 AS ptxas, blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
-       -- Multiply-adds at 128 a clock and SM, with what is issued around them; beginning and end; parts of tiles on their
-       -- way. Within 10% of 1,043 trials of nine shapes on an H200, but for shapes of very few tiles.
+       -- Multiply-adds at 128 a clock and SM, with what is issued around them, more where both operands are turned;
+       -- beginning and end; parts of tiles on their way; copies.
        CAST(CASE stream WHEN 1 THEN 1.0 * tiles / blocks ELSE (tiles + blocks - 1) / blocks END * :batch
-            * occ * bm * bn * :k / 128 * CASE tn WHEN 16 THEN 1.22 + 0.01 * (bk = 8) ELSE 1.28 END + 4000
-            + CASE WHEN :align >= 16 THEN 0
-                   WHEN repack THEN 5000 + 8.0 * :batch * (:m + :n) * :k / (13 * :sm_count)
-                   ELSE 0.16 * :batch * :m * :n * :k / 128 / :sm_count END
+            * occ * bm * bn * :k / 128
+            * (CASE tn WHEN 16 THEN 1.17 + 0.01 * (bk = 8) + 0.08 * deep ELSE 1.28 END
+               + 0.09 * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)
+               + 0.16 * (:align < 16 AND NOT repack)) + 10000
+            + repack * (8000 + 8.0 * :batch * (:m + :n) * :k / (9 * :sm_count))
             + stream * (5000 + occ * bm * bn / 6 * (1 + max(0, 1.0 * blocks / tiles - 1) / 1.5)) AS INTEGER) AS clocks,
        CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile
 FROM sized, stream, grouping

@@ -192,6 +192,24 @@ TEST(the_same_input_renders_the_same_bytes)
     gt_families_finish(&families);
 }
 
+TEST(a_template_may_include_the_headers_and_nothing_else_is_touched)
+{
+    gt_families families;
+    char *source, hash[GT_HASH_LENGTH];
+    const char *folder = check_folder();
+    const gt_problem problem = square(GT_F32, 64);
+    write_file(folder, "mine.cu", "#include \"gemm.cuh\"\n#include \"other.cuh\"\n#include \"ws.cuh\"\n// last\n");
+    write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    CHECK_OK(gt_families_init(folder, &families));
+    CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem, "stages=3", &source, hash));
+    const char *args = strstr(source, "struct gt_args {"), *other = strstr(source, "#include \"other.cuh\"\n");
+    const char *ring = strstr(source, "struct ring {");
+    CHECK(args && other && ring && args < other && other < ring && strstr(ring, "// last\n"));
+    CHECK(!strstr(source, "gemm.cuh\"") && !strstr(source, "ws.cuh\""));
+    free(source);
+    gt_families_finish(&families);
+}
+
 TEST(parameters_that_are_none_are_refused)
 {
     gt_families families;
