@@ -173,13 +173,13 @@ static gt_status hand_out(gt_search *search, point *p)
 }
 
 /* Columns that make two configurations different shapes of tile; the others are details to refine later. */
-static bool same_tile(const point *a, const point *b)
+static bool same_tile(const gt_space *space, size_t a, const gt_space *other, size_t b)
 {
     static const char *const columns[] = {"bm", "bn", "tm", "tn", "split_k"};
-    if (a->space != b->space)
+    if (space != other)
         return false;
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        if (gt_space_value(a->space, a->row, columns[i], 0) != gt_space_value(b->space, b->row, columns[i], 0))
+        if (gt_space_value(space, a, columns[i], 0) != gt_space_value(space, b, columns[i], 0))
             return false;
     return true;
 }
@@ -246,7 +246,7 @@ static gt_status take_shapes(gt_search *search, point **shapes, size_t wanted, s
         bool known = false;
         for (size_t j = 0; !known && j < *taken; j++) {
             of_space += shapes[j]->space == p->space;
-            known = same_tile(p, shapes[j]);
+            known = same_tile(p->space, p->row, shapes[j]->space, shapes[j]->row);
         }
         if (known || of_space >= quota)
             continue;
@@ -358,6 +358,17 @@ size_t gt_search_best(const gt_search *search, gt_candidate **best, size_t limit
     memcpy(best, passed, count * sizeof *best);
     free(passed);
     return count;
+}
+
+bool gt_search_leads(const gt_search *search, const gt_candidate *candidate)
+{
+    for (size_t i = 0; i < search->candidate_count; i++) {
+        const gt_candidate *c = search->candidates[i];
+        if (c != candidate && c->tried && c->trial.outcome == GT_TRIAL_OK && c->trial.us <= candidate->trial.us &&
+            same_tile(c->space, c->row, candidate->space, candidate->row))
+            return false;
+    }
+    return candidate->trial.outcome == GT_TRIAL_OK;
 }
 
 size_t gt_search_size(const gt_search *search)

@@ -48,6 +48,9 @@ gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *coun
 /* Candidates that passed, fastest first, at most limit; returns how many. */
 size_t gt_search_best(const gt_search *search, gt_candidate **best, size_t limit);
 
+/* Whether it passed, and nothing tried so far with the same shape of tile was faster. */
+bool gt_search_leads(const gt_search *search, const gt_candidate *candidate);
+
 /* Configurations in all spaces together. */
 size_t gt_search_size(const gt_search *search);
 

@@ -10,6 +10,9 @@
 #define FINALISTS 4
 #define CLOSE 1.06
 
+/* Times the best one's that a shape of tile may take and still be stored for other sizes. */
+#define WORTH_KEEPING 1.25
+
 /* Seconds of racing, by effort. */
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5};
 
@@ -99,9 +102,10 @@ static gt_status try_candidate(work *w, gt_candidate *c)
     c->kernel.registers = c->trial.registers;
     c->kernel.spills = c->trial.spills;
     /* The best so far is stored with its code: killed now, the problem still has a kernel to load. So is what won on
-     * another problem: it may be the best for sizes that nobody tunes. */
-    const bool best = c->trial.outcome == GT_TRIAL_OK && (w->best_us == 0 || c->trial.us < w->best_us);
-    const bool keep = best || (w->tuning->only_seeds && code);
+     * another problem, and the best of each shape of tile that is not far behind: they may be the best for sizes that
+     * nobody tunes. */
+    const bool leads = gt_search_leads(w->search, c), best = leads && (w->best_us == 0 || c->trial.us < w->best_us);
+    const bool keep = best || (leads && c->trial.us < WORTH_KEEPING * w->best_us) || (w->tuning->only_seeds && code);
     const gt_code stored = keep ? code_to_store(w, code, false) : (gt_code){0};
     status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel,
                                 keep ? &stored : NULL, &c->trial);
