@@ -42,7 +42,9 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        + CASE tm * tn WHEN 128 THEN 70 WHEN 64 THEN 70 * (tm <> tn) WHEN 32 THEN -70 ELSE -60 END
        + CASE bn WHEN 16 THEN 215 WHEN 32 THEN 125 WHEN 64 THEN 10 ELSE 0 END
        + CASE WHEN bm = 256 THEN 30 WHEN bm <= 32 THEN 25 ELSE 0 END
-       + 105 * (split_k % 3 = 0) + 45 * (wm / tm >= 8) + 20 * (occ = 1) + 30 * (bk = 32) AS penalty
+       + 105 * (split_k % 3 = 0) + 45 * (wm / tm >= 8) + 20 * (occ = 1) + 30 * (bk = 32)
+       -- The assembler's first level keeps the order that wide register tiles need, and is slower with narrow ones.
+       + CASE WHEN tm * tn = 16 THEN 60 * (ptxas = 1) WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END AS penalty
 FROM full, split_k, grouping, ptxas
 WHERE :type IN ('f32', 's32')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024

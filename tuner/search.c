@@ -18,6 +18,9 @@ static const struct {
     [GT_EFFORT_FULL] = {SIZE_MAX, SIZE_MAX, 0, 0, 0},
 };
 
+/* Times the model's favourite that another family's may take and still get its full share of the first round. */
+#define FAR_BEHIND 1.5
+
 /* A later round that gains less than this is the last one. */
 #define WORTH_GOING_ON 0.005
 
@@ -235,9 +238,29 @@ static gt_status hand_out_seeds(gt_search *search)
     return status;
 }
 
-/* Hands out the model's favourites, one of each shape of tile, until there are `wanted`; of one space at most `quota`.
- * shapes has room for all that are wanted and holds the *taken first. */
-static gt_status take_shapes(gt_search *search, point **shapes, size_t wanted, size_t quota, size_t *taken)
+/* How many shapes of tile each space may have in the first round: the same number of each family, for what the model
+ * says of one family's tiles holds, what it says of two families is hardly comparable; but one of a family that is far
+ * behind in its eyes. */
+static void share_out(const gt_search *search, size_t wanted, size_t *quotas)
+{
+    size_t promising = 0;
+    memset(quotas, 0, search->space_count * sizeof *quotas);
+    for (size_t i = 0; i < search->point_count; i++) { /* by guess, best first */
+        size_t *quota = &quotas[search->points[i].space - search->spaces];
+        if (*quota == 0) {
+            *quota = search->points[i].guess <= FAR_BEHIND * search->points[0].guess ? wanted : 1;
+            promising += *quota > 1;
+        }
+    }
+    const size_t rest = search->space_count - promising, shared = wanted > rest ? wanted - rest : 1;
+    for (size_t i = 0; promising > 0 && i < search->space_count; i++)
+        if (quotas[i] > 1)
+            quotas[i] = (shared + promising - 1) / promising;
+}
+
+/* Hands out the model's favourites, one of each shape of tile, until there are `wanted`; where quotas are given, of
+ * each space no more than its own. shapes has room for all that are wanted and holds the *taken first. */
+static gt_status take_shapes(gt_search *search, point **shapes, size_t wanted, const size_t *quotas, size_t *taken)
 {
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < search->point_count && *taken < wanted; i++) {
@@ -248,7 +271,7 @@ static gt_status take_shapes(gt_search *search, point **shapes, size_t wanted, s
             of_space += shapes[j]->space == p->space;
             known = same_tile(p->space, p->row, shapes[j]->space, shapes[j]->row);
         }
-        if (known || of_space >= quota)
+        if (known || (quotas && of_space >= quotas[p->space - search->spaces]))
             continue;
         shapes[(*taken)++] = p;
         status = hand_out(search, p);
@@ -256,8 +279,7 @@ static gt_status take_shapes(gt_search *search, point **shapes, size_t wanted, s
     return status;
 }
 
-/* The model's favourites, the same number of each family while they have shapes enough: what the model says of one
- * family's tiles holds, what it says of two families is not comparable. */
+/* The model's favourites, of every family. */
 static gt_status first_round(gt_search *search)
 {
     const size_t wanted = plans[search->options.effort].first;
@@ -267,12 +289,17 @@ static gt_status first_round(gt_search *search)
         return status;
     if (wanted < SIZE_MAX) {
         point **shapes = calloc(wanted, sizeof *shapes);
-        if (!shapes)
-            return gt_fail_memory();
-        status = take_shapes(search, shapes, wanted, (wanted + search->space_count - 1) / search->space_count, &taken);
-        if (status == GT_OK)
-            status = take_shapes(search, shapes, wanted, wanted, &taken);
+        size_t *quotas = calloc(search->space_count, sizeof *quotas);
+        if (shapes && quotas) {
+            share_out(search, wanted, quotas);
+            status = take_shapes(search, shapes, wanted, quotas, &taken);
+            if (status == GT_OK)
+                status = take_shapes(search, shapes, wanted, NULL, &taken);
+        } else {
+            status = gt_fail_memory();
+        }
         free(shapes);
+        free(quotas);
     }
     for (size_t i = 0; status == GT_OK && i < search->point_count && search->candidate_count < wanted; i++)
         status = hand_out(search, &search->points[i]);
