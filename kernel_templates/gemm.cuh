@@ -55,7 +55,7 @@ template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
     T e[WIDTH];
 };
 
-#ifndef REPACK // 1: op(A) and op(B) are first copied into the workspace, lines of each k-step padded to 16 bytes
+#ifndef REPACK // 1: op(A) and op(B) are first copied into the workspace, a line for each k-step, padded to 128 bytes
 #define REPACK 0
 #endif
 
@@ -92,7 +92,7 @@ struct gt_operand {
 // other side.
 __device__ __forceinline__ gt_int gt_padded(gt_int columns)
 {
-    constexpr int UNIT = 16 / sizeof(GT_AB);
+    constexpr int UNIT = 128 / sizeof(GT_AB);
     return (columns + UNIT - 1) / UNIT * UNIT;
 }
 __device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)

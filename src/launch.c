@@ -6,10 +6,11 @@
 #define GRID_X 0x7fffffffll
 #define GRID_YZ 65535
 
-/* Copies of operands: squares are dealt out to blocks in turn, at most as many as keep any GPU's memory busy. */
-#define REPACK_BLOCKS  2048
+/* Copies of operands: a block for each square of 64 x 64, or for every so many of them where there are more. */
+#define REPACK_BLOCKS  65536
 #define REPACK_THREADS 256
 #define REPACK_SQUARE  64
+#define REPACK_LINE    128 /* bytes that a line is a multiple of */
 
 /* A database may come from anybody: what it says of a launch is held against what any GPU allows. */
 static gt_status check_facts(const gt_kernel *kernel)
@@ -35,8 +36,8 @@ static gt_status check_facts(const gt_kernel *kernel)
 static bool copy_bytes(int64_t k, int64_t outer, int64_t bytes, int64_t *total)
 {
     int64_t line;
-    return !__builtin_mul_overflow(outer, bytes, &line) && !__builtin_add_overflow(line, 15, &line) &&
-           !__builtin_mul_overflow(line / 16 * 16, k, total);
+    return !__builtin_mul_overflow(outer, bytes, &line) && !__builtin_add_overflow(line, REPACK_LINE - 1, &line) &&
+           !__builtin_mul_overflow(line / REPACK_LINE * REPACK_LINE, k, total);
 }
 
 /* Room for the copies of op(A) and op(B) of as many matrices as are launched at once, and blocks that make them.
