@@ -12,7 +12,7 @@
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
 #endif
-#define LEAN (DEEP ? 40 : 80)
+#define LEAN (DEEP || TN == 12 ? 40 : 80)
 #include "ws.cuh"
 
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last
@@ -111,7 +111,8 @@ __device__ __forceinline__ void hand_over(const gt_args &g)
 __device__ __forceinline__ void finish(const gt_args &g, const schedule &plan, gt_int start, gt_int row,
                                        gt_int column)
 {
-    constexpr int BATCH = PIECES < 8 ? PIECES : 8; // reads under way together
+    constexpr int BATCH = PIECES % 8 ? 6 : 8; // reads under way together
+    static_assert(PIECES % BATCH == 0, "whole batches");
     unsigned first = blockIdx.x;
     while (plan.share(first) > start) {
         unsigned there;

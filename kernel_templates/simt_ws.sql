@@ -1,10 +1,10 @@
--- Tiles for warps with trades: four producers beside four or eight consumers. Register tiles of 8 x 16 leave room for one
--- block on a multiprocessor, those of 8 x 8 for two small ones. Blocks share all tiles among them.
+-- Tiles for warps with trades: four producers beside four or eight consumers. Register tiles of 8 x 16 or 12 x 12 leave
+-- room for one block on a multiprocessor, those of 8 x 8 for two small ones. Blocks share all tiles among them.
 WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
-         (256, 128, 64, 64, 8, 16, 1), (128, 256, 32, 128, 8, 16, 1),
+         (256, 128, 64, 64, 8, 16, 1), (128, 256, 32, 128, 8, 16, 1), (192, 192, 96, 48, 12, 12, 1),
          (64, 256, 16, 128, 8, 8, 1), (128, 128, 32, 64, 8, 8, 1), (256, 64, 64, 32, 8, 8, 1),
          (64, 128, 32, 64, 8, 8, 2), (64, 128, 16, 128, 8, 8, 2), (128, 64, 64, 32, 8, 8, 2)),
-     bk(bk) AS (VALUES (8), (16)),
+     bk(bk) AS (VALUES (8), (16), (32)),
      stages(stages) AS (VALUES (3), (4), (6)),
      deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b),
      stream(stream) AS (VALUES (0), (1)),
@@ -20,14 +20,14 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
                       * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
                FROM tile, bk, stages, deep, repack
-               WHERE (bk = 16 OR tn = 16) AND bm < 2 * :m AND bn < 2 * :n AND deep + repack < 2)
+               WHERE (bk = 16 OR tn = 16 OR (tn = 12 AND bk = 8)) AND bm < 2 * :m AND bn < 2 * :n AND deep + repack < 2)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1 AS ptxas, blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
        -- Multiply-adds at 128 a clock and SM, with what is issued around them, more where both operands are turned;
        -- beginning and end; parts of tiles on their way; copies.
        CAST(CASE stream WHEN 1 THEN 1.0 * tiles / blocks ELSE (tiles + blocks - 1) / blocks END * :batch
             * occ * bm * bn * :k / 128
-            * (CASE tn WHEN 16 THEN 1.17 + 0.01 * (bk = 8) + 0.08 * deep ELSE 1.28 END
+            * (CASE tn WHEN 8 THEN 1.28 ELSE 1.17 + 0.01 * (bk = 8) + 0.08 * deep END
                + 0.09 * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)
                + 0.16 * (:align < 16 AND NOT repack)) + 10000
             + repack * (8000 + 8.0 * :batch * (:m + :n) * :k / (9 * :sm_count))

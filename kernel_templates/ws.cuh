@@ -62,7 +62,8 @@ static_assert(STAGES >= 2, "one stage is read while another is filled");
 
 // k-steps that the main loop is unrolled to: more than about 1,200 instructions and the producers' would not
 // stay in the instruction cache together (measured: twice as many cost 5%).
-constexpr int SLICE = TM * TN * DEPTH > 1024 ? 1024 / (TM * TN) : DEPTH;
+constexpr int SLICE = TM * TN * DEPTH <= 1280 ? DEPTH : TM * TN <= 80 ? 16 : 8;
+static_assert(DEPTH % SLICE == 0, "whole turns of the main loop");
 
 typedef gt_vector<GT_ACC, 4> four_acc;
 
@@ -138,15 +139,15 @@ enum where { INSIDE, AT_EDGE, AT_END };
 // of the bandwidth of shared memory, which the consumers need.) Or it stays as it is, [OUTER][BK], and is read four
 // k-steps at a time.
 template <int OUTER, bool ALONG_K, bool STAYS> struct operand {
-    static constexpr bool DEEP_ = DEEP && ALONG_K && STAYS, TURNED = ALONG_K && !DEEP_;
+    static constexpr bool LIES_DEEP = DEEP && ALONG_K && STAYS, TURNED = ALONG_K && !LIES_DEEP;
     static constexpr int VEC = TURNED ? 1 : GT_WIDE_AB; // elements of one copy
     // Lines of a turned or deep stage are shifted by four banks against each other.
-    static constexpr int PITCH = DEEP_ ? BK + 4 : OUTER + (TURNED ? 4 : 0);
-    static constexpr int ELEMENTS = (DEEP_ ? OUTER : BK) * PITCH;
-    // A line is what is contiguous in global memory. Producers side by side: as many as a line takes; where it is
+    static constexpr int PITCH = LIES_DEEP ? BK + 4 : OUTER + (TURNED ? 4 : 0);
+    static constexpr int ELEMENTS = (LIES_DEEP ? OUTER : BK) * PITCH;
+    // A line is what is contiguous in global memory. Producers side by side: as many as divide it; where it is
     // turned eight, or else they would meet in the same banks.
     static constexpr int LENGTH = ALONG_K ? BK : OUTER, LINES = ALONG_K ? OUTER : BK;
-    static constexpr int FILL = LENGTH / VEC, MOST = TURNED ? 8 : PRODUCERS;
+    static constexpr int FILL = LENGTH / VEC & -(LENGTH / VEC), MOST = TURNED ? 8 : PRODUCERS; // powers of two
     static constexpr int SIDE = FILL < MOST ? FILL : MOST;
     static constexpr int TURN = PRODUCERS / SIDE; // lines that the producers take at once
     static constexpr int COUNT = LINES / TURN * (LENGTH / VEC / SIDE);
@@ -265,9 +266,9 @@ __device__ __forceinline__ unsigned settled(unsigned x)
 // A thread's COUNT rows or columns of one operand: four of them side by side, for the k-step at hand and the next;
 // or of a deep stage one by one, four k-steps of each.
 template <typename OPERAND, int COUNT, int LANES> struct fragment {
-    static constexpr int SIDE = OPERAND::DEEP_ ? 1 : 4; // rows or columns side by side
+    static constexpr int SIDE = OPERAND::LIES_DEEP ? 1 : 4; // rows or columns side by side
     unsigned at; // the thread's first element, in the first stage
-    GT_AB values[OPERAND::DEEP_ ? 4 : 2][COUNT];
+    GT_AB values[OPERAND::LIES_DEEP ? 4 : 2][COUNT];
 
     // The thread's i-th row or column, from its first on.
     static constexpr __device__ int outer(int i)
@@ -275,10 +276,10 @@ template <typename OPERAND, int COUNT, int LANES> struct fragment {
         return i / SIDE * LANES * SIDE + i % SIDE;
     }
     // Bytes from one k-step to the next.
-    static constexpr int STEP = 4 * (OPERAND::DEEP_ ? 1 : OPERAND::PITCH);
+    static constexpr int STEP = 4 * (OPERAND::LIES_DEEP ? 1 : OPERAND::PITCH);
 
     __device__ __forceinline__ fragment(unsigned stage, int first)
-        : at(settled(stage + 4 * (OPERAND::DEEP_ ? OPERAND::PITCH : 1) * first + threadIdx.x / SQUAD * DEPTH * STEP))
+        : at(settled(stage + 4 * (OPERAND::LIES_DEEP ? OPERAND::PITCH : 1) * first + threadIdx.x / SQUAD * DEPTH * STEP))
     {
     }
     // What is to be read before the multiply-adds of k-step k.
@@ -286,7 +287,7 @@ template <typename OPERAND, int COUNT, int LANES> struct fragment {
     {
 #pragma unroll
         for (int i = 0; i < COUNT; i += 4)
-            if (!OPERAND::DEEP_)
+            if (!OPERAND::LIES_DEEP)
                 read_four(&values[k % 2][i], at + offset + k * STEP + 4 * outer(i));
     }
     // Four k-steps of the i-th.
@@ -296,11 +297,11 @@ template <typename OPERAND, int COUNT, int LANES> struct fragment {
         read_four(four, at + offset + k * STEP + 4 * outer(i) * OPERAND::PITCH);
 #pragma unroll
         for (int s = 0; s < 4; s++)
-            values[OPERAND::DEEP_ ? s : 0][i] = four[s];
+            values[OPERAND::LIES_DEEP ? s : 0][i] = four[s];
     }
     __device__ __forceinline__ GT_AB value(int k, int i) const
     {
-        return values[k % (OPERAND::DEEP_ ? 4 : 2)][i];
+        return values[k % (OPERAND::LIES_DEEP ? 4 : 2)][i];
     }
 };
 
@@ -374,9 +375,9 @@ struct multiplier {
     // Four k-steps of the s-th of what stays, where it lies deep.
     __device__ __forceinline__ void read_deep(int k, int s)
     {
-        if (operand_a::DEEP_)
+        if (operand_a::LIES_DEEP)
             a.read_deep(slice_a, k, s);
-        if (operand_b::DEEP_)
+        if (operand_b::LIES_DEEP)
             b.read_deep(slice_b, k, s);
     }
 
@@ -386,7 +387,7 @@ struct multiplier {
     static constexpr __device__ int way(int k, int s, int step)
     {
         const int n = s % 2 ? MOVING - 1 - step : step;
-        const bool deep = operand_a::DEEP_ || operand_b::DEEP_;
+        const bool deep = operand_a::LIES_DEEP || operand_b::LIES_DEEP;
         return deep && n / 2 == (k % 2 ? 0 : MOVING / 2 - 1) ? n ^ 1 : n;
     }
 
