@@ -27,7 +27,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1
        -- beginning and end; parts of tiles on their way; copies.
        CAST(CASE stream WHEN 1 THEN 1.0 * tiles / blocks ELSE (tiles + blocks - 1) / blocks END * :batch
             * occ * bm * bn * :k / 128
-            * (CASE tn WHEN 8 THEN 1.28 ELSE 1.17 + 0.01 * (bk = 8) + 0.08 * deep END
+            * (CASE tn WHEN 8 THEN 1.28 ELSE 1.17 + 0.01 * (bk = 8) + 0.003 * (bk = 32) + 0.08 * deep END
                + 0.09 * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)
                + 0.16 * (:align < 16 AND NOT repack)) + 10000
             + repack * (8000 + 8.0 * :batch * (:m + :n) * :k / (9 * :sm_count))

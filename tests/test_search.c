@@ -64,6 +64,50 @@ TEST(refinement_finds_details_the_model_does_not_know)
     close_search(&f);
 }
 
+TEST(a_family_far_behind_gets_one_candidate)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count, behind = 0;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 128, 128, 128);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    for (size_t i = 0; i < count; i++)
+        behind += strcmp(round[i]->kernel.family, "simt_ws") == 0; /* tiles as large as the whole product */
+    CHECK(count >= 12 && behind <= 1);
+    close_search(&f);
+}
+
+TEST(the_fastest_of_a_shape_of_tile_leads)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_FULL, .family = "vectorised"}, 512, 512, 512);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    gt_candidate *slow = NULL, *fast = round[0];
+    for (size_t i = 1; !slow && i < count; i++) {
+        bool same = true;
+        for (const char *const *name = (const char *const[]){"bm", "bn", "tm", "tn", NULL}; *name; name++) {
+            int64_t a = 0, b = 0;
+            gt_params_get(fast->kernel.params, *name, &a);
+            gt_params_get(round[i]->kernel.params, *name, &b);
+            same = same && a == b;
+        }
+        slow = same ? round[i] : NULL;
+    }
+    CHECK(slow != NULL);
+    slow->trial = (gt_trial){.outcome = GT_TRIAL_OK, .us = 20};
+    CHECK(gt_search_leads(f.search, slow)); /* the first of its kind */
+    slow->tried = true;
+    fast->trial = (gt_trial){.outcome = GT_TRIAL_OK, .us = 10};
+    CHECK(gt_search_leads(f.search, fast));
+    fast->tried = true;
+    CHECK(!gt_search_leads(f.search, slow));
+    fast->trial.outcome = GT_TRIAL_WRONG_RESULT;
+    CHECK(!gt_search_leads(f.search, fast) && gt_search_leads(f.search, slow));
+    close_search(&f);
+}
+
 TEST(nothing_is_tried_twice)
 {
     fixture f;

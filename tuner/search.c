@@ -391,7 +391,7 @@ bool gt_search_leads(const gt_search *search, const gt_candidate *candidate)
 {
     for (size_t i = 0; i < search->candidate_count; i++) {
         const gt_candidate *c = search->candidates[i];
-        if (c != candidate && c->tried && c->trial.outcome == GT_TRIAL_OK && c->trial.us <= candidate->trial.us &&
+        if (c != candidate && c->tried && c->trial.outcome == GT_TRIAL_OK && c->trial.us < candidate->trial.us &&
             same_tile(c->space, c->row, candidate->space, candidate->row))
             return false;
     }
