@@ -170,7 +170,7 @@ TEST(a_plan_tells_what_was_chosen)
     CHECK_OK(gt_plan_gemm(gt, &tuned, &plan));
     CHECK_OK(gt_plan_describe(plan, &d));
     CHECK_INT(d.choice, GT_CHOICE_EXACT);
-    CHECK_STR(d.family, "simt");
+    CHECK(strncmp(d.family, "simt", 4) == 0); /* or one of its kin */
     CHECK(d.expected_us > 0 && d.threads >= 32);
     gt_plan_destroy(plan);
     CHECK_OK(gt_plan_gemm(gt, &other, &plan));
