@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Production templates with a bug each, through the whole tuner on the software GPU: test_mutants.py PROGRAM TEMPLATES.
+
+A mutant is a family of its own, with one configuration that takes the broken path. None may pass; the templates as they
+are must.
+"""
+import os
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, TEMPLATES = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
+
+# One configuration of each family: K is shared within blocks, clusters and through the workspace.
+SPACES = {
+    "simt": """SELECT 32 AS bm, 64 AS bn, 16 AS bk, 16 AS wm, 32 AS wn, 4 AS tm, 4 AS tn, 3 AS stages, 2 AS split_k,
+               1 AS "group", 1 AS load, 1 AS occ, 3 AS ptxas, 128 AS threads, 19200 AS smem_bytes, 128 AS regs,
+               2 * 32 * 64 * 4 AS ws_tile""",
+    "simt_ws": """SELECT 64 AS bm, 128 AS bn, 16 AS bk, 32 AS wm, 64 AS wn, 8 AS tm, 8 AS tn, 3 AS stages, 0 AS deep,
+                  1 AS stream, 1 AS "group", 2 AS occ, 0 AS repack, 1 AS ptxas, 20 AS blocks, 256 AS threads,
+                  37632 AS smem_bytes, 128 AS regs, 2 * 64 * 128 * 4 AS ws_tile""",
+    "simt_cluster": """SELECT 32 AS bm, 64 AS bn, 64 AS bk, 32 AS wm, 32 AS wn, 4 AS tm, 8 AS tn, 4 AS slices, 3 AS stages,
+                       0 AS deep, 2 AS team, 4 AS split_k, 0 AS repack, 1 AS occ, 1 AS ptxas, 384 AS threads,
+                       76800 AS smem_bytes, 168 AS regs, 2 * 32 * 64 * 4 AS ws_tile""",
+}
+
+# A family, what is wrong with it, and how that is written.
+MUTANTS = [
+    ("simt", "reads a stage before all have filled it",
+     "                    async_wait<STAGES - 2>();\n                    __syncthreads();\n",
+     "                    async_wait<STAGES - 2>();\n"),
+    ("simt", "waits for one copy too few", "                    async_wait<STAGES - 2>();\n",
+     "                    async_wait<STAGES - 1>();\n"),
+    ("simt", "leaves out a part of K", "for (int s = 1; s < SPLIT_K; s++)", "for (int s = 2; s < SPLIT_K; s++)"),
+    ("simt", "leaves its counter", "        g.counters[tile] = 0;", "        g.counters[tile] = 1;"),
+    ("simt_ws", "leaves out a block's part", "for (unsigned block = first; block < blockIdx.x; block++) {",
+     "for (unsigned block = first + 1; block < blockIdx.x; block++) {"),
+    ("simt_ws", "leaves its flags", "*flag_of(g, block) = 0;", "*flag_of(g, block) = 2;"),
+    ("simt_ws", "does a step twice", "return all / BLOCKS * block + (block < rest ? block : rest);",
+     "return all / BLOCKS * block + (block < rest ? block : rest) - (block == 3);"),
+    ("simt_ws", "drops the end of a tile", "s.end = turn == 0 ? end - s.tile * steps : steps;",
+     "s.end = turn == 0 ? end - s.tile * steps : steps - 1;"),
+    ("simt_cluster", "overwrites stages that are being read", "    team_meets(); // nobody reads stages any more\n", ""),
+    ("simt_cluster", "reads letters before they are there", "piece(sum, p));\n    team_meets();\n", "piece(sum, p));\n"),
+    ("simt_cluster", "mistakes its place in the team", "return blockIdx.y % TEAM;", "return (blockIdx.y + 1) % TEAM;"),
+    ("simt_cluster", "loses a letter", "for (int l = 1; l < LETTERS; l++)", "for (int l = 2; l < LETTERS; l++)"),
+    ("simt_cluster", "drops the last step of K", "/ BK * part / SPLIT_K;", "/ BK * part / SPLIT_K - (part == SPLIT_K);"),
+    ("simt_cluster", "leaves its counter", "        *counter = 0;", "        *counter = 1;"),
+]
+
+
+class Mutants(unittest.TestCase):
+    def outcomes(self, family, source):
+        """What became of the only configuration of a family with this source."""
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, family + ".cu").write_text(source)
+            pathlib.Path(folder, family + ".sql").write_text(SPACES[family])
+            database = os.path.join(folder, "m.db")
+            run = subprocess.run([PROGRAM, "tune", "--device", "soft:h200", "--db", database, "--templates", folder,
+                                  "--family", family, "--shapes", "64x128x512", "--quiet"], capture_output=True, text=True,
+                                 timeout=200, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+            if "NVRTC" in run.stderr:
+                raise unittest.SkipTest(run.stderr)
+            with sqlite3.connect(database) as db:
+                return db.execute("SELECT DISTINCT outcome, detail FROM trial").fetchall()
+
+    def test_templates_pass_as_they_are(self):
+        for family in SPACES:
+            with self.subTest(family):
+                found = self.outcomes(family, (TEMPLATES / (family + ".cu")).read_text())
+                self.assertTrue(found and all(outcome == "ok" for outcome, _ in found), found)
+
+    def test_no_mutant_passes(self):
+        for family, wrong, right_text, wrong_text in MUTANTS:
+            with self.subTest(family + " " + wrong):
+                source = (TEMPLATES / (family + ".cu")).read_text()
+                self.assertEqual(source.count(right_text), 1, "the template has changed: find the place again")
+                found = self.outcomes(family, source.replace(right_text, wrong_text))
+                self.assertTrue(found and all(outcome not in ("ok", "compile_error") for outcome, _ in found), found)
+
+
+if __name__ == "__main__":
+    unittest.main()
