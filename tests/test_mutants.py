@@ -80,6 +80,8 @@ class Mutants(unittest.TestCase):
                 self.assertEqual(source.count(right_text), 1, "the template has changed: find the place again")
                 found = self.outcomes(family, source.replace(right_text, wrong_text))
                 self.assertTrue(found and all(outcome not in ("ok", "compile_error") for outcome, _ in found), found)
+                for outcome, detail in found:  # the software GPU says where
+                    self.assertTrue(outcome != "crash" or "line" in detail, detail)
 
 
 if __name__ == "__main__":

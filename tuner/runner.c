@@ -1,5 +1,6 @@
 #include "runner.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -36,13 +37,19 @@ bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, c
 {
     gt_outcome outcome = GT_TRIAL_LAUNCH_ERROR;
     const char *name = NULL;
+    char report[256] = "";
     if (result == CUDA_SUCCESS)
         return true;
+    /* The software GPU knows where and why. */
+    int (*ask)(char *, size_t) = (int (*)(char *, size_t))dlsym(driver->library, "gtSoftReport");
+    if (ask)
+        ask(report, sizeof report);
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
         if (outcomes[i].result == result)
             outcome = outcomes[i].outcome;
     driver->cuGetErrorName(result, &name);
-    return gt_trial_fail(trial, outcome, "%s (%d) while %s", name ? name : "unknown CUDA error", (int)result, doing);
+    return gt_trial_fail(trial, outcome, "%s (%d) while %s%s%s", name ? name : "unknown CUDA error", (int)result, doing,
+                         *report ? ": " : "", report);
 }
 
 gt_scalar gt_scalar_make(const gt_types *types, double value)
