@@ -40,13 +40,13 @@ bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, c
     char report[256] = "";
     if (result == CUDA_SUCCESS)
         return true;
-    /* The software GPU knows where and why. */
-    int (*ask)(char *, size_t) = (int (*)(char *, size_t))dlsym(driver->library, "gtSoftReport");
-    if (ask)
-        ask(report, sizeof report);
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
         if (outcomes[i].result == result)
             outcome = outcomes[i].outcome;
+    /* The software GPU knows where a kernel failed and why; of a launch that was refused it would tell the last one's. */
+    int (*ask)(char *, size_t) = (int (*)(char *, size_t))dlsym(driver->library, "gtSoftReport");
+    if (ask && (outcome == GT_TRIAL_CRASH || outcome == GT_TRIAL_OUT_OF_BOUNDS || outcome == GT_TRIAL_TIMEOUT))
+        ask(report, sizeof report);
     driver->cuGetErrorName(result, &name);
     return gt_trial_fail(trial, outcome, "%s (%d) while %s%s%s", name ? name : "unknown CUDA error", (int)result, doing,
                          *report ? ": " : "", report);

@@ -104,8 +104,9 @@ static gt_status try_candidate(work *w, gt_candidate *c)
     /* The best so far is stored with its code: killed now, the problem still has a kernel to load. So is what won on
      * another problem, and the best of each shape of tile that is not far behind: they may be the best for sizes that
      * nobody tunes. */
-    const bool leads = gt_search_leads(w->search, c), best = leads && (w->best_us == 0 || c->trial.us < w->best_us);
-    const bool keep = best || (leads && c->trial.us < WORTH_KEEPING * w->best_us) || (w->tuning->only_seeds && code);
+    const bool passed = c->trial.outcome == GT_TRIAL_OK, best = passed && (w->best_us == 0 || c->trial.us < w->best_us);
+    const bool near = passed && c->trial.us < WORTH_KEEPING * w->best_us;
+    const bool keep = best || (near && gt_search_leads(w->search, c)) || (w->tuning->only_seeds && code);
     const gt_code stored = keep ? code_to_store(w, code, false) : (gt_code){0};
     status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel,
                                 keep ? &stored : NULL, &c->trial);
