@@ -22,7 +22,8 @@ struct gt_store {
     } statements[GT_STORE_STATEMENTS]; /* prepared once */
 };
 
-extern const char gt_embedded_schema_sql[], gt_embedded_schema_2_sql[], gt_embedded_best_configs_sql[];
+extern const char gt_embedded_schema_sql[], gt_embedded_schema_2_sql[], gt_embedded_schema_3_sql[],
+    gt_embedded_best_configs_sql[];
 
 /* place.c: the file's absolute path; in WRITE mode makes its folders. GT_ERROR_NO_DATABASE in READ mode. */
 gt_status gt_place_resolve(const char *path, gt_store_mode mode, char absolute[PATH_MAX]);

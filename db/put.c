@@ -171,13 +171,14 @@ static gt_status insert_kernel(gt_store *store, const gt_kernel *kernel, int64_t
 {
     gt_bind bind = gt_sql_start(
         store, "INSERT INTO kernel (source_hash, nvrtc, arch, tile_m, tile_n, split_k, threads, smem_bytes, cluster,"
-               " ws_tile, deterministic, family, params, blocks, repack, registers, spills)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+               " ws_tile, deterministic, family, params, blocks, repack, early, registers, spills)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     bind_key(&bind, kernel);
     gt_bind_text(&bind, kernel->family, sizeof kernel->family);
     gt_bind_text(&bind, kernel->params, sizeof kernel->params);
     gt_bind_int(&bind, kernel->blocks);
     gt_bind_int(&bind, kernel->repack);
+    gt_bind_int(&bind, kernel->early);
     gt_bind_int(&bind, kernel->registers);
     gt_bind_int(&bind, kernel->spills);
     const gt_status status = gt_sql_run(store, &bind);

@@ -136,7 +136,8 @@ static void take_kernel(gt_take *take, gt_kernel *kernel)
     kernel->smem_bytes = (int)gt_take_int(take, 0, 1 << 20);
     kernel->cluster = (int)gt_take_int(take, 1, 16);
     kernel->blocks = (int)gt_take_int(take, 0, 1 << 16);
-    kernel->repack = gt_take_int(take, 0, 1) != 0;
+    kernel->repack = (int)gt_take_int(take, 0, 3);
+    kernel->early = gt_take_int(take, 0, 1) != 0;
     kernel->ws_tile = gt_take_int(take, 0, 1ll << 32);
     kernel->deterministic = gt_take_int(take, 0, 1) != 0;
     kernel->registers = (int)gt_take_int(take, 0, 255);
@@ -192,7 +193,8 @@ static const char measured_sql[] =
     "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, id DESC) AS place,"
     "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
     "SELECT k.id, k.family, k.params, k.source_hash, k.nvrtc, k.arch, k.tile_m, k.tile_n, k.split_k, k.threads,"
-    " k.smem_bytes, k.cluster, k.blocks, k.repack, k.ws_tile, k.deterministic, k.registers, k.spills, p.m, p.n, p.k, p.batch, p.align,"
+    " k.smem_bytes, k.cluster, k.blocks, k.repack, k.early, k.ws_tile, k.deterministic, k.registers, k.spills, p.m, p.n, p.k, p.batch,"
+    " p.align,"
     " " TRIAL_COLUMNS ", t.same_gpu, t.winner"
     " FROM ranked t JOIN kernel k ON k.id = t.kernel JOIN problem p ON p.id = t.problem"
     " WHERE t.place = 1 AND (t.timing = 'measured' OR t.only_modelled) ORDER BY t.id DESC";

@@ -14,6 +14,7 @@
 static const char *const migrations[] = {
     gt_embedded_schema_sql,
     gt_embedded_schema_2_sql,
+    gt_embedded_schema_3_sql,
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof migrations[0]))
 

@@ -55,18 +55,29 @@ template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
     T e[WIDTH];
 };
 
-#ifndef REPACK // 1: op(A) and op(B) are first copied into the workspace, a line for each k-step, padded to 128 bytes
+#ifndef REPACK // 1: op(A) is first copied into the workspace, a line for each k-step; 2: op(B); 3: both
 #define REPACK 0
 #endif
+#define GT_COPY_A (REPACK % 2 != 0)
+#define GT_COPY_B (REPACK / 2 != 0)
 
-// The most elements of A or B, and of C, that one access to global memory may take.
-#define GT_WIDE_AB ((REPACK ? 16 : GT_ACCESS) / (int)sizeof(GT_AB))
+// Whether op(A) and op(B) are contiguous along K, or else along m and n, as copies are.
+#define GT_A_ALONG_K (!GT_TRANS_A && !GT_COPY_A)
+#define GT_B_ALONG_K (GT_TRANS_B && !GT_COPY_B)
+
+// The most elements of A or B as they are given, and of C, that one access to global memory may take.
+#define GT_WIDE_AB (GT_ACCESS / (int)sizeof(GT_AB))
 #define GT_WIDE_C  (GT_ACCESS < (int)sizeof(GT_C) ? 1 : GT_ACCESS / (int)sizeof(GT_C))
 #define GT_ACCESS  (GT_ALIGN < 16 ? GT_ALIGN : 16) // bytes
 
-// Whether op(A) and op(B) are contiguous along K, or else along m and n, as copies are.
-#define GT_A_ALONG_K (!REPACK && !GT_TRANS_A)
-#define GT_B_ALONG_K (!REPACK && GT_TRANS_B)
+// Every kernel begins so: what follows in the stream may be launched while this one runs, and may get as far as here.
+// So may this one: from here on all that came before it is done.
+__device__ __forceinline__ void gt_begin()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 // What a tile of `most` has of what is left of the matrix: small numbers, so that loops compare 32 bits.
 __device__ __forceinline__ int gt_clip(gt_int left, int most)
@@ -87,9 +98,9 @@ struct gt_operand {
     const GT_AB *at;
     gt_int ld;
 };
-#if REPACK
-// The workspace begins with the copies of op(A) of all matrices, k x m, then those of op(B), k x n. src/launch.c has the
-// other side.
+
+// The workspace begins with the copies of op(A) of all matrices, k x m, then those of op(B), k x n, lines padded to 128
+// bytes. src/launch.c has the other side.
 __device__ __forceinline__ gt_int gt_padded(gt_int columns)
 {
     constexpr int UNIT = 128 / sizeof(GT_AB);
@@ -97,75 +108,78 @@ __device__ __forceinline__ gt_int gt_padded(gt_int columns)
 }
 __device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)
 {
+    if (!GT_COPY_A)
+        return {g.a + blockIdx.z * g.stride_a, g.lda};
     const gt_int ld = gt_padded(g.m);
     return {(const GT_AB *)g.workspace + blockIdx.z * g.k * ld, ld};
 }
 __device__ __forceinline__ gt_operand gt_operand_b(const gt_args &g)
 {
-    const gt_int ld = gt_padded(g.n);
-    return {(const GT_AB *)g.workspace + gridDim.z * g.k * gt_padded(g.m) + blockIdx.z * g.k * ld, ld};
+    if (!GT_COPY_B)
+        return {g.b + blockIdx.z * g.stride_b, g.ldb};
+    const gt_int ld = gt_padded(g.n), before = GT_COPY_A ? gridDim.z * g.k * gt_padded(g.m) : 0;
+    return {(const GT_AB *)g.workspace + before + blockIdx.z * g.k * ld, ld};
 }
 __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 {
-    return (GT_AB *)g.workspace + gridDim.z * g.k * (gt_padded(g.m) + gt_padded(g.n));
+    const gt_int copied = (GT_COPY_A ? gt_padded(g.m) : 0) + (GT_COPY_B ? gt_padded(g.n) : 0);
+    return (GT_AB *)g.workspace + gridDim.z * g.k * copied;
 }
 
-// The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. What is contiguous along K
-// is turned in shared memory.
-constexpr int GT_SQUARE = 64, GT_ABREAST = 4; // lines that a block of 256 threads takes at once
+#if REPACK
+// The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. They go through shared memory,
+// where what lies along K is turned, so that they arrive in pieces of 16 bytes wherever they began.
+constexpr int GT_SQUARE = 64, GT_PIECE = 16 / sizeof(GT_AB);
+constexpr int GT_ABREAST = 256 / GT_SQUARE; // lines that the 256 threads of a block read at once
 template <bool ALONG_K>
 __device__ __forceinline__ void gt_copy_square(gt_operand to, const GT_AB *from, gt_int ld, gt_int outer, gt_int k,
-                                               unsigned number, GT_AB (*square)[GT_SQUARE + 1])
+                                               unsigned number, GT_AB *square)
 {
+    constexpr int PITCH = GT_SQUARE + (ALONG_K ? 1 : GT_PIECE);
     const unsigned wide = (unsigned)((outer + GT_SQUARE - 1) / GT_SQUARE);
     const gt_int outer_first = (gt_int)(number % wide) * GT_SQUARE, k_first = (gt_int)(number / wide) * GT_SQUARE;
-    const int x = threadIdx.x % GT_SQUARE, y = threadIdx.x / GT_SQUARE;
     const int outer_left = gt_clip(outer - outer_first, GT_SQUARE), k_left = gt_clip(k - k_first, GT_SQUARE);
-    GT_AB held[GT_SQUARE / GT_ABREAST];
+    from += ALONG_K ? outer_first * ld + k_first : k_first * ld + outer_first;
+    GT_AB held[GT_SQUARE / GT_ABREAST] = {};
+    int along = threadIdx.x % GT_SQUARE, line = threadIdx.x / GT_SQUARE;
 #pragma unroll
     for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
-        if (y + i < (ALONG_K ? outer_left : k_left) && x < (ALONG_K ? k_left : outer_left))
-            held[i / GT_ABREAST] = ALONG_K ? from[(outer_first + y + i) * ld + k_first + x]
-                                           : from[(k_first + y + i) * ld + outer_first + x];
-    if (ALONG_K) {
-        __syncthreads(); // the square before this one has been read
+        if (line + i < (ALONG_K ? outer_left : k_left) && along < (ALONG_K ? k_left : outer_left))
+            held[i / GT_ABREAST] = from[(line + i) * ld + along];
+    __syncthreads(); // the square before this one has been read
 #pragma unroll
-        for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
-            if (y + i < outer_left && x < k_left)
-                square[y + i][x] = held[i / GT_ABREAST];
-        __syncthreads();
+    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
+        square[(line + i) * PITCH + along] = held[i / GT_ABREAST];
+    __syncthreads();
+    constexpr int PIECES_ = GT_SQUARE / GT_PIECE; // of a line
+    along = threadIdx.x % PIECES_ * GT_PIECE, line = threadIdx.x / PIECES_;
+#pragma unroll
+    for (int i = 0; i < GT_SQUARE; i += 256 / PIECES_) {
+        gt_vector<GT_AB, GT_PIECE> piece;
+        if (ALONG_K) {
+#pragma unroll
+            for (int e = 0; e < GT_PIECE; e++)
+                piece.e[e] = square[(along + e) * PITCH + line + i];
+        } else {
+            piece = *(const gt_vector<GT_AB, GT_PIECE> *)&square[(line + i) * PITCH + along];
+        }
+        if (line + i < k_left && along < outer_left) // the last piece may reach into the padding
+            *(gt_vector<GT_AB, GT_PIECE> *)const_cast<GT_AB *>(to.at + (k_first + line + i) * to.ld + outer_first + along) = piece;
     }
-#pragma unroll
-    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
-        if (y + i < k_left && x < outer_left)
-            const_cast<GT_AB *>(to.at)[(k_first + y + i) * to.ld + outer_first + x] =
-                ALONG_K ? square[x][y + i] : held[i / GT_ABREAST];
 }
 extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)
 {
-    __shared__ GT_AB square[GT_SQUARE][GT_SQUARE + 1];
+    __shared__ __align__(16) GT_AB square[GT_SQUARE * (GT_SQUARE + GT_PIECE)];
+    gt_begin();
     const unsigned deep = (unsigned)((g.k + GT_SQUARE - 1) / GT_SQUARE);
-    const unsigned of_a = deep * (unsigned)((g.m + GT_SQUARE - 1) / GT_SQUARE);
-    const unsigned all = of_a + deep * (unsigned)((g.n + GT_SQUARE - 1) / GT_SQUARE);
-    for (unsigned number = blockIdx.x; number < all; number += gridDim.x)
+    const unsigned of_a = GT_COPY_A ? deep * (unsigned)((g.m + GT_SQUARE - 1) / GT_SQUARE) : 0;
+    const unsigned of_b = GT_COPY_B ? deep * (unsigned)((g.n + GT_SQUARE - 1) / GT_SQUARE) : 0;
+    for (unsigned number = blockIdx.x; number < of_a + of_b; number += gridDim.x)
         if (number < of_a)
             gt_copy_square<!GT_TRANS_A>(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, g.m, g.k, number, square);
         else
             gt_copy_square<GT_TRANS_B>(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, g.n, g.k, number - of_a,
                                        square);
-}
-#else
-__device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)
-{
-    return {g.a + blockIdx.z * g.stride_a, g.lda};
-}
-__device__ __forceinline__ gt_operand gt_operand_b(const gt_args &g)
-{
-    return {g.b + blockIdx.z * g.stride_b, g.ldb};
-}
-__device__ __forceinline__ void *gt_workspace(const gt_args &g)
-{
-    return g.workspace;
 }
 #endif
 

@@ -14,20 +14,21 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
      stages(stages) AS (VALUES (3), (4)),
      team(team) AS (VALUES (1), (2), (4)),
      deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b),
-     -- Copies first, aligned and turned, where the product is long enough to pay for them.
-     repack(repack) AS (SELECT 0 UNION ALL SELECT 1
+     -- Copies first, aligned, of what is not turned on its way anyway, or of one of two that are, where the product is
+     -- long enough to pay for them.
+     repack(repack) AS (SELECT 0 UNION ALL SELECT :trans_a + 2 * NOT (:trans_a AND :trans_b)
                         WHERE min(:m, :n, :k) >= 256 AND (:align < 16 OR (NOT :trans_a AND :trans_b))),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 * slices + 128 AS threads,
                       -- The ring, in which what is turned or lies deep is padded; the squads' sums in the same place.
                       max(stages * (bk * (bm + bn)
-                                    + CASE WHEN :trans_a OR repack THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
-                                    + CASE WHEN NOT :trans_b OR repack THEN 0 WHEN deep AND :trans_a THEN 4 * bn
+                                    + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
+                                    + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN deep AND :trans_a THEN 4 * bn
                                            ELSE 4 * bk END),
                           bm * bn * slices) * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles
                FROM tile, bk, stages, team, deep, repack
                WHERE bk / slices BETWEEN (CASE slices WHEN 8 THEN 8 ELSE 16 END) AND 32 AND (bm > 16 OR bk >= 32)
-                 AND (bm < 2 * :m OR bm = 16) AND bn < 2 * :n AND team * slices > 1 AND deep + repack < 2),
+                 AND (bm < 2 * :m OR bm = 16) AND bn < 2 * :n AND team * slices > 1 AND NOT (deep AND repack)),
      -- As many clusters for a tile as fill one turn, or one.
      part AS (SELECT *, team AS split_k FROM sized
               UNION SELECT *, team * (:sm_count / (tiles * team)) FROM sized
@@ -47,8 +48,9 @@ SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, deep, team, split_k, repack, 
                      + 1500 + bk * (bm + bn) / 16
                      + bm * bn * slices * CASE team WHEN 1 THEN 18 ELSE 28 END / 128)
             + (clusters > 1) * (2400 + bm * bn / team * clusters / 8)
-            + repack * (8000 + 8.0 * :batch * (:m + :n) * :k / (9 * :sm_count)) AS INTEGER) AS clocks,
-       (clusters > 1) * clusters * bm * bn * 4 AS ws_tile
+            + (repack > 0) * 5000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (11 * :sm_count)
+            AS INTEGER) AS clocks,
+       (clusters > 1) * clusters * bm * bn * 4 AS ws_tile, 1 AS early
 FROM timed
 WHERE :type IN ('f32', 's32') AND :cc >= 90
   AND smem_bytes <= :smem_limit - 512

@@ -9,30 +9,31 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
      deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b),
      stream(stream) AS (VALUES (0), (1)),
      grouping("group") AS (VALUES (1), (8)),
-     -- Copies first, aligned and turned, where the product is long enough to pay for them.
-     repack(repack) AS (SELECT 0 UNION ALL SELECT 1
+     -- Copies first, aligned, of what is not turned on its way anyway, or of one of two that are, where the product is
+     -- long enough to pay for them.
+     repack(repack) AS (SELECT 0 UNION ALL SELECT :trans_a + 2 * NOT (:trans_a AND :trans_b)
                         WHERE min(:m, :n, :k) >= 256 AND (:align < 16 OR (NOT :trans_a AND :trans_b))),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 + 128 AS threads, :sm_count * occ AS blocks,
                       -- what is turned, or lies deep, is padded
-                      stages * (bk * (bm + bn) + CASE WHEN :trans_a OR repack THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
-                                + CASE WHEN NOT :trans_b OR repack THEN 0 WHEN deep AND :trans_a THEN 4 * bn
+                      stages * (bk * (bm + bn) + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
+                                + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN deep AND :trans_a THEN 4 * bn
                                        ELSE 4 * bk END)
                       * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
                FROM tile, bk, stages, deep, repack
-               WHERE (bk = 16 OR tn = 16 OR (tn = 12 AND bk = 8)) AND bm < 2 * :m AND bn < 2 * :n AND deep + repack < 2)
+               WHERE (bk = 16 OR tn = 16 OR (tn = 12 AND bk = 8)) AND bm < 2 * :m AND bn < 2 * :n AND NOT (deep AND repack))
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1 AS ptxas, blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
        -- Multiply-adds at 128 a clock and SM, with what is issued around them, more where both operands are turned;
        -- beginning and end; parts of tiles on their way; copies.
        CAST(CASE stream WHEN 1 THEN 1.0 * tiles / blocks ELSE (tiles + blocks - 1) / blocks END * :batch
             * occ * bm * bn * :k / 128
-            * (CASE tn WHEN 8 THEN 1.28 ELSE 1.17 + 0.01 * (bk = 8) + 0.003 * (bk = 32) + 0.08 * deep END
-               + 0.09 * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)
-               + 0.16 * (:align < 16 AND NOT repack)) + 10000
-            + repack * (8000 + 8.0 * :batch * (:m + :n) * :k / (9 * :sm_count))
+            * (CASE tn WHEN 8 THEN 1.28 ELSE 1.18 - 0.005 * bk / 8 + 0.08 * deep END
+               + (0.03 + 0.05 * (bk < 32)) * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)
+               + 0.06 * (:align < 16 AND NOT repack)) + 10000
+            + (repack > 0) * 5000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (11 * :sm_count)
             + stream * (5000 + occ * bm * bn / 6 * (1 + max(0, 1.0 * blocks / tiles - 1) / 1.5)) AS INTEGER) AS clocks,
-       CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile
+       CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile, 1 AS early
 FROM sized, stream, grouping
 WHERE :type IN ('f32', 's32') AND :cc >= 90
   AND occ * (smem_bytes + 1024 + 128) <= :smem_limit + 1024

@@ -506,6 +506,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const gt_int units = (g.k + UNIT - 1) / UNIT, share = (units + SPLIT_K * TEAM - 1) / (SPLIT_K * TEAM) * UNIT;
     const gt_int k = (blockIdx.y * TEAM + rank) * share, k_count = g.k - k < share ? g.k - k : share;
 
+    gt_begin();
     for (unsigned first = team_first, count; first < team_end; first += count) {
         const unsigned start = first % across;
         const gt_int band = first / across, column = (gt_int)start * OWN;

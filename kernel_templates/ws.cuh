@@ -95,6 +95,18 @@ __device__ __forceinline__ void barrier_wait(unsigned b, unsigned phase)
                      : "memory");
     } while (!done);
 }
+// Asks without waiting.
+__device__ __forceinline__ bool barrier_test(unsigned b, unsigned phase)
+{
+    unsigned done;
+    asm volatile("{\n.reg .pred p;\n"
+                 "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(b), "r"(phase)
+                 : "memory");
+    return done;
+}
 
 // Four elements of shared memory. Volatile, so that they stay where the loop has them.
 __device__ __forceinline__ void read_four(float *to, unsigned from)
@@ -138,9 +150,9 @@ enum where { INSIDE, AT_EDGE, AT_END };
 // elements. (Nothing turns it for less: on the way through registers, or through a place in shared memory, it takes
 // of the bandwidth of shared memory, which the consumers need.) Or it stays as it is, [OUTER][BK], and is read four
 // k-steps at a time.
-template <int OUTER, bool ALONG_K, bool STAYS> struct operand {
+template <int OUTER, bool ALONG_K, bool COPY, bool STAYS> struct operand {
     static constexpr bool LIES_DEEP = DEEP && ALONG_K && STAYS, TURNED = ALONG_K && !LIES_DEEP;
-    static constexpr int VEC = TURNED ? 1 : GT_WIDE_AB; // elements of one copy
+    static constexpr int VEC = TURNED ? 1 : COPY ? 16 / (int)sizeof(GT_AB) : GT_WIDE_AB; // elements that go together
     // Lines of a turned or deep stage are shifted by four banks against each other.
     static constexpr int PITCH = LIES_DEEP ? BK + 4 : OUTER + (TURNED ? 4 : 0);
     static constexpr int ELEMENTS = (LIES_DEEP ? OUTER : BK) * PITCH;
@@ -221,8 +233,8 @@ template <int OUTER, bool ALONG_K, bool STAYS> struct operand {
     }
 };
 
-typedef operand<BM, GT_A_ALONG_K, !KEEPS_B> operand_a;
-typedef operand<BN, GT_B_ALONG_K, KEEPS_B> operand_b;
+typedef operand<BM, GT_A_ALONG_K, GT_COPY_A, !KEEPS_B> operand_a;
+typedef operand<BN, GT_B_ALONG_K, GT_COPY_B, KEEPS_B> operand_b;
 constexpr int STAGE = (operand_a::ELEMENTS + operand_b::ELEMENTS) * 4; // bytes
 
 template <where TILE>
@@ -363,12 +375,11 @@ struct multiplier {
     unsigned full, empty;
     place at;
     unsigned stage, slice_a, slice_b; // where they begin, from the first stage on
-    int slices;                       // of the stage, still to read
 
     __device__ __forceinline__ multiplier(const ring &r)
         : a(r.stages, first_row()), b(r.stages + 4 * operand_a::ELEMENTS, first_column()),
           speaker(settled(threadIdx.x % 32 == 0)), full(settled(r.full)), empty(settled(r.empty)), at{0, 0}, stage(0),
-          slice_a(0), slice_b(0), slices(DEPTH / SLICE)
+          slice_a(0), slice_b(0)
     {
     }
 
@@ -391,60 +402,85 @@ struct multiplier {
         return deep && n / 2 == (k % 2 ? 0 : MOVING / 2 - 1) ? n ^ 1 : n;
     }
 
-    // The sums of the next `steps` stages.
+    // What is to be read before the multiply-adds of k-step k of the slice.
+    __device__ __forceinline__ void read(int k)
+    {
+        a.read(slice_a, k);
+        b.read(slice_b, k);
+    }
+
+    // The multiply-adds of k-step k. What lies deep is read again as it becomes free, if more follows.
+    __device__ __forceinline__ void step(int k, bool more, sums &sum)
+    {
+#pragma unroll
+        for (int s = 0; s < STAYING; s++) {
+#pragma unroll
+            for (int i = 0; i < MOVING; i++) {
+                const int n = way(k, s, i);
+                if (KEEPS_B)
+                    gt_multiply_add(sum[s][n ^ 1], b.value(k, s), a.value(k, n));
+                else
+                    gt_multiply_add(sum[s][n ^ 1], a.value(k, s), b.value(k, n));
+            }
+            if (k % 4 == 3 && more && s % 4 == 3)
+#pragma unroll
+                for (int done = s - 3; done <= s; done++)
+                    read_deep((k + 1) % SLICE, done);
+        }
+    }
+
+    // Gives the stage back, and goes on to the next.
+    __device__ __forceinline__ void leave()
+    {
+        __syncwarp();
+        if (speaker)
+            barrier_arrive(empty + at.stage * 8);
+        at.advance();
+        slice_a = slice_b = stage = at.stage == 0 ? 0 : stage + STAGE;
+    }
+
+    // The sums of the next `steps` stages. Values are read one step early: at the end of a stage those of the next,
+    // which the step before has asked for where every slice is a stage.
     __device__ __forceinline__ void multiply(int steps, sums &sum)
     {
+        constexpr int TURNS = DEPTH / SLICE; // of the loop in a stage
 #pragma unroll
         for (int p = 0; p < TM * TN; p += 2)
             gt_clear_pair(&sum[p / MOVING][p % MOVING]);
-        if (steps > 0) {
-            barrier_wait(full + at.stage * 8, at.phase);
+        if (steps == 0)
+            return;
+        barrier_wait(full + at.stage * 8, at.phase);
 #pragma unroll
-            for (int s = 0; s < STAYING; s++)
-                read_deep(0, s);
-            a.read(slice_a, 0);
-            b.read(slice_b, 0);
-        }
-        for (int left = steps * (DEPTH / SLICE); left > 0; left--) {
+        for (int s = 0; s < STAYING; s++)
+            read_deep(0, s);
+        read(0);
+        for (int left = steps * TURNS;;) {
+            bool ready = false;
 #pragma unroll
-            for (int k = 0; k < SLICE; k++) {
-                // Values are read one step early: at the end of a stage, those of the next one.
-                if (k == SLICE - 1 && --slices > 0) {
-                    slice_a += SLICE * fragment_a::STEP;
-                    slice_b += SLICE * fragment_b::STEP;
-                } else if (k == SLICE - 1) {
-                    slices = DEPTH / SLICE;
-                    __syncwarp();
-                    if (speaker)
-                        barrier_arrive(empty + at.stage * 8);
-                    at.advance();
-                    stage = at.stage == 0 ? 0 : stage + STAGE;
-                    slice_a = slice_b = stage;
-                    if (left > 1)
-                        barrier_wait(full + at.stage * 8, at.phase);
+            for (int k = 0; k < SLICE - 1; k++) {
+                read(k + 1);
+                if (TURNS == 1 && k == SLICE - 2) {
+                    place next = at;
+                    next.advance();
+                    ready = barrier_test(full + next.stage * 8, next.phase);
                 }
-                const bool more = k < SLICE - 1 || left > 1;
-                if (more) {
-                    a.read(slice_a, (k + 1) % SLICE);
-                    b.read(slice_b, (k + 1) % SLICE);
-                }
-#pragma unroll
-                for (int s = 0; s < STAYING; s++) {
-#pragma unroll
-                    for (int step = 0; step < MOVING; step++) {
-                        const int n = way(k, s, step);
-                        if (KEEPS_B)
-                            gt_multiply_add(sum[s][n ^ 1], b.value(k, s), a.value(k, n));
-                        else
-                            gt_multiply_add(sum[s][n ^ 1], a.value(k, s), b.value(k, n));
-                    }
-                    if (k % 4 == 3 && more && s % 4 == 3)
-#pragma unroll
-                        for (int done = s - 3; done <= s; done++)
-                            read_deep((k + 1) % SLICE, done);
-                }
+                step(k, true, sum);
             }
+            if (--left == 0)
+                break;
+            if (left % TURNS) {
+                slice_a += SLICE * fragment_a::STEP;
+                slice_b += SLICE * fragment_b::STEP;
+            } else {
+                leave();
+                if (!ready)
+                    barrier_wait(full + at.stage * 8, at.phase);
+            }
+            read(0);
+            step(SLICE - 1, true, sum);
         }
+        step(SLICE - 1, false, sum);
+        leave();
     }
 };
 
@@ -470,6 +506,7 @@ __device__ __forceinline__ void work(const gt_args &g)
         }
     }
     __syncthreads();
+    gt_begin();
     const ring r = {gt_shared_address(stages), gt_shared_address(full), gt_shared_address(empty)};
     if (threadIdx.x >= CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(LEAN));

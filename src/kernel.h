@@ -27,7 +27,8 @@ typedef struct gt_kernel {
     int split_k;        /* blocks that share one tile, each a part of K */
     int threads, smem_bytes, cluster;
     int blocks;               /* a fixed number that share all tiles among them; 0: one for each tile */
-    bool repack;              /* another kernel of the same code first copies A and B into the workspace, aligned */
+    int repack;               /* another kernel of the same code first copies 1: A, 2: B, 3: both into the workspace */
+    bool early;               /* it waits itself for the stream's earlier work: it may be launched before that is done */
     int64_t ws_tile;          /* workspace bytes for one tile of C, or for one of those blocks; 0: none */
     int registers, spills;    /* per thread; bytes of local memory */
     bool deterministic;

@@ -23,6 +23,7 @@ static gt_status check_facts(const gt_kernel *kernel)
         {"split_k", kernel->split_k, 1, GRID_YZ},       {"threads", kernel->threads, 1, 1024},
         {"smem_bytes", kernel->smem_bytes, 0, 1 << 20}, {"cluster", kernel->cluster, 1, 16},
         {"ws_tile", kernel->ws_tile, 0, 1ll << 32},     {"blocks", kernel->blocks, 0, 1 << 16},
+        {"repack", kernel->repack, 0, 3},
     };
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
         if (facts[i].value < facts[i].low || facts[i].value > facts[i].high)
@@ -40,16 +41,23 @@ static bool copy_bytes(int64_t k, int64_t outer, int64_t bytes, int64_t *total)
            !__builtin_mul_overflow(line / REPACK_LINE * REPACK_LINE, k, total);
 }
 
-/* Room for the copies of op(A) and op(B) of as many matrices as are launched at once, and blocks that make them.
+/* Room for the copies of operands of as many matrices as are launched at once, and blocks that make them.
  * kernel_templates/gemm.cuh has the other side. */
-static gt_status add_copies(const gt_problem *p, int64_t *workspace, gt_launch *launch)
+static gt_status add_copies(const gt_problem *p, int which, int64_t *workspace, gt_launch *launch)
 {
     const int64_t bytes = gt_type_find(p->type_ab)->bytes;
-    int64_t a, b, both;
-    if (!copy_bytes(p->k, p->m, bytes, &a) || !copy_bytes(p->k, p->n, bytes, &b) || __builtin_add_overflow(a, b, &both) ||
-        __builtin_mul_overflow(both, launch->grid[2], &both) || __builtin_add_overflow(*workspace, both, workspace))
+    const int64_t outer[] = {p->m, p->n};
+    int64_t all = 0, squares = 0;
+    for (int i = 0; i < 2; i++) {
+        int64_t one;
+        if (!(which >> i & 1))
+            continue;
+        if (!copy_bytes(p->k, outer[i], bytes, &one) || __builtin_add_overflow(all, one, &all))
+            return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
+        squares += (p->k / REPACK_SQUARE + 1) * (outer[i] / REPACK_SQUARE + 1);
+    }
+    if (__builtin_mul_overflow(all, launch->grid[2], &all) || __builtin_add_overflow(*workspace, all, workspace))
         return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
-    const int64_t lines = p->k / REPACK_SQUARE + 1, squares = lines * (p->m / REPACK_SQUARE + p->n / REPACK_SQUARE + 2);
     launch->repack = squares < REPACK_BLOCKS ? (unsigned)squares : REPACK_BLOCKS;
     return GT_OK;
 }
@@ -65,6 +73,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
         .threads = (unsigned)kernel->threads,
         .smem_bytes = (unsigned)kernel->smem_bytes,
         .cluster = (unsigned)kernel->cluster,
+        .early = kernel->early,
         .batch = problem->batch,
     };
     if (launch.empty) {
@@ -88,7 +97,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
             return gt_fail(GT_ERROR_INVALID, "the workspace overflows 64 bits");
         launch.counter_bytes = (size_t)counters;
     }
-    if (kernel->repack && (status = add_copies(problem, &workspace, &launch)) != GT_OK)
+    if (kernel->repack && (status = add_copies(problem, kernel->repack, &workspace, &launch)) != GT_OK)
         return status;
     launch.workspace_bytes = (size_t)workspace;
     *out = launch;
@@ -161,27 +170,43 @@ void gt_module_unload(const gt_driver *driver, gt_module *module)
     *module = (gt_module){0};
 }
 
+/* From this driver on a graph keeps what a stream was told of early launches. */
+#define EARLY_DRIVER 12030
+
+/* One kernel: with its clusters, and where it may, before what the stream ran before is done. */
+static CUresult launch_kernel(const gt_driver *driver, CUfunction function, CUlaunchConfig config, unsigned cluster,
+                              bool early, const gt_args *args)
+{
+    void *parameters[] = {(void *)args};
+    CUlaunchAttribute attributes[2];
+    if (cluster > 1)
+        attributes[config.numAttrs++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                                            .value.clusterDim = {cluster, 1, 1}};
+    if (early && driver->version >= EARLY_DRIVER)
+        attributes[config.numAttrs++] =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                .value.programmaticStreamSerializationAllowed = 1};
+    config.attrs = attributes;
+    return driver->cuLaunchKernelEx(&config, function, parameters, NULL);
+}
+
 static CUresult launch_once(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
                             unsigned batch, const gt_args *args, CUstream stream)
 {
-    void *parameters[] = {(void *)args};
-    if (launch->repack) {
-        const CUresult result = driver->cuLaunchKernel(module->repack, launch->repack, 1, batch, REPACK_THREADS, 1, 1, 0,
-                                                       stream, parameters, NULL);
-        if (result != CUDA_SUCCESS)
-            return result;
-    }
-    if (launch->cluster <= 1)
-        return driver->cuLaunchKernel(module->function, launch->grid[0], launch->grid[1], batch, launch->threads, 1, 1,
-                                      launch->smem_bytes, stream, parameters, NULL);
-    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                   .value.clusterDim = {launch->cluster, 1, 1}};
-    CUlaunchConfig config = {
+    const CUlaunchConfig copies = {
+        .gridDimX = launch->repack, .gridDimY = 1, .gridDimZ = batch,
+        .blockDimX = REPACK_THREADS, .blockDimY = 1, .blockDimZ = 1, .hStream = stream,
+    };
+    const CUlaunchConfig product = {
         .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = batch,
         .blockDimX = launch->threads, .blockDimY = 1, .blockDimZ = 1,
-        .sharedMemBytes = launch->smem_bytes, .hStream = stream, .attrs = &attribute, .numAttrs = 1,
+        .sharedMemBytes = launch->smem_bytes, .hStream = stream,
     };
-    return driver->cuLaunchKernelEx(&config, module->function, parameters, NULL);
+    const CUresult result =
+        launch->repack ? launch_kernel(driver, module->repack, copies, 1, launch->early, args) : CUDA_SUCCESS;
+    return result == CUDA_SUCCESS
+               ? launch_kernel(driver, module->function, product, launch->cluster, launch->early, args)
+               : result;
 }
 
 CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const gt_launch *launch,

@@ -31,7 +31,8 @@ typedef struct gt_launch {
     unsigned grid[3]; /* tiles or blocks that share them, parts of K, matrices */
     unsigned threads, smem_bytes, cluster;
     int64_t batch; /* matrices in all; more than grid[2] are launched in turns */
-    unsigned repack; /* blocks that first copy op(A) and op(B) to the workspace's beginning; 0: none */
+    unsigned repack; /* blocks that first copy operands to the workspace's beginning; 0: none */
+    bool early;      /* see gt_kernel */
     size_t counter_bytes, workspace_bytes;
 } gt_launch;
 

@@ -38,8 +38,8 @@ static inline gt_problem make_problem(int64_t m, int64_t n, int64_t k)
 static inline gt_kernel make_kernel(int number)
 {
     gt_kernel kernel = {.family = "simt", .nvrtc = "13.0", .arch = "sm_90a", .tile_m = 128, .tile_n = 256, .split_k = 1,
-                        .threads = 256, .smem_bytes = 49152, .cluster = 1, .blocks = 132, .repack = true, .ws_tile = 64, .registers = 168,
-                        .spills = 8, .deterministic = true};
+                        .threads = 256, .smem_bytes = 49152, .cluster = 1, .blocks = 132, .repack = 2, .early = true, .ws_tile = 64,
+                        .registers = 168, .spills = 8, .deterministic = true};
     char source[32];
     snprintf(source, sizeof source, "source %d", number);
     gt_hash(source, strlen(source), kernel.source_hash);

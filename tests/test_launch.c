@@ -60,11 +60,21 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     gt_kernel kernel = tile(128, 64);
     const gt_problem problem = sized(129, 65, 7, 3);
     gt_launch launch;
-    kernel.repack = true;
+    kernel.repack = 3;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.repack, 5); /* squares of 64 */
     CHECK_INT(launch.counter_bytes, 0);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * (640 + 384)); /* lines of 516 and 260 bytes */
+    kernel.repack = 1;
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_INT(launch.repack, 3);
+    CHECK_INT(launch.workspace_bytes, 3 * 7 * 640);
+    kernel.repack = 2;
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_INT(launch.repack, 2);
+    CHECK_INT(launch.workspace_bytes, 3 * 7 * 384);
+    kernel.repack = 4;
+    CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);
 }
 
 TEST(nothing_is_launched_for_an_empty_result)
@@ -102,25 +112,57 @@ TEST(more_tiles_than_a_grid_holds_are_refused)
     CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);
 }
 
-/* Counts what a driver is asked to launch. */
+/* Notes what a driver is asked to launch. */
 static struct {
-    unsigned z[4];
+    unsigned z[4], cluster[4];
     const void *a[4];
+    bool early[4];
     int calls;
 } seen;
 
-static CUresult CUDAAPI record_launch(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned tx, unsigned ty,
-                                      unsigned tz, unsigned smem, CUstream stream, void **parameters, void **extra)
+static CUresult CUDAAPI record_launch(const CUlaunchConfig *config, CUfunction f, void **parameters, void **extra)
 {
-    (void)f, (void)x, (void)y, (void)tx, (void)ty, (void)tz, (void)smem, (void)stream, (void)extra;
-    seen.z[seen.calls] = z;
-    seen.a[seen.calls++] = ((const gt_args *)parameters[0])->a;
+    (void)f, (void)extra;
+    const int i = seen.calls++;
+    seen.z[i] = config->gridDimZ;
+    seen.a[i] = ((const gt_args *)parameters[0])->a;
+    for (unsigned n = 0; n < config->numAttrs; n++)
+        if (config->attrs[n].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            seen.cluster[i] = config->attrs[n].value.clusterDim.x;
+        else if (config->attrs[n].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            seen.early[i] = config->attrs[n].value.programmaticStreamSerializationAllowed;
     return CUDA_SUCCESS;
+}
+
+TEST(only_what_waits_itself_is_launched_early)
+{
+    gt_driver driver = {.cuLaunchKernelEx = record_launch, .version = 13000};
+    gt_kernel kernel = tile(16, 16);
+    const gt_problem problem = sized(2, 2, 2, 1);
+    const gt_module module = {0};
+    gt_launch launch;
+    gt_args args;
+    gt_args_init(&problem, &args);
+    memset(&seen, 0, sizeof seen);
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK(gt_launch_run(&driver, &module, &launch, &problem, &args, NULL) == CUDA_SUCCESS);
+    CHECK(seen.calls == 1 && !seen.early[0] && seen.cluster[0] == 0);
+    kernel.early = true;
+    kernel.repack = 2;
+    kernel.cluster = 2;
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK(gt_launch_run(&driver, &module, &launch, &problem, &args, NULL) == CUDA_SUCCESS);
+    CHECK(seen.calls == 3 && seen.early[1] && seen.cluster[1] == 0 && seen.early[2] && seen.cluster[2] == 2);
+    driver.version = 12020; /* whose graphs do not know it */
+    kernel.repack = 0;
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK(gt_launch_run(&driver, &module, &launch, &problem, &args, NULL) == CUDA_SUCCESS);
+    CHECK(seen.calls == 4 && !seen.early[3] && seen.cluster[3] == 2);
 }
 
 TEST(large_batches_are_launched_in_turns)
 {
-    const gt_driver driver = {.cuLaunchKernel = record_launch};
+    const gt_driver driver = {.cuLaunchKernelEx = record_launch};
     const gt_kernel kernel = tile(16, 16);
     const gt_problem problem = sized(2, 2, 2, 70000);
     const gt_module module = {0};
@@ -129,6 +171,7 @@ TEST(large_batches_are_launched_in_turns)
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     gt_args_init(&problem, &args);
     args.a = (const void *)0x1000;
+    memset(&seen, 0, sizeof seen);
     CHECK(gt_launch_run(&driver, &module, &launch, &problem, &args, NULL) == CUDA_SUCCESS);
     CHECK_INT(seen.calls, 2);
     CHECK_INT(seen.z[0], 65535);

@@ -217,13 +217,29 @@ TEST(a_database_of_version_1_is_brought_up_to_date_with_all_its_rows)
     CHECK_STATUS(gt_store_open(path, GT_STORE_READ, &store), GT_ERROR_DATABASE);
     CHECK(strstr(gt_error_message(), "older") && strstr(gt_error_message(), "format 1"));
     CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
-    CHECK_STR(ask(store, "SELECT user_version FROM pragma_user_version"), "2");
+    CHECK_STR(ask(store, "SELECT user_version FROM pragma_user_version"), "3");
     CHECK_STR(ask(store, "SELECT name || tflops FROM gpu JOIN peak ON gpu.id = peak.gpu"), "NVIDIA H20067.0");
     CHECK_STR(ask(store, "SELECT count(*) FROM best_configs WHERE m = 1"), "0");
     CHECK_OK(gt_store_put_bandwidth(store, 1, 4.25));
     gt_store_close(store);
     CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store)); /* a second time there is nothing to do */
     CHECK_STR(ask(store, "SELECT copy_tbs FROM bandwidth"), "4.25");
+    gt_store_close(store);
+}
+
+TEST(kernels_of_version_2_copy_both_operands_and_are_launched_in_their_turn)
+{
+    const char *path = in_folder(check_folder(), "old.db");
+    gt_store *store = NULL;
+    vandalise(path, gt_embedded_schema_sql);
+    vandalise(path, gt_embedded_schema_2_sql);
+    vandalise(path, "CREATE VIEW best_configs AS SELECT repack FROM kernel;"
+                    "INSERT INTO kernel (family, params, source_hash, nvrtc, arch, tile_m, tile_n, split_k, threads,"
+                    " smem_bytes, cluster, ws_tile, deterministic, registers, spills, repack)"
+                    " SELECT 'simt_ws', '', printf('%064d', value), '', '', 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, value"
+                    " FROM (SELECT 0 AS value UNION SELECT 1)");
+    CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
+    CHECK_STR(ask(store, "SELECT group_concat(repack || early, ' ') FROM kernel"), "00 30");
     gt_store_close(store);
 }
 
@@ -295,7 +311,7 @@ TEST(a_modelled_time_never_stands_before_a_measured_one)
     CHECK_STR(ask(f.store, "SELECT timing || us FROM best_configs"), "measured50.0");
     CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem, &list, &count));
     CHECK(count == 1 && !list[0].trial.modelled && list[0].trial.us == 50);
-    CHECK(list[0].kernel.blocks == 132 && list[0].kernel.repack);
+    CHECK(list[0].kernel.blocks == 132 && list[0].kernel.repack == 2 && list[0].kernel.early);
     free(list);
     fixture_close(&f);
 }

@@ -12,8 +12,8 @@
 #define ROW_LIMIT 4000000
 
 /* Columns that say something about a configuration and are not passed to the template. */
-static const char *const facts[] = {"threads", "smem_bytes", "cluster", "ws_tile",  "regs",
-                                    "penalty", "clocks",     "rung",    "technique"};
+static const char *const facts[] = {"threads", "smem_bytes", "cluster", "ws_tile",   "regs",
+                                    "early",   "penalty",    "clocks",  "rung",      "technique"};
 
 static bool is_fact(const char *name)
 {
@@ -202,7 +202,8 @@ gt_status gt_space_kernel(const gt_space *space, size_t row, const gt_device *de
         .smem_bytes = (int)gt_space_value(space, row, "smem_bytes", 0),
         .cluster = (int)gt_space_value(space, row, "cluster", 1),
         .blocks = (int)gt_space_value(space, row, "blocks", 0),
-        .repack = gt_space_value(space, row, "repack", 0) != 0,
+        .repack = (int)gt_space_value(space, row, "repack", 0),
+        .early = gt_space_value(space, row, "early", 0) != 0,
         .ws_tile = gt_space_value(space, row, "ws_tile", 0),
         .deterministic = true,
     };
