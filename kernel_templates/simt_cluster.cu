@@ -156,8 +156,8 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
 #pragma unroll
     for (int n = 0; n < TURNS; n++)
         if (n * CONSUMERS + threadIdx.x < SHARE)
-            store_piece(g, tile.row * BM + first_row(), tile.column * BN + first_column(),
-                        rank() * OWN + (n * CONSUMERS + threadIdx.x) / SQUAD, result[n]);
+            store_piece<false>(g, tile.row * BM + first_row(), tile.column * BN + first_column(),
+                               rank() * OWN + (n * CONSUMERS + threadIdx.x) / SQUAD, result[n]);
 }
 
 #if TEAM > 1

@@ -53,7 +53,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, deep, team, split_k, repack, 
        (clusters > 1) * clusters * bm * bn * 4 AS ws_tile, 1 AS early
 FROM timed
 WHERE :type IN ('f32', 's32') AND :cc >= 90
-  AND smem_bytes <= :smem_limit - 512
+  AND smem_bytes + (:align < 16) * 16 * (threads - 128) <= :smem_limit - 512
   AND (turns = 1 OR (split_k = 1 AND turns <= 4))
   AND (team < 4 OR tiles * split_k <= :sm_count * 10 / 11) -- clusters of four do not fit into every part of the chip
   AND steps >= 2;

@@ -12,7 +12,7 @@
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
 #endif
-#define LEAN (DEEP || TN == 12 ? 40 : 80)
+#define LEAN (DEEP || TM == 12 ? 40 : 80)
 #include "ws.cuh"
 
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last
@@ -109,7 +109,7 @@ __device__ __forceinline__ void hand_over(const gt_args &g)
 // Finishes a tile that begins at step `start` of the split tiles: adds the parts in a fixed order. All come
 // from memory, this block's too, so that the main loop's choice of registers is not disturbed.
 __device__ __forceinline__ void finish(const gt_args &g, const schedule &plan, gt_int start, gt_int row,
-                                       gt_int column)
+                                       gt_int column, bool plain)
 {
     constexpr int BATCH = PIECES % 8 ? 6 : 8; // reads under way together
     static_assert(PIECES % BATCH == 0, "whole batches");
@@ -144,7 +144,10 @@ __device__ __forceinline__ void finish(const gt_args &g, const schedule &plan, g
         }
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
-            store_piece(g, row, column, p + i, sum[i]);
+            if (plain)
+                store_piece<true>(g, row, column, p + i, sum[i]);
+            else
+                store_piece<false>(g, row, column, p + i, sum[i]);
     }
     consumers_meet();
     for (unsigned block = first + threadIdx.x; block < blockIdx.x; block += CONSUMERS)
@@ -164,12 +167,18 @@ __device__ __forceinline__ void deliver(const gt_args &g, const schedule &plan, 
     const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile);
     const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
     if (!first_part) {
-        finish(g, plan, s.tile * plan.steps, row, column);
+        finish(g, plan, s.tile * plan.steps, row, column, is_plain(g, tile));
         return;
     }
+    if (is_plain(g, tile)) {
 #pragma unroll
-    for (int p = 0; p < PIECES; p++)
-        store_piece(g, row, column, p, piece(sum, p));
+        for (int p = 0; p < PIECES; p++)
+            store_piece<true>(g, row, column, p, piece(sum, p));
+    } else {
+#pragma unroll
+        for (int p = 0; p < PIECES; p++)
+            store_piece<false>(g, row, column, p, piece(sum, p));
+    }
 }
 
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)

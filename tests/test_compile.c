@@ -31,6 +31,26 @@ TEST(what_does_not_compile_comes_back_with_the_first_error)
     gt_nvrtc_close(nvrtc);
 }
 
+TEST(what_says_early_and_does_not_wait_is_refused)
+{
+    gt_nvrtc *nvrtc = nvrtc_or_skip();
+    gt_compiler *compiler;
+    gt_compiled compiled;
+    gt_kernel kernel = {.family = "mine", .arch = "sm_90a", .early = true};
+    CHECK_OK(gt_compiler_create(nvrtc, 1, &compiler));
+    CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup("extern \"C\" __global__ void gemm() {}\n"), NULL));
+    CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup("extern \"C\" __global__ void gemm()\n"
+                                                          "{ asm volatile(\"griddepcontrol.wait;\"); }\n"), NULL));
+    CHECK(gt_compiler_next(compiler, &compiled));
+    CHECK_STATUS(compiled.status, GT_ERROR_COMPILE);
+    CHECK(strstr(compiled.detail, "mine.sql") && !compiled.code.cubin);
+    CHECK(gt_compiler_next(compiler, &compiled));
+    CHECK_OK(compiled.status);
+    gt_code_finish(&compiled.code);
+    gt_compiler_destroy(compiler);
+    gt_nvrtc_close(nvrtc);
+}
+
 /* The order of multiply-adds is the author's at the first level only: the code is another. */
 TEST(a_source_chooses_the_assemblers_level)
 {

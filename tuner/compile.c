@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../src/status.h"
@@ -34,6 +35,14 @@ static job *first_waiting(gt_compiler *compiler)
     return j;
 }
 
+/* What is launched early and does not wait would run beside what came before it: no check of results is sure to see. */
+static gt_status check_waits(const gt_compiled *r)
+{
+    return r->kernel.early && !(r->code.ptx && strstr(r->code.ptx, "griddepcontrol.wait"))
+               ? gt_fail(GT_ERROR_COMPILE, "%s.sql says early, and the kernel never waits (gt_begin)", r->kernel.family)
+               : GT_OK;
+}
+
 static void *work(void *data)
 {
     gt_compiler *compiler = data;
@@ -48,6 +57,8 @@ static void *work(void *data)
         pthread_mutex_unlock(&compiler->lock);
         gt_compiled *r = &j->result;
         r->status = gt_nvrtc_compile(compiler->nvrtc, j->source, r->kernel.arch, &r->code, NULL);
+        if (r->status == GT_OK && (r->status = check_waits(r)) != GT_OK)
+            gt_code_finish(&r->code);
         if (r->status != GT_OK)
             snprintf(r->detail, sizeof r->detail, "%s", gt_error_message());
         pthread_mutex_lock(&compiler->lock);
