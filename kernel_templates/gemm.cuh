@@ -70,13 +70,24 @@ template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
 #define GT_WIDE_C  (GT_ACCESS < (int)sizeof(GT_C) ? 1 : GT_ACCESS / (int)sizeof(GT_C))
 #define GT_ACCESS  (GT_ALIGN < 16 ? GT_ALIGN : 16) // bytes
 
-// Every kernel begins so: what follows in the stream may be launched while this one runs, and may get as far as here.
-// So may this one: from here on all that came before it is done.
-__device__ __forceinline__ void gt_begin()
+// A kernel may be launched while what the stream ran before is still at work: it then lets the next one come as early,
+// and before it touches global memory waits until all that came before is done.
+__device__ __forceinline__ void gt_let_next_come()
 {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;\ngriddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;");
 #endif
+}
+__device__ __forceinline__ void gt_wait_for_earlier()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void gt_begin()
+{
+    gt_let_next_come();
+    gt_wait_for_earlier();
 }
 
 // What a tile of `most` has of what is left of the matrix: small numbers, so that loops compare 32 bits.

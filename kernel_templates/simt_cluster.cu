@@ -127,6 +127,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     sums sum;
     multiplier m(r);
     m.multiply((int)(share(g, blockIdx.y + 1) - share(g, blockIdx.y)), sum);
+    gt_wait_for_earlier();
 
     // Letters lie where the stages were, by sender, squads of the first block first; in them pieces, and threads
     // side by side.

@@ -38,17 +38,21 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
                FROM part)
 SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, deep, team, split_k, repack, 1 AS occ, 1 AS ptxas,
        threads, smem_bytes, 65536 / threads / 8 * 8 AS regs,
-       -- Multiply-adds at 128 a clock and SM, with what is issued around them, or all operands from memory at 15 bytes;
-       -- the first stage; sums on their way between squads, blocks, clusters; copies. Half of 1,900 trials of ten
-       -- shapes on an H200 are within 3%.
+       -- Multiply-adds at 128 a clock and SM, with what is issued around them, more where small tiles are turned, or all
+       -- operands from memory at 15 bytes; stages, and the first of them; sums on their way between squads, blocks,
+       -- clusters; copies. Half of 180 trials of twenty shapes on an H200 are within 3% of each other.
        CAST(turns * (max(steps * bk * bm * bn / 128
-                         * (CASE tm * tn WHEN 128 THEN 1.32 - 0.03 * deep WHEN 64 THEN 1.33 + 0.03 * deep ELSE 1.64 END
-                            + 0.26 * (:align < 16 AND NOT repack)),
+                         * (CASE tm * tn WHEN 128 THEN 1.31 WHEN 64 THEN 1.30 ELSE 1.60 END
+                            + CASE WHEN deep THEN 0.02 * (slices <= 2)
+                                   WHEN NOT :trans_a OR (:trans_b AND NOT repack & 2)
+                                   THEN CASE slices WHEN 8 THEN 0.12 WHEN 4 THEN 0.05 WHEN 2 THEN 0.01 ELSE 0 END
+                                   ELSE 0 END
+                            + 0.20 * (:align < 16 AND NOT repack)) + 30 * steps,
                          4.0 * :batch * (:m + :n) * :k / (15 * :sm_count) / turns)
                      + 1500 + bk * (bm + bn) / 16
-                     + bm * bn * slices * CASE team WHEN 1 THEN 18 ELSE 28 END / 128)
+                     + bm * bn * slices * CASE team WHEN 1 THEN 18 ELSE 28 END / 128 + 0.28 * bm * bn * (:align < 16))
             + (clusters > 1) * (2400 + bm * bn / team * clusters / 8)
-            + (repack > 0) * 5000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (11 * :sm_count)
+            + (repack > 0) * 4000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
             AS INTEGER) AS clocks,
        (clusters > 1) * clusters * bm * bn * 4 AS ws_tile, 1 AS early
 FROM timed

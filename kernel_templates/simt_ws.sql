@@ -6,7 +6,7 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
          (64, 192, 32, 96, 8, 12, 2), (128, 96, 64, 48, 8, 12, 2),
          (64, 128, 32, 64, 8, 8, 2), (64, 128, 16, 128, 8, 8, 2), (128, 64, 64, 32, 8, 8, 2)),
      bk(bk) AS (VALUES (16), (32)),
-     stages(stages) AS (VALUES (3), (4), (6)),
+     stages(stages) AS (VALUES (2), (3), (4), (6)),
      deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b),
      stream(stream) AS (VALUES (0), (1)),
      grouping("group") AS (VALUES (1), (8)),
@@ -22,7 +22,7 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
                       * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
                FROM tile, bk, stages, deep, repack
-               WHERE (bk = 16 OR tn = 16) AND bm < 2 * :m AND bn < 2 * :n AND NOT (deep AND repack)),
+               WHERE bk * stages >= 48 AND bm < 2 * :m AND bn < 2 * :n AND NOT (deep AND repack)),
      shared AS (SELECT *, CASE stream WHEN 1 THEN 1.0 * tiles / blocks ELSE (tiles + blocks - 1) / blocks END * :batch AS share
                 FROM sized, stream)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1 AS ptxas, blocks,
@@ -30,14 +30,14 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1
        -- Multiply-adds at 128 a clock and SM, with what is issued around them, more where copies are of single elements
        -- that are not turned, or of both operands, or of the longer side of a tile; beginning and end; sums on their way to C, and parts of tiles on
        -- theirs; copies. Half of 120 trials of eight shapes on an H200 are within 2%.
-       CAST(share * occ * bm * bn * (:k / 128.0
-                                     * (CASE tm * tn WHEN 64 THEN 1.22 WHEN 96 THEN 1.19 WHEN 144 THEN 1.21
-                                        ELSE 1.19 - 0.005 * bk / 8 END + 0.08 * (deep AND tm * tn > 64)
+       CAST(share * occ * bm * bn * ((:k + bk - 1) / bk * bk / 128.0
+                                     * (CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.20 WHEN 144 THEN 1.22 ELSE 1.19 END
+                                        - 0.005 * bk / 8 + 0.08 * (deep AND tm * tn > 64)
                                         + (0.03 + 0.05 * (bk < 32)) * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)
-                                        + 0.03 * ((NOT :trans_a AND bm > bn) OR (:trans_b AND NOT repack & 2 AND bn > bm))
+                                        + 0.03 * (tm * tn = 128 AND ((NOT :trans_a AND bm > bn) OR (:trans_b AND NOT repack & 2 AND bn > bm)))
                                         + 0.08 * (:align < 16 AND NOT repack))
-                                     + 0.27 + 0.28 * (:align < 16)) + 18000
-            + stream * 0.28 * occ * bm * bn * max(1.0, 1.0 * blocks / tiles)
+                                     + 0.27 + 0.28 * (:align < 16)) + 10000
+            + stream * (8000 + CASE WHEN tiles < blocks THEN 0.6 ELSE 0.28 END * occ * bm * bn * max(1.0, 1.0 * blocks / tiles))
             + (repack > 0) * 4000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
             AS INTEGER) AS clocks,
        CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile, 1 AS early

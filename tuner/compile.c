@@ -39,7 +39,7 @@ static job *first_waiting(gt_compiler *compiler)
 static gt_status check_waits(const gt_compiled *r)
 {
     return r->kernel.early && !(r->code.ptx && strstr(r->code.ptx, "griddepcontrol.wait"))
-               ? gt_fail(GT_ERROR_COMPILE, "%s.sql says early, and the kernel never waits (gt_begin)", r->kernel.family)
+               ? gt_fail(GT_ERROR_COMPILE, "%s.sql says early, and the kernel never waits (gt_begin of gemm.cuh)", r->kernel.family)
                : GT_OK;
 }
 
