@@ -70,15 +70,9 @@ template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
 #define GT_WIDE_C  (GT_ACCESS < (int)sizeof(GT_C) ? 1 : GT_ACCESS / (int)sizeof(GT_C))
 #define GT_ACCESS  (GT_ALIGN < 16 ? GT_ALIGN : 16) // bytes
 
-// A kernel may be launched while what the stream ran before is still at work: it then lets the next one come as early,
-// and before it touches global memory waits until all that came before is done.
-__device__ __forceinline__ void gt_let_next_come()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;");
-#endif
-}
-__device__ __forceinline__ void gt_wait_for_earlier()
+// A kernel may be launched while what the stream ran before is still at work: before a thread touches global memory it
+// waits until all that is done; and some thread lets the next kernel come as early.
+__device__ __forceinline__ void gt_wait()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -86,8 +80,10 @@ __device__ __forceinline__ void gt_wait_for_earlier()
 }
 __device__ __forceinline__ void gt_begin()
 {
-    gt_let_next_come();
-    gt_wait_for_earlier();
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+    gt_wait();
 }
 
 // What a tile of `most` has of what is left of the matrix: small numbers, so that loops compare 32 bits.

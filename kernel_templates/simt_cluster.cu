@@ -13,7 +13,7 @@
 #ifndef SLICES
 #define SLICES 2
 #endif
-#define LEAN (DEEP ? 40 : 72)
+#define LEAN (TM * TN == 128 ? (DEEP ? 40 : 72) : DEEP ? 48 : 80)
 #include "ws.cuh"
 
 constexpr int CLUSTERS = SPLIT_K / TEAM; // of one tile
@@ -127,7 +127,6 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     sums sum;
     multiplier m(r);
     m.multiply((int)(share(g, blockIdx.y + 1) - share(g, blockIdx.y)), sum);
-    gt_wait_for_earlier();
 
     // Letters lie where the stages were, by sender, squads of the first block first; in them pieces, and threads
     // side by side.

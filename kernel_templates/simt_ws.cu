@@ -189,7 +189,6 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     for (unsigned turn = 0; schedule(g).find(block, turn, s); turn++) {
         sums sum;
         m.multiply((int)(s.end - s.first), sum);
-        gt_wait_for_earlier();
         // Found again, as if the compiler could not know it: the loop needs the registers.
         asm volatile("" : "+r"(block), "+r"(turn));
         const schedule plan(g);

@@ -254,7 +254,7 @@ __device__ __forceinline__ void bring_tile(const gt_args &g, const ring &r, gt_t
     operand_b b;
     a.aim(gt_operand_a(g), row, g.m, first * BK);
     b.aim(gt_operand_b(g), column, g.n, first * BK);
-    gt_wait_for_earlier();
+    gt_begin();
     gt_int k_left = g.k - first * BK;
     for (int left = (int)(end - first); left > 0; left--, k_left -= BK) {
         const unsigned stage = r.stages + at.stage * STAGE;
@@ -541,14 +541,13 @@ constexpr int REST = (LAUNCHED * THREADS_ - LEAN * PRODUCERS) / CONSUMERS / 8 * 
               RICH = REST < 240 ? REST : 240;
 
 __device__ void produce(const gt_args &g, const ring &r);
-__device__ void consume(const gt_args &g, const ring &r); // gt_wait_for_earlier before C or the workspace
+__device__ void consume(const gt_args &g, const ring &r);
 
 // What a block does: the family's two trades.
 __device__ __forceinline__ void work(const gt_args &g)
 {
     extern __shared__ __align__(128) GT_AB stages[];
     __shared__ barrier full[STAGES], empty[STAGES];
-    gt_let_next_come();
     if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
@@ -563,6 +562,7 @@ __device__ __forceinline__ void work(const gt_args &g)
         produce(g, r);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(RICH));
+        gt_wait();
         consume(g, r);
     }
 }
