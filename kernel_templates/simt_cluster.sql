@@ -43,16 +43,17 @@ SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, deep, team, split_k, repack, 
        -- clusters; copies. Half of 180 trials of twenty shapes on an H200 are within 3% of each other.
        CAST(turns * (max(steps * bk * bm * bn / 128
                          * (CASE tm * tn WHEN 128 THEN 1.31 WHEN 64 THEN 1.30 ELSE 1.60 END
-                            + CASE WHEN deep THEN 0.02 * (slices <= 2)
-                                   WHEN NOT :trans_a OR (:trans_b AND NOT repack & 2)
-                                   THEN CASE slices WHEN 8 THEN 0.12 WHEN 4 THEN 0.05 WHEN 2 THEN 0.01 ELSE 0 END
-                                   ELSE 0 END
+                            + CASE WHEN deep THEN 0.02 * (slices <= 2 AND tn = 8)
+                                   WHEN :trans_a AND (NOT :trans_b OR repack & 2) THEN 0
+                                   WHEN tn = 16 THEN CASE CASE WHEN :trans_a THEN bm ELSE bn END
+                                                     WHEN 64 THEN 0.10 WHEN 128 THEN 0.035 ELSE 0.02 END
+                                   ELSE CASE slices WHEN 8 THEN 0.12 WHEN 4 THEN 0.05 WHEN 2 THEN 0.01 ELSE 0 END END
                             + 0.20 * (:align < 16 AND NOT repack)) + 30 * steps,
                          4.0 * :batch * (:m + :n) * :k / (15 * :sm_count) / turns)
                      + 1500 + bk * (bm + bn) / 16
                      + bm * bn * slices * CASE team WHEN 1 THEN 18 ELSE 28 END / 128 + 0.28 * bm * bn * (:align < 16))
             + (clusters > 1) * (2400 + bm * bn / team * clusters / 8)
-            + (repack > 0) * 4000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
+            + (repack > 0) * 7000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
             AS INTEGER) AS clocks,
        (clusters > 1) * clusters * bm * bn * 4 AS ws_tile, 1 AS early
 FROM timed

@@ -32,13 +32,14 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1
        -- theirs; copies. Half of 120 trials of eight shapes on an H200 are within 2%.
        CAST(share * occ * bm * bn * ((:k + bk - 1) / bk * bk / 128.0
                                      * (CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.20 WHEN 144 THEN 1.22 ELSE 1.19 END
-                                        - 0.005 * bk / 8 + 0.08 * (deep AND tm * tn > 64)
+                                        - 0.005 * bk / 8 + 0.08 * (deep AND (tm * tn > 64 OR occ = 2))
                                         + (0.03 + 0.05 * (bk < 32)) * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)
                                         + 0.03 * (tm * tn = 128 AND ((NOT :trans_a AND bm > bn) OR (:trans_b AND NOT repack & 2 AND bn > bm)))
-                                        + 0.08 * (:align < 16 AND NOT repack))
+                                        + (0.01 + (:trans_a * bm + (NOT :trans_b) * bn) / 3700.0) * (:align < 16 AND NOT repack)
+                                        + 0.04 * (stages = 2))
                                      + 0.27 + 0.28 * (:align < 16)) + 10000
             + stream * (8000 + CASE WHEN tiles < blocks THEN 0.6 ELSE 0.28 END * occ * bm * bn * max(1.0, 1.0 * blocks / tiles))
-            + (repack > 0) * 4000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
+            + (repack > 0) * 7000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
             AS INTEGER) AS clocks,
        CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile, 1 AS early
 FROM shared, grouping

@@ -26,7 +26,7 @@ static void close_search(fixture *f)
     gt_families_finish(&f->families);
 }
 
-/* A pretended measurement: 128x256 tiles with six stages, one row at a time, are the fastest. */
+/* A pretended measurement: 128x256 tiles with three stages, one row at a time, are the fastest. */
 static double pretend_us(const gt_candidate *c)
 {
     int64_t bm, bn, group, stages;
@@ -35,7 +35,7 @@ static double pretend_us(const gt_candidate *c)
     if (gt_params_get(c->kernel.params, "group", &group) != GT_OK)
         group = 1;
     CHECK_OK(gt_params_get(c->kernel.params, "stages", &stages));
-    return 100 + 20 * (bm != 128) + 20 * (bn != 256) + 5 * (group != 1) + 3 * (stages != 6);
+    return 100 + 20 * (bm != 128) + 20 * (bn != 256) + 5 * (group != 1) + 3 * (stages != 3);
 }
 
 /* Runs a whole search on pretended times; returns how many were tried. */
