@@ -334,4 +334,45 @@ TEST(seeded_bugs_are_rejected_for_their_reason_and_correct_kernels_are_not)
     gt_nvrtc_close(nvrtc);
 }
 
+/* Launched while earlier work runs: 0 waits for it, 1 has written before, 2 has a copy under way, 3 never waits. */
+TEST(an_early_grid_that_does_not_wait_first_is_rejected)
+{
+    static const char early[] =
+        "__shared__ float s[32];\n"
+        "__device__ void bring(const float *from)\n"
+        "{\n"
+        "    asm volatile(\"cp.async.ca.shared.global [%0], [%1], 4;\\ncp.async.wait_all;\" ::\n"
+        "                 \"r\"((unsigned)__cvta_generic_to_shared(s + threadIdx.x)), \"l\"(from) : \"memory\");\n"
+        "}\n"
+        "extern \"C\" __global__ void k(const float *a, float *c)\n"
+        "{\n"
+        "    if (BUG == 1) c[threadIdx.x] = 0;\n"
+        "    if (BUG == 2) bring(a + threadIdx.x);\n"
+        "    asm volatile(\"griddepcontrol.launch_dependents;\");\n"
+        "    if (BUG != 3) asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+        "    if (BUG != 2) bring(a + threadIdx.x);\n"
+        "    c[threadIdx.x] = s[threadIdx.x];\n"
+        "}\n";
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    for (int which = 0; which < 4; which++) {
+        char source[sizeof early + 32];
+        sg_memory *memory = soft_memory();
+        sprintf(source, "#define BUG %d\n%s", which, early);
+        sg_module *module = soft_compile(nvrtc, memory, source, "sm_90");
+        const float a[32] = {1};
+        const struct {
+            uint64_t a, c;
+        } params = {soft_upload(memory, a, sizeof a), soft_upload(memory, NULL, sizeof a)};
+        sg_grid grid = soft_grid(module, "k", memory, &params, 2, 32);
+        sg_report report;
+        CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE); /* in its turn there is nothing to wait for */
+        grid.early = grid.check_races = true;
+        CHECK_INT(sg_grid_run(&grid, &report, NULL), which ? SG_FAULT_RACE : SG_FAULT_NONE);
+        CHECK(!which || strstr(report.message, "before griddepcontrol.wait"));
+        sg_module_destroy(module);
+        sg_memory_destroy(memory);
+    }
+    gt_nvrtc_close(nvrtc);
+}
+
 CHECK_MAIN

@@ -110,6 +110,8 @@ static CUresult take_attributes(const CUlaunchConfig *config, sg_launch *launch,
             *clustered = true;
         } else if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
             *cooperative = a->value.cooperative != 0;
+        } else if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            launch->early = a->value.programmaticStreamSerializationAllowed != 0;
         }
     }
     return CUDA_SUCCESS;

@@ -184,6 +184,21 @@ static void decode_nothing(sg_decoder *d)
     sg_emit(d, nothing, nothing, SG_PIPE_CONTROL);
 }
 
+/* Grids run one after the other: all that came before is done. But whether a block asked is known. */
+static void wait_for_grids(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    (void)op, (void)mask;
+    w->block->waited = true;
+}
+
+static void decode_griddepcontrol(sg_decoder *d)
+{
+    if (sg_part(d, "wait"))
+        sg_emit(d, wait_for_grids, wait_for_grids, SG_PIPE_CONTROL);
+    else
+        decode_nothing(d);
+}
+
 const sg_entry sg_entries_control[] = {
     SG_DECODE("bra", decode_bra),
     SG_DECODE("brx", decode_brx),
@@ -194,7 +209,7 @@ const sg_entry sg_entries_control[] = {
     SG_DECODE("brkpt", decode_trap),
     SG_DECODE("nanosleep", decode_sleep),
     SG_DECODE("setmaxnreg", decode_nothing),
-    SG_DECODE("griddepcontrol", decode_nothing),
+    SG_DECODE("griddepcontrol", decode_griddepcontrol),
     SG_DECODE("pmevent", decode_nothing),
     SG_END,
 };

@@ -99,6 +99,7 @@ struct sg_block {
     sg_warp *warps;
     uint32_t warp_count, threads, alive; /* alive: threads that have not left */
     uint64_t direct; /* sectors, while counting: see sg_counts */
+    bool waited;     /* for the grids before this one */
     sg_barrier barriers[SG_BARRIERS];
     struct sg_race *race; /* NULL: races are not checked */
     struct sg_bulk *bulks; /* bulk copies that have not landed, oldest first */
