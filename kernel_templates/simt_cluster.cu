@@ -126,7 +126,8 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
 {
     sums sum;
     multiplier m(r);
-    m.multiply((int)(share(g, blockIdx.y + 1) - share(g, blockIdx.y)), sum);
+    const gt_int first = share(g, blockIdx.y), end = share(g, blockIdx.y + 1);
+    m.multiply((int)(end - first), m.idle(g, end - 1), sum);
 
     // Letters lie where the stages were, by sender, squads of the first block first; in them pieces, and threads
     // side by side.

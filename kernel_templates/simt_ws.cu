@@ -188,7 +188,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     unsigned block = blockIdx.x;
     for (unsigned turn = 0; schedule(g).find(block, turn, s); turn++) {
         sums sum;
-        m.multiply((int)(s.end - s.first), sum);
+        m.multiply((int)(s.end - s.first), m.idle(g, s.end - 1), sum);
         // Found again, as if the compiler could not know it: the loop needs the registers.
         asm volatile("" : "+r"(block), "+r"(turn));
         const schedule plan(g);

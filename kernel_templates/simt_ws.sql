@@ -30,7 +30,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1
        -- Multiply-adds at 128 a clock and SM, with what is issued around them, more where copies are of single elements
        -- that are not turned, or of both operands, or of the longer side of a tile; beginning and end; sums on their way
        -- to C, and parts of tiles on theirs; copies. Half of 550 trials of 38 shapes on an H200 are within 2%.
-       CAST(share * occ * bm * bn * ((:k + bk - 1) / bk * bk / 128.0
+       CAST(share * occ * bm * bn * ((:k + 15) / 16 / 8.0
                                      * (CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.20 WHEN 144 THEN 1.25 ELSE 1.19 END
                                         - 0.005 * bk / 8 + 0.08 * (deep AND (tm * tn > 64 OR occ = 2))
                                         + (0.03 + 0.05 * (bk < 32)) * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)

@@ -64,6 +64,7 @@ static_assert(STAGES >= 2, "one stage is read while another is filled");
 // stay in the instruction cache together (measured: twice as many cost 5%).
 constexpr int SLICE = TM * TN * DEPTH <= 1280 ? DEPTH : TM * TN <= 80 ? 16 : 8;
 static_assert(DEPTH % SLICE == 0, "whole turns of the main loop");
+constexpr int ROUNDS = DEPTH / SLICE; // of the main loop in a stage
 
 typedef gt_vector<GT_ACC, 4> four_acc;
 
@@ -489,11 +490,17 @@ struct multiplier {
         slice_a = slice_b = stage = at.stage == 0 ? 0 : stage + STAGE;
     }
 
-    // The sums of the next `steps` stages. Values are read one step early: at the end of a stage those of the next,
-    // which the step before has asked for where every slice is a stage.
-    __device__ __forceinline__ void multiply(int steps, sums &sum)
+    // Rounds that a squad need not make in the last stage, the step of K from `last` on: beyond the end are zeros.
+    static __device__ __forceinline__ int idle(const gt_args &g, gt_int last)
     {
-        constexpr int TURNS = DEPTH / SLICE; // of the loop in a stage
+        const int left = gt_clip(g.k - last * BK - (SLICES > 1 ? threadIdx.x / SQUAD * DEPTH : 0), DEPTH);
+        return ROUNDS == 1 || left <= SLICE ? ROUNDS - 1 : ROUNDS - (left + SLICE - 1) / SLICE;
+    }
+
+    // The sums of the next `steps` stages, of the last without its last `skip` rounds. Values are read one step
+    // early: at the end of a stage those of the next, which the step before has asked for where every slice is a stage.
+    __device__ __forceinline__ void multiply(int steps, int skip, sums &sum)
+    {
 #pragma unroll
         for (int p = 0; p < TM * TN; p += 2)
             gt_clear_pair(&sum[p / MOVING][p % MOVING]);
@@ -504,21 +511,21 @@ struct multiplier {
         for (int s = 0; s < STAYING; s++)
             read_deep(0, s);
         read(0);
-        for (int left = steps * TURNS;;) {
+        for (int left = steps * ROUNDS;;) {
             bool ready = false;
 #pragma unroll
             for (int k = 0; k < SLICE - 1; k++) {
                 read(k + 1);
-                if (TURNS == 1 && k == SLICE - 2) {
+                if (ROUNDS == 1 && k == SLICE - 2) {
                     place next = at;
                     next.advance();
                     ready = barrier_test(full + next.stage * 8, next.phase);
                 }
                 step(k, true, sum);
             }
-            if (--left == 0)
+            if (--left == skip)
                 break;
-            if (left % TURNS) {
+            if (left % ROUNDS) {
                 slice_a += SLICE * fragment_a::STEP;
                 slice_b += SLICE * fragment_b::STEP;
             } else {
