@@ -116,6 +116,12 @@ static void find_groups(gt_compiler *compiler)
     }
 }
 
+/* Some of a tile of K. */
+static int64_t tail(int64_t bk)
+{
+    return 1 + (int64_t)(check_random() % (uint64_t)(bk > 1 ? bk - 1 : 1));
+}
+
 /*
  * The products of one configuration: tails in every dimension and K longer than all stages, less than a tile, one row,
  * one column, no K, alpha or beta zero, batches, rows with and without a pad. A write between rows is seen where they
@@ -130,9 +136,9 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
     gt_params_get(kernel->params, "bk", &bk);
     gt_params_get(kernel->params, "stages", &stages);
     const product products[] = {
-        {tm + 1 + (int64_t)(check_random() % 5), tn + 3, (stages + 1) * bk + 5, 1, 3, 0, 5, true},
+        {tm + 1 + (int64_t)(check_random() % 5), tn + 3, (stages + 1) * bk + tail(bk), 1, 3, 0, 5, true},
         {tm + 2, tn + 1, bk, 1, 2, 3, 1, false},
-        {7, 13, bk + 3, 3, 2, -2, 1, false},
+        {7, 13, bk + tail(bk), 3, 2, -2, 1, false},
         {1, tn + 1, 2 * bk, 2, -1, 0, 0, false},
         {tm + 1, 1, 3, 1, 2, 1, 3, true},
         {9, 11, 0, 2, 2, 3, 1, true},
