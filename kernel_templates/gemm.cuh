@@ -134,8 +134,8 @@ __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 }
 
 #if REPACK
-// The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. They go through shared memory,
-// where what lies along K is turned, so that they arrive in pieces of 16 bytes wherever they began.
+// The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. They go through shared
+// memory, where what lies along K is turned, so that they arrive in pieces of 16 bytes wherever they began.
 constexpr int GT_SQUARE = 64, GT_PIECE = 16 / sizeof(GT_AB);
 constexpr int GT_ABREAST = 256 / GT_SQUARE; // lines that the 256 threads of a block read at once
 template <bool ALONG_K>
@@ -158,10 +158,10 @@ __device__ __forceinline__ void gt_copy_square(gt_operand to, const GT_AB *from,
     for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
         square[(line + i) * PITCH + along] = held[i / GT_ABREAST];
     __syncthreads();
-    constexpr int PIECES_ = GT_SQUARE / GT_PIECE; // of a line
-    along = threadIdx.x % PIECES_ * GT_PIECE, line = threadIdx.x / PIECES_;
+    constexpr int OF_LINE = GT_SQUARE / GT_PIECE; // pieces
+    along = threadIdx.x % OF_LINE * GT_PIECE, line = threadIdx.x / OF_LINE;
 #pragma unroll
-    for (int i = 0; i < GT_SQUARE; i += 256 / PIECES_) {
+    for (int i = 0; i < GT_SQUARE; i += 256 / OF_LINE) {
         gt_vector<GT_AB, GT_PIECE> piece;
         if (ALONG_K) {
 #pragma unroll
@@ -170,8 +170,9 @@ __device__ __forceinline__ void gt_copy_square(gt_operand to, const GT_AB *from,
         } else {
             piece = *(const gt_vector<GT_AB, GT_PIECE> *)&square[(line + i) * PITCH + along];
         }
+        const gt_int place = (k_first + line + i) * to.ld + outer_first + along;
         if (line + i < k_left && along < outer_left) // the last piece may reach into the padding
-            *(gt_vector<GT_AB, GT_PIECE> *)const_cast<GT_AB *>(to.at + (k_first + line + i) * to.ld + outer_first + along) = piece;
+            *(gt_vector<GT_AB, GT_PIECE> *)const_cast<GT_AB *>(to.at + place) = piece;
     }
 }
 extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)

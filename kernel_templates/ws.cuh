@@ -349,22 +349,8 @@ __device__ __forceinline__ const four_acc &piece(const sums &sum, int p)
     return *(const four_acc *)&sum[p * 4 / MOVING][p * 4 % MOVING];
 }
 
-// What becomes of four sums in a row, or of one: C, whose old value counts, of which some may lie outside. PLAIN if it
-// does not and none does, as mostly.
-template <bool PLAIN>
-__device__ __forceinline__ void store_four(const gt_args &g, gt_int row, gt_int column, const GT_ACC *four, gt_int away)
-{
-    if (!PLAIN) {
-        if (row < g.m)
-            gt_store_c_vector<4>(g, row, column, four, away);
-        return;
-    }
-    gt_vector<GT_C, 4> result;
-#pragma unroll
-    for (int e = 0; e < 4; e++)
-        result.e[e] = GT_C(g.alpha.value * four[e]);
-    *(gt_vector<GT_C, 4> *)(g.c + away + row * g.ldc + column) = result;
-}
+// C of one sum. PLAIN: it lies in the matrix and C's old value does not count, as mostly; asked once for a tile where sums
+// go one by one.
 template <bool PLAIN>
 __device__ __forceinline__ void store_one(const gt_args &g, gt_int row, gt_int column, GT_ACC sum, gt_int away)
 {
@@ -413,8 +399,8 @@ __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int
             store_one<PLAIN>(g, row + fragment_a::outer(n + e), column + fragment_b::outer(s), four[e], away);
     } else if (GT_WIDE_C < 4) {
         store_abreast<PLAIN>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away);
-    } else {
-        store_four<PLAIN>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away);
+    } else if (row + fragment_a::outer(s) < g.m) {
+        gt_store_c_vector<4>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away);
     }
 }
 
