@@ -334,7 +334,8 @@ TEST(seeded_bugs_are_rejected_for_their_reason_and_correct_kernels_are_not)
     gt_nvrtc_close(nvrtc);
 }
 
-/* Launched while earlier work runs: 0 waits for it, 1 has written before, 2 has a copy under way, 3 never waits. */
+/* Launched while earlier work runs: 0 waits for it, 1 has written before, 2 has a copy under way, 3 never waits, of
+ * 4 only the first block waits, in whose place the second one runs. */
 TEST(an_early_grid_that_does_not_wait_first_is_rejected)
 {
     static const char early[] =
@@ -349,12 +350,12 @@ TEST(an_early_grid_that_does_not_wait_first_is_rejected)
         "    if (BUG == 1) c[threadIdx.x] = 0;\n"
         "    if (BUG == 2) bring(a + threadIdx.x);\n"
         "    asm volatile(\"griddepcontrol.launch_dependents;\");\n"
-        "    if (BUG != 3) asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+        "    if (BUG != 3 && (BUG != 4 || blockIdx.x == 0)) asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
         "    if (BUG != 2) bring(a + threadIdx.x);\n"
         "    c[threadIdx.x] = s[threadIdx.x];\n"
         "}\n";
     gt_nvrtc *nvrtc = soft_nvrtc();
-    for (int which = 0; which < 4; which++) {
+    for (int which = 0; which < 5; which++) {
         char source[sizeof early + 32];
         sg_memory *memory = soft_memory();
         sprintf(source, "#define BUG %d\n%s", which, early);
@@ -365,6 +366,7 @@ TEST(an_early_grid_that_does_not_wait_first_is_rejected)
         } params = {soft_upload(memory, a, sizeof a), soft_upload(memory, NULL, sizeof a)};
         sg_grid grid = soft_grid(module, "k", memory, &params, 2, 32);
         sg_report report;
+        grid.sm_count = grid.blocks_per_sm = 1;
         CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE); /* in its turn there is nothing to wait for */
         grid.early = grid.check_races = true;
         CHECK_INT(sg_grid_run(&grid, &report, NULL), which ? SG_FAULT_RACE : SG_FAULT_NONE);

@@ -300,6 +300,7 @@ static void start_cluster(sg_cluster *cluster, uint64_t number)
         block->id[2] = first[2] + b / grid->cluster[0] / grid->cluster[1];
         block->alive = block->threads;
         block->direct = 0;
+        block->waited = false;
         memset(block->barriers, 0, sizeof block->barriers);
         memset(block->shadow, SG_SHADOW_UNWRITTEN, block->shared_bytes);
         if (block->race)
