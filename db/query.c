@@ -193,8 +193,8 @@ static const char measured_sql[] =
     "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, id DESC) AS place,"
     "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
     "SELECT k.id, k.family, k.params, k.source_hash, k.nvrtc, k.arch, k.tile_m, k.tile_n, k.split_k, k.threads,"
-    " k.smem_bytes, k.cluster, k.blocks, k.repack, k.early, k.ws_tile, k.deterministic, k.registers, k.spills, p.m, p.n, p.k, p.batch,"
-    " p.align,"
+    " k.smem_bytes, k.cluster, k.blocks, k.repack, k.early, k.ws_tile, k.deterministic, k.registers, k.spills,"
+    " p.m, p.n, p.k, p.batch, p.align,"
     " " TRIAL_COLUMNS ", t.same_gpu, t.winner"
     " FROM ranked t JOIN kernel k ON k.id = t.kernel JOIN problem p ON p.id = t.problem"
     " WHERE t.place = 1 AND (t.timing = 'measured' OR t.only_modelled) ORDER BY t.id DESC";

@@ -48,15 +48,15 @@ static gt_status add_copies(const gt_problem *p, int which, int64_t *workspace, 
     const int64_t bytes = gt_type_find(p->type_ab)->bytes;
     const int64_t outer[] = {p->m, p->n};
     int64_t all = 0, squares = 0;
-    for (int i = 0; i < 2; i++) {
+    bool fit = true;
+    for (int i = 0; fit && i < 2; i++) {
         int64_t one;
         if (!(which >> i & 1))
             continue;
-        if (!copy_bytes(p->k, outer[i], bytes, &one) || __builtin_add_overflow(all, one, &all))
-            return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
-        squares += (p->k / REPACK_SQUARE + 1) * (outer[i] / REPACK_SQUARE + 1);
+        fit = copy_bytes(p->k, outer[i], bytes, &one) && !__builtin_add_overflow(all, one, &all);
+        squares += fit ? (p->k / REPACK_SQUARE + 1) * (outer[i] / REPACK_SQUARE + 1) : 0;
     }
-    if (__builtin_mul_overflow(all, launch->grid[2], &all) || __builtin_add_overflow(*workspace, all, workspace))
+    if (!fit || __builtin_mul_overflow(all, launch->grid[2], &all) || __builtin_add_overflow(*workspace, all, workspace))
         return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
     launch->repack = squares < REPACK_BLOCKS ? (unsigned)squares : REPACK_BLOCKS;
     return GT_OK;

@@ -38,9 +38,10 @@ static job *first_waiting(gt_compiler *compiler)
 /* What is launched early and does not wait would run beside what came before it: no check of results is sure to see. */
 static gt_status check_waits(const gt_compiled *r)
 {
-    return r->kernel.early && !(r->code.ptx && strstr(r->code.ptx, "griddepcontrol.wait"))
-               ? gt_fail(GT_ERROR_COMPILE, "%s.sql says early, and the kernel never waits (gt_begin of gemm.cuh)", r->kernel.family)
-               : GT_OK;
+    if (!r->kernel.early || (r->code.ptx && strstr(r->code.ptx, "griddepcontrol.wait")))
+        return GT_OK;
+    return gt_fail(GT_ERROR_COMPILE, "%s.sql says early, and the kernel never waits (gt_begin of gemm.cuh)",
+                   r->kernel.family);
 }
 
 static void *work(void *data)
