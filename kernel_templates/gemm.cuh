@@ -349,11 +349,20 @@ __device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt
                 result.e[u] = GT_C(g.alpha.value * sums[u] + g.beta.value * GT_ACC(old.e[u]));
         }
         *c = result;
-    } else {
+    } else if (WIDTH > GT_WIDE_C) {
 #pragma unroll
         for (int u = 0; u < WIDTH; u++)
             if (j + u < g.n)
                 gt_store_c(g, i, j + u, sums[u], away);
+    } else { // the last columns, with little code
+#pragma unroll 1
+        for (int u = 0; j + u < g.n; u++) {
+            GT_ACC sum = sums[0];
+#pragma unroll
+            for (int v = 1; v < WIDTH; v++)
+                sum = u == v ? sums[v] : sum;
+            gt_store_c(g, i, j + u, sum, away);
+        }
     }
 }
 

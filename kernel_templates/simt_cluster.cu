@@ -13,16 +13,18 @@
 #ifndef SLICES
 #define SLICES 2
 #endif
-#define LEAN (TM * TN == 128 ? (DEEP ? 40 : 72) : DEEP ? 48 : 80)
+#define LEAN (DEEP == 2 ? 56 : TM * TN == 128 ? (DEEP ? 40 : 72) : DEEP ? 48 : 80)
+#define CROSSED (TM * TN > 64 || (TM * TN == 64 && DEEP != 1))
 #include "ws.cuh"
 
 constexpr int CLUSTERS = SPLIT_K / TEAM; // of one tile
 constexpr int OWN = PIECES / TEAM;       // pieces of every thread's sums that a block of the team adds up
 static_assert(SPLIT_K % TEAM == 0 && PIECES % TEAM == 0 && OWN > 0, "a team's blocks have equal shares");
 
-constexpr int LETTERS = TEAM * SLICES;                     // that a block gets, one from each squad of the team
-constexpr int SHARE = OWN * SQUAD;                         // pieces of a letter, which a block adds up,
+constexpr int KEPT = PIECES / SLICES;                      // pieces of the block's sums that a thread has,
+constexpr int SHARE = OWN * SQUAD;                         // pieces of the team's that a block has,
 constexpr int TURNS = (SHARE + CONSUMERS - 1) / CONSUMERS; // and a thread of it
+static_assert(PIECES % SLICES == 0, "squads have equal shares");
 
 // Blocks of a cluster are neighbours in K.
 __device__ __forceinline__ unsigned rank()
@@ -42,38 +44,99 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
     bring_tile(g, r, gt_find_tile<BM, BN>(g, 8), share(g, blockIdx.y), share(g, blockIdx.y + 1), at);
 }
 
-// Waits for the consumers of the team.
-__device__ __forceinline__ void team_meets()
+// Four sums into shared memory: of this block,
+__device__ __forceinline__ void leave(unsigned to, const four_acc &sum)
 {
-#if TEAM > 1
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-#else
-    consumers_meet();
-#endif
-}
-
-// Four sums into the shared memory of a block of the team. (Asynchronous stores, which count on a barrier there, took
-// three microseconds more for a tile of 128 x 128.)
-__device__ __forceinline__ void post(unsigned to, unsigned block, const gt_vector<float, 4> &sum)
-{
-#if TEAM > 1
-    asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(to) : "r"(block));
-#endif
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(sum.e[0]), "f"(sum.e[1]),
-                 "f"(sum.e[2]), "f"(sum.e[3])
+    const float *e = (const float *)sum.e;
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(e[0]), "f"(e[1]), "f"(e[2]), "f"(e[3])
                  : "memory");
 }
-__device__ __forceinline__ void post(unsigned to, unsigned block, const gt_vector<int, 4> &sum)
+// or the same place of a block of the team. (Asynchronous stores, which count on a barrier there, are no faster, and
+// slower if they are many.)
+__device__ __forceinline__ void post(unsigned to, unsigned block, const four_acc &sum)
 {
-    post(to, block, (const gt_vector<float, 4> &)sum);
+    const float *e = (const float *)sum.e;
+    asm volatile("mapa.shared::cluster.u32 %0, %0, %1;\n"
+                 "st.shared::cluster.v4.f32 [%0], {%2, %3, %4, %5};"
+                 : "+r"(to)
+                 : "r"(block), "f"(e[0]), "f"(e[1]), "f"(e[2]), "f"(e[3])
+                 : "memory");
 }
 
-// Adds up letters, or what clusters left, in their order.
 __device__ __forceinline__ void add(four_acc &sum, const four_acc &part)
 {
 #pragma unroll
     for (int e = 0; e < 4; e++)
         sum.e[e] += part.e[e];
+}
+
+// Adds up COUNT letters in their order, the n-th piece of each; a letter has LENGTH. All are read before the first is
+// added.
+template <int COUNT, int LENGTH> __device__ __forceinline__ four_acc add_up(unsigned letters, int n)
+{
+    four_acc part[COUNT];
+#pragma unroll
+    for (int l = 0; l < COUNT; l++)
+        read_four(part[l].e, letters + 16 * (l * LENGTH + n));
+#pragma unroll
+    for (int l = 1; l < COUNT; l++)
+        add(part[0], part[l]);
+    return part[0];
+}
+
+// The sums of the block: every squad leaves a letter where the stages were, and a thread adds up every SLICES-th piece,
+// its squad's number first.
+__device__ __forceinline__ void add_squads(const ring &r, const sums &sum, four_acc *block)
+{
+    if (SLICES == 1) {
+#pragma unroll
+        for (int p = 0; p < PIECES; p++)
+            block[p] = piece(sum, p);
+        return;
+    }
+    const unsigned letter = r.stages + 16 * (threadIdx.x / SQUAD * PIECES * SQUAD + threadIdx.x % SQUAD);
+    consumers_meet(); // nobody reads stages any more
+#pragma unroll
+    for (int p = 0; p < PIECES; p++)
+        leave(letter + 16 * p * SQUAD, piece(sum, p));
+    consumers_meet();
+#pragma unroll
+    for (int n = 0; n < KEPT; n++)
+        block[n] = add_up<SLICES, PIECES * SQUAD>(r.stages, n * CONSUMERS + threadIdx.x);
+}
+
+// The consumers of a team meet; who has come need not wait at once. Only what was written needs a release, which waits
+// for memory.
+enum news { READ_ALL, WROTE };
+template <news NEWS> __device__ __forceinline__ void team_arrives()
+{
+    if (NEWS == WROTE)
+        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    else
+        asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void team_waits()
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// The sums of the team: every block posts each of them its share of the pieces.
+__device__ __forceinline__ void add_team(const ring &r, const four_acc *block, four_acc *result)
+{
+    const unsigned letters = r.stages + (SLICES > 1 ? 16 * SLICES * PIECES * SQUAD : 0); // squads may still read theirs
+    team_waits(); // nobody reads stages any more
+#pragma unroll
+    for (int n = 0; n < KEPT; n++) {
+        const unsigned p = n * SLICES + threadIdx.x / SQUAD;
+        const unsigned place = rank() * SHARE + p % OWN * SQUAD + threadIdx.x % SQUAD;
+        post(letters + 16 * place, p / OWN, block[n]);
+    }
+    team_arrives<WROTE>();
+    team_waits();
+#pragma unroll
+    for (int n = 0; n < TURNS; n++)
+        if (n * CONSUMERS + threadIdx.x < SHARE)
+            result[n] = add_up<TEAM, SHARE>(letters, n * CONSUMERS + threadIdx.x);
 }
 
 // The sums of all clusters: each leaves its own in the workspace, and the last to come adds them up. False for the
@@ -124,41 +187,27 @@ __device__ __forceinline__ bool gather(const gt_args &g, four_acc *result)
 
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
 {
+    __shared__ gt_tile tile;
+    if (threadIdx.x == 0)
+        tile = gt_find_tile<BM, BN>(g, 8); // while the first stage is on its way
     sums sum;
     multiplier m(r);
     const gt_int first = share(g, blockIdx.y), end = share(g, blockIdx.y + 1);
     m.multiply((int)(end - first), m.idle(g, end - 1), sum);
 
-    // Letters lie where the stages were, by sender, squads of the first block first; in them pieces, and threads
-    // side by side.
-    team_meets(); // nobody reads stages any more
-    const unsigned letter = r.stages + 16 * ((rank() * SLICES + threadIdx.x / SQUAD) * SHARE + threadIdx.x % SQUAD);
-#pragma unroll
-    for (int p = 0; p < PIECES; p++)
-        post(letter + 16 * (p % OWN * SQUAD), p / OWN, piece(sum, p));
-    team_meets();
-
-    four_acc result[TURNS];
-#pragma unroll
-    for (int n = 0; n < TURNS; n++)
-        if (n * CONSUMERS + threadIdx.x < SHARE) {
-            const unsigned mine = r.stages + 16 * (n * CONSUMERS + threadIdx.x);
-            read_four(result[n].e, mine);
-#pragma unroll
-            for (int l = 1; l < LETTERS; l++) {
-                four_acc part;
-                read_four(part.e, mine + 16 * l * SHARE);
-                add(result[n], part);
-            }
-        }
+    if (TEAM > 1)
+        team_arrives<READ_ALL>();
+    four_acc result[KEPT];
+    add_squads(r, sum, result);
+    if (TEAM > 1)
+        add_team(r, result, result);
     if (CLUSTERS > 1 && !gather(g, result))
         return;
-    const gt_tile tile = gt_find_tile<BM, BN>(g, 8);
+    const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
 #pragma unroll
     for (int n = 0; n < TURNS; n++)
         if (n * CONSUMERS + threadIdx.x < SHARE)
-            store_piece<false>(g, tile.row * BM + first_row(), tile.column * BN + first_column(),
-                               rank() * OWN + (n * CONSUMERS + threadIdx.x) / SQUAD, result[n]);
+            store_piece<false>(g, row, column, rank() * OWN + (n * CONSUMERS + threadIdx.x) / SQUAD, result[n]);
 }
 
 #if TEAM > 1

@@ -13,18 +13,19 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
      bk(bk) AS (VALUES (16), (32), (64), (128)),
      stages(stages) AS (VALUES (3), (4)),
      team(team) AS (VALUES (1), (2), (4)),
-     deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b),
+     deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b UNION ALL SELECT 2 WHERE NOT :trans_a),
      -- Copies first, aligned, of what is not turned on its way anyway, or of one of two that are, where the product is
      -- long enough to pay for them.
      repack(repack) AS (SELECT 0 UNION ALL SELECT :trans_a + 2 * NOT (:trans_a AND :trans_b)
                         WHERE min(:m, :n, :k) >= 256 AND (:align < 16 OR (NOT :trans_a AND :trans_b))),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 * slices + 128 AS threads,
-                      -- The ring, in which what is turned or lies deep is padded; the squads' sums in the same place.
+                      -- The ring, in which what is turned or lies deep is padded; in the same place the sums of squads and
+                      -- team.
                       max(stages * (bk * (bm + bn)
-                                    + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN deep THEN 4 * bm ELSE 4 * bk END
-                                    + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN deep AND :trans_a THEN 4 * bn
+                                    + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN deep = 1 THEN 4 * bm ELSE 4 * bk END
+                                    + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN deep = 1 AND :trans_a THEN 4 * bn
                                            ELSE 4 * bk END),
-                          bm * bn * slices) * :elem_bytes AS smem_bytes,
+                          bm * bn * (slices + (slices > 1 AND team > 1))) * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles
                FROM tile, bk, stages, team, deep, repack
                WHERE bk / slices BETWEEN (CASE slices WHEN 8 THEN 8 ELSE 16 END) AND 32 AND (bm > 16 OR bk >= 32)
@@ -33,30 +34,33 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
      part AS (SELECT *, team AS split_k FROM sized
               UNION SELECT *, team * (:sm_count / (tiles * team)) FROM sized
               WHERE :sm_count / (tiles * team) BETWEEN 2 AND 32),
-     timed AS (SELECT *, ((:k + bk - 1) / bk + split_k - 1) / split_k AS steps, split_k / team AS clusters,
-                      (tiles * split_k + :sm_count - 1) / :sm_count AS turns
+     -- Clocks for 128 multiply-adds with what is issued around them; more for what is brought along K, for a second
+     -- operand that is turned, for copies of single elements that are not, and for short or long rounds.
+     paced AS (SELECT *, ((:k + bk - 1) / bk + split_k - 1) / split_k AS steps, split_k / team AS clusters,
+                      (tiles * split_k + :sm_count - 1) / :sm_count AS turns,
+                      CASE tm * tn WHEN 128 THEN 1.20 WHEN 64 THEN 1.19 ELSE 1.53 END
+                      + CASE WHEN :trans_a AND (NOT :trans_b OR repack & 2) THEN 0
+                             WHEN deep = 1 THEN CASE tn WHEN 16 THEN 0.02 ELSE 0.07 END + 0.05 * (slices = 8 AND tm = 8)
+                             WHEN deep = 2 THEN 0.03 + 0.07 * (slices = 8 AND tm * tn = 64)
+                             ELSE 0.05 + 0.02 * slices END
+                      + 0.11 * (NOT :trans_a AND :trans_b AND NOT repack & 2)
+                      + 0.05 * slices * (:align < 16 AND NOT repack)
+                      + 0.07 * (bk / slices = 8 AND tm = 8) + 0.02 * (bk / slices = 32) AS pace
                FROM part)
 SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, deep, team, split_k, repack, 1 AS occ, 1 AS ptxas,
        threads, smem_bytes, 65536 / threads / 8 * 8 AS regs,
-       -- Multiply-adds at 128 a clock and SM, with what is issued around them, more where small tiles are turned, or all
-       -- operands from memory at 15 bytes; stages, and the first of them; sums on their way between squads, blocks,
-       -- clusters; copies. Half of 180 trials of twenty shapes on an H200 are within 3% of each other.
-       CAST(turns * (max(steps * bk * bm * bn / 128
-                         * (CASE tm * tn WHEN 128 THEN 1.31 WHEN 64 THEN 1.30 ELSE 1.60 END
-                            + CASE WHEN deep THEN 0.02 * (slices <= 2 AND tn = 8)
-                                   WHEN :trans_a AND (NOT :trans_b OR repack & 2) THEN 0
-                                   WHEN tn = 16 THEN CASE CASE WHEN :trans_a THEN bm ELSE bn END
-                                                     WHEN 64 THEN 0.10 WHEN 128 THEN 0.035 ELSE 0.02 END
-                                   ELSE CASE slices WHEN 8 THEN 0.12 WHEN 4 THEN 0.05 WHEN 2 THEN 0.01 ELSE 0 END END
-                            + 0.20 * (:align < 16 AND NOT repack)) + 30 * steps,
+       -- Multiply-adds at 128 a clock and SM, or all operands from memory at 15 bytes; stages, and the first of them; sums
+       -- on their way between squads, blocks, clusters; copies. Half of 230 trials of fifteen shapes on an H200 are within
+       -- 3% of each other.
+       CAST(turns * (max(steps * bk * bm * bn / 128 * pace + 30 * steps,
                          4.0 * :batch * (:m + :n) * :k / (15 * :sm_count) / turns)
-                     + 1500 + bk * (bm + bn) / 16
-                     + bm * bn * slices * CASE team WHEN 1 THEN 18 ELSE 28 END / 128 + 0.28 * bm * bn * (:align < 16))
+                     + 2400 + bk * (bm + bn) / 16 + bm * bn * slices * 11 / 128 + 0.28 * bm * bn * (:align < 16)
+                     + (team > 1) * (1200 + bm * bn * 10 / 128))
             + (clusters > 1) * (2400 + bm * bn / team * clusters / 8)
             + (repack > 0) * 7000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
             AS INTEGER) AS clocks,
        (clusters > 1) * clusters * bm * bn * 4 AS ws_tile, 1 AS early
-FROM timed
+FROM paced
 WHERE :type IN ('f32', 's32') AND :cc >= 90
   AND smem_bytes + (:align < 16) * 16 * (threads - 128) <= :smem_limit - 512
   AND (turns = 1 OR (split_k = 1 AND turns <= 4))

@@ -13,6 +13,7 @@
 #define BLOCKS 132
 #endif
 #define LEAN (DEEP || TM == 12 ? 40 : 80)
+#define CROSSED (TM * TN > 64 || DEEP)
 #include "ws.cuh"
 
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last

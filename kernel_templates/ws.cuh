@@ -37,7 +37,7 @@
 #ifndef STAGES // tiles of K in flight
 #define STAGES 4
 #endif
-#ifndef DEEP // 1: the operand that stays lies in a stage as in memory where that is along K
+#ifndef DEEP // how the operand that stays lies in a stage, if along K in memory: 0 turned, 1 as it is, 2 turned in pairs
 #define DEEP 0
 #endif
 #ifndef OCC // blocks an SM should hold
@@ -141,7 +141,7 @@ struct ring {
 };
 
 // Which operand stays while the other one moves: op(A), unless op(B) lies deep.
-constexpr bool KEEPS_B = DEEP && GT_B_ALONG_K && !GT_A_ALONG_K;
+constexpr bool KEEPS_B = DEEP == 1 && GT_B_ALONG_K && !GT_A_ALONG_K;
 
 // Where a tile lies: inside the matrix, at its last rows or columns, or at the end of K.
 enum where { INSIDE, AT_EDGE, AT_END };
@@ -150,18 +150,21 @@ enum where { INSIDE, AT_EDGE, AT_END };
 // lies as [BK][OUTER] whatever its layout in global memory: where that is along K it is turned, by copies of single
 // elements. (Nothing turns it for less: on the way through registers, or through a place in shared memory, it takes
 // of the bandwidth of shared memory, which the consumers need.) Or it stays as it is, [OUTER][BK], and is read four
-// k-steps at a time.
+// k-steps at a time. Or it goes between the two, by copies of two elements to [BK / 2][OUTER][2].
 template <int OUTER, bool ALONG_K, bool COPY, bool STAYS> struct operand {
-    static constexpr bool LIES_DEEP = DEEP && ALONG_K && STAYS, TURNED = ALONG_K && !LIES_DEEP;
-    static constexpr int VEC = TURNED ? 1 : COPY ? 16 / (int)sizeof(GT_AB) : GT_WIDE_AB; // elements that go together
-    // Lines of a turned or deep stage are shifted by four banks against each other.
-    static constexpr int PITCH = LIES_DEEP ? BK + 4 : OUTER + (TURNED ? 4 : 0);
-    static constexpr int ELEMENTS = (LIES_DEEP ? OUTER : BK) * PITCH;
+    static constexpr bool LIES_DEEP = DEEP == 1 && ALONG_K && STAYS, PAIRED = DEEP == 2 && ALONG_K && STAYS;
+    static constexpr bool TURNED = ALONG_K && !LIES_DEEP;
+    // Elements that go together.
+    static constexpr int MOST = COPY ? 16 / (int)sizeof(GT_AB) : GT_WIDE_AB;
+    static constexpr int VEC = !TURNED ? MOST : PAIRED && MOST > 1 ? 2 : 1;
+    // Lines of a turned or deep stage are shifted against each other, so that copies side by side go to all banks.
+    static constexpr int PITCH = LIES_DEEP ? BK + 4 : PAIRED ? 2 * OUTER + 8 / VEC : OUTER + (TURNED ? 4 : 0);
+    static constexpr int ELEMENTS = (LIES_DEEP ? OUTER : PAIRED ? BK / 2 : BK) * PITCH;
     // A line is what is contiguous in global memory. Producers side by side: as many as divide it; where it is
     // turned eight, or else they would meet in the same banks.
     static constexpr int LENGTH = ALONG_K ? BK : OUTER, LINES = ALONG_K ? OUTER : BK;
-    static constexpr int FILL = LENGTH / VEC & -(LENGTH / VEC), MOST = TURNED ? 8 : PRODUCERS; // powers of two
-    static constexpr int SIDE = FILL < MOST ? FILL : MOST;
+    static constexpr int FILL = LENGTH / VEC & -(LENGTH / VEC), ROOM = TURNED ? 8 : PRODUCERS; // powers of two
+    static constexpr int SIDE = FILL < ROOM ? FILL : ROOM;
     static constexpr int TURN = PRODUCERS / SIDE; // lines that the producers take at once
     static constexpr int COUNT = LINES / TURN * (LENGTH / VEC / SIDE);
     static_assert(LINES % TURN == 0, "whole turns");
@@ -169,7 +172,9 @@ template <int OUTER, bool ALONG_K, bool COPY, bool STAYS> struct operand {
     // Where an element of a line lies in a stage.
     static constexpr __device__ int place_of(int line, int along)
     {
-        return TURNED ? along * PITCH + line : line * PITCH + along;
+        return PAIRED   ? along / 2 * PITCH + line * 2 + along % 2
+               : TURNED ? along * PITCH + line
+                        : line * PITCH + along;
     }
 
     const GT_AB *from; // this producer's first element of the next tile
@@ -277,45 +282,59 @@ __device__ __forceinline__ unsigned settled(unsigned x)
     return __shfl_sync(~0u, x, threadIdx.x % 32);
 }
 
-// A thread's COUNT rows or columns of one operand: four of them side by side, for the k-step at hand and the next;
-// or of a deep stage one by one, four k-steps of each.
+// A thread's COUNT rows or columns of one operand: four of them side by side, for the k-step at hand and the next, or in
+// pairs for two and the next two; or of a deep stage one by one, four k-steps of each.
 template <typename OPERAND, int COUNT, int LANES> struct fragment {
-    static constexpr int SIDE = OPERAND::LIES_DEEP ? 1 : 4; // rows or columns side by side
+    static constexpr bool DEEP_ = OPERAND::LIES_DEEP, PAIRED = OPERAND::PAIRED;
+    static constexpr int SIDE = DEEP_ ? 1 : 4; // rows or columns side by side
+    static constexpr int HELD = DEEP_ || PAIRED ? 4 : 2; // k-steps
     unsigned at; // the thread's first element, in the first stage
-    GT_AB values[OPERAND::LIES_DEEP ? 4 : 2][COUNT];
+    GT_AB values[HELD][COUNT];
 
     // The thread's i-th row or column, from its first on.
     static constexpr __device__ int outer(int i)
     {
         return i / SIDE * LANES * SIDE + i % SIDE;
     }
-    // Bytes from one k-step to the next.
-    static constexpr int STEP = 4 * (OPERAND::LIES_DEEP ? 1 : OPERAND::PITCH);
+    // Bytes from one k-step to the next, and from one row or column; of pairs to every second k-step.
+    static constexpr int STEP = DEEP_ ? 4 : OPERAND::PITCH * (PAIRED ? 2 : 4);
+    static constexpr int ACROSS = DEEP_ ? 4 * OPERAND::PITCH : PAIRED ? 8 : 4;
 
     __device__ __forceinline__ fragment(unsigned stage, int first)
-        : at(settled(stage + 4 * (OPERAND::LIES_DEEP ? OPERAND::PITCH : 1) * first + threadIdx.x / SQUAD * DEPTH * STEP))
+        : at(settled(stage + ACROSS * first + threadIdx.x / SQUAD * DEPTH * STEP))
     {
     }
     // What is to be read before the multiply-adds of k-step k.
     __device__ __forceinline__ void read(unsigned offset, int k)
     {
+        const unsigned from = at + offset + k * STEP;
+        if (PAIRED && k % 2 == 0) {
 #pragma unroll
-        for (int i = 0; i < COUNT; i += 4)
-            if (!OPERAND::LIES_DEEP)
-                read_four(&values[k % 2][i], at + offset + k * STEP + 4 * outer(i));
+            for (int i = 0; i < COUNT; i += 2)
+                read_apart<2>(from + ACROSS * outer(i), k, i);
+        } else if (!PAIRED && !DEEP_) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i += 4)
+                read_four(&values[k % 2][i], from + ACROSS * outer(i));
+        }
     }
     // Four k-steps of the i-th.
     __device__ __forceinline__ void read_deep(unsigned offset, int k, int i)
     {
+        read_apart<4>(at + offset + k * STEP + ACROSS * outer(i), k, i);
+    }
+    // Four elements: STEPS k-steps of the i-th and what follows it.
+    template <int STEPS> __device__ __forceinline__ void read_apart(unsigned from, int k, int i)
+    {
         GT_AB four[4];
-        read_four(four, at + offset + k * STEP + 4 * outer(i) * OPERAND::PITCH);
+        read_four(four, from);
 #pragma unroll
-        for (int s = 0; s < 4; s++)
-            values[OPERAND::LIES_DEEP ? s : 0][i] = four[s];
+        for (int e = 0; e < 4; e++)
+            values[(k + e % STEPS) % HELD][i + e / STEPS] = four[e];
     }
     __device__ __forceinline__ GT_AB value(int k, int i) const
     {
-        return values[k % (OPERAND::LIES_DEEP ? 4 : 2)][i];
+        return values[k % HELD][i];
     }
 };
 
@@ -328,14 +347,28 @@ __device__ __forceinline__ void consumers_meet()
 typedef fragment<operand_a, TM, LANES_M> fragment_a;
 typedef fragment<operand_b, TN, LANES_N> fragment_b;
 
+// A lane's row and column among LANES_M x LANES_N. A read of 16 bytes takes two clocks instead of four if all lanes
+// agree with lane ^ 1, or all with lane ^ 2, and that is too fast: what it brings into the registers then keeps
+// multiply-adds from issuing (measured: 3% for 8 x 16 and 8 x 12). So rows are crossed with columns, unless small
+// fragments need the bandwidth of shared memory: CROSSED is what was best for the family.
+__device__ __forceinline__ int lane_column()
+{
+    return threadIdx.x % LANES_N;
+}
+__device__ __forceinline__ int lane_row()
+{
+    const int lane = threadIdx.x % 32, crossing = LANES_M > 2 ? lane % 4 : (lane ^ lane / 2) % LANES_M;
+    return lane / LANES_N ^ (CROSSED ? crossing : 0);
+}
+
 // A consumer's first row and column in the tile; threads of all squads that cover the same have the same number.
 __device__ __forceinline__ int first_row()
 {
-    return threadIdx.x % SQUAD / 32 / WARPS_N * WM + threadIdx.x % 32 / LANES_N * fragment_a::SIDE;
+    return threadIdx.x % SQUAD / 32 / WARPS_N * WM + lane_row() * fragment_a::SIDE;
 }
 __device__ __forceinline__ int first_column()
 {
-    return threadIdx.x % SQUAD / 32 % WARPS_N * WN + threadIdx.x % 32 % LANES_N * fragment_b::SIDE;
+    return threadIdx.x % SQUAD / 32 % WARPS_N * WN + lane_column() * fragment_b::SIDE;
 }
 
 // A thread's sums, by what stays and what moves; the latter are exchanged in pairs.
@@ -367,19 +400,23 @@ __device__ __forceinline__ bool is_plain(const gt_args &g, gt_tile tile)
 // Four sums of every lane of a warp one by one, where C is not aligned for more. They go through shared memory, so that
 // lanes side by side store neighbours: as they are, every store would touch all sectors of a row, and L2 takes only so
 // many (measured: 6% of a product with a K of 900).
+__device__ __forceinline__ GT_ACC *desk_of_warp()
+{
+    __shared__ four_acc desks[CONSUMERS];
+    return desks[threadIdx.x / 32 * 32].e;
+}
 template <bool PLAIN>
 __device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_int column, const GT_ACC *four,
                                               gt_int away)
 {
-    __shared__ four_acc desks[CONSUMERS];
     constexpr int WIDTH = LANES_N * 4; // of what the warp has of a row
     const int lane = threadIdx.x % 32;
-    GT_ACC *desk = desks[threadIdx.x - lane].e;
+    GT_ACC *desk = desk_of_warp();
     __syncwarp(); // what lay there has been read
-    *(four_acc *)&desk[lane * 4] = {four[0], four[1], four[2], four[3]};
+    *(four_acc *)&desk[(lane_row() * LANES_N + lane_column()) * 4] = {four[0], four[1], four[2], four[3]};
     __syncwarp();
-    row += (lane / WIDTH - lane / LANES_N) * fragment_a::SIDE;
-    column += lane % WIDTH - lane % LANES_N * 4;
+    row += (lane / WIDTH - lane_row()) * fragment_a::SIDE;
+    column += lane % WIDTH - lane_column() * 4;
 #pragma unroll
     for (int e = 0; e < 128; e += 32)
         store_one<PLAIN>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH, desk[e + lane], away);
@@ -431,12 +468,12 @@ struct multiplier {
 
     // What moves, in the order in which it goes past the s-th of what stays. Every second time it goes back, so
     // that the last one need not be read again; and it turns where what stays, all of a k-step in the same bank if
-    // it lies deep, comes from another bank than the sum.
+    // it is not turned, comes from another bank than the sum.
     static constexpr __device__ int way(int k, int s, int step)
     {
         const int n = s % 2 ? MOVING - 1 - step : step;
-        const bool deep = operand_a::LIES_DEEP || operand_b::LIES_DEEP;
-        return deep && n / 2 == (k % 2 ? 0 : MOVING / 2 - 1) ? n ^ 1 : n;
+        const bool same = fragment_a::HELD == 4 || fragment_b::HELD == 4;
+        return same && n / 2 == (k % 2 ? 0 : MOVING / 2 - 1) ? n ^ 1 : n;
     }
 
     // What is to be read before the multiply-adds of k-step k of the slice.
@@ -476,11 +513,11 @@ struct multiplier {
         slice_a = slice_b = stage = at.stage == 0 ? 0 : stage + STAGE;
     }
 
-    // Rounds that a squad need not make in the last stage, the step of K from `last` on: beyond the end are zeros.
+    // Rounds that need not be made in the last stage, the step of K from `last` on: beyond the end are zeros. The same
+    // for all squads: counters that differ would not lie in the registers that warps have for such.
     static __device__ __forceinline__ int idle(const gt_args &g, gt_int last)
     {
-        const int left = gt_clip(g.k - last * BK - (SLICES > 1 ? threadIdx.x / SQUAD * DEPTH : 0), DEPTH);
-        return ROUNDS == 1 || left <= SLICE ? ROUNDS - 1 : ROUNDS - (left + SLICE - 1) / SLICE;
+        return SLICES > 1 || ROUNDS == 1 ? 0 : ROUNDS - (gt_clip(g.k - last * BK, BK) + SLICE - 1) / SLICE;
     }
 
     // The sums of the next `steps` stages, of the last without its last `skip` rounds. Values are read one step

@@ -24,7 +24,7 @@ SPACES = {
                   1 AS stream, 1 AS "group", 2 AS occ, 2 AS repack, 1 AS ptxas, 20 AS blocks, 256 AS threads,
                   75264 AS smem_bytes, 128 AS regs, 2 * 64 * 128 * 4 AS ws_tile, 1 AS early""",
     "simt_cluster": """SELECT 32 AS bm, 64 AS bn, 64 AS bk, 32 AS wm, 32 AS wn, 4 AS tm, 8 AS tn, 4 AS slices, 3 AS stages,
-                       0 AS deep, 2 AS team, 4 AS split_k, 0 AS repack, 1 AS occ, 1 AS ptxas, 384 AS threads,
+                       2 AS deep, 2 AS team, 4 AS split_k, 0 AS repack, 1 AS occ, 1 AS ptxas, 384 AS threads,
                        76800 AS smem_bytes, 168 AS regs, 2 * 32 * 64 * 4 AS ws_tile""",
 }
 
@@ -47,15 +47,19 @@ MUTANTS = [
     ("simt_ws", "reads a stage that is not full",
      "                if (!ready)\n                    barrier_wait(full + at.stage * 8, at.phase);\n", ""),
     ("simt_ws", "fills a stage that is being read", "        barrier_wait(r.empty + at.stage * 8, at.phase);\n", ""),
-    ("simt_ws", "stops short of the end of K", "ROUNDS - (left + SLICE - 1) / SLICE", "ROUNDS - left / SLICE"),
+    ("simt_ws", "stops short of the end of K", "BK) + SLICE - 1) / SLICE", "BK)) / SLICE"),
     ("simt_ws", "mistakes its neighbour's sum", "desk[e + lane]", "desk[e + (lane ^ 1)]"),
     ("simt_ws", "copies B without the last of its columns", "along < (ALONG_K ? k_left : outer_left))",
      "along < (ALONG_K ? k_left : outer_left - 1))"),
     ("simt_ws", "never waits for what came before", "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n", ""),
-    ("simt_cluster", "overwrites stages that are being read", "    team_meets(); // nobody reads stages any more\n", ""),
-    ("simt_cluster", "reads letters before they are there", "piece(sum, p));\n    team_meets();\n", "piece(sum, p));\n"),
+    ("simt_cluster", "overwrites stages that are being read", "    consumers_meet(); // nobody reads stages any more\n", ""),
+    ("simt_cluster", "reads squads' letters before they are there", "piece(sum, p));\n    consumers_meet();\n",
+     "piece(sum, p));\n"),
+    ("simt_cluster", "reads blocks' letters before they are there", "    team_arrives<WROTE>();\n    team_waits();\n", ""),
+    ("simt_cluster", "overwrites letters that are being read", "(SLICES > 1 ? 16 * SLICES * PIECES * SQUAD : 0)", "0"),
+    ("simt_cluster", "mistakes the order of a pair", "(k + e % STEPS) % HELD", "(k + (e + 1) % STEPS) % HELD"),
     ("simt_cluster", "mistakes its place in the team", "return blockIdx.y % TEAM;", "return (blockIdx.y + 1) % TEAM;"),
-    ("simt_cluster", "loses a letter", "for (int l = 1; l < LETTERS; l++)", "for (int l = 2; l < LETTERS; l++)"),
+    ("simt_cluster", "loses a letter", "for (int l = 1; l < COUNT; l++)", "for (int l = 2; l < COUNT; l++)"),
     ("simt_cluster", "drops the last step of K", "/ BK * part / SPLIT_K;", "/ BK * part / SPLIT_K - (part == SPLIT_K);"),
     ("simt_cluster", "leaves its counter", "        *counter = 0;", "        *counter = 1;"),
 ]
@@ -76,7 +80,7 @@ class Mutants(unittest.TestCase):
             pathlib.Path(folder, family + ".cu").write_text(source)
             pathlib.Path(folder, family + ".sql").write_text(SPACES[family])
             database = os.path.join(folder, "m.db")
-            run = subprocess.run([PROGRAM, "tune", "--device", "soft:h200", "--db", database, "--templates", folder,
+            run = subprocess.run([PROGRAM, "tune", "--device", "soft:h200,races", "--db", database, "--templates", folder,
                                   "--family", family, "--shapes", "64x127x512", "--quiet"], capture_output=True, text=True,
                                  timeout=200, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
             if "NVRTC" in run.stderr:
