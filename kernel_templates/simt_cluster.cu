@@ -70,14 +70,9 @@ __device__ __forceinline__ void add(four_acc &sum, const four_acc &part)
         sum.e[e] += part.e[e];
 }
 
-// Adds up COUNT letters in their order, the n-th piece of each; a letter has LENGTH. All are read before the first is
-// added.
-template <int COUNT, int LENGTH> __device__ __forceinline__ four_acc add_up(unsigned letters, int n)
+// Adds up parts in their order.
+template <int COUNT> __device__ __forceinline__ four_acc total(four_acc (&part)[COUNT])
 {
-    four_acc part[COUNT];
-#pragma unroll
-    for (int l = 0; l < COUNT; l++)
-        read_four(part[l].e, letters + 16 * (l * LENGTH + n));
 #pragma unroll
     for (int l = 1; l < COUNT; l++)
         add(part[0], part[l]);
@@ -101,12 +96,17 @@ __device__ __forceinline__ void add_squads(const ring &r, const sums &sum, four_
         leave(letter + 16 * p * SQUAD, piece(sum, p));
     consumers_meet();
 #pragma unroll
-    for (int n = 0; n < KEPT; n++)
-        block[n] = add_up<SLICES, PIECES * SQUAD>(r.stages, n * CONSUMERS + threadIdx.x);
+    for (int n = 0; n < KEPT; n++) {
+        four_acc part[SLICES];
+#pragma unroll
+        for (int l = 0; l < SLICES; l++)
+            read_four(part[l].e, r.stages + 16 * (l * PIECES * SQUAD + n * CONSUMERS + threadIdx.x));
+        block[n] = total(part);
+    }
 }
 
-// The consumers of a team meet; who has come need not wait at once. Only what was written needs a release, which waits
-// for memory.
+// The consumers of a team meet; who has come need not wait at once. What was written needs a release, which waits for
+// memory; what was read has been multiplied.
 enum news { READ_ALL, WROTE };
 template <news NEWS> __device__ __forceinline__ void team_arrives()
 {
@@ -120,23 +120,34 @@ __device__ __forceinline__ void team_waits()
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// The sums of the team: every block posts each of them its share of the pieces.
+// The sums of the team: every block posts the others their shares of the pieces. Its own stay with the threads that have
+// them, if these are whole turns.
 __device__ __forceinline__ void add_team(const ring &r, const four_acc *block, four_acc *result)
 {
+    constexpr bool STAY = OWN % SLICES == 0;
     const unsigned letters = r.stages + (SLICES > 1 ? 16 * SLICES * PIECES * SQUAD : 0); // squads may still read theirs
     team_waits(); // nobody reads stages any more
 #pragma unroll
     for (int n = 0; n < KEPT; n++) {
         const unsigned p = n * SLICES + threadIdx.x / SQUAD;
         const unsigned place = rank() * SHARE + p % OWN * SQUAD + threadIdx.x % SQUAD;
-        post(letters + 16 * place, p / OWN, block[n]);
+        if (!STAY || rank() != n / TURNS)
+            post(letters + 16 * place, STAY ? n / TURNS : p / OWN, block[n]);
     }
     team_arrives<WROTE>();
     team_waits();
 #pragma unroll
     for (int n = 0; n < TURNS; n++)
-        if (n * CONSUMERS + threadIdx.x < SHARE)
-            result[n] = add_up<TEAM, SHARE>(letters, n * CONSUMERS + threadIdx.x);
+        if (n * CONSUMERS + threadIdx.x < SHARE) {
+            four_acc part[TEAM];
+#pragma unroll
+            for (int l = 0; l < TEAM; l++)
+                if (STAY && rank() == l)
+                    part[l] = block[STAY ? l * TURNS + n : 0];
+                else
+                    read_four(part[l].e, letters + 16 * (l * SHARE + n * CONSUMERS + threadIdx.x));
+            result[n] = total(part);
+        }
 }
 
 // The sums of all clusters: each leaves its own in the workspace, and the last to come adds them up. False for the
@@ -203,11 +214,11 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
         add_team(r, result, result);
     if (CLUSTERS > 1 && !gather(g, result))
         return;
-    const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
 #pragma unroll
     for (int n = 0; n < TURNS; n++)
         if (n * CONSUMERS + threadIdx.x < SHARE)
-            store_piece<false>(g, row, column, rank() * OWN + (n * CONSUMERS + threadIdx.x) / SQUAD, result[n]);
+            store_piece<false>(g, tile.row * BM + first_row(), tile.column * BN + first_column(),
+                               rank() * OWN + (n * CONSUMERS + threadIdx.x) / SQUAD, result[n]);
 }
 
 #if TEAM > 1

@@ -35,32 +35,35 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
               UNION SELECT *, team * (:sm_count / (tiles * team)) FROM sized
               WHERE :sm_count / (tiles * team) BETWEEN 2 AND 32),
      -- Clocks for 128 multiply-adds with what is issued around them; more for what is brought along K, for a second
-     -- operand that is turned, for copies of single elements that are not, and for short or long rounds.
+     -- operand that is turned, for copies of single elements that are not, and for short rounds. Clocks until all
+     -- operands have come from memory, more where few elements are on their way, or too many.
      paced AS (SELECT *, ((:k + bk - 1) / bk + split_k - 1) / split_k AS steps, split_k / team AS clusters,
                       (tiles * split_k + :sm_count - 1) / :sm_count AS turns,
                       CASE tm * tn WHEN 128 THEN 1.20 WHEN 64 THEN 1.19 ELSE 1.53 END
                       + CASE WHEN :trans_a AND (NOT :trans_b OR repack & 2) THEN 0
                              WHEN deep = 1 THEN CASE tn WHEN 16 THEN 0.02 ELSE 0.07 END + 0.05 * (slices = 8 AND tm = 8)
                              WHEN deep = 2 THEN 0.03 + 0.07 * (slices = 8 AND tm * tn = 64)
-                             ELSE 0.05 + 0.02 * slices END
+                             ELSE 0.01 + 0.02 * slices + 0.03 * (CASE WHEN :trans_a THEN bn ELSE bm END > 64) END
                       + 0.11 * (NOT :trans_a AND :trans_b AND NOT repack & 2)
                       + 0.05 * slices * (:align < 16 AND NOT repack)
-                      + 0.07 * (bk / slices = 8 AND tm = 8) + 0.02 * (bk / slices = 32) AS pace
-               FROM part)
+                      + 0.07 * (bk / slices = 8 AND tm = 8) AS pace,
+                      4.0 * :batch * (:m + :n) * :k / (18.5 * :sm_count)
+                      * (1 + 0.10 * ((stages - 1) * bk * (bm + bn) < 15000) + 0.03 * ((stages - 1) * bk * (bm + bn) > 25000))
+                      AS memory
+               FROM part),
+     timed AS (SELECT *, turns * steps * (bk * bm * bn / 128 * pace + 30) AS multiply FROM paced)
 SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, deep, team, split_k, repack, 1 AS occ, 1 AS ptxas,
        threads, smem_bytes, 65536 / threads / 8 * 8 AS regs,
-       -- Multiply-adds at 128 a clock and SM, or all operands from memory at 15 bytes; stages, and the first of them; sums
-       -- on their way between squads, blocks, clusters; copies. Half of 230 trials of fifteen shapes on an H200 are within
-       -- 3% of each other.
-       CAST(turns * (max(steps * bk * bm * bn / 128 * pace + 30 * steps,
-                         4.0 * :batch * (:m + :n) * :k / (15 * :sm_count) / turns)
-                     + 2400 + bk * (bm + bn) / 16 + bm * bn * slices * 11 / 128 + 0.28 * bm * bn * (:align < 16)
-                     + (team > 1) * (1200 + bm * bn * 10 / 128))
+       -- Multiply-adds at 128 a clock and SM beside memory; stages, and the first of them; sums on their way between squads,
+       -- blocks, clusters; copies. Half of 230 trials of fifteen shapes on an H200 are within 3% of each other.
+       CAST(max(multiply, memory) + 0.15 * min(multiply, memory)
+            + turns * (2000 + bk * (bm + bn) / 10 + bm * bn * slices * 11 / 128 + 0.28 * bm * bn * (:align < 16)
+                       + (team > 1) * (1200 + bm * bn * 10 / 128))
             + (clusters > 1) * (2400 + bm * bn / team * clusters / 8)
             + (repack > 0) * 7000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
             AS INTEGER) AS clocks,
        (clusters > 1) * clusters * bm * bn * 4 AS ws_tile, 1 AS early
-FROM paced
+FROM timed
 WHERE :type IN ('f32', 's32') AND :cc >= 90
   AND smem_bytes + (:align < 16) * 16 * (threads - 128) <= :smem_limit - 512
   AND (turns = 1 OR (split_k = 1 AND turns <= 4))

@@ -31,7 +31,7 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
      -- way to C; elements that are copied first.
      paced AS (SELECT *, CASE stream WHEN 1 THEN 1.0 * tiles / blocks ELSE (tiles + blocks - 1) / blocks END * :batch
                          AS share,
-                      CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.17 WHEN 144 THEN 1.22 ELSE 1.13 END
+                      CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.18 + 0.02 * (:align < 16) WHEN 144 THEN 1.22 ELSE 1.13 END
                       - 0.005 * bk / 8 + 0.03 * (stages = 2) + CASE deep WHEN 1 THEN 0.08 * (tm * tn > 64 OR occ = 2 OR :align < 16) WHEN 2 THEN -0.04 * (:align >= 16) ELSE 0 END
                       + (0.03 + 0.05 * (bk < 32)) * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)
                       + 0.03 * (tm * tn = 128 AND ((NOT :trans_a AND bm > bn)
