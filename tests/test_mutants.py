@@ -6,6 +6,7 @@ are must.
 """
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -68,8 +69,8 @@ MUTANTS = [
 def whole(family):
     """A template with its headers in their places."""
     source = (TEMPLATES / (family + ".cu")).read_text()
-    for header in TEMPLATES.glob("*.cuh"):
-        source = source.replace(f'#include "{header.name}"', header.read_text())
+    while include := re.search(r'^#include "(.*)"$', source, re.MULTILINE):
+        source = source.replace(include[0], (TEMPLATES / include[1]).read_text())
     return source
 
 

@@ -207,9 +207,9 @@ TEST(a_template_may_include_the_headers_and_nothing_else_is_touched)
     CHECK_OK(gt_families_init(folder, &families));
     CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem, "stages=3", &source, hash));
     const char *args = strstr(source, "struct gt_args {"), *other = strstr(source, "#include \"other.cuh\"\n");
-    const char *ring = strstr(source, "struct ring {");
-    CHECK(args && other && ring && args < other && other < ring && strstr(ring, "// last\n"));
-    CHECK(!strstr(source, "gemm.cuh\"") && !strstr(source, "ws.cuh\""));
+    const char *ring = strstr(source, "struct ring {"), *within = strstr(source, "struct multiplier {");
+    CHECK(args && other && ring && args < other && other < ring && ring < within && strstr(within, "// last\n"));
+    CHECK(!strstr(source, "#include \"gemm") && !strstr(source, "#include \"ws"));
     free(source);
     gt_families_finish(&families);
 }

@@ -9,6 +9,7 @@
 #include "embedded.h"
 
 #define INCLUDE "#include \""
+#define DEEPEST 8 /* headers in headers; one that includes itself ends there */
 
 /* Whether a text holds a name as a whole word. */
 static bool mentions(const char *text, const char *name)
@@ -51,26 +52,34 @@ static gt_status define_params(FILE *text, const gt_family *family, const char *
     return GT_OK;
 }
 
-/* A template with the headers that it includes in their places. */
-static char *expand(const char *source)
+/* Writes a text with the headers that it includes in their places, and theirs in them. */
+static void expand(FILE *text, const char *source, int depth)
+{
+    for (const char *at; (at = strstr(source, INCLUDE));) {
+        const char *name = at + strlen(INCLUDE), *end = name + strcspn(name, "\"\n");
+        const struct gt_embedded_header *header = gt_embedded_headers;
+        while (header->name && (strncmp(header->name, name, (size_t)(end - name)) != 0 || header->name[end - name]))
+            header++;
+        if (header->name && depth < DEEPEST) {
+            fwrite(source, 1, (size_t)(at - source), text);
+            expand(text, header->text, depth + 1);
+            source = *end == '"' ? end + 1 : end;
+        } else { /* the compiler will say what it thinks of it */
+            fwrite(source, 1, (size_t)(end - source), text);
+            source = end;
+        }
+    }
+    fputs(source, text);
+}
+
+static char *expanded(const char *source)
 {
     char *body = NULL;
     size_t size = 0;
     FILE *text = open_memstream(&body, &size);
     if (!text)
         return NULL;
-    for (const char *at; (at = strstr(source, INCLUDE));) {
-        const char *name = at + strlen(INCLUDE), *end = name + strcspn(name, "\"\n");
-        const struct gt_embedded_header *header = gt_embedded_headers;
-        while (header->name && (strncmp(header->name, name, (size_t)(end - name)) != 0 || header->name[end - name]))
-            header++;
-        if (header->name)
-            fprintf(text, "%.*s%s", (int)(at - source), source, header->text);
-        else /* the compiler will say what it thinks of it */
-            fwrite(source, 1, (size_t)(end - source), text);
-        source = header->name && *end == '"' ? end + 1 : end;
-    }
-    fputs(source, text);
+    expand(text, source, 0);
     if (fclose(text) != 0) {
         free(body);
         return NULL;
@@ -82,7 +91,7 @@ gt_status gt_render(const gt_family *family, const gt_problem *problem, const ch
                     char **source, char hash[GT_HASH_LENGTH])
 {
     const gt_types *types = gt_types_find(problem->type_ab, problem->type_c);
-    char *buffer = NULL, *body = expand(family->source);
+    char *buffer = NULL, *body = expanded(family->source);
     size_t size = 0;
     FILE *text = body ? open_memstream(&buffer, &size) : NULL;
     if (!text) {

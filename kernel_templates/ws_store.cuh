@@ -1,0 +1,67 @@
+// What becomes of a consumer's sums in ws.cuh: they leave by fours, and become C.
+
+// The p-th four of them as they lie: the assembler takes registers for the sums by how they leave.
+constexpr int PIECES = TM * TN / 4;
+__device__ __forceinline__ const four_acc &piece(const sums &sum, int p)
+{
+    return *(const four_acc *)&sum[p * 4 / MOVING][p * 4 % MOVING];
+}
+
+// C of one sum. PLAIN: it lies in the matrix and C's old value does not count, as mostly; asked once for a tile where
+// sums go one by one.
+template <bool PLAIN>
+__device__ __forceinline__ void store_one(const gt_args &g, gt_int row, gt_int column, GT_ACC sum, gt_int away)
+{
+    if (PLAIN)
+        g.c[away + row * g.ldc + column] = GT_C(g.alpha.value * sum);
+    else if (row < g.m && column < g.n)
+        gt_store_c(g, row, column, sum, away);
+}
+__device__ __forceinline__ bool is_plain(const gt_args &g, gt_tile tile)
+{
+    return GT_WIDE_C < 4 && g.beta.value == GT_ACC(0) && (tile.row + 1) * BM <= g.m && (tile.column + 1) * BN <= g.n;
+}
+
+// Four sums of every lane of a warp one by one, where C is not aligned for more. They go through shared memory, so that
+// lanes side by side store neighbours: as they are, every store would touch all sectors of a row, and L2 takes only so
+// many (measured: 6% of a product with a K of 900).
+__device__ __forceinline__ GT_ACC *desk_of_warp()
+{
+    __shared__ four_acc desks[CONSUMERS];
+    return desks[threadIdx.x / 32 * 32].e;
+}
+template <bool PLAIN>
+__device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_int column, const GT_ACC *four,
+                                              gt_int away)
+{
+    constexpr int WIDTH = LANES_N * 4; // of what the warp has of a row
+    const int lane = threadIdx.x % 32;
+    GT_ACC *desk = desk_of_warp();
+    __syncwarp(); // what lay there has been read
+    *(four_acc *)&desk[(lane_row() * LANES_N + lane_column()) * 4] = {four[0], four[1], four[2], four[3]};
+    __syncwarp();
+    row += (lane / WIDTH - lane_row()) * fragment_a::SIDE;
+    column += lane % WIDTH - lane_column() * 4;
+#pragma unroll
+    for (int e = 0; e < 128; e += 32)
+        store_one<PLAIN>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH, desk[e + lane], away);
+}
+
+// Stores the p-th four sums; row and column are the thread's first ones. Four in a column go one by one: lanes side by
+// side have neighbours then.
+template <bool PLAIN>
+__device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int column, int p, const four_acc &sum)
+{
+    const int s = p * 4 / MOVING, n = p * 4 % MOVING;
+    const gt_int away = blockIdx.z * g.stride_c;
+    const GT_ACC four[4] = {sum.e[1], sum.e[0], sum.e[3], sum.e[2]};
+    if (KEEPS_B) {
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            store_one<PLAIN>(g, row + fragment_a::outer(n + e), column + fragment_b::outer(s), four[e], away);
+    } else if (GT_WIDE_C < 4) {
+        store_abreast<PLAIN>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away);
+    } else if (row + fragment_a::outer(s) < g.m) {
+        gt_store_c_vector<4>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away);
+    }
+}
