@@ -133,6 +133,25 @@ TEST(quick_tries_less_than_normal)
     CHECK(quick >= 8 && quick < normal && normal <= 24);
 }
 
+TEST(normal_tries_no_more_than_24)
+{
+    fixture f;
+    gt_candidate **all;
+    gt_seed seeds[8];
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_FULL}, 4096, 4096, 4096);
+    CHECK(gt_search_round(f.search, &all, &count) == GT_OK && count > 8);
+    for (int i = 0; i < 8; i++) { /* the model's last choices */
+        snprintf(seeds[i].family, sizeof seeds[i].family, "%s", all[count - 1 - i]->kernel.family);
+        snprintf(seeds[i].params, sizeof seeds[i].params, "%s", all[count - 1 - i]->kernel.params);
+    }
+    close_search(&f);
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = seeds, .seed_count = 8}, 4096, 4096, 4096);
+    const size_t tried = run_search(&f);
+    CHECK(tried > 12 && tried <= 24);
+    close_search(&f);
+}
+
 TEST(full_is_every_configuration)
 {
     fixture f;

@@ -14,7 +14,7 @@ static const struct {
     int rounds;
 } plans[] = {
     [GT_EFFORT_QUICK] = {2, 8, 4, 1, 1},
-    [GT_EFFORT_NORMAL] = {3, 12, 5, 2, 2},
+    [GT_EFFORT_NORMAL] = {2, 12, 5, 2, 2},
     [GT_EFFORT_FULL] = {SIZE_MAX, SIZE_MAX, 0, 0, 0},
 };
 
