@@ -18,6 +18,7 @@ static const char tiled[] =
     "        if (BUG != 5 || (j < n && p + y < n)) bs[y][x] = p + y < n && j < n ? b[(p + y) * n + j] : 0;\n"
     "        if (BUG == 6) { if (threadIdx.x % 2) __syncthreads(); else __syncthreads(); }\n"
     "        else if (BUG == 8) asm volatile(\"bar.sync 1, 288;\" ::: \"memory\");\n"
+    "        else if (BUG == 22) asm volatile(\"barrier.cluster.arrive.relaxed; barrier.cluster.wait;\" ::: \"memory\");\n"
     "        else if (BUG != 1 && BUG != 15) __syncthreads();\n"
     "        for (int q = 0; q < 16; q++) sum += as[y][q] * bs[q][x];\n"
     "        if (BUG != 2) __syncthreads();\n"
@@ -173,6 +174,7 @@ static const bug bugs[] = {
     {tiled, 19, "alpha dropped", WRONG},
     {tiled, 20, "beta dropped", WRONG},
     {tiled, 21, "no barrier between warps that happen to come in order", "race: this read of shared address"},
+    {tiled, 22, "a relaxed barrier, which orders nothing", "race: this read of shared address"},
     {staged, 0, "nothing", RIGHT},
     {staged, 1, "wait for one copy too few", IN_FLIGHT},
     {staged, 2, "one stage", IN_FLIGHT},

@@ -260,7 +260,7 @@ static void start_warp(sg_warp *w)
     w->alive = w->active = left >= SG_LANES ? SG_ALL : (1u << left) - 1;
     w->pc = 0;
     w->carry = 0;
-    w->spins = false;
+    w->spins = w->fenced = false;
     w->brings = 0;
     w->brought = 0;
     w->state = SG_WARP_READY;

@@ -126,14 +126,22 @@ static void settle_cluster(sg_cluster *cluster)
             sg_split_release(&cluster->blocks[b].warps[i], SG_BARRIER_CLUSTER);
 }
 
-static void cluster_arrive(sg_warp *w, const sg_op *op, uint32_t mask)
+/* Puts nothing in order, unless a fence has done it. */
+static void cluster_arrive_relaxed(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     (void)op;
-    if (w->block->race)
+    if (w->block->race && w->fenced)
         sg_race_release(w, SG_RACE_BARRIER(SG_BARRIER_CLUSTER));
+    w->fenced = false;
     w->cluster_phase = w->block->cluster->barrier_phase;
     w->block->cluster->barrier.arrived += (uint32_t)__builtin_popcount(mask);
     settle_cluster(w->block->cluster);
+}
+
+static void cluster_arrive(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    w->fenced = true;
+    cluster_arrive_relaxed(w, op, mask);
 }
 
 static void cluster_wait(sg_warp *w, const sg_op *op, uint32_t mask)
@@ -441,19 +449,20 @@ static void decode_barrier(sg_decoder *d)
     sg_part(d, "aligned");
     sg_part(d, "release");
     sg_part(d, "acquire");
-    sg_part(d, "relaxed");
+    const bool relaxed = sg_part(d, "relaxed");
     sg_parts_done(d);
     sg_operands(d, 0, 0);
     if (arrive == wait)
         sg_decode_unsupported(d, "form not known");
-    sg_run *run = arrive ? cluster_arrive : cluster_wait;
+    sg_run *run = wait ? cluster_wait : relaxed ? cluster_arrive_relaxed : cluster_arrive;
     sg_emit(d, run, run, SG_PIPE_CONTROL);
 }
 
-/* Memory is always in order here. */
-static void nothing(sg_warp *w, const sg_op *op, uint32_t mask)
+/* Memory is always in order here; only the checker of races wants to know. */
+static void fence(sg_warp *w, const sg_op *op, uint32_t mask)
 {
-    (void)w, (void)op, (void)mask;
+    (void)op, (void)mask;
+    w->fenced = true;
 }
 
 static void decode_fence(sg_decoder *d)
@@ -462,7 +471,7 @@ static void decode_fence(sg_decoder *d)
     bool trip = false;
     for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
         trip |= strstr(d->in->mnemonic, wide[i]) != NULL;
-    sg_emit(d, nothing, nothing, trip ? SG_PIPE_TRIP : SG_PIPE_CONTROL);
+    sg_emit(d, fence, fence, trip ? SG_PIPE_TRIP : SG_PIPE_CONTROL);
 }
 
 const sg_entry sg_entries_sync[] = {
