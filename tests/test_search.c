@@ -52,6 +52,15 @@ static size_t run_search(fixture *f)
     return total;
 }
 
+/* A candidate as the winner of another problem. */
+static gt_seed seed_of(const gt_candidate *c)
+{
+    gt_seed seed;
+    snprintf(seed.family, sizeof seed.family, "%s", c->kernel.family);
+    snprintf(seed.params, sizeof seed.params, "%s", c->kernel.params);
+    return seed;
+}
+
 TEST(refinement_finds_details_the_model_does_not_know)
 {
     fixture f;
@@ -141,10 +150,8 @@ TEST(normal_tries_no_more_than_24)
     size_t count;
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_FULL}, 4096, 4096, 4096);
     CHECK(gt_search_round(f.search, &all, &count) == GT_OK && count > 8);
-    for (int i = 0; i < 8; i++) { /* the model's last choices */
-        snprintf(seeds[i].family, sizeof seeds[i].family, "%s", all[count - 1 - i]->kernel.family);
-        snprintf(seeds[i].params, sizeof seeds[i].params, "%s", all[count - 1 - i]->kernel.params);
-    }
+    for (int i = 0; i < 8; i++)
+        seeds[i] = seed_of(all[count - 1 - i]); /* the model's last choices */
     close_search(&f);
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = seeds, .seed_count = 8}, 4096, 4096, 4096);
     const size_t tried = run_search(&f);
@@ -188,14 +195,11 @@ TEST(a_seed_repeats_a_search)
 TEST(what_won_elsewhere_is_tried_first)
 {
     fixture f;
-    gt_candidate **round, *last;
+    gt_candidate **round;
     size_t count;
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 4096, 4096, 4096);
     CHECK_OK(gt_search_round(f.search, &round, &count));
-    last = round[count - 1];
-    gt_seed seed;
-    snprintf(seed.family, sizeof seed.family, "%s", last->kernel.family);
-    snprintf(seed.params, sizeof seed.params, "%s", last->kernel.params);
+    const gt_seed seed = seed_of(round[count - 1]);
     close_search(&f);
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = &seed, .seed_count = 1}, 4096, 4096, 4096);
     CHECK_OK(gt_search_round(f.search, &round, &count));
@@ -210,9 +214,7 @@ TEST(a_lap_of_seeds_tries_nothing_else)
     size_t count;
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 512, 512, 512);
     CHECK_OK(gt_search_round(f.search, &round, &count));
-    gt_seed seeds[2] = {{.family = "simt", .params = "bm=77"}}; /* not in this space */
-    snprintf(seeds[1].family, sizeof seeds[1].family, "%s", round[5]->kernel.family);
-    snprintf(seeds[1].params, sizeof seeds[1].params, "%s", round[5]->kernel.params);
+    const gt_seed seeds[2] = {{.family = "simt", .params = "bm=77"} /* not in this space */, seed_of(round[5])};
     close_search(&f);
     open_search(&f,
                 &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = seeds, .seed_count = 2, .only_seeds = true},
