@@ -131,8 +131,9 @@ __device__ __forceinline__ void add_team(const ring &r, const four_acc *block, f
     for (int n = 0; n < KEPT; n++) {
         const unsigned p = n * SLICES + threadIdx.x / SQUAD;
         const unsigned place = rank() * SHARE + p % OWN * SQUAD + threadIdx.x % SQUAD;
-        if (!STAY || rank() != n / TURNS)
-            post(letters + 16 * place, STAY ? n / TURNS : p / OWN, block[n]);
+        const unsigned owner = STAY ? n / TURNS : p / OWN;
+        if (!STAY || rank() != owner)
+            post(letters + 16 * place, owner, block[n]);
     }
     team_arrives<WROTE>();
     team_waits();
