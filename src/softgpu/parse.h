@@ -46,21 +46,28 @@ bool sg_parser_at(const sg_parser *p, char mark);
 bool sg_parser_accept(sg_parser *p, char mark);
 void sg_parser_expect(sg_parser *p, char mark);
 bool sg_parser_at_dotted(const sg_parser *p, const char *text);
+bool sg_parser_accept_dotted(sg_parser *p, const char *text);
 
 _Noreturn void sg_parser_fail(sg_parser *p, sg_ptx_status status, const char *what);
 
 /* The token's text, ended by a zero, in the arena. */
 const char *sg_parser_text(sg_parser *p, const sg_token *token);
 
-/* A number with its sign, up to most. */
+/* Takes a name; a number up to most. */
+sg_token sg_parser_name(sg_parser *p);
 uint64_t sg_parser_integer(sg_parser *p, uint64_t most);
+
+/* .loc, .file, .section, .pragma: nothing that runs. False if the token ahead is none of them. */
+bool sg_parser_skip(sg_parser *p);
 
 /* Whether a word is a state space; the declarations that begin with it: ".shared .align 16 .b8 name[64], other;". */
 bool sg_parse_is_space(const sg_token *token, sg_space *space);
 void sg_parse_variables(sg_parser *p, sg_space space, bool external);
 
-/* .loc, .file, .section, .pragma: nothing that runs. False if the token ahead is none of them. */
-bool sg_parse_ignored(sg_parser *p);
+/* .align, vector and type before a name; and a variable from its name on. */
+sg_type sg_parse_type(sg_parser *p, uint32_t *align, uint32_t *lanes);
+sg_variable *sg_parse_variable(sg_parser *p, sg_space space, bool external, sg_type type, uint32_t align,
+                               uint32_t lanes);
 
 /* A body from its opening to its closing brace. */
 void sg_parse_body(sg_parser *p);

@@ -289,7 +289,7 @@ static void parse_statement(sg_parser *p)
     } else if (sg_parse_is_space(&p->token, &space)) {
         sg_parse_variables(p, space, false);
     } else if (p->token.kind == SG_TOKEN_DOTTED) {
-        if (!sg_parse_ignored(p))
+        if (!sg_parser_skip(p))
             sg_parser_fail(p, SG_PTX_UNSUPPORTED, "directive");
     } else if (at_label(p)) {
         const sg_token token = p->token;

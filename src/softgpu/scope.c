@@ -2,16 +2,6 @@
 
 #include <string.h>
 
-#define REGISTERS_MOST (1u << 20)
-
-uint32_t sg_text_hash(const char *text, size_t length)
-{
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 16777619u;
-    return hash ^ hash >> 15;
-}
-
 bool sg_scope_open(sg_scopes *scopes)
 {
     if (scopes->depth + 1 >= SG_SCOPE_DEPTH)
@@ -58,20 +48,6 @@ sg_name *sg_scope_add(sg_scopes *scopes, const sg_token *token, sg_name_kind kin
     if (old && old->depth == scopes->depth)
         return NULL;
     return insert(scopes, token, kind, scopes->depth);
-}
-
-uint32_t sg_function_register(sg_syntax *syntax, sg_function *function, sg_type type)
-{
-    if (function->register_count >= REGISTERS_MOST)
-        sg_syntax_fail(syntax, SG_PTX_UNSUPPORTED, function->line, "%s has too many registers", function->name);
-    if (function->register_count == function->register_room) {
-        function->registers = sg_arena_grow(syntax->arena, function->registers, function->register_count,
-                                            sizeof function->registers[0], &function->register_room);
-        if (!function->registers)
-            sg_syntax_fail(syntax, SG_PTX_MEMORY, function->line, "out of memory");
-    }
-    function->registers[function->register_count] = (sg_register){type};
-    return (uint32_t)function->register_count++;
 }
 
 /* The range that name's text is a member of: "%r" for %r57. */

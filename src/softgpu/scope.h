@@ -43,9 +43,4 @@ sg_name *sg_scope_add(sg_scopes *scopes, const sg_token *token, sg_name_kind kin
 /* The innermost meaning of a name; NULL if it has none. A register of a range is made on its first mention. */
 sg_name *sg_scope_find(sg_scopes *scopes, sg_function *function, const sg_token *token);
 
-/* The index of a new register. */
-uint32_t sg_function_register(sg_syntax *syntax, sg_function *function, sg_type type);
-
-uint32_t sg_text_hash(const char *text, size_t length);
-
 #endif

@@ -132,8 +132,14 @@ typedef struct sg_syntax {
 _Noreturn void sg_syntax_fail(sg_syntax *syntax, sg_ptx_status status, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The function of that name that has a body; NULL if there is none. */
+/* The function of that name that has a body; NULL if there is none. Two of a name do not return. */
 sg_function *sg_function_find(const sg_syntax *syntax, const char *name);
+void sg_function_add(sg_syntax *syntax, sg_function *function);
+
+/* The index of a new register. */
+uint32_t sg_function_register(sg_syntax *syntax, sg_function *function, sg_type type);
+
+uint32_t sg_text_hash(const char *text, size_t length);
 
 /* Zeroed memory of the arena; does not return if there is none. */
 void *sg_syntax_alloc(sg_syntax *syntax, size_t bytes);
