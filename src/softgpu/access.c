@@ -7,7 +7,6 @@
 #include "decode.h"
 #include "rows.h"
 #include "undo.h"
-#include "wgmma.h"
 
 uint64_t sg_lane_address(const sg_warp *w, const sg_op *op, uint32_t row, int lane)
 {
@@ -64,6 +63,18 @@ sg_block *sg_shared_block(sg_block *block, uint64_t address, uint32_t *offset)
     return rank <= block->cluster->block_count ? &block->cluster->blocks[rank - 1] : NULL;
 }
 
+bool sg_may_write(sg_warp *w, const sg_op *op, int lane, const sg_block *block, uint32_t at, uint32_t size)
+{
+    for (uint32_t i = at / 16; i <= (at + size - 1) / 16; i++)
+        if (block->reading[i]) {
+            sg_fault_at(w, op, 1u << lane, SG_FAULT_RACE, at,
+                        "write of %u bytes at shared address 0x%x, which a wgmma reads that nobody has waited for",
+                        size, at);
+            return false;
+        }
+    return true;
+}
+
 uint8_t *sg_shared_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
 {
     uint32_t at;
@@ -80,7 +91,7 @@ uint8_t *sg_shared_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, u
         return NULL;
     }
     if (write) {
-        if (block->reading && !sg_wgmma_lets_write(w, op, lane, block, at, size))
+        if (block->reading && !sg_may_write(w, op, lane, block, at, size))
             return NULL;
         memset(block->shadow + at, SG_SHADOW_WRITTEN, size);
         return block->shared + at;

@@ -1,10 +1,7 @@
 /* From parsed instructions to micro-operations: the catalog, modifiers, functions and their variables. */
 #include "decode.h"
 
-#include <inttypes.h>
 #include <string.h>
-
-#include "scope.h"
 
 #define CATALOG_BUCKETS 4096
 
@@ -14,16 +11,6 @@ const sg_entry *const sg_catalog[] = {
     sg_entries_matrix,  sg_entries_fragment, sg_entries_convert, sg_entries_mbarrier, sg_entries_remote,
     sg_entries_wgmma,   sg_entries_narrow, NULL,
 };
-
-void sg_decode_unsupported(sg_decoder *d, const char *what)
-{
-    sg_syntax_fail(d->syntax, SG_PTX_UNSUPPORTED, d->in->line, "%.100s: %s", d->in->mnemonic, what);
-}
-
-void sg_decode_bad(sg_decoder *d, const char *what)
-{
-    sg_syntax_fail(d->syntax, SG_PTX_SYNTAX, d->in->line, "%.100s: %s", d->in->mnemonic, what);
-}
 
 /* Open addressing; built anew for each module, so that there is no state between them. */
 static void build_catalog(sg_decoder *d)

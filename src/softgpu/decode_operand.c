@@ -2,9 +2,18 @@
 #include <string.h>
 
 #include "decode.h"
-#include "scope.h"
 
 #define REGISTER_BYTES_MOST (64u << 20) /* of one warp */
+
+void sg_decode_unsupported(sg_decoder *d, const char *what)
+{
+    sg_syntax_fail(d->syntax, SG_PTX_UNSUPPORTED, d->in->line, "%.100s: %s", d->in->mnemonic, what);
+}
+
+void sg_decode_bad(sg_decoder *d, const char *what)
+{
+    sg_syntax_fail(d->syntax, SG_PTX_SYNTAX, d->in->line, "%.100s: %s", d->in->mnemonic, what);
+}
 
 uint32_t sg_temporary(sg_decoder *d, uint32_t bytes)
 {

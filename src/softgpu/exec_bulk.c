@@ -7,7 +7,6 @@
 
 #include "bulk.h"
 #include "decode.h"
-#include "wgmma.h"
 
 /* op: a destination or, for stores, source in shared memory with imm and kind its offset and width; list as below. */
 typedef struct plan {
@@ -169,7 +168,7 @@ static bool claim_shared(sg_warp *w, const sg_op *op, const sg_bulk *bulk, const
             return false;
         }
         if (!p->store && block->reading &&
-            !sg_wgmma_lets_write(w, op, bulk->lane, block, offset, bulk->bytes))
+            !sg_may_write(w, op, bulk->lane, block, offset, bulk->bytes))
             return false;
         if (!p->store && !p->reduction)
             memset(block->shadow + offset, SG_SHADOW_FLYING, bulk->bytes);

@@ -5,7 +5,6 @@
  */
 #include "decode.h"
 #include "rows.h"
-#include "wgmma.h"
 
 #define ALWAYS inline __attribute__((always_inline))
 
@@ -347,7 +346,7 @@ static ALWAYS void store_shared(sg_warp *w, const sg_op *op, uint32_t mask, int 
             return;
     }
     if (w->block->reading)
-        SG_FOR_MASK(l, mask) if (!sg_wgmma_lets_write(w, op, (int)l, w->block, at[l], size)) return;
+        SG_FOR_MASK(l, mask) if (!sg_may_write(w, op, (int)l, w->block, at[l], size)) return;
     uint8_t *to[SG_LANES];
     SG_FOR_LANES to[l] = shared + at[l];
     SG_FOR_MASK(l, mask) memset(to[l] + (shadow - shared), SG_SHADOW_WRITTEN, size);

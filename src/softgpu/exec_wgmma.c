@@ -193,18 +193,6 @@ void sg_wgmma_finish(sg_block *block)
     free(block->reading);
 }
 
-bool sg_wgmma_lets_write(sg_warp *w, const sg_op *op, int lane, const sg_block *block, uint32_t at, uint32_t size)
-{
-    for (uint32_t i = at / 16; i <= (at + size - 1) / 16; i++)
-        if (block->reading[i]) {
-            sg_fault_at(w, op, 1u << lane, SG_FAULT_RACE, at,
-                        "write of %u bytes at shared address 0x%x, which a wgmma reads that nobody has waited for",
-                        size, at);
-            return false;
-        }
-    return true;
-}
-
 /* Sixteen bytes to read; NULL after a fault. */
 static const uint8_t *sixteen(sg_warp *w, const sg_op *op, uint32_t at)
 {
