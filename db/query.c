@@ -280,7 +280,10 @@ gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code)
     bool cubin_intact = true, ptx_intact = true;
     void *ptx = NULL;
     char family[GT_FAMILY_LENGTH] = "", params[GT_PARAMS_LENGTH] = "";
-    gt_status status = GT_OK;
+    /* Readers asked when they opened it. */
+    gt_status status = store->mode == GT_STORE_WRITE ? gt_trust_check(store->path) : GT_OK;
+    if (status != GT_OK)
+        return status;
     gt_bind bind = gt_sql_start(store, "SELECT family, params, cubin, cubin_hash, ptx, ptx_hash FROM kernel"
                                        " WHERE id = ?");
     gt_bind_int(&bind, kernel_id);

@@ -105,7 +105,8 @@ typedef struct gt_measured {
 gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_problem *problem,
                                  gt_measured **list, size_t *count);
 
-/* A kernel's code, checked against its hash: GT_ERROR_CORRUPT names the kernel. *code: gt_code_finish. */
+/* A kernel's code, checked against its hash: GT_ERROR_CORRUPT names the kernel. Never of a file that others can write:
+ * GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
 
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For

@@ -64,10 +64,78 @@ class Run(unittest.TestCase):
         self.assertEqual((summary["peak_source"], summary["copy_tbs"]), ("units x clock", None))
         self.assertRegex(summary["date"], r"^\d{4}-\d\d-\d\d$")
 
+    def test_a_slower_family_does_not_take_the_winners_place(self):
+        best = "SELECT family, params, us FROM best_configs"
+        with sqlite3.connect(DATABASE) as db:
+            before = db.execute(best).fetchall()
+            code, out, err = run("tune", *SHAPES, "--family", "naive")
+            self.assertEqual(code, 0, err)
+            self.assertRegex(out, r"(?m)^32x32x32 +naive ")
+            self.assertRegex(err, r"naive .* 0\.\d\d of the winner's speed")
+            self.assertEqual(db.execute(best).fetchall(), before)
+
     def test_doctor_tells_the_ceilings(self):
         out = run("doctor")[1]
         self.assertTrue(re.search(r"^ok +ceilings +NVIDIA H200 \(software\): f32 66\.9 TFLOPS \(units x clock\)$", out,
                                   re.M), out)
+
+
+# Where K is 16, 32 rows are the fastest, and the author's estimate likes 16 better; other sizes have only one
+# configuration each, of 16 rows, which the search leaves alone where K is 16.
+LAP = {"lap.cu": """
+#include "gemm.cuh"
+#ifndef BM
+#define BM 16
+#endif
+#ifndef BN
+#define BN 32
+#endif
+#ifndef D
+#define D 0
+#endif
+extern "C" __global__ void gemm(gt_args g)
+{
+    gt_select_batch(g);
+    const gt_tile tile = gt_find_tile<BM, BN>(g, 1);
+    const gt_int i = tile.row * BM + threadIdx.x / BN, j = tile.column * BN + threadIdx.x % BN;
+    if (i >= g.m || j >= g.n)
+        return;
+    const gt_int down_a = gt_at_a(g, 0, 1) - gt_at_a(g, 0, 0), down_b = gt_at_b(g, 1, 0) - gt_at_b(g, 0, 0);
+    const float *a = gt_at_a(g, i, 0), *b = gt_at_b(g, 0, j);
+    float sum = 0, nothing = 0;
+    for (int n = 0; n < (BM == 32 ? 0 : 60) + D; n++)
+        asm volatile("add.rn.f32 %0, %0, %0;" : "+f"(nothing));
+    for (gt_int p = 0; p < g.k; p++, a += down_a, b += down_b)
+        sum += *a * *b;
+    gt_store_c(g, i, j, sum);
+}
+""", "lap.sql": """
+WITH RECURSIVE d(d) AS (SELECT 0 UNION ALL SELECT d + 1 FROM d WHERE d < 9), bm(bm) AS (VALUES (16), (32))
+SELECT bm, 32 AS bn, d, 32 * bm AS threads, 0 AS smem_bytes, 100 * bm + d AS clocks
+FROM bm, d
+WHERE :type = 'f32' AND CASE :k WHEN 24 THEN bm = 16 AND d = 8 WHEN 40 THEN bm = 16 AND d = 9 ELSE 1 END;
+"""}
+
+
+class LastLap(unittest.TestCase):
+    def test_what_others_won_with_does_not_replace_what_is_faster(self):
+        with tempfile.TemporaryDirectory(prefix="gemmtune-lap-") as folder:
+            database = os.path.join(folder, "lap.db")
+            for name, text in LAP.items():
+                with open(os.path.join(folder, name), "w") as file:
+                    file.write(text)
+            code, out, err = run("tune", "--device", "soft", "--templates", folder, "--family", "lap", "--shapes",
+                                 "32x32x16,32x32x24,32x32x40", "--effort", "quick", GEMMTUNE_DB=database)
+            if "NVRTC" in err:
+                raise unittest.SkipTest(err)
+            self.assertEqual(code, 0, err)
+            with sqlite3.connect(database) as db:
+                best = dict(db.execute("SELECT k, params FROM best_configs"))
+                tried = {row[0] for row in db.execute(
+                    "SELECT k.params FROM trial t JOIN kernel k ON k.id = t.kernel JOIN problem p ON p.id = t.problem "
+                    "WHERE p.k = 16")}
+            self.assertEqual(best, {16: "bm=32 bn=32 d=0", 24: "bm=16 bn=32 d=8", 40: "bm=16 bn=32 d=9"})
+            self.assertLessEqual({best[24], best[40]}, tried)
 
 
 if __name__ == "__main__":

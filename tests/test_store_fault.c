@@ -281,15 +281,21 @@ TEST(a_reader_without_write_access_reads_and_cannot_put)
 TEST(a_database_that_others_can_write_is_not_trusted)
 {
     fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
     gt_store *store = NULL;
+    gt_code code = {0};
     char folder[256];
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(f.path, '/') - f.path), f.path);
+    CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(1)));
     for (const mode_t *mode = (const mode_t[]){0666, 0620, 0602, 0}; *mode; mode++) {
         CHECK(chmod(f.path, *mode) == 0);
         CHECK_STATUS(gt_store_open(f.path, GT_STORE_READ, &store), GT_ERROR_UNTRUSTED);
         CHECK(strstr(gt_error_message(), "chmod go-w"));
+        CHECK_STATUS(gt_store_find_code(f.store, 1, &code), GT_ERROR_UNTRUSTED); /* who writes it runs no code of it */
     }
     CHECK(chmod(f.path, 0644) == 0);
+    CHECK_OK(gt_store_find_code(f.store, 1, &code));
+    gt_code_finish(&code);
     for (const mode_t *mode = (const mode_t[]){0777, 01777, 0770, 0}; *mode; mode++) {
         CHECK(chmod(folder, *mode) == 0);
         CHECK_STATUS(gt_store_open(f.path, GT_STORE_READ, &store), GT_ERROR_UNTRUSTED);

@@ -120,6 +120,9 @@ static void report(gt_tuning *tuning, const gt_tuned *t)
     gt_problem_name(&t->problem, name);
     if (t->cublas.outcome == GT_TRIAL_OK && t->won)
         snprintf(rest, sizeof rest, ", %.2f of cuBLAS", t->cublas.us / t->trial.us);
+    if (t->winner_us > 0)
+        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", %.2f of the winner's speed",
+                 t->winner_us / t->trial.us);
     if (t->failed > 0)
         snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", %d rejected", t->failed);
     if (t->won)

@@ -28,6 +28,9 @@ typedef struct work {
     gt_search *search;
     gt_tuned *tuned;
     double best_us;
+    /* What earlier runs left of this problem, kernel_id 0 where nothing: the winner, which defends its place in every
+     * race, and what this run would show, which is of its family where that is given. */
+    gt_measured winner, own;
 } work;
 
 /* A budget ends a search, but not before it has found something or seen that little can be found. */
@@ -155,43 +158,59 @@ static gt_status screen(work *w)
     return status;
 }
 
+static gt_status recall(work *w)
+{
+    gt_measured *list;
+    size_t count;
+    const char *family = w->engine->options->family;
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, w->problem, &list, &count);
+    if (status != GT_OK)
+        return status;
+    for (size_t i = 0; i < count; i++) {
+        const gt_problem *p = &list[i].problem;
+        if (!list[i].same_gpu || p->m != w->problem->m || p->n != w->problem->n || p->k != w->problem->k ||
+            p->batch != w->problem->batch || p->align != w->problem->align)
+            continue;
+        if (list[i].winner)
+            w->winner = list[i];
+        if (family && strcmp(list[i].kernel.family, family) == 0 &&
+            (w->own.kernel_id == 0 || list[i].trial.us < w->own.trial.us))
+            w->own = list[i];
+    }
+    if (!family || strcmp(w->winner.kernel.family, family) == 0)
+        w->own = w->winner;
+    free(list);
+    return GT_OK;
+}
+
 /* Whether there is a reason for a race: a screening found something, and in the last lap something better. */
 static bool is_new_best(const work *w)
 {
     gt_candidate *best;
     if (!w->tuning->only_seeds)
         return w->tuned->tried > 0;
-    return gt_search_best(w->search, &best, 1) == 1 && best->now;
+    return gt_search_best(w->search, &best, 1) == 1 && best->now &&
+           (w->own.kernel_id == 0 || best->trial.us < w->own.trial.us);
 }
 
-/* A winner that stands in the store already, where this run found nothing better. */
-static gt_status find_stored_winner(work *w, bool *found)
+/* What stands in the store already, where this run found nothing better. */
+static gt_status show_stored(work *w)
 {
-    gt_measured *list;
-    size_t count;
-    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, w->problem, &list, &count);
-    if (status != GT_OK)
-        return status;
-    *found = false;
-    for (size_t i = 0; !*found && i < count; i++) {
-        const gt_problem *p = &list[i].problem;
-        if (list[i].winner && list[i].same_gpu && p->m == w->problem->m && p->n == w->problem->n &&
-            p->k == w->problem->k && p->batch == w->problem->batch && p->align == w->problem->align) {
-            w->tuned->kernel = list[i].kernel;
-            w->tuned->trial = list[i].trial;
-            *found = w->tuned->won = true;
-        }
-    }
-    free(list);
-    status = gt_store_find_baseline(w->engine->store, w->engine->gpu, w->problem_id, &w->tuned->cublas.us);
+    w->tuned->kernel = w->own.kernel;
+    w->tuned->trial = w->own.trial;
+    w->tuned->won = true;
+    if (w->winner.kernel_id != w->own.kernel_id)
+        w->tuned->winner_us = w->winner.trial.us;
+    gt_status status = gt_store_find_baseline(w->engine->store, w->engine->gpu, w->problem_id, &w->tuned->cublas.us);
     if (status == GT_OK && w->tuned->cublas.us > 0)
         w->tuned->cublas.outcome = GT_TRIAL_OK;
     return status;
 }
 
-/* Stores the race: the winner with its margin, everyone with code, so that any of them can be loaded. */
+/* Stores the race: the winner with its margin, everyone with code, so that any of them can be loaded. What is shown is
+ * the fastest of the first `own`. */
 static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *codes, const gt_trial *trials,
-                            size_t count, const gt_rival *rivals)
+                            size_t count, size_t own, const gt_rival *rivals)
 {
     gt_engine *engine = w->engine;
     gt_status status = GT_OK;
@@ -200,11 +219,14 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
         const gt_code stored = code_to_store(w, &codes[i], winner);
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &stored,
                                     &trials[i]);
-        if (status == GT_OK && winner) {
+        if (status == GT_OK && i < own && trials[i].outcome == GT_TRIAL_OK && trials[i].us > 0 &&
+            (!w->tuned->won || trials[i].us < w->tuned->trial.us)) {
             w->tuned->won = true;
             w->tuned->kernel = kernels[i];
             w->tuned->trial = trials[i];
         }
+        if (winner && i >= own)
+            w->tuned->winner_us = trials[i].us;
     }
     for (size_t i = 0; status == GT_OK && i < GT_RIVAL_COUNT; i++)
         if (rivals[i].trial.outcome == GT_TRIAL_OK && rivals[i].trial.us > 0)
@@ -216,38 +238,54 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
     return status;
 }
 
-/* The finalists once more, interleaved, with cuBLAS and cuBLASLt among them. */
+static bool same_kernel(const gt_kernel *a, const gt_kernel *b)
+{
+    return strcmp(a->params, b->params) == 0 && strcmp(a->source_hash, b->source_hash) == 0;
+}
+
+/* The finalists once more, interleaved, with the winner of earlier runs, cuBLAS and cuBLASLt among them. */
 static gt_status race(work *w)
 {
     gt_candidate *finalists[FINALISTS];
-    gt_kernel kernels[FINALISTS];
-    gt_code codes[FINALISTS] = {0};
-    gt_contestant contestants[FINALISTS];
-    gt_trial trials[FINALISTS] = {0};
+    gt_kernel kernels[FINALISTS + 1];
+    gt_code codes[FINALISTS + 1] = {0};
+    gt_contestant contestants[FINALISTS + 1];
+    gt_trial trials[FINALISTS + 1] = {0};
     gt_rival rivals[GT_RIVAL_COUNT] = {0};
     const gt_options_cli *options = w->engine->options;
     const size_t passed = gt_search_best(w->search, finalists, FINALISTS);
     size_t count = 0;
+    bool defends = w->winner.kernel_id != 0;
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < passed && finalists[i]->trial.us <= CLOSE * finalists[0]->trial.us; i++) {
         const gt_code *code;
         kernels[count] = finalists[i]->kernel;
-        if ((status = gt_engine_code(w->engine, w->problem, &kernels[count], &code)) != GT_OK ||
-            (status = gt_code_copy(code, &codes[count])) != GT_OK)
-            break;
-        contestants[count] = (gt_contestant){&kernels[count], &codes[count]};
+        if ((status = gt_engine_code(w->engine, w->problem, &kernels[count], &code)) == GT_OK)
+            status = gt_code_copy(code, &codes[count]);
+        defends = defends && !same_kernel(&kernels[count], &w->winner.kernel);
         count++;
     }
+    const size_t found = count;
+    if (status == GT_OK && count > 0 && defends) {
+        kernels[count] = w->winner.kernel;
+        status = gt_store_find_code(w->engine->store, w->winner.kernel_id, &codes[count]);
+        if (status == GT_OK)
+            count++;
+        else if (status == GT_ERROR_CORRUPT || status == GT_ERROR_UNTRUSTED)
+            status = GT_OK; /* nobody would run it any more */
+    }
+    for (size_t i = 0; i < count; i++)
+        contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
     const gt_race_terms terms = {.seconds = race_seconds[options->effort], .search_s = RIVAL_SEARCH_S,
                                  .rivals = options->no_cublas ? 0 : GT_RIVALS_ALL};
     if (status == GT_OK && count > 0)
         status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, rivals);
     for (size_t i = 0; i < count; i++)
         if (trials[i].error == 0)
-            trials[i].error = finalists[i]->trial.error;
+            trials[i].error = i < found ? finalists[i]->trial.error : w->winner.trial.error;
     if (status == GT_OK && count > 0)
-        status = store_race(w, kernels, codes, trials, count, rivals);
-    for (size_t i = 0; i < FINALISTS; i++)
+        status = store_race(w, kernels, codes, trials, count, options->family ? found : count, rivals);
+    for (size_t i = 0; i < FINALISTS + 1; i++)
         gt_code_finish(&codes[i]);
     return status;
 }
@@ -265,19 +303,21 @@ static gt_status tune_problem(work *w)
         .seed_count = tuning->seed_count,
         .only_seeds = tuning->only_seeds,
     };
-    bool stored = false, searched = false;
+    bool searched = false;
     gt_status status = gt_store_problem(engine->store, w->problem, &w->problem_id);
+    if (status == GT_OK)
+        status = recall(w);
     if (status == GT_OK && !tuning->only_seeds)
         status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search, &searched);
-    if (status == GT_OK && searched)
-        status = find_stored_winner(w, &stored);
-    if (status != GT_OK || stored)
+    if (status != GT_OK)
         return status;
+    if (searched && w->own.kernel_id != 0)
+        return show_stored(w);
     if ((status = gt_search_create(&engine->families, &engine->device, w->problem, &options, &w->search)) == GT_OK)
         status = screen(w);
-    if (status == GT_OK && !is_new_best(w))
-        status = find_stored_winner(w, &stored);
-    if (status == GT_OK && !stored && !gt_engine_interrupted())
+    if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0)
+        status = show_stored(w);
+    else if (status == GT_OK && !gt_engine_interrupted())
         status = race(w);
     if (status == GT_OK && !tuning->only_seeds && w->tuned->won && !out_of_time(w))
         status = gt_store_put_searched(engine->store, engine->run, engine->gpu, w->problem_id, engine->search);

@@ -12,6 +12,7 @@ typedef struct gt_tuned {
     bool won;         /* there is a verified winner */
     gt_kernel kernel; /* the winner */
     gt_trial trial;   /* its race, or its stored one */
+    double winner_us; /* where only one family was asked for: the time of another one's winner, which stays; else 0 */
     gt_trial cublas;  /* outcome GT_TRIAL_OK: the better time of cuBLAS's libraries, of the same race */
     bool cut;         /* the budget ended its search */
     int tried, failed, skipped; /* candidates: run now, rejected of them, known from earlier runs */
@@ -29,7 +30,8 @@ typedef struct gt_tuning {
 
 /*
  * Tries candidates until the search is over, the share of the budget is spent or somebody interrupts, races the best
- * and stores each attempt as it comes. What earlier runs tried is not tried again. Failures of candidates are rows, not
+ * against the winner of earlier runs, if there is one, and stores each attempt as it comes. What earlier runs tried is
+ * not tried again. Failures of candidates are rows, not
  * failures of this call: it fails only where going on makes no sense (the store, the worker).
  */
 gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned);
