@@ -6,8 +6,7 @@
 /* What decides over a list of measurements: all of a problem's key but its sizes. */
 static bool same_list(const gt_problem *a, const gt_problem *b)
 {
-    return a->type_ab == b->type_ab && a->type_c == b->type_c && a->math == b->math && a->epilogue == b->epilogue &&
-           a->op_a == b->op_a && a->op_b == b->op_b && a->align == b->align;
+    return gt_problem_same_kind(a, b) && a->align == b->align;
 }
 
 static gt_status read_source(const gt_context *context, gt_source *source, const gt_problem *problem)
@@ -105,8 +104,8 @@ static gt_status choose(gt_context *context, const gt_problem *problem, const gt
     gt_status status = GT_ERROR_NOT_TUNED;
     for (const gt_chosen *chosen = context->chosen; chosen; chosen = chosen->next) {
         const gt_problem *p = &chosen->problem;
-        if (same_list(p, problem) && p->m == problem->m && p->n == problem->n && p->k == problem->k &&
-            p->batch == problem->batch && chosen->demands.deterministic == demands->deterministic &&
+        if (same_list(p, problem) && gt_problem_same_size(p, problem) &&
+            chosen->demands.deterministic == demands->deterministic &&
             chosen->demands.max_error == demands->max_error) {
             *out = chosen;
             return GT_OK;

@@ -157,3 +157,21 @@ double gt_problem_flops(const gt_problem *p)
 {
     return 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
 }
+
+bool gt_problem_same_kind(const gt_problem *a, const gt_problem *b)
+{
+    return a->type_ab == b->type_ab && a->type_c == b->type_c && a->math == b->math && a->epilogue == b->epilogue &&
+           a->op_a == b->op_a && a->op_b == b->op_b;
+}
+
+bool gt_problem_same_size(const gt_problem *a, const gt_problem *b)
+{
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch;
+}
+
+bool gt_problem_same(const gt_problem *a, const gt_problem *b)
+{
+    return gt_problem_same_kind(a, b) && gt_problem_same_size(a, b) && a->align == b->align && a->lda == b->lda &&
+           a->ldb == b->ldb && a->ldc == b->ldc && a->stride_a == b->stride_a && a->stride_b == b->stride_b &&
+           a->stride_c == b->stride_c;
+}

@@ -2,6 +2,8 @@
 #ifndef GT_PROBLEM_H
 #define GT_PROBLEM_H
 
+#include <stdbool.h>
+
 #include "types.h"
 
 /* What distinguishes one tuning from another is in the first block; the second says where the numbers lie. */
@@ -43,5 +45,10 @@ size_t gt_problem_bytes_c(const gt_problem *problem);
 
 /* 2 m n k batch. */
 double gt_problem_flops(const gt_problem *problem);
+
+/* Whether two problems are the same in types, math, layout and epilogue; in m, n, k and batch; in every field. */
+bool gt_problem_same_kind(const gt_problem *a, const gt_problem *b);
+bool gt_problem_same_size(const gt_problem *a, const gt_problem *b);
+bool gt_problem_same(const gt_problem *a, const gt_problem *b);
 
 #endif

@@ -27,17 +27,6 @@
  * of simt were off by 5% (root mean square) at a factor of e, 9% at e^2, 20 to 30% beyond: three times that much. */
 #define DISTRUST 0.15
 
-static bool same_kind(const gt_problem *a, const gt_problem *b)
-{
-    return a->type_ab == b->type_ab && a->type_c == b->type_c && a->math == b->math && a->epilogue == b->epilogue &&
-           a->op_a == b->op_a && a->op_b == b->op_b;
-}
-
-static bool same_size(const gt_problem *a, const gt_problem *b)
-{
-    return a->m == b->m && a->n == b->n && a->k == b->k && a->batch == b->batch;
-}
-
 /* Distance of two sizes in log-space: a product of sizes tells nothing, 256x4096 and 1024x1024 are far apart. */
 static double distance2(const gt_problem *a, const gt_problem *b)
 {
@@ -141,7 +130,8 @@ static int rank(const gt_measured *row)
 static bool fits(const gt_device *device, const gt_problem *problem, const gt_measured *row)
 {
     return row->trial.outcome == GT_TRIAL_OK && isfinite(row->trial.us) && row->trial.us > 0 && row->problem.k >= 0 &&
-           row->problem.batch > 0 && same_kind(&row->problem, problem) && row->problem.align <= problem->align &&
+           row->problem.batch > 0 && gt_problem_same_kind(&row->problem, problem) &&
+           row->problem.align <= problem->align &&
            sm_work(device, &row->kernel, problem) > 0 && sm_work(device, &row->kernel, &row->problem) > 0;
 }
 
@@ -211,7 +201,7 @@ static bool select_exact(const gt_problem *problem, const gt_demands *demands, c
     size_t kernels = 0;
     for (size_t i = 0; i < pool->count; i++) {
         const gt_measured *row = &list[pool->rows[i]];
-        if (!row->same_gpu || !same_size(&row->problem, problem) || !is_accurate(demands, row))
+        if (!row->same_gpu || !gt_problem_same_size(&row->problem, problem) || !is_accurate(demands, row))
             continue;
         kernels++;
         if (!best || is_better(row, best))
@@ -279,7 +269,7 @@ static size_t count_sizes(const gt_measured *list, const usable *pool)
     size_t sizes = 0;
     for (size_t i = 0; i < pool->count; i++) {
         size_t before = 0;
-        while (before < i && !same_size(&list[pool->rows[before]].problem, &list[pool->rows[i]].problem))
+        while (before < i && !gt_problem_same_size(&list[pool->rows[before]].problem, &list[pool->rows[i]].problem))
             before++;
         sizes += before == i;
     }

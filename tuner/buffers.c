@@ -151,11 +151,3 @@ bool gt_buffers_intact(const gt_buffers *buffers, const gt_runner *runner, const
         }
     return true;
 }
-
-bool gt_problem_same(const gt_problem *a, const gt_problem *b)
-{
-    return a->type_ab == b->type_ab && a->type_c == b->type_c && a->math == b->math && a->epilogue == b->epilogue &&
-           a->op_a == b->op_a && a->op_b == b->op_b && a->m == b->m && a->n == b->n && a->k == b->k &&
-           a->batch == b->batch && a->align == b->align && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
-           a->stride_a == b->stride_a && a->stride_b == b->stride_b && a->stride_c == b->stride_c;
-}

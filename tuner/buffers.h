@@ -39,7 +39,4 @@ CUresult gt_buffers_reset_c(gt_buffers *buffers, bool random, uint64_t seed);
  * the failure's line. Waits for the stream: a launch that failed is noticed here at the latest. */
 bool gt_buffers_intact(const gt_buffers *buffers, const gt_runner *runner, const char *where, gt_trial *trial);
 
-/* Whether two problems are the same in every field. */
-bool gt_problem_same(const gt_problem *a, const gt_problem *b);
-
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buffers.h"
 #include "cublaslt_abi.h"
 #include "library.h"
 

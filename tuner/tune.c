@@ -168,8 +168,7 @@ static gt_status recall(work *w)
         return status;
     for (size_t i = 0; i < count; i++) {
         const gt_problem *p = &list[i].problem;
-        if (!list[i].same_gpu || p->m != w->problem->m || p->n != w->problem->n || p->k != w->problem->k ||
-            p->batch != w->problem->batch || p->align != w->problem->align)
+        if (!list[i].same_gpu || !gt_problem_same_size(p, w->problem) || p->align != w->problem->align)
             continue;
         if (list[i].winner)
             w->winner = list[i];
@@ -238,11 +237,6 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
     return status;
 }
 
-static bool same_kernel(const gt_kernel *a, const gt_kernel *b)
-{
-    return strcmp(a->params, b->params) == 0 && strcmp(a->source_hash, b->source_hash) == 0;
-}
-
 /* The finalists once more, interleaved, with the winner of earlier runs, cuBLAS and cuBLASLt among them. */
 static gt_status race(work *w)
 {
@@ -262,7 +256,7 @@ static gt_status race(work *w)
         kernels[count] = finalists[i]->kernel;
         if ((status = gt_engine_code(w->engine, w->problem, &kernels[count], &code)) == GT_OK)
             status = gt_code_copy(code, &codes[count]);
-        defends = defends && !same_kernel(&kernels[count], &w->winner.kernel);
+        defends = defends && strcmp(kernels[count].source_hash, w->winner.kernel.source_hash) != 0;
         count++;
     }
     const size_t found = count;
