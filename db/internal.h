@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <sqlite3.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 #include "store.h"
 
 #define GT_APPLICATION_ID 0x474d5431 /* as in schema.sql */

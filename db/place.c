@@ -7,7 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "../src/environment.h"
+#include "../src/core/environment.h"
 #include "internal.h"
 
 #define FILE_NAME "gemmtune/gemmtune.db"

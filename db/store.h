@@ -5,7 +5,7 @@
 #ifndef GT_STORE_H
 #define GT_STORE_H
 
-#include "../src/kernel.h"
+#include "../src/core/kernel.h"
 #include "trial.h"
 
 typedef struct gt_store gt_store;
@@ -59,7 +59,7 @@ gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end);
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
                              const gt_code *code, const gt_trial *trial);
 
-/* A rival's time on the same problem in the same run: name is "cublas" or "cublaslt", version its own. */
+/* A baseline's time on the same problem in the same run: name is "cublas" or "cublaslt", version its own. */
 gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *name,
                                 const char *version, const gt_trial *trial);
 
@@ -83,7 +83,7 @@ gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, 
 gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, const gt_kernel *kernel, bool *found,
                               gt_trial *trial);
 
-/* The best of the rivals' newest times on a problem, in microseconds; 0 if there is none. */
+/* The best of the baselines' newest times on a problem, in microseconds; 0 if there is none. */
 gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, double *us);
 
 /* One kernel with one measurement of it. */

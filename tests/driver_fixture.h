@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <sys/wait.h>
 
-#include "../src/device.h"
+#include "../src/core/device.h"
 #include "../src/softgpu/softgpu.h"
 #include "../tuner/nvrtc.h"
 #include "check.h"

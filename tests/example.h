@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-#include "../src/driver.h"
+#include "../src/core/driver.h"
 
 #define EXAMPLE_SKIP 77 /* the exit status by which meson knows a test that could not run */
 

@@ -7,9 +7,9 @@
 
 #include <dlfcn.h>
 
-#include "../src/launch.h"
+#include "../src/core/launch.h"
 #include "../src/softgpu/softgpu.h"
-#include "../tuner/reference.h"
+#include "../tuner/worker/reference.h"
 #include "check.h"
 
 typedef struct product {

@@ -2,7 +2,7 @@
 #ifndef SOFTGPU_FIXTURE_H
 #define SOFTGPU_FIXTURE_H
 
-#include "../src/launch.h"
+#include "../src/core/launch.h"
 #include "../src/softgpu/exec.h"
 #include "../tuner/compile.h"
 #include "check.h"

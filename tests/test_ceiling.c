@@ -1,6 +1,7 @@
 /* What ceilings are measured with: the kernels do what their time is divided by. */
-#include "../src/launch.h"
-#include "../tuner/ceiling.h"
+#include "../src/core/launch.h"
+#include "../tuner/timer.h"
+#include "../tuner/worker/ceiling.h"
 #include "../tuner/nvrtc.h"
 #include "driver_fixture.h"
 

@@ -1,5 +1,5 @@
 /* From a kernel and a problem to a grid, a workspace and arguments; and the driver's table where there is none. */
-#include "../src/launch.h"
+#include "../src/core/launch.h"
 #include "check.h"
 
 static gt_kernel tile(int m, int n)

@@ -3,7 +3,7 @@
  */
 #include <sys/wait.h>
 
-#include "../src/driver.h"
+#include "../src/core/driver.h"
 #include "check.h"
 
 static struct {

@@ -1,5 +1,5 @@
 /* The command line. */
-#include "../tuner/options.h"
+#include "../tuner/commands/options.h"
 #include "../tuner/values.h"
 #include "check.h"
 

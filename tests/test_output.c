@@ -1,6 +1,6 @@
 /* Tables for people, JSON for programs. */
-#include "../src/status.h"
-#include "../tuner/output.h"
+#include "../src/core/status.h"
+#include "../tuner/commands/output.h"
 #include "check.h"
 
 static const gt_column columns[] = {{"name", GT_LEFT}, {"n", GT_RIGHT}, {"speed", GT_RIGHT}};

@@ -1,7 +1,7 @@
 /* From a gt_gemm to a problem: defaults, refusals, alignment classes. And the small tables beside it. */
-#include "../src/device.h"
-#include "../src/kernel.h"
-#include "../src/problem.h"
+#include "../src/core/device.h"
+#include "../src/core/kernel.h"
+#include "../src/core/problem.h"
 #include "check.h"
 
 TEST(defaults_are_packed_and_one_matrix)

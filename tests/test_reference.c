@@ -1,7 +1,7 @@
 /* The host's reference and the error bound that candidates are judged by. */
 #include "check.h"
 
-#include "../tuner/reference.h"
+#include "../tuner/worker/reference.h"
 
 static double normal(void)
 {

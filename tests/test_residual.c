@@ -1,5 +1,5 @@
 /* The problem that stands in for a large one where that would take minutes to check. */
-#include "../tuner/residual.h"
+#include "../tuner/worker/residual.h"
 #include "check.h"
 
 static gt_problem problem(gt_gemm gemm)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../src/select.h"
+#include "../src/runtime/select.h"
 #include "check.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])

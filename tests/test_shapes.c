@@ -1,5 +1,5 @@
 /* Sizes as people write them. */
-#include "../tuner/shapes.h"
+#include "../tuner/commands/shapes.h"
 #include "check.h"
 
 /* Parses, and checks the whole list: "m,n,k m,n,k". */

@@ -1,7 +1,7 @@
 /* The driver, its device, contexts and memory. */
 #include <pthread.h>
 
-#include "../src/device.h"
+#include "../src/core/device.h"
 #include "driver_fixture.h"
 
 DEVICE_TEST(nothing_answers_before_the_driver_is_started)

@@ -140,10 +140,10 @@ TEST(a_search_is_known_by_gpu_problem_and_hash)
     fixture_close(&f);
 }
 
-TEST(the_best_of_the_rivals_newest_times_is_found)
+TEST(the_best_of_the_baselines_newest_times_is_found)
 {
     fixture f = fixture_open();
-    gt_trial rival = make_trial(250);
+    gt_trial baseline = make_trial(250);
     double us = -1;
     CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, &us));
     CHECK_NEAR(us, 0, 0);
@@ -154,8 +154,8 @@ TEST(the_best_of_the_rivals_newest_times_is_found)
     CHECK_OK(put_baseline(&f, "cublaslt", 235));
     CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, &us));
     CHECK_NEAR(us, 235, 0);
-    rival.outcome = GT_TRIAL_WRONG_RESULT;
-    CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "cublaslt", "13.0", &rival));
+    baseline.outcome = GT_TRIAL_WRONG_RESULT;
+    CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "cublaslt", "13.0", &baseline));
     CHECK_OK(put_baseline(&f, "cublaslt", 300));
     CHECK_OK(gt_store_find_baseline(f.store, f.gpu, f.problem_id, &us));
     CHECK_NEAR(us, 240, 0);
@@ -177,7 +177,7 @@ TEST(the_view_compares_with_the_better_library_of_the_winners_run)
     CHECK_OK(put_baseline(&f, "cublas", 90));
     CHECK_STR(ask(f.store, "SELECT printf('%.2f', vs_cublas) FROM best_configs"), "1.05");
     CHECK_OK(gt_store_run_begin(f.store, &later, &f.run));
-    CHECK_OK(put(&f, &kernel, NULL, make_win(100, 0))); /* a run without rivals: those of others */
+    CHECK_OK(put(&f, &kernel, NULL, make_win(100, 0))); /* a run without baselines: those of others */
     CHECK_STR(ask(f.store, "SELECT printf('%.2f', vs_cublas) FROM best_configs"), "0.90");
     fixture_close(&f);
 }

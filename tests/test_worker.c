@@ -10,9 +10,10 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include "../tuner/clock.h"
+#include "../tuner/timer.h"
 #include "../tuner/worker.h"
-#include "../tuner/worker_protocol.h"
+#include "../tuner/worker/child.h"
+#include "../tuner/worker/protocol.h"
 
 /* ---- the worker's parts ---- */
 
@@ -62,8 +63,8 @@ static void play_ceiling(int fd, const gt_message *message)
     say(fd, GT_MESSAGE_CEILINGS, &ceilings, sizeof ceilings);
 }
 
-/* The variables that name the rivals' parts. */
-static const char *const rival_parts[] = {[GT_RIVAL_CUBLAS] = "TEST_CUBLAS", [GT_RIVAL_CUBLASLT] = "TEST_CUBLASLT"};
+/* The variables that name the baselines' parts. */
+static const char *const baseline_parts[] = {[GT_BASELINE_CUBLAS] = "TEST_CUBLAS", [GT_BASELINE_CUBLASLT] = "TEST_CUBLASLT"};
 
 static void play_job(int fd, const gt_message *message)
 {
@@ -89,13 +90,13 @@ static void play_job(int fd, const gt_message *message)
         answer.trials[i].us = atof(contestant.kernel.params);
         answer.trials[i].registers = (int)getpid();
     }
-    for (uint32_t i = 0; i < GT_RIVAL_COUNT; i++) {
-        if (!(job.rivals & GT_RIVAL_BIT(i)))
+    for (uint32_t i = 0; i < GT_BASELINE_COUNT; i++) {
+        if (!(job.baselines & GT_BASELINE_BIT(i)))
             continue;
         phase(fd, GT_PHASE_VERIFYING, job.count + i);
-        act(fd, getenv(rival_parts[i]), job.count + i);
-        answer.result.rivals[i].trial.us = 12 + i;
-        strcpy(answer.result.rivals[i].version, "13.1.0");
+        act(fd, getenv(baseline_parts[i]), job.count + i);
+        answer.result.baselines[i].trial.us = 12 + i;
+        strcpy(answer.result.baselines[i].version, "13.1.0");
     }
     say(fd, GT_MESSAGE_RESULT, &answer, sizeof answer.result + job.count * sizeof(gt_trial));
 }
@@ -131,8 +132,8 @@ static gt_worker *make_worker(const volatile sig_atomic_t *interrupted)
     const gt_worker_options options = {.limit_s = LIMIT_S, .checks = &code, .interrupted = interrupted};
     gt_worker *worker = NULL;
     setenv("TEST_ROLE", "played", 1);
-    for (int i = 0; i < GT_RIVAL_COUNT; i++)
-        setenv(rival_parts[i], "good", 1);
+    for (int i = 0; i < GT_BASELINE_COUNT; i++)
+        setenv(baseline_parts[i], "good", 1);
     CHECK_OK(gt_problem_init(&gemm, &problem));
     CHECK_OK(gt_worker_create(&options, &worker));
     return worker;
@@ -292,7 +293,7 @@ TEST(an_interruption_ends_the_wait_and_the_worker)
     gt_worker_destroy(worker);
 }
 
-static const gt_race_terms with_all = {.seconds = 0.1, .rivals = GT_RIVALS_ALL};
+static const gt_race_terms with_all = {.seconds = 0.1, .baselines = GT_BASELINES_ALL};
 
 TEST(a_race_goes_on_without_those_that_break_it)
 {
@@ -300,11 +301,11 @@ TEST(a_race_goes_on_without_those_that_break_it)
                                  part("fault", "")};
     gt_contestant contestants[5];
     gt_trial trials[5];
-    gt_rival rivals[GT_RIVAL_COUNT];
+    gt_baseline baselines[GT_BASELINE_COUNT];
     gt_worker *worker = make_worker(NULL);
     for (int i = 0; i < 5; i++)
         contestants[i] = (gt_contestant){&kernels[i], &code};
-    CHECK_OK(gt_worker_race(worker, &problem, contestants, 5, &with_all, trials, rivals));
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 5, &with_all, trials, baselines));
     const gt_outcome outcomes[] = {GT_TRIAL_OK, GT_TRIAL_CRASH, GT_TRIAL_OK, GT_TRIAL_TIMEOUT, GT_TRIAL_OUT_OF_BOUNDS};
     for (int i = 0; i < 5; i++) {
         CHECK_INT(trials[i].outcome, outcomes[i]);
@@ -312,31 +313,31 @@ TEST(a_race_goes_on_without_those_that_break_it)
     }
     CHECK(trials[0].us == 11 && trials[0].margin == -1);
     CHECK_NEAR(trials[2].margin, 0.1, 1e-9);
-    CHECK(rivals[GT_RIVAL_CUBLAS].trial.us == 12 && rivals[GT_RIVAL_CUBLASLT].trial.us == 13);
-    CHECK_STR(rivals[GT_RIVAL_CUBLASLT].version, "13.1.0");
-    CHECK_INT(rivals[GT_RIVAL_CUBLAS].trial.stage, GT_STAGE_RACE);
+    CHECK(baselines[GT_BASELINE_CUBLAS].trial.us == 12 && baselines[GT_BASELINE_CUBLASLT].trial.us == 13);
+    CHECK_STR(baselines[GT_BASELINE_CUBLASLT].version, "13.1.0");
+    CHECK_INT(baselines[GT_BASELINE_CUBLAS].trial.stage, GT_STAGE_RACE);
     CHECK_INT(gt_worker_losses(worker), 3);
     gt_worker_destroy(worker);
 }
 
-TEST(a_race_goes_on_without_a_rival_that_breaks_it)
+TEST(a_race_goes_on_without_a_baseline_that_breaks_it)
 {
     const gt_kernel kernels[] = {part("good", "10"), part("good", "20")};
     const gt_contestant contestants[] = {{&kernels[0], &code}, {&kernels[1], &code}};
     const gt_race_terms alone = {.seconds = 0.1};
     gt_trial trials[2];
-    gt_rival rivals[GT_RIVAL_COUNT];
+    gt_baseline baselines[GT_BASELINE_COUNT];
     gt_worker *worker = make_worker(NULL);
     setenv("TEST_CUBLASLT", "segv", 1);
-    CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, &with_all, trials, rivals));
-    CHECK_INT(rivals[GT_RIVAL_CUBLASLT].trial.outcome, GT_TRIAL_CRASH);
-    CHECK_INT(rivals[GT_RIVAL_CUBLAS].trial.outcome, GT_TRIAL_OK);
-    CHECK_INT(gt_rival_best(rivals), GT_RIVAL_CUBLAS);
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, &with_all, trials, baselines));
+    CHECK_INT(baselines[GT_BASELINE_CUBLASLT].trial.outcome, GT_TRIAL_CRASH);
+    CHECK_INT(baselines[GT_BASELINE_CUBLAS].trial.outcome, GT_TRIAL_OK);
+    CHECK_INT(gt_baseline_best(baselines), GT_BASELINE_CUBLAS);
     setenv("TEST_CUBLAS", "hang", 1);
-    CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, &with_all, trials, rivals));
-    CHECK_INT(rivals[GT_RIVAL_CUBLAS].trial.outcome, GT_TRIAL_TIMEOUT);
-    CHECK_INT(rivals[GT_RIVAL_CUBLASLT].trial.outcome, GT_TRIAL_CRASH);
-    CHECK_INT(gt_rival_best(rivals), -1);
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, &with_all, trials, baselines));
+    CHECK_INT(baselines[GT_BASELINE_CUBLAS].trial.outcome, GT_TRIAL_TIMEOUT);
+    CHECK_INT(baselines[GT_BASELINE_CUBLASLT].trial.outcome, GT_TRIAL_CRASH);
+    CHECK_INT(gt_baseline_best(baselines), -1);
     CHECK_INT(trials[0].outcome, GT_TRIAL_OK);
     CHECK_NEAR(trials[0].margin, 1, 1e-9);
     CHECK(trials[1].margin == -1);
@@ -345,30 +346,30 @@ TEST(a_race_goes_on_without_a_rival_that_breaks_it)
     gt_worker_destroy(worker);
 }
 
-TEST(only_rivals_that_are_asked_for_race)
+TEST(only_baselines_that_are_asked_for_race)
 {
     const gt_kernel kernel = part("good", "10");
-    const gt_race_terms terms = {.seconds = 0.1, .rivals = GT_RIVAL_BIT(GT_RIVAL_CUBLASLT)};
+    const gt_race_terms terms = {.seconds = 0.1, .baselines = GT_BASELINE_BIT(GT_BASELINE_CUBLASLT)};
     gt_trial trial;
-    gt_rival rivals[GT_RIVAL_COUNT];
+    gt_baseline baselines[GT_BASELINE_COUNT];
     gt_worker *worker = make_worker(NULL);
     setenv("TEST_CUBLAS", "segv", 1);
-    CHECK_OK(gt_worker_race(worker, &problem, &(gt_contestant){&kernel, &code}, 1, &terms, &trial, rivals));
-    CHECK(rivals[GT_RIVAL_CUBLAS].trial.outcome != GT_TRIAL_OK && rivals[GT_RIVAL_CUBLAS].trial.us == 0);
-    CHECK_INT(gt_rival_best(rivals), GT_RIVAL_CUBLASLT);
+    CHECK_OK(gt_worker_race(worker, &problem, &(gt_contestant){&kernel, &code}, 1, &terms, &trial, baselines));
+    CHECK(baselines[GT_BASELINE_CUBLAS].trial.outcome != GT_TRIAL_OK && baselines[GT_BASELINE_CUBLAS].trial.us == 0);
+    CHECK_INT(gt_baseline_best(baselines), GT_BASELINE_CUBLASLT);
     CHECK_INT(gt_worker_losses(worker), 0);
     gt_worker_destroy(worker);
 }
 
-TEST(the_faster_rival_is_the_best_and_a_time_that_failed_is_none)
+TEST(the_faster_baseline_is_the_best_and_a_time_that_failed_is_none)
 {
-    gt_rival rivals[GT_RIVAL_COUNT] = {0};
-    CHECK_INT(gt_rival_best(rivals), -1);
-    rivals[GT_RIVAL_CUBLAS].trial.us = 10;
-    rivals[GT_RIVAL_CUBLASLT].trial.us = 9;
-    CHECK_STR(gt_rival_name((size_t)gt_rival_best(rivals)), "cublaslt");
-    rivals[GT_RIVAL_CUBLASLT].trial.outcome = GT_TRIAL_WRONG_RESULT;
-    CHECK_STR(gt_rival_name((size_t)gt_rival_best(rivals)), "cublas");
+    gt_baseline baselines[GT_BASELINE_COUNT] = {0};
+    CHECK_INT(gt_baseline_best(baselines), -1);
+    baselines[GT_BASELINE_CUBLAS].trial.us = 10;
+    baselines[GT_BASELINE_CUBLASLT].trial.us = 9;
+    CHECK_STR(gt_baseline_name((size_t)gt_baseline_best(baselines)), "cublaslt");
+    baselines[GT_BASELINE_CUBLASLT].trial.outcome = GT_TRIAL_WRONG_RESULT;
+    CHECK_STR(gt_baseline_name((size_t)gt_baseline_best(baselines)), "cublas");
 }
 
 TEST(ceilings_are_measured_in_the_worker_and_a_failure_costs_one)

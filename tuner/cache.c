@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 
 /* Some 250 KB each: a quarter of a gigabyte at the most. */
 #define ENTRIES 1024

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 
 #define THREAD_LIMIT 64
 

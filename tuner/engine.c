@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 #include "cache.h"
 #include "embedded.h"
+#include "timer.h"
 
 extern const char gt_embedded_checks_cu[];
 
@@ -29,16 +29,9 @@ bool gt_engine_interrupted(void)
     return interrupted != 0;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 double gt_engine_elapsed(const gt_engine *engine)
 {
-    return now() - engine->started;
+    return gt_now() - engine->started;
 }
 
 static gt_status begin_run(gt_engine *engine)
@@ -105,7 +98,7 @@ static gt_status open_store(gt_engine *engine, gt_store_mode mode)
 gt_status gt_engine_open(const gt_options_cli *options, gt_engine_use use, gt_engine *engine)
 {
     struct sigaction action = {.sa_handler = on_signal};
-    *engine = (gt_engine){.options = options, .started = now()};
+    *engine = (gt_engine){.options = options, .started = gt_now()};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     gt_status status = gt_driver_open(options->driver, &engine->driver);

@@ -4,7 +4,7 @@
 
 #include "../db/store.h"
 #include "compile.h"
-#include "options.h"
+#include "commands/options.h"
 #include "worker.h"
 
 typedef struct gt_cache gt_cache;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 #include "engine.h"
 
 extern const char gt_embedded_ceiling_cu[];

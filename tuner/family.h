@@ -2,7 +2,7 @@
 #ifndef GT_FAMILY_H
 #define GT_FAMILY_H
 
-#include "../src/kernel.h"
+#include "../src/core/kernel.h"
 
 typedef struct gt_family {
     char name[GT_FAMILY_LENGTH];

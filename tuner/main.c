@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../src/status.h"
-#include "options.h"
-#include "output.h"
+#include "../src/core/status.h"
+#include "commands/options.h"
+#include "commands/output.h"
 #include "values.h"
-#include "worker.h"
+#include "worker/child.h"
 
 #define EXIT_USAGE 2
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/environment.h"
-#include "../src/status.h"
+#include "../src/core/environment.h"
+#include "../src/core/status.h"
 
 #define STRING_(x) #x
 #define STRING(x)  STRING_(x)

@@ -4,7 +4,7 @@
 
 #include <nvrtc.h>
 
-#include "../src/kernel.h"
+#include "../src/core/kernel.h"
 
 #define GT_NVRTC_SYMBOLS(X)                                                                                  \
     X(nvrtcVersion) X(nvrtcGetErrorString) X(nvrtcCreateProgram) X(nvrtcDestroyProgram)                      \

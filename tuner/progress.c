@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "../src/environment.h"
+#include "../src/core/environment.h"
+#include "timer.h"
 
 #define TERMINAL_PERIOD 0.1  /* seconds between two drawings of the bar */
 #define PLAIN_PERIOD    10.0 /* and between two lines in a log */
@@ -25,13 +25,6 @@ struct gt_progress {
     double last; /* when something was last drawn */
     char line[1024];
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Whether the terminal's character set has block characters. */
 static bool speaks_utf8(void)
@@ -53,7 +46,7 @@ gt_progress *gt_progress_create(bool quiet)
     progress->quiet = quiet;
     progress->terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     progress->utf8 = speaks_utf8();
-    progress->last = progress->terminal ? 0 : now();
+    progress->last = progress->terminal ? 0 : gt_now();
     return progress;
 }
 
@@ -168,7 +161,7 @@ void gt_progress_update(gt_progress *progress, const gt_progress_state *state)
 {
     if (!progress || progress->quiet)
         return;
-    const double time = now();
+    const double time = gt_now();
     if (time - progress->last < (progress->terminal ? TERMINAL_PERIOD : PLAIN_PERIOD))
         return;
     progress->last = time;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 #include "embedded.h"
 
 #define INCLUDE "#include \""

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 #include "model.h"
+#include "random.h"
 
 /* How much is tried, by effort: winners of other problems and the model's favourites in the first round, each later
  * round, and how many of those. Once more as many winners in the last lap: `normal` is 24 at most. */
@@ -45,13 +46,6 @@ struct gt_search {
     int rounds;
     double best_us; /* at the end of the last round */
 };
-
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-    return x ^ x >> 31;
-}
 
 static int by_guess(const void *a, const void *b)
 {
@@ -95,7 +89,7 @@ static gt_status list_points(gt_search *search, const gt_problem *problem)
                 .space = &search->spaces[s],
                 .row = r,
                 .guess = gt_model_us(&search->spaces[s], r, search->device, problem),
-                .shuffle = mix(search->options.seed * 0x9e3779b97f4a7c15ull + at),
+                .shuffle = gt_random_bits(search->options.seed, at),
             };
     qsort(search->points, search->point_count, sizeof *search->points, by_guess);
     return GT_OK;

@@ -6,7 +6,7 @@
 #define GT_SEARCH_H
 
 #include "../db/trial.h"
-#include "options.h"
+#include "commands/options.h"
 #include "space.h"
 
 typedef struct gt_candidate {

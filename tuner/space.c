@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 
 /* More configurations than a query may return: a join without its constraints. */
 #define ROW_LIMIT 4000000

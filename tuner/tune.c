@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 
 /* The race's field: the fastest in screening, as long as they are this close to the best. */
 #define FINALISTS 4
@@ -17,7 +17,7 @@
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5};
 
 /* Seconds for cuBLASLt to try its algorithms: enough for its first few guesses. `gemmtune bench` lets it try all. */
-#define RIVAL_SEARCH_S 0.05
+#define BASELINE_SEARCH_S 0.05
 
 /* One problem under way. */
 typedef struct work {
@@ -209,7 +209,7 @@ static gt_status show_stored(work *w)
 /* Stores the race: the winner with its margin, everyone with code, so that any of them can be loaded. What is shown is
  * the fastest of the first `own`. */
 static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *codes, const gt_trial *trials,
-                            size_t count, size_t own, const gt_rival *rivals)
+                            size_t count, size_t own, const gt_baseline *baselines)
 {
     gt_engine *engine = w->engine;
     gt_status status = GT_OK;
@@ -227,13 +227,13 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
         if (winner && i >= own)
             w->tuned->winner_us = trials[i].us;
     }
-    for (size_t i = 0; status == GT_OK && i < GT_RIVAL_COUNT; i++)
-        if (rivals[i].trial.outcome == GT_TRIAL_OK && rivals[i].trial.us > 0)
-            status = gt_store_put_baseline(engine->store, engine->run, engine->gpu, w->problem_id, gt_rival_name(i),
-                                           rivals[i].version, &rivals[i].trial);
-    const int best = gt_rival_best(rivals);
+    for (size_t i = 0; status == GT_OK && i < GT_BASELINE_COUNT; i++)
+        if (baselines[i].trial.outcome == GT_TRIAL_OK && baselines[i].trial.us > 0)
+            status = gt_store_put_baseline(engine->store, engine->run, engine->gpu, w->problem_id, gt_baseline_name(i),
+                                           baselines[i].version, &baselines[i].trial);
+    const int best = gt_baseline_best(baselines);
     if (best >= 0)
-        w->tuned->cublas = rivals[best].trial;
+        w->tuned->cublas = baselines[best].trial;
     return status;
 }
 
@@ -245,7 +245,7 @@ static gt_status race(work *w)
     gt_code codes[FINALISTS + 1] = {0};
     gt_contestant contestants[FINALISTS + 1];
     gt_trial trials[FINALISTS + 1] = {0};
-    gt_rival rivals[GT_RIVAL_COUNT] = {0};
+    gt_baseline baselines[GT_BASELINE_COUNT] = {0};
     const gt_options_cli *options = w->engine->options;
     const size_t passed = gt_search_best(w->search, finalists, FINALISTS);
     size_t count = 0;
@@ -270,15 +270,15 @@ static gt_status race(work *w)
     }
     for (size_t i = 0; i < count; i++)
         contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
-    const gt_race_terms terms = {.seconds = race_seconds[options->effort], .search_s = RIVAL_SEARCH_S,
-                                 .rivals = options->no_cublas ? 0 : GT_RIVALS_ALL};
+    const gt_race_terms terms = {.seconds = race_seconds[options->effort], .search_s = BASELINE_SEARCH_S,
+                                 .baselines = options->no_cublas ? 0 : GT_BASELINES_ALL};
     if (status == GT_OK && count > 0)
-        status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, rivals);
+        status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, baselines);
     for (size_t i = 0; i < count; i++)
         if (trials[i].error == 0)
             trials[i].error = i < found ? finalists[i]->trial.error : w->winner.trial.error;
     if (status == GT_OK && count > 0)
-        status = store_race(w, kernels, codes, trials, count, options->family ? found : count, rivals);
+        status = store_race(w, kernels, codes, trials, count, options->family ? found : count, baselines);
     for (size_t i = 0; i < FINALISTS + 1; i++)
         gt_code_finish(&codes[i]);
     return status;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/status.h"
+#include "../src/core/status.h"
 
 /* How far two words are apart: inserted, lost and changed letters; a swap of neighbours counts one. */
 static size_t distance(const char *a, const char *b)

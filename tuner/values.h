@@ -2,7 +2,7 @@
 #ifndef GT_VALUES_H
 #define GT_VALUES_H
 
-#include "../src/device.h"
+#include "../src/core/device.h"
 
 /* The name nearest to a mistyped word; NULL if none is near. names end with NULL. */
 const char *gt_nearest(const char *word, const char *const *names);

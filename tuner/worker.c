@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "timer.h"
+#include "worker/protocol.h"
 #include "worker_process.h"
-#include "worker_protocol.h"
 
 #define PREPARE_S 120.0 /* data and references of a problem, cuBLAS to be loaded: nobody's fault */
 #define CEILING_S 20.0  /* a tenth of a second's work */
@@ -68,7 +68,7 @@ static bool take_message(gt_message *message, const gt_message_job *job, reply *
         memcpy(&phase, message->payload, sizeof phase);
         r->phase = (gt_phase)phase.phase;
         r->index = phase.index;
-        return phase.phase < GT_PHASE_COUNT && phase.index < job->count + GT_RIVAL_COUNT;
+        return phase.phase < GT_PHASE_COUNT && phase.index < job->count + GT_BASELINE_COUNT;
     }
     if (message->kind == GT_MESSAGE_FAULT && message->bytes == sizeof(gt_message_fault)) {
         gt_message_fault fault;
@@ -77,7 +77,7 @@ static bool take_message(gt_message *message, const gt_message_job *job, reply *
         r->index = (size_t)fault.index;
         r->trial = fault.trial;
         r->trial.detail[GT_DETAIL_LENGTH - 1] = 0;
-        return fault.index < job->count + GT_RIVAL_COUNT && fault.trial.outcome > GT_TRIAL_OK &&
+        return fault.index < job->count + GT_BASELINE_COUNT && fault.trial.outcome > GT_TRIAL_OK &&
                fault.trial.outcome < GT_OUTCOME_COUNT;
     }
     return message->kind == GT_MESSAGE_RESULT &&
@@ -163,10 +163,10 @@ static void read_trials(const gt_message *message, uint32_t count, gt_message_re
 {
     memcpy(result, message->payload, sizeof *result);
     memcpy(trials, message->payload + sizeof *result, count * sizeof *trials);
-    for (uint32_t i = 0; i < GT_RIVAL_COUNT; i++)
-        result->rivals[i].version[GT_RIVAL_VERSION - 1] = 0;
-    for (uint32_t i = 0; i < count + GT_RIVAL_COUNT; i++) {
-        gt_trial *trial = i < count ? &trials[i] : &result->rivals[i - count].trial;
+    for (uint32_t i = 0; i < GT_BASELINE_COUNT; i++)
+        result->baselines[i].version[GT_BASELINE_VERSION - 1] = 0;
+    for (uint32_t i = 0; i < count + GT_BASELINE_COUNT; i++) {
+        gt_trial *trial = i < count ? &trials[i] : &result->baselines[i - count].trial;
         trial->detail[GT_DETAIL_LENGTH - 1] = 0;
         if ((unsigned)trial->outcome >= GT_OUTCOME_COUNT)
             trial->outcome = GT_TRIAL_CRASH;
@@ -214,8 +214,8 @@ static void set_margin(gt_trial *trials, size_t count)
 /* A race as far as it has come. */
 typedef struct race {
     gt_trial trials[GT_CONTESTANTS];
-    gt_rival rivals[GT_RIVAL_COUNT];
-    unsigned asked; /* rivals that are still in it */
+    gt_baseline baselines[GT_BASELINE_COUNT];
+    unsigned asked; /* baselines that are still in it */
 } race;
 
 /* Runs everyone who has not failed. *done: nobody broke the worker on the way. */
@@ -223,7 +223,7 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
                            const gt_race_terms *terms, race *state, bool *done)
 {
     gt_message_job job = {.problem = *problem, .seconds = terms->seconds, .search_s = terms->search_s,
-                          .rivals = state->asked};
+                          .baselines = state->asked};
     const gt_contestant *running[GT_CONTESTANTS];
     size_t place[GT_CONTESTANTS];
     reply r;
@@ -245,19 +245,19 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
         gt_message_finish(&r.result);
         for (uint32_t i = 0; i < job.count; i++)
             state->trials[place[i]] = trials[i];
-        for (size_t i = 0; i < GT_RIVAL_COUNT; i++)
-            if (state->asked & GT_RIVAL_BIT(i))
-                state->rivals[i] = result.rivals[i];
-    } else if (r.index >= job.count && (state->asked & GT_RIVAL_BIT(r.index - job.count))) {
-        state->rivals[r.index - job.count].trial = r.trial;
-        state->asked &= ~GT_RIVAL_BIT(r.index - job.count);
+        for (size_t i = 0; i < GT_BASELINE_COUNT; i++)
+            if (state->asked & GT_BASELINE_BIT(i))
+                state->baselines[i] = result.baselines[i];
+    } else if (r.index >= job.count && (state->asked & GT_BASELINE_BIT(r.index - job.count))) {
+        state->baselines[r.index - job.count].trial = r.trial;
+        state->asked &= ~GT_BASELINE_BIT(r.index - job.count);
         *done = false;
     } else if (r.phase == GT_PHASE_PREPARING) { /* the problem itself cannot be had */
         for (uint32_t i = 0; i < job.count; i++)
             state->trials[place[i]] = r.trial;
-        for (size_t i = 0; i < GT_RIVAL_COUNT; i++)
-            if (state->asked & GT_RIVAL_BIT(i))
-                state->rivals[i].trial = r.trial;
+        for (size_t i = 0; i < GT_BASELINE_COUNT; i++)
+            if (state->asked & GT_BASELINE_BIT(i))
+                state->baselines[i].trial = r.trial;
     } else {
         state->trials[place[r.index < job.count ? r.index : 0]] = r.trial;
         *done = false;
@@ -266,7 +266,7 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
 }
 
 gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestants, size_t count,
-                         const gt_race_terms *terms, gt_trial *trials, gt_rival rivals[GT_RIVAL_COUNT])
+                         const gt_race_terms *terms, gt_trial *trials, gt_baseline baselines[GT_BASELINE_COUNT])
 {
     gt_status status = GT_OK;
     bool done = false;
@@ -275,9 +275,9 @@ gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_
     race *state = calloc(1, sizeof *state);
     if (!state)
         return gt_fail_memory();
-    state->asked = terms->rivals & GT_RIVALS_ALL;
-    for (size_t i = 0; i < GT_RIVAL_COUNT; i++) /* who is not asked does not race */
-        state->rivals[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR;
+    state->asked = terms->baselines & GT_BASELINES_ALL;
+    for (size_t i = 0; i < GT_BASELINE_COUNT; i++) /* who is not asked does not race */
+        state->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR;
     while (!done && status == GT_OK)
         status = race_once(worker, problem, contestants, count, terms, state, &done);
     if (status == GT_OK) {
@@ -287,10 +287,10 @@ gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_
             trials[i].margin = -1;
         }
         set_margin(trials, count);
-        for (size_t i = 0; rivals && i < GT_RIVAL_COUNT; i++) {
-            rivals[i] = state->rivals[i];
-            rivals[i].trial.stage = GT_STAGE_RACE;
-            rivals[i].trial.margin = -1;
+        for (size_t i = 0; baselines && i < GT_BASELINE_COUNT; i++) {
+            baselines[i] = state->baselines[i];
+            baselines[i].trial.stage = GT_STAGE_RACE;
+            baselines[i].trial.margin = -1;
         }
     }
     free(state);

@@ -9,9 +9,9 @@
 #include <signal.h>
 
 #include "../db/trial.h"
-#include "../src/kernel.h"
-#include "ceiling.h"
-#include "rival.h"
+#include "../src/core/kernel.h"
+#include "worker/ceiling.h"
+#include "baselines/baseline.h"
 
 typedef struct gt_worker gt_worker;
 
@@ -48,26 +48,23 @@ gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_c
 /* How a race is run. */
 typedef struct gt_race_terms {
     double seconds;  /* about how long */
-    unsigned rivals; /* who races too: GT_RIVAL_BIT of each */
-    double search_s; /* how long a rival may try its algorithms before */
+    unsigned baselines; /* who races too: GT_BASELINE_BIT of each */
+    double search_s; /* how long a baseline may try its algorithms before */
 } gt_race_terms;
 
 /*
- * Times verified kernels interleaved, round after round. The rivals that are asked for race too, if they can be found
+ * Times verified kernels interleaved, round after round. The baselines that are asked for race too, if they can be found
  * and take the problem: their outcomes say. Each trial's us is comparable with the others'. A kernel that fails here
  * gets its outcome; the others are still timed. The fastest one has its margin set, 0 where it ran alone; everyone
- * else's is -1. rivals may be NULL where none is asked for. At most 64 contestants. Failures as above.
+ * else's is -1. baselines may be NULL where none is asked for. At most 64 contestants. Failures as above.
  */
 gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestants, size_t count,
-                         const gt_race_terms *terms, gt_trial *trials, gt_rival rivals[GT_RIVAL_COUNT]);
+                         const gt_race_terms *terms, gt_trial *trials, gt_baseline baselines[GT_BASELINE_COUNT]);
 
 /* Measures what the GPU can do at most on these types: see ceiling.h, whose kernels code is. */
 gt_status gt_worker_ceilings(gt_worker *worker, const gt_types *types, const gt_code *code, gt_ceilings *ceilings);
 
 /* Whole processes lost so far. */
 int gt_worker_losses(const gt_worker *worker);
-
-/* The other side: `gemmtune worker`, not for people. Never returns a kernel's fault as its own. */
-int gt_worker_main(int fd);
 
 #endif

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "worker_protocol.h"
+#include "timer.h"
+#include "worker/protocol.h"
 
 #define READY_S  60.0 /* a process to start, the driver to open, a context to be made */
 #define REAP_S   1.5  /* a process stuck in the driver is not waited for longer */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../src/softgpu/half.h"
-#include "../../tuner/cublaslt_abi.h"
+#include "../../tuner/baselines/cublaslt_abi.h"
 #include "cublaslt.h"
 
 #define EXPORT  __attribute__((visibility("default")))

@@ -1,0 +1,163 @@
+/*
+ * cuBLASLt's way into a race, on the software GPU with a library that pretends to be cuBLASLt and computes on the host:
+ * LD_LIBRARY_PATH names its folder. The software GPU's memory is the host's.
+ */
+#include <dlfcn.h>
+
+#include "../tuner/baselines/cublaslt_abi.h"
+#include "../tuner/nvrtc.h"
+#include "../tuner/baselines/entrance.h"
+#include "driver_fixture.h"
+#include "fake/cublaslt.h"
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#define SAME(a, b) _Static_assert((int)(a) == (int)(b), #a)
+SAME(GT_LT_SUCCESS, CUBLAS_STATUS_SUCCESS);
+SAME(GT_LT_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED);
+SAME(GT_LT_N, CUBLAS_OP_N);
+SAME(GT_LT_T, CUBLAS_OP_T);
+SAME(GT_LT_32F, CUDA_R_32F);
+SAME(GT_LT_16F, CUDA_R_16F);
+SAME(GT_LT_COMPUTE_32F, CUBLAS_COMPUTE_32F);
+SAME(GT_LT_TRANSPOSE_A, CUBLASLT_MATMUL_DESC_TRANSA);
+SAME(GT_LT_TRANSPOSE_B, CUBLASLT_MATMUL_DESC_TRANSB);
+SAME(GT_LT_BATCH, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+SAME(GT_LT_STRIDE, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+SAME(GT_LT_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME(sizeof(gt_lt_offer), sizeof(cublasLtMatmulHeuristicResult_t));
+SAME(sizeof(gt_lt_algorithm), sizeof(cublasLtMatmulAlgo_t));
+SAME(offsetof(gt_lt_offer, workspace_bytes), offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+SAME(offsetof(gt_lt_offer, state), offsetof(cublasLtMatmulHeuristicResult_t, state));
+#endif
+
+extern const char gt_embedded_checks_cu[];
+
+static gt_checks checks;
+static gt_buffers buffers;
+static gt_residual residual;
+static gt_meter meter;
+static gt_entrance entrance;
+static fake_control *fake;
+static int phases[GT_PHASE_COUNT];
+
+static void count_phase(void *data, gt_phase phase)
+{
+    (void)data;
+    phases[phase]++;
+}
+
+/* What a worker sets up, in this process. */
+static void set_up(void)
+{
+    gt_nvrtc *nvrtc;
+    gt_code code;
+    gt_device device;
+    CUstream stream;
+    void *pretended = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_LOCAL);
+    fake = pretended ? dlsym(pretended, "fake_cublaslt") : NULL;
+    if (!fake)
+        SKIP("the pretended cuBLASLt is not on the loader's path");
+    open_context();
+    if (gt_nvrtc_open(NULL, &nvrtc) != GT_OK)
+        SKIP(gt_error_message());
+    CHECK_OK(gt_device_query(cu, 0, &device));
+    CHECK_OK(gt_nvrtc_compile(nvrtc, gt_embedded_checks_cu, device.arch, &code, NULL));
+    OK(cu->cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+    CHECK_OK(gt_checks_init(cu, stream, &code, &checks));
+    CHECK_OK(gt_meter_init(cu, stream, &device, &meter));
+    gt_buffers_init(&checks, &buffers);
+    gt_residual_init(&checks, &buffers, 1, &residual);
+    entrance = (gt_entrance){.driver = cu, .stream = stream, .meter = &meter, .residual = &residual};
+}
+
+static gt_problem make(gt_type ab, gt_op op_a, gt_op op_b, int64_t batch)
+{
+    const gt_gemm gemm = {.m = 33, .n = 20, .k = 47, .batch = batch, .lda = 50, .ldb = 53, .ldc = 24, .op_a = op_a,
+                          .op_b = op_b, .type_ab = ab, .type_c = ab == GT_S32 ? GT_S32 : GT_F32};
+    gt_problem problem;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    return problem;
+}
+
+static gt_runner *enter(const gt_problem *problem, gt_baseline *baseline)
+{
+    gt_operands operands;
+    *baseline = (gt_baseline){0};
+    memset(phases, 0, sizeof phases);
+    return gt_baseline_enter(&entrance, GT_BASELINE_CUBLASLT, problem, 10, count_phase, NULL, &operands, baseline);
+}
+
+DEVICE_TEST(cublaslt_is_right_in_all_layouts_types_and_batches)
+{
+    set_up();
+    for (int layout = 0; layout < 4; layout++)
+        for (int batch = 1; batch <= 3; batch += 2)
+            for (int half = 0; half < 2; half++) {
+                const gt_problem problem =
+                    make(half ? GT_F16 : GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2), batch);
+                gt_baseline baseline;
+                if (!enter(&problem, &baseline))
+                    check_fail(__FILE__, __LINE__, "layout %d batch %d: %s", layout, batch, baseline.trial.detail);
+                CHECK_STR(baseline.version, "13.1.0");
+                CHECK_INT(baseline.algorithms, 1);
+            }
+    gt_cublaslt_close(entrance.cublaslt);
+    CHECK_INT(fake->objects, 0);
+}
+
+DEVICE_TEST(every_algorithm_that_can_run_is_timed_and_the_first_right_one_races)
+{
+    gt_baseline baseline;
+    set_up();
+    const gt_problem problem = make(GT_F32, GT_N, GT_N, 1);
+    *fake = (fake_control){.offers = 7, .lying = 1 << 0, .refusing = 1 << 3};
+    CHECK(enter(&problem, &baseline) == gt_cublaslt_runner(entrance.cublaslt));
+    CHECK_INT(baseline.trial.outcome, GT_TRIAL_OK);
+    /* Of seven the second cannot run, the third wants too much workspace, the fourth refuses. */
+    CHECK_INT(baseline.algorithms, 4);
+    CHECK_INT(fake->ran, 1 << 0 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6);
+    CHECK_INT(fake->last, 4); /* times are equal here: the first one lies, the next is taken */
+    CHECK_INT(phases[GT_PHASE_TIMING], 5);
+    CHECK_INT(phases[GT_PHASE_VERIFYING], 2);
+    /* What is chosen stays so: the race prepares nothing. */
+    gt_operands operands = {.a = buffers.a.data, .b = buffers.b.data, .c = buffers.c.data};
+    OK(gt_cublaslt_runner(entrance.cublaslt)->launch(gt_cublaslt_runner(entrance.cublaslt), &operands));
+    CHECK_INT(fake->last, 4);
+}
+
+DEVICE_TEST(a_search_ends_with_its_time_but_not_before_one_ran)
+{
+    gt_baseline baseline;
+    gt_operands operands;
+    set_up();
+    const gt_problem problem = make(GT_F32, GT_N, GT_N, 1);
+    *fake = (fake_control){.offers = 7, .refusing = 1 << 0};
+    CHECK(gt_baseline_enter(&entrance, GT_BASELINE_CUBLASLT, &problem, 0, count_phase, NULL, &operands, &baseline));
+    CHECK_INT(fake->ran, 1 << 0 | 1 << 3);
+}
+
+DEVICE_TEST(a_baseline_that_cannot_race_says_why)
+{
+    gt_baseline baseline;
+    set_up();
+    const gt_problem problem = make(GT_F32, GT_N, GT_N, 1), integers = make(GT_S32, GT_N, GT_N, 1);
+    *fake = (fake_control){.offers = 4, .lying = -1};
+    CHECK(!enter(&problem, &baseline));
+    CHECK_INT(baseline.trial.outcome, GT_TRIAL_WRONG_RESULT);
+    *fake = (fake_control){.offers = 4, .refusing = -1};
+    CHECK(!enter(&problem, &baseline));
+    CHECK_INT(baseline.trial.outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK(!enter(&integers, &baseline));
+    CHECK_STR(baseline.trial.detail, "cuBLASLt has no s32");
+    fake->offers = 0;
+    CHECK(!enter(&problem, &baseline));
+    CHECK_STR(baseline.trial.detail, "cuBLASLt has no algorithm for this problem");
+    *fake = (fake_control){.offers = 1};
+    CHECK(enter(&problem, &baseline)); /* and the next time all is well */
+    entrance.other_driver = true;
+    CHECK(!enter(&problem, &baseline));
+    CHECK_STR(baseline.trial.detail, "cublaslt runs on the CUDA driver only");
+}
+
+CHECK_MAIN

@@ -1,0 +1,301 @@
+/* gemmtune bench: the stored kernels against cuBLAS and cuBLASLt, interleaved in one run. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../src/runtime/select.h"
+#include "../../src/core/status.h"
+#include "../worker/clock.h"
+#include "../engine.h"
+#include "output.h"
+#include "../progress.h"
+
+#define RACE_SECONDS   1.0
+#define SEARCH_SECONDS 60.0 /* for all of cuBLASLt's algorithms, which take far less but on the largest shapes */
+#define TIE            0.02 /* closer than this the two are as good as each other */
+
+/* One shape's race. */
+typedef struct entry {
+    gt_problem problem;
+    gt_kernel kernel;
+    gt_selection selection;
+    gt_trial ours;
+    gt_baseline baselines[GT_BASELINE_COUNT];
+} entry;
+
+/* What all races come to. */
+typedef struct summary {
+    int rated, ahead, tied, behind, wrong;
+    double logs, least; /* of the ratios; the smallest one */
+    const entry *weakest;
+    double low_mhz, high_mhz; /* SM clock over all races; 0: not known */
+    int fewest, most;         /* algorithms that cuBLASLt tried on a shape; 0: it never raced */
+    const char *version;      /* cuBLAS's; "" if it did not race */
+} summary;
+
+/* The kernel an application would get for this problem, with its code. */
+static gt_status choose(gt_engine *engine, entry *e, gt_code *code)
+{
+    gt_measured *list = NULL;
+    size_t count;
+    const gt_demands demands = {0};
+    gt_status status = gt_store_find_measured(engine->store, &engine->device, &e->problem, &list, &count);
+    if (status == GT_OK)
+        status = gt_select(&engine->device, &e->problem, &demands, list, count, &e->selection);
+    if (status == GT_OK) {
+        e->kernel = list[e->selection.index].kernel;
+        status = gt_store_find_code(engine->store, list[e->selection.index].kernel_id, code);
+    }
+    free(list);
+    return status;
+}
+
+static gt_status bench_one(gt_engine *engine, const gt_shape *shape, entry *e)
+{
+    gt_code code = {0};
+    const gt_race_terms terms = {.seconds = RACE_SECONDS, .search_s = SEARCH_SECONDS,
+                                 .baselines = engine->options->no_cublas ? 0 : GT_BASELINES_ALL};
+    for (int i = 0; i < GT_BASELINE_COUNT; i++)
+        e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
+    gt_status status = gt_options_problem(engine->options, shape, &e->problem);
+    if (status == GT_OK)
+        status = choose(engine, e, &code);
+    if (status == GT_OK) {
+        const gt_contestant contestant = {&e->kernel, &code};
+        /* Stored results are not believed: a kernel is proved right here before it is timed. */
+        status = gt_worker_try(engine->worker, &e->problem, &contestant, 0, false, &e->ours);
+        if (status == GT_OK && e->ours.outcome == GT_TRIAL_OK)
+            status = gt_worker_race(engine->worker, &e->problem, &contestant, 1, &terms, &e->ours, e->baselines);
+    }
+    gt_code_finish(&code);
+    return status;
+}
+
+/* cuBLAS's time over ours; 0 where one of them has none. */
+static double ratio(const entry *e)
+{
+    const int best = gt_baseline_best(e->baselines);
+    return best >= 0 && e->ours.outcome == GT_TRIAL_OK && e->ours.us > 0 ? e->baselines[best].trial.us / e->ours.us : 0;
+}
+
+static summary sum_up(const entry *entries, size_t count)
+{
+    summary s = {.version = ""};
+    for (size_t i = 0; i < count; i++) {
+        const entry *e = &entries[i];
+        const double r = ratio(e), mhz = e->ours.clock_mhz;
+        s.wrong += e->ours.outcome != GT_TRIAL_OK;
+        if (mhz > 0) {
+            s.low_mhz = s.low_mhz > 0 ? fmin(s.low_mhz, mhz) : mhz;
+            s.high_mhz = fmax(s.high_mhz, mhz);
+        }
+        const gt_baseline *lt = &e->baselines[GT_BASELINE_CUBLASLT];
+        if (lt->trial.outcome == GT_TRIAL_OK) {
+            s.fewest = s.fewest > 0 && s.fewest < lt->algorithms ? s.fewest : lt->algorithms;
+            s.most = s.most > lt->algorithms ? s.most : lt->algorithms;
+        }
+        if (r <= 0)
+            continue;
+        s.version = e->baselines[gt_baseline_best(e->baselines)].version;
+        s.logs += log(r);
+        s.rated++;
+        *(r > 1 + TIE ? &s.ahead : r < 1 - TIE ? &s.behind : &s.tied) += 1;
+        if (!s.weakest || r < s.least) {
+            s.least = r;
+            s.weakest = e;
+        }
+    }
+    return s;
+}
+
+static const gt_column columns[] = {
+    {"shape", GT_LEFT},      {"family", GT_LEFT},     {"configuration", GT_LEFT},  {"choice", GT_LEFT},
+    {"us", GT_RIGHT},        {"TFLOPS", GT_RIGHT},    {"peak %", GT_RIGHT},        {"copy %", GT_RIGHT},
+    {"cuBLAS us", GT_RIGHT}, {"cuBLAS TFLOPS", GT_RIGHT}, {"library", GT_LEFT},    {"vs cuBLAS", GT_RIGHT},
+    {"cold us", GT_RIGHT},   {"cuBLAS cold us", GT_RIGHT},
+};
+
+static void number_or_none(gt_table *table, const char *format, double value)
+{
+    if (value > 0)
+        gt_table_number(table, format, value);
+    else
+        gt_table_none(table);
+}
+
+static void print_row(gt_table *table, const gt_engine *engine, const entry *e)
+{
+    static const char *const choices[] = {"exact", "predicted", "fallback"};
+    static const gt_trial none;
+    const double flops = gt_problem_flops(&e->problem) * 1e-6;
+    const int best = gt_baseline_best(e->baselines);
+    const gt_trial *ours = e->ours.outcome == GT_TRIAL_OK ? &e->ours : &none;
+    const gt_trial *baseline = best >= 0 ? &e->baselines[best].trial : &none;
+    char shape[GT_SHAPE_LENGTH];
+    gt_shape_name(e->problem.m, e->problem.n, e->problem.k, shape);
+    gt_table_text(table, shape);
+    gt_table_text(table, e->kernel.family);
+    gt_table_text(table, e->kernel.params);
+    gt_table_text(table, choices[e->selection.choice]);
+    number_or_none(table, "%.1f", ours->us);
+    number_or_none(table, "%.2f", ours->us > 0 ? flops / ours->us : 0);
+    number_or_none(table, "%.1f", gt_ceilings_peak_percent(&engine->ceilings, &e->problem, ours->us));
+    number_or_none(table, "%.1f", gt_ceilings_copy_percent(&engine->ceilings, &e->problem, ours->us));
+    number_or_none(table, "%.1f", baseline->us);
+    number_or_none(table, "%.2f", baseline->us > 0 ? flops / baseline->us : 0);
+    gt_table_text(table, best >= 0 ? gt_baseline_name((size_t)best) : NULL);
+    number_or_none(table, "%.3f", ratio(e));
+    number_or_none(table, "%.1f", ours->us_cold);
+    number_or_none(table, "%.1f", baseline->us_cold);
+}
+
+/* The machine and the day, without which times say nothing. */
+typedef struct scene {
+    char driver[64], clock[48], ceilings[128], date[16], weakest[GT_SHAPE_LENGTH];
+} scene;
+
+static scene describe(const gt_engine *engine, const summary *s)
+{
+    scene c = {0};
+    char release[32];
+    const time_t now = time(NULL);
+    gt_clock *nvml = engine->driver->attach_ptx ? NULL : gt_clock_open(engine->device.bus_id);
+    gt_clock_driver(nvml, release, sizeof release);
+    gt_clock_close(nvml);
+    snprintf(c.driver, sizeof c.driver, "%s%sCUDA %d.%d", release, *release ? ", " : "", engine->driver->version / 1000,
+             engine->driver->version % 1000 / 10);
+    if (s->high_mhz - s->low_mhz >= 1)
+        snprintf(c.clock, sizeof c.clock, ", SM clock %.0f to %.0f MHz", s->low_mhz, s->high_mhz);
+    else if (s->high_mhz > 0)
+        snprintf(c.clock, sizeof c.clock, ", SM clock %.0f MHz", s->high_mhz);
+    gt_engine_describe_ceilings(engine, c.ceilings, sizeof c.ceilings);
+    strftime(c.date, sizeof c.date, "%Y-%m-%d", gmtime(&now));
+    if (s->weakest)
+        gt_shape_name(s->weakest->problem.m, s->weakest->problem.n, s->weakest->problem.k, c.weakest);
+    return c;
+}
+
+static void print_footer(const gt_engine *engine, const summary *s, const scene *c)
+{
+    const gt_options_cli *options = engine->options;
+    if (s->rated > 0)
+        printf("\n%d shape%s: %.3f of cuBLAS at the geometric mean, %.3f at least (%s); %d ahead, %d tied (%.2f to "
+               "%.2f), %d behind\n",
+               s->rated, s->rated == 1 ? "" : "s", exp(s->logs / s->rated), s->least, c->weakest, s->ahead, s->tied,
+               1 - TIE, 1 + TIE, s->behind);
+    if (s->most > 0)
+        printf("cuBLAS is the better of cuBLAS and all algorithms that cuBLASLt's heuristics offer, %d to %d a shape\n",
+               s->fewest, s->most);
+    printf("%s%s, driver %s%s%s%s, %s, %s\n", s->rated > 0 ? "" : "\n", engine->device.name, c->driver,
+           *s->version ? ", cuBLAS " : "", s->version, c->clock, c->ceilings, c->date);
+    if (options->random > 0)
+        printf("%d random shapes, seed %llu\n", options->random, (unsigned long long)options->seed);
+}
+
+static void print_json_number(const char *key, double value)
+{
+    printf(", \"%s\": ", key);
+    gt_json_number(stdout, value > 0 ? value : NAN);
+}
+
+static void print_json_text(const char *key, const char *value)
+{
+    printf(", \"%s\": ", key);
+    gt_json_text(stdout, *value ? value : NULL);
+}
+
+static void print_json_summary(const gt_engine *engine, const summary *s, const scene *c)
+{
+    printf(", \"summary\": {\"rated\": %d, \"ahead\": %d, \"tied\": %d, \"behind\": %d", s->rated, s->ahead, s->tied,
+           s->behind);
+    print_json_number("geometric_mean", s->rated > 0 ? exp(s->logs / s->rated) : 0);
+    print_json_number("smallest", s->least);
+    print_json_text("smallest_shape", c->weakest);
+    print_json_text("gpu", engine->device.name);
+    print_json_text("driver", c->driver);
+    print_json_text("cublas", s->version);
+    print_json_number("cublaslt_fewest", s->fewest);
+    print_json_number("cublaslt_most", s->most);
+    print_json_number("sm_clock_mhz_low", s->low_mhz);
+    print_json_number("sm_clock_mhz_high", s->high_mhz);
+    print_json_number("peak_tflops", engine->ceilings.tflops);
+    print_json_text("peak_source", engine->peak_measured ? "measured" : "units x clock");
+    print_json_number("copy_tbs", engine->ceilings.copy_tbs);
+    print_json_text("date", c->date);
+    printf(", \"seed\": %llu}}\n", (unsigned long long)engine->options->seed);
+}
+
+/* Why a baseline was not there, once for each: a table without it would pass for a victory. */
+static void note_absent(const gt_engine *engine, const entry *entries, size_t count)
+{
+    for (int id = 0; id < GT_BASELINE_COUNT && !engine->options->no_cublas && !engine->options->quiet; id++) {
+        const gt_trial *first = NULL;
+        size_t absent = 0;
+        for (size_t i = 0; i < count; i++) {
+            const gt_trial *trial = &entries[i].baselines[id].trial;
+            if (entries[i].ours.outcome != GT_TRIAL_OK || trial->outcome == GT_TRIAL_OK)
+                continue;
+            first = first ? first : trial;
+            absent++;
+        }
+        if (absent > 0)
+            gt_print_note("%s did not race on %zu of %zu shapes: %s", gt_baseline_name((size_t)id), absent, count,
+                          first->detail);
+    }
+}
+
+static void print_all(const gt_engine *engine, const entry *entries, size_t count, const summary *s)
+{
+    const bool json = engine->options->json;
+    const scene c = describe(engine, s);
+    fputs(json ? "{\"shapes\": " : "", stdout);
+    gt_table *table = gt_table_create(stdout, json, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < count; i++)
+        print_row(table, engine, &entries[i]);
+    gt_table_finish(table);
+    if (json)
+        print_json_summary(engine, s, &c);
+    else
+        print_footer(engine, s, &c);
+    note_absent(engine, entries, count);
+    for (size_t i = 0; i < count; i++)
+        if (entries[i].ours.outcome != GT_TRIAL_OK)
+            fprintf(stderr, "gemmtune: %s %s: %s\n", entries[i].kernel.family, entries[i].kernel.params,
+                    entries[i].ours.detail);
+}
+
+int gt_cmd_bench(const gt_options_cli *options)
+{
+    gt_engine engine;
+    size_t done = 0;
+    int code = 0;
+    entry *entries = calloc(options->shapes.count, sizeof *entries);
+    gt_status status = entries ? gt_engine_open(options, GT_ENGINE_READ, &engine) : gt_fail_memory();
+    if (status == GT_OK)
+        status = gt_engine_find_ceilings(&engine);
+    gt_progress *progress = gt_progress_create(options->quiet);
+    for (; status == GT_OK && done < options->shapes.count && !gt_engine_interrupted(); done++) {
+        char name[GT_SHAPE_LENGTH];
+        const gt_shape *shape = &options->shapes.list[done];
+        gt_shape_name(shape->m, shape->n, shape->k, name);
+        const gt_progress_state state = {.step = (int)done, .steps = (int)options->shapes.count, .what = name,
+                                         .elapsed = gt_engine_elapsed(&engine)};
+        gt_progress_update(progress, &state);
+        if ((status = bench_one(&engine, shape, &entries[done])) != GT_OK)
+            break;
+    }
+    gt_progress_destroy(progress);
+    if (status != GT_OK)
+        code = gt_print_failure();
+    if (done > 0) {
+        const summary s = sum_up(entries, done);
+        print_all(&engine, entries, done, &s);
+        code = s.wrong > 0 ? 1 : code;
+    }
+    if (entries)
+        gt_engine_close(&engine, "done");
+    free(entries);
+    return gt_engine_interrupted() ? 130 : code;
+}

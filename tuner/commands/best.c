@@ -1,0 +1,194 @@
+/* gemmtune best: the winners that the database holds. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../db/store.h"
+#include "../../src/core/status.h"
+#include "options.h"
+#include "output.h"
+
+#define MOST_COLUMNS 64
+
+/* Columns for people: the view's name, the heading, and how its numbers are written (NULL: as they are). */
+static const struct {
+    const char *name;
+    const char *title;
+    gt_align_cell align;
+    const char *format;
+    double scale;
+} shown[] = {
+    {"gpu", "GPU", GT_LEFT, NULL, 0},
+    {"type", "type", GT_LEFT, NULL, 0},
+    {"layout", "layout", GT_LEFT, NULL, 0},
+    {"m", "m", GT_RIGHT, NULL, 0},
+    {"n", "n", GT_RIGHT, NULL, 0},
+    {"k", "k", GT_RIGHT, NULL, 0},
+    {"batch", "batch", GT_RIGHT, NULL, 0},
+    {"family", "family", GT_LEFT, NULL, 0},
+    {"params", "params", GT_LEFT, NULL, 0},
+    {"us", "us", GT_RIGHT, "%.2f", 1},
+    {"tflops", "TFLOPS", GT_RIGHT, "%.2f", 1},
+    {"peak_pct", "peak", GT_RIGHT, "%.1f%%", 1},
+    {"vs_cublas", "vs cuBLAS", GT_RIGHT, "%.2fx", 1},
+    {"margin", "margin", GT_RIGHT, "%.1f%%", 100},
+    {"timing", "timing", GT_LEFT, NULL, 0},
+};
+
+#define SHOWN (sizeof shown / sizeof shown[0])
+
+/* Columns that stay text in JSON even where they look like a number. */
+static const char *const text_columns[] = {"gpu",    "type",   "math",   "layout",  "epilogue",
+                                           "family", "params", "timing", "tuned_at"};
+
+typedef struct listing {
+    const gt_options_cli *options;
+    gt_table *table;
+    gt_column columns[MOST_COLUMNS];
+    char *names; /* the view's own, copied for as long as the table lives */
+    size_t rows;
+    gt_status status; /* of making the table */
+} listing;
+
+static bool is_text(const char *name)
+{
+    for (size_t i = 0; i < sizeof text_columns / sizeof text_columns[0]; i++)
+        if (strcmp(name, text_columns[i]) == 0)
+            return true;
+    return false;
+}
+
+static const char *find(const char *name, int count, const char *const *names, const char *const *values)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return values[i];
+    return NULL;
+}
+
+/* Whether --shapes, where given, names this row's sizes. */
+static bool wanted(const gt_options_cli *options, int count, const char *const *names, const char *const *values)
+{
+    static const char *const keys[] = {"m", "n", "k"};
+    int64_t sizes[3];
+    for (int i = 0; i < 3; i++) {
+        const char *text = find(keys[i], count, names, values);
+        sizes[i] = text ? strtoll(text, NULL, 10) : 0;
+    }
+    for (size_t i = 0; options->shapes_given && i < options->shapes.count; i++) {
+        const gt_shape *s = &options->shapes.list[i];
+        if (s->m == sizes[0] && s->n == sizes[1] && s->k == sizes[2])
+            return true;
+    }
+    return !options->shapes_given;
+}
+
+/* The table's columns: for programs the view's, known with the first row; for people our own. */
+static gt_status begin(listing *l, int count, const char *const *names)
+{
+    size_t used = SHOWN;
+    for (size_t i = 0; i < SHOWN; i++)
+        l->columns[i] = (gt_column){shown[i].title, shown[i].align};
+    if (l->options->json) {
+        size_t size;
+        FILE *stream = open_memstream(&l->names, &size);
+        if (!stream)
+            return gt_fail_memory();
+        used = count < MOST_COLUMNS ? (size_t)count : MOST_COLUMNS;
+        for (size_t i = 0; i < used; i++)
+            fprintf(stream, "%s%c", names[i], '\0');
+        if (fclose(stream) != 0)
+            return gt_fail_memory();
+        const char *name = l->names;
+        for (size_t i = 0; i < used; i++, name += strlen(name) + 1)
+            l->columns[i] = (gt_column){name, GT_LEFT};
+    }
+    l->table = gt_table_create(stdout, l->options->json, l->columns, used);
+    return l->table ? GT_OK : gt_fail_memory();
+}
+
+static void put_json(gt_table *table, const char *name, const char *value)
+{
+    char *end = NULL;
+    const double number = value ? strtod(value, &end) : 0;
+    if (!value)
+        gt_table_none(table);
+    else if (is_text(name) || end == value || *end || !isfinite(number))
+        gt_table_text(table, value);
+    else if (strspn(value, "-0123456789") == strlen(value))
+        gt_table_integer(table, strtoll(value, NULL, 10));
+    else
+        gt_table_number(table, "%g", number);
+}
+
+static int put_row(void *data, int count, const char *const *names, const char *const *values)
+{
+    listing *l = data;
+    if (!wanted(l->options, count, names, values))
+        return 0;
+    if (!l->table && (l->status = begin(l, count, names)) != GT_OK)
+        return 1;
+    l->rows++;
+    for (int i = 0; l->options->json && i < count && i < MOST_COLUMNS; i++)
+        put_json(l->table, names[i], values[i]);
+    for (size_t i = 0; !l->options->json && i < SHOWN; i++) {
+        const char *value = find(shown[i].name, count, names, values);
+        if (!value || !shown[i].format)
+            gt_table_text(l->table, value);
+        else if (strtod(value, NULL) < 0) /* a margin that nobody lost by */
+            gt_table_none(l->table);
+        else
+            gt_table_number(l->table, shown[i].format, strtod(value, NULL) * shown[i].scale);
+    }
+    return 0;
+}
+
+/* The file asked for; else the user's, and behind it the system's. path gets the one that was opened. */
+static gt_status open_store(const gt_options_cli *options, char *path, size_t size, gt_store **store)
+{
+    gt_status status = GT_OK;
+    if (options->database)
+        snprintf(path, size, "%s", options->database);
+    else
+        status = gt_store_default_path(path, size);
+    if (status == GT_OK)
+        status = gt_store_open(options->database ? options->database : path, GT_STORE_READ, store);
+    if (status != GT_ERROR_NO_DATABASE || options->database)
+        return status;
+    char missing[1024];
+    snprintf(missing, sizeof missing, "%s", gt_error_message());
+    if (gt_store_open(gt_store_system_path(), GT_STORE_READ, store) != GT_OK)
+        return gt_fail(status, "%s", missing);
+    snprintf(path, size, "%s", gt_store_system_path());
+    return GT_OK;
+}
+
+int gt_cmd_best(const gt_options_cli *options)
+{
+    static const char sql[] =
+        "SELECT * FROM best_configs"
+        " WHERE (?1 = '' OR type = ?1) AND (?2 = '' OR layout = ?2) AND (?3 = '' OR family = ?3)"
+        " ORDER BY gpu, type, layout, batch, 1.0 * m * n * k, m, n, k";
+    const gt_problem layout = {.op_a = options->op_a, .op_b = options->op_b};
+    const char *const filters[] = {options->type_given ? options->types->name : "",
+                                   options->layout_given ? gt_problem_layout(&layout) : "",
+                                   options->family ? options->family : "", NULL};
+    const bool filtered = options->type_given || options->layout_given || options->family || options->shapes_given;
+    listing l = {.options = options};
+    gt_store *store = NULL;
+    char path[4096];
+    gt_status status = open_store(options, path, sizeof path, &store);
+    if (status == GT_OK)
+        status = gt_store_query(store, sql, filters, put_row, &l);
+    if (status == GT_OK)
+        status = l.status;
+    if (status == GT_OK && l.rows == 0) {
+        fputs(options->json ? "[]\n" : "", stdout);
+        if (!options->quiet)
+            gt_print_note(filtered ? "nothing in %s matches" : "nothing is tuned yet in %s: run gemmtune", path);
+    }
+    gt_table_finish(l.table);
+    free(l.names);
+    gt_store_close(store);
+    return status == GT_OK ? 0 : gt_print_failure();
+}

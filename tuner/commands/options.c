@@ -1,0 +1,442 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/core/driver.h"
+#include "../../src/core/environment.h"
+#include "../../src/core/status.h"
+#include "../values.h"
+
+#define TUNE   (1u << GT_COMMAND_TUNE)
+#define BEST   (1u << GT_COMMAND_BEST)
+#define LADDER (1u << GT_COMMAND_LADDER)
+#define BENCH  (1u << GT_COMMAND_BENCH)
+#define SPACE  (1u << GT_COMMAND_SPACE)
+#define RENDER (1u << GT_COMMAND_RENDER)
+#define PROFILE (1u << GT_COMMAND_PROFILE)
+#define VERIFY (1u << GT_COMMAND_VERIFY)
+#define DOCTOR (1u << GT_COMMAND_DOCTOR)
+#define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
+#define ALL    ((1u << GT_COMMAND_COUNT) - 1)
+
+const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
+    [GT_COMMAND_TUNE] = {"tune", NULL, "default", "Finds the fastest kernel for each size and stores it.",
+                         "gemmtune --shapes 4096,1000,1..64x4096x4096 --budget 10m"},
+    [GT_COMMAND_BEST] = {"best", NULL, "default", "Shows the winners that the database holds.",
+                         "gemmtune best --type f32 --shapes 4096"},
+    [GT_COMMAND_LADDER] = {"ladder", NULL, "512..4096",
+                           "Climbs from the naive kernel to the fastest, step by step.",
+                           "gemmtune ladder --shapes 2048"},
+    [GT_COMMAND_BENCH] = {"bench", NULL, "default", "Times what the library runs, beside cuBLAS.",
+                          "gemmtune bench --shapes 512..4096 --json"},
+    [GT_COMMAND_SPACE] = {"space", "[FAMILY]", "4096", "Shows the families, or one family's search space.",
+                          "gemmtune space simt --arch sm_80"},
+    [GT_COMMAND_RENDER] = {"render", "FAMILY", "4096", "Prints the CUDA source of one configuration.",
+                           "gemmtune render simt --params \"bm=128 bn=128\" > simt.cu"},
+    [GT_COMMAND_PROFILE] = {"profile", "FAMILY", "256", "Counts what one configuration does, on the software GPU.",
+                            "gemmtune profile simt --params \"bm=64 bn=64\" --shapes 256"},
+    [GT_COMMAND_VERIFY] = {"verify", NULL, "default", "Proves the stored winners right again, with fresh data.",
+                           "gemmtune verify --type f32"},
+    [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "Says what tuning needs, what is here, and what to do.",
+                           "gemmtune doctor"},
+};
+
+/* Each option's place in the table and its bit in the set of those given. */
+enum {
+    DEVICE, DB, SHAPES, RANDOM, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, EFFORT, BUDGET, TIMEOUT, SEED, JOBS, TEMPLATES,
+    NVRTC, ARCH, PARAMS, ALL_ROWS, NO_CUBLAS, JSON, QUIET, HELP, VERSION, OPTION_COUNT,
+};
+
+const gt_option_row gt_option_rows[] = {
+    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU", RUNS | SPACE | RENDER | PROFILE},
+    [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | DOCTOR},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
+    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
+    [TYPE] = {"type", "TYPE", 0, "f32, s32 or f16_f32 (f32)", ALL & ~DOCTOR},
+    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
+    [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE},
+    [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
+               RUNS | SPACE | RENDER | PROFILE},
+    [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST},
+    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE},
+    [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
+    [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
+    [SEED] = {"seed", "N", 0, "of random data and random shapes (1)", RUNS},
+    [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER},
+    [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
+                   TUNE | LADDER | SPACE | RENDER | PROFILE},
+    [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR},
+    [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
+    [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
+    [ALL_ROWS] = {"all", NULL, 0, "list every configuration", SPACE},
+    [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
+    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~RENDER},
+    [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST},
+    [HELP] = {"help", NULL, 'h', "this text", ALL},
+    [VERSION] = {"version", NULL, 'V', "the program's version", ALL},
+    [OPTION_COUNT] = {NULL, NULL, 0, NULL, 0},
+};
+
+_Static_assert(OPTION_COUNT < 32, "the given options fit a word");
+
+static gt_status unknown_option(const char *word)
+{
+    const char *names[OPTION_COUNT + 1] = {0};
+    char name[41];
+    for (int i = 0; i < OPTION_COUNT; i++)
+        names[i] = gt_option_rows[i].name;
+    if (strncmp(word, "--", 2) != 0)
+        return gt_fail(GT_ERROR_INVALID, "unknown option '%.40s'; see gemmtune --help", word);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    const char *near = gt_nearest(name, names);
+    if (near)
+        return gt_fail(GT_ERROR_INVALID, "unknown option '--%s'; did you mean '--%s'?", name, near);
+    return gt_fail(GT_ERROR_INVALID, "unknown option '--%s'; see gemmtune --help", name);
+}
+
+static gt_status unknown_command(const char *word)
+{
+    const char *names[GT_COMMAND_COUNT + 1] = {0};
+    for (int i = 0; i < GT_COMMAND_COUNT; i++)
+        names[i] = gt_command_rows[i].name;
+    const char *near = gt_nearest(word, names);
+    if (near)
+        return gt_fail(GT_ERROR_INVALID, "unknown command '%.40s'; did you mean '%s'?", word, near);
+    return gt_fail(GT_ERROR_INVALID, "unknown command '%.40s'; see gemmtune --help", word);
+}
+
+/* What an option does to the field at offset. */
+typedef enum setting_kind {
+    SWITCH, /* bool */
+    TEXT,   /* const char *, not empty */
+    INT,    /* int from least to most */
+    SECONDS,
+    READ, /* more than that: its own function */
+} setting_kind;
+
+typedef struct setting {
+    setting_kind kind;
+    size_t offset;
+    int least, most;
+    gt_status (*read)(const char *text, gt_options_cli *o);
+} setting;
+
+static gt_status read_device(const char *text, gt_options_cli *o)
+{
+    int64_t number;
+    if (gt_driver_is_soft(text, NULL)) {
+        o->driver = text;
+        o->device = 0;
+        return GT_OK;
+    }
+    gt_status status = gt_integer_parse("--device", text, 0, 1023, &number);
+    if (status == GT_OK)
+        o->device = (int)number;
+    return status;
+}
+
+static gt_status read_effort(const char *text, gt_options_cli *o)
+{
+    static const char *const levels[] = {
+        [GT_EFFORT_QUICK] = "quick", [GT_EFFORT_NORMAL] = "normal", [GT_EFFORT_FULL] = "full"};
+    for (int i = GT_EFFORT_QUICK; i <= GT_EFFORT_FULL; i++)
+        if (strcmp(text, levels[i]) == 0) {
+            o->effort = (gt_effort)i;
+            return GT_OK;
+        }
+    return gt_fail(GT_ERROR_INVALID, "--effort takes quick, normal or full, not '%.40s'", text);
+}
+
+static gt_status read_shapes(const char *text, gt_options_cli *o)
+{
+    gt_shapes shapes;
+    gt_status status = gt_shapes_parse(text, &shapes);
+    if (status != GT_OK)
+        return status;
+    gt_shapes_finish(&o->shapes); /* given twice: the last one counts */
+    o->shapes = shapes;
+    o->shapes_given = true;
+    return GT_OK;
+}
+
+static gt_status read_type(const char *text, gt_options_cli *o)
+{
+    const gt_types *types = gt_types_parse(text);
+    if (!types)
+        return gt_fail(GT_ERROR_INVALID, "unknown type '%.40s'; there are: %s", text, gt_types_names());
+    o->types = types;
+    o->type_given = true;
+    return GT_OK;
+}
+
+static gt_status read_layout(const char *text, gt_options_cli *o)
+{
+    o->layout_given = true;
+    return gt_layout_parse(text, &o->op_a, &o->op_b);
+}
+
+static gt_status read_batch(const char *text, gt_options_cli *o)
+{
+    return gt_integer_parse("--batch", text, 1, INT64_MAX, &o->batch);
+}
+
+static gt_status read_align(const char *text, gt_options_cli *o)
+{
+    int64_t bytes;
+    if (gt_integer_parse("--align", text, 1, 16, &bytes) != GT_OK || (bytes & (bytes - 1)) != 0)
+        return gt_fail(GT_ERROR_INVALID, "--align takes 1, 2, 4, 8 or 16, not '%.40s'", text);
+    o->align = (int)bytes;
+    return GT_OK;
+}
+
+static gt_status read_seed(const char *text, gt_options_cli *o)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long seed = strtoull(text, &end, 0);
+    if (end == text || *end || errno == ERANGE || strchr(text, '-'))
+        return gt_fail(GT_ERROR_INVALID, "--seed takes a whole number of up to 64 bits, not '%.40s'", text);
+    o->seed = seed;
+    return GT_OK;
+}
+
+static gt_status read_arch(const char *text, gt_options_cli *o)
+{
+    gt_device device;
+    o->arch = text;
+    return gt_arch_parse(text, &device);
+}
+
+#define AT(field) .offset = offsetof(gt_options_cli, field)
+static const setting settings[OPTION_COUNT] = {
+    [DEVICE] = {READ, .read = read_device},
+    [DB] = {TEXT, AT(database)},
+    [SHAPES] = {READ, .read = read_shapes},
+    [RANDOM] = {INT, AT(random), .least = 1, .most = 10000},
+    [TYPE] = {READ, .read = read_type},
+    [LAYOUT] = {READ, .read = read_layout},
+    [BATCH] = {READ, .read = read_batch},
+    [ALIGN] = {READ, .read = read_align},
+    [FAMILY] = {TEXT, AT(family)},
+    [EFFORT] = {READ, .read = read_effort},
+    [BUDGET] = {SECONDS, AT(budget_s)},
+    [TIMEOUT] = {SECONDS, AT(limit_s)},
+    [SEED] = {READ, .read = read_seed},
+    [JOBS] = {INT, AT(threads), .least = 0, .most = 1024},
+    [TEMPLATES] = {TEXT, AT(templates)},
+    [NVRTC] = {TEXT, AT(nvrtc)},
+    [ARCH] = {READ, .read = read_arch},
+    [PARAMS] = {TEXT, AT(params)},
+    [ALL_ROWS] = {SWITCH, AT(all)},
+    [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
+    [JSON] = {SWITCH, AT(json)},
+    [QUIET] = {SWITCH, AT(quiet)},
+    [HELP] = {SWITCH, AT(help)},
+    [VERSION] = {SWITCH, AT(version)},
+};
+
+static gt_status apply(int option, const char *text, gt_options_cli *o)
+{
+    const setting *s = &settings[option];
+    const char *name = gt_option_rows[option].name;
+    void *field = (char *)o + s->offset;
+    int64_t number;
+    char what[32];
+    snprintf(what, sizeof what, "--%s", name);
+    switch (s->kind) {
+    case SWITCH:
+        *(bool *)field = true;
+        return GT_OK;
+    case TEXT:
+        if (!*text)
+            return gt_fail(GT_ERROR_INVALID, "%s needs a value: %s %s", what, what, gt_option_rows[option].value);
+        *(const char **)field = text;
+        return GT_OK;
+    case INT:
+        if (gt_integer_parse(what, text, s->least, s->most, &number) != GT_OK)
+            return GT_ERROR_INVALID;
+        *(int *)field = (int)number;
+        return GT_OK;
+    case SECONDS:
+        if (gt_duration_parse(text, field) != GT_OK)
+            return gt_fail(GT_ERROR_INVALID, "%s: %s", what, gt_error_message());
+        return GT_OK;
+    case READ:
+        return s->read(text, o);
+    }
+    return GT_OK;
+}
+
+/* The first word is the command, the second its operand. */
+static gt_status take_word(const char *word, gt_options_cli *o)
+{
+    if (o->command_given && !gt_command_rows[o->command_id].operand)
+        return gt_fail(GT_ERROR_INVALID, "%s takes no operand, but there is '%.40s'", o->command, word);
+    if (o->operand)
+        return gt_fail(GT_ERROR_INVALID, "%s takes one %s, but there is '%.40s' too", o->command, "FAMILY", word);
+    if (o->command_given) {
+        o->operand = word;
+        return GT_OK;
+    }
+    for (int i = 0; i < GT_COMMAND_COUNT; i++)
+        if (strcmp(word, gt_command_rows[i].name) == 0) {
+            o->command = gt_command_rows[i].name;
+            o->command_id = (gt_command_id)i;
+            o->command_given = true;
+            return GT_OK;
+        }
+    return unknown_command(word);
+}
+
+/* Goes through the words. *given gets a bit for each option. */
+static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *given)
+{
+    struct option longs[OPTION_COUNT + 1] = {0};
+    gt_status status = GT_OK;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        longs[i] = (struct option){gt_option_rows[i].name, gt_option_rows[i].value ? required_argument : no_argument,
+                                   NULL, gt_option_rows[i].letter ? gt_option_rows[i].letter : 256 + i};
+    optind = 0; /* glibc: begin anew */
+    opterr = 0;
+    while (status == GT_OK) {
+        const int at = optind > 0 ? optind : 1;
+        const int found = getopt_long(argc, argv, "-:qhV", longs, NULL); /* "-": words in their order */
+        if (found == -1)
+            break;
+        int option = 0;
+        while (option < OPTION_COUNT && longs[option].val != found)
+            option++;
+        /* getopt_long takes any unique beginning of a name; a script that used one would break with the next
+         * option, so only whole names count. */
+        const bool is_long = at < argc && strncmp(argv[at], "--", 2) == 0;
+        const char *name = option < OPTION_COUNT ? gt_option_rows[option].name : "";
+        if (found == 1)
+            status = take_word(optarg, o);
+        else if (found == ':')
+            status = gt_fail(GT_ERROR_INVALID, "%.40s needs a value; see gemmtune --help", argv[at]);
+        else if (found == '?' && is_long && optopt != 0)
+            status = gt_fail(GT_ERROR_INVALID, "%.*s takes no value", (int)strcspn(argv[at], "="), argv[at]);
+        else if (found == '?' || (is_long && strcspn(argv[at] + 2, "=") != strlen(name)))
+            status = unknown_option(argv[at]);
+        else if ((status = apply(option, optarg, o)) == GT_OK)
+            *given |= 1u << option;
+    }
+    for (; status == GT_OK && optind < argc; optind++) /* behind "--" */
+        status = take_word(argv[optind], o);
+    return status;
+}
+
+/* The software GPU does in seconds what a GPU does in milliseconds: less is tried, on sizes that fit a laptop. */
+static void suit_software(gt_options_cli *o, unsigned given, const char **shapes)
+{
+    if (!gt_driver_is_soft(o->driver ? o->driver : gt_environment(GT_ENV_DRIVER), NULL))
+        return;
+    if (RUNS >> o->command_id & 1)
+        *shapes = "64,128,100x60x90,16x256x256";
+    if (!(given >> EFFORT & 1))
+        o->effort = GT_EFFORT_QUICK;
+    if (!(given >> TIMEOUT & 1))
+        o->limit_s = 60;
+}
+
+/* What only shows once all words are read. */
+static gt_status check(gt_options_cli *o, unsigned given)
+{
+    const gt_command_row *row = &gt_command_rows[o->command_id];
+    const char *shapes = row->shapes;
+    gt_problem problem;
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if ((given >> i & 1) && !(gt_option_rows[i].commands >> o->command_id & 1))
+            return gt_fail(GT_ERROR_INVALID, "%s takes no --%s; see gemmtune %s --help", o->command,
+                           gt_option_rows[i].name, o->command);
+    if (o->help || o->version)
+        return GT_OK;
+    if (row->operand && *row->operand != '[' && !o->operand)
+        return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
+    suit_software(o, given, &shapes);
+    gt_status status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
+    if (status == GT_OK && o->random > 0)
+        status = gt_shapes_draw(o->random, o->seed, &o->shapes);
+    /* First a size that is never wrong: what fails then is not the shape's fault. */
+    if (status == GT_OK)
+        status = gt_options_problem(o, &(gt_shape){1, 1, 1}, &problem);
+    for (size_t i = 0; status == GT_OK && i < o->shapes.count; i++) {
+        const gt_shape *s = &o->shapes.list[i];
+        if (gt_options_problem(o, s, &problem) != GT_OK)
+            status = gt_fail(GT_ERROR_INVALID, "shape %lldx%lldx%lld: %s", (long long)s->m, (long long)s->n,
+                             (long long)s->k, gt_error_message());
+    }
+    return status;
+}
+
+/* The words with a blank between, those with odd characters in quotes: what a shell would take again. */
+static char *join(int argc, char **argv)
+{
+    char *line = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&line, &size);
+    if (!stream)
+        return NULL;
+    for (int i = 0; i < argc; i++) {
+        const bool odd = !*argv[i] || strpbrk(argv[i], " \t\n\"'\\$&|;<>()*?[]#~`!{}");
+        fputs(i > 0 ? " " : "", stream);
+        fputs(odd ? "'" : "", stream);
+        for (const char *c = argv[i]; *c; c++)
+            if (*c == '\'')
+                fputs("'\\''", stream);
+            else
+                putc(*c, stream);
+        fputs(odd ? "'" : "", stream);
+    }
+    return fclose(stream) == 0 ? line : (free(line), NULL);
+}
+
+gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
+{
+    gt_options_cli o = {
+        .command = "tune", .types = gt_types_parse("f32"), .batch = 1, .align = 16, .effort = GT_EFFORT_NORMAL,
+        .limit_s = 10, .seed = 1, .line = join(argc, argv),
+    };
+    unsigned given = 0;
+    gt_status status = o.line ? read_words(argc, argv, &o, &given) : gt_fail_memory();
+    if (status == GT_OK)
+        status = check(&o, given);
+    if (status == GT_OK)
+        *out = o;
+    else
+        gt_options_finish(&o);
+    return status;
+}
+
+void gt_options_finish(gt_options_cli *options)
+{
+    gt_shapes_finish(&options->shapes);
+    free(options->line);
+    options->line = NULL;
+}
+
+gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shape, gt_problem *problem)
+{
+    const gt_gemm gemm = {
+        .m = shape->m, .n = shape->n, .k = shape->k, .batch = options->batch, .op_a = options->op_a,
+        .op_b = options->op_b, .type_ab = options->types->ab, .type_c = options->types->c, .align = options->align,
+    };
+    return gt_problem_init(&gemm, problem);
+}
+
+gt_status gt_options_device(const gt_options_cli *options, gt_device *device)
+{
+    gt_driver *driver;
+    if (options->arch)
+        return gt_arch_parse(options->arch, device);
+    if (gt_driver_open(options->driver, &driver) != GT_OK)
+        return gt_device_model(90, device);
+    gt_status status = gt_device_query(driver, options->device, device);
+    gt_driver_close(driver);
+    return status;
+}

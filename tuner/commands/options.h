@@ -1,0 +1,100 @@
+/* The command line. */
+#ifndef GT_OPTIONS_H
+#define GT_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "../../src/core/device.h"
+#include "../../src/core/problem.h"
+#include "shapes.h"
+
+typedef enum gt_effort {
+    GT_EFFORT_QUICK,
+    GT_EFFORT_NORMAL,
+    GT_EFFORT_FULL, /* every configuration of every space */
+} gt_effort;
+
+/* The subcommands, in the order of the help. */
+typedef enum gt_command_id {
+    GT_COMMAND_TUNE,
+    GT_COMMAND_BEST,
+    GT_COMMAND_LADDER,
+    GT_COMMAND_BENCH,
+    GT_COMMAND_SPACE,
+    GT_COMMAND_RENDER,
+    GT_COMMAND_PROFILE,
+    GT_COMMAND_VERIFY,
+    GT_COMMAND_DOCTOR,
+} gt_command_id;
+
+#define GT_COMMAND_COUNT 9
+
+typedef struct gt_command_row {
+    const char *name;
+    const char *operand; /* "FAMILY", "[FAMILY]" where it may be left out; NULL: takes none */
+    const char *shapes;  /* the list where --shapes is not given */
+    const char *summary; /* one sentence for the help */
+    const char *example;
+} gt_command_row;
+
+typedef struct gt_option_row {
+    const char *name;  /* without the dashes */
+    const char *value; /* "FILE"; NULL: a switch */
+    int letter;        /* 'q' for -q; 0: none */
+    const char *help;
+    unsigned commands; /* one bit for each command that takes it, 1u << GT_COMMAND_TUNE */
+} gt_option_row;
+
+extern const gt_command_row gt_command_rows[GT_COMMAND_COUNT];
+extern const gt_option_row gt_option_rows[]; /* ends with a NULL name */
+
+/* What the command line said, with defaults filled in. */
+typedef struct gt_options_cli {
+    const char *command;  /* "tune" where none is given */
+    gt_command_id command_id;
+    bool command_given;
+    bool help, version;   /* --help, --version: nothing else is checked then but names */
+    const char *database; /* --db FILE; NULL: the default place */
+    const char *nvrtc;    /* --nvrtc FILE */
+    const char *templates; /* --templates DIR */
+    const char *driver;   /* NULL: the CUDA driver; the software GPU's library for --device soft */
+    int device;           /* --device N */
+    const char *family;   /* --family NAME; NULL: all that fit */
+    const char *arch;     /* --arch sm_80: space and render without a GPU; NULL: the device's */
+    const char *params;   /* render --params "bm=128 bn=128"; NULL: the space's first row */
+    const gt_types *types; /* --type f32 */
+    gt_op op_a, op_b;     /* --layout nn */
+    bool type_given, layout_given;
+    int64_t batch;        /* --batch N */
+    int align;            /* --align BYTES; 16 */
+    gt_shapes shapes;     /* --shapes LIST; the command's default list where none was given */
+    bool shapes_given;
+    int random;           /* --random N: so many of them are drawn; 0: none */
+    gt_effort effort;     /* --effort quick|normal|full */
+    double budget_s;      /* --budget 10m; 0: none */
+    double limit_s;       /* --timeout 10s: one candidate */
+    uint64_t seed;        /* --seed N */
+    int threads;          /* --jobs N: compiling threads; 0: as many as cores */
+    bool json, quiet, all, no_cublas; /* --json --quiet --all --no-cublas */
+    const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
+    char *line;           /* the command line as one text, for the run's row */
+} gt_options_cli;
+
+/* Fills options from the command line. GT_ERROR_INVALID names the option, what it takes and, for a near miss, what
+ * was probably meant. *options: gt_options_finish. */
+gt_status gt_options_parse(int argc, char **argv, gt_options_cli *options);
+void gt_options_finish(gt_options_cli *options);
+
+/* What space and render work for: --arch, else the GPU, else (device->ordinal is -1) Hopper, sm_90a. */
+gt_status gt_options_device(const gt_options_cli *options, gt_device *device);
+
+/* The problem of one shape under these options (types, layout, batch, align). */
+gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shape, gt_problem *problem);
+
+/* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
+typedef int gt_command(const gt_options_cli *options);
+gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
+    gt_cmd_profile, gt_cmd_verify,
+    gt_cmd_doctor;
+
+#endif

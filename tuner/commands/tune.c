@@ -1,0 +1,241 @@
+/* gemmtune [tune]: finds the fastest kernel for each shape and stores it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/core/status.h"
+#include "output.h"
+#include "../tune.h"
+
+/* Refuses a shape that cannot fit the GPU before anything is tuned. */
+static gt_status check_memory(const gt_device *device, const gt_problem *problem)
+{
+    char name[GT_PROBLEM_NAME_LENGTH];
+    const double needed = (double)gt_problem_bytes_a(problem) + (double)gt_problem_bytes_b(problem) +
+                          (double)gt_problem_bytes_c(problem);
+    if (needed <= 0.9 * (double)device->memory_bytes)
+        return GT_OK;
+    gt_problem_name(problem, name);
+    return gt_fail(GT_ERROR_INVALID, "%s needs %.1f GiB; %s has %.1f GiB", name, needed / (1 << 30), device->name,
+                   (double)device->memory_bytes / (1 << 30));
+}
+
+static gt_status list_problems(const gt_options_cli *options, const gt_device *device, gt_problem **out)
+{
+    gt_status status = GT_OK;
+    gt_problem *problems = calloc(options->shapes.count, sizeof *problems);
+    if (!problems)
+        return gt_fail_memory();
+    for (size_t i = 0; status == GT_OK && i < options->shapes.count; i++) {
+        status = gt_options_problem(options, &options->shapes.list[i], &problems[i]);
+        if (status == GT_OK)
+            status = check_memory(device, &problems[i]);
+    }
+    if (status != GT_OK) {
+        free(problems);
+        return status;
+    }
+    *out = problems;
+    return GT_OK;
+}
+
+static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *t)
+{
+    const double speed = t->won ? gt_problem_flops(&t->problem) / t->trial.us * 1e-6 : 0;
+    const double shares[] = {gt_ceilings_peak_percent(&engine->ceilings, &t->problem, t->trial.us),
+                             gt_ceilings_copy_percent(&engine->ceilings, &t->problem, t->trial.us)};
+    char shape[GT_SHAPE_LENGTH];
+    gt_shape_name(t->problem.m, t->problem.n, t->problem.k, shape);
+    gt_table_text(table, shape);
+    if (!t->won) {
+        for (int i = 0; i < 10; i++)
+            gt_table_none(table);
+        return;
+    }
+    gt_table_text(table, t->kernel.family);
+    gt_table_text(table, t->kernel.params);
+    gt_table_number(table, "%.1f", t->trial.us);
+    gt_table_number(table, "%.2f", speed);
+    for (int i = 0; i < 2; i++)
+        if (shares[i] > 0)
+            gt_table_number(table, "%.1f", shares[i]);
+        else
+            gt_table_none(table);
+    if (t->cublas.outcome == GT_TRIAL_OK && t->cublas.us > 0)
+        gt_table_number(table, "%.3f", t->cublas.us / t->trial.us);
+    else
+        gt_table_none(table);
+    if (t->trial.margin >= 0)
+        gt_table_number(table, "%.1f", 100 * t->trial.margin);
+    else
+        gt_table_none(table);
+    gt_table_integer(table, t->tried);
+    gt_table_text(table, t->trial.modelled ? "modelled" : "measured");
+}
+
+static void print_table(const gt_engine *engine, const gt_tuned *tuned, size_t count)
+{
+    static const gt_column columns[] = {
+        {"shape", GT_LEFT},   {"family", GT_LEFT},  {"configuration", GT_LEFT}, {"us", GT_RIGHT},
+        {"TFLOPS", GT_RIGHT}, {"peak %", GT_RIGHT}, {"copy %", GT_RIGHT},       {"vs cuBLAS", GT_RIGHT},
+        {"margin %", GT_RIGHT}, {"tried", GT_RIGHT},  {"timing", GT_LEFT},
+    };
+    char ceilings[128];
+    gt_table *table = gt_table_create(stdout, engine->options->json, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < count; i++)
+        print_row(table, engine, &tuned[i]);
+    gt_table_finish(table);
+    if (engine->options->json)
+        return;
+    gt_engine_describe_ceilings(engine, ceilings, sizeof ceilings);
+    printf("\n%s: %s\n", engine->device.name, ceilings);
+}
+
+/* What somebody should know before a long run. */
+static void print_notes(const gt_engine *engine)
+{
+    const gt_options_cli *options = engine->options;
+    if (options->quiet)
+        return;
+    if (gt_store_on_network(engine->store))
+        gt_print_note("the database is on a network file system, whose locks may not hold: let one process at a time "
+                      "tune into it, or use a local file, --db FILE");
+    if (options->random > 0)
+        gt_print_note("%d random shapes, seed %llu", options->random, (unsigned long long)options->seed);
+}
+
+static void remember(gt_seed *seeds, size_t *count, const gt_kernel *kernel)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(seeds[i].params, kernel->params) == 0 && strcmp(seeds[i].family, kernel->family) == 0)
+            return;
+    memcpy(seeds[*count].family, kernel->family, sizeof kernel->family);
+    memcpy(seeds[*count].params, kernel->params, sizeof kernel->params);
+    ++*count;
+}
+
+static void report(gt_tuning *tuning, const gt_tuned *t)
+{
+    char name[GT_PROBLEM_NAME_LENGTH], rest[96] = "";
+    gt_problem_name(&t->problem, name);
+    if (t->cublas.outcome == GT_TRIAL_OK && t->won)
+        snprintf(rest, sizeof rest, ", %.2f of cuBLAS", t->cublas.us / t->trial.us);
+    if (t->winner_us > 0)
+        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", %.2f of the winner's speed",
+                 t->winner_us / t->trial.us);
+    if (t->failed > 0)
+        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", %d rejected", t->failed);
+    if (t->won)
+        gt_progress_line(tuning->progress, "%s: %.2f TFLOPS, %s %s (%d tried, %d known%s)", name,
+                         gt_problem_flops(&t->problem) / t->trial.us * 1e-6, t->kernel.family, t->kernel.params,
+                         t->tried, t->skipped, rest);
+    else
+        gt_progress_line(tuning->progress, "%s: no winner (%d tried, %d known%s)", name, t->tried, t->skipped, rest);
+}
+
+/* The problem's share of what is left of the budget. */
+static double share_until(const gt_engine *engine, size_t problems_left)
+{
+    const double elapsed = gt_engine_elapsed(engine), budget = engine->options->budget_s;
+    return budget > 0 ? elapsed + (budget - elapsed) / (double)problems_left : 0;
+}
+
+/* Tunes the problems in order; *count says how many were reached. */
+static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *problems, gt_tuned *tuned, size_t *count)
+{
+    const size_t total = tuning->engine->options->shapes.count;
+    while (*count < total && !gt_engine_interrupted()) {
+        gt_tuned *t = &tuned[*count];
+        /* One share more than there are problems: the last lap's. */
+        tuning->until = share_until(tuning->engine, total - *count + 1);
+        tuning->state.step = (int)*count;
+        const gt_status status = gt_tune(tuning, &problems[*count], t);
+        if (status != GT_OK)
+            return status;
+        ++*count;
+        report(tuning, t);
+        if (t->won)
+            remember(seeds, &tuning->seed_count, &t->kernel);
+    }
+    return GT_OK;
+}
+
+/* The last lap: every winner on every problem. What was tuned first gets what was found last, and the library has
+ * measurements of each kernel on many sizes to predict from. */
+static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
+{
+    tuning->only_seeds = true;
+    for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
+        gt_tuned again;
+        tuning->until = share_until(tuning->engine, count - i);
+        tuning->state.step = (int)i;
+        const gt_status status = gt_tune(tuning, &tuned[i].problem, &again);
+        if (status != GT_OK)
+            return status;
+        tuned[i].tried += again.tried;
+        again.cut = tuned[i].cut = tuned[i].cut || again.cut;
+        if (!again.won || strcmp(again.kernel.params, tuned[i].kernel.params) == 0)
+            continue;
+        again.tried = tuned[i].tried;
+        tuned[i] = again;
+        report(tuning, &again);
+    }
+    return GT_OK;
+}
+
+static gt_status tune_all(gt_engine *engine, const gt_problem *problems, gt_tuned *tuned, size_t *count)
+{
+    const gt_options_cli *options = engine->options;
+    const size_t total = options->shapes.count;
+    gt_seed *seeds = calloc(total + 1, sizeof *seeds);
+    gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .seeds = seeds};
+    tuning.state = (gt_progress_state){.steps = (int)total, .budget = options->budget_s};
+    gt_status status = seeds ? tune_each(&tuning, seeds, problems, tuned, count) : gt_fail_memory();
+    if (status == GT_OK && tuning.seed_count > 1)
+        status = last_lap(&tuning, tuned, *count);
+    gt_progress_destroy(tuning.progress);
+    free(seeds);
+    return status;
+}
+
+/* How the run is stored to have ended. */
+static const char *ending(gt_status status, const gt_tuned *tuned, size_t count)
+{
+    bool cut = false;
+    for (size_t i = 0; i < count; i++)
+        cut = cut || tuned[i].cut;
+    return status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : cut ? "budget" : "done";
+}
+
+int gt_cmd_tune(const gt_options_cli *options)
+{
+    gt_engine engine;
+    gt_problem *problems = NULL;
+    gt_tuned *tuned = NULL;
+    size_t count = 0;
+    int code = 0;
+    gt_status status = gt_engine_open(options, GT_ENGINE_WRITE, &engine);
+    if (status == GT_OK)
+        print_notes(&engine);
+    if (status == GT_OK)
+        status = list_problems(options, &engine.device, &problems);
+    if (status == GT_OK && !(tuned = calloc(options->shapes.count, sizeof *tuned)))
+        status = gt_fail_memory();
+    if (status == GT_OK)
+        status = gt_engine_find_ceilings(&engine);
+    if (status == GT_OK)
+        status = tune_all(&engine, problems, tuned, &count);
+    if (status == GT_ERROR_BUSY && gt_engine_interrupted())
+        status = GT_OK; /* a wait that Ctrl-C ended is no failure */
+    if (status != GT_OK)
+        code = gt_print_failure();
+    if (count > 0)
+        print_table(&engine, tuned, count);
+    for (size_t i = 0; i < count; i++)
+        if (!tuned[i].won)
+            code = 1;
+    gt_engine_close(&engine, ending(status, tuned, count));
+    free(tuned);
+    free(problems);
+    return gt_engine_interrupted() ? 130 : code;
+}

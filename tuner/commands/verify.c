@@ -1,0 +1,115 @@
+/* gemmtune verify: proves again that the stored winners are right, on this GPU, with fresh data. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../db/trial.h"
+#include "../../src/core/status.h"
+#include "../engine.h"
+#include "output.h"
+#include "../progress.h"
+
+static const gt_column columns[] = {
+    {"problem", GT_LEFT}, {"family", GT_LEFT}, {"configuration", GT_LEFT}, {"outcome", GT_LEFT},
+    {"error", GT_RIGHT},  {"detail", GT_LEFT},
+};
+
+typedef struct verification {
+    gt_engine *engine;
+    gt_table *table;
+    gt_progress *progress;
+    gt_progress_state state;
+    int checked, wrong;
+} verification;
+
+static gt_status check(verification *v, const gt_measured *stored, const gt_problem *problem)
+{
+    gt_code code = {0};
+    gt_trial trial = {0};
+    char name[GT_PROBLEM_NAME_LENGTH];
+    gt_status status = gt_store_find_code(v->engine->store, stored->kernel_id, &code);
+    if (status == GT_ERROR_CORRUPT) {
+        trial.outcome = GT_TRIAL_WRONG_RESULT;
+        snprintf(trial.detail, sizeof trial.detail, "%s", gt_error_message());
+    } else if (status == GT_OK) {
+        const gt_contestant contestant = {&stored->kernel, &code};
+        status = gt_worker_try(v->engine->worker, problem, &contestant, 0, false, &trial);
+    }
+    gt_code_finish(&code);
+    if (status != GT_OK && status != GT_ERROR_CORRUPT)
+        return status;
+    gt_problem_name(problem, name);
+    gt_table_text(v->table, name);
+    gt_table_text(v->table, stored->kernel.family);
+    gt_table_text(v->table, stored->kernel.params);
+    gt_table_text(v->table, gt_outcome_name(trial.outcome));
+    if (trial.outcome == GT_TRIAL_OK)
+        gt_table_number(v->table, "%.1e", trial.error);
+    else
+        gt_table_none(v->table);
+    gt_table_text(v->table, trial.detail);
+    v->checked++;
+    v->wrong += trial.outcome != GT_TRIAL_OK;
+    v->state.what = name;
+    v->state.done++;
+    v->state.elapsed = gt_engine_elapsed(v->engine);
+    gt_progress_update(v->progress, &v->state);
+    v->state.what = "";
+    return GT_OK;
+}
+
+/* All winners of one layout: each on its own problem, or on the shapes that were asked for. */
+static gt_status check_layout(verification *v, gt_op op_a, gt_op op_b)
+{
+    const gt_options_cli *options = v->engine->options;
+    gt_measured *list = NULL;
+    size_t count = 0;
+    gt_problem any, problem;
+    gt_options_cli as_asked = *options;
+    as_asked.op_a = op_a;
+    as_asked.op_b = op_b;
+    gt_status status = gt_options_problem(&as_asked, &(gt_shape){64, 64, 64}, &any);
+    if (status == GT_OK)
+        status = gt_store_find_measured(v->engine->store, &v->engine->device, &any, &list, &count);
+    for (size_t i = 0; status == GT_OK && i < count && !gt_engine_interrupted(); i++) {
+        if (!list[i].winner || !list[i].same_gpu)
+            continue;
+        if (!options->shapes_given)
+            status = check(v, &list[i], &list[i].problem);
+        for (size_t s = 0; options->shapes_given && status == GT_OK && s < options->shapes.count; s++) {
+            status = gt_options_problem(&as_asked, &options->shapes.list[s], &problem);
+            if (status == GT_OK && problem.align >= list[i].problem.align)
+                status = check(v, &list[i], &problem);
+        }
+    }
+    free(list);
+    return status;
+}
+
+int gt_cmd_verify(const gt_options_cli *options)
+{
+    gt_engine engine;
+    int code = 0;
+    gt_status status = gt_engine_open(options, GT_ENGINE_READ, &engine);
+    verification v = {
+        .engine = &engine,
+        .table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]),
+        .progress = gt_progress_create(options->quiet),
+        .state = {.steps = 1, .what = ""},
+    };
+    for (int a = GT_N; status == GT_OK && a <= GT_T; a++)
+        for (int b = GT_N; status == GT_OK && b <= GT_T; b++)
+            status = check_layout(&v, (gt_op)a, (gt_op)b);
+    gt_progress_destroy(v.progress);
+    gt_table_finish(v.table);
+    if (status != GT_OK)
+        code = gt_print_failure();
+    else if (v.checked == 0)
+        fprintf(stderr, "gemmtune: no stored winner of type %s for %s\n", options->types->name, engine.device.name);
+    else
+        fprintf(stderr, "%d checked, %d wrong\n", v.checked, v.wrong);
+    if (v.wrong > 0)
+        code = 1;
+    gt_engine_close(&engine, "done");
+    return gt_engine_interrupted() ? 130 : code;
+}

@@ -1,0 +1,10 @@
+/* Random bits that depend on a seed and an index only, so that host and device draw the same. */
+#ifndef GT_RANDOM_H
+#define GT_RANDOM_H
+
+#include <stdint.h>
+
+/* splitmix64 of stream `seed` at `index`: the same bits that worker/checks.cu draws. */
+uint64_t gt_random_bits(uint64_t seed, uint64_t index);
+
+#endif

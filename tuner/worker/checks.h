@@ -1,0 +1,62 @@
+/* The host's side of checks.cu: random data and f64 arithmetic on the device, for verification. Everything is
+ * enqueued on one stream; nothing waits. */
+#ifndef GT_CHECKS_H
+#define GT_CHECKS_H
+
+#include <stdbool.h>
+
+#include "../../src/core/kernel.h"
+
+/* Memory that nobody should read or write is filled with this: a NaN as f32 and, halfword by halfword, as f16. */
+#define GT_POISON 0x7fff7fffu
+#define GT_POISON_HALF 0x7fffu
+
+typedef struct gt_checks {
+    const gt_driver *driver;
+    CUstream stream;
+    CUlibrary library;
+    CUfunction fill[GT_TYPE_COUNT], rows[GT_TYPE_COUNT], columns[GT_TYPE_COUNT];
+    CUfunction sample[GT_TYPE_COUNT], gather[GT_TYPE_COUNT], nonfinite[GT_TYPE_COUNT];
+    CUfunction count_changed;
+} gt_checks;
+
+/* One matrix on the device as it is stored, row-major. */
+typedef struct gt_matrix {
+    CUdeviceptr data;
+    gt_type type;
+    int64_t rows, columns, ld;
+} gt_matrix;
+
+/* A, B and C of one product of a problem's batch, found from the first one's address. */
+gt_matrix gt_matrix_a(const gt_problem *problem, CUdeviceptr a, int64_t index);
+gt_matrix gt_matrix_b(const gt_problem *problem, CUdeviceptr b, int64_t index);
+gt_matrix gt_matrix_c(const gt_problem *problem, CUdeviceptr c, int64_t index);
+
+/* Loads the compiled checks.cu into the current context. Owned: gt_checks_finish. */
+gt_status gt_checks_init(const gt_driver *driver, CUstream stream, const gt_code *code, gt_checks *checks);
+void gt_checks_finish(gt_checks *checks);
+
+/* Random elements (near normal; integers from -8 to 8 for s32) in `batch` matrices `stride` elements apart. */
+CUresult gt_checks_fill(const gt_checks *checks, const gt_matrix *matrix, int64_t batch, int64_t stride, uint64_t seed);
+
+/* out = M v, or v' M with transposed, in f64; with squares, of M's squared elements. v 0 stands for ones. */
+CUresult gt_checks_multiply(const gt_checks *checks, const gt_matrix *matrix, bool transposed, bool squares,
+                            CUdeviceptr v, CUdeviceptr out);
+
+/* For each of count places (pairs of int64: i, j) three f64: the sum over p of a_ip b_pj, of its squares, of its
+ * magnitudes. index: which product of the batch. */
+CUresult gt_checks_sample(const gt_checks *checks, const gt_problem *problem, CUdeviceptr a, CUdeviceptr b,
+                          int64_t index, CUdeviceptr places, int64_t count, CUdeviceptr out);
+
+/* The elements at these places, as f64. */
+CUresult gt_checks_gather(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr places, int64_t count,
+                          CUdeviceptr out);
+
+/* found[0] += elements that are not finite; found[1] = min(found[1], first of them), counted along rows. */
+CUresult gt_checks_nonfinite(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr found);
+
+/* *counter += halfwords that differ from pattern, in rows of width bytes, pitch bytes apart. All even. */
+CUresult gt_checks_count(const gt_checks *checks, CUdeviceptr region, int64_t rows, int64_t width, int64_t pitch,
+                         unsigned pattern, CUdeviceptr counter);
+
+#endif

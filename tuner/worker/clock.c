@@ -1,0 +1,74 @@
+#include "clock.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/* The few calls of NVML that are needed; their types are stable across all its versions. */
+enum { NVML_SUCCESS = 0, NVML_CLOCK_SM = 1 };
+
+struct gt_clock {
+    void *library, *device;
+    double max_mhz;
+    int (*shutdown)(void);
+    int (*clock_info)(void *device, int kind, unsigned *mhz);
+    int (*driver_release)(char *text, unsigned size); /* may be NULL */
+};
+
+gt_clock *gt_clock_open(const char *bus_id)
+{
+    gt_clock *clock = calloc(1, sizeof *clock);
+    if (!clock)
+        return NULL;
+    clock->library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!clock->library)
+        goto fail;
+    int (*const init)(void) = (int (*)(void))dlsym(clock->library, "nvmlInit_v2");
+    int (*const find)(const char *, void **) =
+        (int (*)(const char *, void **))dlsym(clock->library, "nvmlDeviceGetHandleByPciBusId_v2");
+    int (*const max_info)(void *, int, unsigned *) =
+        (int (*)(void *, int, unsigned *))dlsym(clock->library, "nvmlDeviceGetMaxClockInfo");
+    int (*const stop)(void) = (int (*)(void))dlsym(clock->library, "nvmlShutdown");
+    clock->clock_info = (int (*)(void *, int, unsigned *))dlsym(clock->library, "nvmlDeviceGetClockInfo");
+    clock->driver_release = (int (*)(char *, unsigned))dlsym(clock->library, "nvmlSystemGetDriverVersion");
+    if (!init || !find || !max_info || !stop || !clock->clock_info || init() != NVML_SUCCESS)
+        goto fail;
+    clock->shutdown = stop;
+    unsigned max = 0;
+    if (find(bus_id, &clock->device) != NVML_SUCCESS || max_info(clock->device, NVML_CLOCK_SM, &max) != NVML_SUCCESS)
+        goto fail;
+    clock->max_mhz = max;
+    return clock;
+fail:
+    gt_clock_close(clock);
+    return NULL;
+}
+
+void gt_clock_close(gt_clock *clock)
+{
+    if (!clock)
+        return;
+    if (clock->shutdown)
+        clock->shutdown();
+    if (clock->library)
+        dlclose(clock->library);
+    free(clock);
+}
+
+double gt_clock_mhz(const gt_clock *clock)
+{
+    unsigned mhz = 0;
+    if (!clock || clock->clock_info(clock->device, NVML_CLOCK_SM, &mhz) != NVML_SUCCESS)
+        return 0;
+    return mhz;
+}
+
+double gt_clock_max_mhz(const gt_clock *clock)
+{
+    return clock ? clock->max_mhz : 0;
+}
+
+void gt_clock_driver(const gt_clock *clock, char *release, size_t size)
+{
+    if (!clock || !clock->driver_release || clock->driver_release(release, (unsigned)size) != NVML_SUCCESS)
+        release[0] = 0;
+}

@@ -1,0 +1,21 @@
+/* The GPU's clock and driver, through NVML where it is there. */
+#ifndef GT_CLOCK_H
+#define GT_CLOCK_H
+
+#include <stddef.h>
+
+typedef struct gt_clock gt_clock;
+
+/* Opens NVML for the GPU at this PCI address ("0000:3b:00.0"). NULL if there is no NVML or it does not know the GPU:
+ * the calls below accept that. */
+gt_clock *gt_clock_open(const char *bus_id);
+void gt_clock_close(gt_clock *clock);
+
+/* The SM clock now and the highest it can be, in MHz; 0: not known. */
+double gt_clock_mhz(const gt_clock *clock);
+double gt_clock_max_mhz(const gt_clock *clock);
+
+/* The release of NVIDIA's driver, "580.159.04"; "" if not known. */
+void gt_clock_driver(const gt_clock *clock, char *release, size_t size);
+
+#endif

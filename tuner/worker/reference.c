@@ -1,0 +1,173 @@
+#include "reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/core/status.h"
+
+/*
+ * The error bound.
+ *
+ * An element of C is s = sum of k products x_p = a_ip b_pj. The data are independent and their signs are fair coins,
+ * so that, given the magnitudes, any partial sum has mean zero and mean square at most q = sum of x_p^2 (Higham and
+ * Mary, "A new approach to probabilistic rounding error analysis", 2019, make the same step for random data).
+ *
+ * Rounding arithmetic (u = 2^-24): whatever the order of summation, s is built by at most k - 1 additions and k
+ * products, fused or not. Each addition commits a relative error of at most u, with mean zero and independent of the
+ * others, on a partial sum of mean square at most q: variance at most u^2 q each. The products, if rounded on their
+ * own, add u^2 x_p^2 each, u^2 q in all. Then alpha * s, beta * c and their sum are rounded: at most u^2 (alpha s)^2,
+ * u^2 (beta c)^2 and, since (x + y)^2 <= 2 x^2 + 2 y^2, twice both. With E s^2 = q the variance is at most
+ *
+ *     sigma^2 = u^2 ((k + 4) alpha^2 q + 3 beta^2 c^2).
+ *
+ * Truncating arithmetic (tensor cores; the types give u = 2^-23 for it): errors all have the sign that shrinks the
+ * sum, so they add up instead of cancelling: at most u times a partial sum in each of k steps, of root mean square
+ * u k sqrt(q). k is then replaced by k^2. The step's partial sum may also be aligned to its largest product, but
+ * that is no larger than sqrt(q) either.
+ *
+ * A residual adds up elements times independent signs x_j: the variance of sum_j x_j e_ij is sum_j e_ij^2 whatever the
+ * e_ij are to each other, so q and c^2 are simply added up over j. For a row, q_i = sum_p a_ip^2 (sum_j b_pj^2).
+ *
+ * One candidate is judged by fewer than 2e6 comparisons (small cases 1.3e6 elements; at the tuned size rows, columns
+ * and samples). A normal variable passes 8 sigma with probability 1.3e-15: a right kernel is refused once in 4e8
+ * times. For sums of few terms, where nothing is normal, the worst case over all signs, u sum_p sqrt(p q), is below
+ * 8 sigma up to k = 11, and beyond that the true sigma is 2.4 times smaller (rounding errors are spread evenly up to
+ * u: variance u^2 / 3; partial sums grow as sqrt(p): half of q on average). A missing product, of size sqrt(q / k), is
+ * refused as long as 8 u k < 1: up to k = 2e6 in f32.
+ *
+ * The f64 reference's own errors are smaller by 2^-29 and are left out.
+ */
+#define SIGMAS 8
+
+/* Unit roundoff of f32 rounded to nearest: types with a larger one truncate. */
+#define ROUNDED 0x1p-24
+
+double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double beta, double square, double c_square)
+{
+    const double steps = types->roundoff > ROUNDED ? (double)k * (double)k : (double)k;
+    const double variance = (steps + 4) * alpha * alpha * square + 3 * beta * beta * c_square;
+    return SIGMAS * types->roundoff * sqrt(variance);
+}
+
+bool gt_reference_accepts(double result, double expected, double bound)
+{
+    return fabs(result - expected) <= bound;
+}
+
+static double load_f32(const void *data, int64_t index)
+{
+    return ((const float *)data)[index];
+}
+
+static double load_s32(const void *data, int64_t index)
+{
+    return ((const int32_t *)data)[index];
+}
+
+static double load_f16(const void *data, int64_t index)
+{
+    const unsigned bits = ((const uint16_t *)data)[index], exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    const double magnitude = exponent == 31  ? (mantissa ? NAN : INFINITY)
+                             : exponent == 0 ? ldexp(mantissa, -24)
+                                             : ldexp(1024 + mantissa, (int)exponent - 25);
+    return bits >> 15 ? -magnitude : magnitude;
+}
+
+double gt_reference_load(gt_type type, const void *data, int64_t index)
+{
+    static double (*const loads[])(const void *, int64_t) = {
+        [GT_F32] = load_f32, [GT_S32] = load_s32, [GT_F16] = load_f16};
+    _Static_assert(sizeof loads / sizeof loads[0] == GT_TYPE_COUNT, "every type can be loaded");
+    return loads[type](data, index);
+}
+
+/* A double that holds an int32, as bits that wrap. */
+static uint32_t wrapping(double x)
+{
+    return (uint32_t)(int32_t)x;
+}
+
+double gt_reference_scale(const gt_types *types, double alpha, double sum, double beta, double c)
+{
+    if (types->exact)
+        return (int32_t)(wrapping(alpha) * wrapping(sum) + (beta == 0 ? 0 : wrapping(beta) * wrapping(c)));
+    return (alpha == 0 ? 0 : alpha * sum) + (beta == 0 ? 0 : beta * c);
+}
+
+/* rows x columns of op(X) as f64, packed. */
+static void widen(gt_type type, const void *data, gt_op op, int64_t rows, int64_t columns, int64_t ld, double *out)
+{
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++)
+            out[row * columns + column] =
+                gt_reference_load(type, data, op == GT_N ? row * ld + column : column * ld + row);
+}
+
+/* One product from packed operands. */
+static void multiply(const gt_problem *p, const double *a, const double *b, double *sum, double *square,
+                     double *magnitude)
+{
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t l = 0; l < p->k; l++) {
+            const double x = a[i * p->k + l], *const row = b + l * p->n;
+            for (int64_t j = 0; j < p->n; j++) {
+                const double term = x * row[j];
+                sum[i * p->n + j] += term;
+                square[i * p->n + j] += term * term;
+                magnitude[i * p->n + j] += fabs(term);
+            }
+        }
+}
+
+static void multiply_wrapping(const gt_problem *p, const double *a, const double *b, double *sum)
+{
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t l = 0; l < p->k; l++) {
+            const uint32_t x = wrapping(a[i * p->k + l]);
+            for (int64_t j = 0; j < p->n; j++) {
+                double *const total = &sum[i * p->n + j];
+                *total = (int32_t)(wrapping(*total) + x * wrapping(b[l * p->n + j]));
+            }
+        }
+}
+
+gt_status gt_reference_init(const gt_problem *p, const void *a, const void *b, gt_reference *reference)
+{
+    const size_t each = (size_t)(p->m * p->n), count = each * (size_t)p->batch;
+    const int64_t bytes = gt_type_find(p->type_ab)->bytes;
+    gt_status status = GT_OK;
+    /* calloc of nothing may return NULL: always ask for something. */
+    gt_reference r = {calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(double)),
+                      calloc(count + 1, sizeof(double))};
+    double *wide_a = malloc((size_t)(p->m * p->k + 1) * sizeof(double));
+    double *wide_b = malloc((size_t)(p->k * p->n + 1) * sizeof(double));
+    if (!r.sum || !r.square || !r.magnitude || !wide_a || !wide_b) {
+        status = gt_fail_memory();
+        goto end;
+    }
+    for (int64_t i = 0; i < p->batch; i++) {
+        const size_t at = each * (size_t)i;
+        widen(p->type_ab, (const char *)a + i * p->stride_a * bytes, p->op_a, p->m, p->k, p->lda, wide_a);
+        widen(p->type_ab, (const char *)b + i * p->stride_b * bytes, p->op_b, p->k, p->n, p->ldb, wide_b);
+        if (gt_types_find(p->type_ab, p->type_c)->exact)
+            multiply_wrapping(p, wide_a, wide_b, r.sum + at);
+        else
+            multiply(p, wide_a, wide_b, r.sum + at, r.square + at, r.magnitude + at);
+    }
+    *reference = r;
+    r = (gt_reference){0};
+end:
+    gt_reference_finish(&r);
+    free(wide_a);
+    free(wide_b);
+    return status;
+}
+
+void gt_reference_finish(gt_reference *reference)
+{
+    free(reference->sum);
+    free(reference->square);
+    free(reference->magnitude);
+    *reference = (gt_reference){0};
+}

@@ -1,0 +1,42 @@
+/*
+ * The reference: products on the host in f64, or in integers modulo 2^32, and how far from them a right result may
+ * lie. Shares no code with the templates.
+ */
+#ifndef GT_REFERENCE_H
+#define GT_REFERENCE_H
+
+#include <stdbool.h>
+
+#include "../../src/core/problem.h"
+
+/* What is known of every element of op(A) op(B), packed: product after product, row after row. */
+typedef struct gt_reference {
+    double *sum;       /* of a_ip b_pj over p; exact modulo 2^32, in the range of int32, for s32 */
+    double *square;    /* of (a_ip b_pj)^2 */
+    double *magnitude; /* of |a_ip b_pj| */
+} gt_reference;
+
+/* Computes it from host operands laid out as the problem says. *reference: gt_reference_finish. */
+gt_status gt_reference_init(const gt_problem *problem, const void *a, const void *b, gt_reference *reference);
+void gt_reference_finish(gt_reference *reference);
+
+/* Element `index` of an array of a type, exactly. */
+double gt_reference_load(gt_type type, const void *data, int64_t index);
+
+/* alpha * sum + beta * c in the arithmetic of the types; c is not looked at where beta is 0. */
+double gt_reference_scale(const gt_types *types, double alpha, double sum, double beta, double c);
+
+/*
+ * The largest |result - reference| that rounding can explain: for an element of C, and for the sum of many elements
+ * with random signs (a row of C times a random vector). 0 for integers.
+ *   k         length of the sums
+ *   square    sum of (a_ip b_pj)^2 over p, and over the elements that were added up
+ *   c_square  sum of c_ij^2 over the elements that were added up
+ * Where it comes from is told in reference.c.
+ */
+double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double beta, double square, double c_square);
+
+/* Whether a result is as close as the bound asks. NaN and infinity never are. */
+bool gt_reference_accepts(double result, double expected, double bound);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * Runners: something that computes a product on the device, a candidate or cuBLAS, so that verification and timing
+ * need not care which. What goes wrong with one becomes its trial's outcome: the functions here and in the stages
+ * built on them return whether the trial goes on, and fill in outcome and detail where it does not.
+ */
+#ifndef GT_RUNNER_H
+#define GT_RUNNER_H
+
+#include "../../db/trial.h"
+#include "../../src/core/launch.h"
+#include "checks.h"
+#include "guarded.h"
+
+/* Where a product's operands lie and what they are scaled by. */
+typedef struct gt_operands {
+    CUdeviceptr a, b, c;
+    gt_scalar alpha, beta;
+} gt_operands;
+
+typedef struct gt_runner gt_runner;
+struct gt_runner {
+    /* Makes the runner ready for launches on one problem. */
+    bool (*prepare)(gt_runner *runner, const gt_problem *problem, gt_trial *trial);
+    /* Enqueues one product: no allocation, no waiting, safe in stream capture. */
+    CUresult (*launch)(const gt_runner *runner, const gt_operands *operands);
+    /* Adds to counters[0] what changed around the workspace, to counters[1] what is not zero of its counters.
+     * NULL: there is no workspace. */
+    CUresult (*inspect)(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters);
+};
+
+/* A candidate. The workspace is its own: contestants of a race live side by side. */
+typedef struct gt_kernel_runner {
+    gt_runner runner;
+    const gt_driver *driver;
+    CUstream stream;
+    const gt_kernel *kernel;
+    gt_module module;
+    gt_problem problem;
+    gt_launch launch;
+    gt_args args;
+    gt_guarded workspace, counters;
+} gt_kernel_runner;
+
+/* Loads a candidate's code; notes registers and spills in the trial. kernel must outlive the runner. A runner that
+ * failed here holds nothing. */
+bool gt_kernel_runner_init(const gt_driver *driver, CUstream stream, const gt_kernel *kernel, const gt_code *code,
+                           gt_kernel_runner *runner, gt_trial *trial);
+void gt_kernel_runner_finish(gt_kernel_runner *runner);
+
+/* A scalar of the accumulator's type from a number. */
+gt_scalar gt_scalar_make(const gt_types *types, double value);
+
+/* Sets outcome and detail; returns false. */
+bool gt_trial_fail(gt_trial *trial, gt_outcome outcome, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* true for CUDA_SUCCESS; else the outcome that fits the error, "CUDA_ERROR_... while ...". */
+bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, const char *doing);
+
+#endif
