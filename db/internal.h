@@ -93,10 +93,6 @@ gt_status gt_store_find_kernel(gt_store *store, const gt_kernel *kernel, bool *f
 /* trial.c: the other direction of gt_outcome_name; false if there is no such name. */
 bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 
-/* The names of what problems are made of, as in the database. */
-const char *gt_math_name(gt_math math);
-const char *gt_epilogue_name(gt_epilogue epilogue);
-
 /* The condition that a row of gpu is the model of a device, and its four parameters. What the driver leaves free of
  * the memory differs by some megabytes between its versions, so memory is compared with room; models that share a
  * name and differ in memory differ by more. */

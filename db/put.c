@@ -57,15 +57,15 @@ gt_status gt_store_gpu(gt_store *store, const gt_device *device, int64_t *id)
 
 static void bind_problem(gt_bind *bind, const gt_problem *problem)
 {
-    gt_bind_text(bind, gt_types_find(problem->type_ab, problem->type_c)->name, GT_ANY_LENGTH);
-    gt_bind_text(bind, gt_math_name(problem->math), GT_ANY_LENGTH);
-    gt_bind_text(bind, gt_problem_layout(problem), GT_LAYOUT_LENGTH);
+    gt_bind_text(bind, gt_class_types(&problem->class)->name, GT_ANY_LENGTH);
+    gt_bind_text(bind, gt_math_name(problem->class.math), GT_ANY_LENGTH);
+    gt_bind_text(bind, gt_class_layout(&problem->class), GT_LAYOUT_LENGTH);
     gt_bind_int(bind, problem->m);
     gt_bind_int(bind, problem->n);
     gt_bind_int(bind, problem->k);
     gt_bind_int(bind, problem->batch);
-    gt_bind_int(bind, problem->align);
-    gt_bind_text(bind, gt_epilogue_name(problem->epilogue), GT_ANY_LENGTH);
+    gt_bind_int(bind, problem->class.align);
+    gt_bind_text(bind, gt_epilogue_name(problem->class.epilogue), GT_ANY_LENGTH);
 }
 
 static gt_status find_problem(gt_store *store, const gt_problem *problem, bool *found, int64_t *id)
@@ -90,7 +90,7 @@ gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *
 {
     bool found = false;
     int64_t row = 0;
-    if (!gt_types_find(problem->type_ab, problem->type_c))
+    if (!gt_class_types(&problem->class))
         return gt_fail(GT_ERROR_INVALID, "a problem of types that are not offered cannot be stored");
     gt_status status = find_problem(store, problem, &found, &row);
     if (status == GT_OK && !found) {

@@ -145,10 +145,9 @@ static void take_kernel(gt_take *take, gt_kernel *kernel)
 }
 
 /* Sizes and alignment; all else a row shares with the problem it was asked for. */
-static void take_problem(gt_take *take, const gt_problem *like, gt_problem *problem)
+static void take_problem(gt_take *take, const gt_class *like, gt_problem *problem)
 {
-    gt_gemm gemm = {.op_a = like->op_a, .op_b = like->op_b, .type_ab = like->type_ab, .type_c = like->type_c,
-                    .math = like->math, .epilogue = like->epilogue};
+    gt_gemm gemm = gt_class_gemm(like, 0, 0, 0);
     gemm.m = gt_take_int(take, 0, INT64_MAX);
     gemm.n = gt_take_int(take, 0, INT64_MAX);
     gemm.k = gt_take_int(take, 0, INT64_MAX);
@@ -157,10 +156,10 @@ static void take_problem(gt_take *take, const gt_problem *like, gt_problem *prob
     if (take->bad || gt_problem_init(&gemm, problem) != GT_OK)
         take->bad = true;
     else
-        problem->align = gemm.align; /* of the leading dimensions it was tuned with, not of packed ones */
+        problem->class.align = gemm.align; /* of the leading dimensions it was tuned with, not of packed ones */
 }
 
-static bool take_measured(sqlite3_stmt *row, const gt_problem *like, gt_measured *measured)
+static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *measured)
 {
     gt_take take = {.row = row};
     measured->kernel_id = gt_take_int(&take, INT64_MIN, INT64_MAX);
@@ -213,10 +212,10 @@ static gt_status grow(gt_measured **list, size_t count, size_t *room)
     return GT_OK;
 }
 
-gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_problem *problem,
+gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class,
                                  gt_measured **list, size_t *count)
 {
-    const gt_types *types = gt_types_find(problem->type_ab, problem->type_c);
+    const gt_types *types = gt_class_types(class);
     gt_measured *rows = NULL;
     size_t room = 0, used = 0;
     gt_status status = GT_OK;
@@ -227,15 +226,15 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
     gt_bind_gpu(&bind, device);
     gt_bind_text(&bind, device->arch, sizeof device->arch);
     gt_bind_text(&bind, types->name, GT_ANY_LENGTH);
-    gt_bind_text(&bind, gt_math_name(problem->math), GT_ANY_LENGTH);
-    gt_bind_text(&bind, gt_problem_layout(problem), GT_LAYOUT_LENGTH);
-    gt_bind_text(&bind, gt_epilogue_name(problem->epilogue), GT_ANY_LENGTH);
-    gt_bind_int(&bind, problem->align);
+    gt_bind_text(&bind, gt_math_name(class->math), GT_ANY_LENGTH);
+    gt_bind_text(&bind, gt_class_layout(class), GT_LAYOUT_LENGTH);
+    gt_bind_text(&bind, gt_epilogue_name(class->epilogue), GT_ANY_LENGTH);
+    gt_bind_int(&bind, class->align);
     while ((code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
         status = grow(&rows, used, &room);
         if (status != GT_OK)
             break;
-        used += take_measured(bind.statement, problem, &rows[used]);
+        used += take_measured(bind.statement, class, &rows[used]);
     }
     const gt_status ended = gt_sql_done(store, &bind, code);
     if (status == GT_OK)

@@ -90,19 +90,19 @@ gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, 
 typedef struct gt_measured {
     int64_t kernel_id;
     gt_kernel kernel;
-    gt_problem problem; /* type, layout, sizes, batch and align; not the leading dimensions */
+    gt_problem problem; /* class and sizes; not the leading dimensions */
     gt_trial trial;
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
 } gt_measured;
 
 /*
- * All measurements of all kernels that have code, on GPUs of the device's architecture, for problems with the
- * types, math, layout and epilogue of this one and an alignment class that it meets. Newest first; one row for
+ * All measurements of all kernels that have code, on GPUs of the device's architecture, for problems of the classes whose
+ * kernels serve this one. Newest first; one row for
  * each kernel and problem. Measured times are preferred to modelled ones: the latter are returned only where no
  * measured one exists. *list is owned by the caller: free().
  */
-gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_problem *problem,
+gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class,
                                  gt_measured **list, size_t *count);
 
 /* A kernel's code, checked against its hash: GT_ERROR_CORRUPT names the kernel. Never of a file that others can write:

@@ -16,9 +16,6 @@ static const char *const outcomes[] = {
 };
 _Static_assert(sizeof outcomes / sizeof outcomes[0] == GT_OUTCOME_COUNT, "every outcome has its name");
 
-static const char *const maths[] = {[GT_MATH_STRICT] = "strict"};
-static const char *const epilogues[] = {[GT_EPILOGUE_NONE] = "none"};
-
 const char *gt_outcome_name(gt_outcome outcome)
 {
     return (unsigned)outcome < GT_OUTCOME_COUNT ? outcomes[outcome] : "unknown";
@@ -32,14 +29,4 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome)
             return true;
         }
     return false;
-}
-
-const char *gt_math_name(gt_math math)
-{
-    return (size_t)math < sizeof maths / sizeof maths[0] ? maths[math] : "unknown";
-}
-
-const char *gt_epilogue_name(gt_epilogue epilogue)
-{
-    return (size_t)epilogue < sizeof epilogues / sizeof epilogues[0] ? epilogues[epilogue] : "unknown";
 }

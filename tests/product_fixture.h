@@ -133,7 +133,7 @@ static inline void product_compare(const gt_driver *driver, const product *p, co
             for (int64_t j = 0; j < p->n; j++) {
                 int64_t expected = p->beta ? p->beta * product_value(c, x, GT_N, i, j) : 0;
                 for (int64_t s = 0; s < p->k && p->alpha; s++)
-                    expected += p->alpha * product_value(a, x, q->op_a, i, s) * product_value(b, x, q->op_b, s, j);
+                    expected += p->alpha * product_value(a, x, q->class.op_a, i, s) * product_value(b, x, q->class.op_b, s, j);
                 uint8_t *at = found + product_at(c, x, i, j);
                 const double result = gt_reference_load(c->type, at, 0);
                 if (!(result == (double)expected))
@@ -209,13 +209,6 @@ static inline gt_status product_problem(const gt_gemm *class, gt_problem *q)
     return gt_problem_init(&gemm, q);
 }
 
-static inline gt_scalar product_scalar(const gt_types *types, int value)
-{
-    if (types->exact)
-        return (gt_scalar){.s32 = value};
-    return types->scalar_bytes == 8 ? (gt_scalar){.f64 = value} : (gt_scalar){.f32 = (float)value};
-}
-
 /* `class` has types, layout and alignment. A and B are null where alpha is 0, not to be read where k is. */
 static inline void product_run(const gt_driver *driver, const gt_module *module, const gt_kernel *kernel,
                                const gt_gemm *class, const product *p)
@@ -227,7 +220,7 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     operand b = product_operand(p, class->type_ab, class->op_b == GT_N ? p->k : p->n,
                                 class->op_b == GT_N ? p->n : p->k, class->align);
     operand c = product_operand(p, class->type_c, p->m, p->n, class->align);
-    const gt_scalar alpha = product_scalar(types, p->alpha), beta = product_scalar(types, p->beta);
+    const gt_scalar alpha = gt_scalar_make(types, p->alpha), beta = gt_scalar_make(types, p->beta);
     gt_gemm gemm = *class;
     gt_problem q;
     gt_launch launch;
@@ -237,7 +230,7 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     gemm.lda = a.ld, gemm.ldb = b.ld, gemm.ldc = c.ld;
     gemm.stride_a = a.stride, gemm.stride_b = b.stride, gemm.stride_c = c.stride;
     CHECK_OK(product_problem(&gemm, &q));
-    CHECK(q.align >= class->align);
+    CHECK(q.class.align >= class->align);
     gt_problem_name(&q, name);
     snprintf(what, sizeof what, "%s %s for %s, %s ld %lld %lld %lld, alpha %d beta %d%s", kernel->family,
              kernel->params, kernel->arch, name, (long long)a.ld, (long long)b.ld, (long long)c.ld, p->alpha, p->beta,

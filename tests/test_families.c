@@ -71,7 +71,7 @@ static bool submit(gt_compiler *compiler, group *g)
     CHECK(s);
     s->class = draw_class(g);
     CHECK_OK(product_problem(&s->class, &problem));
-    problem.align = s->class.align; /* as if leading dimensions were odd */
+    problem.class.align = s->class.align; /* as if leading dimensions were odd */
     CHECK_OK(gt_space_init(g->family, &shared.device, &problem, &space));
     const bool any = space.rows > 0;
     g->on_ladder = gt_space_column(&space, "rung") >= 0;
@@ -94,10 +94,10 @@ static void find_groups(gt_compiler *compiler)
 {
     const char *only = getenv("CHECK_FAMILY");
     for (size_t f = 0; f < shared.families.count; f++)
-        for (int ab = 0; ab < GT_TYPE_COUNT; ab++)
-            for (int c = 0; c < GT_TYPE_COUNT; c++)
+        for (gt_type ab = 0; gt_type_find(ab); ab++)
+            for (gt_type c = 0; gt_type_find(c); c++)
                 for (int layout = 0; layout < 4; layout++) {
-                    group g = {.family = &shared.families.list[f], .types = gt_types_find((gt_type)ab, (gt_type)c),
+                    group g = {.family = &shared.families.list[f], .types = gt_types_find(ab, c),
                                .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N};
                     if (only && strcmp(only, g.family->name) != 0)
                         continue;

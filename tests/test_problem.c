@@ -14,7 +14,7 @@ TEST(defaults_are_packed_and_one_matrix)
     CHECK_INT(p.ldb, 10);
     CHECK_INT(p.ldc, 20);
     CHECK_INT(p.batch, 1);
-    CHECK_STR(gt_problem_layout(&p), "nt");
+    CHECK_STR(gt_class_layout(&p.class), "nt");
     CHECK_INT(gt_problem_bytes_a(&p), 30 * 10 * 4);
     CHECK_NEAR(gt_problem_flops(&p), 2.0 * 30 * 20 * 10, 0);
 }
@@ -24,25 +24,25 @@ TEST(alignment_follows_rows_and_strides)
     gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 64);
     gt_problem p;
     CHECK_OK(gt_problem_init(&gemm, &p));
-    CHECK_INT(p.align, 16);
+    CHECK_INT(p.class.align, 16);
     gemm.ldb = 66;
     CHECK_OK(gt_problem_init(&gemm, &p));
-    CHECK_INT(p.align, 8);
+    CHECK_INT(p.class.align, 8);
     gemm.ldc = 65;
     CHECK_OK(gt_problem_init(&gemm, &p));
-    CHECK_INT(p.align, 4);
+    CHECK_INT(p.class.align, 4);
     gemm = (gt_gemm)GT_GEMM(GT_F32, 1, 4096, 4095); /* A's only row may be of any length */
     CHECK_OK(gt_problem_init(&gemm, &p));
-    CHECK_INT(p.align, 16);
+    CHECK_INT(p.class.align, 16);
     gemm = (gt_gemm)GT_GEMM(GT_F32, 64, 64, 64);
     gemm.batch = 2;
     gemm.stride_a = 64 * 64 + 1;
     CHECK_OK(gt_problem_init(&gemm, &p));
-    CHECK_INT(p.align, 4);
+    CHECK_INT(p.class.align, 4);
     gemm.align = 4;
     gemm.stride_a = 0;
     CHECK_OK(gt_problem_init(&gemm, &p));
-    CHECK_INT(p.align, 4);
+    CHECK_INT(p.class.align, 4);
 }
 
 TEST(bad_fields_are_named)

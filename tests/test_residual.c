@@ -39,7 +39,7 @@ TEST(a_stand_in_has_the_same_tails_alignment_and_layout)
         CHECK_INT(s.n % k.tile_n, p.n % k.tile_n);
         CHECK_INT(s.k % (step * k.split_k), p.k % (step * k.split_k)); /* the parts of K are as uneven */
         CHECK(s.m <= p.m && s.n <= p.n && s.k <= p.k && s.batch <= p.batch);
-        CHECK(s.op_a == p.op_a && s.op_b == p.op_b && s.align == p.align && s.ldc - s.n == p.ldc - p.n);
+        CHECK(gt_class_same(&s.class, &p.class) && s.ldc - s.n == p.ldc - p.n);
         CHECK(gt_problem_flops(&s) <= gt_problem_flops(&p));
         /* As many tiles as a kernel must be seen with. */
         CHECK(s.m == p.m || (s.m >= 9 * k.tile_m && s.m >= 256));

@@ -28,7 +28,7 @@ static gt_problem sized(int64_t m, int64_t n, int64_t k)
     gt_problem problem;
     if (gt_problem_init(&gemm, &problem) != GT_OK)
         abort();
-    problem.align = 16;
+    problem.class.align = 16;
     return problem;
 }
 
@@ -230,8 +230,8 @@ TEST(kernels_never_run_on_less_alignment_than_they_were_made_for)
         row(2, tiled(128, 128, 1), sized(512, 512, 512), 14),
     };
     gt_problem odd = sized(512, 512, 512);
-    odd.align = 4;
-    list[1].problem.align = 4;
+    odd.class.align = 4;
+    list[1].problem.class.align = 4;
     gt_selection selection;
     CHECK_INT(choose(odd, anything, list, 2, &selection), 2);
     CHECK_INT(choose(odd, anything, list, 1, &selection), -1);
@@ -246,8 +246,8 @@ TEST(other_types_and_layouts_are_not_used)
         row(1, tiled(64, 64, 1), sized(512, 512, 512), 10),
         row(2, tiled(64, 64, 1), sized(512, 512, 512), 10),
     };
-    list[0].problem.op_b = GT_T;
-    list[1].problem.type_ab = GT_F16;
+    list[0].problem.class.op_b = GT_T;
+    list[1].problem.class.type_ab = GT_F16;
     gt_selection selection;
     CHECK_INT(choose(sized(512, 512, 512), anything, list, 2, &selection), -1);
 }

@@ -181,7 +181,7 @@ TEST(the_same_input_renders_the_same_bytes)
     const gt_family *simt = gt_families_find(&families, "simt");
     const gt_problem small = square(GT_F32, 64), large = square(GT_F32, 8192);
     gt_problem transposed = small;
-    transposed.op_a = GT_T;
+    transposed.class.op_a = GT_T;
     CHECK_OK(gt_render(simt, &small, "bm=64 bn=32", &a, hash_a));
     CHECK_OK(gt_render(simt, &large, "bm=64 bn=32", &b, hash_b));
     CHECK_OK(gt_render(simt, &transposed, "bm=64 bn=32", &c, hash_c));

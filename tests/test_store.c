@@ -60,7 +60,7 @@ TEST(rows_are_found_again_not_doubled)
     problem.lda += 4; /* where numbers lie is not what is tuned */
     CHECK_OK(gt_store_problem(f.store, &problem, &id));
     CHECK_INT(id, f.problem_id);
-    problem.align = 4;
+    problem.class.align = 4;
     CHECK_OK(gt_store_problem(f.store, &problem, &id));
     CHECK(id != f.problem_id);
     fixture_close(&f);
@@ -304,12 +304,12 @@ TEST(a_modelled_time_never_stands_before_a_measured_one)
     modelled.modelled = true;
     CHECK_OK(put(&f, &a, &code_of_tests, modelled));
     CHECK_STR(ask(f.store, "SELECT timing || us FROM best_configs"), "modelled1.0");
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem, &list, &count));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
     CHECK(count == 1 && list[0].trial.modelled && list[0].winner);
     free(list);
     CHECK_OK(put(&f, &b, &code_of_tests, make_trial(50)));
     CHECK_STR(ask(f.store, "SELECT timing || us FROM best_configs"), "measured50.0");
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem, &list, &count));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
     CHECK(count == 1 && !list[0].trial.modelled && list[0].trial.us == 50);
     CHECK(list[0].kernel.blocks == 132 && list[0].kernel.repack == 2 && list[0].kernel.early);
     free(list);
@@ -324,13 +324,13 @@ TEST(a_stored_kernel_comes_back_with_facts_and_code)
     size_t count = 99;
     gt_code code = {0};
     CHECK_OK(put(&f, &kernel, NULL, make_trial(10)));
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem, &list, &count));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
     CHECK_INT(count, 0); /* nothing to load yet */
     free(list);
     CHECK_OK(put(&f, &kernel, &code_of_tests, make_win(9, 0.03)));
     gt_store_close(f.store);
     CHECK_OK(gt_store_open(f.path, GT_STORE_READ, &f.store));
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem, &list, &count));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
     CHECK_INT(count, 1);
     CHECK(memcmp(&list[0].kernel, &kernel, sizeof kernel) == 0);
     CHECK(memcmp(&list[0].problem, &f.problem, sizeof f.problem) == 0);
@@ -364,21 +364,21 @@ TEST(only_kernels_that_can_run_the_problem_are_offered_newest_first)
     gt_measured *list = NULL;
     size_t count = 0;
     strcpy(stranger.arch, "sm_100a");
-    loose.align = 4;
-    transposed.op_a = GT_T;
+    loose.class.align = 4;
+    transposed.class.op_a = GT_T;
     put_elsewhere(&f, 1, &f.device, &f.problem);
     put_elsewhere(&f, 2, &f.device, &loose);
     put_elsewhere(&f, 3, &f.device, &transposed);
     put_elsewhere(&f, 4, &sister, &f.problem);
     put_elsewhere(&f, 5, &stranger, &f.problem);
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked, &list, &count));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked.class, &list, &count));
     CHECK_INT(count, 3);
     CHECK(list[0].trial.us == 4 && !list[0].same_gpu);
-    CHECK(list[1].trial.us == 2 && list[1].same_gpu && list[1].problem.align == 4);
+    CHECK(list[1].trial.us == 2 && list[1].same_gpu && list[1].problem.class.align == 4);
     CHECK(list[2].trial.us == 1 && list[2].same_gpu && !list[2].winner);
     free(list);
-    asked.align = 8; /* too little for what was built for 16 */
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked, &list, &count));
+    asked.class.align = 8; /* too little for what was built for 16 */
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked.class, &list, &count));
     CHECK(count == 1 && list[0].trial.us == 2);
     free(list);
     fixture_close(&f);
@@ -390,12 +390,12 @@ TEST(an_alignment_class_is_kept_though_packed_rows_would_have_less)
     gt_problem padded = make_problem(63, 63, 63);
     gt_measured *list = NULL;
     size_t count = 0;
-    CHECK_INT(padded.align, 4);
-    padded.align = 16; /* rows of 64 */
+    CHECK_INT(padded.class.align, 4);
+    padded.class.align = 16; /* rows of 64 */
     put_elsewhere(&f, 1, &f.device, &padded);
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &padded, &list, &count));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &padded.class, &list, &count));
     CHECK_INT(count, 1);
-    CHECK_INT(list[0].problem.align, 16);
+    CHECK_INT(list[0].problem.class.align, 16);
     free(list);
     fixture_close(&f);
 }
@@ -410,7 +410,7 @@ TEST(one_row_for_each_kernel_and_problem_the_won_race_before_newer_screenings)
     CHECK_OK(put(&f, &b, &code_of_tests, make_win(11, 0.1)));
     CHECK_OK(put(&f, &a, NULL, make_trial(12)));
     CHECK_OK(put(&f, &b, NULL, make_trial(13)));
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem, &list, &count));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
     CHECK_INT(count, 2);
     CHECK(list[0].trial.us == 12 && !list[0].winner);
     CHECK(list[1].trial.us == 11 && list[1].winner);

@@ -147,7 +147,7 @@ TEST(random_damage_never_crashes_and_never_passes_wrong_code)
         write_file(f.path, copy, size);
         if (gt_store_open(f.path, GT_STORE_READ, &store) != GT_OK)
             continue;
-        if (gt_store_find_measured(store, &f.device, &f.problem, &list, &count) == GT_OK)
+        if (gt_store_find_measured(store, &f.device, &f.problem.class, &list, &count) == GT_OK)
             for (size_t i = 0; i < count; i++) {
                 gt_code code = {0};
                 if (gt_store_find_code(store, list[i].kernel_id, &code) == GT_OK)
@@ -200,7 +200,7 @@ TEST(absurd_rows_are_skipped)
         CHECK_OK(put(&f, &b, &code_of_tests, make_trial(2)));
         snprintf(sql, sizeof sql, "PRAGMA ignore_check_constraints = ON; %s", nonsense[i]);
         vandalise(f.path, sql);
-        CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem, &list, &count));
+        CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
         CHECK_INT(count, 1);
         CHECK(list[0].trial.us == 2);
         free(list);
@@ -266,7 +266,7 @@ TEST(a_reader_without_write_access_reads_and_cannot_put)
         int64_t id;
         CHECK(geteuid() != 0 || (setgid(NOBODY) == 0 && setuid(NOBODY) == 0)); /* modes do not bind root */
         CHECK_OK(gt_store_open(f.path, GT_STORE_READ, &reader));
-        CHECK_OK(gt_store_find_measured(reader, &f.device, &f.problem, &list, &count));
+        CHECK_OK(gt_store_find_measured(reader, &f.device, &f.problem.class, &list, &count));
         CHECK_INT(count, 1);
         CHECK_OK(gt_store_gpu(reader, &f.device, &id)); /* finding is not making */
         CHECK_STATUS(gt_store_put_peak(reader, f.gpu, "f32", 1, "measured"), GT_ERROR_IO);
@@ -420,7 +420,7 @@ static gt_status whole_life(const char *path)
     gt_store_close(store);
     store = NULL;
     NEXT(gt_store_open(path, GT_STORE_READ, &store));
-    NEXT(gt_store_find_measured(store, &device, &problem, &list, &count));
+    NEXT(gt_store_find_measured(store, &device, &problem.class, &list, &count));
     NEXT(gt_store_find_code(store, 1, &code));
 #undef NEXT
     CHECK(status != GT_OK || count == 1);

@@ -145,7 +145,7 @@ static void check_whole(const fixture *f, gt_store *store)
     gt_measured *list = NULL;
     size_t count = 0;
     gt_code code = {0};
-    CHECK_OK(gt_store_find_measured(store, &f->device, &f->problem, &list, &count));
+    CHECK_OK(gt_store_find_measured(store, &f->device, &f->problem.class, &list, &count));
     CHECK(count == 1 && list[0].trial.us == 1);
     CHECK_STR(list[0].kernel.family, "simt");
     CHECK_OK(gt_store_find_code(store, list[0].kernel_id, &code));

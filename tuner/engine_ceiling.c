@@ -15,7 +15,7 @@ static gt_status compile(const gt_engine *engine, const gt_types *types, gt_code
     if (!stream)
         return gt_fail_memory();
     if (gt_ceilings_have_stream(types))
-        fprintf(stream, "#define NUMBER %s\n", gt_type_find(types->ab)->cuda);
+        fprintf(stream, "#define NUMBER %s\n", gt_type_find(types->accumulator)->cuda);
     fputs(gt_embedded_ceiling_cu, stream);
     gt_status status = fclose(stream) == 0 ? GT_OK : gt_fail_memory();
     if (status == GT_OK)

@@ -53,7 +53,7 @@ static void print_command_help(gt_command_id id)
         if (option->letter)
             snprintf(letter, sizeof letter, "-%c, ", option->letter);
         snprintf(name, sizeof name, "--%s %s", option->name, option->value ? option->value : "");
-        printf("  %s%-17s  %s\n", letter, name, option->help);
+        printf("  %s%-17s  %s%s\n", letter, name, option->help, option->values ? option->values() : "");
     }
     printf("\nExample: %s\n", row->example);
 }

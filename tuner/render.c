@@ -90,7 +90,7 @@ static char *expanded(const char *source)
 gt_status gt_render(const gt_family *family, const gt_problem *problem, const char *params,
                     char **source, char hash[GT_HASH_LENGTH])
 {
-    const gt_types *types = gt_types_find(problem->type_ab, problem->type_c);
+    const gt_types *types = gt_class_types(&problem->class);
     char *buffer = NULL, *body = expanded(family->source);
     size_t size = 0;
     FILE *text = body ? open_memstream(&buffer, &size) : NULL;
@@ -98,12 +98,12 @@ gt_status gt_render(const gt_family *family, const gt_problem *problem, const ch
         free(body);
         return gt_fail_memory();
     }
-    fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, types->name, gt_problem_layout(problem),
-            problem->align);
+    fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, types->name, gt_class_layout(&problem->class),
+            problem->class.align);
     fprintf(text, "#define GT_AB %s\n#define GT_C %s\n#define GT_ACC %s\n", gt_type_find(types->ab)->cuda,
-            gt_type_find(types->c)->cuda, types->accumulator);
-    fprintf(text, "#define GT_TRANS_A %d\n#define GT_TRANS_B %d\n#define GT_ALIGN %d\n", problem->op_a == GT_T,
-            problem->op_b == GT_T, problem->align);
+            gt_type_find(types->c)->cuda, gt_type_find(types->accumulator)->cuda);
+    fprintf(text, "#define GT_TRANS_A %d\n#define GT_TRANS_B %d\n#define GT_ALIGN %d\n", problem->class.op_a == GT_T,
+            problem->class.op_b == GT_T, problem->class.align);
     gt_status status = define_params(text, family, body, params);
     fprintf(text, "\n%s", body);
     free(body);

@@ -41,14 +41,14 @@ static void bind(sqlite3_stmt *query, const gt_device *device, const gt_problem 
         {":cc", device->cc},
         {":smem_limit", device->smem_limit},
         {":sm_count", device->sm_count},
-        {":elem_bytes", gt_type_find(problem->type_ab)->bytes},
+        {":elem_bytes", gt_type_find(problem->class.type_ab)->bytes},
         {":m", problem->m},
         {":n", problem->n},
         {":k", problem->k},
         {":batch", problem->batch},
-        {":align", problem->align},
-        {":trans_a", problem->op_a == GT_T},
-        {":trans_b", problem->op_b == GT_T},
+        {":align", problem->class.align},
+        {":trans_a", problem->class.op_a == GT_T},
+        {":trans_b", problem->class.op_b == GT_T},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         const int index = sqlite3_bind_parameter_index(query, numbers[i].name);
@@ -57,7 +57,7 @@ static void bind(sqlite3_stmt *query, const gt_device *device, const gt_problem 
     }
     const int index = sqlite3_bind_parameter_index(query, ":type");
     if (index > 0)
-        sqlite3_bind_text(query, index, gt_types_find(problem->type_ab, problem->type_c)->name, -1, SQLITE_STATIC);
+        sqlite3_bind_text(query, index, gt_class_types(&problem->class)->name, -1, SQLITE_STATIC);
 }
 
 static gt_status read_columns(sqlite3_stmt *query, gt_space *space)

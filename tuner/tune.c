@@ -163,12 +163,12 @@ static gt_status recall(work *w)
     gt_measured *list;
     size_t count;
     const char *family = w->engine->options->family;
-    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, w->problem, &list, &count);
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &list, &count);
     if (status != GT_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
         const gt_problem *p = &list[i].problem;
-        if (!list[i].same_gpu || !gt_problem_same_size(p, w->problem) || p->align != w->problem->align)
+        if (!list[i].same_gpu || !gt_problem_same_size(p, w->problem) || !gt_class_same(&p->class, &w->problem->class))
             continue;
         if (list[i].winner)
             w->winner = list[i];

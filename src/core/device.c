@@ -4,22 +4,24 @@
 #include <string.h>
 
 /* Multiply-adds one SM finishes in a clock, by unit. Whitepapers of each architecture; dense tensor rates. */
+#define RATES(f32_, s32_, tensor_16_) \
+    {[GT_UNIT_F32] = f32_, [GT_UNIT_S32] = s32_, [GT_UNIT_TENSOR_16] = tensor_16_}
 static const struct {
     int cc;
-    int f32, s32, f16_tensor;
+    int rates[GT_UNIT_COUNT];
     int smem_limit, smem_per_sm, threads_per_sm, blocks_per_sm; /* CUDA programming guide, technical specifications */
 } architectures[] = {
-    {75, 64, 64, 512, 64 << 10, 64 << 10, 1024, 16},
-    {80, 64, 64, 1024, 163 << 10, 164 << 10, 2048, 32},
-    {86, 128, 64, 512, 99 << 10, 100 << 10, 1536, 16},
-    {87, 128, 64, 1024, 163 << 10, 164 << 10, 1536, 16},
-    {89, 128, 64, 512, 99 << 10, 100 << 10, 1536, 24},
-    {90, 128, 64, 2048, 227 << 10, 228 << 10, 2048, 32},
-    {100, 128, 64, 4096, 227 << 10, 228 << 10, 2048, 32},
-    {103, 128, 64, 4096, 227 << 10, 228 << 10, 2048, 32},
-    {110, 128, 64, 4096, 227 << 10, 228 << 10, 1536, 24},
-    {120, 128, 128, 512, 99 << 10, 100 << 10, 1536, 24},
-    {121, 128, 128, 512, 99 << 10, 100 << 10, 1536, 24},
+    {75, RATES(64, 64, 512), 64 << 10, 64 << 10, 1024, 16},
+    {80, RATES(64, 64, 1024), 163 << 10, 164 << 10, 2048, 32},
+    {86, RATES(128, 64, 512), 99 << 10, 100 << 10, 1536, 16},
+    {87, RATES(128, 64, 1024), 163 << 10, 164 << 10, 1536, 16},
+    {89, RATES(128, 64, 512), 99 << 10, 100 << 10, 1536, 24},
+    {90, RATES(128, 64, 2048), 227 << 10, 228 << 10, 2048, 32},
+    {100, RATES(128, 64, 4096), 227 << 10, 228 << 10, 2048, 32},
+    {103, RATES(128, 64, 4096), 227 << 10, 228 << 10, 2048, 32},
+    {110, RATES(128, 64, 4096), 227 << 10, 228 << 10, 1536, 24},
+    {120, RATES(128, 128, 512), 99 << 10, 100 << 10, 1536, 24},
+    {121, RATES(128, 128, 512), 99 << 10, 100 << 10, 1536, 24},
 };
 
 #define ARCHITECTURES (sizeof architectures / sizeof architectures[0])
@@ -123,9 +125,7 @@ double gt_device_peak_tflops(const gt_device *device, const gt_types *types)
     for (size_t i = 0; i < ARCHITECTURES; i++) {
         if (architectures[i].cc != device->cc)
             continue;
-        const int rate = types->ab == GT_F32   ? architectures[i].f32
-                         : types->ab == GT_S32 ? architectures[i].s32
-                                               : architectures[i].f16_tensor;
+        const int rate = architectures[i].rates[types->unit];
         return 2.0 * rate * device->sm_count * device->clock_khz * 1e3 * 1e-12;
     }
     return 0;

@@ -45,7 +45,7 @@ static bool copy_bytes(int64_t k, int64_t outer, int64_t bytes, int64_t *total)
  * kernel_templates/gemm.cuh has the other side. */
 static gt_status add_copies(const gt_problem *p, int which, int64_t *workspace, gt_launch *launch)
 {
-    const int64_t bytes = gt_type_find(p->type_ab)->bytes;
+    const int64_t bytes = gt_type_find(p->class.type_ab)->bytes;
     const int64_t outer[] = {p->m, p->n};
     int64_t all = 0, squares = 0;
     bool fit = true;
@@ -104,6 +104,13 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
     return GT_OK;
 }
 
+gt_scalar gt_scalar_make(const gt_types *types, double value)
+{
+    gt_scalar scalar = {.bits = 0};
+    gt_type_find(types->accumulator)->store(&scalar, 0, value);
+    return scalar;
+}
+
 void gt_args_init(const gt_problem *p, gt_args *args)
 {
     *args = (gt_args){
@@ -117,10 +124,10 @@ void gt_args_scale(gt_args *args, const gt_types *types, int64_t k, const void *
 {
     static const gt_scalar zero;
     args->alpha = args->beta = zero;
-    memcpy(&args->alpha, alpha, (size_t)types->scalar_bytes);
-    memcpy(&args->beta, beta, (size_t)types->scalar_bytes);
-    const bool nothing = types->exact ? args->alpha.s32 == 0 : args->alpha.f32 == 0;
-    args->k = nothing ? 0 : k;
+    const gt_type_info *type = gt_type_find(types->accumulator);
+    memcpy(&args->alpha, alpha, (size_t)type->bytes);
+    memcpy(&args->beta, beta, (size_t)type->bytes);
+    args->k = type->load(&args->alpha, 0) == 0 ? 0 : k;
 }
 
 CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library)
@@ -216,7 +223,7 @@ CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const g
         return CUDA_SUCCESS;
     if (launch->batch <= launch->grid[2])
         return launch_once(driver, module, launch, launch->grid[2], args, stream);
-    const int64_t ab = gt_type_find(problem->type_ab)->bytes, c = gt_type_find(problem->type_c)->bytes;
+    const int64_t ab = gt_type_find(problem->class.type_ab)->bytes, c = gt_type_find(problem->class.type_c)->bytes;
     gt_args part = *args;
     for (int64_t done = 0; done < launch->batch; done += launch->grid[2]) {
         const int64_t left = launch->batch - done;

@@ -12,6 +12,9 @@ typedef union gt_scalar {
     uint64_t bits;
 } gt_scalar;
 
+/* The scalar of a number, in the accumulator's type. */
+gt_scalar gt_scalar_make(const gt_types *types, double value);
+
 /* The argument block that every kernel takes by value. kernel_templates/gemm.cuh has its other side. */
 typedef struct gt_args {
     const void *a, *b;

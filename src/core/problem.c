@@ -70,29 +70,29 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
         return gt_fail(GT_ERROR_INVALID, "align is %d; it must be 1, 2, 4, 8 or 16 (0 means 16)", gemm->align);
 
     gt_problem p = {
-        .type_ab = gemm->type_ab, .type_c = gemm->type_c, .math = gemm->math, .epilogue = gemm->epilogue,
-        .op_a = gemm->op_a, .op_b = gemm->op_b,
+        .class = {.type_ab = gemm->type_ab, .type_c = gemm->type_c, .math = gemm->math, .epilogue = gemm->epilogue,
+                  .op_a = gemm->op_a, .op_b = gemm->op_b, .align = gemm->align ? gemm->align : 16},
         .m = gemm->m, .n = gemm->n, .k = gemm->k, .batch = gemm->batch > 0 ? gemm->batch : 1,
         .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc,
         .stride_a = gemm->stride_a, .stride_b = gemm->stride_b, .stride_c = gemm->stride_c,
     };
-    const int ab = gt_type_find(p.type_ab)->bytes, c = gt_type_find(p.type_c)->bytes;
+    gt_class *const class = &p.class;
+    const int ab = gt_type_find(class->type_ab)->bytes, c = gt_type_find(class->type_c)->bytes;
     const operand operands[] = {
-        {"lda", "stride_a", p.op_a == GT_N ? p.m : p.k, p.op_a == GT_N ? p.k : p.m, &p.lda, &p.stride_a, ab},
-        {"ldb", "stride_b", p.op_b == GT_N ? p.k : p.n, p.op_b == GT_N ? p.n : p.k, &p.ldb, &p.stride_b, ab},
+        {"lda", "stride_a", class->op_a == GT_N ? p.m : p.k, class->op_a == GT_N ? p.k : p.m, &p.lda, &p.stride_a, ab},
+        {"ldb", "stride_b", class->op_b == GT_N ? p.k : p.n, class->op_b == GT_N ? p.n : p.k, &p.ldb, &p.stride_b, ab},
         {"ldc", "stride_c", p.m, p.n, &p.ldc, &p.stride_c, c},
     };
-    p.align = gemm->align ? gemm->align : 16;
-    if (p.align < ab || p.align < c)
-        return gt_fail(GT_ERROR_INVALID, "align is %d bytes, smaller than an element", p.align);
+    if (class->align < ab || class->align < c)
+        return gt_fail(GT_ERROR_INVALID, "align is %d bytes, smaller than an element", class->align);
     for (size_t i = 0; i < 3; i++) {
         gt_status status = finish_operand(&operands[i], p.batch, i == 2);
         if (status != GT_OK)
             return status;
         if (operands[i].rows > 1)
-            p.align = alignment_of(*operands[i].ld * operands[i].bytes, p.align);
+            class->align = alignment_of(*operands[i].ld * operands[i].bytes, class->align);
         if (p.batch > 1)
-            p.align = alignment_of(*operands[i].stride * operands[i].bytes, p.align);
+            class->align = alignment_of(*operands[i].stride * operands[i].bytes, class->align);
     }
     *problem = p;
     return GT_OK;
@@ -101,9 +101,9 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
 static const char *const layouts[2][2] = {[GT_N] = {[GT_N] = "nn", [GT_T] = "nt"},
                                           [GT_T] = {[GT_N] = "tn", [GT_T] = "tt"}};
 
-const char *gt_problem_layout(const gt_problem *problem)
+const char *gt_class_layout(const gt_class *class)
 {
-    return layouts[problem->op_a][problem->op_b];
+    return layouts[class->op_a][class->op_b];
 }
 
 gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b)
@@ -118,15 +118,56 @@ gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b)
     return gt_fail(GT_ERROR_INVALID, "unknown layout '%s'; there are: nn nt tn tt", text);
 }
 
+const gt_types *gt_class_types(const gt_class *class)
+{
+    return gt_types_find(class->type_ab, class->type_c);
+}
+
+gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k)
+{
+    /* Rows of A and B may lie closer than pointers to elements of C can. */
+    const int ab = gt_type_find(class->type_ab)->bytes, c = gt_type_find(class->type_c)->bytes, least = ab > c ? ab : c;
+    return (gt_gemm){
+        .m = m, .n = n, .k = k, .op_a = class->op_a, .op_b = class->op_b, .type_ab = class->type_ab,
+        .type_c = class->type_c, .math = class->math, .epilogue = class->epilogue,
+        .align = class->align > least ? class->align : least,
+    };
+}
+
+bool gt_class_serves(const gt_class *rendered, const gt_class *asked)
+{
+    return rendered->type_ab == asked->type_ab && rendered->type_c == asked->type_c && rendered->math == asked->math &&
+           rendered->epilogue == asked->epilogue && rendered->op_a == asked->op_a && rendered->op_b == asked->op_b &&
+           rendered->align <= asked->align;
+}
+
+bool gt_class_same(const gt_class *a, const gt_class *b)
+{
+    return gt_class_serves(a, b) && a->align == b->align;
+}
+
+static const char *const maths[] = {[GT_MATH_STRICT] = "strict"};
+static const char *const epilogues[] = {[GT_EPILOGUE_NONE] = "none"};
+
+const char *gt_math_name(gt_math math)
+{
+    return (size_t)math < sizeof maths / sizeof maths[0] ? maths[math] : "unknown";
+}
+
+const char *gt_epilogue_name(gt_epilogue epilogue)
+{
+    return (size_t)epilogue < sizeof epilogues / sizeof epilogues[0] ? epilogues[epilogue] : "unknown";
+}
+
 void gt_problem_name(const gt_problem *p, char name[GT_PROBLEM_NAME_LENGTH])
 {
     int length = snprintf(name, GT_PROBLEM_NAME_LENGTH, "%s %s %lldx%lldx%lld",
-                          gt_types_find(p->type_ab, p->type_c)->name, gt_problem_layout(p), (long long)p->m,
+                          gt_class_types(&p->class)->name, gt_class_layout(&p->class), (long long)p->m,
                           (long long)p->n, (long long)p->k);
     if (p->batch != 1)
         length += snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " batch %lld", (long long)p->batch);
-    if (p->align != 16)
-        snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " align %d", p->align);
+    if (p->class.align != 16)
+        snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " align %d", p->class.align);
 }
 
 static size_t span(int64_t rows, int64_t columns, int64_t ld, int64_t stride, int64_t batch, gt_type type)
@@ -138,30 +179,24 @@ static size_t span(int64_t rows, int64_t columns, int64_t ld, int64_t stride, in
 
 size_t gt_problem_bytes_a(const gt_problem *p)
 {
-    return p->op_a == GT_N ? span(p->m, p->k, p->lda, p->stride_a, p->batch, p->type_ab)
-                           : span(p->k, p->m, p->lda, p->stride_a, p->batch, p->type_ab);
+    return p->class.op_a == GT_N ? span(p->m, p->k, p->lda, p->stride_a, p->batch, p->class.type_ab)
+                           : span(p->k, p->m, p->lda, p->stride_a, p->batch, p->class.type_ab);
 }
 
 size_t gt_problem_bytes_b(const gt_problem *p)
 {
-    return p->op_b == GT_N ? span(p->k, p->n, p->ldb, p->stride_b, p->batch, p->type_ab)
-                           : span(p->n, p->k, p->ldb, p->stride_b, p->batch, p->type_ab);
+    return p->class.op_b == GT_N ? span(p->k, p->n, p->ldb, p->stride_b, p->batch, p->class.type_ab)
+                           : span(p->n, p->k, p->ldb, p->stride_b, p->batch, p->class.type_ab);
 }
 
 size_t gt_problem_bytes_c(const gt_problem *p)
 {
-    return span(p->m, p->n, p->ldc, p->stride_c, p->batch, p->type_c);
+    return span(p->m, p->n, p->ldc, p->stride_c, p->batch, p->class.type_c);
 }
 
 double gt_problem_flops(const gt_problem *p)
 {
     return 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch;
-}
-
-bool gt_problem_same_kind(const gt_problem *a, const gt_problem *b)
-{
-    return a->type_ab == b->type_ab && a->type_c == b->type_c && a->math == b->math && a->epilogue == b->epilogue &&
-           a->op_a == b->op_a && a->op_b == b->op_b;
 }
 
 bool gt_problem_same_size(const gt_problem *a, const gt_problem *b)
@@ -171,7 +206,17 @@ bool gt_problem_same_size(const gt_problem *a, const gt_problem *b)
 
 bool gt_problem_same(const gt_problem *a, const gt_problem *b)
 {
-    return gt_problem_same_kind(a, b) && gt_problem_same_size(a, b) && a->align == b->align && a->lda == b->lda &&
-           a->ldb == b->ldb && a->ldc == b->ldc && a->stride_a == b->stride_a && a->stride_b == b->stride_b &&
-           a->stride_c == b->stride_c;
+    return gt_class_same(&a->class, &b->class) && gt_problem_same_size(a, b) && a->lda == b->lda && a->ldb == b->ldb &&
+           a->ldc == b->ldc && a->stride_a == b->stride_a && a->stride_b == b->stride_b && a->stride_c == b->stride_c;
+}
+
+uint64_t gt_problem_hash(const gt_problem *p)
+{
+    const gt_class *c = &p->class;
+    const int64_t fields[] = {c->type_ab, c->type_c, c->math, c->epilogue, c->op_a, c->op_b, c->align,
+                              p->m,       p->n,      p->k,    p->batch};
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, eight bytes a step */
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        hash = (hash ^ (uint64_t)fields[i]) * 0x100000001b3u;
+    return hash ^ hash >> 32;
 }

@@ -2,19 +2,21 @@
 #ifndef GT_PROBLEM_H
 #define GT_PROBLEM_H
 
-#include <stdbool.h>
-
 #include "types.h"
 
-/* What distinguishes one tuning from another is in the first block; the second says where the numbers lie. */
-typedef struct gt_problem {
+/* A problem class: all that a kernel is rendered for and its results are judged by; everything but sizes. */
+typedef struct gt_class {
     gt_type type_ab, type_c;
     gt_math math;
     gt_epilogue epilogue;
     gt_op op_a, op_b;
-    int64_t m, n, k, batch;
     int align; /* bytes: the largest of 1, 2, 4, 8, 16 that divides all pointers, row and batch strides */
+} gt_class;
 
+/* Class and sizes distinguish one tuning from another; the rest says where the numbers lie. */
+typedef struct gt_problem {
+    gt_class class;
+    int64_t m, n, k, batch;
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;
 } gt_problem;
@@ -29,8 +31,23 @@ typedef struct gt_problem {
  */
 gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem);
 
+/* The row of its types: never NULL for the class of a problem. */
+const gt_types *gt_class_types(const gt_class *class);
+
 /* "nn", "nt", "tn" or "tt" for op_a and op_b. */
-const char *gt_problem_layout(const gt_problem *problem);
+const char *gt_class_layout(const gt_class *class);
+
+/* A packed product of this class, to be changed and given to gt_problem_init. */
+gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k);
+
+/* Whether two classes are the same; whether a kernel rendered for one serves problems of the other, which is the same
+ * or more aligned. */
+bool gt_class_same(const gt_class *a, const gt_class *b);
+bool gt_class_serves(const gt_class *rendered, const gt_class *asked);
+
+/* The names of what classes are made of, as in the database; "unknown" for what is not. */
+const char *gt_math_name(gt_math math);
+const char *gt_epilogue_name(gt_epilogue epilogue);
 
 /* Reads "nn" and so on; GT_ERROR_INVALID on anything else. */
 gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b);
@@ -46,9 +63,11 @@ size_t gt_problem_bytes_c(const gt_problem *problem);
 /* 2 m n k batch. */
 double gt_problem_flops(const gt_problem *problem);
 
-/* Whether two problems are the same in types, math, layout and epilogue; in m, n, k and batch; in every field. */
-bool gt_problem_same_kind(const gt_problem *a, const gt_problem *b);
+/* Whether two problems are the same in m, n, k and batch; in every field. */
 bool gt_problem_same_size(const gt_problem *a, const gt_problem *b);
 bool gt_problem_same(const gt_problem *a, const gt_problem *b);
+
+/* A hash of class and sizes: the same for problems that gt_class_same and gt_problem_same_size cannot tell apart. */
+uint64_t gt_problem_hash(const gt_problem *problem);
 
 #endif

@@ -1,32 +1,130 @@
 #include "types.h"
 
+#include <cuda.h>
+#include <math.h>
 #include <string.h>
 
+static double load_f32(const void *data, int64_t index)
+{
+    return ((const float *)data)[index];
+}
+
+static void store_f32(void *data, int64_t index, double value)
+{
+    ((float *)data)[index] = (float)value;
+}
+
+static double load_s32(const void *data, int64_t index)
+{
+    return ((const int32_t *)data)[index];
+}
+
+static void store_s32(void *data, int64_t index, double value)
+{
+    ((int32_t *)data)[index] = (int32_t)value;
+}
+
+/* The bits of a number in a format of 16 bits: sign, exponent, `fraction` bits. */
+static uint16_t narrow(double value, int fraction)
+{
+    const int bias = (1 << (14 - fraction)) - 1, most = 2 * bias + 1;
+    const uint16_t sign = signbit(value) ? 0x8000 : 0, infinity = (uint16_t)(sign | most << fraction);
+    int exponent;
+    if (isnan(value))
+        return (uint16_t)(infinity | 1 << (fraction - 1));
+    const double magnitude = fabs(value);
+    if (magnitude == 0 || isinf(value))
+        return magnitude == 0 ? sign : infinity;
+    frexp(magnitude, &exponent); /* magnitude is in [2^(exponent - 1), 2^exponent) */
+    const int scale = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1; /* that of the subnormal numbers at least */
+    /* In units of the last place; 2^fraction or more for normal numbers, and a carry moves into the exponent. */
+    const int64_t units = (int64_t)rint(ldexp(magnitude, fraction - scale));
+    const int64_t bits = units + ((int64_t)(scale + bias - 1) << fraction);
+    return bits >= (int64_t)most << fraction ? infinity : (uint16_t)(sign | bits);
+}
+
+static double widen(uint16_t bits, int fraction)
+{
+    const int bias = (1 << (14 - fraction)) - 1, exponent = (bits & 0x7fff) >> fraction;
+    const int rest = bits & ((1 << fraction) - 1);
+    const double magnitude = exponent == 2 * bias + 1 ? (rest ? NAN : INFINITY)
+                             : exponent == 0          ? ldexp(rest, 1 - bias - fraction)
+                                                      : ldexp((1 << fraction) + rest, exponent - bias - fraction);
+    return bits >> 15 ? -magnitude : magnitude;
+}
+
+#define F16_FRACTION 10
+
+static double load_f16(const void *data, int64_t index)
+{
+    return widen(((const uint16_t *)data)[index], F16_FRACTION);
+}
+
+static void store_f16(void *data, int64_t index, double value)
+{
+    ((uint16_t *)data)[index] = narrow(value, F16_FRACTION);
+}
+
+/* The sum of four 16-bit uniforms, centred and scaled to variance 1: close to normal and exactly symmetric. */
+static float near_normal(uint64_t bits)
+{
+    const int sum = (int)(bits & 65535) + (int)(bits >> 16 & 65535) + (int)(bits >> 32 & 65535) + (int)(bits >> 48);
+    return (float)(sum - 2 * 65535) * 2.6428998e-05f; /* sqrt(12 / 4) / 65536 */
+}
+
+static void draw_f32(void *data, int64_t index, uint64_t bits)
+{
+    store_f32(data, index, near_normal(bits));
+}
+
+static void draw_f16(void *data, int64_t index, uint64_t bits)
+{
+    store_f16(data, index, near_normal(bits));
+}
+
+/* The whole range, so that sums wrap. */
+static void draw_s32(void *data, int64_t index, uint64_t bits)
+{
+    ((uint32_t *)data)[index] = (uint32_t)(bits >> 32);
+}
+
+/* Of cudaDataType_t, whose header building does not ask for. */
+enum { R_32F = 0, R_16F = 2, R_32I = 10 };
+
 static const gt_type_info types[] = {
-    [GT_F32] = {"f32", "float", 4},
-    [GT_S32] = {"s32", "int", 4},
-    [GT_F16] = {"f16", "gt_half", 2},
+    [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, load_f32, store_f32, draw_f32},
+    [GT_S32] = {"s32", "int", 4, R_32I, CU_TENSOR_MAP_DATA_TYPE_INT32, load_s32, store_s32, draw_s32},
+    [GT_F16] = {"f16", "gt_half", 2, R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, load_f16, store_f16, draw_f16},
 };
 
-_Static_assert(sizeof types / sizeof types[0] == GT_TYPE_COUNT, "every type has its row");
+#define TYPES (sizeof types / sizeof types[0])
+_Static_assert(TYPES <= GT_TYPE_LIMIT, "arrays by type have room");
 
-/* Tensor cores cut their sums instead of rounding them: one step may lose twice the unit roundoff of f32. */
-static const gt_types pairs[] = {
-    {"f32", GT_F32, GT_F32, "float", 4, 0, 0x1p-24},
-    {"s32", GT_S32, GT_S32, "int", 4, 1, 0},
-    {"f16_f32", GT_F16, GT_F32, "float", 4, 0, 0x1p-23},
-};
+/* Unit roundoff of f32, and of tensor cores, which cut a sum to 24 bits after each step. */
+#define ROUNDED 0x1p-24
+#define CUT     0x1p-23
 
-#define PAIRS (sizeof pairs / sizeof pairs[0])
+/* name, A and B, C, accumulator, unit, exact, roundoff, cut, roundoff of C */
+#define PAIRS(X)                                                                                             \
+    X("f32", GT_F32, GT_F32, GT_F32, GT_UNIT_F32, false, ROUNDED, false, ROUNDED)                            \
+    X("s32", GT_S32, GT_S32, GT_S32, GT_UNIT_S32, true, 0, false, 0)                                         \
+    X("f16_f32", GT_F16, GT_F32, GT_F32, GT_UNIT_TENSOR_16, false, CUT, true, ROUNDED)
+
+#define ROW(...)       {__VA_ARGS__},
+#define NAME(name, ...) " " name
+static const gt_types pairs[] = {PAIRS(ROW)};
+static const char names[] = PAIRS(NAME);
+
+#define PAIR_COUNT (sizeof pairs / sizeof pairs[0])
 
 const gt_type_info *gt_type_find(gt_type type)
 {
-    return (unsigned)type < GT_TYPE_COUNT ? &types[type] : NULL;
+    return (size_t)type < TYPES ? &types[type] : NULL;
 }
 
 const gt_types *gt_types_find(gt_type ab, gt_type c)
 {
-    for (size_t i = 0; i < PAIRS; i++)
+    for (size_t i = 0; i < PAIR_COUNT; i++)
         if (pairs[i].ab == ab && pairs[i].c == c)
             return &pairs[i];
     return NULL;
@@ -34,7 +132,7 @@ const gt_types *gt_types_find(gt_type ab, gt_type c)
 
 const gt_types *gt_types_parse(const char *name)
 {
-    for (size_t i = 0; i < PAIRS; i++)
+    for (size_t i = 0; i < PAIR_COUNT; i++)
         if (strcmp(pairs[i].name, name) == 0)
             return &pairs[i];
     return NULL;
@@ -42,5 +140,5 @@ const gt_types *gt_types_parse(const char *name)
 
 const char *gt_types_names(void)
 {
-    return "f32 s32 f16_f32";
+    return names + 1; /* behind the first blank */
 }

@@ -10,9 +10,9 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
         const void *pointer;
         gt_type type;
         bool needed;
-    } operands[] = {{"A", args->a, plan->problem.type_ab, args->k > 0},
-                    {"B", args->b, plan->problem.type_ab, args->k > 0},
-                    {"C", args->c, plan->problem.type_c, true}};
+    } operands[] = {{"A", args->a, plan->problem.class.type_ab, args->k > 0},
+                    {"B", args->b, plan->problem.class.type_ab, args->k > 0},
+                    {"C", args->c, plan->problem.class.type_c, true}};
     for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
         const uintptr_t address = (uintptr_t)operands[i].pointer;
         const int align = (int)(address & -address & 15), element = gt_type_find(operands[i].type)->bytes;
@@ -25,7 +25,7 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
                            operands[i].pointer, element);
         return gt_fail(GT_ERROR_ALIGNMENT,
                        "%s (%p) is not a multiple of %d bytes, as the plan was promised: plan with gt_gemm.align %d",
-                       operands[i].name, operands[i].pointer, plan->problem.align, align);
+                       operands[i].name, operands[i].pointer, plan->problem.class.align, align);
     }
     return GT_OK;
 }

@@ -3,25 +3,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What decides over a list of measurements: all of a problem's key but its sizes. */
-static bool same_list(const gt_problem *a, const gt_problem *b)
-{
-    return gt_problem_same_kind(a, b) && a->align == b->align;
-}
-
-static gt_status read_source(const gt_context *context, gt_source *source, const gt_problem *problem)
+static gt_status read_source(const gt_context *context, gt_source *source, const gt_class *class)
 {
     gt_measured *list = NULL;
     size_t count = 0;
-    if (source->is_read && same_list(&source->kind, problem))
+    if (source->is_read && gt_class_same(&source->class, class))
         return GT_OK;
-    gt_status status = gt_store_find_measured(source->store, &context->device, problem, &list, &count);
+    gt_status status = gt_store_find_measured(source->store, &context->device, class, &list, &count);
     if (status != GT_OK)
         return status;
     free(source->list);
     source->list = list;
     source->count = count;
-    source->kind = *problem;
+    source->class = *class;
     source->is_read = true;
     return GT_OK;
 }
@@ -69,7 +63,7 @@ static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *
     gt_status failure = GT_OK;
     char first[512];
     for (;;) {
-        gt_status status = read_source(context, source, &chosen->problem);
+        gt_status status = read_source(context, source, &chosen->problem.class);
         if (status != GT_OK)
             return status;
         status = gt_select(&context->device, &chosen->problem, &chosen->demands, source->list, source->count,
@@ -104,7 +98,7 @@ static gt_status choose(gt_context *context, const gt_problem *problem, const gt
     gt_status status = GT_ERROR_NOT_TUNED;
     for (const gt_chosen *chosen = context->chosen; chosen; chosen = chosen->next) {
         const gt_problem *p = &chosen->problem;
-        if (same_list(p, problem) && gt_problem_same_size(p, problem) &&
+        if (gt_class_same(&p->class, &problem->class) && gt_problem_same_size(p, problem) &&
             chosen->demands.deterministic == demands->deterministic &&
             chosen->demands.max_error == demands->max_error) {
             *out = chosen;
@@ -171,9 +165,9 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     if (!plan)
         return gt_fail_memory();
     plan->driver = context->driver;
-    plan->types = gt_types_find(problem.type_ab, problem.type_c);
+    plan->types = gt_class_types(&problem.class);
     plan->problem = problem;
-    plan->unaligned = (uintptr_t)problem.align - 1;
+    plan->unaligned = (uintptr_t)problem.class.align - 1;
     plan->launch.empty = problem.m == 0 || problem.n == 0;
     gt_args_init(&problem, &plan->args);
     if (plan->launch.empty) {

@@ -11,7 +11,7 @@
 typedef struct gt_source {
     gt_store *store;
     bool is_read;
-    gt_problem kind; /* what the list was read for; sizes do not matter */
+    gt_class class; /* that the list was read for */
     gt_measured *list;
     size_t count;
 } gt_source;

@@ -75,7 +75,7 @@ static double sm_work(const gt_device *device, const gt_kernel *kernel, const gt
 static double bytes_moved(const gt_problem *p)
 {
     const double a = (double)p->m * (double)p->k, b = (double)p->k * (double)p->n, c = (double)p->m * (double)p->n;
-    return (double)p->batch * ((a + b) * gt_type_find(p->type_ab)->bytes + c * gt_type_find(p->type_c)->bytes);
+    return (double)p->batch * ((a + b) * gt_type_find(p->class.type_ab)->bytes + c * gt_type_find(p->class.type_c)->bytes);
 }
 
 /* Microseconds of one unit of sm_work that a measurement shows. */
@@ -130,8 +130,7 @@ static int rank(const gt_measured *row)
 static bool fits(const gt_device *device, const gt_problem *problem, const gt_measured *row)
 {
     return row->trial.outcome == GT_TRIAL_OK && isfinite(row->trial.us) && row->trial.us > 0 && row->problem.k >= 0 &&
-           row->problem.batch > 0 && gt_problem_same_kind(&row->problem, problem) &&
-           row->problem.align <= problem->align &&
+           row->problem.batch > 0 && gt_class_serves(&row->problem.class, &problem->class) &&
            sm_work(device, &row->kernel, problem) > 0 && sm_work(device, &row->kernel, &row->problem) > 0;
 }
 
@@ -187,8 +186,8 @@ static gt_status pool_init(const gt_device *device, const gt_problem *problem, c
 /* Whether a is the better measurement of the same problem: rendered for more alignment, the race's winner, faster. */
 static bool is_better(const gt_measured *a, const gt_measured *b)
 {
-    if (a->problem.align != b->problem.align)
-        return a->problem.align > b->problem.align;
+    if (a->problem.class.align != b->problem.class.align)
+        return a->problem.class.align > b->problem.class.align;
     if (a->winner != b->winner)
         return a->winner;
     return a->trial.us < b->trial.us;
@@ -336,14 +335,14 @@ static gt_status fail_not_tuned(const gt_device *device, const gt_problem *probl
         snprintf(accurate, sizeof accurate, " with an error up to %g", demands->max_error);
     if (problem->batch != 1)
         snprintf(batch, sizeof batch, " --batch %lld", (long long)problem->batch);
-    if (problem->align != 16)
-        snprintf(align, sizeof align, " --align %d", problem->align);
+    if (problem->class.align != 16)
+        snprintf(align, sizeof align, " --align %d", problem->class.align);
     return gt_fail(GT_ERROR_NOT_TUNED,
                    "no %skernel%s for %s on %s in the database: run `gemmtune --device %d --type %s --layout %s "
                    "--shapes %lldx%lldx%lld%s%s`",
                    refused && demands->deterministic ? "deterministic " : "", accurate, name, device->name,
-                   device->ordinal < 0 ? 0 : device->ordinal, gt_types_find(problem->type_ab, problem->type_c)->name,
-                   gt_problem_layout(problem), (long long)problem->m, (long long)problem->n,
+                   device->ordinal < 0 ? 0 : device->ordinal, gt_class_types(&problem->class)->name,
+                   gt_class_layout(&problem->class), (long long)problem->m, (long long)problem->n,
                    (long long)(problem->k ? problem->k : 1), batch, align);
 }
 

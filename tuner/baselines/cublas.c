@@ -8,7 +8,7 @@
 #include "../cuda_library.h"
 
 /* What is needed of cublas_v2.h, by hand: building must not ask for it. Values have been the same since cuBLAS 11. */
-enum { SUCCESS = 0, NOT_SUPPORTED = 15, OP_N = 0, OP_T = 1, R_32F = 0, R_16F = 2, COMPUTE_32F = 68, ALGO_DEFAULT = -1 };
+enum { SUCCESS = 0, NOT_SUPPORTED = 15, OP_N = 0, OP_T = 1, COMPUTE_32F = 68, ALGO_DEFAULT = -1 };
 enum { MATH_DEFAULT = 0 }; /* no TF32 behind f32's back */
 
 typedef int create_fn(void **handle);
@@ -44,7 +44,7 @@ static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
 {
     gt_cublas *self = (gt_cublas *)runner;
     const int64_t sizes[] = {p->m, p->n, p->k, p->lda, p->ldb, p->ldc, p->batch};
-    const gt_types *types = gt_types_find(p->type_ab, p->type_c);
+    const gt_types *types = gt_class_types(&p->class);
     if (types->exact)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLAS has no %s", types->name);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
@@ -59,16 +59,16 @@ static CUresult launch(const gt_runner *runner, const gt_operands *o)
 {
     const gt_cublas *self = (const gt_cublas *)runner;
     const gt_problem *p = &self->problem;
-    const int op_a = p->op_a == GT_T ? OP_T : OP_N, op_b = p->op_b == GT_T ? OP_T : OP_N;
-    const int type = p->type_ab == GT_F16 ? R_16F : R_32F;
+    const int op_a = p->class.op_a == GT_T ? OP_T : OP_N, op_b = p->class.op_b == GT_T ? OP_T : OP_N;
+    const int type = gt_type_find(p->class.type_ab)->cublas, result = gt_type_find(p->class.type_c)->cublas;
     const void *a = (const void *)o->a, *b = (const void *)o->b;
     const int status = p->batch == 1
                            ? self->gemm(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k, &o->alpha.f32, b,
-                                        type, (int)p->ldb, a, type, (int)p->lda, &o->beta.f32, (void *)o->c, R_32F,
+                                        type, (int)p->ldb, a, type, (int)p->lda, &o->beta.f32, (void *)o->c, result,
                                         (int)p->ldc, COMPUTE_32F, ALGO_DEFAULT)
                            : self->gemm_batched(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k,
                                                 &o->alpha.f32, b, type, (int)p->ldb, p->stride_b, a, type,
-                                                (int)p->lda, p->stride_a, &o->beta.f32, (void *)o->c, R_32F,
+                                                (int)p->lda, p->stride_a, &o->beta.f32, (void *)o->c, result,
                                                 (int)p->ldc, p->stride_c, (int)p->batch, COMPUTE_32F, ALGO_DEFAULT);
     return status == SUCCESS ? CUDA_SUCCESS : status == NOT_SUPPORTED ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_UNKNOWN;
 }

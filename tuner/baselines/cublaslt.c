@@ -70,10 +70,11 @@ static int describe_matrix(const gt_cublaslt *self, int type, int64_t rows, int6
 static int describe(gt_cublaslt *self)
 {
     const gt_problem *p = &self->problem;
-    const int op_a = p->op_a == GT_T ? GT_LT_T : GT_LT_N, op_b = p->op_b == GT_T ? GT_LT_T : GT_LT_N;
-    const int type = p->type_ab == GT_F16 ? GT_LT_16F : GT_LT_32F;
+    const int op_a = p->class.op_a == GT_T ? GT_LT_T : GT_LT_N, op_b = p->class.op_b == GT_T ? GT_LT_T : GT_LT_N;
+    const int type = gt_type_find(p->class.type_ab)->cublas, result = gt_type_find(p->class.type_c)->cublas;
+    const int scale = gt_type_find(gt_class_types(&p->class)->accumulator)->cublas;
     const uint64_t workspace = WORKSPACE_BYTES;
-    int refused = self->MatmulDescCreate(&self->operation, GT_LT_COMPUTE_32F, GT_LT_32F);
+    int refused = self->MatmulDescCreate(&self->operation, GT_LT_COMPUTE_32F, scale);
     if (refused == GT_LT_SUCCESS)
         refused = self->MatmulDescSetAttribute(self->operation, GT_LT_TRANSPOSE_A, &op_b, sizeof op_b);
     if (refused == GT_LT_SUCCESS)
@@ -85,7 +86,7 @@ static int describe(gt_cublaslt *self)
         refused = describe_matrix(self, type, op_a == GT_LT_N ? p->k : p->m, op_a == GT_LT_N ? p->m : p->k, p->lda,
                                   p->stride_a, &self->layouts[RIGHT]);
     if (refused == GT_LT_SUCCESS)
-        refused = describe_matrix(self, GT_LT_32F, p->n, p->m, p->ldc, p->stride_c, &self->layouts[RESULT]);
+        refused = describe_matrix(self, result, p->n, p->m, p->ldc, p->stride_c, &self->layouts[RESULT]);
     if (refused == GT_LT_SUCCESS)
         refused = self->MatmulPreferenceCreate(&self->preference);
     if (refused == GT_LT_SUCCESS)
@@ -122,7 +123,7 @@ static int keep_good(gt_lt_offer *offers, int count)
 static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
 {
     gt_cublaslt *self = (gt_cublaslt *)runner;
-    const gt_types *types = gt_types_find(p->type_ab, p->type_c);
+    const gt_types *types = gt_class_types(&p->class);
     int found = 0;
     if (self->count > 0 && gt_problem_same(&self->problem, p))
         return true;

@@ -20,7 +20,7 @@ static int faster(const void *a, const void *b)
 /* The problem's operands as they are timed: plain products. */
 static gt_operands plain_operands(const gt_residual *residual, const gt_problem *p)
 {
-    const gt_types *types = gt_types_find(p->type_ab, p->type_c);
+    const gt_types *types = gt_class_types(&p->class);
     return (gt_operands){
         .a = residual->buffers->a.data, .b = residual->buffers->b.data, .c = residual->buffers->c.data,
         .alpha = gt_scalar_make(types, 1), .beta = gt_scalar_make(types, 0),

@@ -41,7 +41,7 @@ static gt_status choose(gt_engine *engine, entry *e, gt_code *code)
     gt_measured *list = NULL;
     size_t count;
     const gt_demands demands = {0};
-    gt_status status = gt_store_find_measured(engine->store, &engine->device, &e->problem, &list, &count);
+    gt_status status = gt_store_find_measured(engine->store, &engine->device, &e->problem.class, &list, &count);
     if (status == GT_OK)
         status = gt_select(&engine->device, &e->problem, &demands, list, count, &e->selection);
     if (status == GT_OK) {

@@ -169,9 +169,9 @@ int gt_cmd_best(const gt_options_cli *options)
         "SELECT * FROM best_configs"
         " WHERE (?1 = '' OR type = ?1) AND (?2 = '' OR layout = ?2) AND (?3 = '' OR family = ?3)"
         " ORDER BY gpu, type, layout, batch, 1.0 * m * n * k, m, n, k";
-    const gt_problem layout = {.op_a = options->op_a, .op_b = options->op_b};
+    const gt_class class = {.op_a = options->op_a, .op_b = options->op_b};
     const char *const filters[] = {options->type_given ? options->types->name : "",
-                                   options->layout_given ? gt_problem_layout(&layout) : "",
+                                   options->layout_given ? gt_class_layout(&class) : "",
                                    options->family ? options->family : "", NULL};
     const bool filtered = options->type_given || options->layout_given || options->family || options->shapes_given;
     listing l = {.options = options};

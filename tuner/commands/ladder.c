@@ -52,7 +52,7 @@ static gt_status climb(ladder *l, const gt_problem *problem, const gt_space *spa
     gt_kernel kernel;
     gt_trial trial = {.outcome = GT_TRIAL_COMPILE_ERROR};
     const gt_code *code;
-    rung *r = find_rung(l, space, row, gt_types_find(problem->type_ab, problem->type_c));
+    rung *r = find_rung(l, space, row, gt_class_types(&problem->class));
     if (!r)
         return gt_fail_memory();
     gt_status status = gt_space_kernel(space, row, &l->engine->device, &kernel);

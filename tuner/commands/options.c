@@ -57,7 +57,7 @@ const gt_option_row gt_option_rows[] = {
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "TYPE", 0, "f32, s32 or f16_f32 (f32)", ALL & ~DOCTOR},
+    [TYPE] = {"type", "TYPE", 0, "of A, B and C (f32): ", ALL & ~DOCTOR, gt_types_names},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
@@ -79,7 +79,7 @@ const gt_option_row gt_option_rows[] = {
     [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
     [VERSION] = {"version", NULL, 'V', "the program's version", ALL},
-    [OPTION_COUNT] = {NULL, NULL, 0, NULL, 0},
+    [OPTION_COUNT] = {.name = NULL},
 };
 
 _Static_assert(OPTION_COUNT < 32, "the given options fit a word");

@@ -43,6 +43,7 @@ typedef struct gt_option_row {
     int letter;        /* 'q' for -q; 0: none */
     const char *help;
     unsigned commands; /* one bit for each command that takes it, 1u << GT_COMMAND_TUNE */
+    const char *(*values)(void); /* what it takes, printed behind the help; NULL: the help says it */
 } gt_option_row;
 
 extern const gt_command_row gt_command_rows[GT_COMMAND_COUNT];

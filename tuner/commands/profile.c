@@ -45,7 +45,7 @@ static gt_status open_context(const gt_driver *driver)
  * which does nothing else. */
 static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code *code)
 {
-    const gt_types *types = gt_types_find(pick->problem.type_ab, pick->problem.type_c);
+    const gt_types *types = gt_class_types(&pick->problem.class);
     const size_t sizes[] = {gt_problem_bytes_a(&pick->problem), gt_problem_bytes_b(&pick->problem),
                             gt_problem_bytes_c(&pick->problem)};
     CUdeviceptr operands[3], workspace = 0, counters = 0;
@@ -67,7 +67,7 @@ static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code
         status = gt_driver_check(driver, driver->cuMemsetD8(counters, 0, launch.counter_bytes), "cuMemsetD8");
     if (status != GT_OK)
         return status;
-    const gt_scalar one = types->exact ? (gt_scalar){.s32 = 1} : (gt_scalar){.f32 = 1}, zero = {0};
+    const gt_scalar one = gt_scalar_make(types, 1), zero = {0};
     gt_args_init(&pick->problem, &args);
     args.a = (const void *)operands[0];
     args.b = (const void *)operands[1];

@@ -70,7 +70,7 @@ static gt_status check_layout(verification *v, gt_op op_a, gt_op op_b)
     as_asked.op_b = op_b;
     gt_status status = gt_options_problem(&as_asked, &(gt_shape){64, 64, 64}, &any);
     if (status == GT_OK)
-        status = gt_store_find_measured(v->engine->store, &v->engine->device, &any, &list, &count);
+        status = gt_store_find_measured(v->engine->store, &v->engine->device, &any.class, &list, &count);
     for (size_t i = 0; status == GT_OK && i < count && !gt_engine_interrupted(); i++) {
         if (!list[i].winner || !list[i].same_gpu)
             continue;
@@ -78,7 +78,7 @@ static gt_status check_layout(verification *v, gt_op op_a, gt_op op_b)
             status = check(v, &list[i], &list[i].problem);
         for (size_t s = 0; options->shapes_given && status == GT_OK && s < options->shapes.count; s++) {
             status = gt_options_problem(&as_asked, &options->shapes.list[s], &problem);
-            if (status == GT_OK && problem.align >= list[i].problem.align)
+            if (status == GT_OK && gt_class_serves(&list[i].problem.class, &problem.class))
                 status = check(v, &list[i], &problem);
         }
     }

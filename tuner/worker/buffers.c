@@ -54,7 +54,7 @@ static bool enough_memory(const gt_buffers *buffers, const gt_problem *problem, 
 bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, size_t offset, gt_trial *trial)
 {
     const gt_driver *driver = buffers->driver;
-    const size_t c_bytes = (size_t)gt_type_find(problem->type_c)->bytes;
+    const size_t c_bytes = (size_t)gt_type_find(problem->class.type_c)->bytes;
     const size_t bytes[] = {gt_problem_bytes_a(problem), gt_problem_bytes_b(problem), gt_problem_bytes_c(problem)};
     CUresult result = CUDA_SUCCESS;
     buffers->placed = false;
@@ -105,7 +105,7 @@ static CUresult count_all(const gt_buffers *buffers, const gt_runner *runner)
     const gt_checks *checks = buffers->checks;
     const gt_problem *p = &buffers->problem;
     const CUdeviceptr counters = buffers->counters;
-    const int64_t bytes = gt_type_find(p->type_c)->bytes, row = p->n * bytes, pitch = p->ldc * bytes;
+    const int64_t bytes = gt_type_find(p->class.type_c)->bytes, row = p->n * bytes, pitch = p->ldc * bytes;
     const int64_t matrix = p->m > 0 ? (p->m - 1) * pitch + row : 0, stride = p->stride_c * bytes;
     CUresult result = buffers->driver->cuMemsetD32Async(counters, 0, COUNTERS, buffers->stream);
     const gt_guarded *const guarded[] = {&buffers->a, &buffers->b, &buffers->c};

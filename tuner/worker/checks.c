@@ -36,19 +36,19 @@ static CUdeviceptr element(CUdeviceptr base, gt_type type, int64_t index)
 
 gt_matrix gt_matrix_a(const gt_problem *p, CUdeviceptr a, int64_t index)
 {
-    return (gt_matrix){element(a, p->type_ab, index * p->stride_a), p->type_ab, p->op_a == GT_N ? p->m : p->k,
-                       p->op_a == GT_N ? p->k : p->m, p->lda};
+    return (gt_matrix){element(a, p->class.type_ab, index * p->stride_a), p->class.type_ab, p->class.op_a == GT_N ? p->m : p->k,
+                       p->class.op_a == GT_N ? p->k : p->m, p->lda};
 }
 
 gt_matrix gt_matrix_b(const gt_problem *p, CUdeviceptr b, int64_t index)
 {
-    return (gt_matrix){element(b, p->type_ab, index * p->stride_b), p->type_ab, p->op_b == GT_N ? p->k : p->n,
-                       p->op_b == GT_N ? p->n : p->k, p->ldb};
+    return (gt_matrix){element(b, p->class.type_ab, index * p->stride_b), p->class.type_ab, p->class.op_b == GT_N ? p->k : p->n,
+                       p->class.op_b == GT_N ? p->n : p->k, p->ldb};
 }
 
 gt_matrix gt_matrix_c(const gt_problem *p, CUdeviceptr c, int64_t index)
 {
-    return (gt_matrix){element(c, p->type_c, index * p->stride_c), p->type_c, p->m, p->n, p->ldc};
+    return (gt_matrix){element(c, p->class.type_c, index * p->stride_c), p->class.type_c, p->m, p->n, p->ldc};
 }
 
 static CUresult find(const gt_checks *checks, const char *verb, const char *type, CUfunction *function)
@@ -76,8 +76,8 @@ gt_status gt_checks_init(const gt_driver *driver, CUstream stream, const gt_code
         {"sample", checks.sample}, {"gather", checks.gather}, {"nonfinite", checks.nonfinite},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        for (int type = 0; type < GT_TYPE_COUNT && result == CUDA_SUCCESS; type++)
-            result = find(&checks, wanted[i].verb, gt_type_find((gt_type)type)->name, &wanted[i].functions[type]);
+        for (gt_type type = 0; gt_type_find(type) && result == CUDA_SUCCESS; type++)
+            result = find(&checks, wanted[i].verb, gt_type_find(type)->name, &wanted[i].functions[type]);
     if (result == CUDA_SUCCESS)
         result = find(&checks, "count", "changed", &checks.count_changed);
     if (result != CUDA_SUCCESS) {
@@ -151,11 +151,11 @@ CUresult gt_checks_sample(const gt_checks *checks, const gt_problem *p, CUdevice
 {
     product_argument product = {
         .a = gt_matrix_a(p, a, index).data, .b = gt_matrix_b(p, b, index).data, .k = p->k,
-        .a_row = p->op_a == GT_N ? p->lda : 1, .a_step = p->op_a == GT_N ? 1 : p->lda,
-        .b_step = p->op_b == GT_N ? p->ldb : 1, .b_column = p->op_b == GT_N ? 1 : p->ldb,
+        .a_row = p->class.op_a == GT_N ? p->lda : 1, .a_step = p->class.op_a == GT_N ? 1 : p->lda,
+        .b_step = p->class.op_b == GT_N ? p->ldb : 1, .b_column = p->class.op_b == GT_N ? 1 : p->ldb,
     };
     void *arguments[] = {&product, &places, &count, &out};
-    return launch(checks, checks->sample[p->type_ab], blocks_for(count * LANES), 1, arguments);
+    return launch(checks, checks->sample[p->class.type_ab], blocks_for(count * LANES), 1, arguments);
 }
 
 CUresult gt_checks_gather(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr places, int64_t count,

@@ -15,8 +15,8 @@ typedef struct gt_checks {
     const gt_driver *driver;
     CUstream stream;
     CUlibrary library;
-    CUfunction fill[GT_TYPE_COUNT], rows[GT_TYPE_COUNT], columns[GT_TYPE_COUNT];
-    CUfunction sample[GT_TYPE_COUNT], gather[GT_TYPE_COUNT], nonfinite[GT_TYPE_COUNT];
+    CUfunction fill[GT_TYPE_LIMIT], rows[GT_TYPE_LIMIT], columns[GT_TYPE_LIMIT];
+    CUfunction sample[GT_TYPE_LIMIT], gather[GT_TYPE_LIMIT], nonfinite[GT_TYPE_LIMIT];
     CUfunction count_changed;
 } gt_checks;
 

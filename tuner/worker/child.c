@@ -199,7 +199,7 @@ static void try_candidate(session *s, const gt_message_job *job, const gt_kernel
     const gt_cases *cases = NULL;
     report(s, GT_PHASE_PREPARING, 0);
     bool good = prepare_problem(s, &job->problem, kernel, trial) &&
-                gt_verify_prepare(&s->verifier, &job->problem, &cases, trial);
+                gt_verify_prepare(&s->verifier, &job->problem.class, &cases, trial);
     if (good) {
         report(s, GT_PHASE_VERIFYING, 0);
         good = gt_kernel_runner_init(s->driver, s->stream, kernel, code, &runner, trial) &&
@@ -335,7 +335,7 @@ static bool work(session *s, const gt_message *message)
         return false;
     memcpy(&job, fixed, sizeof job);
     if (job.count > GT_CONTESTANTS || (message->kind == GT_MESSAGE_TRY && job.count != 1) ||
-        !gt_types_find(job.problem.type_ab, job.problem.type_c) || !take_contestants(message, job.count, &at, &c))
+        !gt_class_types(&job.problem.class) || !take_contestants(message, job.count, &at, &c))
         return false;
     gt_message_result result = {.count = job.count};
     if (message->kind == GT_MESSAGE_TRY)

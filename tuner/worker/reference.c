@@ -16,12 +16,13 @@
  * Rounding arithmetic (u = 2^-24): whatever the order of summation, s is built by at most k - 1 additions and k
  * products, fused or not. Each addition commits a relative error of at most u, with mean zero and independent of the
  * others, on a partial sum of mean square at most q: variance at most u^2 q each. The products, if rounded on their
- * own, add u^2 x_p^2 each, u^2 q in all. Then alpha * s, beta * c and their sum are rounded: at most u^2 (alpha s)^2,
- * u^2 (beta c)^2 and, since (x + y)^2 <= 2 x^2 + 2 y^2, twice both. With E s^2 = q the variance is at most
+ * own, add u^2 x_p^2 each, u^2 q in all. Then alpha * s and beta * c are rounded: at most u^2 (alpha s)^2 and
+ * u^2 (beta c)^2. Their sum is rounded to the type of C, whose unit roundoff is v: since (x + y)^2 <= 2 x^2 + 2 y^2, at
+ * most v^2 times twice both. With E s^2 = q the variance is at most
  *
- *     sigma^2 = u^2 ((k + 4) alpha^2 q + 3 beta^2 c^2).
+ *     sigma^2 = u^2 ((k + 2) alpha^2 q + beta^2 c^2) + 2 v^2 (alpha^2 q + beta^2 c^2).
  *
- * Truncating arithmetic (tensor cores; the types give u = 2^-23 for it): errors all have the sign that shrinks the
+ * Truncating arithmetic (tensor cores; the pair's row says `cut`, and u = 2^-23): errors all have the sign that shrinks the
  * sum, so they add up instead of cancelling: at most u times a partial sum in each of k steps, of root mean square
  * u k sqrt(q). k is then replaced by k^2. The step's partial sum may also be aligned to its largest product, but
  * that is no larger than sqrt(q) either.
@@ -40,14 +41,12 @@
  */
 #define SIGMAS 8
 
-/* Unit roundoff of f32 rounded to nearest: types with a larger one truncate. */
-#define ROUNDED 0x1p-24
-
 double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double beta, double square, double c_square)
 {
-    const double steps = types->roundoff > ROUNDED ? (double)k * (double)k : (double)k;
-    const double variance = (steps + 4) * alpha * alpha * square + 3 * beta * beta * c_square;
-    return SIGMAS * types->roundoff * sqrt(variance);
+    const double u = types->roundoff, v = types->result_roundoff;
+    const double steps = types->cut ? (double)k * (double)k : (double)k;
+    const double ab = alpha * alpha * square, c = beta * beta * c_square;
+    return SIGMAS * sqrt(u * u * ((steps + 2) * ab + c) + v * v * 2 * (ab + c));
 }
 
 bool gt_reference_accepts(double result, double expected, double bound)
@@ -55,31 +54,9 @@ bool gt_reference_accepts(double result, double expected, double bound)
     return fabs(result - expected) <= bound;
 }
 
-static double load_f32(const void *data, int64_t index)
-{
-    return ((const float *)data)[index];
-}
-
-static double load_s32(const void *data, int64_t index)
-{
-    return ((const int32_t *)data)[index];
-}
-
-static double load_f16(const void *data, int64_t index)
-{
-    const unsigned bits = ((const uint16_t *)data)[index], exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    const double magnitude = exponent == 31  ? (mantissa ? NAN : INFINITY)
-                             : exponent == 0 ? ldexp(mantissa, -24)
-                                             : ldexp(1024 + mantissa, (int)exponent - 25);
-    return bits >> 15 ? -magnitude : magnitude;
-}
-
 double gt_reference_load(gt_type type, const void *data, int64_t index)
 {
-    static double (*const loads[])(const void *, int64_t) = {
-        [GT_F32] = load_f32, [GT_S32] = load_s32, [GT_F16] = load_f16};
-    _Static_assert(sizeof loads / sizeof loads[0] == GT_TYPE_COUNT, "every type can be loaded");
-    return loads[type](data, index);
+    return gt_type_find(type)->load(data, index);
 }
 
 /* A double that holds an int32, as bits that wrap. */
@@ -135,7 +112,7 @@ static void multiply_wrapping(const gt_problem *p, const double *a, const double
 gt_status gt_reference_init(const gt_problem *p, const void *a, const void *b, gt_reference *reference)
 {
     const size_t each = (size_t)(p->m * p->n), count = each * (size_t)p->batch;
-    const int64_t bytes = gt_type_find(p->type_ab)->bytes;
+    const int64_t bytes = gt_type_find(p->class.type_ab)->bytes;
     gt_status status = GT_OK;
     /* calloc of nothing may return NULL: always ask for something. */
     gt_reference r = {calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(double)),
@@ -148,9 +125,9 @@ gt_status gt_reference_init(const gt_problem *p, const void *a, const void *b, g
     }
     for (int64_t i = 0; i < p->batch; i++) {
         const size_t at = each * (size_t)i;
-        widen(p->type_ab, (const char *)a + i * p->stride_a * bytes, p->op_a, p->m, p->k, p->lda, wide_a);
-        widen(p->type_ab, (const char *)b + i * p->stride_b * bytes, p->op_b, p->k, p->n, p->ldb, wide_b);
-        if (gt_types_find(p->type_ab, p->type_c)->exact)
+        widen(p->class.type_ab, (const char *)a + i * p->stride_a * bytes, p->class.op_a, p->m, p->k, p->lda, wide_a);
+        widen(p->class.type_ab, (const char *)b + i * p->stride_b * bytes, p->class.op_b, p->k, p->n, p->ldb, wide_b);
+        if (gt_class_types(&p->class)->exact)
             multiply_wrapping(p, wide_a, wide_b, r.sum + at);
         else
             multiply(p, wide_a, wide_b, r.sum + at, r.square + at, r.magnitude + at);

@@ -40,15 +40,14 @@ gt_problem gt_residual_stand_in(const gt_problem *p, const gt_kernel *kernel)
     const int64_t m = shortened(p->m, kernel->tile_m, rows > STAND_IN_SIDE ? rows : STAND_IN_SIDE);
     const int64_t n = shortened(p->n, kernel->tile_n, STAND_IN_SIDE);
     const int64_t k = shortened(p->k, step * kernel->split_k, STAND_IN_STEPS);
-    const int64_t less_a = p->op_a == GT_N ? p->k - k : p->m - m, less_b = p->op_b == GT_N ? p->n - n : p->k - k;
-    const gt_gemm gemm = {
-        .m = m, .n = n, .k = k, .batch = p->batch < GT_RESIDUAL_PRODUCTS ? p->batch : GT_RESIDUAL_PRODUCTS,
-        .op_a = p->op_a, .op_b = p->op_b, .type_ab = p->type_ab, .type_c = p->type_c, .math = p->math,
-        .epilogue = p->epilogue, .align = p->align,
-        .lda = p->lda - less_a, .ldb = p->ldb - less_b, .ldc = p->ldc - (p->n - n), /* between rows as much as before */
-    };
+    const int64_t less_a = p->class.op_a == GT_N ? p->k - k : p->m - m, less_b = p->class.op_b == GT_N ? p->n - n : p->k - k;
+    gt_gemm gemm = gt_class_gemm(&p->class, m, n, k);
+    gemm.batch = p->batch < GT_RESIDUAL_PRODUCTS ? p->batch : GT_RESIDUAL_PRODUCTS;
+    gemm.lda = p->lda - less_a; /* between rows as much as before */
+    gemm.ldb = p->ldb - less_b;
+    gemm.ldc = p->ldc - (p->n - n);
     gt_problem smaller;
-    if (gt_problem_init(&gemm, &smaller) != GT_OK || smaller.align != p->align ||
+    if (gt_problem_init(&gemm, &smaller) != GT_OK || !gt_class_same(&smaller.class, &p->class) ||
         2 * gt_problem_flops(&smaller) > gt_problem_flops(p))
         return *p;
     return smaller;
@@ -192,7 +191,7 @@ static CUresult apply_product(const gt_residual *r, int64_t index, int side, boo
     const gt_matrix a = gt_matrix_a(p, r->buffers->a.data, index), b = gt_matrix_b(p, r->buffers->b.data, index);
     const bool flip = side == COLUMNS;
     const gt_matrix *first = flip ? &a : &b, *second = flip ? &b : &a;
-    const bool first_t = (flip ? p->op_a : p->op_b) == GT_T, second_t = (flip ? p->op_b : p->op_a) == GT_T;
+    const bool first_t = (flip ? p->class.op_a : p->class.op_b) == GT_T, second_t = (flip ? p->class.op_b : p->class.op_a) == GT_T;
     CUresult result = gt_checks_multiply(r->checks, first, first_t != flip, squares, vector, r->between);
     if (result == CUDA_SUCCESS)
         result = gt_checks_multiply(r->checks, second, second_t != flip, squares, r->between, r->result);
@@ -291,7 +290,7 @@ static bool check_side(gt_residual *r, const gt_residual_product *product, int s
                        const char *where, gt_trial *trial)
 {
     const gt_problem *p = &r->buffers->problem;
-    const gt_types *types = gt_types_find(p->type_ab, p->type_c);
+    const gt_types *types = gt_class_types(&p->class);
     const gt_residual_side *s = &product->sides[side];
     double worst = 0, worst_error = 0, worst_bound = 0;
     int64_t worst_at = -1;
@@ -324,7 +323,7 @@ static bool check_samples(gt_residual *r, const gt_residual_product *product, do
                           const char *where, gt_trial *trial)
 {
     const gt_problem *p = &r->buffers->problem;
-    const gt_types *types = gt_types_find(p->type_ab, p->type_c);
+    const gt_types *types = gt_class_types(&p->class);
     if (!gt_trial_check(trial, r->checks->driver, gather(r, product->index, r->scratch), "reading samples of C"))
         return false;
     for (int64_t at = 0; at < r->sample_count; at++) {
@@ -370,7 +369,7 @@ static bool run(gt_residual *r, gt_runner *runner, const gt_operands *operands, 
 bool gt_residual_verify(gt_residual *r, gt_runner *runner, gt_operands *timed, gt_trial *trial)
 {
     const gt_problem *p = &r->buffers->problem;
-    const gt_types *types = gt_types_find(p->type_ab, p->type_c);
+    const gt_types *types = gt_class_types(&p->class);
     const double unit = types->exact ? 4 : 1;
     gt_operands operands = {
         .a = r->buffers->a.data, .b = r->buffers->b.data, .c = r->buffers->c.data,

@@ -52,16 +52,6 @@ bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, c
                          *report ? ": " : "", report);
 }
 
-gt_scalar gt_scalar_make(const gt_types *types, double value)
-{
-    gt_scalar scalar = {.bits = 0};
-    if (types->exact)
-        scalar.s32 = (int32_t)value;
-    else
-        scalar.f32 = (float)value;
-    return scalar;
-}
-
 /* The workspace and its counters, zeroed, at exactly the size the launch was computed for. */
 static CUresult place_workspace(gt_kernel_runner *self)
 {
@@ -101,7 +91,7 @@ static CUresult launch_kernel(const gt_runner *runner, const gt_operands *operan
     args.a = (const void *)operands->a;
     args.b = (const void *)operands->b;
     args.c = (void *)operands->c;
-    gt_args_scale(&args, gt_types_find(self->problem.type_ab, self->problem.type_c), self->problem.k,
+    gt_args_scale(&args, gt_class_types(&self->problem.class), self->problem.k,
                   &operands->alpha, &operands->beta);
     return gt_launch_run(self->driver, &self->module, &self->launch, &self->problem, &args, self->stream);
 }

@@ -47,9 +47,6 @@ bool gt_kernel_runner_init(const gt_driver *driver, CUstream stream, const gt_ke
                            gt_kernel_runner *runner, gt_trial *trial);
 void gt_kernel_runner_finish(gt_kernel_runner *runner);
 
-/* A scalar of the accumulator's type from a number. */
-gt_scalar gt_scalar_make(const gt_types *types, double value);
-
 /* Sets outcome and detail; returns false. */
 bool gt_trial_fail(gt_trial *trial, gt_outcome outcome, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

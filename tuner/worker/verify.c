@@ -58,28 +58,10 @@ void gt_verifier_finish(gt_verifier *verifier)
     gt_buffers_clear(&verifier->buffers);
 }
 
-/* Host elements from random bits. Integers take the whole range, so that sums wrap; f16 is drawn by its bits: a fair
- * sign, magnitudes from 1/8 to 4. */
-static void draw(gt_type type, void *data, int64_t index, uint64_t bits)
-{
-    switch (type) {
-    case GT_F32: {
-        const int sum = (int)(bits & 65535) + (int)(bits >> 16 & 65535) + (int)(bits >> 32 & 65535) + (int)(bits >> 48);
-        ((float *)data)[index] = (float)(sum - 2 * 65535) * 2.6428998e-05f;
-        break;
-    }
-    case GT_S32:
-        ((uint32_t *)data)[index] = (uint32_t)(bits >> 32);
-        break;
-    case GT_F16:
-        ((uint16_t *)data)[index] = (uint16_t)((bits >> 63) << 15 | (12 + (bits >> 32) % 5) << 10 | (bits & 1023));
-        break;
-    }
-}
-
 /* A host image of a stored operand: elements random, everything between them poisoned. */
 static void *make_operand(const gt_matrix *matrix, int64_t batch, int64_t stride, size_t bytes, uint64_t seed)
 {
+    const gt_type_info *type = gt_type_find(matrix->type);
     uint16_t *data = malloc(bytes + 2);
     if (!data)
         return NULL;
@@ -89,7 +71,7 @@ static void *make_operand(const gt_matrix *matrix, int64_t batch, int64_t stride
     for (int64_t i = 0; i < batch; i++)
         for (int64_t row = 0; row < matrix->rows; row++)
             for (int64_t column = 0; column < matrix->columns; column++)
-                draw(matrix->type, data, i * stride + row * matrix->ld + column, gt_random_bits(seed, drawn++));
+                type->draw(data, i * stride + row * matrix->ld + column, gt_random_bits(seed, drawn++));
     return data;
 }
 
@@ -101,27 +83,25 @@ static int64_t padded(int64_t columns, int bytes, int align)
     return (units | 1) * unit;
 }
 
-static gt_status make_problem(const gt_cases *cases, int set, gt_problem *problem)
+static gt_status make_problem(const gt_class *class, int set, gt_problem *problem)
 {
-    const int64_t m = sizes[set].m, n = sizes[set].n, k = sizes[set].k, batch = sizes[set].batch;
-    const int ab = gt_type_find(cases->type_ab)->bytes, c = gt_type_find(cases->type_c)->bytes, align = cases->align;
-    const int64_t a_rows = cases->op_a == GT_N ? m : k, b_rows = cases->op_b == GT_N ? k : n;
-    gt_gemm gemm = {
-        .m = m, .n = n, .k = k, .batch = batch, .op_a = cases->op_a, .op_b = cases->op_b,
-        .type_ab = cases->type_ab, .type_c = cases->type_c, .align = align > c ? align : c,
-        .lda = padded(cases->op_a == GT_N ? k : m, ab, align), .ldb = padded(cases->op_b == GT_N ? n : k, ab, align),
-        .ldc = padded(n, c, align),
-    };
-    gemm.stride_a = (a_rows + 1) * gemm.lda;
-    gemm.stride_b = (b_rows + 1) * gemm.ldb;
-    gemm.stride_c = (m + 1) * gemm.ldc;
+    const int ab = gt_type_find(class->type_ab)->bytes, c = gt_type_find(class->type_c)->bytes;
+    gt_gemm gemm = gt_class_gemm(class, sizes[set].m, sizes[set].n, sizes[set].k);
+    const bool a_transposed = class->op_a == GT_T, b_transposed = class->op_b == GT_T;
+    gemm.batch = sizes[set].batch;
+    gemm.lda = padded(a_transposed ? gemm.m : gemm.k, ab, class->align);
+    gemm.ldb = padded(b_transposed ? gemm.k : gemm.n, ab, class->align);
+    gemm.ldc = padded(gemm.n, c, class->align);
+    gemm.stride_a = ((a_transposed ? gemm.k : gemm.m) + 1) * gemm.lda;
+    gemm.stride_b = ((b_transposed ? gemm.n : gemm.k) + 1) * gemm.ldb;
+    gemm.stride_c = (gemm.m + 1) * gemm.ldc;
     return gt_problem_init(&gemm, problem);
 }
 
-static gt_status make_case(const gt_cases *cases, int set, uint64_t seed, gt_case *out)
+static gt_status make_case(const gt_class *class, int set, uint64_t seed, gt_case *out)
 {
     gt_problem *const p = &out->problem;
-    gt_status status = make_problem(cases, set, p);
+    gt_status status = make_problem(class, set, p);
     if (status != GT_OK)
         return status;
     const gt_matrix a = gt_matrix_a(p, 0, 0), b = gt_matrix_b(p, 0, 0), c = gt_matrix_c(p, 0, 0);
@@ -134,22 +114,20 @@ static gt_status make_case(const gt_cases *cases, int set, uint64_t seed, gt_cas
     return gt_reference_init(p, out->a, out->b, &out->reference);
 }
 
-bool gt_verify_prepare(gt_verifier *verifier, const gt_problem *p, const gt_cases **out, gt_trial *trial)
+bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_cases **out, gt_trial *trial)
 {
     for (int i = 0; i < GT_CASE_CACHE; i++) {
         const gt_cases *c = &verifier->cache[i];
-        if (c->made && c->type_ab == p->type_ab && c->type_c == p->type_c && c->op_a == p->op_a && c->op_b == p->op_b &&
-            c->align == p->align) {
+        if (c->made && gt_class_same(&c->class, class)) {
             *out = c;
             return true;
         }
     }
     gt_cases *cases = &verifier->cache[verifier->oldest];
     finish_cases(cases);
-    *cases =
-        (gt_cases){.type_ab = p->type_ab, .type_c = p->type_c, .op_a = p->op_a, .op_b = p->op_b, .align = p->align};
+    *cases = (gt_cases){.class = *class};
     for (int set = 0; set < GT_CASE_SETS; set++)
-        if (make_case(cases, set, verifier->seed, &cases->sets[set]) != GT_OK)
+        if (make_case(class, set, verifier->seed, &cases->sets[set]) != GT_OK)
             return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "preparing the small checks: %s", gt_error_message());
     cases->made = true;
     verifier->oldest = (verifier->oldest + 1) % GT_CASE_CACHE;
@@ -161,14 +139,14 @@ bool gt_verify_prepare(gt_verifier *verifier, const gt_problem *p, const gt_case
 static bool compare(const gt_case *c, const void *result, double alpha, double beta, const char *where, gt_trial *trial)
 {
     const gt_problem *p = &c->problem;
-    const gt_types *types = gt_types_find(p->type_ab, p->type_c);
+    const gt_types *types = gt_class_types(&p->class);
     int64_t at = 0;
     for (int64_t index = 0; index < p->batch; index++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++, at++) {
                 const int64_t place = index * p->stride_c + i * p->ldc + j;
-                const double before = beta == 0 ? 0 : gt_reference_load(p->type_c, c->c, place);
-                const double got = gt_reference_load(p->type_c, result, place);
+                const double before = beta == 0 ? 0 : gt_reference_load(p->class.type_c, c->c, place);
+                const double got = gt_reference_load(p->class.type_c, result, place);
                 const double wanted = gt_reference_scale(types, alpha, c->reference.sum[at], beta, before);
                 const double bound =
                     gt_reference_bound(types, p->k, alpha, beta, c->reference.square[at], before * before);
@@ -203,7 +181,7 @@ static bool verify_launch(gt_verifier *verifier, const gt_cases *cases, size_t w
     const gt_driver *driver = verifier->checks->driver;
     gt_buffers *buffers = &verifier->buffers;
     const gt_case *c = &cases->sets[launches[which].set];
-    const gt_types *types = gt_types_find(cases->type_ab, cases->type_c);
+    const gt_types *types = gt_class_types(&cases->class);
     const presence ab = launches[which].ab;
     const double unit = types->exact ? 4 : 1, alpha = launches[which].alpha * unit, beta = launches[which].beta * unit;
     char where[128], doing[160];
@@ -214,7 +192,7 @@ static bool verify_launch(gt_verifier *verifier, const gt_cases *cases, size_t w
                               : "");
     snprintf(doing, sizeof doing, "launching (%s)", where);
 
-    if (!gt_buffers_place(buffers, &c->problem, cases->align < 16 ? (size_t)cases->align : 0, trial) ||
+    if (!gt_buffers_place(buffers, &c->problem, cases->class.align < 16 ? (size_t)cases->class.align : 0, trial) ||
         !gt_trial_check(trial, driver, upload(buffers, c, ab, beta != 0), "uploading a small check") ||
         !runner->prepare(runner, &c->problem, trial))
         return false;

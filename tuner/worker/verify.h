@@ -19,12 +19,10 @@ typedef struct gt_case {
     gt_reference reference;
 } gt_case;
 
-/* All small problems of one kind of problem. */
+/* All small problems of one class. */
 typedef struct gt_cases {
     bool made;
-    gt_type type_ab, type_c;
-    gt_op op_a, op_b;
-    int align;
+    gt_class class;
     gt_case sets[GT_CASE_SETS];
 } gt_cases;
 
@@ -39,9 +37,9 @@ typedef struct gt_verifier {
 void gt_verifier_init(const gt_checks *checks, uint64_t seed, gt_verifier *verifier);
 void gt_verifier_finish(gt_verifier *verifier);
 
-/* Makes the small problems with this one's types, layout and alignment, and their references: some tenths of a second
- * the first time. No candidate runs. *cases belong to the verifier and hold until the next call. */
-bool gt_verify_prepare(gt_verifier *verifier, const gt_problem *problem, const gt_cases **cases, gt_trial *trial);
+/* Makes the small problems of a class and their references: some tenths of a second the first time. No candidate runs.
+ * *cases belong to the verifier and hold until the next call. */
+bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_cases **cases, gt_trial *trial);
 
 /* Runs a candidate on all of them; trial->error becomes the largest error seen. */
 bool gt_verify_cases(gt_verifier *verifier, const gt_cases *cases, gt_runner *runner, gt_trial *trial);
