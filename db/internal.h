@@ -23,7 +23,12 @@ struct gt_store {
 };
 
 extern const char gt_embedded_schema_sql[], gt_embedded_schema_2_sql[], gt_embedded_schema_3_sql[],
-    gt_embedded_best_configs_sql[];
+    gt_embedded_schema_4_sql[], gt_embedded_views_sql[];
+
+/* migrate.c: the format this program writes, and the way to it from an earlier one, 0 for an empty file, inside a write
+ * transaction with foreign keys off. */
+int64_t gt_migrate_format(void);
+gt_status gt_migrate(gt_store *store, int64_t from);
 
 /* place.c: the file's absolute path; in WRITE mode makes its folders. GT_ERROR_NO_DATABASE in READ mode. */
 gt_status gt_place_resolve(const char *path, gt_store_mode mode, char absolute[PATH_MAX]);
@@ -45,7 +50,7 @@ gt_status gt_sql_execute(gt_store *store, const char *sql);
 gt_status gt_sql_begin(gt_store *store);
 gt_status gt_sql_end(gt_store *store, gt_status status);
 
-/* sqlite3_prepare; in READ mode undoes the half of a killed writer first. */
+/* sqlite3_prepare; in READ mode rolls an interrupted transaction back first. */
 int gt_sql_prepare(gt_store *store, const char *sql, sqlite3_stmt **statement);
 
 /* A statement with its parameters, bound in order. The first failure sticks and is reported by what runs it; what
@@ -69,14 +74,14 @@ gt_status gt_sql_run(gt_store *store, gt_bind *bind);
 /* Runs a query for one integer; *found is false if there is no row. */
 gt_status gt_sql_find(gt_store *store, gt_bind *bind, bool *found, int64_t *value);
 
-/* The next row: SQLITE_ROW, SQLITE_DONE or an error. In READ mode undoes the half of a killed writer first. */
+/* The next row: SQLITE_ROW, SQLITE_DONE or an error. In READ mode rolls an interrupted transaction back first. */
 int gt_sql_step(gt_store *store, gt_bind *bind);
 
 /* Ends a query, also in the middle; code is the last step's. */
 gt_status gt_sql_done(gt_store *store, gt_bind *bind, int code);
 
-/* The columns of a row, taken in order. A column of the wrong kind or out of range makes the row bad: what is in a
- * file is somebody's word. */
+/* The columns of a row, taken in order. A column of the wrong kind or out of range makes the row bad: file contents are
+ * untrusted. */
 typedef struct gt_take {
     sqlite3_stmt *row;
     int at;
@@ -87,10 +92,20 @@ int64_t gt_take_int(gt_take *take, int64_t low, int64_t high);
 double gt_take_real(gt_take *take, double low, double high, double absent); /* absent: what NULL means */
 void gt_take_text(gt_take *take, char *text, size_t size);
 
-/* put.c: the row of a kernel, if there is one. */
-gt_status gt_store_find_kernel(gt_store *store, const gt_kernel *kernel, bool *found, int64_t *id);
+/* kernel.c: the row of a kernel, if there is one; the same, made where there is none, inside a write transaction; a
+ * kernel by its row's id, *good false where the row is gone or makes no sense. */
+gt_status gt_kernel_find(gt_store *store, const gt_kernel *kernel, bool *found, int64_t *id);
+gt_status gt_kernel_put(gt_store *store, const gt_kernel *kernel, const gt_code *code, int64_t *id);
+gt_status gt_kernel_read(gt_store *store, int64_t id, bool *good, gt_kernel *kernel);
 
-/* trial.c: the other direction of gt_outcome_name; false if there is no such name. */
+/* trial.c: a trial's columns, of a table or query `t`, and how they are taken. */
+#define GT_LONGEST_US 1e12 /* eleven days */
+#define GT_TRIAL_COLUMNS                                                                                     \
+    "t.outcome, t.stage, t.detail, t.us, t.us_min, t.us_spread, t.us_cold, t.samples, t.stopped_early, t.timing," \
+    " t.clock_mhz, t.error, t.margin, t.registers, t.spills"
+void gt_take_trial(gt_take *take, gt_trial *trial);
+
+/* The other direction of gt_outcome_name; false if there is no such name. */
 bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 
 /* The condition that a row of gpu is the model of a device, and its four parameters. What the driver leaves free of

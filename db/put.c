@@ -6,7 +6,6 @@
 
 #include "internal.h"
 
-
 void gt_bind_gpu(gt_bind *bind, const gt_device *device)
 {
     gt_bind_text(bind, device->name, sizeof device->name);
@@ -141,96 +140,6 @@ gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end)
     return gt_sql_end(store, status);
 }
 
-/* What makes a kernel that kernel; the order of both statements below. */
-static void bind_key(gt_bind *bind, const gt_kernel *kernel)
-{
-    gt_bind_text(bind, kernel->source_hash, sizeof kernel->source_hash);
-    gt_bind_text(bind, kernel->nvrtc, sizeof kernel->nvrtc);
-    gt_bind_text(bind, kernel->arch, sizeof kernel->arch);
-    gt_bind_int(bind, kernel->tile_m);
-    gt_bind_int(bind, kernel->tile_n);
-    gt_bind_int(bind, kernel->split_k);
-    gt_bind_int(bind, kernel->threads);
-    gt_bind_int(bind, kernel->smem_bytes);
-    gt_bind_int(bind, kernel->cluster);
-    gt_bind_int(bind, kernel->ws_tile);
-    gt_bind_int(bind, kernel->deterministic);
-}
-
-gt_status gt_store_find_kernel(gt_store *store, const gt_kernel *kernel, bool *found, int64_t *id)
-{
-    gt_bind bind = gt_sql_start(
-        store, "SELECT id FROM kernel WHERE source_hash = ? AND nvrtc = ? AND arch = ? AND tile_m = ? AND tile_n = ?"
-               " AND split_k = ? AND threads = ? AND smem_bytes = ? AND cluster = ? AND ws_tile = ?"
-               " AND deterministic = ?");
-    bind_key(&bind, kernel);
-    return gt_sql_find(store, &bind, found, id);
-}
-
-static gt_status insert_kernel(gt_store *store, const gt_kernel *kernel, int64_t *id)
-{
-    gt_bind bind = gt_sql_start(
-        store, "INSERT INTO kernel (source_hash, nvrtc, arch, tile_m, tile_n, split_k, threads, smem_bytes, cluster,"
-               " ws_tile, deterministic, family, params, blocks, repack, early, registers, spills)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-    bind_key(&bind, kernel);
-    gt_bind_text(&bind, kernel->family, sizeof kernel->family);
-    gt_bind_text(&bind, kernel->params, sizeof kernel->params);
-    gt_bind_int(&bind, kernel->blocks);
-    gt_bind_int(&bind, kernel->repack);
-    gt_bind_int(&bind, kernel->early);
-    gt_bind_int(&bind, kernel->registers);
-    gt_bind_int(&bind, kernel->spills);
-    const gt_status status = gt_sql_run(store, &bind);
-    *id = sqlite3_last_insert_rowid(store->db);
-    return status;
-}
-
-/* Registers are known only once a kernel is loaded, which may be after its first trial. */
-static gt_status update_registers(gt_store *store, int64_t id, const gt_kernel *kernel)
-{
-    gt_bind bind = gt_sql_start(store, "UPDATE kernel SET registers = ?1, spills = ?2"
-                                       " WHERE id = ?3 AND (registers <> ?1 OR spills <> ?2)");
-    gt_bind_int(&bind, kernel->registers);
-    gt_bind_int(&bind, kernel->spills);
-    gt_bind_int(&bind, id);
-    return gt_sql_run(store, &bind);
-}
-
-/* Compared with what is there, so that damaged code is replaced by the code that this trial ran. */
-static gt_status update_code(gt_store *store, int64_t id, const gt_code *code)
-{
-    char cubin_hash[GT_HASH_LENGTH], ptx_hash[GT_HASH_LENGTH];
-    if (code->cubin)
-        gt_hash(code->cubin, code->cubin_bytes, cubin_hash);
-    if (code->ptx)
-        gt_hash(code->ptx, code->ptx_bytes, ptx_hash);
-    gt_bind bind = gt_sql_start(
-        store, "UPDATE kernel SET cubin = coalesce(?1, cubin), cubin_hash = coalesce(?2, cubin_hash),"
-               " ptx = coalesce(?3, ptx), ptx_hash = coalesce(?4, ptx_hash) WHERE id = ?5 AND"
-               " (cubin IS NOT coalesce(?1, cubin) OR ptx IS NOT coalesce(?3, ptx)"
-               " OR cubin_hash IS NOT coalesce(?2, cubin_hash) OR ptx_hash IS NOT coalesce(?4, ptx_hash))");
-    gt_bind_blob(&bind, code->cubin, code->cubin_bytes);
-    gt_bind_text(&bind, code->cubin ? cubin_hash : NULL, sizeof cubin_hash);
-    gt_bind_blob(&bind, code->ptx, code->ptx_bytes);
-    gt_bind_text(&bind, code->ptx ? ptx_hash : NULL, sizeof ptx_hash);
-    gt_bind_int(&bind, id);
-    return gt_sql_run(store, &bind);
-}
-
-static gt_status put_kernel(gt_store *store, const gt_kernel *kernel, const gt_code *code, int64_t *id)
-{
-    bool found = false;
-    gt_status status = gt_store_find_kernel(store, kernel, &found, id);
-    if (status == GT_OK && !found)
-        status = insert_kernel(store, kernel, id);
-    if (status == GT_OK && found && kernel->registers > 0)
-        status = update_registers(store, *id, kernel);
-    if (status == GT_OK && code)
-        status = update_code(store, *id, code);
-    return status;
-}
-
 /* What trials and baselines share. A reference that was not a number leaves error NULL. */
 static void bind_times(gt_bind *bind, const gt_trial *trial)
 {
@@ -270,7 +179,7 @@ gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t 
     gt_status status = gt_sql_begin(store);
     if (status != GT_OK)
         return status;
-    status = put_kernel(store, kernel, code, &keys[3]);
+    status = gt_kernel_put(store, kernel, code, &keys[3]);
     if (status == GT_OK)
         status = insert_trial(store, keys, trial);
     return gt_sql_end(store, status);

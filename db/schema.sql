@@ -1,6 +1,6 @@
 -- The tables of gemmtune's database, version 1. A change here is a new step in store.c's table of migrations, not an
 -- edit: files of this version are out there. Times are microseconds of one execution, dates are UTC. The view that
--- people ask is in best_configs.sql.
+-- people ask is in views.sql.
 PRAGMA application_id = 0x474d5431; -- "GMT1"
 
 -- A model, not a card: two cards of one model share their results.

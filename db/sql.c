@@ -16,7 +16,7 @@ static const struct {
     const char *advice;
 } failures[] = {
     {SQLITE_READONLY_ROLLBACK, GT_ERROR_BUSY,
-     "a killed writer's half has to be undone first, and this process may not write here; run `gemmtune best` once as "
+     "an interrupted transaction has to be rolled back first, and this process may not write here; run `gemmtune best` once as "
      "the owner of the file"},
     {SQLITE_IOERR_NOMEM, GT_ERROR_MEMORY, "out of memory"},
     {SQLITE_NOMEM, GT_ERROR_MEMORY, "out of memory"},
@@ -90,8 +90,8 @@ gt_status gt_sql_connect(gt_store *store)
     return code == SQLITE_OK ? GT_OK : gt_sql_fail(store, code);
 }
 
-/* A writer was killed in a commit, and a read-only connection may not undo its half: a second connection that may
- * write does it, where the owner and mode of the file allow that. */
+/* A writer was killed in a commit, and a read-only connection may not roll it back: a second connection that may write
+ * does it, where the owner and mode of the file allow that. */
 static bool recover(const gt_store *store)
 {
     sqlite3 *db = NULL;

@@ -6,17 +6,10 @@
 #include "internal.h"
 
 #define HEADER_BYTES 100 /* SQLite's file format, section 1.3 */
+#define HEADER_PAGE_SIZE 16 /* big-endian; 1 means 65536 */
 #define HEADER_APPLICATION_ID 68
 
 #define EMPTY "%s: empty; run `gemmtune --device 0` to fill it"
-
-/* Step i takes a database from version i to i + 1, and ends with setting user_version. */
-static const char *const migrations[] = {
-    gt_embedded_schema_sql,
-    gt_embedded_schema_2_sql,
-    gt_embedded_schema_3_sql,
-};
-#define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof migrations[0]))
 
 /*
  * Looks at the file before SQLite does: what belongs to somebody else is not even locked, let alone recovered. The
@@ -65,10 +58,10 @@ static gt_status check_tables(gt_store *store)
         store,
         "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND"
         " (type = 'table' AND strict AND name IN ('gpu', 'problem', 'kernel', 'run', 'trial', 'baseline', 'peak',"
-        " 'searched', 'bandwidth')"
+        " 'searched', 'bandwidth', 'kernel_param')"
         " OR type = 'view' AND name = 'best_configs')",
         &count);
-    if (status == GT_OK && count != 10)
+    if (status == GT_OK && count != 11)
         return gt_fail(GT_ERROR_DATABASE, "%s: damaged, tables are missing; move it away and tune again", store->path);
     return status;
 }
@@ -87,10 +80,10 @@ static gt_status find_version(gt_store *store, int64_t *version)
     const bool empty = id == 0 && number == 0 && objects == 0;
     if (!empty && id != GT_APPLICATION_ID)
         return gt_fail(GT_ERROR_DATABASE, "%s: a database of another program; it was left as it is", store->path);
-    if (number > SCHEMA_VERSION)
+    if (number > gt_migrate_format())
         return gt_fail(GT_ERROR_VERSION,
                        "%s: written by a newer gemmtune (format %lld, this one knows %lld); update gemmtune",
-                       store->path, (long long)number, (long long)SCHEMA_VERSION);
+                       store->path, (long long)number, (long long)gt_migrate_format());
     if (number < 0 || (number == 0 && !empty))
         return gt_fail(GT_ERROR_DATABASE, "%s: damaged, its format is %lld; move it away and tune again", store->path,
                        (long long)number);
@@ -98,16 +91,46 @@ static gt_status find_version(gt_store *store, int64_t *version)
     return GT_OK;
 }
 
+static sqlite3_int64 page_bytes(const unsigned char page[2])
+{
+    return page[0] == 0 && page[1] == 1 ? 65536 : page[0] << 8 | page[1];
+}
+
+/* A file that was cut inside its last page: SQLite would fill that up with zeros. Asked under a lock, for a writer may
+ * just be making the file longer. */
+static gt_status check_whole(const gt_store *store)
+{
+    sqlite3_file *file = NULL;
+    sqlite3_int64 size = 0;
+    unsigned char page[2];
+    int code = sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code == SQLITE_OK)
+        code = file->pMethods->xFileSize(file, &size);
+    if (code == SQLITE_OK && size > 0)
+        code = file->pMethods->xRead(file, page, sizeof page, HEADER_PAGE_SIZE);
+    if (code != SQLITE_OK)
+        return gt_sql_fail(store, code);
+    if (size > 0 && (page_bytes(page) == 0 || size % page_bytes(page) != 0))
+        return gt_fail(GT_ERROR_DATABASE, "%s: damaged, its end is missing; move it away and tune again", store->path);
+    return GT_OK;
+}
+
 static gt_status check_readable(gt_store *store)
 {
     int64_t version = 0;
     gt_status status = find_version(store, &version);
-    if (status == GT_OK && version == 0) /* a killed creator's half, undone just now */
+    if (status == GT_OK && version == 0) /* an interrupted creation, rolled back just now */
         return gt_fail(GT_ERROR_DATABASE, EMPTY, store->path);
-    if (status == GT_OK && version < SCHEMA_VERSION)
+    if (status == GT_OK && version < gt_migrate_format())
         return gt_fail(GT_ERROR_DATABASE, "%s: of an older gemmtune (format %lld); run `gemmtune`, which updates it",
                        store->path, (long long)version);
-    return status == GT_OK ? check_tables(store) : status;
+    if (status == GT_OK)
+        status = gt_sql_execute(store, "BEGIN");
+    if (status != GT_OK)
+        return status;
+    if ((status = check_tables(store)) == GT_OK) /* which takes the lock */
+        status = check_whole(store);
+    return gt_sql_end(store, status);
 }
 
 /* Creates or migrates under the write lock: of two processes that come at once the second finds it done. */
@@ -118,11 +141,10 @@ static gt_status make_current(gt_store *store)
     if (status != GT_OK)
         return status;
     status = find_version(store, &version);
-    const bool outdated = version < SCHEMA_VERSION;
-    for (; status == GT_OK && version < SCHEMA_VERSION; version++)
-        status = gt_sql_execute(store, migrations[version]);
-    if (status == GT_OK && outdated)
-        status = gt_sql_execute(store, gt_embedded_best_configs_sql);
+    if (status == GT_OK)
+        status = check_whole(store);
+    if (status == GT_OK && version < gt_migrate_format())
+        status = gt_migrate(store, version);
     if (status == GT_OK)
         status = check_tables(store);
     return gt_sql_end(store, status);
@@ -135,19 +157,28 @@ static gt_status check_writable(gt_store *store)
     /* FULL syncs all but the folder, and a journal that comes back after a power cut would undo the last commit:
      * EXTRA syncs the folder, too. */
     gt_status status = gt_sql_execute(store, "PRAGMA synchronous = EXTRA");
+    /* A table that others reference is made anew with foreign keys off, which cannot be changed in a transaction. */
+    if (status == GT_OK)
+        status = gt_sql_execute(store, "PRAGMA foreign_keys = OFF");
     if (status == GT_OK)
         status = make_current(store);
+    if (status == GT_OK)
+        status = gt_sql_execute(store, "PRAGMA foreign_keys = ON");
     /* Readers without write access cannot open a write-ahead log; somebody may have switched it on by hand. */
     return status == GT_OK ? gt_sql_execute(store, "PRAGMA journal_mode = DELETE") : status;
 }
 
 gt_status gt_store_open(const char *path, gt_store_mode mode, gt_store **store)
 {
+    char place[PATH_MAX];
+    gt_status status = path ? GT_OK : gt_store_default_path(place, sizeof place);
+    if (status != GT_OK)
+        return status;
     gt_store *s = calloc(1, sizeof *s);
     if (!s)
         return gt_fail_memory();
     s->mode = mode;
-    gt_status status = gt_place_resolve(path, mode, s->path);
+    status = gt_place_resolve(path ? path : place, mode, s->path);
     if (status == GT_OK && mode == GT_STORE_READ)
         status = gt_trust_check(s->path);
     if (status == GT_OK)
@@ -162,6 +193,11 @@ gt_status gt_store_open(const char *path, gt_store_mode mode, gt_store **store)
     }
     *store = s;
     return GT_OK;
+}
+
+const char *gt_store_path(const gt_store *store)
+{
+    return store->path;
 }
 
 void gt_store_close(gt_store *store)

@@ -5,18 +5,20 @@
 #ifndef GT_STORE_H
 #define GT_STORE_H
 
+#include "../src/core/device.h"
 #include "../src/core/kernel.h"
+#include "../src/core/problem.h"
 #include "trial.h"
 
 typedef struct gt_store gt_store;
 
 typedef enum gt_store_mode {
-    GT_STORE_READ,  /* the file must exist; nothing is written, but a killed writer's half is undone where allowed */
+    GT_STORE_READ,  /* the file must exist; nothing is written, but an interrupted transaction is rolled back where allowed */
     GT_STORE_WRITE, /* created and migrated where needed */
 } gt_store_mode;
 
 /*
- * Opens a store. Failures, each with one line that names the file and what to do: GT_ERROR_NO_DATABASE (READ and
+ * Opens a store; path NULL is the default place. Failures, each with one line that names the file and what to do: GT_ERROR_NO_DATABASE (READ and
  * missing), GT_ERROR_DATABASE (no database, of another program, damaged), GT_ERROR_VERSION (newer schema),
  * GT_ERROR_UNTRUSTED (READ: somebody other than the user and root can write the file or its folder),
  * GT_ERROR_BUSY, GT_ERROR_IO. *store is owned by the caller: gt_store_close. One thread at a time.
@@ -25,6 +27,9 @@ gt_status gt_store_open(const char *path, gt_store_mode mode, gt_store **store);
 
 /* NULL is allowed. */
 void gt_store_close(gt_store *store);
+
+/* The file's absolute path; valid until the store is closed. */
+const char *gt_store_path(const gt_store *store);
 
 /* The default file: $GEMMTUNE_DB, else $XDG_DATA_HOME/gemmtune/gemmtune.db, else the same under ~/.local/share.
  * Folders are made by gt_store_open in WRITE mode. GT_ERROR_INVALID if path is too small. */
@@ -89,21 +94,29 @@ gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, 
 /* One kernel with one measurement of it. */
 typedef struct gt_measured {
     int64_t kernel_id;
-    gt_kernel kernel;
+    const gt_kernel *kernel;
     gt_problem problem; /* class and sizes; not the leading dimensions */
     gt_trial trial;
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
 } gt_measured;
 
+/* A list of them, and the kernels that they point to. */
+typedef struct gt_measurements {
+    gt_measured *list;
+    size_t count;
+    gt_kernel *kernels;
+} gt_measurements;
+
 /*
  * All measurements of all kernels that have code, on GPUs of the device's architecture, for problems of the classes whose
  * kernels serve this one. Newest first; one row for
  * each kernel and problem. Measured times are preferred to modelled ones: the latter are returned only where no
- * measured one exists. *list is owned by the caller: free().
+ * measured one exists. *measurements: gt_measurements_finish.
  */
 gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class,
-                                 gt_measured **list, size_t *count);
+                                 gt_measurements *measurements);
+void gt_measurements_finish(gt_measurements *measurements);
 
 /* A kernel's code, checked against its hash: GT_ERROR_CORRUPT names the kernel. Never of a file that others can write:
  * GT_ERROR_UNTRUSTED. *code: gt_code_finish. */

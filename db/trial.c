@@ -1,5 +1,6 @@
 #include "trial.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "internal.h"
@@ -29,4 +30,29 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome)
             return true;
         }
     return false;
+}
+
+void gt_take_trial(gt_take *take, gt_trial *trial)
+{
+    char outcome[32], stage[8], timing[16];
+    *trial = (gt_trial){0};
+    gt_take_text(take, outcome, sizeof outcome);
+    gt_take_text(take, stage, sizeof stage);
+    gt_take_text(take, trial->detail, sizeof trial->detail);
+    trial->us = gt_take_real(take, 0, GT_LONGEST_US, 0);
+    trial->us_min = gt_take_real(take, 0, GT_LONGEST_US, 0);
+    trial->us_spread = gt_take_real(take, 0, HUGE_VAL, 0);
+    trial->us_cold = gt_take_real(take, 0, GT_LONGEST_US, 0);
+    trial->samples = (int)gt_take_int(take, 0, INT_MAX);
+    trial->stopped_early = gt_take_int(take, 0, 1) != 0;
+    gt_take_text(take, timing, sizeof timing);
+    trial->clock_mhz = gt_take_real(take, 0, 1e6, 0);
+    trial->error = gt_take_real(take, 0, HUGE_VAL, NAN);
+    trial->margin = gt_take_real(take, 0, HUGE_VAL, -1);
+    trial->registers = (int)gt_take_int(take, 0, INT_MAX);
+    trial->spills = (int)gt_take_int(take, 0, INT_MAX);
+    trial->stage = strcmp(stage, "race") == 0 ? GT_STAGE_RACE : GT_STAGE_SCREEN;
+    trial->modelled = strcmp(timing, "measured") != 0; /* what is not said to be measured never passes for it */
+    if (!gt_outcome_parse(outcome, &trial->outcome))
+        take->bad = true;
 }

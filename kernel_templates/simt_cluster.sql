@@ -62,7 +62,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, deep, team, split_k, repack, 
             + (clusters > 1) * (2400 + bm * bn / team * clusters / 8)
             + (repack > 0) * 7000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
             AS INTEGER) AS clocks,
-       (clusters > 1) * clusters * bm * bn * 4 AS ws_tile, 1 AS early
+       (clusters > 1) * clusters * bm * bn * 4 AS ws_tile, 1 AS dependent_launch
 FROM timed
 WHERE :type IN ('f32', 's32') AND :cc >= 90
   AND smem_bytes + (:align < 16) * 16 * (threads - 128) <= :smem_limit - 512

@@ -51,7 +51,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1
             + stream * (6000 + CASE WHEN tiles < blocks THEN 0.15 ELSE 0.28 END * occ * bm * bn
                                * max(1.0, 1.0 * blocks / tiles))
             + (repack > 0) * 7000 + 1.0 * copied / :sm_count AS INTEGER) AS clocks,
-       CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile, 1 AS early
+       CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile, 1 AS dependent_launch
 FROM paced, grouping
 WHERE :type IN ('f32', 's32') AND :cc >= 90
   AND occ * (smem_bytes + (:align < 16) * 16 * (threads - 128) + 1024 + 128) <= :smem_limit + 1024

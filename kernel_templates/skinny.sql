@@ -86,8 +86,8 @@ WITH side(side, few, many, along, kept_along, v) AS (
 SELECT side, CASE side WHEN 0 THEN bs ELSE own END AS bm, CASE side WHEN 0 THEN own ELSE bs END AS bn, bk,
        CASE side WHEN 0 THEN ts ELSE tl END AS tm, CASE side WHEN 0 THEN tl ELSE ts END AS tn,
        ws, wl, wk, lk, stages, team, split_k, hint, occ,
-       threads, smem_bytes, team AS cluster, regs,
-       (split_k > 1) * split_k * bs * own * 4 AS ws_tile, :cc >= 90 AS early,
+       threads, smem_bytes, team AS cluster_x, regs,
+       (split_k > 1) * split_k * bs * own * 4 AS ws_tile, :cc >= 90 AS dependent_launch,
        CAST(clocks AS INTEGER) AS clocks
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
 WHERE :type IN ('f32', 's32')

@@ -150,7 +150,7 @@ typedef struct gt_description {
     double expected_us;    /* measured (exact) or predicted time of one execution */
     int modelled;          /* nonzero: expected_us comes from the software GPU's model */
     int deterministic;     /* nonzero: the same inputs always give the same bits */
-    size_t workspace;      /* bytes of device memory the plan holds */
+    size_t workspace;      /* bytes of device memory an execution works in: the plan's own, or a caller's */
     unsigned grid[3];
     unsigned threads;
 } gt_description;
@@ -175,14 +175,31 @@ GT_API gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan 
 /* Destroys a plan; its executions must have finished. NULL is allowed. */
 GT_API void gt_plan_destroy(gt_plan *plan);
 
+/* The operands of one execution, for gt_execute_ex. */
+typedef struct gt_operands {
+    const void *alpha, *beta; /* host values of the accumulator's type */
+    const void *a, *b;
+    void *c;
+    void *workspace; /* device memory of the caller's, a multiple of 256 bytes; NULL: the plan's own */
+    size_t workspace_bytes;
+} gt_operands;
+
 /*
  * Enqueues the product on a stream and returns: no lock, no allocation, no synchronisation, safe in graph
  * capture. alpha and beta point to host values of the accumulator's type (float for f32 and f16, int32_t for
  * s32), read before the call returns. beta = 0 never reads C, alpha = 0 never reads A or B, empty sizes
- * succeed. Thread-safe; two executions that may overlap in time need two plans if the plan has a workspace.
+ * succeed. Thread-safe; executions that may overlap in time need a plan each, or a workspace each (gt_execute_ex), if
+ * gt_plan_describe tells of a workspace.
  */
 GT_API gt_status gt_execute(const gt_plan *plan, struct CUstream_st *stream, const void *alpha, const void *a,
                             const void *b, const void *beta, void *c);
+
+/*
+ * The same with the operands in a struct, and in a workspace of the caller's: one plan then runs on many streams at the
+ * same time. The workspace needs no preparation and has no meaning between executions; GT_ERROR_INVALID if it is
+ * smaller than gt_plan_describe says, GT_ERROR_ALIGNMENT if it is no multiple of 256 bytes.
+ */
+GT_API gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const gt_operands *operands);
 
 /* Says what was chosen for a plan and why. */
 GT_API gt_status gt_plan_describe(const gt_plan *plan, gt_description *description);

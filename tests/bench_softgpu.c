@@ -1,4 +1,5 @@
 /* How fast the software GPU runs: lane instructions a second on one core, with all checks, with counts, with races. */
+#include "params_fixture.h"
 #include "softgpu_fixture.h"
 
 #define SIZE 256
@@ -49,16 +50,16 @@ TEST(one_core_runs_a_billion_lane_instructions_a_second)
         const gt_gemm gemm = {.m = SIZE, .n = SIZE, .k = SIZE, .type_ab = kernels[i].ab, .type_c = GT_F32, .align = 16};
         gt_problem problem;
         gt_code code;
-        char *source, hash[GT_HASH_LENGTH];
+        char *source;
+        gt_kernel kernel = {.params = params_of(kernels[i].params)};
         CHECK(family);
         CHECK_OK(gt_problem_init(&gemm, &problem));
-        CHECK_OK(gt_render(family, &problem, kernels[i].params, &source, hash));
+        CHECK_OK(gt_render(family, &problem.class, GT_VARIANT_FAST, &kernel, &source));
         CHECK_OK(gt_nvrtc_compile(nvrtc, source, "sm_90", &code, NULL));
         double start = seconds();
         sg_module *module = soft_module(memory, code.ptx);
         const double load = seconds() - start;
-        gt_args args;
-        gt_args_init(&problem, &args);
+        gt_args args = {.m = SIZE, .n = SIZE, .k = SIZE, .lda = SIZE, .ldb = SIZE, .ldc = SIZE};
         static float zeros[SIZE * SIZE];
         args.a = (void *)(uintptr_t)soft_upload(memory, zeros, sizeof zeros);
         args.b = (void *)(uintptr_t)soft_upload(memory, zeros, sizeof zeros);

@@ -86,7 +86,7 @@ static void write_family(const gt_nvrtc *nvrtc, const gt_families *families, con
     for (size_t i = 0; i < TRIES && space.rows; i++) {
         gt_kernel kernel;
         if (gt_space_kernel(&space, check_random() % space.rows, &device, &kernel) != GT_OK ||
-            gt_render(family, &problem, kernel.params, &source, kernel.source_hash) != GT_OK)
+            gt_render(family, &problem.class, GT_VARIANT_FAST, &kernel, &source) != GT_OK)
             continue;
         if (gt_nvrtc_compile(nvrtc, source, kernel.arch, &code, NULL) == GT_OK) {
             const bool small = strlen(code.ptx) < TEXT_MOST;

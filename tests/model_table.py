@@ -18,9 +18,9 @@ import subprocess
 import sys
 
 TRIALS = """
-SELECT k.params, min(t.us) FROM trial t JOIN kernel k ON t.kernel = k.id JOIN problem p ON t.problem = p.id
-WHERE t.timing = 'measured' AND t.outcome = 'ok' AND t.us IS NOT NULL AND k.family = ? AND p.m = ? AND p.n = ? AND p.k = ?
-GROUP BY k.params ORDER BY 2"""
+SELECT c.params, min(t.us) FROM trial t JOIN config c USING (kernel) JOIN problem p ON t.problem = p.id
+WHERE t.timing = 'measured' AND t.outcome = 'ok' AND t.us IS NOT NULL AND c.family = ? AND p.m = ? AND p.n = ? AND p.k = ?
+GROUP BY c.params ORDER BY 2"""
 
 RUNS = """
 SELECT g.name, r.driver, r.nvrtc, min(r.started) FROM run r JOIN trial t ON t.run = r.id JOIN gpu g ON t.gpu = g.id"""

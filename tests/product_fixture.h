@@ -133,7 +133,8 @@ static inline void product_compare(const gt_driver *driver, const product *p, co
             for (int64_t j = 0; j < p->n; j++) {
                 int64_t expected = p->beta ? p->beta * product_value(c, x, GT_N, i, j) : 0;
                 for (int64_t s = 0; s < p->k && p->alpha; s++)
-                    expected += p->alpha * product_value(a, x, q->class.op_a, i, s) * product_value(b, x, q->class.op_b, s, j);
+                    expected += p->alpha * product_value(a, x, q->class.op_a, i, s) *
+                                product_value(b, x, q->class.op_b, s, j);
                 uint8_t *at = found + product_at(c, x, i, j);
                 const double result = gt_reference_load(c->type, at, 0);
                 if (!(result == (double)expected))
@@ -169,9 +170,9 @@ static inline void product_fail(const gt_driver *driver, CUresult result, const 
 
 /* Launches once: workspace unwritten, counters zero before and after. */
 static inline void product_launch(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
-                                  const gt_problem *q, const gt_args *given, const char *what)
+                                  const gt_launch_operands *given, const char *what)
 {
-    gt_args args = *given;
+    gt_launch_operands all = *given;
     CUdeviceptr counters = 0, workspace = 0;
     uint8_t *after = calloc(launch->counter_bytes + 1, 1);
     CHECK(after);
@@ -181,9 +182,9 @@ static inline void product_launch(const gt_driver *driver, const gt_module *modu
     }
     if (launch->workspace_bytes)
         CHECK(driver->cuMemAlloc(&workspace, launch->workspace_bytes) == CUDA_SUCCESS);
-    args.counters = (unsigned *)(uintptr_t)counters;
-    args.workspace = (void *)(uintptr_t)workspace;
-    CUresult result = gt_launch_run(driver, module, launch, q, &args, NULL);
+    all.counters = (unsigned *)(uintptr_t)counters;
+    all.workspace = (void *)(uintptr_t)workspace;
+    CUresult result = gt_launch_run(driver, module, launch, &all, NULL);
     if (result == CUDA_SUCCESS)
         result = driver->cuCtxSynchronize();
     if (result != CUDA_SUCCESS)
@@ -220,12 +221,10 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     operand b = product_operand(p, class->type_ab, class->op_b == GT_N ? p->k : p->n,
                                 class->op_b == GT_N ? p->n : p->k, class->align);
     operand c = product_operand(p, class->type_c, p->m, p->n, class->align);
-    const gt_scalar alpha = gt_scalar_make(types, p->alpha), beta = gt_scalar_make(types, p->beta);
     gt_gemm gemm = *class;
     gt_problem q;
     gt_launch launch;
-    gt_args args;
-    char name[GT_PROBLEM_NAME_LENGTH], what[1024];
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT], what[2048];
     gemm.m = p->m, gemm.n = p->n, gemm.k = p->k, gemm.batch = p->batch;
     gemm.lda = a.ld, gemm.ldb = b.ld, gemm.ldc = c.ld;
     gemm.stride_a = a.stride, gemm.stride_b = b.stride, gemm.stride_c = c.stride;
@@ -233,18 +232,19 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     CHECK(q.class.align >= class->align);
     gt_problem_name(&q, name);
     snprintf(what, sizeof what, "%s %s for %s, %s ld %lld %lld %lld, alpha %d beta %d%s", kernel->family,
-             kernel->params, kernel->arch, name, (long long)a.ld, (long long)b.ld, (long long)c.ld, p->alpha, p->beta,
+             gt_params_text(&kernel->params, params), kernel->arch, name, (long long)a.ld, (long long)b.ld, (long long)c.ld, p->alpha, p->beta,
              p->guarded ? ", guarded" : "");
     CHECK_OK(gt_launch_init(kernel, &q, &launch));
     product_place(driver, p, most, true, &a);
     product_place(driver, p, most, true, &b);
     product_place(driver, p, most, p->beta != 0, &c);
-    gt_args_init(&q, &args);
-    gt_args_scale(&args, types, p->k, &alpha, &beta);
-    args.a = p->alpha ? (const void *)(uintptr_t)(a.base + a.before) : NULL;
-    args.b = p->alpha ? (const void *)(uintptr_t)(b.base + b.before) : NULL;
-    args.c = (void *)(uintptr_t)(c.base + c.before);
-    product_launch(driver, module, &launch, &q, &args, what);
+    const gt_launch_operands operands = {
+        .a = p->alpha ? (const void *)(uintptr_t)(a.base + a.before) : NULL,
+        .b = p->alpha ? (const void *)(uintptr_t)(b.base + b.before) : NULL,
+        .c = (void *)(uintptr_t)(c.base + c.before),
+        .alpha = gt_scalar_make(types, p->alpha), .beta = gt_scalar_make(types, p->beta),
+    };
+    product_launch(driver, module, &launch, &operands, what);
     product_compare(driver, p, &q, &a, &b, &c, what);
     product_release(driver, &a);
     product_release(driver, &b);

@@ -37,13 +37,19 @@ static inline gt_problem make_problem(int64_t m, int64_t n, int64_t k)
 /* Another number, another kernel. */
 static inline gt_kernel make_kernel(int number)
 {
-    gt_kernel kernel = {.family = "simt", .nvrtc = "13.0", .arch = "sm_90a", .tile_m = 128, .tile_n = 256, .split_k = 1,
-                        .threads = 256, .smem_bytes = 49152, .cluster = 1, .blocks = 132, .repack = 2, .early = true, .ws_tile = 64,
-                        .registers = 168, .spills = 8, .deterministic = true};
+    gt_kernel kernel = {
+        .family = "simt", .nvrtc = "13.0", .arch = "sm_90a", .registers = 168, .spills = 8,
+        .params = {4, {{"bm", 128}, {"bn", 256}, {"bk", 16}, {"stages", number}}},
+    };
+    for (size_t i = 0; i < GT_FACT_COUNT; i++) /* each its own, so that none is taken for another */
+        *gt_fact(&kernel.facts, i) = gt_fact_rows[i].high - ((int64_t)i < gt_fact_rows[i].high ? (int64_t)i : 0);
+    kernel.facts.tile_m = 128;
+    kernel.facts.tile_n = 256;
+    kernel.facts.split_k = 1;
+    kernel.facts.deterministic = 1;
     char source[32];
     snprintf(source, sizeof source, "source %d", number);
     gt_hash(source, strlen(source), kernel.source_hash);
-    snprintf(kernel.params, sizeof kernel.params, "bm=128 bn=256 bk=16 stages=%d", number);
     return kernel;
 }
 
@@ -138,6 +144,58 @@ static inline const char *ask(gt_store *store, const char *sql)
     answer[0] = '\0';
     CHECK_OK(gt_store_query(store, sql, NULL, keep_first, answer));
     return answer;
+}
+
+/* Two winners and a kernel that never compiled, as format 3 has them. */
+static const char format_3[] __attribute__((unused)) =
+    "CREATE VIEW best_configs AS SELECT params, early FROM kernel;"
+    "INSERT INTO gpu VALUES (1, 'NVIDIA H200', 90, 'sm_90a', 132, 1980000, 150323855360, 1, 1);"
+    "INSERT INTO run (id, program, driver, nvrtc, host, arguments, seed) VALUES (1, '', '', '', '', '', '1');"
+    "INSERT INTO problem VALUES (1, 'f32', 'strict', 'nn', 4096, 2048, 1024, 1, 16, 'none'),"
+    " (2, 'f32', 'strict', 'nn', 16, 16, 16, 1, 16, 'none');"
+    "INSERT INTO kernel (id, family, params, source_hash, nvrtc, arch, tile_m, tile_n, split_k, threads, smem_bytes,"
+    " cluster, ws_tile, deterministic, registers, spills, blocks, repack, early, cubin, cubin_hash)"
+    " VALUES (7, 'simt_ws', 'bm=128 bn=256 bk=32 group=-8 stages=3', printf('%064d', 1), '13.0', 'sm_90a', 128, 256, 1, 384,"
+    " 1000, 1, 64, 1, 168, 0, 132, 2, 1, x'00', '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d'),"
+    " (9, 'skinny', 'bm=1 bn=32', printf('%064d', 2), '13.0', 'sm_90a', 1, 32, 1, 256, 1000, 8, 0, 1, 40, 0, 0, 0, 1,"
+    " x'00', '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d'),"
+    " (11, 'mine', '', printf('%064d', 3), '13.0', 'sm_90a', 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, NULL, NULL);"
+    "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, us, samples, stopped_early, margin,"
+    " registers, spills) VALUES (1, 1, 1, 7, 'race', 'ok', '', 'measured', 500, 30, 0, 0.02, 168, 0),"
+    " (1, 1, 2, 9, 'race', 'ok', '', 'measured', 3, 30, 0, 0.02, 40, 0),"
+    " (1, 1, 1, 11, 'screen', 'compile_error', 'no', 'measured', NULL, 0, 0, NULL, 0, 0);";
+
+static inline void make_format_3(const char *path)
+{
+    vandalise(path, gt_embedded_schema_sql);
+    vandalise(path, gt_embedded_schema_2_sql);
+    vandalise(path, gt_embedded_schema_3_sql);
+    vandalise(path, format_3);
+}
+
+/* The format of a database that is whole: all of its kernels with their parameters, as one format or the other has them. */
+static inline int format_of(const char *path)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *row = NULL;
+    CHECK(sqlite3_open(path, &db) == SQLITE_OK);
+    CHECK(sqlite3_prepare_v2(db, "SELECT user_version, (SELECT count(*) FROM kernel), (SELECT count(*) FROM trial),"
+                                 " (SELECT count(*) FROM pragma_foreign_key_check), (SELECT * FROM pragma_integrity_check)"
+                                 " FROM pragma_user_version",
+                             -1, &row, NULL) == SQLITE_OK);
+    CHECK(sqlite3_step(row) == SQLITE_ROW);
+    const int format = sqlite3_column_int(row, 0);
+    CHECK(sqlite3_column_int(row, 1) == 3 && sqlite3_column_int(row, 2) == 3 && sqlite3_column_int(row, 3) == 0);
+    CHECK_STR((const char *)sqlite3_column_text(row, 4), "ok");
+    sqlite3_finalize(row);
+    CHECK(sqlite3_prepare_v2(db, format == 3 ? "SELECT sum(length(params)) FROM kernel"
+                                             : "SELECT sum(length(name || '=' || value)) + 5 FROM kernel_param",
+                             -1, &row, NULL) == SQLITE_OK);
+    CHECK(sqlite3_step(row) == SQLITE_ROW);
+    CHECK_INT(sqlite3_column_int(row, 0), 47); /* five blanks between seven parameters of two kernels */
+    sqlite3_finalize(row);
+    sqlite3_close(db);
+    return format;
 }
 
 #endif

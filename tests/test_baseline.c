@@ -82,7 +82,7 @@ static gt_problem make(gt_type ab, gt_op op_a, gt_op op_b, int64_t batch)
 
 static gt_runner *enter(const gt_problem *problem, gt_baseline *baseline)
 {
-    gt_operands operands;
+    gt_launch_operands operands;
     *baseline = (gt_baseline){0};
     memset(phases, 0, sizeof phases);
     return gt_baseline_enter(&entrance, GT_BASELINE_CUBLASLT, problem, 10, count_phase, NULL, &operands, baseline);
@@ -121,7 +121,7 @@ DEVICE_TEST(every_algorithm_that_can_run_is_timed_and_the_first_right_one_races)
     CHECK_INT(phases[GT_PHASE_TIMING], 5);
     CHECK_INT(phases[GT_PHASE_VERIFYING], 2);
     /* What is chosen stays so: the race prepares nothing. */
-    gt_operands operands = {.a = buffers.a.data, .b = buffers.b.data, .c = buffers.c.data};
+    gt_launch_operands operands = {.a = (void *)buffers.a.data, .b = (void *)buffers.b.data, .c = (void *)buffers.c.data};
     OK(gt_cublaslt_runner(entrance.cublaslt)->launch(gt_cublaslt_runner(entrance.cublaslt), &operands));
     CHECK_INT(fake->last, 4);
 }
@@ -129,7 +129,7 @@ DEVICE_TEST(every_algorithm_that_can_run_is_timed_and_the_first_right_one_races)
 DEVICE_TEST(a_search_ends_with_its_time_but_not_before_one_ran)
 {
     gt_baseline baseline;
-    gt_operands operands;
+    gt_launch_operands operands;
     set_up();
     const gt_problem problem = make(GT_F32, GT_N, GT_N, 1);
     *fake = (fake_control){.offers = 7, .refusing = 1 << 0};

@@ -31,12 +31,12 @@ TEST(what_does_not_compile_comes_back_with_the_first_error)
     gt_nvrtc_close(nvrtc);
 }
 
-TEST(what_says_early_and_does_not_wait_is_refused)
+TEST(a_dependent_launch_that_does_not_wait_is_refused)
 {
     gt_nvrtc *nvrtc = nvrtc_or_skip();
     gt_compiler *compiler;
     gt_compiled compiled;
-    gt_kernel kernel = {.family = "mine", .arch = "sm_90a", .early = true};
+    gt_kernel kernel = {.family = "mine", .arch = "sm_90a", .facts.dependent_launch = 1};
     CHECK_OK(gt_compiler_create(nvrtc, 1, &compiler));
     CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup("extern \"C\" __global__ void gemm() {}\n"), NULL));
     CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup("extern \"C\" __global__ void gemm()\n"

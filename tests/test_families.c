@@ -5,6 +5,7 @@
  * printed; CHECK_SEED=N gives another.
  */
 #include "../tuner/compile.h"
+#include "params_fixture.h"
 #include "product_fixture.h"
 
 #define SEED    20261115u
@@ -79,7 +80,7 @@ static bool submit(gt_compiler *compiler, group *g)
         gt_kernel kernel;
         char *source;
         CHECK_OK(gt_space_kernel(&space, check_random() % space.rows, &shared.device, &kernel));
-        CHECK_OK(gt_render(g->family, &problem, kernel.params, &source, kernel.source_hash));
+        CHECK_OK(gt_render(g->family, &problem.class, GT_VARIANT_FAST, &kernel, &source));
         CHECK_OK(gt_compiler_submit(compiler, &kernel, source, s));
         g->taken++;
     } else {
@@ -130,11 +131,11 @@ static int64_t tail(int64_t bk)
 static void run_products(const gt_compiled *compiled, const gt_gemm *class)
 {
     const gt_kernel *kernel = &compiled->kernel;
-    const int64_t tm = kernel->tile_m, tn = kernel->tile_n;
+    const int64_t tm = kernel->facts.tile_m, tn = kernel->facts.tile_n;
     int64_t bk = 16, stages = 2;
     gt_module module;
-    gt_params_get(kernel->params, "bk", &bk);
-    gt_params_get(kernel->params, "stages", &stages);
+    gt_params_find(&kernel->params, "bk", &bk);
+    gt_params_find(&kernel->params, "stages", &stages);
     const product products[] = {
         {tm + 1 + (int64_t)(check_random() % 5), tn + 3, (stages + 1) * bk + tail(bk), 1, 3, 0, 5, true},
         {tm + 2, tn + 1, bk, 1, 2, 3, 1, false},
@@ -146,7 +147,7 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
         {6, 10, 17, 2, 0, -1, 0, false},
     };
     if (gt_module_load(shared.driver, kernel, &compiled->code, &module) != GT_OK)
-        check_fail(__FILE__, __LINE__, "%s %s for %s: %s", kernel->family, kernel->params, kernel->arch,
+        check_fail(__FILE__, __LINE__, "%s %s for %s: %s", kernel->family, text_of(&kernel->params), kernel->arch,
                    gt_error_message());
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
         product_run(shared.driver, &module, kernel, class, &products[i]);
@@ -189,8 +190,8 @@ TEST(sampled_configurations_of_every_family_multiply_right)
     while (gt_compiler_next(compiler, &compiled)) {
         sample *s = compiled.tag;
         if (compiled.status != GT_OK)
-            check_fail(__FILE__, __LINE__, "%s %s for %s: %s", compiled.kernel.family, compiled.kernel.params,
-                       compiled.kernel.arch, compiled.detail);
+            check_fail(__FILE__, __LINE__, "%s %s for %s: %s", compiled.kernel.family,
+                       text_of(&compiled.kernel.params), compiled.kernel.arch, compiled.detail);
         CHECK(compiled.code.cubin_bytes > 0 && strstr(compiled.code.ptx, ".entry " GT_ENTRY));
         run_products(&compiled, &s->class);
         gt_code_finish(&compiled.code);

@@ -72,12 +72,12 @@ TEST(every_fault_is_found_and_the_run_goes_on)
     CHECK_OK(gt_store_open(database, GT_STORE_READ, &store));
     for (int fault = 1; fault <= 10; fault++) {
         snprintf(sql, sizeof sql,
-                 "SELECT outcome FROM trial JOIN kernel ON kernel.id = trial.kernel WHERE params LIKE '%%fault=%d'", fault);
+                 "SELECT outcome FROM trial JOIN kernel_param USING (kernel) WHERE name = 'fault' AND value = %d", fault);
         const char *outcome = ask(store, sql);
         if (strcmp(outcome, expected[fault]) != 0)
             check_fail(__FILE__, __LINE__, "fault %d gave %s, not %s", fault, outcome, expected[fault]);
         snprintf(sql, sizeof sql,
-                 "SELECT detail FROM trial JOIN kernel ON kernel.id = trial.kernel WHERE params LIKE '%%fault=%d'", fault);
+                 "SELECT detail FROM trial JOIN kernel_param USING (kernel) WHERE name = 'fault' AND value = %d", fault);
         printf("fault %d: %s: %s\n", fault, expected[fault], ask(store, sql));
         CHECK(strlen(ask(store, sql)) > 5);
     }

@@ -4,7 +4,13 @@
 
 static gt_kernel tile(int m, int n)
 {
-    return (gt_kernel){.family = "simt", .tile_m = m, .tile_n = n, .split_k = 1, .threads = 128, .cluster = 1};
+    gt_kernel kernel = {.family = "simt"};
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        *gt_fact(&kernel.facts, i) = gt_fact_rows[i].absent;
+    kernel.facts.tile_m = m;
+    kernel.facts.tile_n = n;
+    kernel.facts.threads = 128;
+    return kernel;
 }
 
 static gt_problem sized(int64_t m, int64_t n, int64_t k, int64_t batch)
@@ -33,8 +39,8 @@ TEST(split_kernels_get_workspace_for_each_tile_and_matrix)
     gt_kernel kernel = tile(128, 64);
     const gt_problem problem = sized(129, 65, 7, 3);
     gt_launch launch;
-    kernel.split_k = 5;
-    kernel.ws_tile = 5 * 128 * 64 * 4;
+    kernel.facts.split_k = 5;
+    kernel.facts.ws_tile = 5 * 128 * 64 * 4;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.grid[1], 5);
     CHECK_INT(launch.counter_bytes, 4 * 3 * 5 * 4);
@@ -46,8 +52,8 @@ TEST(a_fixed_number_of_blocks_shares_all_tiles)
     gt_kernel kernel = tile(128, 64);
     const gt_problem problem = sized(129, 65, 7, 3);
     gt_launch launch;
-    kernel.blocks = 132;
-    kernel.ws_tile = 2 * 128 * 64 * 4;
+    kernel.facts.blocks = 132;
+    kernel.facts.ws_tile = 2 * 128 * 64 * 4;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.grid[0], 132);
     CHECK_INT(launch.grid[2], 3);
@@ -60,20 +66,20 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     gt_kernel kernel = tile(128, 64);
     const gt_problem problem = sized(129, 65, 7, 3);
     gt_launch launch;
-    kernel.repack = 3;
+    kernel.facts.repack = 3;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.repack, 5); /* squares of 64 */
     CHECK_INT(launch.counter_bytes, 0);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * (640 + 384)); /* lines of 516 and 260 bytes */
-    kernel.repack = 1;
+    kernel.facts.repack = 1;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.repack, 3);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * 640);
-    kernel.repack = 2;
+    kernel.facts.repack = 2;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.repack, 2);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * 384);
-    kernel.repack = 4;
+    kernel.facts.repack = 4;
     CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);
 }
 
@@ -90,17 +96,18 @@ TEST(absurd_facts_of_a_stored_kernel_are_refused)
 {
     const gt_problem problem = sized(64, 64, 64, 1);
     gt_launch launch;
-    gt_kernel bad[7];
-    for (int i = 0; i < 7; i++)
+    gt_kernel bad[8];
+    for (int i = 0; i < 8; i++)
         bad[i] = tile(16, 16);
-    bad[0].tile_m = 0;
-    bad[1].threads = 4096;
-    bad[2].smem_bytes = -1;
-    bad[3].split_k = 1 << 20;
-    bad[4].cluster = 99;
-    bad[5].ws_tile = INT64_MAX;
-    bad[6].blocks = -1;
-    for (int i = 0; i < 7; i++)
+    bad[0].facts.tile_m = 0;
+    bad[1].facts.threads = 4096;
+    bad[2].facts.smem_bytes = -1;
+    bad[3].facts.split_k = 1 << 20;
+    bad[4].facts.cluster_y = 99;
+    bad[5].facts.ws_tile = INT64_MAX;
+    bad[6].facts.blocks = -1;
+    bad[7].facts.cluster_y = 2; /* of one part of K */
+    for (int i = 0; i < 8; i++)
         CHECK_STATUS(gt_launch_init(&bad[i], &problem, &launch), GT_ERROR_INVALID);
 }
 
@@ -114,9 +121,9 @@ TEST(more_tiles_than_a_grid_holds_are_refused)
 
 /* Notes what a driver is asked to launch. */
 static struct {
-    unsigned z[4], cluster[4];
-    const void *a[4];
-    bool early[4];
+    unsigned z[4], cluster[4][2];
+    gt_args args[4];
+    bool dependent[4];
     int calls;
 } seen;
 
@@ -125,39 +132,53 @@ static CUresult CUDAAPI record_launch(const CUlaunchConfig *config, CUfunction f
     (void)f, (void)extra;
     const int i = seen.calls++;
     seen.z[i] = config->gridDimZ;
-    seen.a[i] = ((const gt_args *)parameters[0])->a;
+    seen.args[i] = *(const gt_args *)parameters[0];
     for (unsigned n = 0; n < config->numAttrs; n++)
-        if (config->attrs[n].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            seen.cluster[i] = config->attrs[n].value.clusterDim.x;
-        else if (config->attrs[n].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-            seen.early[i] = config->attrs[n].value.programmaticStreamSerializationAllowed;
+        if (config->attrs[n].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            seen.cluster[i][0] = config->attrs[n].value.clusterDim.x;
+            seen.cluster[i][1] = config->attrs[n].value.clusterDim.y;
+        } else if (config->attrs[n].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            seen.dependent[i] = config->attrs[n].value.programmaticStreamSerializationAllowed;
+        }
     return CUDA_SUCCESS;
 }
 
-TEST(only_what_waits_itself_is_launched_early)
+/* Launches a kernel once on a driver that only notes it. */
+static void launch(const gt_driver *driver, const gt_kernel *kernel, const gt_problem *problem,
+                   const gt_launch_operands *operands)
+{
+    const gt_module module = {0};
+    gt_launch l;
+    CHECK_OK(gt_launch_init(kernel, problem, &l));
+    CHECK(gt_launch_run(driver, &module, &l, operands, NULL) == CUDA_SUCCESS);
+}
+
+static gt_launch_operands plain(void)
+{
+    return (gt_launch_operands){.a = (void *)0x1000, .b = (void *)0x2000, .c = (void *)0x3000, .alpha.f32 = 1};
+}
+
+TEST(only_what_waits_itself_is_launched_before_the_stream_is_done)
 {
     gt_driver driver = {.cuLaunchKernelEx = record_launch, .version = 13000};
     gt_kernel kernel = tile(16, 16);
     const gt_problem problem = sized(2, 2, 2, 1);
-    const gt_module module = {0};
-    gt_launch launch;
-    gt_args args;
-    gt_args_init(&problem, &args);
+    const gt_launch_operands operands = plain();
     memset(&seen, 0, sizeof seen);
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
-    CHECK(gt_launch_run(&driver, &module, &launch, &problem, &args, NULL) == CUDA_SUCCESS);
-    CHECK(seen.calls == 1 && !seen.early[0] && seen.cluster[0] == 0);
-    kernel.early = true;
-    kernel.repack = 2;
-    kernel.cluster = 2;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
-    CHECK(gt_launch_run(&driver, &module, &launch, &problem, &args, NULL) == CUDA_SUCCESS);
-    CHECK(seen.calls == 3 && seen.early[1] && seen.cluster[1] == 0 && seen.early[2] && seen.cluster[2] == 2);
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(seen.calls == 1 && !seen.dependent[0] && seen.cluster[0][0] == 0);
+    kernel.facts.dependent_launch = 1;
+    kernel.facts.repack = 2;
+    kernel.facts.split_k = 4;
+    kernel.facts.cluster_y = 2;
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(seen.calls == 3 && seen.dependent[1] && seen.cluster[1][0] == 0 && seen.dependent[2]);
+    CHECK(seen.cluster[2][0] == 1 && seen.cluster[2][1] == 2);
     driver.version = 12020; /* whose graphs do not know it */
-    kernel.repack = 0;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
-    CHECK(gt_launch_run(&driver, &module, &launch, &problem, &args, NULL) == CUDA_SUCCESS);
-    CHECK(seen.calls == 4 && !seen.early[3] && seen.cluster[3] == 2);
+    kernel.facts.repack = 0;
+    kernel.facts.cluster_x = 4;
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(seen.calls == 4 && !seen.dependent[3] && seen.cluster[3][0] == 4 && seen.cluster[3][1] == 2);
 }
 
 TEST(large_batches_are_launched_in_turns)
@@ -165,34 +186,54 @@ TEST(large_batches_are_launched_in_turns)
     const gt_driver driver = {.cuLaunchKernelEx = record_launch};
     const gt_kernel kernel = tile(16, 16);
     const gt_problem problem = sized(2, 2, 2, 70000);
-    const gt_module module = {0};
-    gt_launch launch;
-    gt_args args;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
-    gt_args_init(&problem, &args);
-    args.a = (const void *)0x1000;
+    const gt_launch_operands operands = plain();
     memset(&seen, 0, sizeof seen);
-    CHECK(gt_launch_run(&driver, &module, &launch, &problem, &args, NULL) == CUDA_SUCCESS);
+    launch(&driver, &kernel, &problem, &operands);
     CHECK_INT(seen.calls, 2);
     CHECK_INT(seen.z[0], 65535);
     CHECK_INT(seen.z[1], 70000 - 65535);
-    CHECK(seen.a[1] == (const char *)0x1000 + 65535ll * 4 * 4);
+    CHECK(seen.args[1].a == (const char *)0x1000 + 65535ll * 4 * 4);
+    CHECK(seen.args[1].c == (const char *)0x3000 + 65535ll * 4 * 4 && seen.args[1].d == seen.args[1].c);
 }
 
-TEST(zero_alpha_makes_k_zero)
+TEST(zero_alpha_makes_k_zero_and_gives_no_operands)
 {
+    const gt_driver driver = {.cuLaunchKernelEx = record_launch};
+    const gt_kernel kernel = tile(16, 16);
     const gt_problem problem = sized(2, 2, 9, 1);
-    const gt_types *f32 = gt_types_find(GT_F32, GT_F32), *s32 = gt_types_find(GT_S32, GT_S32);
-    gt_args args;
-    gt_args_init(&problem, &args);
-    gt_args_scale(&args, f32, 9, &(float){2.5f}, &(float){0.5f});
-    CHECK_INT(args.k, 9);
-    CHECK(args.alpha.f32 == 2.5f && args.beta.f32 == 0.5f);
-    gt_args_scale(&args, f32, 9, &(float){-0.0f}, &(float){0.5f});
-    CHECK_INT(args.k, 0);
-    gt_args_scale(&args, s32, 9, &(int32_t){0}, &(int32_t){3});
-    CHECK_INT(args.k, 0);
-    CHECK_INT(args.beta.s32, 3);
+    gt_problem integers = problem;
+    integers.class.type_ab = integers.class.type_c = GT_S32;
+    gt_launch_operands operands = plain();
+    memset(&seen, 0, sizeof seen);
+    operands.alpha.f32 = 2.5f;
+    operands.beta.f32 = 0.5f;
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK_INT(seen.args[0].k, 9);
+    CHECK(seen.args[0].alpha.f32 == 2.5f && seen.args[0].beta.f32 == 0.5f && seen.args[0].a == (void *)0x1000);
+    operands.alpha.f32 = -0.0f;
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(seen.args[1].k == 0 && !seen.args[1].a && !seen.args[1].b);
+    operands.alpha = (gt_scalar){.s32 = 0};
+    operands.beta = (gt_scalar){.s32 = 3};
+    launch(&driver, &kernel, &integers, &operands);
+    CHECK(seen.args[2].k == 0 && seen.args[2].beta.s32 == 3);
+}
+
+TEST(counters_and_workspace_share_one_piece_of_memory)
+{
+    gt_kernel kernel = tile(16, 16);
+    const gt_problem problem = sized(40, 40, 9, 1);
+    gt_launch l;
+    gt_launch_operands operands = {0};
+    kernel.facts.split_k = 2;
+    kernel.facts.ws_tile = 100;
+    CHECK_OK(gt_launch_init(&kernel, &problem, &l));
+    CHECK_INT(gt_launch_memory(&l), 256 + 9 * 100);
+    gt_launch_place(&l, (void *)0x1000, &operands);
+    CHECK(operands.counters == (void *)0x1000 && operands.workspace == (void *)0x1100);
+    kernel = tile(16, 16);
+    CHECK_OK(gt_launch_init(&kernel, &problem, &l));
+    CHECK_INT(gt_launch_memory(&l), 0);
 }
 
 TEST(a_missing_driver_is_named)

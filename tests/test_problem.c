@@ -2,7 +2,7 @@
 #include "../src/core/device.h"
 #include "../src/core/kernel.h"
 #include "../src/core/problem.h"
-#include "check.h"
+#include "params_fixture.h"
 
 TEST(defaults_are_packed_and_one_matrix)
 {
@@ -116,10 +116,90 @@ TEST(hash_is_sha256)
 
 TEST(parameters_are_found_by_whole_name)
 {
+    const gt_params params = params_of("wbm=3 bm=128 bn=256");
     int64_t value = -1;
-    CHECK_OK(gt_params_get("wbm=3 bm=128 bn=256", "bm", &value));
+    CHECK(gt_params_find(&params, "bm", &value));
     CHECK_INT(value, 128);
-    CHECK_STATUS(gt_params_get("bm=128", "b", &value), GT_ERROR_INVALID);
+    CHECK(!gt_params_find(&params, "b", &value));
+    CHECK_STR(text_of(&params), "wbm=3 bm=128 bn=256");
+}
+
+TEST(no_parameter_is_cut_and_none_passes_that_is_no_name)
+{
+    gt_params params = {0};
+    char name[32];
+    for (int i = 0; i < GT_PARAM_COUNT; i++) {
+        snprintf(name, sizeof name, "a_name_as_long_as_it%03d", i);
+        CHECK_OK(gt_params_add(&params, name, INT64_MIN + i));
+    }
+    CHECK_STATUS(gt_params_add(&params, "one_more", 1), GT_ERROR_INVALID);
+    CHECK(gt_params_same(&params, &(gt_params){.count = params.count}) == false);
+    const gt_params again = params_of(text_of(&params));
+    CHECK(gt_params_same(&params, &again));
+    params.count = 0;
+    CHECK_STATUS(gt_params_add(&params, "a_name_of_24_characters_", 1), GT_ERROR_INVALID);
+    CHECK_STATUS(gt_params_add(&params, "", 1), GT_ERROR_INVALID);
+    CHECK_STATUS(gt_params_add(&params, "BM", 1), GT_ERROR_INVALID);
+    CHECK_STATUS(gt_params_add(&params, "bm 1;drop", 1), GT_ERROR_INVALID);
+}
+
+TEST(every_type_stores_what_it_loads_and_rounds_to_the_nearest)
+{
+    for (gt_type type = 0; gt_type_find(type); type++) {
+        const gt_type_info *info = gt_type_find(type);
+        for (int i = 0; i < 20000; i++) {
+            uint64_t drawn = 0, again = 0, above = 0;
+            info->draw(&drawn, 0, check_random());
+            const double value = info->load(&drawn, 0);
+            info->store(&again, 0, value);
+            CHECK(drawn == again);
+            if (value == 0 || type == GT_S32)
+                continue;
+            above = drawn + 1; /* the neighbour away from zero */
+            const double other = info->load(&above, 0), middle = value + (other - value) / 2;
+            info->store(&again, 0, value + (other - value) * 0.49);
+            CHECK(again == drawn);
+            info->store(&again, 0, value + (other - value) * 0.51);
+            CHECK(again == above);
+            info->store(&again, 0, middle);
+            CHECK(again == (drawn % 2 ? above : drawn)); /* ties to even */
+        }
+    }
+}
+
+TEST(sixteen_bits_reach_from_subnormal_numbers_to_infinity)
+{
+    const gt_type_info *f16 = gt_type_find(GT_F16);
+    const struct {
+        double value;
+        uint16_t bits;
+    } known[] = {{0, 0},           {-0.0, 0x8000},      {1, 0x3c00},        {-2, 0xc000},         {65504, 0x7bff},
+                 {65519, 0x7bff},  {65520, 0x7c00},     {-1e9, 0xfc00},     {0x1p-14, 0x0400},    {0x1p-24, 0x0001},
+                 {0x1p-25, 0},     {0x1.8p-25, 0x0001}, {0x1p-26, 0},       {0x1.ffcp-15, 0x0400}, {INFINITY, 0x7c00}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        uint16_t bits = 0x5555;
+        f16->store(&bits, 0, known[i].value);
+        if (bits != known[i].bits)
+            check_fail(__FILE__, __LINE__, "%g became %04x, not %04x", known[i].value, bits, known[i].bits);
+    }
+    uint16_t nan = 0;
+    f16->store(&nan, 0, NAN);
+    CHECK(isnan(f16->load(&nan, 0)));
+}
+
+TEST(problems_that_are_the_same_have_the_same_hash_and_others_another)
+{
+    gt_gemm gemm = GT_GEMM(GT_F32, 30, 20, 10);
+    gt_problem p, q;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    gemm.ldc = 100; /* where the numbers lie is not what they are */
+    CHECK_OK(gt_problem_init(&gemm, &q));
+    CHECK(gt_problem_hash(&p) == gt_problem_hash(&q));
+    q.k = 11;
+    CHECK(gt_problem_hash(&p) != gt_problem_hash(&q));
+    q = p;
+    q.class.op_a = GT_T;
+    CHECK(gt_problem_hash(&p) != gt_problem_hash(&q));
 }
 
 TEST(every_status_has_a_name)

@@ -1,6 +1,6 @@
 /* The problem that stands in for a large one where that would take minutes to check. */
 #include "../tuner/worker/residual.h"
-#include "check.h"
+#include "params_fixture.h"
 
 static gt_problem problem(gt_gemm gemm)
 {
@@ -11,8 +11,8 @@ static gt_problem problem(gt_gemm gemm)
 
 static gt_kernel kernel(int tile_m, int tile_n, int bk, int split_k)
 {
-    gt_kernel k = {.tile_m = tile_m, .tile_n = tile_n, .split_k = split_k};
-    snprintf(k.params, sizeof k.params, "bm=%d bn=%d bk=%d", tile_m, tile_n, bk);
+    gt_kernel k = {.facts = {.tile_m = tile_m, .tile_n = tile_n, .split_k = split_k}};
+    CHECK_OK(gt_params_add(&k.params, "bk", bk));
     return k;
 }
 
@@ -33,16 +33,15 @@ TEST(a_stand_in_has_the_same_tails_alignment_and_layout)
         gemm.batch = 1 + (int64_t)(check_random() % 5);
         gemm.ldc = n + (int64_t)(check_random() % 3);
         const gt_problem p = problem(gemm), s = gt_residual_stand_in(&p, &k);
-        int64_t step = 0;
-        CHECK_OK(gt_params_get(k.params, "bk", &step));
-        CHECK_INT(s.m % k.tile_m, p.m % k.tile_m);
-        CHECK_INT(s.n % k.tile_n, p.n % k.tile_n);
-        CHECK_INT(s.k % (step * k.split_k), p.k % (step * k.split_k)); /* the parts of K are as uneven */
+        const int64_t step = value_of(&k.params, "bk");
+        CHECK_INT(s.m % k.facts.tile_m, p.m % k.facts.tile_m);
+        CHECK_INT(s.n % k.facts.tile_n, p.n % k.facts.tile_n);
+        CHECK_INT(s.k % (step * k.facts.split_k), p.k % (step * k.facts.split_k)); /* the parts of K are as uneven */
         CHECK(s.m <= p.m && s.n <= p.n && s.k <= p.k && s.batch <= p.batch);
         CHECK(gt_class_same(&s.class, &p.class) && s.ldc - s.n == p.ldc - p.n);
         CHECK(gt_problem_flops(&s) <= gt_problem_flops(&p));
         /* As many tiles as a kernel must be seen with. */
-        CHECK(s.m == p.m || (s.m >= 9 * k.tile_m && s.m >= 256));
+        CHECK(s.m == p.m || (s.m >= 9 * k.facts.tile_m && s.m >= 256));
         CHECK(s.n == p.n || s.n >= 256);
         CHECK(s.k == p.k || s.k >= 512);
     }
@@ -64,7 +63,7 @@ TEST(a_stand_in_is_small_and_small_problems_stand_for_themselves)
     CHECK_INT(s.n, 256 + 1);
     CHECK_INT(s.k, 512 + 1);
     CHECK(gt_problem_flops(&s) < 2e9);
-    const gt_kernel broken = {.tile_m = 0, .tile_n = 64, .split_k = 1};
+    const gt_kernel broken = {.facts = {.tile_m = 0, .tile_n = 64, .split_k = 1}};
     CHECK_INT(gt_residual_stand_in(&large, &broken).m, large.m);
 }
 

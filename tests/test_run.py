@@ -132,7 +132,7 @@ class LastLap(unittest.TestCase):
             with sqlite3.connect(database) as db:
                 best = dict(db.execute("SELECT k, params FROM best_configs"))
                 tried = {row[0] for row in db.execute(
-                    "SELECT k.params FROM trial t JOIN kernel k ON k.id = t.kernel JOIN problem p ON p.id = t.problem "
+                    "SELECT c.params FROM trial t JOIN config c USING (kernel) JOIN problem p ON p.id = t.problem "
                     "WHERE p.k = 16")}
             self.assertEqual(best, {16: "bm=32 bn=32 d=0", 24: "bm=16 bn=32 d=8", 40: "bm=16 bn=32 d=9"})
             self.assertLessEqual({best[24], best[40]}, tried)

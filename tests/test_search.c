@@ -1,6 +1,6 @@
 /* Which candidates are tried, in which order, and when the search ends. */
 #include "../tuner/search.h"
-#include "check.h"
+#include "params_fixture.h"
 
 typedef struct fixture {
     gt_families families;
@@ -29,12 +29,10 @@ static void close_search(fixture *f)
 /* A pretended measurement: 128x256 tiles with three stages, one row at a time, are the fastest. */
 static double pretend_us(const gt_candidate *c)
 {
-    int64_t bm, bn, group, stages;
-    CHECK_OK(gt_params_get(c->kernel.params, "bm", &bm));
-    CHECK_OK(gt_params_get(c->kernel.params, "bn", &bn));
-    if (gt_params_get(c->kernel.params, "group", &group) != GT_OK)
-        group = 1;
-    CHECK_OK(gt_params_get(c->kernel.params, "stages", &stages));
+    const gt_params *p = &c->kernel.params;
+    const int64_t bm = value_of(p, "bm"), bn = value_of(p, "bn"), stages = value_of(p, "stages");
+    int64_t group = 1;
+    gt_params_find(p, "group", &group);
     return 100 + 20 * (bm != 128) + 20 * (bn != 256) + 5 * (group != 1) + 3 * (stages != 3);
 }
 
@@ -55,9 +53,8 @@ static size_t run_search(fixture *f)
 /* A candidate as the winner of another problem. */
 static gt_seed seed_of(const gt_candidate *c)
 {
-    gt_seed seed;
+    gt_seed seed = {.params = c->kernel.params};
     snprintf(seed.family, sizeof seed.family, "%s", c->kernel.family);
-    snprintf(seed.params, sizeof seed.params, "%s", c->kernel.params);
     return seed;
 }
 
@@ -98,8 +95,8 @@ TEST(the_fastest_of_a_shape_of_tile_leads)
         bool same = true;
         for (const char *const *name = (const char *const[]){"bm", "bn", "tm", "tn", NULL}; *name; name++) {
             int64_t a = 0, b = 0;
-            gt_params_get(fast->kernel.params, *name, &a);
-            gt_params_get(round[i]->kernel.params, *name, &b);
+            gt_params_find(&fast->kernel.params, *name, &a);
+            gt_params_find(&round[i]->kernel.params, *name, &b);
             same = same && a == b;
         }
         slow = same ? round[i] : NULL;
@@ -126,7 +123,7 @@ TEST(nothing_is_tried_twice)
     CHECK_INT(tried, listed);
     for (size_t i = 0; i < listed; i++)
         for (size_t j = 0; j < i; j++)
-            CHECK(strcmp(all[i]->kernel.params, all[j]->kernel.params) != 0);
+            CHECK(all[i]->space != all[j]->space || !gt_params_same(&all[i]->kernel.params, &all[j]->kernel.params));
     close_search(&f);
 }
 
@@ -189,8 +186,8 @@ TEST(a_seed_repeats_a_search)
     CHECK_OK(gt_search_round(h.search, &c, &nc));
     CHECK_INT(na, nb);
     for (size_t i = 0; i < na; i++) {
-        CHECK_STR(a[i]->kernel.params, b[i]->kernel.params);
-        same += i < nc && strcmp(a[i]->kernel.params, c[i]->kernel.params) == 0;
+        CHECK(gt_params_same(&a[i]->kernel.params, &b[i]->kernel.params));
+        same += i < nc && gt_params_same(&a[i]->kernel.params, &c[i]->kernel.params);
     }
     CHECK(same < na);
     close_search(&f);
@@ -209,7 +206,7 @@ TEST(what_won_elsewhere_is_tried_first)
     close_search(&f);
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = &seed, .seed_count = 1}, 4096, 4096, 4096);
     CHECK_OK(gt_search_round(f.search, &round, &count));
-    CHECK_STR(round[0]->kernel.params, seed.params);
+    CHECK(gt_params_same(&round[0]->kernel.params, &seed.params));
     close_search(&f);
 }
 
@@ -220,7 +217,7 @@ TEST(a_lap_of_seeds_tries_nothing_else)
     size_t count;
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 512, 512, 512);
     CHECK_OK(gt_search_round(f.search, &round, &count));
-    const gt_seed seeds[2] = {{.family = "simt", .params = "bm=77"} /* not in this space */, seed_of(round[5])};
+    const gt_seed seeds[2] = {{.family = "simt", .params = params_of("bm=77")} /* not in this space */, seed_of(round[5])};
     close_search(&f);
     open_search(&f,
                 &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = seeds, .seed_count = 2, .only_seeds = true},
@@ -241,7 +238,7 @@ TEST(rejected_candidates_do_not_win)
         round[i]->trial = (gt_trial){.outcome = i == 3 ? GT_TRIAL_OK : GT_TRIAL_WRONG_RESULT, .us = i == 3 ? 50 : 1};
     }
     CHECK_INT(gt_search_best(f.search, &best, 1), 1);
-    CHECK_STR(best->kernel.params, round[3]->kernel.params);
+    CHECK(best == round[3]);
     close_search(&f);
 }
 

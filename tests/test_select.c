@@ -36,19 +36,26 @@ static gt_kernel tiled(int tile_m, int tile_n, int split_k)
 {
     const int threads = tile_m * tile_n >= 64 * 128 ? 256 : 128;
     gt_kernel kernel = {
-        .family = "simt", .arch = "sm_90a", .tile_m = tile_m, .tile_n = tile_n, .split_k = split_k,
-        .threads = threads, .cluster = 1, .deterministic = true,
-        .smem_bytes = (tile_m + tile_n) * 16 * 4 * 3,
-        .registers = 40 + tile_m * tile_n / threads * 5 / 4,
+        .family = "simt", .arch = "sm_90a", .registers = 40 + tile_m * tile_n / threads * 5 / 4,
     };
-    snprintf(kernel.params, sizeof kernel.params, "bm=%d bn=%d split_k=%d", tile_m, tile_n, split_k);
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        *gt_fact(&kernel.facts, i) = gt_fact_rows[i].absent;
+    kernel.facts.tile_m = tile_m;
+    kernel.facts.tile_n = tile_n;
+    kernel.facts.split_k = split_k;
+    kernel.facts.threads = threads;
+    kernel.facts.smem_bytes = (tile_m + tile_n) * 16 * 4 * 3;
     return kernel;
 }
 
 /* One measurement of kernel `id` on this GPU. */
 static gt_measured row(int64_t id, gt_kernel kernel, gt_problem problem, double us)
 {
-    return (gt_measured){.kernel_id = id, .kernel = kernel, .problem = problem, .same_gpu = true,
+    static gt_kernel kernels[2048]; /* more than any list has */
+    static size_t next;
+    gt_kernel *own = &kernels[next++ % 2048];
+    *own = kernel;
+    return (gt_measured){.kernel_id = id, .kernel = own, .problem = problem, .same_gpu = true,
                          .trial = {.outcome = GT_TRIAL_OK, .us = us, .error = 1e-7, .margin = -1}};
 }
 
@@ -159,9 +166,9 @@ TEST(prediction_follows_the_number_of_turns)
 TEST(blocks_that_share_all_tiles_take_as_long_as_their_tiles)
 {
     gt_kernel whole = tiled(128, 256, 1), split;
-    whole.blocks = 132;
+    whole.facts.blocks = 132;
     split = whole;
-    split.ws_tile = 2 * 128 * 256 * 4;
+    split.facts.ws_tile = 2 * 128 * 256 * 4;
     const gt_measured list[] = {row(1, whole, sized(4096, 4096, 4096), 2600), row(2, split, sized(4096, 4096, 4096), 2600)};
     const gt_device device = h200();
     const gt_problem fewer = sized(2048, 2304, 4096), few = sized(512, 512, 4096);
@@ -190,12 +197,13 @@ TEST(small_sizes_take_small_tiles_or_split_k)
 
 TEST(only_deterministic_kernels_where_that_is_asked_for)
 {
+    gt_kernel random_bits = tiled(128, 128, 8);
+    random_bits.facts.deterministic = 0;
     gt_measured list[] = {
-        row(1, tiled(128, 128, 8), sized(512, 512, 512), 10),
+        row(1, random_bits, sized(512, 512, 512), 10),
         row(2, tiled(64, 64, 1), sized(512, 512, 512), 12),
     };
     const gt_demands same_bits = {.deterministic = true};
-    list[0].kernel.deterministic = false;
     list[0].winner = true;
     gt_selection selection;
     CHECK_INT(choose(sized(512, 512, 512), anything, list, 2, &selection), 1);
@@ -285,17 +293,18 @@ TEST(another_gpu_of_the_architecture_is_the_last_resort)
 
 TEST(nothing_usable_names_the_command_that_helps)
 {
+    gt_kernel absurd = tiled(64, 64, 1), huge = tiled(64, 64, 1);
+    absurd.facts.tile_m = 0;
+    huge.facts.smem_bytes = 1 << 20; /* fits no SM */
     gt_measured list[] = {
         row(1, tiled(64, 64, 1), sized(512, 512, 512), 10), row(2, tiled(64, 64, 1), sized(512, 512, 512), 0),
-        row(3, tiled(64, 64, 1), sized(512, 512, 512), 10), row(4, tiled(64, 64, 1), sized(512, 512, 512), NAN),
-        row(5, tiled(64, 64, 1), sized(512, 512, 512), 10),
+        row(3, absurd, sized(512, 512, 512), 10),           row(4, tiled(64, 64, 1), sized(512, 512, 512), NAN),
+        row(5, huge, sized(512, 512, 512), 10),
     };
     const gt_device device = h200();
     const gt_problem problem = sized(300, 200, 100);
     gt_selection selection = {.index = 77};
     list[0].trial.outcome = GT_TRIAL_WRONG_RESULT;
-    list[2].kernel.tile_m = 0;                /* absurd */
-    list[4].kernel.smem_bytes = 1 << 20;      /* fits no SM */
     CHECK_STATUS(gt_select(&device, &problem, &anything, list, COUNT(list), &selection), GT_ERROR_NOT_TUNED);
     CHECK_STATUS(gt_select(&device, &problem, &anything, NULL, 0, &selection), GT_ERROR_NOT_TUNED);
     CHECK(selection.index == 77);
@@ -347,18 +356,19 @@ static double uniform(uint64_t *seed)
 static double true_us(const gt_device *device, const true_machine *machine, int index, const gt_problem *p)
 {
     const gt_kernel *kernel = &machine->kernels[index];
-    const double tiles = ceil((double)p->m / kernel->tile_m) * ceil((double)p->n / kernel->tile_n);
-    const double blocks = tiles * kernel->split_k, warps = kernel->threads / 32.0;
-    const int resident = gt_device_occupancy(device, kernel->threads, kernel->registers, kernel->smem_bytes);
+    const double tiles = ceil((double)p->m / kernel->facts.tile_m) * ceil((double)p->n / kernel->facts.tile_n);
+    const double blocks = tiles * kernel->facts.split_k, warps = (double)kernel->facts.threads / 32;
+    const int resident = gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers,
+                                             (int)kernel->facts.smem_bytes);
     const double waves = floor(blocks / (device->sm_count * resident));
     const double rest = ceil((blocks - waves * device->sm_count * resident) / device->sm_count);
-    const double steps = ceil((double)p->k / kernel->split_k / 16) * 16 + machine->prologue[index];
+    const double steps = ceil((double)p->k / kernel->facts.split_k / 16) * 16 + machine->prologue[index];
     /* 128 multiply-adds a clock at 1.9 GHz */
-    const double block = steps * kernel->tile_m * kernel->tile_n / (128 * 1900 * machine->efficiency[index]);
+    const double block = steps * (double)(kernel->facts.tile_m * kernel->facts.tile_n) / (128 * 1900 * machine->efficiency[index]);
     const double full = waves * resident * block / (1 - exp(-resident * warps / 3));
     const double tail = rest > 0 ? rest * block / (1 - exp(-rest * warps / 3)) : 0;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, bytes = 4 * (m * k + k * n + m * n);
-    const double partial = kernel->split_k > 1 ? 8 * m * n * kernel->split_k : 0;
+    const double partial = kernel->facts.split_k > 1 ? 8 * m * n * kernel->facts.split_k : 0;
     const double memory = bytes / (bytes < 40e6 ? 8e6 : 4e6), sums = partial / 6e6;
     return 3 + fmax(full + tail, memory) + sums;
 }

@@ -1,6 +1,6 @@
 /* Families, spaces and rendering, built in and from a user's folder. */
 #include "../tuner/render.h"
-#include "check.h"
+#include "params_fixture.h"
 
 static gt_device hopper(void)
 {
@@ -60,13 +60,13 @@ TEST(every_built_in_space_has_its_facts)
             for (size_t r = 0; r < space.rows; r++) {
                 gt_kernel kernel;
                 CHECK_OK(gt_space_kernel(&space, r, &device, &kernel));
-                CHECK(kernel.threads >= 32 && kernel.threads <= 1024);
-                CHECK(kernel.smem_bytes <= device.smem_limit);
+                CHECK(kernel.facts.threads >= 32 && kernel.facts.threads <= 1024);
+                CHECK(kernel.facts.smem_bytes <= device.smem_limit);
                 /* Blocks of one cluster add up without a workspace where all that share K are of one. */
                 const bool one = gt_space_column(&space, "slices") >= 0 &&
-                                 kernel.split_k == gt_space_value(&space, r, "team", 1);
-                CHECK((kernel.ws_tile > 0) ==
-                      ((kernel.split_k > 1 && !one) || gt_space_value(&space, r, "stream", 0)));
+                                 kernel.facts.split_k == gt_space_value(&space, r, "team", 1);
+                CHECK((kernel.facts.ws_tile > 0) ==
+                      ((kernel.facts.split_k > 1 && !one) || gt_space_value(&space, r, "stream", 0)));
             }
             rows += space.rows;
             gt_space_finish(&space);
@@ -107,9 +107,10 @@ TEST(parameters_are_bound)
     CHECK_INT(gt_space_value(&space, 0, "bm", 0), 256);
     CHECK_INT(gt_space_value(&space, 0, "cc", 0), 90);
     CHECK_INT(gt_space_value(&space, 0, "nothing", 7), 7);
-    char params[GT_PARAMS_LENGTH];
-    gt_space_params(&space, 0, params);
-    CHECK_STR(params, "bm=256 bn=256 cc=90 al=16");
+    const gt_device device = hopper();
+    gt_kernel kernel;
+    CHECK_OK(gt_space_kernel(&space, 0, &device, &kernel));
+    CHECK_STR(text_of(&kernel.params), "bm=256 bn=256 cc=90 al=16");
     gt_space_finish(&space);
 }
 
@@ -176,36 +177,41 @@ TEST(a_template_without_its_space_is_named)
 TEST(the_same_input_renders_the_same_bytes)
 {
     gt_families families;
-    char *a, *b, *c, hash_a[GT_HASH_LENGTH], hash_b[GT_HASH_LENGTH], hash_c[GT_HASH_LENGTH];
+    char *a, *b, *c, *d;
     CHECK_OK(gt_families_init(NULL, &families));
     const gt_family *simt = gt_families_find(&families, "simt");
     const gt_problem small = square(GT_F32, 64), large = square(GT_F32, 8192);
     gt_problem transposed = small;
     transposed.class.op_a = GT_T;
-    CHECK_OK(gt_render(simt, &small, "bm=64 bn=32", &a, hash_a));
-    CHECK_OK(gt_render(simt, &large, "bm=64 bn=32", &b, hash_b));
-    CHECK_OK(gt_render(simt, &transposed, "bm=64 bn=32", &c, hash_c));
+    gt_kernel one = {.params = params_of("bm=64 bn=32"), .facts = {.threads = 96}}, two = one, three = one, four = one;
+    four.facts.threads = 64;
+    CHECK_OK(gt_render(simt, &small.class, GT_VARIANT_FAST, &one, &a));
+    CHECK_OK(gt_render(simt, &large.class, GT_VARIANT_FAST, &two, &b));
+    CHECK_OK(gt_render(simt, &transposed.class, GT_VARIANT_FAST, &three, &c));
+    CHECK_OK(gt_render(simt, &small.class, GT_VARIANT_FAST, &four, &d));
     CHECK_STR(a, b);
-    CHECK_STR(hash_a, hash_b);
-    CHECK(strcmp(hash_a, hash_c) != 0);
-    CHECK(strstr(a, "#define BM 64\n"));
+    CHECK_STR(one.source_hash, two.source_hash);
+    CHECK(strcmp(one.source_hash, three.source_hash) != 0 && strcmp(one.source_hash, four.source_hash) != 0);
+    CHECK(strstr(a, "#define BM 64\n") && strstr(a, "#define GT_THREADS 96\n"));
     CHECK(!strstr(a, "#include"));
     free(a);
     free(b);
     free(c);
+    free(d);
     gt_families_finish(&families);
 }
 
 TEST(a_template_may_include_the_headers_and_nothing_else_is_touched)
 {
     gt_families families;
-    char *source, hash[GT_HASH_LENGTH];
+    char *source;
     const char *folder = check_folder();
     const gt_problem problem = square(GT_F32, 64);
+    gt_kernel kernel = {.params = params_of("stages=3")};
     write_file(folder, "mine.cu", "#include \"gemm.cuh\"\n#include \"other.cuh\"\n#include \"ws.cuh\"\n// last\n");
     write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
     CHECK_OK(gt_families_init(folder, &families));
-    CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem, "stages=3", &source, hash));
+    CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem.class, GT_VARIANT_FAST, &kernel, &source));
     const char *args = strstr(source, "struct gt_args {"), *other = strstr(source, "#include \"other.cuh\"\n");
     const char *ring = strstr(source, "struct ring {"), *within = strstr(source, "struct multiplier {");
     CHECK(args && other && ring && args < other && other < ring && ring < within && strstr(within, "// last\n"));
@@ -214,18 +220,34 @@ TEST(a_template_may_include_the_headers_and_nothing_else_is_touched)
     gt_families_finish(&families);
 }
 
-TEST(parameters_that_are_none_are_refused)
+TEST(a_parameter_that_the_template_does_not_know_is_refused)
 {
     gt_families families;
-    char *source, hash[GT_HASH_LENGTH];
-    const char *const bad[] = {"bm", "bm=", "bm=x", "bm=12x", "=3", "b m=3", "bm=1\n#error", "frobnicate=3"};
+    char *source;
+    gt_kernel kernel = {.params = params_of("bm=64 frobnicate=3")};
     CHECK_OK(gt_families_init(NULL, &families));
     const gt_problem problem = square(GT_F32, 64);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        CHECK_STATUS(gt_render(gt_families_find(&families, "simt"), &problem, bad[i], &source, hash),
-                     GT_ERROR_INVALID);
+    CHECK_STATUS(gt_render(gt_families_find(&families, "simt"), &problem.class, GT_VARIANT_FAST, &kernel, &source),
+                 GT_ERROR_INVALID);
     CHECK(strstr(gt_error_message(), "FROBNICATE"));
     gt_families_finish(&families);
+}
+
+TEST(facts_come_from_their_columns_or_their_defaults)
+{
+    gt_space space;
+    gt_kernel kernel;
+    const gt_device device = hopper();
+    CHECK_OK(evaluate("SELECT 8 AS bm, 16 AS bn, 64 AS threads, 3 AS split_k, 3 AS cluster_y, 0 AS deterministic", &space));
+    CHECK_OK(gt_space_kernel(&space, 0, &device, &kernel));
+    CHECK(kernel.facts.tile_m == 8 && kernel.facts.tile_n == 16 && kernel.facts.split_k == 3);
+    CHECK(kernel.facts.cluster_x == 1 && kernel.facts.cluster_y == 3 && kernel.facts.deterministic == 0);
+    CHECK_STR(text_of(&kernel.params), "bm=8 bn=16 split_k=3"); /* what the template is told by these names */
+    gt_space_finish(&space);
+    CHECK_OK(evaluate("SELECT 8 AS bm, 16 AS bn", &space));
+    CHECK_STATUS(gt_space_kernel(&space, 0, &device, &kernel), GT_ERROR_INVALID);
+    CHECK(strstr(gt_error_message(), "no column 'threads'"));
+    gt_space_finish(&space);
 }
 
 CHECK_MAIN

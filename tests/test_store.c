@@ -1,4 +1,8 @@
 /* What the store promises when nothing goes wrong. */
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 #include "store_fixture.h"
 
 TEST(a_trial_comes_back_as_it_was_put)
@@ -82,12 +86,13 @@ TEST(a_search_resumes_only_where_source_compiler_facts_and_problem_are_the_same)
     CHECK(found && got.us == 11 && got.stage == GT_STAGE_SCREEN); /* the newest screening, not the race */
     CHECK_OK(gt_store_find_trial(f.store, f.gpu, other_id, &kernel, &found, &got));
     CHECK(!found);
-    gt_kernel changed[] = {kernel, kernel, kernel, kernel};
+    gt_kernel changed[] = {kernel, kernel, kernel, kernel, kernel};
     strcpy(changed[0].nvrtc, "13.1");
     strcpy(changed[1].arch, "sm_100a");
-    changed[2].smem_bytes += 1024; /* the space file was corrected */
+    changed[2].facts.smem_bytes -= 1024; /* the space file was corrected */
     changed[3] = make_kernel(2);
-    for (int i = 0; i < 4; i++) {
+    changed[4].facts.dependent_launch ^= 1;
+    for (int i = 0; i < 5; i++) {
         CHECK_OK(gt_store_find_trial(f.store, f.gpu, f.problem_id, &changed[i], &found, &got));
         CHECK(!found);
     }
@@ -217,7 +222,7 @@ TEST(a_database_of_version_1_is_brought_up_to_date_with_all_its_rows)
     CHECK_STATUS(gt_store_open(path, GT_STORE_READ, &store), GT_ERROR_DATABASE);
     CHECK(strstr(gt_error_message(), "older") && strstr(gt_error_message(), "format 1"));
     CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
-    CHECK_STR(ask(store, "SELECT user_version FROM pragma_user_version"), "3");
+    CHECK_STR(ask(store, "SELECT user_version FROM pragma_user_version"), "4");
     CHECK_STR(ask(store, "SELECT name || tflops FROM gpu JOIN peak ON gpu.id = peak.gpu"), "NVIDIA H20067.0");
     CHECK_STR(ask(store, "SELECT count(*) FROM best_configs WHERE m = 1"), "0");
     CHECK_OK(gt_store_put_bandwidth(store, 1, 4.25));
@@ -239,8 +244,74 @@ TEST(kernels_of_version_2_copy_both_operands_and_are_launched_in_their_turn)
                     " SELECT 'simt_ws', '', printf('%064d', value), '', '', 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, value"
                     " FROM (SELECT 0 AS value UNION SELECT 1)");
     CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
-    CHECK_STR(ask(store, "SELECT group_concat(repack || early, ' ') FROM kernel"), "00 30");
+    CHECK_STR(ask(store, "SELECT group_concat(repack || dependent_launch, ' ') FROM kernel"), "00 30");
     gt_store_close(store);
+}
+
+TEST(a_database_of_version_3_keeps_its_winners_with_their_facts_and_parameters)
+{
+    const char *path = in_folder(check_folder(), "old.db");
+    const gt_device device = make_device("NVIDIA H200");
+    const gt_problem problem = make_problem(16, 16, 16);
+    gt_store *store = NULL;
+    gt_measurements found = {0};
+    gt_code code = {0};
+    make_format_3(path);
+    CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
+    CHECK_STR(ask(store, "SELECT group_concat(m || ' ' || family || ' ' || params || ' ' || coalesce(stages, '-') || ' ' ||"
+                         " coalesce(bk, '-') || ' ' || us, ', ') FROM (SELECT * FROM best_configs ORDER BY m)"),
+              "16 skinny bm=1 bn=32 - - 3.0, 4096 simt_ws bm=128 bn=256 bk=32 group=-8 stages=3 3 32 500.0");
+    CHECK_STR(ask(store, "SELECT count(*) FROM pragma_foreign_key_check"), "0");
+    CHECK_STR(ask(store, "SELECT integrity_check FROM pragma_integrity_check"), "ok");
+    CHECK_OK(gt_store_find_measured(store, &device, &problem.class, &found));
+    CHECK_INT(found.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const gt_kernel *kernel = found.list[i].kernel;
+        const bool first = found.list[i].kernel_id == 7;
+        CHECK(kernel->facts.dependent_launch == 1 && kernel->facts.cluster_x == (first ? 1 : 8));
+        CHECK(kernel->facts.cluster_y == 1 && kernel->facts.box_a_rows == 0 && kernel->facts.deterministic == 1);
+        CHECK(kernel->facts.blocks == (first ? 132 : 0) && kernel->facts.repack == (first ? 2 : 0));
+        CHECK_INT(kernel->params.count, first ? 5 : 2);
+        CHECK(found.list[i].winner);
+    }
+    CHECK_OK(gt_store_find_code(store, 7, &code));
+    gt_code_finish(&code);
+    gt_measurements_finish(&found);
+    gt_store_close(store);
+}
+
+TEST(a_disk_that_fills_up_during_a_migration_leaves_the_old_database)
+{
+    const char *path = in_folder(check_folder(), "old.db");
+    struct rlimit before;
+    bool done = false;
+    make_format_3(path);
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    for (rlim_t bytes = 4096; !done; bytes += 4096) {
+        const struct rlimit small = {bytes, before.rlim_max};
+        gt_store *store = NULL;
+        CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+        done = gt_store_open(path, GT_STORE_WRITE, &store) == GT_OK;
+        gt_store_close(store);
+        CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+        CHECK_INT(format_of(path), done ? 4 : 3);
+        CHECK(bytes < 4 << 20);
+    }
+}
+
+TEST(that_a_kernel_is_not_deterministic_is_remembered_for_good)
+{
+    fixture f = fixture_open();
+    gt_kernel kernel = make_kernel(1);
+    CHECK_OK(put(&f, &kernel, NULL, make_trial(10)));
+    CHECK_STR(ask(f.store, "SELECT deterministic FROM kernel"), "1");
+    kernel.facts.deterministic = 0;
+    CHECK_OK(put(&f, &kernel, NULL, make_trial(10)));
+    kernel.facts.deterministic = 1;
+    CHECK_OK(put(&f, &kernel, NULL, make_trial(10)));
+    CHECK_STR(ask(f.store, "SELECT group_concat(deterministic) FROM kernel"), "0");
+    fixture_close(&f);
 }
 
 TEST(the_view_tells_speed_share_of_peak_and_ratio_to_cublas)
@@ -299,20 +370,18 @@ TEST(a_modelled_time_never_stands_before_a_measured_one)
     fixture f = fixture_open();
     const gt_kernel a = make_kernel(1), b = make_kernel(2);
     gt_trial modelled = make_win(1, 0.5);
-    gt_measured *list = NULL;
-    size_t count = 0;
+    gt_measurements found = {0};
     modelled.modelled = true;
     CHECK_OK(put(&f, &a, &code_of_tests, modelled));
     CHECK_STR(ask(f.store, "SELECT timing || us FROM best_configs"), "modelled1.0");
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
-    CHECK(count == 1 && list[0].trial.modelled && list[0].winner);
-    free(list);
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK(found.count == 1 && found.list[0].trial.modelled && found.list[0].winner);
+    gt_measurements_finish(&found);
     CHECK_OK(put(&f, &b, &code_of_tests, make_trial(50)));
     CHECK_STR(ask(f.store, "SELECT timing || us FROM best_configs"), "measured50.0");
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
-    CHECK(count == 1 && !list[0].trial.modelled && list[0].trial.us == 50);
-    CHECK(list[0].kernel.blocks == 132 && list[0].kernel.repack == 2 && list[0].kernel.early);
-    free(list);
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK(found.count == 1 && !found.list[0].trial.modelled && found.list[0].trial.us == 50);
+    gt_measurements_finish(&found);
     fixture_close(&f);
 }
 
@@ -320,28 +389,27 @@ TEST(a_stored_kernel_comes_back_with_facts_and_code)
 {
     fixture f = fixture_open();
     const gt_kernel kernel = make_kernel(1);
-    gt_measured *list = NULL;
-    size_t count = 99;
+    gt_measurements found = {0};
     gt_code code = {0};
     CHECK_OK(put(&f, &kernel, NULL, make_trial(10)));
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
-    CHECK_INT(count, 0); /* nothing to load yet */
-    free(list);
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK_INT(found.count, 0); /* nothing to load yet */
+    gt_measurements_finish(&found);
     CHECK_OK(put(&f, &kernel, &code_of_tests, make_win(9, 0.03)));
     gt_store_close(f.store);
     CHECK_OK(gt_store_open(f.path, GT_STORE_READ, &f.store));
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
-    CHECK_INT(count, 1);
-    CHECK(memcmp(&list[0].kernel, &kernel, sizeof kernel) == 0);
-    CHECK(memcmp(&list[0].problem, &f.problem, sizeof f.problem) == 0);
-    CHECK(list[0].same_gpu && list[0].winner && list[0].trial.us == 9 && list[0].trial.margin == 0.03);
-    CHECK_OK(gt_store_find_code(f.store, list[0].kernel_id, &code));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK_INT(found.count, 1);
+    CHECK(memcmp(found.list[0].kernel, &kernel, sizeof kernel) == 0);
+    CHECK(memcmp(&found.list[0].problem, &f.problem, sizeof f.problem) == 0);
+    CHECK(found.list[0].same_gpu && found.list[0].winner && found.list[0].trial.us == 9 && found.list[0].trial.margin == 0.03);
+    CHECK_OK(gt_store_find_code(f.store, found.list[0].kernel_id, &code));
     CHECK(code.cubin_bytes == sizeof code_bytes && memcmp(code.cubin, code_bytes, sizeof code_bytes) == 0);
     CHECK_INT(code.ptx_bytes, sizeof ptx_bytes - 1);
     CHECK_STR(code.ptx, ptx_bytes);
     CHECK_STATUS(gt_store_find_code(f.store, 12345, &code), GT_ERROR_NOT_TUNED);
     gt_code_finish(&code);
-    free(list);
+    gt_measurements_finish(&found);
     fixture_close(&f);
 }
 
@@ -361,8 +429,7 @@ TEST(only_kernels_that_can_run_the_problem_are_offered_newest_first)
     fixture f = fixture_open();
     gt_device sister = make_device("NVIDIA H100"), stranger = make_device("NVIDIA B200");
     gt_problem loose = f.problem, transposed = f.problem, asked = f.problem;
-    gt_measured *list = NULL;
-    size_t count = 0;
+    gt_measurements found = {0};
     strcpy(stranger.arch, "sm_100a");
     loose.class.align = 4;
     transposed.class.op_a = GT_T;
@@ -371,16 +438,16 @@ TEST(only_kernels_that_can_run_the_problem_are_offered_newest_first)
     put_elsewhere(&f, 3, &f.device, &transposed);
     put_elsewhere(&f, 4, &sister, &f.problem);
     put_elsewhere(&f, 5, &stranger, &f.problem);
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked.class, &list, &count));
-    CHECK_INT(count, 3);
-    CHECK(list[0].trial.us == 4 && !list[0].same_gpu);
-    CHECK(list[1].trial.us == 2 && list[1].same_gpu && list[1].problem.class.align == 4);
-    CHECK(list[2].trial.us == 1 && list[2].same_gpu && !list[2].winner);
-    free(list);
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked.class, &found));
+    CHECK_INT(found.count, 3);
+    CHECK(found.list[0].trial.us == 4 && !found.list[0].same_gpu);
+    CHECK(found.list[1].trial.us == 2 && found.list[1].same_gpu && found.list[1].problem.class.align == 4);
+    CHECK(found.list[2].trial.us == 1 && found.list[2].same_gpu && !found.list[2].winner);
+    gt_measurements_finish(&found);
     asked.class.align = 8; /* too little for what was built for 16 */
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked.class, &list, &count));
-    CHECK(count == 1 && list[0].trial.us == 2);
-    free(list);
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked.class, &found));
+    CHECK(found.count == 1 && found.list[0].trial.us == 2);
+    gt_measurements_finish(&found);
     fixture_close(&f);
 }
 
@@ -388,15 +455,14 @@ TEST(an_alignment_class_is_kept_though_packed_rows_would_have_less)
 {
     fixture f = fixture_open();
     gt_problem padded = make_problem(63, 63, 63);
-    gt_measured *list = NULL;
-    size_t count = 0;
+    gt_measurements found = {0};
     CHECK_INT(padded.class.align, 4);
     padded.class.align = 16; /* rows of 64 */
     put_elsewhere(&f, 1, &f.device, &padded);
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &padded.class, &list, &count));
-    CHECK_INT(count, 1);
-    CHECK_INT(list[0].problem.class.align, 16);
-    free(list);
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &padded.class, &found));
+    CHECK_INT(found.count, 1);
+    CHECK_INT(found.list[0].problem.class.align, 16);
+    gt_measurements_finish(&found);
     fixture_close(&f);
 }
 
@@ -404,17 +470,16 @@ TEST(one_row_for_each_kernel_and_problem_the_won_race_before_newer_screenings)
 {
     fixture f = fixture_open();
     const gt_kernel a = make_kernel(1), b = make_kernel(2);
-    gt_measured *list = NULL;
-    size_t count = 0;
+    gt_measurements found = {0};
     CHECK_OK(put(&f, &a, &code_of_tests, make_win(10, 0.1)));
     CHECK_OK(put(&f, &b, &code_of_tests, make_win(11, 0.1)));
     CHECK_OK(put(&f, &a, NULL, make_trial(12)));
     CHECK_OK(put(&f, &b, NULL, make_trial(13)));
-    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &list, &count));
-    CHECK_INT(count, 2);
-    CHECK(list[0].trial.us == 12 && !list[0].winner);
-    CHECK(list[1].trial.us == 11 && list[1].winner);
-    free(list);
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK_INT(found.count, 2);
+    CHECK(found.list[0].trial.us == 12 && !found.list[0].winner);
+    CHECK(found.list[1].trial.us == 11 && found.list[1].winner);
+    gt_measurements_finish(&found);
     fixture_close(&f);
 }
 

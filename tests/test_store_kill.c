@@ -142,15 +142,14 @@ static fixture fixture_with_code(void)
 
 static void check_whole(const fixture *f, gt_store *store)
 {
-    gt_measured *list = NULL;
-    size_t count = 0;
+    gt_measurements found = {0};
     gt_code code = {0};
-    CHECK_OK(gt_store_find_measured(store, &f->device, &f->problem.class, &list, &count));
-    CHECK(count == 1 && list[0].trial.us == 1);
-    CHECK_STR(list[0].kernel.family, "simt");
-    CHECK_OK(gt_store_find_code(store, list[0].kernel_id, &code));
+    CHECK_OK(gt_store_find_measured(store, &f->device, &f->problem.class, &found));
+    CHECK(found.count == 1 && found.list[0].trial.us == 1);
+    CHECK_STR(found.list[0].kernel->family, "simt");
+    CHECK_OK(gt_store_find_code(store, found.list[0].kernel_id, &code));
     gt_code_finish(&code);
-    free(list);
+    gt_measurements_finish(&found);
 }
 
 TEST(a_reader_undoes_the_half_of_a_killed_writer)
@@ -198,6 +197,32 @@ TEST(a_reader_that_may_not_undo_it_is_told_what_to_do)
     CHECK_OK(gt_store_open(f.path, GT_STORE_READ, &f.store)); /* the owner can */
     check_whole(&f, f.store);
     fixture_close(&f);
+}
+
+TEST(a_migration_killed_at_any_moment_loses_nothing)
+{
+    const char *path = strdup(in_folder(check_folder(), "old.db"));
+    int migrated = 0, rolled_back = 0;
+    for (int i = 0; i < 60; i++) {
+        unlink(path);
+        unlink(in_folder(path, "-journal"));
+        make_format_3(path);
+        const pid_t child = fork();
+        if (child == 0) {
+            gt_store *store = NULL;
+            _exit(gt_store_open(path, GT_STORE_WRITE, &store) == GT_OK ? 0 : 1);
+        }
+        usleep((useconds_t)(check_random() % 12000));
+        kill(child, SIGKILL);
+        CHECK(waitpid(child, NULL, 0) == child);
+        *(format_of(path) == 4 ? &migrated : &rolled_back) += 1;
+        gt_store *store = NULL;
+        CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
+        gt_store_close(store);
+        CHECK_INT(format_of(path), 4);
+    }
+    printf("%d came through, %d were rolled back\n", migrated, rolled_back);
+    free((char *)path);
 }
 
 CHECK_MAIN

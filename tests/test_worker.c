@@ -81,13 +81,15 @@ static void play_job(int fd, const gt_message *message)
         memcpy(&contestant, gt_message_take(message, sizeof contestant, &at), sizeof contestant);
         gt_message_take(message, contestant.cubin_bytes + contestant.ptx_bytes, &at);
         const char *part = contestant.kernel.family;
-        if (strcmp(part, "dies_once") == 0 && close(open(contestant.kernel.params, O_CREAT | O_EXCL, 0600)) == 0)
+        if (strcmp(part, "dies_once") == 0 && close(open(getenv("TEST_MARKER"), O_CREAT | O_EXCL, 0600)) == 0)
             _exit(4); /* the first time only */
         if (strcmp(part, "dies_preparing") == 0)
             _exit(4);
         phase(fd, GT_PHASE_VERIFYING, i);
         act(fd, part, i);
-        answer.trials[i].us = atof(contestant.kernel.params);
+        int64_t tenths = 0;
+        gt_params_find(&contestant.kernel.params, "tenths", &tenths);
+        answer.trials[i].us = (double)tenths / 10;
         answer.trials[i].registers = (int)getpid();
     }
     for (uint32_t i = 0; i < GT_BASELINE_COUNT; i++) {
@@ -139,17 +141,18 @@ static gt_worker *make_worker(const volatile sig_atomic_t *interrupted)
     return worker;
 }
 
-static gt_kernel part(const char *name, const char *params)
+/* A kernel that plays a part, and takes so long at it. */
+static gt_kernel part(const char *name, double us)
 {
     gt_kernel kernel = {0};
     snprintf(kernel.family, sizeof kernel.family, "%s", name);
-    snprintf(kernel.params, sizeof kernel.params, "%s", params);
+    CHECK_OK(gt_params_add(&kernel.params, "tenths", (int64_t)(10 * us)));
     return kernel;
 }
 
-static gt_trial try_part(gt_worker *worker, const char *name, const char *params)
+static gt_trial try_part(gt_worker *worker, const char *name, double us)
 {
-    const gt_kernel kernel = part(name, params);
+    const gt_kernel kernel = part(name, us);
     gt_trial trial = {.outcome = GT_TRIAL_COMPILE_ERROR};
     CHECK_OK(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, 0, true, &trial));
     return trial;
@@ -158,7 +161,7 @@ static gt_trial try_part(gt_worker *worker, const char *name, const char *params
 /* After whatever happened the next candidate must fare well. */
 static void check_goes_on(gt_worker *worker, int losses)
 {
-    const gt_trial trial = try_part(worker, "good", "7.5");
+    const gt_trial trial = try_part(worker, "good", 7.5);
     CHECK_INT(trial.outcome, GT_TRIAL_OK);
     CHECK(trial.us == 7.5);
     CHECK_INT(gt_worker_losses(worker), losses);
@@ -168,7 +171,7 @@ TEST(a_machine_without_driver_is_told_so_quickly)
 {
     const gt_worker_options options = {.driver = "/nowhere/libcuda.so.1", .limit_s = 1};
     const gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 64);
-    const gt_kernel kernel = part("naive", "");
+    const gt_kernel kernel = part("naive", 0);
     gt_trial trial = {.us = 42};
     gt_worker *worker;
     const double started = gt_now();
@@ -186,7 +189,7 @@ TEST(a_machine_without_driver_is_told_so_quickly)
 TEST(a_good_candidate_keeps_its_worker)
 {
     gt_worker *worker = make_worker(NULL);
-    const gt_trial first = try_part(worker, "good", "7.5"), second = try_part(worker, "good", "8");
+    const gt_trial first = try_part(worker, "good", 7.5), second = try_part(worker, "good", 8);
     CHECK_INT(first.outcome, GT_TRIAL_OK);
     CHECK_INT(first.stage, GT_STAGE_SCREEN);
     CHECK(second.us == 8);
@@ -198,11 +201,11 @@ TEST(a_good_candidate_keeps_its_worker)
 TEST(a_dead_worker_is_a_crash_with_the_signals_name)
 {
     gt_worker *worker = make_worker(NULL);
-    gt_trial trial = try_part(worker, "segv", "");
+    gt_trial trial = try_part(worker, "segv", 0);
     CHECK_INT(trial.outcome, GT_TRIAL_CRASH);
     CHECK(strstr(trial.detail, "SIGSEGV") && strstr(trial.detail, "verifying"));
     check_goes_on(worker, 1);
-    trial = try_part(worker, "exit", "");
+    trial = try_part(worker, "exit", 0);
     CHECK_INT(trial.outcome, GT_TRIAL_CRASH);
     CHECK(strstr(trial.detail, "status 3"));
     check_goes_on(worker, 2);
@@ -213,7 +216,7 @@ TEST(a_hanging_candidate_is_killed_within_its_limit_and_two_seconds)
 {
     gt_worker *worker = make_worker(NULL);
     const double started = gt_now();
-    const gt_trial trial = try_part(worker, "hang", "");
+    const gt_trial trial = try_part(worker, "hang", 0);
     CHECK(gt_now() - started >= LIMIT_S);
     CHECK(gt_now() - started < LIMIT_S + 2);
     CHECK_INT(trial.outcome, GT_TRIAL_TIMEOUT);
@@ -225,9 +228,9 @@ TEST(a_hanging_candidate_is_killed_within_its_limit_and_two_seconds)
 TEST(nonsense_from_a_worker_is_a_crash)
 {
     gt_worker *worker = make_worker(NULL);
-    CHECK_INT(try_part(worker, "garble", "").outcome, GT_TRIAL_CRASH);
+    CHECK_INT(try_part(worker, "garble", 0).outcome, GT_TRIAL_CRASH);
     check_goes_on(worker, 1);
-    CHECK_INT(try_part(worker, "lie", "").outcome, GT_TRIAL_CRASH);
+    CHECK_INT(try_part(worker, "lie", 0).outcome, GT_TRIAL_CRASH);
     check_goes_on(worker, 2);
     gt_worker_destroy(worker);
 }
@@ -235,7 +238,7 @@ TEST(nonsense_from_a_worker_is_a_crash)
 TEST(a_broken_context_is_told_and_costs_one_worker)
 {
     gt_worker *worker = make_worker(NULL);
-    const gt_trial trial = try_part(worker, "fault", "");
+    const gt_trial trial = try_part(worker, "fault", 0);
     CHECK_INT(trial.outcome, GT_TRIAL_OUT_OF_BOUNDS);
     CHECK_STR(trial.detail, "strayed");
     check_goes_on(worker, 1);
@@ -247,9 +250,10 @@ TEST(a_worker_lost_while_preparing_is_not_the_candidates_fault)
     gt_worker *worker = make_worker(NULL);
     char marker[200];
     snprintf(marker, sizeof marker, "%s/died", check_folder());
-    CHECK_INT(try_part(worker, "dies_once", marker).outcome, GT_TRIAL_OK);
+    setenv("TEST_MARKER", marker, 1);
+    CHECK_INT(try_part(worker, "dies_once", 1).outcome, GT_TRIAL_OK);
     check_goes_on(worker, 1);
-    CHECK_INT(try_part(worker, "dies_preparing", "").outcome, GT_TRIAL_CRASH);
+    CHECK_INT(try_part(worker, "dies_preparing", 0).outcome, GT_TRIAL_CRASH);
     check_goes_on(worker, 3);
     gt_worker_destroy(worker);
 }
@@ -257,10 +261,10 @@ TEST(a_worker_lost_while_preparing_is_not_the_candidates_fault)
 TEST(a_worker_killed_between_jobs_is_replaced)
 {
     gt_worker *worker = make_worker(NULL);
-    const gt_trial trial = try_part(worker, "good", "7.5");
+    const gt_trial trial = try_part(worker, "good", 7.5);
     CHECK(kill(trial.registers, SIGKILL) == 0);
     gt_rest(0.05);
-    const gt_trial next = try_part(worker, "good", "7.5");
+    const gt_trial next = try_part(worker, "good", 7.5);
     CHECK_INT(next.outcome, GT_TRIAL_OK);
     CHECK(next.registers != trial.registers);
     gt_worker_destroy(worker);
@@ -278,7 +282,7 @@ TEST(an_interruption_ends_the_wait_and_the_worker)
 {
     const struct itimerval soon = {.it_value.tv_usec = 100000};
     const struct sigaction action = {.sa_handler = interrupt};
-    const gt_kernel kernel = part("hang", "");
+    const gt_kernel kernel = part("hang", 0);
     gt_trial trial = {.us = 42};
     interrupted = 0;
     gt_worker *worker = make_worker(&interrupted);
@@ -297,8 +301,8 @@ static const gt_race_terms with_all = {.seconds = 0.1, .baselines = GT_BASELINES
 
 TEST(a_race_goes_on_without_those_that_break_it)
 {
-    const gt_kernel kernels[] = {part("good", "11"), part("segv", ""), part("good", "10"), part("hang", ""),
-                                 part("fault", "")};
+    const gt_kernel kernels[] = {part("good", 11), part("segv", 0), part("good", 10), part("hang", 0),
+                                 part("fault", 0)};
     gt_contestant contestants[5];
     gt_trial trials[5];
     gt_baseline baselines[GT_BASELINE_COUNT];
@@ -322,7 +326,7 @@ TEST(a_race_goes_on_without_those_that_break_it)
 
 TEST(a_race_goes_on_without_a_baseline_that_breaks_it)
 {
-    const gt_kernel kernels[] = {part("good", "10"), part("good", "20")};
+    const gt_kernel kernels[] = {part("good", 10), part("good", 20)};
     const gt_contestant contestants[] = {{&kernels[0], &code}, {&kernels[1], &code}};
     const gt_race_terms alone = {.seconds = 0.1};
     gt_trial trials[2];
@@ -348,7 +352,7 @@ TEST(a_race_goes_on_without_a_baseline_that_breaks_it)
 
 TEST(only_baselines_that_are_asked_for_race)
 {
-    const gt_kernel kernel = part("good", "10");
+    const gt_kernel kernel = part("good", 10);
     const gt_race_terms terms = {.seconds = 0.1, .baselines = GT_BASELINE_BIT(GT_BASELINE_CUBLASLT)};
     gt_trial trial;
     gt_baseline baselines[GT_BASELINE_COUNT];

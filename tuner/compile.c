@@ -35,12 +35,12 @@ static job *first_waiting(gt_compiler *compiler)
     return j;
 }
 
-/* What is launched early and does not wait would run beside what came before it: no check of results is sure to see. */
+/* A dependent launch that does not wait would run beside what came before it: result checks may miss this race. */
 static gt_status check_waits(const gt_compiled *r)
 {
-    if (!r->kernel.early || (r->code.ptx && strstr(r->code.ptx, "griddepcontrol.wait")))
+    if (!r->kernel.facts.dependent_launch || (r->code.ptx && strstr(r->code.ptx, "griddepcontrol.wait")))
         return GT_OK;
-    return gt_fail(GT_ERROR_COMPILE, "%s.sql says early, and the kernel never waits (gt_begin of gemm.cuh)",
+    return gt_fail(GT_ERROR_COMPILE, "%s.sql says dependent_launch, and the kernel never waits (gt_begin of dependent_launch.cuh)",
                    r->kernel.family);
 }
 

@@ -37,7 +37,7 @@ double gt_engine_elapsed(const gt_engine *engine)
 static gt_status begin_run(gt_engine *engine)
 {
     char host[256] = "", driver[32];
-    const gt_options_cli *options = engine->options;
+    const gt_engine_options *options = &engine->options;
     gethostname(host, sizeof host - 1);
     snprintf(driver, sizeof driver, "%d.%d", engine->driver->version / 1000, engine->driver->version % 1000 / 10);
     const gt_run run = {
@@ -60,7 +60,7 @@ static gt_status begin_run(gt_engine *engine)
 /* A problem that was searched with the same families, effort, compiler and architecture need not be searched again. */
 static gt_status hash_search(gt_engine *engine)
 {
-    const gt_options_cli *options = engine->options;
+    const gt_engine_options *options = &engine->options;
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
@@ -82,23 +82,10 @@ static gt_status hash_search(gt_engine *engine)
     return GT_OK;
 }
 
-static gt_status open_store(gt_engine *engine, gt_store_mode mode)
-{
-    char path[4096];
-    const char *file = engine->options->database;
-    if (!file) {
-        gt_status status = gt_store_default_path(path, sizeof path);
-        if (status != GT_OK)
-            return status;
-        file = path;
-    }
-    return gt_store_open(file, mode, &engine->store);
-}
-
-gt_status gt_engine_open(const gt_options_cli *options, gt_engine_use use, gt_engine *engine)
+gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine)
 {
     struct sigaction action = {.sa_handler = on_signal};
-    *engine = (gt_engine){.options = options, .started = gt_now()};
+    *engine = (gt_engine){.options = *options, .started = gt_now()};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     gt_status status = gt_driver_open(options->driver, &engine->driver);
@@ -113,7 +100,7 @@ gt_status gt_engine_open(const gt_options_cli *options, gt_engine_use use, gt_en
         status = gt_families_get(&engine->families, options->family, &family);
     }
     if (status == GT_OK && use != GT_ENGINE_NO_STORE)
-        status = open_store(engine, use == GT_ENGINE_WRITE ? GT_STORE_WRITE : GT_STORE_READ);
+        status = gt_store_open(options->database, use == GT_ENGINE_WRITE ? GT_STORE_WRITE : GT_STORE_READ, &engine->store);
     if (status == GT_OK)
         status = gt_cache_create(&engine->cache);
     if (status == GT_OK)
@@ -153,13 +140,13 @@ void gt_engine_close(gt_engine *engine, const char *end)
     *engine = (gt_engine){0};
 }
 
-gt_status gt_engine_prepare(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, bool wanted)
+gt_status gt_engine_prepare(gt_engine *engine, const gt_class *class, gt_kernel *kernel, bool wanted)
 {
     char *source;
     const gt_family *family;
     gt_status status = gt_families_get(&engine->families, kernel->family, &family);
     if (status == GT_OK)
-        status = gt_render(family, problem, kernel->params, &source, kernel->source_hash);
+        status = gt_render(family, class, engine->variant, kernel, &source);
     if (status != GT_OK)
         return status;
     snprintf(kernel->nvrtc, sizeof kernel->nvrtc, "%s", engine->nvrtc->version);
@@ -170,13 +157,13 @@ gt_status gt_engine_prepare(gt_engine *engine, const gt_problem *problem, gt_ker
     return gt_compiler_submit(engine->compiler, kernel, source, NULL);
 }
 
-gt_status gt_engine_code(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, const gt_code **code)
+gt_status gt_engine_code(gt_engine *engine, const gt_class *class, gt_kernel *kernel, const gt_code **code)
 {
     gt_compiled compiled;
     const gt_cached *cached = NULL;
     gt_status status = GT_OK;
     if (!kernel->source_hash[0]) /* else it was rendered before */
-        status = gt_engine_prepare(engine, problem, kernel, false);
+        status = gt_engine_prepare(engine, class, kernel, false);
     if (status != GT_OK)
         return status;
     /* It may be on its way: what was submitted before it comes out before it. */
@@ -184,7 +171,7 @@ gt_status gt_engine_code(gt_engine *engine, const gt_problem *problem, gt_kernel
            gt_compiler_next(engine->compiler, &compiled))
         gt_cache_put(engine->cache, &compiled);
     if (!cached) {
-        if ((status = gt_engine_prepare(engine, problem, kernel, true)) != GT_OK)
+        if ((status = gt_engine_prepare(engine, class, kernel, true)) != GT_OK)
             return status;
         if (!gt_compiler_next(engine->compiler, &compiled))
             return gt_fail(GT_ERROR_COMPILE, "the compiler lost a kernel");

@@ -4,13 +4,30 @@
 
 #include "../db/store.h"
 #include "compile.h"
-#include "commands/options.h"
+#include "search.h"
 #include "worker.h"
 
 typedef struct gt_cache gt_cache;
 
+/* What an engine is opened with. Texts must outlive it. */
+typedef struct gt_engine_options {
+    const char *database;  /* NULL: the default place */
+    const char *driver;    /* NULL: the CUDA driver; "soft": the software GPU */
+    int device;
+    const char *nvrtc;     /* NULL: found */
+    const char *templates; /* a folder with more families; NULL: none */
+    const char *family;    /* only this one is searched; NULL: all that fit */
+    const gt_types *types; /* whose ceilings are asked for */
+    gt_effort effort;
+    uint64_t seed;
+    int threads;        /* that compile; 0: as many as cores */
+    double limit_s;     /* how long one candidate may take */
+    unsigned baselines; /* who races against the winners: GT_BASELINE_BIT of each */
+    const char *line;   /* the command line, for the run's row */
+} gt_engine_options;
+
 typedef struct gt_engine {
-    const gt_options_cli *options;
+    gt_engine_options options;
     gt_driver *driver;
     gt_device device;
     gt_nvrtc *nvrtc;
@@ -18,6 +35,7 @@ typedef struct gt_engine {
     gt_compiler *compiler;
     gt_cache *cache; /* code compiled in this run, by source hash */
     gt_code checks;
+    gt_variant variant; /* in which kernels are rendered */
     gt_worker *worker;
     gt_store *store;
     int64_t run, gpu;
@@ -35,7 +53,7 @@ typedef enum gt_engine_use {
 } gt_engine_use;
 
 /* Opens everything. engine: gt_engine_close, also after a failure. */
-gt_status gt_engine_open(const gt_options_cli *options, gt_engine_use use, gt_engine *engine);
+gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine);
 
 /* What this GPU can do at most: as the store has it, else measured now and stored where the engine writes; what cannot
  * be measured, the software GPU, tensor cores, comes from units and clock. Fails where the store does, or
@@ -56,10 +74,10 @@ bool gt_engine_interrupted(void);
 
 /* A kernel's code, from this run's cache or compiled now; kernel gets its source hash and compiler. The code belongs
  * to the cache and is valid until the next call. GT_ERROR_COMPILE says why there is none. */
-gt_status gt_engine_code(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, const gt_code **code);
+gt_status gt_engine_code(gt_engine *engine, const gt_class *class, gt_kernel *kernel, const gt_code **code);
 
 /* Renders a kernel and fills in its source hash and compiler; starts compiling it in the background if the cache
  * has no code of it yet and it is wanted. */
-gt_status gt_engine_prepare(gt_engine *engine, const gt_problem *problem, gt_kernel *kernel, bool wanted);
+gt_status gt_engine_prepare(gt_engine *engine, const gt_class *class, gt_kernel *kernel, bool wanted);
 
 #endif

@@ -37,7 +37,7 @@ static gt_status measure(gt_engine *engine, const gt_types *types, gt_ceilings *
 
 gt_status gt_engine_find_ceilings(gt_engine *engine)
 {
-    const gt_types *types = engine->options->types;
+    const gt_types *types = engine->options.types;
     gt_ceilings known = {0}, measured = {0};
     gt_status status = gt_store_find_peak(engine->store, &engine->device, types->name, &known.tflops);
     if (status == GT_OK)
@@ -65,6 +65,6 @@ void gt_engine_describe_ceilings(const gt_engine *engine, char *line, size_t siz
     char copy[64] = "";
     if (c->copy_tbs > 0)
         snprintf(copy, sizeof copy, ", copies %.2f TB/s", c->copy_tbs);
-    snprintf(line, size, "%s %.1f TFLOPS (%s)%s", engine->options->types->name, c->tflops,
+    snprintf(line, size, "%s %.1f TFLOPS (%s)%s", engine->options.types->name, c->tflops,
              engine->peak_measured ? "measured" : "units x clock", copy);
 }

@@ -23,33 +23,36 @@ static bool mentions(const char *text, const char *name)
     return false;
 }
 
-/* "bm=128" as "#define BM 128". Only names and whole numbers get through: what reaches the compiler is ours. */
-static gt_status define_params(FILE *text, const gt_family *family, const char *body, const char *params)
+/* The name in capitals. */
+static const char *capitals(const char *name, char text[GT_PARAM_NAME])
 {
-    char copy[GT_PARAMS_LENGTH], name[GT_COLUMN_LENGTH], *rest = copy;
-    snprintf(copy, sizeof copy, "%s", params);
-    for (char *word; (word = strsep(&rest, " "));) {
-        char *end, *equals = strchr(word, '=');
-        if (!*word)
-            continue;
-        if (!equals || equals == word || (size_t)(equals - word) >= sizeof name)
-            return gt_fail(GT_ERROR_INVALID, "'%s' is no parameter: write name=number", word);
-        const long long value = strtoll(equals + 1, &end, 10);
-        if (end == equals + 1 || *end)
-            return gt_fail(GT_ERROR_INVALID, "'%s' is no parameter: write name=number", word);
-        size_t i = 0;
-        for (; word + i < equals; i++) {
-            if (!isalnum((unsigned char)word[i]) && word[i] != '_')
-                return gt_fail(GT_ERROR_INVALID, "'%s' is no parameter name", word);
-            name[i] = (char)toupper((unsigned char)word[i]);
-        }
-        name[i] = 0;
-        if (!mentions(body, name))
+    size_t i = 0;
+    for (; name[i]; i++)
+        text[i] = (char)toupper((unsigned char)name[i]);
+    text[i] = '\0';
+    return text;
+}
+
+/* Only names and whole numbers get through: what reaches the compiler is ours. */
+static gt_status define_params(FILE *text, const gt_family *family, const char *body, const gt_params *params)
+{
+    char name[GT_PARAM_NAME];
+    for (int64_t i = 0; i < params->count; i++) {
+        if (!mentions(body, capitals(params->list[i].name, name)))
             return gt_fail(GT_ERROR_INVALID, "%s.cu does not know the parameter %s that its space offers", family->name,
                            name);
-        fprintf(text, "#define %s %lld\n", name, value);
+        fprintf(text, "#define %s %lld\n", name, (long long)params->list[i].value);
     }
     return GT_OK;
+}
+
+static void define_facts(FILE *text, const gt_facts *facts)
+{
+    char name[GT_PARAM_NAME];
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        if (gt_fact_rows[i].key)
+            fprintf(text, "#define GT_%s %lld\n", capitals(gt_fact_rows[i].name, name),
+                    (long long)gt_fact_value(facts, i));
 }
 
 /* Writes a text with the headers that it includes in their places, and theirs in them. */
@@ -87,10 +90,9 @@ static char *expanded(const char *source)
     return body;
 }
 
-gt_status gt_render(const gt_family *family, const gt_problem *problem, const char *params,
-                    char **source, char hash[GT_HASH_LENGTH])
+gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant variant, gt_kernel *kernel, char **source)
 {
-    const gt_types *types = gt_class_types(&problem->class);
+    const gt_types *types = gt_class_types(class);
     char *buffer = NULL, *body = expanded(family->source);
     size_t size = 0;
     FILE *text = body ? open_memstream(&buffer, &size) : NULL;
@@ -98,13 +100,16 @@ gt_status gt_render(const gt_family *family, const gt_problem *problem, const ch
         free(body);
         return gt_fail_memory();
     }
-    fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, types->name, gt_class_layout(&problem->class),
-            problem->class.align);
+    fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, types->name, gt_class_layout(class),
+            class->align);
     fprintf(text, "#define GT_AB %s\n#define GT_C %s\n#define GT_ACC %s\n", gt_type_find(types->ab)->cuda,
             gt_type_find(types->c)->cuda, gt_type_find(types->accumulator)->cuda);
-    fprintf(text, "#define GT_TRANS_A %d\n#define GT_TRANS_B %d\n#define GT_ALIGN %d\n", problem->class.op_a == GT_T,
-            problem->class.op_b == GT_T, problem->class.align);
-    gt_status status = define_params(text, family, body, params);
+    fprintf(text, "#define GT_TRANS_A %d\n#define GT_TRANS_B %d\n#define GT_ALIGN %d\n", class->op_a == GT_T,
+            class->op_b == GT_T, class->align);
+    if (variant == GT_VARIANT_CHECKED)
+        fputs("#define GT_CHECKED 1\n", text);
+    gt_status status = define_params(text, family, body, &kernel->params);
+    define_facts(text, &kernel->facts);
     fprintf(text, "\n%s", body);
     free(body);
     if (fclose(text) != 0 && status == GT_OK)
@@ -113,7 +118,7 @@ gt_status gt_render(const gt_family *family, const gt_problem *problem, const ch
         free(buffer);
         return status;
     }
-    gt_hash(buffer, size, hash);
+    gt_hash(buffer, size, kernel->source_hash);
     *source = buffer;
     return GT_OK;
 }

@@ -4,12 +4,16 @@
 
 #include "space.h"
 
+typedef enum gt_variant {
+    GT_VARIANT_FAST,
+    GT_VARIANT_CHECKED, /* for compute-sanitizer: every lane arrives at barriers, as its racecheck wants to see it */
+} gt_variant;
+
 /*
- * Renders a family's template for a problem and the tunables in params ("bm=128 bn=256"), and gives the text's
- * hash. The same problem class (types, layout, alignment) and params give the same bytes. GT_ERROR_INVALID if the
- * template does not mention a tunable. *source is owned by the caller: free().
+ * Renders a family's template for a problem class and a kernel's parameters and facts: "#define BM 128" for a parameter,
+ * "#define GT_THREADS 256" for a fact. Fills in the kernel's source hash. The same class and kernel give the same
+ * bytes. GT_ERROR_INVALID if the template does not mention a parameter. *source is owned by the caller: free().
  */
-gt_status gt_render(const gt_family *family, const gt_problem *problem, const char *params,
-                    char **source, char hash[GT_HASH_LENGTH]);
+gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant variant, gt_kernel *kernel, char **source);
 
 #endif

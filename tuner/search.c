@@ -25,11 +25,11 @@ static const struct {
 /* A later round that gains less than this is the last one. */
 #define WORTH_GOING_ON 0.005
 
-/* One configuration of one space, with the model's guess. */
+/* One configuration of one space, with the model's estimate. */
 typedef struct point {
     const gt_space *space;
     size_t row;
-    double guess;
+    double estimate;
     uint64_t shuffle;
     gt_candidate *candidate; /* once it was handed out */
 } point;
@@ -39,7 +39,7 @@ struct gt_search {
     const gt_device *device;
     gt_space *spaces;
     size_t space_count;
-    point *points; /* by guess, best first */
+    point *points; /* by estimate, best first */
     size_t point_count;
     gt_candidate **candidates; /* handed out so far */
     size_t candidate_count, candidate_capacity;
@@ -47,11 +47,11 @@ struct gt_search {
     double best_us; /* at the end of the last round */
 };
 
-static int by_guess(const void *a, const void *b)
+static int by_estimate(const void *a, const void *b)
 {
     const point *x = a, *y = b;
-    if (x->guess != y->guess)
-        return x->guess < y->guess ? -1 : 1;
+    if (x->estimate != y->estimate)
+        return x->estimate < y->estimate ? -1 : 1;
     return x->shuffle < y->shuffle ? -1 : x->shuffle > y->shuffle;
 }
 
@@ -88,10 +88,10 @@ static gt_status list_points(gt_search *search, const gt_problem *problem)
             search->points[at] = (point){
                 .space = &search->spaces[s],
                 .row = r,
-                .guess = gt_model_us(&search->spaces[s], r, search->device, problem),
+                .estimate = gt_model_us(&search->spaces[s], r, search->device, problem),
                 .shuffle = gt_random_bits(search->options.seed, at),
             };
-    qsort(search->points, search->point_count, sizeof *search->points, by_guess);
+    qsort(search->points, search->point_count, sizeof *search->points, by_estimate);
     return GT_OK;
 }
 
@@ -145,7 +145,7 @@ void gt_search_destroy(gt_search *search)
 /* Hands a point out as a candidate, once. */
 static gt_status hand_out(gt_search *search, point *p)
 {
-    if (p->candidate || !isfinite(p->guess))
+    if (p->candidate || !isfinite(p->estimate))
         return GT_OK;
     if (search->candidate_count == search->candidate_capacity) {
         const size_t more = search->candidate_capacity ? search->candidate_capacity * 2 : 64;
@@ -158,7 +158,7 @@ static gt_status hand_out(gt_search *search, point *p)
     gt_candidate *candidate = calloc(1, sizeof *candidate);
     if (!candidate)
         return gt_fail_memory();
-    *candidate = (gt_candidate){.space = p->space, .row = p->row, .guess_us = p->guess};
+    *candidate = (gt_candidate){.space = p->space, .row = p->row, .estimate_us = p->estimate};
     gt_status status = gt_space_kernel(p->space, p->row, search->device, &candidate->kernel);
     if (status != GT_OK) {
         free(candidate);
@@ -192,7 +192,7 @@ static point *find_seed(gt_search *search, const gt_seed *seed)
     if (!space)
         return NULL;
     for (int c = 0; c < space->columns; c++)
-        if (space->tunable[c] && gt_params_get(seed->params, space->names[c], &wanted[c]) != GT_OK)
+        if (space->tunable[c] && !gt_params_find(&seed->params, space->names[c], &wanted[c]))
             return NULL;
     for (size_t i = 0; i < search->point_count; i++) {
         if (search->points[i].space != space)
@@ -239,10 +239,10 @@ static void share_out(const gt_search *search, size_t wanted, size_t *quotas)
 {
     size_t promising = 0;
     memset(quotas, 0, search->space_count * sizeof *quotas);
-    for (size_t i = 0; i < search->point_count; i++) { /* by guess, best first */
+    for (size_t i = 0; i < search->point_count; i++) { /* by estimate, best first */
         size_t *quota = &quotas[search->points[i].space - search->spaces];
         if (*quota == 0) {
-            *quota = search->points[i].guess <= FAR_BEHIND * search->points[0].guess ? wanted : 1;
+            *quota = search->points[i].estimate <= FAR_BEHIND * search->points[0].estimate ? wanted : 1;
             promising += *quota > 1;
         }
     }
@@ -324,7 +324,7 @@ static gt_status later_round(gt_search *search)
             for (size_t i = 0; i < search->point_count && search->candidate_count - start < until; i++) {
                 point *p = &search->points[i];
                 /* Far worse in the model's eyes is not worth a compilation. */
-                if (p->space != centres[c]->space || p->candidate || p->guess > 1.5 * centres[c]->guess_us ||
+                if (p->space != centres[c]->space || p->candidate || p->estimate > 1.5 * centres[c]->estimate_us ||
                     distance(p->space, p->row, centres[c]->row) != far)
                     continue;
                 gt_status status = hand_out(search, p);
@@ -362,7 +362,9 @@ static int by_time(const void *a, const void *b)
     const gt_candidate *x = *(gt_candidate *const *)a, *y = *(gt_candidate *const *)b;
     if (x->trial.us != y->trial.us)
         return x->trial.us < y->trial.us ? -1 : 1;
-    return strcmp(x->kernel.params, y->kernel.params);
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
+    return strcmp(x->kernel.family, y->kernel.family);
 }
 
 size_t gt_search_best(const gt_search *search, gt_candidate **best, size_t limit)

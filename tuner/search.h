@@ -6,14 +6,19 @@
 #define GT_SEARCH_H
 
 #include "../db/trial.h"
-#include "commands/options.h"
 #include "space.h"
+
+typedef enum gt_effort {
+    GT_EFFORT_QUICK,
+    GT_EFFORT_NORMAL,
+    GT_EFFORT_FULL, /* every configuration of every space */
+} gt_effort;
 
 typedef struct gt_candidate {
     const gt_space *space;
     size_t row;
     gt_kernel kernel;
-    double guess_us; /* the model's */
+    double estimate_us; /* the model's */
     bool tried;
     bool now; /* in this search; else the trial is an earlier run's */
     gt_trial trial;
@@ -23,7 +28,8 @@ typedef struct gt_search gt_search;
 
 /* A kernel that did well on another problem and is tried here first. */
 typedef struct gt_seed {
-    char family[GT_FAMILY_LENGTH], params[GT_PARAMS_LENGTH];
+    char family[GT_FAMILY_LENGTH];
+    gt_params params;
 } gt_seed;
 
 typedef struct gt_search_options {

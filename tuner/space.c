@@ -11,16 +11,18 @@
 /* More configurations than a query may return: a join without its constraints. */
 #define ROW_LIMIT 4000000
 
-/* Columns that say something about a configuration and are not passed to the template. */
-static const char *const facts[] = {"threads", "smem_bytes", "cluster", "ws_tile",   "regs",
-                                    "early",   "penalty",    "clocks",  "rung",      "technique"};
+/* Columns that are neither launch facts nor parameters. */
+static const char *const notes[] = {"regs", "penalty", "clocks", "rung", "technique"};
 
-static bool is_fact(const char *name)
+static bool is_param(const char *name)
 {
-    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
-        if (strcmp(name, facts[i]) == 0)
-            return true;
-    return false;
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+        if (strcmp(name, notes[i]) == 0)
+            return false;
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        if (strcmp(name, gt_fact_rows[i].column) == 0)
+            return gt_fact_rows[i].param;
+    return true;
 }
 
 /* A space is a question, not a program: it may read and call functions, nothing else. */
@@ -73,10 +75,10 @@ static gt_status read_columns(sqlite3_stmt *query, gt_space *space)
             if (!(islower((unsigned char)*c) || *c == '_' || (c > name && isdigit((unsigned char)*c))))
                 return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is no parameter name (a-z, 0-9 and _)",
                                space->family->name, name);
-        if (strlen(name) >= GT_COLUMN_LENGTH)
+        if (strlen(name) >= GT_PARAM_NAME)
             return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is too long", space->family->name, name);
         strcpy(space->names[i], name);
-        space->tunable[i] = !is_fact(name);
+        space->tunable[i] = is_param(name);
     }
     return GT_OK;
 }
@@ -176,40 +178,25 @@ int64_t gt_space_value(const gt_space *space, size_t row, const char *name, int6
     return column < 0 ? fallback : space->values[row * (size_t)space->columns + (size_t)column];
 }
 
-void gt_space_params(const gt_space *space, size_t row, char params[GT_PARAMS_LENGTH])
-{
-    size_t length = 0;
-    params[0] = 0;
-    for (int i = 0; i < space->columns && length < GT_PARAMS_LENGTH; i++)
-        if (space->tunable[i])
-            length += (size_t)snprintf(params + length, GT_PARAMS_LENGTH - length, "%s%s=%lld", length ? " " : "",
-                                       space->names[i],
-                                       (long long)space->values[row * (size_t)space->columns + (size_t)i]);
-}
-
 gt_status gt_space_kernel(const gt_space *space, size_t row, const gt_device *device, gt_kernel *out)
 {
-    const char *const needed[] = {"bm", "bn", "threads"};
-    for (size_t i = 0; i < 3; i++)
-        if (gt_space_column(space, needed[i]) < 0)
+    gt_kernel kernel = {0};
+    gt_status status = GT_OK;
+    for (size_t i = 0; i < GT_FACT_COUNT; i++) {
+        const gt_fact_row *fact = &gt_fact_rows[i];
+        if (fact->absent == GT_FACT_NEEDED && gt_space_column(space, fact->column) < 0)
             return gt_fail(GT_ERROR_INVALID, "%s.sql: no column '%s': every space must have it", space->family->name,
-                           needed[i]);
-    gt_kernel kernel = {
-        .tile_m = (int)gt_space_value(space, row, "bm", 0),
-        .tile_n = (int)gt_space_value(space, row, "bn", 0),
-        .split_k = (int)gt_space_value(space, row, "split_k", 1),
-        .threads = (int)gt_space_value(space, row, "threads", 0),
-        .smem_bytes = (int)gt_space_value(space, row, "smem_bytes", 0),
-        .cluster = (int)gt_space_value(space, row, "cluster", 1),
-        .blocks = (int)gt_space_value(space, row, "blocks", 0),
-        .repack = (int)gt_space_value(space, row, "repack", 0),
-        .early = gt_space_value(space, row, "early", 0) != 0,
-        .ws_tile = gt_space_value(space, row, "ws_tile", 0),
-        .deterministic = true,
-    };
+                           fact->column);
+        *gt_fact(&kernel.facts, i) = gt_space_value(space, row, fact->column, fact->absent);
+    }
+    for (int i = 0; status == GT_OK && i < space->columns; i++)
+        if (space->tunable[i])
+            status = gt_params_add(&kernel.params, space->names[i],
+                                   space->values[row * (size_t)space->columns + (size_t)i]);
+    if (status != GT_OK)
+        return gt_fail(status, "%s.sql: %s", space->family->name, gt_error_message());
     snprintf(kernel.family, sizeof kernel.family, "%s", space->family->name);
     snprintf(kernel.arch, sizeof kernel.arch, "%s", device->arch);
-    gt_space_params(space, row, kernel.params);
     *out = kernel;
     return GT_OK;
 }

@@ -19,6 +19,13 @@ static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMA
 /* Seconds for cuBLASLt to try its algorithms: enough for its first few guesses. `gemmtune bench` lets it try all. */
 #define BASELINE_SEARCH_S 0.05
 
+/* A kernel that earlier runs left, kernel_id 0 where none did. */
+typedef struct known {
+    int64_t kernel_id;
+    gt_kernel kernel;
+    gt_trial trial;
+} known;
+
 /* One problem under way. */
 typedef struct work {
     gt_tuning *tuning;
@@ -28,9 +35,9 @@ typedef struct work {
     gt_search *search;
     gt_tuned *tuned;
     double best_us;
-    /* What earlier runs left of this problem, kernel_id 0 where nothing: the winner, which defends its place in every
-     * race, and what this run would show, which is of its family where that is given. */
-    gt_measured winner, own;
+    /* What earlier runs left of this problem: the winner, which defends its place in every race, and what this run would
+     * show, which is of its family where that is given. */
+    known winner, own;
 } work;
 
 /* A budget ends a search, but not before it has found something or seen that little can be found. */
@@ -53,7 +60,7 @@ static void show(work *w, const gt_candidate *candidate)
     if (candidate->trial.outcome == GT_TRIAL_OK && (w->best_us == 0 || candidate->trial.us < w->best_us)) {
         w->best_us = candidate->trial.us;
         state->best_tflops = tflops(w->problem, w->best_us);
-        state->best = candidate->kernel.params;
+        state->best = gt_params_text(&candidate->kernel.params, w->tuning->best);
     }
     gt_progress_update(w->tuning->progress, state);
 }
@@ -66,14 +73,14 @@ static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
     for (size_t i = 0; status == GT_OK && i < count; i++) {
         bool found = false;
         gt_candidate *c = round[i];
-        if ((status = gt_engine_prepare(w->engine, w->problem, &c->kernel, false)) != GT_OK)
+        if ((status = gt_engine_prepare(w->engine, &w->problem->class, &c->kernel, false)) != GT_OK)
             break;
         status = gt_store_find_trial(w->engine->store, w->engine->gpu, w->problem_id, &c->kernel, &found, &c->trial);
         if (status == GT_OK && found) {
             c->tried = true;
             w->tuned->skipped++;
         } else if (status == GT_OK) {
-            status = gt_engine_prepare(w->engine, w->problem, &c->kernel, true);
+            status = gt_engine_prepare(w->engine, &w->problem->class, &c->kernel, true);
         }
     }
     return status;
@@ -92,7 +99,7 @@ static gt_status try_candidate(work *w, gt_candidate *c)
 {
     const gt_code *code = NULL;
     gt_engine *engine = w->engine;
-    gt_status status = gt_engine_code(engine, w->problem, &c->kernel, &code);
+    gt_status status = gt_engine_code(engine, &w->problem->class, &c->kernel, &code);
     if (status == GT_ERROR_COMPILE) {
         c->trial = (gt_trial){.outcome = GT_TRIAL_COMPILE_ERROR, .margin = -1};
         snprintf(c->trial.detail, sizeof c->trial.detail, "%s", gt_error_message());
@@ -158,27 +165,32 @@ static gt_status screen(work *w)
     return status;
 }
 
+static void keep(known *to, const gt_measured *row)
+{
+    *to = (known){row->kernel_id, *row->kernel, row->trial};
+}
+
 static gt_status recall(work *w)
 {
-    gt_measured *list;
-    size_t count;
-    const char *family = w->engine->options->family;
-    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &list, &count);
+    gt_measurements measured;
+    const char *family = w->engine->options.family;
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
     if (status != GT_OK)
         return status;
-    for (size_t i = 0; i < count; i++) {
-        const gt_problem *p = &list[i].problem;
-        if (!list[i].same_gpu || !gt_problem_same_size(p, w->problem) || !gt_class_same(&p->class, &w->problem->class))
+    for (size_t i = 0; i < measured.count; i++) {
+        const gt_measured *row = &measured.list[i];
+        if (!row->same_gpu || !gt_problem_same_size(&row->problem, w->problem) ||
+            !gt_class_same(&row->problem.class, &w->problem->class))
             continue;
-        if (list[i].winner)
-            w->winner = list[i];
-        if (family && strcmp(list[i].kernel.family, family) == 0 &&
-            (w->own.kernel_id == 0 || list[i].trial.us < w->own.trial.us))
-            w->own = list[i];
+        if (row->winner)
+            keep(&w->winner, row);
+        if (family && strcmp(row->kernel->family, family) == 0 &&
+            (w->own.kernel_id == 0 || row->trial.us < w->own.trial.us))
+            keep(&w->own, row);
     }
     if (!family || strcmp(w->winner.kernel.family, family) == 0)
         w->own = w->winner;
-    free(list);
+    gt_measurements_finish(&measured);
     return GT_OK;
 }
 
@@ -246,7 +258,7 @@ static gt_status race(work *w)
     gt_contestant contestants[FINALISTS + 1];
     gt_trial trials[FINALISTS + 1] = {0};
     gt_baseline baselines[GT_BASELINE_COUNT] = {0};
-    const gt_options_cli *options = w->engine->options;
+    const gt_engine_options *options = &w->engine->options;
     const size_t passed = gt_search_best(w->search, finalists, FINALISTS);
     size_t count = 0;
     bool defends = w->winner.kernel_id != 0;
@@ -254,7 +266,7 @@ static gt_status race(work *w)
     for (size_t i = 0; status == GT_OK && i < passed && finalists[i]->trial.us <= CLOSE * finalists[0]->trial.us; i++) {
         const gt_code *code;
         kernels[count] = finalists[i]->kernel;
-        if ((status = gt_engine_code(w->engine, w->problem, &kernels[count], &code)) == GT_OK)
+        if ((status = gt_engine_code(w->engine, &w->problem->class, &kernels[count], &code)) == GT_OK)
             status = gt_code_copy(code, &codes[count]);
         defends = defends && strcmp(kernels[count].source_hash, w->winner.kernel.source_hash) != 0;
         count++;
@@ -271,7 +283,7 @@ static gt_status race(work *w)
     for (size_t i = 0; i < count; i++)
         contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
     const gt_race_terms terms = {.seconds = race_seconds[options->effort], .search_s = BASELINE_SEARCH_S,
-                                 .baselines = options->no_cublas ? 0 : GT_BASELINES_ALL};
+                                 .baselines = options->baselines};
     if (status == GT_OK && count > 0)
         status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, baselines);
     for (size_t i = 0; i < count; i++)
@@ -290,9 +302,9 @@ static gt_status tune_problem(work *w)
     gt_engine *engine = w->engine;
     gt_tuning *tuning = w->tuning;
     const gt_search_options options = {
-        .effort = engine->options->effort,
-        .seed = engine->options->seed,
-        .family = engine->options->family,
+        .effort = engine->options.effort,
+        .seed = engine->options.seed,
+        .family = engine->options.family,
         .seeds = tuning->seeds,
         .seed_count = tuning->seed_count,
         .only_seeds = tuning->only_seeds,

@@ -23,6 +23,7 @@ typedef struct gt_tuning {
     gt_progress *progress;
     gt_progress_state state; /* kept from problem to problem */
     double until;            /* when, by the engine's clock, this problem's share of the budget ends; 0: never */
+    char best[GT_PARAMS_TEXT]; /* the configuration that the progress shows */
     const gt_seed *seeds; /* winners on other problems, tried first */
     size_t seed_count;
     bool only_seeds; /* the last lap: every winner on every problem, and nothing else */
@@ -31,8 +32,8 @@ typedef struct gt_tuning {
 /*
  * Tries candidates until the search is over, the share of the budget is spent or somebody interrupts, races the best
  * against the winner of earlier runs, if there is one, and stores each attempt as it comes. What earlier runs tried is
- * not tried again. Failures of candidates are rows, not
- * failures of this call: it fails only where going on makes no sense (the store, the worker).
+ * not tried again. Failures of candidates are rows, not failures of this call: it fails only where going on makes no
+ * sense (the store, the worker).
  */
 gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned);
 

@@ -1,5 +1,6 @@
-#include "kernel.h"
+#include "hash.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -25,14 +25,3 @@ gt_status gt_code_copy(const gt_code *code, gt_code *out)
     *out = copy;
     return GT_OK;
 }
-
-gt_status gt_params_get(const char *params, const char *name, int64_t *value)
-{
-    const size_t length = strlen(name);
-    for (const char *at = params; *at; at += strcspn(at, " "), at += strspn(at, " "))
-        if (strncmp(at, name, length) == 0 && at[length] == '=') {
-            *value = strtoll(at + length + 1, NULL, 10);
-            return GT_OK;
-        }
-    return gt_fail(GT_ERROR_INVALID, "no parameter '%s' in '%s'", name, params);
-}

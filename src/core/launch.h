@@ -1,8 +1,13 @@
-/* From a kernel and a problem to a launch: grid, workspace, arguments. */
+/*
+ * From a kernel and a problem to a launch. The arguments of a launch are built here and nowhere else: execution,
+ * verification, timing and profiling all launch through gt_launch_run.
+ */
 #ifndef GT_LAUNCH_H
 #define GT_LAUNCH_H
 
+#include "driver.h"
 #include "kernel.h"
+#include "problem.h"
 
 /* A host value of the accumulator's type, in a slot of eight bytes whatever the type. */
 typedef union gt_scalar {
@@ -15,29 +20,61 @@ typedef union gt_scalar {
 /* The scalar of a number, in the accumulator's type. */
 gt_scalar gt_scalar_make(const gt_types *types, double value);
 
-/* The argument block that every kernel takes by value. kernel_templates/gemm.cuh has its other side. */
+/*
+ * The argument block that every kernel takes by value. kernel_templates/gemm.cuh has its other side. Fields are only
+ * ever added behind the last one: kernels of earlier databases take the first 128 bytes.
+ */
 typedef struct gt_args {
     const void *a, *b;
     void *c;
-    void *workspace;    /* ws_tile bytes for each tile (or block, where their number is fixed) and matrix of the batch */
+    void *workspace;    /* copies of operands, then ws_tile bytes for each tile, or block of a persistent grid, and matrix */
     unsigned *counters; /* one for each block; zero before and after every launch */
     int64_t m, n, k;
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;
     gt_scalar alpha, beta;
+
+    void *d; /* where results go: C, as there is no D of its own yet */
+    int64_t ldd, stride_d;
+    const void *bias;                       /* NULL: none */
+    const void *scale_a, *scale_b, *scale_d; /* of 8-bit types; NULL: 1 */
+    const void *scalars;                    /* alpha and beta in device memory; NULL: those above */
 } gt_args;
 
-_Static_assert(sizeof(gt_args) == 16 * 8, "kernels expect this block");
+_Static_assert(sizeof(gt_args) == 24 * 8, "kernels expect this block");
+
+enum { GT_OPERAND_A, GT_OPERAND_B, GT_OPERAND_C, GT_OPERANDS };
+
+/* One operand's tensor map, all but its address. */
+typedef struct gt_map {
+    bool used;
+    CUtensorMapDataType type;
+    CUtensorMapSwizzle swizzle;
+    cuuint64_t size[3];   /* columns, rows, matrices */
+    cuuint64_t stride[2]; /* bytes from row to row, from matrix to matrix */
+    cuuint32_t box[3];
+} gt_map;
 
 typedef struct gt_launch {
+    gt_problem problem;
     bool empty; /* no element of C: nothing to launch */
-    unsigned grid[3]; /* tiles or blocks that share them, parts of K, matrices */
-    unsigned threads, smem_bytes, cluster;
-    int64_t batch; /* matrices in all; more than grid[2] are launched in turns */
-    unsigned repack; /* blocks that first copy operands to the workspace's beginning; 0: none */
-    bool early;      /* see gt_kernel */
+    unsigned grid[3]; /* tiles or persistent blocks, parts of K, matrices */
+    unsigned threads, smem_bytes, cluster[2];
+    unsigned repack; /* blocks that first copy operands into the workspace; 0: none */
+    bool dependent;  /* programmatic dependent launch */
+    bool mapped;     /* any of the maps is used */
+    gt_map maps[GT_OPERANDS];
     size_t counter_bytes, workspace_bytes;
 } gt_launch;
+
+/* Where a launch's operands lie and what they are scaled by. a and b may be NULL where alpha is 0. */
+typedef struct gt_launch_operands {
+    const void *a, *b;
+    void *c;
+    gt_scalar alpha, beta;
+    void *workspace;    /* workspace_bytes of it */
+    unsigned *counters; /* counter_bytes, zero */
+} gt_launch_operands;
 
 /* A loaded kernel. Owned: gt_module_unload. */
 typedef struct gt_module {
@@ -46,14 +83,13 @@ typedef struct gt_module {
     int registers, spills; /* as the driver reports them */
 } gt_module;
 
-/* Works out grid and workspace. GT_ERROR_INVALID if the kernel's facts are absurd or the grid is too large. */
+/* Works out grid, workspace and maps. GT_ERROR_INVALID if the kernel's facts are absurd, the grid is too large or a
+ * tensor map cannot describe an operand. */
 gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *launch);
 
-/* The constant part of the arguments: sizes, leading dimensions, strides. */
-void gt_args_init(const gt_problem *problem, gt_args *args);
-
-/* Puts alpha and beta in place, widened to their slots. alpha = 0 makes k zero: A and B are then never read. */
-void gt_args_scale(gt_args *args, const gt_types *types, int64_t k, const void *alpha, const void *beta);
+/* Counters and workspace in one piece of memory: its size, and where both lie in it. It must be aligned to 256 bytes. */
+size_t gt_launch_memory(const gt_launch *launch);
+void gt_launch_place(const gt_launch *launch, void *memory, gt_launch_operands *operands);
 
 /* Loads code; the software GPU is given its PTX too. */
 CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library);
@@ -62,8 +98,8 @@ CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *l
 gt_status gt_module_load(const gt_driver *driver, const gt_kernel *kernel, const gt_code *code, gt_module *module);
 void gt_module_unload(const gt_driver *driver, gt_module *module);
 
-/* Enqueues the kernel. No allocation, no synchronisation. */
+/* Enqueues the product. No allocation, no synchronisation. alpha = 0 never reads A or B, beta = 0 never reads C. */
 CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
-                       const gt_problem *problem, const gt_args *args, CUstream stream);
+                       const gt_launch_operands *operands, CUstream stream);
 
 #endif

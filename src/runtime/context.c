@@ -110,6 +110,7 @@ gt_status gt_open(const gt_options *options, gt_context **out)
     gt_status status = open_sources(context, options->database);
     if (status == GT_OK)
         status = gt_driver_open(options->driver, &context->driver);
+    context->choices.driver = context->driver;
     if (status == GT_OK)
         status = open_device(context, options->device);
     if (status != GT_OK) {
@@ -125,17 +126,9 @@ void gt_close(gt_context *context)
     CUcontext current = NULL;
     if (!context)
         return;
-    for (gt_chosen *next, *chosen = context->chosen; chosen; chosen = next) {
-        next = chosen->next;
-        free(chosen);
-    }
-    for (gt_loaded *next, *loaded = context->loaded; loaded; loaded = next) {
-        next = loaded->next;
-        gt_module_unload(context->driver, &loaded->module);
-        free(loaded);
-    }
+    gt_choices_finish(&context->choices);
     for (size_t i = 0; i < context->source_count; i++) {
-        free(context->sources[i].list);
+        gt_measurements_finish(&context->sources[i].measured);
         gt_store_close(context->sources[i].store);
     }
     if (context->retained) {

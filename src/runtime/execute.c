@@ -1,18 +1,21 @@
+#include <string.h>
+
 #include "plan.h"
 
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
+#define WORKSPACE_ALIGN 256
+
 /* Says which pointer cannot be used and why. Kept out of the fast path. */
-static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, const gt_args *args)
+static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, const gt_launch_operands *o, bool reads)
 {
+    const gt_class *class = &plan->launch.problem.class;
     const struct {
         const char *name;
         const void *pointer;
         gt_type type;
         bool needed;
-    } operands[] = {{"A", args->a, plan->problem.class.type_ab, args->k > 0},
-                    {"B", args->b, plan->problem.class.type_ab, args->k > 0},
-                    {"C", args->c, plan->problem.class.type_c, true}};
+    } operands[] = {{"A", o->a, class->type_ab, reads}, {"B", o->b, class->type_ab, reads}, {"C", o->c, class->type_c, true}};
     for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
         const uintptr_t address = (uintptr_t)operands[i].pointer;
         const int align = (int)(address & -address & 15), element = gt_type_find(operands[i].type)->bytes;
@@ -25,43 +28,76 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
                            operands[i].pointer, element);
         return gt_fail(GT_ERROR_ALIGNMENT,
                        "%s (%p) is not a multiple of %d bytes, as the plan was promised: plan with gt_gemm.align %d",
-                       operands[i].name, operands[i].pointer, plan->problem.class.align, align);
+                       operands[i].name, operands[i].pointer, class->align, align);
     }
     return GT_OK;
 }
 
-/* A thread of a program that uses the runtime API may never have made a context current: it is lent the plan's. */
-static __attribute__((noinline, cold)) gt_status retry(const gt_plan *plan, const gt_args *args, CUstream stream,
-                                                       CUresult result)
+/* Puts counters and workspace where the caller says. The counters are cleared in the stream: what the memory held, or
+ * another plan left there, does not matter. */
+static __attribute__((noinline)) gt_status take_workspace(const gt_plan *plan, const gt_operands *operands,
+                                                          CUstream stream, gt_launch_operands *o)
 {
-    const gt_driver *driver = plan->driver;
+    const size_t needed = gt_launch_memory(&plan->launch);
+    if ((uintptr_t)operands->workspace % WORKSPACE_ALIGN != 0)
+        return gt_fail(GT_ERROR_ALIGNMENT, "workspace (%p) is not a multiple of %d bytes", operands->workspace,
+                       WORKSPACE_ALIGN);
+    if (operands->workspace_bytes < needed)
+        return gt_fail(GT_ERROR_INVALID, "workspace_bytes is %zu, the plan needs %zu (gt_plan_describe)",
+                       operands->workspace_bytes, needed);
+    gt_launch_place(&plan->launch, operands->workspace, o);
+    if (!o->counters)
+        return GT_OK;
+    return gt_driver_check(plan->driver,
+                           plan->driver->cuMemsetD32Async((CUdeviceptr)o->counters, 0,
+                                                          plan->launch.counter_bytes / sizeof(unsigned), stream),
+                           "clearing the workspace");
+}
+
+/* A thread of a program that uses the runtime API may never have made a context current: it is lent the plan's. Whether
+ * it was. */
+static __attribute__((noinline, cold)) bool lend_context(const gt_plan *plan)
+{
     CUcontext current = NULL;
-    if (result == CUDA_ERROR_INVALID_CONTEXT && driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && !current &&
-        driver->cuCtxSetCurrent(plan->cuda) == CUDA_SUCCESS)
-        result = gt_launch_run(driver, &plan->module, &plan->launch, &plan->problem, args, stream);
-    return gt_driver_check(driver, result, "launching the kernel");
+    return plan->driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && !current &&
+           plan->driver->cuCtxSetCurrent(plan->cuda) == CUDA_SUCCESS;
+}
+
+gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const gt_operands *operands)
+{
+    if (UNLIKELY(!plan || !operands))
+        return gt_fail(GT_ERROR_INVALID, "%s is NULL", plan ? "operands" : "plan");
+    if (UNLIKELY(plan->launch.empty))
+        return GT_OK;
+    if (UNLIKELY(!operands->alpha || !operands->beta))
+        return gt_fail(GT_ERROR_INVALID, "%s is NULL", operands->alpha ? "beta" : "alpha");
+
+    gt_launch_operands o = plan->own;
+    memcpy(&o.alpha, operands->alpha, (size_t)plan->scalar->bytes);
+    memcpy(&o.beta, operands->beta, (size_t)plan->scalar->bytes);
+    const bool reads = plan->launch.problem.k > 0 && plan->scalar->load(&o.alpha, 0) != 0;
+    o.a = reads ? operands->a : NULL; /* never read, so they need not be good pointers */
+    o.b = reads ? operands->b : NULL;
+    o.c = operands->c;
+    const uintptr_t bits = (uintptr_t)o.a | (uintptr_t)o.b | (uintptr_t)o.c;
+    if (UNLIKELY((bits & plan->unaligned) || !o.c || (reads && (!o.a || !o.b))))
+        return refuse(plan, &o, reads);
+    if (UNLIKELY(operands->workspace != NULL)) {
+        gt_status status = take_workspace(plan, operands, stream, &o);
+        if (status != GT_OK && status != GT_ERROR_DRIVER)
+            return status;
+        if (status != GT_OK && (!lend_context(plan) || take_workspace(plan, operands, stream, &o) != GT_OK))
+            return status;
+    }
+    CUresult result = gt_launch_run(plan->driver, &plan->module, &plan->launch, &o, stream);
+    if (UNLIKELY(result == CUDA_ERROR_INVALID_CONTEXT) && lend_context(plan))
+        result = gt_launch_run(plan->driver, &plan->module, &plan->launch, &o, stream);
+    return gt_driver_check(plan->driver, result, "launching the kernel");
 }
 
 gt_status gt_execute(const gt_plan *plan, struct CUstream_st *stream, const void *alpha, const void *a,
                      const void *b, const void *beta, void *c)
 {
-    if (UNLIKELY(!plan))
-        return gt_fail(GT_ERROR_INVALID, "plan is NULL");
-    if (UNLIKELY(plan->launch.empty))
-        return GT_OK;
-    if (UNLIKELY(!alpha || !beta))
-        return gt_fail(GT_ERROR_INVALID, "%s is NULL", alpha ? "beta" : "alpha");
-
-    gt_args args = plan->args;
-    gt_args_scale(&args, plan->types, plan->problem.k, alpha, beta);
-    const bool reads = args.k > 0;
-    args.a = reads ? a : NULL; /* never read, so they need not be good pointers */
-    args.b = reads ? b : NULL;
-    args.c = c;
-    const uintptr_t bits = (uintptr_t)args.a | (uintptr_t)args.b | (uintptr_t)c;
-    if (UNLIKELY((bits & plan->unaligned) || !c || (reads && (!a || !b))))
-        return refuse(plan, &args);
-
-    CUresult result = gt_launch_run(plan->driver, &plan->module, &plan->launch, &plan->problem, &args, stream);
-    return UNLIKELY(result != CUDA_SUCCESS) ? retry(plan, &args, stream, result) : GT_OK;
+    const gt_operands operands = {.alpha = alpha, .beta = beta, .a = a, .b = b, .c = c};
+    return gt_execute_ex(plan, stream, &operands);
 }

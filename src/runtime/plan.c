@@ -5,36 +5,34 @@
 
 static gt_status read_source(const gt_context *context, gt_source *source, const gt_class *class)
 {
-    gt_measured *list = NULL;
-    size_t count = 0;
+    gt_measurements measured;
     if (source->is_read && gt_class_same(&source->class, class))
         return GT_OK;
-    gt_status status = gt_store_find_measured(source->store, &context->device, class, &list, &count);
+    gt_status status = gt_store_find_measured(source->store, &context->device, class, &measured);
     if (status != GT_OK)
         return status;
-    free(source->list);
-    source->list = list;
-    source->count = count;
+    gt_measurements_finish(&source->measured);
+    source->measured = measured;
     source->class = *class;
     source->is_read = true;
     return GT_OK;
 }
 
-/* Loads a kernel, or finds it loaded. */
-static gt_status load(gt_context *context, const gt_source *source, const gt_measured *row, const gt_loaded **out)
+/* Loads a kernel, or finds it loaded; one more choice uses it. */
+static gt_status load(gt_context *context, const gt_source *source, const gt_measured *row, gt_loaded **out)
 {
     gt_code code = {0};
     gt_status status;
-    for (const gt_loaded *loaded = context->loaded; loaded; loaded = loaded->next)
-        if (loaded->source == source && loaded->kernel_id == row->kernel_id) {
-            *out = loaded;
-            return GT_OK;
-        }
-    gt_loaded *loaded = calloc(1, sizeof *loaded);
-    if (!loaded)
+    gt_loaded *loaded = gt_choices_find_loaded(&context->choices, source, row->kernel_id);
+    if (loaded) {
+        loaded->users++;
+        *out = loaded;
+        return GT_OK;
+    }
+    if (!(loaded = calloc(1, sizeof *loaded)))
         return gt_fail_memory();
     if ((status = gt_store_find_code(source->store, row->kernel_id, &code)) == GT_OK)
-        status = gt_module_load(context->driver, &row->kernel, &code, &loaded->module);
+        status = gt_module_load(context->driver, row->kernel, &code, &loaded->module);
     gt_code_finish(&code);
     if (status != GT_OK) {
         free(loaded);
@@ -42,19 +40,20 @@ static gt_status load(gt_context *context, const gt_source *source, const gt_mea
     }
     loaded->source = source;
     loaded->kernel_id = row->kernel_id;
-    loaded->next = context->loaded;
-    context->loaded = loaded;
+    loaded->users = 1;
+    loaded->next = context->choices.loaded;
+    context->choices.loaded = loaded;
     *out = loaded;
     return GT_OK;
 }
 
-static void drop_kernel(gt_source *source, int64_t kernel_id)
+static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < source->count; i++)
-        if (source->list[i].kernel_id != kernel_id)
-            source->list[kept++] = source->list[i];
-    source->count = kept;
+    for (size_t i = 0; i < measured->count; i++)
+        if (measured->list[i].kernel_id != kernel_id)
+            measured->list[kept++] = measured->list[i];
+    measured->count = kept;
 }
 
 /* The best kernel of one source that can be loaded. One that cannot is told of and the next best taken. */
@@ -66,18 +65,19 @@ static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *
         gt_status status = read_source(context, source, &chosen->problem.class);
         if (status != GT_OK)
             return status;
-        status = gt_select(&context->device, &chosen->problem, &chosen->demands, source->list, source->count,
-                           &chosen->selection);
+        status = gt_select(&context->device, &chosen->problem, &chosen->demands, source->measured.list,
+                           source->measured.count, &chosen->selection);
         if (status == GT_ERROR_NOT_TUNED && failure != GT_OK) {
             source->is_read = false; /* what was dropped may have been a passing trouble */
             return gt_fail(failure, "%s; no other kernel for this problem can be loaded", first);
         }
         if (status != GT_OK)
             return status;
-        const gt_measured *row = &source->list[chosen->selection.index];
+        const gt_measured *row = &source->measured.list[chosen->selection.index];
         status = load(context, source, row, &chosen->loaded);
         if (status == GT_OK) {
-            chosen->kernel = row->kernel;
+            chosen->kernel = *row->kernel;
+            gt_params_text(&chosen->kernel.params, chosen->params);
             return GT_OK;
         }
         if (status != GT_ERROR_CORRUPT && status != GT_ERROR_DRIVER)
@@ -87,26 +87,20 @@ static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *
             snprintf(first, sizeof first, "%s", gt_error_message());
         }
         gt_context_tell(context, "%s (taking the next best kernel instead)", gt_error_message());
-        drop_kernel(source, row->kernel_id);
+        drop_kernel(&source->measured, row->kernel_id);
     }
 }
 
-/* The context's choice for a problem, made now or before. Under the lock. */
-static gt_status choose(gt_context *context, const gt_problem *problem, const gt_demands *demands,
-                        const gt_chosen **out)
+/* The context's choice for a problem, made now or before, in use. Under the lock. */
+static gt_status choose(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
 {
     gt_status status = GT_ERROR_NOT_TUNED;
-    for (const gt_chosen *chosen = context->chosen; chosen; chosen = chosen->next) {
-        const gt_problem *p = &chosen->problem;
-        if (gt_class_same(&p->class, &problem->class) && gt_problem_same_size(p, problem) &&
-            chosen->demands.deterministic == demands->deterministic &&
-            chosen->demands.max_error == demands->max_error) {
-            *out = chosen;
-            return GT_OK;
-        }
+    gt_chosen *chosen = gt_choices_find(&context->choices, problem, demands);
+    if (chosen) {
+        *out = chosen;
+        return GT_OK;
     }
-    gt_chosen *chosen = calloc(1, sizeof *chosen);
-    if (!chosen)
+    if (!(chosen = calloc(1, sizeof *chosen)))
         return gt_fail_memory();
     chosen->problem = *problem;
     chosen->demands = *demands;
@@ -116,37 +110,34 @@ static gt_status choose(gt_context *context, const gt_problem *problem, const gt
         free(chosen);
         return status;
     }
-    chosen->next = context->chosen;
-    context->chosen = chosen;
-    *out = chosen;
-    return GT_OK;
+    if ((status = gt_choices_add(&context->choices, chosen)) == GT_OK)
+        *out = chosen;
+    return status;
 }
 
-/* Counters first, cleared before any stream can see them, then the workspace: one allocation. */
+/* Counters, cleared before any stream can see them, and workspace: one allocation. */
 static gt_status allocate_workspace(gt_plan *plan)
 {
     const gt_driver *driver = plan->driver;
-    const size_t counters = (plan->launch.counter_bytes + 255) & ~(size_t)255;
+    const size_t bytes = gt_launch_memory(&plan->launch);
     CUstream stream;
-    plan->workspace_bytes = counters + plan->launch.workspace_bytes;
-    if (plan->workspace_bytes == 0)
+    if (bytes == 0)
         return GT_OK;
-    CUresult result = driver->cuMemAlloc(&plan->workspace, plan->workspace_bytes);
+    CUresult result = driver->cuMemAlloc(&plan->workspace, bytes);
     if (result != CUDA_SUCCESS) {
         char what[64];
         plan->workspace = 0;
-        snprintf(what, sizeof what, "a workspace of %zu bytes", plan->workspace_bytes);
+        snprintf(what, sizeof what, "a workspace of %zu bytes", bytes);
         return gt_driver_check(driver, result, what);
     }
+    gt_launch_place(&plan->launch, (void *)plan->workspace, &plan->own);
     /* A plain cuMemset may return before it is done, and would wait for the caller's work in the default stream. */
-    if (counters > 0 && (result = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)) == CUDA_SUCCESS) {
-        result = driver->cuMemsetD32Async(plan->workspace, 0, counters / sizeof(unsigned), stream);
+    if (plan->own.counters && (result = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)) == CUDA_SUCCESS) {
+        result = driver->cuMemsetD32Async(plan->workspace, 0, plan->launch.counter_bytes / sizeof(unsigned), stream);
         if (result == CUDA_SUCCESS)
             result = driver->cuStreamSynchronize(stream);
         driver->cuStreamDestroy(stream);
     }
-    plan->args.counters = counters > 0 ? (unsigned *)plan->workspace : NULL;
-    plan->args.workspace = (void *)(plan->workspace + counters);
     return gt_driver_check(driver, result, "clearing the workspace");
 }
 
@@ -164,12 +155,11 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     gt_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return gt_fail_memory();
+    plan->context = context;
     plan->driver = context->driver;
-    plan->types = gt_class_types(&problem.class);
-    plan->problem = problem;
+    plan->scalar = gt_type_find(gt_class_types(&problem.class)->accumulator);
     plan->unaligned = (uintptr_t)problem.class.align - 1;
-    plan->launch.empty = problem.m == 0 || problem.n == 0;
-    gt_args_init(&problem, &plan->args);
+    plan->launch = (gt_launch){.problem = problem, .empty = problem.m == 0 || problem.n == 0};
     if (plan->launch.empty) {
         *out = plan;
         return GT_OK;
@@ -192,18 +182,27 @@ fail:
     return status;
 }
 
-void gt_plan_destroy(gt_plan *plan)
+/* Runs in the context that the plan was made in, whichever thread destroys it. */
+static void free_workspace(const gt_plan *plan)
 {
     CUcontext current = NULL;
+    const bool moved = plan->driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != plan->cuda &&
+                       plan->driver->cuCtxSetCurrent(plan->cuda) == CUDA_SUCCESS;
+    plan->driver->cuMemFree(plan->workspace);
+    if (moved)
+        plan->driver->cuCtxSetCurrent(current);
+}
+
+void gt_plan_destroy(gt_plan *plan)
+{
     if (!plan)
         return;
-    if (plan->workspace) {
-        /* Whichever thread destroys the plan, the memory belongs to the context it was made in. */
-        const bool moved = plan->driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != plan->cuda &&
-                           plan->driver->cuCtxSetCurrent(plan->cuda) == CUDA_SUCCESS;
-        plan->driver->cuMemFree(plan->workspace);
-        if (moved)
-            plan->driver->cuCtxSetCurrent(current);
+    if (plan->workspace)
+        free_workspace(plan);
+    if (plan->chosen) {
+        pthread_mutex_lock(&plan->context->lock);
+        gt_choices_release(&plan->context->choices, plan->chosen);
+        pthread_mutex_unlock(&plan->context->lock);
     }
     free(plan);
 }
@@ -221,12 +220,12 @@ gt_status gt_plan_describe(const gt_plan *plan, gt_description *description)
     *description = (gt_description){
         .choice = chosen->selection.choice,
         .family = chosen->kernel.family,
-        .params = chosen->kernel.params,
+        .params = chosen->params,
         .reason = chosen->selection.reason,
         .expected_us = chosen->selection.expected_us,
         .modelled = chosen->selection.modelled,
-        .deterministic = chosen->kernel.deterministic,
-        .workspace = plan->workspace_bytes,
+        .deterministic = chosen->kernel.facts.deterministic != 0,
+        .workspace = gt_launch_memory(&plan->launch),
         .grid = {plan->launch.grid[0], plan->launch.grid[1], plan->launch.grid[2]},
         .threads = plan->launch.threads,
     };

@@ -46,9 +46,9 @@ static double distance2(const gt_problem *a, const gt_problem *b)
  */
 static double shared_tiles(const gt_kernel *kernel, const gt_problem *problem, int sm_count)
 {
-    const double tiles = ceil((double)problem->m / kernel->tile_m) * ceil((double)problem->n / kernel->tile_n);
-    const double each = kernel->ws_tile > 0 ? tiles / kernel->blocks : ceil(tiles / kernel->blocks);
-    return each * kernel->blocks / sm_count * (double)problem->batch;
+    const double tiles = ceil((double)problem->m / kernel->facts.tile_m) * ceil((double)problem->n / kernel->facts.tile_n);
+    const double each = kernel->facts.ws_tile > 0 ? tiles / kernel->facts.blocks : ceil(tiles / kernel->facts.blocks);
+    return each * kernel->facts.blocks / sm_count * (double)problem->batch;
 }
 
 /*
@@ -61,14 +61,15 @@ static double sm_work(const gt_device *device, const gt_kernel *kernel, const gt
     gt_launch launch;
     if (gt_launch_init(kernel, problem, &launch) != GT_OK || launch.empty)
         return 0;
-    const int resident = gt_device_occupancy(device, kernel->threads, kernel->registers, kernel->smem_bytes);
+    const int resident = gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers,
+                                             (int)kernel->facts.smem_bytes);
     if (resident < 1)
         return 0;
     const int sm_count = device->sm_count > 0 ? device->sm_count : 1;
-    const double blocks = (double)launch.grid[0] * launch.grid[1] * (double)launch.batch;
-    const double per_sm = kernel->blocks > 0 ? shared_tiles(kernel, problem, sm_count) : ceil(blocks / sm_count);
-    const double sets = ceil(per_sm / resident), warps = ceil(kernel->threads / 32.0);
-    const double steps = ceil((double)problem->k / kernel->split_k) + FIXED_K;
+    const double blocks = (double)launch.grid[0] * launch.grid[1] * (double)problem->batch;
+    const double per_sm = kernel->facts.blocks > 0 ? shared_tiles(kernel, problem, sm_count) : ceil(blocks / sm_count);
+    const double sets = ceil(per_sm / resident), warps = ceil((double)kernel->facts.threads / 32);
+    const double steps = ceil((double)problem->k / kernel->facts.split_k) + FIXED_K;
     return (per_sm + sets * UNCOVERED_WARPS / warps) * steps;
 }
 
@@ -83,7 +84,7 @@ static double unit_us(const gt_device *device, const gt_measured *row)
 {
     /* A kernel that took hardly longer than an empty one still worked. */
     const double worked = fmax(row->trial.us - OVERHEAD_US, 0.2 * row->trial.us);
-    return worked / sm_work(device, &row->kernel, &row->problem);
+    return worked / sm_work(device, row->kernel, &row->problem);
 }
 
 double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measured *list,
@@ -111,7 +112,7 @@ double gt_select_predict(const gt_device *device, const gt_problem *problem, con
         weights += weight;
     }
     *nearest = best[0];
-    return OVERHEAD_US + sm_work(device, &list[best[0]].kernel, problem) * exp(sum / weights);
+    return OVERHEAD_US + sm_work(device, list[best[0]].kernel, problem) * exp(sum / weights);
 }
 
 /* What the search below looks at: the measurements that may be used, kernel by kernel. */
@@ -131,7 +132,7 @@ static bool fits(const gt_device *device, const gt_problem *problem, const gt_me
 {
     return row->trial.outcome == GT_TRIAL_OK && isfinite(row->trial.us) && row->trial.us > 0 && row->problem.k >= 0 &&
            row->problem.batch > 0 && gt_class_serves(&row->problem.class, &problem->class) &&
-           sm_work(device, &row->kernel, problem) > 0 && sm_work(device, &row->kernel, &row->problem) > 0;
+           sm_work(device, row->kernel, problem) > 0 && sm_work(device, row->kernel, &row->problem) > 0;
 }
 
 static bool is_accurate(const gt_demands *demands, const gt_measured *row)
@@ -167,7 +168,7 @@ static gt_status pool_init(const gt_device *device, const gt_problem *problem, c
     for (size_t i = 0; i < count; i++) {
         if (!fits(device, problem, &list[i]))
             continue;
-        if (demands->deterministic && !list[i].kernel.deterministic) {
+        if (demands->deterministic && !list[i].kernel->facts.deterministic) {
             pool.refused = true;
             continue;
         }
@@ -238,14 +239,14 @@ static double memory_us(const gt_problem *problem, const gt_measured *list, cons
 /* Multiply-adds that a kernel performs on a problem, those of the tiles' edges beyond the matrix included. */
 static double multiply_adds(const gt_kernel *kernel, const gt_problem *problem)
 {
-    return ceil((double)problem->m / kernel->tile_m) * kernel->tile_m * ceil((double)problem->n / kernel->tile_n) *
-           kernel->tile_n * (double)problem->k * (double)problem->batch;
+    return ceil((double)problem->m / kernel->facts.tile_m) * kernel->facts.tile_m * ceil((double)problem->n / kernel->facts.tile_n) *
+           kernel->facts.tile_n * (double)problem->k * (double)problem->batch;
 }
 
 /* Elements of C that one thread computes: what it reads from shared memory for each multiply-add falls with them. */
 static double elements_per_thread(const gt_kernel *kernel)
 {
-    return (double)kernel->tile_m * kernel->tile_n / kernel->threads;
+    return (double)kernel->facts.tile_m * kernel->facts.tile_n / (double)kernel->facts.threads;
 }
 
 /* The most multiply-adds in a microsecond that measurements of kernels like this one show, those with as many elements
@@ -257,8 +258,8 @@ static double highest_rate(const gt_measured *list, const usable *pool, const gt
     double rate = 0;
     for (size_t i = 0; i < pool->count; i++) {
         const gt_measured *row = &list[pool->rows[i]];
-        if (elements_per_thread(&row->kernel) <= elements)
-            rate = fmax(rate, multiply_adds(&row->kernel, &row->problem) / row->trial.us);
+        if (elements_per_thread(row->kernel) <= elements)
+            rate = fmax(rate, multiply_adds(row->kernel, &row->problem) / row->trial.us);
     }
     return rate;
 }
@@ -304,7 +305,7 @@ static bool select_predicted(const gt_device *device, const gt_problem *problem,
             continue;
         kernels++;
         const double model = gt_select_predict(device, problem, list, pool->rows + begin, end - begin, &nearest);
-        const gt_kernel *kernel = &list[nearest].kernel;
+        const gt_kernel *kernel = list[nearest].kernel;
         const double us = fmax(model, multiply_adds(kernel, problem) / highest_rate(list, pool, kernel));
         const double score = us * (1 + DISTRUST * sqrt(distance2(problem, &list[nearest].problem)));
         if (score < best_score) { /* kernels come in the order of their ids: a tie stays with the first */

@@ -55,20 +55,20 @@ static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
 }
 
 /* cuBLAS is column-major: row-major C = A B is its C' = B' A', so the operands change places and keep their ops. */
-static CUresult launch(const gt_runner *runner, const gt_operands *o)
+static CUresult launch(const gt_runner *runner, const gt_launch_operands *o)
 {
     const gt_cublas *self = (const gt_cublas *)runner;
     const gt_problem *p = &self->problem;
     const int op_a = p->class.op_a == GT_T ? OP_T : OP_N, op_b = p->class.op_b == GT_T ? OP_T : OP_N;
     const int type = gt_type_find(p->class.type_ab)->cublas, result = gt_type_find(p->class.type_c)->cublas;
-    const void *a = (const void *)o->a, *b = (const void *)o->b;
+    const void *a = o->a, *b = o->b;
     const int status = p->batch == 1
-                           ? self->gemm(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k, &o->alpha.f32, b,
-                                        type, (int)p->ldb, a, type, (int)p->lda, &o->beta.f32, (void *)o->c, result,
+                           ? self->gemm(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k, &o->alpha, b,
+                                        type, (int)p->ldb, a, type, (int)p->lda, &o->beta, o->c, result,
                                         (int)p->ldc, COMPUTE_32F, ALGO_DEFAULT)
                            : self->gemm_batched(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k,
-                                                &o->alpha.f32, b, type, (int)p->ldb, p->stride_b, a, type,
-                                                (int)p->lda, p->stride_a, &o->beta.f32, (void *)o->c, result,
+                                                &o->alpha, b, type, (int)p->ldb, p->stride_b, a, type,
+                                                (int)p->lda, p->stride_a, &o->beta, o->c, result,
                                                 (int)p->ldc, p->stride_c, (int)p->batch, COMPUTE_32F, ALGO_DEFAULT);
     return status == SUCCESS ? CUDA_SUCCESS : status == NOT_SUPPORTED ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_UNKNOWN;
 }

@@ -147,12 +147,12 @@ static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
     return true;
 }
 
-static CUresult launch(const gt_runner *runner, const gt_operands *o)
+static CUresult launch(const gt_runner *runner, const gt_launch_operands *o)
 {
     const gt_cublaslt *self = (const gt_cublaslt *)runner;
-    const int status = self->Matmul(self->handle, self->operation, &o->alpha.f32, (const void *)o->b,
-                                    self->layouts[LEFT], (const void *)o->a, self->layouts[RIGHT], &o->beta.f32,
-                                    (const void *)o->c, self->layouts[RESULT], (void *)o->c, self->layouts[RESULT],
+    const int status = self->Matmul(self->handle, self->operation, &o->alpha, o->b,
+                                    self->layouts[LEFT], o->a, self->layouts[RIGHT], &o->beta,
+                                    o->c, self->layouts[RESULT], o->c, self->layouts[RESULT],
                                     &self->offers[self->chosen].algorithm, (void *)self->workspace, WORKSPACE_BYTES,
                                     self->stream);
     return status == GT_LT_SUCCESS         ? CUDA_SUCCESS

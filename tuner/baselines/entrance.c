@@ -18,11 +18,12 @@ static int faster(const void *a, const void *b)
 }
 
 /* The problem's operands as they are timed: plain products. */
-static gt_operands plain_operands(const gt_residual *residual, const gt_problem *p)
+static gt_launch_operands plain_operands(const gt_residual *residual, const gt_problem *p)
 {
     const gt_types *types = gt_class_types(&p->class);
-    return (gt_operands){
-        .a = residual->buffers->a.data, .b = residual->buffers->b.data, .c = residual->buffers->c.data,
+    return (gt_launch_operands){
+        .a = (void *)residual->buffers->a.data, .b = (void *)residual->buffers->b.data,
+        .c = (void *)residual->buffers->c.data,
         .alpha = gt_scalar_make(types, 1), .beta = gt_scalar_make(types, 0),
     };
 }
@@ -32,7 +33,7 @@ static gt_operands plain_operands(const gt_residual *residual, const gt_problem 
 static int time_offers(gt_entrance *e, const gt_problem *problem, double search_s, gt_entrance_report *report,
                        void *data, timed *list, gt_trial *trial)
 {
-    const gt_operands operands = plain_operands(e->residual, problem);
+    const gt_launch_operands operands = plain_operands(e->residual, problem);
     const gt_runner *runner = gt_cublaslt_runner(e->cublaslt);
     const double until = gt_now() + search_s;
     double best_us = 0;
@@ -57,7 +58,7 @@ static int time_offers(gt_entrance *e, const gt_problem *problem, double search_
 
 /* The fastest algorithm that is right. false: none, or the context is broken; *trial is the last failure. */
 static bool choose_right(gt_entrance *e, const gt_problem *problem, const timed *list, int count,
-                         gt_entrance_report *report, void *data, gt_operands *operands, gt_trial *trial)
+                         gt_entrance_report *report, void *data, gt_launch_operands *operands, gt_trial *trial)
 {
     for (int i = 0; i < count; i++) {
         *trial = (gt_trial){0};
@@ -75,7 +76,7 @@ static bool choose_right(gt_entrance *e, const gt_problem *problem, const timed 
 }
 
 static gt_runner *enter_cublaslt(gt_entrance *e, const gt_problem *problem, double search_s, gt_entrance_report *report,
-                                 void *data, gt_operands *operands, gt_baseline *baseline)
+                                 void *data, gt_launch_operands *operands, gt_baseline *baseline)
 {
     gt_trial *trial = &baseline->trial;
     if (!e->cublaslt && gt_cublaslt_open(e->driver, e->stream, &e->cublaslt) != GT_OK) {
@@ -99,7 +100,7 @@ static gt_runner *enter_cublaslt(gt_entrance *e, const gt_problem *problem, doub
 }
 
 static gt_runner *enter_cublas(gt_entrance *e, const gt_problem *problem, gt_entrance_report *report, void *data,
-                               gt_operands *operands, gt_baseline *baseline)
+                               gt_launch_operands *operands, gt_baseline *baseline)
 {
     gt_trial *trial = &baseline->trial;
     if (!e->cublas && gt_cublas_open(e->driver, e->stream, &e->cublas) != GT_OK) {
@@ -119,7 +120,7 @@ static gt_runner *enter_cublas(gt_entrance *e, const gt_problem *problem, gt_ent
 }
 
 gt_runner *gt_baseline_enter(gt_entrance *e, gt_baseline_id id, const gt_problem *problem, double search_s,
-                          gt_entrance_report *report, void *data, gt_operands *operands, gt_baseline *baseline)
+                          gt_entrance_report *report, void *data, gt_launch_operands *operands, gt_baseline *baseline)
 {
     report(data, GT_PHASE_PREPARING);
     if (e->other_driver) {

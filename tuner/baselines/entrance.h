@@ -29,6 +29,6 @@ typedef void gt_entrance_report(void *data, gt_phase phase);
  * it cannot race: baseline->trial says why, and the context may be broken.
  */
 gt_runner *gt_baseline_enter(gt_entrance *entrance, gt_baseline_id id, const gt_problem *problem, double search_s,
-                          gt_entrance_report *report, void *data, gt_operands *operands, gt_baseline *baseline);
+                          gt_entrance_report *report, void *data, gt_launch_operands *operands, gt_baseline *baseline);
 
 #endif

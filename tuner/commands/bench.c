@@ -8,7 +8,7 @@
 #include "../../src/runtime/select.h"
 #include "../../src/core/status.h"
 #include "../worker/clock.h"
-#include "../engine.h"
+#include "options.h"
 #include "output.h"
 #include "../progress.h"
 
@@ -38,28 +38,27 @@ typedef struct summary {
 /* The kernel an application would get for this problem, with its code. */
 static gt_status choose(gt_engine *engine, entry *e, gt_code *code)
 {
-    gt_measured *list = NULL;
-    size_t count;
+    gt_measurements measured = {0};
     const gt_demands demands = {0};
-    gt_status status = gt_store_find_measured(engine->store, &engine->device, &e->problem.class, &list, &count);
+    gt_status status = gt_store_find_measured(engine->store, &engine->device, &e->problem.class, &measured);
     if (status == GT_OK)
-        status = gt_select(&engine->device, &e->problem, &demands, list, count, &e->selection);
+        status = gt_select(&engine->device, &e->problem, &demands, measured.list, measured.count, &e->selection);
     if (status == GT_OK) {
-        e->kernel = list[e->selection.index].kernel;
-        status = gt_store_find_code(engine->store, list[e->selection.index].kernel_id, code);
+        e->kernel = *measured.list[e->selection.index].kernel;
+        status = gt_store_find_code(engine->store, measured.list[e->selection.index].kernel_id, code);
     }
-    free(list);
+    gt_measurements_finish(&measured);
     return status;
 }
 
-static gt_status bench_one(gt_engine *engine, const gt_shape *shape, entry *e)
+static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, const gt_shape *shape, entry *e)
 {
     gt_code code = {0};
     const gt_race_terms terms = {.seconds = RACE_SECONDS, .search_s = SEARCH_SECONDS,
-                                 .baselines = engine->options->no_cublas ? 0 : GT_BASELINES_ALL};
+                                 .baselines = engine->options.baselines};
     for (int i = 0; i < GT_BASELINE_COUNT; i++)
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
-    gt_status status = gt_options_problem(engine->options, shape, &e->problem);
+    gt_status status = gt_options_problem(options, shape, &e->problem);
     if (status == GT_OK)
         status = choose(engine, e, &code);
     if (status == GT_OK) {
@@ -133,11 +132,11 @@ static void print_row(gt_table *table, const gt_engine *engine, const entry *e)
     const int best = gt_baseline_best(e->baselines);
     const gt_trial *ours = e->ours.outcome == GT_TRIAL_OK ? &e->ours : &none;
     const gt_trial *baseline = best >= 0 ? &e->baselines[best].trial : &none;
-    char shape[GT_SHAPE_LENGTH];
+    char shape[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT];
     gt_shape_name(e->problem.m, e->problem.n, e->problem.k, shape);
     gt_table_text(table, shape);
     gt_table_text(table, e->kernel.family);
-    gt_table_text(table, e->kernel.params);
+    gt_table_text(table, gt_params_text(&e->kernel.params, params));
     gt_table_text(table, choices[e->selection.choice]);
     number_or_none(table, "%.1f", ours->us);
     number_or_none(table, "%.2f", ours->us > 0 ? flops / ours->us : 0);
@@ -177,9 +176,8 @@ static scene describe(const gt_engine *engine, const summary *s)
     return c;
 }
 
-static void print_footer(const gt_engine *engine, const summary *s, const scene *c)
+static void print_footer(const gt_engine *engine, const gt_options_cli *options, const summary *s, const scene *c)
 {
-    const gt_options_cli *options = engine->options;
     if (s->rated > 0)
         printf("\n%d shape%s: %.3f of cuBLAS at the geometric mean, %.3f at least (%s); %d ahead, %d tied (%.2f to "
                "%.2f), %d behind\n",
@@ -224,13 +222,13 @@ static void print_json_summary(const gt_engine *engine, const summary *s, const 
     print_json_text("peak_source", engine->peak_measured ? "measured" : "units x clock");
     print_json_number("copy_tbs", engine->ceilings.copy_tbs);
     print_json_text("date", c->date);
-    printf(", \"seed\": %llu}}\n", (unsigned long long)engine->options->seed);
+    printf(", \"seed\": %llu}}\n", (unsigned long long)engine->options.seed);
 }
 
 /* Why a baseline was not there, once for each: a table without it would pass for a victory. */
-static void note_absent(const gt_engine *engine, const entry *entries, size_t count)
+static void note_absent(const gt_options_cli *options, const entry *entries, size_t count)
 {
-    for (int id = 0; id < GT_BASELINE_COUNT && !engine->options->no_cublas && !engine->options->quiet; id++) {
+    for (int id = 0; id < GT_BASELINE_COUNT && !options->no_cublas && !options->quiet; id++) {
         const gt_trial *first = NULL;
         size_t absent = 0;
         for (size_t i = 0; i < count; i++) {
@@ -246,9 +244,10 @@ static void note_absent(const gt_engine *engine, const entry *entries, size_t co
     }
 }
 
-static void print_all(const gt_engine *engine, const entry *entries, size_t count, const summary *s)
+static void print_all(const gt_engine *engine, const gt_options_cli *options, const entry *entries, size_t count,
+                      const summary *s)
 {
-    const bool json = engine->options->json;
+    const bool json = options->json;
     const scene c = describe(engine, s);
     fputs(json ? "{\"shapes\": " : "", stdout);
     gt_table *table = gt_table_create(stdout, json, columns, sizeof columns / sizeof columns[0]);
@@ -258,12 +257,14 @@ static void print_all(const gt_engine *engine, const entry *entries, size_t coun
     if (json)
         print_json_summary(engine, s, &c);
     else
-        print_footer(engine, s, &c);
-    note_absent(engine, entries, count);
-    for (size_t i = 0; i < count; i++)
+        print_footer(engine, options, s, &c);
+    note_absent(options, entries, count);
+    for (size_t i = 0; i < count; i++) {
+        char params[GT_PARAMS_TEXT];
         if (entries[i].ours.outcome != GT_TRIAL_OK)
-            fprintf(stderr, "gemmtune: %s %s: %s\n", entries[i].kernel.family, entries[i].kernel.params,
-                    entries[i].ours.detail);
+            fprintf(stderr, "gemmtune: %s %s: %s\n", entries[i].kernel.family,
+                    gt_params_text(&entries[i].kernel.params, params), entries[i].ours.detail);
+    }
 }
 
 int gt_cmd_bench(const gt_options_cli *options)
@@ -272,7 +273,8 @@ int gt_cmd_bench(const gt_options_cli *options)
     size_t done = 0;
     int code = 0;
     entry *entries = calloc(options->shapes.count, sizeof *entries);
-    gt_status status = entries ? gt_engine_open(options, GT_ENGINE_READ, &engine) : gt_fail_memory();
+    const gt_engine_options engine_options = gt_options_engine(options);
+    gt_status status = entries ? gt_engine_open(&engine_options, GT_ENGINE_READ, &engine) : gt_fail_memory();
     if (status == GT_OK)
         status = gt_engine_find_ceilings(&engine);
     gt_progress *progress = gt_progress_create(options->quiet);
@@ -283,7 +285,7 @@ int gt_cmd_bench(const gt_options_cli *options)
         const gt_progress_state state = {.step = (int)done, .steps = (int)options->shapes.count, .what = name,
                                          .elapsed = gt_engine_elapsed(&engine)};
         gt_progress_update(progress, &state);
-        if ((status = bench_one(&engine, shape, &entries[done])) != GT_OK)
+        if ((status = bench_one(&engine, options, shape, &entries[done])) != GT_OK)
             break;
     }
     gt_progress_destroy(progress);
@@ -291,7 +293,7 @@ int gt_cmd_bench(const gt_options_cli *options)
         code = gt_print_failure();
     if (done > 0) {
         const summary s = sum_up(entries, done);
-        print_all(&engine, entries, done, &s);
+        print_all(&engine, options, entries, done, &s);
         code = s.wrong > 0 ? 1 : code;
     }
     if (entries)

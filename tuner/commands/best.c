@@ -143,24 +143,15 @@ static int put_row(void *data, int count, const char *const *names, const char *
     return 0;
 }
 
-/* The file asked for; else the user's, and behind it the system's. path gets the one that was opened. */
-static gt_status open_store(const gt_options_cli *options, char *path, size_t size, gt_store **store)
+/* The file asked for; else the user's, and behind it the system's. */
+static gt_status open_store(const gt_options_cli *options, gt_store **store)
 {
-    gt_status status = GT_OK;
-    if (options->database)
-        snprintf(path, size, "%s", options->database);
-    else
-        status = gt_store_default_path(path, size);
-    if (status == GT_OK)
-        status = gt_store_open(options->database ? options->database : path, GT_STORE_READ, store);
+    char missing[1024];
+    const gt_status status = gt_store_open(options->database, GT_STORE_READ, store);
     if (status != GT_ERROR_NO_DATABASE || options->database)
         return status;
-    char missing[1024];
     snprintf(missing, sizeof missing, "%s", gt_error_message());
-    if (gt_store_open(gt_store_system_path(), GT_STORE_READ, store) != GT_OK)
-        return gt_fail(status, "%s", missing);
-    snprintf(path, size, "%s", gt_store_system_path());
-    return GT_OK;
+    return gt_store_open(gt_store_system_path(), GT_STORE_READ, store) == GT_OK ? GT_OK : gt_fail(status, "%s", missing);
 }
 
 int gt_cmd_best(const gt_options_cli *options)
@@ -176,8 +167,7 @@ int gt_cmd_best(const gt_options_cli *options)
     const bool filtered = options->type_given || options->layout_given || options->family || options->shapes_given;
     listing l = {.options = options};
     gt_store *store = NULL;
-    char path[4096];
-    gt_status status = open_store(options, path, sizeof path, &store);
+    gt_status status = open_store(options, &store);
     if (status == GT_OK)
         status = gt_store_query(store, sql, filters, put_row, &l);
     if (status == GT_OK)
@@ -185,7 +175,8 @@ int gt_cmd_best(const gt_options_cli *options)
     if (status == GT_OK && l.rows == 0) {
         fputs(options->json ? "[]\n" : "", stdout);
         if (!options->quiet)
-            gt_print_note(filtered ? "nothing in %s matches" : "nothing is tuned yet in %s: run gemmtune", path);
+            gt_print_note(filtered ? "nothing in %s matches" : "nothing is tuned yet in %s: run gemmtune",
+                          gt_store_path(store));
     }
     gt_table_finish(l.table);
     free(l.names);

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "../../src/core/status.h"
-#include "../engine.h"
+#include "options.h"
 #include "output.h"
 #include "../progress.h"
-#include "../space.h"
 
 #define CUBLAS_SECONDS 0.3
 
@@ -22,6 +21,7 @@ typedef struct rung {
 } rung;
 
 typedef struct ladder {
+    const gt_options_cli *options;
     gt_engine *engine;
     gt_progress *progress;
     gt_progress_state state;
@@ -57,7 +57,7 @@ static gt_status climb(ladder *l, const gt_problem *problem, const gt_space *spa
         return gt_fail_memory();
     gt_status status = gt_space_kernel(space, row, &l->engine->device, &kernel);
     if (status == GT_OK)
-        status = gt_engine_code(l->engine, problem, &kernel, &code);
+        status = gt_engine_code(l->engine, &problem->class, &kernel, &code);
     if (status == GT_ERROR_COMPILE) {
         snprintf(trial.detail, sizeof trial.detail, "%s", gt_error_message());
         status = GT_OK;
@@ -81,7 +81,7 @@ static gt_status climb(ladder *l, const gt_problem *problem, const gt_space *spa
 /* All rungs of one element type; then cuBLAS beside the fastest of them. */
 static gt_status climb_all(ladder *l, const gt_shape *shape, const gt_types *types)
 {
-    gt_options_cli options = *l->engine->options;
+    gt_options_cli options = *l->options;
     gt_problem problem;
     gt_status status;
     options.types = types;
@@ -99,7 +99,7 @@ static gt_status climb_all(ladder *l, const gt_shape *shape, const gt_types *typ
             for (size_t row = 0; status == GT_OK && row < space.rows && !gt_engine_interrupted(); row++) {
                 gt_kernel kernel;
                 if (gt_space_kernel(&space, row, &l->engine->device, &kernel) == GT_OK)
-                    gt_engine_prepare(l->engine, &problem, &kernel, true); /* the rest compiles meanwhile */
+                    gt_engine_prepare(l->engine, &problem.class, &kernel, true); /* the rest compiles meanwhile */
             }
             for (size_t row = 0; status == GT_OK && row < space.rows && !gt_engine_interrupted(); row++)
                 status = climb(l, &problem, &space, row);
@@ -135,7 +135,7 @@ static void print_size(ladder *l, gt_table *table, const gt_shape *shape)
 {
     const double flops = 2.0 * (double)shape->m * (double)shape->n * (double)shape->k;
     double naive_us = 0;
-    char size[GT_SHAPE_LENGTH];
+    char size[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT];
     qsort(l->rungs, l->count, sizeof *l->rungs, by_order);
     if (shape->m == shape->n && shape->n == shape->k)
         snprintf(size, sizeof size, "%lld", (long long)shape->m);
@@ -166,7 +166,7 @@ static void print_size(ladder *l, gt_table *table, const gt_shape *shape)
             gt_table_number(table, "%.3f", r->cublas_us / r->trial.us);
         else
             gt_table_none(table);
-        gt_table_text(table, ok ? r->kernel.params : r->trial.detail);
+        gt_table_text(table, ok ? gt_params_text(&r->kernel.params, params) : r->trial.detail);
     }
     gt_table_rule(table);
 }
@@ -175,8 +175,9 @@ int gt_cmd_ladder(const gt_options_cli *options)
 {
     gt_engine engine;
     int code = 0;
-    gt_status status = gt_engine_open(options, GT_ENGINE_NO_STORE, &engine);
-    ladder l = {.engine = &engine, .progress = gt_progress_create(options->quiet)};
+    const gt_engine_options engine_options = gt_options_engine(options);
+    gt_status status = gt_engine_open(&engine_options, GT_ENGINE_NO_STORE, &engine);
+    ladder l = {.options = options, .engine = &engine, .progress = gt_progress_create(options->quiet)};
     gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
     l.state.steps = (int)options->shapes.count;
     for (size_t i = 0; status == GT_OK && i < options->shapes.count && !gt_engine_interrupted(); i++) {

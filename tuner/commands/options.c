@@ -429,6 +429,15 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
     return gt_problem_init(&gemm, problem);
 }
 
+gt_engine_options gt_options_engine(const gt_options_cli *o)
+{
+    return (gt_engine_options){
+        .database = o->database, .driver = o->driver, .device = o->device, .nvrtc = o->nvrtc, .templates = o->templates,
+        .family = o->family, .types = o->types, .effort = o->effort, .seed = o->seed, .threads = o->threads,
+        .limit_s = o->limit_s, .baselines = o->no_cublas ? 0 : GT_BASELINES_ALL, .line = o->line,
+    };
+}
+
 gt_status gt_options_device(const gt_options_cli *options, gt_device *device)
 {
     gt_driver *driver;

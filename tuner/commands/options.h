@@ -6,13 +6,8 @@
 
 #include "../../src/core/device.h"
 #include "../../src/core/problem.h"
+#include "../engine.h"
 #include "shapes.h"
-
-typedef enum gt_effort {
-    GT_EFFORT_QUICK,
-    GT_EFFORT_NORMAL,
-    GT_EFFORT_FULL, /* every configuration of every space */
-} gt_effort;
 
 /* The subcommands, in the order of the help. */
 typedef enum gt_command_id {
@@ -91,6 +86,9 @@ gt_status gt_options_device(const gt_options_cli *options, gt_device *device);
 
 /* The problem of one shape under these options (types, layout, batch, align). */
 gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shape, gt_problem *problem);
+
+/* What the engine takes of them. It points into options. */
+gt_engine_options gt_options_engine(const gt_options_cli *options);
 
 /* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
 typedef int gt_command(const gt_options_cli *options);

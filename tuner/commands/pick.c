@@ -66,7 +66,7 @@ static gt_status keep_matching(const gt_space *space, char *word, const char *be
 /* The first row that has all parameters of the text. */
 static gt_status find_row(const gt_space *space, const char *params, size_t *found)
 {
-    char before[GT_PARAMS_LENGTH] = "";
+    char before[GT_PARAMS_TEXT] = "";
     char *copy = strdup(params ? params : ""), *rest = copy;
     bool *rows = malloc(space->rows + 1);
     gt_status status = copy && rows ? GT_OK : gt_fail_memory();

@@ -48,10 +48,9 @@ static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code
     const gt_types *types = gt_class_types(&pick->problem.class);
     const size_t sizes[] = {gt_problem_bytes_a(&pick->problem), gt_problem_bytes_b(&pick->problem),
                             gt_problem_bytes_c(&pick->problem)};
-    CUdeviceptr operands[3], workspace = 0, counters = 0;
+    CUdeviceptr operands[3], memory = 0;
     gt_module module;
     gt_launch launch;
-    gt_args args;
     gt_status status = open_context(driver);
     if (status == GT_OK)
         status = gt_module_load(driver, &pick->kernel, code, &module);
@@ -59,25 +58,22 @@ static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code
         status = gt_launch_init(&pick->kernel, &pick->problem, &launch);
     for (int i = 0; status == GT_OK && i < 3; i++)
         status = make_operand(driver, sizes[i], &operands[i]);
-    if (status == GT_OK && launch.workspace_bytes > 0)
-        status = make_operand(driver, launch.workspace_bytes, &workspace);
-    if (status == GT_OK && launch.counter_bytes > 0)
-        status = make_operand(driver, launch.counter_bytes, &counters);
-    if (status == GT_OK && launch.counter_bytes > 0)
-        status = gt_driver_check(driver, driver->cuMemsetD8(counters, 0, launch.counter_bytes), "cuMemsetD8");
+    const size_t bytes = status == GT_OK ? gt_launch_memory(&launch) : 0;
+    if (status == GT_OK && bytes > 0)
+        status = make_operand(driver, bytes, &memory);
     if (status != GT_OK)
         return status;
-    const gt_scalar one = gt_scalar_make(types, 1), zero = {0};
-    gt_args_init(&pick->problem, &args);
-    args.a = (const void *)operands[0];
-    args.b = (const void *)operands[1];
-    args.c = (void *)operands[2];
-    args.workspace = (void *)workspace;
-    args.counters = (unsigned *)counters;
-    gt_args_scale(&args, types, pick->problem.k, &one, &zero);
+    gt_launch_operands all = {.a = (void *)operands[0], .b = (void *)operands[1], .c = (void *)operands[2],
+                              .alpha = gt_scalar_make(types, 1), .beta = gt_scalar_make(types, 0)};
+    gt_launch_place(&launch, (void *)memory, &all);
+    if (all.counters)
+        status = gt_driver_check(driver, driver->cuMemsetD8((CUdeviceptr)all.counters, 0, launch.counter_bytes),
+                                 "cuMemsetD8");
+    if (status != GT_OK)
+        return status;
     CUresult result = FIND(driver, gtSoftSample) ? FIND(driver, gtSoftSample)(1) : CUDA_SUCCESS;
     for (int i = 0; i < 2 && result == CUDA_SUCCESS; i++)
-        result = gt_launch_run(driver, &module, &launch, &pick->problem, &args, NULL);
+        result = gt_launch_run(driver, &module, &launch, &all, NULL);
     if (result == CUDA_SUCCESS)
         result = driver->cuCtxSynchronize();
     return gt_driver_check(driver, result, "running the kernel");
@@ -93,6 +89,7 @@ static void print(const gt_options_cli *options, const gt_pick *pick, const gtSo
 {
     static const gt_column columns[] = {{"what", GT_LEFT}, {"value", GT_RIGHT}, {"unit", GT_LEFT}};
     enum { WAVES = 6 };
+    char params[GT_PARAMS_TEXT];
     const line lines[] = {
         {"blocks", "", (double)l->blocks},
         {"blocks that were counted", "", (double)l->ran},
@@ -125,7 +122,7 @@ static void print(const gt_options_cli *options, const gt_pick *pick, const gtSo
         {"launch", "us", l->launch_us},
     };
     if (!options->json)
-        printf("%s %s on %s\n", pick->kernel.family, pick->kernel.params, pick->device.name);
+        printf("%s %s on %s\n", pick->kernel.family, gt_params_text(&pick->kernel.params, params), pick->device.name);
     gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         gt_table_text(table, lines[i].name);
@@ -147,7 +144,7 @@ static gt_status profile(const gt_options_cli *options, const gt_families *famil
     if (status == GT_OK)
         status = gt_nvrtc_open(options->nvrtc, &nvrtc);
     if (status == GT_OK)
-        status = gt_render(pick->family, &pick->problem, pick->kernel.params, &source, pick->kernel.source_hash);
+        status = gt_render(pick->family, &pick->problem.class, GT_VARIANT_FAST, &pick->kernel, &source);
     if (status == GT_OK)
         status = gt_nvrtc_compile(nvrtc, source, pick->device.arch, &code, NULL);
     if (status == GT_OK)

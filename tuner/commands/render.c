@@ -10,12 +10,12 @@ int gt_cmd_render(const gt_options_cli *options)
 {
     gt_families families = {0};
     gt_pick pick;
-    char *source = NULL, hash[GT_HASH_LENGTH];
+    char *source = NULL;
     gt_status status = gt_families_init(options->templates, &families);
     if (status == GT_OK)
         status = gt_pick_init(options, &families, &pick);
     if (status == GT_OK)
-        status = gt_render(pick.family, &pick.problem, pick.kernel.params, &source, hash);
+        status = gt_render(pick.family, &pick.problem.class, GT_VARIANT_FAST, &pick.kernel, &source);
     if (status == GT_OK)
         fputs(source, stdout);
     free(source);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../src/core/status.h"
+#include "options.h"
 #include "output.h"
 #include "../tune.h"
 
@@ -44,7 +45,7 @@ static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *
     const double speed = t->won ? gt_problem_flops(&t->problem) / t->trial.us * 1e-6 : 0;
     const double shares[] = {gt_ceilings_peak_percent(&engine->ceilings, &t->problem, t->trial.us),
                              gt_ceilings_copy_percent(&engine->ceilings, &t->problem, t->trial.us)};
-    char shape[GT_SHAPE_LENGTH];
+    char shape[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT];
     gt_shape_name(t->problem.m, t->problem.n, t->problem.k, shape);
     gt_table_text(table, shape);
     if (!t->won) {
@@ -53,7 +54,7 @@ static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *
         return;
     }
     gt_table_text(table, t->kernel.family);
-    gt_table_text(table, t->kernel.params);
+    gt_table_text(table, gt_params_text(&t->kernel.params, params));
     gt_table_number(table, "%.1f", t->trial.us);
     gt_table_number(table, "%.2f", speed);
     for (int i = 0; i < 2; i++)
@@ -73,7 +74,7 @@ static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *
     gt_table_text(table, t->trial.modelled ? "modelled" : "measured");
 }
 
-static void print_table(const gt_engine *engine, const gt_tuned *tuned, size_t count)
+static void print_table(const gt_engine *engine, const gt_options_cli *options, const gt_tuned *tuned, size_t count)
 {
     static const gt_column columns[] = {
         {"shape", GT_LEFT},   {"family", GT_LEFT},  {"configuration", GT_LEFT}, {"us", GT_RIGHT},
@@ -81,20 +82,19 @@ static void print_table(const gt_engine *engine, const gt_tuned *tuned, size_t c
         {"margin %", GT_RIGHT}, {"tried", GT_RIGHT},  {"timing", GT_LEFT},
     };
     char ceilings[128];
-    gt_table *table = gt_table_create(stdout, engine->options->json, columns, sizeof columns / sizeof columns[0]);
+    gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++)
         print_row(table, engine, &tuned[i]);
     gt_table_finish(table);
-    if (engine->options->json)
+    if (options->json)
         return;
     gt_engine_describe_ceilings(engine, ceilings, sizeof ceilings);
     printf("\n%s: %s\n", engine->device.name, ceilings);
 }
 
 /* What somebody should know before a long run. */
-static void print_notes(const gt_engine *engine)
+static void print_notes(const gt_engine *engine, const gt_options_cli *options)
 {
-    const gt_options_cli *options = engine->options;
     if (options->quiet)
         return;
     if (gt_store_on_network(engine->store))
@@ -107,16 +107,16 @@ static void print_notes(const gt_engine *engine)
 static void remember(gt_seed *seeds, size_t *count, const gt_kernel *kernel)
 {
     for (size_t i = 0; i < *count; i++)
-        if (strcmp(seeds[i].params, kernel->params) == 0 && strcmp(seeds[i].family, kernel->family) == 0)
+        if (gt_params_same(&seeds[i].params, &kernel->params) && strcmp(seeds[i].family, kernel->family) == 0)
             return;
     memcpy(seeds[*count].family, kernel->family, sizeof kernel->family);
-    memcpy(seeds[*count].params, kernel->params, sizeof kernel->params);
+    seeds[*count].params = kernel->params;
     ++*count;
 }
 
 static void report(gt_tuning *tuning, const gt_tuned *t)
 {
-    char name[GT_PROBLEM_NAME_LENGTH], rest[96] = "";
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT], rest[96] = "";
     gt_problem_name(&t->problem, name);
     if (t->cublas.outcome == GT_TRIAL_OK && t->won)
         snprintf(rest, sizeof rest, ", %.2f of cuBLAS", t->cublas.us / t->trial.us);
@@ -127,27 +127,27 @@ static void report(gt_tuning *tuning, const gt_tuned *t)
         snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", %d rejected", t->failed);
     if (t->won)
         gt_progress_line(tuning->progress, "%s: %.2f TFLOPS, %s %s (%d tried, %d known%s)", name,
-                         gt_problem_flops(&t->problem) / t->trial.us * 1e-6, t->kernel.family, t->kernel.params,
-                         t->tried, t->skipped, rest);
+                         gt_problem_flops(&t->problem) / t->trial.us * 1e-6, t->kernel.family,
+                         gt_params_text(&t->kernel.params, params), t->tried, t->skipped, rest);
     else
         gt_progress_line(tuning->progress, "%s: no winner (%d tried, %d known%s)", name, t->tried, t->skipped, rest);
 }
 
 /* The problem's share of what is left of the budget. */
-static double share_until(const gt_engine *engine, size_t problems_left)
+static double share_until(const gt_tuning *tuning, size_t problems_left)
 {
-    const double elapsed = gt_engine_elapsed(engine), budget = engine->options->budget_s;
+    const double elapsed = gt_engine_elapsed(tuning->engine), budget = tuning->state.budget;
     return budget > 0 ? elapsed + (budget - elapsed) / (double)problems_left : 0;
 }
 
 /* Tunes the problems in order; *count says how many were reached. */
 static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *problems, gt_tuned *tuned, size_t *count)
 {
-    const size_t total = tuning->engine->options->shapes.count;
+    const size_t total = (size_t)tuning->state.steps;
     while (*count < total && !gt_engine_interrupted()) {
         gt_tuned *t = &tuned[*count];
         /* One share more than there are problems: the last lap's. */
-        tuning->until = share_until(tuning->engine, total - *count + 1);
+        tuning->until = share_until(tuning, total - *count + 1);
         tuning->state.step = (int)*count;
         const gt_status status = gt_tune(tuning, &problems[*count], t);
         if (status != GT_OK)
@@ -167,14 +167,14 @@ static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
     tuning->only_seeds = true;
     for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
         gt_tuned again;
-        tuning->until = share_until(tuning->engine, count - i);
+        tuning->until = share_until(tuning, count - i);
         tuning->state.step = (int)i;
         const gt_status status = gt_tune(tuning, &tuned[i].problem, &again);
         if (status != GT_OK)
             return status;
         tuned[i].tried += again.tried;
         again.cut = tuned[i].cut = tuned[i].cut || again.cut;
-        if (!again.won || strcmp(again.kernel.params, tuned[i].kernel.params) == 0)
+        if (!again.won || gt_params_same(&again.kernel.params, &tuned[i].kernel.params))
             continue;
         again.tried = tuned[i].tried;
         tuned[i] = again;
@@ -183,9 +183,9 @@ static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
     return GT_OK;
 }
 
-static gt_status tune_all(gt_engine *engine, const gt_problem *problems, gt_tuned *tuned, size_t *count)
+static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, const gt_problem *problems, gt_tuned *tuned,
+                          size_t *count)
 {
-    const gt_options_cli *options = engine->options;
     const size_t total = options->shapes.count;
     gt_seed *seeds = calloc(total + 1, sizeof *seeds);
     gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .seeds = seeds};
@@ -214,9 +214,10 @@ int gt_cmd_tune(const gt_options_cli *options)
     gt_tuned *tuned = NULL;
     size_t count = 0;
     int code = 0;
-    gt_status status = gt_engine_open(options, GT_ENGINE_WRITE, &engine);
+    const gt_engine_options engine_options = gt_options_engine(options);
+    gt_status status = gt_engine_open(&engine_options, GT_ENGINE_WRITE, &engine);
     if (status == GT_OK)
-        print_notes(&engine);
+        print_notes(&engine, options);
     if (status == GT_OK)
         status = list_problems(options, &engine.device, &problems);
     if (status == GT_OK && !(tuned = calloc(options->shapes.count, sizeof *tuned)))
@@ -224,13 +225,13 @@ int gt_cmd_tune(const gt_options_cli *options)
     if (status == GT_OK)
         status = gt_engine_find_ceilings(&engine);
     if (status == GT_OK)
-        status = tune_all(&engine, problems, tuned, &count);
+        status = tune_all(&engine, options, problems, tuned, &count);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     if (status != GT_OK)
         code = gt_print_failure();
     if (count > 0)
-        print_table(&engine, tuned, count);
+        print_table(&engine, options, tuned, count);
     for (size_t i = 0; i < count; i++)
         if (!tuned[i].won)
             code = 1;

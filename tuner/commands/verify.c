@@ -5,7 +5,7 @@
 
 #include "../../db/trial.h"
 #include "../../src/core/status.h"
-#include "../engine.h"
+#include "options.h"
 #include "output.h"
 #include "../progress.h"
 
@@ -15,6 +15,7 @@ static const gt_column columns[] = {
 };
 
 typedef struct verification {
+    const gt_options_cli *options;
     gt_engine *engine;
     gt_table *table;
     gt_progress *progress;
@@ -26,13 +27,13 @@ static gt_status check(verification *v, const gt_measured *stored, const gt_prob
 {
     gt_code code = {0};
     gt_trial trial = {0};
-    char name[GT_PROBLEM_NAME_LENGTH];
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT];
     gt_status status = gt_store_find_code(v->engine->store, stored->kernel_id, &code);
     if (status == GT_ERROR_CORRUPT) {
         trial.outcome = GT_TRIAL_WRONG_RESULT;
         snprintf(trial.detail, sizeof trial.detail, "%s", gt_error_message());
     } else if (status == GT_OK) {
-        const gt_contestant contestant = {&stored->kernel, &code};
+        const gt_contestant contestant = {stored->kernel, &code};
         status = gt_worker_try(v->engine->worker, problem, &contestant, 0, false, &trial);
     }
     gt_code_finish(&code);
@@ -40,8 +41,8 @@ static gt_status check(verification *v, const gt_measured *stored, const gt_prob
         return status;
     gt_problem_name(problem, name);
     gt_table_text(v->table, name);
-    gt_table_text(v->table, stored->kernel.family);
-    gt_table_text(v->table, stored->kernel.params);
+    gt_table_text(v->table, stored->kernel->family);
+    gt_table_text(v->table, gt_params_text(&stored->kernel->params, params));
     gt_table_text(v->table, gt_outcome_name(trial.outcome));
     if (trial.outcome == GT_TRIAL_OK)
         gt_table_number(v->table, "%.1e", trial.error);
@@ -61,28 +62,28 @@ static gt_status check(verification *v, const gt_measured *stored, const gt_prob
 /* All winners of one layout: each on its own problem, or on the shapes that were asked for. */
 static gt_status check_layout(verification *v, gt_op op_a, gt_op op_b)
 {
-    const gt_options_cli *options = v->engine->options;
-    gt_measured *list = NULL;
-    size_t count = 0;
+    const gt_options_cli *options = v->options;
+    gt_measurements measured = {0};
     gt_problem any, problem;
     gt_options_cli as_asked = *options;
     as_asked.op_a = op_a;
     as_asked.op_b = op_b;
     gt_status status = gt_options_problem(&as_asked, &(gt_shape){64, 64, 64}, &any);
     if (status == GT_OK)
-        status = gt_store_find_measured(v->engine->store, &v->engine->device, &any.class, &list, &count);
-    for (size_t i = 0; status == GT_OK && i < count && !gt_engine_interrupted(); i++) {
-        if (!list[i].winner || !list[i].same_gpu)
+        status = gt_store_find_measured(v->engine->store, &v->engine->device, &any.class, &measured);
+    for (size_t i = 0; status == GT_OK && i < measured.count && !gt_engine_interrupted(); i++) {
+        const gt_measured *row = &measured.list[i];
+        if (!row->winner || !row->same_gpu)
             continue;
         if (!options->shapes_given)
-            status = check(v, &list[i], &list[i].problem);
+            status = check(v, row, &row->problem);
         for (size_t s = 0; options->shapes_given && status == GT_OK && s < options->shapes.count; s++) {
             status = gt_options_problem(&as_asked, &options->shapes.list[s], &problem);
-            if (status == GT_OK && gt_class_serves(&list[i].problem.class, &problem.class))
-                status = check(v, &list[i], &problem);
+            if (status == GT_OK && gt_class_serves(&row->problem.class, &problem.class))
+                status = check(v, row, &problem);
         }
     }
-    free(list);
+    gt_measurements_finish(&measured);
     return status;
 }
 
@@ -90,8 +91,10 @@ int gt_cmd_verify(const gt_options_cli *options)
 {
     gt_engine engine;
     int code = 0;
-    gt_status status = gt_engine_open(options, GT_ENGINE_READ, &engine);
+    const gt_engine_options engine_options = gt_options_engine(options);
+    gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
     verification v = {
+        .options = options,
         .engine = &engine,
         .table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]),
         .progress = gt_progress_create(options->quiet),

@@ -3,9 +3,9 @@
 #ifndef GT_CHECKS_H
 #define GT_CHECKS_H
 
-#include <stdbool.h>
-
+#include "../../src/core/driver.h"
 #include "../../src/core/kernel.h"
+#include "../../src/core/problem.h"
 
 /* Memory that nobody should read or write is filled with this: a NaN as f32 and, halfword by halfword, as f16. */
 #define GT_POISON 0x7fff7fffu

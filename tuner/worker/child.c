@@ -173,7 +173,7 @@ static bool prepare_problem(session *s, const gt_problem *problem, const gt_kern
 
 /* After the check: makes the runner and its operands ready to be timed on the tuned problem. Where another was checked
  * the trial says so; a modelled time does not depend on what operands hold. */
-static bool prepare_timing(session *s, const gt_problem *problem, gt_runner *runner, gt_operands *operands,
+static bool prepare_timing(session *s, const gt_problem *problem, gt_runner *runner, gt_launch_operands *operands,
                            gt_trial *trial)
 {
     char name[GT_PROBLEM_NAME_LENGTH];
@@ -184,9 +184,9 @@ static bool prepare_timing(session *s, const gt_problem *problem, gt_runner *run
     if ((!s->timed.placed || !gt_problem_same(problem, &s->timed.problem)) &&
         !gt_buffers_place(&s->timed, problem, 0, trial))
         return false;
-    operands->a = s->timed.a.data;
-    operands->b = s->timed.b.data;
-    operands->c = s->timed.c.data;
+    operands->a = (void *)s->timed.a.data;
+    operands->b = (void *)s->timed.b.data;
+    operands->c = (void *)s->timed.c.data;
     return runner->prepare(runner, problem, trial);
 }
 
@@ -195,7 +195,7 @@ static void try_candidate(session *s, const gt_message_job *job, const gt_kernel
                           gt_trial *trial)
 {
     gt_kernel_runner runner = {0};
-    gt_operands operands;
+    gt_launch_operands operands;
     const gt_cases *cases = NULL;
     report(s, GT_PHASE_PREPARING, 0);
     bool good = prepare_problem(s, &job->problem, kernel, trial) &&

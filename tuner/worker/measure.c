@@ -27,7 +27,7 @@
 /* Samples of one runner. */
 typedef struct series {
     const gt_runner *runner;
-    gt_operands operands;
+    gt_launch_operands operands;
     CUgraphExec graph; /* of `repeats` launches; NULL: launched one by one */
     int repeats;
     double first_us;   /* of one launch after the warm-up */
@@ -307,7 +307,7 @@ static CUresult screen(gt_meter *meter, series *s, double best_us, bool *loser)
     return result;
 }
 
-bool gt_measure_screen(gt_meter *meter, const gt_runner *runner, const gt_operands *operands, double best_us,
+bool gt_measure_screen(gt_meter *meter, const gt_runner *runner, const gt_launch_operands *operands, double best_us,
                        gt_trial *trial)
 {
     series s = {.runner = runner, .operands = *operands, .repeats = 1};

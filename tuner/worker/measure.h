@@ -2,6 +2,7 @@
 #ifndef GT_MEASURE_H
 #define GT_MEASURE_H
 
+#include "../../src/core/device.h"
 #include "clock.h"
 #include "runner.h"
 
@@ -25,13 +26,13 @@ void gt_meter_finish(gt_meter *meter);
  * Times one verified runner, operands in L2 where they fit: fills us, us_min, us_spread, samples, clock_mhz. Up to ten
  * samples or about 60 ms; where best_us is not 0 a loser gets fewer and is marked stopped_early.
  */
-bool gt_measure_screen(gt_meter *meter, const gt_runner *runner, const gt_operands *operands, double best_us,
+bool gt_measure_screen(gt_meter *meter, const gt_runner *runner, const gt_launch_operands *operands, double best_us,
                        gt_trial *trial);
 
 /* One that races. A trial that has failed before is passed over. */
 typedef struct gt_racer {
     const gt_runner *runner;
-    gt_operands operands;
+    gt_launch_operands operands;
     gt_trial *trial;
 } gt_racer;
 

@@ -31,15 +31,15 @@ static int64_t shortened(int64_t length, int64_t unit, int64_t least)
 
 gt_problem gt_residual_stand_in(const gt_problem *p, const gt_kernel *kernel)
 {
-    const int64_t rows = STAND_IN_TILES * (int64_t)kernel->tile_m;
+    const int64_t rows = STAND_IN_TILES * kernel->facts.tile_m;
     int64_t step;
-    if (kernel->tile_m < 1 || kernel->tile_n < 1 || kernel->split_k < 1)
+    if (kernel->facts.tile_m < 1 || kernel->facts.tile_n < 1 || kernel->facts.split_k < 1)
         return *p; /* facts that no launch will accept */
-    if (gt_params_get(kernel->params, "bk", &step) != GT_OK || step < 1 || STEP % step == 0)
+    if (!gt_params_find(&kernel->params, "bk", &step) || step < 1 || STEP % step == 0)
         step = STEP;
-    const int64_t m = shortened(p->m, kernel->tile_m, rows > STAND_IN_SIDE ? rows : STAND_IN_SIDE);
-    const int64_t n = shortened(p->n, kernel->tile_n, STAND_IN_SIDE);
-    const int64_t k = shortened(p->k, step * kernel->split_k, STAND_IN_STEPS);
+    const int64_t m = shortened(p->m, kernel->facts.tile_m, rows > STAND_IN_SIDE ? rows : STAND_IN_SIDE);
+    const int64_t n = shortened(p->n, kernel->facts.tile_n, STAND_IN_SIDE);
+    const int64_t k = shortened(p->k, step * kernel->facts.split_k, STAND_IN_STEPS);
     const int64_t less_a = p->class.op_a == GT_N ? p->k - k : p->m - m, less_b = p->class.op_b == GT_N ? p->n - n : p->k - k;
     gt_gemm gemm = gt_class_gemm(&p->class, m, n, k);
     gemm.batch = p->batch < GT_RESIDUAL_PRODUCTS ? p->batch : GT_RESIDUAL_PRODUCTS;
@@ -357,7 +357,7 @@ static bool check_result(gt_residual *r, const gt_runner *runner, double alpha, 
     return true;
 }
 
-static bool run(gt_residual *r, gt_runner *runner, const gt_operands *operands, double alpha, double beta,
+static bool run(gt_residual *r, gt_runner *runner, const gt_launch_operands *operands, double alpha, double beta,
                 gt_trial *trial)
 {
     const gt_driver *driver = r->checks->driver;
@@ -366,13 +366,13 @@ static bool run(gt_residual *r, gt_runner *runner, const gt_operands *operands, 
            check_result(r, runner, alpha, beta, "", trial);
 }
 
-bool gt_residual_verify(gt_residual *r, gt_runner *runner, gt_operands *timed, gt_trial *trial)
+bool gt_residual_verify(gt_residual *r, gt_runner *runner, gt_launch_operands *timed, gt_trial *trial)
 {
     const gt_problem *p = &r->buffers->problem;
     const gt_types *types = gt_class_types(&p->class);
     const double unit = types->exact ? 4 : 1;
-    gt_operands operands = {
-        .a = r->buffers->a.data, .b = r->buffers->b.data, .c = r->buffers->c.data,
+    gt_launch_operands operands = {
+        .a = (void *)r->buffers->a.data, .b = (void *)r->buffers->b.data, .c = (void *)r->buffers->c.data,
         .alpha = gt_scalar_make(types, ALPHA * unit), .beta = gt_scalar_make(types, BETA * unit),
     };
     if (!runner->prepare(runner, p, trial) || !run(r, runner, &operands, ALPHA * unit, BETA * unit, trial))

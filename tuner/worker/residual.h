@@ -59,7 +59,7 @@ void gt_residual_spoilt(gt_residual *residual);
 
 /* Runs a candidate on the prepared problem, as it will be timed and once with alpha and beta, and checks it. The
  * runner is left prepared for the problem, operands for timing are in *timed. */
-bool gt_residual_verify(gt_residual *residual, gt_runner *runner, gt_operands *timed, gt_trial *trial);
+bool gt_residual_verify(gt_residual *residual, gt_runner *runner, gt_launch_operands *timed, gt_trial *trial);
 
 /* Checks C and its surroundings again after timing: launches back to back must not disturb each other. */
 bool gt_residual_verify_again(gt_residual *residual, const gt_runner *runner, gt_trial *trial);

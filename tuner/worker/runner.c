@@ -56,19 +56,19 @@ bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, c
 static CUresult place_workspace(gt_kernel_runner *self)
 {
     CUresult result = CUDA_SUCCESS;
-    self->args.workspace = NULL;
-    self->args.counters = NULL;
+    self->own.workspace = NULL;
+    self->own.counters = NULL;
     if (self->launch.workspace_bytes > 0) {
         const size_t bytes = (self->launch.workspace_bytes + 1) / 2 * 2;
         if ((result = gt_guarded_place(self->driver, self->stream, &self->workspace, bytes, 0)) != CUDA_SUCCESS)
             return result;
-        self->args.workspace = (void *)self->workspace.data;
+        self->own.workspace = (void *)self->workspace.data;
     }
     if (self->launch.counter_bytes > 0) {
         const size_t bytes = self->launch.counter_bytes;
         if ((result = gt_guarded_place(self->driver, self->stream, &self->counters, bytes, 0)) != CUDA_SUCCESS)
             return result;
-        self->args.counters = (void *)self->counters.data;
+        self->own.counters = (void *)self->counters.data;
         result = self->driver->cuMemsetD32Async(self->counters.data, 0, bytes / 4, self->stream);
     }
     return result;
@@ -79,21 +79,16 @@ static bool prepare_kernel(gt_runner *runner, const gt_problem *problem, gt_tria
     gt_kernel_runner *self = (gt_kernel_runner *)runner;
     if (gt_launch_init(self->kernel, problem, &self->launch) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s", gt_error_message());
-    self->problem = *problem;
-    gt_args_init(problem, &self->args);
     return gt_trial_check(trial, self->driver, place_workspace(self), "making room for the workspace");
 }
 
-static CUresult launch_kernel(const gt_runner *runner, const gt_operands *operands)
+static CUresult launch_kernel(const gt_runner *runner, const gt_launch_operands *operands)
 {
     const gt_kernel_runner *self = (const gt_kernel_runner *)runner;
-    gt_args args = self->args;
-    args.a = (const void *)operands->a;
-    args.b = (const void *)operands->b;
-    args.c = (void *)operands->c;
-    gt_args_scale(&args, gt_class_types(&self->problem.class), self->problem.k,
-                  &operands->alpha, &operands->beta);
-    return gt_launch_run(self->driver, &self->module, &self->launch, &self->problem, &args, self->stream);
+    gt_launch_operands all = *operands;
+    all.workspace = self->own.workspace;
+    all.counters = self->own.counters;
+    return gt_launch_run(self->driver, &self->module, &self->launch, &all, self->stream);
 }
 
 static CUresult inspect_kernel(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters)
@@ -101,9 +96,9 @@ static CUresult inspect_kernel(const gt_runner *runner, const gt_checks *checks,
     const gt_kernel_runner *self = (const gt_kernel_runner *)runner;
     const int64_t bytes = (int64_t)self->launch.counter_bytes;
     CUresult result = CUDA_SUCCESS;
-    if (self->args.workspace)
+    if (self->own.workspace)
         result = gt_guarded_count(checks, &self->workspace, counters);
-    if (result != CUDA_SUCCESS || !self->args.counters)
+    if (result != CUDA_SUCCESS || !self->own.counters)
         return result;
     if ((result = gt_guarded_count(checks, &self->counters, counters)) != CUDA_SUCCESS)
         return result;

@@ -11,18 +11,12 @@
 #include "checks.h"
 #include "guarded.h"
 
-/* Where a product's operands lie and what they are scaled by. */
-typedef struct gt_operands {
-    CUdeviceptr a, b, c;
-    gt_scalar alpha, beta;
-} gt_operands;
-
 typedef struct gt_runner gt_runner;
 struct gt_runner {
     /* Makes the runner ready for launches on one problem. */
     bool (*prepare)(gt_runner *runner, const gt_problem *problem, gt_trial *trial);
     /* Enqueues one product: no allocation, no waiting, safe in stream capture. */
-    CUresult (*launch)(const gt_runner *runner, const gt_operands *operands);
+    CUresult (*launch)(const gt_runner *runner, const gt_launch_operands *operands);
     /* Adds to counters[0] what changed around the workspace, to counters[1] what is not zero of its counters.
      * NULL: there is no workspace. */
     CUresult (*inspect)(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters);
@@ -35,9 +29,8 @@ typedef struct gt_kernel_runner {
     CUstream stream;
     const gt_kernel *kernel;
     gt_module module;
-    gt_problem problem;
     gt_launch launch;
-    gt_args args;
+    gt_launch_operands own; /* its workspace and counters */
     gt_guarded workspace, counters;
 } gt_kernel_runner;
 

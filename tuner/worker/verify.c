@@ -196,8 +196,9 @@ static bool verify_launch(gt_verifier *verifier, const gt_cases *cases, size_t w
         !gt_trial_check(trial, driver, upload(buffers, c, ab, beta != 0), "uploading a small check") ||
         !runner->prepare(runner, &c->problem, trial))
         return false;
-    const gt_operands operands = {
-        .a = ab == ABSENT ? 0 : buffers->a.data, .b = ab == ABSENT ? 0 : buffers->b.data, .c = buffers->c.data,
+    const gt_launch_operands operands = {
+        .a = ab == ABSENT ? NULL : (void *)buffers->a.data, .b = ab == ABSENT ? NULL : (void *)buffers->b.data,
+        .c = (void *)buffers->c.data,
         .alpha = gt_scalar_make(types, alpha), .beta = gt_scalar_make(types, beta),
     };
     if (!gt_trial_check(trial, driver, runner->launch(runner, &operands), doing) ||

@@ -1,22 +1,30 @@
--- For people: the best kernel of each GPU and problem. That is the newest winner of a race, else the fastest; a
--- measured time stands before any modelled one. A parameter that the family does not have is NULL: CAST reads the
--- digits that follow 'name='. vs_cublas is against the better of cuBLAS's two libraries, each at its newest time (SQLite
--- takes a bare column from the row that has the maximum), of the winner's own run where there is one. Each subquery is
--- one seek in an index, and WHERE on sizes reaches the problem table.
---
--- A view holds nothing: the last step of every migration puts this one in the place of the one before.
+-- For people. Views hold nothing: the last step of every migration puts these in the place of the ones before.
+
+-- A kernel's configuration in one line.
+DROP VIEW IF EXISTS config;
+CREATE VIEW config AS
+SELECT k.id AS kernel, k.family,
+       (SELECT group_concat(name || '=' || value, ' ')
+        FROM (SELECT name, value FROM kernel_param WHERE kernel = k.id ORDER BY place)) AS params
+FROM kernel k;
+
+-- The best kernel of each GPU and problem. That is the newest winner of a race, else the fastest; a
+-- measured time stands before any modelled one. A parameter that the family does not have is NULL. vs_cublas is against
+-- the better of cuBLAS's two libraries, each at its newest time (SQLite takes a bare column from the row that has the
+-- maximum), of the winner's own run where there is one. Each subquery is one seek in an index, and WHERE on sizes
+-- reaches the problem table.
 DROP VIEW IF EXISTS best_configs;
 CREATE VIEW best_configs AS
 SELECT g.name AS gpu, p.type, p.math, p.layout, p.m, p.n, p.k, p.batch, k.family,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' bm='), 0) + 4) AS INTEGER) AS bm,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' bn='), 0) + 4) AS INTEGER) AS bn,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' bk='), 0) + 4) AS INTEGER) AS bk,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' wm='), 0) + 4) AS INTEGER) AS wm,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' wn='), 0) + 4) AS INTEGER) AS wn,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' tm='), 0) + 4) AS INTEGER) AS tm,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' tn='), 0) + 4) AS INTEGER) AS tn,
-       CAST(substr(' ' || k.params, nullif(instr(' ' || k.params, ' stages='), 0) + 8) AS INTEGER) AS stages,
-       k.split_k, k.params, t.us,
+       (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'bm') AS bm,
+       (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'bn') AS bn,
+       (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'bk') AS bk,
+       (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'wm') AS wm,
+       (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'wn') AS wn,
+       (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'tm') AS tm,
+       (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'tn') AS tn,
+       (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'stages') AS stages,
+       k.split_k, (SELECT params FROM config WHERE kernel = k.id) AS params, t.us,
        2.0 * p.m * p.n * p.k * p.batch / t.us / 1e6 AS tflops,
        100.0 * (2.0 * p.m * p.n * p.k * p.batch / t.us / 1e6) / peak.tflops AS peak_pct,
        coalesce((SELECT min(us) FROM (SELECT us, max(id) FROM baseline WHERE problem = t.problem AND gpu = t.gpu

@@ -1,0 +1,160 @@
+/* What was ever measured: every kernel that can be loaded, with its times on the problems it was tried on. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+/* Sizes and alignment; all else a row shares with the problem it was asked for. */
+static void take_problem(gt_take *take, const gt_class *like, gt_problem *problem)
+{
+    gt_gemm gemm = gt_class_gemm(like, 0, 0, 0);
+    gemm.m = gt_take_int(take, 0, INT64_MAX);
+    gemm.n = gt_take_int(take, 0, INT64_MAX);
+    gemm.k = gt_take_int(take, 0, INT64_MAX);
+    gemm.batch = gt_take_int(take, 1, INT64_MAX);
+    gemm.align = (int)gt_take_int(take, 1, 16);
+    if (take->bad || gt_problem_init(&gemm, problem) != GT_OK)
+        take->bad = true;
+    else
+        problem->class.align = gemm.align; /* of the leading dimensions it was tuned with, not of packed ones */
+}
+
+static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *measured)
+{
+    gt_take take = {.row = row};
+    measured->kernel_id = gt_take_int(&take, INT64_MIN, INT64_MAX);
+    measured->kernel = NULL;
+    take_problem(&take, like, &measured->problem);
+    gt_take_trial(&take, &measured->trial);
+    measured->same_gpu = gt_take_int(&take, 0, 1) != 0;
+    measured->winner = gt_take_int(&take, 0, 1) != 0;
+    return !take.bad && measured->trial.us > 0;
+}
+
+/*
+ * `tried` is every successful trial of a loadable kernel; `ranked` puts first, for each kernel and problem, what is
+ * told of them: measured, on this model, the won race, the newest. A problem with any measured time shows no
+ * modelled ones: the two cannot be compared.
+ */
+static const char measured_sql[] =
+    "WITH tried AS ("
+    " SELECT t.*, g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"
+    "  t.margin IS NOT NULL AND t.id = coalesce("
+    "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'measured'"
+    "    AND w.margin IS NOT NULL ORDER BY w.id DESC LIMIT 1),"
+    "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'modelled'"
+    "    AND w.margin IS NOT NULL ORDER BY w.id DESC LIMIT 1)) AS winner"
+    " FROM kernel k JOIN trial t ON t.kernel = k.id JOIN gpu g ON g.id = t.gpu JOIN problem p ON p.id = t.problem"
+    " WHERE k.arch = ? AND k.cubin IS NOT NULL AND g.arch = k.arch AND p.type = ? AND p.math = ? AND p.layout = ?"
+    "  AND p.epilogue = ? AND p.align <= ? AND t.outcome = 'ok' AND t.us IS NOT NULL),"
+    " ranked AS ("
+    " SELECT *, row_number() OVER (PARTITION BY kernel, problem"
+    "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, id DESC) AS place,"
+    "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
+    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", t.same_gpu, t.winner"
+    " FROM ranked t JOIN problem p ON p.id = t.problem"
+    " WHERE t.place = 1 AND (t.timing = 'measured' OR t.only_modelled) ORDER BY t.id DESC";
+
+/* Room for one more at the end of a list. */
+static gt_status grow(gt_measured **list, size_t count, size_t *room)
+{
+    if (count < *room)
+        return GT_OK;
+    const size_t more = *room ? 2 * *room : 64;
+    gt_measured *larger = more <= SIZE_MAX / sizeof **list ? realloc(*list, more * sizeof **list) : NULL;
+    if (!larger)
+        return gt_fail_memory();
+    *list = larger;
+    *room = more;
+    return GT_OK;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The ids of all kernels in a list, each once. *ids is owned by the caller: free(). */
+static gt_status list_kernels(const gt_measurements *m, int64_t **out, size_t *count)
+{
+    size_t distinct = 0;
+    int64_t *ids = malloc((m->count + 1) * sizeof *ids);
+    if (!ids)
+        return gt_fail_memory();
+    for (size_t i = 0; i < m->count; i++)
+        ids[i] = m->list[i].kernel_id;
+    qsort(ids, m->count, sizeof *ids, by_id);
+    for (size_t i = 0; i < m->count; i++)
+        if (i == 0 || ids[i] != ids[distinct - 1])
+            ids[distinct++] = ids[i];
+    *out = ids;
+    *count = distinct;
+    return GT_OK;
+}
+
+/* Reads every kernel once. Measurements of one that makes no sense are left out. */
+static gt_status read_kernels(gt_store *store, gt_measurements *m)
+{
+    int64_t *ids = NULL;
+    size_t count = 0, kept = 0;
+    gt_status status = list_kernels(m, &ids, &count);
+    bool *good = status == GT_OK ? calloc(count + 1, sizeof *good) : NULL;
+    m->kernels = status == GT_OK ? calloc(count + 1, sizeof *m->kernels) : NULL;
+    if (status == GT_OK && (!good || !m->kernels))
+        status = gt_fail_memory();
+    for (size_t i = 0; status == GT_OK && i < count; i++)
+        status = gt_kernel_read(store, ids[i], &good[i], &m->kernels[i]);
+    for (size_t i = 0; status == GT_OK && i < m->count; i++) {
+        const int64_t *id = bsearch(&m->list[i].kernel_id, ids, count, sizeof *ids, by_id);
+        if (!id || !good[id - ids])
+            continue;
+        m->list[kept] = m->list[i];
+        m->list[kept++].kernel = &m->kernels[id - ids];
+    }
+    m->count = kept;
+    free(good);
+    free(ids);
+    return status;
+}
+
+gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class, gt_measurements *out)
+{
+    const gt_types *types = gt_class_types(class);
+    gt_measurements m = {0};
+    size_t room = 0;
+    gt_status status = GT_OK;
+    int code;
+    if (!types)
+        return gt_fail(GT_ERROR_UNSUPPORTED, "no problem of these types is ever stored");
+    gt_bind bind = gt_sql_start(store, measured_sql);
+    gt_bind_gpu(&bind, device);
+    gt_bind_text(&bind, device->arch, sizeof device->arch);
+    gt_bind_text(&bind, types->name, GT_ANY_LENGTH);
+    gt_bind_text(&bind, gt_math_name(class->math), GT_ANY_LENGTH);
+    gt_bind_text(&bind, gt_class_layout(class), GT_LAYOUT_LENGTH);
+    gt_bind_text(&bind, gt_epilogue_name(class->epilogue), GT_ANY_LENGTH);
+    gt_bind_int(&bind, class->align);
+    while ((code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
+        status = grow(&m.list, m.count, &room);
+        if (status != GT_OK)
+            break;
+        m.count += take_measured(bind.statement, class, &m.list[m.count]);
+    }
+    const gt_status ended = gt_sql_done(store, &bind, code);
+    if (status == GT_OK)
+        status = ended;
+    if (status == GT_OK)
+        status = read_kernels(store, &m);
+    if (status == GT_OK)
+        *out = m;
+    else
+        gt_measurements_finish(&m);
+    return status;
+}
+
+void gt_measurements_finish(gt_measurements *measurements)
+{
+    free(measurements->list);
+    free(measurements->kernels);
+    *measurements = (gt_measurements){0};
+}

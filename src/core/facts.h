@@ -1,0 +1,77 @@
+/*
+ * Launch facts: what must be known of a kernel, beside its code, to launch it. One row each. A space's columns, a
+ * database's columns, the checks of what a file says, the macros that a template may assert and the way to a worker
+ * are made from it: a new fact is one row, and whoever acts on it.
+ */
+#ifndef GT_FACTS_H
+#define GT_FACTS_H
+
+#include <stdbool.h>
+
+#include "status.h"
+
+#define GT_FACT_NEEDED INT64_MIN /* no default: every space must say it */
+
+/*
+ * name, its column in a space, smallest and largest value, default, whether the template has it as a parameter too,
+ * whether kernels that differ in it are different kernels, the database format that first has it.
+ */
+#define GT_FACTS(X)                                                                                          \
+    /* Elements of C that one block computes. */                                                             \
+    X(tile_m, "bm", 1, 1 << 16, GT_FACT_NEEDED, true, true, 4)                                               \
+    X(tile_n, "bn", 1, 1 << 16, GT_FACT_NEEDED, true, true, 4)                                               \
+    /* Blocks along y that share the K of one tile. */                                                       \
+    X(split_k, "split_k", 1, 65535, 1, true, true, 4)                                                        \
+    X(threads, "threads", 1, 1024, GT_FACT_NEEDED, false, true, 4)                                           \
+    X(smem_bytes, "smem_bytes", 0, 1 << 20, 0, false, true, 4)                                               \
+    /* Blocks of a cluster, along tiles and along K. */                                                      \
+    X(cluster_x, "cluster_x", 1, 16, 1, false, true, 4)                                                      \
+    X(cluster_y, "cluster_y", 1, 16, 1, false, true, 4)                                                      \
+    /* A persistent grid of so many blocks, which share all tiles; 0: a block for each tile. */              \
+    X(blocks, "blocks", 0, 1 << 16, 0, true, true, 4)                                                        \
+    /* Workspace bytes for one tile of C, or for one block of a persistent grid. */                          \
+    X(ws_tile, "ws_tile", 0, 1ll << 32, 0, false, true, 4)                                                   \
+    /* Operands that another kernel of the same code copies into the workspace first: 1 A, 2 B, 3 both. */   \
+    X(repack, "repack", 0, 3, 0, true, true, 4)                                                              \
+    /* It waits itself for the stream's earlier work (programmatic dependent launch). */                     \
+    X(dependent_launch, "dependent_launch", 0, 1, 0, false, true, 4)                                         \
+    /* Tensor maps passed before the argument block: boxes in elements of A, B and C as they are stored, 0   \
+     * for no map, and the swizzle of A's and B's, and of C's, a CUtensorMapSwizzle. */                      \
+    X(box_a_rows, "box_a_rows", 0, 256, 0, false, true, 4)                                                   \
+    X(box_a_columns, "box_a_columns", 0, 256, 0, false, true, 4)                                             \
+    X(box_b_rows, "box_b_rows", 0, 256, 0, false, true, 4)                                                   \
+    X(box_b_columns, "box_b_columns", 0, 256, 0, false, true, 4)                                             \
+    X(box_c_rows, "box_c_rows", 0, 256, 0, false, true, 4)                                                   \
+    X(box_c_columns, "box_c_columns", 0, 256, 0, false, true, 4)                                             \
+    X(swizzle_ab, "swizzle_ab", 0, 3, 0, false, true, 4)                                                     \
+    X(swizzle_c, "swizzle_c", 0, 3, 0, false, true, 4)                                                       \
+    /* The same inputs give the same bits; a space may say no, and so may repeated launches. */              \
+    X(deterministic, "deterministic", 0, 1, 1, false, false, 4)
+
+/* No pointers inside: facts are copied and sent to a worker as they are. */
+typedef struct gt_facts {
+#define X(name, ...) int64_t name;
+    GT_FACTS(X)
+#undef X
+} gt_facts;
+
+typedef struct gt_fact_row {
+    const char *name, *column;
+    int64_t low, high, absent;
+    bool param, key;
+    int format;
+} gt_fact_row;
+
+#define GT_FACT_COUNT (sizeof(gt_facts) / sizeof(int64_t))
+
+extern const gt_fact_row gt_fact_rows[GT_FACT_COUNT];
+
+/* A fact by its row's number. */
+int64_t *gt_fact(gt_facts *facts, size_t row);
+int64_t gt_fact_value(const gt_facts *facts, size_t row);
+
+/* Holds every fact to its range: a space or a database may come from anybody. GT_ERROR_INVALID: "threads is 0, outside 1
+ * to 1024". */
+gt_status gt_facts_check(const gt_facts *facts);
+
+#endif

@@ -1,0 +1,58 @@
+#include "params.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_name(const char *name)
+{
+    if (!islower((unsigned char)*name))
+        return false;
+    for (const char *c = name; *c; c++)
+        if (!islower((unsigned char)*c) && !isdigit((unsigned char)*c) && *c != '_')
+            return false;
+    return strlen(name) < GT_PARAM_NAME;
+}
+
+gt_status gt_params_add(gt_params *params, const char *name, int64_t value)
+{
+    if (!is_name(name))
+        return gt_fail(GT_ERROR_INVALID, "'%.40s' is no parameter name (a-z, 0-9 and _, at most %d characters)", name,
+                       GT_PARAM_NAME - 1);
+    if (params->count >= GT_PARAM_COUNT)
+        return gt_fail(GT_ERROR_INVALID, "more than %d parameters", GT_PARAM_COUNT);
+    gt_param *param = &params->list[params->count++];
+    strcpy(param->name, name);
+    param->value = value;
+    return GT_OK;
+}
+
+bool gt_params_find(const gt_params *params, const char *name, int64_t *value)
+{
+    for (int64_t i = 0; i < params->count; i++)
+        if (strcmp(params->list[i].name, name) == 0) {
+            *value = params->list[i].value;
+            return true;
+        }
+    return false;
+}
+
+bool gt_params_same(const gt_params *a, const gt_params *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (int64_t i = 0; i < a->count; i++)
+        if (strcmp(a->list[i].name, b->list[i].name) != 0 || a->list[i].value != b->list[i].value)
+            return false;
+    return true;
+}
+
+const char *gt_params_text(const gt_params *params, char text[GT_PARAMS_TEXT])
+{
+    int length = 0;
+    text[0] = '\0';
+    for (int64_t i = 0; i < params->count; i++)
+        length += snprintf(text + length, (size_t)(GT_PARAMS_TEXT - length), "%s%s=%lld", i > 0 ? " " : "",
+                           params->list[i].name, (long long)params->list[i].value);
+    return text;
+}
