@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../src/softgpu/machine/exec.h"
+#include "../src/softgpu/machine/module.h"
 #include "../src/softgpu/machine/tensor_map.h"
 #include "../src/softgpu/ptx/program.h"
 

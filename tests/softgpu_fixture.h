@@ -4,6 +4,7 @@
 
 #include "../src/core/launch.h"
 #include "../src/softgpu/machine/exec.h"
+#include "../src/softgpu/machine/module.h"
 #include "../tuner/compile.h"
 #include "check.h"
 

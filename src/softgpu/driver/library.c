@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../machine/module.h"
 #include "attach.h"
 #include "library.h"
 

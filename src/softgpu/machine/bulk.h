@@ -27,6 +27,9 @@ struct sg_bulk {
     sg_tensor_map map; /* of a tensor copy */
 };
 
+/* cp.async.bulk, when cp.async has been seen. */
+void sg_decode_bulk(sg_decoder *d);
+
 /* A new one, not yet under way; NULL after a fault. sg_bulk_start takes it over. */
 sg_bulk *sg_bulk_create(sg_warp *w, const sg_op *op, int lane, void (*land)(const sg_bulk *bulk));
 void sg_bulk_start(sg_bulk *bulk);

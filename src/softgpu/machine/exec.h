@@ -3,6 +3,7 @@
 #define SG_EXEC_H
 
 #include "../ptx/ptx.h"
+#include "memory.h"
 
 typedef struct sg_grid {
     const sg_kernel *kernel;

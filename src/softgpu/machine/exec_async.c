@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "../ptx/decode.h"
-#include "rows.h"
+#include "bulk.h"
 
 /* op->list: op->a and op->imm are the destination, b the source, c how many bytes of it count, e a predicate. */
 typedef struct plan {

@@ -1,4 +1,5 @@
-/* A module: parsed, its variables placed in device memory, its kernels decoded. */
+#include "module.h"
+
 #include <stdlib.h>
 #include <string.h>
 

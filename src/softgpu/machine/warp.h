@@ -183,6 +183,10 @@ bool sg_may_write(sg_warp *w, const sg_op *op, int lane, const sg_block *block, 
 /* The block of the cluster that a shared address means, and the offset in it; NULL if there is none. */
 sg_block *sg_shared_block(sg_block *block, uint64_t address, uint32_t *offset);
 
+/* What loads or stores a vector of elements of 1, 2, 4 or 8 bytes: op->a and op->imm the address, op->d the row, or
+ * op->list the rows. NULL if there is none: vectors have at most 16 bytes, and not every space is written. */
+sg_run *sg_memory_run(sg_space space, uint32_t bytes, uint32_t count, bool write);
+
 /* A lane's address operand. */
 uint64_t sg_lane_address(const sg_warp *w, const sg_op *op, uint32_t row, int lane);
 

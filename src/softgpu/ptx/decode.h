@@ -90,13 +90,6 @@ void sg_allocate_rows(sg_decoder *d);
 /* The operations of a called function in place of the call. */
 void sg_decode_call(sg_decoder *d, sg_function *callee);
 
-/* What loads or stores a vector of elements of 1, 2, 4 or 8 bytes: op->a and op->imm the address, op->d the row, or
- * op->list the rows. NULL if there is none: vectors have at most 16 bytes, and not every space is written. */
-sg_run *sg_memory_run(sg_space space, uint32_t bytes, uint32_t count, bool write);
-
-/* cp.async.bulk, when cp.async has been seen. */
-void sg_decode_bulk(sg_decoder *d);
-
 /* The entry of a mnemonic in the catalog; NULL if there is none. */
 const sg_entry *sg_catalog_find(const sg_decoder *d, const char *mnemonic, size_t length);
 

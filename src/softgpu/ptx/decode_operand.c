@@ -108,7 +108,7 @@ static uint64_t float_bits(sg_decoder *d, const sg_operand *operand, uint32_t by
     return bits;
 }
 
-/* Generic addresses of what is not global memory lie in windows: exec.h's. */
+/* In the variable's own space; cvta makes a generic address of it. */
 static uint64_t variable_address(const sg_operand *operand)
 {
     return operand->variable->address + operand->value;

@@ -75,7 +75,7 @@ struct sg_kernel {
 
 struct sg_module {
     sg_arena arena;
-    sg_memory *memory;
+    struct sg_memory *memory; /* that has its variables */
     sg_variable *variables;
     sg_kernel *kernels;
 };
@@ -96,19 +96,6 @@ typedef struct sg_entry {
     void (*decode)(sg_decoder *decoder);
 } sg_entry;
 
-/* What stands at every label: lanes that went different ways meet here. */
-sg_run sg_run_join;
-
-/* One table for each file of handlers; each ends with an entry without mnemonic. */
-extern const sg_entry sg_entries_integer[], sg_entries_float[], sg_entries_half[], sg_entries_compare[],
-    sg_entries_move[], sg_entries_control[], sg_entries_memory[], sg_entries_atomic[], sg_entries_sync[],
-    sg_entries_async[], sg_entries_matrix[], sg_entries_fragment[], sg_entries_convert[], sg_entries_mbarrier[],
-    sg_entries_remote[], sg_entries_wgmma[], sg_entries_narrow[];
-extern const sg_entry *const sg_catalog[]; /* all of them, NULL behind */
-
-/* Decodes an entry function into a kernel of the module; failures jump to syntax->failed. */
-void sg_decode(sg_syntax *syntax, sg_function *function, sg_module *module);
-
 /* Special registers. fill writes a warp's row when it starts; sample, where there is one, whenever it is read. */
 typedef struct sg_special {
     const char *name;
@@ -117,6 +104,16 @@ typedef struct sg_special {
     uint64_t (*sample)(const sg_warp *warp);
 } sg_special;
 
+/*
+ * What the machine has, which the decoder only names: tables of entries, NULL behind, each of which ends with an entry
+ * without mnemonic; what stands at every label, where lanes that went different ways meet; the special register of a
+ * name, or NULL.
+ */
+extern const sg_entry *const sg_catalog[];
+sg_run sg_run_join;
 const sg_special *sg_special_find(const char *name);
+
+/* Decodes an entry function into a kernel of the module; failures jump to syntax->failed. */
+void sg_decode(sg_syntax *syntax, sg_function *function, sg_module *module);
 
 #endif

@@ -1,8 +1,9 @@
-/* PTX as NVRTC writes it: from text to kernels that can run. */
+/* What comes of reading PTX as NVRTC writes it: how it went, and what a kernel says of itself. */
 #ifndef SG_PTX_H
 #define SG_PTX_H
 
-#include "../machine/memory.h"
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct sg_module sg_module;
 typedef struct sg_kernel sg_kernel;
@@ -17,21 +18,6 @@ typedef enum sg_ptx_status {
 
 #define SG_MESSAGE_LENGTH 512
 
-/*
- * Parses and decodes a module. text need not end with a zero. cc is the device's compute capability (90). Global and
- * constant variables are placed into memory. On failure message has one line with the PTX line's number and the
- * mnemonic. *module is owned by the caller. Never crashes, whatever the text.
- */
-sg_ptx_status sg_module_create(const char *text, size_t bytes, int cc, sg_memory *memory, sg_module **module,
-                               char message[SG_MESSAGE_LENGTH]);
-void sg_module_destroy(sg_module *module);
-
-/* NULL if there is no entry of that name. Kernels live as long as their module. */
-const sg_kernel *sg_module_kernel(const sg_module *module, const char *name);
-
-/* Address and size of a global variable; false if there is none of that name. */
-bool sg_module_variable(const sg_module *module, const char *name, uint64_t *address, uint64_t *bytes);
-
 /* What a launch must match. */
 typedef struct sg_kernel_facts {
     const char *name;
@@ -44,7 +30,5 @@ typedef struct sg_kernel_facts {
     uint32_t min_blocks;     /* .minnctapersm; 0: none */
     uint32_t cluster[3];     /* .reqnctapercluster; 0: none */
 } sg_kernel_facts;
-
-const sg_kernel_facts *sg_kernel_describe(const sg_kernel *kernel);
 
 #endif

@@ -6,6 +6,7 @@
 #define SG_SYNTAX_H
 
 #include <setjmp.h>
+#include <stdbool.h>
 
 #include "arena.h"
 #include "ptx.h"
