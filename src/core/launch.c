@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "../softgpu/softgpu.h"
+
 /* Limits of every architecture: blocks in x, and in y and z. */
 #define GRID_X 0x7fffffffll
 #define GRID_YZ 65535
@@ -125,8 +127,8 @@ void gt_args_scale(gt_args *args, const gt_types *types, int64_t k, const void *
 
 CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library)
 {
-    if (driver->attach_ptx && code->ptx)
-        driver->attach_ptx(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes);
+    if (driver->soft && code->ptx)
+        driver->soft->attach_ptx(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes);
     return driver->cuLibraryLoadData(library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
 }
 

@@ -3,13 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../softgpu.h"
 #include "state.h"
 
 #define VERSION 13000
 #define BUS_ID  "0000:00:00.0"
 
-static char chosen[64]; /* by gtSoftChoose */
+static char chosen[64]; /* by sg_choose */
 
 /* A profile's key, and after a comma what else: "h200,races". NULL if there is no such thing. */
 static const sg_profile *read_choice(const char *choice, bool *races)
@@ -28,7 +27,7 @@ static const sg_profile *choose_profile(bool *races)
     return read_choice(chosen[0] ? chosen : named ? named : "", races);
 }
 
-static CUresult choose(const char *choice)
+CUresult sg_choose(const char *choice)
 {
     bool races;
     const sg_profile *profile = read_choice(choice, &races);
@@ -39,12 +38,6 @@ static CUresult choose(const char *choice)
     if (!sg.profile)
         strcpy(chosen, choice);
     return CUDA_SUCCESS;
-}
-
-int gtSoftChoose(const char *choice)
-{
-    sg_enter(SG_NEEDS_NOTHING);
-    return sg_leave(choice ? choose(choice) : CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult initialise(void)

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "../ptx/cubin.h"
-#include "../softgpu.h"
-#include "state.h"
 
 #define MOST 256
 
@@ -89,16 +87,4 @@ void sg_attach_finish(void)
     for (size_t i = 0; i < MOST; i++)
         free(attachments[i].ptx);
     memset(attachments, 0, sizeof attachments);
-}
-
-int gtSoftAttachPtx(const void *cubin, size_t cubin_bytes, const char *ptx, size_t ptx_bytes)
-{
-    if (!cubin || !ptx || ptx_bytes == 0)
-        return CUDA_ERROR_INVALID_VALUE;
-    /* Later the cubin comes without its size: what its header says must be true now. */
-    const size_t bytes = cubin_bytes >= SG_CUBIN_HEADER ? sg_cubin_size(cubin) : 0;
-    if (bytes == 0 || bytes > cubin_bytes)
-        return CUDA_ERROR_INVALID_IMAGE;
-    sg_enter(SG_NEEDS_NOTHING);
-    return sg_leave(sg_attach(cubin, bytes, ptx, ptx_bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Keeps a copy of the PTX for these bytes; what was attached to them before is replaced, and the oldest of many
- * forgotten. False if out of memory. */
+/* Keeps a copy of the PTX for a cubin, whose bytes are as many as its header says; what was attached to them before is
+ * replaced, and the oldest of many forgotten. False if out of memory. */
 bool sg_attach(const void *cubin, size_t cubin_bytes, const char *ptx, size_t ptx_bytes);
 
 /* The PTX of a cubin whose header gives it so many bytes; NULL if none was attached. Valid until the next sg_attach.

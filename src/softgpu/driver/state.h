@@ -75,6 +75,9 @@ typedef struct sg_state {
 
 extern sg_state sg;
 
+/* What to be from cuInit on; results are those of softgpu.h's choose, and the caller has the lock. */
+CUresult sg_choose(const char *choice);
+
 /* What a function of the API needs. */
 typedef enum sg_need {
     SG_NEEDS_NOTHING,

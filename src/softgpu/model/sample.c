@@ -6,7 +6,6 @@
 
 #include "../machine/undo.h"
 #include "../ptx/program.h"
-#include "../softgpu.h"
 
 /*
  * Blocks of a grid mostly do the same, but for those at the edges of a matrix. So units of it run alone, one after the
@@ -27,10 +26,9 @@ bool sg_sampling(void)
     return sampling;
 }
 
-int gtSoftSample(int on)
+void sg_sample(bool on)
 {
-    sampling = on != 0;
-    return 0; /* CUDA_SUCCESS */
+    sampling = on;
 }
 
 /* Instructions by which blocks of a grid learn of each other. */

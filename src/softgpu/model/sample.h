@@ -4,8 +4,9 @@
 
 #include "../machine/exec.h"
 
-/* Whether launches of the calling thread are sampled: gtSoftSample says so. */
+/* Whether launches of the calling thread are sampled, and the word that they are from now on. At first they are not. */
 bool sg_sampling(void);
+void sg_sample(bool on);
 
 /*
  * Runs as much of a grid as tells what the whole would count, and leaves memory as it was. Where blocks need each other

@@ -1,17 +1,44 @@
-/* What tools ask the software GPU about. */
+/* What the software GPU offers beyond the driver's functions. */
 #include <stdio.h>
 #include <string.h>
 
+#include "../model/sample.h"
+#include "../ptx/cubin.h"
 #include "../softgpu.h"
+#include "attach.h"
 #include "state.h"
 
-int gtSoftReport(char *line, size_t bytes)
+static int choose(const char *choice)
+{
+    sg_enter(SG_NEEDS_NOTHING);
+    return sg_leave(choice ? sg_choose(choice) : CUDA_ERROR_INVALID_VALUE);
+}
+
+static int attach_ptx(const void *cubin, size_t cubin_bytes, const char *ptx, size_t ptx_bytes)
+{
+    if (!cubin || !ptx || ptx_bytes == 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    /* Later the cubin comes without its size: what its header says must be true now. */
+    const size_t bytes = cubin_bytes >= SG_CUBIN_HEADER ? sg_cubin_size(cubin) : 0;
+    if (bytes == 0 || bytes > cubin_bytes)
+        return CUDA_ERROR_INVALID_IMAGE;
+    sg_enter(SG_NEEDS_NOTHING);
+    return sg_leave(sg_attach(cubin, bytes, ptx, ptx_bytes) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+static int report(char *line, size_t bytes)
 {
     if (!line || bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
     sg_enter(SG_NEEDS_NOTHING);
     snprintf(line, bytes, "%s", sg.report);
     return sg_leave(CUDA_SUCCESS);
+}
+
+static int sample(int on)
+{
+    sg_sample(on != 0);
+    return CUDA_SUCCESS;
 }
 
 static gtSoftLaunch tell(const sg_launch_record *r)
@@ -37,7 +64,7 @@ static gtSoftLaunch tell(const sg_launch_record *r)
     };
 }
 
-int gtSoftCounts(gtSoftLaunch *launch, size_t bytes)
+static int counts(gtSoftLaunch *launch, size_t bytes)
 {
     if (!launch || bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
@@ -49,4 +76,11 @@ int gtSoftCounts(gtSoftLaunch *launch, size_t bytes)
         return CUDA_ERROR_NOT_READY;
     memcpy(launch, &told, bytes < sizeof told ? bytes : sizeof told);
     return CUDA_SUCCESS;
+}
+
+const gtSoft *gtSoftTable(void)
+{
+    static const gtSoft table = {.bytes = sizeof table, .choose = choose, .attach_ptx = attach_ptx, .report = report,
+                                 .sample = sample, .counts = counts};
+    return &table;
 }
