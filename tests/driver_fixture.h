@@ -62,6 +62,15 @@ static inline void open_context(void)
     __typeof__(symbol) *local = dlsym(cu->library, STRING(symbol));                                          \
     if (!local)                                                                                              \
         SKIP("this driver has no " STRING(symbol))
+/* The table of a software GPU that has not been started yet; later it is cu->soft. */
+static inline const gtSoft *soft_table(void *opened)
+{
+    __typeof__(gtSoftTable) *get_table = dlsym(opened, "gtSoftTable");
+    CHECK(get_table);
+    return get_table();
+}
+
+/* Before cu->soft may be used: what the software GPU offers beyond the driver. */
 #define SOFT_ONLY                                                                                            \
     if (!path())                                                                                             \
         SKIP("of the software GPU alone")
@@ -159,15 +168,12 @@ static inline void compile(const char *source, gt_code *code)
 /* The cubin as the library that kernel() looks in. */
 static inline void load_cubin(const gt_code *code)
 {
-    if (path()) {
-        EXTRA(attach, gtSoftAttachPtx);
-        CHECK_INT(attach(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes), 0);
-    }
+    if (cu->soft)
+        CHECK_INT(cu->soft->attach_ptx(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes), 0);
     const CUresult result = cu->cuLibraryLoadData(&library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
-    if (path() && result != CUDA_SUCCESS) {
+    if (cu->soft && result != CUDA_SUCCESS) {
         char line[512];
-        EXTRA(get_report, gtSoftReport);
-        get_report(line, sizeof line);
+        cu->soft->report(line, sizeof line);
         check_fail(__FILE__, __LINE__, "%s: %s", name_of(result), line);
     }
     OK(result);

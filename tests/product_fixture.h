@@ -5,8 +5,6 @@
 #ifndef PRODUCT_FIXTURE_H
 #define PRODUCT_FIXTURE_H
 
-#include <dlfcn.h>
-
 #include "../src/core/launch.h"
 #include "../src/softgpu/softgpu.h"
 #include "../tuner/worker/reference.h"
@@ -159,12 +157,11 @@ static inline void product_compare(const gt_driver *driver, const product *p, co
 
 static inline void product_fail(const gt_driver *driver, CUresult result, const char *what)
 {
-    int (*report)(char *, size_t) = (int (*)(char *, size_t))dlsym(driver->library, "gtSoftReport");
     char line[512] = "";
     const char *name = "an unknown error";
     driver->cuGetErrorName(result, &name);
-    if (report)
-        report(line, sizeof line);
+    if (driver->soft)
+        driver->soft->report(line, sizeof line);
     check_fail(__FILE__, __LINE__, "%s: %s %s", what, name, line);
 }
 

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/softgpu/exec.h"
-#include "../src/softgpu/program.h"
-#include "../src/softgpu/tensor_map.h"
+#include "../src/softgpu/machine/exec.h"
+#include "../src/softgpu/machine/module.h"
+#include "../src/softgpu/machine/tensor_map.h"
+#include "../src/softgpu/ptx/program.h"
 
 #define PTX_HEAD ".version 8.0\n.target sm_80\n.address_size 64\n"
 #define PTX_BODY(text)                                                                                       \

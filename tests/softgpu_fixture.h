@@ -3,7 +3,8 @@
 #define SOFTGPU_FIXTURE_H
 
 #include "../src/core/launch.h"
-#include "../src/softgpu/exec.h"
+#include "../src/softgpu/machine/exec.h"
+#include "../src/softgpu/machine/module.h"
 #include "../tuner/compile.h"
 #include "check.h"
 

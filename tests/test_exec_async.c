@@ -113,9 +113,8 @@ DEVICE_TEST(stores_and_reductions_arrive_in_another_block)
 static void expect_fault(CUresult fault, const char *part)
 {
     char line[512] = "";
-    EXTRA(get_report, gtSoftReport);
     CU(cu->cuCtxSynchronize(), fault);
-    CHECK_INT(get_report(line, sizeof line), 0);
+    CHECK_INT(cu->soft->report(line, sizeof line), 0);
     if (!strstr(line, part))
         check_fail(__FILE__, __LINE__, "the report is '%s', without '%s'", line, part);
 }

@@ -2,7 +2,7 @@
  * Seeded bugs: mistakes that kernels for matrix products are known for, one at a time, each with the reason for which
  * it must be rejected. BUG 0 of every kernel is the correct one, which must pass.
  */
-#include "../src/softgpu/tensor_map.h"
+#include "../src/softgpu/machine/tensor_map.h"
 #include "softgpu_fixture.h"
 
 static const char tiled[] =

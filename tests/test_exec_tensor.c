@@ -1,5 +1,5 @@
 /* Matrix instructions and the copy engine: fragments, tensor maps, clusters, bulk stores. */
-#include "../src/softgpu/tensor_map.h"
+#include "../src/softgpu/machine/tensor_map.h"
 #include "softgpu_fixture.h"
 
 /* ldmatrix and mma.sync as CUTLASS puts them together: A row by row, B once along K and once along N. */

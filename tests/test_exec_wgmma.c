@@ -256,9 +256,8 @@ DEVICE_TEST(a_warpgroup_multiplies_every_type_and_layout)
 static void expect_report(const char *part)
 {
     char line[512] = "";
-    EXTRA(get_report, gtSoftReport);
     CU(cu->cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
-    CHECK_INT(get_report(line, sizeof line), 0);
+    CHECK_INT(cu->soft->report(line, sizeof line), 0);
     if (!strstr(line, part))
         check_fail(__FILE__, __LINE__, "the report is '%s', without '%s'", line, part);
 }

@@ -1,5 +1,5 @@
 /* Launches of which only the time is wanted: counts from a few blocks, memory as it was. */
-#include "../src/softgpu/sample.h"
+#include "../src/softgpu/model/sample.h"
 #include "softgpu_fixture.h"
 
 /* Kernels whose blocks differ in every way that counts. `turns` makes a block long enough to be worth a sample. */

@@ -96,7 +96,7 @@ DEVICE_TEST(a_choice_goes_before_the_environment)
     SOFT_ONLY;
     void *driver = dlopen(path(), RTLD_NOW | RTLD_LOCAL);
     CHECK(driver);
-    __typeof__(gtSoftChoose) *choose = dlsym(driver, "gtSoftChoose");
+    int (*choose)(const char *) = soft_table(driver)->choose;
     setenv("GEMMTUNE_SOFT", "a100", 1);
     CHECK_INT(choose("abacus"), CUDA_ERROR_INVALID_VALUE);
     CHECK_INT(choose(NULL), CUDA_ERROR_INVALID_VALUE);
@@ -111,6 +111,18 @@ DEVICE_TEST(a_choice_goes_before_the_environment)
     CHECK_INT(choose("a100"), CUDA_ERROR_ILLEGAL_STATE);
     CHECK_INT(choose("h200,races"), CUDA_ERROR_ILLEGAL_STATE);
     dlclose(driver);
+}
+
+DEVICE_TEST(a_software_gpu_with_too_short_a_table_is_refused)
+{
+    const char *older = getenv("GEMMTUNE_OLDER_SOFTGPU");
+    SOFT_ONLY;
+    CHECK(older);
+    CHECK_STATUS(gt_driver_open(older, &cu), GT_ERROR_NO_DRIVER);
+    CHECK(strstr(gt_error_message(), "older"));
+    setenv("GEMMTUNE_SOFTGPU", older, 1);
+    CHECK_STATUS(gt_driver_open("soft", &cu), GT_ERROR_NO_DRIVER);
+    CHECK(strstr(gt_error_message(), "older"));
 }
 
 /* Contexts. */

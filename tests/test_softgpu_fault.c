@@ -40,10 +40,9 @@ static void expect_broken(CUresult fault)
 static void expect_report(const char *name)
 {
     char line[512] = "";
-    if (!path())
+    if (!cu->soft)
         return;
-    EXTRA(get_report, gtSoftReport);
-    CHECK_INT(get_report(line, sizeof line), 0);
+    CHECK_INT(cu->soft->report(line, sizeof line), 0);
     if (!strstr(line, name))
         check_fail(__FILE__, __LINE__, "the report is '%s', without '%s'", line, name);
 }
@@ -186,10 +185,9 @@ DEVICE_TEST(time_is_modelled_and_equal_for_equal_work)
     float one, same, more;
     open_context();
     SOFT_ONLY;
-    EXTRA(get_counts, gtSoftCounts);
     const CUdeviceptr address = memory(4096);
     gtSoftLaunch launch;
-    CHECK_INT(get_counts(&launch, sizeof launch), CUDA_ERROR_NOT_READY);
+    CHECK_INT(cu->soft->counts(&launch, sizeof launch), CUDA_ERROR_NOT_READY);
     OK(run("fill", 1000, 256, address, 1, NULL)); /* brings the memory into L2 */
     for (int i = 0; i < 4; i++) {
         OK(cu->cuEventCreate(&events[i], 0));
@@ -202,12 +200,12 @@ DEVICE_TEST(time_is_modelled_and_equal_for_equal_work)
     OK(cu->cuEventElapsedTime(&more, events[2], events[3]));
     CHECK_NEAR(one, same, 1e-6);
     CHECK(one >= 0.001f && more > 2 * one);
-    CHECK_INT(get_counts(&launch, sizeof launch), 0);
+    CHECK_INT(cu->soft->counts(&launch, sizeof launch), 0);
     CHECK_INT(launch.blocks, 100000);
     CHECK_INT(launch.threads, 256);
     CHECK_NEAR(launch.us, 1e3 * (double)more, 0.01);
     CHECK(launch.warp_instructions >= 100000ull * 8 * 3 && launch.global_stores == 100000ull * 8);
-    CHECK_INT(get_counts(NULL, sizeof launch), CUDA_ERROR_INVALID_VALUE);
+    CHECK_INT(cu->soft->counts(NULL, sizeof launch), CUDA_ERROR_INVALID_VALUE);
 }
 
 DEVICE_TEST(sampled_launches_leave_memory_as_it_was)
@@ -217,22 +215,20 @@ DEVICE_TEST(sampled_launches_leave_memory_as_it_was)
     gtSoftLaunch ran, sampled;
     open_context();
     SOFT_ONLY;
-    EXTRA(get_counts, gtSoftCounts);
-    EXTRA(sample, gtSoftSample);
     const CUdeviceptr address = memory(sizeof before);
     for (unsigned i = 0; i < WORDS; i++)
         before[i] = 3 * i;
     OK(cu->cuMemcpyHtoD(address, before, sizeof before));
-    CHECK_INT(sample(1), 0);
+    CHECK_INT(cu->soft->sample(1), 0);
     OK(run("fill", 1000, 256, address, 1, NULL));
     OK(cu->cuMemcpyDtoH(after, address, sizeof after));
     CHECK(memcmp(before, after, sizeof after) == 0);
-    CHECK_INT(get_counts(&sampled, sizeof sampled), 0);
-    CHECK_INT(sample(0), 0);
+    CHECK_INT(cu->soft->counts(&sampled, sizeof sampled), 0);
+    CHECK_INT(cu->soft->sample(0), 0);
     OK(run("fill", 1000, 256, address, 1, NULL)); /* runs, though its counts are known */
     OK(cu->cuMemcpyDtoH(after, address, sizeof after));
     CHECK(memcmp(before, after, sizeof after) != 0);
-    CHECK_INT(get_counts(&ran, sizeof ran), 0);
+    CHECK_INT(cu->soft->counts(&ran, sizeof ran), 0);
     CHECK_INT(ran.ran, 1000);
     CHECK_INT(sampled.blocks, 1000);
     CHECK_INT(sampled.warp_instructions, ran.warp_instructions);

@@ -46,13 +46,12 @@ DEVICE_TEST(what_cannot_run_is_refused_when_it_is_loaded)
     void *values[] = {log, (void *)sizeof log};
     open_context();
     SOFT_ONLY;
-    EXTRA(get_report, gtSoftReport);
     for (size_t i = 0; i < sizeof images / sizeof images[0]; i++)
         CU(cu->cuLibraryLoadData(&library, images[i].code, NULL, NULL, 0, NULL, NULL, 0), images[i].result);
     CU(cu->cuLibraryLoadData(&library, images[4].code, options, values, 2, NULL, NULL, 0), CUDA_ERROR_INVALID_PTX);
     CHECK(strstr(log, "frobnicate") && strstr(log, "4"));
     CHECK_INT((uintptr_t)values[1], strlen(log) + 1);
-    CHECK_INT(get_report(report, sizeof report), 0);
+    CHECK_INT(cu->soft->report(report, sizeof report), 0);
     CHECK_STR(report, log);
 }
 
@@ -139,21 +138,21 @@ DEVICE_TEST(a_cubin_needs_its_own_ptx)
     gt_code code;
     open_context();
     SOFT_ONLY;
-    EXTRA(attach, gtSoftAttachPtx);
+    const gtSoft *soft = cu->soft;
     compile("extern \"C\" __global__ void one(int *p) { *p = 1; }\n", &code);
     CU(cu->cuLibraryLoadData(&library, code.cubin, NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_NO_BINARY_FOR_GPU);
-    CHECK_INT(attach(code.cubin, code.cubin_bytes, code.ptx, code.ptx_bytes), 0);
-    CHECK_INT(attach(code.cubin, code.cubin_bytes, "no PTX", 6), 0); /* the last counts */
+    CHECK_INT(soft->attach_ptx(code.cubin, code.cubin_bytes, code.ptx, code.ptx_bytes), 0);
+    CHECK_INT(soft->attach_ptx(code.cubin, code.cubin_bytes, "no PTX", 6), 0); /* the last counts */
     CU(cu->cuLibraryLoadData(&library, code.cubin, NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_INVALID_PTX);
-    CHECK_INT(attach(code.cubin, code.cubin_bytes, code.ptx, code.ptx_bytes), 0);
+    CHECK_INT(soft->attach_ptx(code.cubin, code.cubin_bytes, code.ptx, code.ptx_bytes), 0);
     OK(cu->cuLibraryLoadData(&library, code.cubin, NULL, NULL, 0, NULL, NULL, 0));
     OK(cu->cuLibraryUnload(library));
     ((unsigned char *)code.cubin)[code.cubin_bytes / 2] ^= 1;
     CU(cu->cuLibraryLoadData(&library, code.cubin, NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_NO_BINARY_FOR_GPU);
-    CHECK_INT(attach(code.cubin, 63, code.ptx, code.ptx_bytes), CUDA_ERROR_INVALID_IMAGE);
-    CHECK_INT(attach(code.cubin, code.cubin_bytes - 1, code.ptx, code.ptx_bytes), CUDA_ERROR_INVALID_IMAGE);
-    CHECK_INT(attach(code.cubin, code.cubin_bytes, NULL, 0), CUDA_ERROR_INVALID_VALUE);
-    CHECK_INT(attach(NULL, 0, code.ptx, code.ptx_bytes), CUDA_ERROR_INVALID_VALUE);
+    CHECK_INT(soft->attach_ptx(code.cubin, 63, code.ptx, code.ptx_bytes), CUDA_ERROR_INVALID_IMAGE);
+    CHECK_INT(soft->attach_ptx(code.cubin, code.cubin_bytes - 1, code.ptx, code.ptx_bytes), CUDA_ERROR_INVALID_IMAGE);
+    CHECK_INT(soft->attach_ptx(code.cubin, code.cubin_bytes, NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_INT(soft->attach_ptx(NULL, 0, code.ptx, code.ptx_bytes), CUDA_ERROR_INVALID_VALUE);
     gt_code_finish(&code);
 }
 

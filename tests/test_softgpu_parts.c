@@ -1,9 +1,9 @@
 /* Parts of the software GPU on their own: device memory, cubins, limits, L2, the time model. */
-#include "../src/softgpu/cubin.h"
-#include "../src/softgpu/l2.h"
-#include "../src/softgpu/limits.h"
-#include "../src/softgpu/memory.h"
-#include "../src/softgpu/model.h"
+#include "../src/softgpu/machine/memory.h"
+#include "../src/softgpu/model/l2.h"
+#include "../src/softgpu/model/limits.h"
+#include "../src/softgpu/model/model.h"
+#include "../src/softgpu/ptx/cubin.h"
 #include "../tuner/nvrtc.h"
 #include "check.h"
 

@@ -264,12 +264,11 @@ DEVICE_TEST(a_box_counts_for_what_it_fetches)
     int bytes = 64 * 24 * 2, x = 96, y = 25, z = 0;
     load_bringer();
     SOFT_ONLY;
-    EXTRA(get_counts, gtSoftCounts);
     description d = halves(numbered(104 * 30));
     OK(encode(&d, &map));
     CUdeviceptr out = memory((size_t)bytes);
     launch("bring_2d", 1, 64, 1, 8192, (void *[]){&map, &bytes, &x, &y, &z, &out});
-    CHECK_INT(get_counts(&counts, sizeof counts), 0);
+    CHECK_INT(cu->soft->counts(&counts, sizeof counts), 0);
     CHECK_INT(counts.async_bytes, bytes);
     CHECK_INT(counts.global_bytes, bytes + 5 * 4 * 2); /* what is written out, and five rows of four inside */
 }

@@ -43,7 +43,7 @@ gt_status gt_engine_find_ceilings(gt_engine *engine)
     if (status == GT_OK)
         status = gt_store_find_bandwidth(engine->store, &engine->device, &known.copy_tbs);
     const bool missing = known.copy_tbs == 0 || (known.tflops == 0 && gt_ceilings_have_stream(types));
-    if (status == GT_OK && missing && !engine->driver->attach_ptx)
+    if (status == GT_OK && missing && !engine->driver->soft)
         status = measure(engine, types, &measured);
     if (status == GT_OK && measured.tflops > 0 && engine->run)
         status = gt_store_put_peak(engine->store, engine->gpu, types->name, measured.tflops, "measured");

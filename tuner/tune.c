@@ -90,7 +90,7 @@ static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
  * software GPU runs nothing without it. */
 static gt_code code_to_store(const work *w, const gt_code *code, bool winner)
 {
-    if (winner || w->engine->driver->attach_ptx)
+    if (winner || w->engine->driver->soft)
         return *code;
     return (gt_code){.cubin = code->cubin, .cubin_bytes = code->cubin_bytes};
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../softgpu/softgpu.h"
 #include "environment.h"
 
 /* cuLibraryLoadData, which every kernel is loaded with, came with CUDA 12.0. */
@@ -53,11 +54,25 @@ static void *open_soft(void)
     return library ? library : dlopen(GT_SOFTGPU_FOLDER "/" GT_SOFTGPU_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Tells the software GPU what to be, before it starts. */
-static gt_status choose_profile(gt_driver *driver, const char *profile)
+/* What a software GPU offers beyond the driver, whether it was wanted by that name or opened as a library. One whose
+ * table is too short is refused, not taken for a real driver: its times would pass for measured ones. */
+static gt_status find_soft(gt_driver *driver, bool wanted)
 {
-    int (*choose)(const char *) = (int (*)(const char *))dlsym(driver->library, "gtSoftChoose");
-    if (choose && choose(profile) == CUDA_SUCCESS)
+    const gtSoft *(*get_table)(void) = (const gtSoft *(*)(void))dlsym(driver->library, "gtSoftTable");
+    if (!get_table && !wanted)
+        return GT_OK;
+    const gtSoft *table = get_table ? get_table() : NULL;
+    if (!table || table->bytes < sizeof *table)
+        return gt_fail(GT_ERROR_NO_DRIVER, "the software GPU (%s) is older than this program: install them together",
+                       GT_SOFTGPU_LIBRARY);
+    driver->soft = table;
+    return GT_OK;
+}
+
+/* Tells the software GPU what to be, before it starts. */
+static gt_status choose_profile(const gt_driver *driver, const char *profile)
+{
+    if (driver->soft->choose(profile) == CUDA_SUCCESS)
         return GT_OK;
     return gt_fail(GT_ERROR_NO_DEVICE, "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090", profile);
 }
@@ -79,9 +94,10 @@ gt_status gt_driver_open(const char *name, gt_driver **out)
                                                     "driver, or use the software GPU, --device soft");
         goto fail;
     }
+    if ((status = find_soft(driver, soft)) != GT_OK)
+        goto fail;
     if (soft && (status = choose_profile(driver, profile)) != GT_OK)
         goto fail;
-    driver->attach_ptx = (__typeof__(driver->attach_ptx))dlsym(driver->library, "gtSoftAttachPtx");
 #define X(symbol)                                                                                            \
     driver->symbol = (__typeof__(driver->symbol))find_symbol(driver->library, STRING(symbol));                \
     if (!driver->symbol) {                                                                                   \

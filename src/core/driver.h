@@ -32,9 +32,9 @@
 typedef struct gt_driver {
     void *library;
     int version; /* 13000 for 13.0 */
-    /* The software GPU's way to be given the PTX that a cubin was made of; NULL on a real driver, whose times are
-     * measured. See softgpu/softgpu.h. */
-    int (*attach_ptx)(const void *cubin, size_t cubin_bytes, const char *ptx, size_t ptx_bytes);
+    /* What the software GPU offers beyond the driver, see softgpu/softgpu.h; NULL on a real one, whose times are
+     * measured. */
+    const struct gtSoft *soft;
 #define X(symbol) __typeof__(symbol) *symbol;
     GT_DRIVER_SYMBOLS(X)
 #undef X

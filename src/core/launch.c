@@ -1,5 +1,7 @@
 #include "launch.h"
 
+#include "../softgpu/softgpu.h"
+
 /* Limits of every architecture: blocks in x, and in y and z. */
 #define GRID_X 0x7fffffffll
 #define GRID_YZ 65535
@@ -182,8 +184,8 @@ void gt_launch_place(const gt_launch *launch, void *memory, gt_launch_operands *
 
 CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library)
 {
-    if (driver->attach_ptx && code->ptx)
-        driver->attach_ptx(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes);
+    if (driver->soft && code->ptx)
+        driver->soft->attach_ptx(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes);
     return driver->cuLibraryLoadData(library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
 }
 

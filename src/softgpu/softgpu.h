@@ -1,6 +1,6 @@
 /*
- * What the software GPU exports beside the driver's own functions. Look the names up in the library that was opened;
- * nothing here needs cuda.h. Results are the driver's: 0 is CUDA_SUCCESS. All of it may be called from any thread.
+ * What the software GPU offers beyond the driver: one table, from the one function that it exports beside the driver's
+ * own. Nothing here needs cuda.h.
  */
 #ifndef GEMMTUNE_SOFTGPU_H
 #define GEMMTUNE_SOFTGPU_H
@@ -11,35 +11,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/*
- * Says what to be, before cuInit: "h200", "a100" or "rtx4090", and behind a comma what to do more: "h200,races" looks
- * for races in shared memory, and for kernels launched early that touch global memory before they have waited. ""
- * leaves it to the environment variable GEMMTUNE_SOFT, which takes the same and is read by cuInit; without either it is
- * an h200. CUDA_ERROR_INVALID_VALUE for what is not known, CUDA_ERROR_ILLEGAL_STATE after cuInit for anything but what
- * it is.
- */
-int gtSoftChoose(const char *choice);
-
-/*
- * Says which PTX a cubin was made of: a cubin alone cannot run here. To be called before cuLibraryLoadData gets the
- * same bytes; may be called before cuInit. The texts are copied. The last 256 are kept, a cubin's last PTX counts.
- * CUDA_ERROR_INVALID_VALUE for NULL or no PTX, CUDA_ERROR_INVALID_IMAGE for what is no cubin, CUDA_ERROR_OUT_OF_MEMORY.
- */
-int gtSoftAttachPtx(const void *cubin, size_t cubin_bytes, const char *ptx, size_t ptx_bytes);
-
-/*
- * The last failure in one line: of a kernel (its name, block, thread, PTX line, address), or of PTX that could not be
- * loaded. Cut to fit; empty if there was none. CUDA_ERROR_INVALID_VALUE for NULL or no room.
- */
-int gtSoftReport(char *line, size_t bytes);
-
-/*
- * Says whether launches of the calling thread, from now on, are only counted and timed: 1, or run: 0, as at first. A
- * launch that is only timed runs a few of its blocks, takes the counts of all from them, and leaves memory as it was:
- * nobody may want its result. Where blocks wait for each other all of them run, and memory still stays as it was.
- */
-int gtSoftSample(int on);
 
 /* What the last launch did, and where the time went that the model gives it. */
 typedef struct gtSoftLaunch {
@@ -60,12 +31,51 @@ typedef struct gtSoftLaunch {
      * all and by the block that has the most; how often warps waited for such reads, for reads into shared memory with
      * nothing to do meanwhile, for fences and the results of atomics. */
     uint64_t stored_bytes, direct_sectors, direct_most, direct_rounds, bare_copies, round_trips;
-    uint64_t ran; /* blocks that were counted; the rest of them is taken to do the same: see gtSoftSample */
+    uint64_t ran; /* blocks that were counted; the rest of them is taken to do the same: see gtSoft.sample */
 } gtSoftLaunch;
 
-/* Copies at most bytes of it: a caller compiled for a shorter struct is served. CUDA_ERROR_INVALID_VALUE for NULL,
- * CUDA_ERROR_NOT_READY if nothing was launched. */
-int gtSoftCounts(gtSoftLaunch *launch, size_t bytes);
+/* Results are the driver's: 0 is CUDA_SUCCESS. All of it may be called from any thread. */
+typedef struct gtSoft {
+    size_t bytes; /* of the library's table: one that was made for fewer members is shorter than this struct */
+
+    /*
+     * Says what to be, before cuInit: "h200", "a100" or "rtx4090", and behind a comma what to do more: "h200,races"
+     * looks for races in shared memory, and for kernels launched early that touch global memory before they have
+     * waited. "" leaves it to the environment variable GEMMTUNE_SOFT, which takes the same and is read by cuInit;
+     * without either it is an h200. CUDA_ERROR_INVALID_VALUE for what is not known, CUDA_ERROR_ILLEGAL_STATE after
+     * cuInit for anything but what it is.
+     */
+    int (*choose)(const char *choice);
+
+    /*
+     * Says which PTX a cubin was made of: a cubin alone cannot run here. To be called before cuLibraryLoadData gets the
+     * same bytes; may be called before cuInit. The texts are copied. The last 256 are kept, a cubin's last PTX counts.
+     * CUDA_ERROR_INVALID_VALUE for NULL or no PTX, CUDA_ERROR_INVALID_IMAGE for what is no cubin,
+     * CUDA_ERROR_OUT_OF_MEMORY.
+     */
+    int (*attach_ptx)(const void *cubin, size_t cubin_bytes, const char *ptx, size_t ptx_bytes);
+
+    /*
+     * The last failure in one line: of a kernel (its name, block, thread, PTX line, address), or of PTX that could not
+     * be loaded. Cut to fit; empty if there was none. CUDA_ERROR_INVALID_VALUE for NULL or no room.
+     */
+    int (*report)(char *line, size_t bytes);
+
+    /*
+     * Says whether launches of the calling thread, from now on, are only counted and timed: 1, or run: 0, as at first.
+     * A launch that is only timed runs a few of its blocks, takes the counts of all from them, and leaves memory as it
+     * was: nobody may want its result. Where blocks wait for each other all of them run, and memory still stays as it
+     * was.
+     */
+    int (*sample)(int on);
+
+    /* Copies at most bytes of the last launch's: a caller compiled for a shorter struct is served.
+     * CUDA_ERROR_INVALID_VALUE for NULL, CUDA_ERROR_NOT_READY if nothing was launched. */
+    int (*counts)(gtSoftLaunch *launch, size_t bytes);
+} gtSoft;
+
+/* The table, which lives as long as the library. Never NULL. */
+const gtSoft *gtSoftTable(void);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/softgpu/half.h"
+#include "../../src/softgpu/machine/half.h"
 #include "../../tuner/baselines/cublaslt_abi.h"
 #include "cublaslt.h"
 

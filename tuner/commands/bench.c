@@ -160,7 +160,7 @@ static scene describe(const gt_engine *engine, const summary *s)
     scene c = {0};
     char release[32];
     const time_t now = time(NULL);
-    gt_clock *nvml = engine->driver->attach_ptx ? NULL : gt_clock_open(engine->device.bus_id);
+    gt_clock *nvml = engine->driver->soft ? NULL : gt_clock_open(engine->device.bus_id);
     gt_clock_driver(nvml, release, sizeof release);
     gt_clock_close(nvml);
     snprintf(c.driver, sizeof c.driver, "%s%sCUDA %d.%d", release, *release ? ", " : "", engine->driver->version / 1000,

@@ -1,5 +1,4 @@
 /* gemmtune profile: what one configuration does, counted by the software GPU, and where its time would go. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,9 +37,6 @@ static gt_status open_context(const gt_driver *driver)
     return gt_driver_check(driver, result, "opening the software GPU");
 }
 
-/* A function of the software GPU beside the driver's; NULL if the library does not have it. */
-#define FIND(driver, function) ((__typeof__(&function))dlsym((driver)->library, #function))
-
 /* Runs the kernel, for its counts alone, and again when its operands are in L2. What it allocates goes with the process,
  * which does nothing else. */
 static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code *code)
@@ -71,7 +67,7 @@ static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code
                                  "cuMemsetD8");
     if (status != GT_OK)
         return status;
-    CUresult result = FIND(driver, gtSoftSample) ? FIND(driver, gtSoftSample)(1) : CUDA_SUCCESS;
+    CUresult result = driver->soft->sample(1);
     for (int i = 0; i < 2 && result == CUDA_SUCCESS; i++)
         result = gt_launch_run(driver, &module, &launch, &all, NULL);
     if (result == CUDA_SUCCESS)
@@ -149,8 +145,7 @@ static gt_status profile(const gt_options_cli *options, const gt_families *famil
         status = gt_nvrtc_compile(nvrtc, source, pick->device.arch, &code, NULL);
     if (status == GT_OK)
         status = run(driver, pick, &code);
-    if (status == GT_OK &&
-        (!FIND(driver, gtSoftCounts) || FIND(driver, gtSoftCounts)(counts, sizeof *counts) != CUDA_SUCCESS))
+    if (status == GT_OK && driver->soft->counts(counts, sizeof *counts) != CUDA_SUCCESS)
         status = gt_fail(GT_ERROR_DRIVER, "the software GPU counted nothing");
     free(source);
     gt_code_finish(&code);

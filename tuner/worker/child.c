@@ -88,7 +88,7 @@ static gt_status set_up(session *s, const gt_message_init *init, const char *dri
     gt_residual_init(&s->checks, &s->buffers, init->seed, &s->residual);
     s->entrance = (gt_entrance){.driver = s->driver, .stream = s->stream, .meter = &s->meter,
                                 .residual = &s->residual,
-                                .other_driver = driver != NULL || s->driver->attach_ptx != NULL};
+                                .other_driver = driver != NULL || s->driver->soft != NULL};
     return GT_OK;
 }
 

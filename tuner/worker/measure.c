@@ -1,9 +1,9 @@
 #include "measure.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../src/softgpu/softgpu.h"
 #include "../timer.h"
 
 #define GRAPH_BELOW_US 100.0  /* shorter launches are replayed from a graph */
@@ -40,14 +40,13 @@ typedef struct series {
 gt_status gt_meter_init(const gt_driver *driver, CUstream stream, const gt_device *device, gt_meter *out)
 {
     gt_meter meter = {.driver = driver, .stream = stream, .flush_bytes = 2 * (size_t)device->l2_bytes,
-                      .modelled = driver->attach_ptx != NULL};
+                      .modelled = driver->soft != NULL};
     CUresult result = driver->cuEventCreate(&meter.start, CU_EVENT_DEFAULT);
     if (result == CUDA_SUCCESS && (result = driver->cuEventCreate(&meter.stop, CU_EVENT_DEFAULT)) != CUDA_SUCCESS)
         driver->cuEventDestroy(meter.start);
     if (result != CUDA_SUCCESS)
         return gt_driver_check(driver, result, "cuEventCreate");
     meter.clock = gt_clock_open(device->bus_id);
-    meter.sample = (__typeof__(meter.sample))dlsym(driver->library, "gtSoftSample");
     *out = meter;
     return GT_OK;
 }
@@ -211,11 +210,12 @@ static CUresult time_first(const gt_meter *meter, series *s)
 /* Warms up, times one launch, and decides from that how to time on. */
 static CUresult begin(const gt_meter *meter, series *s)
 {
-    if (meter->sample)
-        meter->sample(1);
+    const gtSoft *soft = meter->driver->soft; /* which is spared launches that are only timed */
+    if (soft)
+        soft->sample(1);
     CUresult result = time_first(meter, s);
-    if (meter->sample)
-        meter->sample(0);
+    if (soft)
+        soft->sample(0);
     if (result != CUDA_SUCCESS)
         return result;
     if (meter->modelled) {

@@ -12,7 +12,6 @@ typedef struct gt_meter {
     CUevent start, stop;
     gt_clock *clock;    /* NULL: not known */
     bool modelled;      /* events tell a model's time: one launch says all */
-    int (*sample)(int); /* gtSoftSample, which spares launches that are only timed; NULL on a GPU */
     bool always_slow;   /* resting did not bring the clock back: samples are taken as they come until it does */
     CUdeviceptr flush;  /* written over to empty L2; made when first needed */
     size_t flush_bytes; /* twice L2 */

@@ -1,8 +1,9 @@
 #include "runner.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "../../src/softgpu/softgpu.h"
 
 /* What an error of the driver says about the kernel. What is not listed is a launch that was refused. */
 static const struct {
@@ -44,9 +45,8 @@ bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, c
         if (outcomes[i].result == result)
             outcome = outcomes[i].outcome;
     /* The software GPU knows where a kernel failed and why; of a launch that was refused it would tell the last one's. */
-    int (*ask)(char *, size_t) = (int (*)(char *, size_t))dlsym(driver->library, "gtSoftReport");
-    if (ask && (outcome == GT_TRIAL_CRASH || outcome == GT_TRIAL_OUT_OF_BOUNDS || outcome == GT_TRIAL_TIMEOUT))
-        ask(report, sizeof report);
+    if (driver->soft && (outcome == GT_TRIAL_CRASH || outcome == GT_TRIAL_OUT_OF_BOUNDS || outcome == GT_TRIAL_TIMEOUT))
+        driver->soft->report(report, sizeof report);
     driver->cuGetErrorName(result, &name);
     return gt_trial_fail(trial, outcome, "%s (%d) while %s%s%s", name ? name : "unknown CUDA error", (int)result, doing,
                          *report ? ": " : "", report);

@@ -1,0 +1,478 @@
+/*
+ * Products of a warpgroup: wgmma. B, and A where it is not in registers, lie in shared memory as descriptors say; each
+ * of the four warps has 16 rows of A and D. A product is worked out when it is issued, but what it reads in shared
+ * memory counts as in use until a wait says that it is done: whoever writes there before is told.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../ptx/decode.h"
+#include "narrow.h"
+#include "rows.h"
+#include "wgmma.h"
+
+#define ROWS         16 /* of a warp */
+#define COLUMNS_MOST 256
+#define DEPTH_MOST   32
+
+/* op->list: what one instruction is. */
+typedef struct plan {
+    uint32_t n, k;
+    uint32_t type_a, type_b, type_d;
+    uint32_t in_registers; /* A: its rows of registers; else a[0] is a descriptor's */
+    uint32_t a[4], b;
+    uint32_t scale_d;    /* predicate: whether D counts as it is, or as zeros */
+    uint32_t negative;   /* the product is taken away */
+    uint32_t trans_a, trans_b; /* M or N lies contiguous, not K */
+    uint32_t saturates;
+    uint32_t count_d, d[COLUMNS_MOST / 2];
+} plan;
+
+/* Matrix descriptors: where sixteen bytes of an operand lie. */
+
+typedef struct descriptor {
+    uint32_t start, leading, stride; /* bytes */
+    uint32_t span;                   /* sixteens of a swizzled line: 2, 4, 8; 1: no swizzle */
+} descriptor;
+
+static bool read_descriptor(sg_warp *w, const sg_op *op, uint64_t bits, descriptor *m)
+{
+    static const uint32_t spans[] = {1, 8, 4, 2};
+    *m = (descriptor){.start = (uint32_t)(bits & 0x3fff) << 4,
+                      .leading = (uint32_t)(bits >> 16 & 0x3fff) << 4,
+                      .stride = (uint32_t)(bits >> 32 & 0x3fff) << 4,
+                      .span = spans[bits >> 62]};
+    if ((bits >> 49 & 7) == 0)
+        return true;
+    sg_fault_at(w, op, 1, SG_FAULT_INSTRUCTION, 0, "descriptor 0x%" PRIx64 " with a base offset, which is not known",
+                bits);
+    return false;
+}
+
+/* K contiguous: row i has 32 bytes, of which j is the half; eight rows form a core matrix. M or N contiguous: j is the
+ * place along K, i counts groups of eight elements. The swizzle follows the address. */
+static uint32_t sixteen_at(const descriptor *m, bool transposed, uint32_t i, uint32_t j)
+{
+    const uint32_t line = 16 * m->span;
+    uint32_t at = m->start;
+    if (!transposed)
+        at += i % 8 * line + i / 8 * m->stride + j * (m->span == 1 ? m->leading : 16);
+    else if (m->span == 1)
+        at += i * m->stride + j % 8 * 16 + j / 8 * m->leading;
+    else
+        at += i % m->span * 16 + i / m->span * m->leading + j % 8 * line + j / 8 * m->stride;
+    return at ^ (at >> 7 & (m->span - 1)) << 4;
+}
+
+/* One operand of a warp in shared memory: rows of A, or columns of B, and all of K. */
+typedef struct operand {
+    descriptor m;
+    bool transposed;
+    uint32_t first, count; /* rows or columns */
+} operand;
+
+static uint32_t outer_count(const operand *x)
+{
+    return x->transposed ? x->count / 8 : x->count;
+}
+
+static uint32_t outer_first(const operand *x)
+{
+    return x->transposed ? x->first / 8 : x->first;
+}
+
+static uint32_t inner_count(const operand *x, uint32_t k)
+{
+    return x->transposed ? k : 2;
+}
+
+/* Products under way. */
+
+typedef struct flight {
+    operand operands[2];
+    uint32_t count, group, k;
+} flight;
+
+struct sg_wgmma {
+    uint32_t groups; /* committed */
+    size_t count, room;
+    flight *flights;
+};
+
+/* One more, or one less, who reads an operand. */
+static void use(sg_block *block, const operand *x, uint32_t k, int change)
+{
+    for (uint32_t i = 0; i < outer_count(x); i++)
+        for (uint32_t j = 0; j < inner_count(x, k); j++) {
+            const uint32_t at = sixteen_at(&x->m, x->transposed, outer_first(x) + i, j);
+            block->reading[at / 16] = (uint16_t)(block->reading[at / 16] + change);
+        }
+}
+
+static struct sg_wgmma *products_of(sg_warp *w)
+{
+    if (!w->products)
+        w->products = calloc(1, sizeof *w->products);
+    if (!w->block->reading)
+        w->block->reading = calloc(w->block->shared_bytes / 16 + 1, sizeof w->block->reading[0]);
+    return w->block->reading ? w->products : NULL;
+}
+
+static bool take_off(sg_warp *w, const sg_op *op, const flight *new)
+{
+    struct sg_wgmma *p = products_of(w);
+    if (p && p->count == p->room) {
+        const size_t room = p->room ? 2 * p->room : 16;
+        flight *flights = realloc(p->flights, room * sizeof *flights);
+        if (flights) {
+            p->flights = flights;
+            p->room = room;
+        }
+    }
+    if (!p || p->count == p->room) {
+        sg_fault_at(w, op, 1, SG_FAULT_MEMORY, 0, "no memory for a product under way");
+        return false;
+    }
+    p->flights[p->count] = *new;
+    p->flights[p->count++].group = p->groups;
+    for (uint32_t i = 0; i < new->count; i++)
+        use(w->block, &new->operands[i], new->k, 1);
+    return true;
+}
+
+/* imm: groups that may still be under way. What belongs to no group yet is not waited for. */
+static void wait_group(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    struct sg_wgmma *p = w->products;
+    size_t kept = 0;
+    (void)mask;
+    if (!p)
+        return;
+    for (size_t i = 0; i < p->count; i++) {
+        const flight *f = &p->flights[i];
+        if ((int64_t)f->group + op->imm >= (int64_t)p->groups) {
+            p->flights[kept++] = *f;
+            continue;
+        }
+        for (uint32_t x = 0; x < f->count; x++)
+            use(w->block, &f->operands[x], f->k, -1);
+    }
+    p->count = kept;
+}
+
+static void commit(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    (void)op, (void)mask;
+    if (products_of(w))
+        w->products->groups++;
+}
+
+static void fence(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    (void)w, (void)op, (void)mask;
+}
+
+void sg_wgmma_reset(sg_block *block)
+{
+    if (!block->reading)
+        return;
+    memset(block->reading, 0, (block->shared_bytes / 16 + 1) * sizeof block->reading[0]);
+    for (uint32_t i = 0; i < block->warp_count; i++)
+        if (block->warps[i].products)
+            block->warps[i].products->count = block->warps[i].products->groups = 0;
+}
+
+void sg_wgmma_finish(sg_block *block)
+{
+    for (uint32_t i = 0; block->warps && i < block->warp_count; i++) {
+        if (block->warps[i].products)
+            free(block->warps[i].products->flights);
+        free(block->warps[i].products);
+    }
+    free(block->reading);
+}
+
+/* Sixteen bytes to read; NULL after a fault. */
+static const uint8_t *sixteen(sg_warp *w, const sg_op *op, uint32_t at)
+{
+    const sg_block *block = w->block;
+    uint64_t shadow[2] = {0};
+    if (at + 16 <= block->shared_bytes)
+        memcpy(shadow, block->shadow + at, 16);
+    if ((shadow[0] & shadow[1]) != UINT64_MAX)
+        return sg_shared_at(w, op, 0, at, 16, false); /* says what is wrong */
+    return !block->race || sg_race_access(w, op, 0, at, 16, false) ? block->shared + at : NULL;
+}
+
+/* The numbers of an operand, each row or column with stride `along` in the matrix, K with stride `deep`. */
+static bool fetch(sg_warp *w, const sg_op *op, const operand *x, sg_type type, uint32_t k, float *matrix,
+                  uint32_t along, uint32_t deep)
+{
+    const uint32_t each = 16 / sg_type_bytes(type);
+    for (uint32_t i = 0; i < outer_count(x); i++)
+        for (uint32_t j = 0; j < inner_count(x, k); j++) {
+            const uint32_t at = sixteen_at(&x->m, x->transposed, outer_first(x) + i, j);
+            const uint8_t *bytes = sixteen(w, op, at);
+            float values[16];
+            if (!bytes)
+                return false;
+            sg_from_narrow(bytes, type, values);
+            for (uint32_t e = 0; e < each; e++)
+                matrix[x->transposed ? (i * 8 + e) * along + j * deep : i * along + (j * each + e) * deep] = values[e];
+        }
+    return true;
+}
+
+/* A's registers are mma.sync's: four of 32 bits, rows first. */
+static void fetch_registers(const sg_warp *w, const plan *p, float *matrix)
+{
+    const uint32_t each = 4 / sg_type_bytes(p->type_a);
+    for (uint32_t r = 0; r < 4; r++)
+        for (uint32_t l = 0; l < SG_LANES; l++) {
+            float values[16];
+            uint32_t words[4] = {sg_row32(w, p->a[r])[l]};
+            sg_from_narrow((const uint8_t *)words, p->type_a, values);
+            for (uint32_t e = 0; e < each; e++)
+                matrix[(l / 4 + 8 * (r % 2)) * p->k + l % 4 * each + r / 2 * 4 * each + e] = values[e];
+        }
+}
+
+typedef struct matrices {
+    float a[ROWS * DEPTH_MOST], b[DEPTH_MOST * COLUMNS_MOST], c[ROWS * COLUMNS_MOST];
+} matrices;
+
+/* Products are exact in f32, so that fusing them changes nothing; sums are in the order of K. Four rows and eight
+ * columns at a time stay in registers. */
+SG_VECTOR static void multiply(const plan *p, matrices *m)
+{
+    const uint32_t n = p->n, k = p->k;
+    for (uint32_t i = 0; i < ROWS; i += 4)
+        for (uint32_t j = 0; j < n; j += 8) {
+            float sums[4][8];
+            for (uint32_t r = 0; r < 4; r++)
+                memcpy(sums[r], m->c + (i + r) * n + j, sizeof sums[r]);
+            for (uint32_t q = 0; q < k; q++) {
+                const float *line = m->b + q * n + j, *x = m->a + i * k + q;
+                for (uint32_t e = 0; e < 8; e++) {
+                    sums[0][e] = __builtin_fmaf(x[0], line[e], sums[0][e]);
+                    sums[1][e] = __builtin_fmaf(x[k], line[e], sums[1][e]);
+                    sums[2][e] = __builtin_fmaf(x[2 * k], line[e], sums[2][e]);
+                    sums[3][e] = __builtin_fmaf(x[3 * k], line[e], sums[3][e]);
+                }
+            }
+            for (uint32_t r = 0; r < 4; r++)
+                memcpy(m->c + (i + r) * n + j, sums[r], sizeof sums[r]);
+        }
+}
+
+/* D: for every eight columns four elements of a lane, two columns beside each other, then the same eight rows below.
+ * Elements e and e + 1 of all lanes are eight rows of eight columns, which begin here. */
+static float *block_of(float *c, uint32_t n, uint32_t e)
+{
+    return c + e / 2 % 2 * 8 * n + e / 4 * 8;
+}
+
+static void take_sums(const sg_warp *w, const plan *p, bool counts, float *c)
+{
+    if (!counts || p->type_d == SG_S32) {
+        memset(c, 0, ROWS * p->n * sizeof *c);
+        return;
+    }
+    for (uint32_t e = 0; e < p->n / 2; e += 2) {
+        float *block = block_of(c, p->n, e), pair[2][SG_LANES];
+        if (p->type_d == SG_F16) {
+            const uint32_t *row = sg_row32(w, p->d[e / 2]);
+            SG_FOR_LANES pair[0][l] = sg_from_f16(row[l] & 0xffff);
+            SG_FOR_LANES pair[1][l] = sg_from_f16(row[l] >> 16);
+        } else {
+            memcpy(pair[0], sg_row(w, p->d[e]), sizeof pair[0]);
+            memcpy(pair[1], sg_row(w, p->d[e + 1]), sizeof pair[1]);
+        }
+        for (uint32_t l = 0; l < SG_LANES; l++) {
+            block[l / 4 * p->n + l % 4 * 2] = pair[0][l];
+            block[l / 4 * p->n + l % 4 * 2 + 1] = pair[1][l];
+        }
+    }
+}
+
+static uint32_t integer_sum(uint32_t old, float product, bool saturates)
+{
+    int64_t sum = (int64_t)(int32_t)old + (int64_t)product;
+    if (saturates)
+        sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
+    return (uint32_t)sum;
+}
+
+static void put_sums(const sg_warp *w, const plan *p, bool counts, float *c)
+{
+    for (uint32_t e = 0; e < p->n / 2; e += 2) {
+        const float *block = block_of(c, p->n, e);
+        float pair[2][SG_LANES];
+        for (uint32_t l = 0; l < SG_LANES; l++) {
+            pair[0][l] = block[l / 4 * p->n + l % 4 * 2];
+            pair[1][l] = block[l / 4 * p->n + l % 4 * 2 + 1];
+        }
+        if (p->type_d == SG_F16) {
+            uint32_t *row = sg_row32(w, p->d[e / 2]);
+            SG_FOR_LANES row[l] = sg_to_f16(pair[0][l]) | sg_to_f16(pair[1][l]) << 16;
+            continue;
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            uint32_t *row = sg_row32(w, p->d[e + i]);
+            if (p->type_d == SG_F32)
+                memcpy(row, pair[i], sizeof pair[i]);
+            else
+                SG_FOR_LANES row[l] = integer_sum(counts ? row[l] : 0, pair[i][l], p->saturates);
+        }
+    }
+}
+
+static void multiply_async(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    const plan *p = (const plan *)op->list;
+    const uint32_t first = w->index % 4 * ROWS;
+    const bool counts = sg_mask_of(w, p->scale_d) & 1;
+    matrices m;
+    flight f = {.k = p->k};
+    if (mask != SG_ALL || w->index / 4 * 4 + 4 > w->block->warp_count) {
+        sg_fault_at(w, op, mask, SG_FAULT_INSTRUCTION, 0, "needs all lanes of a warpgroup's four warps");
+        return;
+    }
+    operand *b = &f.operands[f.count++], *a = p->in_registers ? NULL : &f.operands[f.count++];
+    *b = (operand){.transposed = p->trans_b, .count = p->n};
+    if (!read_descriptor(w, op, sg_row64(w, p->b)[0], &b->m) ||
+        !fetch(w, op, b, p->type_b, p->k, m.b, 1, p->n))
+        return;
+    if (a) {
+        *a = (operand){.transposed = p->trans_a, .first = first, .count = ROWS};
+        if (!read_descriptor(w, op, sg_row64(w, p->a[0])[0], &a->m) ||
+            !fetch(w, op, a, p->type_a, p->k, m.a, p->k, 1))
+            return;
+    } else {
+        fetch_registers(w, p, m.a);
+    }
+    for (uint32_t i = 0; p->negative && i < ROWS * p->k; i++)
+        m.a[i] = -m.a[i];
+    take_sums(w, p, counts, m.c);
+    multiply(p, &m);
+    put_sums(w, p, counts, m.c);
+    if (w->machine->counts)
+        w->machine->counts->tensor_flops += 2ull * ROWS * p->n * p->k;
+    take_off(w, op, &f);
+}
+
+/* Decoding. */
+
+/* m64nNkK, and the types: D, A, B. */
+static void take_shape(sg_decoder *d, plan *p)
+{
+    static const struct {
+        sg_type type;
+        uint32_t k;
+    } operands[] = {{SG_F16, 16}, {SG_BF16, 16}, {SG_TF32, 8}, {SG_E4M3, 32}, {SG_E5M2, 32}, {SG_S8, 32}, {SG_U8, 32}};
+    uint32_t k = 0;
+    for (int i = 1; i < d->part_count; i++)
+        if (sscanf(d->parts[i].text, "m64n%uk%u", &p->n, &p->k) == 2)
+            d->parts[i].used = true;
+    p->type_d = sg_part_type(d);
+    p->type_a = sg_part_type(d);
+    p->type_b = sg_part_type(d);
+    sg_parts_done(d);
+    for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++)
+        if (operands[i].type == p->type_a)
+            k = operands[i].k;
+    const bool integers = p->type_a == SG_S8 || p->type_a == SG_U8;
+    const bool same = p->type_a == p->type_b || (k == 32 && integers == (p->type_b == SG_S8 || p->type_b == SG_U8));
+    const bool sums = integers ? p->type_d == SG_S32
+                               : p->type_d == SG_F32 ||
+                                     (p->type_d == SG_F16 && p->type_a != SG_BF16 && p->type_a != SG_TF32);
+    if (!k || p->k != k || p->n < 8 || p->n > COLUMNS_MOST || p->n % 8 || !same || sg_type_bytes(p->type_b) != 32 / k ||
+        !sums || (p->saturates && !integers))
+        sg_decode_unsupported(d, "shape or types not known");
+}
+
+/* 1 or -1, 0 or 1 */
+static bool take_flag(sg_decoder *d, uint32_t i, int64_t no, int64_t yes)
+{
+    const int64_t value = sg_immediate(d, sg_operand_at(d, i));
+    if (value != no && value != yes)
+        sg_decode_bad(d, "constant out of range");
+    return value == yes;
+}
+
+/* d, a, b, scale-d {, scale-a, scale-b {, trans-a}, trans-b} */
+static void decode_product(sg_decoder *d)
+{
+    plan *p = (plan *)sg_list(d, sizeof *p / sizeof(uint32_t));
+    sg_part(d, "sync");
+    sg_part(d, "aligned");
+    p->saturates = sg_part(d, "satfinite");
+    take_shape(d, p);
+    const sg_operand *sums = sg_operand_at(d, 0), *a = sg_operand_at(d, 1);
+    const bool halves = sg_type_bytes(p->type_a) == 2, scales = p->type_d != SG_S32;
+    p->in_registers = a->kind == SG_OPERAND_VECTOR;
+    const uint32_t count = 4 + (scales ? 2 : 0) + (halves ? (p->in_registers ? 1 : 2) : 0);
+    sg_operands(d, count, count);
+    p->count_d = p->type_d == SG_F16 ? p->n / 4 : p->n / 2;
+    if (sums->kind != SG_OPERAND_VECTOR || sums->count != p->count_d || (p->in_registers && a->count != 4))
+        sg_decode_bad(d, "vector of another length");
+    for (uint32_t i = 0; i < p->count_d; i++)
+        p->d[i] = sg_destination(d, &sums->items[i], 4);
+    for (uint32_t i = 0; i < (p->in_registers ? 4u : 1u); i++)
+        p->a[i] = p->in_registers ? sg_source(d, &a->items[i], 4, false) : sg_source(d, a, 8, false);
+    p->b = sg_source(d, sg_operand_at(d, 2), 8, false);
+    p->scale_d = sg_predicate(d, sg_operand_at(d, 3));
+    if (scales)
+        p->negative = take_flag(d, 4, 1, -1) != take_flag(d, 5, 1, -1);
+    if (halves && !p->in_registers)
+        p->trans_a = take_flag(d, 6, 0, 1);
+    if (halves)
+        p->trans_b = take_flag(d, count - 1, 0, 1);
+    sg_op *op = sg_emit(d, multiply_async, multiply_async, SG_PIPE_TENSOR);
+    op->list = (uint32_t *)p;
+}
+
+static void decode_simple(sg_decoder *d, sg_run *run, bool counted)
+{
+    sg_part(d, "sync");
+    sg_part(d, "aligned");
+    sg_parts_done(d);
+    sg_operands(d, counted, counted);
+    const int64_t groups = counted ? sg_immediate(d, sg_operand_at(d, 0)) : 0;
+    if (groups < 0 || groups > 7)
+        sg_decode_bad(d, "number of groups");
+    sg_emit(d, run, run, SG_PIPE_CONTROL)->imm = groups;
+}
+
+static void decode_fence(sg_decoder *d)
+{
+    sg_part(d, "fence");
+    decode_simple(d, fence, false);
+}
+
+static void decode_commit(sg_decoder *d)
+{
+    sg_part(d, "commit_group");
+    decode_simple(d, commit, false);
+}
+
+static void decode_wait(sg_decoder *d)
+{
+    sg_part(d, "wait_group");
+    decode_simple(d, wait_group, true);
+}
+
+static void decode_async(sg_decoder *d)
+{
+    sg_part(d, "mma_async");
+    decode_product(d);
+}
+
+const sg_entry sg_entries_wgmma[] = {
+    SG_DECODE("wgmma.fence", decode_fence),
+    SG_DECODE("wgmma.commit_group", decode_commit),
+    SG_DECODE("wgmma.wait_group", decode_wait),
+    SG_DECODE("wgmma.mma_async", decode_async),
+    SG_END,
+};
