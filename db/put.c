@@ -176,10 +176,13 @@ gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t 
                              const gt_code *code, const gt_trial *trial)
 {
     int64_t keys[4] = {run, gpu, problem, 0};
+    gt_kernel seen = *kernel;
     gt_status status = gt_sql_begin(store);
     if (status != GT_OK)
         return status;
-    status = gt_kernel_put(store, kernel, code, &keys[3]);
+    if (trial->varied)
+        seen.facts.deterministic = 0;
+    status = gt_kernel_put(store, &seen, code, &keys[3]);
     if (status == GT_OK)
         status = insert_trial(store, keys, trial);
     return gt_sql_end(store, status);

@@ -44,6 +44,7 @@ typedef struct gt_trial {
     double error;                  /* largest |result - reference| over sum |a||b| seen while verifying */
     double margin;                 /* a race's winner: how much slower the next one was, 0.02 for 2%; else -1 */
     int registers, spills;
+    bool varied;                   /* launched twice on the same data, it gave different bits */
 } gt_trial;
 
 #endif

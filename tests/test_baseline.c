@@ -137,6 +137,18 @@ DEVICE_TEST(a_search_ends_with_its_time_but_not_before_one_ran)
     CHECK_INT(fake->ran, 1 << 0 | 1 << 3);
 }
 
+DEVICE_TEST(what_gives_other_bits_on_the_same_data_is_noticed)
+{
+    gt_baseline baseline;
+    set_up();
+    const gt_problem problem = make(GT_F32, GT_N, GT_N, 1);
+    *fake = (fake_control){.offers = 1};
+    CHECK(enter(&problem, &baseline) && !baseline.trial.varied);
+    *fake = (fake_control){.offers = 1, .wavering = 1};
+    CHECK(enter(&problem, &baseline)); /* it is right all the same */
+    CHECK(baseline.trial.varied);
+}
+
 DEVICE_TEST(a_baseline_that_cannot_race_says_why)
 {
     gt_baseline baseline;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "../db/store.h"
+#include "../src/core/driver.h"
 #include "check.h"
 
 /* What a sanitizer build takes longer. */
@@ -84,6 +85,44 @@ TEST(every_fault_is_found_and_the_run_goes_on)
     CHECK_STR(ask(store, "SELECT count(*) FROM trial WHERE outcome = 'ok' AND stage = 'screen'"), "4");
     CHECK(strstr(ask(store, "SELECT params FROM best_configs"), "fault=0"));
     gt_store_close(store);
+}
+
+/* The software GPU runs warps in one order and cannot show it. */
+TEST(a_kernel_that_sums_in_no_fixed_order_is_not_sold_as_deterministic)
+{
+    const char *program = getenv("GEMMTUNE"), *faults = getenv("GEMMTUNE_FAULTS");
+    char database[512], command[2048];
+    gt_driver *driver;
+    gt_store *store;
+    if (!program || !faults)
+        SKIP("GEMMTUNE and GEMMTUNE_FAULTS name the program and the templates");
+    if (gt_driver_open(NULL, &driver) != GT_OK)
+        SKIP(gt_error_message());
+    const bool soft = driver->soft != NULL;
+    gt_driver_close(driver);
+    if (soft)
+        SKIP("the software GPU has one order");
+    snprintf(database, sizeof database, "%s/atomics.db", check_folder());
+    snprintf(command, sizeof command, "%s tune --quiet --no-cublas --db %s --templates %s --family atomics --shapes "
+                                      "256x256x8192 > /dev/null", program, database, faults);
+    const int code = system(command);
+    CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    CHECK_OK(gt_store_open(database, GT_STORE_READ, &store));
+    CHECK_STR(ask(store, "SELECT deterministic FROM kernel"), "0");
+    gt_store_close(store);
+    const gt_options options = {.database = database};
+    gt_gemm gemm = GT_GEMM(GT_F32, 256, 256, 8192);
+    gt_context *gt;
+    gt_plan *plan;
+    gt_description d;
+    CHECK_OK(gt_open(&options, &gt));
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK(!d.deterministic);
+    gt_plan_destroy(plan);
+    gemm.deterministic = 1;
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_NOT_TUNED);
+    gt_close(gt);
 }
 
 CHECK_MAIN

@@ -303,12 +303,12 @@ TEST(a_disk_that_fills_up_during_a_migration_leaves_the_old_database)
 TEST(that_a_kernel_is_not_deterministic_is_remembered_for_good)
 {
     fixture f = fixture_open();
-    gt_kernel kernel = make_kernel(1);
+    const gt_kernel kernel = make_kernel(1);
     CHECK_OK(put(&f, &kernel, NULL, make_trial(10)));
     CHECK_STR(ask(f.store, "SELECT deterministic FROM kernel"), "1");
-    kernel.facts.deterministic = 0;
-    CHECK_OK(put(&f, &kernel, NULL, make_trial(10)));
-    kernel.facts.deterministic = 1;
+    gt_trial varied = make_trial(10);
+    varied.varied = true;
+    CHECK_OK(put(&f, &kernel, NULL, varied));
     CHECK_OK(put(&f, &kernel, NULL, make_trial(10)));
     CHECK_STR(ask(f.store, "SELECT group_concat(deterministic) FROM kernel"), "0");
     fixture_close(&f);

@@ -49,7 +49,7 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, EFFORT, BUDGET, TIMEOUT, SEED, JOBS, TEMPLATES,
-    NVRTC, ARCH, PARAMS, ALL_ROWS, NO_CUBLAS, JSON, QUIET, HELP, VERSION, OPTION_COUNT,
+    NVRTC, ARCH, PARAMS, ALL_ROWS, CHECKED, NO_CUBLAS, JSON, QUIET, HELP, VERSION, OPTION_COUNT,
 };
 
 const gt_option_row gt_option_rows[] = {
@@ -69,11 +69,12 @@ const gt_option_row gt_option_rows[] = {
     [SEED] = {"seed", "N", 0, "of random data and random shapes (1)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER},
     [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
-                   TUNE | LADDER | SPACE | RENDER | PROFILE},
+                   TUNE | LADDER | SPACE | RENDER | PROFILE | VERIFY},
     [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR},
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
     [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
     [ALL_ROWS] = {"all", NULL, 0, "list every configuration", SPACE},
+    [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer's racecheck", VERIFY},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~RENDER},
     [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST},
@@ -233,6 +234,7 @@ static const setting settings[OPTION_COUNT] = {
     [ARCH] = {READ, .read = read_arch},
     [PARAMS] = {TEXT, AT(params)},
     [ALL_ROWS] = {SWITCH, AT(all)},
+    [CHECKED] = {SWITCH, AT(checked)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [JSON] = {SWITCH, AT(json)},
     [QUIET] = {SWITCH, AT(quiet)},

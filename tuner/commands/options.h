@@ -72,6 +72,7 @@ typedef struct gt_options_cli {
     uint64_t seed;        /* --seed N */
     int threads;          /* --jobs N: compiling threads; 0: as many as cores */
     bool json, quiet, all, no_cublas; /* --json --quiet --all --no-cublas */
+    bool checked;         /* verify --checked */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     char *line;           /* the command line as one text, for the run's row */
 } gt_options_cli;

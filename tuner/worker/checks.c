@@ -51,11 +51,9 @@ gt_matrix gt_matrix_c(const gt_problem *p, CUdeviceptr c, int64_t index)
     return (gt_matrix){element(c, p->class.type_c, index * p->stride_c), p->class.type_c, p->m, p->n, p->ldc};
 }
 
-static CUresult find(const gt_checks *checks, const char *verb, const char *type, CUfunction *function)
+static CUresult find(const gt_checks *checks, const char *name, CUfunction *function)
 {
-    char name[64];
     CUkernel kernel;
-    snprintf(name, sizeof name, "%s_%s", verb, type);
     CUresult result = checks->driver->cuLibraryGetKernel(&kernel, checks->library, name);
     if (result == CUDA_SUCCESS)
         *function = (CUfunction)kernel;
@@ -76,10 +74,15 @@ gt_status gt_checks_init(const gt_driver *driver, CUstream stream, const gt_code
         {"sample", checks.sample}, {"gather", checks.gather}, {"nonfinite", checks.nonfinite},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        for (gt_type type = 0; gt_type_find(type) && result == CUDA_SUCCESS; type++)
-            result = find(&checks, wanted[i].verb, gt_type_find(type)->name, &wanted[i].functions[type]);
+        for (gt_type type = 0; gt_type_find(type) && result == CUDA_SUCCESS; type++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s_%s", wanted[i].verb, gt_type_find(type)->name);
+            result = find(&checks, name, &wanted[i].functions[type]);
+        }
     if (result == CUDA_SUCCESS)
-        result = find(&checks, "count", "changed", &checks.count_changed);
+        result = find(&checks, "count_changed", &checks.count_changed);
+    if (result == CUDA_SUCCESS)
+        result = find(&checks, "checksum", &checks.checksum);
     if (result != CUDA_SUCCESS) {
         gt_checks_finish(&checks);
         return gt_driver_check(driver, result, "finding a check kernel");
@@ -171,6 +174,15 @@ CUresult gt_checks_nonfinite(const gt_checks *checks, const gt_matrix *matrix, C
     matrix_argument m = argument(matrix);
     void *arguments[] = {&m, &found};
     return launch(checks, checks->nonfinite[matrix->type], blocks_to_walk(m.rows * m.columns), 1, arguments);
+}
+
+CUresult gt_checks_checksum(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr sum)
+{
+    const int64_t halfwords = gt_type_find(matrix->type)->bytes / 2;
+    CUdeviceptr region = matrix->data;
+    int64_t rows = matrix->rows, width = matrix->columns * halfwords, pitch = matrix->ld * halfwords;
+    void *arguments[] = {&region, &rows, &width, &pitch, &sum};
+    return launch(checks, checks->checksum, blocks_to_walk(rows * width), 1, arguments);
 }
 
 CUresult gt_checks_count(const gt_checks *checks, CUdeviceptr region, int64_t rows, int64_t width, int64_t pitch,

@@ -206,6 +206,17 @@ KERNELS(f32)
 KERNELS(s32)
 KERNELS(f16)
 
+// Adds up random numbers that elements' halfwords and places stand for: two matrices with the same sum have the same
+// bits, but once in 2^64. Rows of `width`, `pitch` apart, all in halfwords.
+extern "C" __global__ void checksum(const unsigned short *region, gt_int rows, gt_int width, gt_int pitch, gt_bits *sum)
+{
+    const gt_int count = rows * width, step = (gt_int)gridDim.x * blockDim.x;
+    gt_bits own = 0;
+    for (gt_int at = thread_index(); at < count; at += step)
+        own += random_bits(region[at / width * pitch + at % width], (gt_bits)at);
+    atomicAdd(sum, own);
+}
+
 // Counts the halfwords of a region (rows of `width`, `pitch` apart, all in halfwords) that are not `pattern`.
 extern "C" __global__ void count_changed(const unsigned short *region, gt_int rows, gt_int width, gt_int pitch,
                                          unsigned pattern, unsigned *changed)

@@ -17,7 +17,7 @@ typedef struct gt_checks {
     CUlibrary library;
     CUfunction fill[GT_TYPE_LIMIT], rows[GT_TYPE_LIMIT], columns[GT_TYPE_LIMIT];
     CUfunction sample[GT_TYPE_LIMIT], gather[GT_TYPE_LIMIT], nonfinite[GT_TYPE_LIMIT];
-    CUfunction count_changed;
+    CUfunction count_changed, checksum;
 } gt_checks;
 
 /* One matrix on the device as it is stored, row-major. */
@@ -54,6 +54,9 @@ CUresult gt_checks_gather(const gt_checks *checks, const gt_matrix *matrix, CUde
 
 /* found[0] += elements that are not finite; found[1] = min(found[1], first of them), counted along rows. */
 CUresult gt_checks_nonfinite(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr found);
+
+/* *sum (64 bits) += a number that stands for the matrix's bits. */
+CUresult gt_checks_checksum(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr sum);
 
 /* *counter += halfwords that differ from pattern, in rows of width bytes, pitch bytes apart. All even. */
 CUresult gt_checks_count(const gt_checks *checks, CUdeviceptr region, int64_t rows, int64_t width, int64_t pitch,

@@ -57,8 +57,9 @@ bool gt_residual_prepare(gt_residual *residual, const gt_problem *problem, gt_tr
 /* To be called when a candidate went wrong: it may have spoilt the operands. */
 void gt_residual_spoilt(gt_residual *residual);
 
-/* Runs a candidate on the prepared problem, as it will be timed and once with alpha and beta, and checks it. The
- * runner is left prepared for the problem, operands for timing are in *timed. */
+/* Runs a candidate on the prepared problem, with alpha and beta and twice as it will be timed, checks it, and compares
+ * the bits of the last two (trial->varied). The runner is left prepared for the problem, operands for timing are in
+ * *timed. */
 bool gt_residual_verify(gt_residual *residual, gt_runner *runner, gt_launch_operands *timed, gt_trial *trial);
 
 /* Checks C and its surroundings again after timing: launches back to back must not disturb each other. */

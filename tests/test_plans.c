@@ -1,0 +1,237 @@
+/* Plans beyond one product on one stream: tensor maps, workspaces of the caller's, many problems in one context. */
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "../src/runtime/plan.h"
+#include "check.h"
+
+#define SIDE  64
+#define DEPTH 200
+
+static gt_driver *driver;
+
+/* A context on a database with one family's kernel for some shapes, which the program makes the first time. */
+static gt_context *tuned(const char *family, const char *more)
+{
+    static char made[512], whose[200];
+    const char *program = getenv("GEMMTUNE"), *families = getenv("GEMMTUNE_FAMILIES");
+    char command[2048];
+    CUdevice device;
+    CUcontext context;
+    gt_context *gt;
+    if (!program || !families)
+        SKIP("GEMMTUNE and GEMMTUNE_FAMILIES name the program and the templates");
+    if (!driver && gt_driver_open(NULL, &driver) != GT_OK)
+        SKIP(gt_error_message());
+    CHECK(driver->cuDeviceGet(&device, 0) == CUDA_SUCCESS);
+    CHECK(driver->cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS);
+    CHECK(driver->cuCtxSetCurrent(context) == CUDA_SUCCESS);
+    char key[200];
+    snprintf(key, sizeof key, "%s %s", family, more);
+    if (strcmp(key, whose) != 0) {
+        snprintf(made, sizeof made, "%s/plans.db", check_folder());
+        snprintf(command, sizeof command,
+                 "%s tune --quiet --no-cublas --device 0 --db %s --templates %s --family %s %s > /dev/null", program, made,
+                 families, family, more);
+        const int code = system(command);
+        CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+        strcpy(whose, key);
+    }
+    const gt_options options = {.database = made};
+    CHECK_OK(gt_open(&options, &gt));
+    return gt;
+}
+
+/* Small whole numbers, so that every sum is exact. */
+static float number(int64_t i, int salt)
+{
+    return (float)((i * 7 + salt * 13 + i / 11) % 9 - 4);
+}
+
+static CUdeviceptr upload(const float *host, size_t count)
+{
+    CUdeviceptr device;
+    CHECK(driver->cuMemAlloc(&device, count * sizeof *host) == CUDA_SUCCESS);
+    CHECK(driver->cuMemcpyHtoD(device, host, count * sizeof *host) == CUDA_SUCCESS);
+    return device;
+}
+
+/* What a caller has of one product: its own operands, and what must come out. */
+typedef struct job {
+    gt_plan *plan;
+    CUdeviceptr a, b, c, workspace;
+    size_t workspace_bytes;
+    float *wanted, *got;
+    int times;
+    bool wrong;
+} job;
+
+static job make_job(gt_plan *plan, int salt, int times)
+{
+    job j = {.plan = plan, .times = times, .wanted = calloc(SIDE * SIDE, sizeof(float)),
+             .got = calloc(SIDE * SIDE, sizeof(float))};
+    float *a = malloc(SIDE * DEPTH * sizeof *a), *b = malloc(SIDE * DEPTH * sizeof *b);
+    gt_description d;
+    for (int64_t i = 0; i < SIDE * DEPTH; i++) {
+        a[i] = number(i, salt);
+        b[i] = number(i, salt + 1);
+    }
+    for (int i = 0; i < SIDE; i++)
+        for (int j_ = 0; j_ < SIDE; j_++)
+            for (int p = 0; p < DEPTH; p++)
+                j.wanted[i * SIDE + j_] += a[i * DEPTH + p] * b[p * SIDE + j_];
+    j.a = upload(a, SIDE * DEPTH);
+    j.b = upload(b, SIDE * DEPTH);
+    j.c = upload(j.got, SIDE * SIDE);
+    CHECK_OK(gt_plan_describe(plan, &d));
+    j.workspace_bytes = d.workspace;
+    CHECK(driver->cuMemAlloc(&j.workspace, d.workspace + 256) == CUDA_SUCCESS);
+    CHECK(driver->cuMemsetD8(j.workspace, 0xff, d.workspace) == CUDA_SUCCESS); /* it needs no preparation */
+    free(a);
+    free(b);
+    return j;
+}
+
+static void finish_job(job *j)
+{
+    const CUdeviceptr memory[] = {j->a, j->b, j->c, j->workspace};
+    for (size_t i = 0; i < 4; i++)
+        CHECK(driver->cuMemFree(memory[i]) == CUDA_SUCCESS);
+    free(j->wanted);
+    free(j->got);
+}
+
+static void *run_job(void *data)
+{
+    job *j = data;
+    const float one = 1, zero = 0;
+    const gt_operands operands = {.alpha = &one, .beta = &zero, .a = (void *)j->a, .b = (void *)j->b, .c = (void *)j->c,
+                                  .workspace = (void *)j->workspace, .workspace_bytes = j->workspace_bytes};
+    CUcontext context;
+    CUstream stream;
+    if (driver->cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || driver->cuCtxSetCurrent(context) != CUDA_SUCCESS ||
+        driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        j->wrong = true;
+    for (int i = 0; i < j->times && !j->wrong; i++)
+        j->wrong = gt_execute_ex(j->plan, stream, &operands) != GT_OK ||
+                   driver->cuStreamSynchronize(stream) != CUDA_SUCCESS ||
+                   driver->cuMemcpyDtoH(j->got, j->c, SIDE * SIDE * sizeof(float)) != CUDA_SUCCESS ||
+                   memcmp(j->got, j->wanted, SIDE * SIDE * sizeof(float)) != 0;
+    driver->cuStreamDestroy(stream);
+    return NULL;
+}
+
+TEST(two_threads_run_one_plan_on_two_streams_with_workspaces_of_their_own)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");
+    const gt_gemm gemm = GT_GEMM(GT_F32, SIDE, SIDE, DEPTH);
+    const int times = driver->soft ? 30 : 10000;
+    gt_plan *plan;
+    pthread_t threads[2];
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    job jobs[] = {make_job(plan, 1, times), make_job(plan, 2, times)};
+    CHECK(jobs[0].workspace_bytes > 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], NULL, run_job, &jobs[i]) == 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK(!jobs[i].wrong);
+        finish_job(&jobs[i]);
+    }
+    printf("%d times each\n", times);
+    gt_plan_destroy(plan);
+    gt_close(gt);
+}
+
+TEST(a_workspace_that_does_not_fit_is_refused)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");
+    const gt_gemm gemm = GT_GEMM(GT_F32, SIDE, SIDE, DEPTH);
+    const float one = 1;
+    gt_plan *plan;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    job j = make_job(plan, 3, 1);
+    gt_operands operands = {.alpha = &one, .beta = &one, .a = (void *)j.a, .b = (void *)j.b, .c = (void *)j.c,
+                            .workspace = (void *)j.workspace, .workspace_bytes = j.workspace_bytes - 1};
+    CHECK_STATUS(gt_execute_ex(plan, NULL, &operands), GT_ERROR_INVALID);
+    CHECK(strstr(gt_error_message(), "workspace_bytes"));
+    operands.workspace = (void *)(j.workspace + 64);
+    operands.workspace_bytes = j.workspace_bytes;
+    CHECK_STATUS(gt_execute_ex(plan, NULL, &operands), GT_ERROR_ALIGNMENT);
+    CHECK_STATUS(gt_execute_ex(plan, NULL, NULL), GT_ERROR_INVALID);
+    operands.workspace = NULL; /* the plan's own */
+    CHECK_OK(gt_execute_ex(plan, NULL, &operands));
+    CHECK(driver->cuCtxSynchronize() == CUDA_SUCCESS);
+    finish_job(&j);
+    gt_plan_destroy(plan);
+    gt_close(gt);
+}
+
+TEST(choices_are_found_again_and_the_oldest_unused_go)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");
+    gt_gemm gemm = GT_GEMM(GT_F32, SIDE, SIDE, DEPTH);
+    gt_plan *kept, *plan;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &kept));
+    for (int i = 0; i < 3 * GT_CHOICE_LIMIT; i++) {
+        gemm.m = 1 + i % (2 * GT_CHOICE_LIMIT);
+        CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+        gt_plan_destroy(plan);
+        CHECK(gt->choices.count <= GT_CHOICE_LIMIT + 1 && gt->choices.unused <= GT_CHOICE_LIMIT);
+    }
+    const gt_chosen *used = kept->chosen;
+    gemm.m = SIDE;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK(plan->chosen == used && used->users == 2); /* what a plan uses stays, however old */
+    gt_plan_destroy(plan);
+    gt_plan_destroy(kept);
+    CHECK_INT(gt->choices.unused, GT_CHOICE_LIMIT);
+    gt_close(gt);
+}
+
+/* Verification has run it with padded rows, in batches, with tails and with null operands; here the library does. */
+TEST(a_kernel_takes_tensor_maps_in_every_layout_and_batch)
+{
+    static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
+    int there = 0;
+    for (int layout = 0; layout < 4; layout++) {
+        char more[100];
+        snprintf(more, sizeof more, "--layout %s --batch 3 --shapes 40x36x68", layouts[layout]);
+        if (driver && driver->cuDeviceGetAttribute(&there, CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, 0) ==
+                          CUDA_SUCCESS && !there)
+            SKIP("a device without tensor maps");
+        gt_context *gt = tuned("tensor_map", more);
+        gt_gemm gemm = GT_GEMM(GT_F32, 40, 36, 68);
+        const float two = 2, zero = 0, one = 1;
+        float a[3 * 40 * 68], b[3 * 68 * 36], c[3 * 40 * 36] = {0}, wanted[3 * 40 * 36] = {0};
+        gt_plan *plan;
+        gt_description d;
+        gemm.batch = 3;
+        gemm.op_a = layout / 2 ? GT_T : GT_N;
+        gemm.op_b = layout % 2 ? GT_T : GT_N;
+        for (int i = 0; i < 3 * 40 * 68; i++)
+            a[i] = number(i, 5);
+        for (int i = 0; i < 3 * 68 * 36; i++)
+            b[i] = number(i, 6);
+        for (int z = 0; z < 3; z++)
+            for (int i = 0; i < 40; i++)
+                for (int j = 0; j < 36; j++)
+                    for (int p = 0; p < 68; p++)
+                        wanted[z * 1440 + i * 36 + j] += 2 * a[z * 2720 + (layout / 2 ? p * 40 + i : i * 68 + p)] *
+                                                         b[z * 2448 + (layout % 2 ? j * 68 + p : p * 36 + j)];
+        const CUdeviceptr on_a = upload(a, 3 * 40 * 68), on_b = upload(b, 3 * 68 * 36), on_c = upload(c, 3 * 40 * 36);
+        CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+        CHECK_OK(gt_plan_describe(plan, &d));
+        CHECK_STR(d.family, "tensor_map");
+        CHECK_OK(gt_execute(plan, NULL, &two, (void *)on_a, (void *)on_b, &zero, (void *)on_c));
+        CHECK_OK(gt_execute(plan, NULL, &zero, NULL, NULL, &one, (void *)on_c));
+        CHECK(driver->cuMemcpyDtoH(c, on_c, sizeof c) == CUDA_SUCCESS);
+        CHECK(memcmp(c, wanted, sizeof c) == 0);
+        gt_plan_destroy(plan);
+        CHECK(driver->cuMemFree(on_a) == CUDA_SUCCESS && driver->cuMemFree(on_b) == CUDA_SUCCESS &&
+              driver->cuMemFree(on_c) == CUDA_SUCCESS);
+        gt_close(gt);
+    }
+}
+
+CHECK_MAIN
