@@ -338,9 +338,9 @@ TEST(seeded_bugs_are_rejected_for_their_reason_and_correct_kernels_are_not)
 
 /* Launched while earlier work runs: 0 waits for it, 1 has written before, 2 has a copy under way, 3 never waits, of
  * 4 only the first block waits, in whose place the second one runs. */
-TEST(an_early_grid_that_does_not_wait_first_is_rejected)
+TEST(a_dependent_grid_that_does_not_wait_first_is_rejected)
 {
-    static const char early[] =
+    static const char dependent[] =
         "__shared__ float s[32];\n"
         "__device__ void bring(const float *from)\n"
         "{\n"
@@ -358,9 +358,9 @@ TEST(an_early_grid_that_does_not_wait_first_is_rejected)
         "}\n";
     gt_nvrtc *nvrtc = soft_nvrtc();
     for (int which = 0; which < 5; which++) {
-        char source[sizeof early + 32];
+        char source[sizeof dependent + 32];
         sg_memory *memory = soft_memory();
-        sprintf(source, "#define BUG %d\n%s", which, early);
+        sprintf(source, "#define BUG %d\n%s", which, dependent);
         sg_module *module = soft_compile(nvrtc, memory, source, "sm_90");
         const float a[32] = {1};
         const struct {
@@ -370,7 +370,7 @@ TEST(an_early_grid_that_does_not_wait_first_is_rejected)
         sg_report report;
         grid.sm_count = grid.blocks_per_sm = 1;
         CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE); /* in its turn there is nothing to wait for */
-        grid.early = grid.check_races = true;
+        grid.dependent = grid.check_races = true;
         CHECK_INT(sg_grid_run(&grid, &report, NULL), which ? SG_FAULT_RACE : SG_FAULT_NONE);
         CHECK(!which || strstr(report.message, "before griddepcontrol.wait"));
         sg_module_destroy(module);

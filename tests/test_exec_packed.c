@@ -1,4 +1,4 @@
-/* Several elements in one operand: pairs of 8-bit floats, atomics on vectors, a matrix that is turned. */
+/* Several elements in one operand: pairs of 8-bit floats, atomics on vectors, a matrix that is transposed. */
 #include "driver_fixture.h"
 
 /* 8-bit floats, from their definition. */

@@ -1,4 +1,4 @@
-/* A rough guess of a configuration's time, to decide what to try first. Never shown, never stored. */
+/* A rough estimate of a configuration's time, to decide what to try first. Never shown, never stored. */
 #ifndef GT_MODEL_H
 #define GT_MODEL_H
 

@@ -1,7 +1,5 @@
 #include "launch.h"
 
-#include "../softgpu/softgpu.h"
-
 /* Limits of every architecture: blocks in x, and in y and z. */
 #define GRID_X 0x7fffffffll
 #define GRID_YZ 65535
@@ -11,11 +9,6 @@
 #define REPACK_THREADS 256
 #define REPACK_SQUARE  64
 #define REPACK_LINE    128 /* bytes that a line is a multiple of */
-
-/* Of tensor maps: what addresses and strides are a multiple of, elements along a side, bytes of a stride. */
-#define MAP_ALIGN  16
-#define MAP_SIDE   ((int64_t)1 << 32)
-#define MAP_STRIDE ((int64_t)1 << 40)
 
 /* The workspace behind the counters begins where any memory of its own would. */
 #define PLACE_ALIGN 256
@@ -61,61 +54,6 @@ static int64_t round_up(int64_t bytes, int64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* Describes one operand as it is stored. A map has no empty side, and a side of one has any stride: an operand that is
- * not read (alpha = 0, k = 0) is described as if it were one element. */
-static gt_status describe_map(const char *name, gt_type type, int64_t rows, int64_t columns, int64_t ld, int64_t stride,
-                              int64_t batch, const int64_t box[2], int64_t swizzle, gt_map *map)
-{
-    const gt_type_info *info = gt_type_find(type);
-    rows = rows > 0 ? rows : 1;
-    columns = columns > 0 ? columns : 1;
-    if (rows > MAP_SIDE || columns > MAP_SIDE || batch > MAP_SIDE || ld >= MAP_STRIDE / info->bytes ||
-        (batch > 1 && stride >= MAP_STRIDE / info->bytes))
-        return gt_fail(GT_ERROR_INVALID, "%s is larger than a tensor map describes: sides up to 2^32, strides below 2^40 "
-                       "bytes", name);
-    const int64_t row = rows > 1 ? ld * info->bytes : round_up(columns * info->bytes, MAP_ALIGN);
-    const int64_t matrix = batch > 1 ? stride * info->bytes : rows < MAP_STRIDE / row ? rows * row : MAP_STRIDE - MAP_ALIGN;
-    *map = (gt_map){
-        .used = true,
-        .type = (CUtensorMapDataType)info->tensor_map,
-        .swizzle = (CUtensorMapSwizzle)swizzle,
-        .size = {(cuuint64_t)columns, (cuuint64_t)rows, (cuuint64_t)batch},
-        .stride = {(cuuint64_t)row, (cuuint64_t)matrix},
-        .box = {(cuuint32_t)box[1], (cuuint32_t)box[0], 1},
-    };
-    return GT_OK;
-}
-
-static gt_status describe_maps(const gt_facts *f, const gt_problem *p, gt_launch *launch)
-{
-    const gt_class *class = &p->class;
-    const bool a_transposed = class->op_a == GT_T, b_transposed = class->op_b == GT_T;
-    const struct {
-        const char *name;
-        gt_type type;
-        int64_t rows, columns, ld, stride, box[2], swizzle;
-    } operands[] = {
-        [GT_OPERAND_A] = {"A", class->type_ab, a_transposed ? p->k : p->m, a_transposed ? p->m : p->k, p->lda,
-                          p->stride_a, {f->box_a_rows, f->box_a_columns}, f->swizzle_ab},
-        [GT_OPERAND_B] = {"B", class->type_ab, b_transposed ? p->n : p->k, b_transposed ? p->k : p->n, p->ldb,
-                          p->stride_b, {f->box_b_rows, f->box_b_columns}, f->swizzle_ab},
-        [GT_OPERAND_C] = {"C", class->type_c, p->m, p->n, p->ldc, p->stride_c, {f->box_c_rows, f->box_c_columns},
-                          f->swizzle_c},
-    };
-    gt_status status = GT_OK;
-    for (int i = 0; status == GT_OK && i < GT_OPERANDS; i++) {
-        if (operands[i].box[0] == 0 || operands[i].box[1] == 0)
-            continue;
-        if (class->align < MAP_ALIGN)
-            return gt_fail(GT_ERROR_INVALID, "a tensor map needs pointers and rows aligned to %d bytes, not %d", MAP_ALIGN,
-                           class->align);
-        status = describe_map(operands[i].name, operands[i].type, operands[i].rows, operands[i].columns, operands[i].ld,
-                              operands[i].stride, p->batch, operands[i].box, operands[i].swizzle, &launch->maps[i]);
-        launch->mapped = true;
-    }
-    return status;
-}
-
 gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *out)
 {
     const gt_facts *f = &kernel->facts;
@@ -159,7 +97,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
     }
     if (f->repack && (status = add_copies(problem, f->repack, &workspace, &launch)) != GT_OK)
         return status;
-    if ((status = describe_maps(f, problem, &launch)) != GT_OK)
+    if ((status = gt_maps_init(f, problem, &launch.maps)) != GT_OK)
         return status;
     launch.workspace_bytes = (size_t)workspace;
     *out = launch;
@@ -182,54 +120,6 @@ void gt_launch_place(const gt_launch *launch, void *memory, gt_launch_operands *
     operands->workspace = (char *)memory + placed_counters(launch);
 }
 
-CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library)
-{
-    if (driver->soft && code->ptx)
-        driver->soft->attach_ptx(code->cubin, code->cubin_bytes, code->ptx, code->ptx_bytes);
-    return driver->cuLibraryLoadData(library, code->cubin, NULL, NULL, 0, NULL, NULL, 0);
-}
-
-gt_status gt_module_load(const gt_driver *driver, const gt_kernel *kernel, const gt_code *code, gt_module *out)
-{
-    gt_module module = {0};
-    CUkernel handle;
-    CUdevice device;
-    CUresult result = gt_code_load(driver, code, &module.library);
-    if (result != CUDA_SUCCESS)
-        return gt_driver_check(driver, result, "loading the kernel");
-    if ((result = driver->cuLibraryGetKernel(&handle, module.library, GT_ENTRY)) != CUDA_SUCCESS ||
-        (result = driver->cuCtxGetDevice(&device)) != CUDA_SUCCESS)
-        goto fail;
-    /* Above 48 KB, the kernel's own static arrays included, shared memory must be asked for. */
-    if (kernel->facts.smem_bytes > 0 &&
-        (result = driver->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                               (int)kernel->facts.smem_bytes, handle, device)) != CUDA_SUCCESS)
-        goto fail;
-    if ((result = driver->cuKernelGetAttribute(&module.registers, CU_FUNC_ATTRIBUTE_NUM_REGS, handle, device)) !=
-            CUDA_SUCCESS ||
-        (result = driver->cuKernelGetAttribute(&module.spills, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, handle, device)) !=
-            CUDA_SUCCESS)
-        goto fail;
-    /* A CUkernel launches in whatever context is current: a plan is not tied to the one it was made in. */
-    module.function = (CUfunction)handle;
-    if (kernel->facts.repack &&
-        (result = driver->cuLibraryGetKernel(&handle, module.library, GT_REPACK_ENTRY)) != CUDA_SUCCESS)
-        goto fail;
-    module.repack = kernel->facts.repack ? (CUfunction)handle : NULL;
-    *out = module;
-    return GT_OK;
-fail:
-    driver->cuLibraryUnload(module.library);
-    return gt_driver_check(driver, result, "preparing the kernel");
-}
-
-void gt_module_unload(const gt_driver *driver, gt_module *module)
-{
-    if (module->library)
-        driver->cuLibraryUnload(module->library);
-    *module = (gt_module){0};
-}
-
 /* From this driver on a graph keeps what a stream was told of dependent launches. */
 #define DEPENDENT_DRIVER 12030
 
@@ -249,29 +139,6 @@ static CUresult launch_kernel(const gt_driver *driver, CUfunction function, CUla
     return driver->cuLaunchKernelEx(&config, function, parameters, NULL);
 }
 
-/* The tensor maps of a launch, in the order of the operands, and their parameters. A map's address must be memory, also
- * where nothing of it is read: an operand that is not given takes C's. */
-static __attribute__((noinline)) CUresult encode_maps(const gt_driver *driver, const gt_launch *launch,
-                                                      const gt_args *args, CUtensorMap maps[GT_OPERANDS],
-                                                      void **parameters, int *count)
-{
-    static const cuuint32_t every[3] = {1, 1, 1};
-    const void *const addresses[] = {args->a ? args->a : args->c, args->b ? args->b : args->c, args->c};
-    for (int i = 0; i < GT_OPERANDS; i++) {
-        const gt_map *m = &launch->maps[i];
-        if (!m->used)
-            continue;
-        const CUresult result = driver->cuTensorMapEncodeTiled(
-            &maps[i], m->type, 3, (void *)addresses[i], m->size, m->stride, m->box, every,
-            CU_TENSOR_MAP_INTERLEAVE_NONE, m->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-        if (result != CUDA_SUCCESS)
-            return result;
-        parameters[(*count)++] = &maps[i];
-    }
-    return CUDA_SUCCESS;
-}
-
 /* Launches the first `batch` matrices from where the arguments point. */
 static CUresult launch_once(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
                             unsigned batch, const gt_args *args, CUstream stream)
@@ -286,14 +153,16 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
         .blockDimX = launch->threads, .blockDimY = 1, .blockDimZ = 1,
         .sharedMemBytes = launch->smem_bytes, .hStream = stream,
     };
-    CUtensorMap maps[GT_OPERANDS];
-    void *parameters[GT_OPERANDS + 1], *block[] = {(void *)args};
+    CUtensorMap maps[GT_MAPS];
+    void *parameters[GT_MAPS + 1], *block[] = {(void *)args};
     int count = 0;
     CUresult result = CUDA_SUCCESS;
     if (launch->repack)
         result = launch_kernel(driver, module->repack, copies, alone, launch->dependent, block);
-    if (result == CUDA_SUCCESS && launch->mapped)
-        result = encode_maps(driver, launch, args, maps, parameters, &count);
+    if (result == CUDA_SUCCESS && launch->maps.count > 0)
+        result = gt_maps_encode(driver, &launch->maps, (const void *const[GT_MAPS]){args->a, args->b, args->c}, maps);
+    for (int i = 0; i < launch->maps.count; i++)
+        parameters[count++] = &maps[i];
     parameters[count] = block[0];
     return result == CUDA_SUCCESS
                ? launch_kernel(driver, module->function, product, launch->cluster, launch->dependent, parameters)

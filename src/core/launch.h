@@ -5,9 +5,8 @@
 #ifndef GT_LAUNCH_H
 #define GT_LAUNCH_H
 
-#include "driver.h"
-#include "kernel.h"
-#include "problem.h"
+#include "maps.h"
+#include "module.h"
 
 /* A host value of the accumulator's type, in a slot of eight bytes whatever the type. */
 typedef union gt_scalar {
@@ -43,18 +42,6 @@ typedef struct gt_args {
 
 _Static_assert(sizeof(gt_args) == 24 * 8, "kernels expect this block");
 
-enum { GT_OPERAND_A, GT_OPERAND_B, GT_OPERAND_C, GT_OPERANDS };
-
-/* One operand's tensor map, all but its address. */
-typedef struct gt_map {
-    bool used;
-    CUtensorMapDataType type;
-    CUtensorMapSwizzle swizzle;
-    cuuint64_t size[3];   /* columns, rows, matrices */
-    cuuint64_t stride[2]; /* bytes from row to row, from matrix to matrix */
-    cuuint32_t box[3];
-} gt_map;
-
 typedef struct gt_launch {
     gt_problem problem;
     bool empty; /* no element of C: nothing to launch */
@@ -62,8 +49,7 @@ typedef struct gt_launch {
     unsigned threads, smem_bytes, cluster[2];
     unsigned repack; /* blocks that first copy operands into the workspace; 0: none */
     bool dependent;  /* programmatic dependent launch */
-    bool mapped;     /* any of the maps is used */
-    gt_map maps[GT_OPERANDS];
+    gt_maps maps;    /* passed before the argument block */
     size_t counter_bytes, workspace_bytes;
 } gt_launch;
 
@@ -76,13 +62,6 @@ typedef struct gt_launch_operands {
     unsigned *counters; /* counter_bytes, zero */
 } gt_launch_operands;
 
-/* A loaded kernel. Owned: gt_module_unload. */
-typedef struct gt_module {
-    CUlibrary library;
-    CUfunction function, repack; /* the latter NULL where operands are taken as they are */
-    int registers, spills; /* as the driver reports them */
-} gt_module;
-
 /* Works out grid, workspace and maps. GT_ERROR_INVALID if the kernel's facts are absurd, the grid is too large or a
  * tensor map cannot describe an operand. */
 gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *launch);
@@ -90,13 +69,6 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
 /* Counters and workspace in one piece of memory: its size, and where both lie in it. It must be aligned to 256 bytes. */
 size_t gt_launch_memory(const gt_launch *launch);
 void gt_launch_place(const gt_launch *launch, void *memory, gt_launch_operands *operands);
-
-/* Loads code; the software GPU is given its PTX too. */
-CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library);
-
-/* Loads code into the current context. */
-gt_status gt_module_load(const gt_driver *driver, const gt_kernel *kernel, const gt_code *code, gt_module *module);
-void gt_module_unload(const gt_driver *driver, gt_module *module);
 
 /* Enqueues the product. No allocation, no synchronisation. alpha = 0 never reads A or B, beta = 0 never reads C. */
 CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const gt_launch *launch,

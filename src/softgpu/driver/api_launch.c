@@ -111,7 +111,7 @@ static CUresult take_attributes(const CUlaunchConfig *config, sg_launch *launch,
         } else if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
             *cooperative = a->value.cooperative != 0;
         } else if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
-            launch->early = a->value.programmaticStreamSerializationAllowed != 0;
+            launch->dependent = a->value.programmaticStreamSerializationAllowed != 0;
         }
     }
     return CUDA_SUCCESS;

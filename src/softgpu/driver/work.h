@@ -11,7 +11,7 @@ typedef struct sg_launch {
     CUkernel kernel;
     uint32_t grid[3], block[3], cluster[3];
     uint32_t dynamic_shared;
-    bool early; /* while what the stream ran before is still at work */
+    bool dependent; /* while what the stream ran before is still at work */
     uint32_t param_count, params_bytes;
     unsigned char *params; /* the parameter block, then pointers to its parts. Owned */
     void **param_pointers; /* inside params */

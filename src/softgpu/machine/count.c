@@ -122,7 +122,7 @@ void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t 
     sg_counts *c = w->machine->counts;
     uint64_t seen[2 * SG_LANES];
     uint32_t count = 0;
-    if (w->block->race && w->machine->grid->early && !w->block->waited) {
+    if (w->block->race && w->machine->grid->dependent && !w->block->waited) {
         const int first = __builtin_ctz(mask);
         sg_fault_at(w, op, 1u << first, SG_FAULT_RACE, at[first],
                     "global memory before griddepcontrol.wait, in a grid launched before earlier ones are done");

@@ -13,7 +13,7 @@ typedef struct sg_grid {
     sg_memory *memory;
     int sm_count, blocks_per_sm; /* for resident blocks and %nsmid */
     bool check_races;            /* shared memory: two unordered accesses to one word, one of them a write */
-    bool early;                  /* launched before earlier grids are done: a race if a block does not wait for them */
+    bool dependent;                  /* launched before earlier grids are done: a race if a block does not wait for them */
     bool count;                  /* fill in counts */
     const uint64_t *chosen;      /* clusters to run, by number, in this order; NULL: all */
     uint64_t chosen_count;

@@ -152,7 +152,7 @@ static void store_matrices(sg_warp *w, const sg_op *op, uint32_t mask)
     move_matrices(w, op, mask, true);
 }
 
-/* movmatrix: a matrix of 8 by 8 halves, two beside each other in a lane, turned. */
+/* movmatrix: a matrix of 8 by 8 halves, two beside each other in a lane, transposed. */
 static void turn_matrix(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     uint16_t matrix[8][8];

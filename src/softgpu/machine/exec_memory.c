@@ -151,7 +151,7 @@ static ALWAYS bool all_written(const sg_span *span, const uint64_t *at, uint32_t
     return written;
 }
 
-/* Four words each of four lanes: four rows at a time, turned. */
+/* Four words each of four lanes: four rows at a time, transposed. */
 typedef uint32_t four __attribute__((vector_size(16)));
 
 /* Elements of two vectors one behind the other. GCC has clang's builtin since version 12 only. */

@@ -14,7 +14,7 @@ typedef struct sg_matrix_plan {
     uint32_t m, n, k;
     uint32_t type_a, type_b, type_c, type_d;
     uint32_t saturates;          /* sums of integers */
-    uint32_t transposed;         /* ldmatrix: turned; wmma memory: the matrix lies column by column */
+    uint32_t transposed;         /* ldmatrix: transposed; wmma memory: the matrix lies column by column */
     uint32_t shared;             /* memory: shared, else generic */
     uint32_t rows, columns;      /* wmma memory: of the matrix */
     uint32_t count_a, count_b, count_c, count_d; /* registers */

@@ -1,0 +1,34 @@
+/* The tensor maps of a launch: what the copy engine must know of operands that it moves in boxes. */
+#ifndef GT_MAPS_H
+#define GT_MAPS_H
+
+#include "driver.h"
+#include "facts.h"
+#include "problem.h"
+
+#define GT_MAPS 3 /* of A, B and C */
+
+/* One operand's, all but its address. */
+typedef struct gt_map {
+    int operand; /* 0 for A, 1 for B, 2 for C */
+    CUtensorMapDataType type;
+    CUtensorMapSwizzle swizzle;
+    cuuint64_t size[3];   /* columns, rows, matrices */
+    cuuint64_t stride[2]; /* bytes from row to row, from matrix to matrix */
+    cuuint32_t box[3];
+} gt_map;
+
+typedef struct gt_maps {
+    int count;
+    gt_map list[GT_MAPS]; /* in the order of a kernel's parameters */
+} gt_maps;
+
+/* Those that a kernel's facts ask for. GT_ERROR_INVALID if a tensor map cannot describe an operand: rows that are not
+ * aligned to 16 bytes, sides above 2^32, strides of 2^40 bytes. */
+gt_status gt_maps_init(const gt_facts *facts, const gt_problem *problem, gt_maps *maps);
+
+/* Encodes them for operands at these addresses: A, B, C. An operand that is not read may be NULL. */
+CUresult gt_maps_encode(const gt_driver *driver, const gt_maps *maps, const void *const addresses[GT_MAPS],
+                        CUtensorMap *encoded);
+
+#endif

@@ -1,0 +1,22 @@
+/* A kernel's code, loaded into a context. */
+#ifndef GT_MODULE_H
+#define GT_MODULE_H
+
+#include "driver.h"
+#include "kernel.h"
+
+/* Owned: gt_module_unload. */
+typedef struct gt_module {
+    CUlibrary library;
+    CUfunction function, repack; /* the latter NULL where operands are taken as they are */
+    int registers, spills; /* as the driver reports them */
+} gt_module;
+
+/* Loads code; the software GPU is given its PTX too. */
+CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library);
+
+/* Loads a kernel's code into the current context. */
+gt_status gt_module_load(const gt_driver *driver, const gt_kernel *kernel, const gt_code *code, gt_module *module);
+void gt_module_unload(const gt_driver *driver, gt_module *module);
+
+#endif
