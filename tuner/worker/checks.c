@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "../../src/core/launch.h"
+#include "../../src/core/module.h"
 
 #define THREADS 256
 #define LANES   32
