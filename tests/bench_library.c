@@ -1,6 +1,6 @@
 /*
  * What the library costs: opening and planning beside the creation of a CUDA context, and gt_execute beside a bare
- * cuLaunchKernel of the same kernel with the same arguments. Usage: bench_library [DATABASE [DRIVER]].
+ * cuLaunchKernelEx of the same kernel with the same arguments. Usage: bench_library [DATABASE [DRIVER]].
  */
 #include <gemmtune.h>
 
@@ -22,6 +22,7 @@ typedef struct bare_launch {
     CUgraph graph; /* owns the arguments */
     CUDA_KERNEL_NODE_PARAMS node;
     CUfunction function;
+    CUlaunchAttribute cluster; /* sides of 0: none */
 } bare_launch;
 
 typedef struct operands {
@@ -59,16 +60,20 @@ static int find_bare_launch(const gt_driver *driver, const gt_plan *plan, CUstre
 {
     __typeof__(cuGraphGetNodes) *get_nodes = dlsym(driver->library, "cuGraphGetNodes");
     __typeof__(cuGraphKernelNodeGetParams) *get_params = dlsym(driver->library, "cuGraphKernelNodeGetParams_v2");
+    __typeof__(cuGraphKernelNodeGetAttribute) *get_attribute = dlsym(driver->library, "cuGraphKernelNodeGetAttribute");
+    CUlaunchAttributeValue cluster = {0};
     CUgraphNode node;
     size_t count = 1;
-    if (!get_nodes || !get_params)
+    if (!get_nodes || !get_params || !get_attribute)
         return 0;
     example_check(driver, driver->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), "cuStreamBeginCapture");
     const gt_status status = execute(plan, stream, o);
     example_check(driver, driver->cuStreamEndCapture(stream, &bare->graph), "cuStreamEndCapture");
     if (status != GT_OK || get_nodes(bare->graph, &node, &count) != CUDA_SUCCESS || count != 1 ||
-        get_params(node, &bare->node) != CUDA_SUCCESS)
+        get_params(node, &bare->node) != CUDA_SUCCESS ||
+        get_attribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &cluster) != CUDA_SUCCESS)
         return 0;
+    bare->cluster = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value = cluster};
     bare->function = bare->node.func ? bare->node.func : (CUfunction)bare->node.kern;
     return 1;
 }
@@ -76,9 +81,14 @@ static int find_bare_launch(const gt_driver *driver, const gt_plan *plan, CUstre
 static CUresult launch_bare(const gt_driver *driver, const bare_launch *bare, CUstream stream)
 {
     const CUDA_KERNEL_NODE_PARAMS *node = &bare->node;
-    return driver->cuLaunchKernel(bare->function, node->gridDimX, node->gridDimY, node->gridDimZ, node->blockDimX,
-                                  node->blockDimY, node->blockDimZ, node->sharedMemBytes, stream, node->kernelParams,
-                                  NULL);
+    CUlaunchAttribute cluster = bare->cluster;
+    const CUlaunchConfig config = {
+        .gridDimX = node->gridDimX, .gridDimY = node->gridDimY, .gridDimZ = node->gridDimZ,
+        .blockDimX = node->blockDimX, .blockDimY = node->blockDimY, .blockDimZ = node->blockDimZ,
+        .sharedMemBytes = node->sharedMemBytes, .hStream = stream,
+        .attrs = &cluster, .numAttrs = cluster.value.clusterDim.x > 0,
+    };
+    return driver->cuLaunchKernelEx(&config, bare->function, node->kernelParams, NULL);
 }
 
 /* Medians in microseconds of one call. Kinds alternate, so that a drifting clock touches both alike. */
@@ -95,7 +105,7 @@ static gt_status time_calls(const gt_driver *driver, const gt_plan *plan, CUstre
         example_check(driver, driver->cuStreamSynchronize(stream), "cuStreamSynchronize");
         const double bare_start = now_us();
         for (int i = 0; i < CALLS; i++)
-            example_check(driver, launch_bare(driver, bare, stream), "cuLaunchKernel");
+            example_check(driver, launch_bare(driver, bare, stream), "cuLaunchKernelEx");
         const double bare_end = now_us();
         example_check(driver, driver->cuStreamSynchronize(stream), "cuStreamSynchronize");
         if (sample >= 0) {
@@ -162,7 +172,7 @@ int main(int argc, char **argv)
             return example_status(status);
         puts("one call, median");
         print_time("gt_execute", with_us);
-        print_time("cuLaunchKernel of the same kernel", bare_us);
+        print_time("cuLaunchKernelEx of the same kernel", bare_us);
         print_time("gt_execute above it", with_us - bare_us);
         driver->cuGraphDestroy(bare.graph);
     }
