@@ -3,7 +3,10 @@
 //
 // Both operands lie in shared memory as [BK][BM] and [BK][BN], whatever their layout in global memory, so that a
 // thread reads its rows and columns of one k-step in 16-byte pieces.
+#include "async_copy.cuh"
+#include "dependent_launch.cuh"
 #include "gemm.cuh"
+#include "multiply_add.cuh"
 
 #ifndef BM
 #define BM 128
@@ -56,17 +59,16 @@ static_assert(STAGES >= 2, "one stage is read while another is filled");
 typedef gt_vector<GT_AB, 4> four_ab;
 typedef gt_vector<GT_ACC, 4> four_acc;
 
-__device__ __forceinline__ void async_commit()
+// Groups of copies, where any are made in the background.
+__device__ __forceinline__ void commit_copies()
 {
-#if LOAD > 0
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
+    if (LOAD > 0)
+        gt_commit_copies();
 }
-template <int PENDING> __device__ __forceinline__ void async_wait()
+template <int PENDING> __device__ __forceinline__ void wait_copies()
 {
-#if LOAD > 0
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
+    if (LOAD > 0)
+        gt_wait_copies<PENDING>();
 }
 
 // One operand's way from global memory, where it is contiguous along K or along its outer side (m or n), into a
@@ -268,9 +270,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 fetch(s);
                 settle(s);
             }
-            async_commit();
+            commit_copies();
         }
-        async_wait<STAGES - 2>();
+        wait_copies<STAGES - 2>();
         __syncthreads();
         int reading = 0, writing = STAGES - 1;
         read_fragment<TM, SPAN_M>(a_fragment[0], stages + warp_row);
@@ -284,7 +286,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 if (k == BK - 1) {
                     if (more)
                         settle(writing);
-                    async_wait<STAGES - 2>();
+                    wait_copies<STAGES - 2>();
                     __syncthreads();
                     writing = reading;
                     reading = reading == STAGES - 1 ? 0 : reading + 1;
@@ -299,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 if (k == 0) {
                     if (more)
                         fetch(writing);
-                    async_commit();
+                    commit_copies();
                 }
                 multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
             }

@@ -5,6 +5,8 @@
 // of them on their way to a corner of shared memory that only it reads: no register waits for memory, and no barrier
 // stands between. K is shared out four ways: over LK lanes of a warp, WK warps of a block, TEAM blocks of a cluster, and
 // SPLIT_K blocks that meet in the workspace. All sums are added in a fixed order.
+#include "async_copy.cuh"
+#include "dependent_launch.cuh"
 #include "gemm.cuh"
 
 #ifndef SIDE // 0: the rows of C are few and op(B) streams; 1: the columns are few and op(A) streams
@@ -46,7 +48,7 @@
 #ifndef SPLIT_K // blocks, or clusters, that share K through the workspace
 #define SPLIT_K 1
 #endif
-#ifndef HINT // the streamed operand in L2: 0 stays as usual, 1 is the first to leave, 2 comes 256 bytes at a time
+#ifndef HINT // the streamed operand in L2, a gt_l2: 0 as usual, 1 evicted first, 2 read 256 bytes at a time
 #define HINT 0
 #endif
 #ifndef OCC // blocks an SM should hold
@@ -88,70 +90,11 @@ __device__ __forceinline__ operands view(const gt_args &g)
     return SIDE ? operands{g.b, g.a, g.ldb, g.lda, g.n, g.m} : operands{g.a, g.b, g.lda, g.ldb, g.m, g.n};
 }
 
-// Copies in the background, where the GPU can: BYTES from global to shared memory, of which only `valid` are read; zeros
-// stand for the rest. The streamed operand passes through L1 only where warps share it.
-#if HINT == 1
-#define IN_L2     ".L2::cache_hint"
-#define POLICY    ", %4"
-#define POLICY_IS , "l"(policy)
-#else
-#if HINT == 2
-#define IN_L2 ".L2::256B"
-#else
-#define IN_L2 ""
-#endif
-#define POLICY
-#define POLICY_IS
-#endif
-#if WS == 1 && GT_ALIGN >= 16
-#define IN_L1 ".cg"
-#else
-#define IN_L1 ".ca"
-#endif
+// Starts a copy of V elements of the streamed operand. It passes through L1 only where warps share it.
 __device__ __forceinline__ void copy_streamed(GT_AB *to, const GT_AB *from, int valid, unsigned long long policy)
 {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async" IN_L1 ".shared.global" IN_L2 " [%0], [%1], %3, %2" POLICY ";" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(to)),
-                 "l"(from), "r"(valid), "n"(V * 4)POLICY_IS
-                 : "memory");
-#else
-    *(gt_vector<GT_AB, V> *)to = gt_load_vector<V>(from, valid / 4);
-#endif
-}
-template <int BYTES> __device__ __forceinline__ void copy_kept(GT_AB *to, const GT_AB *from, int valid)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
-    if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(valid) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(at), "l"(from), "r"(valid), "n"(BYTES)
-                     : "memory");
-#else
-    *(gt_vector<GT_AB, BYTES / 4> *)to = gt_load_vector<BYTES / 4>(from, valid / 4);
-#endif
-}
-__device__ __forceinline__ void commit_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-template <int PENDING> __device__ __forceinline__ void await_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
-}
-
-__device__ __forceinline__ unsigned long long make_policy()
-{
-    unsigned long long policy = 0;
-#if HINT == 1
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-#endif
-    return policy;
+    constexpr bool IN_L1 = WS > 1 || V * sizeof(GT_AB) < 16;
+    gt_copy_async<V * 4, IN_L1, (gt_l2)HINT>(gt_shared_address(to), from, valid, policy);
 }
 
 // Where a lane stands among its warp's lanes: neighbours follow the storage of the streamed operand.
@@ -209,7 +152,7 @@ struct stream {
             column[j] = first + column_of(j);
             column[j] = column[j] < last ? column[j] : last;
         }
-        policy = make_policy();
+        policy = HINT == GT_L2_EVICT_FIRST ? gt_evict_first() : 0;
         if (ALONG_K) {
 #pragma unroll
             for (int j = 0; j < TL; j++)
@@ -299,8 +242,8 @@ __device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int fi
             const int at = (along + i) * KEPT_WIDE, s = KEPT_ALONG_K ? l : at, p = KEPT_ALONG_K ? at : l;
             const int left = s < rows ? steps - p : 0, valid = left >= KEPT_WIDE ? KEPT_WIDE : left > 0 ? left : 0;
             if (WHOLE && KEPT_LINE % NEXT == 0 || at < (KEPT_ALONG_K ? needed : FEW))
-                copy_kept<KEPT_WIDE * 4>(chunk + s * PITCH + p, WHOLE || valid ? from + at : o.kept,
-                                         WHOLE ? KEPT_WIDE * 4 : valid * 4);
+                gt_copy_async<KEPT_WIDE * 4>(gt_shared_address(chunk + s * PITCH + p),
+                                             WHOLE || valid ? from + at : o.kept, WHOLE ? KEPT_WIDE * 4 : valid * 4);
         }
 }
 __device__ __forceinline__ void stage(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
@@ -372,31 +315,31 @@ __device__ __forceinline__ void sum_part(const operands &o, gt_int first_few, gt
             fetch(s, s * SLOT);
             if (s == 0)
                 stage(shared, o, first_few, k, k_count);
-            commit_copies();
+            gt_commit_copies();
         }
         const GT_AB *x = shared + warp_s() * TS * PITCH + group * UNIT + step_of(0);
         int other = CHUNK; // from the chunk that is read to the other one
         for (int unit = 0, slot = 0; k_count > 0; k += BK, k_count -= BK) {
-            await_copies<STAGES - 1>();
+            gt_wait_copies<STAGES - 1>();
             __syncthreads();
             if (k_count > BK)
                 stage(shared + (other > 0 ? CHUNK : 0), o, first_few, k + BK, k_count - BK);
 #pragma unroll 1
             for (int u = 0; u < UNITS && unit < all; u++, unit++) {
                 GT_AB b[4 * TL];
-                await_copies<STAGES - 1>();
+                gt_wait_copies<STAGES - 1>();
 #pragma unroll
                 for (int i = 0; i < TL; i++)
                     *(gt_vector<GT_AB, 4> *)&b[4 * i] = *(gt_vector<GT_AB, 4> *)(corner + slot + i * 128);
                 fetch(unit + STAGES, slot);
-                commit_copies();
+                gt_commit_copies();
                 slot = slot == (STAGES - 1) * SLOT ? 0 : slot + SLOT;
                 multiply(sum, b, x + u * (WK * UNIT));
             }
             x += other;
             other = -other;
         }
-        await_copies<0>();
+        gt_wait_copies<0>();
         __syncthreads();
     }
 
@@ -439,7 +382,7 @@ __device__ __forceinline__ void team_wait()
 __device__ __forceinline__ void send(GT_ACC *own_address, unsigned rank, GT_ACC value)
 {
 #if TEAM > 1
-    unsigned at = (unsigned)__cvta_generic_to_shared(own_address);
+    unsigned at = gt_shared_address(own_address);
     asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(at) : "r"(rank));
     asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(at), "r"(*(const unsigned *)&value) : "memory");
 #endif

@@ -1,7 +1,7 @@
 // Warps with trades, for plain arithmetic on Hopper: four producers bring tiles of K into a ring of shared-memory
 // stages, the others only read fragments and multiply, so that nearly every instruction they issue is a
-// multiply-add. A family includes this text after gemm.cuh and its own tunables; it says which tiles a block
-// takes and what becomes of the sums.
+// multiply-add. A family includes this text after its own tunables; it says which tiles a block takes and what becomes of
+// the sums.
 //
 // A multiprocessor's registers lie in two banks, even and odd, that each give one operand a clock, and an
 // operand can be kept for the next instruction. A multiply-add reads three: one must be kept, the other two
@@ -9,6 +9,12 @@
 // pairs against the columns. Measured on an H200: 100% of the multiply-add rate in this order, 90% with sums
 // and operand in the same bank, 70% with all sums of a row in one bank. The assembler keeps the order at its
 // first level only.
+#include "async_copy.cuh"
+#include "dependent_launch.cuh"
+#include "gemm.cuh"
+#include "mbarrier.cuh"
+#include "multiply_add.cuh"
+#include "repack.cuh"
 
 #ifndef BM
 #define BM 128
@@ -68,47 +74,6 @@ constexpr int ROUNDS = DEPTH / SLICE; // of the main loop in a stage
 
 typedef gt_vector<GT_ACC, 4> four_acc;
 
-// An object in shared memory on which warps wait for each other and for copies.
-typedef unsigned long long barrier;
-
-__device__ __forceinline__ void barrier_init(unsigned b, int arrivals)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(b), "r"(arrivals) : "memory");
-}
-__device__ __forceinline__ void barrier_arrive(unsigned b)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b) : "memory");
-}
-// Arrives once all copies that this thread has under way are there.
-__device__ __forceinline__ void barrier_arrive_after_copies(unsigned b)
-{
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(b) : "memory");
-}
-__device__ __forceinline__ void barrier_wait(unsigned b, unsigned phase)
-{
-    unsigned done;
-    do {
-        asm volatile("{\n.reg .pred p;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, p;\n}"
-                     : "=r"(done)
-                     : "r"(b), "r"(phase)
-                     : "memory");
-    } while (!done);
-}
-// Asks without waiting.
-__device__ __forceinline__ bool barrier_test(unsigned b, unsigned phase)
-{
-    unsigned done;
-    asm volatile("{\n.reg .pred p;\n"
-                 "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                 "selp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done)
-                 : "r"(b), "r"(phase)
-                 : "memory");
-    return done;
-}
-
 // Waits for the other consumers, not for the producers.
 __device__ __forceinline__ void consumers_meet()
 {
@@ -163,12 +128,12 @@ __device__ void consume(const gt_args &g, const ring &r);
 __device__ __forceinline__ void work(const gt_args &g)
 {
     extern __shared__ __align__(128) GT_AB stages[];
-    __shared__ barrier full[STAGES], empty[STAGES];
+    __shared__ gt_mbarrier full[STAGES], empty[STAGES];
     if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
-            barrier_init(gt_shared_address(&full[s]), PRODUCERS);
-            barrier_init(gt_shared_address(&empty[s]), CONSUMERS / 32);
+            gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS);
+            gt_mbarrier_init(gt_shared_address(&empty[s]), CONSUMERS / 32);
         }
     }
     __syncthreads();

@@ -1,7 +1,7 @@
 // Producers of ws.cuh: they bring tiles of op(A) and op(B) into the ring.
 
 // Which operand stays while the other one moves: op(A), unless op(B) lies deep.
-constexpr bool KEEPS_B = DEEP == 1 && GT_B_ALONG_K && !GT_A_ALONG_K;
+constexpr bool KEEPS_B = DEEP == 1 && GT_OPERAND_B_ALONG_K && !GT_OPERAND_A_ALONG_K;
 
 // Where a tile lies: inside the matrix, at its last rows or columns, or at the end of K.
 enum where { INSIDE, AT_EDGE, AT_END };
@@ -99,8 +99,8 @@ template <int OUTER, bool ALONG_K, bool COPY, bool STAYS> struct operand {
     }
 };
 
-typedef operand<BM, GT_A_ALONG_K, GT_COPY_A, !KEEPS_B> operand_a;
-typedef operand<BN, GT_B_ALONG_K, GT_COPY_B, KEEPS_B> operand_b;
+typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A, !KEEPS_B> operand_a;
+typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B, KEEPS_B> operand_b;
 constexpr int STAGE = (operand_a::ELEMENTS + operand_b::ELEMENTS) * 4; // bytes
 
 template <where TILE>
@@ -124,14 +124,14 @@ __device__ __forceinline__ void bring_tile(const gt_args &g, const ring &r, gt_t
     gt_int k_left = g.k - first * BK;
     for (int left = (int)(end - first); left > 0; left--, k_left -= BK) {
         const unsigned stage = r.stages + at.stage * STAGE;
-        barrier_wait(r.empty + at.stage * 8, at.phase);
+        gt_mbarrier_wait(r.empty + at.stage * 8, at.phase);
         if (k_left < BK)
             bring<AT_END>(a, b, stage, (int)k_left);
         else if (edge)
             bring<AT_EDGE>(a, b, stage, BK);
         else
             bring<INSIDE>(a, b, stage, BK);
-        barrier_arrive_after_copies(r.full + at.stage * 8);
+        gt_mbarrier_arrive_after_copies(r.full + at.stage * 8);
         at.advance();
     }
 }

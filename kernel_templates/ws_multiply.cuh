@@ -160,7 +160,7 @@ struct multiplier {
     {
         __syncwarp();
         if (speaker)
-            barrier_arrive(empty + at.stage * 8);
+            gt_mbarrier_arrive(empty + at.stage * 8);
         at.advance();
         slice_a = slice_b = stage = at.stage == 0 ? 0 : stage + STAGE;
     }
@@ -181,7 +181,7 @@ struct multiplier {
             gt_clear_pair(&sum[p / MOVING][p % MOVING]);
         if (steps == 0)
             return;
-        barrier_wait(full + at.stage * 8, at.phase);
+        gt_mbarrier_wait(full + at.stage * 8, at.phase);
 #pragma unroll
         for (int s = 0; s < STAYING; s++)
             read_deep(0, s);
@@ -194,7 +194,7 @@ struct multiplier {
                 if (ROUNDS == 1 && k == SLICE - 2) {
                     place next = at;
                     next.advance();
-                    ready = barrier_test(full + next.stage * 8, next.phase);
+                    ready = gt_mbarrier_test(full + next.stage * 8, next.phase);
                 }
                 step(k, true, sum);
             }
@@ -206,7 +206,7 @@ struct multiplier {
             } else {
                 leave();
                 if (!ready)
-                    barrier_wait(full + at.stage * 8, at.phase);
+                    gt_mbarrier_wait(full + at.stage * 8, at.phase);
             }
             read(0);
             step(SLICE - 1, true, sum);

@@ -32,10 +32,10 @@ SPACES = {
 # A family, what is wrong with it, and how that is written.
 MUTANTS = [
     ("simt", "reads a stage before all have filled it",
-     "                    async_wait<STAGES - 2>();\n                    __syncthreads();\n",
-     "                    async_wait<STAGES - 2>();\n"),
-    ("simt", "waits for one copy too few", "                    async_wait<STAGES - 2>();\n",
-     "                    async_wait<STAGES - 1>();\n"),
+     "                    wait_copies<STAGES - 2>();\n                    __syncthreads();\n",
+     "                    wait_copies<STAGES - 2>();\n"),
+    ("simt", "waits for one copy too few", "                    wait_copies<STAGES - 2>();\n",
+     "                    wait_copies<STAGES - 1>();\n"),
     ("simt", "leaves out a part of K", "for (int s = 1; s < SPLIT_K; s++)", "for (int s = 2; s < SPLIT_K; s++)"),
     ("simt", "leaves its counter", "        g.counters[tile] = 0;", "        g.counters[tile] = 1;"),
     ("simt_ws", "leaves out a block's part", "for (unsigned block = first; block < blockIdx.x; block++) {",
@@ -46,8 +46,8 @@ MUTANTS = [
     ("simt_ws", "drops the end of a tile", "s.end = turn == 0 ? end - s.tile * steps : steps;",
      "s.end = turn == 0 ? end - s.tile * steps : steps - 1;"),
     ("simt_ws", "reads a stage that is not full",
-     "                if (!ready)\n                    barrier_wait(full + at.stage * 8, at.phase);\n", ""),
-    ("simt_ws", "fills a stage that is being read", "        barrier_wait(r.empty + at.stage * 8, at.phase);\n", ""),
+     "                if (!ready)\n                    gt_mbarrier_wait(full + at.stage * 8, at.phase);\n", ""),
+    ("simt_ws", "fills a stage that is being read", "        gt_mbarrier_wait(r.empty + at.stage * 8, at.phase);\n", ""),
     ("simt_ws", "stops short of the end of K", "BK) + SLICE - 1) / SLICE", "BK)) / SLICE"),
     ("simt_ws", "mistakes its neighbour's sum", "desk[e + lane]", "desk[e + (lane ^ 1)]"),
     ("simt_ws", "copies B without the last of its columns", "along < (ALONG_K ? k_left : outer_left))",
@@ -67,11 +67,17 @@ MUTANTS = [
 
 
 def whole(family):
-    """A template with its headers in their places."""
-    source = (TEMPLATES / (family + ".cu")).read_text()
-    while include := re.search(r'^#include "(.*)"$', source, re.MULTILINE):
-        source = source.replace(include[0], (TEMPLATES / include[1]).read_text())
-    return source
+    """A template with its headers in their places, each where it is first asked for."""
+    seen = set()
+
+    def expand(name):
+        if name in seen:
+            return ""
+        seen.add(name)
+        return re.sub(r'^#include "(.*)"$', lambda include: expand(include[1]), (TEMPLATES / name).read_text(),
+                      flags=re.MULTILINE)
+
+    return expand(family + ".cu")
 
 
 class Mutants(unittest.TestCase):

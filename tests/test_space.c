@@ -214,6 +214,23 @@ TEST(a_template_may_include_the_headers_and_nothing_else_is_touched)
     gt_families_finish(&families);
 }
 
+TEST(a_header_that_others_include_too_is_rendered_once)
+{
+    gt_families families;
+    char *source, hash[GT_HASH_LENGTH];
+    const char *folder = check_folder();
+    const gt_problem problem = square(GT_F32, 64);
+    write_file(folder, "mine.cu", "#include \"tile_copy.cuh\"\n#include \"gemm.cuh\"\n#include \"gemm.cuh\"\n// last\n");
+    write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    CHECK_OK(gt_families_init(folder, &families));
+    CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem, "", &source, hash));
+    const char *args = strstr(source, "struct gt_args {"), *copy = strstr(source, "struct gt_carrier {");
+    CHECK(args && copy && args < copy && !strstr(args + 1, "struct gt_args {"));
+    CHECK(strstr(copy, "\n// last\n") && !strstr(source, "#include"));
+    free(source);
+    gt_families_finish(&families);
+}
+
 TEST(parameters_that_are_none_are_refused)
 {
     gt_families families;

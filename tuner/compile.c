@@ -40,7 +40,7 @@ static gt_status check_waits(const gt_compiled *r)
 {
     if (!r->kernel.early || (r->code.ptx && strstr(r->code.ptx, "griddepcontrol.wait")))
         return GT_OK;
-    return gt_fail(GT_ERROR_COMPILE, "%s.sql says early, and the kernel never waits (gt_begin of gemm.cuh)",
+    return gt_fail(GT_ERROR_COMPILE, "%s.sql says early, and the kernel never waits (gt_begin of dependent_launch.cuh)",
                    r->kernel.family);
 }
 
