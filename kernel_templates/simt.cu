@@ -7,6 +7,7 @@
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
 #include "multiply_add.cuh"
+#include "split_k.cuh"
 
 #ifndef BM
 #define BM 128
@@ -187,9 +188,9 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, 
         }
 }
 
-// Adds up the parts of K that SPLIT_K blocks computed. Each leaves its sums in the workspace; the last to arrive adds
-// them in the order of the parts, so the result does not depend on who was last. False for all but that one.
-__device__ __forceinline__ bool reduce_parts(const gt_args &g, GT_ACC (&sum)[TM][TN], unsigned *shared)
+// The sums of all SPLIT_K blocks of the tile, in the last of them; false in the others. Not gt_add_parts: its reads would
+// change which registers the main loop has its sums in, and how often these meet in a bank.
+__device__ __forceinline__ bool add_parts(const gt_args &g, GT_ACC (&sum)[TM][TN], void *shared)
 {
     constexpr int PIECES = TM * TN / 4;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
@@ -198,16 +199,10 @@ __device__ __forceinline__ bool reduce_parts(const gt_args &g, GT_ACC (&sum)[TM]
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
         mine[p * THREADS_] = *(four_acc *)&sum[p * 4 / TN][p * 4 % TN];
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0)
-        *shared = atomicAdd(&g.counters[tile], 1u);
-    __syncthreads();
-    if (*shared != SPLIT_K - 1)
+    if (!gt_arrive_last<SPLIT_K>(&g.counters[tile], (bool *)shared, [] { __syncthreads(); }))
         return false;
-    __threadfence();
     if (threadIdx.x == 0)
-        g.counters[tile] = 0; // as the next launch expects it
+        g.counters[tile] = 0;
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
         *(four_acc *)&sum[p * 4 / TN][p * 4 % TN] = parts[p * THREADS_];
@@ -308,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         }
     }
 
-    if (SPLIT_K > 1 && !reduce_parts(g, sum, (unsigned *)stages))
+    if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
 #pragma unroll
     for (int i = 0; i < TM; i++) {

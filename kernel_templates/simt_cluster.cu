@@ -3,6 +3,7 @@
 // turns at the k-steps of every stage, TEAM blocks of a cluster take parts of K and add up in each other's
 // shared memory, and the clusters of one tile meet in the workspace. All sums are added in a fixed order.
 #include "gemm.cuh"
+#include "split_k.cuh"
 
 #ifndef TEAM // blocks of a cluster, which share K
 #define TEAM 2
@@ -159,42 +160,8 @@ __device__ __forceinline__ bool gather(const gt_args &g, four_acc *result)
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
     unsigned *counter = g.counters + tile * SPLIT_K + rank();
     four_acc *parts = (four_acc *)gt_workspace(g) + (tile * TEAM + rank()) * CLUSTERS * SHARE + threadIdx.x;
-#pragma unroll
-    for (int n = 0; n < TURNS; n++)
-        if (n * CONSUMERS + threadIdx.x < SHARE)
-            parts[blockIdx.y / TEAM * SHARE + n * CONSUMERS] = result[n];
-    consumers_meet();
-    if (threadIdx.x == 0) { // for all that met
-        unsigned before;
-        asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
-        last = before == CLUSTERS - 1;
-    }
-    consumers_meet();
-    if (!last)
-        return false;
-    // Many reads are under way together.
-    constexpr int BATCH = TURNS >= 16 ? 1 : 16 / TURNS;
-#pragma unroll 1
-    for (int first = 0; first < CLUSTERS; first += BATCH) {
-        four_acc part[BATCH][TURNS] = {};
-#pragma unroll
-        for (int c = 0; c < BATCH; c++)
-#pragma unroll
-            for (int n = 0; n < TURNS; n++)
-                if (first + c < CLUSTERS && n * CONSUMERS + threadIdx.x < SHARE)
-                    part[c][n] = parts[(first + c) * SHARE + n * CONSUMERS];
-#pragma unroll
-        for (int c = 0; c < BATCH; c++)
-#pragma unroll
-            for (int n = 0; n < TURNS; n++)
-                if (first + c == 0)
-                    result[n] = part[c][n];
-                else if (first + c < CLUSTERS)
-                    add(result[n], part[c][n]);
-    }
-    if (threadIdx.x == 0)
-        *counter = 0; // as the next launch expects it
-    return true;
+    return gt_add_parts<CLUSTERS, SHARE, CONSUMERS, TURNS>(parts, blockIdx.y / TEAM, counter, result, &last,
+                                                           consumers_meet);
 }
 
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)

@@ -8,6 +8,7 @@
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
+#include "split_k.cuh"
 
 #ifndef SIDE // 0: the rows of C are few and op(B) streams; 1: the columns are few and op(A) streams
 #define SIDE 0
@@ -399,36 +400,15 @@ __device__ __forceinline__ int result_many(int i)
     return SIDE ? i / FEW : i % OWN;
 }
 
-// Adds up the parts of K that SPLIT_K blocks computed. Each leaves its sums in the workspace; the last to arrive adds
-// them in the order of the parts, so the result does not depend on who was last. False for all but that one.
-__device__ __forceinline__ bool reduce_parts(const gt_args &g, gt_int tile, GT_ACC (&result)[EACH], unsigned *shared)
+// The sums of all blocks, or clusters, that share a tile, in the last of them; false in the others.
+__device__ __forceinline__ bool add_parts(const gt_args &g, gt_int tile, GT_ACC (&result)[EACH], void *shared)
 {
-    GT_ACC *parts = (GT_ACC *)g.workspace + tile * SPLIT_K * RESULTS + threadIdx.x;
-#pragma unroll
-    for (int r = 0; r < EACH; r++)
-        if (threadIdx.x + r * THREADS_ < RESULTS)
-            parts[(gt_int)blockIdx.y * RESULTS + r * THREADS_] = result[r];
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0)
-        *shared = atomicAdd(&g.counters[tile], 1u);
-    __syncthreads();
-    const bool last = *shared == SPLIT_K - 1;
-    __syncthreads(); // before the next band overwrites it
-    if (!last)
-        return false;
-    __threadfence();
-    if (threadIdx.x == 0)
-        g.counters[tile] = 0; // as the next launch expects it
-#pragma unroll
-    for (int r = 0; r < EACH; r++) {
-        result[r] = 0;
-        if (threadIdx.x + r * THREADS_ < RESULTS)
-#pragma unroll 8
-            for (int s = 0; s < SPLIT_K; s++)
-                result[r] += parts[s * RESULTS + r * THREADS_];
-    }
-    return true;
+    typedef gt_vector<GT_ACC, 1> one;
+    one *parts = (one *)g.workspace + tile * SPLIT_K * RESULTS + threadIdx.x;
+    const bool last = gt_add_parts<SPLIT_K, RESULTS, THREADS_, EACH>(
+        parts, blockIdx.y, &g.counters[tile], (one *)result, (bool *)shared, [] { __syncthreads(); });
+    __syncthreads(); // before the next band overwrites what said so
+    return last;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
@@ -490,7 +470,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                                           : ((GT_ACC *)shared)[w * SUMS + s * SUM_PITCH + l];
         }
         __syncthreads();
-        if (SPLIT_K > 1 && !reduce_parts(g, (gt_int)blockIdx.z * tiles + blockIdx.x, result, (unsigned *)shared))
+        if (SPLIT_K > 1 && !add_parts(g, (gt_int)blockIdx.z * tiles + blockIdx.x, result, shared))
             continue;
 #pragma unroll
         for (int r = 0; r < EACH; r++) {
