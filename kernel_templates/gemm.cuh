@@ -117,8 +117,8 @@ __device__ __forceinline__ gt_vector<T, WIDTH> gt_load_vector(const T *from, int
     return v;
 }
 
-// C = alpha * sum + beta * C for one element inside the matrix, `away` elements from where the arguments point; beta = 0
-// never reads C.
+// C = alpha * sum + beta * C for one element inside the matrix, `away` elements from where the arguments point; beta =
+// 0 never reads C.
 __device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j, GT_ACC sum, gt_int away = 0)
 {
     GT_C *c = g.c + away + i * g.ldc + j;

@@ -1,6 +1,6 @@
 // Operands that are copied first: a kernel that runs before the product copies op(A), op(B) or both into the workspace,
-// aligned and contiguous along m and n. A family that offers the parameter `repack` takes its operands and its workspace
-// from here.
+// aligned and contiguous along m and n. A family that offers the parameter `repack` takes its operands and its
+// workspace from here.
 #ifndef GT_REPACK_CUH
 #define GT_REPACK_CUH
 
@@ -52,7 +52,8 @@ __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 
 #if REPACK
 // The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. They go through shared
-// memory, where what is contiguous along K is transposed, so that they arrive in pieces of 16 bytes wherever they began.
+// memory, where what is contiguous along K is transposed, so that they arrive in pieces of 16 bytes wherever they
+// began.
 constexpr int GT_SQUARE = 64, GT_PIECE = 16 / sizeof(GT_AB);
 constexpr int GT_ABREAST = 256 / GT_SQUARE; // lines that the 256 threads of a block read at once
 template <bool ALONG_K>
@@ -101,7 +102,8 @@ extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__
     const unsigned of_b = GT_COPY_B ? along_k * (unsigned)((g.n + GT_SQUARE - 1) / GT_SQUARE) : 0;
     for (unsigned number = blockIdx.x; number < of_a + of_b; number += gridDim.x)
         if (number < of_a)
-            gt_copy_square<!GT_TRANS_A>(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, g.m, g.k, number, square);
+            gt_copy_square<!GT_TRANS_A>(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, g.m, g.k, number,
+                                        square);
         else
             gt_copy_square<GT_TRANS_B>(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, g.n, g.k, number - of_a,
                                        square);

@@ -1,5 +1,7 @@
-// The production kernel for plain arithmetic: a block tile fed through a ring of shared-memory stages, warp tiles,
-// register tiles with double-buffered fragments, and K split over blocks with a reduction in fixed order.
+// SIMT GEMM for every architecture: the kernel for plain arithmetic where none of its kin is faster. Multistage: all
+// threads copy threadblock tiles (BM x BN x BK) into a ring of stages in shared memory and multiply, by warp tiles
+// (WM x WN) and thread tiles (TM x TN) with double-buffered fragments. Split-K: blocks of one tile meet in the
+// workspace, and the last to arrive adds partial sums in a fixed order and stores C.
 //
 // Both operands lie in shared memory as [BK][BM] and [BK][BN], whatever their layout in global memory, so that a
 // thread reads its rows and columns of one k-step in 16-byte pieces.
@@ -9,7 +11,7 @@
 #include "multiply_add.cuh"
 #include "split_k.cuh"
 
-#ifndef BM
+#ifndef BM // threadblock tile
 #define BM 128
 #endif
 #ifndef BN
@@ -24,7 +26,7 @@
 #ifndef WN
 #define WN 32
 #endif
-#ifndef TM // register tile
+#ifndef TM // thread tile
 #define TM 8
 #endif
 #ifndef TN
@@ -33,7 +35,7 @@
 #ifndef STAGES // tiles of K in flight
 #define STAGES 3
 #endif
-#ifndef SPLIT_K // blocks that share one tile of C
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each
 #define SPLIT_K 1
 #endif
 #ifndef GROUP // tile rows that are walked together, for L2
@@ -73,7 +75,7 @@ template <int PENDING> __device__ __forceinline__ void wait_copies()
 }
 
 // One operand's way from global memory, where it is contiguous along K or along its outer side (m or n), into a
-// stage of OUTER elements for each k-step. The block's vectors are dealt out to its threads in turn; all counts are
+// stage of OUTER elements for each k-step. The block's vectors are dealt out to its threads in order; all counts are
 // powers of two, so a thread's vectors lie at fixed distances from its first one.
 template <int OUTER, bool ALONG_K> struct operand {
     static constexpr bool ASYNC = LOAD == 1 || (LOAD == 2 && !ALONG_K);
@@ -188,8 +190,8 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, 
         }
 }
 
-// The sums of all SPLIT_K blocks of the tile, in the last of them; false in the others. Not gt_add_parts: its reads would
-// change which registers the main loop has its sums in, and how often these meet in a bank.
+// The sums of all SPLIT_K blocks of the tile, in the last of them; false in the others. Not gt_add_parts: its reads
+// would change which registers the main loop has its sums in, and how often these meet in a bank.
 __device__ __forceinline__ bool add_parts(const gt_args &g, GT_ACC (&sum)[TM][TN], void *shared)
 {
     constexpr int PIECES = TM * TN / 4;
@@ -290,8 +292,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                     const GT_AB *from = stages + reading * STAGE;
                     read_fragment<TM, SPAN_M>(a_fragment[(k + 1) % 2],
                                               from + (k + 1) % BK * operand_a::PITCH + warp_row);
-                    read_fragment<TN, SPAN_N>(b_fragment[(k + 1) % 2], from + operand_a::ELEMENTS +
-                                                                          (k + 1) % BK * operand_b::PITCH + warp_column);
+                    from += operand_a::ELEMENTS;
+                    read_fragment<TN, SPAN_N>(b_fragment[(k + 1) % 2],
+                                              from + (k + 1) % BK * operand_b::PITCH + warp_column);
                 }
                 if (k == 0) {
                     if (more)

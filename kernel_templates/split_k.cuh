@@ -1,13 +1,13 @@
-// Split-K: blocks that share one tile of C leave their partial sums in the workspace, and the last to arrive adds them up.
-// It does so in the order of the parts, whoever was last: the result is the same every time.
+// Split-K: blocks that share one tile of C leave their partial sums in the workspace, and the last to arrive adds them
+// up. It does so in the order of the parts, whoever was last: the result is the same every time.
 #ifndef GT_SPLIT_K_CUH
 #define GT_SPLIT_K_CUH
 
 #include "gemm.cuh"
 
-// Whether this block is the last of PARTS to arrive at a counter: then its threads may read what those of the others wrote
-// before they arrived, and must set the counter to zero, as the next launch expects it. sync() is a barrier of all threads
-// that take part; `last` lies in shared memory, and nobody uses it meanwhile.
+// Whether this block is the last of PARTS to arrive at a counter: then its threads may read what those of the others
+// wrote before they arrived, and must set the counter to zero, as the next launch expects it. sync() is a barrier of
+// all threads that take part; `last` lies in shared memory, and nobody uses it meanwhile.
 template <int PARTS, typename SYNC>
 __device__ __forceinline__ bool gt_arrive_last(unsigned *counter, bool *last, SYNC sync)
 {

@@ -64,9 +64,9 @@ TEST(every_built_in_space_has_its_facts)
                 CHECK(kernel.smem_bytes <= device.smem_limit);
                 /* Blocks of one cluster add up without a workspace where all that share K are of one. */
                 const bool one = gt_space_column(&space, "slices") >= 0 &&
-                                 kernel.split_k == gt_space_value(&space, r, "team", 1);
+                                 kernel.split_k == gt_space_value(&space, r, "cluster_k", 1);
                 CHECK((kernel.ws_tile > 0) ==
-                      ((kernel.split_k > 1 && !one) || gt_space_value(&space, r, "stream", 0)));
+                      ((kernel.split_k > 1 && !one) || gt_space_value(&space, r, "stream_k", 0)));
             }
             rows += space.rows;
             gt_space_finish(&space);
@@ -202,14 +202,15 @@ TEST(a_template_may_include_the_headers_and_nothing_else_is_touched)
     char *source, hash[GT_HASH_LENGTH];
     const char *folder = check_folder();
     const gt_problem problem = square(GT_F32, 64);
-    write_file(folder, "mine.cu", "#include \"gemm.cuh\"\n#include \"other.cuh\"\n#include \"ws.cuh\"\n// last\n");
+    write_file(folder, "mine.cu",
+               "#include \"gemm.cuh\"\n#include \"other.cuh\"\n#include \"warp_specialised.cuh\"\n// last\n");
     write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
     CHECK_OK(gt_families_init(folder, &families));
     CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem, "stages=3", &source, hash));
     const char *args = strstr(source, "struct gt_args {"), *other = strstr(source, "#include \"other.cuh\"\n");
-    const char *ring = strstr(source, "struct ring {"), *within = strstr(source, "struct multiplier {");
+    const char *ring = strstr(source, "struct ring {"), *within = strstr(source, "struct mainloop {");
     CHECK(args && other && ring && args < other && other < ring && ring < within && strstr(within, "// last\n"));
-    CHECK(!strstr(source, "#include \"gemm") && !strstr(source, "#include \"ws"));
+    CHECK(!strstr(source, "#include \"gemm") && !strstr(source, "#include \"warp"));
     free(source);
     gt_families_finish(&families);
 }
@@ -220,7 +221,8 @@ TEST(a_header_that_others_include_too_is_rendered_once)
     char *source, hash[GT_HASH_LENGTH];
     const char *folder = check_folder();
     const gt_problem problem = square(GT_F32, 64);
-    write_file(folder, "mine.cu", "#include \"tile_copy.cuh\"\n#include \"gemm.cuh\"\n#include \"gemm.cuh\"\n// last\n");
+    write_file(folder, "mine.cu",
+               "#include \"tile_copy.cuh\"\n#include \"gemm.cuh\"\n#include \"gemm.cuh\"\n// last\n");
     write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
     CHECK_OK(gt_families_init(folder, &families));
     CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem, "", &source, hash));
