@@ -1,11 +1,17 @@
-// The production kernel for plain arithmetic: a block tile fed through a ring of shared-memory stages, warp tiles,
-// register tiles with double-buffered fragments, and K split over blocks with a reduction in fixed order.
+// SIMT GEMM for every architecture: the kernel for plain arithmetic where none of its kin is faster. Multistage: all
+// threads copy threadblock tiles (BM x BN x BK) into a ring of stages in shared memory and multiply, by warp tiles
+// (WM x WN) and thread tiles (TM x TN) with double-buffered fragments. Split-K: blocks of one tile meet in the
+// workspace, and the last to arrive adds partial sums in a fixed order and stores C.
 //
 // Both operands lie in shared memory as [BK][BM] and [BK][BN], whatever their layout in global memory, so that a
 // thread reads its rows and columns of one k-step in 16-byte pieces.
+#include "async_copy.cuh"
+#include "dependent_launch.cuh"
 #include "gemm.cuh"
+#include "multiply_add.cuh"
+#include "split_k.cuh"
 
-#ifndef BM
+#ifndef BM // threadblock tile
 #define BM 128
 #endif
 #ifndef BN
@@ -20,7 +26,7 @@
 #ifndef WN
 #define WN 32
 #endif
-#ifndef TM // register tile
+#ifndef TM // thread tile
 #define TM 8
 #endif
 #ifndef TN
@@ -29,7 +35,7 @@
 #ifndef STAGES // tiles of K in flight
 #define STAGES 3
 #endif
-#ifndef SPLIT_K // blocks that share one tile of C
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each
 #define SPLIT_K 1
 #endif
 #ifndef GROUP // tile rows that are walked together, for L2
@@ -56,21 +62,20 @@ static_assert(STAGES >= 2, "one stage is read while another is filled");
 typedef gt_vector<GT_AB, 4> four_ab;
 typedef gt_vector<GT_ACC, 4> four_acc;
 
-__device__ __forceinline__ void async_commit()
+// Groups of copies, where any are made in the background.
+__device__ __forceinline__ void commit_copies()
 {
-#if LOAD > 0
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
+    if (LOAD > 0)
+        gt_commit_copies();
 }
-template <int PENDING> __device__ __forceinline__ void async_wait()
+template <int PENDING> __device__ __forceinline__ void wait_copies()
 {
-#if LOAD > 0
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
+    if (LOAD > 0)
+        gt_wait_copies<PENDING>();
 }
 
 // One operand's way from global memory, where it is contiguous along K or along its outer side (m or n), into a
-// stage of OUTER elements for each k-step. The block's vectors are dealt out to its threads in turn; all counts are
+// stage of OUTER elements for each k-step. The block's vectors are dealt out to its threads in order; all counts are
 // powers of two, so a thread's vectors lie at fixed distances from its first one.
 template <int OUTER, bool ALONG_K> struct operand {
     static constexpr bool ASYNC = LOAD == 1 || (LOAD == 2 && !ALONG_K);
@@ -185,9 +190,9 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, 
         }
 }
 
-// Adds up the parts of K that SPLIT_K blocks computed. Each leaves its sums in the workspace; the last to arrive adds
-// them in the order of the parts, so the result does not depend on who was last. False for all but that one.
-__device__ __forceinline__ bool reduce_parts(const gt_args &g, GT_ACC (&sum)[TM][TN], unsigned *shared)
+// The sums of all SPLIT_K blocks of the tile, in the last of them; false in the others. Not gt_add_parts: its reads
+// would change which registers the main loop has its sums in, and how often these meet in a bank.
+__device__ __forceinline__ bool add_parts(const gt_args &g, GT_ACC (&sum)[TM][TN], void *shared)
 {
     constexpr int PIECES = TM * TN / 4;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
@@ -196,16 +201,10 @@ __device__ __forceinline__ bool reduce_parts(const gt_args &g, GT_ACC (&sum)[TM]
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
         mine[p * THREADS_] = *(four_acc *)&sum[p * 4 / TN][p * 4 % TN];
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0)
-        *shared = atomicAdd(&g.counters[tile], 1u);
-    __syncthreads();
-    if (*shared != SPLIT_K - 1)
+    if (!gt_arrive_last<SPLIT_K>(&g.counters[tile], (bool *)shared, [] { __syncthreads(); }))
         return false;
-    __threadfence();
     if (threadIdx.x == 0)
-        g.counters[tile] = 0; // as the next launch expects it
+        g.counters[tile] = 0;
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
         *(four_acc *)&sum[p * 4 / TN][p * 4 % TN] = parts[p * THREADS_];
@@ -268,9 +267,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 fetch(s);
                 settle(s);
             }
-            async_commit();
+            commit_copies();
         }
-        async_wait<STAGES - 2>();
+        wait_copies<STAGES - 2>();
         __syncthreads();
         int reading = 0, writing = STAGES - 1;
         read_fragment<TM, SPAN_M>(a_fragment[0], stages + warp_row);
@@ -284,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 if (k == BK - 1) {
                     if (more)
                         settle(writing);
-                    async_wait<STAGES - 2>();
+                    wait_copies<STAGES - 2>();
                     __syncthreads();
                     writing = reading;
                     reading = reading == STAGES - 1 ? 0 : reading + 1;
@@ -293,20 +292,21 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                     const GT_AB *from = stages + reading * STAGE;
                     read_fragment<TM, SPAN_M>(a_fragment[(k + 1) % 2],
                                               from + (k + 1) % BK * operand_a::PITCH + warp_row);
-                    read_fragment<TN, SPAN_N>(b_fragment[(k + 1) % 2], from + operand_a::ELEMENTS +
-                                                                          (k + 1) % BK * operand_b::PITCH + warp_column);
+                    from += operand_a::ELEMENTS;
+                    read_fragment<TN, SPAN_N>(b_fragment[(k + 1) % 2],
+                                              from + (k + 1) % BK * operand_b::PITCH + warp_column);
                 }
                 if (k == 0) {
                     if (more)
                         fetch(writing);
-                    async_commit();
+                    commit_copies();
                 }
                 multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
             }
         }
     }
 
-    if (SPLIT_K > 1 && !reduce_parts(g, sum, (unsigned *)stages))
+    if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
 #pragma unroll
     for (int i = 0; i < TM; i++) {

@@ -1,5 +1,5 @@
--- Tiles that a warp and its lanes cover exactly, that fit registers and shared memory, with K split only where the
--- tiles alone leave multiprocessors idle.
+-- Multistage, with split-K: tiles that warps and lanes cover exactly, that fit registers and shared memory, and K split
+-- only where the tiles alone leave multiprocessors idle.
 WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
      bn(bn) AS (VALUES (16), (32), (64), (128), (256)),
      bk(bk) AS (VALUES (8), (16), (32)),
@@ -31,7 +31,8 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
                                 WHEN 1 THEN :cc >= 80
                                 ELSE :cc >= 80 AND :trans_a = :trans_b AND (bm + bn) * bk <= 32 * threads END),
      full AS (SELECT *, tm * tn + 2 * (tm + tn) + 36
-                        + CASE load WHEN 0 THEN (bm + bn) * bk / threads WHEN 2 THEN bm * bk / threads ELSE 0 END AS regs
+                        + CASE load WHEN 0 THEN (bm + bn) * bk / threads WHEN 2 THEN bm * bk / threads ELSE 0 END
+                        AS regs
               FROM staged, occ
               WHERE occ = 1 OR tm * tn <= 64)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,

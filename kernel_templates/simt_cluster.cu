@@ -1,35 +1,37 @@
-// Plain arithmetic on Hopper where tiles alone would leave multiprocessors idle: warps with trades (ws.cuh), and
-// K is shared out three ways, so that large register tiles serve small products too. Squads of a block take
-// turns at the k-steps of every stage, TEAM blocks of a cluster take parts of K and add up in each other's
-// shared memory, and the clusters of one tile meet in the workspace. All sums are added in a fixed order.
+// SIMT GEMM for Hopper, warp-specialised, with K split three ways: the kernel for products in plain arithmetic whose
+// threadblock tiles alone would leave multiprocessors idle. Producer and consumer warps, threadblock, warp and thread
+// tiles are those of warp_specialised.cuh. SLICES K-slice groups of consumer warps share the k-steps of every stage
+// (sliced-K), CLUSTER_K blocks of a cluster take parts of K and add up in each other's shared memory, and the clusters
+// of one tile meet in the workspace (split-K). Partial sums are added in a fixed order.
 #include "gemm.cuh"
+#include "split_k.cuh"
 
-#ifndef TEAM // blocks of a cluster, which share K
-#define TEAM 2
+#ifndef CLUSTER_K // blocks of a cluster, which share K
+#define CLUSTER_K 2
 #endif
-#ifndef SPLIT_K // blocks that share K, of all clusters
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each: those of all clusters
 #define SPLIT_K 2
 #endif
-#ifndef SLICES
+#ifndef SLICES // K-slice groups of a block
 #define SLICES 2
 #endif
-#define LEAN (DEEP == 2 ? 56 : TM * TN == 128 ? (DEEP ? 40 : 72) : DEEP ? 48 : 80)
-#define CROSSED (TM * TN > 64 || (TM * TN == 64 && DEEP != 1))
-#include "ws.cuh"
+#define PRODUCER_REGISTERS (KMAJOR == 2 ? 56 : TM * TN == 128 ? (KMAJOR ? 40 : 72) : KMAJOR ? 48 : 80)
+#define CROSSED            (TM * TN > 64 || (TM * TN == 64 && KMAJOR != 1))
+#include "warp_specialised.cuh"
 
-constexpr int CLUSTERS = SPLIT_K / TEAM; // of one tile
-constexpr int OWN = PIECES / TEAM;       // pieces of every thread's sums that a block of the team adds up
-static_assert(SPLIT_K % TEAM == 0 && PIECES % TEAM == 0 && OWN > 0, "a team's blocks have equal shares");
+constexpr int CLUSTERS = SPLIT_K / CLUSTER_K; // of one tile
+constexpr int OWN = PIECES / CLUSTER_K;       // pieces of every thread's sums that a block of the cluster adds up
+static_assert(SPLIT_K % CLUSTER_K == 0 && PIECES % CLUSTER_K == 0 && OWN > 0, "a cluster's blocks have equal shares");
 
 constexpr int KEPT = PIECES / SLICES;                      // pieces of the block's sums that a thread has,
-constexpr int SHARE = OWN * SQUAD;                         // pieces of the team's that a block has,
+constexpr int SHARE = OWN * SLICE_THREADS;                 // pieces of the cluster's that a block has,
 constexpr int TURNS = (SHARE + CONSUMERS - 1) / CONSUMERS; // and a thread of it
-static_assert(PIECES % SLICES == 0, "squads have equal shares");
+static_assert(PIECES % SLICES == 0, "K-slice groups have equal shares");
 
 // Blocks of a cluster are neighbours in K.
 __device__ __forceinline__ unsigned rank()
 {
-    return blockIdx.y % TEAM;
+    return blockIdx.y % CLUSTER_K;
 }
 
 // A share of the steps of K.
@@ -41,19 +43,19 @@ __device__ __forceinline__ gt_int share(const gt_args &g, unsigned part)
 __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
 {
     place at = {0, 1};
-    bring_tile(g, r, gt_find_tile<BM, BN>(g, 8), share(g, blockIdx.y), share(g, blockIdx.y + 1), at);
+    produce_tile(g, r, gt_find_tile<BM, BN>(g, 8), share(g, blockIdx.y), share(g, blockIdx.y + 1), at);
 }
 
 // Four sums into shared memory: of this block,
-__device__ __forceinline__ void leave(unsigned to, const four_acc &sum)
+__device__ __forceinline__ void store_shared(unsigned to, const four_acc &sum)
 {
     const float *e = (const float *)sum.e;
     asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(e[0]), "f"(e[1]), "f"(e[2]), "f"(e[3])
                  : "memory");
 }
-// or the same place of a block of the team. (Asynchronous stores, which count on a barrier there, are no faster, and
+// or the same place of a block of the cluster. (Asynchronous stores, which count on a barrier there, are no faster, and
 // slower if they are many.)
-__device__ __forceinline__ void post(unsigned to, unsigned block, const four_acc &sum)
+__device__ __forceinline__ void store_remote(unsigned to, unsigned block, const four_acc &sum)
 {
     const float *e = (const float *)sum.e;
     asm volatile("mapa.shared::cluster.u32 %0, %0, %1;\n"
@@ -79,9 +81,9 @@ template <int COUNT> __device__ __forceinline__ four_acc total(four_acc (&part)[
     return part[0];
 }
 
-// The sums of the block: every squad leaves a letter where the stages were, and a thread adds up every SLICES-th piece,
-// its squad's number first.
-__device__ __forceinline__ void add_squads(const ring &r, const sums &sum, four_acc *block)
+// The sums of the block: every K-slice group leaves its partial sums in a staging buffer, where the stages were, and a
+// thread adds up every SLICES-th piece, its group's number first.
+__device__ __forceinline__ void add_slices(const ring &r, const sums &sum, four_acc *block)
 {
     if (SLICES == 1) {
 #pragma unroll
@@ -89,112 +91,79 @@ __device__ __forceinline__ void add_squads(const ring &r, const sums &sum, four_
             block[p] = piece(sum, p);
         return;
     }
-    const unsigned letter = r.stages + 16 * (threadIdx.x / SQUAD * PIECES * SQUAD + threadIdx.x % SQUAD);
-    consumers_meet(); // nobody reads stages any more
+    const unsigned mine =
+        r.stages + 16 * (threadIdx.x / SLICE_THREADS * PIECES * SLICE_THREADS + threadIdx.x % SLICE_THREADS);
+    consumers_sync(); // nobody reads stages any more
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
-        leave(letter + 16 * p * SQUAD, piece(sum, p));
-    consumers_meet();
+        store_shared(mine + 16 * p * SLICE_THREADS, piece(sum, p));
+    consumers_sync();
 #pragma unroll
     for (int n = 0; n < KEPT; n++) {
         four_acc part[SLICES];
 #pragma unroll
         for (int l = 0; l < SLICES; l++)
-            read_four(part[l].e, r.stages + 16 * (l * PIECES * SQUAD + n * CONSUMERS + threadIdx.x));
+            read_four(part[l].e, r.stages + 16 * (l * PIECES * SLICE_THREADS + n * CONSUMERS + threadIdx.x));
         block[n] = total(part);
     }
 }
 
-// The consumers of a team meet; who has come need not wait at once. What was written needs a release, which waits for
-// memory; what was read has been multiplied.
+// The consumers of a cluster meet; who has come need not wait at once. What was written needs a release, which waits
+// for memory; what was read has been multiplied.
 enum news { READ_ALL, WROTE };
-template <news NEWS> __device__ __forceinline__ void team_arrives()
+template <news NEWS> __device__ __forceinline__ void cluster_arrive()
 {
     if (NEWS == WROTE)
         asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     else
         asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
-__device__ __forceinline__ void team_waits()
+__device__ __forceinline__ void cluster_wait()
 {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// The sums of the team: every block posts the others their shares of the pieces. Its own stay with the threads that have
-// them, if these are whole turns.
-__device__ __forceinline__ void add_team(const ring &r, const four_acc *block, four_acc *result)
+// The sums of the cluster: every block stores the others' shares of its pieces in their staging buffers. Its own stay
+// with the threads that have them, if these are whole turns.
+__device__ __forceinline__ void add_cluster(const ring &r, const four_acc *block, four_acc *result)
 {
     constexpr bool STAY = OWN % SLICES == 0;
-    const unsigned letters = r.stages + (SLICES > 1 ? 16 * SLICES * PIECES * SQUAD : 0); // squads may still read theirs
-    team_waits(); // nobody reads stages any more
+    // Beyond the K-slice groups' buffer, which may still be read.
+    const unsigned staging = r.stages + (SLICES > 1 ? 16 * SLICES * PIECES * SLICE_THREADS : 0);
+    cluster_wait(); // nobody reads stages any more
 #pragma unroll
     for (int n = 0; n < KEPT; n++) {
-        const unsigned p = n * SLICES + threadIdx.x / SQUAD;
-        const unsigned place = rank() * SHARE + p % OWN * SQUAD + threadIdx.x % SQUAD;
+        const unsigned p = n * SLICES + threadIdx.x / SLICE_THREADS;
+        const unsigned place = rank() * SHARE + p % OWN * SLICE_THREADS + threadIdx.x % SLICE_THREADS;
         const unsigned owner = STAY ? n / TURNS : p / OWN;
         if (!STAY || rank() != owner)
-            post(letters + 16 * place, owner, block[n]);
+            store_remote(staging + 16 * place, owner, block[n]);
     }
-    team_arrives<WROTE>();
-    team_waits();
+    cluster_arrive<WROTE>();
+    cluster_wait();
 #pragma unroll
     for (int n = 0; n < TURNS; n++)
         if (n * CONSUMERS + threadIdx.x < SHARE) {
-            four_acc part[TEAM];
+            four_acc part[CLUSTER_K];
 #pragma unroll
-            for (int l = 0; l < TEAM; l++)
+            for (int l = 0; l < CLUSTER_K; l++)
                 if (STAY && rank() == l)
                     part[l] = block[STAY ? l * TURNS + n : 0];
                 else
-                    read_four(part[l].e, letters + 16 * (l * SHARE + n * CONSUMERS + threadIdx.x));
+                    read_four(part[l].e, staging + 16 * (l * SHARE + n * CONSUMERS + threadIdx.x));
             result[n] = total(part);
         }
 }
 
-// The sums of all clusters: each leaves its own in the workspace, and the last to come adds them up. False for the
-// others.
-__device__ __forceinline__ bool gather(const gt_args &g, four_acc *result)
+// The sums of all clusters of the tile, in the last of them; false in the others.
+__device__ __forceinline__ bool add_clusters(const gt_args &g, four_acc *result)
 {
     __shared__ bool last;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
     unsigned *counter = g.counters + tile * SPLIT_K + rank();
-    four_acc *parts = (four_acc *)gt_workspace(g) + (tile * TEAM + rank()) * CLUSTERS * SHARE + threadIdx.x;
-#pragma unroll
-    for (int n = 0; n < TURNS; n++)
-        if (n * CONSUMERS + threadIdx.x < SHARE)
-            parts[blockIdx.y / TEAM * SHARE + n * CONSUMERS] = result[n];
-    consumers_meet();
-    if (threadIdx.x == 0) { // for all that met
-        unsigned before;
-        asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
-        last = before == CLUSTERS - 1;
-    }
-    consumers_meet();
-    if (!last)
-        return false;
-    // Many reads are under way together.
-    constexpr int BATCH = TURNS >= 16 ? 1 : 16 / TURNS;
-#pragma unroll 1
-    for (int first = 0; first < CLUSTERS; first += BATCH) {
-        four_acc part[BATCH][TURNS] = {};
-#pragma unroll
-        for (int c = 0; c < BATCH; c++)
-#pragma unroll
-            for (int n = 0; n < TURNS; n++)
-                if (first + c < CLUSTERS && n * CONSUMERS + threadIdx.x < SHARE)
-                    part[c][n] = parts[(first + c) * SHARE + n * CONSUMERS];
-#pragma unroll
-        for (int c = 0; c < BATCH; c++)
-#pragma unroll
-            for (int n = 0; n < TURNS; n++)
-                if (first + c == 0)
-                    result[n] = part[c][n];
-                else if (first + c < CLUSTERS)
-                    add(result[n], part[c][n]);
-    }
-    if (threadIdx.x == 0)
-        *counter = 0; // as the next launch expects it
-    return true;
+    four_acc *parts = (four_acc *)gt_workspace(g) + (tile * CLUSTER_K + rank()) * CLUSTERS * SHARE + threadIdx.x;
+    return gt_add_parts<CLUSTERS, SHARE, CONSUMERS, TURNS>(parts, blockIdx.y / CLUSTER_K, counter, result, &last,
+                                                           consumers_sync);
 }
 
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
@@ -203,31 +172,31 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     if (threadIdx.x == 0)
         tile = gt_find_tile<BM, BN>(g, 8); // while the first stage is on its way
     sums sum;
-    multiplier m(r);
+    mainloop m(r);
     const gt_int first = share(g, blockIdx.y), end = share(g, blockIdx.y + 1);
     m.multiply((int)(end - first), m.idle(g, end - 1), sum);
 
-    if (TEAM > 1)
-        team_arrives<READ_ALL>();
+    if (CLUSTER_K > 1)
+        cluster_arrive<READ_ALL>();
     four_acc result[KEPT];
-    add_squads(r, sum, result);
-    if (TEAM > 1)
-        add_team(r, result, result);
-    if (CLUSTERS > 1 && !gather(g, result))
+    add_slices(r, sum, result);
+    if (CLUSTER_K > 1)
+        add_cluster(r, result, result);
+    if (CLUSTERS > 1 && !add_clusters(g, result))
         return;
 #pragma unroll
     for (int n = 0; n < TURNS; n++)
         if (n * CONSUMERS + threadIdx.x < SHARE)
             store_piece<false>(g, tile.row * BM + first_row(), tile.column * BN + first_column(),
-                               rank() * OWN + (n * CONSUMERS + threadIdx.x) / SQUAD, result[n]);
+                               rank() * OWN + (n * CONSUMERS + threadIdx.x) / SLICE_THREADS, result[n]);
 }
 
-#if TEAM > 1
-#define IN_TEAMS __cluster_dims__(1, TEAM, 1)
+#if CLUSTER_K > 1
+#define IN_CLUSTERS __cluster_dims__(1, CLUSTER_K, 1)
 #else
-#define IN_TEAMS
+#define IN_CLUSTERS
 #endif
-extern "C" __global__ void __launch_bounds__(THREADS_, OCC) IN_TEAMS gemm(const __grid_constant__ gt_args args)
+extern "C" __global__ void __launch_bounds__(THREADS_, OCC) IN_CLUSTERS gemm(const __grid_constant__ gt_args args)
 {
-    work(args);
+    run_roles(args);
 }

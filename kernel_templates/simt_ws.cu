@@ -1,20 +1,22 @@
-// The production kernel for plain arithmetic on Hopper: warps with trades (ws.cuh). Blocks stay on their
-// multiprocessor and take tile after tile; what does not divide evenly among them is split along K (stream K)
-// and added up in a fixed order.
+// SIMT GEMM for Hopper, warp-specialised and persistent, with stream-K: the kernel for large products in plain
+// arithmetic. Producer and consumer warps, the multistage pipeline of threadblock tiles (BM x BN x BK), warp tiles (WM
+// x WN) and thread tiles (TM x TN) are those of warp_specialised.cuh. BLOCKS blocks stay on their multiprocessors and
+// take tile after tile. Tiles that do not divide evenly among them are split along K by stream-K; the block that has
+// the end of such a tile adds the partial sums of the others in a fixed order and makes C of them.
 #include "gemm.cuh"
 
 #ifndef GROUP // tile rows that are walked together, for L2
 #define GROUP 8
 #endif
-#ifndef STREAM // 1: it is given a workspace, and tiles that do not divide evenly are split along K
-#define STREAM 1
+#ifndef STREAM_K // 1: it is given a workspace, and tiles that do not divide evenly are split along K
+#define STREAM_K 1
 #endif
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
 #endif
-#define LEAN (DEEP || TM == 12 ? 40 : 80)
-#define CROSSED (TM * TN > 64 || DEEP)
-#include "ws.cuh"
+#define PRODUCER_REGISTERS (KMAJOR || TM == 12 ? 40 : 80)
+#define CROSSED            (TM * TN > 64 || KMAJOR)
+#include "warp_specialised.cuh"
 
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last
 // of them to the first: so the part that another block waits for is done early, and blocks wait for earlier
@@ -31,7 +33,7 @@ struct schedule {
     {
         tiles = ((g.m + BM - 1) / BM) * ((g.n + BN - 1) / BN);
         steps = (g.k + BK - 1) / BK;
-        // Not a question of STREAM: one machine code for both, and it is a good one.
+        // Decided at run time, not by STREAM_K, so that both share one binary.
         split = g.counters == nullptr || steps == 0 || tiles % BLOCKS == 0 ? 0
                 : tiles < BLOCKS                                           ? tiles
                                                                            : tiles % BLOCKS + BLOCKS;
@@ -78,11 +80,10 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
     segment s;
     place at = {0, 1};
     for (unsigned turn = 0; plan.find(blockIdx.x, turn, s); turn++)
-        bring_tile(g, r, gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile), s.first, s.end, at);
+        produce_tile(g, r, gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile), s.first, s.end, at);
 }
 
-// A block's two places for the sums of a part: one that the block which finishes the tile reads, one of its
-// own.
+// A block's two places for partial sums: one that the block which finishes the tile reads, one of its own.
 __device__ __forceinline__ four_acc *part_of(const gt_args &g, unsigned block, bool own)
 {
     const gt_int slot = ((gt_int)blockIdx.z * BLOCKS + block) * 2 + own;
@@ -92,25 +93,25 @@ __device__ __forceinline__ unsigned *flag_of(const gt_args &g, unsigned block)
 {
     return g.counters + (gt_int)blockIdx.z * BLOCKS + block;
 }
-__device__ __forceinline__ void lay_down(const gt_args &g, const sums &sum, bool own)
+__device__ __forceinline__ void store_part(const gt_args &g, const sums &sum, bool own)
 {
     four_acc *part = part_of(g, blockIdx.x, own);
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
         part[p * CONSUMERS] = piece(sum, p);
 }
-// Lets the block that finishes the tile have this block's part.
-__device__ __forceinline__ void hand_over(const gt_args &g)
+// Lets the block that finishes the tile read this block's part.
+__device__ __forceinline__ void release_part(const gt_args &g)
 {
-    consumers_meet();
+    consumers_sync();
     if (threadIdx.x == 0) // for all that met
         asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flag_of(g, blockIdx.x)) : "memory");
 }
 
-// Finishes a tile that begins at step `start` of the split tiles: adds the parts in a fixed order. All come
-// from memory, this block's too, so that the main loop's choice of registers is not disturbed.
-__device__ __forceinline__ void finish(const gt_args &g, const schedule &plan, gt_int start, gt_int row,
-                                       gt_int column, bool plain)
+// Fixes up a tile that begins at step `start` of the split tiles: adds the parts in a fixed order and stores C. All
+// come from memory, this block's too, so that the main loop's choice of registers is not disturbed.
+__device__ __forceinline__ void fix_up(const gt_args &g, const schedule &plan, gt_int start, gt_int row, gt_int column,
+                                       bool plain)
 {
     constexpr int BATCH = PIECES % 8 ? 6 : 8; // reads under way together
     static_assert(PIECES % BATCH == 0, "whole batches");
@@ -150,25 +151,25 @@ __device__ __forceinline__ void finish(const gt_args &g, const schedule &plan, g
             else
                 store_piece<false>(g, row, column, p + i, sum[i]);
     }
-    consumers_meet();
+    consumers_sync();
     for (unsigned block = first + threadIdx.x; block < blockIdx.x; block += CONSUMERS)
         *flag_of(g, block) = 0; // as the next launch expects it
 }
 
-// What to do with a segment's sums.
-__device__ __forceinline__ void deliver(const gt_args &g, const schedule &plan, const segment &s, const sums &sum)
+// What becomes of a segment's sums: partial sums for another block, or C.
+__device__ __forceinline__ void store_segment(const gt_args &g, const schedule &plan, const segment &s, const sums &sum)
 {
     const bool first_part = s.first == 0, last_part = s.end == plan.steps;
     if (!(first_part && last_part))
-        lay_down(g, sum, last_part);
+        store_part(g, sum, last_part);
     if (!last_part) {
-        hand_over(g);
+        release_part(g);
         return;
     }
     const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile);
     const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
     if (!first_part) {
-        finish(g, plan, s.tile * plan.steps, row, column, is_plain(g, tile));
+        fix_up(g, plan, s.tile * plan.steps, row, column, is_plain(g, tile));
         return;
     }
     if (is_plain(g, tile)) {
@@ -184,7 +185,7 @@ __device__ __forceinline__ void deliver(const gt_args &g, const schedule &plan, 
 
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
 {
-    multiplier m(r);
+    mainloop m(r);
     segment s;
     unsigned block = blockIdx.x;
     for (unsigned turn = 0; schedule(g).find(block, turn, s); turn++) {
@@ -194,11 +195,11 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
         asm volatile("" : "+r"(block), "+r"(turn));
         const schedule plan(g);
         plan.find(block, turn, s);
-        deliver(g, plan, s, sum);
+        store_segment(g, plan, s, sum);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
-    work(args);
+    run_roles(args);
 }

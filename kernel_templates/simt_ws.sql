@@ -1,6 +1,6 @@
--- Tiles for warps with trades: four producers beside four or eight consumers. Register tiles of 8 x 16 or 12 x 12 leave
--- room for one block on a multiprocessor, those of 8 x 8 and 8 x 12 for two small ones. Blocks share all tiles among
--- them.
+-- Warp-specialised and persistent, with stream-K: four producer warps beside four or eight consumer warps. Thread tiles
+-- of 8 x 16 or 12 x 12 leave room for one block on a multiprocessor, those of 8 x 8 and 8 x 12 for two small ones.
+-- Blocks share all tiles among them.
 WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
          (256, 128, 64, 64, 8, 16, 1), (128, 256, 32, 128, 8, 16, 1), (192, 192, 96, 48, 12, 12, 1),
          (64, 256, 16, 128, 8, 8, 1), (128, 128, 32, 64, 8, 8, 1), (256, 64, 64, 32, 8, 8, 1),
@@ -8,52 +8,53 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
          (64, 128, 32, 64, 8, 8, 2), (64, 128, 16, 128, 8, 8, 2), (128, 64, 64, 32, 8, 8, 2)),
      bk(bk) AS (VALUES (16), (32)),
      stages(stages) AS (VALUES (2), (3), (4), (6)),
-     deep(deep) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b UNION ALL SELECT 2 WHERE NOT :trans_a),
-     stream(stream) AS (VALUES (0), (1)),
+     kmajor(kmajor) AS (SELECT 0 UNION ALL SELECT 1 WHERE NOT :trans_a OR :trans_b
+                        UNION ALL SELECT 2 WHERE NOT :trans_a),
+     stream_k(stream_k) AS (VALUES (0), (1)),
      grouping("group") AS (VALUES (1), (8)),
-     -- Copies first, aligned, of what is not turned on its way anyway, or of one of two that are, where the product is
-     -- long enough to pay for them.
+     -- Copies first, aligned, of what is not transposed on its way anyway, or of one of two that are, where the product
+     -- is long enough to pay for them.
      repack(repack) AS (SELECT 0 UNION ALL SELECT :trans_a + 2 * NOT (:trans_a AND :trans_b)
                         WHERE min(:m, :n, :k) >= 256 AND (:align < 16 OR (NOT :trans_a AND :trans_b))),
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 + 128 AS threads, :sm_count * occ AS blocks,
-                      -- what is turned, or lies deep, is padded
+                      -- what is transposed, or K-major, is padded
                       stages * (bk * (bm + bn)
-                                + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN deep = 1 THEN 4 * bm ELSE 4 * bk END
-                                + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN deep = 1 AND :trans_a THEN 4 * bn
+                                + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm ELSE 4 * bk END
+                                + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN kmajor = 1 AND :trans_a THEN 4 * bn
                                        ELSE 4 * bk END)
                       * :elem_bytes AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
-               FROM tile, bk, stages, deep, repack
-               WHERE bk * stages >= 48 AND bm < 2 * :m AND bn < 2 * :n AND NOT (deep AND repack)
-                 AND (deep < 2 OR tm * tn = 64)), -- larger tiles are not faster by pairs
-     -- A block's tiles; clocks for 128 of their multiply-adds with what is issued around them, more where copies are of
-     -- single elements that are not turned, or of both operands, or of the longer side of a tile; clocks for an element's
-     -- way to C; elements that are copied first.
-     paced AS (SELECT *, CASE stream WHEN 1 THEN 1.0 * tiles / blocks ELSE (tiles + blocks - 1) / blocks END * :batch
+               FROM tile, bk, stages, kmajor, repack
+               WHERE bk * stages >= 48 AND bm < 2 * :m AND bn < 2 * :n AND NOT (kmajor AND repack)
+                 AND (kmajor < 2 OR tm * tn = 64)), -- larger tiles are not faster by pairs
+     -- An estimate. A block's tiles; clocks for 128 of their multiply-adds with what is issued around them, more where
+     -- copies are of single elements that are not transposed, or of both operands, or of the longer side of a tile;
+     -- clocks for an element's way to C; elements that are copied first.
+     paced AS (SELECT *, CASE stream_k WHEN 1 THEN 1.0 * tiles / blocks ELSE (tiles + blocks - 1) / blocks END * :batch
                          AS share,
                       CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.18 + 0.02 * (:align < 16) WHEN 144 THEN 1.22
                                    ELSE 1.13 END
                       - 0.005 * bk / 8 + 0.03 * (stages = 2)
-                      + CASE deep WHEN 1 THEN 0.08 * (tm * tn > 64 OR occ = 2 OR :align < 16)
+                      + CASE kmajor WHEN 1 THEN 0.08 * (tm * tn > 64 OR occ = 2 OR :align < 16)
                                   WHEN 2 THEN -0.04 * (:align >= 16) ELSE 0 END
-                      + (0.03 + 0.05 * (bk < 32)) * (NOT :trans_a AND :trans_b AND NOT deep AND NOT repack)
+                      + (0.03 + 0.05 * (bk < 32)) * (NOT :trans_a AND :trans_b AND NOT kmajor AND NOT repack)
                       + 0.03 * (tm * tn = 128 AND ((NOT :trans_a AND bm > bn)
                                                    OR (:trans_b AND NOT repack & 2 AND bn > bm)))
                       + (0.01 + (:trans_a * bm + (NOT :trans_b) * bn) / 3700.0) * (:align < 16 AND NOT repack) AS pace,
                       0.27 + 0.28 * (:align < 16) AS store,
                       ((repack & 1) * :m + (repack >> 1) * :n) * :k * :batch AS copied
-               FROM sized, stream)
-SELECT bm, bn, bk, wm, wn, tm, tn, stages, deep, stream, "group", occ, repack, 1 AS ptxas, blocks,
+               FROM sized, stream_k)
+SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repack, 1 AS ptxas, blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
-       -- Multiply-adds; C; beginning and end; parts of tiles on their way; copies. Half of 510 trials of 31 shapes on an
+       -- Multiply-adds; C; beginning and end; partial sums on their way; copies. Half of 510 trials of 31 shapes on an
        -- H200 are within 2% of each other.
        CAST(share * occ * bm * bn * ((:k + 15) / 16 / 8.0 * pace + store) + 10000
-            + stream * (6000 + CASE WHEN tiles < blocks THEN 0.15 ELSE 0.28 END * occ * bm * bn
+            + stream_k * (6000 + CASE WHEN tiles < blocks THEN 0.15 ELSE 0.28 END * occ * bm * bn
                                * max(1.0, 1.0 * blocks / tiles))
             + (repack > 0) * 7000 + 1.0 * copied / :sm_count AS INTEGER) AS clocks,
-       CASE stream WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile, 1 AS dependent_launch
+       CASE stream_k WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile, 1 AS dependent_launch
 FROM paced, grouping
 WHERE :type IN ('f32', 's32') AND :cc >= 90
   AND occ * (smem_bytes + (:align < 16) * 16 * (threads - 128) + 1024 + 128) <= :smem_limit + 1024
-  AND (stream = 0 OR tiles % blocks <> 0)
+  AND (stream_k = 0 OR tiles % blocks <> 0)
   AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn));

@@ -1,16 +1,22 @@
-// Products in which the rows or the columns of C are few: one operand streams from memory and is read once, while the
-// other, small one is kept in shared memory, a chunk of K at a time.
+// SIMT GEMM for skinny products, in which the rows or the columns of C are few: bound by memory. One operand streams
+// from memory and is read once, the other, small one is kept in shared memory, a chunk of K at a time.
 //
-// A lane holds TS x TL sums (few by many). It takes the streamed operand in units of four k-steps by TL and has STAGES
-// of them on their way to a corner of shared memory that only it reads: no register waits for memory, and no barrier
-// stands between. K is shared out four ways: over LK lanes of a warp, WK warps of a block, TEAM blocks of a cluster, and
-// SPLIT_K blocks that meet in the workspace. All sums are added in a fixed order.
+// There is no warp tile: a thread has a tile of T_FEW x T_MANY sums (few by many), and lanes and warps lie over the
+// many and over K. A lane takes the streamed operand in units of four k-steps by T_MANY and has STAGES of them in
+// flight, to a corner of shared memory that only it reads: no register waits for memory, and no barrier stands between.
+//
+// K is split four ways: over LANES_K lanes of a warp, WARPS_K warps of a block (sliced-K), CLUSTER_K blocks of a
+// cluster that add up in each other's shared memory, and SPLIT_K blocks or clusters that meet in the workspace
+// (split-K). Partial sums are added in a fixed order.
+#include "async_copy.cuh"
+#include "dependent_launch.cuh"
 #include "gemm.cuh"
+#include "split_k.cuh"
 
 #ifndef SIDE // 0: the rows of C are few and op(B) streams; 1: the columns are few and op(A) streams
 #define SIDE 0
 #endif
-#ifndef BM // what one block stores
+#ifndef BM // threadblock tile: what one block stores
 #define BM 16
 #endif
 #ifndef BN
@@ -19,34 +25,34 @@
 #ifndef BK // k-steps of the kept operand in one chunk
 #define BK 128
 #endif
-#ifndef TM // sums of a thread
+#ifndef TM // thread tile
 #define TM 16
 #endif
 #ifndef TN
 #define TN 4
 #endif
-#ifndef WS // warps over the few
-#define WS 1
+#ifndef WARPS_FEW // warps over the few
+#define WARPS_FEW 1
 #endif
-#ifndef WL // warps over the many
-#define WL 1
+#ifndef WARPS_MANY // warps over the many
+#define WARPS_MANY 1
 #endif
-#ifndef WK // warps over K
-#define WK 8
+#ifndef WARPS_K // warps over K
+#define WARPS_K 8
 #endif
-#ifndef LK // lanes over K; the others lie over the many
-#define LK 1
+#ifndef LANES_K // lanes over K; the others lie over the many
+#define LANES_K 1
 #endif
 #ifndef STAGES // units of the streamed operand on their way to a lane
 #define STAGES 4
 #endif
-#ifndef TEAM // blocks of a cluster, which share K
-#define TEAM 8
+#ifndef CLUSTER_K // blocks of a cluster, which share K
+#define CLUSTER_K 8
 #endif
-#ifndef SPLIT_K // blocks, or clusters, that share K through the workspace
+#ifndef SPLIT_K // parts of K along the grid's y, of a block or of a cluster along its x each
 #define SPLIT_K 1
 #endif
-#ifndef HINT // the streamed operand in L2: 0 stays as usual, 1 is the first to leave, 2 comes 256 bytes at a time
+#ifndef HINT // the streamed operand in L2, a gt_l2: 0 as usual, 1 evicted first, 2 read 256 bytes at a time
 #define HINT 0
 #endif
 #ifndef OCC // blocks an SM should hold
@@ -56,25 +62,28 @@
 constexpr bool ALONG_K = SIDE ? GT_A_ALONG_K : GT_B_ALONG_K;      // the streamed operand is contiguous along K
 constexpr bool KEPT_ALONG_K = SIDE ? GT_B_ALONG_K : GT_A_ALONG_K; // the kept one is
 constexpr int V = GT_WIDE_AB;                                     // elements of the streamed operand in one copy
-constexpr int TS = SIDE ? TN : TM, TL = SIDE ? TM : TN;
-constexpr int WARPS = WS * WL * WK, THREADS_ = 32 * WARPS;
-constexpr int LL = 32 / LK;             // lanes over the many
-constexpr int FEW = TS * WS;            // rows, or columns, that a block sums and stores
-constexpr int COVER = WL * LL * TL;     // of the many: what a block sums,
-constexpr int OWN = COVER / TEAM;       // and what it stores
-constexpr int UNIT = 4 * LK;            // k-steps that a warp takes at once
-constexpr int UNITS = BK / (WK * UNIT); // units of a warp in a chunk
+constexpr int T_FEW = SIDE ? TN : TM, T_MANY = SIDE ? TM : TN;
+constexpr int WARPS = WARPS_FEW * WARPS_MANY * WARPS_K, THREADS_ = 32 * WARPS;
+constexpr int LANES_MANY = 32 / LANES_K;                // lanes over the many
+constexpr int FEW = T_FEW * WARPS_FEW;                  // rows, or columns, that a block sums and stores
+constexpr int COVER = WARPS_MANY * LANES_MANY * T_MANY; // of the many: what a block sums,
+constexpr int OWN = COVER / CLUSTER_K;                  // and what it stores
+constexpr int UNIT = 4 * LANES_K;                       // k-steps that a warp takes at once
+constexpr int UNITS = BK / (WARPS_K * UNIT);            // units of a warp in a chunk
 
-// Shared memory in elements: two chunks of the kept operand and the units of every warp; when these are done with, WK
-// slices of sums in the same place; then the mailbox. Lines begin on different banks and stay whole vectors.
+// Shared memory in elements: two chunks of the kept operand and the units of every warp; when these are done with,
+// WARPS_K slices of sums in the same place; then the cluster's staging buffer. Lines begin on different banks and stay
+// whole vectors.
 constexpr int PITCH = BK + 4, SUM_PITCH = COVER + 4;
-constexpr int CHUNK = FEW * PITCH, SLOT = 32 * 4 * TL, SUMS = FEW * SUM_PITCH;
-constexpr int FEED = 2 * CHUNK + WARPS * STAGES * SLOT, MAILBOX = FEED > WK * SUMS ? FEED : WK * SUMS;
+constexpr int CHUNK = FEW * PITCH, SLOT = 32 * 4 * T_MANY, SUMS = FEW * SUM_PITCH;
+constexpr int FEED = 2 * CHUNK + WARPS * STAGES * SLOT, STAGING = FEED > WARPS_K * SUMS ? FEED : WARPS_K * SUMS;
 
 static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
-static_assert((SIDE ? BN : BM) == FEW && (SIDE ? BM : BN) * TEAM == COVER, "the block's tile is what its threads sum");
-static_assert(BK % (WK * UNIT) == 0 && UNITS >= STAGES, "a chunk is whole units, and comes before the ones behind it");
-static_assert(TL % 4 == 0 && 32 % LK == 0, "lanes take whole vectors");
+static_assert((SIDE ? BN : BM) == FEW && (SIDE ? BM : BN) * CLUSTER_K == COVER,
+              "the block's tile is what its threads sum");
+static_assert(BK % (WARPS_K * UNIT) == 0 && UNITS >= STAGES,
+              "a chunk is whole units, and comes before the ones behind it");
+static_assert(T_MANY % 4 == 0 && 32 % LANES_K == 0, "lanes take whole vectors");
 
 // The product as the threads see it: few x K, kept, times K x many, streamed.
 struct operands {
@@ -88,113 +97,54 @@ __device__ __forceinline__ operands view(const gt_args &g)
     return SIDE ? operands{g.b, g.a, g.ldb, g.lda, g.n, g.m} : operands{g.a, g.b, g.lda, g.ldb, g.m, g.n};
 }
 
-// Copies in the background, where the GPU can: BYTES from global to shared memory, of which only `valid` are read; zeros
-// stand for the rest. The streamed operand passes through L1 only where warps share it.
-#if HINT == 1
-#define IN_L2     ".L2::cache_hint"
-#define POLICY    ", %4"
-#define POLICY_IS , "l"(policy)
-#else
-#if HINT == 2
-#define IN_L2 ".L2::256B"
-#else
-#define IN_L2 ""
-#endif
-#define POLICY
-#define POLICY_IS
-#endif
-#if WS == 1 && GT_ALIGN >= 16
-#define IN_L1 ".cg"
-#else
-#define IN_L1 ".ca"
-#endif
+// Starts a copy of V elements of the streamed operand. It passes through L1 only where warps share it.
 __device__ __forceinline__ void copy_streamed(GT_AB *to, const GT_AB *from, int valid, unsigned long long policy)
 {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async" IN_L1 ".shared.global" IN_L2 " [%0], [%1], %3, %2" POLICY ";" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(to)),
-                 "l"(from), "r"(valid), "n"(V * 4)POLICY_IS
-                 : "memory");
-#else
-    *(gt_vector<GT_AB, V> *)to = gt_load_vector<V>(from, valid / 4);
-#endif
-}
-template <int BYTES> __device__ __forceinline__ void copy_kept(GT_AB *to, const GT_AB *from, int valid)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
-    if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(valid) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(at), "l"(from), "r"(valid), "n"(BYTES)
-                     : "memory");
-#else
-    *(gt_vector<GT_AB, BYTES / 4> *)to = gt_load_vector<BYTES / 4>(from, valid / 4);
-#endif
-}
-__device__ __forceinline__ void commit_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-template <int PENDING> __device__ __forceinline__ void await_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-#endif
-}
-
-__device__ __forceinline__ unsigned long long make_policy()
-{
-    unsigned long long policy = 0;
-#if HINT == 1
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-#endif
-    return policy;
+    constexpr bool IN_L1 = WARPS_FEW > 1 || V * sizeof(GT_AB) < 16;
+    gt_copy_async<V * 4, IN_L1, (gt_l2)HINT>(gt_shared_address(to), from, valid, policy);
 }
 
 // Where a lane stands among its warp's lanes: neighbours follow the storage of the streamed operand.
 __device__ __forceinline__ int lane_k()
 {
-    return ALONG_K ? threadIdx.x % LK : threadIdx.x % 32 / LL;
+    return ALONG_K ? threadIdx.x % LANES_K : threadIdx.x % 32 / LANES_MANY;
 }
-__device__ __forceinline__ int lane_l()
+__device__ __forceinline__ int lane_many()
 {
-    return ALONG_K ? threadIdx.x % 32 / LK : threadIdx.x % LL;
+    return ALONG_K ? threadIdx.x % 32 / LANES_K : threadIdx.x % LANES_MANY;
 }
 
 // Warps that read the same part of the streamed operand stand side by side.
-__device__ __forceinline__ int warp_s()
+__device__ __forceinline__ int warp_few()
 {
-    return threadIdx.x / 32 % WS;
+    return threadIdx.x / 32 % WARPS_FEW;
 }
-__device__ __forceinline__ int warp_l()
+__device__ __forceinline__ int warp_many()
 {
-    return threadIdx.x / (32 * WS) % WL;
+    return threadIdx.x / (32 * WARPS_FEW) % WARPS_MANY;
 }
 __device__ __forceinline__ int warp_k()
 {
-    return threadIdx.x / (32 * WS * WL);
+    return threadIdx.x / (32 * WARPS_FEW * WARPS_MANY);
 }
 
 // A lane's j-th column of its warp's, and its e-th k-step of a unit.
 __device__ __forceinline__ int column_of(int j)
 {
-    return ALONG_K ? lane_l() + j * LL : (j / V * LL + lane_l()) * V + j % V;
+    return ALONG_K ? lane_many() + j * LANES_MANY : (j / V * LANES_MANY + lane_many()) * V + j % V;
 }
 __device__ __forceinline__ int step_of(int e)
 {
-    return ALONG_K ? (e / V * LK + lane_k()) * V + e % V : lane_k() * 4 + e;
+    return ALONG_K ? (e / V * LANES_K + lane_k()) * V + e % V : lane_k() * 4 + e;
 }
 
 // The units of the streamed operand that a warp takes, one after the other. Columns beyond the matrix read its last
 // ones instead: nobody stores their sums.
 struct stream {
-    static constexpr int LINES = ALONG_K ? TL : 4;        // lines of the matrix that a lane reads in a unit
-    static constexpr int PIECES = (ALONG_K ? 4 : TL) / V; // vectors on each
+    static constexpr int LINES = ALONG_K ? T_MANY : 4;        // lines of the matrix that a lane reads in a unit
+    static constexpr int PIECES = (ALONG_K ? 4 : T_MANY) / V; // vectors on each
 
-    const GT_AB *line[ALONG_K ? TL : 1]; // where the next unit begins
+    const GT_AB *line[ALONG_K ? T_MANY : 1]; // where the next unit begins
     int piece[PIECES];                   // across K: from there to each vector,
     int room[PIECES];                    // and how much of it lies in the matrix
     gt_int ld;
@@ -203,16 +153,16 @@ struct stream {
     __device__ __forceinline__ stream(const operands &o, gt_int first, gt_int k) : ld(o.ld_streamed)
     {
         const gt_int last = ALONG_K ? o.many - 1 : (o.many - 1) / V * V;
-        gt_int column[TL];
+        gt_int column[T_MANY];
 #pragma unroll
-        for (int j = 0; j < TL; j++) {
+        for (int j = 0; j < T_MANY; j++) {
             column[j] = first + column_of(j);
             column[j] = column[j] < last ? column[j] : last;
         }
-        policy = make_policy();
+        policy = HINT == GT_L2_EVICT_FIRST ? gt_evict_first() : 0;
         if (ALONG_K) {
 #pragma unroll
-            for (int j = 0; j < TL; j++)
+            for (int j = 0; j < T_MANY; j++)
                 line[j] = o.streamed + column[j] * ld + k + step_of(0);
         } else {
             line[0] = o.streamed + (k + step_of(0)) * ld + column[0];
@@ -232,15 +182,15 @@ struct stream {
         for (int l = 0; l < LINES; l++)
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
-                const GT_AB *from = ALONG_K ? line[l] + p * LK * V : line[0] + l * ld + piece[p];
+                const GT_AB *from = ALONG_K ? line[l] + p * LANES_K * V : line[0] + l * ld + piece[p];
                 const int left = k_left - step_of(ALONG_K ? p * V : l);
                 const int most = left <= 0 ? 0 : ALONG_K ? (left < V ? left : V) : room[p], valid = WHOLE ? V : most;
                 const int i = (l * PIECES + p) * V;
                 copy_streamed(corner + i / 4 * 128 + i % 4, valid ? from : somewhere, valid * 4, policy);
             }
 #pragma unroll
-        for (int l = 0; l < (ALONG_K ? TL : 1); l++)
-            line[l] += ALONG_K ? (gt_int)(WK * UNIT) : WK * UNIT * ld;
+        for (int l = 0; l < (ALONG_K ? T_MANY : 1); l++)
+            line[l] += ALONG_K ? (gt_int)(WARPS_K * UNIT) : WARPS_K * UNIT * ld;
     }
 };
 
@@ -254,20 +204,20 @@ __device__ __forceinline__ void multiply_add(int &sum, int x, int y)
 }
 
 // Adds a unit's products. x is the lane's first k-step of the unit in its warp's first line of the kept operand.
-__device__ __forceinline__ void multiply(GT_ACC (&sum)[TS * TL], const GT_AB (&b)[4 * TL], const GT_AB *x)
+__device__ __forceinline__ void multiply(GT_ACC (&sum)[T_FEW * T_MANY], const GT_AB (&b)[4 * T_MANY], const GT_AB *x)
 {
     constexpr int WIDE = ALONG_K ? V : 4;
 #pragma unroll
-    for (int s = 0; s < TS; s++) {
+    for (int s = 0; s < T_FEW; s++) {
         gt_vector<GT_AB, WIDE> held[4 / WIDE];
 #pragma unroll
         for (int q = 0; q < 4 / WIDE; q++)
-            held[q] = *(const gt_vector<GT_AB, WIDE> *)(x + s * PITCH + q * LK * WIDE);
+            held[q] = *(const gt_vector<GT_AB, WIDE> *)(x + s * PITCH + q * LANES_K * WIDE);
 #pragma unroll
         for (int e = 0; e < 4; e++)
 #pragma unroll
-            for (int j = 0; j < TL; j++)
-                multiply_add(sum[s * TL + j], b[ALONG_K ? j * 4 + e : e * TL + j], held[e / WIDE].e[e % WIDE]);
+            for (int j = 0; j < T_MANY; j++)
+                multiply_add(sum[s * T_MANY + j], b[ALONG_K ? j * 4 + e : e * T_MANY + j], held[e / WIDE].e[e % WIDE]);
     }
 }
 
@@ -299,8 +249,8 @@ __device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int fi
             const int at = (along + i) * KEPT_WIDE, s = KEPT_ALONG_K ? l : at, p = KEPT_ALONG_K ? at : l;
             const int left = s < rows ? steps - p : 0, valid = left >= KEPT_WIDE ? KEPT_WIDE : left > 0 ? left : 0;
             if (WHOLE && KEPT_LINE % NEXT == 0 || at < (KEPT_ALONG_K ? needed : FEW))
-                copy_kept<KEPT_WIDE * 4>(chunk + s * PITCH + p, WHOLE || valid ? from + at : o.kept,
-                                         WHOLE ? KEPT_WIDE * 4 : valid * 4);
+                gt_copy_async<KEPT_WIDE * 4>(gt_shared_address(chunk + s * PITCH + p),
+                                             WHOLE || valid ? from + at : o.kept, WHOLE ? KEPT_WIDE * 4 : valid * 4);
         }
 }
 __device__ __forceinline__ void stage(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
@@ -311,15 +261,15 @@ __device__ __forceinline__ void stage(GT_AB *chunk, const operands &o, gt_int fi
         bring<false>(chunk, o, first, k, k_left);
 }
 
-// Adds a lane's sums to those of the LK - 1 lanes that stand on other k-steps. While there is more than one sum left,
-// a lane keeps half of them and gives the others away: `from` becomes the number of its first one. A lane whose sums
-// another one has too is spare.
+// Adds a lane's sums to those of the LANES_K - 1 lanes that stand on other k-steps. While there is more than one sum
+// left, a lane keeps half of them and gives the others away: `from` becomes the number of its first one. A lane whose
+// sums another one has too is spare.
 template <int COUNT, int BIT>
-__device__ __forceinline__ void fold_lanes(GT_ACC (&sum)[TS * TL], int &from, bool &spare)
+__device__ __forceinline__ void fold_lanes(GT_ACC (&sum)[T_FEW * T_MANY], int &from, bool &spare)
 {
-    constexpr int MASK = ALONG_K ? BIT : BIT * LL;
+    constexpr int MASK = ALONG_K ? BIT : BIT * LANES_MANY;
     const bool upper = lane_k() & BIT;
-    if constexpr (BIT < LK && COUNT % 2 == 0) {
+    if constexpr (BIT < LANES_K && COUNT % 2 == 0) {
         constexpr int HALF = COUNT / 2;
 #pragma unroll
         for (int i = 0; i < HALF; i++) {
@@ -328,7 +278,7 @@ __device__ __forceinline__ void fold_lanes(GT_ACC (&sum)[TS * TL], int &from, bo
         }
         from += upper ? HALF : 0;
         fold_lanes<HALF, 2 * BIT>(sum, from, spare);
-    } else if constexpr (BIT < LK) {
+    } else if constexpr (BIT < LANES_K) {
 #pragma unroll
         for (int i = 0; i < COUNT; i++)
             sum[i] += __shfl_xor_sync(~0u, sum[i], MASK);
@@ -339,25 +289,27 @@ __device__ __forceinline__ void fold_lanes(GT_ACC (&sum)[TS * TL], int &from, bo
 // How many sums are left to a lane then.
 constexpr __device__ int folded()
 {
-    int count = TS * TL;
-    for (int bit = 1; bit < LK && count % 2 == 0; bit *= 2)
+    int count = T_FEW * T_MANY;
+    for (int bit = 1; bit < LANES_K && count % 2 == 0; bit *= 2)
         count /= 2;
     return count;
 }
 
-// Leaves the block's sums over its part of K, k_count k-steps from k on, in shared memory: WK slices of FEW x COVER.
+// Leaves the block's sums over its part of K, k_count k-steps from k on, in shared memory: WARPS_K slices of FEW x
+// COVER.
 __device__ __forceinline__ void sum_part(const operands &o, gt_int first_few, gt_int first_many, gt_int k,
                                          gt_int k_count, GT_AB *shared)
 {
-    GT_ACC sum[TS * TL] = {};
+    GT_ACC sum[T_FEW * T_MANY] = {};
     if (k_count > 0) {
         const int group = warp_k();
         // Where vectors lie half outside the matrix, no unit is whole.
         const bool ragged = !ALONG_K && o.many % V != 0 && first_many + COVER > o.many;
-        const int all = (int)(((k_count + UNIT - 1) / UNIT + WK - 1 - group) / WK);
-        const int whole = ragged ? 0 : (int)((k_count / UNIT + WK - 1 - group) / WK);
-        const int tail = (int)(k_count - group * UNIT - (gt_int)(all - 1) * (WK * UNIT)); // k-steps of the last unit
-        stream from(o, first_many + warp_l() * (LL * TL), k + group * UNIT);
+        const int all = (int)(((k_count + UNIT - 1) / UNIT + WARPS_K - 1 - group) / WARPS_K);
+        const int whole = ragged ? 0 : (int)((k_count / UNIT + WARPS_K - 1 - group) / WARPS_K);
+        // k-steps of the last unit
+        const int tail = (int)(k_count - group * UNIT - (gt_int)(all - 1) * (WARPS_K * UNIT));
+        stream from(o, first_many + warp_many() * (LANES_MANY * T_MANY), k + group * UNIT);
         GT_AB *const corner = shared + 2 * CHUNK + threadIdx.x / 32 * (STAGES * SLOT) + threadIdx.x % 32 * 4;
         const auto fetch = [&](int unit, int slot) {
             if (unit < whole)
@@ -372,74 +324,75 @@ __device__ __forceinline__ void sum_part(const operands &o, gt_int first_few, gt
             fetch(s, s * SLOT);
             if (s == 0)
                 stage(shared, o, first_few, k, k_count);
-            commit_copies();
+            gt_commit_copies();
         }
-        const GT_AB *x = shared + warp_s() * TS * PITCH + group * UNIT + step_of(0);
+        const GT_AB *x = shared + warp_few() * T_FEW * PITCH + group * UNIT + step_of(0);
         int other = CHUNK; // from the chunk that is read to the other one
         for (int unit = 0, slot = 0; k_count > 0; k += BK, k_count -= BK) {
-            await_copies<STAGES - 1>();
+            gt_wait_copies<STAGES - 1>();
             __syncthreads();
             if (k_count > BK)
                 stage(shared + (other > 0 ? CHUNK : 0), o, first_few, k + BK, k_count - BK);
 #pragma unroll 1
             for (int u = 0; u < UNITS && unit < all; u++, unit++) {
-                GT_AB b[4 * TL];
-                await_copies<STAGES - 1>();
+                GT_AB b[4 * T_MANY];
+                gt_wait_copies<STAGES - 1>();
 #pragma unroll
-                for (int i = 0; i < TL; i++)
+                for (int i = 0; i < T_MANY; i++)
                     *(gt_vector<GT_AB, 4> *)&b[4 * i] = *(gt_vector<GT_AB, 4> *)(corner + slot + i * 128);
                 fetch(unit + STAGES, slot);
-                commit_copies();
+                gt_commit_copies();
                 slot = slot == (STAGES - 1) * SLOT ? 0 : slot + SLOT;
-                multiply(sum, b, x + u * (WK * UNIT));
+                multiply(sum, b, x + u * (WARPS_K * UNIT));
             }
             x += other;
             other = -other;
         }
-        await_copies<0>();
+        gt_wait_copies<0>();
         __syncthreads();
     }
 
     int from = 0;
     bool spare = false;
-    fold_lanes<TS * TL, 1>(sum, from, spare);
-    GT_ACC *slice = (GT_ACC *)shared + warp_k() * SUMS + warp_s() * TS * SUM_PITCH + warp_l() * (LL * TL);
-    if (!ALONG_K && LK == 1 && V > 1) {
+    fold_lanes<T_FEW * T_MANY, 1>(sum, from, spare);
+    GT_ACC *slice = (GT_ACC *)shared + warp_k() * SUMS + warp_few() * T_FEW * SUM_PITCH +
+                    warp_many() * (LANES_MANY * T_MANY);
+    if (!ALONG_K && LANES_K == 1 && V > 1) {
 #pragma unroll
-        for (int i = 0; i < TS * TL; i += V)
-            *(gt_vector<GT_ACC, V> *)(slice + i / TL * SUM_PITCH + column_of(i % TL)) =
+        for (int i = 0; i < T_FEW * T_MANY; i += V)
+            *(gt_vector<GT_ACC, V> *)(slice + i / T_MANY * SUM_PITCH + column_of(i % T_MANY)) =
                 *(gt_vector<GT_ACC, V> *)&sum[i];
     } else if (!spare) {
 #pragma unroll
         for (int i = 0; i < folded(); i++)
-            slice[(from + i) / TL * SUM_PITCH + column_of((from + i) % TL)] = sum[i];
+            slice[(from + i) / T_MANY * SUM_PITCH + column_of((from + i) % T_MANY)] = sum[i];
     }
     __syncthreads();
 }
 
 // The cluster's blocks exchange sums by writing into each other's shared memory. Who arrives first has nothing to show.
-__device__ __forceinline__ void team_arrive_first()
+__device__ __forceinline__ void cluster_arrive_first()
 {
-#if TEAM > 1
+#if CLUSTER_K > 1
     asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
 #endif
 }
-__device__ __forceinline__ void team_arrive()
+__device__ __forceinline__ void cluster_arrive()
 {
-#if TEAM > 1
+#if CLUSTER_K > 1
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 #endif
 }
-__device__ __forceinline__ void team_wait()
+__device__ __forceinline__ void cluster_wait()
 {
-#if TEAM > 1
+#if CLUSTER_K > 1
     asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 #endif
 }
-__device__ __forceinline__ void send(GT_ACC *own_address, unsigned rank, GT_ACC value)
+__device__ __forceinline__ void store_remote(GT_ACC *own_address, unsigned rank, GT_ACC value)
 {
-#if TEAM > 1
-    unsigned at = (unsigned)__cvta_generic_to_shared(own_address);
+#if CLUSTER_K > 1
+    unsigned at = gt_shared_address(own_address);
     asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(at) : "r"(rank));
     asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(at), "r"(*(const unsigned *)&value) : "memory");
 #endif
@@ -456,42 +409,21 @@ __device__ __forceinline__ int result_many(int i)
     return SIDE ? i / FEW : i % OWN;
 }
 
-// Adds up the parts of K that SPLIT_K blocks computed. Each leaves its sums in the workspace; the last to arrive adds
-// them in the order of the parts, so the result does not depend on who was last. False for all but that one.
-__device__ __forceinline__ bool reduce_parts(const gt_args &g, gt_int tile, GT_ACC (&result)[EACH], unsigned *shared)
+// The sums of all blocks, or clusters, that share a tile, in the last of them; false in the others.
+__device__ __forceinline__ bool add_parts(const gt_args &g, gt_int tile, GT_ACC (&result)[EACH], void *shared)
 {
-    GT_ACC *parts = (GT_ACC *)g.workspace + tile * SPLIT_K * RESULTS + threadIdx.x;
-#pragma unroll
-    for (int r = 0; r < EACH; r++)
-        if (threadIdx.x + r * THREADS_ < RESULTS)
-            parts[(gt_int)blockIdx.y * RESULTS + r * THREADS_] = result[r];
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0)
-        *shared = atomicAdd(&g.counters[tile], 1u);
-    __syncthreads();
-    const bool last = *shared == SPLIT_K - 1;
-    __syncthreads(); // before the next band overwrites it
-    if (!last)
-        return false;
-    __threadfence();
-    if (threadIdx.x == 0)
-        g.counters[tile] = 0; // as the next launch expects it
-#pragma unroll
-    for (int r = 0; r < EACH; r++) {
-        result[r] = 0;
-        if (threadIdx.x + r * THREADS_ < RESULTS)
-#pragma unroll 8
-            for (int s = 0; s < SPLIT_K; s++)
-                result[r] += parts[s * RESULTS + r * THREADS_];
-    }
-    return true;
+    typedef gt_vector<GT_ACC, 1> one;
+    one *parts = (one *)g.workspace + tile * SPLIT_K * RESULTS + threadIdx.x;
+    const bool last = gt_add_parts<SPLIT_K, RESULTS, THREADS_, EACH>(
+        parts, blockIdx.y, &g.counters[tile], (one *)result, (bool *)shared, [] { __syncthreads(); });
+    __syncthreads(); // before the next band overwrites what said so
+    return last;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
     extern __shared__ __align__(16) GT_AB shared[];
-    GT_ACC *mailbox = (GT_ACC *)shared + MAILBOX; // TEAM letters of RESULTS sums
+    GT_ACC *staging = (GT_ACC *)shared + STAGING; // RESULTS sums of each block of the cluster
     gt_args g = args;
     gt_select_batch(g);
     const operands o = view(g);
@@ -499,40 +431,41 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     // Tiles go along the many. A cluster's tiles may end one band of the few and begin the next: it does one after
     // the other.
     const unsigned across = (unsigned)((o.many + OWN - 1) / OWN), tiles = (unsigned)((o.few + FEW - 1) / FEW) * across;
-    const unsigned rank = blockIdx.x % TEAM, team_first = blockIdx.x - rank;
-    const unsigned team_end = tiles - team_first < TEAM ? tiles : team_first + TEAM;
+    const unsigned rank = blockIdx.x % CLUSTER_K, cluster_first = blockIdx.x - rank;
+    const unsigned cluster_end = tiles - cluster_first < CLUSTER_K ? tiles : cluster_first + CLUSTER_K;
 
     // This block's part of K, in whole units.
-    const gt_int units = (g.k + UNIT - 1) / UNIT, share = (units + SPLIT_K * TEAM - 1) / (SPLIT_K * TEAM) * UNIT;
-    const gt_int k = (blockIdx.y * TEAM + rank) * share, k_count = g.k - k < share ? g.k - k : share;
+    const gt_int units = (g.k + UNIT - 1) / UNIT;
+    const gt_int share = (units + SPLIT_K * CLUSTER_K - 1) / (SPLIT_K * CLUSTER_K) * UNIT;
+    const gt_int k = (blockIdx.y * CLUSTER_K + rank) * share, k_count = g.k - k < share ? g.k - k : share;
 
     gt_begin();
-    for (unsigned first = team_first, count; first < team_end; first += count) {
+    for (unsigned first = cluster_first, count; first < cluster_end; first += count) {
         const unsigned start = first % across;
         const gt_int band = first / across, column = (gt_int)start * OWN;
-        count = across - start < team_end - first ? across - start : team_end - first;
-        if (first == team_first)
-            team_arrive_first();
+        count = across - start < cluster_end - first ? across - start : cluster_end - first;
+        if (first == cluster_first)
+            cluster_arrive_first();
         else
-            team_arrive();
+            cluster_arrive();
         sum_part(o, band * FEW, column, k, k_count, shared);
 
-        const unsigned before = first - team_first; // blocks whose tiles lie in an earlier band
+        const unsigned before = first - cluster_first; // blocks whose tiles lie in an earlier band
         const bool stores = rank >= before && rank < before + count;
         GT_ACC result[EACH];
-        if (TEAM > 1) {
-            team_wait(); // all blocks run, and have read their mail
+        if (CLUSTER_K > 1) {
+            cluster_wait(); // all blocks run, and have read their staging buffers
             for (unsigned i = threadIdx.x; i < FEW * COVER; i += THREADS_) {
                 const unsigned s = i / COVER, l = i % COVER, to = l / OWN;
                 GT_ACC sum = 0;
 #pragma unroll
-                for (int w = 0; w < WK; w++)
+                for (int w = 0; w < WARPS_K; w++)
                     sum += ((GT_ACC *)shared)[w * SUMS + s * SUM_PITCH + l];
                 if (to < count)
-                    send(mailbox + rank * RESULTS + s * OWN + l % OWN, before + to, sum);
+                    store_remote(staging + rank * RESULTS + s * OWN + l % OWN, before + to, sum);
             }
-            team_arrive();
-            team_wait();
+            cluster_arrive();
+            cluster_wait();
         }
         if (!stores)
             continue;
@@ -542,12 +475,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
             result[r] = 0;
             if (i < RESULTS)
 #pragma unroll
-                for (int w = 0; w < (TEAM > 1 ? TEAM : WK); w++)
-                    result[r] += TEAM > 1 ? mailbox[w * RESULTS + s * OWN + l]
+                for (int w = 0; w < (CLUSTER_K > 1 ? CLUSTER_K : WARPS_K); w++)
+                    result[r] += CLUSTER_K > 1 ? staging[w * RESULTS + s * OWN + l]
                                           : ((GT_ACC *)shared)[w * SUMS + s * SUM_PITCH + l];
         }
         __syncthreads();
-        if (SPLIT_K > 1 && !reduce_parts(g, (gt_int)blockIdx.z * tiles + blockIdx.x, result, (unsigned *)shared))
+        if (SPLIT_K > 1 && !add_parts(g, (gt_int)blockIdx.z * tiles + blockIdx.x, result, shared))
             continue;
 #pragma unroll
         for (int r = 0; r < EACH; r++) {

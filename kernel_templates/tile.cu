@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(BM *BN) gemm(gt_args g)
 
     GT_ACC sum = 0;
     for (gt_int t = 0; t * BM < g.k; t++) {
-        // Always read along stored rows, so that reads coalesce; a transposed operand turns on its way in.
+        // Always read along stored rows, so that reads coalesce; a transposed operand is transposed back on its way in.
         const view a_sub = GT_TRANS_A ? sub_matrix(a, t, tile.row) : sub_matrix(a, tile.row, t);
         const view b_sub = GT_TRANS_B ? sub_matrix(b, tile.column, t) : sub_matrix(b, t, tile.column);
         (GT_TRANS_A ? as[column][row] : as[row][column]) = get_element(a_sub, row, column);

@@ -1,6 +1,7 @@
 // 1D tile: each thread has TM neighbouring rows of one column of the block's tile, and K goes by in slices of
 // BK thin enough for the block to load.
 #include "gemm.cuh"
+#include "tile_copy.cuh"
 
 #ifndef BM
 #define BM 64

@@ -2,6 +2,7 @@
 // * TN products. STRIDED spreads a thread's rows and columns over the block's tile; otherwise they are
 // neighbours.
 #include "gemm.cuh"
+#include "tile_copy.cuh"
 
 #ifndef BM
 #define BM 128

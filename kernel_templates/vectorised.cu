@@ -2,6 +2,7 @@
 // rule) is transposed on its way into shared memory, so that the rows and columns of a thread lie side by
 // side there.
 #include "gemm.cuh"
+#include "tile_copy.cuh"
 
 #ifndef BM
 #define BM 128

@@ -2,6 +2,7 @@
 // TM x TN elements a thread, so that the 32 lanes read few, neighbouring vectors of shared memory. The next
 // tile travels from global memory to registers under the products.
 #include "gemm.cuh"
+#include "tile_copy.cuh"
 
 #ifndef BM
 #define BM 128

@@ -5,6 +5,7 @@
 #define GT_AB gt_half
 #endif
 #include "gemm.cuh"
+#include "tile_copy.cuh"
 
 #ifndef BM
 #define BM 128

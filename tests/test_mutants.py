@@ -21,21 +21,21 @@ SPACES = {
     "simt": """SELECT 32 AS bm, 64 AS bn, 16 AS bk, 16 AS wm, 32 AS wn, 4 AS tm, 4 AS tn, 3 AS stages, 2 AS split_k,
                1 AS "group", 1 AS load, 1 AS occ, 3 AS ptxas, 128 AS threads, 19200 AS smem_bytes, 128 AS regs,
                2 * 32 * 64 * 4 AS ws_tile""",
-    "simt_ws": """SELECT 64 AS bm, 128 AS bn, 32 AS bk, 32 AS wm, 64 AS wn, 8 AS tm, 8 AS tn, 3 AS stages, 0 AS deep,
-                  1 AS stream, 1 AS "group", 2 AS occ, 2 AS repack, 1 AS ptxas, 20 AS blocks, 256 AS threads,
-                  75264 AS smem_bytes, 128 AS regs, 2 * 64 * 128 * 4 AS ws_tile, 1 AS early""",
+    "simt_ws": """SELECT 64 AS bm, 128 AS bn, 32 AS bk, 32 AS wm, 64 AS wn, 8 AS tm, 8 AS tn, 3 AS stages, 0 AS kmajor,
+                  1 AS stream_k, 1 AS "group", 2 AS occ, 2 AS repack, 1 AS ptxas, 20 AS blocks, 256 AS threads,
+                  75264 AS smem_bytes, 128 AS regs, 2 * 64 * 128 * 4 AS ws_tile, 1 AS dependent_launch""",
     "simt_cluster": """SELECT 32 AS bm, 64 AS bn, 64 AS bk, 32 AS wm, 32 AS wn, 4 AS tm, 8 AS tn, 4 AS slices, 3 AS stages,
-                       2 AS deep, 2 AS team, 4 AS split_k, 0 AS repack, 1 AS occ, 1 AS ptxas, 384 AS threads,
+                       2 AS kmajor, 2 AS cluster_k, 4 AS split_k, 0 AS repack, 1 AS occ, 1 AS ptxas, 384 AS threads,
                        76800 AS smem_bytes, 168 AS regs, 2 * 32 * 64 * 4 AS ws_tile""",
 }
 
 # A family, what is wrong with it, and how that is written.
 MUTANTS = [
     ("simt", "reads a stage before all have filled it",
-     "                    async_wait<STAGES - 2>();\n                    __syncthreads();\n",
-     "                    async_wait<STAGES - 2>();\n"),
-    ("simt", "waits for one copy too few", "                    async_wait<STAGES - 2>();\n",
-     "                    async_wait<STAGES - 1>();\n"),
+     "                    wait_copies<STAGES - 2>();\n                    __syncthreads();\n",
+     "                    wait_copies<STAGES - 2>();\n"),
+    ("simt", "waits for one copy too few", "                    wait_copies<STAGES - 2>();\n",
+     "                    wait_copies<STAGES - 1>();\n"),
     ("simt", "leaves out a part of K", "for (int s = 1; s < SPLIT_K; s++)", "for (int s = 2; s < SPLIT_K; s++)"),
     ("simt", "leaves its counter", "        g.counters[tile] = 0;", "        g.counters[tile] = 1;"),
     ("simt_ws", "leaves out a block's part", "for (unsigned block = first; block < blockIdx.x; block++) {",
@@ -46,32 +46,42 @@ MUTANTS = [
     ("simt_ws", "drops the end of a tile", "s.end = turn == 0 ? end - s.tile * steps : steps;",
      "s.end = turn == 0 ? end - s.tile * steps : steps - 1;"),
     ("simt_ws", "reads a stage that is not full",
-     "                if (!ready)\n                    barrier_wait(full + at.stage * 8, at.phase);\n", ""),
-    ("simt_ws", "fills a stage that is being read", "        barrier_wait(r.empty + at.stage * 8, at.phase);\n", ""),
-    ("simt_ws", "stops short of the end of K", "BK) + SLICE - 1) / SLICE", "BK)) / SLICE"),
-    ("simt_ws", "mistakes its neighbour's sum", "desk[e + lane]", "desk[e + (lane ^ 1)]"),
+     "                if (!ready)\n                    gt_mbarrier_wait(full + at.stage * 8, at.phase);\n", ""),
+    ("simt_ws", "fills a stage that is being read",
+     "        gt_mbarrier_wait(r.empty + at.stage * 8, at.phase);\n", ""),
+    ("simt_ws", "stops short of the end of K", "BK) + UNROLLED - 1) / UNROLLED", "BK)) / UNROLLED"),
+    ("simt_ws", "mistakes its neighbour's sum", "staging[e + lane]", "staging[e + (lane ^ 1)]"),
     ("simt_ws", "copies B without the last of its columns", "along < (ALONG_K ? k_left : outer_left))",
      "along < (ALONG_K ? k_left : outer_left - 1))"),
     ("simt_ws", "never waits for what came before", "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n", ""),
-    ("simt_cluster", "overwrites stages that are being read", "    consumers_meet(); // nobody reads stages any more\n", ""),
-    ("simt_cluster", "reads squads' letters before they are there", "piece(sum, p));\n    consumers_meet();\n",
-     "piece(sum, p));\n"),
-    ("simt_cluster", "reads blocks' letters before they are there", "    team_arrives<WROTE>();\n    team_waits();\n", ""),
-    ("simt_cluster", "overwrites letters that are being read", "(SLICES > 1 ? 16 * SLICES * PIECES * SQUAD : 0)", "0"),
+    ("simt_cluster", "overwrites stages that are being read", "    consumers_sync(); // nobody reads stages any more\n", ""),
+    ("simt_cluster", "reads K-slice groups' partial sums before they are there",
+     "piece(sum, p));\n    consumers_sync();\n", "piece(sum, p));\n"),
+    ("simt_cluster", "reads blocks' partial sums before they are there",
+     "    cluster_arrive<WROTE>();\n    cluster_wait();\n", ""),
+    ("simt_cluster", "overwrites partial sums that are being read",
+     "(SLICES > 1 ? 16 * SLICES * PIECES * SLICE_THREADS : 0)", "0"),
     ("simt_cluster", "mistakes the order of a pair", "(k + e % STEPS) % HELD", "(k + (e + 1) % STEPS) % HELD"),
-    ("simt_cluster", "mistakes its place in the team", "return blockIdx.y % TEAM;", "return (blockIdx.y + 1) % TEAM;"),
-    ("simt_cluster", "loses a letter", "for (int l = 1; l < COUNT; l++)", "for (int l = 2; l < COUNT; l++)"),
+    ("simt_cluster", "mistakes its place in the cluster", "return blockIdx.y % CLUSTER_K;",
+     "return (blockIdx.y + 1) % CLUSTER_K;"),
+    ("simt_cluster", "loses partial sums", "for (int l = 1; l < COUNT; l++)", "for (int l = 2; l < COUNT; l++)"),
     ("simt_cluster", "drops the last step of K", "/ BK * part / SPLIT_K;", "/ BK * part / SPLIT_K - (part == SPLIT_K);"),
     ("simt_cluster", "leaves its counter", "        *counter = 0;", "        *counter = 1;"),
 ]
 
 
 def whole(family):
-    """A template with its headers in their places."""
-    source = (TEMPLATES / (family + ".cu")).read_text()
-    while include := re.search(r'^#include "(.*)"$', source, re.MULTILINE):
-        source = source.replace(include[0], (TEMPLATES / include[1]).read_text())
-    return source
+    """A template with its headers in their places, each where it is first asked for."""
+    seen = set()
+
+    def expand(name):
+        if name in seen:
+            return ""
+        seen.add(name)
+        return re.sub(r'^#include "(.*)"$', lambda include: expand(include[1]), (TEMPLATES / name).read_text(),
+                      flags=re.MULTILINE)
+
+    return expand(family + ".cu")
 
 
 class Mutants(unittest.TestCase):

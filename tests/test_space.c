@@ -64,9 +64,9 @@ TEST(every_built_in_space_has_its_facts)
                 CHECK(kernel.facts.smem_bytes <= device.smem_limit);
                 /* Blocks of one cluster add up without a workspace where all that share K are of one. */
                 const bool one = gt_space_column(&space, "slices") >= 0 &&
-                                 kernel.facts.split_k == gt_space_value(&space, r, "team", 1);
+                                 kernel.facts.split_k == gt_space_value(&space, r, "cluster_k", 1);
                 CHECK((kernel.facts.ws_tile > 0) ==
-                      ((kernel.facts.split_k > 1 && !one) || gt_space_value(&space, r, "stream", 0)));
+                      ((kernel.facts.split_k > 1 && !one) || gt_space_value(&space, r, "stream_k", 0)));
             }
             rows += space.rows;
             gt_space_finish(&space);
@@ -208,14 +208,34 @@ TEST(a_template_may_include_the_headers_and_nothing_else_is_touched)
     const char *folder = check_folder();
     const gt_problem problem = square(GT_F32, 64);
     gt_kernel kernel = {.params = params_of("stages=3")};
-    write_file(folder, "mine.cu", "#include \"gemm.cuh\"\n#include \"other.cuh\"\n#include \"ws.cuh\"\n// last\n");
+    write_file(folder, "mine.cu",
+               "#include \"gemm.cuh\"\n#include \"other.cuh\"\n#include \"warp_specialised.cuh\"\n// last\n");
     write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
     CHECK_OK(gt_families_init(folder, &families));
     CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem.class, GT_VARIANT_FAST, &kernel, &source));
     const char *args = strstr(source, "struct gt_args {"), *other = strstr(source, "#include \"other.cuh\"\n");
-    const char *ring = strstr(source, "struct ring {"), *within = strstr(source, "struct multiplier {");
+    const char *ring = strstr(source, "struct ring {"), *within = strstr(source, "struct mainloop {");
     CHECK(args && other && ring && args < other && other < ring && ring < within && strstr(within, "// last\n"));
-    CHECK(!strstr(source, "#include \"gemm") && !strstr(source, "#include \"ws"));
+    CHECK(!strstr(source, "#include \"gemm") && !strstr(source, "#include \"warp"));
+    free(source);
+    gt_families_finish(&families);
+}
+
+TEST(a_header_that_others_include_too_is_rendered_once)
+{
+    gt_families families;
+    char *source;
+    const char *folder = check_folder();
+    const gt_problem problem = square(GT_F32, 64);
+    gt_kernel kernel = {0};
+    write_file(folder, "mine.cu",
+               "#include \"tile_copy.cuh\"\n#include \"gemm.cuh\"\n#include \"gemm.cuh\"\n// last\n");
+    write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    CHECK_OK(gt_families_init(folder, &families));
+    CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem.class, GT_VARIANT_FAST, &kernel, &source));
+    const char *args = strstr(source, "struct gt_args {"), *copy = strstr(source, "struct gt_carrier {");
+    CHECK(args && copy && args < copy && !strstr(args + 1, "struct gt_args {"));
+    CHECK(strstr(copy, "\n// last\n") && !strstr(source, "#include"));
     free(source);
     gt_families_finish(&families);
 }

@@ -40,7 +40,8 @@ static gt_status check_waits(const gt_compiled *r)
 {
     if (!r->kernel.facts.dependent_launch || (r->code.ptx && strstr(r->code.ptx, "griddepcontrol.wait")))
         return GT_OK;
-    return gt_fail(GT_ERROR_COMPILE, "%s.sql says dependent_launch, and the kernel never waits (gt_begin of dependent_launch.cuh)",
+    return gt_fail(GT_ERROR_COMPILE, "%s.sql says dependent_launch, and the kernel never waits (gt_begin of "
+                   "dependent_launch.cuh)",
                    r->kernel.family);
 }
 

@@ -9,7 +9,6 @@
 #include "embedded.h"
 
 #define INCLUDE "#include \""
-#define DEEPEST 8 /* headers in headers; one that includes itself ends there */
 
 /* Whether a text holds a name as a whole word. */
 static bool mentions(const char *text, const char *name)
@@ -55,22 +54,29 @@ static void define_facts(FILE *text, const gt_facts *facts)
                     (long long)gt_fact_value(facts, i));
 }
 
-/* Writes a text with the headers that it includes in their places, and theirs in them. */
-static void expand(FILE *text, const char *source, int depth)
+/* The header that an #include names, of the length given; NULL if there is none of that name. */
+static const struct gt_embedded_header *find_header(const char *name, size_t length)
+{
+    const struct gt_embedded_header *header = gt_embedded_headers;
+    while (header->name && (strncmp(header->name, name, length) != 0 || header->name[length]))
+        header++;
+    return header->name ? header : NULL;
+}
+
+/* Writes a text with the headers that it includes in their places, and theirs in them, each where it is first asked
+ * for. `seen` has a place for every header. */
+static void expand(FILE *text, const char *source, bool *seen)
 {
     for (const char *at; (at = strstr(source, INCLUDE));) {
         const char *name = at + strlen(INCLUDE), *end = name + strcspn(name, "\"\n");
-        const struct gt_embedded_header *header = gt_embedded_headers;
-        while (header->name && (strncmp(header->name, name, (size_t)(end - name)) != 0 || header->name[end - name]))
-            header++;
-        if (header->name && depth < DEEPEST) {
-            fwrite(source, 1, (size_t)(at - source), text);
-            expand(text, header->text, depth + 1);
-            source = *end == '"' ? end + 1 : end;
-        } else { /* the compiler will say what it thinks of it */
-            fwrite(source, 1, (size_t)(end - source), text);
-            source = end;
+        const struct gt_embedded_header *header = find_header(name, (size_t)(end - name));
+        /* Of what is no header of ours the compiler will say what it thinks. */
+        fwrite(source, 1, (size_t)((header ? at : end) - source), text);
+        if (header && !seen[header - gt_embedded_headers]) {
+            seen[header - gt_embedded_headers] = true;
+            expand(text, header->text, seen);
         }
+        source = header && *end == '"' ? end + 1 : end;
     }
     fputs(source, text);
 }
@@ -78,12 +84,15 @@ static void expand(FILE *text, const char *source, int depth)
 static char *expanded(const char *source)
 {
     char *body = NULL;
-    size_t size = 0;
-    FILE *text = open_memstream(&body, &size);
-    if (!text)
-        return NULL;
-    expand(text, source, 0);
-    if (fclose(text) != 0) {
+    size_t size = 0, headers = 0;
+    while (gt_embedded_headers[headers].name)
+        headers++;
+    bool *seen = calloc(headers + 1, sizeof *seen);
+    FILE *text = seen ? open_memstream(&body, &size) : NULL;
+    if (text)
+        expand(text, source, seen);
+    free(seen);
+    if (text && fclose(text) != 0) {
         free(body);
         return NULL;
     }

@@ -1,4 +1,10 @@
-// What becomes of a consumer's sums in ws.cuh: they leave by fours, and become C.
+// The epilogue of a warp-specialised block: a consumer's sums leave by fours and become C. Included by
+// warp_specialised.cuh, after mainloop.cuh.
+//
+// Needs: `sums`, fragment_a and fragment_b, lane_row and lane_column.
+// Offers: PIECES, how many fours a thread has; piece, one of them; store_piece, which makes C of it; is_plain.
+#ifndef GT_EPILOGUE_CUH
+#define GT_EPILOGUE_CUH
 
 // The p-th four of them as they lie: the assembler takes registers for the sums by how they leave.
 constexpr int PIECES = TM * TN / 4;
@@ -22,13 +28,13 @@ __device__ __forceinline__ bool is_plain(const gt_args &g, gt_tile tile)
     return GT_WIDE_C < 4 && g.beta.value == GT_ACC(0) && (tile.row + 1) * BM <= g.m && (tile.column + 1) * BN <= g.n;
 }
 
-// Four sums of every lane of a warp one by one, where C is not aligned for more. They go through shared memory, so that
-// lanes side by side store neighbours: as they are, every store would touch all sectors of a row, and L2 takes only so
-// many (measured: 6% of a product with a K of 900).
-__device__ __forceinline__ GT_ACC *desk_of_warp()
+// Four sums of every lane of a warp one by one, where C is not aligned for more. They go through a staging buffer in
+// shared memory, so that lanes side by side store neighbours: as they are, every store would touch all sectors of a
+// row, and L2 takes only so many (measured: 6% of a product with a K of 900).
+__device__ __forceinline__ GT_ACC *staging_of_warp()
 {
-    __shared__ four_acc desks[CONSUMERS];
-    return desks[threadIdx.x / 32 * 32].e;
+    __shared__ four_acc staging[CONSUMERS];
+    return staging[threadIdx.x / 32 * 32].e;
 }
 template <bool PLAIN>
 __device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_int column, const GT_ACC *four,
@@ -36,15 +42,15 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_i
 {
     constexpr int WIDTH = LANES_N * 4; // of what the warp has of a row
     const int lane = threadIdx.x % 32;
-    GT_ACC *desk = desk_of_warp();
+    GT_ACC *staging = staging_of_warp();
     __syncwarp(); // what lay there has been read
-    *(four_acc *)&desk[(lane_row() * LANES_N + lane_column()) * 4] = {four[0], four[1], four[2], four[3]};
+    *(four_acc *)&staging[(lane_row() * LANES_N + lane_column()) * 4] = {four[0], four[1], four[2], four[3]};
     __syncwarp();
     row += (lane / WIDTH - lane_row()) * fragment_a::SIDE;
     column += lane % WIDTH - lane_column() * 4;
 #pragma unroll
     for (int e = 0; e < 128; e += 32)
-        store_one<PLAIN>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH, desk[e + lane], away);
+        store_one<PLAIN>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH, staging[e + lane], away);
 }
 
 // Stores the p-th four sums; row and column are the thread's first ones. Four in a column go one by one: lanes side by
@@ -65,3 +71,5 @@ __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int
         gt_store_c_vector<4>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away);
     }
 }
+
+#endif

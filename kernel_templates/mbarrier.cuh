@@ -1,0 +1,47 @@
+// mbarriers: objects in shared memory on which warps of sm_90 wait for each other and for copies. `b` is an address in
+// shared memory. A phase is complete when as many have arrived as gt_mbarrier_init said; its parity is what a waiter
+// asks for.
+#ifndef GT_MBARRIER_CUH
+#define GT_MBARRIER_CUH
+
+typedef unsigned long long gt_mbarrier;
+
+__device__ __forceinline__ void gt_mbarrier_init(unsigned b, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(b), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void gt_mbarrier_arrive(unsigned b)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b) : "memory");
+}
+// Arrives once all copies that this thread has under way are there.
+__device__ __forceinline__ void gt_mbarrier_arrive_after_copies(unsigned b)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(b) : "memory");
+}
+__device__ __forceinline__ void gt_mbarrier_wait(unsigned b, unsigned phase)
+{
+    unsigned done;
+    do {
+        asm volatile("{\n.reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(done)
+                     : "r"(b), "r"(phase)
+                     : "memory");
+    } while (!done);
+}
+// Asks without waiting.
+__device__ __forceinline__ bool gt_mbarrier_test(unsigned b, unsigned phase)
+{
+    unsigned done;
+    asm volatile("{\n.reg .pred p;\n"
+                 "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(b), "r"(phase)
+                 : "memory");
+    return done;
+}
+
+#endif

@@ -1,0 +1,113 @@
+// Operands that are copied first: a kernel that runs before the product copies op(A), op(B) or both into the workspace,
+// aligned and contiguous along m and n. A family that offers the parameter `repack` takes its operands and its
+// workspace from here.
+#ifndef GT_REPACK_CUH
+#define GT_REPACK_CUH
+
+#include "gemm.cuh"
+#include "dependent_launch.cuh"
+
+#ifndef REPACK // 1: op(A) is first copied into the workspace, a line for each k-step; 2: op(B); 3: both; 0: neither
+#define REPACK 0
+#endif
+#define GT_COPY_A (REPACK % 2 != 0)
+#define GT_COPY_B (REPACK / 2 != 0)
+
+// Whether the product's kernel reads op(A) and op(B) contiguous along K: copies never are.
+#define GT_OPERAND_A_ALONG_K (GT_A_ALONG_K && !GT_COPY_A)
+#define GT_OPERAND_B_ALONG_K (GT_B_ALONG_K && !GT_COPY_B)
+
+// An operand of this block's matrix of the batch: where it was given, or its copy.
+struct gt_operand {
+    const GT_AB *at;
+    gt_int ld;
+};
+
+// The workspace begins with the copies of op(A) of all matrices, k x m, then those of op(B), k x n, lines padded to 128
+// bytes. src/core/launch.c has the other side.
+__device__ __forceinline__ gt_int gt_padded(gt_int columns)
+{
+    constexpr int UNIT = 128 / sizeof(GT_AB);
+    return (columns + UNIT - 1) / UNIT * UNIT;
+}
+__device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)
+{
+    if (!GT_COPY_A)
+        return {g.a + blockIdx.z * g.stride_a, g.lda};
+    const gt_int ld = gt_padded(g.m);
+    return {(const GT_AB *)g.workspace + blockIdx.z * g.k * ld, ld};
+}
+__device__ __forceinline__ gt_operand gt_operand_b(const gt_args &g)
+{
+    if (!GT_COPY_B)
+        return {g.b + blockIdx.z * g.stride_b, g.ldb};
+    const gt_int ld = gt_padded(g.n), before = GT_COPY_A ? gridDim.z * g.k * gt_padded(g.m) : 0;
+    return {(const GT_AB *)g.workspace + before + blockIdx.z * g.k * ld, ld};
+}
+__device__ __forceinline__ void *gt_workspace(const gt_args &g)
+{
+    const gt_int copied = (GT_COPY_A ? gt_padded(g.m) : 0) + (GT_COPY_B ? gt_padded(g.n) : 0);
+    return (GT_AB *)g.workspace + gridDim.z * g.k * copied;
+}
+
+#if REPACK
+// The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. They go through shared
+// memory, where what is contiguous along K is transposed, so that they arrive in pieces of 16 bytes wherever they
+// began.
+constexpr int GT_SQUARE = 64, GT_PIECE = 16 / sizeof(GT_AB);
+constexpr int GT_ABREAST = 256 / GT_SQUARE; // lines that the 256 threads of a block read at once
+template <bool ALONG_K>
+__device__ __forceinline__ void gt_copy_square(gt_operand to, const GT_AB *from, gt_int ld, gt_int outer, gt_int k,
+                                               unsigned number, GT_AB *square)
+{
+    constexpr int PITCH = GT_SQUARE + (ALONG_K ? 1 : GT_PIECE);
+    const unsigned wide = (unsigned)((outer + GT_SQUARE - 1) / GT_SQUARE);
+    const gt_int outer_first = (gt_int)(number % wide) * GT_SQUARE, k_first = (gt_int)(number / wide) * GT_SQUARE;
+    const int outer_left = gt_clip(outer - outer_first, GT_SQUARE), k_left = gt_clip(k - k_first, GT_SQUARE);
+    from += ALONG_K ? outer_first * ld + k_first : k_first * ld + outer_first;
+    GT_AB held[GT_SQUARE / GT_ABREAST] = {};
+    int along = threadIdx.x % GT_SQUARE, line = threadIdx.x / GT_SQUARE;
+#pragma unroll
+    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
+        if (line + i < (ALONG_K ? outer_left : k_left) && along < (ALONG_K ? k_left : outer_left))
+            held[i / GT_ABREAST] = from[(line + i) * ld + along];
+    __syncthreads(); // the square before this one has been read
+#pragma unroll
+    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
+        square[(line + i) * PITCH + along] = held[i / GT_ABREAST];
+    __syncthreads();
+    constexpr int OF_LINE = GT_SQUARE / GT_PIECE; // pieces
+    along = threadIdx.x % OF_LINE * GT_PIECE, line = threadIdx.x / OF_LINE;
+#pragma unroll
+    for (int i = 0; i < GT_SQUARE; i += 256 / OF_LINE) {
+        gt_vector<GT_AB, GT_PIECE> piece;
+        if (ALONG_K) {
+#pragma unroll
+            for (int e = 0; e < GT_PIECE; e++)
+                piece.e[e] = square[(along + e) * PITCH + line + i];
+        } else {
+            piece = *(const gt_vector<GT_AB, GT_PIECE> *)&square[(line + i) * PITCH + along];
+        }
+        const gt_int place = (k_first + line + i) * to.ld + outer_first + along;
+        if (line + i < k_left && along < outer_left) // the last piece may reach into the padding
+            *(gt_vector<GT_AB, GT_PIECE> *)const_cast<GT_AB *>(to.at + place) = piece;
+    }
+}
+extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)
+{
+    __shared__ __align__(16) GT_AB square[GT_SQUARE * (GT_SQUARE + GT_PIECE)];
+    gt_begin();
+    const unsigned along_k = (unsigned)((g.k + GT_SQUARE - 1) / GT_SQUARE);
+    const unsigned of_a = GT_COPY_A ? along_k * (unsigned)((g.m + GT_SQUARE - 1) / GT_SQUARE) : 0;
+    const unsigned of_b = GT_COPY_B ? along_k * (unsigned)((g.n + GT_SQUARE - 1) / GT_SQUARE) : 0;
+    for (unsigned number = blockIdx.x; number < of_a + of_b; number += gridDim.x)
+        if (number < of_a)
+            gt_copy_square<!GT_TRANS_A>(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, g.m, g.k, number,
+                                        square);
+        else
+            gt_copy_square<GT_TRANS_B>(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, g.n, g.k, number - of_a,
+                                       square);
+}
+#endif
+
+#endif
