@@ -191,12 +191,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
                                rank() * OWN + (n * CONSUMERS + threadIdx.x) / SLICE_THREADS, result[n]);
 }
 
-#if CLUSTER_K > 1
-#define IN_CLUSTERS __cluster_dims__(1, CLUSTER_K, 1)
-#else
-#define IN_CLUSTERS
-#endif
-extern "C" __global__ void __launch_bounds__(THREADS_, OCC) IN_CLUSTERS gemm(const __grid_constant__ gt_args args)
+extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
     run_roles(args);
 }

@@ -26,7 +26,7 @@ SPACES = {
                   75264 AS smem_bytes, 128 AS regs, 2 * 64 * 128 * 4 AS ws_tile, 1 AS dependent_launch""",
     "simt_cluster": """SELECT 32 AS bm, 64 AS bn, 64 AS bk, 32 AS wm, 32 AS wn, 4 AS tm, 8 AS tn, 4 AS slices, 3 AS stages,
                        2 AS kmajor, 2 AS cluster_k, 4 AS split_k, 0 AS repack, 1 AS occ, 1 AS ptxas, 384 AS threads,
-                       76800 AS smem_bytes, 168 AS regs, 2 * 32 * 64 * 4 AS ws_tile""",
+                       76800 AS smem_bytes, 2 AS cluster_y, 168 AS regs, 2 * 32 * 64 * 4 AS ws_tile""",
 }
 
 # A family, what is wrong with it, and how that is written.
