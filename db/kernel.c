@@ -13,8 +13,9 @@
 
 static const char find_sql[] =
     "SELECT id FROM kernel WHERE source_hash = ? AND nvrtc = ? AND arch = ?" GT_FACTS(KEY_CONDITION);
-static const char insert_sql[] = "INSERT INTO kernel (source_hash, nvrtc, arch, family, registers, spills" GT_FACTS(COLUMN)
-    ") VALUES (?, ?, ?, ?, ?, ?" GT_FACTS(MARK) ")";
+static const char insert_sql[] =
+    "INSERT INTO kernel (source_hash, nvrtc, arch, family, registers, spills" GT_FACTS(COLUMN) ")"
+    " VALUES (?, ?, ?, ?, ?, ?" GT_FACTS(MARK) ")";
 static const char read_sql[] =
     "SELECT source_hash, nvrtc, arch, family, registers, spills" GT_FACTS(COLUMN) " FROM kernel WHERE id = ?";
 

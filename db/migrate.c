@@ -52,9 +52,9 @@ static gt_status list_common(gt_store *store, FILE *text)
 }
 
 /*
- * Launch facts and code in one row, so that no code is ever launched with the facts of another. Code comes last, so that
- * facts are read without touching it: a new fact means a new table. Its columns have no ranges: a space may say what no
- * GPU launches, its failure is a row like any other, and readers hold every fact to its range.
+ * Launch facts and code in one row, so that no code is ever launched with the facts of another. Code comes last, so
+ * that facts are read without touching it: a new fact means a new table. Its columns have no ranges: a space may say
+ * what no GPU launches, its failure is a row like any other, and readers hold every fact to its range.
  */
 static void write_table(FILE *text, int64_t format)
 {

@@ -211,7 +211,8 @@ gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64
     gt_status status = gt_sql_begin(store);
     if (status != GT_OK)
         return status;
-    gt_bind bind = gt_sql_start(store, "INSERT OR IGNORE INTO searched (run, gpu, problem, search) VALUES (?, ?, ?, ?)");
+    gt_bind bind =
+        gt_sql_start(store, "INSERT OR IGNORE INTO searched (run, gpu, problem, search) VALUES (?, ?, ?, ?)");
     gt_bind_int(&bind, run);
     gt_bind_int(&bind, gpu);
     gt_bind_int(&bind, problem);

@@ -83,8 +83,9 @@ gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const cha
 
 gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, double *copy_tbs)
 {
-    gt_bind bind = gt_sql_start(store, "SELECT b.copy_tbs FROM bandwidth b JOIN gpu g ON g.id = b.gpu WHERE " GT_SAME_GPU
-                                       " ORDER BY g.id LIMIT 1");
+    gt_bind bind =
+        gt_sql_start(store, "SELECT b.copy_tbs FROM bandwidth b JOIN gpu g ON g.id = b.gpu WHERE " GT_SAME_GPU
+                            " ORDER BY g.id LIMIT 1");
     gt_bind_gpu(&bind, device);
     return find_real(store, &bind, copy_tbs);
 }

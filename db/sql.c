@@ -16,8 +16,8 @@ static const struct {
     const char *advice;
 } failures[] = {
     {SQLITE_READONLY_ROLLBACK, GT_ERROR_BUSY,
-     "an interrupted transaction has to be rolled back first, and this process may not write here; run `gemmtune best` once as "
-     "the owner of the file"},
+     "an interrupted transaction has to be rolled back first, and this process may not write here; run `gemmtune best` "
+     "once as the owner of the file"},
     {SQLITE_IOERR_NOMEM, GT_ERROR_MEMORY, "out of memory"},
     {SQLITE_NOMEM, GT_ERROR_MEMORY, "out of memory"},
     {SQLITE_BUSY, GT_ERROR_BUSY, "another process keeps it locked; try again when that one is done"},

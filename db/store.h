@@ -13,15 +13,16 @@
 typedef struct gt_store gt_store;
 
 typedef enum gt_store_mode {
-    GT_STORE_READ,  /* the file must exist; nothing is written, but an interrupted transaction is rolled back where allowed */
+    GT_STORE_READ,  /* the file must exist; nothing is written, but an interrupted transaction is rolled back where
+                       allowed */
     GT_STORE_WRITE, /* created and migrated where needed */
 } gt_store_mode;
 
 /*
- * Opens a store; path NULL is the default place. Failures, each with one line that names the file and what to do: GT_ERROR_NO_DATABASE (READ and
- * missing), GT_ERROR_DATABASE (no database, of another program, damaged), GT_ERROR_VERSION (newer schema),
- * GT_ERROR_UNTRUSTED (READ: somebody other than the user and root can write the file or its folder),
- * GT_ERROR_BUSY, GT_ERROR_IO. *store is owned by the caller: gt_store_close. One thread at a time.
+ * Opens a store; path NULL is the default place. Failures, each with one line that names the file and what to do:
+ * GT_ERROR_NO_DATABASE (READ and missing), GT_ERROR_DATABASE (no database, of another program, damaged),
+ * GT_ERROR_VERSION (newer schema), GT_ERROR_UNTRUSTED (READ: somebody other than the user and root can write the file
+ * or its folder), GT_ERROR_BUSY, GT_ERROR_IO. *store is owned by the caller: gt_store_close. One thread at a time.
  */
 gt_status gt_store_open(const char *path, gt_store_mode mode, gt_store **store);
 
@@ -109,10 +110,9 @@ typedef struct gt_measurements {
 } gt_measurements;
 
 /*
- * All measurements of all kernels that have code, on GPUs of the device's architecture, for problems of the classes whose
- * kernels serve this one. Newest first; one row for
- * each kernel and problem. Measured times are preferred to modelled ones: the latter are returned only where no
- * measured one exists. *measurements: gt_measurements_finish.
+ * All measurements of all kernels that have code, on GPUs of the device's architecture, for problems of the classes
+ * whose kernels serve this one. Newest first; one row for each kernel and problem. Measured times are preferred to
+ * modelled ones: the latter are returned only where no measured one exists. *measurements: gt_measurements_finish.
  */
 gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class,
                                  gt_measurements *measurements);
@@ -125,6 +125,7 @@ gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */
 typedef int gt_store_row(void *data, int columns, const char *const *names, const char *const *values);
-gt_status gt_store_query(gt_store *store, const char *sql, const char *const *parameters, gt_store_row *row, void *data);
+gt_status gt_store_query(gt_store *store, const char *sql, const char *const *parameters, gt_store_row *row,
+                         void *data);
 
 #endif

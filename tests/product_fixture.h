@@ -229,8 +229,8 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     CHECK(q.class.align >= class->align);
     gt_problem_name(&q, name);
     snprintf(what, sizeof what, "%s %s for %s, %s ld %lld %lld %lld, alpha %d beta %d%s", kernel->family,
-             gt_params_text(&kernel->params, params), kernel->arch, name, (long long)a.ld, (long long)b.ld, (long long)c.ld, p->alpha, p->beta,
-             p->guarded ? ", guarded" : "");
+             gt_params_text(&kernel->params, params), kernel->arch, name, (long long)a.ld, (long long)b.ld,
+             (long long)c.ld, p->alpha, p->beta, p->guarded ? ", guarded" : "");
     CHECK_OK(gt_launch_init(kernel, &q, &launch));
     product_place(driver, p, most, true, &a);
     product_place(driver, p, most, true, &b);

@@ -155,7 +155,8 @@ static const char format_3[] __attribute__((unused)) =
     " (2, 'f32', 'strict', 'nn', 16, 16, 16, 1, 16, 'none');"
     "INSERT INTO kernel (id, family, params, source_hash, nvrtc, arch, tile_m, tile_n, split_k, threads, smem_bytes,"
     " cluster, ws_tile, deterministic, registers, spills, blocks, repack, early, cubin, cubin_hash)"
-    " VALUES (7, 'simt_ws', 'bm=128 bn=256 bk=32 group=-8 stages=3', printf('%064d', 1), '13.0', 'sm_90a', 128, 256, 1, 384,"
+    " VALUES (7, 'simt_ws', 'bm=128 bn=256 bk=32 group=-8 stages=3', printf('%064d', 1), '13.0', 'sm_90a', 128, 256,"
+    " 1, 384,"
     " 1000, 1, 64, 1, 168, 0, 132, 2, 1, x'00', '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d'),"
     " (9, 'skinny', 'bm=1 bn=32', printf('%064d', 2), '13.0', 'sm_90a', 1, 32, 1, 256, 1000, 8, 0, 1, 40, 0, 0, 0, 1,"
     " x'00', '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d'),"
@@ -173,15 +174,17 @@ static inline void make_format_3(const char *path)
     vandalise(path, format_3);
 }
 
-/* The format of a database that is whole: all of its kernels with their parameters, as one format or the other has them. */
+/* The format of a database that is whole: all of its kernels with their parameters, as one format or the other has
+ * them. */
 static inline int format_of(const char *path)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *row = NULL;
     CHECK(sqlite3_open(path, &db) == SQLITE_OK);
-    CHECK(sqlite3_prepare_v2(db, "SELECT user_version, (SELECT count(*) FROM kernel), (SELECT count(*) FROM trial),"
-                                 " (SELECT count(*) FROM pragma_foreign_key_check), (SELECT * FROM pragma_integrity_check)"
-                                 " FROM pragma_user_version",
+    CHECK(sqlite3_prepare_v2(db,
+                             "SELECT user_version, (SELECT count(*) FROM kernel), (SELECT count(*) FROM trial),"
+                             " (SELECT count(*) FROM pragma_foreign_key_check), (SELECT * FROM pragma_integrity_check)"
+                             " FROM pragma_user_version",
                              -1, &row, NULL) == SQLITE_OK);
     CHECK(sqlite3_step(row) == SQLITE_ROW);
     const int format = sqlite3_column_int(row, 0);

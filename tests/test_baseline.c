@@ -121,7 +121,8 @@ DEVICE_TEST(every_algorithm_that_can_run_is_timed_and_the_first_right_one_races)
     CHECK_INT(phases[GT_PHASE_TIMING], 5);
     CHECK_INT(phases[GT_PHASE_VERIFYING], 2);
     /* What is chosen stays so: the race prepares nothing. */
-    gt_launch_operands operands = {.a = (void *)buffers.a.data, .b = (void *)buffers.b.data, .c = (void *)buffers.c.data};
+    gt_launch_operands operands = {
+        .a = (void *)buffers.a.data, .b = (void *)buffers.b.data, .c = (void *)buffers.c.data};
     OK(gt_cublaslt_runner(entrance.cublaslt)->launch(gt_cublaslt_runner(entrance.cublaslt), &operands));
     CHECK_INT(fake->last, 4);
 }

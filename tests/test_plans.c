@@ -31,8 +31,8 @@ static gt_context *tuned(const char *family, const char *more)
     if (strcmp(key, whose) != 0) {
         snprintf(made, sizeof made, "%s/plans.db", check_folder());
         snprintf(command, sizeof command,
-                 "%s tune --quiet --no-cublas --device 0 --db %s --templates %s --family %s %s > /dev/null", program, made,
-                 families, family, more);
+                 "%s tune --quiet --no-cublas --device 0 --db %s --templates %s --family %s %s > /dev/null", program,
+                 made, families, family, more);
         const int code = system(command);
         CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
         strcpy(whose, key);
@@ -109,7 +109,8 @@ static void *run_job(void *data)
                                   .workspace = (void *)j->workspace, .workspace_bytes = j->workspace_bytes};
     CUcontext context;
     CUstream stream;
-    if (driver->cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || driver->cuCtxSetCurrent(context) != CUDA_SUCCESS ||
+    if (driver->cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+        driver->cuCtxSetCurrent(context) != CUDA_SUCCESS ||
         driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
         j->wrong = true;
     for (int i = 0; i < j->times && !j->wrong; i++)

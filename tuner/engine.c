@@ -100,7 +100,8 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
         status = gt_families_get(&engine->families, options->family, &family);
     }
     if (status == GT_OK && use != GT_ENGINE_NO_STORE)
-        status = gt_store_open(options->database, use == GT_ENGINE_WRITE ? GT_STORE_WRITE : GT_STORE_READ, &engine->store);
+        status =
+            gt_store_open(options->database, use == GT_ENGINE_WRITE ? GT_STORE_WRITE : GT_STORE_READ, &engine->store);
     if (status == GT_OK)
         status = gt_cache_create(&engine->cache);
     if (status == GT_OK)

@@ -149,8 +149,8 @@ static gt_status take_code(const gt_nvrtc *nvrtc, nvrtcProgram program, gt_code 
     return GT_OK;
 }
 
-/* The assembler's optimisation level that a source asks for with "#define PTXAS 1"; 3 unless it does. Rendered values stand
- * before a template's own defaults. */
+/* The assembler's optimisation level that a source asks for with "#define PTXAS 1"; 3 unless it does. Rendered values
+ * stand before a template's own defaults. */
 static int assembler_level(const char *source)
 {
     static const char mark[] = "#define PTXAS ";

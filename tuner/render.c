@@ -99,7 +99,8 @@ static char *expanded(const char *source)
     return body;
 }
 
-gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant variant, gt_kernel *kernel, char **source)
+gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant variant, gt_kernel *kernel,
+                    char **source)
 {
     const gt_types *types = gt_class_types(class);
     char *buffer = NULL, *body = expanded(family->source);

@@ -1,7 +1,7 @@
 /*
  * The search space of a family for one device and problem: the rows of its query. Columns of launch facts (facts.h) say
- * how a configuration is launched; regs, penalty, clocks, rung and technique are notes about it; every other column is a
- * parameter, an integer, and becomes a macro of its name in capitals, and so do those facts that are parameters too.
+ * how a configuration is launched; regs, penalty, clocks, rung and technique are notes about it; every other column is
+ * a parameter, an integer, and becomes a macro of its name in capitals, and so do those facts that are parameters too.
  * penalty is what the family's author knows and the model does not: by how many thousandths a configuration is slower
  * than the model thinks; clocks is the author's own estimate of a launch in an SM's clocks, instead of the model's.
  */

@@ -16,7 +16,8 @@
 /* Seconds of racing, by effort. */
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5};
 
-/* Seconds for cuBLASLt to try its algorithms: enough for the first few that it expects to be fast. `gemmtune bench` lets it try all. */
+/* Seconds for cuBLASLt to try its algorithms: enough for the first few that it expects to be fast. `gemmtune bench`
+ * lets it try all. */
 #define BASELINE_SEARCH_S 0.05
 
 /* A kernel that earlier runs left, kernel_id 0 where none did. */
@@ -35,8 +36,8 @@ typedef struct work {
     gt_search *search;
     gt_tuned *tuned;
     double best_us;
-    /* What earlier runs left of this problem: the winner, which defends its place in every race, and what this run would
-     * show, which is of its family where that is given. */
+    /* What earlier runs left of this problem: the winner, which defends its place in every race, and what this run
+     * would show, which is of its family where that is given. */
     known winner, own;
 } work;
 

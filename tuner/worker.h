@@ -53,9 +53,9 @@ typedef struct gt_race_terms {
 } gt_race_terms;
 
 /*
- * Times verified kernels interleaved, round after round. The baselines that are asked for race too, if they can be found
- * and take the problem: their outcomes say. Each trial's us is comparable with the others'. A kernel that fails here
- * gets its outcome; the others are still timed. The fastest one has its margin set, 0 where it ran alone; everyone
+ * Times verified kernels interleaved, round after round. The baselines that are asked for race too, if they can be
+ * found and take the problem: their outcomes say. Each trial's us is comparable with the others'. A kernel that fails
+ * here gets its outcome; the others are still timed. The fastest one has its margin set, 0 where it ran alone; everyone
  * else's is -1. baselines may be NULL where none is asked for. At most 64 contestants. Failures as above.
  */
 gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestants, size_t count,

@@ -74,7 +74,8 @@ static gt_status choose_profile(const gt_driver *driver, const char *profile)
 {
     if (driver->soft->choose(profile) == CUDA_SUCCESS)
         return GT_OK;
-    return gt_fail(GT_ERROR_NO_DEVICE, "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090", profile);
+    return gt_fail(GT_ERROR_NO_DEVICE, "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090",
+                   profile);
 }
 
 gt_status gt_driver_open(const char *name, gt_driver **out)

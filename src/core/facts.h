@@ -70,8 +70,8 @@ extern const gt_fact_row gt_fact_rows[GT_FACT_COUNT];
 int64_t *gt_fact(gt_facts *facts, size_t row);
 int64_t gt_fact_value(const gt_facts *facts, size_t row);
 
-/* Holds every fact to its range: a space or a database may come from anybody. GT_ERROR_INVALID: "threads is 0, outside 1
- * to 1024". */
+/* Holds every fact to its range: a space or a database may come from anybody. GT_ERROR_INVALID: "threads is 0, outside
+ * 1 to 1024". */
 gt_status gt_facts_check(const gt_facts *facts);
 
 #endif

@@ -43,7 +43,8 @@ static gt_status add_copies(const gt_problem *p, int64_t which, int64_t *workspa
         fit = copy_bytes(p->k, outer[i], bytes, &one) && !__builtin_add_overflow(all, one, &all);
         squares += fit ? (p->k / REPACK_SQUARE + 1) * (outer[i] / REPACK_SQUARE + 1) : 0;
     }
-    if (!fit || __builtin_mul_overflow(all, launch->grid[2], &all) || __builtin_add_overflow(*workspace, all, workspace))
+    if (!fit || __builtin_mul_overflow(all, launch->grid[2], &all) ||
+        __builtin_add_overflow(*workspace, all, workspace))
         return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
     launch->repack = squares < REPACK_BLOCKS ? (unsigned)squares : REPACK_BLOCKS;
     return GT_OK;

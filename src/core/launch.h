@@ -26,7 +26,7 @@ gt_scalar gt_scalar_make(const gt_types *types, double value);
 typedef struct gt_args {
     const void *a, *b;
     void *c;
-    void *workspace;    /* copies of operands, then ws_tile bytes for each tile, or block of a persistent grid, and matrix */
+    void *workspace;    /* copies of operands; ws_tile bytes for each tile, or persistent block, and matrix */
     unsigned *counters; /* one for each block; zero before and after every launch */
     int64_t m, n, k;
     int64_t lda, ldb, ldc;
@@ -66,7 +66,7 @@ typedef struct gt_launch_operands {
  * tensor map cannot describe an operand. */
 gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *launch);
 
-/* Counters and workspace in one piece of memory: its size, and where both lie in it. It must be aligned to 256 bytes. */
+/* Counters and workspace in one piece of memory, aligned to 256 bytes: its size, and where both lie in it. */
 size_t gt_launch_memory(const gt_launch *launch);
 void gt_launch_place(const gt_launch *launch, void *memory, gt_launch_operands *operands);
 

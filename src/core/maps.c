@@ -20,10 +20,12 @@ static gt_status describe(const char *name, gt_type type, int64_t rows, int64_t 
     columns = columns > 0 ? columns : 1;
     if (rows > MAP_SIDE || columns > MAP_SIDE || batch > MAP_SIDE || ld >= MAP_STRIDE / info->bytes ||
         (batch > 1 && stride >= MAP_STRIDE / info->bytes))
-        return gt_fail(GT_ERROR_INVALID, "%s is larger than a tensor map describes: sides up to 2^32, strides below 2^40 "
-                       "bytes", name);
+        return gt_fail(GT_ERROR_INVALID,
+                       "%s is larger than a tensor map describes: sides up to 2^32, strides below 2^40 bytes", name);
     const int64_t row = rows > 1 ? ld * info->bytes : round_up(columns * info->bytes, MAP_ALIGN);
-    const int64_t matrix = batch > 1 ? stride * info->bytes : rows < MAP_STRIDE / row ? rows * row : MAP_STRIDE - MAP_ALIGN;
+    const int64_t matrix = batch > 1                 ? stride * info->bytes
+                           : rows < MAP_STRIDE / row ? rows * row
+                                                     : MAP_STRIDE - MAP_ALIGN;
     *map = (gt_map){
         .type = (CUtensorMapDataType)info->tensor_map,
         .swizzle = (CUtensorMapSwizzle)swizzle,
@@ -56,8 +58,8 @@ gt_status gt_maps_init(const gt_facts *f, const gt_problem *p, gt_maps *out)
         if (operands[i].box[0] == 0 || operands[i].box[1] == 0)
             continue;
         if (class->align < MAP_ALIGN)
-            return gt_fail(GT_ERROR_INVALID, "a tensor map needs pointers and rows aligned to %d bytes, not %d", MAP_ALIGN,
-                           class->align);
+            return gt_fail(GT_ERROR_INVALID, "a tensor map needs pointers and rows aligned to %d bytes, not %d",
+                           MAP_ALIGN, class->align);
         const gt_status status =
             describe(operands[i].name, operands[i].type, operands[i].rows, operands[i].columns, operands[i].ld,
                      operands[i].stride, p->batch, operands[i].box, operands[i].swizzle, map);

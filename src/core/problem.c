@@ -165,7 +165,8 @@ void gt_problem_name(const gt_problem *p, char name[GT_PROBLEM_NAME_LENGTH])
                           gt_class_types(&p->class)->name, gt_class_layout(&p->class), (long long)p->m,
                           (long long)p->n, (long long)p->k);
     if (p->batch != 1)
-        length += snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " batch %lld", (long long)p->batch);
+        length +=
+            snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " batch %lld", (long long)p->batch);
     if (p->class.align != 16)
         snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " align %d", p->class.align);
 }

@@ -47,7 +47,8 @@ gt_chosen *gt_choices_find(gt_choices *choices, const gt_problem *problem, const
     if (choices->bucket_count > 0)
         chosen = *bucket_of(choices->buckets, choices->bucket_count, problem);
     while (chosen &&
-           (!gt_class_same(&chosen->problem.class, &problem->class) || !gt_problem_same_size(&chosen->problem, problem) ||
+           (!gt_class_same(&chosen->problem.class, &problem->class) ||
+            !gt_problem_same_size(&chosen->problem, problem) ||
             chosen->demands.deterministic != demands->deterministic || chosen->demands.max_error != demands->max_error))
         chosen = chosen->next;
     if (chosen && chosen->users++ == 0) {

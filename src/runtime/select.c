@@ -39,14 +39,21 @@ static double distance2(const gt_problem *a, const gt_problem *b)
     return sum;
 }
 
+/* Tiles of one matrix, those at its edges included. */
+static double tile_count(const gt_kernel *kernel, const gt_problem *problem)
+{
+    return ceil((double)problem->m / (double)kernel->facts.tile_m) *
+           ceil((double)problem->n / (double)kernel->facts.tile_n);
+}
+
 /*
- * Tiles that the busiest SM works on where a fixed number of blocks shares all of them. With a workspace tiles are split
- * along K and the work is even; else each block takes whole ones, and one that has its SM for itself is no faster than
- * beside another.
+ * Tiles that the busiest SM works on where a fixed number of blocks shares all of them. With a workspace tiles are
+ * split along K and the work is even; else each block takes whole ones, and one that has its SM for itself is no faster
+ * than beside another.
  */
 static double shared_tiles(const gt_kernel *kernel, const gt_problem *problem, int sm_count)
 {
-    const double tiles = ceil((double)problem->m / kernel->facts.tile_m) * ceil((double)problem->n / kernel->facts.tile_n);
+    const double tiles = tile_count(kernel, problem);
     const double each = kernel->facts.ws_tile > 0 ? tiles / kernel->facts.blocks : ceil(tiles / kernel->facts.blocks);
     return each * kernel->facts.blocks / sm_count * (double)problem->batch;
 }
@@ -76,7 +83,8 @@ static double sm_work(const gt_device *device, const gt_kernel *kernel, const gt
 static double bytes_moved(const gt_problem *p)
 {
     const double a = (double)p->m * (double)p->k, b = (double)p->k * (double)p->n, c = (double)p->m * (double)p->n;
-    return (double)p->batch * ((a + b) * gt_type_find(p->class.type_ab)->bytes + c * gt_type_find(p->class.type_c)->bytes);
+    return (double)p->batch *
+           ((a + b) * gt_type_find(p->class.type_ab)->bytes + c * gt_type_find(p->class.type_c)->bytes);
 }
 
 /* Microseconds of one unit of sm_work that a measurement shows. */
@@ -239,8 +247,8 @@ static double memory_us(const gt_problem *problem, const gt_measured *list, cons
 /* Multiply-adds that a kernel performs on a problem, those of the tiles' edges beyond the matrix included. */
 static double multiply_adds(const gt_kernel *kernel, const gt_problem *problem)
 {
-    return ceil((double)problem->m / kernel->facts.tile_m) * kernel->facts.tile_m * ceil((double)problem->n / kernel->facts.tile_n) *
-           kernel->facts.tile_n * (double)problem->k * (double)problem->batch;
+    return tile_count(kernel, problem) * (double)(kernel->facts.tile_m * kernel->facts.tile_n) * (double)problem->k *
+           (double)problem->batch;
 }
 
 /* Elements of C that one thread computes: what it reads from shared memory for each multiply-add falls with them. */

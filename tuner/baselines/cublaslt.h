@@ -1,5 +1,5 @@
-/* cuBLASLt as a baseline: opened at run time where it is there; each algorithm that its heuristics offer for a problem can
- * be run and timed like a candidate. */
+/* cuBLASLt as a baseline: opened at run time where it is there; each algorithm that its heuristics offer for a problem
+ * can be run and timed like a candidate. */
 #ifndef GT_CUBLASLT_H
 #define GT_CUBLASLT_H
 

@@ -24,9 +24,9 @@ typedef struct gt_entrance {
 typedef void gt_entrance_report(void *data, gt_phase phase);
 
 /*
- * Makes a baseline ready for a problem; operands for timing are in *operands. A baseline with a choice of algorithms has them
- * timed for about search_s, in the order it expects them to be fast, and runs the fastest one that is right. NULL if
- * it cannot race: baseline->trial says why, and the context may be broken.
+ * Makes a baseline ready for a problem; operands for timing are in *operands. A baseline with a choice of algorithms
+ * has them timed for about search_s, in the order it expects them to be fast, and runs the fastest one that is right.
+ * NULL if it cannot race: baseline->trial says why, and the context may be broken.
  */
 gt_runner *gt_baseline_enter(gt_entrance *entrance, gt_baseline_id id, const gt_problem *problem, double search_s,
                           gt_entrance_report *report, void *data, gt_launch_operands *operands, gt_baseline *baseline);

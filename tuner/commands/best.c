@@ -151,7 +151,8 @@ static gt_status open_store(const gt_options_cli *options, gt_store **store)
     if (status != GT_ERROR_NO_DATABASE || options->database)
         return status;
     snprintf(missing, sizeof missing, "%s", gt_error_message());
-    return gt_store_open(gt_store_system_path(), GT_STORE_READ, store) == GT_OK ? GT_OK : gt_fail(status, "%s", missing);
+    return gt_store_open(gt_store_system_path(), GT_STORE_READ, store) == GT_OK ? GT_OK
+                                                                                : gt_fail(status, "%s", missing);
 }
 
 int gt_cmd_best(const gt_options_cli *options)

@@ -110,7 +110,8 @@ static void check_nvrtc(report *r, const gt_options_cli *options, int driver)
     /* A driver loads what any compiler of its own major version made. */
     const bool newer = driver > 0 && atoi(nvrtc->version) > driver / 1000;
     say(r, newer ? WARNING : OK, "NVRTC",
-        newer ? "newer than the driver, which may refuse its kernels: update the driver, or --nvrtc an older one" : NULL,
+        newer ? "newer than the driver, which may refuse its kernels: update the driver, or --nvrtc an older one"
+              : NULL,
         "%s, %s", nvrtc->version, nvrtc->path);
     gt_nvrtc_close(nvrtc);
 }

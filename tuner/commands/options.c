@@ -53,7 +53,8 @@ enum {
 };
 
 const gt_option_row gt_option_rows[] = {
-    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU", RUNS | SPACE | RENDER | PROFILE},
+    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
+                RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},

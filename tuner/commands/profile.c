@@ -37,8 +37,8 @@ static gt_status open_context(const gt_driver *driver)
     return gt_driver_check(driver, result, "opening the software GPU");
 }
 
-/* Runs the kernel, for its counts alone, and again when its operands are in L2. What it allocates goes with the process,
- * which does nothing else. */
+/* Runs the kernel, for its counts alone, and again when its operands are in L2. What it allocates goes with the
+ * process, which does nothing else. */
 static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code *code)
 {
     const gt_types *types = gt_class_types(&pick->problem.class);
@@ -128,7 +128,8 @@ static void print(const gt_options_cli *options, const gt_pick *pick, const gtSo
     gt_table_finish(table);
 }
 
-static gt_status profile(const gt_options_cli *options, const gt_families *families, gt_pick *pick, gtSoftLaunch *counts)
+static gt_status profile(const gt_options_cli *options, const gt_families *families, gt_pick *pick,
+                         gtSoftLaunch *counts)
 {
     gt_driver *driver = NULL;
     gt_nvrtc *nvrtc = NULL;

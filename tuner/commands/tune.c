@@ -141,7 +141,8 @@ static double share_until(const gt_tuning *tuning, size_t problems_left)
 }
 
 /* Tunes the problems in order; *count says how many were reached. */
-static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *problems, gt_tuned *tuned, size_t *count)
+static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *problems, gt_tuned *tuned,
+                           size_t *count)
 {
     const size_t total = (size_t)tuning->state.steps;
     while (*count < total && !gt_engine_interrupted()) {

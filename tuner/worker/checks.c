@@ -36,14 +36,14 @@ static CUdeviceptr element(CUdeviceptr base, gt_type type, int64_t index)
 
 gt_matrix gt_matrix_a(const gt_problem *p, CUdeviceptr a, int64_t index)
 {
-    return (gt_matrix){element(a, p->class.type_ab, index * p->stride_a), p->class.type_ab, p->class.op_a == GT_N ? p->m : p->k,
-                       p->class.op_a == GT_N ? p->k : p->m, p->lda};
+    return (gt_matrix){element(a, p->class.type_ab, index * p->stride_a), p->class.type_ab,
+                       p->class.op_a == GT_N ? p->m : p->k, p->class.op_a == GT_N ? p->k : p->m, p->lda};
 }
 
 gt_matrix gt_matrix_b(const gt_problem *p, CUdeviceptr b, int64_t index)
 {
-    return (gt_matrix){element(b, p->class.type_ab, index * p->stride_b), p->class.type_ab, p->class.op_b == GT_N ? p->k : p->n,
-                       p->class.op_b == GT_N ? p->n : p->k, p->ldb};
+    return (gt_matrix){element(b, p->class.type_ab, index * p->stride_b), p->class.type_ab,
+                       p->class.op_b == GT_N ? p->k : p->n, p->class.op_b == GT_N ? p->n : p->k, p->ldb};
 }
 
 gt_matrix gt_matrix_c(const gt_problem *p, CUdeviceptr c, int64_t index)

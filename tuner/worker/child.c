@@ -228,7 +228,8 @@ static void report_entry(void *data, gt_phase phase)
     report(e->session, phase, e->index);
 }
 
-/* The baselines that are asked for, behind the contestants. One that cannot race has failed: the race passes over it. */
+/* The baselines that are asked for, behind the contestants. One that cannot race has failed: the race passes over it.
+ */
 static void enter_baselines(session *s, const gt_message_job *job, gt_racer *racers, gt_baseline *baselines)
 {
     for (size_t id = 0; id < GT_BASELINE_COUNT; id++) {

@@ -22,8 +22,8 @@
  *
  *     sigma^2 = u^2 ((k + 2) alpha^2 q + beta^2 c^2) + 2 v^2 (alpha^2 q + beta^2 c^2).
  *
- * Truncating arithmetic (tensor cores; the pair's row says `cut`, and u = 2^-23): errors all have the sign that shrinks the
- * sum, so they add up instead of cancelling: at most u times a partial sum in each of k steps, of root mean square
+ * Truncating arithmetic (tensor cores; the pair's row says `cut`, and u = 2^-23): errors all have the sign that shrinks
+ * the sum, so they add up instead of cancelling: at most u times a partial sum in each of k steps, of root mean square
  * u k sqrt(q). k is then replaced by k^2. The step's partial sum may also be aligned to its largest product, but
  * that is no larger than sqrt(q) either.
  *

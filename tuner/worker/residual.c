@@ -40,7 +40,8 @@ gt_problem gt_residual_stand_in(const gt_problem *p, const gt_kernel *kernel)
     const int64_t m = shortened(p->m, kernel->facts.tile_m, rows > STAND_IN_SIDE ? rows : STAND_IN_SIDE);
     const int64_t n = shortened(p->n, kernel->facts.tile_n, STAND_IN_SIDE);
     const int64_t k = shortened(p->k, step * kernel->facts.split_k, STAND_IN_STEPS);
-    const int64_t less_a = p->class.op_a == GT_N ? p->k - k : p->m - m, less_b = p->class.op_b == GT_N ? p->n - n : p->k - k;
+    const int64_t less_a = p->class.op_a == GT_N ? p->k - k : p->m - m,
+                  less_b = p->class.op_b == GT_N ? p->n - n : p->k - k;
     gt_gemm gemm = gt_class_gemm(&p->class, m, n, k);
     gemm.batch = p->batch < GT_RESIDUAL_PRODUCTS ? p->batch : GT_RESIDUAL_PRODUCTS;
     gemm.lda = p->lda - less_a; /* between rows as much as before */
@@ -191,7 +192,8 @@ static CUresult apply_product(const gt_residual *r, int64_t index, int side, boo
     const gt_matrix a = gt_matrix_a(p, r->buffers->a.data, index), b = gt_matrix_b(p, r->buffers->b.data, index);
     const bool flip = side == COLUMNS;
     const gt_matrix *first = flip ? &a : &b, *second = flip ? &b : &a;
-    const bool first_t = (flip ? p->class.op_a : p->class.op_b) == GT_T, second_t = (flip ? p->class.op_b : p->class.op_a) == GT_T;
+    const bool first_t = (flip ? p->class.op_a : p->class.op_b) == GT_T,
+               second_t = (flip ? p->class.op_b : p->class.op_a) == GT_T;
     CUresult result = gt_checks_multiply(r->checks, first, first_t != flip, squares, vector, r->between);
     if (result == CUDA_SUCCESS)
         result = gt_checks_multiply(r->checks, second, second_t != flip, squares, r->between, r->result);

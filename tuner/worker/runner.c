@@ -44,7 +44,8 @@ bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, c
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++)
         if (outcomes[i].result == result)
             outcome = outcomes[i].outcome;
-    /* The software GPU knows where a kernel failed and why; of a launch that was refused it would tell the last one's. */
+    /* The software GPU knows where a kernel failed and why; of a launch that was refused it would tell the last one's.
+     */
     if (driver->soft && (outcome == GT_TRIAL_CRASH || outcome == GT_TRIAL_OUT_OF_BOUNDS || outcome == GT_TRIAL_TIMEOUT))
         driver->soft->report(report, sizeof report);
     driver->cuGetErrorName(result, &name);
