@@ -17,19 +17,6 @@ void gt_buffers_init(const gt_checks *checks, gt_buffers *buffers)
     *buffers = (gt_buffers){.driver = checks->driver, .stream = checks->stream, .checks = checks};
 }
 
-void gt_buffers_clear(gt_buffers *buffers)
-{
-    if (!buffers->driver)
-        return;
-    gt_guarded_free(buffers->driver, &buffers->a);
-    gt_guarded_free(buffers->driver, &buffers->b);
-    gt_guarded_free(buffers->driver, &buffers->c);
-    if (buffers->counters)
-        buffers->driver->cuMemFree(buffers->counters);
-    buffers->counters = 0;
-    buffers->placed = false;
-}
-
 /* Only what is not there yet is asked for: buffers that are large enough are kept. */
 static bool enough_memory(const gt_buffers *buffers, const gt_problem *problem, const size_t bytes[3], gt_trial *trial)
 {

@@ -22,9 +22,6 @@ uint64_t gt_stream_seed(uint64_t seed, int stream);
 
 void gt_buffers_init(const gt_checks *checks, gt_buffers *buffers);
 
-/* Gives memory back and forgets the problem; may be used again. */
-void gt_buffers_clear(gt_buffers *buffers);
-
 /* Makes room for a problem's operands and poisons it. offset: how far from 256-byte alignment the pointers are
  * (C's as far as its elements allow). Too little memory is over_resources: "... needs 12.0 GiB, 3.1 GiB free". */
 bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, size_t offset, gt_trial *trial);

@@ -51,13 +51,6 @@ static void finish_cases(gt_cases *cases)
     *cases = (gt_cases){0};
 }
 
-void gt_verifier_finish(gt_verifier *verifier)
-{
-    for (int i = 0; i < GT_CASE_CACHE; i++)
-        finish_cases(&verifier->cache[i]);
-    gt_buffers_clear(&verifier->buffers);
-}
-
 /* A host image of a stored operand: elements random, everything between them poisoned. */
 static void *make_operand(const gt_matrix *matrix, int64_t batch, int64_t stride, size_t bytes, uint64_t seed)
 {

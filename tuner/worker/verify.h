@@ -35,7 +35,6 @@ typedef struct gt_verifier {
 } gt_verifier;
 
 void gt_verifier_init(const gt_checks *checks, uint64_t seed, gt_verifier *verifier);
-void gt_verifier_finish(gt_verifier *verifier);
 
 /* Makes the small problems of a class and their references: some tenths of a second the first time. No candidate runs.
  * *cases belong to the verifier and hold until the next call. */
