@@ -42,6 +42,7 @@ static void bind(sqlite3_stmt *query, const gt_device *device, const gt_problem 
         {":smem_limit", device->smem_limit},
         {":sm_count", device->sm_count},
         {":elem_bytes", gt_type_find(problem->type_ab)->bytes},
+        {":acc_bytes", 4}, /* of a sum: every type's of today */
         {":m", problem->m},
         {":n", problem->n},
         {":k", problem->k},
