@@ -44,8 +44,8 @@ __device__ __forceinline__ void gt_copy_async(unsigned to, const GT_AB *from, in
     else
         GT_CP_ASYNC("cg", "", "");
 #else
-    constexpr int WIDTH = BYTES / sizeof(GT_AB);
-    *(gt_vector<GT_AB, WIDTH> *)__cvta_shared_to_generic(to) = gt_load_vector<WIDTH>(from, valid / (int)sizeof(GT_AB));
+    constexpr int WIDTH = BYTES / GT_AB_BYTES;
+    *(gt_vector<GT_AB, WIDTH> *)__cvta_shared_to_generic(to) = gt_load_vector<WIDTH>(from, valid / GT_AB_BYTES);
 #endif
 }
 

@@ -31,6 +31,11 @@ struct __align__(2) gt_half
     unsigned short bits;
 };
 
+// Bytes of an element; an int, so that addresses in shared memory are computed in 32 bits.
+#define GT_AB_BYTES  ((int)sizeof(GT_AB))
+#define GT_ACC_BYTES ((int)sizeof(GT_ACC))
+#define GT_C_BYTES   ((int)sizeof(GT_C))
+
 // alpha and beta sit in slots of eight bytes whatever their type. src/core/launch.h has the block's other side.
 template <typename T> union gt_slot {
     T value;
@@ -67,8 +72,8 @@ template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
 #define GT_B_ALONG_K (GT_TRANS_B != 0)
 
 // The most elements of A or B, and of C, that one access to global memory may take.
-#define GT_WIDE_AB (GT_ACCESS / (int)sizeof(GT_AB))
-#define GT_WIDE_C  (GT_ACCESS < (int)sizeof(GT_C) ? 1 : GT_ACCESS / (int)sizeof(GT_C))
+#define GT_WIDE_AB (GT_ACCESS / GT_AB_BYTES)
+#define GT_WIDE_C  (GT_ACCESS < GT_C_BYTES ? 1 : GT_ACCESS / GT_C_BYTES)
 #define GT_ACCESS  (GT_ALIGN < 16 ? GT_ALIGN : 16) // bytes
 
 // What a tile of `most` has of what is left of the matrix: small numbers, so that loops compare 32 bits.

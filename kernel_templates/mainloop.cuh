@@ -29,8 +29,9 @@ template <typename OPERAND, int COUNT, int LANES> struct fragment {
         return i / SIDE * LANES * SIDE + i % SIDE;
     }
     // Bytes from one k-step to the next, and from one row or column; of pairs to every second k-step.
-    static constexpr int STEP = K_MAJOR ? 4 : OPERAND::PITCH * (PAIRED ? 2 : 4);
-    static constexpr int ACROSS = K_MAJOR ? 4 * OPERAND::PITCH : PAIRED ? 8 : 4;
+    static constexpr int LINE = OPERAND::PITCH * GT_AB_BYTES;
+    static constexpr int STEP = K_MAJOR ? GT_AB_BYTES : PAIRED ? LINE / 2 : LINE;
+    static constexpr int ACROSS = K_MAJOR ? LINE : PAIRED ? 2 * GT_AB_BYTES : GT_AB_BYTES;
 
     __device__ __forceinline__ fragment(unsigned stage, int first)
         : at(settled(stage + ACROSS * first + threadIdx.x / SLICE_THREADS * SLICE_K * STEP))
@@ -112,7 +113,7 @@ struct mainloop {
     unsigned stage, offset_a, offset_b; // where the stage and the round at hand begin, from the first stage on
 
     __device__ __forceinline__ mainloop(const ring &r)
-        : a(r.stages, first_row()), b(r.stages + 4 * operand_a::ELEMENTS, first_column()),
+        : a(r.stages, first_row()), b(r.stages + operand_a::ELEMENTS * GT_AB_BYTES, first_column()),
           elected(settled(threadIdx.x % 32 == 0)), full(settled(r.full)), empty(settled(r.empty)), at{0, 0}, stage(0),
           offset_a(0), offset_b(0)
     {
@@ -169,7 +170,7 @@ struct mainloop {
     {
         __syncwarp();
         if (elected)
-            gt_mbarrier_arrive(empty + at.stage * 8);
+            gt_mbarrier_arrive(empty + at.stage * GT_MBARRIER_BYTES);
         at.advance();
         offset_a = offset_b = stage = at.stage == 0 ? 0 : stage + STAGE;
     }
@@ -191,7 +192,7 @@ struct mainloop {
             gt_clear_pair(&sum[p / MOVING][p % MOVING]);
         if (steps == 0)
             return;
-        gt_mbarrier_wait(full + at.stage * 8, at.phase);
+        gt_mbarrier_wait(full + at.stage * GT_MBARRIER_BYTES, at.phase);
 #pragma unroll
         for (int s = 0; s < STAYING; s++)
             read_k_major(0, s);
@@ -204,7 +205,7 @@ struct mainloop {
                 if (ROUNDS == 1 && k == UNROLLED - 2) {
                     place next = at;
                     next.advance();
-                    ready = gt_mbarrier_test(full + next.stage * 8, next.phase);
+                    ready = gt_mbarrier_test(full + next.stage * GT_MBARRIER_BYTES, next.phase);
                 }
                 step(k, true, sum);
             }
@@ -216,7 +217,7 @@ struct mainloop {
             } else {
                 leave();
                 if (!ready)
-                    gt_mbarrier_wait(full + at.stage * 8, at.phase);
+                    gt_mbarrier_wait(full + at.stage * GT_MBARRIER_BYTES, at.phase);
             }
             read(0);
             step(UNROLLED - 1, true, sum);

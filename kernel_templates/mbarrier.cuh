@@ -5,6 +5,7 @@
 #define GT_MBARRIER_CUH
 
 typedef unsigned long long gt_mbarrier;
+#define GT_MBARRIER_BYTES ((int)sizeof(gt_mbarrier))
 
 __device__ __forceinline__ void gt_mbarrier_init(unsigned b, int arrivals)
 {

@@ -22,7 +22,7 @@ template <int OUTER, bool ALONG_K, bool COPY, bool STAYS> struct operand {
     static constexpr bool K_MAJOR = KMAJOR == 1 && ALONG_K && STAYS, PAIRED = KMAJOR == 2 && ALONG_K && STAYS;
     static constexpr bool TRANSPOSED = ALONG_K && !K_MAJOR;
     // Elements that go together.
-    static constexpr int MOST = COPY ? 16 / (int)sizeof(GT_AB) : GT_WIDE_AB;
+    static constexpr int MOST = COPY ? 16 / GT_AB_BYTES : GT_WIDE_AB;
     static constexpr int VEC = !TRANSPOSED ? MOST : PAIRED && MOST > 1 ? 2 : 1;
     // Lines of a transposed or K-major stage are shifted against each other, so that copies side by side go to all
     // banks.
@@ -93,12 +93,13 @@ template <int OUTER, bool ALONG_K, bool COPY, bool STAYS> struct operand {
     // Copies the next tile, of which k_count steps lie in the matrix, to its stage.
     template <where TILE> __device__ __forceinline__ void copy(unsigned stage, int k_count)
     {
-        const unsigned to = stage + 4 * place_of(line(), along());
+        const unsigned to = stage + place_of(line(), along()) * GT_AB_BYTES;
         const int k_left = k_count - (ALONG_K ? along() : line());
         const GT_AB *row = from;
 #pragma unroll(VEC > 1 || TILE != AT_END ? COUNT : 4) // single elements with their questions: registers are few
         for (int n = 0; n < COUNT; n++) {
-            gt_copy_async<VEC * 4>(to + 4 * place_of(lines(n), steps(n)), row + steps(n), inside<TILE>(n, k_left) * 4);
+            gt_copy_async<VEC * GT_AB_BYTES>(to + place_of(lines(n), steps(n)) * GT_AB_BYTES, row + steps(n),
+                                             inside<TILE>(n, k_left) * GT_AB_BYTES);
             // At the edge a line beyond the last is the last again.
             if (lines(n + 1) != lines(n) && (TILE != AT_EDGE || !ALONG_K || lines(n + 1) < outer_left))
                 row += PASS * ld;
@@ -109,13 +110,13 @@ template <int OUTER, bool ALONG_K, bool COPY, bool STAYS> struct operand {
 
 typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A, !KEEPS_B> operand_a;
 typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B, KEEPS_B> operand_b;
-constexpr int STAGE = (operand_a::ELEMENTS + operand_b::ELEMENTS) * 4; // bytes
+constexpr int STAGE = (operand_a::ELEMENTS + operand_b::ELEMENTS) * GT_AB_BYTES; // bytes
 
 template <where TILE>
 __device__ __forceinline__ void fill_stage(operand_a &a, operand_b &b, unsigned stage, int k_count)
 {
     a.template copy<TILE>(stage, k_count);
-    b.template copy<TILE>(stage + operand_a::ELEMENTS * 4, k_count);
+    b.template copy<TILE>(stage + operand_a::ELEMENTS * GT_AB_BYTES, k_count);
 }
 
 // Fills stages with the steps of BK from first to end of a tile, as they become empty.
@@ -132,14 +133,14 @@ __device__ __forceinline__ void produce_tile(const gt_args &g, const ring &r, gt
     gt_int k_left = g.k - first * BK;
     for (int left = (int)(end - first); left > 0; left--, k_left -= BK) {
         const unsigned stage = r.stages + at.stage * STAGE;
-        gt_mbarrier_wait(r.empty + at.stage * 8, at.phase);
+        gt_mbarrier_wait(r.empty + at.stage * GT_MBARRIER_BYTES, at.phase);
         if (k_left < BK)
             fill_stage<AT_END>(a, b, stage, (int)k_left);
         else if (edge)
             fill_stage<AT_EDGE>(a, b, stage, BK);
         else
             fill_stage<INSIDE>(a, b, stage, BK);
-        gt_mbarrier_arrive_after_copies(r.full + at.stage * 8);
+        gt_mbarrier_arrive_after_copies(r.full + at.stage * GT_MBARRIER_BYTES);
         at.advance();
     }
 }

@@ -27,7 +27,7 @@ struct gt_operand {
 // bytes. src/core/launch.c has the other side.
 __device__ __forceinline__ gt_int gt_padded(gt_int columns)
 {
-    constexpr int UNIT = 128 / sizeof(GT_AB);
+    constexpr int UNIT = 128 / GT_AB_BYTES;
     return (columns + UNIT - 1) / UNIT * UNIT;
 }
 __device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)
@@ -54,7 +54,7 @@ __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 // The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. They go through shared
 // memory, where what is contiguous along K is transposed, so that they arrive in pieces of 16 bytes wherever they
 // began.
-constexpr int GT_SQUARE = 64, GT_PIECE = 16 / sizeof(GT_AB);
+constexpr int GT_SQUARE = 64, GT_PIECE = 16 / GT_AB_BYTES;
 constexpr int GT_ABREAST = 256 / GT_SQUARE; // lines that the 256 threads of a block read at once
 template <bool ALONG_K>
 __device__ __forceinline__ void gt_copy_square(gt_operand to, const GT_AB *from, gt_int ld, gt_int outer, gt_int k,

@@ -137,7 +137,8 @@ template <int OUTER, bool ALONG_K> struct operand {
             if (!mine(i))
                 continue;
             if (ASYNC)
-                gt_copy_async<VEC * 4>(gt_shared_address(target(stage, i)), valid ? source(i) : somewhere, valid * 4);
+                gt_copy_async<VEC * GT_AB_BYTES>(gt_shared_address(target(stage, i)), valid ? source(i) : somewhere,
+                                                 valid * GT_AB_BYTES);
             else
                 held[i] = gt_load_vector<VEC>(source(i), valid);
         }

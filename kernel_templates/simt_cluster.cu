@@ -27,6 +27,7 @@ constexpr int KEPT = PIECES / SLICES;                      // pieces of the bloc
 constexpr int SHARE = OWN * SLICE_THREADS;                 // pieces of the cluster's that a block has,
 constexpr int TURNS = (SHARE + CONSUMERS - 1) / CONSUMERS; // and a thread of it
 static_assert(PIECES % SLICES == 0, "K-slice groups have equal shares");
+constexpr int FOUR_BYTES = sizeof(four_acc); // of a piece
 
 // Blocks of a cluster are neighbours in K.
 __device__ __forceinline__ unsigned rank()
@@ -92,18 +93,18 @@ __device__ __forceinline__ void add_slices(const ring &r, const sums &sum, four_
         return;
     }
     const unsigned mine =
-        r.stages + 16 * (threadIdx.x / SLICE_THREADS * PIECES * SLICE_THREADS + threadIdx.x % SLICE_THREADS);
+        r.stages + FOUR_BYTES * (threadIdx.x / SLICE_THREADS * PIECES * SLICE_THREADS + threadIdx.x % SLICE_THREADS);
     consumers_sync(); // nobody reads stages any more
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
-        store_shared(mine + 16 * p * SLICE_THREADS, piece(sum, p));
+        store_shared(mine + FOUR_BYTES * p * SLICE_THREADS, piece(sum, p));
     consumers_sync();
 #pragma unroll
     for (int n = 0; n < KEPT; n++) {
         four_acc part[SLICES];
 #pragma unroll
         for (int l = 0; l < SLICES; l++)
-            read_four(part[l].e, r.stages + 16 * (l * PIECES * SLICE_THREADS + n * CONSUMERS + threadIdx.x));
+            read_four(part[l].e, r.stages + FOUR_BYTES * (l * PIECES * SLICE_THREADS + n * CONSUMERS + threadIdx.x));
         block[n] = total(part);
     }
 }
@@ -129,7 +130,7 @@ __device__ __forceinline__ void add_cluster(const ring &r, const four_acc *block
 {
     constexpr bool STAY = OWN % SLICES == 0;
     // Beyond the K-slice groups' buffer, which may still be read.
-    const unsigned staging = r.stages + (SLICES > 1 ? 16 * SLICES * PIECES * SLICE_THREADS : 0);
+    const unsigned staging = r.stages + (SLICES > 1 ? FOUR_BYTES * SLICES * PIECES * SLICE_THREADS : 0);
     cluster_wait(); // nobody reads stages any more
 #pragma unroll
     for (int n = 0; n < KEPT; n++) {
@@ -137,7 +138,7 @@ __device__ __forceinline__ void add_cluster(const ring &r, const four_acc *block
         const unsigned place = rank() * SHARE + p % OWN * SLICE_THREADS + threadIdx.x % SLICE_THREADS;
         const unsigned owner = STAY ? n / TURNS : p / OWN;
         if (!STAY || rank() != owner)
-            store_remote(staging + 16 * place, owner, block[n]);
+            store_remote(staging + FOUR_BYTES * place, owner, block[n]);
     }
     cluster_arrive<WROTE>();
     cluster_wait();
@@ -150,7 +151,7 @@ __device__ __forceinline__ void add_cluster(const ring &r, const four_acc *block
                 if (STAY && rank() == l)
                     part[l] = block[STAY ? l * TURNS + n : 0];
                 else
-                    read_four(part[l].e, staging + 16 * (l * SHARE + n * CONSUMERS + threadIdx.x));
+                    read_four(part[l].e, staging + FOUR_BYTES * (l * SHARE + n * CONSUMERS + threadIdx.x));
             result[n] = total(part);
         }
 }

@@ -26,8 +26,8 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
                                     + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm
                                            ELSE 4 * bk END
                                     + CASE WHEN NOT :trans_b OR repack & 2 THEN 0
-                                           WHEN kmajor = 1 AND :trans_a THEN 4 * bn ELSE 4 * bk END),
-                          bm * bn * (slices + (slices > 1 AND cluster_k > 1))) * :elem_bytes AS smem_bytes,
+                                           WHEN kmajor = 1 AND :trans_a THEN 4 * bn ELSE 4 * bk END) * :elem_bytes,
+                          bm * bn * (slices + (slices > 1 AND cluster_k > 1)) * :acc_bytes) AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles,
                       (stages - 1) * bk * (bm + bn) AS ahead -- elements on their way
                FROM tile, bk, stages, cluster_k, kmajor, repack
@@ -51,7 +51,7 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
                       + 0.11 * (NOT :trans_a AND :trans_b AND NOT repack & 2)
                       + 0.05 * slices * (:align < 16 AND NOT repack)
                       + 0.07 * (bk / slices = 8 AND tm = 8) AS pace,
-                      4.0 * :batch * (:m + :n) * :k / (18.5 * :sm_count)
+                      1.0 * :elem_bytes * :batch * (:m + :n) * :k / (18.5 * :sm_count)
                       * (1 + 0.10 * (ahead < 15000) + 0.03 * (ahead > 25000)) AS memory
                FROM part),
      timed AS (SELECT *, waves * steps * (bk * bm * bn / 128 * pace + 30) AS multiply FROM paced)
@@ -64,12 +64,14 @@ SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, kmajor, cluster_k, split_k, r
             + waves * (2000 + bk * (bm + bn) / 10 + bm * bn * slices * 11 / 128 + 0.28 * bm * bn * (:align < 16)
                        + (cluster_k > 1) * (1200 + bm * bn * 10 / 128))
             + (clusters > 1) * (2400 + bm * bn / cluster_k * clusters / 8)
-            + (repack > 0) * 7000 + 8.0 * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
+            + (repack > 0) * 7000
+            + 2.0 * :elem_bytes * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
             AS INTEGER) AS clocks,
-       (clusters > 1) * clusters * bm * bn * 4 AS ws_tile, 1 AS dependent_launch
+       (clusters > 1) * clusters * bm * bn * :acc_bytes AS ws_tile, 1 AS dependent_launch
 FROM timed
 WHERE :type IN ('f32', 's32') AND :cc >= 90
-  AND smem_bytes + (:align < 16) * 16 * (threads - 128) <= :smem_limit - 512
+  -- with the consumers' staging buffer where C is not aligned, and the barriers
+  AND smem_bytes + (:align < 16) * 4 * :acc_bytes * (threads - 128) <= :smem_limit - 512
   AND (waves = 1 OR (split_k = 1 AND waves <= 4))
   -- clusters of four do not fit into every part of the chip
   AND (cluster_k < 4 OR tiles * split_k <= :sm_count * 10 / 11)

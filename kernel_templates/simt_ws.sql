@@ -52,9 +52,10 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repac
             + stream_k * (6000 + CASE WHEN tiles < blocks THEN 0.15 ELSE 0.28 END * occ * bm * bn
                                * max(1.0, 1.0 * blocks / tiles))
             + (repack > 0) * 7000 + 1.0 * copied / :sm_count AS INTEGER) AS clocks,
-       CASE stream_k WHEN 1 THEN 2 * bm * bn * 4 ELSE 0 END AS ws_tile, 1 AS dependent_launch
+       CASE stream_k WHEN 1 THEN 2 * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, 1 AS dependent_launch
 FROM paced, grouping
 WHERE :type IN ('f32', 's32') AND :cc >= 90
-  AND occ * (smem_bytes + (:align < 16) * 16 * (threads - 128) + 1024 + 128) <= :smem_limit + 1024
+  -- with the consumers' staging buffer where C is not aligned, and the barriers
+  AND occ * (smem_bytes + (:align < 16) * 4 * :acc_bytes * (threads - 128) + 1024 + 128) <= :smem_limit + 1024
   AND (stream_k = 0 OR tiles % blocks <> 0)
   AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn));

@@ -71,12 +71,12 @@ constexpr int OWN = COVER / CLUSTER_K;                  // and what it stores
 constexpr int UNIT = 4 * LANES_K;                       // k-steps that a warp takes at once
 constexpr int UNITS = BK / (WARPS_K * UNIT);            // units of a warp in a chunk
 
-// Shared memory in elements: two chunks of the kept operand and the units of every warp; when these are done with,
-// WARPS_K slices of sums in the same place; then the cluster's staging buffer. Lines begin on different banks and stay
-// whole vectors.
+// Shared memory: two chunks of the kept operand and the units of every warp; when these are done with, WARPS_K slices
+// of sums in the same place; then the cluster's staging buffer. Lines begin on different banks and stay whole vectors.
 constexpr int PITCH = BK + 4, SUM_PITCH = COVER + 4;
 constexpr int CHUNK = FEW * PITCH, SLOT = 32 * 4 * T_MANY, SUMS = FEW * SUM_PITCH;
-constexpr int FEED = 2 * CHUNK + WARPS * STAGES * SLOT, STAGING = FEED > WARPS_K * SUMS ? FEED : WARPS_K * SUMS;
+constexpr int FEED_BYTES = (2 * CHUNK + WARPS * STAGES * SLOT) * GT_AB_BYTES, SUM_BYTES = WARPS_K * SUMS * GT_ACC_BYTES;
+constexpr int STAGING = FEED_BYTES > SUM_BYTES ? FEED_BYTES : SUM_BYTES; // where it begins, in bytes
 
 static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
 static_assert((SIDE ? BN : BM) == FEW && (SIDE ? BM : BN) * CLUSTER_K == COVER,
@@ -100,8 +100,8 @@ __device__ __forceinline__ operands view(const gt_args &g)
 // Starts a copy of V elements of the streamed operand. It passes through L1 only where warps share it.
 __device__ __forceinline__ void copy_streamed(GT_AB *to, const GT_AB *from, int valid, unsigned long long policy)
 {
-    constexpr bool IN_L1 = WARPS_FEW > 1 || V * sizeof(GT_AB) < 16;
-    gt_copy_async<V * 4, IN_L1, (gt_l2)HINT>(gt_shared_address(to), from, valid, policy);
+    constexpr bool IN_L1 = WARPS_FEW > 1 || V * GT_AB_BYTES < 16;
+    gt_copy_async<V * GT_AB_BYTES, IN_L1, (gt_l2)HINT>(gt_shared_address(to), from, valid, policy);
 }
 
 // Where a lane stands among its warp's lanes: neighbours follow the storage of the streamed operand.
@@ -186,7 +186,7 @@ struct stream {
                 const int left = k_left - step_of(ALONG_K ? p * V : l);
                 const int most = left <= 0 ? 0 : ALONG_K ? (left < V ? left : V) : room[p], valid = WHOLE ? V : most;
                 const int i = (l * PIECES + p) * V;
-                copy_streamed(corner + i / 4 * 128 + i % 4, valid ? from : somewhere, valid * 4, policy);
+                copy_streamed(corner + i / 4 * 128 + i % 4, valid ? from : somewhere, valid * GT_AB_BYTES, policy);
             }
 #pragma unroll
         for (int l = 0; l < (ALONG_K ? T_MANY : 1); l++)
@@ -249,8 +249,9 @@ __device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int fi
             const int at = (along + i) * KEPT_WIDE, s = KEPT_ALONG_K ? l : at, p = KEPT_ALONG_K ? at : l;
             const int left = s < rows ? steps - p : 0, valid = left >= KEPT_WIDE ? KEPT_WIDE : left > 0 ? left : 0;
             if (WHOLE && KEPT_LINE % NEXT == 0 || at < (KEPT_ALONG_K ? needed : FEW))
-                gt_copy_async<KEPT_WIDE * 4>(gt_shared_address(chunk + s * PITCH + p),
-                                             WHOLE || valid ? from + at : o.kept, WHOLE ? KEPT_WIDE * 4 : valid * 4);
+                gt_copy_async<KEPT_WIDE * GT_AB_BYTES>(gt_shared_address(chunk + s * PITCH + p),
+                                                       WHOLE || valid ? from + at : o.kept,
+                                                       (WHOLE ? KEPT_WIDE : valid) * GT_AB_BYTES);
         }
 }
 __device__ __forceinline__ void stage(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
@@ -423,7 +424,7 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, gt_int tile, GT_ACC 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
     extern __shared__ __align__(16) GT_AB shared[];
-    GT_ACC *staging = (GT_ACC *)shared + STAGING; // RESULTS sums of each block of the cluster
+    GT_ACC *staging = (GT_ACC *)((char *)shared + STAGING); // RESULTS sums of each block of the cluster
     gt_args g = args;
     gt_select_batch(g);
     const operands o = view(g);

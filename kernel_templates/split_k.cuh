@@ -52,7 +52,7 @@ __device__ __forceinline__ bool gt_add_parts(VECTOR *parts, unsigned part, unsig
                     sums[n] = read[c][n];
                 else if (first + c < PARTS)
 #pragma unroll
-                    for (int e = 0; e < (int)(sizeof(VECTOR) / sizeof(GT_ACC)); e++)
+                    for (int e = 0; e < (int)sizeof(VECTOR) / GT_ACC_BYTES; e++)
                         sums[n].e[e] += read[c][n].e[e];
     }
     if (threadIdx.x == 0)

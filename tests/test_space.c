@@ -101,7 +101,8 @@ TEST(ladder_climbs_from_naive_to_tensor_core)
 TEST(parameters_are_bound)
 {
     gt_space space;
-    CHECK_OK(evaluate("SELECT :m AS bm, :n AS bn, :cc AS cc, :align AS al, :sm_count AS threads WHERE :type = 'f32'",
+    CHECK_OK(evaluate("SELECT :m AS bm, :n AS bn, :cc AS cc, :align AS al, :elem_bytes AS e, :acc_bytes AS s, "
+                      ":sm_count AS threads WHERE :type = 'f32'",
                       &space));
     CHECK_INT(space.rows, 1);
     CHECK_INT(gt_space_value(&space, 0, "bm", 0), 256);
@@ -110,7 +111,7 @@ TEST(parameters_are_bound)
     const gt_device device = hopper();
     gt_kernel kernel;
     CHECK_OK(gt_space_kernel(&space, 0, &device, &kernel));
-    CHECK_STR(text_of(&kernel.params), "bm=256 bn=256 cc=90 al=16");
+    CHECK_STR(text_of(&kernel.params), "bm=256 bn=256 cc=90 al=16 e=4 s=4");
     gt_space_finish(&space);
 }
 
