@@ -6,7 +6,7 @@
 // flight, to a corner of shared memory that only it reads: no register waits for memory, and no barrier stands between.
 //
 // K is split four ways: over LANES_K lanes of a warp, WARPS_K warps of a block (sliced-K), CLUSTER_K blocks of a
-// cluster that add up in each other's shared memory, and SPLIT_K blocks or clusters that meet in the workspace
+// cluster that add up in each other's shared memory, and the clusters of one tile, which meet in the workspace
 // (split-K). Partial sums are added in a fixed order.
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
@@ -16,11 +16,11 @@
 #ifndef SIDE // 0: the rows of C are few and op(B) streams; 1: the columns are few and op(A) streams
 #define SIDE 0
 #endif
-#ifndef BM // threadblock tile: what one block stores
+#ifndef BM // threadblock tile: what every block of a cluster sums over its part of K, and they store together
 #define BM 16
 #endif
 #ifndef BN
-#define BN 16
+#define BN 128
 #endif
 #ifndef BK // k-steps of the kept operand in one chunk
 #define BK 128
@@ -49,8 +49,8 @@
 #ifndef CLUSTER_K // blocks of a cluster, which share K
 #define CLUSTER_K 8
 #endif
-#ifndef SPLIT_K // parts of K along the grid's y, of a block or of a cluster along its x each
-#define SPLIT_K 1
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each: those of all clusters
+#define SPLIT_K 8
 #endif
 #ifndef HINT // the streamed operand in L2, a gt_l2: 0 as usual, 1 evicted first, 2 read 256 bytes at a time
 #define HINT 0
@@ -65,9 +65,10 @@ constexpr int V = GT_WIDE_AB;                                     // elements of
 constexpr int T_FEW = SIDE ? TN : TM, T_MANY = SIDE ? TM : TN;
 constexpr int WARPS = WARPS_FEW * WARPS_MANY * WARPS_K, THREADS_ = 32 * WARPS;
 constexpr int LANES_MANY = 32 / LANES_K;                // lanes over the many
-constexpr int FEW = T_FEW * WARPS_FEW;                  // rows, or columns, that a block sums and stores
-constexpr int COVER = WARPS_MANY * LANES_MANY * T_MANY; // of the many: what a block sums,
-constexpr int OWN = COVER / CLUSTER_K;                  // and what it stores
+constexpr int FEW = T_FEW * WARPS_FEW;                  // the tile: of the few,
+constexpr int COVER = WARPS_MANY * LANES_MANY * T_MANY; // and of the many,
+constexpr int OWN = COVER / CLUSTER_K;                  // of which a block stores so many
+constexpr int CLUSTERS = SPLIT_K / CLUSTER_K;           // that share a tile
 constexpr int UNIT = 4 * LANES_K;                       // k-steps that a warp takes at once
 constexpr int UNITS = BK / (WARPS_K * UNIT);            // units of a warp in a chunk
 
@@ -77,13 +78,18 @@ constexpr int UNITS = BK / (WARPS_K * UNIT);            // units of a warp in a 
 constexpr int PITCH = BK + 4, SUM_PITCH = COVER + 4;
 constexpr int CHUNK = FEW * PITCH, SLOT = 32 * 4 * T_MANY, SUMS = FEW * SUM_PITCH;
 constexpr int FEED = 2 * CHUNK + WARPS * STAGES * SLOT, STAGING = FEED > WARPS_K * SUMS ? FEED : WARPS_K * SUMS;
+constexpr int RESULTS = FEW * OWN; // sums that a block has of each block of its cluster, and stores
 
 static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
-static_assert((SIDE ? BN : BM) == FEW && (SIDE ? BM : BN) * CLUSTER_K == COVER,
-              "the block's tile is what its threads sum");
+static_assert((SIDE ? BN : BM) == FEW && (SIDE ? BM : BN) == COVER, "the tile is what a block's threads sum");
+static_assert(COVER % CLUSTER_K == 0 && SPLIT_K % CLUSTER_K == 0, "a cluster's blocks have equal shares");
 static_assert(BK % (WARPS_K * UNIT) == 0 && UNITS >= STAGES,
               "a chunk is whole units, and comes before the ones behind it");
 static_assert(T_MANY % 4 == 0 && 32 % LANES_K == 0, "lanes take whole vectors");
+GT_ASSERT_FACT(THREADS, THREADS_);
+GT_ASSERT_FACT(SMEM_BYTES, (STAGING + (CLUSTER_K > 1 ? CLUSTER_K * RESULTS : 0)) * 4);
+GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
+GT_ASSERT_FACT(WS_TILE, CLUSTERS > 1 ? CLUSTERS * FEW * COVER * 4 : 0);
 
 // The product as the threads see it: few x K, kept, times K x many, streamed.
 struct operands {
@@ -399,7 +405,7 @@ __device__ __forceinline__ void store_remote(GT_ACC *own_address, unsigned rank,
 }
 
 // The block's results are dealt out to its threads in the order in which C stores them.
-constexpr int RESULTS = FEW * OWN, EACH = (RESULTS + THREADS_ - 1) / THREADS_;
+constexpr int EACH = (RESULTS + THREADS_ - 1) / THREADS_;
 __device__ __forceinline__ int result_few(int i)
 {
     return SIDE ? i % FEW : i / OWN;
@@ -409,85 +415,79 @@ __device__ __forceinline__ int result_many(int i)
     return SIDE ? i / FEW : i % OWN;
 }
 
-// The sums of all blocks, or clusters, that share a tile, in the last of them; false in the others.
-__device__ __forceinline__ bool add_parts(const gt_args &g, gt_int tile, GT_ACC (&result)[EACH], void *shared)
+// Blocks of a cluster are neighbours in K.
+__device__ __forceinline__ unsigned rank()
+{
+    return blockIdx.y % CLUSTER_K;
+}
+
+// The cluster's sums of what this block stores: every block adds up its warps' slices and writes each of the others'
+// shares into that one's staging buffer, RESULTS sums of each block.
+__device__ __forceinline__ void exchange(const GT_ACC *slices, GT_ACC *staging)
+{
+    cluster_wait(); // all blocks run
+    for (unsigned i = threadIdx.x; i < FEW * COVER; i += THREADS_) {
+        const unsigned s = i / COVER, l = i % COVER;
+        GT_ACC sum = 0;
+#pragma unroll
+        for (int w = 0; w < WARPS_K; w++)
+            sum += slices[w * SUMS + s * SUM_PITCH + l];
+        store_remote(staging + rank() * RESULTS + s * OWN + l % OWN, l / OWN, sum);
+    }
+    cluster_arrive();
+    cluster_wait();
+}
+
+// The sums of all clusters of the tile, in the last of them; false in the others.
+__device__ __forceinline__ bool add_clusters(const gt_args &g, GT_ACC (&result)[EACH], void *shared)
 {
     typedef gt_vector<GT_ACC, 1> one;
-    one *parts = (one *)g.workspace + tile * SPLIT_K * RESULTS + threadIdx.x;
-    const bool last = gt_add_parts<SPLIT_K, RESULTS, THREADS_, EACH>(
-        parts, blockIdx.y, &g.counters[tile], (one *)result, (bool *)shared, [] { __syncthreads(); });
-    __syncthreads(); // before the next band overwrites what said so
-    return last;
+    const gt_int place = ((gt_int)blockIdx.z * gridDim.x + blockIdx.x) * CLUSTER_K + rank();
+    one *parts = (one *)g.workspace + place * CLUSTERS * RESULTS + threadIdx.x;
+    return gt_add_parts<CLUSTERS, RESULTS, THREADS_, EACH>(parts, blockIdx.y / CLUSTER_K, &g.counters[place],
+                                                           (one *)result, (bool *)shared, [] { __syncthreads(); });
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
     extern __shared__ __align__(16) GT_AB shared[];
-    GT_ACC *staging = (GT_ACC *)shared + STAGING; // RESULTS sums of each block of the cluster
+    const GT_ACC *slices = (GT_ACC *)shared;
+    GT_ACC *staging = (GT_ACC *)shared + STAGING;
     gt_args g = args;
     gt_select_batch(g);
     const operands o = view(g);
 
-    // Tiles go along the many. A cluster's tiles may end one band of the few and begin the next: it does one after
-    // the other.
-    const unsigned across = (unsigned)((o.many + OWN - 1) / OWN), tiles = (unsigned)((o.few + FEW - 1) / FEW) * across;
-    const unsigned rank = blockIdx.x % CLUSTER_K, cluster_first = blockIdx.x - rank;
-    const unsigned cluster_end = tiles - cluster_first < CLUSTER_K ? tiles : cluster_first + CLUSTER_K;
+    // Tiles go along the many.
+    const unsigned across = (unsigned)((o.many + COVER - 1) / COVER);
+    const gt_int first_few = (gt_int)(blockIdx.x / across) * FEW, first_many = (gt_int)(blockIdx.x % across) * COVER;
 
     // This block's part of K, in whole units.
-    const gt_int units = (g.k + UNIT - 1) / UNIT;
-    const gt_int share = (units + SPLIT_K * CLUSTER_K - 1) / (SPLIT_K * CLUSTER_K) * UNIT;
-    const gt_int k = (blockIdx.y * CLUSTER_K + rank) * share, k_count = g.k - k < share ? g.k - k : share;
+    const gt_int units = (g.k + UNIT - 1) / UNIT, share = (units + SPLIT_K - 1) / SPLIT_K * UNIT;
+    const gt_int k = blockIdx.y * share, k_count = g.k - k < share ? g.k - k : share;
 
     gt_begin();
-    for (unsigned first = cluster_first, count; first < cluster_end; first += count) {
-        const unsigned start = first % across;
-        const gt_int band = first / across, column = (gt_int)start * OWN;
-        count = across - start < cluster_end - first ? across - start : cluster_end - first;
-        if (first == cluster_first)
-            cluster_arrive_first();
-        else
-            cluster_arrive();
-        sum_part(o, band * FEW, column, k, k_count, shared);
+    cluster_arrive_first();
+    sum_part(o, first_few, first_many, k, k_count, shared);
+    if (CLUSTER_K > 1)
+        exchange(slices, staging);
 
-        const unsigned before = first - cluster_first; // blocks whose tiles lie in an earlier band
-        const bool stores = rank >= before && rank < before + count;
-        GT_ACC result[EACH];
-        if (CLUSTER_K > 1) {
-            cluster_wait(); // all blocks run, and have read their staging buffers
-            for (unsigned i = threadIdx.x; i < FEW * COVER; i += THREADS_) {
-                const unsigned s = i / COVER, l = i % COVER, to = l / OWN;
-                GT_ACC sum = 0;
+    GT_ACC result[EACH];
 #pragma unroll
-                for (int w = 0; w < WARPS_K; w++)
-                    sum += ((GT_ACC *)shared)[w * SUMS + s * SUM_PITCH + l];
-                if (to < count)
-                    store_remote(staging + rank * RESULTS + s * OWN + l % OWN, before + to, sum);
-            }
-            cluster_arrive();
-            cluster_wait();
-        }
-        if (!stores)
-            continue;
+    for (int r = 0; r < EACH; r++) {
+        const int i = threadIdx.x + r * THREADS_, s = result_few(i), l = result_many(i);
+        result[r] = 0;
+        if (i < RESULTS)
 #pragma unroll
-        for (int r = 0; r < EACH; r++) {
-            const int i = threadIdx.x + r * THREADS_, s = result_few(i), l = result_many(i);
-            result[r] = 0;
-            if (i < RESULTS)
+            for (int w = 0; w < (CLUSTER_K > 1 ? CLUSTER_K : WARPS_K); w++)
+                result[r] += CLUSTER_K > 1 ? staging[w * RESULTS + s * OWN + l] : slices[w * SUMS + s * SUM_PITCH + l];
+    }
+    if (CLUSTERS > 1 && !add_clusters(g, result, shared))
+        return;
 #pragma unroll
-                for (int w = 0; w < (CLUSTER_K > 1 ? CLUSTER_K : WARPS_K); w++)
-                    result[r] += CLUSTER_K > 1 ? staging[w * RESULTS + s * OWN + l]
-                                          : ((GT_ACC *)shared)[w * SUMS + s * SUM_PITCH + l];
-        }
-        __syncthreads();
-        if (SPLIT_K > 1 && !add_parts(g, (gt_int)blockIdx.z * tiles + blockIdx.x, result, shared))
-            continue;
-#pragma unroll
-        for (int r = 0; r < EACH; r++) {
-            const int i = threadIdx.x + r * THREADS_;
-            const gt_int s = band * FEW + result_few(i), l = column + (rank - before) * OWN + result_many(i);
-            if (i < RESULTS && s < o.few && l < o.many)
-                gt_store_c(g, SIDE ? l : s, SIDE ? s : l, result[r]);
-        }
+    for (int r = 0; r < EACH; r++) {
+        const int i = threadIdx.x + r * THREADS_;
+        const gt_int s = first_few + result_few(i), l = first_many + rank() * OWN + result_many(i);
+        if (i < RESULTS && s < o.few && l < o.many)
+            gt_store_c(g, SIDE ? l : s, SIDE ? s : l, result[r]);
     }
 }

@@ -42,21 +42,23 @@ WITH side(side, few, many, along, kept_along, v) AS (
                                                    AND warps_k * unit * chunk_units <= min(:k, 2048)))
                GROUP BY side, warps_few, t_many, lanes_k, warps_many, warps_k, stages, occ),
      cluster_k(cluster_k) AS (VALUES (1), (2), (4), (8)),
-     tiled AS (SELECT *, cover / cluster_k AS own,
-                      max(2 * b_few * (bk + 4) + threads * stages * t_many * 4, warps_k * b_few * (cover + 4)) * 4
-                      + (cluster_k > 1) * b_few * cover * 4 AS smem_bytes,
-                      (few + b_few - 1) / b_few * ((many + cover - 1) / cover * cluster_k) * :batch AS tiles
+     tiled AS (SELECT *, max(2 * b_few * (bk + 4) + threads * stages * t_many * 4, warps_k * b_few * (cover + 4)) * 4
+                               + (cluster_k > 1) * b_few * cover * 4 AS smem_bytes,
+                      (few + b_few - 1) / b_few * ((many + cover - 1) / cover) * :batch AS tiles
                FROM chunk, cluster_k
                WHERE (cluster_k = 1 OR (:cc >= 90 AND cover % cluster_k = 0 AND :k >= cluster_k * warps_k * unit * 2))
                  AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024),
      -- K over as many blocks as the GPU holds at once, over half as many, or over none.
-     filled AS (SELECT *, min(64, occ * :sm_count / tiles, :k / (cluster_k * warps_k * unit * 2)) AS full FROM tiled),
+     filled AS (SELECT *, min(64, occ * :sm_count / (tiles * cluster_k), :k / (cluster_k * warps_k * unit * 2)) AS full
+                FROM tiled),
+     part AS (SELECT *, clusters * cluster_k AS split_k
+              FROM (SELECT *, 1 AS clusters FROM filled
+                    UNION ALL SELECT *, full FROM filled WHERE full > 1
+                    UNION ALL SELECT *, full / 2 FROM filled WHERE full > 3)),
      whole AS (SELECT *, split_k * tiles AS blocks,
-                      (:k + cluster_k * split_k * warps_k * unit - 1) / (cluster_k * split_k * warps_k * unit) AS units
-               FROM (SELECT *, 1 AS split_k FROM filled
-                     UNION ALL SELECT *, full FROM filled WHERE full > 1
-                     UNION ALL SELECT *, full / 2 FROM filled WHERE full > 3)
-               WHERE cluster_k * split_k = 1 OR blocks <= 4 * occ * :sm_count),
+                      (:k + split_k * warps_k * unit - 1) / (split_k * warps_k * unit) AS units
+               FROM part
+               WHERE split_k = 1 OR blocks <= 4 * occ * :sm_count),
      -- Clocks: reading all once at 17 bytes a clock and SM, or as fast as what is in flight allows with 1300 clocks
      -- from request to answer; 24 bytes a clock and SM from L2, where L1 serves half of what warps share; issuing all
      -- instructions; wavefronts of L1 and shared memory; beginning and end. Not fitted to measurements yet.
@@ -81,20 +83,21 @@ WITH side(side, few, many, along, kept_along, v) AS (
                       2500 + 1200 * (waves - 1)
                       + min(on_sm, occ) * threads * t_few * t_many * (8 + 2 * (lanes_k > 1)) / 128.0
                       + (cluster_k > 1) * (1500 + b_few * cover / 8)
-                      + (split_k > 1) * (3500 + split_k * b_few * own / 24) AS ends
+                      + (clusters > 1) * (3500 + clusters * b_few * (cover / cluster_k) / 24) AS ends
                FROM counted),
      estimated AS (SELECT *, max(memory, latency, l2, issue, shared) + latency / 8 + min(memory, issue) / 8 + ends
                              AS clocks
                    FROM timed),
-     ranked AS (SELECT *, row_number() OVER (PARTITION BY side, warps_few, t_many, lanes_k, cluster_k, split_k > 1
+     ranked AS (SELECT *, row_number() OVER (PARTITION BY side, warps_few, t_many, lanes_k, cluster_k, clusters > 1
                                              ORDER BY clocks) AS place
                 FROM estimated),
      chosen AS (SELECT *, row_number() OVER (ORDER BY clocks) AS standing FROM ranked WHERE place <= 4)
-SELECT side, CASE side WHEN 0 THEN b_few ELSE own END AS bm, CASE side WHEN 0 THEN own ELSE b_few END AS bn, bk,
+SELECT side, CASE side WHEN 0 THEN b_few ELSE cover END AS bm, CASE side WHEN 0 THEN cover ELSE b_few END AS bn,
+       bk,
        CASE side WHEN 0 THEN t_few ELSE t_many END AS tm, CASE side WHEN 0 THEN t_many ELSE t_few END AS tn,
        warps_few, warps_many, warps_k, lanes_k, stages, cluster_k, split_k, hint, occ,
-       threads, smem_bytes, cluster_k AS cluster_x, regs,
-       (split_k > 1) * split_k * b_few * own * 4 AS ws_tile, :cc >= 90 AS dependent_launch,
+       threads, smem_bytes, cluster_k AS cluster_y, regs,
+       (clusters > 1) * clusters * b_few * cover * 4 AS ws_tile, :cc >= 90 AS dependent_launch,
        CAST(clocks AS INTEGER) AS clocks
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
 WHERE :type IN ('f32', 's32')
