@@ -25,6 +25,13 @@
 
 typedef long long gt_int;
 
+// A launch fact (THREADS, SMEM_BYTES, ...) is what the kernel takes it for; passes where none is rendered.
+#ifdef GT_THREADS
+#define GT_ASSERT_FACT(fact, value) static_assert(GT_##fact == (gt_int)(value), "the space's " #fact " is the kernel's")
+#else
+#define GT_ASSERT_FACT(fact, value) static_assert(true, "")
+#endif
+
 // f16 without a header: its bits. Arithmetic on it happens in tensor cores or through conversion.
 struct __align__(2) gt_half
 {

@@ -9,6 +9,8 @@
 #define BN 32
 #endif
 
+GT_ASSERT_FACT(THREADS, BM * BN);
+
 extern "C" __global__ void __launch_bounds__(BM *BN) gemm(gt_args g)
 {
     gt_select_batch(g);

@@ -169,6 +169,9 @@ template <int OUTER, bool ALONG_K> struct operand {
 typedef operand<BM, GT_A_ALONG_K> operand_a;
 typedef operand<BN, GT_B_ALONG_K> operand_b;
 constexpr int STAGE = operand_a::ELEMENTS + operand_b::ELEMENTS;
+GT_ASSERT_FACT(THREADS, THREADS_);
+GT_ASSERT_FACT(SMEM_BYTES, STAGES * STAGE * sizeof(GT_AB));
+GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * sizeof(GT_ACC) : 0);
 
 // One k-step's rows or columns of a thread: pieces of four, SPAN apart.
 template <int COUNT, int SPAN> __device__ __forceinline__ void read_fragment(GT_AB *fragment, const GT_AB *from)

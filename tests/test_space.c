@@ -63,10 +63,9 @@ TEST(every_built_in_space_has_its_facts)
                 CHECK(kernel.facts.threads >= 32 && kernel.facts.threads <= 1024);
                 CHECK(kernel.facts.smem_bytes <= device.smem_limit);
                 /* Blocks of one cluster add up without a workspace where all that share K are of one. */
-                const bool one = gt_space_column(&space, "slices") >= 0 &&
-                                 kernel.facts.split_k == gt_space_value(&space, r, "cluster_k", 1);
                 CHECK((kernel.facts.ws_tile > 0) ==
-                      ((kernel.facts.split_k > 1 && !one) || gt_space_value(&space, r, "stream_k", 0)));
+                      (kernel.facts.split_k > gt_space_value(&space, r, "cluster_k", 1) ||
+                       gt_space_value(&space, r, "stream_k", 0)));
             }
             rows += space.rows;
             gt_space_finish(&space);
