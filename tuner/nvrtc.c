@@ -104,8 +104,7 @@ void gt_nvrtc_close(gt_nvrtc *nvrtc)
 {
     if (!nvrtc)
         return;
-    if (nvrtc->library)
-        dlclose(nvrtc->library);
+    /* The library stays loaded: what its C++ runtime allocated would be lost with it. */
     free(nvrtc);
 }
 

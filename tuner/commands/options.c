@@ -75,7 +75,7 @@ const gt_option_row gt_option_rows[] = {
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
     [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
     [ALL_ROWS] = {"all", NULL, 0, "list every configuration", SPACE},
-    [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer's racecheck", VERIFY},
+    [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~RENDER},
     [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST},
