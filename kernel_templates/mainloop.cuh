@@ -169,7 +169,7 @@ struct mainloop {
     __device__ __forceinline__ void leave()
     {
         __syncwarp();
-        if (elected)
+        if (GT_CHECKED || elected)
             gt_mbarrier_arrive(empty + at.stage * GT_MBARRIER_BYTES);
         at.advance();
         offset_a = offset_b = stage = at.stage == 0 ? 0 : stage + STAGE;

@@ -4,6 +4,13 @@
 #ifndef GT_MBARRIER_CUH
 #define GT_MBARRIER_CUH
 
+// 1: every lane arrives where otherwise one is elected to arrive for its warp, after __syncwarp. One arrival is right
+// by the memory model, but compute-sanitizer's racecheck does not see what it orders and reports hazards.
+#ifndef GT_CHECKED
+#define GT_CHECKED 0
+#endif
+#define GT_WARP_ARRIVALS (GT_CHECKED ? 32 : 1) // of a warp that arrives
+
 typedef unsigned long long gt_mbarrier;
 #define GT_MBARRIER_BYTES ((int)sizeof(gt_mbarrier))
 

@@ -148,7 +148,7 @@ __device__ __forceinline__ void run_roles(const gt_args &g)
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
             gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS);
-            gt_mbarrier_init(gt_shared_address(&empty[s]), CONSUMERS / 32);
+            gt_mbarrier_init(gt_shared_address(&empty[s]), CONSUMERS / 32 * GT_WARP_ARRIVALS);
         }
     }
     __syncthreads();

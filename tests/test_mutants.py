@@ -105,6 +105,14 @@ class Mutants(unittest.TestCase):
                 found = self.outcomes(family, whole(family))
                 self.assertTrue(found and all(outcome == "ok" for outcome, _ in found), found)
 
+    def test_templates_pass_where_every_lane_arrives(self):  # as they are rendered for racecheck
+        for family in ("simt_ws", "simt_cluster"):
+            with self.subTest(family):
+                source = whole(family)
+                self.assertIn("#ifndef GT_CHECKED\n", source)
+                found = self.outcomes(family, "#define GT_CHECKED 1\n" + source)
+                self.assertTrue(found and all(outcome == "ok" for outcome, _ in found), found)
+
     def test_no_mutant_passes(self):
         for family, wrong, right_text, wrong_text in MUTANTS:
             with self.subTest(family + " " + wrong):
