@@ -379,4 +379,31 @@ TEST(a_dependent_grid_that_does_not_wait_first_is_rejected)
     gt_nvrtc_close(nvrtc);
 }
 
+/* Two warps store the halves of every word; with the bug, the same half. */
+TEST(neighbours_of_16_bits_are_no_race)
+{
+    static const char halves[] = "__shared__ short s[64];\n"
+                                 "extern \"C\" __global__ void k(short *c)\n"
+                                 "{\n"
+                                 "    s[threadIdx.x % 32 * 2 + (BUG ? 0 : threadIdx.x / 32)] = threadIdx.x;\n"
+                                 "    __syncthreads();\n"
+                                 "    c[threadIdx.x] = s[threadIdx.x];\n"
+                                 "}\n";
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    for (int which = 0; which < 2; which++) {
+        char source[sizeof halves + 32];
+        sg_memory *memory = soft_memory();
+        sprintf(source, "#define BUG %d\n%s", which, halves);
+        sg_module *module = soft_compile(nvrtc, memory, source, "sm_90");
+        const uint64_t c = soft_upload(memory, NULL, 64 * sizeof(short));
+        sg_grid grid = soft_grid(module, "k", memory, &c, 1, 64);
+        sg_report report;
+        grid.check_races = true;
+        CHECK_INT(sg_grid_run(&grid, &report, NULL), which ? SG_FAULT_RACE : SG_FAULT_NONE);
+        sg_module_destroy(module);
+        sg_memory_destroy(memory);
+    }
+    gt_nvrtc_close(nvrtc);
+}
+
 CHECK_MAIN

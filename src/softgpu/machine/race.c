@@ -1,7 +1,7 @@
 /*
- * Races in shared memory: two accesses to one word, one of them a write, by warps that nothing put in order. Each warp
- * has a clock of its own and knows of every other warp up to which moment its doings come before (a vector clock).
- * Barriers, mbarriers and atomics carry that knowledge from warp to warp. Lanes of one warp count as ordered.
+ * Races in shared memory: two accesses to one cell of 16 bits, one of them a write, by warps that nothing put in order.
+ * Each warp has a clock of its own and knows of every other warp up to which moment its doings come before (a vector
+ * clock). Barriers, mbarriers and atomics carry that knowledge from warp to warp. Lanes of one warp count as ordered.
  */
 #include <stdlib.h>
 
@@ -10,16 +10,17 @@
 #define WARPS     32
 #define MEETINGS  512 /* places where knowledge is exchanged; a power of two */
 #define CLOCK_END UINT16_MAX
+#define CELL      2 /* bytes: 16-bit elements side by side may be two warps' */
 
-/* A word's accesses since the last write; of another generation: none. */
-typedef struct word {
+/* A cell's accesses since the last write; of another generation: none. */
+typedef struct cell {
     uint32_t generation;
     uint32_t readers; /* warps */
     uint32_t write_line, read_line;
     uint16_t write_clock;
     uint8_t writer; /* warp + 1; 0: none */
     uint16_t read_clock[WARPS];
-} word;
+} cell;
 
 typedef struct meeting {
     uint64_t key; /* + 1; 0: free */
@@ -27,18 +28,18 @@ typedef struct meeting {
 } meeting;
 
 struct sg_race {
-    uint32_t generation, word_count;
+    uint32_t generation, cell_count;
     uint16_t known[WARPS][WARPS]; /* [warp][of warp] */
     meeting meetings[MEETINGS];
-    word words[];
+    cell cells[];
 };
 
 struct sg_race *sg_race_create(uint32_t shared_bytes)
 {
-    const uint32_t count = (shared_bytes + 3) / 4;
-    struct sg_race *race = calloc(1, sizeof *race + (size_t)count * sizeof race->words[0]);
+    const uint32_t count = (shared_bytes + CELL - 1) / CELL;
+    struct sg_race *race = calloc(1, sizeof *race + (size_t)count * sizeof race->cells[0]);
     if (race)
-        race->word_count = count;
+        race->cell_count = count;
     return race;
 }
 
@@ -102,7 +103,7 @@ void sg_race_forget(sg_block *block, uint64_t place)
         memset(m->known, 0, sizeof m->known);
 }
 
-static bool report(sg_warp *w, const sg_op *op, int lane, uint32_t at, const word *x, bool write, bool with_write)
+static bool report(sg_warp *w, const sg_op *op, int lane, uint32_t at, const cell *x, bool write, bool with_write)
 {
     const uint32_t other = with_write ? x->write_line : x->read_line;
     sg_fault_at(w, op, 1u << lane, SG_FAULT_RACE, at,
@@ -116,10 +117,10 @@ bool sg_race_access(sg_warp *w, const sg_op *op, int lane, uint32_t at, uint32_t
 {
     struct sg_race *race = w->block->race;
     const uint16_t *known = race->known[w->index];
-    for (uint32_t i = at / 4; i <= (at + size - 1) / 4; i++) {
-        if (i >= race->word_count)
+    for (uint32_t i = at / CELL; i <= (at + size - 1) / CELL; i++) {
+        if (i >= race->cell_count)
             return true; /* of another block, or beyond the end: others see to that */
-        word *x = &race->words[i];
+        cell *x = &race->cells[i];
         if (x->generation != race->generation) {
             x->generation = race->generation;
             x->readers = x->writer = 0;
