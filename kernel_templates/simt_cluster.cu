@@ -27,6 +27,13 @@ constexpr int KEPT = PIECES / SLICES;                      // pieces of the bloc
 constexpr int SHARE = OWN * SLICE_THREADS;                 // pieces of the cluster's that a block has,
 constexpr int TURNS = (SHARE + CONSUMERS - 1) / CONSUMERS; // and a thread of it
 static_assert(PIECES % SLICES == 0, "K-slice groups have equal shares");
+
+// The ring; in the same place the partial sums of K-slice groups, then those of the cluster.
+constexpr int RING = STAGES * STAGE, PARTIAL = BM * BN * (SLICES + (SLICES > 1 && CLUSTER_K > 1)) * GT_ACC_BYTES;
+GT_ASSERT_FACT(THREADS, THREADS_);
+GT_ASSERT_FACT(SMEM_BYTES, RING > PARTIAL ? RING : PARTIAL);
+GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
+GT_ASSERT_FACT(WS_TILE, CLUSTERS > 1 ? CLUSTERS * BM * BN * GT_ACC_BYTES : 0);
 constexpr int FOUR_BYTES = sizeof(four_acc); // of a piece
 
 // Blocks of a cluster are neighbours in K.

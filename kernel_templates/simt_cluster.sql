@@ -24,7 +24,7 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
                       -- buffers of K-slice groups and cluster.
                       max(stages * (bk * (bm + bn)
                                     + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm
-                                           ELSE 4 * bk END
+                                           WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk ELSE 4 * bk END
                                     + CASE WHEN NOT :trans_b OR repack & 2 THEN 0
                                            WHEN kmajor = 1 AND :trans_a THEN 4 * bn ELSE 4 * bk END) * :elem_bytes,
                           bm * bn * (slices + (slices > 1 AND cluster_k > 1)) * :acc_bytes) AS smem_bytes,

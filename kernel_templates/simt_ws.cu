@@ -18,6 +18,10 @@
 #define CROSSED            (TM * TN > 64 || KMAJOR)
 #include "warp_specialised.cuh"
 
+GT_ASSERT_FACT(THREADS, THREADS_);
+GT_ASSERT_FACT(SMEM_BYTES, STAGES * STAGE);
+GT_ASSERT_FACT(WS_TILE, STREAM_K ? 2 * BM * BN * GT_ACC_BYTES : 0);
+
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last
 // of them to the first: so the part that another block waits for is done early, and blocks wait for earlier
 // ones only.

@@ -19,7 +19,8 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
      sized AS (SELECT *, bm / wm * (bn / wn) * 32 + 128 AS threads, :sm_count * occ AS blocks,
                       -- what is transposed, or K-major, is padded
                       stages * (bk * (bm + bn)
-                                + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm ELSE 4 * bk END
+                                + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm
+                                       WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk ELSE 4 * bk END
                                 + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN kmajor = 1 AND :trans_a THEN 4 * bn
                                        ELSE 4 * bk END)
                       * :elem_bytes AS smem_bytes,

@@ -70,7 +70,10 @@ extern "C" __global__ void __launch_bounds__(BM *BN)
         while (!done);
         for (int k = 0; k < BK; k++)
             sum += as[GT_TRANS_A ? k * BM + r : r * BK + k] * bs[GT_TRANS_B ? c * BK + k : k * BN + c];
-        __syncthreads(); // all have read the tile
+        // The next copy must not overtake reads of this tile that are still under way: a barrier orders the threads, not
+        // the copy engine. (On an H200, without the fence, slow reads get the next tile's numbers.)
+        asm volatile("fence.proxy.async;" ::: "memory");
+        __syncthreads();
     }
     if (row + r < g.m && column + c < g.n)
         gt_store_c(g, row + r, column + c, sum);
