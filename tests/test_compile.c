@@ -100,4 +100,50 @@ TEST(a_missing_compiler_is_named)
     CHECK(strstr(gt_error_message(), "/nowhere/libnvrtc.so"));
 }
 
+/* Compiles the first configuration of a family's space with one fact changed. */
+static gt_status compile_changed(const gt_nvrtc *nvrtc, const char *name, int64_t threads, int64_t smem, int64_t ws_tile)
+{
+    gt_families families;
+    gt_device device;
+    gt_problem problem;
+    gt_space space;
+    gt_kernel kernel;
+    gt_code code = {0};
+    char *source;
+    const gt_gemm gemm = GT_GEMM(GT_F32, 512, 512, 512);
+    CHECK_OK(gt_families_init(NULL, &families));
+    CHECK_OK(gt_device_model(90, &device));
+    device.sm_count = 132;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK_OK(gt_space_init(gt_families_find(&families, name), &device, &problem, &space));
+    CHECK_OK(gt_space_kernel(&space, 0, &device, &kernel));
+    kernel.facts.threads += threads;
+    kernel.facts.smem_bytes += smem;
+    kernel.facts.ws_tile += ws_tile;
+    CHECK_OK(gt_render(gt_families_find(&families, name), &problem.class, GT_VARIANT_FAST, &kernel, &source));
+    const gt_status status = gt_nvrtc_compile(nvrtc, source, device.arch, &code, NULL);
+    free(source);
+    gt_code_finish(&code);
+    gt_space_finish(&space);
+    gt_families_finish(&families);
+    return status;
+}
+
+TEST(a_space_whose_formula_is_not_its_templates_does_not_compile)
+{
+    static const char *const families[] = {"simt", "simt_ws", "simt_cluster"};
+    gt_nvrtc *nvrtc = nvrtc_or_skip();
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+        CHECK_OK(compile_changed(nvrtc, families[i], 0, 0, 0));
+        CHECK_STATUS(compile_changed(nvrtc, families[i], 32, 0, 0), GT_ERROR_COMPILE);
+        CHECK(strstr(gt_error_message(), "THREADS"));
+        CHECK_STATUS(compile_changed(nvrtc, families[i], 0, -16, 0), GT_ERROR_COMPILE);
+        CHECK(strstr(gt_error_message(), "SMEM_BYTES"));
+        CHECK_STATUS(compile_changed(nvrtc, families[i], 0, 0, 4), GT_ERROR_COMPILE);
+        CHECK(strstr(gt_error_message(), "WS_TILE"));
+    }
+    CHECK_STATUS(compile_changed(nvrtc, "naive", 1, 0, 0), GT_ERROR_COMPILE);
+    gt_nvrtc_close(nvrtc);
+}
+
 CHECK_MAIN
