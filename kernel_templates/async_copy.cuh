@@ -1,5 +1,5 @@
 // Copies from global to shared memory that run in the background (cp.async), in groups that a thread commits and waits
-// for. Before sm_80 the thread makes the copy itself, at once.
+// for. Before sm_80, and where a copy is of less than four bytes, the thread makes it itself, at once.
 #ifndef GT_ASYNC_COPY_CUH
 #define GT_ASYNC_COPY_CUH
 
@@ -25,13 +25,22 @@ __device__ __forceinline__ unsigned long long gt_evict_first()
                  "n"(BYTES)__VA_ARGS__                                                                                 \
                  : "memory")
 
+// Copies WIDTH elements through registers, of which only `valid` are read; the rest become zeros.
+template <int WIDTH> __device__ __forceinline__ void gt_copy_now(unsigned to, const GT_AB *from, int valid)
+{
+    *(gt_vector<GT_AB, WIDTH> *)__cvta_shared_to_generic(to) = gt_load_vector<WIDTH>(from, valid);
+}
+
 // Starts a copy of BYTES, of which only `valid` are read; the rest become zeros. IN_L1: through L1, as copies of less
 // than 16 bytes always are.
 template <int BYTES, bool IN_L1 = BYTES < 16, gt_l2 L2 = GT_L2_USUAL>
 __device__ __forceinline__ void gt_copy_async(unsigned to, const GT_AB *from, int valid, unsigned long long policy = 0)
 {
+    constexpr int WIDTH = BYTES / sizeof(GT_AB);
 #if __CUDA_ARCH__ >= 800
-    if constexpr (L2 == GT_L2_EVICT_FIRST && IN_L1)
+    if constexpr (BYTES < 4)
+        gt_copy_now<WIDTH>(to, from, valid / GT_AB_BYTES);
+    else if constexpr (L2 == GT_L2_EVICT_FIRST && IN_L1)
         GT_CP_ASYNC("ca", ".L2::cache_hint", ", %4", , "l"(policy));
     else if constexpr (L2 == GT_L2_EVICT_FIRST)
         GT_CP_ASYNC("cg", ".L2::cache_hint", ", %4", , "l"(policy));
@@ -44,8 +53,7 @@ __device__ __forceinline__ void gt_copy_async(unsigned to, const GT_AB *from, in
     else
         GT_CP_ASYNC("cg", "", "");
 #else
-    constexpr int WIDTH = BYTES / GT_AB_BYTES;
-    *(gt_vector<GT_AB, WIDTH> *)__cvta_shared_to_generic(to) = gt_load_vector<WIDTH>(from, valid / GT_AB_BYTES);
+    gt_copy_now<WIDTH>(to, from, valid / GT_AB_BYTES);
 #endif
 }
 

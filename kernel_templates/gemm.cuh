@@ -32,10 +32,38 @@ typedef long long gt_int;
 #define GT_ASSERT_FACT(fact, value) static_assert(true, "")
 #endif
 
-// f16 without a header: its bits. Arithmetic on it happens in tensor cores or through conversion.
+// 16-bit floating point without the toolkit's headers: bits that become a float wherever arithmetic needs a number, so
+// that products are those of floats, and that a float becomes when asked to, to nearest even. GT_AB() is zero.
 struct __align__(2) gt_half
 {
     unsigned short bits;
+
+    gt_half() = default;
+    __device__ __forceinline__ explicit gt_half(float value)
+    {
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    }
+    __device__ __forceinline__ operator float() const
+    {
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+        return value;
+    }
+};
+
+// The upper half of a float's bits. Integers round it: the instruction for that begins with sm_80.
+struct __align__(2) gt_bf16
+{
+    unsigned short bits;
+
+    gt_bf16() = default;
+    __device__ __forceinline__ explicit gt_bf16(float value)
+    {
+        const unsigned all = __float_as_uint(value);
+        const bool nan = (all & 0x7fffffff) > 0x7f800000; // its payload may lie in what is cut off
+        bits = (unsigned short)(nan ? 0x7fff : (all + 0x7fff + (all >> 16 & 1)) >> 16);
+    }
+    __device__ __forceinline__ operator float() const { return __uint_as_float((unsigned)bits << 16); }
 };
 
 // Bytes of an element; an int, so that addresses in shared memory are computed in 32 bits.

@@ -54,7 +54,7 @@
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
 constexpr int LANES_N = WN / TN;
 
-static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
+static_assert(sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "sums and C have four bytes");
 static_assert(BM % WM == 0 && BN % WN == 0 && WM / TM * (WN / TN) == 32, "warps cover the tile, lanes the warp");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 4 == 0, "fragments are read in pieces of four");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
@@ -81,8 +81,9 @@ template <int OUTER, bool ALONG_K> struct operand {
     static constexpr bool ASYNC = LOAD == 1 || (LOAD == 2 && !ALONG_K);
     // Elements moved at once. A copy in the background cannot transpose more than one.
     static constexpr int VEC = ALONG_K && ASYNC ? 1 : GT_WIDE_AB;
+    static_assert(!ASYNC || VEC * sizeof(GT_AB) >= 4, "shorter copies cannot be made in the background");
     // Rows of a transposed stage are shifted by four banks against each other.
-    static constexpr int PITCH = OUTER + (ALONG_K ? 4 : 0);
+    static constexpr int PITCH = OUTER + (ALONG_K ? 16 / sizeof(GT_AB) : 0);
     static constexpr int ELEMENTS = BK * PITCH;
     static constexpr int LINE = (ALONG_K ? BK : OUTER) / VEC; // vectors along the contiguous side
     static constexpr int TOTAL = BK * OUTER / VEC;
@@ -185,13 +186,19 @@ template <int COUNT, int SPAN> __device__ __forceinline__ void read_fragment(GT_
 // registers. They must lie in different banks, even and odd: sums are exchanged in pairs against the columns of B.
 __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, const GT_AB *b)
 {
+    GT_ACC column[TN];
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+    for (int j = 0; j < TN; j++)
+        column[j] = GT_ACC(b[j]);
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+        const GT_ACC row = GT_ACC(a[i]);
 #pragma unroll
         for (int f = 0; f < TN; f++) {
             const int j = i % 2 ? TN - 1 - f : f;
-            gt_multiply_add(sum[i][j ^ 1], a[i], b[j]);
+            gt_multiply_add(sum[i][j ^ 1], row, column[j]);
         }
+    }
 }
 
 // The sums of all SPLIT_K blocks of the tile, in the last of them; false in the others. Not gt_add_parts: its reads

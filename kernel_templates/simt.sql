@@ -25,13 +25,18 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
                 AND tm * tn * bk <= 2048
                 -- no tile twice as large as the matrix
                 AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR bn = 16)),
-     staged AS (SELECT *, stages * bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes AS smem_bytes
+     staged AS (SELECT *, stages * bk * ((bm + bn) * :elem_bytes + 16 * (1 - :trans_a) + 16 * :trans_b) AS smem_bytes
                 FROM tile, stages, loading
-                WHERE CASE load WHEN 0 THEN stages = 2 AND (bm + bn) * bk <= 32 * threads
-                                WHEN 1 THEN :cc >= 80
-                                ELSE :cc >= 80 AND :trans_a = :trans_b AND (bm + bn) * bk <= 32 * threads END),
+                -- In registers, at most 128 bytes a thread. In the background, copies of four bytes or more: of what is
+                -- transposed on its way only elements are copied.
+                WHERE CASE load WHEN 0 THEN stages = 2 AND (bm + bn) * bk * :elem_bytes <= 128 * threads
+                                WHEN 1 THEN :cc >= 80 AND :align >= 4
+                                            AND (:elem_bytes >= 4 OR (:trans_a AND NOT :trans_b))
+                                ELSE :cc >= 80 AND :align >= 4 AND :trans_a = :trans_b
+                                     AND (bm + bn) * bk * :elem_bytes <= 128 * threads END),
      full AS (SELECT *, tm * tn + 2 * (tm + tn) + 36
-                        + CASE load WHEN 0 THEN (bm + bn) * bk / threads WHEN 2 THEN bm * bk / threads ELSE 0 END
+                        + CASE load WHEN 0 THEN (bm + bn) * bk * :elem_bytes / (4 * threads)
+                                    WHEN 2 THEN bm * bk * :elem_bytes / (4 * threads) ELSE 0 END
                         AS regs
               FROM staged, occ
               WHERE occ = 1 OR tm * tn <= 64)
@@ -47,7 +52,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        -- The assembler's first level keeps the order that wide register tiles need, and is slower with narrow ones.
        + CASE WHEN tm * tn = 16 THEN 60 * (ptxas = 1) WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END AS penalty
 FROM full, split_k, grouping, ptxas
-WHERE :type IN ('f32', 's32')
+WHERE :type IN ('f32', 's32', 'f16_f32')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
   AND regs <= 255 AND occ * regs * threads <= 65536
   AND (split_k = 1 OR (tiles * split_k <= 4 * :sm_count AND :k >= 2 * bk * split_k))

@@ -64,7 +64,7 @@
 
 constexpr bool ALONG_K = SIDE ? GT_A_ALONG_K : GT_B_ALONG_K;      // the streamed operand is contiguous along K
 constexpr bool KEPT_ALONG_K = SIDE ? GT_B_ALONG_K : GT_A_ALONG_K; // the kept one is
-constexpr int V = GT_WIDE_AB;                                     // elements of the streamed operand in one copy
+constexpr int V = GT_WIDE_AB < 4 ? GT_WIDE_AB : 4;                // elements in one copy: k-steps of a unit at most
 constexpr int T_FEW = SIDE ? TN : TM, T_MANY = SIDE ? TM : TN;
 constexpr int WARPS = WARPS_FEW * WARPS_MANY * WARPS_K, THREADS_ = 32 * WARPS;
 constexpr int LANES_MANY = 32 / LANES_K;                // lanes over the many
@@ -75,24 +75,26 @@ constexpr int CLUSTERS = SPLIT_K / CLUSTER_K;           // that share a tile
 constexpr int UNIT = 4 * LANES_K;                       // k-steps that a warp takes at once
 constexpr int UNITS = BK / (WARPS_K * UNIT);            // units of a warp in a chunk
 
-// Shared memory in elements: two chunks of the kept operand and the units of every warp; when these are done with,
-// WARPS_K slices of sums in the same place; then the cluster's staging buffer. Lines begin on different banks and stay
-// whole vectors.
+// Shared memory: two chunks of the kept operand and the units of every warp, in elements; when these are done with,
+// WARPS_K slices of sums in the same place; from byte STAGING on the cluster's staging buffer. Lines begin on different
+// banks and stay whole vectors.
 constexpr int PITCH = BK + 4, SUM_PITCH = COVER + 4;
 constexpr int CHUNK = FEW * PITCH, SLOT = 32 * 4 * T_MANY, SUMS = FEW * SUM_PITCH;
-constexpr int FEED = 2 * CHUNK + WARPS * STAGES * SLOT, STAGING = FEED > WARPS_K * SUMS ? FEED : WARPS_K * SUMS;
+constexpr int FEED_BYTES = (2 * CHUNK + WARPS * STAGES * SLOT) * sizeof(GT_AB);
+constexpr int SLICE_BYTES = WARPS_K * SUMS * sizeof(GT_ACC);
+constexpr int STAGING = FEED_BYTES > SLICE_BYTES ? FEED_BYTES : SLICE_BYTES;
 constexpr int RESULTS = FEW * OWN; // sums that a block has of each block of its cluster, and stores
 
-static_assert(sizeof(GT_AB) == 4 && sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "elements of four bytes");
+static_assert(sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "sums and C have four bytes");
 static_assert((SIDE ? BN : BM) == FEW && (SIDE ? BM : BN) == COVER, "the tile is what a block's threads sum");
 static_assert(COVER % CLUSTER_K == 0 && SPLIT_K % CLUSTER_K == 0, "a cluster's blocks have equal shares");
 static_assert(BK % (WARPS_K * UNIT) == 0 && UNITS >= STAGES,
               "a chunk is whole units, and comes before the ones behind it");
 static_assert(T_MANY % 4 == 0 && 32 % LANES_K == 0, "lanes take whole vectors");
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES, (STAGING + (CLUSTER_K > 1 ? CLUSTER_K * RESULTS : 0)) * 4);
+GT_ASSERT_FACT(SMEM_BYTES, STAGING + (CLUSTER_K > 1 ? CLUSTER_K * RESULTS * sizeof(GT_ACC) : 0));
 GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
-GT_ASSERT_FACT(WS_TILE, CLUSTERS > 1 ? CLUSTERS * FEW * COVER * 4 : 0);
+GT_ASSERT_FACT(WS_TILE, CLUSTERS > 1 ? CLUSTERS * FEW * COVER * sizeof(GT_ACC) : 0);
 
 // The product as the threads see it: few x K, kept, times K x many, streamed.
 struct operands {
@@ -153,7 +155,7 @@ __device__ __forceinline__ unsigned rank()
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
     extern __shared__ __align__(16) GT_AB shared[];
-    GT_ACC *slices = (GT_ACC *)shared, *staging = slices + STAGING;
+    GT_ACC *slices = (GT_ACC *)shared, *staging = (GT_ACC *)((char *)shared + STAGING);
     gt_args g = args;
     gt_select_batch(g);
     const operands o = view(g);

@@ -21,6 +21,10 @@ __device__ __forceinline__ void multiply_add(int &sum, int x, int y)
 __device__ __forceinline__ void multiply(GT_ACC (&sum)[T_FEW * T_MANY], const GT_AB (&b)[4 * T_MANY], const GT_AB *x)
 {
     constexpr int WIDE = ALONG_K ? V : 4;
+    GT_ACC streamed[4 * T_MANY];
+#pragma unroll
+    for (int i = 0; i < 4 * T_MANY; i++)
+        streamed[i] = GT_ACC(b[i]);
 #pragma unroll
     for (int s = 0; s < T_FEW; s++) {
         gt_vector<GT_AB, WIDE> held[4 / WIDE];
@@ -28,10 +32,12 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[T_FEW * T_MANY], const GT
         for (int q = 0; q < 4 / WIDE; q++)
             held[q] = *(const gt_vector<GT_AB, WIDE> *)(x + s * PITCH + q * LANES_K * WIDE);
 #pragma unroll
-        for (int e = 0; e < 4; e++)
+        for (int e = 0; e < 4; e++) {
+            const GT_ACC kept = GT_ACC(held[e / WIDE].e[e % WIDE]);
 #pragma unroll
             for (int j = 0; j < T_MANY; j++)
-                multiply_add(sum[s * T_MANY + j], b[ALONG_K ? j * 4 + e : e * T_MANY + j], held[e / WIDE].e[e % WIDE]);
+                multiply_add(sum[s * T_MANY + j], streamed[ALONG_K ? j * 4 + e : e * T_MANY + j], kept);
+        }
     }
 }
 
@@ -72,7 +78,7 @@ __device__ __forceinline__ void main_loop(const operands &o, gt_int first_few, g
             stage(shared + (other > 0 ? CHUNK : 0), o, first_few, k + BK, k_count - BK);
 #pragma unroll 1
         for (int u = 0; u < UNITS && unit < all; u++, unit++) {
-            GT_AB b[4 * T_MANY];
+            __align__(16) GT_AB b[4 * T_MANY];
             gt_wait_copies<STAGES - 1>();
 #pragma unroll
             for (int i = 0; i < T_MANY; i++)

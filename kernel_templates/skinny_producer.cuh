@@ -7,11 +7,13 @@
 #ifndef GT_SKINNY_PRODUCER_CUH
 #define GT_SKINNY_PRODUCER_CUH
 
-// Starts a copy of V elements of the streamed operand. It passes through L1 only where warps share it.
+// Starts a copy of V elements of the streamed operand, of which the first `valid` are read; the rest become zeros. It
+// passes through L1 only where warps share it or the copy is short.
 __device__ __forceinline__ void copy_streamed(GT_AB *to, const GT_AB *from, int valid, unsigned long long policy)
 {
     constexpr bool IN_L1 = WARPS_FEW > 1 || V * sizeof(GT_AB) < 16;
-    gt_copy_async<V * 4, IN_L1, (gt_l2)HINT>(gt_shared_address(to), from, valid, policy);
+    gt_copy_async<V * sizeof(GT_AB), IN_L1, (gt_l2)HINT>(gt_shared_address(to), from, valid * GT_AB_BYTES,
+                                                         policy);
 }
 
 // The units of the streamed operand that a warp takes, one after the other. Columns beyond the matrix read its last
@@ -62,7 +64,7 @@ struct stream {
                 const int left = k_left - step_of(ALONG_K ? p * V : l);
                 const int most = left <= 0 ? 0 : ALONG_K ? (left < V ? left : V) : room[p], valid = WHOLE ? V : most;
                 const int i = (l * PIECES + p) * V;
-                copy_streamed(corner + i / 4 * 128 + i % 4, valid ? from : somewhere, valid * 4, policy);
+                copy_streamed(corner + i / 4 * 128 + i % 4, valid ? from : somewhere, valid, policy);
             }
 #pragma unroll
         for (int l = 0; l < (ALONG_K ? T_MANY : 1); l++)
@@ -98,8 +100,9 @@ __device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int fi
             const int at = (along + i) * KEPT_WIDE, s = KEPT_ALONG_K ? l : at, p = KEPT_ALONG_K ? at : l;
             const int left = s < rows ? steps - p : 0, valid = left >= KEPT_WIDE ? KEPT_WIDE : left > 0 ? left : 0;
             if (WHOLE && KEPT_LINE % NEXT == 0 || at < (KEPT_ALONG_K ? needed : FEW))
-                gt_copy_async<KEPT_WIDE * 4>(gt_shared_address(chunk + s * PITCH + p),
-                                             WHOLE || valid ? from + at : o.kept, WHOLE ? KEPT_WIDE * 4 : valid * 4);
+                gt_copy_async<KEPT_WIDE * sizeof(GT_AB)>(gt_shared_address(chunk + s * PITCH + p),
+                                                         WHOLE || valid ? from + at : o.kept,
+                                                         (WHOLE ? KEPT_WIDE : valid) * GT_AB_BYTES);
         }
 }
 __device__ __forceinline__ void stage(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)

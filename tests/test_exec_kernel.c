@@ -1,4 +1,7 @@
 /* Whole kernels of ordinary CUDA C++: divergence, calls, atomics, shuffles, blocks that wait for each other. */
+#include <math.h>
+
+#include "../kernel_templates/embedded.h"
 #include "softgpu_fixture.h"
 
 /* 256 threads that leave one word each. */
@@ -267,6 +270,67 @@ TEST(a_loop_without_end_stops_when_its_budget_is_spent)
     CHECK(strstr(report.message, "the grid does not end") && counts.warp_instructions <= OPERATIONS);
     sg_module_destroy(module);
     sg_memory_destroy(memory);
+}
+
+/* The 16-bit types of the templates, for an architecture that has no instruction for bf16. */
+TEST(sixteen_bits_are_rounded_to_nearest_even_and_multiply_as_floats)
+{
+    static const char convert[] = "struct outputs { unsigned short f16, bf16; float twice_f16, twice_bf16; };\n"
+                                  "extern \"C\" __global__ void k(const float *in, outputs *out)\n"
+                                  "{\n"
+                                  "    const gt_half h(in[threadIdx.x]), two(2);\n"
+                                  "    const gt_bf16 b(in[threadIdx.x]), both(2);\n"
+                                  "    out[threadIdx.x] = {h.bits, b.bits, h * two, b * both};\n"
+                                  "}\n";
+    typedef struct outputs {
+        uint16_t f16, bf16;
+        float twice_f16, twice_bf16;
+    } outputs;
+    const struct {
+        uint32_t in;
+        outputs out;
+    } cases[] = {
+        {0x3f800000, {0x3c00, 0x3f80, 2, 2}},
+        {0x80000000, {0x8000, 0x8000, 0, 0}},
+        {0xc0490fdb, {0xc248, 0xc049, -6.28125f, -6.28125f}},
+        {0x3f808000, {0x3c04, 0x3f80, 2.0078125f, 2}},        /* a tie, to even: down */
+        {0x3f818000, {0x3c0c, 0x3f82, 2.0234375f, 2.03125f}}, /* and up */
+        {0x3f808001, {0x3c04, 0x3f81, 2.0078125f, 2.015625f}},
+        {0x7f7fffff, {0x7c00, 0x7f80, INFINITY, INFINITY}}, /* too large for both */
+        {0xff800000, {0xfc00, 0xff80, -INFINITY, -INFINITY}},
+        {0x7f800001, {0x7fff, 0x7fff, NAN, NAN}}, /* a NaN whose payload is cut off */
+        {0x33800000, {0x0001, 0x3380, 0x1p-23f, 0x1p-23f}}, /* the least of f16 */
+        {0x00010000, {0x0000, 0x0001, 0, 0x1p-132f}},       /* and of bf16 */
+    };
+    enum { COUNT = sizeof cases / sizeof cases[0] };
+    const struct gt_embedded_header *header = gt_embedded_headers;
+    while (strcmp(header->name, "gemm.cuh") != 0)
+        header++;
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    sg_memory *memory = soft_memory();
+    char *source = malloc(strlen(header->text) + sizeof convert);
+    CHECK(source);
+    strcat(strcpy(source, header->text), convert);
+    sg_module *module = soft_compile(nvrtc, memory, source, "sm_75");
+    uint32_t in[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        in[i] = cases[i].in;
+    const uint64_t params[] = {soft_upload(memory, in, sizeof in), soft_upload(memory, NULL, COUNT * sizeof(outputs))};
+    const sg_grid grid = soft_grid(module, "k", memory, params, 1, COUNT);
+    sg_report report;
+    if (sg_grid_run(&grid, &report, NULL) != SG_FAULT_NONE)
+        check_fail(__FILE__, __LINE__, "%s", report.message);
+    for (int i = 0; i < COUNT; i++) {
+        const outputs *out = (const outputs *)(uintptr_t)params[1] + i, *right = &cases[i].out;
+        CHECK_INT(out->f16, right->f16);
+        CHECK_INT(out->bf16, right->bf16);
+        CHECK(out->twice_f16 == right->twice_f16 || (isnan(out->twice_f16) && isnan(right->twice_f16)));
+        CHECK(out->twice_bf16 == right->twice_bf16 || (isnan(out->twice_bf16) && isnan(right->twice_bf16)));
+    }
+    free(source);
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+    gt_nvrtc_close(nvrtc);
 }
 
 CHECK_MAIN

@@ -78,6 +78,15 @@ static gt_status climb(ladder *l, const gt_problem *problem, const gt_space *spa
     return GT_OK;
 }
 
+/* Whether a family's rung has been climbed in other types: those stand for it. */
+static bool stands(const ladder *l, const gt_space *space, const gt_types *types)
+{
+    for (size_t i = 0; space->rows > 0 && i < l->count; i++)
+        if (l->rungs[i].types != types && l->rungs[i].order == gt_space_value(space, 0, "rung", 0))
+            return true;
+    return false;
+}
+
 /* All rungs of one element type; then cuBLAS beside the fastest of them. */
 static gt_status climb_all(ladder *l, const gt_shape *shape, const gt_types *types)
 {
@@ -94,7 +103,7 @@ static gt_status climb_all(ladder *l, const gt_shape *shape, const gt_types *typ
             continue;
         if ((status = gt_space_init(family, &l->engine->device, &problem, &space)) != GT_OK)
             return status;
-        if (gt_space_column(&space, "rung") >= 0) {
+        if (gt_space_column(&space, "rung") >= 0 && !stands(l, &space, types)) {
             l->state.total += (int)space.rows;
             for (size_t row = 0; status == GT_OK && row < space.rows && !gt_engine_interrupted(); row++) {
                 gt_kernel kernel;
