@@ -62,11 +62,12 @@ typedef enum gt_status {
     GT_ERROR_UNSUPPORTED = -18,  /* the combination of types, math or epilogue is not offered */
 } gt_status;
 
-/* Element types. The pair of type_ab and type_c decides the arithmetic: f32, s32, and f16 into f32. */
+/* Element types. The pair of type_ab and type_c decides the arithmetic: f32, s32, and f16 or bf16 into f32. */
 typedef enum gt_type {
     GT_F32 = 0,
     GT_S32 = 1,
     GT_F16 = 2,
+    GT_BF16 = 3,
 } gt_type;
 
 /* GT_N: the matrix as stored; GT_T: its transpose. */
@@ -186,8 +187,8 @@ typedef struct gt_operands {
 
 /*
  * Enqueues the product on a stream and returns: no lock, no allocation, no synchronisation, safe in graph
- * capture. alpha and beta point to host values of the accumulator's type (float for f32 and f16, int32_t for
- * s32), read before the call returns. beta = 0 never reads C, alpha = 0 never reads A or B, empty sizes
+ * capture. alpha and beta point to host values of the accumulator's type (float for f32, f16 and bf16, int32_t
+ * for s32), read before the call returns. beta = 0 never reads C, alpha = 0 never reads A or B, empty sizes
  * succeed. Thread-safe; executions that may overlap in time need a plan each, or a workspace each (gt_execute_ex), if
  * gt_plan_describe tells of a workspace.
  */

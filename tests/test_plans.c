@@ -190,6 +190,40 @@ TEST(choices_are_found_again_and_the_oldest_unused_go)
     gt_close(gt);
 }
 
+/* From a space to a result: every type that is offered takes the same way. */
+TEST(a_product_of_bf16_is_planned_and_executed)
+{
+    gt_context *gt = tuned("skinny", "--type bf16_f32 --effort quick --shapes 8x40x64");
+    gt_gemm gemm = GT_GEMM(GT_BF16, 8, 40, 64);
+    const gt_type_info *bf16 = gt_type_find(GT_BF16);
+    const float one = 1, zero = 0;
+    uint16_t a[8 * 64], b[64 * 40];
+    float c[8 * 40], wanted[8 * 40] = {0};
+    gt_plan *plan;
+    CUdeviceptr on[3];
+    for (int i = 0; i < 8 * 64; i++)
+        bf16->store(a, i, (double)number(i, 1));
+    for (int i = 0; i < 64 * 40; i++)
+        bf16->store(b, i, (double)number(i, 2));
+    for (int i = 0; i < 8 * 40; i++)
+        for (int p = 0; p < 64; p++)
+            wanted[i] += number(i / 40 * 64 + p, 1) * number(p * 40 + i % 40, 2);
+    gemm.type_c = GT_F32;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    const size_t bytes[] = {sizeof a, sizeof b, sizeof c};
+    for (int i = 0; i < 3; i++)
+        CHECK(driver->cuMemAlloc(&on[i], bytes[i]) == CUDA_SUCCESS);
+    CHECK(driver->cuMemcpyHtoD(on[0], a, sizeof a) == CUDA_SUCCESS);
+    CHECK(driver->cuMemcpyHtoD(on[1], b, sizeof b) == CUDA_SUCCESS);
+    CHECK_OK(gt_execute(plan, NULL, &one, (void *)on[0], (void *)on[1], &zero, (void *)on[2]));
+    CHECK(driver->cuMemcpyDtoH(c, on[2], sizeof c) == CUDA_SUCCESS);
+    CHECK(memcmp(c, wanted, sizeof c) == 0);
+    for (int i = 0; i < 3; i++)
+        CHECK(driver->cuMemFree(on[i]) == CUDA_SUCCESS);
+    gt_plan_destroy(plan);
+    gt_close(gt);
+}
+
 /* Verification has run it with padded rows, in batches, with tails and with null operands; here the library does. */
 TEST(a_kernel_takes_tensor_maps_in_every_layout_and_batch)
 {

@@ -53,7 +53,8 @@ static double widen(uint16_t bits, int fraction)
     return bits >> 15 ? -magnitude : magnitude;
 }
 
-#define F16_FRACTION 10
+#define F16_FRACTION  10
+#define BF16_FRACTION 7
 
 static double load_f16(const void *data, int64_t index)
 {
@@ -63,6 +64,16 @@ static double load_f16(const void *data, int64_t index)
 static void store_f16(void *data, int64_t index, double value)
 {
     ((uint16_t *)data)[index] = narrow(value, F16_FRACTION);
+}
+
+static double load_bf16(const void *data, int64_t index)
+{
+    return widen(((const uint16_t *)data)[index], BF16_FRACTION);
+}
+
+static void store_bf16(void *data, int64_t index, double value)
+{
+    ((uint16_t *)data)[index] = narrow(value, BF16_FRACTION);
 }
 
 /* The sum of four 16-bit uniforms, centred and scaled to variance 1: close to normal and exactly symmetric. */
@@ -82,6 +93,11 @@ static void draw_f16(void *data, int64_t index, uint64_t bits)
     store_f16(data, index, near_normal(bits));
 }
 
+static void draw_bf16(void *data, int64_t index, uint64_t bits)
+{
+    store_bf16(data, index, near_normal(bits));
+}
+
 /* The whole range, so that sums wrap. */
 static void draw_s32(void *data, int64_t index, uint64_t bits)
 {
@@ -89,12 +105,13 @@ static void draw_s32(void *data, int64_t index, uint64_t bits)
 }
 
 /* Of cudaDataType_t, whose header building does not ask for. */
-enum { R_32F = 0, R_16F = 2, R_32I = 10 };
+enum { R_32F = 0, R_16F = 2, R_32I = 10, R_16BF = 14 };
 
 static const gt_type_info types[] = {
     [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, load_f32, store_f32, draw_f32},
     [GT_S32] = {"s32", "int", 4, R_32I, CU_TENSOR_MAP_DATA_TYPE_INT32, load_s32, store_s32, draw_s32},
     [GT_F16] = {"f16", "gt_half", 2, R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, load_f16, store_f16, draw_f16},
+    [GT_BF16] = {"bf16", "gt_bf16", 2, R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, load_bf16, store_bf16, draw_bf16},
 };
 
 #define TYPES (sizeof types / sizeof types[0])
@@ -108,7 +125,8 @@ _Static_assert(TYPES <= GT_TYPE_LIMIT, "arrays by type have room");
 #define PAIRS(X)                                                                                             \
     X("f32", GT_F32, GT_F32, GT_F32, GT_UNIT_F32, false, ROUNDED, false, ROUNDED)                            \
     X("s32", GT_S32, GT_S32, GT_S32, GT_UNIT_S32, true, 0, false, 0)                                         \
-    X("f16_f32", GT_F16, GT_F32, GT_F32, GT_UNIT_TENSOR_16, false, CUT, true, ROUNDED)
+    X("f16_f32", GT_F16, GT_F32, GT_F32, GT_UNIT_TENSOR_16, false, CUT, true, ROUNDED)                       \
+    X("bf16_f32", GT_BF16, GT_F32, GT_F32, GT_UNIT_TENSOR_16, false, CUT, true, ROUNDED)
 
 #define ROW(...)       {__VA_ARGS__},
 #define NAME(name, ...) " " name

@@ -35,6 +35,16 @@ struct f16 {
     }
 };
 
+struct bf16 {
+    typedef unsigned short storage;
+    static __device__ double load(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
+    static __device__ unsigned short draw(gt_bits h)
+    {
+        const unsigned x = __float_as_uint(f32::draw(h)); // finite: rounded to nearest, ties to even
+        return (unsigned short)((x + 0x7fff + (x >> 16 & 1)) >> 16);
+    }
+};
+
 // The sum of four 16-bit uniforms, centred and scaled to variance 1: close to normal, exactly symmetric, and the same
 // bits on every machine.
 __device__ float f32::draw(gt_bits h)
@@ -205,6 +215,7 @@ template <typename T> __device__ void nonfinite(const matrix &m, gt_bits *found)
 KERNELS(f32)
 KERNELS(s32)
 KERNELS(f16)
+KERNELS(bf16)
 
 // Adds up random numbers that elements' halfwords and places stand for: two matrices with the same sum have the same
 // bits, but once in 2^64. Rows of `width`, `pitch` apart, all in halfwords.
