@@ -45,6 +45,8 @@
     X(box_c_columns, "box_c_columns", 0, 256, 0, false, true, 4)                                             \
     X(swizzle_ab, "swizzle_ab", 0, 3, 0, false, true, 4)                                                     \
     X(swizzle_c, "swizzle_c", 0, 3, 0, false, true, 4)                                                       \
+    /* What the copy engine brings into L2 around a box's lines: a CUtensorMapL2promotion. */                \
+    X(map_promotion, "map_promotion", 0, 3, 2, false, true, 4)                                               \
     /* The same inputs give the same bits; a space may say no, and so may repeated launches. */              \
     X(deterministic, "deterministic", 0, 1, 1, false, false, 4)
 

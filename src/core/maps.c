@@ -66,6 +66,7 @@ gt_status gt_maps_init(const gt_facts *f, const gt_problem *p, gt_maps *out)
         if (status != GT_OK)
             return status;
         map->operand = i;
+        map->promotion = (CUtensorMapL2promotion)f->map_promotion;
         maps.count++;
     }
     *out = maps;
@@ -82,8 +83,8 @@ CUresult gt_maps_encode(const gt_driver *driver, const gt_maps *maps, const void
         const gt_map *m = &maps->list[i];
         const void *address = addresses[m->operand] ? addresses[m->operand] : addresses[GT_MAPS - 1];
         result = driver->cuTensorMapEncodeTiled(&encoded[i], m->type, 3, (void *)address, m->size, m->stride, m->box,
-                                                every, CU_TENSOR_MAP_INTERLEAVE_NONE, m->swizzle,
-                                                CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                                                every, CU_TENSOR_MAP_INTERLEAVE_NONE, m->swizzle, m->promotion,
+                                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     }
     return result;
 }

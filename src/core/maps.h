@@ -13,6 +13,7 @@ typedef struct gt_map {
     int operand; /* 0 for A, 1 for B, 2 for C */
     CUtensorMapDataType type;
     CUtensorMapSwizzle swizzle;
+    CUtensorMapL2promotion promotion;
     cuuint64_t size[3];   /* columns, rows, matrices */
     cuuint64_t stride[2]; /* bytes from row to row, from matrix to matrix */
     cuuint32_t box[3];
