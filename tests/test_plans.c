@@ -87,6 +87,7 @@ static job make_job(gt_plan *plan, int salt, int times)
     j.workspace_bytes = d.workspace;
     CHECK(driver->cuMemAlloc(&j.workspace, d.workspace + 256) == CUDA_SUCCESS);
     CHECK(driver->cuMemsetD8(j.workspace, 0xff, d.workspace) == CUDA_SUCCESS); /* it needs no preparation */
+    CHECK(driver->cuCtxSynchronize() == CUDA_SUCCESS); /* a stream that does not wait for the default one comes next */
     free(a);
     free(b);
     return j;
@@ -113,11 +114,19 @@ static void *run_job(void *data)
         driver->cuCtxSetCurrent(context) != CUDA_SUCCESS ||
         driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
         j->wrong = true;
-    for (int i = 0; i < j->times && !j->wrong; i++)
-        j->wrong = gt_execute_ex(j->plan, stream, &operands) != GT_OK ||
-                   driver->cuStreamSynchronize(stream) != CUDA_SUCCESS ||
-                   driver->cuMemcpyDtoH(j->got, j->c, SIDE * SIDE * sizeof(float)) != CUDA_SUCCESS ||
-                   memcmp(j->got, j->wanted, SIDE * SIDE * sizeof(float)) != 0;
+    for (int i = 0; i < j->times && !j->wrong; i++) {
+        const gt_status status = gt_execute_ex(j->plan, stream, &operands);
+        CUresult result = driver->cuStreamSynchronize(stream);
+        if (result == CUDA_SUCCESS)
+            result = driver->cuMemcpyDtoH(j->got, j->c, SIDE * SIDE * sizeof(float));
+        int64_t at = 0;
+        while (at < SIDE * SIDE && j->got[at] == j->wanted[at])
+            at++;
+        j->wrong = status != GT_OK || result != CUDA_SUCCESS || at < SIDE * SIDE;
+        if (j->wrong)
+            printf("execution %d: status %d, driver %d, element %lld is %g, not %g\n", i, (int)status, (int)result,
+                   (long long)at, at < SIDE * SIDE ? (double)j->got[at] : 0, at < SIDE * SIDE ? (double)j->wanted[at] : 0);
+    }
     driver->cuStreamDestroy(stream);
     return NULL;
 }
@@ -231,6 +240,8 @@ TEST(a_kernel_takes_tensor_maps_in_every_layout_and_batch)
     int there = 0;
     for (int layout = 0; layout < 4; layout++) {
         char more[100];
+        if (driver && driver->soft && layout / 2 == layout % 2)
+            continue; /* each operand both ways: enough for what takes ten seconds a layout */
         snprintf(more, sizeof more, "--layout %s --batch 3 --shapes 40x36x68", layouts[layout]);
         if (driver && driver->cuDeviceGetAttribute(&there, CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, 0) ==
                           CUDA_SUCCESS && !there)
