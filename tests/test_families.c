@@ -10,7 +10,7 @@
 
 #define SEED    20261115u
 #define SAMPLES 132
-#define LEAST   3 /* configurations of a group; one is enough of those that only the ladder climbs */
+#define LEAST   2 /* configurations of a group; one is enough of those that only the ladder climbs */
 
 /* What the space is asked for. Tall tiles, wide ones, K that is worth splitting. */
 static const struct {
