@@ -147,7 +147,7 @@ gt_status gt_engine_prepare(gt_engine *engine, const gt_class *class, gt_kernel 
     const gt_family *family;
     gt_status status = gt_families_get(&engine->families, kernel->family, &family);
     if (status == GT_OK)
-        status = gt_render(family, class, engine->variant, kernel, &source);
+        status = gt_render(family, class, engine->options.variant, kernel, &source);
     if (status != GT_OK)
         return status;
     snprintf(kernel->nvrtc, sizeof kernel->nvrtc, "%s", engine->nvrtc->version);

@@ -19,6 +19,7 @@ typedef struct gt_engine_options {
     const char *family;    /* only this one is searched; NULL: all that fit */
     const gt_types *types; /* whose ceilings are asked for */
     gt_effort effort;
+    gt_variant variant; /* in which kernels are rendered */
     uint64_t seed;
     int threads;        /* that compile; 0: as many as cores */
     double limit_s;     /* how long one candidate may take */
@@ -35,7 +36,6 @@ typedef struct gt_engine {
     gt_compiler *compiler;
     gt_cache *cache; /* code compiled in this run, by source hash */
     gt_code checks;
-    gt_variant variant; /* in which kernels are rendered */
     gt_worker *worker;
     gt_store *store;
     int64_t run, gpu;

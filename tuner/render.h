@@ -11,9 +11,8 @@ typedef enum gt_variant {
 
 /*
  * Renders a family's template for a problem class and a kernel's parameters and facts: "#define BM 128" for a
- * parameter,
- * "#define GT_THREADS 256" for a fact. Fills in the kernel's source hash. The same class and kernel give the same
- * bytes. GT_ERROR_INVALID if the template does not mention a parameter. *source is owned by the caller: free().
+ * parameter, "#define GT_THREADS 256" for a fact. Fills in the kernel's source hash. The same class and kernel give
+ * the same bytes. GT_ERROR_INVALID if the template does not mention a parameter. *source is owned by the caller: free().
  */
 gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant variant, gt_kernel *kernel,
                     char **source);

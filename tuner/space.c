@@ -1,6 +1,5 @@
 #include "space.h"
 
-#include <ctype.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,12 +71,11 @@ static gt_status read_columns(sqlite3_stmt *query, gt_space *space)
         const char *name = sqlite3_column_name(query, i);
         if (!name)
             return gt_fail_memory();
-        for (const char *c = name; *c; c++)
-            if (!(islower((unsigned char)*c) || *c == '_' || (c > name && isdigit((unsigned char)*c))))
-                return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is no parameter name (a-z, 0-9 and _)",
-                               space->family->name, name);
         if (strlen(name) >= GT_PARAM_NAME)
             return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is too long", space->family->name, name);
+        if (!gt_param_is_name(name))
+            return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is no parameter name (a-z, 0-9 and _)",
+                           space->family->name, name);
         strcpy(space->names[i], name);
         space->tunable[i] = is_param(name);
     }

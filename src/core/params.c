@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_name(const char *name)
+bool gt_param_is_name(const char *name)
 {
     if (!islower((unsigned char)*name))
         return false;
@@ -16,7 +16,7 @@ static bool is_name(const char *name)
 
 gt_status gt_params_add(gt_params *params, const char *name, int64_t value)
 {
-    if (!is_name(name))
+    if (!gt_param_is_name(name))
         return gt_fail(GT_ERROR_INVALID, "'%.40s' is no parameter name (a-z, 0-9 and _, at most %d characters)", name,
                        GT_PARAM_NAME - 1);
     if (params->count >= GT_PARAM_COUNT)

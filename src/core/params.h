@@ -21,8 +21,10 @@ typedef struct gt_params {
     gt_param list[GT_PARAM_COUNT];
 } gt_params;
 
-/* Adds one at the end. GT_ERROR_INVALID if there is no room, or the name is not one of a-z, 0-9 and _ that begins with
- * a letter and is shorter than GT_PARAM_NAME. */
+/* Whether a name is one: of a-z, 0-9 and _, begins with a letter and is shorter than GT_PARAM_NAME. */
+bool gt_param_is_name(const char *name);
+
+/* Adds one at the end. GT_ERROR_INVALID if there is no room, or the name is none. */
 gt_status gt_params_add(gt_params *params, const char *name, int64_t value);
 
 /* Whether there is one of that name; its value. */

@@ -7,10 +7,9 @@
 static void unload(gt_choices *choices, gt_loaded *loaded)
 {
     gt_loaded **at = &choices->loaded;
-    while (*at && *at != loaded)
+    while (*at != loaded)
         at = &(*at)->next;
-    if (*at)
-        *at = loaded->next;
+    *at = loaded->next;
     gt_module_unload(choices->driver, &loaded->module);
     free(loaded);
 }
@@ -30,8 +29,6 @@ void gt_choices_finish(gt_choices *choices)
             next = chosen->next;
             discard(choices, chosen);
         }
-    while (choices->loaded)
-        unload(choices, choices->loaded);
     free(choices->buckets);
     *choices = (gt_choices){.driver = choices->driver};
 }

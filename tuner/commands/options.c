@@ -436,7 +436,8 @@ gt_engine_options gt_options_engine(const gt_options_cli *o)
 {
     return (gt_engine_options){
         .database = o->database, .driver = o->driver, .device = o->device, .nvrtc = o->nvrtc, .templates = o->templates,
-        .family = o->family, .types = o->types, .effort = o->effort, .seed = o->seed, .threads = o->threads,
+        .family = o->family, .types = o->types, .effort = o->effort,
+        .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed, .threads = o->threads,
         .limit_s = o->limit_s, .baselines = o->no_cublas ? 0 : GT_BASELINES_ALL, .line = o->line,
     };
 }

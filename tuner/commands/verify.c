@@ -122,7 +122,6 @@ int gt_cmd_verify(const gt_options_cli *options)
     int code = 0;
     const gt_engine_options engine_options = gt_options_engine(options);
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
-    engine.variant = options->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST;
     verification v = {
         .options = options,
         .engine = &engine,
