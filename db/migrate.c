@@ -1,6 +1,5 @@
 /* From one format of the database to the next. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "internal.h"
 
@@ -33,74 +32,74 @@ static bool brings_facts(int64_t format)
     return found;
 }
 
-/* Of the table as it is, those columns that the new one has too. */
-static gt_status list_common(gt_store *store, FILE *text)
-{
-    sqlite3_stmt *query = NULL;
-    int code = sqlite3_prepare_v2(store->db, "SELECT name FROM pragma_table_info('kernel') WHERE name IN"
-                                             " (SELECT name FROM pragma_table_info('kernel_made'))",
-                                  -1, &query, NULL);
-    bool first = true;
-    while (code == SQLITE_OK && (code = sqlite3_step(query)) == SQLITE_ROW) {
-        fprintf(text, "%s\"%s\"", first ? "" : ", ", (const char *)sqlite3_column_text(query, 0));
-        first = false;
-        code = SQLITE_OK;
-    }
-    const gt_status status = code == SQLITE_DONE ? GT_OK : gt_sql_fail(store, code);
-    sqlite3_finalize(query);
-    return status;
-}
-
 /*
  * Launch facts and code in one row, so that no code is ever launched with the facts of another. Code comes last, so
  * that facts are read without touching it: a new fact means a new table. Its columns have no ranges: a space may say
  * what no GPU launches, its failure is a row like any other, and readers hold every fact to its range.
  */
-static void write_table(FILE *text, int64_t format)
+static void write_table(sqlite3_str *text, int64_t format)
 {
-    fputs("CREATE TABLE kernel_made (\n"
-          "    id INTEGER PRIMARY KEY,\n"
-          "    family TEXT NOT NULL,\n"
-          "    source_hash TEXT NOT NULL CHECK (length(source_hash) = 64),\n"
-          "    nvrtc TEXT NOT NULL,\n"
-          "    arch TEXT NOT NULL,\n",
-          text);
+    sqlite3_str_appendall(text,
+                          "CREATE TABLE kernel_made (\n"
+                          "    id INTEGER PRIMARY KEY,\n"
+                          "    family TEXT NOT NULL,\n"
+                          "    source_hash TEXT NOT NULL CHECK (length(source_hash) = 64),\n"
+                          "    nvrtc TEXT NOT NULL,\n"
+                          "    arch TEXT NOT NULL,\n");
     for (size_t i = 0; i < GT_FACT_COUNT; i++) {
         const gt_fact_row *row = &gt_fact_rows[i];
         if (row->format > format)
             continue;
-        fprintf(text, "    %s INTEGER NOT NULL", row->name);
+        sqlite3_str_appendf(text, "    %s INTEGER NOT NULL", row->name);
         if (row->absent != GT_FACT_NEEDED)
-            fprintf(text, " DEFAULT %lld", (long long)row->absent);
-        fputs(",\n", text);
+            sqlite3_str_appendf(text, " DEFAULT %lld", (long long)row->absent);
+        sqlite3_str_appendall(text, ",\n");
     }
-    fputs("    registers INTEGER NOT NULL CHECK (registers >= 0), -- per thread; 0: not known\n"
-          "    spills INTEGER NOT NULL CHECK (spills >= 0),       -- bytes of local memory\n"
-          "    cubin_hash TEXT CHECK (length(cubin_hash) = 64),   -- SHA-256\n"
-          "    ptx_hash TEXT CHECK (length(ptx_hash) = 64),\n"
-          "    cubin BLOB,\n"
-          "    ptx BLOB,\n"
-          "    CHECK ((cubin IS NULL) = (cubin_hash IS NULL)),\n"
-          "    CHECK ((ptx IS NULL) = (ptx_hash IS NULL))\n"
-          ") STRICT;\n",
-          text);
+    sqlite3_str_appendall(text,
+                          "    registers INTEGER NOT NULL CHECK (registers >= 0), -- per thread; 0: not known\n"
+                          "    spills INTEGER NOT NULL CHECK (spills >= 0),       -- bytes of local memory\n"
+                          "    cubin_hash TEXT CHECK (length(cubin_hash) = 64),   -- SHA-256\n"
+                          "    ptx_hash TEXT CHECK (length(ptx_hash) = 64),\n"
+                          "    cubin BLOB,\n"
+                          "    ptx BLOB,\n"
+                          "    CHECK ((cubin IS NULL) = (cubin_hash IS NULL)),\n"
+                          "    CHECK ((ptx IS NULL) = (ptx_hash IS NULL))\n"
+                          ") STRICT;\n");
 }
 
 /* What tells kernels apart: the same source started with other threads or other shared memory is another kernel. */
-static void write_indices(FILE *text, int64_t format)
+static void write_indices(sqlite3_str *text, int64_t format)
 {
-    fputs("CREATE UNIQUE INDEX kernel_key ON kernel (source_hash, nvrtc, arch", text);
+    sqlite3_str_appendall(text, "CREATE UNIQUE INDEX kernel_key ON kernel (source_hash, nvrtc, arch");
     for (size_t i = 0; i < GT_FACT_COUNT; i++)
         if (gt_fact_rows[i].key && gt_fact_rows[i].format <= format)
-            fprintf(text, ", %s", gt_fact_rows[i].name);
-    fputs(");\nCREATE INDEX kernel_loadable ON kernel (arch) WHERE cubin IS NOT NULL;\n", text);
+            sqlite3_str_appendf(text, ", %s", gt_fact_rows[i].name);
+    sqlite3_str_appendall(text, ");\nCREATE INDEX kernel_loadable ON kernel (arch) WHERE cubin IS NOT NULL;\n");
 }
 
-/* Runs what a function writes. */
-static gt_status execute_text(gt_store *store, char *text)
+/* Runs SQL that was written, and frees it. */
+static gt_status execute_text(gt_store *store, sqlite3_str *text)
 {
-    const gt_status status = text ? gt_sql_execute(store, text) : gt_fail_memory();
-    free(text);
+    char *sql = sqlite3_str_finish(text);
+    const gt_status status = sql ? gt_sql_execute(store, sql) : gt_fail_memory();
+    sqlite3_free(sql);
+    return status;
+}
+
+/* Of the table of kernels as it is, those columns that the new one has too: "id, family, ...". */
+static gt_status list_common(gt_store *store, char **list)
+{
+    sqlite3_stmt *query = NULL;
+    int code = sqlite3_prepare_v2(store->db,
+                                  "SELECT group_concat('\"' || name || '\"', ', ') FROM pragma_table_info('kernel')"
+                                  " WHERE name IN (SELECT name FROM pragma_table_info('kernel_made'))",
+                                  -1, &query, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(query);
+    if (code == SQLITE_ROW)
+        *list = sqlite3_mprintf("%s", (const char *)sqlite3_column_text(query, 0));
+    const gt_status status = code != SQLITE_ROW ? gt_sql_fail(store, code) : *list ? GT_OK : gt_fail_memory();
+    sqlite3_finalize(query);
     return status;
 }
 
@@ -108,36 +107,30 @@ static gt_status execute_text(gt_store *store, char *text)
  * TABLE asks for, so that what references the table goes on doing so. */
 static gt_status make_kernels(gt_store *store, int64_t format)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        return gt_fail_memory();
-    fputs("DROP VIEW IF EXISTS best_configs; DROP VIEW IF EXISTS config;\n", stream);
-    write_table(stream, format);
-    gt_status status = fclose(stream) == 0 ? execute_text(store, text) : (free(text), gt_fail_memory());
+    char *common = NULL;
+    sqlite3_str *text = sqlite3_str_new(store->db);
+    write_table(text, format);
+    gt_status status = execute_text(store, text);
+    if (status == GT_OK)
+        status = list_common(store, &common);
     if (status != GT_OK)
         return status;
-    if (!(stream = open_memstream(&text, &size)))
-        return gt_fail_memory();
-    fputs("INSERT INTO kernel_made (", stream);
-    status = list_common(store, stream);
-    fputs(") SELECT ", stream);
-    if (status == GT_OK)
-        status = list_common(store, stream);
-    fputs(" FROM kernel;\nDROP TABLE kernel;\nALTER TABLE kernel_made RENAME TO kernel;\n", stream);
-    write_indices(stream, format);
-    if (fclose(stream) != 0 || status != GT_OK) {
-        free(text);
-        return status != GT_OK ? status : gt_fail_memory();
-    }
+    text = sqlite3_str_new(store->db);
+    sqlite3_str_appendf(text,
+                        "INSERT INTO kernel_made (%s) SELECT %s FROM kernel;\n"
+                        "DROP TABLE kernel;\n"
+                        "ALTER TABLE kernel_made RENAME TO kernel;\n",
+                        common, common);
+    sqlite3_free(common);
+    write_indices(text, format);
     return execute_text(store, text);
 }
 
 gt_status gt_migrate(gt_store *store, int64_t from)
 {
     const int64_t last = gt_migrate_format();
-    gt_status status = GT_OK;
+    /* Views hold nothing. Those of before would stand in the way of changes to their tables. */
+    gt_status status = gt_sql_execute(store, "DROP VIEW IF EXISTS best_configs; DROP VIEW IF EXISTS config");
     char version[64];
     for (int64_t format = from + 1; status == GT_OK && format <= last; format++) {
         if (format <= STEPS)

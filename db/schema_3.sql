@@ -4,7 +4,6 @@
 ALTER TABLE kernel ADD COLUMN early INTEGER NOT NULL DEFAULT 0 CHECK (early IN (0, 1));
 
 -- repack says which operands are copied first: 1: A, 2: B, 3: both, as it was always.
-DROP VIEW IF EXISTS best_configs; -- made again with every new version
 ALTER TABLE kernel ADD COLUMN copied INTEGER NOT NULL DEFAULT 0 CHECK (copied BETWEEN 0 AND 3);
 UPDATE kernel SET copied = 3 * repack;
 ALTER TABLE kernel DROP COLUMN repack;

@@ -21,6 +21,5 @@ WITH RECURSIVE word(kernel, place, word, rest) AS (
 SELECT kernel, place, substr(word, 1, instr(word, '=') - 1), CAST(substr(word, instr(word, '=') + 1) AS INTEGER)
 FROM word WHERE place >= 0 AND instr(word, '=') > 1;
 
-DROP VIEW IF EXISTS best_configs; -- made again with every new version
 ALTER TABLE kernel RENAME COLUMN cluster TO cluster_x;
 ALTER TABLE kernel RENAME COLUMN early TO dependent_launch;

@@ -1,7 +1,6 @@
--- For people. Views hold nothing: the last step of every migration puts these in the place of the ones before.
+-- For people. The last step of every migration makes these; its first has dropped the ones before.
 
 -- A kernel's configuration in one line.
-DROP VIEW IF EXISTS config;
 CREATE VIEW config AS
 SELECT k.id AS kernel, k.family,
        (SELECT group_concat(name || '=' || value, ' ')
@@ -13,7 +12,6 @@ FROM kernel k;
 -- the better of cuBLAS's two libraries, each at its newest time (SQLite takes a bare column from the row that has the
 -- maximum), of the winner's own run where there is one. Each subquery is one seek in an index, and WHERE on sizes
 -- reaches the problem table.
-DROP VIEW IF EXISTS best_configs;
 CREATE VIEW best_configs AS
 SELECT g.name AS gpu, p.type, p.math, p.layout, p.m, p.n, p.k, p.batch, k.family,
        (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'bm') AS bm,

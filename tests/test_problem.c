@@ -15,7 +15,7 @@ TEST(defaults_are_packed_and_one_matrix)
     CHECK_INT(p.ldc, 20);
     CHECK_INT(p.batch, 1);
     CHECK_STR(gt_class_layout(&p.class), "nt");
-    CHECK_INT(gt_problem_bytes_a(&p), 30 * 10 * 4);
+    CHECK_INT(gt_problem_bytes(&p, GT_A), 30 * 10 * 4);
     CHECK_NEAR(gt_problem_flops(&p), 2.0 * 30 * 20 * 10, 0);
 }
 
@@ -81,7 +81,7 @@ TEST(empty_sizes_are_problems_too)
     gt_gemm gemm = GT_GEMM(GT_F32, 0, 5, 0);
     gt_problem p;
     CHECK_OK(gt_problem_init(&gemm, &p));
-    CHECK_INT(gt_problem_bytes_a(&p) + gt_problem_bytes_b(&p) + gt_problem_bytes_c(&p), 0);
+    CHECK_INT(gt_problem_bytes(&p, GT_A) + gt_problem_bytes(&p, GT_B) + gt_problem_bytes(&p, GT_C), 0);
 }
 
 TEST(names_say_what_is_unusual)

@@ -50,9 +50,9 @@ static gt_status add_copies(const gt_problem *p, int64_t which, int64_t *workspa
     return GT_OK;
 }
 
-static int64_t round_up(int64_t bytes, int64_t unit)
+static int64_t round_up(int64_t number, int64_t unit)
 {
-    return (bytes + unit - 1) / unit * unit;
+    return (number + unit - 1) / unit * unit;
 }
 
 gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *out)
@@ -66,6 +66,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
                        gt_error_message());
     gt_launch launch = {
         .problem = *problem,
+        .scalar = gt_type_find(gt_class_types(&problem->class)->accumulator),
         .empty = problem->m == 0 || problem->n == 0,
         .threads = (unsigned)f->threads,
         .smem_bytes = (unsigned)f->smem_bytes,
@@ -107,7 +108,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
 
 static size_t placed_counters(const gt_launch *launch)
 {
-    return (launch->counter_bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
+    return (size_t)round_up((int64_t)launch->counter_bytes, PLACE_ALIGN);
 }
 
 size_t gt_launch_memory(const gt_launch *launch)
@@ -154,14 +155,14 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
         .blockDimX = launch->threads, .blockDimY = 1, .blockDimZ = 1,
         .sharedMemBytes = launch->smem_bytes, .hStream = stream,
     };
-    CUtensorMap maps[GT_MAPS];
-    void *parameters[GT_MAPS + 1], *block[] = {(void *)args};
+    CUtensorMap maps[GT_OPERANDS];
+    void *parameters[GT_OPERANDS + 1], *block[] = {(void *)args};
     int count = 0;
     CUresult result = CUDA_SUCCESS;
     if (launch->repack)
         result = launch_kernel(driver, module->repack, copies, alone, launch->dependent, block);
     if (result == CUDA_SUCCESS && launch->maps.count > 0)
-        result = gt_maps_encode(driver, &launch->maps, (const void *const[GT_MAPS]){args->a, args->b, args->c}, maps);
+        result = gt_maps_encode(driver, &launch->maps, (const void *const[]){args->a, args->b, args->c}, maps);
     for (int i = 0; i < launch->maps.count; i++)
         parameters[count++] = &maps[i];
     parameters[count] = block[0];
@@ -170,12 +171,16 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
                : result;
 }
 
+bool gt_launch_reads(const gt_launch *launch, const gt_scalar *alpha)
+{
+    return launch->problem.k > 0 && launch->scalar->load(alpha, 0) != 0;
+}
+
 /* What kernels are told of a product. */
 static gt_args make_args(const gt_launch *launch, const gt_launch_operands *o)
 {
     const gt_problem *p = &launch->problem;
-    const gt_type_info *scalar = gt_type_find(gt_class_types(&p->class)->accumulator);
-    const bool reads = p->k > 0 && scalar->load(&o->alpha, 0) != 0;
+    const bool reads = gt_launch_reads(launch, &o->alpha);
     return (gt_args){
         .a = reads ? o->a : NULL, .b = reads ? o->b : NULL, .c = o->c, /* never read, they need not be good pointers */
         .workspace = o->workspace, .counters = o->counters,

@@ -44,7 +44,8 @@ _Static_assert(sizeof(gt_args) == 24 * 8, "kernels expect this block");
 
 typedef struct gt_launch {
     gt_problem problem;
-    bool empty; /* no element of C: nothing to launch */
+    const gt_type_info *scalar; /* of alpha and beta */
+    bool empty;                 /* no element of C: nothing to launch */
     unsigned grid[3]; /* tiles or persistent blocks, parts of K, matrices */
     unsigned threads, smem_bytes, cluster[2];
     unsigned repack; /* blocks that first copy operands into the workspace; 0: none */
@@ -69,6 +70,9 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
 /* Counters and workspace in one piece of memory, aligned to 256 bytes: its size, and where both lie in it. */
 size_t gt_launch_memory(const gt_launch *launch);
 void gt_launch_place(const gt_launch *launch, void *memory, gt_launch_operands *operands);
+
+/* Whether a launch reads A and B; where it does not, they may be any pointers. */
+bool gt_launch_reads(const gt_launch *launch, const gt_scalar *alpha);
 
 /* Enqueues the product. No allocation, no synchronisation. alpha = 0 never reads A or B, beta = 0 never reads C. */
 CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const gt_launch *launch,

@@ -6,11 +6,9 @@
 #include "facts.h"
 #include "problem.h"
 
-#define GT_MAPS 3 /* of A, B and C */
-
 /* One operand's, all but its address. */
 typedef struct gt_map {
-    int operand; /* 0 for A, 1 for B, 2 for C */
+    gt_operand operand;
     CUtensorMapDataType type;
     CUtensorMapSwizzle swizzle;
     CUtensorMapL2promotion promotion;
@@ -21,7 +19,7 @@ typedef struct gt_map {
 
 typedef struct gt_maps {
     int count;
-    gt_map list[GT_MAPS]; /* in the order of a kernel's parameters */
+    gt_map list[GT_OPERANDS]; /* in the order of a kernel's parameters */
 } gt_maps;
 
 /* Those that a kernel's facts ask for. GT_ERROR_INVALID if a tensor map cannot describe an operand: rows that are not
@@ -29,7 +27,7 @@ typedef struct gt_maps {
 gt_status gt_maps_init(const gt_facts *facts, const gt_problem *problem, gt_maps *maps);
 
 /* Encodes them for operands at these addresses: A, B, C. An operand that is not read may be NULL. */
-CUresult gt_maps_encode(const gt_driver *driver, const gt_maps *maps, const void *const addresses[GT_MAPS],
+CUresult gt_maps_encode(const gt_driver *driver, const gt_maps *maps, const void *const addresses[GT_OPERANDS],
                         CUtensorMap *encoded);
 
 #endif

@@ -5,38 +5,48 @@
 
 #include "status.h"
 
-/* One operand as it is stored: rows of `columns` elements, `ld` apart, `batch` matrices `stride` apart. */
-typedef struct operand {
-    const char *ld_name, *stride_name;
-    int64_t rows, columns;
-    int64_t *ld, *stride;
-    int bytes;
-} operand;
+gt_stored gt_problem_stored(const gt_problem *p, gt_operand operand)
+{
+    const gt_class *class = &p->class;
+    switch (operand) {
+    case GT_A:
+        return class->op_a == GT_N ? (gt_stored){class->type_ab, p->m, p->k, p->lda, p->stride_a}
+                                   : (gt_stored){class->type_ab, p->k, p->m, p->lda, p->stride_a};
+    case GT_B:
+        return class->op_b == GT_N ? (gt_stored){class->type_ab, p->k, p->n, p->ldb, p->stride_b}
+                                   : (gt_stored){class->type_ab, p->n, p->k, p->ldb, p->stride_b};
+    default:
+        return (gt_stored){class->type_c, p->m, p->n, p->ldc, p->stride_c};
+    }
+}
 
 /* Fills in and checks one operand's ld and stride. C must not overlap itself; A and B may repeat (stride 0 is
  * spelled by the default only for a batch of one, so an explicit stride smaller than the matrix is allowed). */
-static gt_status finish_operand(const operand *o, int64_t batch, int is_output)
+static gt_status finish_operand(gt_operand operand, int64_t batch, gt_stored *o)
 {
+    static const char names[] = "abc";
+    const char name = names[operand];
     int64_t extent, span;
-    if (*o->ld == 0)
-        *o->ld = o->columns > 0 ? o->columns : 1;
-    if (*o->ld < o->columns)
-        return gt_fail(GT_ERROR_INVALID, "%s is %lld, smaller than the row of %lld elements", o->ld_name,
-                       (long long)*o->ld, (long long)o->columns);
-    if (__builtin_mul_overflow(o->rows > 0 ? o->rows : 1, *o->ld, &extent))
-        return gt_fail(GT_ERROR_INVALID, "%lld rows with %s %lld overflow 64 bits", (long long)o->rows, o->ld_name,
-                       (long long)*o->ld);
-    if (*o->stride == 0)
-        *o->stride = extent;
-    if (*o->stride < 0)
-        return gt_fail(GT_ERROR_INVALID, "%s is negative (%lld)", o->stride_name, (long long)*o->stride);
-    if (is_output && batch > 1 && *o->stride < (o->rows - 1) * *o->ld + o->columns)
-        return gt_fail(GT_ERROR_INVALID, "%s is %lld: the products' results would overlap", o->stride_name,
-                       (long long)*o->stride);
-    if (__builtin_mul_overflow(batch > 1 ? batch - 1 : 0, *o->stride, &span) ||
-        __builtin_add_overflow(span, extent, &span) || __builtin_mul_overflow(span, (int64_t)o->bytes, &span))
-        return gt_fail(GT_ERROR_INVALID, "%lld matrices with %s %lld overflow 64 bits", (long long)batch,
-                       o->stride_name, (long long)*o->stride);
+    if (o->ld == 0)
+        o->ld = o->columns > 0 ? o->columns : 1;
+    if (o->ld < o->columns)
+        return gt_fail(GT_ERROR_INVALID, "ld%c is %lld, smaller than the row of %lld elements", name,
+                       (long long)o->ld, (long long)o->columns);
+    if (__builtin_mul_overflow(o->rows > 0 ? o->rows : 1, o->ld, &extent))
+        return gt_fail(GT_ERROR_INVALID, "%lld rows with ld%c %lld overflow 64 bits", (long long)o->rows, name,
+                       (long long)o->ld);
+    if (o->stride == 0)
+        o->stride = extent;
+    if (o->stride < 0)
+        return gt_fail(GT_ERROR_INVALID, "stride_%c is negative (%lld)", name, (long long)o->stride);
+    if (operand == GT_C && batch > 1 && o->stride < (o->rows - 1) * o->ld + o->columns)
+        return gt_fail(GT_ERROR_INVALID, "stride_%c is %lld: the products' results would overlap", name,
+                       (long long)o->stride);
+    if (__builtin_mul_overflow(batch > 1 ? batch - 1 : 0, o->stride, &span) ||
+        __builtin_add_overflow(span, extent, &span) ||
+        __builtin_mul_overflow(span, (int64_t)gt_type_find(o->type)->bytes, &span))
+        return gt_fail(GT_ERROR_INVALID, "%lld matrices with stride_%c %lld overflow 64 bits", (long long)batch, name,
+                       (long long)o->stride);
     return GT_OK;
 }
 
@@ -78,21 +88,23 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
     };
     gt_class *const class = &p.class;
     const int ab = gt_type_find(class->type_ab)->bytes, c = gt_type_find(class->type_c)->bytes;
-    const operand operands[] = {
-        {"lda", "stride_a", class->op_a == GT_N ? p.m : p.k, class->op_a == GT_N ? p.k : p.m, &p.lda, &p.stride_a, ab},
-        {"ldb", "stride_b", class->op_b == GT_N ? p.k : p.n, class->op_b == GT_N ? p.n : p.k, &p.ldb, &p.stride_b, ab},
-        {"ldc", "stride_c", p.m, p.n, &p.ldc, &p.stride_c, c},
-    };
+    const struct {
+        int64_t *ld, *stride;
+    } fields[GT_OPERANDS] = {{&p.lda, &p.stride_a}, {&p.ldb, &p.stride_b}, {&p.ldc, &p.stride_c}};
     if (class->align < ab || class->align < c)
         return gt_fail(GT_ERROR_INVALID, "align is %d bytes, smaller than an element", class->align);
-    for (size_t i = 0; i < 3; i++) {
-        gt_status status = finish_operand(&operands[i], p.batch, i == 2);
+    for (gt_operand i = GT_A; i < GT_OPERANDS; i++) {
+        gt_stored o = gt_problem_stored(&p, i);
+        gt_status status = finish_operand(i, p.batch, &o);
         if (status != GT_OK)
             return status;
-        if (operands[i].rows > 1)
-            class->align = alignment_of(*operands[i].ld * operands[i].bytes, class->align);
+        *fields[i].ld = o.ld;
+        *fields[i].stride = o.stride;
+        const int bytes = gt_type_find(o.type)->bytes;
+        if (o.rows > 1)
+            class->align = alignment_of(o.ld * bytes, class->align);
         if (p.batch > 1)
-            class->align = alignment_of(*operands[i].stride * operands[i].bytes, class->align);
+            class->align = alignment_of(o.stride * bytes, class->align);
     }
     *problem = p;
     return GT_OK;
@@ -171,28 +183,12 @@ void gt_problem_name(const gt_problem *p, char name[GT_PROBLEM_NAME_LENGTH])
         snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " align %d", p->class.align);
 }
 
-static size_t span(int64_t rows, int64_t columns, int64_t ld, int64_t stride, int64_t batch, gt_type type)
+size_t gt_problem_bytes(const gt_problem *p, gt_operand operand)
 {
-    if (rows == 0 || columns == 0)
+    const gt_stored o = gt_problem_stored(p, operand);
+    if (o.rows == 0 || o.columns == 0)
         return 0;
-    return (size_t)((batch - 1) * stride + (rows - 1) * ld + columns) * (size_t)gt_type_find(type)->bytes;
-}
-
-size_t gt_problem_bytes_a(const gt_problem *p)
-{
-    return p->class.op_a == GT_N ? span(p->m, p->k, p->lda, p->stride_a, p->batch, p->class.type_ab)
-                           : span(p->k, p->m, p->lda, p->stride_a, p->batch, p->class.type_ab);
-}
-
-size_t gt_problem_bytes_b(const gt_problem *p)
-{
-    return p->class.op_b == GT_N ? span(p->k, p->n, p->ldb, p->stride_b, p->batch, p->class.type_ab)
-                           : span(p->n, p->k, p->ldb, p->stride_b, p->batch, p->class.type_ab);
-}
-
-size_t gt_problem_bytes_c(const gt_problem *p)
-{
-    return span(p->m, p->n, p->ldc, p->stride_c, p->batch, p->class.type_c);
+    return (size_t)((p->batch - 1) * o.stride + (o.rows - 1) * o.ld + o.columns) * (size_t)gt_type_find(o.type)->bytes;
 }
 
 double gt_problem_flops(const gt_problem *p)

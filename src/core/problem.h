@@ -21,6 +21,15 @@ typedef struct gt_problem {
     int64_t stride_a, stride_b, stride_c;
 } gt_problem;
 
+/* Operands, as an index. */
+typedef enum gt_operand { GT_A, GT_B, GT_C, GT_OPERANDS } gt_operand;
+
+/* One operand as it is stored, row-major: rows `ld` elements apart, matrices of a batch `stride` elements apart. */
+typedef struct gt_stored {
+    gt_type type;
+    int64_t rows, columns, ld, stride;
+} gt_stored;
+
 #define GT_LAYOUT_LENGTH 3
 #define GT_PROBLEM_NAME_LENGTH 128
 
@@ -55,10 +64,10 @@ gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b);
 /* "f32 nn 4096x4096x4096", with " batch 8" and " align 4" where they are not 1 and 16. */
 void gt_problem_name(const gt_problem *problem, char name[GT_PROBLEM_NAME_LENGTH]);
 
+gt_stored gt_problem_stored(const gt_problem *problem, gt_operand operand);
+
 /* Bytes from the first to past the last element of one operand over all batches; 0 for an empty one. */
-size_t gt_problem_bytes_a(const gt_problem *problem);
-size_t gt_problem_bytes_b(const gt_problem *problem);
-size_t gt_problem_bytes_c(const gt_problem *problem);
+size_t gt_problem_bytes(const gt_problem *problem, gt_operand operand);
 
 /* 2 m n k batch. */
 double gt_problem_flops(const gt_problem *problem);

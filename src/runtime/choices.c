@@ -121,7 +121,16 @@ void gt_choices_release(gt_choices *choices, gt_chosen *chosen)
 gt_loaded *gt_choices_find_loaded(gt_choices *choices, const void *source, int64_t kernel_id)
 {
     for (gt_loaded *loaded = choices->loaded; loaded; loaded = loaded->next)
-        if (loaded->source == source && loaded->kernel_id == kernel_id)
+        if (loaded->source == source && loaded->kernel_id == kernel_id) {
+            loaded->users++;
             return loaded;
+        }
     return NULL;
+}
+
+void gt_choices_add_loaded(gt_choices *choices, gt_loaded *loaded)
+{
+    loaded->users = 1;
+    loaded->next = choices->loaded;
+    choices->loaded = loaded;
 }

@@ -54,7 +54,8 @@ gt_status gt_choices_add(gt_choices *choices, gt_chosen *chosen);
 /* Gives a choice back that was found or added. The oldest unused one goes where there are too many. */
 void gt_choices_release(gt_choices *choices, gt_chosen *chosen);
 
-/* A loaded kernel; NULL if it is not. */
+/* A loaded kernel, for one more choice; NULL if it is not loaded. One that was loaded now, for its first. */
 gt_loaded *gt_choices_find_loaded(gt_choices *choices, const void *source, int64_t kernel_id);
+void gt_choices_add_loaded(gt_choices *choices, gt_loaded *loaded);
 
 #endif

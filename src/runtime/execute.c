@@ -34,10 +34,8 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
     return GT_OK;
 }
 
-/* Puts counters and workspace where the caller says. The counters are cleared in the stream: what the memory held, or
- * another plan left there, does not matter. */
-static __attribute__((noinline)) gt_status take_workspace(const gt_plan *plan, const gt_operands *operands,
-                                                          CUstream stream, gt_launch_operands *o)
+/* Puts counters and workspace where the caller says. */
+static gt_status take_workspace(const gt_plan *plan, const gt_operands *operands, gt_launch_operands *o)
 {
     const size_t needed = gt_launch_memory(&plan->launch);
     if ((uintptr_t)operands->workspace % WORKSPACE_ALIGN != 0)
@@ -47,12 +45,18 @@ static __attribute__((noinline)) gt_status take_workspace(const gt_plan *plan, c
         return gt_fail(GT_ERROR_INVALID, "workspace_bytes is %zu, the plan needs %zu (gt_plan_describe)",
                        operands->workspace_bytes, needed);
     gt_launch_place(&plan->launch, operands->workspace, o);
-    if (!o->counters)
-        return GT_OK;
-    return gt_driver_check(plan->driver,
-                           plan->driver->cuMemsetD32Async((CUdeviceptr)o->counters, 0,
-                                                          plan->launch.counter_bytes / sizeof(unsigned), stream),
-                           "clearing the workspace");
+    return GT_OK;
+}
+
+/* The counters of a caller's workspace are cleared in the stream first: what the memory held, or another plan left
+ * there, does not matter. */
+static CUresult enqueue(const gt_plan *plan, const gt_launch_operands *o, bool clear, CUstream stream)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (UNLIKELY(clear) && o->counters)
+        result = plan->driver->cuMemsetD32Async((CUdeviceptr)o->counters, 0,
+                                                plan->launch.counter_bytes / sizeof(unsigned), stream);
+    return result == CUDA_SUCCESS ? gt_launch_run(plan->driver, &plan->module, &plan->launch, o, stream) : result;
 }
 
 /* A thread of a program that uses the runtime API may never have made a context current: it is lent the plan's. Whether
@@ -74,25 +78,22 @@ gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const g
         return gt_fail(GT_ERROR_INVALID, "%s is NULL", operands->alpha ? "beta" : "alpha");
 
     gt_launch_operands o = plan->own;
-    memcpy(&o.alpha, operands->alpha, (size_t)plan->scalar->bytes);
-    memcpy(&o.beta, operands->beta, (size_t)plan->scalar->bytes);
-    const bool reads = plan->launch.problem.k > 0 && plan->scalar->load(&o.alpha, 0) != 0;
+    memcpy(&o.alpha, operands->alpha, (size_t)plan->launch.scalar->bytes);
+    memcpy(&o.beta, operands->beta, (size_t)plan->launch.scalar->bytes);
+    const bool reads = gt_launch_reads(&plan->launch, &o.alpha);
     o.a = reads ? operands->a : NULL; /* never read, so they need not be good pointers */
     o.b = reads ? operands->b : NULL;
     o.c = operands->c;
     const uintptr_t bits = (uintptr_t)o.a | (uintptr_t)o.b | (uintptr_t)o.c;
     if (UNLIKELY((bits & plan->unaligned) || !o.c || (reads && (!o.a || !o.b))))
         return refuse(plan, &o, reads);
-    if (UNLIKELY(operands->workspace != NULL)) {
-        gt_status status = take_workspace(plan, operands, stream, &o);
-        if (status != GT_OK && status != GT_ERROR_DRIVER)
-            return status;
-        if (status != GT_OK && (!lend_context(plan) || take_workspace(plan, operands, stream, &o) != GT_OK))
-            return status;
-    }
-    CUresult result = gt_launch_run(plan->driver, &plan->module, &plan->launch, &o, stream);
+    const bool lent = operands->workspace != NULL;
+    gt_status status;
+    if (UNLIKELY(lent) && (status = take_workspace(plan, operands, &o)) != GT_OK)
+        return status;
+    CUresult result = enqueue(plan, &o, lent, stream);
     if (UNLIKELY(result == CUDA_ERROR_INVALID_CONTEXT) && lend_context(plan))
-        result = gt_launch_run(plan->driver, &plan->module, &plan->launch, &o, stream);
+        result = enqueue(plan, &o, lent, stream);
     return gt_driver_check(plan->driver, result, "launching the kernel");
 }
 

@@ -25,7 +25,6 @@ static gt_status load(gt_context *context, const gt_source *source, const gt_mea
     gt_status status;
     gt_loaded *loaded = gt_choices_find_loaded(&context->choices, source, row->kernel_id);
     if (loaded) {
-        loaded->users++;
         *out = loaded;
         return GT_OK;
     }
@@ -40,9 +39,7 @@ static gt_status load(gt_context *context, const gt_source *source, const gt_mea
     }
     loaded->source = source;
     loaded->kernel_id = row->kernel_id;
-    loaded->users = 1;
-    loaded->next = context->choices.loaded;
-    context->choices.loaded = loaded;
+    gt_choices_add_loaded(&context->choices, loaded);
     *out = loaded;
     return GT_OK;
 }
@@ -157,7 +154,6 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
         return gt_fail_memory();
     plan->context = context;
     plan->driver = context->driver;
-    plan->scalar = gt_type_find(gt_class_types(&problem.class)->accumulator);
     plan->unaligned = (uintptr_t)problem.class.align - 1;
     plan->launch = (gt_launch){.problem = problem, .empty = problem.m == 0 || problem.n == 0};
     if (plan->launch.empty) {

@@ -42,11 +42,10 @@ struct gt_plan {
     gt_chosen *chosen; /* the context's; NULL for an empty product */
     gt_module module;  /* the choice's */
     gt_launch launch;
-    const gt_type_info *scalar; /* of alpha and beta */
-    uintptr_t unaligned;        /* bits that no pointer may have */
-    CUcontext cuda;             /* where the workspace is */
-    CUdeviceptr workspace;      /* 0: none */
-    gt_launch_operands own;     /* where counters and workspace lie in it */
+    uintptr_t unaligned;    /* bits that no pointer may have */
+    CUcontext cuda;         /* where the workspace is */
+    CUdeviceptr workspace;  /* 0: none */
+    gt_launch_operands own; /* where counters and workspace lie in it */
 };
 
 #endif

@@ -53,15 +53,16 @@ struct gt_cublaslt {
 };
 
 /* One stored matrix, column-major: what row-major C calls rows are its columns. */
-static int describe_matrix(const gt_cublaslt *self, int type, int64_t rows, int64_t columns, int64_t ld, int64_t stride,
-                           void **layout)
+static int describe_matrix(const gt_cublaslt *self, gt_operand operand, void **layout)
 {
+    const gt_stored o = gt_problem_stored(&self->problem, operand);
     const int batch = (int)self->problem.batch;
-    int refused = self->MatrixLayoutCreate(layout, type, (uint64_t)rows, (uint64_t)columns, ld);
+    int refused = self->MatrixLayoutCreate(layout, gt_type_find(o.type)->cublas, (uint64_t)o.columns, (uint64_t)o.rows,
+                                           o.ld);
     if (refused == GT_LT_SUCCESS && batch > 1)
         refused = self->MatrixLayoutSetAttribute(*layout, GT_LT_BATCH, &batch, sizeof batch);
     if (refused == GT_LT_SUCCESS && batch > 1)
-        refused = self->MatrixLayoutSetAttribute(*layout, GT_LT_STRIDE, &stride, sizeof stride);
+        refused = self->MatrixLayoutSetAttribute(*layout, GT_LT_STRIDE, &o.stride, sizeof o.stride);
     return refused;
 }
 
@@ -71,7 +72,6 @@ static int describe(gt_cublaslt *self)
 {
     const gt_problem *p = &self->problem;
     const int op_a = p->class.op_a == GT_T ? GT_LT_T : GT_LT_N, op_b = p->class.op_b == GT_T ? GT_LT_T : GT_LT_N;
-    const int type = gt_type_find(p->class.type_ab)->cublas, result = gt_type_find(p->class.type_c)->cublas;
     const int scale = gt_type_find(gt_class_types(&p->class)->accumulator)->cublas;
     const uint64_t workspace = WORKSPACE_BYTES;
     int refused = self->MatmulDescCreate(&self->operation, GT_LT_COMPUTE_32F, scale);
@@ -80,13 +80,11 @@ static int describe(gt_cublaslt *self)
     if (refused == GT_LT_SUCCESS)
         refused = self->MatmulDescSetAttribute(self->operation, GT_LT_TRANSPOSE_B, &op_a, sizeof op_a);
     if (refused == GT_LT_SUCCESS)
-        refused = describe_matrix(self, type, op_b == GT_LT_N ? p->n : p->k, op_b == GT_LT_N ? p->k : p->n, p->ldb,
-                                  p->stride_b, &self->layouts[LEFT]);
+        refused = describe_matrix(self, GT_B, &self->layouts[LEFT]);
     if (refused == GT_LT_SUCCESS)
-        refused = describe_matrix(self, type, op_a == GT_LT_N ? p->k : p->m, op_a == GT_LT_N ? p->m : p->k, p->lda,
-                                  p->stride_a, &self->layouts[RIGHT]);
+        refused = describe_matrix(self, GT_A, &self->layouts[RIGHT]);
     if (refused == GT_LT_SUCCESS)
-        refused = describe_matrix(self, result, p->n, p->m, p->ldc, p->stride_c, &self->layouts[RESULT]);
+        refused = describe_matrix(self, GT_C, &self->layouts[RESULT]);
     if (refused == GT_LT_SUCCESS)
         refused = self->MatmulPreferenceCreate(&self->preference);
     if (refused == GT_LT_SUCCESS)

@@ -42,8 +42,8 @@ static gt_status open_context(const gt_driver *driver)
 static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code *code)
 {
     const gt_types *types = gt_class_types(&pick->problem.class);
-    const size_t sizes[] = {gt_problem_bytes_a(&pick->problem), gt_problem_bytes_b(&pick->problem),
-                            gt_problem_bytes_c(&pick->problem)};
+    const size_t sizes[] = {gt_problem_bytes(&pick->problem, GT_A), gt_problem_bytes(&pick->problem, GT_B),
+                            gt_problem_bytes(&pick->problem, GT_C)};
     CUdeviceptr operands[3], memory = 0;
     gt_module module;
     gt_launch launch;

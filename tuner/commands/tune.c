@@ -12,8 +12,8 @@
 static gt_status check_memory(const gt_device *device, const gt_problem *problem)
 {
     char name[GT_PROBLEM_NAME_LENGTH];
-    const double needed = (double)gt_problem_bytes_a(problem) + (double)gt_problem_bytes_b(problem) +
-                          (double)gt_problem_bytes_c(problem);
+    const double needed = (double)gt_problem_bytes(problem, GT_A) + (double)gt_problem_bytes(problem, GT_B) +
+                          (double)gt_problem_bytes(problem, GT_C);
     if (needed <= 0.9 * (double)device->memory_bytes)
         return GT_OK;
     gt_problem_name(problem, name);

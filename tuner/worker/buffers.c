@@ -42,7 +42,8 @@ bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, size_t off
 {
     const gt_driver *driver = buffers->driver;
     const size_t c_bytes = (size_t)gt_type_find(problem->class.type_c)->bytes;
-    const size_t bytes[] = {gt_problem_bytes_a(problem), gt_problem_bytes_b(problem), gt_problem_bytes_c(problem)};
+    const size_t bytes[] = {gt_problem_bytes(problem, GT_A), gt_problem_bytes(problem, GT_B),
+                            gt_problem_bytes(problem, GT_C)};
     CUresult result = CUDA_SUCCESS;
     buffers->placed = false;
     if (!enough_memory(buffers, problem, bytes, trial))
@@ -66,7 +67,7 @@ bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, size_t off
 CUresult gt_buffers_fill(const gt_buffers *buffers, uint64_t seed)
 {
     const gt_problem *p = &buffers->problem;
-    const gt_matrix a = gt_matrix_a(p, buffers->a.data, 0), b = gt_matrix_b(p, buffers->b.data, 0);
+    const gt_matrix a = gt_matrix_of(p, GT_A, buffers->a.data, 0), b = gt_matrix_of(p, GT_B, buffers->b.data, 0);
     CUresult result = gt_checks_fill(buffers->checks, &a, p->batch, p->stride_a, gt_stream_seed(seed, GT_STREAM_A));
     if (result != CUDA_SUCCESS)
         return result;
@@ -77,7 +78,7 @@ CUresult gt_buffers_reset_c(gt_buffers *buffers, bool random, uint64_t seed)
 {
     const gt_problem *p = &buffers->problem;
     const size_t offset = (size_t)(buffers->c.data - buffers->c.base) - GT_GUARD_BYTES;
-    const gt_matrix c = gt_matrix_c(p, buffers->c.data, 0);
+    const gt_matrix c = gt_matrix_of(p, GT_C, buffers->c.data, 0);
     CUresult result = gt_guarded_place(buffers->driver, buffers->stream, &buffers->c, buffers->c.bytes, offset);
     if (result != CUDA_SUCCESS || !random)
         return result;

@@ -194,7 +194,7 @@ double gt_ceilings_peak_percent(const gt_ceilings *ceilings, const gt_problem *p
 
 double gt_ceilings_copy_percent(const gt_ceilings *ceilings, const gt_problem *problem, double us)
 {
-    const double bytes = (double)gt_problem_bytes_a(problem) + (double)gt_problem_bytes_b(problem) +
-                         (double)gt_problem_bytes_c(problem);
+    const double bytes = (double)gt_problem_bytes(problem, GT_A) + (double)gt_problem_bytes(problem, GT_B) +
+                         (double)gt_problem_bytes(problem, GT_C);
     return ceilings->copy_tbs > 0 && us > 0 ? 100 * bytes / us * 1e-6 / ceilings->copy_tbs : 0;
 }

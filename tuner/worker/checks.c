@@ -29,26 +29,11 @@ static matrix_argument argument(const gt_matrix *m)
     return (matrix_argument){m->data, m->rows, m->columns, m->ld};
 }
 
-static CUdeviceptr element(CUdeviceptr base, gt_type type, int64_t index)
+gt_matrix gt_matrix_of(const gt_problem *p, gt_operand operand, CUdeviceptr first, int64_t index)
 {
-    return base ? base + (CUdeviceptr)(index * gt_type_find(type)->bytes) : 0;
-}
-
-gt_matrix gt_matrix_a(const gt_problem *p, CUdeviceptr a, int64_t index)
-{
-    return (gt_matrix){element(a, p->class.type_ab, index * p->stride_a), p->class.type_ab,
-                       p->class.op_a == GT_N ? p->m : p->k, p->class.op_a == GT_N ? p->k : p->m, p->lda};
-}
-
-gt_matrix gt_matrix_b(const gt_problem *p, CUdeviceptr b, int64_t index)
-{
-    return (gt_matrix){element(b, p->class.type_ab, index * p->stride_b), p->class.type_ab,
-                       p->class.op_b == GT_N ? p->k : p->n, p->class.op_b == GT_N ? p->n : p->k, p->ldb};
-}
-
-gt_matrix gt_matrix_c(const gt_problem *p, CUdeviceptr c, int64_t index)
-{
-    return (gt_matrix){element(c, p->class.type_c, index * p->stride_c), p->class.type_c, p->m, p->n, p->ldc};
+    const gt_stored o = gt_problem_stored(p, operand);
+    const CUdeviceptr offset = (CUdeviceptr)(index * o.stride * gt_type_find(o.type)->bytes);
+    return (gt_matrix){first ? first + offset : 0, o.type, o.rows, o.columns, o.ld};
 }
 
 static CUresult find(const gt_checks *checks, const char *name, CUfunction *function)
@@ -153,7 +138,7 @@ CUresult gt_checks_sample(const gt_checks *checks, const gt_problem *p, CUdevice
                           CUdeviceptr places, int64_t count, CUdeviceptr out)
 {
     product_argument product = {
-        .a = gt_matrix_a(p, a, index).data, .b = gt_matrix_b(p, b, index).data, .k = p->k,
+        .a = gt_matrix_of(p, GT_A, a, index).data, .b = gt_matrix_of(p, GT_B, b, index).data, .k = p->k,
         .a_row = p->class.op_a == GT_N ? p->lda : 1, .a_step = p->class.op_a == GT_N ? 1 : p->lda,
         .b_step = p->class.op_b == GT_N ? p->ldb : 1, .b_column = p->class.op_b == GT_N ? 1 : p->ldb,
     };

@@ -27,10 +27,8 @@ typedef struct gt_matrix {
     int64_t rows, columns, ld;
 } gt_matrix;
 
-/* A, B and C of one product of a problem's batch, found from the first one's address. */
-gt_matrix gt_matrix_a(const gt_problem *problem, CUdeviceptr a, int64_t index);
-gt_matrix gt_matrix_b(const gt_problem *problem, CUdeviceptr b, int64_t index);
-gt_matrix gt_matrix_c(const gt_problem *problem, CUdeviceptr c, int64_t index);
+/* An operand of one product of a problem's batch, found from the first one's address. */
+gt_matrix gt_matrix_of(const gt_problem *problem, gt_operand operand, CUdeviceptr first, int64_t index);
 
 /* Loads the compiled checks.cu into the current context. Owned: gt_checks_finish. */
 gt_status gt_checks_init(const gt_driver *driver, CUstream stream, const gt_code *code, gt_checks *checks);

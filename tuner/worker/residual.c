@@ -189,7 +189,8 @@ static CUresult apply_product(const gt_residual *r, int64_t index, int side, boo
                               double *out)
 {
     const gt_problem *p = &r->buffers->problem;
-    const gt_matrix a = gt_matrix_a(p, r->buffers->a.data, index), b = gt_matrix_b(p, r->buffers->b.data, index);
+    const gt_matrix a = gt_matrix_of(p, GT_A, r->buffers->a.data, index);
+    const gt_matrix b = gt_matrix_of(p, GT_B, r->buffers->b.data, index);
     const bool flip = side == COLUMNS;
     const gt_matrix *first = flip ? &a : &b, *second = flip ? &b : &a;
     const bool first_t = (flip ? p->class.op_a : p->class.op_b) == GT_T,
@@ -204,14 +205,14 @@ static CUresult apply_product(const gt_residual *r, int64_t index, int side, boo
 static CUresult apply_c(const gt_residual *r, int64_t index, int side, bool squares, CUdeviceptr vector, double *out)
 {
     const gt_problem *p = &r->buffers->problem;
-    const gt_matrix c = gt_matrix_c(p, r->buffers->c.data, index);
+    const gt_matrix c = gt_matrix_of(p, GT_C, r->buffers->c.data, index);
     CUresult result = gt_checks_multiply(r->checks, &c, side == COLUMNS, squares, vector, r->result);
     return result != CUDA_SUCCESS ? result : fetch(r, r->result, side == COLUMNS ? p->n : p->m, out);
 }
 
 static CUresult gather(const gt_residual *r, int64_t index, double *out)
 {
-    const gt_matrix c = gt_matrix_c(&r->buffers->problem, r->buffers->c.data, index);
+    const gt_matrix c = gt_matrix_of(&r->buffers->problem, GT_C, r->buffers->c.data, index);
     CUresult result = gt_checks_gather(r->checks, &c, r->places_device, r->sample_count, r->samples_device);
     return result != CUDA_SUCCESS ? result : fetch(r, r->samples_device, r->sample_count, out);
 }
@@ -271,7 +272,7 @@ static bool fail_nonfinite(gt_residual *r, int64_t index, const char *where, gt_
 {
     const gt_driver *driver = r->checks->driver;
     const gt_problem *p = &r->buffers->problem;
-    const gt_matrix c = gt_matrix_c(p, r->buffers->c.data, index);
+    const gt_matrix c = gt_matrix_of(p, GT_C, r->buffers->c.data, index);
     uint64_t found[2] = {0, UINT64_MAX};
     CUresult result = driver->cuMemcpyHtoD(r->found, found, sizeof found);
     if (result == CUDA_SUCCESS)
@@ -375,7 +376,7 @@ static bool sum_bits(gt_residual *r, uint64_t *sum, gt_trial *trial)
     const uint64_t none = 0;
     CUresult result = driver->cuMemcpyHtoD(r->found, &none, sizeof none);
     for (int i = 0; i < r->count && result == CUDA_SUCCESS; i++) {
-        const gt_matrix c = gt_matrix_c(&r->buffers->problem, r->buffers->c.data, r->products[i].index);
+        const gt_matrix c = gt_matrix_of(&r->buffers->problem, GT_C, r->buffers->c.data, r->products[i].index);
         result = gt_checks_checksum(r->checks, &c, r->found);
     }
     if (result == CUDA_SUCCESS)

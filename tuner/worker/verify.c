@@ -97,11 +97,11 @@ static gt_status make_case(const gt_class *class, int set, uint64_t seed, gt_cas
     gt_status status = make_problem(class, set, p);
     if (status != GT_OK)
         return status;
-    const gt_matrix a = gt_matrix_a(p, 0, 0), b = gt_matrix_b(p, 0, 0), c = gt_matrix_c(p, 0, 0);
+    const gt_matrix a = gt_matrix_of(p, GT_A, 0, 0), b = gt_matrix_of(p, GT_B, 0, 0), c = gt_matrix_of(p, GT_C, 0, 0);
     seed = gt_random_bits(seed, 100 + (uint64_t)set);
-    out->a = make_operand(&a, p->batch, p->stride_a, gt_problem_bytes_a(p), gt_stream_seed(seed, GT_STREAM_A));
-    out->b = make_operand(&b, p->batch, p->stride_b, gt_problem_bytes_b(p), gt_stream_seed(seed, GT_STREAM_B));
-    out->c = make_operand(&c, p->batch, p->stride_c, gt_problem_bytes_c(p), gt_stream_seed(seed, GT_STREAM_C));
+    out->a = make_operand(&a, p->batch, p->stride_a, gt_problem_bytes(p, GT_A), gt_stream_seed(seed, GT_STREAM_A));
+    out->b = make_operand(&b, p->batch, p->stride_b, gt_problem_bytes(p, GT_B), gt_stream_seed(seed, GT_STREAM_B));
+    out->c = make_operand(&c, p->batch, p->stride_c, gt_problem_bytes(p, GT_C), gt_stream_seed(seed, GT_STREAM_C));
     if (!out->a || !out->b || !out->c)
         return gt_fail_memory();
     return gt_reference_init(p, out->a, out->b, &out->reference);
