@@ -92,6 +92,22 @@ TEST(nothing_is_launched_for_an_empty_result)
     CHECK(launch.empty);
 }
 
+TEST(a_tensor_map_of_an_operand_without_elements_is_one_element)
+{
+    gt_kernel kernel = tile(16, 16);
+    gt_launch launch;
+    kernel.facts.box_a_rows = kernel.facts.box_a_columns = 8;
+    for (int64_t batch = 1; batch <= 3; batch += 2) {
+        const gt_problem problem = sized(64, 64, 0, batch);
+        CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+        CHECK_INT(launch.maps.count, 1);
+        for (int i = 0; i < 3; i++)
+            CHECK_INT(launch.maps.list[0].size[i], 1);
+        for (int i = 0; i < 2; i++) /* what cuTensorMapEncodeTiled takes */
+            CHECK(launch.maps.list[0].stride[i] > 0 && launch.maps.list[0].stride[i] % 16 == 0);
+    }
+}
+
 TEST(absurd_facts_of_a_stored_kernel_are_refused)
 {
     const gt_problem problem = sized(64, 64, 64, 1);

@@ -102,6 +102,21 @@ TEST(each_command_has_its_own_default_shapes)
     gt_options_finish(&o);
 }
 
+/* Rows of an odd number of elements: what is tuned then serves every alignment of its class. */
+TEST(every_default_list_has_a_shape_of_odd_sizes)
+{
+    static const char *const devices[] = {"0", "soft", "soft:a100"};
+    for (size_t d = 0; d < 3; d++) {
+        gt_options_cli o;
+        int odd = 0;
+        CHECK_OK(parse(WORDS("--device", devices[d]), &o));
+        for (size_t i = 0; i < o.shapes.count; i++)
+            odd += o.shapes.list[i].m % 2 && o.shapes.list[i].n % 2 && o.shapes.list[i].k % 2;
+        CHECK(odd > 0);
+        gt_options_finish(&o);
+    }
+}
+
 TEST(the_last_of_two_counts)
 {
     gt_options_cli o;

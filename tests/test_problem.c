@@ -45,6 +45,26 @@ TEST(alignment_follows_rows_and_strides)
     CHECK_INT(p.class.align, 4);
 }
 
+TEST(an_operand_without_elements_lowers_no_alignment)
+{
+    gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 0);
+    gt_problem p;
+    for (int layout = 0; layout < 4; layout++) {
+        gemm.op_a = (gt_op)(layout / 2);
+        gemm.op_b = (gt_op)(layout % 2);
+        CHECK_OK(gt_problem_init(&gemm, &p));
+        CHECK_INT(p.class.align, 16);
+    }
+    gemm.batch = 3;
+    gemm.stride_a = 1;
+    gemm.ldb = 65;
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(p.class.align, 16);
+    gemm.ldc = 65; /* C has elements all the same */
+    CHECK_OK(gt_problem_init(&gemm, &p));
+    CHECK_INT(p.class.align, 4);
+}
+
 TEST(bad_fields_are_named)
 {
     const struct {

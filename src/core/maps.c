@@ -5,27 +5,28 @@
 #define MAP_SIDE   ((int64_t)1 << 32)
 #define MAP_STRIDE ((int64_t)1 << 40)
 
-/* Describes one operand as it is stored. A map has no empty side, and a side of one has any stride: an operand that is
- * not read (alpha = 0, k = 0) is described as if it were one element. */
+/* Describes one operand as it is stored. A map has no empty side, and a side of one has any stride: an operand without
+ * elements (k = 0), whose leading dimension may be any number, is described as if it were one element. */
 static gt_status describe(const gt_problem *p, gt_operand operand, const int64_t box[2], int64_t swizzle, gt_map *map)
 {
     const gt_stored o = gt_problem_stored(p, operand);
     const gt_type_info *info = gt_type_find(o.type);
-    const int64_t rows = o.rows > 0 ? o.rows : 1, columns = o.columns > 0 ? o.columns : 1;
-    if (rows > MAP_SIDE || columns > MAP_SIDE || p->batch > MAP_SIDE || o.ld >= MAP_STRIDE / info->bytes ||
-        (p->batch > 1 && o.stride >= MAP_STRIDE / info->bytes))
+    const bool empty = o.rows == 0 || o.columns == 0;
+    const int64_t rows = empty ? 1 : o.rows, columns = empty ? 1 : o.columns, batch = empty ? 1 : p->batch;
+    if (rows > MAP_SIDE || columns > MAP_SIDE || batch > MAP_SIDE ||
+        (rows > 1 && o.ld >= MAP_STRIDE / info->bytes) || (batch > 1 && o.stride >= MAP_STRIDE / info->bytes))
         return gt_fail(GT_ERROR_INVALID,
                        "%c is larger than a tensor map describes: sides up to 2^32, strides below 2^40 bytes",
                        "ABC"[operand]);
     const int64_t row = rows > 1 ? o.ld * info->bytes : (columns * info->bytes + MAP_ALIGN - 1) / MAP_ALIGN * MAP_ALIGN;
-    const int64_t matrix = p->batch > 1              ? o.stride * info->bytes
+    const int64_t matrix = batch > 1                 ? o.stride * info->bytes
                            : rows < MAP_STRIDE / row ? rows * row
                                                      : MAP_STRIDE - MAP_ALIGN;
     *map = (gt_map){
         .operand = operand,
         .type = (CUtensorMapDataType)info->tensor_map,
         .swizzle = (CUtensorMapSwizzle)swizzle,
-        .size = {(cuuint64_t)columns, (cuuint64_t)rows, (cuuint64_t)p->batch},
+        .size = {(cuuint64_t)columns, (cuuint64_t)rows, (cuuint64_t)batch},
         .stride = {(cuuint64_t)row, (cuuint64_t)matrix},
         .box = {(cuuint32_t)box[1], (cuuint32_t)box[0], 1},
     };

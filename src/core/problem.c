@@ -101,6 +101,8 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
         *fields[i].ld = o.ld;
         *fields[i].stride = o.stride;
         const int bytes = gt_type_find(o.type)->bytes;
+        if (o.rows == 0 || o.columns == 0) /* k is 0, or C is empty: no address is ever made of these */
+            continue;
         if (o.rows > 1)
             class->align = alignment_of(o.ld * bytes, class->align);
         if (p.batch > 1)

@@ -10,7 +10,8 @@ typedef struct gt_class {
     gt_math math;
     gt_epilogue epilogue;
     gt_op op_a, op_b;
-    int align; /* bytes: the largest of 1, 2, 4, 8, 16 that divides all pointers, row and batch strides */
+    int align; /* bytes: the largest of 1, 2, 4, 8, 16 that divides all pointers, row and batch strides of operands
+                  that have elements */
 } gt_class;
 
 /* Class and sizes distinguish one tuning from another; the rest says where the numbers lie. */

@@ -10,8 +10,9 @@
 
 #include "../random.h"
 
-/* What `default` stands for: squares; a round number that is no power of two; odd sizes; skinny and flat products;
- * a long K; one layer of a language model. */
+/* What `default` stands for: squares; a round number that is no power of two; odd sizes, whose kernels can run any
+ * size of their type and layout, however its rows lie; skinny and flat products; a long K; one layer of a language
+ * model. */
 #define DEFAULT_LIST                                                                                         \
     "128..8192 1000 4097x4095x4093 3000x700x1300 1x4096x4096 16x4096x4096 64x4096x4096 4096x128x4096 "       \
     "128x128x65536 512x4096x11008"
