@@ -85,6 +85,10 @@ TEST(the_command_may_stand_behind_its_options)
     CHECK_STR(o.operand, "simt");
     CHECK(o.all);
     gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("verify", "--all", "--rounds", "7", "-v", "--seed", "1"), &o));
+    CHECK(o.all && o.verbose && o.seed_given);
+    CHECK_INT(o.rounds, 7);
+    gt_options_finish(&o);
     CHECK_OK(parse(WORDS("--", "render", "simt"), &o));
     CHECK_STR(o.operand, "simt");
     gt_options_finish(&o);

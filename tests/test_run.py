@@ -6,6 +6,7 @@ SHIM, preloaded, puts every file on a network file system.
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -30,6 +31,7 @@ class Run(unittest.TestCase):
         if "NVRTC" in cls.err:
             raise unittest.SkipTest(cls.err)
         assert code == 0, cls.err
+        shutil.copy(DATABASE, COPY)
 
     def test_a_run_cut_by_its_budget_says_so(self):
         with sqlite3.connect(DATABASE) as db:
@@ -68,11 +70,31 @@ class Run(unittest.TestCase):
         best = "SELECT family, params, us FROM best_configs"
         with sqlite3.connect(DATABASE) as db:
             before = db.execute(best).fetchall()
-            code, out, err = run("tune", *SHAPES, "--family", "naive")
+            code, out, err = run("tune", *SHAPES, "--family", "naive", "--budget", "1s")
             self.assertEqual(code, 0, err)
             self.assertRegex(out, r"(?m)^32x32x32 +naive ")
             self.assertRegex(err, r"naive .* 0\.\d\d of the winner's speed")
             self.assertEqual(db.execute(best).fetchall(), before)
+
+    def test_verify_draws_fresh_data_and_tells_the_seed(self):
+        code, out, err = run("verify", "--device", "soft", GEMMTUNE_DB=COPY)
+        self.assertEqual(code, 0, err)
+        seed = re.search(r"(?m)^1 winner, 1 round, none wrong \(seed (\d+)\)$", err)
+        self.assertTrue(seed, err)
+        self.assertNotEqual(seed[1], "1")
+
+    def test_verify_goes_over_kernels_that_never_won_only_where_all_are_asked_for(self):
+        shutil.copy(COPY, COPY + "2")
+        with sqlite3.connect(COPY + "2") as db:
+            db.execute("UPDATE trial SET margin = NULL")
+        code, out, err = run("verify", "--device", "soft", GEMMTUNE_DB=COPY + "2")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("nothing to verify: no stored winner of type f32", err)
+        code, out, err = run("verify", "--device", "soft", "--all", "--rounds", "2", "--seed", "5", "--verbose", "--json",
+                             GEMMTUNE_DB=COPY + "2")
+        self.assertEqual((code, [row["outcome"] for row in json.loads(out)]), (0, ["ok"]), err)
+        self.assertRegex(err, r"(?m)^round 2 of 2, seed 6: 1 checked, 0 more wrong$")
+        self.assertRegex(err, r"(?m)^1 kernel, 2 rounds, none wrong \(seed 5\)$")
 
     def test_doctor_tells_the_ceilings(self):
         out = run("doctor")[1]
@@ -141,4 +163,5 @@ class LastLap(unittest.TestCase):
 if __name__ == "__main__":
     FOLDER = tempfile.TemporaryDirectory(prefix="gemmtune-run-")
     DATABASE = os.path.join(FOLDER.name, "gemmtune.db")
+    COPY = DATABASE + ".copy"  # with one kernel, which won
     unittest.main(verbosity=1)

@@ -82,6 +82,22 @@ static gt_status hash_search(gt_engine *engine)
     return GT_OK;
 }
 
+gt_status gt_engine_reseed(gt_engine *engine, uint64_t seed)
+{
+    const gt_worker_options options = {
+        .device = engine->options.device,
+        .driver = engine->options.driver,
+        .limit_s = engine->options.limit_s,
+        .seed = seed,
+        .checks = &engine->checks,
+        .interrupted = &interrupted,
+    };
+    gt_worker_destroy(engine->worker);
+    engine->worker = NULL;
+    engine->options.seed = seed;
+    return gt_worker_create(&options, &engine->worker);
+}
+
 gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -108,17 +124,8 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
         status = gt_compiler_create(engine->nvrtc, options->threads, &engine->compiler);
     if (status == GT_OK)
         status = gt_nvrtc_compile(engine->nvrtc, gt_embedded_checks_cu, engine->device.arch, &engine->checks, NULL);
-    if (status == GT_OK) {
-        const gt_worker_options worker = {
-            .device = options->device,
-            .driver = options->driver,
-            .limit_s = options->limit_s,
-            .seed = options->seed,
-            .checks = &engine->checks,
-            .interrupted = &interrupted,
-        };
-        status = gt_worker_create(&worker, &engine->worker);
-    }
+    if (status == GT_OK)
+        status = gt_engine_reseed(engine, options->seed);
     if (status == GT_OK && use == GT_ENGINE_WRITE)
         status = hash_search(engine);
     if (status == GT_OK && use == GT_ENGINE_WRITE)

@@ -66,6 +66,9 @@ void gt_engine_describe_ceilings(const gt_engine *engine, char *line, size_t siz
 /* Ends the run ("done", "budget", "interrupted", "failed") and frees everything. */
 void gt_engine_close(gt_engine *engine, const char *end);
 
+/* Random data of another seed from now on: the worker is started anew. */
+gt_status gt_engine_reseed(gt_engine *engine, uint64_t seed);
+
 /* Seconds since the engine was opened. */
 double gt_engine_elapsed(const gt_engine *engine);
 

@@ -43,7 +43,7 @@ static void print_help(void)
 static void print_command_help(gt_command_id id)
 {
     const gt_command_row *row = &gt_command_rows[id];
-    printf("Usage: gemmtune %s%s%s [options]\n%s\n\n", row->name, row->operand ? " " : "",
+    printf("Usage: gemmtune %s%s%s [options]\n%s\n", row->name, row->operand ? " " : "",
            row->operand ? row->operand : "", row->summary);
     for (const gt_option_row *option = gt_option_rows; option->name; option++) {
         char letter[8] = "    ", name[40];

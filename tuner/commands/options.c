@@ -49,7 +49,7 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, EFFORT, BUDGET, TIMEOUT, SEED, JOBS, TEMPLATES,
-    NVRTC, ARCH, PARAMS, ALL_ROWS, CHECKED, NO_CUBLAS, JSON, QUIET, HELP, VERSION, OPTION_COUNT,
+    NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION, OPTION_COUNT,
 };
 
 const gt_option_row gt_option_rows[] = {
@@ -67,17 +67,19 @@ const gt_option_row gt_option_rows[] = {
     [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
-    [SEED] = {"seed", "N", 0, "of random data and random shapes (1)", RUNS},
+    [SEED] = {"seed", "N", 0, "of random data and shapes (1; verify draws one)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER},
     [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
                    TUNE | LADDER | SPACE | RENDER | PROFILE | VERIFY},
     [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR},
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
     [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
-    [ALL_ROWS] = {"all", NULL, 0, "list every configuration", SPACE},
+    [ALL_ROWS] = {"all", NULL, 0, "every configuration; verify: every kernel", SPACE | VERIFY},
+    [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~RENDER},
+    [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
     [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
     [VERSION] = {"version", NULL, 'V', "the program's version", ALL},
@@ -204,6 +206,7 @@ static gt_status read_seed(const char *text, gt_options_cli *o)
     if (end == text || *end || errno == ERANGE || strchr(text, '-'))
         return gt_fail(GT_ERROR_INVALID, "--seed takes a whole number of up to 64 bits, not '%.40s'", text);
     o->seed = seed;
+    o->seed_given = true;
     return GT_OK;
 }
 
@@ -235,9 +238,11 @@ static const setting settings[OPTION_COUNT] = {
     [ARCH] = {READ, .read = read_arch},
     [PARAMS] = {TEXT, AT(params)},
     [ALL_ROWS] = {SWITCH, AT(all)},
+    [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [JSON] = {SWITCH, AT(json)},
+    [VERBOSE] = {SWITCH, AT(verbose)},
     [QUIET] = {SWITCH, AT(quiet)},
     [HELP] = {SWITCH, AT(help)},
     [VERSION] = {SWITCH, AT(version)},
@@ -308,7 +313,7 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
     opterr = 0;
     while (status == GT_OK) {
         const int at = optind > 0 ? optind : 1;
-        const int found = getopt_long(argc, argv, "-:qhV", longs, NULL); /* "-": words in their order */
+        const int found = getopt_long(argc, argv, "-:vqhV", longs, NULL); /* "-": words in their order */
         if (found == -1)
             break;
         int option = 0;
@@ -359,6 +364,8 @@ static gt_status check(gt_options_cli *o, unsigned given)
                            gt_option_rows[i].name, o->command);
     if (o->help || o->version)
         return GT_OK;
+    if (o->verbose && o->quiet)
+        return gt_fail(GT_ERROR_INVALID, "--verbose and --quiet: one of them");
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
     suit_software(o, given, &shapes);
@@ -403,7 +410,7 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
 {
     gt_options_cli o = {
         .command = "tune", .types = gt_types_parse("f32"), .batch = 1, .align = 16, .effort = GT_EFFORT_NORMAL,
-        .limit_s = 10, .seed = 1, .line = join(argc, argv),
+        .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
     };
     unsigned given = 0;
     gt_status status = o.line ? read_words(argc, argv, &o, &given) : gt_fail_memory();

@@ -70,9 +70,11 @@ typedef struct gt_options_cli {
     double budget_s;      /* --budget 10m; 0: none */
     double limit_s;       /* --timeout 10s: one candidate */
     uint64_t seed;        /* --seed N */
+    bool seed_given;
     int threads;          /* --jobs N: compiling threads; 0: as many as cores */
-    bool json, quiet, all, no_cublas; /* --json --quiet --all --no-cublas */
+    bool json, quiet, verbose, all, no_cublas; /* --json --quiet --verbose --all --no-cublas */
     bool checked;         /* verify --checked */
+    int rounds;           /* verify --rounds N */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     char *line;           /* the command line as one text, for the run's row */
 } gt_options_cli;

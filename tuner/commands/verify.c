@@ -1,7 +1,8 @@
-/* gemmtune verify: proves again that the stored winners are right, on this GPU, with fresh data. */
+/* gemmtune verify: proves again that the stored kernels are right, on this GPU, with fresh data. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "../../db/trial.h"
 #include "../../src/core/status.h"
@@ -14,16 +15,28 @@ static const gt_column columns[] = {
     {"error", GT_RIGHT},  {"detail", GT_LEFT},
 };
 
+#define LAYOUTS 4
+
+/* A stored kernel, the problem it is checked on, and what came of it in all rounds. */
+typedef struct subject {
+    const gt_measured *stored;
+    gt_problem problem;
+    bool checked;
+    gt_trial trial; /* the first that went wrong; else the largest error */
+} subject;
+
 typedef struct verification {
     const gt_options_cli *options;
     gt_engine *engine;
-    gt_table *table;
+    gt_measurements measured[LAYOUTS]; /* the subjects point into these */
+    subject *subjects;
+    size_t count;
+    int rounds; /* that came to their end */
+    size_t wrong;
     gt_progress *progress;
-    gt_progress_state state;
-    int checked, wrong;
 } verification;
 
-/* A winner's code as it is stored, or of the same configuration rendered for compute-sanitizer. *code is a copy. */
+/* A kernel's code as it is stored, or of the same configuration rendered for compute-sanitizer. *code is a copy. */
 static gt_status find_code(verification *v, const gt_measured *stored, gt_kernel *kernel, gt_code *code)
 {
     const gt_code *compiled;
@@ -52,96 +65,194 @@ static bool explains(gt_status status, gt_trial *trial)
     return false;
 }
 
-static gt_status check(verification *v, const gt_measured *stored, const gt_problem *problem)
+static gt_status check(verification *v, subject *s)
 {
-    gt_kernel kernel = *stored->kernel;
+    gt_kernel kernel = *s->stored->kernel;
     gt_code code = {0};
     gt_trial trial = {0};
-    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT];
-    gt_status status = find_code(v, stored, &kernel, &code);
+    gt_status status = find_code(v, s->stored, &kernel, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&kernel, &code};
-        status = gt_worker_try(v->engine->worker, problem, &contestant, 0, false, &trial);
+        status = gt_worker_try(v->engine->worker, &s->problem, &contestant, 0, false, &trial);
     } else if (explains(status, &trial)) {
         status = GT_OK;
     }
     gt_code_finish(&code);
     if (status != GT_OK)
         return status;
-    gt_problem_name(problem, name);
-    gt_table_text(v->table, name);
-    gt_table_text(v->table, kernel.family);
-    gt_table_text(v->table, gt_params_text(&kernel.params, params));
-    gt_table_text(v->table, gt_outcome_name(trial.outcome));
-    if (trial.outcome == GT_TRIAL_OK)
-        gt_table_number(v->table, "%.1e", trial.error);
-    else
-        gt_table_none(v->table);
-    gt_table_text(v->table, trial.detail);
-    v->checked++;
-    v->wrong += trial.outcome != GT_TRIAL_OK;
-    v->state.what = name;
-    v->state.done++;
-    v->state.elapsed = gt_engine_elapsed(v->engine);
-    gt_progress_update(v->progress, &v->state);
-    v->state.what = "";
+    if (trial.outcome != GT_TRIAL_OK && (!s->checked || s->trial.outcome == GT_TRIAL_OK)) {
+        const size_t length = strlen(trial.detail);
+        snprintf(trial.detail + length, sizeof trial.detail - length, " (--seed %llu)",
+                 (unsigned long long)v->engine->options.seed);
+        s->trial = trial;
+        v->wrong++;
+    } else if (!s->checked || (s->trial.outcome == GT_TRIAL_OK && trial.error > s->trial.error)) {
+        s->trial = trial;
+    }
+    s->checked = true;
     return GT_OK;
 }
 
-/* All winners of one layout: each on its own problem, or on the shapes that were asked for. */
-static gt_status check_layout(verification *v, gt_op op_a, gt_op op_b)
+/* Everything once, with the data of one seed. */
+static gt_status check_round(verification *v)
 {
-    const gt_options_cli *options = v->options;
-    gt_measurements measured = {0};
+    char name[GT_PROBLEM_NAME_LENGTH];
+    gt_progress_state state = {.step = v->rounds, .steps = v->options->rounds, .total = (int)v->count, .what = name};
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < v->count && !gt_engine_interrupted(); i++) {
+        gt_problem_name(&v->subjects[i].problem, name);
+        status = check(v, &v->subjects[i]);
+        state.done++;
+        state.failed = (int)v->wrong;
+        state.elapsed = gt_engine_elapsed(v->engine);
+        gt_progress_update(v->progress, &state);
+    }
+    if (status == GT_OK && !gt_engine_interrupted())
+        v->rounds++;
+    return status;
+}
+
+/* Each round's seed is the one before it and one: any of them can be repeated alone. */
+static gt_status check_rounds(verification *v, uint64_t seed)
+{
+    gt_status status = GT_OK;
+    for (int round = 0; status == GT_OK && round < v->options->rounds && !gt_engine_interrupted(); round++) {
+        const size_t before = v->wrong;
+        if (round > 0)
+            status = gt_engine_reseed(v->engine, seed + (uint64_t)round);
+        if (status == GT_OK)
+            status = check_round(v);
+        if (status == GT_OK && v->options->verbose && !gt_engine_interrupted())
+            gt_progress_line(v->progress, "round %d of %d, seed %llu: %zu checked, %zu more wrong", round + 1,
+                             v->options->rounds, (unsigned long long)(seed + (uint64_t)round), v->count,
+                             v->wrong - before);
+    }
+    return status;
+}
+
+static gt_status add(verification *v, const gt_measured *row, const gt_problem *problem)
+{
+    if ((v->count & (v->count - 1)) == 0) { /* full at every power of two */
+        subject *list = realloc(v->subjects, (v->count > 0 ? 2 * v->count : 1) * sizeof *list);
+        if (!list)
+            return gt_fail_memory();
+        v->subjects = list;
+    }
+    v->subjects[v->count++] = (subject){.stored = row, .problem = *problem};
+    return GT_OK;
+}
+
+/* Whether a row is checked: the winners of this GPU's races; with --all each kernel that the library may pick, once,
+ * on the problem that it won, else on the one that it was measured on last. */
+static bool is_wanted(const verification *v, const gt_measurements *measured, size_t index)
+{
+    const gt_measured *list = measured->list, *row = &list[index];
+    if (!v->options->all)
+        return row->winner && row->same_gpu;
+    for (size_t i = 0; i < measured->count; i++)
+        if (i != index && list[i].kernel_id == row->kernel_id &&
+            (list[i].winner != row->winner ? list[i].winner : i < index))
+            return false;
+    return true;
+}
+
+/* The kernels of one layout: each on its own problem, or on the shapes that were asked for. */
+static gt_status add_layout(verification *v, gt_op op_a, gt_op op_b, gt_measurements *measured)
+{
     gt_problem any, problem;
-    gt_options_cli as_asked = *options;
-    as_asked.op_a = op_a;
-    as_asked.op_b = op_b;
-    gt_status status = gt_options_problem(&as_asked, &(gt_shape){64, 64, 64}, &any);
+    gt_options_cli options = *v->options;
+    options.op_a = op_a;
+    options.op_b = op_b;
+    gt_status status = gt_options_problem(&options, &(gt_shape){64, 64, 64}, &any);
     if (status == GT_OK)
-        status = gt_store_find_measured(v->engine->store, &v->engine->device, &any.class, &measured);
-    for (size_t i = 0; status == GT_OK && i < measured.count && !gt_engine_interrupted(); i++) {
-        const gt_measured *row = &measured.list[i];
-        if (!row->winner || !row->same_gpu)
+        status = gt_store_find_measured(v->engine->store, &v->engine->device, &any.class, measured);
+    for (size_t i = 0; status == GT_OK && i < measured->count; i++) {
+        const gt_measured *row = &measured->list[i];
+        if (!is_wanted(v, measured, i))
             continue;
-        if (!options->shapes_given)
-            status = check(v, row, &row->problem);
-        for (size_t s = 0; options->shapes_given && status == GT_OK && s < options->shapes.count; s++) {
-            status = gt_options_problem(&as_asked, &options->shapes.list[s], &problem);
+        if (!options.shapes_given)
+            status = add(v, row, &row->problem);
+        for (size_t s = 0; options.shapes_given && status == GT_OK && s < options.shapes.count; s++) {
+            status = gt_options_problem(&options, &options.shapes.list[s], &problem);
             if (status == GT_OK && gt_class_serves(&row->problem.class, &problem.class))
-                status = check(v, row, &problem);
+                status = add(v, row, &problem);
         }
     }
-    gt_measurements_finish(&measured);
     return status;
+}
+
+static void print_table(const verification *v)
+{
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT];
+    gt_table *table = gt_table_create(stdout, v->options->json, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < v->count; i++) {
+        const subject *s = &v->subjects[i];
+        if (!s->checked)
+            continue;
+        gt_problem_name(&s->problem, name);
+        gt_table_text(table, name);
+        gt_table_text(table, s->stored->kernel->family);
+        gt_table_text(table, gt_params_text(&s->stored->kernel->params, params));
+        gt_table_text(table, gt_outcome_name(s->trial.outcome));
+        if (s->trial.outcome == GT_TRIAL_OK)
+            gt_table_number(table, "%.1e", s->trial.error);
+        else
+            gt_table_none(table);
+        gt_table_text(table, s->trial.detail);
+    }
+    gt_table_finish(table);
+}
+
+/* "16 winners, 3 rounds, none wrong (seed 77)". */
+static void print_total(const verification *v, uint64_t seed)
+{
+    char wrong[32] = "none";
+    if (v->options->quiet && v->wrong == 0)
+        return;
+    if (v->wrong > 0)
+        snprintf(wrong, sizeof wrong, "%zu", v->wrong);
+    fprintf(stderr, "%zu %s%s, %d round%s, %s wrong (seed %llu)\n", v->count, v->options->all ? "kernel" : "winner",
+            v->count == 1 ? "" : "s", v->rounds, v->rounds == 1 ? "" : "s", wrong, (unsigned long long)seed);
+}
+
+/* Of 32 bits, so that it is soon typed. */
+static uint64_t fresh_seed(void)
+{
+    uint32_t bits = 0;
+    if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return 1;
+    return bits;
 }
 
 int gt_cmd_verify(const gt_options_cli *options)
 {
     gt_engine engine;
     int code = 0;
-    const gt_engine_options engine_options = gt_options_engine(options);
+    gt_engine_options engine_options = gt_options_engine(options);
+    const uint64_t seed = engine_options.seed = options->seed_given ? options->seed : fresh_seed();
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
-    verification v = {
-        .options = options,
-        .engine = &engine,
-        .table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]),
-        .progress = gt_progress_create(options->quiet),
-        .state = {.steps = 1, .what = ""},
-    };
-    for (int a = GT_N; status == GT_OK && a <= GT_T; a++)
-        for (int b = GT_N; status == GT_OK && b <= GT_T; b++)
-            status = check_layout(&v, (gt_op)a, (gt_op)b);
+    verification v = {.options = options, .engine = &engine, .progress = gt_progress_create(options->quiet)};
+    for (int i = 0; status == GT_OK && i < LAYOUTS; i++)
+        status = add_layout(&v, (gt_op)(i / 2), (gt_op)(i % 2), &v.measured[i]);
+    if (status == GT_OK && v.count == 0)
+        status = gt_fail(GT_ERROR_NOT_TUNED, "nothing to verify: no stored %s of type %s for %s in %s",
+                         options->all ? "kernel" : "winner", options->types->name, engine.device.name,
+                         gt_store_path(engine.store));
+    if (status == GT_OK)
+        status = check_rounds(&v, seed);
+    if (status == GT_ERROR_BUSY && gt_engine_interrupted())
+        status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     gt_progress_destroy(v.progress);
-    gt_table_finish(v.table);
+    print_table(&v);
     if (status != GT_OK)
         code = gt_print_failure();
-    else if (v.checked == 0)
-        fprintf(stderr, "gemmtune: no stored winner of type %s for %s\n", options->types->name, engine.device.name);
     else
-        fprintf(stderr, "%d checked, %d wrong\n", v.checked, v.wrong);
+        print_total(&v, seed);
     if (v.wrong > 0)
         code = 1;
+    for (int i = 0; i < LAYOUTS; i++)
+        gt_measurements_finish(&v.measured[i]);
+    free(v.subjects);
     gt_engine_close(&engine, "done");
     return gt_engine_interrupted() ? 130 : code;
 }
