@@ -102,6 +102,58 @@ class Run(unittest.TestCase):
                                   re.M), out)
 
 
+# Two configurations: one does not compile, one leaves C as it was.
+BROKEN = {"broken.cu": """
+#include "gemm.cuh"
+#ifndef WHAT
+#define WHAT 2
+#endif
+#ifndef BM
+#define BM 16
+#endif
+#ifndef BN
+#define BN 16
+#endif
+#if WHAT == 1
+#error "what is 1"
+#endif
+extern "C" __global__ void gemm(gt_args g)
+{
+}
+""", "broken.sql": """
+WITH what(what) AS (VALUES (1), (2))
+SELECT what, 16 AS bm, 16 AS bn, 32 AS threads, 0 AS smem_bytes FROM what;
+"""}
+
+
+def write_family(folder, files):
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text)
+
+
+class Rejected(unittest.TestCase):
+    def test_the_screen_says_why(self):
+        with tempfile.TemporaryDirectory(prefix="gemmtune-broken-") as folder:
+            write_family(folder, BROKEN)
+            words = ["tune", "--device", "soft", "--templates", folder, "--family", "broken", "--shapes", "32"]
+            env = {"GEMMTUNE_DB": os.path.join(folder, "broken.db")}
+            code, out, err = run(*words, **env)
+            if "NVRTC" in err:
+                raise unittest.SkipTest(err)
+            self.assertEqual(code, 1, err)
+            self.assertRegex(out, r"(?m)^32x32x32 +- ")
+            self.assertRegex(err, r"(?m)no winner \(2 tried, 0 known; rejected: 1 \w+, 1 \w+\)$")
+            self.assertRegex(err, r"(?m)^gemmtune: rejected: 1 \w+, 1 \w+ \(--verbose says why\)$")
+            self.assertRegex(err, r"(?m)^gemmtune: no candidate of broken passed, of 2; the first: f32 nn 32x32x32, "
+                                  r"broken what=\d bm=16 bn=16: (compile_error: .*what is 1|wrong_result: element )")
+            self.assertEqual(err.count("element ") + err.count("what is 1"), 1, err)
+            code, out, err = run(*words, "--verbose", **env)
+            self.assertRegex(err, r'(?m)^rejected before: f32 nn 32x32x32, broken what=1 bm=16 bn=16: compile_error: .*"what is 1"')
+            self.assertRegex(err, r"(?m)^rejected before: f32 nn 32x32x32, broken what=2 bm=16 bn=16: wrong_result: element \(0,0\)")
+            self.assertNotIn("rejected", out)
+
+
 # Where K is 16, 32 rows are the fastest, and the author's estimate likes 16 better; other sizes have only one
 # configuration each, of 16 rows, which the search leaves alone where K is 16.
 LAP = {"lap.cu": """
@@ -143,9 +195,7 @@ class LastLap(unittest.TestCase):
     def test_what_others_won_with_does_not_replace_what_is_faster(self):
         with tempfile.TemporaryDirectory(prefix="gemmtune-lap-") as folder:
             database = os.path.join(folder, "lap.db")
-            for name, text in LAP.items():
-                with open(os.path.join(folder, name), "w") as file:
-                    file.write(text)
+            write_family(folder, LAP)
             code, out, err = run("tune", "--device", "soft", "--templates", folder, "--family", "lap", "--shapes",
                                  "32x32x16,32x32x24,32x32x40", "--effort", "quick", GEMMTUNE_DB=database)
             if "NVRTC" in err:

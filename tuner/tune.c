@@ -66,6 +66,24 @@ static void show(work *w, const gt_candidate *candidate)
     gt_progress_update(w->tuning->progress, state);
 }
 
+/* Notes how a candidate did, and tells of one that was rejected where somebody wants to know. */
+static void note(work *w, const gt_kernel *kernel, const gt_trial *trial, bool now)
+{
+    gt_tuning *tuning = w->tuning;
+    char line[GT_REJECTION_LENGTH];
+    gt_rejections_note(&tuning->rejections, w->problem, kernel, trial, now);
+    if (trial->outcome == GT_TRIAL_OK)
+        return;
+    if (now) {
+        w->tuned->rejected[trial->outcome]++;
+        tuning->state.failed++;
+    }
+    if (!tuning->verbose)
+        return;
+    gt_rejection_describe(w->problem, kernel, trial, line);
+    gt_progress_line(tuning->progress, "rejected%s: %s", now ? "" : " before", line);
+}
+
 /* Renders a round and looks up what is known of it; the rest starts compiling. A template that cannot be rendered is
  * the family's fault, not a candidate's: it ends the run. */
 static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
@@ -80,6 +98,7 @@ static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
         if (status == GT_OK && found) {
             c->tried = true;
             w->tuned->skipped++;
+            note(w, &c->kernel, &c->trial, false);
         } else if (status == GT_OK) {
             status = gt_engine_prepare(w->engine, &w->problem->class, &c->kernel, true);
         }
@@ -125,10 +144,7 @@ static gt_status try_candidate(work *w, gt_candidate *c)
         return status;
     c->tried = c->now = true;
     w->tuned->tried++;
-    if (c->trial.outcome != GT_TRIAL_OK) {
-        w->tuned->failed++;
-        w->tuning->state.failed++;
-    }
+    note(w, &c->kernel, &c->trial, true);
     return GT_OK;
 }
 
@@ -239,6 +255,8 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
         }
         if (winner && i >= own)
             w->tuned->winner_us = trials[i].us;
+        if (status == GT_OK && trials[i].outcome != GT_TRIAL_OK)
+            note(w, &kernels[i], &trials[i], true);
     }
     for (size_t i = 0; status == GT_OK && i < GT_BASELINE_COUNT; i++)
         if (baselines[i].trial.outcome == GT_TRIAL_OK && baselines[i].trial.us > 0)

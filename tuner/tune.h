@@ -4,6 +4,7 @@
 
 #include "engine.h"
 #include "progress.h"
+#include "rejections.h"
 #include "search.h"
 
 /* How a problem ended. */
@@ -15,7 +16,8 @@ typedef struct gt_tuned {
     double winner_us; /* where only one family was asked for: the time of another one's winner, which stays; else 0 */
     gt_trial cublas;  /* outcome GT_TRIAL_OK: the better time of cuBLAS's libraries, of the same race */
     bool cut;         /* the budget ended its search */
-    int tried, failed, skipped; /* candidates: run now, rejected of them, known from earlier runs */
+    int tried, skipped; /* candidates: run now, known from earlier runs */
+    int rejected[GT_OUTCOME_COUNT]; /* of those run now, by outcome */
 } gt_tuned;
 
 typedef struct gt_tuning {
@@ -26,6 +28,8 @@ typedef struct gt_tuning {
     char best[GT_PARAMS_TEXT]; /* the configuration that the progress shows */
     const gt_seed *seeds; /* winners on other problems, tried first */
     size_t seed_count;
+    gt_rejections rejections; /* of all problems so far */
+    bool verbose; /* a line for each of them */
     bool only_seeds; /* the last lap: every winner on every problem, and nothing else */
 } gt_tuning;
 

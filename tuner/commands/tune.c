@@ -116,15 +116,17 @@ static void remember(gt_seed *seeds, size_t *count, const gt_kernel *kernel)
 
 static void report(gt_tuning *tuning, const gt_tuned *t)
 {
-    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT], rest[96] = "";
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT], rest[96 + GT_REJECTION_COUNTS] = "";
+    char rejected[GT_REJECTION_COUNTS];
     gt_problem_name(&t->problem, name);
     if (t->cublas.outcome == GT_TRIAL_OK && t->won)
         snprintf(rest, sizeof rest, ", %.2f of cuBLAS", t->cublas.us / t->trial.us);
     if (t->winner_us > 0)
         snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", %.2f of the winner's speed",
                  t->winner_us / t->trial.us);
-    if (t->failed > 0)
-        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), ", %d rejected", t->failed);
+    gt_rejection_counts(t->rejected, rejected);
+    if (rejected[0])
+        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), "; rejected: %s", rejected);
     if (t->won)
         gt_progress_line(tuning->progress, "%s: %.2f TFLOPS, %s %s (%d tried, %d known%s)", name,
                          gt_problem_flops(&t->problem) / t->trial.us * 1e-6, t->kernel.family,
@@ -184,17 +186,39 @@ static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
     return GT_OK;
 }
 
+/* Why candidates were rejected. A family none of whose candidates passed is told of with its first reason: somebody
+ * may have just written it. That is a note, unless it left a problem without a winner. */
+static void explain(const gt_rejections *rejections, const gt_options_cli *options, const gt_tuned *tuned, size_t count)
+{
+    char counts[GT_REJECTION_COUNTS];
+    bool lost = false;
+    for (size_t i = 0; i < count; i++)
+        lost = lost || !tuned[i].won;
+    gt_rejection_counts(rejections->counts, counts);
+    if (counts[0] && !options->quiet)
+        gt_print_note("rejected: %s%s", counts, options->verbose ? "" : " (--verbose says why)");
+    for (size_t i = 0; i < rejections->count && (lost || !options->quiet); i++) {
+        const gt_family_trials *family = &rejections->families[i];
+        if (family->passed == 0)
+            gt_print_note("no candidate of %s passed, of %d; the first: %s", family->family, family->tried,
+                          family->first);
+    }
+}
+
 static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, const gt_problem *problems, gt_tuned *tuned,
                           size_t *count)
 {
     const size_t total = options->shapes.count;
     gt_seed *seeds = calloc(total + 1, sizeof *seeds);
-    gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .seeds = seeds};
+    gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .seeds = seeds,
+                        .verbose = options->verbose};
     tuning.state = (gt_progress_state){.steps = (int)total, .budget = options->budget_s};
     gt_status status = seeds ? tune_each(&tuning, seeds, problems, tuned, count) : gt_fail_memory();
     if (status == GT_OK && tuning.seed_count > 1)
         status = last_lap(&tuning, tuned, *count);
     gt_progress_destroy(tuning.progress);
+    explain(&tuning.rejections, options, tuned, *count);
+    gt_rejections_finish(&tuning.rejections);
     free(seeds);
     return status;
 }
