@@ -33,7 +33,8 @@ gt_status gt_migrate(gt_store *store, int64_t from);
 /* place.c: the file's absolute path; in WRITE mode makes its folders. GT_ERROR_NO_DATABASE in READ mode. */
 gt_status gt_place_resolve(const char *path, gt_store_mode mode, char absolute[PATH_MAX]);
 
-/* trust.c: GT_ERROR_UNTRUSTED if somebody other than the user and root can change or replace this file. */
+/* trust.c: GT_ERROR_UNTRUSTED if somebody other than the user and root can change or replace this file, or
+ * put one in its place where there is none yet. */
 gt_status gt_trust_check(const char *absolute);
 
 /* sql.c: opens store->path with every guard SQLite has. May leave store->db set on failure: gt_store_close. */

@@ -179,7 +179,7 @@ gt_status gt_store_open(const char *path, gt_store_mode mode, gt_store **store)
         return gt_fail_memory();
     s->mode = mode;
     status = gt_place_resolve(path ? path : place, mode, s->path);
-    if (status == GT_OK && mode == GT_STORE_READ)
+    if (status == GT_OK) /* a writer too, before its work: nobody could load what it finds */
         status = gt_trust_check(s->path);
     if (status == GT_OK)
         status = gt_sql_connect(s);

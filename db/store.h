@@ -21,8 +21,8 @@ typedef enum gt_store_mode {
 /*
  * Opens a store; path NULL is the default place. Failures, each with one line that names the file and what to do:
  * GT_ERROR_NO_DATABASE (READ and missing), GT_ERROR_DATABASE (no database, of another program, damaged),
- * GT_ERROR_VERSION (newer schema), GT_ERROR_UNTRUSTED (READ: somebody other than the user and root can write the file
- * or its folder), GT_ERROR_BUSY, GT_ERROR_IO. *store is owned by the caller: gt_store_close. One thread at a time.
+ * GT_ERROR_VERSION (newer schema), GT_ERROR_UNTRUSTED (somebody other than the user and root can write the file or
+ * its folder), GT_ERROR_BUSY, GT_ERROR_IO. *store is owned by the caller: gt_store_close. One thread at a time.
  */
 gt_status gt_store_open(const char *path, gt_store_mode mode, gt_store **store);
 

@@ -155,6 +155,27 @@ class Render(unittest.TestCase):
         self.fails("simt", "--shapes", "64,128", says="one shape")
 
 
+class Trust(unittest.TestCase):
+    def test_nothing_is_tuned_into_a_place_that_no_reader_trusts(self):
+        folder = os.path.join(FOLDER.name, "shared")
+        path = os.path.join(folder, "x.db")
+        os.mkdir(folder)
+        os.chmod(folder, 0o775)
+        words = ["tune", "--device", "soft", "--shapes", "16", "--effort", "quick", "--budget", "1s", "--db", path]
+        code, out, err = run(*words)
+        if "NVRTC" in err:
+            self.skipTest(err)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn(f"chmod go-w '{folder}'", err)
+        self.assertFalse(os.path.exists(path))
+        os.chmod(folder, 0o755)
+        with open(path, "w"):
+            os.chmod(path, 0o664)
+        code, out, err = run(*words)
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn(f"chmod go-w '{path}'", err)
+
+
 class Best(unittest.TestCase):
     def test_a_missing_database_is_a_failure_that_names_it(self):
         code, out, err = run("best", "--db", "/nowhere/x.db")
