@@ -9,7 +9,7 @@
 #define HEADER_PAGE_SIZE 16 /* big-endian; 1 means 65536 */
 #define HEADER_APPLICATION_ID 68
 
-#define EMPTY "%s: empty; run `gemmtune --device 0` to fill it"
+#define EMPTY "%s: empty; run `gemmtune` to fill it"
 
 /*
  * Looks at the file before SQLite does: what belongs to somebody else is not even locked, let alone recovered. The

@@ -2,6 +2,7 @@
 """The built program as people and scripts meet it: test_cli.py PROGRAM. Needs no GPU."""
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -62,7 +63,12 @@ class CommandLine(unittest.TestCase):
         self.refused("best", "--effort", "full", says="takes no --effort")
         self.refused("--shapes", says="needs a value")
         self.refused("--shapes", "", says="empty")
-        self.refused("--device", "soft:nothing", says="h200 a100 rtx4090", code=1)
+        self.refused("--device", "soft:nothing", says="h200 a100 rtx4090")
+        self.refused("--device", "soft:h200,racing", says="races")
+        self.refused("--family", "smit", says="did you mean 'simt'?")
+        self.refused("ladder", "--family", "smit", says="did you mean 'simt'?")
+        self.refused("space", "smit", says="did you mean 'simt'?")
+        self.refused("profile", "simt", "--params", "bm=100", says="bm=100")
 
     def test_bad_shapes_are_named(self):
         for item, says in [("0", "at least 1"), ("-1", "negative"), ("4x4", "two sizes"), ("a", "'a'"),
@@ -134,7 +140,7 @@ class Output(unittest.TestCase):
 class Render(unittest.TestCase):
     def fails(self, *words, says):
         code, out, err = run("render", *words, "--arch", "90")
-        self.assertEqual((code, out), (1, ""), err)
+        self.assertEqual((code, out), (2, ""), err)
         self.assertIn(says, err)
 
     def test_the_chosen_parameters_are_in_the_source(self):
@@ -153,6 +159,34 @@ class Render(unittest.TestCase):
         self.fails("simt", "--params", "bm", says="no value")
         self.fails("simt", "--params", "bm=wide", says="whole number")
         self.fails("simt", "--shapes", "64,128", says="one shape")
+
+
+class Advice(unittest.TestCase):
+    def test_it_names_the_device_that_was_used(self):
+        path = os.path.join(FOLDER.name, "nowhere.db")
+        for command in ["bench", "verify"]:
+            code, out, err = run(command, "--device", "soft:a100", "--db", path)
+            if "NVRTC" in err:
+                self.skipTest(err)
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn(f"run `gemmtune --device soft:a100 --db {path}`", err)
+
+    def test_profile_says_that_it_counts_on_the_software_gpu(self):
+        code, out, err = run("profile", "naive", "--shapes", "16", "--device", "0")
+        if "NVRTC" in err:
+            self.skipTest(err)
+        self.assertEqual(code, 0, err)
+        self.assertIn("profile counts on the software GPU, not on device 0", err)
+
+    def test_a_file_that_may_not_grow_is_told_of(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (40960, 40960))
+        code, out, err = run("tune", "--device", "soft", "--shapes", "16", "--budget", "1s", "--db",
+                             os.path.join(FOLDER.name, "small", "x.db"), preexec_fn=limit)
+        if "NVRTC" in err:
+            self.skipTest(err)
+        self.assertEqual(code, 1)
+        self.assertIn("x.db", err)
 
 
 class Trust(unittest.TestCase):

@@ -7,10 +7,12 @@ import json
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM, SHIM = sys.argv.pop(1), sys.argv.pop(1)
@@ -126,6 +128,14 @@ SELECT what, 16 AS bm, 16 AS bn, 32 AS threads, 0 AS smem_bytes FROM what;
 """}
 
 
+def query(database, sql):
+    try:
+        with sqlite3.connect(database) as db:
+            return db.execute(sql).fetchall()
+    except sqlite3.OperationalError:  # being made
+        return []
+
+
 def write_family(folder, files):
     for name, text in files.items():
         with open(os.path.join(folder, name), "w") as file:
@@ -152,6 +162,25 @@ class Rejected(unittest.TestCase):
             self.assertRegex(err, r'(?m)^rejected before: f32 nn 32x32x32, broken what=1 bm=16 bn=16: compile_error: .*"what is 1"')
             self.assertRegex(err, r"(?m)^rejected before: f32 nn 32x32x32, broken what=2 bm=16 bn=16: wrong_result: element \(0,0\)")
             self.assertNotIn("rejected", out)
+
+
+class Interrupted(unittest.TestCase):
+    def test_the_table_and_best_agree(self):
+        database = os.path.join(FOLDER.name, "interrupted.db")
+        with subprocess.Popen([PROGRAM, "tune", "--device", "soft", "--shapes", "32", "--json", "--db", database],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            while process.poll() is None:
+                time.sleep(0.1)
+                if os.path.exists(database) and "ok" in str(query(database, "SELECT outcome FROM trial")):
+                    process.send_signal(signal.SIGINT)
+                    break
+            out, err = process.communicate()
+        if "NVRTC" in err:
+            raise unittest.SkipTest(err)
+        self.assertEqual(process.returncode, 130, err)
+        best = json.loads(run("best", "--json", GEMMTUNE_DB=database)[1])
+        self.assertEqual([(row["family"], row["configuration"]) for row in json.loads(out)],
+                         [(row["family"], row["params"]) for row in best])
 
 
 # Where K is 16, 32 rows are the fastest, and the author's estimate likes 16 better; other sizes have only one

@@ -311,6 +311,10 @@ TEST(nothing_usable_names_the_command_that_helps)
     CHECK_STR(gt_error_message(),
               "no kernel for f32 nn 300x200x100 on NVIDIA H200 in the database: run `gemmtune --device 0 --type f32 "
               "--layout nn --shapes 300x200x100`");
+    gt_device software = h200();
+    strcpy(software.soft, "soft:h200");
+    CHECK_STATUS(gt_select(&software, &problem, &anything, NULL, 0, &selection), GT_ERROR_NOT_TUNED);
+    CHECK(strstr(gt_error_message(), "run `gemmtune --device soft:h200 --type f32 ") != NULL);
 }
 
 TEST(ties_go_to_the_smallest_id_in_any_order)

@@ -1,5 +1,6 @@
 #include "engine.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +99,17 @@ gt_status gt_engine_reseed(gt_engine *engine, uint64_t seed)
     return gt_worker_create(&options, &engine->worker);
 }
 
+static gt_status open_store(gt_engine *engine, gt_store_mode mode)
+{
+    const char *wanted = engine->options.database;
+    char path[PATH_MAX], device[GT_DEVICE_OPTION];
+    const gt_status status = gt_store_open(wanted, mode, &engine->store);
+    if (status != GT_ERROR_NO_DATABASE || (!wanted && gt_store_default_path(path, sizeof path) != GT_OK))
+        return status;
+    return gt_fail(status, "no database at %s: run `gemmtune --device %s%s%s` to make one", wanted ? wanted : path,
+                   gt_device_option(&engine->device, device), wanted ? " --db " : "", wanted ? wanted : "");
+}
+
 gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -116,8 +128,7 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
         status = gt_families_get(&engine->families, options->family, &family);
     }
     if (status == GT_OK && use != GT_ENGINE_NO_STORE)
-        status =
-            gt_store_open(options->database, use == GT_ENGINE_WRITE ? GT_STORE_WRITE : GT_STORE_READ, &engine->store);
+        status = open_store(engine, use == GT_ENGINE_WRITE ? GT_STORE_WRITE : GT_STORE_READ);
     if (status == GT_OK)
         status = gt_cache_create(&engine->cache);
     if (status == GT_OK)

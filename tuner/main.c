@@ -13,8 +13,6 @@
 #include "values.h"
 #include "worker/child.h"
 
-#define EXIT_USAGE 2
-
 static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_TUNE] = gt_cmd_tune,     [GT_COMMAND_BEST] = gt_cmd_best,   [GT_COMMAND_LADDER] = gt_cmd_ladder,
     [GT_COMMAND_BENCH] = gt_cmd_bench,   [GT_COMMAND_SPACE] = gt_cmd_space, [GT_COMMAND_RENDER] = gt_cmd_render,
@@ -100,16 +98,15 @@ int main(int argc, char **argv)
 {
     keep_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a dead worker or reader is an error of write() */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
     const int fd = worker_descriptor(argc, argv);
     if (fd >= 0)
         return gt_worker_main(fd);
 
     gt_options_cli options;
     gt_status status = gt_options_parse(argc, argv, &options);
-    if (status != GT_OK) {
-        gt_print_failure();
-        return status == GT_ERROR_INVALID ? EXIT_USAGE : 1;
-    }
+    if (status != GT_OK)
+        return status == GT_ERROR_INVALID ? gt_print_usage_failure() : gt_print_failure();
     int code = 0;
     if (options.version)
         printf("gemmtune %s\n", gt_version());

@@ -39,6 +39,7 @@ typedef struct work {
     /* What earlier runs left of this problem: the winner, which defends its place in every race, and what this run
      * would show, which is of its family where that is given. */
     known winner, own;
+    known fastest; /* of all that were ever measured on it */
 } work;
 
 /* A budget ends a search, but not before it has found something or seen that little can be found. */
@@ -187,6 +188,7 @@ static void keep(known *to, const gt_measured *row)
     *to = (known){row->kernel_id, *row->kernel, row->trial};
 }
 
+/* Reads what earlier runs, and this one so far, have stored of the problem. */
 static gt_status recall(work *w)
 {
     gt_measurements measured;
@@ -201,6 +203,8 @@ static gt_status recall(work *w)
             continue;
         if (row->winner)
             keep(&w->winner, row);
+        if (w->fastest.kernel_id == 0 || row->trial.us < w->fastest.trial.us)
+            keep(&w->fastest, row);
         if (family && strcmp(row->kernel->family, family) == 0 &&
             (w->own.kernel_id == 0 || row->trial.us < w->own.trial.us))
             keep(&w->own, row);
@@ -233,6 +237,15 @@ static gt_status show_stored(work *w)
     if (status == GT_OK && w->tuned->cublas.us > 0)
         w->tuned->cublas.outcome = GT_TRIAL_OK;
     return status;
+}
+
+/* What an interruption leaves: the winner of earlier runs, else the fastest so far, as `gemmtune best` shows it. */
+static gt_status show_interrupted(work *w)
+{
+    gt_status status = recall(w);
+    if (status == GT_OK && w->own.kernel_id == 0 && !w->engine->options.family)
+        w->own = w->fastest;
+    return status == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
 }
 
 /* Stores the race: the winner with its margin, everyone with code, so that any of them can be loaded. What is shown is
@@ -362,6 +375,8 @@ gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
     /* A wait that Ctrl-C ended is no failure: what was found so far is stored. */
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK;
+    if (status == GT_OK && gt_engine_interrupted() && !tuned->won && !tuning->only_seeds)
+        status = show_interrupted(&w);
     gt_search_destroy(w.search);
     tuning->state.what = "";
     tuning->state.best = NULL;

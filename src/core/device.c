@@ -79,12 +79,22 @@ gt_status gt_device_query(const gt_driver *driver, int ordinal, gt_device *out)
                                  "cuDeviceGetPCIBusId");
     if (status != GT_OK)
         return status;
+    memcpy(device.soft, driver->soft_name, sizeof device.soft);
     device.cc = major * 10 + minor;
     device.l2_bytes = l2;
     device.memory_bytes = (int64_t)memory;
     name_arch(device.cc, device.arch);
     *out = device;
     return GT_OK;
+}
+
+const char *gt_device_option(const gt_device *device, char text[GT_DEVICE_OPTION])
+{
+    if (device->soft[0])
+        snprintf(text, GT_DEVICE_OPTION, "%s", device->soft);
+    else
+        snprintf(text, GT_DEVICE_OPTION, "%d", device->ordinal < 0 ? 0 : device->ordinal);
+    return text;
 }
 
 gt_status gt_device_model(int cc, gt_device *device)

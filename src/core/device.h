@@ -8,6 +8,7 @@
 typedef struct gt_device {
     int ordinal;
     char name[128]; /* the model, "NVIDIA H200" */
+    char soft[48];  /* the software GPU's name, "soft:h200"; "" for a real one */
     char bus_id[16];
     int cc;         /* compute capability, 90 for 9.0 */
     char arch[16];  /* what kernels are compiled for: "sm_90a" */
@@ -25,6 +26,11 @@ gt_status gt_device_count(const gt_driver *driver, int *count);
 
 /* Reads the facts of one GPU. GT_ERROR_NO_DEVICE names the range where ordinal is outside it. */
 gt_status gt_device_query(const gt_driver *driver, int ordinal, gt_device *device);
+
+#define GT_DEVICE_OPTION 48
+
+/* What `gemmtune --device` takes for it, "0" or "soft:h200": for advice. */
+const char *gt_device_option(const gt_device *device, char text[GT_DEVICE_OPTION]);
 
 /* The facts that follow from compute capability alone, for compiling without a GPU: arch, limits. cc 75 to 129. */
 gt_status gt_device_model(int cc, gt_device *device);

@@ -1,6 +1,7 @@
 #include "driver.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,24 @@ bool gt_driver_is_soft(const char *name, const char **profile)
     if (profile)
         *profile = name[4] ? name + 5 : "";
     return true;
+}
+
+static const char *const profiles[] = {"h200", "a100", "rtx4090"};
+
+gt_status gt_driver_check_name(const char *name)
+{
+    const char *profile;
+    if (!gt_driver_is_soft(name, &profile))
+        return GT_OK;
+    const size_t length = strcspn(profile, ","); /* behind it: what to look for, "races" */
+    bool known = *profile == '\0' && name[4] == '\0';
+    for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++)
+        known = known || (strlen(profiles[i]) == length && strncmp(profile, profiles[i], length) == 0);
+    if (known && (profile[length] == '\0' || strcmp(profile + length, ",races") == 0))
+        return GT_OK;
+    return gt_fail(GT_ERROR_INVALID,
+                   "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090, each with ,races behind it",
+                   profile);
 }
 
 /* The software GPU's library: where a variable says, beside a program that was not installed, where the loader looks,
@@ -97,6 +116,8 @@ gt_status gt_driver_open(const char *name, gt_driver **out)
     }
     if ((status = find_soft(driver, soft)) != GT_OK)
         goto fail;
+    if (driver->soft)
+        snprintf(driver->soft_name, sizeof driver->soft_name, "%s", soft ? name : "soft");
     if (soft && (status = choose_profile(driver, profile)) != GT_OK)
         goto fail;
 #define X(symbol)                                                                                            \

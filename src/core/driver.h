@@ -32,6 +32,7 @@
 typedef struct gt_driver {
     void *library;
     int version; /* 13000 for 13.0 */
+    char soft_name[48]; /* the software GPU as it was asked for, "soft:h200"; "" for a real driver */
     /* What the software GPU offers beyond the driver, see softgpu/softgpu.h; NULL on a real one, whose times are
      * measured. */
     const struct gtSoft *soft;
@@ -49,6 +50,9 @@ gt_status gt_driver_open(const char *name, gt_driver **driver);
 
 /* Whether a name asks for the software GPU; its profile, "" for the default one, in *profile if that is not NULL. */
 bool gt_driver_is_soft(const char *name, const char **profile);
+
+/* GT_ERROR_INVALID, with those there are, for a profile of the software GPU that does not exist. */
+gt_status gt_driver_check_name(const char *name);
 
 /* NULL is allowed. */
 void gt_driver_close(gt_driver *driver);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../core/environment.h"
+
 void gt_context_tell(const gt_context *context, const char *format, ...)
 {
     char line[1024];
@@ -24,20 +26,26 @@ static gt_status add_source(gt_context *context, const char *path)
     return status;
 }
 
-static gt_status fail_no_database(const char *path, const char *option)
+/* Names the device that would have been used: the driver is not open yet. */
+static gt_status fail_no_database(const gt_options *options, const char *path)
 {
-    return gt_fail(GT_ERROR_NO_DATABASE, "no database at %s: run `gemmtune --device 0%s%s` to make one", path,
-                   option, *option ? path : "");
+    const char *driver = options->driver ? options->driver : gt_environment(GT_ENV_DRIVER);
+    char device[16];
+    snprintf(device, sizeof device, "%d", options->device);
+    return gt_fail(GT_ERROR_NO_DATABASE, "no database at %s: run `gemmtune --device %s%s%s` to make one", path,
+                   gt_driver_is_soft(driver, NULL) ? driver : device, options->database ? " --db " : "",
+                   options->database ? path : "");
 }
 
 /* Opens the database that was asked for; else the user's with the system's behind it. */
-static gt_status open_sources(gt_context *context, const char *wanted)
+static gt_status open_sources(gt_context *context, const gt_options *options)
 {
     char path[4096];
+    const char *wanted = options->database;
     gt_status user, behind;
     if (wanted) {
         user = add_source(context, wanted);
-        return user == GT_ERROR_NO_DATABASE ? fail_no_database(wanted, " --db ") : user;
+        return user == GT_ERROR_NO_DATABASE ? fail_no_database(options, wanted) : user;
     }
     user = gt_store_default_path(path, sizeof path);
     const bool has_home = user == GT_OK;
@@ -49,7 +57,7 @@ static gt_status open_sources(gt_context *context, const char *wanted)
             return behind;
         gt_context_tell(context, "the system's database is not used: %s", gt_error_message());
     }
-    return context->source_count > 0 ? GT_OK : fail_no_database(has_home ? path : gt_store_system_path(), "");
+    return context->source_count > 0 ? GT_OK : fail_no_database(options, has_home ? path : gt_store_system_path());
 }
 
 /* The ordinal of a device's handle: the driver documents no relation between the two. */
@@ -107,7 +115,7 @@ gt_status gt_open(const gt_options *options, gt_context **out)
     }
     context->log = options->log;
     context->log_data = options->log_data;
-    gt_status status = open_sources(context, options->database);
+    gt_status status = open_sources(context, options);
     if (status == GT_OK)
         status = gt_driver_open(options->driver, &context->driver);
     context->choices.driver = context->driver;

@@ -338,6 +338,7 @@ static gt_status fail_not_tuned(const gt_device *device, const gt_problem *probl
                                 const usable *pool)
 {
     char name[GT_PROBLEM_NAME_LENGTH], batch[32] = "", align[32] = "", accurate[48] = "";
+    char option[GT_DEVICE_OPTION];
     const bool refused = pool->refused || pool->count > 0;
     gt_problem_name(problem, name);
     if (refused && demands->max_error > 0)
@@ -347,10 +348,10 @@ static gt_status fail_not_tuned(const gt_device *device, const gt_problem *probl
     if (problem->class.align != 16)
         snprintf(align, sizeof align, " --align %d", problem->class.align);
     return gt_fail(GT_ERROR_NOT_TUNED,
-                   "no %skernel%s for %s on %s in the database: run `gemmtune --device %d --type %s --layout %s "
+                   "no %skernel%s for %s on %s in the database: run `gemmtune --device %s --type %s --layout %s "
                    "--shapes %lldx%lldx%lld%s%s`",
                    refused && demands->deterministic ? "deterministic " : "", accurate, name, device->name,
-                   device->ordinal < 0 ? 0 : device->ordinal, gt_class_types(&problem->class)->name,
+                   gt_device_option(device, option), gt_class_types(&problem->class)->name,
                    gt_class_layout(&problem->class), (long long)problem->m, (long long)problem->n,
                    (long long)(problem->k ? problem->k : 1), batch, align);
 }

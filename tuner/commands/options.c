@@ -133,10 +133,11 @@ typedef struct setting {
 static gt_status read_device(const char *text, gt_options_cli *o)
 {
     int64_t number;
+    o->device_given = true;
     if (gt_driver_is_soft(text, NULL)) {
         o->driver = text;
         o->device = 0;
-        return GT_OK;
+        return gt_driver_check_name(text);
     }
     gt_status status = gt_integer_parse("--device", text, 0, 1023, &number);
     if (status == GT_OK)
@@ -352,6 +353,20 @@ static void suit_software(gt_options_cli *o, unsigned given, const char **shapes
         o->limit_s = 60;
 }
 
+/* A family that the command line names must be there. One that a folder has and cannot be read is told of by the
+ * command itself. */
+static gt_status check_family(const gt_options_cli *o)
+{
+    gt_families families;
+    const gt_family *family;
+    const char *name = o->operand ? o->operand : (TUNE | LADDER) >> o->command_id & 1 ? o->family : NULL;
+    if (!name || gt_families_init(o->templates, &families) != GT_OK)
+        return GT_OK;
+    const gt_status status = gt_families_get(&families, name, &family);
+    gt_families_finish(&families);
+    return status;
+}
+
 /* What only shows once all words are read. */
 static gt_status check(gt_options_cli *o, unsigned given)
 {
@@ -369,7 +384,10 @@ static gt_status check(gt_options_cli *o, unsigned given)
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
     suit_software(o, given, &shapes);
-    gt_status status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
+    gt_status status = check_family(o);
+    if (status != GT_OK)
+        return status;
+    status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
     if (status == GT_OK && o->random > 0)
         status = gt_shapes_draw(o->random, o->seed, &o->shapes);
     /* First a size that is never wrong: what fails then is not the shape's fault. */

@@ -55,6 +55,7 @@ typedef struct gt_options_cli {
     const char *templates; /* --templates DIR */
     const char *driver;   /* NULL: the CUDA driver; the software GPU's library for --device soft */
     int device;           /* --device N */
+    bool device_given;
     const char *family;   /* --family NAME; NULL: all that fit */
     const char *arch;     /* --arch sm_80: space and render without a GPU; NULL: the device's */
     const char *params;   /* render --params "bm=128 bn=128"; NULL: the space's first row */

@@ -270,6 +270,12 @@ int gt_print_failure(void)
     return 1;
 }
 
+int gt_print_usage_failure(void)
+{
+    gt_print_failure();
+    return 2;
+}
+
 void gt_print_note(const char *format, ...)
 {
     char line[1024];

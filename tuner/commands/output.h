@@ -39,6 +39,9 @@ void gt_json_number(FILE *stream, double value);
 /* "gemmtune: " and gt_error_message() on standard error, one line; returns 1 for main to return. */
 int gt_print_failure(void);
 
+/* The same for a command line that makes no sense; returns 2. */
+int gt_print_usage_failure(void);
+
 /* "gemmtune: " and a line that is no failure, on standard error. */
 void gt_print_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -103,8 +103,8 @@ gt_status gt_pick_init(const gt_options_cli *options, const gt_families *familie
         status = gt_space_device(options, &pick.device);
     if (status == GT_OK)
         status = gt_options_problem(options, &options->shapes.list[0], &pick.problem);
-    if (status == GT_OK)
-        status = gt_space_init(pick.family, &pick.device, &pick.problem, &space);
+    if (status == GT_OK && (status = gt_space_init(pick.family, &pick.device, &pick.problem, &space)) == GT_ERROR_INVALID)
+        status = GT_ERROR_COMPILE; /* the query's fault, not the command line's */
     if (status == GT_OK && space.rows == 0) {
         gt_problem_name(&pick.problem, name);
         status = gt_fail(GT_ERROR_INVALID, "%s has no configuration for %s on %s", pick.family->name, name,

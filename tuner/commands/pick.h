@@ -12,7 +12,8 @@ typedef struct gt_pick {
     gt_kernel kernel; /* the first configuration that has all parameters of --params */
 } gt_pick;
 
-/* Reads the command's operand, --shapes and --params. The failure names what does not fit, and what would. */
+/* Reads the command's operand, --shapes and --params. GT_ERROR_INVALID names what does not fit, and what
+ * would: the command line makes no sense. */
 gt_status gt_pick_init(const gt_options_cli *options, const gt_families *families, gt_pick *pick);
 
 #endif

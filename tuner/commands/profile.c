@@ -128,16 +128,13 @@ static void print(const gt_options_cli *options, const gt_pick *pick, const gtSo
     gt_table_finish(table);
 }
 
-static gt_status profile(const gt_options_cli *options, const gt_families *families, gt_pick *pick,
-                         gtSoftLaunch *counts)
+static gt_status profile(const gt_options_cli *options, gt_pick *pick, gtSoftLaunch *counts)
 {
     gt_driver *driver = NULL;
     gt_nvrtc *nvrtc = NULL;
     gt_code code = {0};
     char *source = NULL;
-    gt_status status = gt_pick_init(options, families, pick);
-    if (status == GT_OK)
-        status = gt_driver_open(options->driver, &driver);
+    gt_status status = gt_driver_open(options->driver, &driver);
     if (status == GT_OK)
         status = gt_nvrtc_open(options->nvrtc, &nvrtc);
     if (status == GT_OK)
@@ -161,11 +158,19 @@ int gt_cmd_profile(const gt_options_cli *options)
     gt_pick pick;
     gtSoftLaunch counts = {0};
     gt_options_cli soft = *options; /* only the software GPU counts */
-    if (!gt_driver_is_soft(soft.driver, NULL))
+    if (!gt_driver_is_soft(soft.driver, NULL)) {
         soft.driver = "soft";
+        soft.device = 0;
+        if (options->device_given)
+            gt_print_note("profile counts on the software GPU, not on device %d", options->device);
+    }
     gt_status status = gt_families_init(options->templates, &families);
+    if (status == GT_OK && (status = gt_pick_init(&soft, &families, &pick)) == GT_ERROR_INVALID) {
+        gt_families_finish(&families);
+        return gt_print_usage_failure();
+    }
     if (status == GT_OK)
-        status = profile(&soft, &families, &pick, &counts);
+        status = profile(&soft, &pick, &counts);
     if (status == GT_OK)
         print(options, &pick, &counts);
     gt_families_finish(&families);

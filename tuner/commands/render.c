@@ -12,8 +12,10 @@ int gt_cmd_render(const gt_options_cli *options)
     gt_pick pick;
     char *source = NULL;
     gt_status status = gt_families_init(options->templates, &families);
-    if (status == GT_OK)
-        status = gt_pick_init(options, &families, &pick);
+    if (status == GT_OK && (status = gt_pick_init(options, &families, &pick)) == GT_ERROR_INVALID) {
+        gt_families_finish(&families);
+        return gt_print_usage_failure();
+    }
     if (status == GT_OK)
         status = gt_render(pick.family, &pick.problem.class, GT_VARIANT_FAST, &pick.kernel, &source);
     if (status == GT_OK)

@@ -227,6 +227,7 @@ static uint64_t fresh_seed(void)
 int gt_cmd_verify(const gt_options_cli *options)
 {
     gt_engine engine;
+    char device[GT_DEVICE_OPTION];
     int code = 0;
     gt_engine_options engine_options = gt_options_engine(options);
     const uint64_t seed = engine_options.seed = options->seed_given ? options->seed : fresh_seed();
@@ -235,9 +236,10 @@ int gt_cmd_verify(const gt_options_cli *options)
     for (int i = 0; status == GT_OK && i < LAYOUTS; i++)
         status = add_layout(&v, (gt_op)(i / 2), (gt_op)(i % 2), &v.measured[i]);
     if (status == GT_OK && v.count == 0)
-        status = gt_fail(GT_ERROR_NOT_TUNED, "nothing to verify: no stored %s of type %s for %s in %s",
+        status = gt_fail(GT_ERROR_NOT_TUNED,
+                         "nothing to verify: no stored %s of type %s for %s in %s: run `gemmtune --device %s --type %s`",
                          options->all ? "kernel" : "winner", options->types->name, engine.device.name,
-                         gt_store_path(engine.store));
+                         gt_store_path(engine.store), gt_device_option(&engine.device, device), options->types->name);
     if (status == GT_OK)
         status = check_rounds(&v, seed);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
