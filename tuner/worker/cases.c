@@ -215,11 +215,16 @@ static gt_status add_general(drawing *d)
     c->values = GT_VALUES_NORMAL;
     c->alpha = draw_scalar(d, 0);
     c->beta = draw_scalar(d, 1);
+    c->general = true;
     if ((status = add_again(d, &c)) != GT_OK)
         return status;
     c->alpha = 1;
     c->beta = 0;
-    return add(d, d->tile_m + below(&d->random, 3), 1 + below(&d->random, d->tile_n), draw_k(d, 0), 3, &c);
+    c->general = true;
+    status = add(d, d->tile_m + below(&d->random, 3), 1 + below(&d->random, d->tile_n), draw_k(d, 0), 3, &c);
+    if (status == GT_OK)
+        c->general = true;
+    return status;
 }
 
 /* Every remainder along one side, the other side short. */

@@ -25,6 +25,7 @@ typedef struct gt_case {
     gt_values values;
     bool zero;   /* where beta is 0, C holds zeros before; else poison */
     bool again;  /* follows a case of the same sizes and finds the workspace as that one left it */
+    bool general; /* several tiles and long K: the software GPU looks for races in it */
     int repeats; /* launches, one after the other; more than one only where beta is 0 */
     size_t place[GT_OPERANDS]; /* of A, B and C in the memory, bytes */
 } gt_case;

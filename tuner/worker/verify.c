@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../src/softgpu/softgpu.h"
 #include "../random.h"
 
 /* Multiply-adds that a candidate's cases may take on the software GPU, which runs some hundred millions a second. */
@@ -106,26 +107,84 @@ static bool inspect(const gt_verifier *v, const gt_runner *runner, const char *n
     return true;
 }
 
-static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, gt_trial *trial)
+/* On the software GPU a case's kernel can touch nothing but its own operands, blocks begin in an order of their own,
+ * and general cases are watched for races. */
+static void arm(const gt_verifier *v, const gt_case *c, uint64_t order)
 {
-    const gt_driver *driver = v->checks->driver;
-    const gt_case *c = &v->cases.list[index];
+    const gtSoft *soft = v->checks->driver->soft;
+    const bool reads = c->problem.k > 0 && c->alpha != 0;
+    if (!soft)
+        return;
+    soft->protect(v->memory, v->capacity, 0);
+    for (gt_operand o = reads ? GT_A : GT_C; o < GT_OPERANDS; o++)
+        soft->protect(v->memory + c->place[o], gt_problem_bytes(&c->problem, o), 1);
+    soft->races(c->general);
+    soft->order(order);
+}
+
+static void disarm(const gt_verifier *v)
+{
+    const gtSoft *soft = v->checks->driver->soft;
+    if (!soft)
+        return;
+    soft->protect(v->memory, v->capacity, 1);
+    soft->races(0);
+    soft->order(0);
+}
+
+static CUresult launch(const gt_verifier *v, const gt_case *c, const gt_runner *runner, uint64_t order)
+{
     const gt_types *types = gt_class_types(&c->problem.class);
-    char name[160], doing[200];
-    name_case(c, name);
-    snprintf(doing, sizeof doing, "running (%s)", name);
-    if (!c->again && !runner->prepare(runner, &c->problem, trial))
-        return false;
     const gt_launch_operands operands = {
         .a = (void *)(v->memory + c->place[GT_A]), .b = (void *)(v->memory + c->place[GT_B]),
         .c = (void *)(v->memory + c->place[GT_C]),
         .alpha = gt_scalar_make(types, c->alpha), .beta = gt_scalar_make(types, c->beta),
     };
     CUresult result = CUDA_SUCCESS;
+    arm(v, c, order);
     for (int i = 0; i < c->repeats && result == CUDA_SUCCESS; i++)
         result = runner->launch(runner, &operands);
     if (result == CUDA_SUCCESS)
-        result = driver->cuStreamSynchronize(v->checks->stream);
+        result = v->checks->driver->cuStreamSynchronize(v->checks->stream);
+    disarm(v);
+    return result;
+}
+
+/* Launches a general case once more with its blocks in another order. Where the bits are others, the kernel is not
+ * deterministic. */
+static CUresult launch_reordered(const gt_verifier *v, const gt_case *c, const gt_runner *runner, uint64_t order,
+                                 bool *varied)
+{
+    const gt_driver *driver = v->checks->driver;
+    const size_t bytes = gt_problem_bytes(&c->problem, GT_C);
+    const CUdeviceptr at = v->memory + c->place[GT_C];
+    char *first = malloc(2 * bytes);
+    if (!first)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = driver->cuMemcpyDtoH(first, at, bytes);
+    if (result == CUDA_SUCCESS)
+        result = launch(v, c, runner, order);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemcpyDtoH(first + bytes, at, bytes);
+    *varied = result == CUDA_SUCCESS && memcmp(first, first + bytes, bytes) != 0;
+    free(first);
+    return result;
+}
+
+static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, gt_trial *trial)
+{
+    const gt_driver *driver = v->checks->driver;
+    const gt_case *c = &v->cases.list[index];
+    char name[160], doing[200];
+    bool varied = false;
+    name_case(c, name);
+    snprintf(doing, sizeof doing, "running (%s)", name);
+    if (!c->again && !runner->prepare(runner, &c->problem, trial))
+        return false;
+    CUresult result = launch(v, c, runner, index);
+    if (result == CUDA_SUCCESS && driver->soft && c->general && c->beta == 0)
+        result = launch_reordered(v, c, runner, ~(uint64_t)index, &varied);
+    trial->varied = trial->varied || varied;
     if (!gt_trial_check(trial, driver, result, doing))
         return false;
     return (index % INSPECT_EVERY != 0 && index + 1 < v->cases.count) || inspect(v, runner, name, trial);
