@@ -1,6 +1,5 @@
 #include "verify.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,6 @@
 
 /* Of every so many cases the workspace is looked at behind one. */
 #define INSPECT_EVERY 16
-
-/* The mean square of errors that is too much, in units of what the arithmetic gives; sums up to this length count:
- * rounding of longer ones hides what is wrong with their products. */
-#define VARIANCE_LIMIT 2
-#define VARIANCE_K     64
-
-/* Elements that the mean is taken over, at least: its own error is then some hundredths. */
-#define VARIANCE_LEAST 500
 
 void gt_verifier_init(const gt_checks *checks, uint64_t seed, gt_verifier *verifier)
 {
@@ -68,20 +59,6 @@ bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *k
     if (!(v->after = malloc(v->cases.bytes)))
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory for the small checks");
     return gt_trial_check(trial, driver, make_room(v), "making room for the small checks");
-}
-
-/* "check 17x5x33 batch 3, alpha=1.5 beta=0", for messages. */
-static void name_case(const gt_case *c, char name[160])
-{
-    const gt_problem *p = &c->problem;
-    int length = snprintf(name, 160, "check %lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
-    if (p->batch > 1)
-        length += snprintf(name + length, 160 - (size_t)length, " batch %lld", (long long)p->batch);
-    snprintf(name + length, 160 - (size_t)length, ", alpha=%.9g beta=%.9g%s%s", c->alpha, c->beta,
-             c->values == GT_VALUES_WIDE   ? ", wide values"
-             : c->values == GT_VALUES_HARD ? ", nan and inf"
-                                           : "",
-             c->again ? ", again" : "");
 }
 
 /* Whether the runner left its workspace's surroundings and its counters as they were. */
@@ -175,9 +152,9 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
 {
     const gt_driver *driver = v->checks->driver;
     const gt_case *c = &v->cases.list[index];
-    char name[160], doing[200];
+    char name[GT_CASE_NAME], doing[200];
     bool varied = false;
-    name_case(c, name);
+    gt_case_name(c, name);
     snprintf(doing, sizeof doing, "running (%s)", name);
     if (!c->again && !runner->prepare(runner, &c->problem, trial))
         return false;
@@ -190,69 +167,7 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     return (index % INSPECT_EVERY != 0 && index + 1 < v->cases.count) || inspect(v, runner, name, trial);
 }
 
-/* What errors add up to. */
-typedef struct errors {
-    double sum; /* of squares, each over its variance */
-    int64_t count;
-} errors;
-
-/* Subnormal numbers are rounded to units of 2^-149 in every step. */
-static double underflow(const gt_case *c)
-{
-    return c->values == GT_VALUES_WIDE ? ((double)c->problem.k + 4) * 0x1p-149 * (1 + fabs(c->alpha)) : 0;
-}
-
-static bool matches(double got, double wanted, double bound)
-{
-    if (isnan(wanted))
-        return isnan(got);
-    return isinf(wanted) ? got == wanted : gt_reference_accepts(got, wanted, bound);
-}
-
-/* Every element of one product of a case. Behind it `after` holds what it held before the launch. */
-static bool compare_product(const gt_case *c, const gt_reference *r, int64_t index, const char *before, char *after,
-                            errors *e, gt_trial *trial)
-{
-    const gt_problem *p = &c->problem;
-    const gt_types *types = gt_class_types(&p->class);
-    const size_t bytes = (size_t)gt_type_find(p->class.type_c)->bytes;
-    const bool counts = c->values == GT_VALUES_NORMAL && !types->exact && p->k <= VARIANCE_K;
-    int64_t at = index * p->m * p->n;
-    for (int64_t i = 0; i < p->m; i++) {
-        const int64_t row = index * p->stride_c + i * p->ldc;
-        for (int64_t j = 0; j < p->n; j++, at++) {
-            const double was = c->beta == 0 ? 0 : gt_reference_load(p->class.type_c, before, row + j);
-            const double got = gt_reference_load(p->class.type_c, after, row + j);
-            const double wanted = gt_reference_scale(types, c->alpha, r->sum[at], c->beta, was);
-            const double bound =
-                gt_reference_bound(types, p->k, c->alpha, c->beta, r->square[at], was * was) + underflow(c);
-            if (!matches(got, wanted, bound)) {
-                char name[160], product[40] = "";
-                name_case(c, name);
-                if (p->batch > 1)
-                    snprintf(product, sizeof product, " of product %lld", (long long)index);
-                return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,
-                                     "element (%lld,%lld)%s is %.9g, expected %.9g within %.2g (%s)", (long long)i,
-                                     (long long)j, product, got, wanted, bound, name);
-            }
-            if (types->exact || !isfinite(wanted))
-                continue;
-            const double error = fabs(got - wanted), scale = fabs(c->alpha) * r->magnitude[at] + fabs(c->beta * was);
-            const double variance =
-                gt_reference_variance(types, p->k, c->alpha, c->beta, r->square[at], r->sum[at], was);
-            if (c->values == GT_VALUES_NORMAL && scale > 0 && error > trial->error * scale)
-                trial->error = error / scale;
-            if (counts && variance > 0) {
-                e->sum += error * error / variance;
-                e->count++;
-            }
-        }
-        memcpy(after + (size_t)row * bytes, before + (size_t)row * bytes, (size_t)p->n * bytes);
-    }
-    return true;
-}
-
-static bool compare_case(const gt_verifier *v, const gt_case *c, errors *e, gt_trial *trial)
+static bool compare_case(const gt_verifier *v, const gt_case *c, gt_errors *e, gt_trial *trial)
 {
     const char *image = v->cases.image;
     gt_reference reference;
@@ -260,7 +175,8 @@ static bool compare_case(const gt_verifier *v, const gt_case *c, errors *e, gt_t
     if (gt_reference_init(&c->problem, image + c->place[GT_A], image + c->place[GT_B], &reference) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
     for (int64_t i = 0; good && i < c->problem.batch; i++)
-        good = compare_product(c, &reference, i, image + c->place[GT_C], (char *)v->after + c->place[GT_C], e, trial);
+        good = gt_compare_product(c, &reference, i, image + c->place[GT_C], (char *)v->after + c->place[GT_C], e,
+                                  trial);
     gt_reference_finish(&reference);
     return good;
 }
@@ -279,8 +195,8 @@ static bool fail_changed(const gt_verifier *v, size_t at, gt_trial *trial)
             }
     const gt_stored o = gt_problem_stored(&near->problem, operand);
     const size_t begin = near->place[operand], end = begin + gt_problem_bytes(&near->problem, operand);
-    char name[160];
-    name_case(near, name);
+    char name[GT_CASE_NAME];
+    gt_case_name(near, name);
     if (at < begin || at >= end)
         return gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS, "wrote %zu bytes %s %s (%s)",
                              at < begin ? begin - at : at - end, at < begin ? "before" : "behind", names[operand],
@@ -294,7 +210,7 @@ static bool fail_changed(const gt_verifier *v, size_t at, gt_trial *trial)
 /* Results, then everything else, which must be as it was. */
 static bool compare(const gt_verifier *v, gt_trial *trial)
 {
-    errors e = {0};
+    gt_errors e = {0};
     for (size_t i = 0; i < v->cases.count; i++)
         if (!compare_case(v, &v->cases.list[i], &e, trial))
             return false;
@@ -304,11 +220,7 @@ static bool compare(const gt_verifier *v, gt_trial *trial)
             at++;
         return fail_changed(v, at, trial);
     }
-    if (e.count >= VARIANCE_LEAST && e.sum > VARIANCE_LIMIT * (double)e.count)
-        return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,
-                             "errors are %.3g times the arithmetic's own: root mean square over %lld elements",
-                             sqrt(e.sum / (double)e.count), (long long)e.count);
-    return true;
+    return gt_compare_errors(&e, trial);
 }
 
 bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner, gt_trial *trial)

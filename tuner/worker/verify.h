@@ -5,8 +5,7 @@
 #ifndef GT_VERIFY_H
 #define GT_VERIFY_H
 
-#include "cases.h"
-#include "reference.h"
+#include "compare.h"
 #include "runner.h"
 
 typedef struct gt_verifier {
