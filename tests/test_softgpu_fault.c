@@ -234,4 +234,153 @@ DEVICE_TEST(sampled_launches_leave_memory_as_it_was)
     CHECK_INT(sampled.warp_instructions, ran.warp_instructions);
 }
 
+/* Two warps store to one word of shared memory; blocks note in which order they come. */
+static const char told[] =
+    PTX("8.0", "sm_80")
+    ".visible .entry clash()\n{\n.reg .b32 %w<2>; .shared .align 4 .b32 s;\nmov.u32 %w1, %tid.x;\n"
+    "st.shared.u32 [s], %w1;\nret;\n}\n"
+    ".visible .entry turns(.param .u64 p)\n{\n.reg .b64 %r<4>; .reg .b32 %w<4>;\n"
+    "ld.param.u64 %r1, [p]; atom.global.add.u32 %w1, [%r1], 1; mov.u32 %w2, %ctaid.x;\n"
+    "mul.wide.u32 %r2, %w1, 4; add.s64 %r3, %r1, %r2; st.global.u32 [%r3+4], %w2; ret;\n}\n";
+
+static void load_told(void)
+{
+    OK(cu->cuLibraryLoadData(&library, told, NULL, NULL, 0, NULL, NULL, 0));
+}
+
+DEVICE_TEST(races_are_looked_for_where_a_thread_asks)
+{
+    open_context();
+    SOFT_ONLY;
+    load_told();
+    launch("clash", 1, 64, 1, 0, NULL);
+    OK(cu->cuCtxSynchronize());
+    cu->soft->races(1);
+    cu->soft->races(0);
+    launch("clash", 1, 64, 1, 0, NULL);
+    OK(cu->cuCtxSynchronize());
+    cu->soft->races(1);
+    launch("clash", 1, 64, 1, 0, NULL);
+    CU(cu->cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+    expect_report("race");
+}
+
+enum { TURNS = 100 };
+
+static void find_turns(uint64_t seed, unsigned cluster, unsigned order[TURNS + 1])
+{
+    CUdeviceptr address = memory((TURNS + 1) * sizeof *order);
+    void *arguments[] = {&address};
+    cu->soft->order(seed);
+    launch("turns", TURNS, 1, cluster, 0, arguments);
+    cu->soft->order(0);
+    OK(cu->cuMemcpyDtoH(order, address, (TURNS + 1) * sizeof *order));
+    CHECK_INT(order[0], TURNS);
+}
+
+DEVICE_TEST(a_seed_draws_the_order_of_blocks)
+{
+    unsigned plain[TURNS + 1], first[TURNS + 1], again[TURNS + 1], second[TURNS + 1];
+    open_context();
+    SOFT_ONLY;
+    load_told();
+    find_turns(0, 1, plain);
+    find_turns(7, 1, first);
+    find_turns(7, 1, again);
+    find_turns(8, 1, second);
+    CHECK(memcmp(first, again, sizeof first) == 0);
+    CHECK(memcmp(first, second, sizeof first) != 0 && memcmp(first, plain, sizeof first) != 0);
+    bool seen[TURNS] = {false};
+    for (int i = 1; i <= TURNS; i++) {
+        CHECK_INT(plain[i], i - 1);
+        CHECK(first[i] < TURNS && !seen[first[i]]);
+        seen[first[i]] = true;
+    }
+    find_turns(7, 4, first);
+    for (int i = 1; i <= TURNS; i += 4) /* a cluster's blocks stay together */
+        CHECK(first[i] / 4 == first[i + 1] / 4 && first[i] / 4 == first[i + 3] / 4);
+}
+
+/* 64 words that 64 threads add to, of which some may not be touched. */
+static CUresult add_beside(unsigned first, unsigned threads, CUdeviceptr address)
+{
+    OK(run("add", 1, threads, address + 4 * first, 1, NULL));
+    return cu->cuCtxSynchronize();
+}
+
+DEVICE_TEST(bytes_that_are_allowed_beside_protected_ones_are_as_before)
+{
+    open_context();
+    SOFT_ONLY;
+    const CUdeviceptr address = memory(8192);
+    const gtSoft *soft = cu->soft;
+    CHECK_INT(soft->protect(address + 64 * 4, 1, 0), 0);
+    OK(add_beside(0, 64, address));
+    OK(add_beside(65, 64, address));
+    CHECK_INT(soft->protect(address + 10, 5, 0), 0);
+    CHECK_INT(soft->protect(address, 8192, 0), 0);
+    CHECK_INT(soft->protect(address + 17, 500, 1), 0); /* up to byte 517 */
+    OK(add_beside(5, 124, address)); /* the last of bytes 516 and on is not touched */
+    OK(cu->cuMemsetD8(address, 1, 8192)); /* the host may */
+    CHECK_INT(soft->protect(address, 8192, 1), 0);
+    for (unsigned i = 0; i < 200; i++) /* every other word */
+        CHECK_INT(soft->protect(address + 8 * i, 4, 0), 0);
+    for (unsigned i = 0; i < 200; i++)
+        OK(add_beside(2 * i + 1, 1, address));
+    CHECK_INT(word(address), 0x01010101);
+    CHECK_INT(word(address + 4), 0x01010102);
+    CHECK_INT(soft->protect(address, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_INT(soft->protect(address + 8190, 3, 0), CUDA_ERROR_INVALID_VALUE);
+    CHECK_INT(soft->protect(1, 3, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cu->cuMemFree(address));
+    OK(add_beside(0, 64, memory(8192)));
+}
+
+static void expect_refused(unsigned first, unsigned threads)
+{
+    open_context();
+    SOFT_ONLY;
+    const CUdeviceptr address = memory(8192);
+    OK(add_beside(0, 64, address));
+    for (unsigned i = 0; i < 100; i++)
+        CHECK_INT(cu->soft->protect(address + 1000 + 20 * i, 1, 0), 0); /* a byte of every fifth word */
+    CU(add_beside(first, threads, address), CUDA_ERROR_ILLEGAL_ADDRESS);
+    expect_report("outside of what the host lets kernels touch");
+    expect_report("PTX line");
+}
+
+DEVICE_TEST(a_protected_byte_cannot_be_read)
+{
+    expect_refused(250, 1);
+}
+
+/* 64 bytes by the copy engine, beside a protected byte and then with it. */
+DEVICE_TEST(the_copy_engine_is_held_to_what_is_protected)
+{
+    static const char copying[] =
+        PTX("8.0", "sm_90")
+        ".visible .entry copy(.param .u64 p)\n{\n.reg .b64 %r<2>; .reg .pred p1; .shared .align 16 .b8 s[80];\n"
+        "ld.param.u64 %r1, [p]; mbarrier.init.shared.b64 [s+64], 1;\n"
+        "mbarrier.arrive.expect_tx.shared.b64 _, [s+64], 64;\n"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%r1], 64, [s+64];\n"
+        "W: mbarrier.try_wait.parity.shared.b64 p1, [s+64], 0; @!p1 bra W; ret;\n}\n";
+    open_context();
+    SOFT_ONLY;
+    need_capability(90);
+    CUdeviceptr address = memory(4096), beside = address + 16;
+    OK(cu->cuLibraryLoadData(&library, copying, NULL, NULL, 0, NULL, NULL, 0));
+    CHECK_INT(cu->soft->protect(address + 79 + 1, 1, 0), 0);
+    launch("copy", 1, 1, 1, 0, (void *[]){&beside});
+    OK(cu->cuCtxSynchronize());
+    CHECK_INT(cu->soft->protect(address + 79, 1, 0), 0);
+    launch("copy", 1, 1, 1, 0, (void *[]){&beside});
+    CU(cu->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    expect_report("PTX line");
+}
+
+DEVICE_TEST(a_protected_byte_is_seen_among_others)
+{
+    expect_refused(745, 32);
+}
+
 CHECK_MAIN

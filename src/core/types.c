@@ -108,10 +108,11 @@ static void draw_s32(void *data, int64_t index, uint64_t bits)
 enum { R_32F = 0, R_16F = 2, R_32I = 10, R_16BF = 14 };
 
 static const gt_type_info types[] = {
-    [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, load_f32, store_f32, draw_f32},
-    [GT_S32] = {"s32", "int", 4, R_32I, CU_TENSOR_MAP_DATA_TYPE_INT32, load_s32, store_s32, draw_s32},
-    [GT_F16] = {"f16", "gt_half", 2, R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, load_f16, store_f16, draw_f16},
-    [GT_BF16] = {"bf16", "gt_bf16", 2, R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, load_bf16, store_bf16, draw_bf16},
+    [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, -140, 50, load_f32, store_f32, draw_f32},
+    [GT_S32] = {"s32", "int", 4, R_32I, CU_TENSOR_MAP_DATA_TYPE_INT32, 0, 0, load_s32, store_s32, draw_s32},
+    [GT_F16] = {"f16", "gt_half", 2, R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, -20, 6, load_f16, store_f16, draw_f16},
+    [GT_BF16] = {"bf16", "gt_bf16", 2, R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, -130, 50, load_bf16, store_bf16,
+                 draw_bf16},
 };
 
 #define TYPES (sizeof types / sizeof types[0])

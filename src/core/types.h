@@ -17,6 +17,7 @@ typedef struct gt_type_info {
     int bytes;
     int cublas;     /* cudaDataType_t */
     int tensor_map; /* CUtensorMapDataType */
+    int least_scale, most_scale; /* powers of two that checks scale rows by: some of them become subnormal */
     double (*load)(const void *data, int64_t index);               /* an element, exactly */
     void (*store)(void *data, int64_t index, double value);        /* rounded to nearest, ties to even */
     void (*draw)(void *data, int64_t index, uint64_t random_bits); /* for checks: signs are fair */

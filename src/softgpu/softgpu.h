@@ -72,6 +72,23 @@ typedef struct gtSoft {
     /* Copies at most bytes of the last launch's: a caller compiled for a shorter struct is served.
      * CUDA_ERROR_INVALID_VALUE for NULL, CUDA_ERROR_NOT_READY if nothing was launched. */
     int (*counts)(gtSoftLaunch *launch, size_t bytes);
+
+    /* Says whether launches of the calling thread, from now on, are checked for races: 1, or not: 0, as at first. With
+     * ",races" in the device's name all are, whatever is said here. */
+    void (*races)(int on);
+
+    /*
+     * Takes bytes of one allocation away from kernels, allowed 0, or gives them back, 1: a kernel that reads or writes
+     * any of them stops as if they lay in no allocation. The host may still copy and fill them. Ranges may overlap;
+     * they go with their allocation. CUDA_ERROR_INVALID_VALUE for what does not lie in one allocation,
+     * CUDA_ERROR_NOT_INITIALIZED before cuInit, CUDA_ERROR_OUT_OF_MEMORY.
+     */
+    int (*protect)(unsigned long long address, unsigned long long bytes, int allowed);
+
+    /* Says in which order launches of the calling thread, from now on, start their blocks (whole clusters where there
+     * are some) and how long each may go on before others do: 0, one after the other by their numbers, as at first, or
+     * as drawn from a seed. The same seed gives the same order. */
+    void (*order)(unsigned long long seed);
 } gtSoft;
 
 /* The table, which lives as long as the library. Never NULL. */

@@ -179,8 +179,9 @@ static bool prepare_timing(session *s, const gt_problem *problem, gt_runner *run
     char name[GT_PROBLEM_NAME_LENGTH];
     if (gt_problem_same(problem, &s->buffers.problem))
         return true;
+    const size_t said = strlen(trial->detail);
     gt_problem_name(&s->buffers.problem, name);
-    snprintf(trial->detail, sizeof trial->detail, "checked on %s in its place", name);
+    snprintf(trial->detail + said, sizeof trial->detail - said, "%s%s in its place", said ? ", " : "", name);
     if ((!s->timed.placed || !gt_problem_same(problem, &s->timed.problem)) &&
         !gt_buffers_place(&s->timed, problem, 0, trial))
         return false;
@@ -196,21 +197,20 @@ static void try_candidate(session *s, const gt_message_job *job, const gt_kernel
 {
     gt_kernel_runner runner = {0};
     gt_launch_operands operands;
-    const gt_cases *cases = NULL;
     report(s, GT_PHASE_PREPARING, 0);
     bool good = prepare_problem(s, &job->problem, kernel, trial) &&
-                gt_verify_prepare(&s->verifier, &job->problem.class, &cases, trial);
+                gt_verify_prepare(&s->verifier, &job->problem.class, kernel, trial);
     if (good) {
         report(s, GT_PHASE_VERIFYING, 0);
         good = gt_kernel_runner_init(s->driver, s->stream, kernel, code, &runner, trial) &&
-               gt_verify_cases(&s->verifier, cases, &runner.runner, trial) &&
+               gt_verify_cases(&s->verifier, kernel, &runner.runner, trial) &&
                gt_residual_verify(&s->residual, &runner.runner, &operands, trial) &&
                prepare_timing(s, &job->problem, &runner.runner, &operands, trial);
     }
     if (good && job->time_it) {
         report(s, GT_PHASE_TIMING, 0);
-        if (gt_measure_screen(&s->meter, &runner.runner, &operands, job->best_us, trial))
-            gt_residual_verify_again(&s->residual, &runner.runner, trial);
+        if (gt_measure_screen(&s->meter, &runner.runner, &operands, job->best_us, trial) && !s->meter.modelled)
+            gt_residual_verify_again(&s->residual, &runner.runner, &operands, trial);
     }
     recover(s, 0, trial);
     gt_kernel_runner_finish(&runner);
@@ -276,8 +276,11 @@ static void race(session *s, const gt_message_job *job, const gt_kernel *kernels
     if (!gt_measure_race(&s->meter, racers, job->count + GT_BASELINE_COUNT, job->seconds, take_turn, s, &broken))
         give_up(s, broken, racers[broken].trial);
     for (uint32_t i = 0; i < job->count; i++) {
-        if (trials[i].outcome != GT_TRIAL_OK)
-            gt_residual_spoilt(&s->residual);
+        if (trials[i].outcome == GT_TRIAL_OK && !s->meter.modelled) {
+            report(s, GT_PHASE_VERIFYING, i);
+            gt_residual_verify_again(&s->residual, &runners[i].runner, &racers[i].operands, &trials[i]);
+        }
+        recover(s, i, &trials[i]);
         gt_kernel_runner_finish(&runners[i]);
     }
 }

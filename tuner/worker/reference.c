@@ -45,8 +45,31 @@ double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double
 {
     const double u = types->roundoff, v = types->result_roundoff;
     const double steps = types->cut ? (double)k * (double)k : (double)k;
-    const double ab = alpha * alpha * square, c = beta * beta * c_square;
+    const double ab = alpha == 0 ? 0 : alpha * alpha * square, c = beta == 0 ? 0 : beta * beta * c_square;
     return SIGMAS * sqrt(u * u * ((steps + 2) * ab + c) + v * v * 2 * (ab + c));
+}
+
+/*
+ * The mean square error.
+ *
+ * The bound above must hold for the worst of millions of elements, and lets a long sum of inexact products pass. On
+ * average an error is smaller, and known. A result x that is rounded to nearest errs evenly within half a unit in its
+ * last place; for mantissas m in [1, 2) whose logarithms are even, as those of products are, the mean of 1 / m^2 is
+ * 3 / (8 ln 2), and the mean square u^2 x^2 / (8 ln 2). With E s_p^2 = q p / k for the partial sums, fused
+ * multiply-adds one after the other give u^2 / (8 ln 2) times q (k + 1) / 2; alpha s, beta c and their sum are each
+ * rounded once more. Sums that are cut instead err by half a unit of the partial sum in each step, all in one
+ * direction: at most (u k / 2)^2 q in all.
+ */
+#define ROUNDED_SQUARE 0.18033688011112042 /* 1 / (8 ln 2) */
+
+double gt_reference_variance(const gt_types *types, int64_t k, double alpha, double beta, double square, double sum,
+                             double c)
+{
+    const double u = types->roundoff, v = types->result_roundoff;
+    const double ab = alpha == 0 ? 0 : alpha * sum, bc = beta == 0 ? 0 : beta * c;
+    const double steps = types->cut ? (double)k * (double)k / 4 : ROUNDED_SQUARE * ((double)k + 1) / 2;
+    return u * u * (steps * alpha * alpha * square + ROUNDED_SQUARE * (ab * ab + bc * bc)) +
+           v * v * ROUNDED_SQUARE * (ab + bc) * (ab + bc);
 }
 
 bool gt_reference_accepts(double result, double expected, double bound)

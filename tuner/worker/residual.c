@@ -9,8 +9,6 @@
 
 #define SAMPLES      1280 /* corners, last row, last column, and over a thousand anywhere */
 #define EDGE_SAMPLES 64
-#define ALPHA        1.5
-#define BETA         -0.75
 
 enum { ROWS, COLUMNS };
 static const char *const side_names[] = {"row", "column"};
@@ -253,6 +251,38 @@ static CUresult prepare_data(gt_residual *r, const gt_problem *p)
     return result;
 }
 
+/* A number that stands for the bits of some matrices. */
+static bool sum_bits(gt_residual *r, const gt_matrix *matrices, int count, uint64_t *sum, gt_trial *trial)
+{
+    const gt_driver *driver = r->checks->driver;
+    const uint64_t none = 0;
+    CUresult result = driver->cuMemcpyHtoD(r->found, &none, sizeof none);
+    for (int i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = gt_checks_checksum(r->checks, &matrices[i], r->found);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemcpyDtoH(sum, r->found, sizeof *sum);
+    return gt_trial_check(trial, driver, result, "comparing bits");
+}
+
+/* That of C's checked products. */
+static bool sum_c(gt_residual *r, uint64_t *sum, gt_trial *trial)
+{
+    gt_matrix c[GT_RESIDUAL_PRODUCTS];
+    for (int i = 0; i < r->count; i++)
+        c[i] = gt_matrix_of(&r->buffers->problem, GT_C, r->buffers->c.data, r->products[i].index);
+    return sum_bits(r, c, r->count, sum, trial);
+}
+
+/* That of A and B with all that lies between their rows. */
+static bool sum_ab(gt_residual *r, uint64_t *sum, gt_trial *trial)
+{
+    const gt_type type = r->buffers->problem.class.type_ab;
+    const int64_t bytes = gt_type_find(type)->bytes;
+    const int64_t a = (int64_t)r->buffers->a.bytes / bytes, b = (int64_t)r->buffers->b.bytes / bytes;
+    const gt_matrix both[] = {{r->buffers->a.data, type, 1, a, a}, {r->buffers->b.data, type, 1, b, b}};
+    return sum_bits(r, both, 2, sum, trial);
+}
+
 bool gt_residual_prepare(gt_residual *r, const gt_problem *problem, gt_trial *trial)
 {
     if (r->ready && r->buffers->placed && gt_problem_same(&r->buffers->problem, problem))
@@ -261,7 +291,8 @@ bool gt_residual_prepare(gt_residual *r, const gt_problem *problem, gt_trial *tr
     if (!gt_buffers_place(r->buffers, problem, 0, trial) || !allocate(r, problem, trial))
         return false;
     choose_places(r, problem);
-    if (!gt_trial_check(trial, r->checks->driver, prepare_data(r, problem), "preparing the problem"))
+    if (!gt_trial_check(trial, r->checks->driver, prepare_data(r, problem), "preparing the problem") ||
+        !sum_ab(r, &r->operands, trial))
         return false;
     r->ready = true;
     return true;
@@ -369,31 +400,16 @@ static bool run(gt_residual *r, gt_runner *runner, const gt_launch_operands *ope
            check_result(r, runner, alpha, beta, "", trial);
 }
 
-/* A number that stands for the bits of C's checked products. */
-static bool sum_bits(gt_residual *r, uint64_t *sum, gt_trial *trial)
-{
-    const gt_driver *driver = r->checks->driver;
-    const uint64_t none = 0;
-    CUresult result = driver->cuMemcpyHtoD(r->found, &none, sizeof none);
-    for (int i = 0; i < r->count && result == CUDA_SUCCESS; i++) {
-        const gt_matrix c = gt_matrix_of(&r->buffers->problem, GT_C, r->buffers->c.data, r->products[i].index);
-        result = gt_checks_checksum(r->checks, &c, r->found);
-    }
-    if (result == CUDA_SUCCESS)
-        result = driver->cuMemcpyDtoH(sum, r->found, sizeof *sum);
-    return gt_trial_check(trial, driver, result, "comparing bits");
-}
-
 /* Launches once more on the same data: a kernel that adds up in no fixed order gives other bits, which must be right
  * too. */
 static bool repeat(gt_residual *r, gt_runner *runner, const gt_launch_operands *operands, gt_trial *trial)
 {
     const gt_driver *driver = r->checks->driver;
     uint64_t first = 0, second = 0;
-    if (!sum_bits(r, &first, trial) ||
+    if (!sum_c(r, &first, trial) ||
         !gt_trial_check(trial, driver, gt_buffers_reset_c(r->buffers, false, r->seed), "resetting C") ||
         !gt_trial_check(trial, driver, runner->launch(runner, operands), "launching at the tuned size") ||
-        !sum_bits(r, &second, trial))
+        !sum_c(r, &second, trial))
         return false;
     if (first == second)
         return true;
@@ -401,24 +417,41 @@ static bool repeat(gt_residual *r, gt_runner *runner, const gt_launch_operands *
     return check_result(r, runner, 1, 0, ", once more", trial);
 }
 
+/* A scalar of full mantissa and either sign, from 0.5 to 2; integers take small ones. */
+static double draw_scalar(const gt_residual *r, const gt_types *types, uint64_t index)
+{
+    const uint64_t bits = gt_random_bits(gt_stream_seed(r->seed, GT_STREAM_SCALARS), index);
+    const float magnitude = types->exact ? (float)(2 + bits % 7) : 0.5f + (float)(bits >> 41) * 0x1.8p-23f;
+    return bits & 1 ? -magnitude : magnitude;
+}
+
 bool gt_residual_verify(gt_residual *r, gt_runner *runner, gt_launch_operands *timed, gt_trial *trial)
 {
     const gt_problem *p = &r->buffers->problem;
     const gt_types *types = gt_class_types(&p->class);
-    const double unit = types->exact ? 4 : 1;
+    const double alpha = draw_scalar(r, types, 0), beta = draw_scalar(r, types, 1);
     gt_launch_operands operands = {
         .a = (void *)r->buffers->a.data, .b = (void *)r->buffers->b.data, .c = (void *)r->buffers->c.data,
-        .alpha = gt_scalar_make(types, ALPHA * unit), .beta = gt_scalar_make(types, BETA * unit),
+        .alpha = gt_scalar_make(types, alpha), .beta = gt_scalar_make(types, beta),
     };
-    if (!runner->prepare(runner, p, trial) || !run(r, runner, &operands, ALPHA * unit, BETA * unit, trial))
+    if (!runner->prepare(runner, p, trial) || !run(r, runner, &operands, alpha, beta, trial))
         return false;
     operands.alpha = gt_scalar_make(types, 1);
     operands.beta = gt_scalar_make(types, 0);
     *timed = operands;
-    return run(r, runner, &operands, 1, 0, trial) && repeat(r, runner, &operands, trial);
+    uint64_t left = 0;
+    if (!run(r, runner, &operands, 1, 0, trial) || !repeat(r, runner, &operands, trial) || !sum_ab(r, &left, trial))
+        return false;
+    return left == r->operands ||
+           gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS, "wrote into A or B, or between their rows");
 }
 
-bool gt_residual_verify_again(gt_residual *r, const gt_runner *runner, gt_trial *trial)
+bool gt_residual_verify_again(gt_residual *r, const gt_runner *runner, const gt_launch_operands *timed, gt_trial *trial)
 {
-    return check_result(r, runner, 1, 0, ", after timing", trial);
+    const gt_driver *driver = r->checks->driver;
+    /* What the timed launches left, and one more that finds nothing of theirs in C. */
+    return check_result(r, runner, 1, 0, ", after timing", trial) &&
+           gt_trial_check(trial, driver, gt_buffers_reset_c(r->buffers, false, r->seed), "resetting C") &&
+           gt_trial_check(trial, driver, runner->launch(runner, timed), "launching after timing") &&
+           check_result(r, runner, 1, 0, ", once more after timing", trial);
 }

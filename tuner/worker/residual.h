@@ -30,6 +30,7 @@ typedef struct gt_residual {
     uint64_t seed;
     gt_buffers *buffers; /* the problem's operands, shared with the timing */
     bool ready;
+    uint64_t operands; /* stands for the bits of A and B */
     int count;
     gt_residual_product products[GT_RESIDUAL_PRODUCTS];
     int64_t sample_count;
@@ -62,7 +63,9 @@ void gt_residual_spoilt(gt_residual *residual);
  * *timed. */
 bool gt_residual_verify(gt_residual *residual, gt_runner *runner, gt_launch_operands *timed, gt_trial *trial);
 
-/* Checks C and its surroundings again after timing: launches back to back must not disturb each other. */
-bool gt_residual_verify_again(gt_residual *residual, const gt_runner *runner, gt_trial *trial);
+/* Checks C and its surroundings again after timing: launches back to back must not disturb each other, and one that
+ * comes after all of them must be as right as the first. */
+bool gt_residual_verify_again(gt_residual *residual, const gt_runner *runner, const gt_launch_operands *timed,
+                              gt_trial *trial);
 
 #endif

@@ -1,216 +1,241 @@
 #include "verify.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "../../src/softgpu/softgpu.h"
 #include "../random.h"
 
-/* The sizes. The general one leaves tiles up to 256 x 256 a full and a partial one; its K is longer than 256, the most
- * that pipelines hold at once, and the deep one's longer than that times a split of 8. */
-enum { GENERAL, DEEP, THIN, TALL, ONE, NO_K };
+/* Multiply-adds that a candidate's cases may take on the software GPU, which runs some hundred millions a second. */
+#define SOFT_WORK 60e6
 
-static const struct {
-    int64_t m, n, k, batch;
-} sizes[] = {
-    [GENERAL] = {261, 519, 331, 2}, [DEEP] = {37, 70, 2777, 1}, [THIN] = {1, 67, 5, 1},
-    [TALL] = {67, 1, 5, 1},         [ONE] = {1, 1, 1, 1},       [NO_K] = {33, 65, 0, 1},
-};
-
-_Static_assert(sizeof sizes / sizeof sizes[0] == GT_CASE_SETS, "every set has its sizes");
-
-/* What A and B are for a launch: themselves, all NaN, or null pointers. */
-typedef enum presence { GIVEN, POISONED, ABSENT } presence;
-
-/* The launches, mild ones first: a null pointer that is read costs the worker. C is poisoned where beta is 0. Integers
- * take four times the scalars: 6 and -3. */
-static const struct {
-    int set;
-    double alpha, beta;
-    presence ab;
-} launches[] = {
-    {GENERAL, 1.5, -0.75, GIVEN},  {GENERAL, 1.5, 0, GIVEN}, {DEEP, 1.5, -0.75, GIVEN},  {THIN, 1.5, -0.75, GIVEN},
-    {TALL, 1.5, -0.75, GIVEN},     {ONE, 1.5, -0.75, GIVEN}, {ONE, 1, 0, GIVEN},         {NO_K, 1.5, -0.75, POISONED},
-    {NO_K, 1.5, 0, POISONED},      {GENERAL, 0, -0.75, POISONED}, {GENERAL, 0, 0, ABSENT}, {GENERAL, 0, -0.75, ABSENT},
-};
+/* Of every so many cases the workspace is looked at behind one. */
+#define INSPECT_EVERY 16
 
 void gt_verifier_init(const gt_checks *checks, uint64_t seed, gt_verifier *verifier)
 {
     *verifier = (gt_verifier){.checks = checks, .seed = seed};
-    gt_buffers_init(checks, &verifier->buffers);
 }
 
-static void finish_cases(gt_cases *cases)
+/* A seed of a kernel's own: two kernels of one run are not checked on the same numbers. */
+static uint64_t kernel_seed(uint64_t seed, const gt_kernel *kernel)
 {
-    for (int i = 0; i < GT_CASE_SETS; i++) {
-        free(cases->sets[i].a);
-        free(cases->sets[i].b);
-        free(cases->sets[i].c);
-        gt_reference_finish(&cases->sets[i].reference);
-    }
-    *cases = (gt_cases){0};
+    for (const char *at = kernel->source_hash; *at; at++)
+        seed = gt_random_bits(seed, (uint64_t)*at);
+    return seed;
 }
 
-/* A host image of a stored operand: elements random, everything between them poisoned. */
-static void *make_operand(const gt_matrix *matrix, int64_t batch, int64_t stride, size_t bytes, uint64_t seed)
+/* Room on the device for the cases, kept while it is large enough. */
+static CUresult make_room(gt_verifier *v)
 {
-    const gt_type_info *type = gt_type_find(matrix->type);
-    uint16_t *data = malloc(bytes + 2);
-    if (!data)
-        return NULL;
-    for (size_t i = 0; i < bytes / 2; i++)
-        data[i] = GT_POISON_HALF;
-    uint64_t drawn = 0;
-    for (int64_t i = 0; i < batch; i++)
-        for (int64_t row = 0; row < matrix->rows; row++)
-            for (int64_t column = 0; column < matrix->columns; column++)
-                type->draw(data, i * stride + row * matrix->ld + column, gt_random_bits(seed, drawn++));
-    return data;
-}
-
-/* The smallest leading dimension above the row that is an odd multiple of the alignment: no kernel may count on more.
- */
-static int64_t padded(int64_t columns, int bytes, int align)
-{
-    const int64_t unit = align > bytes ? align / bytes : 1, units = (columns + unit - 1) / unit + 1;
-    return (units | 1) * unit;
-}
-
-static gt_status make_problem(const gt_class *class, int set, gt_problem *problem)
-{
-    const int ab = gt_type_find(class->type_ab)->bytes, c = gt_type_find(class->type_c)->bytes;
-    gt_gemm gemm = gt_class_gemm(class, sizes[set].m, sizes[set].n, sizes[set].k);
-    const bool a_transposed = class->op_a == GT_T, b_transposed = class->op_b == GT_T;
-    gemm.batch = sizes[set].batch;
-    gemm.lda = padded(a_transposed ? gemm.m : gemm.k, ab, class->align);
-    gemm.ldb = padded(b_transposed ? gemm.k : gemm.n, ab, class->align);
-    gemm.ldc = padded(gemm.n, c, class->align);
-    gemm.stride_a = ((a_transposed ? gemm.k : gemm.m) + 1) * gemm.lda;
-    gemm.stride_b = ((b_transposed ? gemm.n : gemm.k) + 1) * gemm.ldb;
-    gemm.stride_c = (gemm.m + 1) * gemm.ldc;
-    return gt_problem_init(&gemm, problem);
-}
-
-static gt_status make_case(const gt_class *class, int set, uint64_t seed, gt_case *out)
-{
-    gt_problem *const p = &out->problem;
-    gt_status status = make_problem(class, set, p);
-    if (status != GT_OK)
-        return status;
-    const gt_matrix a = gt_matrix_of(p, GT_A, 0, 0), b = gt_matrix_of(p, GT_B, 0, 0), c = gt_matrix_of(p, GT_C, 0, 0);
-    seed = gt_random_bits(seed, 100 + (uint64_t)set);
-    out->a = make_operand(&a, p->batch, p->stride_a, gt_problem_bytes(p, GT_A), gt_stream_seed(seed, GT_STREAM_A));
-    out->b = make_operand(&b, p->batch, p->stride_b, gt_problem_bytes(p, GT_B), gt_stream_seed(seed, GT_STREAM_B));
-    out->c = make_operand(&c, p->batch, p->stride_c, gt_problem_bytes(p, GT_C), gt_stream_seed(seed, GT_STREAM_C));
-    if (!out->a || !out->b || !out->c)
-        return gt_fail_memory();
-    return gt_reference_init(p, out->a, out->b, &out->reference);
-}
-
-bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_cases **out, gt_trial *trial)
-{
-    for (int i = 0; i < GT_CASE_CACHE; i++) {
-        const gt_cases *c = &verifier->cache[i];
-        if (c->made && gt_class_same(&c->class, class)) {
-            *out = c;
-            return true;
-        }
-    }
-    gt_cases *cases = &verifier->cache[verifier->oldest];
-    finish_cases(cases);
-    *cases = (gt_cases){.class = *class};
-    for (int set = 0; set < GT_CASE_SETS; set++)
-        if (make_case(class, set, verifier->seed, &cases->sets[set]) != GT_OK)
-            return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "preparing the small checks: %s", gt_error_message());
-    cases->made = true;
-    verifier->oldest = (verifier->oldest + 1) % GT_CASE_CACHE;
-    *out = cases;
-    return true;
-}
-
-/* Every element against the reference. `result` is C as it came back. */
-static bool compare(const gt_case *c, const void *result, double alpha, double beta, const char *where, gt_trial *trial)
-{
-    const gt_problem *p = &c->problem;
-    const gt_types *types = gt_class_types(&p->class);
-    int64_t at = 0;
-    for (int64_t index = 0; index < p->batch; index++)
-        for (int64_t i = 0; i < p->m; i++)
-            for (int64_t j = 0; j < p->n; j++, at++) {
-                const int64_t place = index * p->stride_c + i * p->ldc + j;
-                const double before = beta == 0 ? 0 : gt_reference_load(p->class.type_c, c->c, place);
-                const double got = gt_reference_load(p->class.type_c, result, place);
-                const double wanted = gt_reference_scale(types, alpha, c->reference.sum[at], beta, before);
-                const double bound =
-                    gt_reference_bound(types, p->k, alpha, beta, c->reference.square[at], before * before);
-                const double scale = fabs(alpha) * c->reference.magnitude[at] + fabs(beta * before);
-                if (!gt_reference_accepts(got, wanted, bound))
-                    return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,
-                                         "element (%lld,%lld)%s is %.9g, expected %.9g within %.2g (%s)", (long long)i,
-                                         (long long)j, index > 0 ? " of the second product" : "", got, wanted, bound,
-                                         where);
-                if (!types->exact && scale > 0 && fabs(got - wanted) / scale > trial->error)
-                    trial->error = fabs(got - wanted) / scale;
-            }
-    return true;
-}
-
-static CUresult upload(const gt_buffers *buffers, const gt_case *c, presence ab, bool with_c)
-{
-    const gt_driver *driver = buffers->driver;
+    const gt_driver *driver = v->checks->driver;
     CUresult result = CUDA_SUCCESS;
-    if (ab == GIVEN && buffers->a.bytes > 0)
-        result = driver->cuMemcpyHtoD(buffers->a.data, c->a, buffers->a.bytes);
-    if (result == CUDA_SUCCESS && ab == GIVEN && buffers->b.bytes > 0)
-        result = driver->cuMemcpyHtoD(buffers->b.data, c->b, buffers->b.bytes);
-    if (result == CUDA_SUCCESS && with_c)
-        result = driver->cuMemcpyHtoD(buffers->c.data, c->c, buffers->c.bytes);
+    if (v->capacity < v->cases.bytes) {
+        if (v->memory)
+            driver->cuMemFree(v->memory);
+        v->memory = 0;
+        v->capacity = 0;
+        if ((result = driver->cuMemAlloc(&v->memory, v->cases.bytes)) != CUDA_SUCCESS) {
+            v->memory = 0;
+            return result;
+        }
+        v->capacity = v->cases.bytes;
+    }
+    if (!v->counters && (result = driver->cuMemAlloc(&v->counters, 2 * sizeof(unsigned))) != CUDA_SUCCESS)
+        v->counters = 0;
     return result;
 }
 
-static bool verify_launch(gt_verifier *verifier, const gt_cases *cases, size_t which, gt_runner *runner,
-                          gt_trial *trial)
+bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *kernel, gt_trial *trial)
 {
-    const gt_driver *driver = verifier->checks->driver;
-    gt_buffers *buffers = &verifier->buffers;
-    const gt_case *c = &cases->sets[launches[which].set];
-    const gt_types *types = gt_class_types(&cases->class);
-    const presence ab = launches[which].ab;
-    const double unit = types->exact ? 4 : 1, alpha = launches[which].alpha * unit, beta = launches[which].beta * unit;
-    char where[128], doing[160];
-    snprintf(where, sizeof where, "check %lldx%lldx%lld, alpha=%g beta=%g%s", (long long)c->problem.m,
-             (long long)c->problem.n, (long long)c->problem.k, alpha, beta,
-             ab == ABSENT     ? ", A and B null"
-             : ab == POISONED ? ", A and B nan"
-                              : "");
-    snprintf(doing, sizeof doing, "launching (%s)", where);
+    const gt_driver *driver = v->checks->driver;
+    gt_cases_finish(&v->cases);
+    free(v->after);
+    v->after = NULL;
+    const double work = driver->soft ? SOFT_WORK : 0;
+    if (gt_cases_draw(class, kernel, kernel_seed(v->seed, kernel), work, &v->cases) != GT_OK)
+        return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "preparing the small checks: %s", gt_error_message());
+    if (!(v->after = malloc(v->cases.bytes)))
+        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory for the small checks");
+    return gt_trial_check(trial, driver, make_room(v), "making room for the small checks");
+}
 
-    if (!gt_buffers_place(buffers, &c->problem, cases->class.align < 16 ? (size_t)cases->class.align : 0, trial) ||
-        !gt_trial_check(trial, driver, upload(buffers, c, ab, beta != 0), "uploading a small check") ||
-        !runner->prepare(runner, &c->problem, trial))
+/* Whether the runner left its workspace's surroundings and its counters as they were. */
+static bool inspect(const gt_verifier *v, const gt_runner *runner, const char *name, gt_trial *trial)
+{
+    const gt_driver *driver = v->checks->driver;
+    unsigned changed[2] = {0};
+    if (!runner->inspect)
+        return true;
+    CUresult result = driver->cuMemsetD32Async(v->counters, 0, 2, v->checks->stream);
+    if (result == CUDA_SUCCESS)
+        result = runner->inspect(runner, v->checks, v->counters);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemcpyDtoH(changed, v->counters, sizeof changed);
+    if (!gt_trial_check(trial, driver, result, "looking at the workspace"))
         return false;
+    if (changed[0])
+        return gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS,
+                             "wrote outside its workspace: %u guard halfwords changed (%s)", changed[0], name);
+    if (changed[1])
+        return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT, "left its counters other than zero: %u halfwords (%s)",
+                             changed[1], name);
+    return true;
+}
+
+/* On the software GPU a case's kernel can touch nothing but its own operands, blocks begin in an order of their own,
+ * and general cases are watched for races. */
+static void arm(const gt_verifier *v, const gt_case *c, uint64_t order)
+{
+    const gtSoft *soft = v->checks->driver->soft;
+    const bool reads = c->problem.k > 0 && c->alpha != 0;
+    if (!soft)
+        return;
+    soft->protect(v->memory, v->capacity, 0);
+    for (gt_operand o = reads ? GT_A : GT_C; o < GT_OPERANDS; o++)
+        soft->protect(v->memory + c->place[o], gt_problem_bytes(&c->problem, o), 1);
+    soft->races(c->general);
+    soft->order(order);
+}
+
+static void disarm(const gt_verifier *v)
+{
+    const gtSoft *soft = v->checks->driver->soft;
+    if (!soft)
+        return;
+    soft->protect(v->memory, v->capacity, 1);
+    soft->races(0);
+    soft->order(0);
+}
+
+static CUresult launch(const gt_verifier *v, const gt_case *c, const gt_runner *runner, uint64_t order)
+{
+    const gt_types *types = gt_class_types(&c->problem.class);
     const gt_launch_operands operands = {
-        .a = ab == ABSENT ? NULL : (void *)buffers->a.data, .b = ab == ABSENT ? NULL : (void *)buffers->b.data,
-        .c = (void *)buffers->c.data,
-        .alpha = gt_scalar_make(types, alpha), .beta = gt_scalar_make(types, beta),
+        .a = (void *)(v->memory + c->place[GT_A]), .b = (void *)(v->memory + c->place[GT_B]),
+        .c = (void *)(v->memory + c->place[GT_C]),
+        .alpha = gt_scalar_make(types, c->alpha), .beta = gt_scalar_make(types, c->beta),
     };
-    if (!gt_trial_check(trial, driver, runner->launch(runner, &operands), doing) ||
-        !gt_buffers_intact(buffers, runner, where, trial))
+    CUresult result = CUDA_SUCCESS;
+    arm(v, c, order);
+    for (int i = 0; i < c->repeats && result == CUDA_SUCCESS; i++)
+        result = runner->launch(runner, &operands);
+    if (result == CUDA_SUCCESS)
+        result = v->checks->driver->cuStreamSynchronize(v->checks->stream);
+    disarm(v);
+    return result;
+}
+
+/* Launches a general case once more with its blocks in another order. Where the bits are others, the kernel is not
+ * deterministic. */
+static CUresult launch_reordered(const gt_verifier *v, const gt_case *c, const gt_runner *runner, uint64_t order,
+                                 bool *varied)
+{
+    const gt_driver *driver = v->checks->driver;
+    const size_t bytes = gt_problem_bytes(&c->problem, GT_C);
+    const CUdeviceptr at = v->memory + c->place[GT_C];
+    char *first = malloc(2 * bytes);
+    if (!first)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = driver->cuMemcpyDtoH(first, at, bytes);
+    if (result == CUDA_SUCCESS)
+        result = launch(v, c, runner, order);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemcpyDtoH(first + bytes, at, bytes);
+    *varied = result == CUDA_SUCCESS && memcmp(first, first + bytes, bytes) != 0;
+    free(first);
+    return result;
+}
+
+static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, gt_trial *trial)
+{
+    const gt_driver *driver = v->checks->driver;
+    const gt_case *c = &v->cases.list[index];
+    char name[GT_CASE_NAME], doing[200];
+    bool varied = false;
+    gt_case_name(c, name);
+    snprintf(doing, sizeof doing, "running (%s)", name);
+    if (!c->again && !runner->prepare(runner, &c->problem, trial))
         return false;
-    void *result = malloc(buffers->c.bytes);
-    if (!result)
-        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory");
-    const bool good =
-        gt_trial_check(trial, driver, driver->cuMemcpyDtoH(result, buffers->c.data, buffers->c.bytes), doing) &&
-        compare(c, result, alpha, beta, where, trial);
-    free(result);
+    CUresult result = launch(v, c, runner, index);
+    if (result == CUDA_SUCCESS && driver->soft && c->general && c->beta == 0)
+        result = launch_reordered(v, c, runner, ~(uint64_t)index, &varied);
+    trial->varied = trial->varied || varied;
+    if (!gt_trial_check(trial, driver, result, doing))
+        return false;
+    return (index % INSPECT_EVERY != 0 && index + 1 < v->cases.count) || inspect(v, runner, name, trial);
+}
+
+static bool compare_case(const gt_verifier *v, const gt_case *c, gt_errors *e, gt_trial *trial)
+{
+    const char *image = v->cases.image;
+    gt_reference reference;
+    bool good = true;
+    if (gt_reference_init(&c->problem, image + c->place[GT_A], image + c->place[GT_B], &reference) != GT_OK)
+        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
+    for (int64_t i = 0; good && i < c->problem.batch; i++)
+        good = gt_compare_product(c, &reference, i, image + c->place[GT_C], (char *)v->after + c->place[GT_C], e,
+                                  trial);
+    gt_reference_finish(&reference);
     return good;
 }
 
-bool gt_verify_cases(gt_verifier *verifier, const gt_cases *cases, gt_runner *runner, gt_trial *trial)
+/* Says what lies at a place of the memory that changed, and should not have. */
+static bool fail_changed(const gt_verifier *v, size_t at, gt_trial *trial)
 {
-    for (size_t i = 0; i < sizeof launches / sizeof launches[0]; i++)
-        if (!verify_launch(verifier, cases, i, runner, trial))
+    static const char *const names[] = {"A", "B", "C"};
+    const gt_case *near = &v->cases.list[0];
+    gt_operand operand = GT_A;
+    for (size_t i = 0; i < v->cases.count; i++)
+        for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
+            if (v->cases.list[i].place[o] <= at + 1024) {
+                near = &v->cases.list[i];
+                operand = o;
+            }
+    const gt_stored o = gt_problem_stored(&near->problem, operand);
+    const size_t begin = near->place[operand], end = begin + gt_problem_bytes(&near->problem, operand);
+    char name[GT_CASE_NAME];
+    gt_case_name(near, name);
+    if (at < begin || at >= end)
+        return gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS, "wrote %zu bytes %s %s (%s)",
+                             at < begin ? begin - at : at - end, at < begin ? "before" : "behind", names[operand],
+                             name);
+    const size_t row = (size_t)o.ld * (size_t)gt_type_find(o.type)->bytes;
+    return gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS, "wrote into %s: row %zu, byte %zu of it (%s)",
+                         operand == GT_C ? "C's padding" : names[operand], (at - begin) / row, (at - begin) % row,
+                         name);
+}
+
+/* Results, then everything else, which must be as it was. */
+static bool compare(const gt_verifier *v, gt_trial *trial)
+{
+    gt_errors e = {0};
+    for (size_t i = 0; i < v->cases.count; i++)
+        if (!compare_case(v, &v->cases.list[i], &e, trial))
             return false;
+    if (memcmp(v->cases.image, v->after, v->cases.bytes) != 0) {
+        size_t at = 0;
+        while (((const char *)v->cases.image)[at] == ((const char *)v->after)[at])
+            at++;
+        return fail_changed(v, at, trial);
+    }
+    return gt_compare_errors(&e, trial);
+}
+
+bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner, gt_trial *trial)
+{
+    const gt_driver *driver = v->checks->driver;
+    if (!gt_trial_check(trial, driver, driver->cuMemcpyHtoD(v->memory, v->cases.image, v->cases.bytes),
+                        "uploading the small checks"))
+        return false;
+    for (size_t i = 0; i < v->cases.count; i++)
+        if (!launch_case(v, i, runner, trial))
+            return false;
+    if (!gt_trial_check(trial, driver, driver->cuMemcpyDtoH(v->after, v->memory, v->cases.bytes),
+                        "reading the small checks") ||
+        !compare(v, trial))
+        return false;
+    gt_cases_describe(&v->cases, kernel, trial->detail, sizeof trial->detail);
     return true;
 }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 sg_state sg;
+_Thread_local sg_manner sg_asked;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -75,6 +75,14 @@ typedef struct sg_state {
 
 extern sg_state sg;
 
+/* How launches of the calling thread run: softgpu.h's races and order. */
+typedef struct sg_manner {
+    bool check_races;
+    uint64_t order;
+} sg_manner;
+
+extern _Thread_local sg_manner sg_asked;
+
 /* What to be from cuInit on; results are those of softgpu.h's choose, and the caller has the lock. */
 CUresult sg_choose(const char *choice);
 

@@ -41,6 +41,26 @@ static int sample(int on)
     return CUDA_SUCCESS;
 }
 
+static void races(int on)
+{
+    sg_asked.check_races = on != 0;
+}
+
+static int protect(unsigned long long address, unsigned long long bytes, int allowed)
+{
+    CUresult result = sg_enter(SG_NEEDS_INIT);
+    if (result == CUDA_SUCCESS && (bytes == 0 || !sg_memory_find_range(sg.memory, address, bytes)))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && !sg_memory_protect(sg.memory, address, bytes, allowed != 0))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    return sg_leave(result);
+}
+
+static void order(unsigned long long seed)
+{
+    sg_asked.order = seed;
+}
+
 static gtSoftLaunch tell(const sg_launch_record *r)
 {
     const sg_counts *c = &r->counts;
@@ -81,6 +101,7 @@ static int counts(gtSoftLaunch *launch, size_t bytes)
 const gtSoft *gtSoftTable(void)
 {
     static const gtSoft table = {.bytes = sizeof table, .choose = choose, .attach_ptx = attach_ptx, .report = report,
-                                 .sample = sample, .counts = counts};
+                                 .sample = sample, .counts = counts, .races = races, .protect = protect,
+                                 .order = order};
     return &table;
 }

@@ -126,7 +126,7 @@ static CUresult run_launch(const sg_work *work)
     sg_grid grid = {
         .kernel = function->code, .dynamic_shared = launch->dynamic_shared, .params = launch->params,
         .memory = sg.memory, .sm_count = sg.profile->sm_count, .blocks_per_sm = fit > 0 ? fit : 1,
-        .check_races = sg.check_races, .dependent = launch->dependent,
+        .check_races = sg.check_races || sg_asked.check_races, .dependent = launch->dependent, .order = sg_asked.order,
     };
     memcpy(grid.grid, launch->grid, sizeof grid.grid);
     memcpy(grid.block, launch->block, sizeof grid.block);

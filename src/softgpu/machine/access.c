@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "../ptx/decode.h"
+#include "guard.h"
 #include "rows.h"
 #include "undo.h"
 
@@ -12,6 +13,29 @@ uint64_t sg_lane_address(const sg_warp *w, const sg_op *op, uint32_t row, int la
 {
     return op->kind == SG_KIND_NARROW ? (uint32_t)(sg_row32(w, row)[lane] + (uint32_t)op->imm)
                               : sg_row64(w, row)[lane] + (uint64_t)op->imm;
+}
+
+/* The allocation that holds bytes that a kernel may touch; NULL after a fault. */
+static const sg_span *find_span(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
+{
+    const sg_span *span = SG_WINDOW(address) ? NULL : sg_memory_find(w->machine->grid->memory, address), *part = span;
+    if (!span) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
+                    "%s of %u bytes at 0x%" PRIx64 ", which lies in no allocation", write ? "write" : "read", size,
+                    address);
+        return NULL;
+    }
+    const uint64_t at = address - span->base;
+    const bool inside = size <= span->bytes - at;
+    if (!inside || (span->guards && !sg_guards_allow(span, address, size, &part))) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
+                    "%s of %u bytes at 0x%" PRIx64 ", byte %" PRIu64 " of an allocation of %" PRIu64 "%s",
+                    write ? "write" : "read", size, address, at, span->bytes,
+                    inside ? ", outside of what the host lets kernels touch" : "");
+        return NULL;
+    }
+    w->machine->spans[op->slot] = part;
+    return span;
 }
 
 uint8_t *sg_global_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write)
@@ -22,23 +46,11 @@ uint8_t *sg_global_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, u
                     address, size);
         return NULL;
     }
-    if (!span || address < span->base || address - span->base >= span->bytes) {
-        span = SG_WINDOW(address) ? NULL : sg_memory_find(w->machine->grid->memory, address);
-        if (!span) {
-            sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
-                        "%s of %u bytes at 0x%" PRIx64 ", which lies in no allocation", write ? "write" : "read", size,
-                        address);
-            return NULL;
-        }
-        w->machine->spans[op->slot] = span;
-    }
-    const uint64_t at = address - span->base;
-    if (size > span->bytes - at) {
-        sg_fault_at(w, op, 1u << lane, SG_FAULT_ADDRESS, address,
-                    "%s of %u bytes at 0x%" PRIx64 ", byte %" PRIu64 " of an allocation of %" PRIu64,
-                    write ? "write" : "read", size, address, at, span->bytes);
+    if (!span || span->bytes < size || address < span->base || address - span->base > span->bytes - size)
+        span = find_span(w, op, lane, address, size, write);
+    if (!span)
         return NULL;
-    }
+    const uint64_t at = address - span->base;
     if (write) {
         if (w->machine->grid->undo)
             sg_undo_keep(w->machine->grid->undo, address, size);

@@ -17,6 +17,7 @@
 #define QUIET_PASSES   4096 /* in which all that run only spin: more than any loop that counts its tries */
 #define IDLE_BUDGET    ((uint64_t)1 << 28) /* warp operations in which nothing happens that others could wait for */
 #define RESIDENT_MOST  4096
+#define TOGETHER       4    /* clusters that may start at once, in an order by seed */
 
 typedef enum outcome { FINISHED, STALLED, TURN_OVER, FAULTED } outcome;
 
@@ -98,11 +99,10 @@ static outcome run_pass(sg_cluster *cluster, int64_t *spent, bool *quiet)
     return alive ? TURN_OVER : FINISHED;
 }
 
-static outcome run_cluster(sg_cluster *cluster)
+/* One cluster's turn: so many operations, or a few more. */
+static outcome run_cluster(sg_cluster *cluster, int64_t turn)
 {
     int64_t spent = 0;
-    const int64_t turn = cluster->had_turn ? TURN_LATER : TURN;
-    cluster->had_turn = true;
     for (int quiet_passes = 0; spent < turn && budget_left(cluster->machine);) {
         bool quiet;
         const outcome result = run_pass(cluster, &spent, &quiet);
@@ -295,7 +295,38 @@ typedef struct residents {
     sg_cluster *running, *spare;
     uint64_t next, total;
     uint64_t count, most;
+    uint64_t draws; /* of an order by seed */
 } residents;
+
+/* The next number below count of a sequence that a seed begins. */
+static uint64_t draw(uint64_t *state, uint64_t count)
+{
+    *state += 0x9e3779b97f4a7c15u;
+    uint64_t z = (*state ^ *state >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (z ^ z >> 31) % count;
+}
+
+/*
+ * The i-th of total numbers in the order of a seed: a cipher of as many bits as the numbers have, again and again until
+ * it gives one of them. It needs no list of numbers, of which a grid may have billions.
+ */
+static uint64_t shuffled(uint64_t seed, uint64_t i, uint64_t total)
+{
+    const unsigned half = total > 2 ? (64u - (unsigned)__builtin_clzll(total - 1) + 1) / 2 : 1;
+    const uint64_t low = ((uint64_t)1 << half) - 1;
+    do {
+        uint64_t left = i >> half, right = i & low;
+        for (uint64_t round = 0; round < 4; round++) {
+            uint64_t state = seed ^ (right << 8 | round);
+            const uint64_t next = left ^ draw(&state, low + 1);
+            left = right;
+            right = next;
+        }
+        i = left << half | right;
+    } while (i >= total);
+    return i;
+}
 
 static bool launch_next(sg_machine *machine, residents *r)
 {
@@ -304,8 +335,9 @@ static bool launch_next(sg_machine *machine, residents *r)
         r->spare = cluster->next;
     else if (!(cluster = create_cluster(machine)))
         return false;
-    const uint64_t *chosen = machine->grid->chosen;
-    start_cluster(cluster, chosen ? chosen[r->next] : r->next);
+    const uint64_t *chosen = machine->grid->chosen, seed = machine->grid->order;
+    const uint64_t number = seed ? shuffled(seed, r->next, r->total) : r->next;
+    start_cluster(cluster, chosen ? chosen[number] : number);
     r->next++;
     sg_cluster **end = &r->running;
     while (*end)
@@ -316,13 +348,21 @@ static bool launch_next(sg_machine *machine, residents *r)
     return true;
 }
 
+/* Operations of a cluster's next turn. By seed: about as many as a short main loop has, or few. */
+static int64_t find_turn(sg_cluster *cluster, residents *r)
+{
+    const int64_t turn = cluster->had_turn ? TURN_LATER : TURN;
+    cluster->had_turn = true;
+    return cluster->machine->grid->order ? (int64_t)1 << draw(&r->draws, 16) : turn;
+}
+
 /* Runs every resident cluster's turn. *moved: some did more than wait. */
 static bool run_turns(sg_machine *machine, residents *r, bool *moved)
 {
     *moved = false;
     for (sg_cluster **link = &r->running; *link;) {
         sg_cluster *cluster = *link;
-        const outcome result = run_cluster(cluster);
+        const outcome result = run_cluster(cluster, find_turn(cluster, r));
         if (result == FAULTED)
             return false;
         *moved |= result != STALLED;
@@ -343,8 +383,11 @@ static void run_all(sg_machine *machine, residents *r)
 {
     uint64_t progress = 0, since = 0;
     while (r->running || r->next < r->total) {
-        bool moved;
-        if (r->next < r->total && r->count < r->most && !launch_next(machine, r)) {
+        bool moved, room = true;
+        for (uint64_t n = machine->grid->order ? 1 + draw(&r->draws, TOGETHER) : 1; n > 0 && room; n--)
+            if (r->next < r->total && r->count < r->most)
+                room = launch_next(machine, r);
+        if (!room) {
             machine->fault = machine->report->fault = SG_FAULT_MEMORY;
             snprintf(machine->report->message, SG_MESSAGE_LENGTH, "%.80s: no memory for another block",
                      machine->kernel->facts.name);
@@ -408,7 +451,7 @@ sg_fault sg_grid_run(const sg_grid *grid, sg_report *report, sg_counts *counts)
         return machine.report->fault = SG_FAULT_MEMORY;
     const uint64_t per_cluster = (uint64_t)grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
     const uint64_t clusters = (uint64_t)grid->grid[0] * grid->grid[1] * grid->grid[2] / per_cluster;
-    residents r = {.total = grid->chosen ? grid->chosen_count : clusters};
+    residents r = {.total = grid->chosen ? grid->chosen_count : clusters, .draws = grid->order};
     const int64_t places = (int64_t)grid->sm_count * grid->blocks_per_sm / (int64_t)per_cluster;
     r.most = places < 1 ? 1 : places > RESIDENT_MOST ? RESIDENT_MOST : (uint64_t)places;
     run_all(&machine, &r);

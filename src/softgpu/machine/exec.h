@@ -17,6 +17,7 @@ typedef struct sg_grid {
     bool count;                  /* fill in counts */
     const uint64_t *chosen;      /* clusters to run, by number, in this order; NULL: all */
     uint64_t chosen_count;
+    uint64_t order;              /* clusters start and take turns as drawn from this seed; 0: by their numbers */
     struct sg_undo *undo;        /* is told before global memory is written; NULL: nobody asks. Needs count */
     uint64_t budget;             /* lane instructions after which a grid without end is a deadlock; 0: default */
 } sg_grid;

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "guard.h"
+
 /*
  * Two reservations of address space. `data` has no access rights but where an allocation lies. `marks` holds one bit
  * for each byte of data, at the same place divided by eight, and costs memory only where somebody wrote. Allocations
@@ -63,8 +65,10 @@ void sg_memory_destroy(sg_memory *memory)
 {
     if (!memory)
         return;
-    for (size_t i = 0; i < memory->count; i++)
+    for (size_t i = 0; i < memory->count; i++) {
+        sg_guards_destroy(memory->spans[i]->guards);
         free(memory->spans[i]);
+    }
     free(memory->spans);
     munmap(memory->data, memory->reserved);
     munmap(memory->marks, memory->reserved / 8);
@@ -139,7 +143,7 @@ static uint64_t allocate(sg_memory *memory, uint64_t bytes, uint32_t owner)
         free(span);
         return 0;
     }
-    *span = (sg_span){(uint64_t)(uintptr_t)(memory->data + offset), bytes, memory->marks + offset / 8, owner};
+    *span = (sg_span){(uint64_t)(uintptr_t)(memory->data + offset), bytes, memory->marks + offset / 8, owner, NULL};
     memmove(memory->spans + index + 1, memory->spans + index, (memory->count - index) * sizeof *memory->spans);
     memory->spans[index] = span;
     memory->count++;
@@ -165,6 +169,7 @@ static void discard(sg_memory *memory, sg_span *span)
     mmap(memory->data + offset, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     madvise(memory->marks + offset / 8, whole / 8, MADV_DONTNEED);
     memory->used -= span->bytes;
+    sg_guards_destroy(span->guards);
     free(span);
 }
 
@@ -209,6 +214,13 @@ const sg_span *sg_memory_find_range(const sg_memory *memory, uint64_t address, u
 {
     const sg_span *span = sg_memory_find(memory, address);
     return span && count <= span->bytes - (address - span->base) ? span : NULL;
+}
+
+bool sg_memory_protect(sg_memory *memory, uint64_t address, uint64_t bytes, bool allowed)
+{
+    const size_t index = upper(memory, address);
+    sg_span *span = index ? memory->spans[index - 1] : NULL;
+    return span && sg_guards_change(&span->guards, span, address, bytes, allowed);
 }
 
 /* Bits first to last of one byte, both included. */

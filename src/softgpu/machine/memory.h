@@ -10,12 +10,14 @@
 #include <stdint.h>
 
 typedef struct sg_memory sg_memory;
+typedef struct sg_guards sg_guards;
 
 /* One live allocation, or a module's global variable. */
 typedef struct sg_span {
     uint64_t base, bytes;
     uint8_t *written; /* one bit a byte: whether anybody wrote it; NULL: all of it (constant data) */
     uint32_t owner;   /* the context in which the program asked for it, and may free it; 0: a module's */
+    sg_guards *guards; /* bytes of it that kernels may not touch; NULL: none */
 } sg_span;
 
 /* limit: bytes that allocations may take together. NULL if out of memory. */
@@ -38,6 +40,9 @@ const sg_span *sg_memory_find(const sg_memory *memory, uint64_t address);
 
 /* The live allocation that holds all of count bytes from address on; NULL if there is none. */
 const sg_span *sg_memory_find_range(const sg_memory *memory, uint64_t address, uint64_t count);
+
+/* Forbids kernels to touch bytes of one live allocation, or allows it again. False if out of memory. */
+bool sg_memory_protect(sg_memory *memory, uint64_t address, uint64_t bytes, bool allowed);
 
 /* Marks bytes as written; tells whether all of them are. address and count lie inside the span. Safe from many
  * threads. */

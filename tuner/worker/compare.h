@@ -1,0 +1,31 @@
+/* Results against the reference: element by element, and errors as a whole. */
+#ifndef GT_COMPARE_H
+#define GT_COMPARE_H
+
+#include "../../db/trial.h"
+#include "cases.h"
+#include "reference.h"
+
+#define GT_CASE_NAME 160
+
+/* "check 17x5x33 batch 3, alpha=1.5 beta=0", for messages. */
+void gt_case_name(const gt_case *c, char name[GT_CASE_NAME]);
+
+/* What errors add up to. */
+typedef struct gt_errors {
+    double sum; /* of squares, each over its variance */
+    int64_t count;
+} gt_errors;
+
+/*
+ * Every element of one product of a case; before and after are C of all products. NaN and infinities must be where the
+ * reference has them. trial->error becomes the largest error seen. Behind it `after` has the bits of `before` in that
+ * product, so that the rest can be compared as it is.
+ */
+bool gt_compare_product(const gt_case *c, const gt_reference *reference, int64_t index, const void *before, void *after,
+                        gt_errors *errors, gt_trial *trial);
+
+/* Whether errors are no larger on average than the arithmetic explains. */
+bool gt_compare_errors(const gt_errors *errors, gt_trial *trial);
+
+#endif
