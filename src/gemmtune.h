@@ -189,8 +189,9 @@ typedef struct gt_operands {
  * Enqueues the product on a stream and returns: no lock, no allocation, no synchronisation, safe in graph
  * capture. alpha and beta point to host values of the accumulator's type (float for f32, f16 and bf16, int32_t
  * for s32), read before the call returns. beta = 0 never reads C, alpha = 0 never reads A or B, empty sizes
- * succeed. Thread-safe; executions that may overlap in time need a plan each, or a workspace each (gt_execute_ex), if
- * gt_plan_describe tells of a workspace.
+ * succeed. C must not overlap A or B: if it does, C's elements are undefined, and still nothing outside C is written;
+ * A and B may be the same matrix. Thread-safe; executions that may overlap in time need a plan each, or a workspace
+ * each (gt_execute_ex), if gt_plan_describe tells of a workspace.
  */
 GT_API gt_status gt_execute(const gt_plan *plan, struct CUstream_st *stream, const void *alpha, const void *a,
                             const void *b, const void *beta, void *c);

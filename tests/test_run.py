@@ -164,6 +164,24 @@ class Rejected(unittest.TestCase):
             self.assertNotIn("rejected", out)
 
 
+class Together(unittest.TestCase):
+    def test_two_tuners_of_one_database_try_nothing_twice(self):
+        with tempfile.TemporaryDirectory(prefix="gemmtune-together-") as folder:
+            write_family(folder, {**BROKEN, "broken.sql": BROKEN["broken.sql"].replace("(1), (2)", "(2), (3), (4), (5)")})
+            database = os.path.join(folder, "together.db")
+            command = [PROGRAM, "tune", "--device", "soft", "--templates", folder, "--family", "broken", "--shapes",
+                       "32,48,64,80", "--db", database, "--jobs", "1"]
+            both = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "12"]
+            ends = [process.communicate() for process in both]
+            if "NVRTC" in ends[0][1]:
+                raise unittest.SkipTest(ends[0][1])
+            for process, (out, err) in zip(both, ends):
+                self.assertEqual(process.returncode, 1, err)  # none of them passes
+                self.assertEqual(re.findall(r"(?m)^\d+x\d+x\d+", out), ["32x32x32", "48x48x48", "64x64x64", "80x80x80"])
+            self.assertEqual(query(database, "SELECT count(*), count(DISTINCT problem || '.' || kernel) FROM trial"),
+                             [(16, 16)])
+
+
 class Interrupted(unittest.TestCase):
     def test_the_table_and_best_agree(self):
         database = os.path.join(FOLDER.name, "interrupted.db")

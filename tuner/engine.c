@@ -9,6 +9,7 @@
 
 #include "../src/core/status.h"
 #include "cache.h"
+#include "claims.h"
 #include "embedded.h"
 #include "timer.h"
 
@@ -113,7 +114,7 @@ static gt_status open_store(gt_engine *engine, gt_store_mode mode)
 gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine)
 {
     struct sigaction action = {.sa_handler = on_signal};
-    *engine = (gt_engine){.options = *options, .started = gt_now()};
+    *engine = (gt_engine){.options = *options, .claims = -1, .started = gt_now()};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     gt_status status = gt_driver_open(options->driver, &engine->driver);
@@ -141,6 +142,8 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
         status = hash_search(engine);
     if (status == GT_OK && use == GT_ENGINE_WRITE)
         status = begin_run(engine);
+    if (status == GT_OK && use == GT_ENGINE_WRITE)
+        engine->claims = gt_claims_open(gt_store_path(engine->store));
     return status;
 }
 
@@ -153,10 +156,12 @@ void gt_engine_close(gt_engine *engine, const char *end)
     if (engine->store && engine->run)
         gt_store_run_end(engine->store, engine->run, end);
     gt_store_close(engine->store);
+    if (engine->claims >= 0)
+        close(engine->claims);
     gt_families_finish(&engine->families);
     gt_nvrtc_close(engine->nvrtc);
     gt_driver_close(engine->driver);
-    *engine = (gt_engine){0};
+    *engine = (gt_engine){.claims = -1};
 }
 
 gt_status gt_engine_prepare(gt_engine *engine, const gt_class *class, gt_kernel *kernel, bool wanted)

@@ -39,6 +39,7 @@ typedef struct gt_engine {
     gt_worker *worker;
     gt_store *store;
     int64_t run, gpu;
+    int claims; /* of problems, where the engine writes: claims.h */
     char search[GT_HASH_LENGTH]; /* of all that a search depends on but the problem and the GPU */
     gt_ceilings ceilings; /* for the options' types: gt_engine_find_ceilings */
     bool peak_measured;   /* ceilings.tflops is; else it comes from units and clock */

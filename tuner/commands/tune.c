@@ -6,6 +6,8 @@
 #include "../../src/core/status.h"
 #include "options.h"
 #include "output.h"
+#include "../claims.h"
+#include "../timer.h"
 #include "../tune.h"
 
 /* Refuses a shape that cannot fit the GPU before anything is tuned. */
@@ -142,25 +144,52 @@ static double share_until(const gt_tuning *tuning, size_t problems_left)
     return budget > 0 ? elapsed + (budget - elapsed) / (double)problems_left : 0;
 }
 
-/* Tunes the problems in order; *count says how many were reached. */
+#define CLAIM_S 0.2 /* seconds between two looks at a problem that another tuner works on */
+
+/* Tunes one problem, if it can be claimed or must be waited for; *reached says whether it was. */
+static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool wait, gt_tuned *tuned, bool *reached)
+{
+    const gt_engine *engine = tuning->engine;
+    int64_t id;
+    gt_status status = gt_store_problem(engine->store, problem, &id);
+    if (status != GT_OK)
+        return status;
+    while (!(*reached = gt_claims_take(engine->claims, engine->gpu, id)) && wait && !gt_engine_interrupted())
+        gt_rest(CLAIM_S);
+    if (*reached) {
+        status = gt_tune(tuning, problem, tuned);
+        gt_claims_drop(engine->claims, engine->gpu, id);
+    }
+    return status;
+}
+
+/* Tunes the problems, in order but for those that another tuner of the database works on: these come last, and little
+ * is left to do for them. *count says how many were reached. */
 static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *problems, gt_tuned *tuned,
                            size_t *count)
 {
     const size_t total = (size_t)tuning->state.steps;
-    while (*count < total && !gt_engine_interrupted()) {
+    gt_status status = GT_OK;
+    bool *done = calloc(total, sizeof *done);
+    if (!done)
+        return gt_fail_memory();
+    for (size_t turn = 0; status == GT_OK && turn < 2 * total && !gt_engine_interrupted(); turn++) {
+        const size_t i = turn % total;
         gt_tuned *t = &tuned[*count];
+        if (done[i])
+            continue;
         /* One share more than there are problems: the last lap's. */
         tuning->until = share_until(tuning, total - *count + 1);
         tuning->state.step = (int)*count;
-        const gt_status status = gt_tune(tuning, &problems[*count], t);
-        if (status != GT_OK)
-            return status;
+        if ((status = tune_claimed(tuning, &problems[i], turn >= total, t, &done[i])) != GT_OK || !done[i])
+            continue;
         ++*count;
         report(tuning, t);
         if (t->won)
             remember(seeds, &tuning->seed_count, &t->kernel);
     }
-    return GT_OK;
+    free(done);
+    return status;
 }
 
 /* The last lap: every winner on every problem. What was tuned first gets what was found last, and the library has
@@ -172,9 +201,12 @@ static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
         gt_tuned again;
         tuning->until = share_until(tuning, count - i);
         tuning->state.step = (int)i;
-        const gt_status status = gt_tune(tuning, &tuned[i].problem, &again);
+        bool reached;
+        const gt_status status = tune_claimed(tuning, &tuned[i].problem, false, &again, &reached);
         if (status != GT_OK)
             return status;
+        if (!reached) /* another tuner is on its last lap */
+            continue;
         tuned[i].tried += again.tried;
         again.cut = tuned[i].cut = tuned[i].cut || again.cut;
         if (!again.won || gt_params_same(&again.kernel.params, &tuned[i].kernel.params))
@@ -205,6 +237,20 @@ static void explain(const gt_rejections *rejections, const gt_options_cli *optio
     }
 }
 
+/* Puts the results in the order of the list. */
+static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tuned, size_t count)
+{
+    size_t placed = 0;
+    for (size_t i = 0; i < total; i++)
+        for (size_t j = placed; j < count; j++)
+            if (gt_problem_same(&tuned[j].problem, &problems[i])) {
+                const gt_tuned moved = tuned[j];
+                tuned[j] = tuned[placed];
+                tuned[placed++] = moved;
+                break;
+            }
+}
+
 static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, const gt_problem *problems, gt_tuned *tuned,
                           size_t *count)
 {
@@ -217,6 +263,7 @@ static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, cons
     if (status == GT_OK && tuning.seed_count > 1)
         status = last_lap(&tuning, tuned, *count);
     gt_progress_destroy(tuning.progress);
+    restore_order(problems, total, tuned, *count);
     explain(&tuning.rejections, options, tuned, *count);
     gt_rejections_finish(&tuning.rejections);
     free(seeds);
@@ -257,6 +304,8 @@ int gt_cmd_tune(const gt_options_cli *options)
         code = gt_print_failure();
     if (count > 0)
         print_table(&engine, options, tuned, count);
+    if (count > 0 && !options->quiet)
+        gt_print_note("stored in %s", gt_store_path(engine.store));
     for (size_t i = 0; i < count; i++)
         if (!tuned[i].won)
             code = 1;
