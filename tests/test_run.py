@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A tuning run, its end, and a bench of what it found, on the software GPU: test_run.py PROGRAM SHIM.
+"""A tuning run, its end, and a bench of what it found, on the software GPU: test_run.py PROGRAM SHIM README.
 
-SHIM, preloaded, puts every file on a network file system.
+SHIM, preloaded, puts every file on a network file system. README is the program that README.md shows.
 """
 import json
 import os
@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-PROGRAM, SHIM = sys.argv.pop(1), sys.argv.pop(1)
+PROGRAM, SHIM, README = (sys.argv.pop(1) for _ in range(3))
 SHAPES = ["--device", "soft", "--shapes", "32"]
 
 
@@ -77,6 +77,12 @@ class Run(unittest.TestCase):
             self.assertRegex(out, r"(?m)^32x32x32 +naive ")
             self.assertRegex(err, r"naive .* 0\.\d\d of the winner's speed")
             self.assertEqual(db.execute(best).fetchall(), before)
+
+    def test_the_program_that_the_readme_shows_runs_on_the_software_gpu(self):
+        done = subprocess.run([README], text=True, capture_output=True, timeout=250, env={
+            **os.environ, "GEMMTUNE_DB": COPY, "GEMMTUNE_DRIVER": "soft", "ASAN_OPTIONS": "detect_leaks=0"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"^C\[0\] = 512\n\w+ .*\nfastest expected of ")
 
     def test_verify_draws_fresh_data_and_tells_the_seed(self):
         code, out, err = run("verify", "--device", "soft", GEMMTUNE_DB=COPY)
