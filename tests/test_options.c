@@ -141,6 +141,12 @@ TEST(a_mistyped_name_is_answered_with_the_nearest)
     check_refused(WORDS("frobnicate"), "unknown command 'frobnicate'; see gemmtune --help");
 }
 
+TEST(verbose_and_quiet_contradict_each_other)
+{
+    check_refused(WORDS("-q", "-v"), "--verbose and --quiet: one of them");
+    check_refused(WORDS("bench", "-v"), "bench takes no --verbose; see gemmtune bench --help");
+}
+
 TEST(operands_are_counted)
 {
     check_refused(WORDS("render"),

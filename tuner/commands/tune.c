@@ -154,8 +154,17 @@ static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool
     gt_status status = gt_store_problem(engine->store, problem, &id);
     if (status != GT_OK)
         return status;
-    while (!(*reached = gt_claims_take(engine->claims, engine->gpu, id)) && wait && !gt_engine_interrupted())
+    *reached = gt_claims_take(engine->claims, engine->gpu, id);
+    if (!*reached && wait) {
+        char name[GT_PROBLEM_NAME_LENGTH];
+        gt_problem_name(problem, name);
+        gt_progress_line(tuning->progress, "%s: another tuner of this database works on it; waiting", name);
+    }
+    while (!*reached && wait && !gt_engine_interrupted() &&
+           (tuning->state.budget == 0 || gt_engine_elapsed(engine) < tuning->state.budget)) {
         gt_rest(CLAIM_S);
+        *reached = gt_claims_take(engine->claims, engine->gpu, id);
+    }
     if (*reached) {
         status = gt_tune(tuning, problem, tuned);
         gt_claims_drop(engine->claims, engine->gpu, id);
