@@ -13,10 +13,11 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+sys.dont_write_bytecode = True
 from mutate import CLASSES, SUBJECTS, Generator
-import spaces  # noqa: E402  in the folder that mutate adds
-from compiler import Compiler, NoCompiler  # noqa: E402
-from tuner import Tuner, is_ok, is_uncompilable  # noqa: E402
+import spaces  # from here on in the folder that mutate adds
+from compiler import Compiler, NoCompiler
+from tuner import Tuner, is_ok, is_uncompilable
 
 HERE = pathlib.Path(__file__).parent / "mutants"
 REJECTED, EQUIVALENT, SURVIVED, IDENTICAL, UNCOMPILABLE = "rejected", "equivalent", "survived", "identical", "uncompilable"
@@ -142,7 +143,8 @@ def arguments():
     parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--device", default="soft:h200", help="what they are tuned on (soft:h200)")
     parser.add_argument("--arch", default="sm_90a", help="the device's (sm_90a)")
-    parser.add_argument("--timeout", default="20s", help="of one candidate (20s)")
+    parser.add_argument("--timeout", default="120s", help="of one candidate, by the clock: other programs run too (120s)")
+    parser.add_argument("--trust-templates", action="store_true", help="do not try the templates as they are first")
     parser.add_argument("--classes", default=",".join(CLASSES), help="of mutations, commas between (all)")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help="families, and repack for the copies (all)")
     parser.add_argument("--only", type=lambda text: {int(n) for n in text.split(",")}, help="numbers of mutants to try again")
@@ -169,7 +171,7 @@ def main():
     results = []
     try:
         laboratory = Laboratory(generator, Tuner(args.program, args.device, args.timeout), Compiler(args.program, args.arch))
-        if not args.only and (failures := laboratory.check_originals(args.jobs)):
+        if not args.trust_templates and (failures := laboratory.check_originals(args.jobs)):
             print(*failures, sep="\n")
             return 1
         for result in laboratory.run(args.count, args.jobs, args.seconds):

@@ -5,11 +5,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "mutants"))
 
-import generic  # noqa: E402
-import semantic  # noqa: E402
-from edits import describe, squeeze  # noqa: E402
-from sources import Source  # noqa: E402
-from spaces import HOSTS, SUBJECTS, configurations  # noqa: E402
+import generic
+import semantic
+from edits import describe, squeeze
+from sources import Source
+from spaces import HOSTS, SUBJECTS, configurations
 
 CLASSES = [mutation.__name__ for mutation in generic.CLASSES + semantic.CLASSES]
 

@@ -12,7 +12,7 @@ READ_IN_CODE = ("never waits",)
 
 
 class Tuner:
-    def __init__(self, program, device, timeout="20s"):
+    def __init__(self, program, device, timeout="120s"):
         self.program, self.device, self.timeout = program, device, timeout
 
     def tune(self, family, space, source, shape, layout="nn"):
@@ -30,7 +30,7 @@ class Tuner:
             run = subprocess.run(
                 [self.program, "tune", "--device", self.device, "--db", database, "--templates", folder, "--family", family,
                  "--shapes", shape, "--layout", layout, "--timeout", self.timeout, "--no-cublas", "--quiet"],
-                capture_output=True, text=True, timeout=300, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+                capture_output=True, text=True, timeout=600, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
             if "NVRTC" in run.stderr:
                 raise NoCompiler(run.stderr)
             with sqlite3.connect(database) as db:
