@@ -1,4 +1,5 @@
 /* What was ever measured: every kernel that can be loaded, with its times on the problems it was tried on. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -92,27 +93,45 @@ static gt_status list_kernels(const gt_measurements *m, int64_t **out, size_t *c
     return GT_OK;
 }
 
-/* Reads every kernel once. Measurements of one that makes no sense are left out. */
+/* Remembers that a kernel is left out, and of the first one why. */
+static void leave_out(gt_store *store, int64_t id, const char *what, const char *why, gt_measurements *m)
+{
+    if (m->damaged++ > 0)
+        return;
+    gt_kernel_fail(store, id, what, why);
+    snprintf(m->damage, sizeof m->damage, "%s", gt_error_message());
+}
+
+/* Reads every kernel once. One whose row is damaged is left out, and so are measurements on problems that it does not
+ * serve: whatever a problem's row says, a kernel runs what it was rendered for. */
 static gt_status read_kernels(gt_store *store, gt_measurements *m)
 {
     int64_t *ids = NULL;
     size_t count = 0, kept = 0;
     gt_status status = list_kernels(m, &ids, &count);
-    bool *good = status == GT_OK ? calloc(count + 1, sizeof *good) : NULL;
+    gt_kernel_row *rows = status == GT_OK ? calloc(count + 1, sizeof *rows) : NULL;
     m->kernels = status == GT_OK ? calloc(count + 1, sizeof *m->kernels) : NULL;
-    if (status == GT_OK && (!good || !m->kernels))
+    if (status == GT_OK && (!rows || !m->kernels))
         status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < count; i++)
-        status = gt_kernel_read(store, ids[i], &good[i], &m->kernels[i]);
+    for (size_t i = 0; status == GT_OK && i < count; i++) {
+        status = gt_kernel_read(store, ids[i], &rows[i]);
+        m->kernels[i] = rows[i].kernel;
+        if (status == GT_OK && !rows[i].usable)
+            leave_out(store, ids[i], "row", "does not match its hash", m);
+    }
     for (size_t i = 0; status == GT_OK && i < m->count; i++) {
         const int64_t *id = bsearch(&m->list[i].kernel_id, ids, count, sizeof *ids, by_id);
-        if (!id || !good[id - ids])
+        if (!id || !rows[id - ids].usable)
             continue;
+        if (!gt_class_serves(&rows[id - ids].class, &m->list[i].problem.class)) {
+            leave_out(store, *id, "problem of a trial", "is none that it was rendered for", m);
+            continue;
+        }
         m->list[kept] = m->list[i];
         m->list[kept++].kernel = &m->kernels[id - ids];
     }
     m->count = kept;
-    free(good);
+    free(rows);
     free(ids);
     return status;
 }

@@ -61,7 +61,9 @@ gt_status gt_store_run_begin(gt_store *store, const gt_run *run, int64_t *id);
 /* end is "done", "budget", "interrupted" or "failed". */
 gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end);
 
-/* Puts one trial, with its kernel's row if it is new; code is stored where it is not NULL and not there yet. */
+/* Puts one trial, with its kernel's row if it is new or damaged; code is stored where it is not NULL and not there yet.
+ * A new kernel's class, what it was rendered for, is that of the problem. GT_ERROR_INVALID where a kernel of another
+ * class cannot have run this problem. */
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
                              const gt_code *code, const gt_trial *trial);
 
@@ -107,6 +109,8 @@ typedef struct gt_measurements {
     gt_measured *list;
     size_t count;
     gt_kernel *kernels;
+    size_t damaged;   /* kernels, or measurements of them, that were left out because their rows are damaged */
+    char damage[512]; /* one line on the first of them */
 } gt_measurements;
 
 /*
@@ -118,7 +122,7 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
                                  gt_measurements *measurements);
 void gt_measurements_finish(gt_measurements *measurements);
 
-/* A kernel's code, checked against its hash: GT_ERROR_CORRUPT names the kernel. Never of a file that others can write:
+/* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of a file that others can write:
  * GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
 
