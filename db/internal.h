@@ -142,6 +142,33 @@ const char *gt_stage_name(gt_stage stage);
 /* The other direction of gt_outcome_name; false if there is no such name. */
 bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 
+/*
+ * The rule of convictions, for every query that must know it. A trial whose outcome says that the code is wrong (a wrong
+ * result, a write out of bounds, a crash, a timeout) convicts its code: all kernels of that source, compiler and
+ * architecture, on every size and GPU. Only a later verification clears it, passed by the same code on the same problem
+ * and seed. An outcome that nobody knows convicts, too. The condition on outcome is that of the index trial_failed.
+ */
+#define GT_SAME_CODE(a, b)                                                                                   \
+    a ".source_hash = " b ".source_hash AND " a ".nvrtc = " b ".nvrtc AND " a ".arch = " b ".arch"
+#define GT_SEED(t) "coalesce(" t ".seed, (SELECT seed FROM run WHERE id = " t ".run))"
+#define GT_NO_BLAME "('ok', 'compile_error', 'launch_error', 'over_resources')"
+#define GT_CONVICTIONS                                                                                       \
+    "SELECT f.id AS trial, f.problem, " GT_SEED("f") " AS seed, b.source_hash, b.nvrtc, b.arch"              \
+    " FROM trial f JOIN kernel b ON b.id = f.kernel WHERE f.outcome NOT IN " GT_NO_BLAME                     \
+    " AND NOT EXISTS (SELECT 1 FROM trial v JOIN kernel a ON a.id = v.kernel WHERE v.stage = 'verify'"       \
+    " AND v.outcome = 'ok' AND v.problem = f.problem AND v.id > f.id AND " GT_SEED("v") " = " GT_SEED("f")   \
+    " AND " GT_SAME_CODE("a", "b") ")"
+
+/* Every kernel that is convicted, with the trial that did it. Also a view of the database, for people and best_configs. */
+#define GT_CONVICTED                                                                                         \
+    "SELECT k.id AS kernel, c.trial FROM (" GT_CONVICTIONS ") c CROSS JOIN kernel k ON " GT_SAME_CODE("k", "c")
+
+/* measured.c: a problem of a class with its columns m, n, k, batch, align. */
+void gt_take_problem(gt_take *take, const gt_class *class, gt_problem *problem);
+
+/* put.c: the row of a problem, if there is one. */
+gt_status gt_problem_find(gt_store *store, const gt_problem *problem, bool *found, int64_t *id);
+
 /* The condition that a row of gpu is the model of a device, and its four parameters. What the driver leaves free of
  * the memory differs by some megabytes between its versions, so memory is compared with room; models that share a
  * name and differ in memory differ by more. */

@@ -140,7 +140,8 @@ gt_status gt_migrate(gt_store *store, int64_t from)
 {
     const int64_t last = gt_migrate_format();
     /* Views hold nothing. Those of before would stand in the way of changes to their tables. */
-    gt_status status = gt_sql_execute(store, "DROP VIEW IF EXISTS best_configs; DROP VIEW IF EXISTS config");
+    gt_status status = gt_sql_execute(store, "DROP VIEW IF EXISTS best_configs; DROP VIEW IF EXISTS config;"
+                                             " DROP VIEW IF EXISTS convicted");
     char version[64];
     for (int64_t format = from + 1; status == GT_OK && format <= last; format++) {
         if (format <= STEPS)
@@ -153,5 +154,7 @@ gt_status gt_migrate(gt_store *store, int64_t from)
     snprintf(version, sizeof version, "PRAGMA user_version = %lld", (long long)last);
     if (status == GT_OK)
         status = gt_sql_execute(store, version);
+    if (status == GT_OK)
+        status = gt_sql_execute(store, "CREATE VIEW convicted AS " GT_CONVICTED);
     return status == GT_OK ? gt_sql_execute(store, gt_embedded_views_sql) : status;
 }

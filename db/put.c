@@ -67,7 +67,7 @@ static void bind_problem(gt_bind *bind, const gt_problem *problem)
     gt_bind_text(bind, gt_epilogue_name(problem->class.epilogue), GT_ANY_LENGTH);
 }
 
-static gt_status find_problem(gt_store *store, const gt_problem *problem, bool *found, int64_t *id)
+gt_status gt_problem_find(gt_store *store, const gt_problem *problem, bool *found, int64_t *id)
 {
     gt_bind bind = gt_sql_start(store, "SELECT id FROM problem WHERE type = ? AND math = ? AND layout = ? AND m = ? AND"
                                        " n = ? AND k = ? AND batch = ? AND align = ? AND epilogue = ?");
@@ -91,12 +91,12 @@ gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *
     int64_t row = 0;
     if (!gt_class_types(&problem->class))
         return gt_fail(GT_ERROR_INVALID, "a problem of types that are not offered cannot be stored");
-    gt_status status = find_problem(store, problem, &found, &row);
+    gt_status status = gt_problem_find(store, problem, &found, &row);
     if (status == GT_OK && !found) {
         status = gt_sql_begin(store);
         if (status != GT_OK)
             return status;
-        status = find_problem(store, problem, &found, &row);
+        status = gt_problem_find(store, problem, &found, &row);
         if (status == GT_OK && !found)
             status = insert_problem(store, problem, &row);
         status = gt_sql_end(store, status);
