@@ -9,7 +9,7 @@
 #include "store.h"
 
 #define GT_APPLICATION_ID 0x474d5431 /* as in schema.sql */
-#define GT_STORE_STATEMENTS 32
+#define GT_STORE_STATEMENTS 64
 #define GT_ANY_LENGTH ((size_t)1 << 20) /* of texts that have no limit of their own */
 
 struct gt_store {
@@ -23,7 +23,7 @@ struct gt_store {
 };
 
 extern const char gt_embedded_schema_sql[], gt_embedded_schema_2_sql[], gt_embedded_schema_3_sql[],
-    gt_embedded_schema_4_sql[], gt_embedded_views_sql[];
+    gt_embedded_schema_4_sql[], gt_embedded_schema_5_sql[], gt_embedded_views_sql[];
 
 /* migrate.c: the format this program writes, and the way to it from an earlier one, 0 for an empty file, inside a write
  * transaction with foreign keys off. */
@@ -93,21 +93,82 @@ int64_t gt_take_int(gt_take *take, int64_t low, int64_t high);
 double gt_take_real(gt_take *take, double low, double high, double absent); /* absent: what NULL means */
 void gt_take_text(gt_take *take, char *text, size_t size);
 
-/* kernel.c: the row of a kernel, if there is one; the same, made where there is none, inside a write transaction; a
- * kernel by its row's id, *good false where the row is gone or makes no sense. */
+/* The class of a row `p` of problem, as gt_class_text has it. */
+#define GT_PROBLEM_CLASS "p.type || ' ' || p.math || ' ' || p.epilogue || ' ' || p.layout || ' ' || p.align"
+
+/* seal.c: a kernel's row, held against its seal. */
+typedef struct gt_kernel_row {
+    gt_kernel kernel;
+    gt_class class;                                            /* that it was rendered for */
+    char cubin_hash[GT_HASH_LENGTH], ptx_hash[GT_HASH_LENGTH]; /* "": no code */
+    bool intact; /* the row is there, and its seal is that of what it says */
+    bool usable; /* and what it says makes sense */
+} gt_kernel_row;
+
+/* Asks for a kernel by its id, its cubin and PTX behind all else; how that is taken, up to them. */
+extern const char gt_kernel_sql[];
+void gt_take_kernel(gt_take *take, gt_kernel_row *row);
+
+/* A kernel by its row's id; params are read of a usable one only. */
+gt_status gt_kernel_read(gt_store *store, int64_t id, gt_kernel_row *row);
+
+/* Seals a row as it is: for what was just written. */
+gt_status gt_kernel_reseal(gt_store *store, int64_t id);
+
+/* Classes and seals for a database of a format before them, of which all must be believed. A kernel whose trials do not
+ * tell its class loses its code. */
+gt_status gt_seal_all(gt_store *store);
+
+/* Says which kernel is damaged: GT_ERROR_CORRUPT, "PATH: the WHAT of kernel FAMILY (PARAMS) WHY; ...". */
+gt_status gt_kernel_fail(gt_store *store, int64_t id, const char *what, const char *why);
+
+/* kernel.c: the row of a kernel, if there is one; the same, made where there is none and mended where it is damaged,
+ * inside a write transaction. class is that of the problem it runs: GT_ERROR_INVALID where the kernel was rendered for
+ * another that does not serve it. */
 gt_status gt_kernel_find(gt_store *store, const gt_kernel *kernel, bool *found, int64_t *id);
-gt_status gt_kernel_put(gt_store *store, const gt_kernel *kernel, const gt_code *code, int64_t *id);
-gt_status gt_kernel_read(gt_store *store, int64_t id, bool *good, gt_kernel *kernel);
+gt_status gt_kernel_put(gt_store *store, const gt_kernel *kernel, const gt_class *class, const gt_code *code,
+                        int64_t *id);
 
 /* trial.c: a trial's columns, of a table or query `t`, and how they are taken. */
 #define GT_LONGEST_US 1e12 /* eleven days */
 #define GT_TRIAL_COLUMNS                                                                                     \
     "t.outcome, t.stage, t.detail, t.us, t.us_min, t.us_spread, t.us_cold, t.samples, t.stopped_early, t.timing," \
-    " t.clock_mhz, t.error, t.margin, t.registers, t.spills"
+    " t.clock_mhz, t.error, t.margin, t.registers, t.spills, t.seed"
 void gt_take_trial(gt_take *take, gt_trial *trial);
+uint64_t gt_take_seed(gt_take *take); /* NULL is 0 */
+
+/* The name in the database, "screen". */
+const char *gt_stage_name(gt_stage stage);
 
 /* The other direction of gt_outcome_name; false if there is no such name. */
 bool gt_outcome_parse(const char *name, gt_outcome *outcome);
+
+/*
+ * The rule of convictions, for every query that must know it. A trial whose outcome says that the code is wrong (a wrong
+ * result, a write out of bounds, a crash, a timeout) convicts its code: all kernels of that source, compiler and
+ * architecture, on every size and GPU. Only a later verification clears it, passed by the same code on the same problem
+ * and seed. An outcome that nobody knows convicts, too. The condition on outcome is that of the index trial_failed.
+ */
+#define GT_SAME_CODE(a, b)                                                                                   \
+    a ".source_hash = " b ".source_hash AND " a ".nvrtc = " b ".nvrtc AND " a ".arch = " b ".arch"
+#define GT_SEED(t) "coalesce(" t ".seed, (SELECT seed FROM run WHERE id = " t ".run))"
+#define GT_NO_BLAME "('ok', 'compile_error', 'launch_error', 'over_resources')"
+#define GT_CONVICTIONS                                                                                       \
+    "SELECT f.id AS trial, f.problem, " GT_SEED("f") " AS seed, b.source_hash, b.nvrtc, b.arch"              \
+    " FROM trial f JOIN kernel b ON b.id = f.kernel WHERE f.outcome NOT IN " GT_NO_BLAME                     \
+    " AND NOT EXISTS (SELECT 1 FROM trial v JOIN kernel a ON a.id = v.kernel WHERE v.stage = 'verify'"       \
+    " AND v.outcome = 'ok' AND v.problem = f.problem AND v.id > f.id AND " GT_SEED("v") " = " GT_SEED("f")   \
+    " AND " GT_SAME_CODE("a", "b") ")"
+
+/* Every kernel that is convicted, with the trial that did it. Also a view of the database, for people and best_configs. */
+#define GT_CONVICTED                                                                                         \
+    "SELECT k.id AS kernel, c.trial FROM (" GT_CONVICTIONS ") c CROSS JOIN kernel k ON " GT_SAME_CODE("k", "c")
+
+/* measured.c: a problem of a class with its columns m, n, k, batch, align. */
+void gt_take_problem(gt_take *take, const gt_class *class, gt_problem *problem);
+
+/* put.c: the row of a problem, if there is one. */
+gt_status gt_problem_find(gt_store *store, const gt_problem *problem, bool *found, int64_t *id);
 
 /* The condition that a row of gpu is the model of a device, and its four parameters. What the driver leaves free of
  * the memory differs by some megabytes between its versions, so memory is compared with room; models that share a

@@ -14,10 +14,12 @@
 static const char find_sql[] =
     "SELECT id FROM kernel WHERE source_hash = ? AND nvrtc = ? AND arch = ?" GT_FACTS(KEY_CONDITION);
 static const char insert_sql[] =
-    "INSERT INTO kernel (source_hash, nvrtc, arch, family, registers, spills" GT_FACTS(COLUMN) ")"
-    " VALUES (?, ?, ?, ?, ?, ?" GT_FACTS(MARK) ")";
-static const char read_sql[] =
-    "SELECT source_hash, nvrtc, arch, family, registers, spills" GT_FACTS(COLUMN) " FROM kernel WHERE id = ?";
+    "INSERT INTO kernel (source_hash, nvrtc, arch, family, registers, spills, class" GT_FACTS(COLUMN) ")"
+    " VALUES (?, ?, ?, ?, ?, ?, ?" GT_FACTS(MARK) ")";
+static const char restore_sql[] =
+    "UPDATE kernel SET (source_hash, nvrtc, arch, family, registers, spills, class" GT_FACTS(COLUMN) ") ="
+    " (?, ?, ?, ?, ?, ?, ?" GT_FACTS(MARK) "), cubin = NULL, cubin_hash = NULL, ptx = NULL, ptx_hash = NULL"
+    " WHERE id = ?";
 
 static void bind_identity(gt_bind *bind, const gt_kernel *kernel)
 {
@@ -50,18 +52,71 @@ static gt_status insert_params(gt_store *store, int64_t id, const gt_params *par
     return status;
 }
 
-static gt_status insert_kernel(gt_store *store, const gt_kernel *kernel, int64_t *id)
+/* All columns but seal and code, in the order of the two statements above. */
+static void bind_kernel(gt_bind *bind, const gt_kernel *kernel, const char *class)
 {
-    gt_bind bind = gt_sql_start(store, insert_sql);
-    bind_identity(&bind, kernel);
-    gt_bind_text(&bind, kernel->family, sizeof kernel->family);
-    gt_bind_int(&bind, kernel->registers);
-    gt_bind_int(&bind, kernel->spills);
+    bind_identity(bind, kernel);
+    gt_bind_text(bind, kernel->family, sizeof kernel->family);
+    gt_bind_int(bind, kernel->registers);
+    gt_bind_int(bind, kernel->spills);
+    gt_bind_text(bind, class, GT_CLASS_LENGTH);
     for (size_t i = 0; i < GT_FACT_COUNT; i++)
-        gt_bind_int(&bind, gt_fact_value(&kernel->facts, i));
-    const gt_status status = gt_sql_run(store, &bind);
+        gt_bind_int(bind, gt_fact_value(&kernel->facts, i));
+}
+
+/* A row of the same code whose seal is broken is this kernel's, or its like's, as it was before the damage: its code is
+ * taken out of service. */
+static gt_status retire_damaged(gt_store *store, const gt_kernel *kernel)
+{
+    int64_t id = INT64_MIN;
+    bool found = true;
+    gt_status status = GT_OK;
+    while (status == GT_OK && found) {
+        gt_kernel_row row = {.intact = true};
+        gt_bind bind = gt_sql_start(store, "SELECT id FROM kernel WHERE source_hash = ? AND nvrtc = ? AND arch = ?"
+                                           " AND id > ? AND cubin IS NOT NULL ORDER BY id LIMIT 1");
+        bind_identity(&bind, kernel);
+        gt_bind_int(&bind, id);
+        status = gt_sql_find(store, &bind, &found, &id);
+        if (status == GT_OK && found)
+            status = gt_kernel_read(store, id, &row);
+        if (status != GT_OK || row.intact)
+            continue;
+        bind = gt_sql_start(store, "UPDATE kernel SET cubin = NULL, cubin_hash = NULL, ptx = NULL, ptx_hash = NULL"
+                                   " WHERE id = ?");
+        gt_bind_int(&bind, id);
+        status = gt_sql_run(store, &bind);
+    }
+    return status;
+}
+
+static gt_status insert_kernel(gt_store *store, const gt_kernel *kernel, const gt_class *class, int64_t *id)
+{
+    char text[GT_CLASS_LENGTH];
+    gt_status status = retire_damaged(store, kernel);
+    if (status != GT_OK)
+        return status;
+    gt_bind bind = gt_sql_start(store, insert_sql);
+    bind_kernel(&bind, kernel, gt_class_text(class, text));
+    status = gt_sql_run(store, &bind);
     *id = sqlite3_last_insert_rowid(store->db);
     return status == GT_OK ? insert_params(store, *id, &kernel->params) : status;
+}
+
+/* Writes a damaged row anew. Nothing of it is believed, so its code goes, until this trial brings it. */
+static gt_status restore_kernel(gt_store *store, int64_t id, const gt_kernel *kernel, const gt_class *class)
+{
+    char text[GT_CLASS_LENGTH];
+    gt_bind bind = gt_sql_start(store, restore_sql);
+    bind_kernel(&bind, kernel, gt_class_text(class, text));
+    gt_bind_int(&bind, id);
+    gt_status status = gt_sql_run(store, &bind);
+    if (status != GT_OK)
+        return status;
+    bind = gt_sql_start(store, "DELETE FROM kernel_param WHERE kernel = ?");
+    gt_bind_int(&bind, id);
+    status = gt_sql_run(store, &bind);
+    return status == GT_OK ? insert_params(store, id, &kernel->params) : status;
 }
 
 /* What shows only when a kernel runs, which may be after its first trial: registers once it is loaded, and that it is
@@ -100,68 +155,45 @@ static gt_status update_code(gt_store *store, int64_t id, const gt_code *code)
     return gt_sql_run(store, &bind);
 }
 
-gt_status gt_kernel_put(gt_store *store, const gt_kernel *kernel, const gt_code *code, int64_t *id)
+/* Holds a row that is there against what is put. */
+static gt_status mend_kernel(gt_store *store, int64_t id, const gt_kernel *kernel, const gt_class *class)
+{
+    gt_kernel_row row;
+    char rendered[GT_CLASS_LENGTH], asked[GT_CLASS_LENGTH];
+    const gt_status status = gt_kernel_read(store, id, &row);
+    if (status != GT_OK)
+        return status;
+    if (!row.intact)
+        return restore_kernel(store, id, kernel, class);
+    if (!gt_class_serves(&row.class, class))
+        return gt_fail(GT_ERROR_INVALID, "%s: kernel %lld was rendered for %s and cannot have run %s", store->path,
+                       (long long)id, gt_class_text(&row.class, rendered), gt_class_text(class, asked));
+    return update_kernel(store, id, kernel);
+}
+
+gt_status gt_kernel_put(gt_store *store, const gt_kernel *kernel, const gt_class *class, const gt_code *code,
+                        int64_t *id)
 {
     bool found = false;
     gt_status status = gt_kernel_find(store, kernel, &found, id);
     if (status == GT_OK)
-        status = found ? update_kernel(store, *id, kernel) : insert_kernel(store, kernel, id);
+        status = found ? mend_kernel(store, *id, kernel, class) : insert_kernel(store, kernel, class, id);
     if (status == GT_OK && code)
         status = update_code(store, *id, code);
-    return status;
-}
-
-static gt_status read_params(gt_store *store, int64_t id, bool *good, gt_params *params)
-{
-    gt_bind bind = gt_sql_start(store, "SELECT name, value FROM kernel_param WHERE kernel = ? ORDER BY place");
-    int code;
-    gt_bind_int(&bind, id);
-    params->count = 0;
-    while ((code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
-        char name[GT_PARAM_NAME];
-        gt_take take = {.row = bind.statement};
-        gt_take_text(&take, name, sizeof name);
-        const int64_t value = gt_take_int(&take, INT64_MIN, INT64_MAX);
-        if (take.bad || gt_params_add(params, name, value) != GT_OK)
-            *good = false;
-    }
-    return gt_sql_done(store, &bind, code);
-}
-
-gt_status gt_kernel_read(gt_store *store, int64_t id, bool *good, gt_kernel *kernel)
-{
-    gt_bind bind = gt_sql_start(store, read_sql);
-    gt_bind_int(&bind, id);
-    const int code = gt_sql_step(store, &bind);
-    gt_take take = {.row = bind.statement, .bad = code != SQLITE_ROW};
-    *kernel = (gt_kernel){0};
-    if (!take.bad) {
-        gt_take_text(&take, kernel->source_hash, sizeof kernel->source_hash);
-        gt_take_text(&take, kernel->nvrtc, sizeof kernel->nvrtc);
-        gt_take_text(&take, kernel->arch, sizeof kernel->arch);
-        gt_take_text(&take, kernel->family, sizeof kernel->family);
-        kernel->registers = (int)gt_take_int(&take, 0, 255);
-        kernel->spills = (int)gt_take_int(&take, 0, INT_MAX);
-        for (size_t i = 0; i < GT_FACT_COUNT; i++)
-            *gt_fact(&kernel->facts, i) = gt_take_int(&take, gt_fact_rows[i].low, gt_fact_rows[i].high);
-    }
-    *good = !take.bad;
-    const gt_status status = gt_sql_done(store, &bind, code);
-    return status == GT_OK && *good ? read_params(store, id, good, &kernel->params) : status;
+    return status == GT_OK ? gt_kernel_reseal(store, *id) : status;
 }
 
 /* Copies code out of a row and holds it against its hash; an absent one stays NULL. One byte more than the code has,
  * a zero, ends PTX. */
-static gt_status take_code(sqlite3_stmt *row, int column, bool *intact, void **bytes, size_t *count)
+static gt_status take_code(gt_take *take, const char *stored, bool *intact, void **bytes, size_t *count)
 {
-    const int type = sqlite3_column_type(row, column);
+    const int column = take->at++, type = sqlite3_column_type(take->row, column);
     char hash[GT_HASH_LENGTH];
-    *intact = type == SQLITE_BLOB || type == SQLITE_NULL;
+    *intact = type == SQLITE_NULL && !*stored;
     if (type != SQLITE_BLOB)
         return GT_OK;
-    const void *blob = sqlite3_column_blob(row, column);
-    const size_t size = (size_t)sqlite3_column_bytes(row, column);
-    const char *stored = (const char *)sqlite3_column_text(row, column + 1);
+    const void *blob = sqlite3_column_blob(take->row, column);
+    const size_t size = (size_t)sqlite3_column_bytes(take->row, column);
     char *copy = blob || size == 0 ? malloc(size + 1) : NULL;
     if (!copy)
         return gt_fail_memory();
@@ -169,48 +201,50 @@ static gt_status take_code(sqlite3_stmt *row, int column, bool *intact, void **b
         memcpy(copy, blob, size);
     copy[size] = '\0';
     gt_hash(copy, size, hash);
-    *intact = stored && strcmp(stored, hash) == 0;
+    *intact = strcmp(stored, hash) == 0;
     *bytes = copy;
     *count = size;
     return GT_OK;
 }
 
-/* Says which kernel's code is damaged. */
-static gt_status fail_corrupt(gt_store *store, int64_t id, const char *what)
+/* What stands in a kernel's row, and which part of it is damaged; NULL: none. */
+static gt_status take_sealed_code(sqlite3_stmt *row, gt_code *code, const char **damaged)
 {
-    char text[GT_PARAMS_TEXT];
-    gt_kernel kernel;
-    bool good;
-    if (gt_kernel_read(store, id, &good, &kernel) != GT_OK)
-        kernel = (gt_kernel){0};
-    return gt_fail(GT_ERROR_CORRUPT,
-                   "%s: the %s of kernel %s (%s) does not match its hash; tune again, which replaces it", store->path,
-                   what, kernel.family, gt_params_text(&kernel.params, text));
+    gt_take take = {.row = row};
+    gt_kernel_row kernel;
+    bool cubin_intact = true, ptx_intact = true;
+    void *ptx = NULL;
+    gt_take_kernel(&take, &kernel);
+    if (!kernel.usable) {
+        *damaged = "row";
+        return GT_OK;
+    }
+    gt_status status = take_code(&take, kernel.cubin_hash, &cubin_intact, &code->cubin, &code->cubin_bytes);
+    if (status == GT_OK)
+        status = take_code(&take, kernel.ptx_hash, &ptx_intact, &ptx, &code->ptx_bytes);
+    code->ptx = ptx;
+    *damaged = !cubin_intact ? "cubin" : !ptx_intact ? "PTX" : NULL;
+    return status;
 }
 
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code)
 {
     gt_code found = {0};
-    bool cubin_intact = true, ptx_intact = true;
-    void *ptx = NULL;
+    const char *damaged = NULL;
     /* Readers asked when they opened it. */
     gt_status status = store->mode == GT_STORE_WRITE ? gt_trust_check(store->path) : GT_OK;
     if (status != GT_OK)
         return status;
-    gt_bind bind = gt_sql_start(store, "SELECT cubin, cubin_hash, ptx, ptx_hash FROM kernel WHERE id = ?");
+    gt_bind bind = gt_sql_start(store, gt_kernel_sql);
     gt_bind_int(&bind, kernel_id);
     const int step = gt_sql_step(store, &bind);
-    if (step == SQLITE_ROW) {
-        status = take_code(bind.statement, 0, &cubin_intact, &found.cubin, &found.cubin_bytes);
-        if (status == GT_OK)
-            status = take_code(bind.statement, 2, &ptx_intact, &ptx, &found.ptx_bytes);
-        found.ptx = ptx;
-    }
+    if (step == SQLITE_ROW)
+        status = take_sealed_code(bind.statement, &found, &damaged);
     const gt_status ended = gt_sql_done(store, &bind, step);
     if (status == GT_OK)
         status = ended;
-    if (status == GT_OK && (!cubin_intact || !ptx_intact))
-        status = fail_corrupt(store, kernel_id, cubin_intact ? "PTX" : "cubin");
+    if (status == GT_OK && damaged)
+        status = gt_kernel_fail(store, kernel_id, damaged, "does not match its hash");
     else if (status == GT_OK && !found.cubin)
         status = gt_fail(GT_ERROR_NOT_TUNED, "%s: kernel %lld has no code stored", store->path, (long long)kernel_id);
     if (status == GT_OK)

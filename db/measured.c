@@ -1,12 +1,12 @@
 /* What was ever measured: every kernel that can be loaded, with its times on the problems it was tried on. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "internal.h"
 
-/* Sizes and alignment; all else a row shares with the problem it was asked for. */
-static void take_problem(gt_take *take, const gt_class *like, gt_problem *problem)
+void gt_take_problem(gt_take *take, const gt_class *class, gt_problem *problem)
 {
-    gt_gemm gemm = gt_class_gemm(like, 0, 0, 0);
+    gt_gemm gemm = gt_class_gemm(class, 0, 0, 0);
     gemm.m = gt_take_int(take, 0, INT64_MAX);
     gemm.n = gt_take_int(take, 0, INT64_MAX);
     gemm.k = gt_take_int(take, 0, INT64_MAX);
@@ -23,7 +23,7 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
     gt_take take = {.row = row};
     measured->kernel_id = gt_take_int(&take, INT64_MIN, INT64_MAX);
     measured->kernel = NULL;
-    take_problem(&take, like, &measured->problem);
+    gt_take_problem(&take, like, &measured->problem);
     gt_take_trial(&take, &measured->trial);
     measured->same_gpu = gt_take_int(&take, 0, 1) != 0;
     measured->winner = gt_take_int(&take, 0, 1) != 0;
@@ -31,28 +31,33 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
 }
 
 /*
- * `tried` is every successful trial of a loadable kernel; `ranked` puts first, for each kernel and problem, what is
+ * `tried` is every successful trial of a loadable kernel that is not convicted; `ranked` puts first, for each kernel and problem, what is
  * told of them: measured, on this model, the won race, the newest. A problem with any measured time shows no
- * modelled ones: the two cannot be compared.
+ * modelled ones: the two cannot be compared. Both have only what decides: rows of trials are wide, and few are told. The
+ * joins begin with kernels that have code, which are a tenth of all.
  */
 static const char measured_sql[] =
-    "WITH tried AS ("
-    " SELECT t.*, g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"
+    "WITH convicted AS MATERIALIZED (" GT_CONVICTED "),"
+    " tried AS ("
+    " SELECT t.id, t.kernel, t.problem, t.timing, g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"
     "  t.margin IS NOT NULL AND t.id = coalesce("
     "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'measured'"
-    "    AND w.margin IS NOT NULL ORDER BY w.id DESC LIMIT 1),"
+    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.id DESC LIMIT 1),"
     "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'modelled'"
-    "    AND w.margin IS NOT NULL ORDER BY w.id DESC LIMIT 1)) AS winner"
-    " FROM kernel k JOIN trial t ON t.kernel = k.id JOIN gpu g ON g.id = t.gpu JOIN problem p ON p.id = t.problem"
+    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.id DESC LIMIT 1))"
+    "  AS winner"
+    " FROM kernel k CROSS JOIN trial t ON t.kernel = k.id CROSS JOIN gpu g ON g.id = t.gpu"
+    "  CROSS JOIN problem p ON p.id = t.problem"
     " WHERE k.arch = ? AND k.cubin IS NOT NULL AND g.arch = k.arch AND p.type = ? AND p.math = ? AND p.layout = ?"
-    "  AND p.epilogue = ? AND p.align <= ? AND t.outcome = 'ok' AND t.us IS NOT NULL),"
+    "  AND p.epilogue = ? AND p.align <= ? AND t.outcome = 'ok' AND t.us IS NOT NULL"
+    "  AND k.id NOT IN (SELECT kernel FROM convicted)),"
     " ranked AS ("
     " SELECT *, row_number() OVER (PARTITION BY kernel, problem"
     "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, id DESC) AS place,"
     "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
-    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", t.same_gpu, t.winner"
-    " FROM ranked t JOIN problem p ON p.id = t.problem"
-    " WHERE t.place = 1 AND (t.timing = 'measured' OR t.only_modelled) ORDER BY t.id DESC";
+    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner"
+    " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"
+    " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.id DESC";
 
 /* Room for one more at the end of a list. */
 static gt_status grow(gt_measured **list, size_t count, size_t *room)
@@ -92,27 +97,45 @@ static gt_status list_kernels(const gt_measurements *m, int64_t **out, size_t *c
     return GT_OK;
 }
 
-/* Reads every kernel once. Measurements of one that makes no sense are left out. */
+/* Remembers that a kernel is left out, and of the first one why. */
+static void leave_out(gt_store *store, int64_t id, const char *what, const char *why, gt_measurements *m)
+{
+    if (m->damaged++ > 0)
+        return;
+    gt_kernel_fail(store, id, what, why);
+    snprintf(m->damage, sizeof m->damage, "%s", gt_error_message());
+}
+
+/* Reads every kernel once. One whose row is damaged is left out, and so are measurements on problems that it does not
+ * serve: whatever a problem's row says, a kernel runs what it was rendered for. */
 static gt_status read_kernels(gt_store *store, gt_measurements *m)
 {
     int64_t *ids = NULL;
     size_t count = 0, kept = 0;
     gt_status status = list_kernels(m, &ids, &count);
-    bool *good = status == GT_OK ? calloc(count + 1, sizeof *good) : NULL;
+    gt_kernel_row *rows = status == GT_OK ? calloc(count + 1, sizeof *rows) : NULL;
     m->kernels = status == GT_OK ? calloc(count + 1, sizeof *m->kernels) : NULL;
-    if (status == GT_OK && (!good || !m->kernels))
+    if (status == GT_OK && (!rows || !m->kernels))
         status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < count; i++)
-        status = gt_kernel_read(store, ids[i], &good[i], &m->kernels[i]);
+    for (size_t i = 0; status == GT_OK && i < count; i++) {
+        status = gt_kernel_read(store, ids[i], &rows[i]);
+        m->kernels[i] = rows[i].kernel;
+        if (status == GT_OK && !rows[i].usable)
+            leave_out(store, ids[i], "row", "does not match its hash", m);
+    }
     for (size_t i = 0; status == GT_OK && i < m->count; i++) {
         const int64_t *id = bsearch(&m->list[i].kernel_id, ids, count, sizeof *ids, by_id);
-        if (!id || !good[id - ids])
+        if (!id || !rows[id - ids].usable)
             continue;
+        if (!gt_class_serves(&rows[id - ids].class, &m->list[i].problem.class)) {
+            leave_out(store, *id, "problem of a trial", "is none that it was rendered for", m);
+            continue;
+        }
         m->list[kept] = m->list[i];
         m->list[kept++].kernel = &m->kernels[id - ids];
     }
     m->count = kept;
-    free(good);
+    free(rows);
     free(ids);
     return status;
 }

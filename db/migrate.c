@@ -9,12 +9,16 @@ static const char *const steps[] = {
     gt_embedded_schema_2_sql,
     gt_embedded_schema_3_sql,
     gt_embedded_schema_4_sql,
+    gt_embedded_schema_5_sql,
 };
 
 #define STEPS ((int64_t)(sizeof steps / sizeof steps[0]))
 
 /* The first format whose table of kernels is made of the facts' rows. */
 #define FACTS_FORMAT 4
+
+/* The first format whose kernels have a class and a seal. */
+#define SEAL_FORMAT 5
 
 int64_t gt_migrate_format(void)
 {
@@ -41,7 +45,8 @@ static void write_table(sqlite3_str *text, int64_t format)
 {
     sqlite3_str_appendall(text,
                           "CREATE TABLE kernel_made (\n"
-                          "    id INTEGER PRIMARY KEY,\n"
+                          /* An id is never used again: who holds one never finds another kernel behind it. */
+                          "    id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
                           "    family TEXT NOT NULL,\n"
                           "    source_hash TEXT NOT NULL CHECK (length(source_hash) = 64),\n"
                           "    nvrtc TEXT NOT NULL,\n"
@@ -59,7 +64,12 @@ static void write_table(sqlite3_str *text, int64_t format)
                           "    registers INTEGER NOT NULL CHECK (registers >= 0), -- per thread; 0: not known\n"
                           "    spills INTEGER NOT NULL CHECK (spills >= 0),       -- bytes of local memory\n"
                           "    cubin_hash TEXT CHECK (length(cubin_hash) = 64),   -- SHA-256\n"
-                          "    ptx_hash TEXT CHECK (length(ptx_hash) = 64),\n"
+                          "    ptx_hash TEXT CHECK (length(ptx_hash) = 64),\n");
+    if (format >= SEAL_FORMAT)
+        sqlite3_str_appendall(text,
+                              "    class TEXT, -- that it was rendered for: 'f32 strict none nn 16'; NULL: not known\n"
+                              "    seal TEXT,  -- SHA-256 over all that a launch depends on: gt_kernel_seal\n");
+    sqlite3_str_appendall(text,
                           "    cubin BLOB,\n"
                           "    ptx BLOB,\n"
                           "    CHECK ((cubin IS NULL) = (cubin_hash IS NULL)),\n"
@@ -130,16 +140,21 @@ gt_status gt_migrate(gt_store *store, int64_t from)
 {
     const int64_t last = gt_migrate_format();
     /* Views hold nothing. Those of before would stand in the way of changes to their tables. */
-    gt_status status = gt_sql_execute(store, "DROP VIEW IF EXISTS best_configs; DROP VIEW IF EXISTS config");
+    gt_status status = gt_sql_execute(store, "DROP VIEW IF EXISTS best_configs; DROP VIEW IF EXISTS config;"
+                                             " DROP VIEW IF EXISTS convicted");
     char version[64];
     for (int64_t format = from + 1; status == GT_OK && format <= last; format++) {
         if (format <= STEPS)
             status = gt_sql_execute(store, steps[format - 1]);
-        if (status == GT_OK && format >= FACTS_FORMAT && brings_facts(format))
+        if (status == GT_OK && format >= FACTS_FORMAT && (brings_facts(format) || format == SEAL_FORMAT))
             status = make_kernels(store, format);
     }
+    if (status == GT_OK && from < SEAL_FORMAT) /* behind the last step: with all facts that there are */
+        status = gt_seal_all(store);
     snprintf(version, sizeof version, "PRAGMA user_version = %lld", (long long)last);
     if (status == GT_OK)
         status = gt_sql_execute(store, version);
+    if (status == GT_OK)
+        status = gt_sql_execute(store, "CREATE VIEW convicted AS " GT_CONVICTED);
     return status == GT_OK ? gt_sql_execute(store, gt_embedded_views_sql) : status;
 }

@@ -67,7 +67,7 @@ static void bind_problem(gt_bind *bind, const gt_problem *problem)
     gt_bind_text(bind, gt_epilogue_name(problem->class.epilogue), GT_ANY_LENGTH);
 }
 
-static gt_status find_problem(gt_store *store, const gt_problem *problem, bool *found, int64_t *id)
+gt_status gt_problem_find(gt_store *store, const gt_problem *problem, bool *found, int64_t *id)
 {
     gt_bind bind = gt_sql_start(store, "SELECT id FROM problem WHERE type = ? AND math = ? AND layout = ? AND m = ? AND"
                                        " n = ? AND k = ? AND batch = ? AND align = ? AND epilogue = ?");
@@ -91,12 +91,12 @@ gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *
     int64_t row = 0;
     if (!gt_class_types(&problem->class))
         return gt_fail(GT_ERROR_INVALID, "a problem of types that are not offered cannot be stored");
-    gt_status status = find_problem(store, problem, &found, &row);
+    gt_status status = gt_problem_find(store, problem, &found, &row);
     if (status == GT_OK && !found) {
         status = gt_sql_begin(store);
         if (status != GT_OK)
             return status;
-        status = find_problem(store, problem, &found, &row);
+        status = gt_problem_find(store, problem, &found, &row);
         if (status == GT_OK && !found)
             status = insert_problem(store, problem, &row);
         status = gt_sql_end(store, status);
@@ -155,21 +155,51 @@ static void bind_times(gt_bind *bind, const gt_trial *trial)
     gt_bind_real(bind, trial->error);
 }
 
-static gt_status insert_trial(gt_store *store, const int64_t keys[4], const gt_trial *trial)
+/* A verification has no times: nothing was timed that could be compared with others. */
+static gt_trial without_times(const gt_trial *trial)
 {
+    gt_trial checked = *trial;
+    checked.us = checked.us_min = checked.us_cold = checked.us_spread = 0;
+    checked.margin = -1;
+    return checked;
+}
+
+static gt_status insert_trial(gt_store *store, const int64_t keys[4], const gt_trial *given)
+{
+    const gt_trial checked = without_times(given), *trial = given->stage == GT_STAGE_VERIFY ? &checked : given;
+    char seed[24];
+    snprintf(seed, sizeof seed, "%" PRIu64, trial->seed);
     gt_bind bind = gt_sql_start(
         store, "INSERT INTO trial (run, gpu, problem, kernel, outcome, detail, timing, us, us_min, us_spread, us_cold,"
-               " samples, clock_mhz, error, stage, stopped_early, margin, registers, spills)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+               " samples, clock_mhz, error, stage, stopped_early, margin, registers, spills, seed)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     for (int i = 0; i < 4; i++)
         gt_bind_int(&bind, keys[i]);
     bind_times(&bind, trial);
-    gt_bind_text(&bind, trial->stage == GT_STAGE_RACE ? "race" : "screen", GT_ANY_LENGTH);
+    gt_bind_text(&bind, gt_stage_name(trial->stage), GT_ANY_LENGTH);
     gt_bind_int(&bind, trial->stopped_early);
     gt_bind_real(&bind, trial->margin >= 0 ? trial->margin : NAN);
     gt_bind_int(&bind, trial->registers);
     gt_bind_int(&bind, trial->spills);
+    gt_bind_text(&bind, trial->seed ? seed : NULL, sizeof seed);
     return gt_sql_run(store, &bind);
+}
+
+/* The class of a problem's row. */
+static gt_status find_class(gt_store *store, int64_t problem, gt_class *class)
+{
+    char text[GT_CLASS_LENGTH];
+    gt_bind bind = gt_sql_start(store, "SELECT " GT_PROBLEM_CLASS " FROM problem p WHERE p.id = ?");
+    gt_bind_int(&bind, problem);
+    const int code = gt_sql_step(store, &bind);
+    gt_take take = {.row = bind.statement, .bad = code != SQLITE_ROW};
+    if (!take.bad)
+        gt_take_text(&take, text, sizeof text);
+    const gt_status status = gt_sql_done(store, &bind, code);
+    if (status == GT_OK && (take.bad || !gt_class_parse(text, class)))
+        return gt_fail(GT_ERROR_INVALID, "%s: no problem %lld, or none that makes sense", store->path,
+                       (long long)problem);
+    return status;
 }
 
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
@@ -177,12 +207,15 @@ gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t 
 {
     int64_t keys[4] = {run, gpu, problem, 0};
     gt_kernel seen = *kernel;
+    gt_class class;
     gt_status status = gt_sql_begin(store);
     if (status != GT_OK)
         return status;
     if (trial->varied)
         seen.facts.deterministic = 0;
-    status = gt_kernel_put(store, &seen, code, &keys[3]);
+    status = find_class(store, problem, &class);
+    if (status == GT_OK)
+        status = gt_kernel_put(store, &seen, &class, code, &keys[3]);
     if (status == GT_OK)
         status = insert_trial(store, keys, trial);
     return gt_sql_end(store, status);

@@ -5,37 +5,52 @@
 
 #include "internal.h"
 
+/* Runs a query for one trial. A row that makes no sense is no reason not to try again. */
+static gt_status find_one(gt_store *store, gt_bind *bind, bool *found, gt_trial *trial)
+{
+    const int code = gt_sql_step(store, bind);
+    gt_take take = {.row = bind->statement, .bad = code != SQLITE_ROW};
+    gt_trial row;
+    if (!take.bad)
+        gt_take_trial(&take, &row);
+    const gt_status status = gt_sql_done(store, bind, code);
+    if (status != GT_OK)
+        return status;
+    *found = !take.bad;
+    if (*found)
+        *trial = row;
+    return GT_OK;
+}
+
 gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, const gt_kernel *kernel, bool *found,
                               gt_trial *trial)
 {
     bool known = false;
     int64_t id = 0;
-    gt_status status = gt_kernel_find(store, kernel, &known, &id);
-    if (status != GT_OK)
-        return status;
-    if (!known) {
-        *found = false;
-        return GT_OK;
-    }
+    gt_kernel_row row = {0};
     gt_bind bind = gt_sql_start(
+        store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT max(c.trial) FROM (" GT_CONVICTIONS ") c"
+               " WHERE c.source_hash = ?1 AND c.nvrtc = ?2 AND c.arch = ?3)");
+    gt_bind_text(&bind, kernel->source_hash, sizeof kernel->source_hash);
+    gt_bind_text(&bind, kernel->nvrtc, sizeof kernel->nvrtc);
+    gt_bind_text(&bind, kernel->arch, sizeof kernel->arch);
+    gt_status status = find_one(store, &bind, found, trial);
+    if (status != GT_OK || *found)
+        return status;
+    status = gt_kernel_find(store, kernel, &known, &id);
+    if (status == GT_OK && known)
+        status = gt_kernel_read(store, id, &row);
+    if (status != GT_OK || !row.intact) /* a damaged row is mended by trying again */
+        return status;
+    bind = gt_sql_start(
         store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT max(id) FROM"
                " (SELECT max(id) AS id FROM trial WHERE kernel = ?1 AND problem = ?2 AND gpu = ?3 AND stage = 'screen'"
-               " UNION ALL SELECT max(id) FROM trial WHERE kernel = ?1 AND outcome = 'compile_error'))");
+               " AND outcome IN " GT_NO_BLAME " UNION ALL"
+               " SELECT max(id) FROM trial WHERE kernel = ?1 AND outcome = 'compile_error'))");
     gt_bind_int(&bind, id);
     gt_bind_int(&bind, problem);
     gt_bind_int(&bind, gpu);
-    const int code = gt_sql_step(store, &bind);
-    gt_take take = {.row = bind.statement, .bad = code != SQLITE_ROW};
-    gt_trial row;
-    if (!take.bad)
-        gt_take_trial(&take, &row);
-    status = gt_sql_done(store, &bind, code);
-    if (status != GT_OK)
-        return status;
-    *found = !take.bad; /* a row that makes no sense is no reason not to try again */
-    if (*found)
-        *trial = row;
-    return GT_OK;
+    return find_one(store, &bind, found, trial);
 }
 
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found)

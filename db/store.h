@@ -61,7 +61,9 @@ gt_status gt_store_run_begin(gt_store *store, const gt_run *run, int64_t *id);
 /* end is "done", "budget", "interrupted" or "failed". */
 gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end);
 
-/* Puts one trial, with its kernel's row if it is new; code is stored where it is not NULL and not there yet. */
+/* Puts one trial, with its kernel's row if it is new or damaged; code is stored where it is not NULL and not there yet.
+ * A new kernel's class, what it was rendered for, is that of the problem. GT_ERROR_INVALID where a kernel of another
+ * class cannot have run this problem. */
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
                              const gt_code *code, const gt_trial *trial);
 
@@ -85,7 +87,8 @@ gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found);
 
 /* Whether a kernel was already tried on a problem with this very source, compiler and architecture, and how it
- * went: the newest screening. *found is false if not. A failure to compile counts on every problem. */
+ * went: the newest screening. *found is false if not. A failure to compile counts on every problem, and so does one that
+ * convicts the code; one that it was cleared of counts no more. */
 gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, const gt_kernel *kernel, bool *found,
                               gt_trial *trial);
 
@@ -107,10 +110,12 @@ typedef struct gt_measurements {
     gt_measured *list;
     size_t count;
     gt_kernel *kernels;
+    size_t damaged;   /* kernels, or measurements of them, that were left out because their rows are damaged */
+    char damage[512]; /* one line on the first of them */
 } gt_measurements;
 
 /*
- * All measurements of all kernels that have code, on GPUs of the device's architecture, for problems of the classes
+ * All measurements of all kernels that have code and are not convicted, on GPUs of the device's architecture, for problems of the classes
  * whose kernels serve this one. Newest first; one row for each kernel and problem. Measured times are preferred to
  * modelled ones: the latter are returned only where no measured one exists. *measurements: gt_measurements_finish.
  */
@@ -118,9 +123,52 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
                                  gt_measurements *measurements);
 void gt_measurements_finish(gt_measurements *measurements);
 
-/* A kernel's code, checked against its hash: GT_ERROR_CORRUPT names the kernel. Never of a file that others can write:
+/* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of a file that others can write:
  * GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
+
+/*
+ * Convictions. A trial that ends in wrong_result, out_of_bounds, crash or timeout says that the code is wrong: no kernel of
+ * the same source, compiler and architecture is offered any more, on any size and GPU, by gt_store_find_measured or the
+ * view best_configs, whatever other trials say. Put a trial of stage GT_STAGE_VERIFY that is ok, with the same problem
+ * and seed, to clear it: after that very check passed, and fresh ones, too.
+ */
+typedef struct gt_convicted {
+    int64_t kernel_id;
+    gt_kernel kernel;
+    gt_problem problem; /* it failed on: class and sizes, not the leading dimensions */
+    gt_trial trial;     /* the failure: outcome, detail, and always the seed of its data */
+    bool same_gpu;      /* it failed on this GPU model; else on another of the same architecture */
+    bool has_code;      /* gt_store_find_code has it */
+} gt_convicted;
+
+typedef struct gt_convictions {
+    gt_convicted *list;
+    size_t count;
+} gt_convictions;
+
+/* The kernels of a device's architecture that are out of service, one row for each check that they failed and have to
+ * pass, newest first. *convictions: gt_convictions_finish. */
+gt_status gt_store_find_convicted(gt_store *store, const gt_device *device, gt_convictions *convictions);
+void gt_convictions_finish(gt_convictions *convictions);
+
+#define GT_FORGET_PREFIX 4 /* hexadecimal digits, at least */
+
+/* What to forget: one of these; the others are 0 or NULL. */
+typedef struct gt_forget {
+    int64_t kernel_id;         /* a kernel, and those of the same code */
+    const char *source_hash;   /* the same, by the beginning of its hash */
+    const char *family;        /* all kernels of a family */
+    const gt_problem *problem; /* by class and sizes: all that was tried on it, and whatever failed on it for good */
+} gt_forget;
+
+/*
+ * Drops kernels with their trials, or a problem's trials and baselines with the kernels that were tried on nothing else,
+ * so that the next tuning tries them afresh: searches that saw any of it count as not done. With a kernel its failures
+ * are forgotten. *kernels and *trials: how many rows went; none is no failure. GT_ERROR_INVALID if not one thing is named,
+ * or by fewer than GT_FORGET_PREFIX digits.
+ */
+gt_status gt_store_forget(gt_store *store, const gt_forget *what, int64_t *kernels, int64_t *trials);
 
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */

@@ -1,6 +1,7 @@
 #include "trial.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
@@ -17,9 +18,21 @@ static const char *const outcomes[] = {
 };
 _Static_assert(sizeof outcomes / sizeof outcomes[0] == GT_OUTCOME_COUNT, "every outcome has its name");
 
+static const char *const stages[] = {
+    [GT_STAGE_SCREEN] = "screen",
+    [GT_STAGE_RACE] = "race",
+    [GT_STAGE_VERIFY] = "verify",
+};
+_Static_assert(sizeof stages / sizeof stages[0] == GT_STAGE_COUNT, "every stage has its name");
+
 const char *gt_outcome_name(gt_outcome outcome)
 {
     return (unsigned)outcome < GT_OUTCOME_COUNT ? outcomes[outcome] : "unknown";
+}
+
+const char *gt_stage_name(gt_stage stage)
+{
+    return (unsigned)stage < GT_STAGE_COUNT ? stages[stage] : "unknown";
 }
 
 bool gt_outcome_parse(const char *name, gt_outcome *outcome)
@@ -30,6 +43,30 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome)
             return true;
         }
     return false;
+}
+
+static bool parse_stage(const char *name, gt_stage *stage)
+{
+    for (unsigned i = 0; i < GT_STAGE_COUNT; i++)
+        if (strcmp(stages[i], name) == 0) {
+            *stage = (gt_stage)i;
+            return true;
+        }
+    return false;
+}
+
+uint64_t gt_take_seed(gt_take *take)
+{
+    char text[24], *end;
+    if (sqlite3_column_type(take->row, take->at) == SQLITE_NULL) {
+        take->at++;
+        return 0;
+    }
+    gt_take_text(take, text, sizeof text);
+    const uint64_t seed = strtoull(text, &end, 10);
+    if (*end || text[0] < '0' || text[0] > '9')
+        take->bad = true;
+    return seed;
 }
 
 void gt_take_trial(gt_take *take, gt_trial *trial)
@@ -51,8 +88,8 @@ void gt_take_trial(gt_take *take, gt_trial *trial)
     trial->margin = gt_take_real(take, 0, HUGE_VAL, -1);
     trial->registers = (int)gt_take_int(take, 0, INT_MAX);
     trial->spills = (int)gt_take_int(take, 0, INT_MAX);
-    trial->stage = strcmp(stage, "race") == 0 ? GT_STAGE_RACE : GT_STAGE_SCREEN;
+    trial->seed = gt_take_seed(take);
     trial->modelled = strcmp(timing, "measured") != 0; /* what is not said to be measured never passes for it */
-    if (!gt_outcome_parse(outcome, &trial->outcome))
+    if (!gt_outcome_parse(outcome, &trial->outcome) || !parse_stage(stage, &trial->stage))
         take->bad = true;
 }

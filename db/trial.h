@@ -3,6 +3,7 @@
 #define GT_TRIAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef enum gt_outcome {
     GT_TRIAL_OK = 0,
@@ -20,11 +21,16 @@ typedef enum gt_outcome {
 /* The name in the database and on the screen, "wrong_result"; never NULL. */
 const char *gt_outcome_name(gt_outcome outcome);
 
-/* Candidates are screened one after the other; the best of them race, interleaved, for the win. */
+/* Candidates are screened one after the other; the best of them race, interleaved, for the win. Later they may be
+ * verified again, which takes no times: one that fails goes out of service, and one that had failed before comes back by
+ * passing the check that it failed. */
 typedef enum gt_stage {
     GT_STAGE_SCREEN = 0,
     GT_STAGE_RACE = 1,
+    GT_STAGE_VERIFY = 2,
 } gt_stage;
+
+#define GT_STAGE_COUNT 3
 
 #define GT_DETAIL_LENGTH 400
 
@@ -44,6 +50,7 @@ typedef struct gt_trial {
     double error;                  /* largest |result - reference| over sum |a||b| seen while verifying */
     double margin;                 /* a race's winner: how much slower the next one was, 0.02 for 2%; else -1 */
     int registers, spills;
+    uint64_t seed;                 /* of the data that its results were checked on; 0: its run's */
     bool varied;                   /* launched twice on the same data, it gave different bits */
 } gt_trial;
 

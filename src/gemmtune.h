@@ -56,7 +56,7 @@ typedef enum gt_status {
     GT_ERROR_BUSY = -12,         /* the database stayed locked */
     GT_ERROR_IO = -13,           /* a file could not be read or written: permission, full disk */
     GT_ERROR_UNTRUSTED = -14,    /* somebody else can write the database */
-    GT_ERROR_CORRUPT = -15,      /* a stored kernel does not match its hash */
+    GT_ERROR_CORRUPT = -15,      /* a stored kernel does not match its hash, or its code */
     GT_ERROR_NOT_TUNED = -16,    /* no stored kernel can run this problem on this GPU */
     GT_ERROR_ALIGNMENT = -17,    /* a pointer is less aligned than the plan was promised */
     GT_ERROR_UNSUPPORTED = -18,  /* the combination of types, math or epilogue is not offered */

@@ -174,6 +174,28 @@ static inline void make_format_3(const char *path)
     vandalise(path, format_3);
 }
 
+/* The same one format on. */
+static inline void make_format_4(const char *path)
+{
+    make_format_3(path);
+    vandalise(path, "PRAGMA synchronous = OFF; DROP VIEW best_configs");
+    vandalise(path, gt_embedded_schema_4_sql);
+    vandalise(path,
+              "PRAGMA synchronous = OFF;"
+              "ALTER TABLE kernel DROP COLUMN params;"
+              "ALTER TABLE kernel ADD COLUMN cluster_y INTEGER NOT NULL DEFAULT 1;"
+              "ALTER TABLE kernel ADD COLUMN box_a_rows INTEGER NOT NULL DEFAULT 0;"
+              "ALTER TABLE kernel ADD COLUMN box_a_columns INTEGER NOT NULL DEFAULT 0;"
+              "ALTER TABLE kernel ADD COLUMN box_b_rows INTEGER NOT NULL DEFAULT 0;"
+              "ALTER TABLE kernel ADD COLUMN box_b_columns INTEGER NOT NULL DEFAULT 0;"
+              "ALTER TABLE kernel ADD COLUMN box_c_rows INTEGER NOT NULL DEFAULT 0;"
+              "ALTER TABLE kernel ADD COLUMN box_c_columns INTEGER NOT NULL DEFAULT 0;"
+              "ALTER TABLE kernel ADD COLUMN swizzle_ab INTEGER NOT NULL DEFAULT 0;"
+              "ALTER TABLE kernel ADD COLUMN swizzle_c INTEGER NOT NULL DEFAULT 0;"
+              "ALTER TABLE kernel ADD COLUMN map_promotion INTEGER NOT NULL DEFAULT 2;"
+              "PRAGMA user_version = 4");
+}
+
 /* The format of a database that is whole: all of its kernels with their parameters, as one format or the other has
  * them. */
 static inline int format_of(const char *path)

@@ -349,12 +349,12 @@ TEST(a_dependent_grid_that_does_not_wait_first_is_rejected)
         "}\n"
         "extern \"C\" __global__ void k(const float *a, float *c)\n"
         "{\n"
-        "    if (BUG == 1) c[threadIdx.x] = 0;\n"
+        "    if (BUG == 1) c[blockIdx.x * 32 + threadIdx.x] = 0;\n"
         "    if (BUG == 2) bring(a + threadIdx.x);\n"
         "    asm volatile(\"griddepcontrol.launch_dependents;\");\n"
         "    if (BUG != 3 && (BUG != 4 || blockIdx.x == 0)) asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
         "    if (BUG != 2) bring(a + threadIdx.x);\n"
-        "    c[threadIdx.x] = s[threadIdx.x];\n"
+        "    c[blockIdx.x * 32 + threadIdx.x] = s[threadIdx.x];\n"
         "}\n";
     gt_nvrtc *nvrtc = soft_nvrtc();
     for (int which = 0; which < 5; which++) {
@@ -365,7 +365,7 @@ TEST(a_dependent_grid_that_does_not_wait_first_is_rejected)
         const float a[32] = {1};
         const struct {
             uint64_t a, c;
-        } params = {soft_upload(memory, a, sizeof a), soft_upload(memory, NULL, sizeof a)};
+        } params = {soft_upload(memory, a, sizeof a), soft_upload(memory, NULL, 2 * sizeof a)};
         sg_grid grid = soft_grid(module, "k", memory, &params, 2, 32);
         sg_report report;
         grid.sm_count = grid.blocks_per_sm = 1;

@@ -163,6 +163,25 @@ TEST(clusters_are_sampled_whole)
     CHECK(ran % 2 == 0 && ran < BLOCKS / 4);
 }
 
+TEST(a_sample_that_is_kept_leaves_what_its_blocks_wrote)
+{
+    stage s = set_up();
+    sg_grid grid = soft_grid(s.module, "tiles", s.memory, &s.args, BLOCKS, THREADS);
+    const sg_span *out = sg_memory_find(s.memory, s.args.out);
+    sg_counts counts;
+    sg_report report;
+    uint64_t ran, written = 0;
+    sg_sample(SG_SAMPLE_KEPT);
+    CHECK_INT(sg_sample_run(&grid, &report, &counts, &ran), SG_FAULT_NONE);
+    sg_sample(SG_SAMPLE_ALL);
+    for (uint64_t i = 0; i < BLOCKS; i++)
+        written += sg_span_written(out, out->base + 4 * THREADS * i, 4 * THREADS);
+    CHECK(ran < BLOCKS / 4);
+    CHECK_INT(written, ran);
+    CHECK(sg_span_written(out, out->base, 4) && sg_span_written(out, out->base + 4 * (BLOCKS * THREADS - 1), 4));
+    take_down(&s);
+}
+
 TEST(blocks_that_draw_from_one_queue_run_all)
 {
     CHECK_INT(compare("queue", 132, 1, 1, 0), 132);

@@ -222,7 +222,7 @@ TEST(a_database_of_version_1_is_brought_up_to_date_with_all_its_rows)
     CHECK_STATUS(gt_store_open(path, GT_STORE_READ, &store), GT_ERROR_DATABASE);
     CHECK(strstr(gt_error_message(), "older") && strstr(gt_error_message(), "format 1"));
     CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
-    CHECK_STR(ask(store, "SELECT user_version FROM pragma_user_version"), "4");
+    CHECK_STR(ask(store, "SELECT user_version FROM pragma_user_version"), "5");
     CHECK_STR(ask(store, "SELECT name || tflops FROM gpu JOIN peak ON gpu.id = peak.gpu"), "NVIDIA H20067.0");
     CHECK_STR(ask(store, "SELECT count(*) FROM best_configs WHERE m = 1"), "0");
     CHECK_OK(gt_store_put_bandwidth(store, 1, 4.25));
@@ -280,6 +280,42 @@ TEST(a_database_of_version_3_keeps_its_winners_with_their_facts_and_parameters)
     gt_store_close(store);
 }
 
+TEST(a_database_of_version_4_gets_classes_and_seals_and_loses_only_code_of_no_class)
+{
+    const char *path = in_folder(check_folder(), "old.db");
+    const gt_device device = make_device("NVIDIA H200");
+    const gt_problem problem = make_problem(16, 16, 16);
+    gt_store *store = NULL;
+    gt_measurements found = {0};
+    gt_code code = {0};
+    make_format_4(path);
+    vandalise(path, /* 20: trials of two classes; 21: none; 22: two sizes of one class */
+              "INSERT INTO problem VALUES (3, 'f32', 'strict', 'nt', 16, 16, 16, 1, 16, 'none');"
+              "INSERT INTO kernel SELECT 20 + value, family, printf('%064d', 20 + value), nvrtc, arch, tile_m, tile_n,"
+              " split_k, threads, smem_bytes, cluster_x, ws_tile, deterministic, registers, spills, cubin_hash,"
+              " ptx_hash, cubin, ptx, blocks, dependent_launch, repack, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2"
+              " FROM kernel, (SELECT 0 AS value UNION SELECT 1 UNION SELECT 2) WHERE id = 7;"
+              "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, us, samples, stopped_early,"
+              " registers, spills) VALUES (1, 1, 2, 20, 'screen', 'ok', '', 'measured', 1, 30, 0, 168, 0),"
+              " (1, 1, 3, 20, 'screen', 'ok', '', 'measured', 1, 30, 0, 168, 0),"
+              " (1, 1, 2, 22, 'screen', 'ok', '', 'measured', 1, 30, 0, 168, 0),"
+              " (1, 1, 1, 22, 'screen', 'ok', '', 'measured', 1, 30, 0, 168, 0)");
+    CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
+    CHECK_STR(ask(store, "SELECT group_concat(id || coalesce(class, '-'), ', ') FROM kernel WHERE cubin IS NOT NULL"),
+              "7f32 strict none nn 16, 9f32 strict none nn 16, 22f32 strict none nn 16");
+    CHECK_STR(ask(store, "SELECT group_concat(id, ' ') FROM kernel WHERE class IS NULL"), "20 21");
+    CHECK_STR(ask(store, "SELECT group_concat(m || family || us) FROM (SELECT * FROM best_configs WHERE margin > 0"
+                         " ORDER BY m)"), "16skinny3.0,4096simt_ws500.0");
+    CHECK_STR(ask(store, "SELECT count(*) FROM trial WHERE seed IS NULL"), "7");
+    CHECK_OK(gt_store_find_measured(store, &device, &problem.class, &found));
+    CHECK_INT(found.count, 4);
+    CHECK_INT(found.damaged, 0);
+    CHECK_OK(gt_store_find_code(store, 22, &code));
+    gt_code_finish(&code);
+    gt_measurements_finish(&found);
+    gt_store_close(store);
+}
+
 TEST(a_disk_that_fills_up_during_a_migration_leaves_the_old_database)
 {
     const char *path = in_folder(check_folder(), "old.db");
@@ -295,7 +331,7 @@ TEST(a_disk_that_fills_up_during_a_migration_leaves_the_old_database)
         done = gt_store_open(path, GT_STORE_WRITE, &store) == GT_OK;
         gt_store_close(store);
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
-        CHECK_INT(format_of(path), done ? 4 : 3);
+        CHECK_INT(format_of(path), done ? 5 : 3);
         CHECK(bytes < 4 << 20);
     }
 }
@@ -426,6 +462,87 @@ static void put_elsewhere(const fixture *f, int number, const gt_device *device,
     CHECK_OK(gt_store_gpu(f->store, device, &gpu));
     CHECK_OK(gt_store_problem(f->store, problem, &id));
     CHECK_OK(gt_store_put_trial(f->store, f->run, gpu, id, &kernel, &code_of_tests, &trial));
+}
+
+TEST(a_trial_keeps_its_seed_and_its_stage)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    gt_trial trial = make_trial(10), got;
+    bool found = false;
+    CHECK_OK(put(&f, &kernel, NULL, trial));
+    trial.seed = UINT64_MAX - 1;
+    CHECK_OK(put(&f, &kernel, NULL, trial));
+    trial.stage = GT_STAGE_VERIFY;
+    trial.margin = 0.5;
+    CHECK_OK(put(&f, &kernel, NULL, trial));
+    CHECK_OK(gt_store_find_trial(f.store, f.gpu, f.problem_id, &kernel, &found, &got));
+    CHECK(found && got.seed == UINT64_MAX - 1 && got.stage == GT_STAGE_SCREEN);
+    CHECK_STR(ask(f.store, "SELECT group_concat(stage || ' ' || coalesce(seed, '-') || ' ' || coalesce(us, '-'), ', ')"
+                           " FROM trial"),
+              "screen - 10.0, screen 18446744073709551614 10.0, verify 18446744073709551614 -");
+    fixture_close(&f);
+}
+
+TEST(a_kernel_is_of_the_class_it_was_rendered_for_and_runs_no_other)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    const gt_trial trial = make_trial(1);
+    gt_problem transposed = f.problem, loose = f.problem;
+    int64_t id = 0;
+    CHECK_OK(put(&f, &kernel, &code_of_tests, trial));
+    CHECK_STR(ask(f.store, "SELECT class FROM kernel"), "f32 strict none nn 16");
+    transposed.class.op_b = GT_T;
+    loose.class.align = 8;
+    CHECK_OK(gt_store_problem(f.store, &transposed, &id));
+    CHECK_STATUS(gt_store_put_trial(f.store, f.run, f.gpu, id, &kernel, NULL, &trial), GT_ERROR_INVALID);
+    CHECK_OK(gt_store_problem(f.store, &loose, &id));
+    CHECK_STATUS(gt_store_put_trial(f.store, f.run, f.gpu, id, &kernel, NULL, &trial), GT_ERROR_INVALID);
+    fixture_close(&f);
+}
+
+/* Spelled out, for seals are in files: a change of what they cover makes every stored kernel a damaged one. */
+TEST(a_seal_covers_what_a_launch_depends_on_and_no_fact_that_has_its_default)
+{
+    static const char text[] =
+        "class=f32 strict none nn 16\nfamily=simt\n"
+        "source=8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4\nnvrtc=13.0\narch=sm_90a\n"
+        "cubin=6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d\nptx=\n"
+        "tile_m=128\ntile_n=64\nthreads=256\nws_tile=4294967296\nmap_promotion=0\ndeterministic=0\n";
+    const gt_problem problem = make_problem(16, 16, 16);
+    gt_kernel kernel = {.family = "simt", .nvrtc = "13.0", .arch = "sm_90a", .registers = 168};
+    char expected[GT_HASH_LENGTH], seal[GT_HASH_LENGTH], zero[GT_HASH_LENGTH];
+    gt_hash("hi", 2, kernel.source_hash);
+    gt_hash("", 1, zero);
+    gt_hash(text, sizeof text - 1, expected);
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        *gt_fact(&kernel.facts, i) = gt_fact_rows[i].absent;
+    kernel.facts.tile_m = 128;
+    kernel.facts.tile_n = 64;
+    kernel.facts.threads = 256;
+    kernel.facts.ws_tile = 1ll << 32;
+    kernel.facts.map_promotion = 0;
+    kernel.facts.deterministic = 0;
+    gt_kernel_seal(&kernel, &problem.class, zero, "", seal);
+    CHECK_STR(seal, expected);
+}
+
+TEST(a_class_is_one_text_and_back)
+{
+    static const char *const wrong[] = {"", "f32", "f32 strict none nn", "f32 strict none nn 3", "f32 strict none nn 32",
+                                        "f32  strict none nn 16", "f32 strict none nn 16 ", "f33 strict none nn 16",
+                                        "f32 strict none nm 16", "f32 unknown none nn 16", "f32 strict unknown nn 16",
+                                        "f32 strict none nn 016", "f32 loose none nn 16"};
+    gt_problem problem = make_problem(16, 16, 16);
+    gt_class class;
+    char text[GT_CLASS_LENGTH];
+    problem.class.op_a = GT_T;
+    problem.class.align = 4;
+    CHECK_STR(gt_class_text(&problem.class, text), "f32 strict none tn 4");
+    CHECK(gt_class_parse(text, &class) && gt_class_same(&class, &problem.class));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        CHECK(!gt_class_parse(wrong[i], &class));
 }
 
 TEST(only_kernels_that_can_run_the_problem_are_offered_newest_first)

@@ -177,6 +177,75 @@ TEST(code_that_does_not_match_its_hash_is_named_and_replaced_by_the_next_put)
     fixture_close(&f);
 }
 
+TEST(a_row_that_does_not_match_its_seal_is_named_left_out_and_mended_by_the_next_put)
+{
+    static const char *const damage[] = {
+        "tile_m = 96", "tile_n = tile_n + 1", "split_k = 2", "threads = threads - 1", "smem_bytes = 0", "cluster_x = 2",
+        "blocks = 7", "ws_tile = 0", "repack = 0", "dependent_launch = 0", "box_a_rows = 0", "swizzle_ab = 0",
+        "map_promotion = 0", "deterministic = 0", "class = 'f32 strict none nt 16'", "class = 'f32 strict none nn 4'",
+        "class = NULL", "seal = printf('%064d', 1)", "seal = NULL", "nvrtc = '12.9'", "family = 'skinny'",
+        "source_hash = printf('%064d', 1)", "cubin_hash = printf('%064d', 1)", "ptx_hash = printf('%064d', 1)",
+        "cubin = x'00'", "ptx = x'00'", "ptx = NULL, ptx_hash = NULL",
+    };
+    for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
+        fixture f = fixture_open();
+        const gt_kernel a = make_kernel(1), b = make_kernel(2);
+        gt_measurements found = {0};
+        gt_code code = {0};
+        char sql[256];
+        CHECK_OK(gt_sql_execute(f.store, "PRAGMA synchronous = OFF")); /* nothing here is about power cuts */
+        CHECK_OK(put(&f, &a, &code_of_tests, make_trial(1)));
+        CHECK_OK(put(&f, &b, &code_of_tests, make_trial(2)));
+        snprintf(sql, sizeof sql, "PRAGMA synchronous = OFF; UPDATE kernel SET %s WHERE id = 1", damage[i]);
+        vandalise(f.path, sql);
+        CHECK_STATUS(gt_store_find_code(f.store, 1, &code), GT_ERROR_CORRUPT);
+        CHECK(strstr(gt_error_message(), "kernel 1") && strstr(gt_error_message(), "stages=1"));
+        const bool only_code = strncmp(damage[i], "cubin = ", 8) == 0 || strncmp(damage[i], "ptx = x", 7) == 0;
+        CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+        CHECK_INT(found.damaged, !only_code);
+        CHECK_INT(found.count, only_code ? 2 : 1);
+        CHECK(only_code || (found.list[0].kernel_id == 2 && strstr(found.damage, "kernel 1")));
+        gt_measurements_finish(&found);
+        CHECK_OK(put(&f, &a, &code_of_tests, make_trial(1)));
+        CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+        if (strncmp(damage[i], "source", 6) != 0 && strncmp(damage[i], "nvrtc", 5) != 0) {
+            CHECK_INT(found.damaged, 0);
+            CHECK_INT(found.count, 2);
+        }
+        CHECK(memcmp(&found.list[0].kernel->facts, &a.facts, sizeof a.facts) == 0);
+        CHECK_OK(gt_store_find_code(f.store, found.list[0].kernel_id, &code));
+        gt_code_finish(&code);
+        gt_measurements_finish(&found);
+        fixture_close(&f);
+    }
+}
+
+TEST(a_kernel_is_not_offered_for_a_problem_whose_row_was_changed)
+{
+    static const char *const changes[] = {"layout = 'nt'", "align = 4", "type = 'f16_f32'"};
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        fixture f = fixture_open();
+        const gt_kernel kernel = make_kernel(1);
+        gt_measurements found = {0};
+        gt_problem asked = f.problem;
+        char sql[256];
+        CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(1)));
+        snprintf(sql, sizeof sql, "UPDATE problem SET %s", changes[i]);
+        vandalise(f.path, sql);
+        if (i == 0)
+            asked.class.op_b = GT_T;
+        if (i == 1)
+            asked.class.align = 4;
+        if (i == 2)
+            asked.class.type_ab = GT_F16;
+        CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked.class, &found));
+        CHECK_INT(found.count, 0);
+        CHECK(found.damaged == 1 && strstr(found.damage, "kernel 1") && strstr(found.damage, "rendered"));
+        gt_measurements_finish(&found);
+        fixture_close(&f);
+    }
+}
+
 TEST(absurd_rows_are_skipped)
 {
     static const char *const nonsense[] = {
@@ -432,7 +501,7 @@ TEST(out_of_memory_anywhere_is_reported_and_harms_nothing)
     const char *folder = mkdtemp(memory) ? memory : check_folder();
     int failures = 0;
     for (int forever = 0; forever < 2; forever++)
-        for (long at = 0;; at += 1 + at / 40) { /* each of the first forty, then ever fewer */
+        for (long at = 0;; at += 1 + at / 20) { /* each of the first twenty, then ever fewer */
             const char *path = in_folder(folder, "gemmtune.db");
             gt_store *store = NULL;
             for_good = forever;

@@ -201,25 +201,27 @@ TEST(a_reader_that_may_not_undo_it_is_told_what_to_do)
 
 TEST(a_migration_killed_at_any_moment_loses_nothing)
 {
-    const char *path = strdup(in_folder(check_folder(), "old.db"));
+    const char *folder = check_folder(), *path = strdup(in_folder(folder, "old.db"));
     int migrated = 0, rolled_back = 0;
+    make_format_3(in_folder(folder, "3"));
+    make_format_4(in_folder(folder, "4"));
     for (int i = 0; i < 60; i++) {
-        unlink(path);
-        unlink(in_folder(path, "-journal"));
-        make_format_3(path);
+        char command[600];
+        snprintf(command, sizeof command, "rm -f %s*; cp %s/%d %s", path, folder, 3 + i % 2, path);
+        CHECK(system(command) == 0);
         const pid_t child = fork();
         if (child == 0) {
             gt_store *store = NULL;
             _exit(gt_store_open(path, GT_STORE_WRITE, &store) == GT_OK ? 0 : 1);
         }
-        usleep((useconds_t)(check_random() % 12000));
+        usleep((useconds_t)(check_random() % 40000));
         kill(child, SIGKILL);
         CHECK(waitpid(child, NULL, 0) == child);
-        *(format_of(path) == 4 ? &migrated : &rolled_back) += 1;
+        *(format_of(path) == 5 ? &migrated : &rolled_back) += 1;
         gt_store *store = NULL;
         CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
         gt_store_close(store);
-        CHECK_INT(format_of(path), 4);
+        CHECK_INT(format_of(path), 5);
     }
     printf("%d came through, %d were rolled back\n", migrated, rolled_back);
     free((char *)path);

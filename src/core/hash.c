@@ -40,9 +40,9 @@ static void absorb(sha256 *hash, const unsigned char block[64])
                             ((s[4] & s[5]) ^ (~s[4] & s[6])) + round_constants[i] + w[i];
         const uint32_t t2 = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) +
                             ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, 7 * sizeof s[0]);
-        s[4] += t1;
-        s[0] = t1 + t2;
+        /* One by one: the compiler keeps them in registers, where a call of memmove took most of the time. */
+        s[7] = s[6], s[6] = s[5], s[5] = s[4], s[4] = s[3] + t1;
+        s[3] = s[2], s[2] = s[1], s[1] = s[0], s[0] = t1 + t2;
     }
     for (int i = 0; i < 8; i++)
         hash->state[i] += s[i];

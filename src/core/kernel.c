@@ -1,7 +1,10 @@
 #include "kernel.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FACT_LINE 64 /* a name, '=', a 64-bit number, the end of a line */
 
 void gt_code_finish(gt_code *code)
 {
@@ -24,4 +27,54 @@ gt_status gt_code_copy(const gt_code *code, gt_code *out)
         memcpy(copy.ptx, code->ptx, code->ptx_bytes);
     *out = copy;
     return GT_OK;
+}
+
+const char *gt_class_text(const gt_class *class, char text[GT_CLASS_LENGTH])
+{
+    const gt_types *types = gt_class_types(class);
+    snprintf(text, GT_CLASS_LENGTH, "%s %s %s %s %d", types ? types->name : "unknown", gt_math_name(class->math),
+             gt_epilogue_name(class->epilogue), gt_class_layout(class), class->align);
+    return text;
+}
+
+bool gt_class_parse(const char *text, gt_class *out)
+{
+    char types[GT_CLASS_LENGTH], math[GT_CLASS_LENGTH], epilogue[GT_CLASS_LENGTH], layout[GT_CLASS_LENGTH];
+    char again[GT_CLASS_LENGTH];
+    gt_class class = {0};
+    if (strlen(text) >= GT_CLASS_LENGTH ||
+        sscanf(text, "%s %s %s %s %d", types, math, epilogue, layout, &class.align) != 5)
+        return false;
+    const gt_types *pair = gt_types_parse(types);
+    if (!pair || gt_layout_parse(layout, &class.op_a, &class.op_b) != GT_OK || class.align < 1 || class.align > 16 ||
+        (class.align & (class.align - 1)) != 0)
+        return false;
+    class.type_ab = pair->ab;
+    class.type_c = pair->c;
+    while (strcmp(gt_math_name(class.math), math) != 0 && strcmp(gt_math_name(class.math), "unknown") != 0)
+        class.math++;
+    while (strcmp(gt_epilogue_name(class.epilogue), epilogue) != 0 &&
+           strcmp(gt_epilogue_name(class.epilogue), "unknown") != 0)
+        class.epilogue++;
+    /* One class, one text: what is spelled in any other way was not written here. */
+    if (strstr(text, "unknown") || strcmp(gt_class_text(&class, again), text) != 0)
+        return false;
+    *out = class;
+    return true;
+}
+
+void gt_kernel_seal(const gt_kernel *kernel, const gt_class *class, const char *cubin_hash, const char *ptx_hash,
+                    char seal[GT_HASH_LENGTH])
+{
+    char text[1024 + GT_FACT_COUNT * FACT_LINE], name[GT_CLASS_LENGTH];
+    int length = snprintf(text, sizeof text,
+                          "class=%s\nfamily=%.*s\nsource=%.*s\nnvrtc=%.*s\narch=%.*s\ncubin=%.*s\nptx=%.*s\n",
+                          gt_class_text(class, name), GT_FAMILY_LENGTH, kernel->family, GT_HASH_LENGTH,
+                          kernel->source_hash, (int)sizeof kernel->nvrtc, kernel->nvrtc, (int)sizeof kernel->arch,
+                          kernel->arch, GT_HASH_LENGTH, cubin_hash, GT_HASH_LENGTH, ptx_hash);
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        if (gt_fact_value(&kernel->facts, i) != gt_fact_rows[i].absent)
+            length += snprintf(text + length, FACT_LINE, "%s=%lld\n", gt_fact_rows[i].name,
+                               (long long)gt_fact_value(&kernel->facts, i));
+    gt_hash(text, (size_t)length, seal);
 }

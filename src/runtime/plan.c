@@ -15,6 +15,11 @@ static gt_status read_source(const gt_context *context, gt_source *source, const
     source->measured = measured;
     source->class = *class;
     source->is_read = true;
+    if (measured.damaged > 1)
+        gt_context_tell(context, "%s (not used, and neither are %zu more that are damaged)", measured.damage,
+                        measured.damaged - 1);
+    else if (measured.damaged > 0)
+        gt_context_tell(context, "%s (not used)", measured.damage);
     return GT_OK;
 }
 
@@ -64,6 +69,10 @@ static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *
             return status;
         status = gt_select(&context->device, &chosen->problem, &chosen->demands, source->measured.list,
                            source->measured.count, &chosen->selection);
+        if (status == GT_ERROR_NOT_TUNED && failure == GT_OK && source->measured.damaged > 0) {
+            failure = GT_ERROR_CORRUPT;
+            snprintf(first, sizeof first, "%s", source->measured.damage);
+        }
         if (status == GT_ERROR_NOT_TUNED && failure != GT_OK) {
             source->is_read = false; /* what was dropped may have been a passing trouble */
             return gt_fail(failure, "%s; no other kernel for this problem can be loaded", first);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../baselines/entrance.h"
+#include "sampled.h"
 #include "verify.h"
 
 typedef struct session {
@@ -23,6 +24,7 @@ typedef struct session {
     gt_buffers buffers, timed; /* of the problem that is checked; of the one that is timed, where it is another */
     gt_verifier verifier;
     gt_residual residual;
+    gt_sampled sampled; /* of a problem that is timed, and too large to be checked whole */
     gt_meter meter;
     gt_entrance entrance;
 } session;
@@ -86,6 +88,7 @@ static gt_status set_up(session *s, const gt_message_init *init, const char *dri
     gt_buffers_init(&s->checks, &s->timed);
     gt_verifier_init(&s->checks, init->seed, &s->verifier);
     gt_residual_init(&s->checks, &s->buffers, init->seed, &s->residual);
+    gt_sampled_init(&s->checks, &s->timed, init->seed, &s->sampled);
     s->entrance = (gt_entrance){.driver = s->driver, .stream = s->stream, .meter = &s->meter,
                                 .residual = &s->residual,
                                 .other_driver = driver != NULL || s->driver->soft != NULL};
@@ -172,23 +175,27 @@ static bool prepare_problem(session *s, const gt_problem *problem, const gt_kern
 }
 
 /* After the check: makes the runner and its operands ready to be timed on the tuned problem. Where another was checked
- * the trial says so; a modelled time does not depend on what operands hold. */
+ * in its place some blocks of this one are, and the trial says so. */
 static bool prepare_timing(session *s, const gt_problem *problem, gt_runner *runner, gt_launch_operands *operands,
                            gt_trial *trial)
 {
     char name[GT_PROBLEM_NAME_LENGTH];
+    double share = 0;
     if (gt_problem_same(problem, &s->buffers.problem))
         return true;
-    const size_t said = strlen(trial->detail);
-    gt_problem_name(&s->buffers.problem, name);
-    snprintf(trial->detail + said, sizeof trial->detail - said, "%s%s in its place", said ? ", " : "", name);
-    if ((!s->timed.placed || !gt_problem_same(problem, &s->timed.problem)) &&
-        !gt_buffers_place(&s->timed, problem, 0, trial))
+    if (!gt_sampled_prepare(&s->sampled, problem, trial))
         return false;
     operands->a = (void *)s->timed.a.data;
     operands->b = (void *)s->timed.b.data;
     operands->c = (void *)s->timed.c.data;
-    return runner->prepare(runner, problem, trial);
+    if (!runner->prepare(runner, problem, trial) ||
+        !gt_sampled_verify(&s->sampled, runner, operands, &share, trial))
+        return false;
+    const size_t said = strlen(trial->detail);
+    gt_problem_name(&s->buffers.problem, name);
+    snprintf(trial->detail + said, sizeof trial->detail - said, "%s%s in its place, %.2g%% of the problem itself",
+             said ? "; " : "", name, 100 * share);
+    return true;
 }
 
 /* Verifies and times one candidate. */

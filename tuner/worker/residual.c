@@ -13,11 +13,11 @@
 enum { ROWS, COLUMNS };
 static const char *const side_names[] = {"row", "column"};
 
-/* What a stand-in has at least: rows and columns, rows of tiles (no space walks more than 8 of them as a group), and
- * steps of K, more than any pipeline holds. */
-#define STAND_IN_SIDE  256
-#define STAND_IN_TILES 9
-#define STAND_IN_STEPS 512
+/* What a stand-in has at least: rows and columns, tiles along either, and steps of K, more than most pipelines hold.
+ * Sides of many tiles and long K are among the small checks. */
+#define STAND_IN_SIDE  64
+#define STAND_IN_TILES 2
+#define STAND_IN_STEPS 256
 #define STEP           64 /* a multiple of the usual tiles of K */
 
 /* A length with as many elements beyond whole units; from `least`, rounded up to units, to twice as much. */
@@ -29,14 +29,14 @@ static int64_t shortened(int64_t length, int64_t unit, int64_t least)
 
 gt_problem gt_residual_stand_in(const gt_problem *p, const gt_kernel *kernel)
 {
-    const int64_t rows = STAND_IN_TILES * kernel->facts.tile_m;
+    const int64_t rows = STAND_IN_TILES * kernel->facts.tile_m, columns = STAND_IN_TILES * kernel->facts.tile_n;
     int64_t step;
     if (kernel->facts.tile_m < 1 || kernel->facts.tile_n < 1 || kernel->facts.split_k < 1)
         return *p; /* facts that no launch will accept */
     if (!gt_params_find(&kernel->params, "bk", &step) || step < 1 || STEP % step == 0)
         step = STEP;
     const int64_t m = shortened(p->m, kernel->facts.tile_m, rows > STAND_IN_SIDE ? rows : STAND_IN_SIDE);
-    const int64_t n = shortened(p->n, kernel->facts.tile_n, STAND_IN_SIDE);
+    const int64_t n = shortened(p->n, kernel->facts.tile_n, columns > STAND_IN_SIDE ? columns : STAND_IN_SIDE);
     const int64_t k = shortened(p->k, step * kernel->facts.split_k, STAND_IN_STEPS);
     const int64_t less_a = p->class.op_a == GT_N ? p->k - k : p->m - m,
                   less_b = p->class.op_b == GT_N ? p->n - n : p->k - k;

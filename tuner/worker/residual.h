@@ -47,8 +47,8 @@ void gt_residual_clear(gt_residual *residual);
 
 /*
  * A smaller problem that a kernel meets as it meets this one: as many rows, columns and steps of K beyond whole tiles,
- * some tiles in every direction, more rows of them than are walked as a group, three products of a batch. For devices
- * on which the problem itself would take minutes. The problem itself where that is not much larger.
+ * some tiles in every direction, three products of a batch. For devices on which the problem itself would take minutes,
+ * and of which some blocks are checked besides (sampled.h). The problem itself where that is not much larger.
  */
 gt_problem gt_residual_stand_in(const gt_problem *problem, const gt_kernel *kernel);
 

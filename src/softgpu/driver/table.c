@@ -37,7 +37,9 @@ static int report(char *line, size_t bytes)
 
 static int sample(int on)
 {
-    sg_sample(on != 0);
+    if (on < SG_SAMPLE_ALL || on > SG_SAMPLE_KEPT)
+        return CUDA_ERROR_INVALID_VALUE;
+    sg_sample((sg_sampling)on);
     return CUDA_SUCCESS;
 }
 

@@ -95,7 +95,7 @@ static void take_time(const sg_launch *launch, const sg_function *function, int 
 }
 
 /* Runs every block, and counts what they do where that is not known; memory is as the kernel leaves it. Sampled it runs
- * only what is not known, and memory is as it was. */
+ * only what is not known, and memory is as it was; kept, some blocks run and memory is as they leave it. */
 static sg_fault run_grid(const sg_launch *launch, sg_grid *grid, struct memo *known, sg_report *report)
 {
     const uint64_t key = launch_key(launch), blocks = (uint64_t)grid->grid[0] * grid->grid[1] * grid->grid[2];
@@ -103,8 +103,9 @@ static sg_fault run_grid(const sg_launch *launch, sg_grid *grid, struct memo *kn
     sg_counts counts;
     uint64_t ran = blocks;
     struct memo *memo = &memos[key / 2 % MEMOS];
-    grid->count = memo->key != key || (memo->ran < blocks && !sg_sampling());
-    if (!sg_sampling())
+    const sg_sampling how = sg_sampling_now();
+    grid->count = memo->key != key || (memo->ran < blocks && how == SG_SAMPLE_ALL) || how == SG_SAMPLE_KEPT;
+    if (how == SG_SAMPLE_ALL)
         fault = sg_grid_run(grid, report, &counts);
     else if (grid->count)
         fault = sg_sample_run(grid, report, &counts, &ran);

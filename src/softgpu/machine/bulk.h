@@ -59,6 +59,9 @@ bool sg_box_move(const sg_bulk *bulk, sg_block *block, uint32_t offset, sg_box_w
 /* Counts what a box moves in global memory: only what lies inside of the tensor. */
 void sg_box_count(const sg_bulk *bulk);
 
+/* What a box reads of global memory, for the checker of races; false with a report. */
+bool sg_box_check(const sg_bulk *bulk);
+
 /* Whether elements of the map's kind can be put together so. */
 bool sg_box_reduces(const sg_tensor_map *map, sg_atomic reduction);
 

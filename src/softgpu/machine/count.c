@@ -1,6 +1,7 @@
 /* What a GPU would have to do: instructions by pipe, passes through the banks of shared memory, sectors of DRAM. */
 #include <stddef.h>
 
+#include "race.h"
 #include "rows.h"
 #include "undo.h"
 
@@ -105,7 +106,7 @@ void sg_watch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t 
     }
     if (w->block->race)
         SG_FOR_MASK(l, mask)
-        if (!sg_race_access(w, op, (int)l, at[l], size, write))
+        if (!sg_race_touch(w, op, (int)l, at[l], size, write ? SG_TOUCH_WRITE : SG_TOUCH_READ, SG_SPACE_SHARED))
             return;
 }
 
@@ -122,12 +123,10 @@ void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t 
     sg_counts *c = w->machine->counts;
     uint64_t seen[2 * SG_LANES];
     uint32_t count = 0;
-    if (w->block->race && w->machine->grid->dependent && !w->block->waited) {
-        const int first = __builtin_ctz(mask);
-        sg_fault_at(w, op, 1u << first, SG_FAULT_RACE, at[first],
-                    "global memory before griddepcontrol.wait, in a grid launched before earlier ones are done");
-        return;
-    }
+    if (w->block->race && !w->copying) /* of copies only some bytes are read: their start says which */
+        SG_FOR_MASK(l, mask)
+        if (!sg_race_touch(w, op, (int)l, at[l], size, write ? SG_TOUCH_WRITE : SG_TOUCH_READ, SG_SPACE_GLOBAL))
+            return;
     if (!c)
         return;
     if (write && w->machine->grid->undo)

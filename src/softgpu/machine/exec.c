@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "race.h"
 #include "rows.h"
 #include "wgmma.h"
 
@@ -164,7 +165,7 @@ static void destroy_cluster(sg_cluster *cluster)
         sg_block *block = &cluster->blocks[b];
         for (uint32_t i = 0; block->warps && i < block->warp_count; i++)
             free(block->warps[i].flights);
-        sg_race_destroy(block->race);
+        sg_race_destroy(block->race, block->warp_count);
         sg_bulk_finish(block);
         sg_wgmma_finish(block);
     }
@@ -207,7 +208,7 @@ static sg_cluster *create_cluster(sg_machine *machine)
             w->watched = machine->counts || machine->grid->check_races;
             at += s.local;
         }
-        if (machine->grid->check_races && !(block->race = sg_race_create(machine->shared_bytes)))
+        if (machine->grid->check_races && !(block->race = sg_race_create(block)))
             goto fail;
     }
     return cluster;
@@ -223,7 +224,7 @@ static void start_warp(sg_warp *w)
     w->alive = w->active = left >= SG_LANES ? SG_ALL : (1u << left) - 1;
     w->pc = 0;
     w->carry = 0;
-    w->spins = w->fenced = false;
+    w->spins = false;
     w->brings = 0;
     w->brought = 0;
     w->state = SG_WARP_READY;
@@ -267,7 +268,7 @@ static void start_cluster(sg_cluster *cluster, uint64_t number)
         memset(block->barriers, 0, sizeof block->barriers);
         memset(block->shadow, SG_SHADOW_UNWRITTEN, block->shared_bytes);
         if (block->race)
-            sg_race_reset(block->race);
+            sg_race_begin(block);
         sg_bulk_finish(block);
         sg_wgmma_reset(block);
         for (uint32_t i = 0; i < block->warp_count; i++)
@@ -447,16 +448,22 @@ sg_fault sg_grid_run(const sg_grid *grid, sg_report *report, sg_counts *counts)
         return SG_FAULT_INSTRUCTION;
     }
     machine.spans = calloc(grid->kernel->slots + 1, sizeof machine.spans[0]);
-    if (!machine.spans)
+    machine.races = grid->check_races ? sg_races_create(&machine) : NULL;
+    if (!machine.spans || (grid->check_races && !machine.races)) {
+        free(machine.spans);
+        sg_races_destroy(machine.races);
         return machine.report->fault = SG_FAULT_MEMORY;
+    }
     const uint64_t per_cluster = (uint64_t)grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
     const uint64_t clusters = (uint64_t)grid->grid[0] * grid->grid[1] * grid->grid[2] / per_cluster;
     residents r = {.total = grid->chosen ? grid->chosen_count : clusters, .draws = grid->order};
     const int64_t places = (int64_t)grid->sm_count * grid->blocks_per_sm / (int64_t)per_cluster;
     r.most = places < 1 ? 1 : places > RESIDENT_MOST ? RESIDENT_MOST : (uint64_t)places;
+    machine.running = &r.running;
     run_all(&machine, &r);
     destroy_list(r.running);
     destroy_list(r.spare);
+    sg_races_destroy(machine.races);
     free(machine.spans);
     if (counts)
         *counts = mine;

@@ -7,6 +7,7 @@
 
 #include "../ptx/decode.h"
 #include "bulk.h"
+#include "race.h"
 
 /* op->list: op->a and op->imm are the destination, b the source, c how many bytes of it count, e a predicate. */
 typedef struct plan {
@@ -92,6 +93,8 @@ static void copy_async(sg_warp *w, const sg_op *op, uint32_t mask)
             return;
         }
         if (count && !sg_bytes_at(w, op, (int)l, from, count, false, false))
+            return;
+        if (count && w->block->race && !sg_race_touch(w, op, (int)l, from, count, SG_TOUCH_READ, SG_SPACE_GENERIC))
             return;
         uint32_t at;
         sg_block *block = sg_shared_block(w->block, to, &at);

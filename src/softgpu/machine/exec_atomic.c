@@ -1,6 +1,7 @@
 /* atom and red: read, change, write. Nobody comes between: one warp runs at a time. */
 #include "../ptx/decode.h"
 #include "atomic.h"
+#include "race.h"
 #include "rows.h"
 
 const char *const sg_atomic_names[] = {"add", "exch", "cas", "min", "max", "and", "or", "xor", "inc", "dec", NULL};
@@ -109,10 +110,9 @@ static void atomic(sg_warp *w, const sg_op *op, uint32_t mask)
         uint8_t *at = find(w, op, (int)l, address, bytes * p->count, false);
         if (!at || !find(w, op, (int)l, address, bytes * p->count, true))
             return;
-        if (w->block->race) { /* atomics order what they meet */
-            sg_race_acquire(w, address);
-            sg_race_release(w, address);
-        }
+        if (w->block->race &&
+            !sg_race_touch(w, op, (int)l, address, bytes * p->count, SG_TOUCH_CHANGE, p->space))
+            return;
         for (uint32_t i = 0; i < p->count; i++, at += bytes) {
             uint64_t old = 0;
             memcpy(&old, at, bytes);

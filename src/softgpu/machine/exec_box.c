@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "bulk.h"
+#include "race.h"
 
 static uint32_t box_extent(const sg_tensor_map *map, int d)
 {
@@ -115,6 +116,16 @@ void sg_box_count(const sg_bulk *bulk)
     }
 }
 
+bool sg_box_check(const sg_bulk *bulk)
+{
+    for (uint32_t n = 0, lines = count_lines(&bulk->map); n < lines; n++) {
+        const run r = find_run(bulk, n);
+        if (!sg_race_touch(bulk->warp, bulk->op, bulk->lane, r.address, r.to - r.from, SG_TOUCH_READ, SG_SPACE_GENERIC))
+            return false;
+    }
+    return true;
+}
+
 static bool load_line(const sg_bulk *bulk, const run *r, uint8_t *line, uint32_t bytes)
 {
     const sg_tensor_map *map = &bulk->map;
@@ -144,7 +155,9 @@ static bool store_line(const sg_bulk *bulk, const run *r, const uint8_t *line, b
     if (r->from == r->to)
         return true;
     uint8_t *at = sg_bytes_at(bulk->warp, bulk->op, bulk->lane, r->address, r->to - r->from, !reduces, false);
-    if (!at)
+    if (!at || (bulk->warp->block->race &&
+                !sg_race_touch(bulk->warp, bulk->op, bulk->lane, r->address, r->to - r->from,
+                               reduces ? SG_TOUCH_CHANGE : SG_TOUCH_WRITE, SG_SPACE_GENERIC)))
         return false;
     if (!reduces)
         memcpy(at, line + r->from, r->to - r->from);

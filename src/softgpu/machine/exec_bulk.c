@@ -7,6 +7,7 @@
 
 #include "../ptx/decode.h"
 #include "bulk.h"
+#include "race.h"
 
 /* op: a destination or, for stores, source in shared memory with imm and kind its offset and width; list as below. */
 typedef struct plan {
@@ -122,6 +123,10 @@ static void land_out(const sg_bulk *bulk, sg_block *block, uint32_t offset)
     const uint8_t *from = sg_bytes_at(w, bulk->op, bulk->lane, bulk->shared, bulk->bytes, false, true);
     uint8_t *to =
         from ? sg_bytes_at(w, bulk->op, bulk->lane, bulk->other, bulk->bytes, !p->reduction, false) : NULL;
+    if (to && w->block->race &&
+        !sg_race_touch(w, bulk->op, bulk->lane, bulk->other, bulk->bytes,
+                       p->reduction ? SG_TOUCH_CHANGE : SG_TOUCH_WRITE, SG_SPACE_GENERIC))
+        return;
     if (to && p->reduction)
         reduce(p, to, from, bulk->bytes);
     else if (to)
@@ -172,8 +177,9 @@ static bool claim_shared(sg_warp *w, const sg_op *op, const sg_bulk *bulk, const
             return false;
         if (!p->store && !p->reduction)
             memset(block->shadow + offset, SG_SHADOW_FLYING, bulk->bytes);
-        if (w->block->race && block == w->block &&
-            !sg_race_access(w, op, bulk->lane, offset, bulk->bytes, !p->store))
+        const uint64_t address = (uint64_t)(block->rank + 1) << SG_RANK_SHIFT | offset;
+        const sg_touch touch = p->store ? SG_TOUCH_READ : p->reduction ? SG_TOUCH_CHANGE : SG_TOUCH_WRITE;
+        if (w->block->race && !sg_race_touch(w, op, bulk->lane, address, bulk->bytes, touch, SG_SPACE_SHARED))
             return false;
         if (!bulk->blocks)
             break;
@@ -225,6 +231,30 @@ static bool take_blocks(sg_bulk *bulk, const plan *p)
     return false;
 }
 
+/* What it reads besides, and the mbarriers that it counts down: waiting there puts in order what it moved. False with a
+ * report. What it writes to global memory is looked at when it lands: only then, or when its thread has waited. */
+static bool check_races(const sg_bulk *bulk, const plan *p)
+{
+    sg_warp *w = bulk->warp;
+    uint32_t offset;
+    if (p->store)
+        return true;
+    if (p->rank ? !sg_box_check(bulk)
+                : !sg_race_touch(w, bulk->op, bulk->lane, bulk->other, bulk->bytes, SG_TOUCH_READ,
+                                 p->from_shared ? SG_SPACE_SHARED : SG_SPACE_GENERIC))
+        return false;
+    const sg_block *own = sg_shared_block(w->block, bulk->barrier, &offset);
+    const uint32_t blocks = bulk->blocks ? bulk->blocks : own ? 1u << own->rank : 0;
+    SG_FOR_MASK(b, blocks)
+    {
+        const uint64_t barrier = (uint64_t)(b + 1) << SG_RANK_SHIFT | offset;
+        if (!sg_race_mbarrier_find(w, bulk->op, bulk->lane, barrier))
+            return false;
+        sg_race_mbarrier_arrive(w, barrier, false);
+    }
+    return true;
+}
+
 /* A multicast is fetched once. */
 static void count(const sg_bulk *bulk, const plan *p)
 {
@@ -249,12 +279,11 @@ static void start_lane(sg_warp *w, const sg_op *op, int lane)
         bulk->other = sg_bulk_shared(bulk->other);
     if (!p->store)
         bulk->barrier = sg_bulk_shared(sg_bulk_address(w, p->barrier, p->barrier_wide, p->barrier_offset, lane));
-    if (!take_size(bulk, p) || !take_blocks(bulk, p) || !claim_shared(w, op, bulk, p)) {
+    if (!take_size(bulk, p) || !take_blocks(bulk, p) || !claim_shared(w, op, bulk, p) ||
+        (w->block->race && !check_races(bulk, p))) {
         free(bulk);
         return;
     }
-    if (w->block->race && !p->store)
-        sg_race_release(w, bulk->barrier);
     if (w->machine->counts)
         count(bulk, p);
     sg_bulk_start(bulk);

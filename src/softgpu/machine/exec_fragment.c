@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "matrix.h"
+#include "race.h"
 
 bool sg_matrix_whole_warp(sg_warp *w, const sg_op *op, uint32_t mask)
 {
@@ -95,6 +96,10 @@ static void move_fragment(sg_warp *w, const sg_op *op, uint32_t mask, bool write
                         lines * (length * bytes / 16) >= SG_LANES ? SG_ALL : (1u << lines * (length * bytes / 16)) - 1,
                         touched, 16, write);
     }
+    for (uint32_t i = 0; w->block->race && !p->shared && i < lines; i++)
+        if (!sg_race_touch(w, op, 0, base + (uint64_t)i * stride * bytes, length * bytes,
+                           write ? SG_TOUCH_WRITE : SG_TOUCH_READ, SG_SPACE_GENERIC))
+            return;
     move_elements(w, p, at, write);
 }
 

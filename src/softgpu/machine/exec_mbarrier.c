@@ -3,6 +3,7 @@
  * the phase, the arrivals that are still missing, the arrivals of a phase, and the bytes that are still to come.
  */
 #include "../ptx/decode.h"
+#include "race.h"
 #include "rows.h"
 
 #define COUNT_BITS 20
@@ -33,7 +34,7 @@ static uint8_t *find(sg_warp *w, const sg_op *op, int lane, uint64_t address, st
 {
     uint8_t *at = sg_shared_at(w, op, lane, address, 8, false);
     uint64_t word;
-    if (!at)
+    if (!at || (w->block->race && !sg_race_mbarrier_find(w, op, lane, address)))
         return NULL;
     memcpy(&word, at, 8);
     *s = unpack(word);
@@ -61,8 +62,8 @@ bool sg_mbarrier_change(sg_warp *w, const sg_op *op, int lane, uint64_t address,
     } else {
         s.missing -= arrivals;
     }
-    if (w->block->race && arrivals)
-        sg_race_release(w, address);
+    if (w->block->race && arrivals && arrivals != UINT32_MAX)
+        sg_race_mbarrier_arrive(w, address, sg_race_relaxed(w, op));
     s.bytes += bytes;
     if (s.bytes >= BYTES_MOST || s.bytes < -BYTES_MOST) {
         sg_fault_at(w, op, 1u << lane, SG_FAULT_BARRIER, address, "more bytes than an mbarrier can count");
@@ -72,6 +73,8 @@ bool sg_mbarrier_change(sg_warp *w, const sg_op *op, int lane, uint64_t address,
         s.phase ^= 1;
         s.missing = s.expected;
         w->machine->progress++;
+        if (w->block->race)
+            sg_race_mbarrier_over(w, address);
     }
     const uint64_t word = pack(&s);
     memcpy(at, &word, 8);
@@ -96,6 +99,14 @@ static uint64_t shared_address(const sg_warp *w, const sg_op *op, int lane)
     return SG_WINDOW(address) == SG_WINDOW_SHARED ? address & UINT32_MAX : address;
 }
 
+/* The bytes of an object that begins or ends; NULL after a fault. */
+static uint8_t *find_room(sg_warp *w, const sg_op *op, int lane)
+{
+    const uint64_t address = shared_address(w, op, lane);
+    uint8_t *at = sg_shared_at(w, op, lane, address, 8, true);
+    return at && w->block->race && !sg_race_touch(w, op, lane, address, 8, SG_TOUCH_WRITE, SG_SPACE_SHARED) ? NULL : at;
+}
+
 static void initialise(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     const uint32_t *count = sg_row32(w, op->b);
@@ -105,7 +116,7 @@ static void initialise(sg_warp *w, const sg_op *op, uint32_t mask)
             sg_fault_at(w, op, 1u << l, SG_FAULT_BARRIER, 0, "mbarrier for %u arrivals", count[l]);
             return;
         }
-        uint8_t *at = sg_shared_at(w, op, (int)l, shared_address(w, op, (int)l), 8, true);
+        uint8_t *at = find_room(w, op, (int)l);
         if (!at)
             return;
         const state s = {.missing = count[l], .expected = count[l]};
@@ -118,8 +129,7 @@ static void invalidate(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     SG_FOR_MASK(l, mask)
     {
-        const uint64_t address = shared_address(w, op, (int)l);
-        uint8_t *at = sg_shared_at(w, op, (int)l, address, 8, true);
+        uint8_t *at = find_room(w, op, (int)l);
         if (!at)
             return;
         memset(at, 0, 8);
@@ -165,8 +175,8 @@ static void test(sg_warp *w, const sg_op *op, uint32_t mask)
             return;
         const uint32_t phase = p->parity ? sg_row32(w, op->b)[l] & 1 : (uint32_t)(sg_row64(w, op->b)[l] >> 63);
         done |= s.phase != phase ? 1u << l : 0;
-        if (w->block->race && s.phase != phase)
-            sg_race_acquire(w, shared_address(w, op, (int)l));
+        if (w->block->race && s.phase != phase && !sg_race_relaxed(w, op))
+            sg_race_mbarrier_leave(w, shared_address(w, op, (int)l));
     }
     sg_set_mask(w, op->c, mask, done);
     if (done != mask)

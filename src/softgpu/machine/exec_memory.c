@@ -4,6 +4,7 @@
  * is found lane by lane. decode_memory.c makes such operations of PTX.
  */
 #include "../ptx/decode.h"
+#include "race.h"
 #include "rows.h"
 
 #define ALWAYS inline __attribute__((always_inline))
@@ -282,6 +283,11 @@ static void move_each_shared(sg_warp *w, const sg_op *op, uint32_t mask, const u
 {
     uint64_t wide[SG_LANES];
     SG_FOR_LANES wide[l] = at[l];
+    if (w->block->race)
+        SG_FOR_MASK(l, mask)
+        if (!sg_race_touch(w, op, (int)l, at[l], (uint32_t)(bytes * count), write ? SG_TOUCH_WRITE : SG_TOUCH_READ,
+                           SG_SPACE_SHARED))
+            return;
     move_each(w, op, mask, wide, bytes, count, write, SG_SPACE_SHARED);
 }
 

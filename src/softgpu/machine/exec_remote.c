@@ -7,6 +7,7 @@
 
 #include "../ptx/decode.h"
 #include "bulk.h"
+#include "race.h"
 
 SG_ROW_2(mapa_u32, u32, u32, u32, (a & ((1u << SG_RANK_SHIFT) - 1)) | (b + 1) << SG_RANK_SHIFT)
 SG_ROW_2(mapa_u64, u64, u64, u32,
@@ -83,6 +84,18 @@ static void land(const sg_bulk *bulk)
     sg_mbarrier_change(w, bulk->op, bulk->lane, bulk->barrier, 0, -(int64_t)bulk->bytes);
 }
 
+/* What it writes; waiting at the mbarrier puts it in order. */
+static bool check_races(const sg_bulk *bulk, bool store)
+{
+    sg_warp *w = bulk->warp;
+    if (!sg_race_touch(w, bulk->op, bulk->lane, bulk->shared, bulk->bytes, store ? SG_TOUCH_WRITE : SG_TOUCH_CHANGE,
+                       SG_SPACE_SHARED) ||
+        !sg_race_mbarrier_find(w, bulk->op, bulk->lane, bulk->barrier))
+        return false;
+    sg_race_mbarrier_arrive(w, bulk->barrier, false);
+    return true;
+}
+
 /* Where it goes is there and, for a store, in flight from now on. What it counts down stands beside it. */
 static bool claim(const sg_bulk *bulk, bool store)
 {
@@ -94,7 +107,7 @@ static bool claim(const sg_bulk *bulk, bool store)
     if (store)
         memset(block->shadow + offset, SG_SHADOW_FLYING, bulk->bytes);
     if (sg_shared_block(w->block, bulk->barrier, &barrier_offset) == block)
-        return true;
+        return !w->block->race || check_races(bulk, store);
     sg_fault_at(w, bulk->op, 1u << bulk->lane, SG_FAULT_INSTRUCTION, bulk->barrier,
                 "the mbarrier at 0x%" PRIx64 " is not in the block of address 0x%" PRIx64, bulk->barrier, bulk->shared);
     return false;

@@ -1,5 +1,6 @@
 /* Barriers of a block and a cluster, and what the lanes of a warp tell each other. */
 #include "../ptx/decode.h"
+#include "race.h"
 #include "rows.h"
 
 /* Barriers. op: a number, b threads or 0, c predicate of a reduction, d its result; op->kind as below. */
@@ -44,11 +45,11 @@ static void complete(sg_block *block, int8_t number)
             deliver(w, op, w->splits[s].mask, barrier);
         }
         if (first && block->race)
-            sg_race_acquire(w, SG_RACE_BARRIER(number));
+            sg_race_leave(w, number);
         sg_split_release(w, number);
     }
     if (block->race)
-        sg_race_forget(block, SG_RACE_BARRIER(number));
+        sg_race_forget(block, number);
     *barrier = (sg_barrier){0};
 }
 
@@ -98,7 +99,7 @@ static void barrier_block(sg_warp *w, const sg_op *op, uint32_t mask)
         return;
     }
     if (w->block->race)
-        sg_race_release(w, SG_RACE_BARRIER(number));
+        sg_race_arrive(w, (int8_t)number);
     const bool full = barrier->arrived >= (needed ? needed : w->block->alive);
     if (op->kind != ARRIVE)
         sg_split_wait(w, mask, (int8_t)number);
@@ -121,27 +122,20 @@ static void settle_cluster(sg_cluster *cluster)
     cluster->machine->progress++;
     cluster->barrier.arrived = 0;
     cluster->barrier_phase++;
+    if (cluster->machine->races)
+        sg_race_cluster_over(cluster);
     for (uint32_t b = 0; b < cluster->block_count; b++)
         for (uint32_t i = 0; i < cluster->blocks[b].warp_count; i++)
             sg_split_release(&cluster->blocks[b].warps[i], SG_BARRIER_CLUSTER);
 }
 
-/* Puts nothing in order, unless a fence has done it. */
-static void cluster_arrive_relaxed(sg_warp *w, const sg_op *op, uint32_t mask)
+static void cluster_arrive(sg_warp *w, const sg_op *op, uint32_t mask)
 {
-    (void)op;
-    if (w->block->race && w->fenced)
-        sg_race_release(w, SG_RACE_BARRIER(SG_BARRIER_CLUSTER));
-    w->fenced = false;
+    if (w->block->race)
+        sg_race_cluster_arrive(w, op);
     w->cluster_phase = w->block->cluster->barrier_phase;
     w->block->cluster->barrier.arrived += (uint32_t)__builtin_popcount(mask);
     settle_cluster(w->block->cluster);
-}
-
-static void cluster_arrive(sg_warp *w, const sg_op *op, uint32_t mask)
-{
-    w->fenced = true;
-    cluster_arrive_relaxed(w, op, mask);
 }
 
 static void cluster_wait(sg_warp *w, const sg_op *op, uint32_t mask)
@@ -151,7 +145,7 @@ static void cluster_wait(sg_warp *w, const sg_op *op, uint32_t mask)
         w->pc = (uint32_t)(op - w->ops);
         sg_split_wait(w, mask, SG_BARRIER_CLUSTER);
     } else if (w->block->race) {
-        sg_race_acquire(w, SG_RACE_BARRIER(SG_BARRIER_CLUSTER));
+        sg_race_cluster_leave(w);
     }
 }
 
@@ -449,20 +443,21 @@ static void decode_barrier(sg_decoder *d)
     sg_part(d, "aligned");
     sg_part(d, "release");
     sg_part(d, "acquire");
-    const bool relaxed = sg_part(d, "relaxed");
+    sg_part(d, "relaxed");
     sg_parts_done(d);
     sg_operands(d, 0, 0);
     if (arrive == wait)
         sg_decode_unsupported(d, "form not known");
-    sg_run *run = wait ? cluster_wait : relaxed ? cluster_arrive_relaxed : cluster_arrive;
+    sg_run *run = wait ? cluster_wait : cluster_arrive;
     sg_emit(d, run, run, SG_PIPE_CONTROL);
 }
 
 /* Memory is always in order here; only the checker of races wants to know. */
 static void fence(sg_warp *w, const sg_op *op, uint32_t mask)
 {
-    (void)op, (void)mask;
-    w->fenced = true;
+    (void)mask;
+    if (w->block->race)
+        sg_race_fence(w, op);
 }
 
 static void decode_fence(sg_decoder *d)

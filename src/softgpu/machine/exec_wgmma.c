@@ -9,6 +9,7 @@
 
 #include "../ptx/decode.h"
 #include "narrow.h"
+#include "race.h"
 #include "rows.h"
 #include "wgmma.h"
 
@@ -202,7 +203,7 @@ static const uint8_t *sixteen(sg_warp *w, const sg_op *op, uint32_t at)
         memcpy(shadow, block->shadow + at, 16);
     if ((shadow[0] & shadow[1]) != UINT64_MAX)
         return sg_shared_at(w, op, 0, at, 16, false); /* says what is wrong */
-    return !block->race || sg_race_access(w, op, 0, at, 16, false) ? block->shared + at : NULL;
+    return !block->race || sg_race_touch(w, op, 0, at, 16, SG_TOUCH_READ, SG_SPACE_SHARED) ? block->shared + at : NULL;
 }
 
 /* The numbers of an operand, each row or column with stride `along` in the matrix, K with stride `deep`. */

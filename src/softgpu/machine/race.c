@@ -1,145 +1,422 @@
-/*
- * Races in shared memory: two accesses to one cell of 16 bits, one of them a write, by warps that nothing put in order.
- * Each warp has a clock of its own and knows of every other warp up to which moment its doings come before (a vector
- * clock). Barriers, mbarriers and atomics carry that knowledge from warp to warp. Lanes of one warp count as ordered.
- */
-#include <stdlib.h>
+/* Accesses: what each byte remembers, and which of its accesses are in no order. */
+#include "race.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "race_sets.h"
+#include "race_state.h"
 #include "rows.h"
 
-#define WARPS     32
-#define MEETINGS  512 /* places where knowledge is exchanged; a power of two */
-#define CLOCK_END UINT16_MAX
-#define CELL      2 /* bytes: 16-bit elements side by side may be two warps' */
+#define PAGE         4096     /* bytes of a region of global memory */
+#define REGIONS      (1 << 14) /* lists of them; a power of two */
+#define REGIONS_MOST (1 << 14) /* 64 MiB of global memory, with 256 MiB of cells; more of it is not watched */
 
-/* A cell's accesses since the last write; of another generation: none. */
-typedef struct cell {
-    uint32_t generation;
-    uint32_t readers; /* warps */
-    uint32_t write_line, read_line;
-    uint16_t write_clock;
-    uint8_t writer; /* warp + 1; 0: none */
-    uint16_t read_clock[WARPS];
-} cell;
-
-typedef struct meeting {
-    uint64_t key; /* + 1; 0: free */
-    uint16_t known[WARPS];
-} meeting;
-
-struct sg_race {
-    uint32_t generation, cell_count;
-    uint16_t known[WARPS][WARPS]; /* [warp][of warp] */
-    meeting meetings[MEETINGS];
-    cell cells[];
-};
-
-struct sg_race *sg_race_create(uint32_t shared_bytes)
+struct sg_races *sg_races_create(const sg_machine *machine)
 {
-    const uint32_t count = (shared_bytes + CELL - 1) / CELL;
-    struct sg_race *race = calloc(1, sizeof *race + (size_t)count * sizeof race->cells[0]);
-    if (race)
-        race->cell_count = count;
-    return race;
-}
-
-void sg_race_destroy(struct sg_race *race)
-{
-    free(race);
-}
-
-void sg_race_reset(struct sg_race *race)
-{
-    race->generation++;
-    memset(race->known, 0, sizeof race->known);
-    memset(race->meetings, 0, sizeof race->meetings);
-    for (int i = 0; i < WARPS; i++)
-        race->known[i][i] = 1;
-}
-
-static void join(uint16_t *to, const uint16_t *from)
-{
-    for (int i = 0; i < WARPS; i++)
-        to[i] = to[i] > from[i] ? to[i] : from[i];
-}
-
-/* NULL if the table is full: knowledge is lost, and races may be seen that are none; 512 objects are enough for all. */
-static meeting *find_meeting(struct sg_race *race, uint64_t key)
-{
-    for (uint64_t i = 0, at = key * 0x9e3779b97f4a7c15u >> 32; i < MEETINGS; i++, at++) {
-        meeting *m = &race->meetings[at % MEETINGS];
-        if (!m->key)
-            m->key = key + 1;
-        if (m->key == key + 1)
-            return m;
-    }
+    const sg_grid *grid = machine->grid;
+    struct sg_races *races = calloc(1, sizeof *races);
+    if (!races)
+        return NULL;
+    races->machine = machine;
+    races->warps = (grid->block[0] * grid->block[1] * grid->block[2] + SG_LANES - 1) / SG_LANES;
+    races->stride = races->warps + 1;
+    races->cluster_blocks = grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
+    races->words = sg_words_read(grid->kernel);
+    races->sets = sg_sets_create();
+    races->regions = calloc(REGIONS, sizeof races->regions[0]);
+    if (races->words && races->sets && races->regions)
+        return races;
+    sg_races_destroy(races);
     return NULL;
 }
 
-void sg_race_release(sg_warp *w, uint64_t place)
+static void finish_region(sg_region *region)
 {
-    struct sg_race *race = w->block->race;
-    meeting *m = find_meeting(race, place);
-    if (m)
-        join(m->known, race->known[w->index]);
-    if (race->known[w->index][w->index] < CLOCK_END)
-        race->known[w->index][w->index]++;
-    else
-        sg_race_reset(race); /* after 65,535 exchanges: start over */
+    sg_region_forget_places(region);
+    free(region->cells);
 }
 
-void sg_race_acquire(sg_warp *w, uint64_t place)
+void sg_races_destroy(struct sg_races *races)
 {
-    struct sg_race *race = w->block->race;
-    const meeting *m = find_meeting(race, place);
-    if (m)
-        join(race->known[w->index], m->known);
+    if (!races)
+        return;
+    for (size_t i = 0; races->regions && i < REGIONS; i++)
+        for (sg_region *region = races->regions[i], *next; region; region = next) {
+            next = region->next;
+            finish_region(region);
+            free(region);
+        }
+    free(races->regions);
+    free(races->words);
+    free(races->blocks);
+    sg_sets_destroy(races->sets);
+    free(races);
 }
 
-void sg_race_forget(sg_block *block, uint64_t place)
+/* Blocks. */
+
+struct sg_race *sg_race_create(const sg_block *block)
 {
-    meeting *m = find_meeting(block->race, place);
-    if (m)
-        memset(m->known, 0, sizeof m->known);
+    struct sg_race *race = calloc(1, sizeof *race + block->warp_count * sizeof race->agents[0]);
+    if (!race)
+        return NULL;
+    race->shared.bytes = (block->shared_bytes + 3) & ~3u;
+    race->shared.shift = 2;
+    race->shared.cells = calloc(race->shared.bytes / 4 + 1, sizeof race->shared.cells[0]);
+    if (race->shared.cells)
+        return race;
+    free(race);
+    return NULL;
 }
 
-static bool report(sg_warp *w, const sg_op *op, int lane, uint32_t at, const cell *x, bool write, bool with_write)
+static void finish_agent(sg_agent *agent)
 {
-    const uint32_t other = with_write ? x->write_line : x->read_line;
-    sg_fault_at(w, op, 1u << lane, SG_FAULT_RACE, at,
-                "race: this %s of shared address 0x%x and the %s at line %u are not ordered by any barrier",
-                write ? "write" : "read", at, with_write ? "write" : "read", other);
-    w->machine->report->other_line = other;
+    sg_vector_clear(&agent->known);
+    for (int i = 0; i < SG_SCOPES; i++) {
+        sg_vector_clear(&agent->fenced[i]);
+        sg_vector_clear(&agent->heard[i]);
+    }
+}
+
+static void empty(struct sg_race *race, uint32_t warps)
+{
+    for (uint32_t i = 0; i < warps; i++)
+        finish_agent(&race->agents[i]);
+    for (int i = 0; i < SG_BARRIERS; i++)
+        sg_vector_clear(&race->barriers[i]);
+    sg_vector_clear(&race->arrived);
+    sg_vector_clear(&race->passed);
+    sg_region_forget_places(&race->shared);
+}
+
+void sg_race_destroy(struct sg_race *race, uint32_t warps)
+{
+    if (!race)
+        return;
+    empty(race, warps);
+    finish_region(&race->shared);
+    free(race);
+}
+
+static bool note_block(struct sg_races *races, const sg_block *block)
+{
+    if (races->block_count == races->block_room) {
+        const size_t room = races->block_room ? 2 * races->block_room : 256;
+        void *blocks = realloc(races->blocks, room * sizeof races->blocks[0]);
+        if (!blocks)
+            return false;
+        races->blocks = blocks;
+        races->block_room = room;
+    }
+    memcpy(races->blocks[races->block_count++], block->id, sizeof block->id);
+    return true;
+}
+
+void sg_race_begin(sg_block *block)
+{
+    struct sg_race *race = block->race;
+    struct sg_races *races = block->machine->races;
+    empty(race, block->warp_count);
+    memset(race->shared.cells, 0, (race->shared.bytes >> race->shared.shift) * sizeof race->shared.cells[0]);
+    race->base = 1 + (uint32_t)races->block_count * races->stride;
+    if (!note_block(races, block))
+        races->lost = true;
+    for (uint32_t i = 0; i < block->warp_count; i++) {
+        sg_agent *agent = &race->agents[i];
+        *agent = (sg_agent){.number = race->base + i, .clock = 1, .known.base = race->base};
+        agent->known.own[i] = agent->known.own[block->warp_count] = (sg_moment){1, 1}; /* that the block has begun */
+    }
+}
+
+/* Regions. */
+
+/* NULL where the memory is not watched. */
+static sg_region *find_page(struct sg_races *races, uint64_t address)
+{
+    const uint64_t base = address & ~(uint64_t)(PAGE - 1);
+    if (races->last && races->last->base == base)
+        return races->last;
+    sg_region **list = &races->regions[(base / PAGE * 0x9e3779b97f4a7c15u >> 32) % REGIONS];
+    for (sg_region *region = *list; region; region = region->next)
+        if (region->base == base)
+            return races->last = region;
+    if (races->region_count == REGIONS_MOST)
+        return NULL;
+    sg_region *region = calloc(1, sizeof *region);
+    sg_cell *cells = calloc(PAGE / 4, sizeof *cells);
+    if (!region || !cells) {
+        free(region);
+        free(cells);
+        races->lost = true;
+        return NULL;
+    }
+    *region = (sg_region){.next = *list, .base = base, .bytes = PAGE, .shift = 2, .cells = cells};
+    races->region_count++;
+    return races->last = *list = region;
+}
+
+/* From words to bytes. */
+static bool refine(sg_region *region)
+{
+    sg_cell *cells = malloc((region->bytes + 1) * sizeof *cells);
+    if (!cells)
+        return false;
+    for (uint32_t i = 0; i < region->bytes; i++)
+        cells[i] = region->cells[i / 4];
+    free(region->cells);
+    region->cells = cells;
+    region->shift = 0;
+    return true;
+}
+
+/* Checks. */
+
+/* One access: who, when, how. */
+typedef struct access {
+    sg_warp *w;
+    const sg_op *op;
+    int lane;
+    const sg_agent *me;
+    uint32_t how;
+    uint64_t address;
+    bool shared, writes;
+} access;
+
+static bool is_ordered(const struct sg_races *races, const access *x, uint32_t warp, uint32_t clock, uint32_t how)
+{
+    if (warp == x->me->number)
+        return true;
+    const sg_moment known = sg_vector_find(&x->me->known, warp, races->stride);
+    return (how & SG_HOW_WRITES ? known.writes : known.reads) >= clock;
+}
+
+/* Both strong, in scopes that hold both. */
+static bool is_allowed(const struct sg_races *races, const access *x, uint32_t warp, uint32_t how)
+{
+    const sg_scope between = sg_race_between(races, warp, x->me->number);
+    return how & x->how & SG_HOW_STRONG && SG_HOW_SCOPE(how) >= between && SG_HOW_SCOPE(x->how) >= between;
+}
+
+static bool report(const struct sg_races *races, const access *x, uint32_t warp, uint32_t how)
+{
+    const uint32_t *block = races->blocks[(warp - 1) / races->stride];
+    const uint32_t line = x->w->ops[SG_HOW_OP(how)].line;
+    sg_fault_at(x->w, x->op, 1u << x->lane, SG_FAULT_RACE, x->address,
+                "race: this %s of %s address 0x%" PRIx64 " and the %s at line %u by warp %u of block (%u,%u,%u) are "
+                "not in order",
+                x->writes ? "write" : "read", x->shared ? "shared" : "global", x->address,
+                how & SG_HOW_WRITES ? "write" : "read", line, (warp - 1) % races->stride, block[0], block[1],
+                block[2]);
+    x->w->machine->report->other_line = line;
     return false;
 }
 
-bool sg_race_access(sg_warp *w, const sg_op *op, int lane, uint32_t at, uint32_t size, bool write)
+/* A read: the last write comes before, and writes whose order does not matter to each other. */
+static bool check_read(const struct sg_races *races, const access *x, const sg_cell *cell)
 {
-    struct sg_race *race = w->block->race;
-    const uint16_t *known = race->known[w->index];
-    for (uint32_t i = at / CELL; i <= (at + size - 1) / CELL; i++) {
-        if (i >= race->cell_count)
-            return true; /* of another block, or beyond the end: others see to that */
-        cell *x = &race->cells[i];
-        if (x->generation != race->generation) {
-            x->generation = race->generation;
-            x->readers = x->writer = 0;
-        }
-        if (x->writer && x->writer - 1u != w->index && x->write_clock > known[x->writer - 1])
-            return report(w, op, lane, at, x, write, true);
-        if (write) {
-            SG_FOR_MASK(r, x->readers & ~(1u << w->index))
-            if (x->read_clock[r] > known[r])
-                return report(w, op, lane, at, x, write, false);
-            x->readers = 0;
-            x->writer = (uint8_t)(w->index + 1);
-            x->write_clock = known[w->index];
-            x->write_line = op->line;
-        } else {
-            x->readers |= 1u << w->index;
-            x->read_clock[w->index] = known[w->index];
-            x->read_line = op->line;
-        }
+    if (cell->writer && !is_ordered(races, x, cell->writer, cell->clock, cell->how) &&
+        !is_allowed(races, x, cell->writer, cell->how))
+        return report(races, x, cell->writer, cell->how);
+    for (uint32_t set = cell->others; set && sg_sets_at(races->sets, set)->writes;) {
+        const sg_member *m = sg_sets_at(races->sets, set);
+        if (m->how & SG_HOW_WRITES && !is_ordered(races, x, m->warp, m->clock, m->how) &&
+            !is_allowed(races, x, m->warp, m->how))
+            return report(races, x, m->warp, m->how);
+        set = m->rest;
     }
     return true;
+}
+
+static uint32_t add(struct sg_races *races, uint32_t set, uint32_t warp, uint32_t clock, uint32_t how)
+{
+    return sg_sets_add(races->sets, set, warp, clock, how, how & SG_HOW_WRITES);
+}
+
+/* The set with this read; what comes before it need not be kept. */
+static uint32_t with_read(struct sg_races *races, const access *x, uint32_t set)
+{
+    const sg_member *head = set ? sg_sets_at(races->sets, set) : NULL;
+    if (head && head->warp == x->me->number && head->clock == x->me->clock && !(head->how & SG_HOW_WRITES))
+        return set;
+    uint32_t kept = 0;
+    bool same = true;
+    for (uint32_t i = set; i && same;) {
+        const sg_member *m = sg_sets_at(races->sets, i);
+        if (m->warp == x->me->number && m->clock == x->me->clock && !(m->how & SG_HOW_WRITES))
+            return set;
+        same = !is_ordered(races, x, m->warp, m->clock, m->how);
+        i = m->rest;
+    }
+    for (uint32_t i = set; i && !same;) {
+        const sg_member m = *sg_sets_at(races->sets, i);
+        if (!is_ordered(races, x, m.warp, m.clock, m.how))
+            kept = add(races, kept, m.warp, m.clock, m.how);
+        i = m.rest;
+    }
+    return add(races, same ? set : kept, x->me->number, x->me->clock, x->how);
+}
+
+/* A write: everything before comes before it, or is strong as it is, and then is remembered. */
+static bool check_write(struct sg_races *races, const access *x, const sg_cell *cell, uint32_t *others)
+{
+    *others = 0;
+    if (cell->writer && !is_ordered(races, x, cell->writer, cell->clock, cell->how)) {
+        if (!is_allowed(races, x, cell->writer, cell->how))
+            return report(races, x, cell->writer, cell->how);
+        *others = add(races, *others, cell->writer, cell->clock, cell->how);
+    }
+    for (uint32_t set = cell->others; set;) {
+        const sg_member m = *sg_sets_at(races->sets, set);
+        if (!is_ordered(races, x, m.warp, m.clock, m.how)) {
+            if (!is_allowed(races, x, m.warp, m.how))
+                return report(races, x, m.warp, m.how);
+            *others = add(races, *others, m.warp, m.clock, m.how);
+        }
+        set = m.rest;
+    }
+    return true;
+}
+
+/* Whether a cell is what the same access has met before: neighbours mostly are. */
+static bool is_seen(const struct sg_races *races, const access *x, const sg_cell *cell)
+{
+    return races->seen_warp == x->me->number && races->seen_clock == x->me->clock && races->seen_how == x->how &&
+           memcmp(cell, &races->seen, sizeof *cell) == 0;
+}
+
+static bool touch_cells(struct sg_races *races, const access *x, sg_region *region, uint32_t first, uint32_t end)
+{
+    for (uint32_t i = first; i < end; i++) {
+        sg_cell *cell = &region->cells[i];
+        if (!is_seen(races, x, cell)) {
+            uint32_t answer;
+            if (x->writes ? !check_write(races, x, cell, &answer) : !check_read(races, x, cell))
+                return false;
+            races->answer = x->writes ? answer : with_read(races, x, cell->others);
+            races->seen = *cell;
+            races->seen_warp = x->me->number;
+            races->seen_clock = x->me->clock;
+            races->seen_how = x->how;
+        }
+        if (x->writes)
+            *cell = (sg_cell){x->me->number, x->me->clock, x->how, races->answer};
+        else
+            cell->others = races->answer;
+    }
+    return true;
+}
+
+/* Sets grow until there is no room: then reads that nobody wrote over so far are forgotten. */
+static void forget_sets(struct sg_races *races, const sg_cluster *running)
+{
+    for (size_t i = 0; i < REGIONS; i++)
+        for (sg_region *region = races->regions[i]; region; region = region->next)
+            for (uint32_t k = 0; k < region->bytes >> region->shift; k++)
+                region->cells[k].others = 0;
+    for (; running; running = running->next)
+        for (uint32_t b = 0; b < running->block_count; b++) {
+            sg_region *region = &running->blocks[b].race->shared;
+            for (uint32_t k = 0; k < region->bytes >> region->shift; k++)
+                region->cells[k].others = 0;
+        }
+    sg_sets_forget(races->sets);
+    races->seen_warp = 0;
+}
+
+static bool touch_region(struct sg_races *races, access *x, sg_region *region, uint32_t at, uint32_t size)
+{
+    if (region->shift && ((at | size) & 3) && !refine(region)) {
+        races->lost = true;
+        return true;
+    }
+    return touch_cells(races, x, region, at >> region->shift, (at + size) >> region->shift);
+}
+
+/* Another block's shared memory is there from its beginning to its end. */
+static bool check_alive(const struct sg_races *races, const access *x, const sg_block *block)
+{
+    const uint32_t beginning = block->race->base + races->warps;
+    if (sg_vector_find(&x->me->known, beginning, races->stride).reads > 0 && block->alive)
+        return true;
+    sg_fault_at(x->w, x->op, 1u << x->lane, SG_FAULT_RACE, x->address,
+                "race: %s of shared address 0x%" PRIx64 " of block (%u,%u,%u), which %s", x->writes ? "write" : "read",
+                x->address, block->id[0], block->id[1], block->id[2],
+                block->alive ? "nothing says has begun" : "has ended");
+    return false;
+}
+
+/* Where bytes are. NULL: they are not watched, or *failed. */
+static sg_region *find_region(struct sg_races *races, access *x, uint32_t size, sg_space space, uint32_t *at,
+                              bool *failed)
+{
+    const bool windowed = space == SG_SPACE_GENERIC && SG_WINDOW(x->address) == SG_WINDOW_SHARED;
+    *failed = false;
+    if (space == SG_SPACE_SHARED || windowed) {
+        sg_block *block = sg_shared_block(x->w->block, x->address & (((uint64_t)1 << 56) - 1), at);
+        x->shared = true;
+        if (!block || size > block->shared_bytes || *at > block->shared_bytes - size)
+            return NULL;
+        *failed = block != x->w->block && !check_alive(races, x, block);
+        return *failed ? NULL : &block->race->shared;
+    }
+    if (SG_WINDOW(x->address))
+        return NULL;
+    if (x->w->machine->grid->dependent && !x->w->block->waited) {
+        sg_fault_at(x->w, x->op, 1u << x->lane, SG_FAULT_RACE, x->address,
+                    "global memory before griddepcontrol.wait, in a grid launched before earlier ones are done");
+        *failed = true;
+        return NULL;
+    }
+    *at = (uint32_t)(x->address % PAGE);
+    return find_page(races, x->address);
+}
+
+static bool touch(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch touch,
+                  sg_space space, sg_words words, bool synchronises)
+{
+    struct sg_races *races = w->machine->races;
+    const uint32_t index = (uint32_t)(op - w->ops);
+    const bool writes = touch != SG_TOUCH_READ;
+    access x = {.w = w, .op = op, .lane = lane, .me = sg_agent_of(w), .writes = writes,
+                .how = (index & 0xffffff) | (words.strong ? SG_HOW_STRONG : 0) | (uint32_t)words.scope << 25 |
+                       (writes ? SG_HOW_WRITES : 0)};
+    for (uint32_t done = 0, piece; done < size && !races->lost; done += piece) {
+        uint32_t at;
+        bool failed;
+        x.address = address + done;
+        piece = size - done;
+        sg_region *region = find_region(races, &x, piece, space, &at, &failed);
+        if (failed)
+            return false;
+        piece = !region || x.shared || piece < PAGE - at ? piece : PAGE - at;
+        if (region && !touch_region(races, &x, region, at, piece))
+            return false;
+        if (sg_sets_full(races->sets))
+            forget_sets(races, *w->machine->running);
+        sg_agent_of(w)->touched |= synchronises;
+        if (region && synchronises && (words.strong || writes))
+            sg_race_synchronise(w, region, at, piece, touch, words);
+    }
+    return true;
+}
+
+bool sg_race_touch(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch kind,
+                   sg_space space)
+{
+    return touch(w, op, lane, address, size, kind, space, w->machine->races->words[op - w->ops], true);
+}
+
+bool sg_race_touch_strong(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch kind,
+                          sg_space space)
+{
+    return touch(w, op, lane, address, size, kind, space, (sg_words){.strong = 1, .scope = SG_SCOPE_GRID}, true);
+}
+
+/* Arrivals and waits change nothing that matters to each other; only that it was set up must come before. */
+bool sg_race_mbarrier_find(sg_warp *w, const sg_op *op, int lane, uint64_t address)
+{
+    return touch(w, op, lane, address, 8, SG_TOUCH_READ, SG_SPACE_SHARED,
+                 (sg_words){.strong = 1, .scope = SG_SCOPE_CLUSTER}, false);
 }

@@ -72,7 +72,6 @@ struct sg_warp {
     uint32_t index;     /* in the block */
     uint32_t alive;     /* lanes that exist and have not left */
     uint32_t cluster_phase; /* of the cluster's barrier, in which it arrived last */
-    bool fenced;            /* since it last arrived there */
     uint32_t lanes_of;  /* the mask that lanes spells out */
     _Alignas(SG_ROW_BYTES) uint32_t lanes[SG_LANES];
     sg_split splits[SG_LANES];
@@ -128,6 +127,8 @@ struct sg_machine {
     uint64_t operations;   /* warp operations that ran */
     uint64_t progress;     /* grows when something happens that others may wait for */
     uint32_t shared_bytes; /* of one block */
+    struct sg_races *races;     /* NULL: races are not checked */
+    sg_cluster *const *running; /* the first of those that have begun and not ended */
 };
 
 /* Records a fault at an operation for the lowest lane of mask, and stops the warp. */
@@ -200,16 +201,5 @@ void sg_watch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t 
 void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write);
 void sg_count_bytes(sg_machine *machine, uint64_t address, uint64_t bytes); /* of global memory, in one piece */
 void sg_count_operation(sg_warp *w, const sg_op *op, uint32_t mask);
-
-/* Races in shared memory. Knowledge of what came before passes through places: a barrier's, or an object's address. */
-#define SG_RACE_BARRIER(number) ((uint64_t)1 << 40 | (uint64_t)(number))
-struct sg_race *sg_race_create(uint32_t shared_bytes);
-void sg_race_destroy(struct sg_race *race);
-void sg_race_reset(struct sg_race *race);
-void sg_race_release(sg_warp *w, uint64_t place);
-void sg_race_acquire(sg_warp *w, uint64_t place);
-void sg_race_forget(sg_block *block, uint64_t place);
-/* An access of one lane; false with a report if it races. */
-bool sg_race_access(sg_warp *w, const sg_op *op, int lane, uint32_t at, uint32_t size, bool write);
 
 #endif

@@ -19,16 +19,16 @@
 #define MOST     62                  /* where they are short */
 #define ALIKE    32                  /* one part in so many */
 
-static _Thread_local bool sampling;
+static _Thread_local sg_sampling sampling;
 
-bool sg_sampling(void)
+sg_sampling sg_sampling_now(void)
 {
     return sampling;
 }
 
-void sg_sample(bool on)
+void sg_sample(sg_sampling how)
 {
-    sampling = on;
+    sampling = how;
 }
 
 /* Instructions by which blocks of a grid learn of each other. */
@@ -148,14 +148,14 @@ sg_fault sg_sample_run(const sg_grid *grid, sg_report *report, sg_counts *counts
     survey s;
     sg_undo undo = {.memory = grid->memory};
     sg_fault fault = SG_FAULT_NONE;
-    const bool sampled = begin(grid, &undo, &s) && look(&s);
-    bool whole = sg_undo_back(&undo);
+    const bool keep = sampling == SG_SAMPLE_KEPT, sampled = begin(grid, &undo, &s) && look(&s);
+    bool whole = (sampled && keep) || sg_undo_back(&undo);
     if (sampled) {
         scale(&s, counts);
         *ran = (s.middles + 2) * s.height * grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
     } else if (whole) {
         sg_grid all = *grid;
-        all.undo = &undo;
+        all.undo = keep ? NULL : &undo;
         all.count = true;
         fault = sg_grid_run(&all, report, counts);
         whole = sg_undo_back(&undo);

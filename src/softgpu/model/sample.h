@@ -4,13 +4,15 @@
 
 #include "../machine/exec.h"
 
-/* Whether launches of the calling thread are sampled, and the word that they are from now on. At first they are not. */
-bool sg_sampling(void);
-void sg_sample(bool on);
+/* How launches of the calling thread are run. At first all of each is. */
+typedef enum sg_sampling { SG_SAMPLE_ALL, SG_SAMPLE_UNDONE, SG_SAMPLE_KEPT } sg_sampling;
+sg_sampling sg_sampling_now(void);
+void sg_sample(sg_sampling how);
 
 /*
- * Runs as much of a grid as tells what the whole would count, and leaves memory as it was. Where blocks need each other
- * or share out their work as they go, and where the whole costs little, all of them run. *ran: how many blocks.
+ * Runs as much of a grid as tells what the whole would count, and leaves memory as it was or, kept, as these blocks
+ * leave it. Where blocks need each other or share out their work as they go, and where the whole costs little, all of
+ * them run. *ran: how many blocks.
  */
 sg_fault sg_sample_run(const sg_grid *grid, sg_report *report, sg_counts *counts, uint64_t *ran);
 

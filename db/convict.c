@@ -1,0 +1,96 @@
+/* Kernels out of service: those whose code failed a check and has not passed it since. */
+#include <stdlib.h>
+
+#include "internal.h"
+
+/* The newest failure of each code, problem and seed, newest first. */
+static const char convicted_sql[] =
+    "SELECT t.kernel, k.cubin IS NOT NULL, " GT_PROBLEM_CLASS ", p.m, p.n, p.k, p.batch, p.align, l.seed,"
+    " t.gpu IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU "), " GT_TRIAL_COLUMNS
+    " FROM (SELECT max(c.trial) AS trial, c.seed FROM (" GT_CONVICTIONS ") c WHERE c.arch = ?"
+    "  GROUP BY c.source_hash, c.nvrtc, c.problem, c.seed) l"
+    " JOIN trial t ON t.id = l.trial JOIN kernel k ON k.id = t.kernel JOIN problem p ON p.id = t.problem"
+    " ORDER BY t.id DESC";
+
+static bool take_convicted(sqlite3_stmt *row, gt_convicted *convicted)
+{
+    gt_take take = {.row = row};
+    char text[GT_CLASS_LENGTH];
+    gt_class class;
+    *convicted = (gt_convicted){.kernel_id = gt_take_int(&take, INT64_MIN, INT64_MAX)};
+    convicted->has_code = gt_take_int(&take, 0, 1) != 0;
+    gt_take_text(&take, text, sizeof text);
+    if (take.bad || !gt_class_parse(text, &class))
+        return false;
+    gt_take_problem(&take, &class, &convicted->problem);
+    const uint64_t seed = gt_take_seed(&take);
+    convicted->same_gpu = gt_take_int(&take, 0, 1) != 0;
+    gt_take_trial(&take, &convicted->trial);
+    convicted->trial.seed = seed;
+    return !take.bad;
+}
+
+/* Room for one more at the end of a list. */
+static gt_status grow(gt_convictions *convictions, size_t *room)
+{
+    if (convictions->count < *room)
+        return GT_OK;
+    const size_t more = *room ? 2 * *room : 16;
+    gt_convicted *larger = realloc(convictions->list, more * sizeof *larger);
+    if (!larger)
+        return gt_fail_memory();
+    convictions->list = larger;
+    *room = more;
+    return GT_OK;
+}
+
+/* Reads the kernels. One whose row is damaged is out of service for that, too, and left out here. */
+static gt_status read_kernels(gt_store *store, gt_convictions *convictions)
+{
+    size_t kept = 0;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < convictions->count; i++) {
+        gt_kernel_row row;
+        gt_convicted *convicted = &convictions->list[i];
+        status = gt_kernel_read(store, convicted->kernel_id, &row);
+        if (status != GT_OK || !row.usable || !gt_class_serves(&row.class, &convicted->problem.class))
+            continue;
+        convicted->kernel = row.kernel;
+        convictions->list[kept++] = *convicted;
+    }
+    convictions->count = kept;
+    return status;
+}
+
+gt_status gt_store_find_convicted(gt_store *store, const gt_device *device, gt_convictions *out)
+{
+    gt_convictions convictions = {0};
+    gt_status status = GT_OK;
+    size_t room = 0;
+    int code;
+    gt_bind bind = gt_sql_start(store, convicted_sql);
+    gt_bind_gpu(&bind, device);
+    gt_bind_text(&bind, device->arch, sizeof device->arch);
+    while ((code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
+        status = grow(&convictions, &room);
+        if (status != GT_OK)
+            break;
+        convictions.count += take_convicted(bind.statement, &convictions.list[convictions.count]);
+    }
+    const gt_status ended = gt_sql_done(store, &bind, code);
+    if (status == GT_OK)
+        status = ended;
+    if (status == GT_OK)
+        status = read_kernels(store, &convictions);
+    if (status == GT_OK)
+        *out = convictions;
+    else
+        gt_convictions_finish(&convictions);
+    return status;
+}
+
+void gt_convictions_finish(gt_convictions *convictions)
+{
+    free(convictions->list);
+    *convictions = (gt_convictions){0};
+}

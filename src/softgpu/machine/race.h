@@ -1,0 +1,67 @@
+/*
+ * Races: two accesses to the same bytes, one of them a write, by warps that nothing put in order, and that are not both
+ * strong (relaxed or more, or atomic) in a scope that holds both warps. What puts in order is PTX's memory model:
+ * barriers of a block and a cluster, mbarriers, and releases and acquires, alone or made of a fence and a strong access,
+ * through one place in memory and each of a scope that holds the other. Lanes of one warp count as ordered. All of
+ * global memory is watched, and shared memory, whose blocks must also have begun before others of their cluster come.
+ *
+ * Two rules are milder than the model's. A relaxed arrival at a barrier of the cluster tells of what the warp has read,
+ * and of others' writes that it knows of: values that were used have arrived, and shared memory has one place. An
+ * mbarrier orders in the whole cluster, whatever scope is named.
+ */
+#ifndef SG_RACE_H
+#define SG_RACE_H
+
+#include "clock.h"
+#include "warp.h"
+
+typedef enum sg_scope { SG_SCOPE_BLOCK, SG_SCOPE_CLUSTER, SG_SCOPE_GRID, SG_SCOPES } sg_scope;
+
+typedef enum sg_touch {
+    SG_TOUCH_READ,
+    SG_TOUCH_WRITE,
+    SG_TOUCH_CHANGE, /* reads and writes at once: an atomic */
+} sg_touch;
+
+/* What an instruction's words say of order. */
+typedef struct sg_words {
+    uint8_t strong, acquires, releases, fences, relaxed;
+    uint8_t scope;
+} sg_words;
+
+/* Of a grid, and of a block; NULL if out of memory. */
+struct sg_races *sg_races_create(const sg_machine *machine);
+void sg_races_destroy(struct sg_races *races);
+struct sg_race *sg_race_create(const sg_block *block);
+void sg_race_destroy(struct sg_race *race, uint32_t warps);
+
+/* A block begins in the storage of another. */
+void sg_race_begin(sg_block *block);
+
+/* An access of one lane, as the instruction says; false with a report if it races. Addresses that are none pass. */
+bool sg_race_touch(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch touch,
+                   sg_space space);
+
+/* The same of an access by the copy engine that several may have under way at once: strong in the whole grid. */
+bool sg_race_touch_strong(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch touch,
+                          sg_space space);
+
+/* Barriers of a block, by number; the barrier of a cluster; mbarriers, by shared address, which `find` an object that
+ * was set up before. False with a report. */
+void sg_race_arrive(sg_warp *w, int8_t barrier);
+void sg_race_leave(sg_warp *w, int8_t barrier);
+void sg_race_forget(sg_block *block, int8_t barrier);
+void sg_race_cluster_arrive(sg_warp *w, const sg_op *op);
+void sg_race_cluster_over(sg_cluster *cluster);
+void sg_race_cluster_leave(sg_warp *w);
+bool sg_race_mbarrier_find(sg_warp *w, const sg_op *op, int lane, uint64_t address);
+void sg_race_mbarrier_arrive(sg_warp *w, uint64_t address, bool relaxed);
+void sg_race_mbarrier_over(sg_warp *w, uint64_t address);
+void sg_race_mbarrier_leave(sg_warp *w, uint64_t address);
+
+/* Whether an instruction says so. */
+bool sg_race_relaxed(const sg_warp *w, const sg_op *op);
+
+void sg_race_fence(sg_warp *w, const sg_op *op);
+
+#endif

@@ -1,0 +1,246 @@
+/* Who learns of whom: barriers, fences, and strong accesses to the same place. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "race_state.h"
+
+static struct sg_races *races_of(const sg_warp *w)
+{
+    return w->machine->races;
+}
+
+static void join(struct sg_races *races, sg_vector *to, const sg_vector *from)
+{
+    if (!sg_vector_join(to, from, races->stride))
+        races->lost = true;
+}
+
+sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b)
+{
+    const uint32_t first = (a - 1) / races->stride, second = (b - 1) / races->stride;
+    return first == second                                                    ? SG_SCOPE_BLOCK
+           : first / races->cluster_blocks == second / races->cluster_blocks ? SG_SCOPE_CLUSTER
+                                                                             : SG_SCOPE_GRID;
+}
+
+bool sg_race_relaxed(const sg_warp *w, const sg_op *op)
+{
+    return races_of(w)->words[op - w->ops].relaxed;
+}
+
+/* A new moment: what the warp does from now on comes after what it has told. */
+static void tick(sg_warp *w)
+{
+    sg_agent *me = sg_agent_of(w);
+    if (!me->touched)
+        return;
+    me->touched = false;
+    me->clock++;
+    me->known.own[w->index] = (sg_moment){me->clock, me->clock};
+}
+
+static void tell(sg_warp *w, sg_vector *to)
+{
+    join(races_of(w), to, &sg_agent_of(w)->known);
+    tick(w);
+}
+
+/* Of its own writes only those before its last fence. */
+static void tell_relaxed(sg_warp *w, sg_vector *to)
+{
+    sg_agent *me = sg_agent_of(w);
+    me->known.own[w->index].writes = me->told;
+    join(races_of(w), to, &me->known);
+    me->known.own[w->index].writes = me->clock;
+    tick(w);
+}
+
+void sg_race_arrive(sg_warp *w, int8_t barrier)
+{
+    tell(w, &w->block->race->barriers[barrier]);
+}
+
+void sg_race_leave(sg_warp *w, int8_t barrier)
+{
+    join(races_of(w), &sg_agent_of(w)->known, &w->block->race->barriers[barrier]);
+}
+
+void sg_race_forget(sg_block *block, int8_t barrier)
+{
+    sg_vector_clear(&block->race->barriers[barrier]);
+}
+
+void sg_race_cluster_arrive(sg_warp *w, const sg_op *op)
+{
+    sg_vector *to = &w->block->cluster->blocks[0].race->arrived;
+    if (sg_race_relaxed(w, op))
+        tell_relaxed(w, to);
+    else
+        tell(w, to);
+}
+
+void sg_race_cluster_over(sg_cluster *cluster)
+{
+    struct sg_race *first = cluster->blocks[0].race;
+    join(cluster->machine->races, &first->passed, &first->arrived);
+    sg_vector_clear(&first->arrived);
+}
+
+void sg_race_cluster_leave(sg_warp *w)
+{
+    join(races_of(w), &sg_agent_of(w)->known, &w->block->cluster->blocks[0].race->passed);
+}
+
+void sg_race_fence(sg_warp *w, const sg_op *op)
+{
+    struct sg_races *races = races_of(w);
+    const sg_words words = races->words[op - w->ops];
+    sg_agent *me = sg_agent_of(w);
+    if (!words.fences)
+        return;
+    for (int scope = 0; scope <= words.scope; scope++) {
+        join(races, &me->known, &me->heard[scope]);
+        sg_vector_clear(&me->heard[scope]);
+    }
+    sg_vector_clear(&me->fenced[words.scope]);
+    join(races, &me->fenced[words.scope], &me->known);
+    if (words.scope >= SG_SCOPE_CLUSTER)
+        me->told = me->clock;
+    tick(w);
+}
+
+/* Places. */
+
+static sg_place *find_place(struct sg_races *races, sg_region *region, uint32_t at, bool create)
+{
+    if (!region->places && create && !(region->places = calloc(SG_PLACES, sizeof region->places[0])))
+        races->lost = true;
+    if (!region->places)
+        return NULL;
+    sg_place **list = &region->places[at / 4 % SG_PLACES];
+    for (sg_place *place = *list; place; place = place->next)
+        if (place->at == at)
+            return place;
+    sg_place *place = create ? calloc(1, sizeof *place) : NULL;
+    if (create && !place)
+        races->lost = true;
+    if (place) {
+        place->at = at;
+        place->next = *list;
+        *list = place;
+    }
+    return place;
+}
+
+static void empty_place(sg_place *place)
+{
+    for (int i = 0; i < SG_SCOPES; i++)
+        sg_vector_clear(&place->slots[i].vector);
+    place->writer = 0;
+}
+
+void sg_region_forget_places(sg_region *region)
+{
+    for (int i = 0; region->places && i < SG_PLACES; i++)
+        for (sg_place *place = region->places[i], *next; place; place = next) {
+            next = place->next;
+            empty_place(place);
+            free(place);
+        }
+    free(region->places);
+    region->places = NULL;
+}
+
+/* Leaves what a release of some scope tells. Another block's of a scope that does not hold this one is of no use to
+ * anybody who reads the place now. */
+static void release(struct sg_races *races, sg_slot *slot, sg_scope scope, const sg_vector *vector, uint32_t base)
+{
+    if (slot->vector.base && sg_race_between(races, slot->base, base) > scope)
+        sg_vector_clear(&slot->vector);
+    join(races, &slot->vector, vector);
+    slot->base = base;
+}
+
+static void learn(sg_warp *w, const sg_place *place, sg_words words)
+{
+    struct sg_races *races = races_of(w);
+    sg_agent *me = sg_agent_of(w);
+    for (int scope = 0; scope < SG_SCOPES; scope++) {
+        const sg_slot *slot = &place->slots[scope];
+        if (!slot->vector.base)
+            continue;
+        const sg_scope between = sg_race_between(races, slot->base, me->number);
+        if (scope < (int)between)
+            continue;
+        const bool acquired = words.acquires && words.scope >= between;
+        join(races, acquired ? &me->known : &me->heard[between], &slot->vector);
+    }
+}
+
+void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t size, sg_touch touch, sg_words words)
+{
+    struct sg_races *races = races_of(w);
+    sg_agent *me = sg_agent_of(w);
+    if (!words.strong) { /* a weak write ends what could be learned there */
+        for (uint32_t i = at & ~3u; region->places && i < at + size; i += 4) {
+            sg_place *place = find_place(races, region, i, false);
+            if (place)
+                empty_place(place);
+        }
+        return;
+    }
+    bool tells = touch != SG_TOUCH_READ && words.releases;
+    for (int scope = 0; scope < SG_SCOPES; scope++)
+        tells |= touch != SG_TOUCH_READ && me->fenced[scope].base;
+    sg_place *place = find_place(races, region, at, tells);
+    if (!place)
+        return;
+    if (touch != SG_TOUCH_WRITE)
+        learn(w, place, words);
+    if (touch == SG_TOUCH_READ)
+        return;
+    if (touch == SG_TOUCH_WRITE && place->writer != me->number)
+        empty_place(place); /* the value is another one; its own releases before still count */
+    place->writer = me->number;
+    for (int scope = 0; scope < SG_SCOPES; scope++)
+        if (me->fenced[scope].base)
+            release(races, &place->slots[scope], scope, &me->fenced[scope], me->number);
+    if (words.releases) {
+        release(races, &place->slots[words.scope], words.scope, &me->known, me->number);
+        tick(w);
+    }
+}
+
+/* mbarriers. */
+
+static sg_place *find_mbarrier(const sg_warp *w, uint64_t address)
+{
+    uint32_t at;
+    const sg_block *block = sg_shared_block(w->block, address, &at);
+    return block ? find_place(races_of(w), &block->race->shared, at, true) : NULL;
+}
+
+void sg_race_mbarrier_arrive(sg_warp *w, uint64_t address, bool relaxed)
+{
+    sg_place *place = find_mbarrier(w, address);
+    if (place && relaxed)
+        tell_relaxed(w, &place->slots[0].vector);
+    else if (place)
+        tell(w, &place->slots[0].vector);
+}
+
+void sg_race_mbarrier_over(sg_warp *w, uint64_t address)
+{
+    sg_place *place = find_mbarrier(w, address);
+    if (!place)
+        return;
+    join(races_of(w), &place->slots[1].vector, &place->slots[0].vector);
+    sg_vector_clear(&place->slots[0].vector);
+}
+
+void sg_race_mbarrier_leave(sg_warp *w, uint64_t address)
+{
+    const sg_place *place = find_mbarrier(w, address);
+    if (place)
+        join(races_of(w), &sg_agent_of(w)->known, &place->slots[1].vector);
+}

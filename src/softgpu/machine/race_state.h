@@ -1,0 +1,93 @@
+/* What race.c, race_order.c and race_words.c share. */
+#ifndef SG_RACE_STATE_H
+#define SG_RACE_STATE_H
+
+#include "race.h"
+
+/* The last write of a few bytes, and who read them since, or wrote them in an order that does not matter. */
+typedef struct sg_cell {
+    uint32_t writer; /* a warp's number; 0: nobody */
+    uint32_t clock, how;
+    uint32_t others; /* a set; 0: none */
+} sg_cell;
+
+/* An access: the operation's index, and what is said of it. */
+#define SG_HOW_OP(how)    ((how) & 0xffffff)
+#define SG_HOW_STRONG     (1u << 24)
+#define SG_HOW_SCOPE(how) ((sg_scope)((how) >> 25 & 3))
+#define SG_HOW_WRITES     (1u << 27)
+
+/* A place in memory through which warps learn of each other: what was released there, by the scope of the release. Of
+ * an mbarrier slots[0] is what arrived in this phase, slots[1] what did in all before. */
+typedef struct sg_slot {
+    sg_vector vector;
+    uint32_t base; /* of the block that released last */
+} sg_slot;
+
+typedef struct sg_place {
+    struct sg_place *next;
+    uint32_t at, writer;
+    sg_slot slots[SG_SCOPES];
+} sg_place;
+
+#define SG_PLACES 64 /* lists in a region; a power of two */
+
+/* A piece of memory: a block's shared memory, or 4 KiB of global memory. */
+typedef struct sg_region {
+    struct sg_region *next; /* of the same hash */
+    uint64_t base;          /* of global memory */
+    uint32_t bytes, shift;  /* a cell has 1 << shift bytes: 4, or 1 where some access is not of whole words */
+    sg_cell *cells;
+    sg_place **places; /* NULL: never any */
+} sg_region;
+
+/* A warp. */
+typedef struct sg_agent {
+    sg_vector known;
+    sg_vector fenced[SG_SCOPES]; /* what it knew at its last fence of a scope; a strong write behind it tells of that */
+    sg_vector heard[SG_SCOPES];  /* what strong reads met; a fence of at least that scope makes it known */
+    uint32_t number, clock;
+    uint32_t told; /* the clock at its last fence that reached other blocks */
+    bool touched;  /* memory, since its clock was raised */
+} sg_agent;
+
+struct sg_race {
+    sg_region shared;
+    sg_vector barriers[SG_BARRIERS];
+    sg_vector arrived, passed; /* of the cluster's barrier: in this phase, in those before. The first block's are used */
+    uint32_t base;             /* number of its first warp; behind the last one's is the number of its beginning */
+    sg_agent agents[];
+};
+
+struct sg_races {
+    const sg_machine *machine;
+    sg_words *words; /* by operation */
+    uint32_t warps, stride, cluster_blocks;
+    uint32_t (*blocks)[3]; /* by the order in which they began: where in the grid they are */
+    size_t block_count, block_room;
+    struct sg_sets *sets;
+    sg_region **regions; /* of global memory, by hash */
+    size_t region_count;
+    sg_region *last; /* that was found */
+    sg_cell seen;    /* the last cell that was checked, for whom, and its new set */
+    uint32_t seen_warp, seen_clock, seen_how, answer;
+    bool lost; /* out of memory: nothing is checked any more */
+};
+
+static inline sg_agent *sg_agent_of(const sg_warp *w)
+{
+    return &w->block->race->agents[w->index];
+}
+
+/* The smallest scope that holds two warps, by their numbers. */
+sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b);
+
+/* What every instruction of a kernel says; NULL if out of memory. */
+sg_words *sg_words_read(const sg_kernel *kernel);
+
+/* Strong accesses, and weak writes to places: who learns what. */
+void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t size, sg_touch touch, sg_words words);
+
+void sg_region_forget_places(sg_region *region);
+
+#endif

@@ -1,0 +1,71 @@
+/* What an instruction says of order, read from its name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "race_state.h"
+
+typedef struct word {
+    const char *name;
+    sg_words means;
+} word;
+
+#define GRID SG_SCOPE_GRID
+
+static const word words[] = {
+    {"relaxed", {.strong = 1, .relaxed = 1}},
+    {"volatile", {.strong = 1}},
+    {"mmio", {.strong = 1}},
+    {"acquire", {.strong = 1, .acquires = 1}},
+    {"release", {.strong = 1, .releases = 1}},
+    {"acq_rel", {.strong = 1, .acquires = 1, .releases = 1}},
+    {"sc", {.strong = 1, .acquires = 1, .releases = 1}},
+    {"reduce", {.strong = 1}},
+};
+
+static const struct {
+    const char *name;
+    sg_scope scope;
+} scopes[] = {{"cta", SG_SCOPE_BLOCK}, {"cluster", SG_SCOPE_CLUSTER}, {"gpu", GRID}, {"sys", GRID}, {"gl", GRID}};
+
+static bool is(const char *part, size_t length, const char *name)
+{
+    return strlen(name) == length && memcmp(part, name, length) == 0;
+}
+
+static void read_part(const char *part, size_t length, sg_words *w)
+{
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (is(part, length, words[i].name)) {
+            w->strong |= words[i].means.strong;
+            w->relaxed |= words[i].means.relaxed;
+            w->acquires |= words[i].means.acquires;
+            w->releases |= words[i].means.releases;
+        }
+    for (size_t i = 0; i < sizeof scopes / sizeof scopes[0]; i++)
+        if (is(part, length, scopes[i].name))
+            w->scope = (uint8_t)scopes[i].scope;
+}
+
+static sg_words read_all(const char *mnemonic)
+{
+    sg_words w = {.scope = GRID};
+    const size_t first = strcspn(mnemonic, ".");
+    const bool proxy = strstr(mnemonic, ".proxy") != NULL;
+    w.fences = (is(mnemonic, first, "fence") && !proxy) || is(mnemonic, first, "membar");
+    w.strong = is(mnemonic, first, "atom") || is(mnemonic, first, "red");
+    for (const char *at = mnemonic + first; *at == '.';) {
+        const size_t length = strcspn(at + 1, ".");
+        read_part(at + 1, length, &w);
+        at += 1 + length;
+    }
+    return w;
+}
+
+sg_words *sg_words_read(const sg_kernel *kernel)
+{
+    sg_words *all = calloc(kernel->op_count + 1, sizeof *all);
+    for (size_t i = 0; all && i < kernel->op_count; i++)
+        if (kernel->mnemonics[i])
+            all[i] = read_all(kernel->mnemonics[i]);
+    return all;
+}

@@ -1,0 +1,86 @@
+"""Configurations that mutants are tuned with: few threads and small tiles, chosen so that between them every path of a
+template is taken. Launch facts follow from the parameters, as in the family's own space."""
+
+FACTS = {
+    "simt": """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
+        stages * bk * ((bm + bn) * 4 + 16 * (1 - :trans_a) + 16 * :trans_b) AS smem_bytes,
+        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, :cc >= 90 AS dependent_launch""",
+    "simt_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs,
+        stages * (bk * (bm + bn)
+            + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk
+                   ELSE 4 * bk END
+            + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN kmajor = 1 AND :trans_a THEN 4 * bn ELSE 4 * bk END) * 4
+        AS smem_bytes,
+        stream_k * 2 * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
+    "simt_cluster": """bm / wm * (bn / wn) * 32 * slices + 128 AS threads, 128 AS regs, cluster_k AS cluster_y,
+        max(stages * (bk * (bm + bn)
+                + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm
+                       WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk ELSE 4 * bk END
+                + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN kmajor = 1 AND :trans_a THEN 4 * bn ELSE 4 * bk END) * 4,
+            bm * bn * (slices + (slices > 1 AND cluster_k > 1)) * 4) AS smem_bytes,
+        (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
+    "skinny": """32 * warps_few * warps_many * warps_k AS threads, 128 AS regs, cluster_k AS cluster_y,
+        max(2 * CASE side WHEN 1 THEN bn ELSE bm END * (bk + 4) * 4
+            + 32 * warps_few * warps_many * warps_k * stages * CASE side WHEN 1 THEN tm ELSE tn END * 16,
+            warps_k * CASE side WHEN 1 THEN bn * (bm + 4) ELSE bm * (bn + 4) END * 4)
+        + (cluster_k > 1) * bm * bn * 4 AS smem_bytes,
+        (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
+}
+
+
+class Configuration:
+    """Parameters of a family, and the product that it is tuned for."""
+
+    def __init__(self, family, name, shape, layout, parameters):
+        self.family, self.name, self.shape, self.layout = family, name, shape, layout
+        self.parameters, self.key = parameters, (family, name)
+
+    def space(self):
+        columns = ", ".join('{1} AS "{0}"'.format(*word.split("=")) for word in self.parameters.split())
+        return f"SELECT *, {FACTS[self.family]} FROM (SELECT {columns})"
+
+
+CONFIGURATIONS = [Configuration(*words) for words in (
+    # Rows that begin anywhere, K over blocks; vectors through registers; A transposed, K over three blocks.
+    ("simt", "split", "64x127x512", "nn",
+     "bm=32 bn=64 bk=16 wm=16 wn=32 tm=4 tn=4 stages=3 split_k=2 group=1 load=1 occ=1 ptxas=3"),
+    ("simt", "vectors", "64x128x256", "nn",
+     "bm=32 bn=64 bk=16 wm=16 wn=32 tm=4 tn=4 stages=2 split_k=1 group=8 load=0 occ=1 ptxas=3"),
+    ("simt", "transposed", "96x128x256", "tn",
+     "bm=32 bn=64 bk=16 wm=16 wn=32 tm=4 tn=4 stages=4 split_k=3 group=1 load=1 occ=1 ptxas=3"),
+    # Stream-K or whole tiles; A transposed on its way, K-major, or in pairs.
+    ("simt_ws", "stream", "64x127x512", "nn",
+     "bm=64 bn=128 bk=32 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=0 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=20"),
+    ("simt_ws", "kmajor", "64x256x256", "nn",
+     "bm=64 bn=128 bk=16 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=1 stream_k=0 group=8 occ=2 repack=0 ptxas=1 blocks=8"),
+    ("simt_ws", "pairs", "64x256x256", "nn",
+     "bm=64 bn=128 bk=16 wm=32 wn=64 tm=8 tn=8 stages=4 kmajor=2 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=7"),
+    # K over slices, cluster and clusters; over slices and cluster; over slices alone.
+    ("simt_cluster", "clusters", "64x127x512", "nn",
+     "bm=32 bn=64 bk=32 wm=32 wn=32 tm=4 tn=8 slices=2 stages=3 kmajor=2 cluster_k=2 split_k=4 repack=0 occ=1 ptxas=1"),
+    ("simt_cluster", "pair", "64x128x256", "nn",
+     "bm=32 bn=64 bk=32 wm=32 wn=32 tm=4 tn=8 slices=2 stages=3 kmajor=0 cluster_k=2 split_k=2 repack=0 occ=1 ptxas=1"),
+    ("simt_cluster", "slices", "64x128x256", "tn",
+     "bm=32 bn=64 bk=32 wm=32 wn=32 tm=4 tn=8 slices=2 stages=4 kmajor=0 cluster_k=1 split_k=3 repack=0 occ=1 ptxas=1"),
+    # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
+    ("skinny", "rows", "16x512x512", "nn",
+     "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 hint=0 occ=1"),
+    ("skinny", "columns", "255x16x511", "nn",
+     "side=1 bm=64 bn=16 bk=128 tm=4 tn=8 warps_few=2 warps_many=2 warps_k=1 lanes_k=4 stages=3 cluster_k=1 split_k=2 hint=1 occ=1"),
+    # Both operands are copied first: A transposed, B as it is; and the other way round.
+    ("repack", "as stored", "64x127x512", "nn",
+     "bm=64 bn=64 bk=16 wm=32 wn=32 tm=4 tn=8 stages=3 kmajor=0 stream_k=0 group=1 occ=2 repack=3 ptxas=1 blocks=20"),
+    ("repack", "transposed", "64x127x511", "tt",
+     "bm=64 bn=64 bk=16 wm=32 wn=32 tm=4 tn=8 stages=3 kmajor=0 stream_k=1 group=1 occ=2 repack=3 ptxas=1 blocks=20"),
+)]
+
+# The copies are simt_ws's, with both operands copied.
+HOSTS = {"repack": "simt_ws"}
+FACTS["repack"] = FACTS["simt_ws"]
+
+
+def configurations(subject):
+    return [c for c in CONFIGURATIONS if c.family == subject]
+
+
+SUBJECTS = list(dict.fromkeys(c.family for c in CONFIGURATIONS))
