@@ -42,6 +42,10 @@ gt_status gt_fail(gt_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    /* One line, whatever the arguments hold: they may come out of a damaged file. */
+    for (char *at = line; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = ' ';
     memcpy(last_message, line, sizeof line);
     return status;
 }

@@ -4,7 +4,8 @@
 
 #include "../gemmtune.h"
 
-/* Records the line for this thread and returns status, so that `return gt_fail(GT_ERROR_IO, ...)` reads well. */
+/* Records the line for this thread, with blanks for control characters, and returns status, so that
+ * `return gt_fail(GT_ERROR_IO, ...)` reads well. */
 gt_status gt_fail(gt_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* gt_fail for a failed host allocation. */
