@@ -20,12 +20,11 @@ static const struct {
     const char *family;
     int64_t m, n, k;
     gt_op op_b;
-    bool mapped; /* needs tensor maps */
 } winners[] = {
-    {"naive", 40, 36, 24, GT_N, false},
-    {"partial_sums", 33, 20, 28, GT_N, false},
-    {"tensor_map", 32, 36, 40, GT_N, true},
-    {"naive", 24, 20, 28, GT_T, false},
+    {"naive", 40, 36, 24, GT_N},
+    {"partial_sums", 33, 20, 28, GT_N},
+    {"tensor_map", 32, 36, 40, GT_N},
+    {"naive", 24, 20, 28, GT_T},
 };
 
 #define WINNERS (sizeof winners / sizeof winners[0])
@@ -309,6 +308,37 @@ TEST(a_damaged_winner_is_told_of_and_the_next_best_taken)
         _exit(PASSED);
     }
     CHECK_INT(wait_for(child), PASSED);
+}
+
+TEST(a_winner_that_failed_on_another_size_is_not_planned_until_it_has_passed)
+{
+    static const char failed[] =
+        "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, samples, stopped_early, registers,"
+        " spills, seed) VALUES (1, 1, (SELECT id FROM problem WHERE m = 32), 1, 'race', 'wrong_result', '', 'modelled', 0,"
+        " 0, 0, 0, '42')";
+    static const char passed[] =
+        "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, samples, stopped_early, registers,"
+        " spills, seed) VALUES (1, 1, (SELECT id FROM problem WHERE m = 32), 1, 'verify', 'ok', '', 'modelled', 0, 0, 0, 0,"
+        " '42')";
+    static const char *const steps[][2] = {{"", "naive"}, {failed, "partial_sums"}, {passed, "naive"}};
+    prepare();
+    write_database(shared.bytes);
+    for (size_t i = 0; i < 3; i++) {
+        vandalise(shared.path, steps[i][0]);
+        fflush(stdout);
+        const pid_t child = fork();
+        if (child == 0) {
+            char told[512] = "";
+            const char *family;
+            gt_status status;
+            plan_first(told, &family, &status);
+            CHECK_OK(status);
+            CHECK_STR(family, steps[i][1]);
+            CHECK_STR(told, ""); /* that is no damage */
+            _exit(PASSED);
+        }
+        CHECK_INT(wait_for(child), PASSED);
+    }
 }
 
 TEST(a_cubin_that_is_too_short_is_refused_though_its_hash_is_right)

@@ -471,7 +471,8 @@ static gt_status whole_life(const char *path)
     gt_store *store = NULL;
     gt_code code = {0};
     gt_measurements measured = {0};
-    int64_t run_id, gpu, id;
+    gt_convictions convictions = {0};
+    int64_t run_id, gpu, id, kernels, trials;
     bool found;
     char answer[128];
     gt_status status = gt_store_open(path, GT_STORE_WRITE, &store);
@@ -482,6 +483,9 @@ static gt_status whole_life(const char *path)
     NEXT(gt_store_put_trial(store, run_id, gpu, id, &kernel, &code_of_tests, &trial));
     NEXT(gt_store_find_trial(store, gpu, id, &kernel, &found, &got));
     NEXT(gt_store_query(store, "SELECT m FROM best_configs", NULL, keep_first, answer));
+    NEXT(gt_store_find_convicted(store, &device, &convictions));
+    NEXT(gt_store_forget(store, &(gt_forget){.family = "nobody's"}, &kernels, &trials));
+    gt_convictions_finish(&convictions);
     gt_store_close(store);
     store = NULL;
     NEXT(gt_store_open(path, GT_STORE_READ, &store));
