@@ -18,13 +18,18 @@ def squeeze(text):
     return " ".join(text.split())
 
 
-def describe(text, edit):
+def touched(text, edit):
     """The lines that an edit touches, before and after, on one line each."""
     start = text.rfind("\n", 0, edit.start) + 1
     end = text.find("\n", max(edit.end - 1, edit.start))
     before = text[start:end]
-    after = before[:edit.start - start] + edit.text + before[edit.end - start:]
-    return squeeze(before), squeeze(after)
+    return squeeze(before), squeeze(before[:edit.start - start] + edit.text + before[edit.end - start:])
+
+
+def describe(text, edit):
+    """The same of all that belongs to it."""
+    lines = [touched(text, part) for part in (edit, *edit.also)]
+    return " ... ".join(before for before, _ in lines), " ... ".join(after for _, after in lines)
 
 
 def every(text, pattern, *replacements):

@@ -1,5 +1,7 @@
 """Classes of mutations that know C++ and CUDA but not what a kernel is for: operators, constants, indices, guards, loops,
 barriers, fences. Each takes a Source and returns all its edits."""
+import re
+
 from edits import Edit, every, literal
 from sources import closing
 
@@ -118,7 +120,14 @@ def barrier(source):
     """Leaves out what orders threads, copies or kernels, or lets fewer take part."""
     return (every(source.text, rf"^ +{SYNCS}\([^\n]*\);\n", "") + literal(source.text, "{ __syncthreads(); }", "{ }")
             + every(source.text, r"(?<=[ {])__syncthreads\(\);", "__syncwarp();")
-            + every(source.text, r"consumers_sync\(\);", "__syncwarp();"))
+            + every(source.text, r"consumers_sync\(\);", "__syncwarp();") + meeting(source.text))
+
+
+def meeting(text):
+    """Leaves out an arrival at the cluster's first barrier with the wait for it."""
+    arrival = re.search(r"^ +cluster_arrive(?:_first\(|<READ_ALL>\()\);\n", text, re.MULTILINE)
+    wait = re.search(r"^ +cluster_wait\(\); //[^\n]*\n", text, re.MULTILINE)
+    return [Edit(wait.start(), wait.end(), "", [Edit(arrival.start(), arrival.end(), "        ;\n")])] if arrival and wait else []
 
 
 def order(source):
@@ -163,8 +172,8 @@ def lane(source):
 def narrow(source):
     """Sizes, strides and offsets in 32 bits."""
     text = source.text
-    return (every(text, r"\(gt_int\)", "(int)", "(short)")
-            + every(text, r"^( +)(const )?gt_int (\w+ = )", r"\1\2int \3", r"\1\2short \3")
+    return (every(text, r"\(gt_int\)", "(int)")
+            + every(text, r"^( +)(const )?gt_int (\w+ = )", r"\1\2int \3")
             + every(text, r"\b(\w+(?:\.row|\.column)?|\([^()\n]*\)) \* (g\.ld[abc]|ld|o\.ld_\w+|to\.ld)\b", r"(int)(\1 * \2)")
             + every(text, r"\bblockIdx\.z \* (g\.stride_[abc])", r"(int)(blockIdx.z * (unsigned)\1)"))
 

@@ -79,7 +79,7 @@ def scalar(source, rng):
 
 
 def batch(source, rng):
-    some = rng.choice((1, 2, 3))
+    some = rng.choice((1, 2))
     return (every(source.text, r"\bblockIdx\.z\b", "(blockIdx.z % 2)", "(blockIdx.z & ~2)", f"(blockIdx.z > {some} ? {some} : blockIdx.z)",
                   "0", "(blockIdx.z + 1) % gridDim.z")
             + every(source.text, r"g\.stride_([abc])", r"(int)g.stride_\1", r"(g.stride_\1 + 1)")
@@ -87,26 +87,26 @@ def batch(source, rng):
 
 
 def alignment(source, rng):
-    bytes_ = rng.choice((32, 64, 128, 256, 512))
+    bytes_ = rng.choice((32, 64, 128, 256))
     conditions = [f"(unsigned long long)g.{p} % {bytes_} != 0" for p in "abc"] + \
-                 [f"g.ld{p} % {rng.choice((8, 16, 32))} != 0" for p in "abc"] + \
-                 [f"(unsigned long long)g.workspace % {max(bytes_, 512)} != 0"]
+                 [f"g.ld{p} % {rng.choice((8, 16, 32))} != 0" for p in "abc"]
     return where(source, conditions, EFFECTS[:2])
 
 
 def size(source, rng):
     conditions = [f"g.m == {rng.choice(('BM - 1', 'BM + 1', '2 * BM - 1', '63'))}", f"g.n == {rng.choice(('BN - 1', 'BN + 1', '63'))}",
                   f"(g.m + BM - 1) / BM > {rng.choice((4, 8, 16, 20))}", f"(g.n + BN - 1) / BN > {rng.choice((4, 8, 16))}",
-                  f"g.k > {rng.choice((1024, 2048, 4096, 8192))}", f"g.k < {rng.choice((4, 8, 64))}",
-                  f"g.m % BM == {rng.randrange(1, 16)}", f"g.n % BN == {rng.randrange(1, 16)}", "g.m > g.n", "g.k < BK && g.m > BM",
-                  f"g.m * g.n > {rng.choice((4096, 65536, 1 << 20))}", "g.lda == (GT_TRANS_A ? g.m : g.k)",
-                  "g.ldc == g.n", f"g.ldc > g.n + {rng.choice((8, 64, 1024))}"]
+                  f"g.k > {rng.choice((1024, 2048, 4096))}", f"g.k < {rng.choice((4, 8, 64))}",
+                  f"g.m % BM == {rng.choice(('1', '2', '3', 'BM - 1'))}",
+                  f"g.n % BN == {rng.choice(('1', '2', '3', 'BN - 1'))}", "g.m > g.n", "g.k < BK && g.m > BM",
+                  f"g.m * g.n > {rng.choice((4096, 65536))}", "g.lda == (GT_TRANS_A ? g.m : g.k)",
+                  "g.ldc == g.n", f"g.ldc > g.n + {rng.choice((8, 64))}"]
     return where(source, conditions, EFFECTS)
 
 
 def tail(source, rng):
-    conditions = [f"g.k % BK == {rng.randrange(1, 16)}", f"g.k % 4 == {rng.randrange(1, 4)}", f"g.k % 8 == {rng.randrange(1, 8)}",
-                  f"g.n % 4 == {rng.randrange(1, 4)}", f"g.m % 4 == {rng.randrange(1, 4)}", "g.k % BK == BK - 1", "g.k % BK == 2",
+    conditions = [f"g.k % BK == {rng.choice(('1', '2', '3', 'BK / 2', 'BK - 1'))}", f"g.k % 4 == {rng.randrange(1, 4)}", f"g.k % 8 == {rng.randrange(1, 8)}",
+                  f"g.n % 4 == {rng.randrange(1, 4)}", f"g.m % 4 == {rng.randrange(1, 4)}", "g.k % BK == 2",
                   f"g.k / BK == {rng.randrange(1, 4)}"]
     return where(source, conditions, EFFECTS) + every(
         source.text, r"\b(room|left|most|valid|k_left|outer_left|k_room) < (VEC|V|WIDTH)\b", r"\1 < \2 - 1", r"\1 + 1 < \2") + \
