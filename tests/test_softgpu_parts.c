@@ -86,6 +86,61 @@ TEST(memory_ends_at_its_limit)
     sg_memory_destroy(memory);
 }
 
+TEST(allocations_stay_out_of_reservations)
+{
+    enum { MOST = 30 };
+    uint64_t at[MOST], bytes[MOST];
+    sg_memory *memory = sg_memory_create(64 << 20);
+    for (int i = 0; i < 3000; i++) {
+        const int k = i < MOST ? i : (int)(check_random() % MOST);
+        const uint64_t alignment = SG_GRANULE << check_random() % 6;
+        if (i >= MOST)
+            sg_memory_unreserve(memory, at[k]);
+        bytes[k] = SG_GRANULE * (1 + check_random() % 500);
+        at[k] = sg_memory_reserve(memory, bytes[k], alignment);
+        CHECK(at[k] && at[k] % alignment == 0 && !sg_memory_find(memory, at[k]));
+        const uint64_t base = sg_memory_alloc_user(memory, 1, 100000);
+        CHECK(base);
+        for (int j = 0; j < (i < MOST ? i : MOST); j++) {
+            CHECK(j == k || at[k] + bytes[k] <= at[j] || at[j] + bytes[j] <= at[k]);
+            CHECK(base + 100000 <= at[j] || at[j] + bytes[j] <= base);
+        }
+        CHECK(i % 2 == 0 || sg_memory_free(memory, base));
+        if (i % 600 == 599)
+            sg_memory_free_user(memory, 1);
+    }
+    CHECK(!sg_memory_reserve(memory, (uint64_t)1 << 50, SG_GRANULE));
+    CHECK(!sg_memory_reserve(memory, SG_GRANULE, (uint64_t)1 << 63));
+    sg_memory_destroy(memory);
+}
+
+TEST(pages_are_the_same_at_two_addresses)
+{
+    uint64_t pages, fresh;
+    sg_memory *memory = sg_memory_create(2 * SG_GRANULE);
+    const uint64_t a = sg_memory_reserve(memory, 2 * SG_GRANULE, SG_GRANULE), b = a + SG_GRANULE;
+    CHECK(sg_memory_take_pages(memory, SG_GRANULE, &pages));
+    CHECK(sg_memory_map(memory, a, pages, SG_GRANULE) && sg_memory_map(memory, b, pages, SG_GRANULE));
+    CHECK_INT(sg_memory_used(memory), SG_GRANULE);
+    *(char *)(uintptr_t)(a + 1000) = 7;
+    sg_span_mark(sg_memory_find(memory, a), a + 1000, 1);
+    CHECK_INT(*(char *)(uintptr_t)(b + 1000), 7);
+    CHECK(sg_span_written(sg_memory_find(memory, b), b + 1000, 1));
+    CHECK(!sg_span_written(sg_memory_find(memory, b), b + 1001, 1));
+    CHECK(sg_memory_find_range(memory, a + 5, 2 * SG_GRANULE - 5) == sg_memory_find(memory, a));
+    CHECK(!sg_memory_find_range(memory, a + 5, 2 * SG_GRANULE - 4));
+    sg_memory_unmap(memory, a);
+    CHECK(!sg_memory_find(memory, a) && !sg_memory_find_range(memory, a, 2 * SG_GRANULE));
+    sg_memory_unmap(memory, b);
+    sg_memory_give_pages(memory, pages, SG_GRANULE);
+    CHECK_INT(sg_memory_used(memory), 0);
+    CHECK(sg_memory_take_pages(memory, SG_GRANULE, &fresh) && sg_memory_map(memory, a, fresh, SG_GRANULE));
+    CHECK_INT(*(char *)(uintptr_t)(a + 1000), 0);
+    CHECK(!sg_span_written(sg_memory_find(memory, a), a + 1000, 1));
+    CHECK(!sg_memory_take_pages(memory, 2 * SG_GRANULE, &pages)); /* beyond the limit */
+    sg_memory_destroy(memory);
+}
+
 /* What an H200's driver (CUDA 13.0) said of kernels with these needs. */
 TEST(occupancy_is_the_real_drivers)
 {
