@@ -19,6 +19,8 @@
     X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize)                              \
     X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemcpyHtoD) X(cuMemcpyDtoH)                               \
     X(cuMemsetD8) X(cuMemsetD32) X(cuMemsetD32Async)                                                         \
+    X(cuMemGetAllocationGranularity) X(cuMemAddressReserve) X(cuMemAddressFree)                              \
+    X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess)                               \
     X(cuLibraryLoadData) X(cuLibraryUnload) X(cuLibraryGetKernel)                                            \
     X(cuKernelGetFunction) X(cuKernelSetAttribute) X(cuKernelGetAttribute)                                   \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                           \

@@ -57,6 +57,7 @@ __attribute__((destructor)) static void finish(void)
         sg_context_destroy(sg_handle_find(SG_CONTEXT, handle));
     for (size_t at = 0; (handle = sg_handle_next(SG_LIBRARY, &at));)
         sg_library_free(sg_handle_destroy(SG_LIBRARY, handle));
+    sg_virtual_finish();
     sg_handle_finish();
     sg_memory_destroy(sg.memory);
     sg = (sg_state){0};

@@ -123,4 +123,7 @@ sg_stream *sg_stream_find(CUstream handle);
 void sg_stream_free(sg_stream *stream);
 void sg_library_free(sg_library *library);
 
+/* Ends all mappings, reservations and physical memory, which belong to no context. */
+void sg_virtual_finish(void);
+
 #endif

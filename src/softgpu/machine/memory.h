@@ -44,8 +44,8 @@ void sg_memory_free_user(sg_memory *memory, uint32_t owner);
 uint64_t sg_memory_reserve(sg_memory *memory, uint64_t bytes, uint64_t alignment);
 void sg_memory_unreserve(sg_memory *memory, uint64_t address);
 
-/* Memory without an address, counted as an allocation is: all zero, nothing of it written. *pages names it. False if the
- * limit or the host's memory is reached. */
+/* Memory without an address, counted as an allocation is: all zero, nothing of it written. *pages names it. False if
+ * the limit or the host's memory is reached. */
 bool sg_memory_take_pages(sg_memory *memory, uint64_t bytes, uint64_t *pages);
 void sg_memory_give_pages(sg_memory *memory, uint64_t pages, uint64_t bytes);
 
