@@ -193,7 +193,7 @@ static bool prepare_timing(session *s, const gt_problem *problem, gt_runner *run
         return false;
     const size_t said = strlen(trial->detail);
     gt_problem_name(&s->buffers.problem, name);
-    snprintf(trial->detail + said, sizeof trial->detail - said, "%s%s in its place, %.2g%% of the problem itself",
+    snprintf(trial->detail + said, sizeof trial->detail - said, "%s%s in its place, %.3g%% of the problem itself",
              said ? "; " : "", name, 100 * share);
     return true;
 }

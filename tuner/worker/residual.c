@@ -20,6 +20,9 @@ static const char *const side_names[] = {"row", "column"};
 #define STAND_IN_STEPS 256
 #define STEP           64 /* a multiple of the usual tiles of K */
 
+/* No problem of less work is stood in for. */
+#define STAND_IN_FLOPS 1e8
+
 /* A length with as many elements beyond whole units; from `least`, rounded up to units, to twice as much. */
 static int64_t shortened(int64_t length, int64_t unit, int64_t least)
 {
@@ -47,7 +50,7 @@ gt_problem gt_residual_stand_in(const gt_problem *p, const gt_kernel *kernel)
     gemm.ldc = p->ldc - (p->n - n);
     gt_problem smaller;
     if (gt_problem_init(&gemm, &smaller) != GT_OK || !gt_class_same(&smaller.class, &p->class) ||
-        2 * gt_problem_flops(&smaller) > gt_problem_flops(p))
+        gt_problem_flops(p) < STAND_IN_FLOPS || 2 * gt_problem_flops(&smaller) > gt_problem_flops(p))
         return *p;
     return smaller;
 }

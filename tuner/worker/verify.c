@@ -53,6 +53,7 @@ bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *k
     gt_cases_finish(&v->cases);
     free(v->after);
     v->after = NULL;
+    v->class = *class;
     const double work = driver->soft ? SOFT_WORK : 0;
     if (gt_cases_draw(class, kernel, kernel_seed(v->seed, kernel), work, &v->cases) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "preparing the small checks: %s", gt_error_message());
@@ -236,6 +237,13 @@ bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner,
                         "reading the small checks") ||
         !compare(v, trial))
         return false;
+    bool far = false;
+    if (!gt_far_verify(&v->far, v->checks, &v->class, v->seed, runner, &far, trial))
+        return false;
     gt_cases_describe(&v->cases, kernel, trial->detail, sizeof trial->detail);
+    if (!far) {
+        const size_t said = strlen(trial->detail);
+        snprintf(trial->detail + said, sizeof trial->detail - said, ", none far apart");
+    }
     return true;
 }

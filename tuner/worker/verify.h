@@ -6,6 +6,7 @@
 #define GT_VERIFY_H
 
 #include "compare.h"
+#include "far.h"
 #include "runner.h"
 
 typedef struct gt_verifier {
@@ -14,8 +15,10 @@ typedef struct gt_verifier {
     CUdeviceptr memory; /* where cases are run, `capacity` bytes */
     size_t capacity;
     CUdeviceptr counters; /* two words for a runner's inspection */
+    gt_class class; /* that the cases are of */
     gt_cases cases;
     void *after; /* what the memory holds behind the launches */
+    gt_far far;
 } gt_verifier;
 
 void gt_verifier_init(const gt_checks *checks, uint64_t seed, gt_verifier *verifier);

@@ -1,0 +1,210 @@
+#include "far.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../random.h"
+#include "compare.h"
+
+#define ROWS  3                  /* rows, or matrices, of an operand */
+#define APART ((int64_t)1 << 31) /* elements from one to the next, and some more */
+#define MORE  32
+
+/* Operands begin this far apart in the first chunk, and in every other. */
+#define OPERAND_BYTES ((size_t)1 << 19)
+
+/* Elements from row to row: above 2^31, and of the alignment of a class. */
+static int64_t stride_of(const gt_class *class)
+{
+    const int bytes = gt_type_find(class->type_ab)->bytes;
+    const int64_t unit = class->align > bytes ? class->align / bytes : 1;
+    return ((APART + MORE) / unit + 1) * unit;
+}
+
+static CUdeviceptr operand_at(const gt_far *far, const gt_class *class, gt_operand operand)
+{
+    const int element = far->elements[operand == GT_C];
+    const CUdeviceptr align = (CUdeviceptr)(class->align > element ? class->align : element);
+    return far->base + (CUdeviceptr)operand * OPERAND_BYTES + align;
+}
+
+/* Pages for one chunk at a multiple of its size from the base; nothing to do where it is mapped already. */
+static CUresult map_chunk(const gt_driver *driver, const CUmemAllocationProp *property, size_t offset, gt_far *far)
+{
+    const CUdeviceptr at = far->base + offset;
+    const CUmemAccessDesc access = {.location = property->location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    for (int i = 0; i < far->count; i++)
+        if (far->mapped[i] == at)
+            return CUDA_SUCCESS;
+    CUmemGenericAllocationHandle handle;
+    CUresult result = driver->cuMemCreate(&handle, far->chunk, property, 0);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if ((result = driver->cuMemMap(at, far->chunk, 0, handle, 0)) != CUDA_SUCCESS) {
+        driver->cuMemRelease(handle);
+        return result;
+    }
+    far->handles[far->count] = handle;
+    far->mapped[far->count++] = at;
+    return driver->cuMemSetAccess(at, far->chunk, &access, 1);
+}
+
+void gt_far_finish(const gt_driver *driver, gt_far *far)
+{
+    for (int i = 0; i < far->count; i++) {
+        driver->cuMemUnmap(far->mapped[i], far->chunk);
+        driver->cuMemRelease(far->handles[i]);
+    }
+    if (far->base)
+        driver->cuMemAddressFree(far->base, far->bytes);
+    *far = (gt_far){0};
+}
+
+/* Makes the memory for operands of a class; quick where it is there already. */
+static CUresult prepare(const gt_driver *driver, const gt_class *class, gt_far *far)
+{
+    const int elements[] = {gt_type_find(class->type_ab)->bytes, gt_type_find(class->type_c)->bytes};
+    CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    if (far->base && far->elements[0] == elements[0] && far->elements[1] == elements[1])
+        return CUDA_SUCCESS;
+    gt_far_finish(driver, far);
+    far->elements[0] = elements[0];
+    far->elements[1] = elements[1];
+    CUresult result = driver->cuCtxGetDevice(&property.location.id);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemGetAllocationGranularity(&far->chunk, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    /* All operands of one row are in one chunk. */
+    while (result == CUDA_SUCCESS && far->chunk < (GT_OPERANDS + 1) * OPERAND_BYTES)
+        far->chunk *= 2;
+    const size_t largest = (size_t)(elements[0] > elements[1] ? elements[0] : elements[1]);
+    far->bytes = (ROWS - 1) * (size_t)APART * largest + far->chunk;
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemAddressReserve(&far->base, far->bytes, 0, 0, 0);
+    for (int row = 0; row < ROWS && result == CUDA_SUCCESS; row++)
+        for (int i = 0; i < 2 && result == CUDA_SUCCESS; i++)
+            result = map_chunk(driver, &property, (size_t)row * (size_t)APART * (size_t)elements[i], far);
+    if (result != CUDA_SUCCESS)
+        gt_far_finish(driver, far);
+    return result;
+}
+
+/* One product: packed on the host, far apart on the device. */
+typedef struct product {
+    gt_case packed;
+    gt_problem far;
+    char *data[GT_OPERANDS]; /* packed */
+    char *after;             /* C as it came back, packed */
+} product;
+
+/* Rows of a few elements, ROWS of them far apart, or ROWS matrices. */
+static gt_status make_product(const gt_class *class, bool matrices, uint64_t seed, product *p)
+{
+    const int64_t m = matrices ? 5 : ROWS, n = matrices ? 6 : ROWS, k = matrices ? 7 : ROWS, far = stride_of(class);
+    gt_gemm gemm = gt_class_gemm(class, m, n, k);
+    gemm.batch = matrices ? ROWS : 1;
+    gt_status status = gt_problem_init(&gemm, &p->packed.problem);
+    const int ab = gt_type_find(class->type_ab)->bytes, c = gt_type_find(class->type_c)->bytes;
+    const int64_t unit_ab = class->align > ab ? class->align / ab : 1, unit_c = class->align > c ? class->align / c : 1;
+    const int64_t ld_ab = (7 / unit_ab + 1) * unit_ab, ld_c = (7 / unit_c + 1) * unit_c;
+    gemm.lda = gemm.ldb = matrices ? ld_ab : far;
+    gemm.ldc = matrices ? ld_c : far;
+    gemm.stride_a = gemm.stride_b = gemm.stride_c = matrices ? far : 0;
+    if (status == GT_OK)
+        status = gt_problem_init(&gemm, &p->far);
+    if (status != GT_OK)
+        return status;
+    p->packed.alpha = -1.25;
+    p->packed.beta = 0.75;
+    if (gt_class_types(class)->exact)
+        p->packed.alpha = p->packed.beta = -3;
+    for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
+        const gt_type_info *type = gt_type_find(gt_problem_stored(&p->packed.problem, o).type);
+        const size_t bytes = gt_problem_bytes(&p->packed.problem, o);
+        if (!(p->data[o] = malloc(bytes)))
+            return gt_fail_memory();
+        for (int64_t i = 0; i < (int64_t)bytes / type->bytes; i++)
+            type->draw(p->data[o], i, gt_random_bits(seed + o, (uint64_t)i));
+    }
+    p->after = malloc(gt_problem_bytes(&p->packed.problem, GT_C));
+    return p->after ? GT_OK : gt_fail_memory();
+}
+
+static void finish_product(product *p)
+{
+    for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
+        free(p->data[o]);
+    free(p->after);
+}
+
+/* Copies an operand row by row, to the device or, for C, back. */
+static CUresult copy(const gt_driver *driver, const product *p, gt_operand operand, CUdeviceptr base, bool back)
+{
+    const gt_stored packed = gt_problem_stored(&p->packed.problem, operand), far = gt_problem_stored(&p->far, operand);
+    const size_t bytes = (size_t)gt_type_find(far.type)->bytes, row_bytes = (size_t)far.columns * bytes;
+    CUresult result = CUDA_SUCCESS;
+    for (int64_t i = 0; i < p->far.batch && result == CUDA_SUCCESS; i++)
+        for (int64_t row = 0; row < far.rows && result == CUDA_SUCCESS; row++) {
+            const size_t at = (size_t)(i * packed.stride + row * packed.ld) * bytes;
+            const CUdeviceptr device = base + (CUdeviceptr)(i * far.stride + row * far.ld) * bytes;
+            result = back ? driver->cuMemcpyDtoH(p->after + at, device, row_bytes)
+                          : driver->cuMemcpyHtoD(device, p->data[operand] + at, row_bytes);
+        }
+    return result;
+}
+
+static bool run_product(const gt_far *far, const gt_checks *checks, const gt_class *class, product *p,
+                        gt_runner *runner, gt_trial *trial)
+{
+    const gt_driver *driver = checks->driver;
+    const gt_types *types = gt_class_types(class);
+    CUdeviceptr at[GT_OPERANDS];
+    gt_reference reference;
+    gt_errors errors = {0};
+    CUresult result = CUDA_SUCCESS;
+    for (gt_operand o = GT_A; o < GT_OPERANDS && result == CUDA_SUCCESS; o++) {
+        at[o] = operand_at(far, class, o);
+        result = copy(driver, p, o, at[o], false);
+    }
+    if (!gt_trial_check(trial, driver, result, "uploading operands that lie far apart") ||
+        !runner->prepare(runner, &p->far, trial))
+        return false;
+    const gt_launch_operands operands = {.a = (void *)at[GT_A], .b = (void *)at[GT_B], .c = (void *)at[GT_C],
+                                         .alpha = gt_scalar_make(types, p->packed.alpha),
+                                         .beta = gt_scalar_make(types, p->packed.beta)};
+    result = runner->launch(runner, &operands);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuStreamSynchronize(checks->stream);
+    if (result == CUDA_SUCCESS)
+        result = copy(driver, p, GT_C, at[GT_C], true);
+    if (!gt_trial_check(trial, driver, result, "running (rows or matrices more than 2^31 elements apart)"))
+        return false;
+    if (gt_reference_init(&p->packed.problem, p->data[GT_A], p->data[GT_B], &reference) != GT_OK)
+        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
+    bool good = true;
+    for (int64_t i = 0; good && i < p->far.batch; i++)
+        good = gt_compare_product(&p->packed, &reference, i, p->data[GT_C], p->after, &errors, trial);
+    gt_reference_finish(&reference);
+    if (!good) {
+        const size_t said = strlen(trial->detail);
+        snprintf(trial->detail + said, sizeof trial->detail - said, ", %s more than 2^31 elements apart",
+                 p->far.batch > 1 ? "matrices" : "rows");
+    }
+    return good;
+}
+
+bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, uint64_t seed, gt_runner *runner,
+                   bool *had, gt_trial *trial)
+{
+    bool good = true;
+    *had = prepare(checks->driver, class, far) == CUDA_SUCCESS;
+    for (int matrices = 0; *had && good && matrices < 2; matrices++) {
+        product p = {0};
+        if (make_product(class, matrices, seed + 16 * (uint64_t)matrices, &p) != GT_OK)
+            good = gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
+        good = good && run_product(far, checks, class, &p, runner, trial);
+        finish_product(&p);
+    }
+    return good;
+}
