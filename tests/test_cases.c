@@ -69,8 +69,8 @@ TEST(every_kind_of_product_is_there)
             beta[4] |= c->beta < 0 && c->beta != -1;
             rare |= c->alpha == 1 && c->beta != 0 && c->beta != 1;
             values[c->values] = true;
-            zero |= c->beta == 0 && c->zero;
-            poison |= c->beta == 0 && !c->zero;
+            zero |= c->beta == 0 && c->fill == GT_FILL_ZEROS;
+            poison |= c->beta == 0 && c->fill == GT_FILL_POISON;
             again |= c->again;
             three |= p->batch > 2;
             longest = p->k > longest ? p->k : longest;

@@ -37,6 +37,9 @@
 
 #define POOL 65536 /* random elements that rows are taken from */
 
+/* Scalars go from 2^-8 to 2^9. */
+#define SCALAR_POWERS 8
+
 /* Random numbers, one after the other. */
 typedef struct stream {
     uint64_t seed, next;
@@ -101,17 +104,19 @@ static double draw_scalar(drawing *d, int kind)
         return special[kind - 2];
     if (d->types->exact)
         return (double)(int32_t)(uint32_t)bits(&d->random);
-    const float magnitude = 0.5f + (float)(bits(&d->random) >> 41) * 0x1.8p-23f; /* up to 2, all bits of f32 */
+    const float mantissa = 1 + (float)(bits(&d->random) >> 41) * 0x1p-23f; /* all bits of f32 */
+    const double magnitude = ldexp(mantissa, (int)below(&d->random, 2 * SCALAR_POWERS + 1) - SCALAR_POWERS);
     return kind == 0 ? magnitude : -magnitude;
 }
 
 /* ---- sizes ---- */
 
-/* Every remainder in turn, and some whole steps before it: none, one, or more than the stages hold. */
-static int64_t draw_k(drawing *d, int64_t index)
+/* Every remainder in turn, and some whole steps before it: `least`, one more, or as many as pass what the stages
+ * hold. */
+static int64_t draw_k(drawing *d, int64_t index, int64_t least)
 {
-    const int64_t rest = 1 + walk_at(&d->residues, index), kind = below(&d->random, 4);
-    return rest + d->step * (kind < 2 ? kind : kind == 2 ? 0 : below(&d->random, d->depth / d->step + 2));
+    const int64_t rest = 1 + walk_at(&d->residues, index), kind = below(&d->random, 8);
+    return rest + d->step * (least + (kind == 0 ? below(&d->random, d->depth / d->step + 2) : kind == 1));
 }
 
 /* Multiply-adds of a case: its tiles are computed whole. */
@@ -166,11 +171,15 @@ static gt_status add(drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch,
     gt_gemm gemm = gt_class_gemm(d->class, m, n, k);
     gemm.batch = batch;
     gt_case c = {.alpha = draw_scalar(d, (int)(turn % 5)), .beta = draw_scalar(d, (int)(turn / 5 % 5)),
-                 .zero = below(&d->random, 2) != 0, .repeats = 1};
-    if (!d->types->exact && turn % 8 == 3)
+                 .fill = (gt_fill)below(&d->random, GT_FILL_COUNT), .repeats = 1};
+    if (!d->types->exact && turn % 8 == 3) {
         c.values = GT_VALUES_WIDE;
-    else if (!d->types->exact && turn % 8 == 6)
+        c.odd = (gt_operand)below(&d->random, 2);
+    } else if (!d->types->exact && turn % 8 == 6) {
         c.values = GT_VALUES_HARD;
+        c.odd = (gt_operand)(turn / 8 % GT_OPERANDS);
+        *(c.odd == GT_C ? &c.beta : &c.alpha) = draw_scalar(d, (int)(turn / 8 % 2));
+    }
     const gt_status status = place_problem(d, &gemm, &c.problem);
     if (status != GT_OK)
         return status;
@@ -221,7 +230,7 @@ static gt_status add_general(drawing *d)
     c->alpha = 1;
     c->beta = 0;
     c->general = true;
-    status = add(d, d->tile_m + below(&d->random, 3), 1 + below(&d->random, d->tile_n), draw_k(d, 0), 3, &c);
+    status = add(d, d->tile_m + below(&d->random, 3), 1 + below(&d->random, d->tile_n), draw_k(d, 0, 1), 3, &c);
     if (status == GT_OK)
         c->general = true;
     return status;
@@ -240,7 +249,7 @@ static gt_status add_sweep(drawing *d, bool rows)
         const int64_t side = 1 + walk_at(&w, i) + (below(&d->random, 8) == 0 ? tile : 0);
         const int64_t few = 1 + below(&d->random, other < 12 ? other : 12);
         const int64_t batch = below(&d->random, 6) == 0 ? 2 + below(&d->random, 3) : 1;
-        status = add(d, rows ? side : few, rows ? few : side, draw_k(d, i), batch, &c);
+        status = add(d, rows ? side : few, rows ? few : side, draw_k(d, i, rows ? i % 2 : 1), batch, &c);
     }
     d->cases->residues[rows ? 0 : 1] = (int)count;
     return status;
@@ -297,7 +306,7 @@ static gt_status add_empty(drawing *d)
 /* The same launch very often, then other data. */
 static gt_status add_repeated(drawing *d)
 {
-    const double each = work_of(d, 1, 1, 1, 1);
+    const double each = (double)(d->tile_m * d->tile_n * (d->step < 32 ? d->step : 32));
     gt_case *c;
     gt_status status = add(d, 1 + below(&d->random, 3), 1 + below(&d->random, 3), 1 + below(&d->random, 3), 1, &c);
     if (status != GT_OK)
@@ -328,17 +337,13 @@ static void place_cases(const gt_class *class, gt_cases *cases)
     cases->bytes = (at + GUARD + 255) / 256 * 256;
 }
 
-/* The powers of two that a row of A and a column of B are scaled by: A goes down to subnormal numbers, B up, so that
- * most of their products are normal. */
-static int scale_row(const gt_type_info *type, uint64_t seed, int64_t index)
+/* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
+ * other up, so that most of their products are normal. */
+static int scale_of(const gt_case *c, gt_operand operand, uint64_t seed, int64_t index)
 {
-    const uint64_t range = (uint64_t)(type->most_scale - type->least_scale + 1);
-    return type->least_scale + (int)(gt_random_bits(seed, (uint64_t)index) % range);
-}
-
-static int scale_column(const gt_type_info *type, uint64_t seed, int64_t index)
-{
-    return (int)(gt_random_bits(~seed, (uint64_t)index) % (uint64_t)(type->most_scale + 1));
+    const gt_type_info *type = gt_type_find(c->problem.class.type_ab);
+    const int least = operand == c->odd ? type->least_scale : 0;
+    return least + (int)(gt_random_bits(seed + operand, (uint64_t)index) % (uint64_t)(type->most_scale - least + 1));
 }
 
 /* Of A rows are scaled, of B columns, of C both, so far as its type can hold that. */
@@ -346,7 +351,7 @@ static void scale_operand(const gt_case *c, gt_operand operand, uint64_t seed, c
 {
     const gt_problem *p = &c->problem;
     const gt_stored o = gt_problem_stored(p, operand);
-    const gt_type_info *type = gt_type_find(o.type), *ab = gt_type_find(p->class.type_ab);
+    const gt_type_info *type = gt_type_find(o.type);
     const bool a_down = p->class.op_a == GT_N, b_down = p->class.op_b == GT_N;
     for (int64_t index = 0; index < p->batch; index++)
         for (int64_t row = 0; row < o.rows; row++)
@@ -354,18 +359,18 @@ static void scale_operand(const gt_case *c, gt_operand operand, uint64_t seed, c
                 const int64_t at = index * o.stride + row * o.ld + column;
                 int power;
                 if (operand == GT_A) {
-                    power = scale_row(ab, seed, a_down ? row : column);
+                    power = scale_of(c, GT_A, seed, a_down ? row : column);
                 } else if (operand == GT_B) {
-                    power = scale_column(ab, seed, b_down ? column : row);
+                    power = scale_of(c, GT_B, seed, b_down ? column : row);
                 } else {
-                    power = scale_row(ab, seed, row) + scale_column(ab, seed, column);
+                    power = scale_of(c, GT_A, seed, row) + scale_of(c, GT_B, seed, column);
                     power = power < type->least_scale ? type->least_scale : power;
                 }
                 type->store(data, at, ldexp(type->load(data, at), power));
             }
 }
 
-/* NaN and infinities at some places of every matrix. */
+/* NaN and both infinities, each at a place of every matrix. */
 static void harden(const gt_case *c, gt_operand operand, stream *s, char *data)
 {
     static const double hard[] = {NAN, INFINITY, -INFINITY};
@@ -373,24 +378,28 @@ static void harden(const gt_case *c, gt_operand operand, stream *s, char *data)
     const gt_type_info *type = gt_type_find(o.type);
     if (o.rows == 0 || o.columns == 0)
         return;
-    for (int64_t index = 0; index < c->problem.batch; index++) {
-        const int64_t place = below(s, o.rows) * o.ld + below(s, o.columns);
-        type->store(data, index * o.stride + place, hard[below(s, 3)]);
-    }
+    for (int64_t index = 0; index < c->problem.batch; index++)
+        for (int i = 0; i < 3; i++) {
+            const int64_t place = below(s, o.rows) * o.ld + below(s, o.columns);
+            type->store(data, index * o.stride + place, hard[(i + index) % 3]);
+        }
 }
 
 /* One operand of a case: rows from the pool of random elements, everything between them poison. */
 static void fill_operand(const gt_case *c, gt_operand operand, const void *pool, stream *s, char *data)
 {
     const gt_stored o = gt_problem_stored(&c->problem, operand);
-    const size_t bytes = (size_t)gt_type_find(o.type)->bytes;
-    if (operand == GT_C && c->beta == 0 && !c->zero)
+    const gt_type_info *type = gt_type_find(o.type);
+    const size_t bytes = (size_t)type->bytes;
+    const bool unread = operand == GT_C && c->beta == 0;
+    if (unread && c->fill == GT_FILL_POISON)
         return;
     for (int64_t index = 0; index < c->problem.batch; index++)
         for (int64_t row = 0; row < o.rows; row++) {
             char *const to = data + (size_t)(index * o.stride + row * o.ld) * bytes;
-            if (operand == GT_C && c->beta == 0) {
-                memset(to, 0, (size_t)o.columns * bytes);
+            if (unread && c->fill != GT_FILL_RANDOM) {
+                for (int64_t column = 0; column < o.columns; column++)
+                    type->store(to, column, c->fill == GT_FILL_ONES);
                 continue;
             }
             for (int64_t done = 0; done < o.columns;) {
@@ -429,7 +438,7 @@ static gt_status fill_image(drawing *d)
                 continue;
             if (c->values == GT_VALUES_WIDE)
                 scale_operand(c, o, scales, data);
-            else if (c->values == GT_VALUES_HARD)
+            else if (c->values == GT_VALUES_HARD && o == c->odd)
                 harden(c, o, &d->random, data);
         }
     }

@@ -15,15 +15,19 @@
 /* What elements are like. */
 typedef enum gt_values {
     GT_VALUES_NORMAL, /* near normal; integers of the whole range */
-    GT_VALUES_WIDE,   /* rows of A and columns of B scaled by powers of two, from subnormal to huge */
-    GT_VALUES_HARD,   /* NaN and infinities at some places */
+    GT_VALUES_WIDE,   /* rows of A and columns of B scaled by powers of two: one down to subnormal numbers, one up */
+    GT_VALUES_HARD,   /* NaN and infinities at some places of one operand */
 } gt_values;
+
+/* What nobody is to look at. */
+typedef enum gt_fill { GT_FILL_POISON, GT_FILL_ZEROS, GT_FILL_ONES, GT_FILL_RANDOM, GT_FILL_COUNT } gt_fill;
 
 typedef struct gt_case {
     gt_problem problem;
     double alpha, beta; /* exact in the accumulator's type */
     gt_values values;
-    bool zero;   /* where beta is 0, C holds zeros before; else poison */
+    gt_operand odd; /* the operand that has the hard values, or is scaled down */
+    gt_fill fill; /* what C holds before where beta is 0 */
     bool again;  /* follows a case of the same sizes and finds the workspace as that one left it */
     bool general; /* several tiles and long K: the software GPU looks for races in it */
     int repeats; /* launches, one after the other; more than one only where beta is 0 */
