@@ -13,8 +13,8 @@ static const char by_source_sql[] =
     "INSERT OR IGNORE INTO doomed SELECT id FROM kernel WHERE substr(source_hash, 1, length(?1)) = ?1";
 static const char by_family_sql[] = "INSERT OR IGNORE INTO doomed SELECT o.id FROM kernel k JOIN kernel o ON "
                                     GT_SAME_CODE("o", "k") " WHERE k.family = ?";
-/* Of a problem's kernels those that were tried nowhere else, and those that failed there: without that failure they would
- * be offered for other sizes again. */
+/* Of a problem's kernels those that were tried nowhere else, and those that failed there: without that failure they
+ * would be offered for other sizes again. */
 static const char by_problem_sql[] =
     "INSERT OR IGNORE INTO doomed SELECT t.kernel FROM trial t WHERE t.problem = ?1 AND NOT EXISTS"
     " (SELECT 1 FROM trial o WHERE o.kernel = t.kernel AND o.problem <> ?1)"

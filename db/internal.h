@@ -144,10 +144,11 @@ const char *gt_stage_name(gt_stage stage);
 bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 
 /*
- * The rule of convictions, for every query that must know it. A trial whose outcome says that the code is wrong (a wrong
- * result, a write out of bounds, a crash, a timeout) convicts its code: all kernels of that source, compiler and
- * architecture, on every size and GPU. Only a later verification clears it, passed by the same code on the same problem
- * and seed. An outcome that nobody knows convicts, too. The condition on outcome is that of the index trial_failed.
+ * The rule of convictions, for every query that must know it. A trial whose outcome says that the code is wrong (a
+ * wrong result, a write out of bounds, a crash, a timeout) convicts its code: all kernels of that source, compiler
+ * and architecture, on every size and GPU. Only a later verification clears it, passed by the same code on the same
+ * problem and seed. An outcome that nobody knows convicts, too. The condition on outcome is that of the index
+ * trial_failed.
  */
 #define GT_SAME_CODE(a, b)                                                                                   \
     a ".source_hash = " b ".source_hash AND " a ".nvrtc = " b ".nvrtc AND " a ".arch = " b ".arch"
@@ -160,7 +161,8 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome);
     " AND v.outcome = 'ok' AND v.problem = f.problem AND v.id > f.id AND " GT_SEED("v") " = " GT_SEED("f")   \
     " AND " GT_SAME_CODE("a", "b") ")"
 
-/* Every kernel that is convicted, with the trial that did it. Also a view of the database, for people and best_configs. */
+/* Every kernel that is convicted, with the trial that did it. Also a view of the database, for people and
+ * best_configs. */
 #define GT_CONVICTED                                                                                         \
     "SELECT k.id AS kernel, c.trial FROM (" GT_CONVICTIONS ") c CROSS JOIN kernel k ON " GT_SAME_CODE("k", "c")
 

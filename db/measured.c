@@ -31,10 +31,10 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
 }
 
 /*
- * `tried` is every successful trial of a loadable kernel that is not convicted; `ranked` puts first, for each kernel and problem, what is
- * told of them: measured, on this model, the won race, the newest. A problem with any measured time shows no
- * modelled ones: the two cannot be compared. Both have only what decides: rows of trials are wide, and few are told. The
- * joins begin with kernels that have code, which are a tenth of all.
+ * `tried` is every successful trial of a loadable kernel that is not convicted; `ranked` puts first, for each kernel
+ * and problem, what is told of them: measured, on this model, the won race, the newest. A problem with any measured
+ * time shows no modelled ones: the two cannot be compared. Both have only what decides: rows of trials are wide, and
+ * few are told. The joins begin with kernels that have code, which are a tenth of all.
  */
 static const char measured_sql[] =
     "WITH convicted AS MATERIALIZED (" GT_CONVICTED "),"

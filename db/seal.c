@@ -1,5 +1,5 @@
-/* A kernel's row and its seal: a hash over all that a launch depends on. Who changes a row seals it again; who reads one
- * refuses it where the two do not match. */
+/* A kernel's row and its seal: a hash over all that a launch depends on. Who changes a row seals it again; who reads
+ * one refuses it where the two do not match. */
 #include <stdlib.h>
 #include <string.h>
 

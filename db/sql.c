@@ -209,7 +209,8 @@ int gt_sql_step(gt_store *store, gt_bind *bind)
 
 gt_status gt_sql_done(gt_store *store, gt_bind *bind, int code)
 {
-    /* A column that could not be had for want of memory looks like one that makes no sense; here the two are told apart. */
+    /* A column that could not be had for want of memory looks like one that makes no sense; here the two are told
+     * apart. */
     if (code == SQLITE_ROW && (sqlite3_errcode(store->db) & 0xff) == SQLITE_NOMEM)
         code = SQLITE_NOMEM;
     const gt_status status = code == SQLITE_ROW || code == SQLITE_DONE ? GT_OK : gt_sql_fail(store, code);

@@ -86,8 +86,8 @@ gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, doub
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found);
 
-/* Whether a kernel was already tried on a problem with this very source, compiler and architecture, and how it
- * went: the newest screening. *found is false if not. A failure to compile counts on every problem, and so does one that
+/* Whether a kernel was already tried on a problem with this very source, compiler and architecture, and how it went:
+ * the newest screening. *found is false if not. A failure to compile counts on every problem, and so does one that
  * convicts the code; one that it was cleared of counts no more. */
 gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, const gt_kernel *kernel, bool *found,
                               gt_trial *trial);
@@ -115,23 +115,24 @@ typedef struct gt_measurements {
 } gt_measurements;
 
 /*
- * All measurements of all kernels that have code and are not convicted, on GPUs of the device's architecture, for problems of the classes
- * whose kernels serve this one. Newest first; one row for each kernel and problem. Measured times are preferred to
- * modelled ones: the latter are returned only where no measured one exists. *measurements: gt_measurements_finish.
+ * All measurements of all kernels that have code and are not convicted, on GPUs of the device's architecture, for
+ * problems of the classes whose kernels serve this one. Newest first; one row for each kernel and problem. Measured
+ * times are preferred to modelled ones: the latter are returned only where no measured one exists. *measurements:
+ * gt_measurements_finish.
  */
 gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class,
                                  gt_measurements *measurements);
 void gt_measurements_finish(gt_measurements *measurements);
 
-/* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of a file that others can write:
- * GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
+/* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of
+ * a file that others can write: GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
 
 /*
- * Convictions. A trial that ends in wrong_result, out_of_bounds, crash or timeout says that the code is wrong: no kernel of
- * the same source, compiler and architecture is offered any more, on any size and GPU, by gt_store_find_measured or the
- * view best_configs, whatever other trials say. Put a trial of stage GT_STAGE_VERIFY that is ok, with the same problem
- * and seed, to clear it: after that very check passed, and fresh ones, too.
+ * Convictions. A trial that ends in wrong_result, out_of_bounds, crash or timeout says that the code is wrong: no
+ * kernel of the same source, compiler and architecture is offered any more, on any size and GPU, by
+ * gt_store_find_measured or the view best_configs, whatever other trials say. Put a trial of stage GT_STAGE_VERIFY
+ * that is ok, with the same problem and seed, to clear it: after that very check passed, and fresh ones, too.
  */
 typedef struct gt_convicted {
     int64_t kernel_id;
@@ -163,10 +164,10 @@ typedef struct gt_forget {
 } gt_forget;
 
 /*
- * Drops kernels with their trials, or a problem's trials and baselines with the kernels that were tried on nothing else,
- * so that the next tuning tries them afresh: searches that saw any of it count as not done. With a kernel its failures
- * are forgotten. *kernels and *trials: how many rows went; none is no failure. GT_ERROR_INVALID if not one thing is named,
- * or by fewer than GT_FORGET_PREFIX digits.
+ * Drops kernels with their trials, or a problem's trials and baselines with the kernels that were tried on nothing
+ * else, so that the next tuning tries them afresh: searches that saw any of it count as not done. With a kernel its
+ * failures are forgotten. *kernels and *trials: how many rows went; none is no failure. GT_ERROR_INVALID if not one
+ * thing is named, or by fewer than GT_FORGET_PREFIX digits.
  */
 gt_status gt_store_forget(gt_store *store, const gt_forget *what, int64_t *kernels, int64_t *trials);
 

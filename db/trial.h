@@ -22,8 +22,8 @@ typedef enum gt_outcome {
 const char *gt_outcome_name(gt_outcome outcome);
 
 /* Candidates are screened one after the other; the best of them race, interleaved, for the win. Later they may be
- * verified again, which takes no times: one that fails goes out of service, and one that had failed before comes back by
- * passing the check that it failed. */
+ * verified again, which takes no times: one that fails goes out of service, and one that had failed before comes back
+ * by passing the check that it failed. */
 typedef enum gt_stage {
     GT_STAGE_SCREEN = 0,
     GT_STAGE_RACE = 1,

@@ -216,7 +216,7 @@ static int use_database(void)
         return refused(status);
     CHECK_OK(gt_driver_open(NULL, &driver)); /* the same one, once more: for memory and copies */
     for (size_t i = 0; i <= WINNERS && result <= REFUSED; i++) { /* a fault would be every later one's, too */
-        const gt_gemm other = GT_GEMM(GT_F32, 17, 52, 36), gemm = i < WINNERS ? gemm_of(i) : other; /* nobody tuned it */
+        const gt_gemm untuned = GT_GEMM(GT_F32, 17, 52, 36), gemm = i < WINNERS ? gemm_of(i) : untuned;
         result = multiply(gt, driver, &gemm);
         worst = result > worst ? result : worst;
     }
@@ -312,14 +312,12 @@ TEST(a_damaged_winner_is_told_of_and_the_next_best_taken)
 
 TEST(a_winner_that_failed_on_another_size_is_not_planned_until_it_has_passed)
 {
-    static const char failed[] =
-        "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, samples, stopped_early, registers,"
-        " spills, seed) VALUES (1, 1, (SELECT id FROM problem WHERE m = 32), 1, 'race', 'wrong_result', '', 'modelled', 0,"
-        " 0, 0, 0, '42')";
-    static const char passed[] =
-        "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, samples, stopped_early, registers,"
-        " spills, seed) VALUES (1, 1, (SELECT id FROM problem WHERE m = 32), 1, 'verify', 'ok', '', 'modelled', 0, 0, 0, 0,"
-        " '42')";
+#define INSERT                                                                                               \
+    "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, samples, stopped_early,"  \
+    " registers, spills, seed) SELECT 1, 1, id, 1, "
+#define ELSEWHERE ", '', 'modelled', 0, 0, 0, 0, '42' FROM problem WHERE m = 32"
+    static const char failed[] = INSERT "'race', 'wrong_result'" ELSEWHERE;
+    static const char passed[] = INSERT "'verify', 'ok'" ELSEWHERE;
     static const char *const steps[][2] = {{"", "naive"}, {failed, "partial_sums"}, {passed, "naive"}};
     prepare();
     write_database(shared.bytes);
@@ -423,10 +421,10 @@ TEST(a_flipped_bit_gives_no_wrong_product)
 
 /* What a field is changed to; %s is its column. */
 static const char *const changes[] = {
-    "%s + 1", "%s - 1", "%s * 2", "%s * 3", "%s / 2", "0", "1", "2", "-1", "96", "1 << 40", "9223372036854775807", "NULL",
-    "''", "'x'", "upper(%s)", "substr(%s, 2)", "%s || 'x'", "%s || x'00'", "x''", "zeroblob(60)",
-    "x'7f454c46020101' || zeroblob(53)", "'nt'", "'tn'", "'f16_f32'", "'s32'", "'sm_80'", "'ok'", "'modelled'", "'race'",
-    "'verify'", "'wrong_result'", "'none'", "4", "16", "1e300", "0.5", "printf('%%064d', 7)",
+    "%s + 1", "%s - 1", "%s * 2", "%s * 3", "%s / 2", "0", "1", "2", "-1", "96", "1 << 40", "9223372036854775807",
+    "NULL", "''", "'x'", "upper(%s)", "substr(%s, 2)", "%s || 'x'", "%s || x'00'", "x''", "zeroblob(60)",
+    "CAST(x'7f454c46020101' || zeroblob(53) AS BLOB)", "'nt'", "'tn'", "'f16_f32'", "'s32'", "'sm_80'", "'ok'",
+    "'modelled'", "'race'", "'verify'", "'wrong_result'", "'none'", "4", "16", "1e300", "0.5", "printf('%%064d', 7)",
     "'f32 strict none nt 16'", "'f32 strict none nn 4'",
 };
 
@@ -488,8 +486,8 @@ TEST(a_changed_field_gives_no_wrong_product)
         const char *form = changes[check_random() % (sizeof changes / sizeof changes[0])];
         snprintf(value, sizeof value, form, f->column);
 #pragma GCC diagnostic pop
-        snprintf(sql, sizeof sql, "UPDATE OR IGNORE %s SET %s = %s WHERE %s AND %s IS NOT %s", f->table, f->column, value,
-                 where, f->column, value);
+        snprintf(sql, sizeof sql, "UPDATE OR IGNORE %s SET %s = %s WHERE %s AND %s IS NOT %s", f->table, f->column,
+                 value, where, f->column, value);
         write_database(shared.bytes);
         if (!change(sql))
             continue;

@@ -295,8 +295,8 @@ TEST(a_database_of_version_4_gets_classes_and_seals_and_loses_only_code_of_no_cl
               " split_k, threads, smem_bytes, cluster_x, ws_tile, deterministic, registers, spills, cubin_hash,"
               " ptx_hash, cubin, ptx, blocks, dependent_launch, repack, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2"
               " FROM kernel, (SELECT 0 AS value UNION SELECT 1 UNION SELECT 2) WHERE id = 7;"
-              "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, us, samples, stopped_early,"
-              " registers, spills) VALUES (1, 1, 2, 20, 'screen', 'ok', '', 'measured', 1, 30, 0, 168, 0),"
+              "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, us, samples,"
+              " stopped_early, registers, spills) VALUES (1, 1, 2, 20, 'screen', 'ok', '', 'measured', 1, 30, 0, 168, 0),"
               " (1, 1, 3, 20, 'screen', 'ok', '', 'measured', 1, 30, 0, 168, 0),"
               " (1, 1, 2, 22, 'screen', 'ok', '', 'measured', 1, 30, 0, 168, 0),"
               " (1, 1, 1, 22, 'screen', 'ok', '', 'measured', 1, 30, 0, 168, 0)");
@@ -530,8 +530,9 @@ TEST(a_seal_covers_what_a_launch_depends_on_and_no_fact_that_has_its_default)
 
 TEST(a_class_is_one_text_and_back)
 {
-    static const char *const wrong[] = {"", "f32", "f32 strict none nn", "f32 strict none nn 3", "f32 strict none nn 32",
-                                        "f32  strict none nn 16", "f32 strict none nn 16 ", "f33 strict none nn 16",
+    static const char *const wrong[] = {"", "f32", "f32 strict none nn", "f32 strict none nn 3",
+                                        "f32 strict none nn 32", "f32  strict none nn 16", "f32 strict none nn 16 ",
+                                        "f33 strict none nn 16",
                                         "f32 strict none nm 16", "f32 unknown none nn 16", "f32 strict unknown nn 16",
                                         "f32 strict none nn 016", "f32 loose none nn 16"};
     gt_problem problem = make_problem(16, 16, 16);

@@ -61,7 +61,8 @@ static const char *offered(const fixture *f)
 
 TEST(a_race_that_ends_wrong_takes_the_screening_of_before_out_of_service)
 {
-    static const gt_outcome blaming[] = {GT_TRIAL_WRONG_RESULT, GT_TRIAL_OUT_OF_BOUNDS, GT_TRIAL_CRASH, GT_TRIAL_TIMEOUT};
+    static const gt_outcome blaming[] = {GT_TRIAL_WRONG_RESULT, GT_TRIAL_OUT_OF_BOUNDS, GT_TRIAL_CRASH,
+                                         GT_TRIAL_TIMEOUT};
     for (size_t i = 0; i < sizeof blaming / sizeof blaming[0]; i++) {
         fixture f = open_quick();
         const gt_kernel a = make_kernel(1), b = make_kernel(2);
@@ -263,9 +264,10 @@ static fixture fixture_to_forget(int64_t *other)
 }
 
 #define REST                                                                                                 \
-    "SELECT (SELECT group_concat(id) FROM (SELECT id FROM kernel ORDER BY id)) || ' ' || (SELECT count(*) FROM trial) || ' ' ||"          \
-    " (SELECT count(DISTINCT kernel) FROM kernel_param) || ' ' || (SELECT group_concat(problem) FROM searched) || ' ' ||" \
-    " (SELECT count(*) FROM baseline) || ' ' || (SELECT count(*) FROM pragma_foreign_key_check)"
+    "SELECT (SELECT group_concat(id) FROM (SELECT id FROM kernel ORDER BY id)) || ' ' ||"                    \
+    " (SELECT count(*) FROM trial) || ' ' || (SELECT count(DISTINCT kernel) FROM kernel_param) || ' ' ||"    \
+    " (SELECT group_concat(problem) FROM searched) || ' ' || (SELECT count(*) FROM baseline) || ' ' ||"      \
+    " (SELECT count(*) FROM pragma_foreign_key_check)"
 
 TEST(a_kernel_is_forgotten_by_its_id_or_hash_and_searches_that_saw_it_are_open)
 {

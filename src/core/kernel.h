@@ -40,17 +40,17 @@ void gt_code_finish(gt_code *code);
 /* A deep copy. *copy: gt_code_finish. */
 gt_status gt_code_copy(const gt_code *code, gt_code *copy);
 
-/* The class that a kernel is rendered for, as the database has it: "f32 strict none nn 16", types, math, epilogue, layout
- * and alignment. Returns text. */
+/* The class that a kernel is rendered for, as the database has it: "f32 strict none nn 16", types, math, epilogue,
+ * layout and alignment. Returns text. */
 const char *gt_class_text(const gt_class *class, char text[GT_CLASS_LENGTH]);
 
 /* The other direction; false for any other text. */
 bool gt_class_parse(const char *text, gt_class *class);
 
 /*
- * A hash over all that a launch depends on, so that damage to a stored kernel shows: the class it was rendered for, what
- * it was made of and for, its facts, and its code by the hashes of cubin and PTX, "" where there is none. A fact that
- * has its default is left out: one that a later format adds leaves the seals of before as they are.
+ * A hash over all that a launch depends on, so that damage to a stored kernel shows: the class it was rendered for,
+ * what it was made of and for, its facts, and its code by the hashes of cubin and PTX, "" where there is none. A fact
+ * that has its default is left out: one that a later format adds leaves the seals of before as they are.
  */
 void gt_kernel_seal(const gt_kernel *kernel, const gt_class *class, const char *cubin_hash, const char *ptx_hash,
                     char seal[GT_HASH_LENGTH]);
