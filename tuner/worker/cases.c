@@ -11,7 +11,7 @@
 
 #define GUARD 1024 /* bytes of poison between operands */
 
-/* Where there is no bound: K of the longest case, tiles along the longest sides, products of the largest batch (more
+/* Where there is no bound: K of the longest case, tiles along the longest sides, products of the largest batches (more
  * than a grid has in z), launches of the case that is repeated. With a bound there is at least the second. */
 #define LONG_K       65537
 #define LONG_LEAST   4200
@@ -36,6 +36,11 @@
 #define REPEAT_SHARE  0.1
 
 #define POOL 65536 /* random elements that rows are taken from */
+
+#define VERY_MANY 1000 /* rows of an operand */
+
+#define MORE 16 /* rows and columns of a general case beyond its first tile */
+#define FEW  6  /* of a sweep's other side */
 
 /* Scalars go from 2^-8 to 2^9. */
 #define SCALAR_POWERS 8
@@ -127,12 +132,13 @@ static double work_of(const drawing *d, int64_t m, int64_t n, int64_t k, int64_t
     return tiles * (double)d->tile_m * (double)d->tile_n * steps * (double)d->step;
 }
 
-/* The least stride that is aligned and no better, or rows of just their elements where those are. */
-static int64_t draw_ld(drawing *d, int64_t columns, int bytes)
+/* Some stride that is aligned and no better, or rows of just their elements where those are: always where there are
+ * very many. */
+static int64_t draw_ld(drawing *d, int64_t rows, int64_t columns, int bytes)
 {
     const int64_t unit = d->class->align > bytes ? d->class->align / bytes : 1, units = (columns + unit - 1) / unit;
     const int64_t kind = below(&d->random, 4);
-    if (kind == 0)
+    if (kind == 0 || rows > VERY_MANY)
         return (units > 0 ? units : 1) * unit;
     return ((units + 1 + 2 * below(&d->random, 3)) | 1) * unit;
 }
@@ -143,9 +149,9 @@ static gt_status place_problem(drawing *d, gt_gemm *gemm, gt_problem *problem)
     const gt_class *c = d->class;
     const int ab = gt_type_find(c->type_ab)->bytes, result = gt_type_find(c->type_c)->bytes;
     const int64_t rows_a = c->op_a == GT_N ? gemm->m : gemm->k, rows_b = c->op_b == GT_N ? gemm->k : gemm->n;
-    gemm->lda = draw_ld(d, c->op_a == GT_N ? gemm->k : gemm->m, ab);
-    gemm->ldb = draw_ld(d, c->op_b == GT_N ? gemm->n : gemm->k, ab);
-    gemm->ldc = draw_ld(d, gemm->n, result);
+    gemm->lda = draw_ld(d, gemm->batch * rows_a, c->op_a == GT_N ? gemm->k : gemm->m, ab);
+    gemm->ldb = draw_ld(d, gemm->batch * rows_b, c->op_b == GT_N ? gemm->n : gemm->k, ab);
+    gemm->ldc = draw_ld(d, gemm->batch * gemm->m, gemm->n, result);
     const int64_t gap = below(&d->random, 2);
     gemm->stride_a = (rows_a + gap) * gemm->lda;
     gemm->stride_b = (rows_b + gap) * gemm->ldb;
@@ -215,7 +221,8 @@ static int64_t affordable(const drawing *d, double share, double each, int64_t l
 static gt_status add_general(drawing *d)
 {
     gt_case *c;
-    const int64_t m = d->tile_m + 1 + below(&d->random, d->tile_m), n = d->tile_n + 1 + below(&d->random, d->tile_n);
+    const int64_t m = d->tile_m + 1 + below(&d->random, d->tile_m < MORE ? d->tile_m : MORE);
+    const int64_t n = d->tile_n + 1 + below(&d->random, d->tile_n < MORE ? d->tile_n : MORE);
     const int64_t each = (int64_t)work_of(d, m, n, d->step, 1) / 2;
     const int64_t steps = affordable(d, GENERAL_SHARE / 4, (double)each, 2, d->depth / d->step + 2);
     gt_status status = add(d, m, n, steps * d->step + below(&d->random, d->step), 1, &c);
@@ -247,7 +254,7 @@ static gt_status add_sweep(drawing *d, bool rows)
     for (int64_t i = 0; status == GT_OK && i < count; i++) {
         gt_case *c;
         const int64_t side = 1 + walk_at(&w, i) + (below(&d->random, 8) == 0 ? tile : 0);
-        const int64_t few = 1 + below(&d->random, other < 12 ? other : 12);
+        const int64_t few = 1 + below(&d->random, other < FEW ? other : FEW);
         const int64_t batch = below(&d->random, 6) == 0 ? 2 + below(&d->random, 3) : 1;
         status = add(d, rows ? side : few, rows ? few : side, draw_k(d, i, rows ? i % 2 : 1), batch, &c);
     }
@@ -278,11 +285,13 @@ static gt_status add_long(drawing *d)
 
 static gt_status add_batch(drawing *d)
 {
-    int64_t batch = d->work == 0 ? MANY_BATCH + below(&d->random, 256) : BATCH_LEAST + below(&d->random, 64);
+    int64_t batch = BATCH_LEAST + below(&d->random, 64);
+    if (d->work == 0) /* up to 2^8 times as many, every power as often; the last of them is more than a grid has in z */
+        batch = below(&d->random, 8) == 0 ? MANY_BATCH + below(&d->random, 256) : batch << below(&d->random, 8);
     if (d->per_product > 0 && batch > WORKSPACE_LIMIT / d->per_product)
         batch = WORKSPACE_LIMIT / d->per_product;
     gt_case *c;
-    const gt_status status = add(d, 1 + below(&d->random, 2), 1, 1 + below(&d->random, 3), batch > 3 ? batch : 3, &c);
+    const gt_status status = add(d, 1, 1, 1 + below(&d->random, 2), batch > 3 ? batch : 3, &c);
     if (status == GT_OK) {
         c->values = GT_VALUES_NORMAL;
         c->alpha = draw_scalar(d, 1);

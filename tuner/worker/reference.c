@@ -43,10 +43,8 @@
 
 double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double beta, double square, double c_square)
 {
-    const double u = types->roundoff, v = types->result_roundoff;
-    const double steps = types->cut ? (double)k * (double)k : (double)k;
-    const double ab = alpha == 0 ? 0 : alpha * alpha * square, c = beta == 0 ? 0 : beta * beta * c_square;
-    return SIGMAS * sqrt(u * u * ((steps + 2) * ab + c) + v * v * 2 * (ab + c));
+    const gt_reference_terms t = gt_reference_terms_of(types, k, alpha, beta);
+    return sqrt((alpha == 0 ? 0 : t.bound_square * square) + (beta == 0 ? 0 : t.bound_c * c_square));
 }
 
 /*
@@ -65,11 +63,23 @@ double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double
 double gt_reference_variance(const gt_types *types, int64_t k, double alpha, double beta, double square, double sum,
                              double c)
 {
-    const double u = types->roundoff, v = types->result_roundoff;
+    const gt_reference_terms t = gt_reference_terms_of(types, k, alpha, beta);
     const double ab = alpha == 0 ? 0 : alpha * sum, bc = beta == 0 ? 0 : beta * c;
-    const double steps = types->cut ? (double)k * (double)k / 4 : ROUNDED_SQUARE * ((double)k + 1) / 2;
-    return u * u * (steps * alpha * alpha * square + ROUNDED_SQUARE * (ab * ab + bc * bc)) +
-           v * v * ROUNDED_SQUARE * (ab + bc) * (ab + bc);
+    return (alpha == 0 ? 0 : t.square * square) + t.parts * (ab * ab + bc * bc) + t.whole * (ab + bc) * (ab + bc);
+}
+
+gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, double alpha, double beta)
+{
+    const double u = types->roundoff * types->roundoff, v = types->result_roundoff * types->result_roundoff;
+    const double length = (double)k, steps = types->cut ? length * length : length;
+    const double mean = types->cut ? length * length / 4 : ROUNDED_SQUARE * (length + 1) / 2;
+    return (gt_reference_terms){
+        .bound_square = SIGMAS * SIGMAS * alpha * alpha * (u * (steps + 2) + 2 * v),
+        .bound_c = SIGMAS * SIGMAS * beta * beta * (u + 2 * v),
+        .square = u * mean * alpha * alpha,
+        .parts = u * ROUNDED_SQUARE,
+        .whole = v * ROUNDED_SQUARE,
+    };
 }
 
 bool gt_reference_accepts(double result, double expected, double bound)
@@ -105,17 +115,17 @@ static void widen(gt_type type, const void *data, gt_op op, int64_t rows, int64_
 }
 
 /* One product from packed operands. */
-static void multiply(const gt_problem *p, const double *a, const double *b, double *sum, double *square,
-                     double *magnitude)
+static void multiply(const gt_problem *p, const double *a, const double *b, double *restrict sum,
+                     double *restrict square, double *restrict magnitude)
 {
-    for (int64_t i = 0; i < p->m; i++)
+    for (int64_t i = 0; i < p->m; i++, sum += p->n, square += p->n, magnitude += p->n)
         for (int64_t l = 0; l < p->k; l++) {
             const double x = a[i * p->k + l], *const row = b + l * p->n;
             for (int64_t j = 0; j < p->n; j++) {
                 const double term = x * row[j];
-                sum[i * p->n + j] += term;
-                square[i * p->n + j] += term * term;
-                magnitude[i * p->n + j] += fabs(term);
+                sum[j] += term;
+                square[j] += term * term;
+                magnitude[j] += fabs(term);
             }
         }
 }

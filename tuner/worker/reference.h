@@ -47,4 +47,12 @@ bool gt_reference_accepts(double result, double expected, double bound);
 double gt_reference_variance(const gt_types *types, int64_t k, double alpha, double beta, double square, double sum,
                              double c);
 
+/* Both of the above for many elements of one product: what they are multiplied with. The bound is its own square. */
+typedef struct gt_reference_terms {
+    double bound_square, bound_c; /* of square, of c^2 */
+    double square, parts, whole;  /* of square, of (alpha sum)^2 and (beta c)^2, of their sum's square */
+} gt_reference_terms;
+
+gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, double alpha, double beta);
+
 #endif

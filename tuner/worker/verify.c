@@ -1,14 +1,20 @@
 #include "verify.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../src/softgpu/softgpu.h"
 #include "../random.h"
 
 /* Multiply-adds that a candidate's cases may take on the software GPU, which runs some hundred millions a second. */
 #define SOFT_WORK 60e6
+
+/* Threads that compare results beside the worker's own. */
+#define THREADS 7
 
 /* Of every so many cases the workspace is looked at behind one. */
 #define INSPECT_EVERY 16
@@ -168,6 +174,20 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     return (index % INSPECT_EVERY != 0 && index + 1 < v->cases.count) || inspect(v, runner, name, trial);
 }
 
+/* What became of one case. */
+typedef struct outcome {
+    bool good;
+    gt_errors errors;
+    gt_trial trial;
+} outcome;
+
+/* Cases to compare, which threads take one after the other. */
+typedef struct comparison {
+    const gt_verifier *verifier;
+    outcome *outcomes;
+    atomic_size_t next;
+} comparison;
+
 static bool compare_case(const gt_verifier *v, const gt_case *c, gt_errors *e, gt_trial *trial)
 {
     const char *image = v->cases.image;
@@ -179,6 +199,44 @@ static bool compare_case(const gt_verifier *v, const gt_case *c, gt_errors *e, g
         good = gt_compare_product(c, &reference, i, image + c->place[GT_C], (char *)v->after + c->place[GT_C], e,
                                   trial);
     gt_reference_finish(&reference);
+    return good;
+}
+
+static void *compare_some(void *data)
+{
+    comparison *c = data;
+    const gt_verifier *v = c->verifier;
+    for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < v->cases.count;) {
+        outcome *o = &c->outcomes[i];
+        o->good = compare_case(v, &v->cases.list[i], &o->errors, &o->trial);
+    }
+    return NULL;
+}
+
+/* Every case, by some threads. The trial is that of the first that went wrong; else it has the largest error. */
+static bool compare_cases(const gt_verifier *v, gt_errors *e, gt_trial *trial)
+{
+    comparison c = {.verifier = v, .outcomes = calloc(v->cases.count, sizeof *c.outcomes)};
+    pthread_t threads[THREADS];
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int started = 0;
+    if (!c.outcomes)
+        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory");
+    while (started < THREADS && 2 * (started + 1) < cores &&
+           pthread_create(&threads[started], NULL, compare_some, &c) == 0)
+        started++;
+    compare_some(&c);
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+    bool good = true;
+    for (size_t i = 0; good && i < v->cases.count; i++) {
+        const outcome *o = &c.outcomes[i];
+        good = o->good || gt_trial_fail(trial, o->trial.outcome, "%s", o->trial.detail);
+        trial->error = o->trial.error > trial->error ? o->trial.error : trial->error;
+        e->sum += o->errors.sum;
+        e->count += o->errors.count;
+    }
+    free(c.outcomes);
     return good;
 }
 
@@ -212,9 +270,8 @@ static bool fail_changed(const gt_verifier *v, size_t at, gt_trial *trial)
 static bool compare(const gt_verifier *v, gt_trial *trial)
 {
     gt_errors e = {0};
-    for (size_t i = 0; i < v->cases.count; i++)
-        if (!compare_case(v, &v->cases.list[i], &e, trial))
-            return false;
+    if (!compare_cases(v, &e, trial))
+        return false;
     if (memcmp(v->cases.image, v->after, v->cases.bytes) != 0) {
         size_t at = 0;
         while (((const char *)v->cases.image)[at] == ((const char *)v->after)[at])
