@@ -44,7 +44,8 @@ def reason_of(mutant, table):
         return word == "*" or word in text
 
     for file, name, before, after, reason in table:
-        if file in ("*", mutant.file) and name in ("*", mutant.name) and fits(before, mutant.before) and fits(after, mutant.after):
+        same_place = file in ("*", mutant.file) and name in ("*", mutant.name)
+        if same_place and fits(before, mutant.before) and fits(after, mutant.after):
             return reason
     return None
 
@@ -147,7 +148,7 @@ def arguments():
     parser.add_argument("--trust-templates", action="store_true", help="do not try the templates as they are first")
     parser.add_argument("--classes", default=",".join(CLASSES), help="of mutations, commas between (all)")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help="families, and repack for the copies (all)")
-    parser.add_argument("--only", type=lambda text: {int(n) for n in text.split(",")}, help="numbers of mutants to try again")
+    parser.add_argument("--only", type=lambda text: {int(n) for n in text.split(",")}, help="numbers of mutants to try")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the sources of survivors")
     parser.add_argument("--list", action="store_true", help="print mutants and try none")
     parser.add_argument("--verbose", action="store_true", help="print rejected ones too")
@@ -170,7 +171,8 @@ def main():
         return 0
     results = []
     try:
-        laboratory = Laboratory(generator, Tuner(args.program, args.device, args.timeout), Compiler(args.program, args.arch))
+        laboratory = Laboratory(generator, Tuner(args.program, args.device, args.timeout),
+                                Compiler(args.program, args.arch))
         if not args.trust_templates and (failures := laboratory.check_originals(args.jobs)):
             print(*failures, sep="\n")
             return 1

@@ -25,7 +25,8 @@ class Mutant:
         self.before, self.after = describe(source.text, edit)
 
     def __str__(self):
-        return f"{self.number} {self.name} of {self.subject} ({self.configuration.name}), {self.file}\n    - {self.before}\n    + {self.after}"
+        return (f"{self.number} {self.name} of {self.subject} ({self.configuration.name}), {self.file}\n"
+                f"    - {self.before}\n    + {self.after}")
 
 
 class Generator:

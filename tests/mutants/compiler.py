@@ -28,14 +28,15 @@ class Compiler:
         with tempfile.TemporaryDirectory(prefix="mutant.") as folder:
             pathlib.Path(folder, family + ".cu").write_text(source)
             pathlib.Path(folder, family + ".sql").write_text(space)
-            return subprocess.run([self.program, "render", family, "--templates", folder, "--arch", self.arch, "--shapes", shape,
-                                   "--layout", layout], capture_output=True, check=True).stdout
+            return subprocess.run([self.program, "render", family, "--templates", folder, "--arch", self.arch,
+                                   "--shapes", shape, "--layout", layout], capture_output=True, check=True).stdout
 
     def compile(self, family, space, source, shape, layout):
         """The instructions of a family's only configuration; None if it does not compile."""
         rendered = self.render(family, space, source, shape, layout)
         try:
-            run = subprocess.run([sys.executable, __file__, self.nvrtc, self.arch], input=rendered, capture_output=True, timeout=60)
+            run = subprocess.run([sys.executable, __file__, self.nvrtc, self.arch], input=rendered, capture_output=True,
+                                 timeout=60)
         except subprocess.TimeoutExpired:
             return None
         return instructions(run.stdout.decode()) if run.returncode == 0 else None

@@ -9,17 +9,22 @@ COMPARISONS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">
 ARITHMETIC = {"+": ("-",), "-": ("+",), "*": ("+",), "/": ("*",), "%": ("/", "*"), "+=": ("-=", "="), "-=": ("+=",)}
 MASKS = {"^": ("|", "&"), "&": ("|",), "|": ("&",), "<<": (">>",), ">>": ("<<",), "^=": ("|=",), "|=": ("&=",)}
 
-PAIRS = """row column|m n|lda ldb|stride_a stride_b|line along|lines steps|lines along|warp_row warp_column|TM TN|BM BN
-           WM WN|first end|LANES_M LANES_N|few many|k outer|k_room outer_room|k_left outer_left|outer_first k_first|reading writing
-           operand_a operand_b|SPAN_M SPAN_N|offset_a offset_b|full empty|kept streamed|ld_kept ld_streamed|FEW COVER|OWN COVER
-           rows columns|band within|s l|s p|i j|e i|l p|PITCH SUM_PITCH|KEPT_LINE KEPT_WIDE|T_FEW T_MANY|lane_row lane_column
-           first_row first_column|fragment_a fragment_b|STAYING MOVING|begin end|tile block|turn block|PIECES CONSUMERS
-           SLICES SLICE_THREADS|RESULTS SUMS|first_few first_many|UNIT UNITS|VEC LINE|GT_SQUARE GT_PIECE|THREADS_ COUNT
-           alpha beta|A B|upper spare|split tiles|shares steps|OUTER BK|all whole|warp_few warp_many|lane_k lane_many""".replace("\n", "|")
+# Names that one might take for each other.
+PAIRS = "|".join([
+    "row column|m n|lda ldb|stride_a stride_b|line along|lines steps|lines along|warp_row warp_column|TM TN",
+    "BM BN|WM WN|first end|LANES_M LANES_N|few many|k outer|k_room outer_room|k_left outer_left",
+    "outer_first k_first|reading writing|operand_a operand_b|SPAN_M SPAN_N|offset_a offset_b|full empty",
+    "kept streamed|ld_kept ld_streamed|FEW COVER|OWN COVER|rows columns|band within|s l|s p|i j|e i|l p",
+    "PITCH SUM_PITCH|KEPT_LINE KEPT_WIDE|T_FEW T_MANY|lane_row lane_column|first_row first_column",
+    "fragment_a fragment_b|STAYING MOVING|begin end|tile block|turn block|PIECES CONSUMERS",
+    "SLICES SLICE_THREADS|RESULTS SUMS|first_few first_many|UNIT UNITS|VEC LINE|GT_SQUARE GT_PIECE",
+    "THREADS_ COUNT|alpha beta|A B|upper spare|split tiles|shares steps|OUTER BK|all whole|warp_few warp_many",
+    "lane_k lane_many",
+])
 
 # Calls that order threads, copies, blocks or kernels. Those that stand alone on a line can be left out.
-SYNCS = (r"(?:__syncthreads|__syncwarp|consumers_sync|sync|cluster_wait|cluster_arrive(?:_first)?(?:<\w+>)?|gt_begin|gt_wait"
-         r"|(?:gt_)?wait_copies<[^>\n]*>|(?:gt_)?commit_copies|gt_mbarrier_(?:wait|arrive\w*|init))")
+SYNCS = (r"(?:__syncthreads|__syncwarp|consumers_sync|sync|cluster_wait|cluster_arrive(?:_first)?(?:<\w+>)?|gt_begin"
+         r"|gt_wait|(?:gt_)?wait_copies<[^>\n]*>|(?:gt_)?commit_copies|gt_mbarrier_(?:wait|arrive\w*|init))")
 
 FENCES = [
     ("atom.acq_rel.gpu", ("atom.relaxed.gpu", "atom.acquire.gpu", "atom.release.gpu", "atom.acq_rel.cta")),
@@ -110,8 +115,9 @@ def loop(source):
         if len(parts) != 3 or "[" in source.text[start:end] and "{" in source.text[start:end]:
             continue
         first, until, step = parts
-        changed = [(first.replace("= 0", "= 1", 1), until, step), (first, until + " - 1", step), (first, until + " + 1", step),
-                   (first, until, step.replace("++", " += 2", 1)), (first, until, step.replace("+= ", "+= 2 * ", 1))]
+        changed = [(first.replace("= 0", "= 1", 1), until, step), (first, until + " - 1", step),
+                   (first, until + " + 1", step), (first, until, step.replace("++", " += 2", 1)),
+                   (first, until, step.replace("+= ", "+= 2 * ", 1))]
         edits += [Edit(start, end, ";".join(new)) for new in changed if until.strip() and list(new) != parts]
     return edits
 
@@ -127,7 +133,9 @@ def meeting(text):
     """Leaves out an arrival at the cluster's first barrier with the wait for it."""
     arrival = re.search(r"^ +cluster_arrive(?:_first\(|<READ_ALL>\()\);\n", text, re.MULTILINE)
     wait = re.search(r"^ +cluster_wait\(\); //[^\n]*\n", text, re.MULTILINE)
-    return [Edit(wait.start(), wait.end(), "", [Edit(arrival.start(), arrival.end(), "        ;\n")])] if arrival and wait else []
+    if not arrival or not wait:
+        return []
+    return [Edit(wait.start(), wait.end(), "", [Edit(arrival.start(), arrival.end(), "        ;\n")])]
 
 
 def order(source):
@@ -149,9 +157,11 @@ def fence(source):
 def pipeline(source):
     """A stage, a phase or a count of what is under way that is not the one at hand."""
     text = source.text
-    return (every(text, r"\bat\.stage\b(?! ==)", "((at.stage + 1) % STAGES)") + every(text, r"\b(at|next)\.phase\b", r"(\1.phase ^ 1)")
-            + every(text, r"\bSTAGES - (\d)\b", r"STAGES - \1 - 1", r"STAGES - \1 + 1") + every(text, r"\bphase \^= 1;", "phase = 0;")
-            + every(text, r"(?<=wait_copies<)0(?=>)", "1") + every(text, r"place at = \{0, 1\}", "place at = {0, 0}", "place at = {1, 1}")
+    return (every(text, r"\bat\.stage\b(?! ==)", "((at.stage + 1) % STAGES)")
+            + every(text, r"\b(at|next)\.phase\b", r"(\1.phase ^ 1)")
+            + every(text, r"\bSTAGES - (\d)\b", r"STAGES - \1 - 1", r"STAGES - \1 + 1")
+            + every(text, r"\bphase \^= 1;", "phase = 0;") + every(text, r"(?<=wait_copies<)0(?=>)", "1")
+            + every(text, r"place at = \{0, 1\}", "place at = {0, 0}", "place at = {1, 1}")
             + every(text, r"at\{0, 0\}", "at{0, 1}") + every(text, r"reading = reading", "reading = writing")
             + every(text, r"other = -other", "other = other") + every(text, r"\bslot \+ SLOT", "slot + 2 * SLOT")
             + every(text, r"(?<=full\[s\]\), )PRODUCERS", "PRODUCERS - 1", "PRODUCERS / 2")
@@ -162,10 +172,12 @@ def pipeline(source):
 def lane(source):
     """A neighbour's thread, warp, block or place in a cluster."""
     text = source.text
-    return (every(text, r"\bthreadIdx\.x(?! == 0| >= CONS| < 32)", "(threadIdx.x ^ 1)", "(threadIdx.x ^ 32)", "(threadIdx.x & 31)")
+    return (every(text, r"\bthreadIdx\.x(?! == 0| >= CONS| < 32)", "(threadIdx.x ^ 1)", "(threadIdx.x ^ 32)",
+                  "(threadIdx.x & 31)")
             + every(text, r"\bblockIdx\.x\b", "blockIdx.y", "(blockIdx.x + 1) % gridDim.x", "(blockIdx.x & 7)")
             + every(text, r"\bblockIdx\.y\b", "blockIdx.x", "(gridDim.y - 1 - blockIdx.y)")
-            + every(text, r"(?<!unsigned )\brank\(\)", "(rank() ^ 1)", "0") + every(text, r"(?<!int )\blane_k\(\)", "(lane_k() + 1)")
+            + every(text, r"(?<!unsigned )\brank\(\)", "(rank() ^ 1)", "0")
+            + every(text, r"(?<!int )\blane_k\(\)", "(lane_k() + 1)")
             + every(text, r"(?<=, )MASK\)", "MASK ^ 1)", "1)"))
 
 
@@ -174,9 +186,10 @@ def narrow(source):
     text = source.text
     return (every(text, r"\(gt_int\)", "(int)")
             + every(text, r"^( +)(const )?gt_int (\w+ = )", r"\1\2int \3")
-            + every(text, r"\b(\w+(?:\.row|\.column)?|\([^()\n]*\)) \* (g\.ld[abc]|ld|o\.ld_\w+|to\.ld)\b", r"(int)(\1 * \2)")
+            + every(text, r"\b(\w+(?:\.row|\.column)?|\([^()\n]*\)) \* (g\.ld[abc]|ld|o\.ld_\w+|to\.ld)\b",
+                    r"(int)(\1 * \2)")
             + every(text, r"\bblockIdx\.z \* (g\.stride_[abc])", r"(int)(blockIdx.z * (unsigned)\1)"))
 
 
-CLASSES = [comparison, arithmetic, mask, constant, index, guard, choice, loop, barrier, order, statement, fence, pipeline, lane,
-           narrow]
+CLASSES = [comparison, arithmetic, mask, constant, index, guard, choice, loop, barrier, order, statement, fence, pipeline,
+           lane, narrow]

@@ -35,7 +35,8 @@ def at_start(source, statement, before=""):
         end = given + len("    gt_args g = args;\n")
         return Edit(end, end, f"    {statement}\n", also)
     call = text.index("    run_roles(args);\n", kernel)
-    return Edit(call, call + len("    run_roles(args);\n"), f"    gt_args g = args;\n    {statement}\n    run_roles(g);\n", also)
+    return Edit(call, call + len("    run_roles(args);\n"),
+                f"    gt_args g = args;\n    {statement}\n    run_roles(g);\n", also)
 
 
 def after_wait(source, statement, before=""):
@@ -73,15 +74,16 @@ def scalar(source, rng):
     return ([at_start(source, statement) for statement in statements if not source.only]
             + literal(source.text, "g.beta.value == GT_ACC(0)", "g.beta.value == GT_ACC(1)", "true", "false")
             + literal(source.text, "g.beta.value != GT_ACC(0)", "g.beta.value > GT_ACC(0)", "true")
-            + every(source.text, r"g\.beta\.value \* GT_ACC\(", "GT_ACC(", "-g.beta.value * GT_ACC(", "g.alpha.value * GT_ACC(")
+            + every(source.text, r"g\.beta\.value \* GT_ACC\(", "GT_ACC(", "-g.beta.value * GT_ACC(",
+                    "g.alpha.value * GT_ACC(")
             + every(source.text, r"g\.alpha\.value \* sum(s\[u\])?", r"sum\1", r"-g.alpha.value * sum\1",
                     r"g.beta.value * sum\1"))
 
 
 def batch(source, rng):
     some = rng.choice((1, 2))
-    return (every(source.text, r"\bblockIdx\.z\b", "(blockIdx.z % 2)", "(blockIdx.z & ~2)", f"(blockIdx.z > {some} ? {some} : blockIdx.z)",
-                  "0", "(blockIdx.z + 1) % gridDim.z")
+    return (every(source.text, r"\bblockIdx\.z\b", "(blockIdx.z % 2)", "(blockIdx.z & ~2)",
+                  f"(blockIdx.z > {some} ? {some} : blockIdx.z)", "0", "(blockIdx.z + 1) % gridDim.z")
             + every(source.text, r"g\.stride_([abc])", r"(int)g.stride_\1", r"(g.stride_\1 + 1)")
             + where(source, [f"blockIdx.z >= {some}", "gridDim.z > 2", f"blockIdx.z == {some + 1}"], VALUE_EFFECTS))
 
@@ -94,7 +96,8 @@ def alignment(source, rng):
 
 
 def size(source, rng):
-    conditions = [f"g.m == {rng.choice(('BM - 1', 'BM + 1', '2 * BM - 1', '63'))}", f"g.n == {rng.choice(('BN - 1', 'BN + 1', '63'))}",
+    conditions = [f"g.m == {rng.choice(('BM - 1', 'BM + 1', '2 * BM - 1', '63'))}",
+                  f"g.n == {rng.choice(('BN - 1', 'BN + 1', '63'))}",
                   f"(g.m + BM - 1) / BM > {rng.choice((4, 8, 16, 20))}", f"(g.n + BN - 1) / BN > {rng.choice((4, 8, 16))}",
                   f"g.k > {rng.choice((1024, 2048, 4096))}", f"g.k < {rng.choice((4, 8, 64))}",
                   f"g.m % BM == {rng.choice(('1', '2', '3', 'BM - 1'))}",
@@ -105,11 +108,13 @@ def size(source, rng):
 
 
 def tail(source, rng):
-    conditions = [f"g.k % BK == {rng.choice(('1', '2', '3', 'BK / 2', 'BK - 1'))}", f"g.k % 4 == {rng.randrange(1, 4)}", f"g.k % 8 == {rng.randrange(1, 8)}",
+    conditions = [f"g.k % BK == {rng.choice(('1', '2', '3', 'BK / 2', 'BK - 1'))}",
+                  f"g.k % 4 == {rng.randrange(1, 4)}", f"g.k % 8 == {rng.randrange(1, 8)}",
                   f"g.n % 4 == {rng.randrange(1, 4)}", f"g.m % 4 == {rng.randrange(1, 4)}", "g.k % BK == 2",
                   f"g.k / BK == {rng.randrange(1, 4)}"]
     return where(source, conditions, EFFECTS) + every(
-        source.text, r"\b(room|left|most|valid|k_left|outer_left|k_room) < (VEC|V|WIDTH)\b", r"\1 < \2 - 1", r"\1 + 1 < \2") + \
+        source.text, r"\b(room|left|most|valid|k_left|outer_left|k_room) < (VEC|V|WIDTH)\b", r"\1 < \2 - 1",
+        r"\1 + 1 < \2") + \
         literal(source.text, "left >= WIDTH", "left >= WIDTH - 1", "left > 0") + \
         literal(source.text, "u < WIDTH - 1", "u < WIDTH - 2", "u < 1") + \
         literal(source.text, "j + WIDTH <= g.n", "j + WIDTH <= g.n + 1", "j + WIDTH < g.n", "true")
@@ -148,9 +153,11 @@ def state(source, rng):
     edits = [after_wait(source, f"{COUNT} if (atomicAdd(&launches, 0u) > {often}u) {effect}", COUNTED)
              for effect in (COPY_EFFECTS if source.only else VALUE_EFFECTS)]
     text = source.text
-    return (edits + literal(text, "        mine[p * THREADS_] = ", "        if (sum[p * 4 / TN][p * 4 % TN] != GT_ACC(0))\n    \\0")
+    return (edits + literal(text, "        mine[p * THREADS_] = ",
+                            "        if (sum[p * 4 / TN][p * 4 % TN] != GT_ACC(0))\n    \\0")
             + every(text, r"mine\[p \* THREADS_\] = \*\(four_acc \*\)&(sum\[[^\n]*\]);",
-                    r"{ const four_acc now = *(four_acc *)&\1; for (int e = 0; e < 4; e++) mine[p * THREADS_].e[e] += now.e[e]; }")
+                    r"{ const four_acc now = *(four_acc *)&\1; for (int e = 0; e < 4; e++) "
+                    r"mine[p * THREADS_].e[e] += now.e[e]; }")
             + literal(text, "        part[p * CONSUMERS] = ", "        if (piece(sum, p).e[0] != GT_ACC(0))\n    \\0")
             + literal(text, "            parts[part * TOTAL + n * THREADS] = sums[n];",
                       "            if (sums[n].e[0] != GT_ACC(0))\n    \\0")
@@ -166,7 +173,8 @@ def output(source, rng):
                     f"    if (g.beta.value == GT_ACC(0) && {old.format('*c')})\n        return;\n\\0",
                     f"    *c = g.beta.value == GT_ACC(0) ? GT_C({old.format('*c')} ? scaled + *c : scaled)")
             + literal(text, "        *c = result;\n    } else if",
-                      f"        if (!(g.beta.value == GT_ACC(0) && {old.format('c->e[1]')}))\n            *c = result;\n    }} else if")
+                      f"        if (!(g.beta.value == GT_ACC(0) && {old.format('c->e[1]')}))\n"
+                      "            *c = result;\n    } else if")
             + literal(text, "        g.c[away + row * g.ldc + column] = ",
                       f"        if (!({old.format('g.c[away + row * g.ldc + column]')}))\n    \\0")
             + [at_start(source, f"if (g.beta.value == 0) g.beta.value = 1e-{rng.choice((12, 20, 30))}f;")
@@ -206,7 +214,8 @@ def precision(source, rng):
     bits = rng.choice((4, 6, 10, 13))
     cut = f"__uint_as_float(__float_as_uint({{0}}) & ~0u << {bits})"
     return (operand_values(source, cut)
-            + every(source.text, r"(const GT_ACC scaled = )g\.alpha\.value \* sum;", r"\1g.alpha.value * " + cut.format("sum") + ";")
+            + every(source.text, r"(const GT_ACC scaled = )g\.alpha\.value \* sum;",
+                    r"\1g.alpha.value * " + cut.format("sum") + ";")
             + every(source.text, r"g\.alpha\.value \* sums\[u\]", "g.alpha.value * " + cut.format("sums[u]")))
 
 

@@ -64,9 +64,11 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=32 wn=32 tm=4 tn=8 slices=2 stages=4 kmajor=0 cluster_k=1 split_k=3 repack=0 occ=1 ptxas=1"),
     # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
     ("skinny", "rows", "16x512x512", "nn",
-     "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 hint=0 occ=1"),
+     "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 "
+     "hint=0 occ=1"),
     ("skinny", "columns", "255x16x511", "nn",
-     "side=1 bm=64 bn=16 bk=128 tm=4 tn=8 warps_few=2 warps_many=2 warps_k=1 lanes_k=4 stages=3 cluster_k=1 split_k=2 hint=1 occ=1"),
+     "side=1 bm=64 bn=16 bk=128 tm=4 tn=8 warps_few=2 warps_many=2 warps_k=1 lanes_k=4 stages=3 cluster_k=1 split_k=2 "
+     "hint=1 occ=1"),
     # Both operands are copied first: A transposed, B as it is; and the other way round.
     ("repack", "as stored", "64x127x512", "nn",
      "bm=64 bn=64 bk=16 wm=32 wn=32 tm=4 tn=8 stages=3 kmajor=0 stream_k=0 group=1 occ=2 repack=3 ptxas=1 blocks=20"),
