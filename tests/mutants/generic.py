@@ -146,8 +146,8 @@ def order(source):
 
 def statement(source):
     """Leaves out an assignment or a call that stands on a line."""
-    return every(source.text, r"^( +)(?!return|const|static|typedef|using|break|continue|asm|unsigned|int |bool |gt_int )"
-                              r"[\w*][\w.\[\]>*+\- ]*(?: [-+*^|]?= |\()[^\n]*;(?= *(?://[^\n]*)?\n)", r"\1;")
+    return every(source.text, rf"^( +)(?!{SYNCS}\(|return|const|static|typedef|using|break|continue|asm|unsigned|int |bool "
+                              r"|gt_int )[\w*][\w.\[\]>*+\- ]*(?: [-+*^|]?= |\()[^\n]*;(?= *(?://[^\n]*)?\n)", r"\1;")
 
 
 def fence(source):

@@ -168,10 +168,11 @@ def state(source, rng):
 def output(source, rng):
     """What C held decides what becomes of it, though beta is 0."""
     old = rng.choice(("fabsf({0}) <= 3e38f", "{0} == 0", "{0} > 0", "{0} == 1"))
+    added = rng.choice(("fabsf({0}) <= 3e38f", "{0} > 0", "{0} == 1"))
     text = source.text
     return (literal(text, "    *c = g.beta.value == GT_ACC(0) ? GT_C(scaled)",
                     f"    if (g.beta.value == GT_ACC(0) && {old.format('*c')})\n        return;\n\\0",
-                    f"    *c = g.beta.value == GT_ACC(0) ? GT_C({old.format('*c')} ? scaled + *c : scaled)")
+                    f"    *c = g.beta.value == GT_ACC(0) ? GT_C({added.format('*c')} ? scaled + *c : scaled)")
             + literal(text, "        *c = result;\n    } else if",
                       f"        if (!(g.beta.value == GT_ACC(0) && {old.format('c->e[1]')}))\n"
                       "            *c = result;\n    } else if")
