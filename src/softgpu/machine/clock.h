@@ -21,7 +21,7 @@ typedef struct sg_moment {
 typedef struct sg_clocks sg_clocks; /* of warps of other blocks, by number; shared, never changed */
 
 typedef struct sg_vector {
-    uint32_t base; /* number of the first warp whose clock is in own; 0: nothing is known at all */
+    uint32_t base;     /* number of the first warp whose clock is in own; 0: nothing is known at all */
     sg_clocks *others; /* NULL: none */
     sg_moment own[SG_WARPS_MOST + 1];
 } sg_vector;

@@ -105,9 +105,7 @@ void sg_watch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t 
             w->brings = NOTHING;
     }
     if (w->block->race)
-        SG_FOR_MASK(l, mask)
-        if (!sg_race_touch(w, op, (int)l, at[l], size, write ? SG_TOUCH_WRITE : SG_TOUCH_READ, SG_SPACE_SHARED))
-            return;
+        sg_race_touch_shared(w, op, mask, at, size, write ? SG_TOUCH_WRITE : SG_TOUCH_READ);
 }
 
 void sg_count_bytes(sg_machine *machine, uint64_t address, uint64_t bytes)
@@ -123,10 +121,10 @@ void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t 
     sg_counts *c = w->machine->counts;
     uint64_t seen[2 * SG_LANES];
     uint32_t count = 0;
-    if (w->block->race && !w->copying) /* of copies only some bytes are read: their start says which */
-        SG_FOR_MASK(l, mask)
-        if (!sg_race_touch(w, op, (int)l, at[l], size, write ? SG_TOUCH_WRITE : SG_TOUCH_READ, SG_SPACE_GLOBAL))
-            return;
+    /* Of copies only some bytes are read: their start says which. */
+    if (w->block->race && !w->copying &&
+        !sg_race_touch_global(w, op, mask, at, size, write ? SG_TOUCH_WRITE : SG_TOUCH_READ))
+        return;
     if (!c)
         return;
     if (write && w->machine->grid->undo)

@@ -12,7 +12,7 @@ typedef struct sg_grid {
     const void *params;                     /* params_bytes of it */
     sg_memory *memory;
     int sm_count, blocks_per_sm; /* for resident blocks and %nsmid */
-    bool check_races;            /* shared memory: two unordered accesses to the same 16 bits, one of them a write */
+    bool check_races;            /* two unordered accesses to the same bytes, one of them a write: see race.h */
     bool dependent;                  /* launched before earlier grids are done: a race if a block does not wait for them */
     bool count;                  /* fill in counts */
     const uint64_t *chosen;      /* clusters to run, by number, in this order; NULL: all */

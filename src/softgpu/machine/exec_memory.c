@@ -283,11 +283,9 @@ static void move_each_shared(sg_warp *w, const sg_op *op, uint32_t mask, const u
 {
     uint64_t wide[SG_LANES];
     SG_FOR_LANES wide[l] = at[l];
-    if (w->block->race)
-        SG_FOR_MASK(l, mask)
-        if (!sg_race_touch(w, op, (int)l, at[l], (uint32_t)(bytes * count), write ? SG_TOUCH_WRITE : SG_TOUCH_READ,
-                           SG_SPACE_SHARED))
-            return;
+    if (w->block->race && !sg_race_touch_shared(w, op, mask, at, (uint32_t)(bytes * count),
+                                                write ? SG_TOUCH_WRITE : SG_TOUCH_READ))
+        return;
     move_each(w, op, mask, wide, bytes, count, write, SG_SPACE_SHARED);
 }
 

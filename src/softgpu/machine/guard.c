@@ -76,7 +76,9 @@ static void find_parts(sg_guards *guards, const sg_span *span)
     for (size_t i = 0; i <= guards->count; i++) {
         const uint64_t end = i < guards->count ? guards->ranges[i].first : span->base + span->bytes;
         const uint64_t skipped = (first - span->base + 7) / 8 * 8, base = span->base + skipped;
-        guards->parts[i] = (sg_span){.base = base, .bytes = base < end ? end - base : 0, .owner = span->owner,
+        guards->parts[i] = (sg_span){.base = base,
+                                     .bytes = base < end ? end - base : 0,
+                                     .owner = span->owner,
                                      .written = span->written ? span->written + skipped / 8 : NULL};
         first = i < guards->count ? guards->ranges[i].end : end;
     }

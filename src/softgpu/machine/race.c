@@ -9,7 +9,7 @@
 #include "race_state.h"
 #include "rows.h"
 
-#define PAGE         4096     /* bytes of a region of global memory */
+#define PAGE         4096      /* bytes of a region of global memory */
 #define REGIONS      (1 << 14) /* lists of them; a power of two */
 #define REGIONS_MOST (1 << 14) /* 64 MiB of global memory, with 256 MiB of cells; more of it is not watched */
 
@@ -207,8 +207,7 @@ static bool report(const struct sg_races *races, const access *x, uint32_t warp,
                 "race: this %s of %s address 0x%" PRIx64 " and the %s at line %u by warp %u of block (%u,%u,%u) are "
                 "not in order",
                 x->writes ? "write" : "read", x->shared ? "shared" : "global", x->address,
-                how & SG_HOW_WRITES ? "write" : "read", line, (warp - 1) % races->stride, block[0], block[1],
-                block[2]);
+                how & SG_HOW_WRITES ? "write" : "read", line, (warp - 1) % races->stride, block[0], block[1], block[2]);
     x->w->machine->report->other_line = line;
     return false;
 }
@@ -291,7 +290,7 @@ static bool touch_cells(struct sg_races *races, const access *x, sg_region *regi
     for (uint32_t i = first; i < end; i++) {
         sg_cell *cell = &region->cells[i];
         if (!is_seen(races, x, cell)) {
-            uint32_t answer;
+            uint32_t answer = 0;
             if (x->writes ? !check_write(races, x, cell, &answer) : !check_read(races, x, cell))
                 return false;
             races->answer = x->writes ? answer : with_read(races, x, cell->others);
@@ -373,31 +372,40 @@ static sg_region *find_region(struct sg_races *races, access *x, uint32_t size, 
     return find_page(races, x->address);
 }
 
-static bool touch(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch touch,
-                  sg_space space, sg_words words, bool synchronises)
+static access describe(sg_warp *w, const sg_op *op, sg_touch kind, sg_words words)
 {
+    const bool writes = kind != SG_TOUCH_READ;
     struct sg_races *races = w->machine->races;
-    const uint32_t index = (uint32_t)(op - w->ops);
-    const bool writes = touch != SG_TOUCH_READ;
-    access x = {.w = w, .op = op, .lane = lane, .me = sg_agent_of(w), .writes = writes,
-                .how = (index & 0xffffff) | (words.strong ? SG_HOW_STRONG : 0) | (uint32_t)words.scope << 25 |
-                       (writes ? SG_HOW_WRITES : 0)};
+    if (sg_sets_full(races->sets))
+        forget_sets(races, *w->machine->running);
+    return (access){.w = w,
+                    .op = op,
+                    .me = sg_agent_of(w),
+                    .writes = writes,
+                    .how = ((uint32_t)(op - w->ops) & 0xffffff) | (words.strong ? SG_HOW_STRONG : 0) |
+                           (uint32_t)words.scope << 25 | (writes ? SG_HOW_WRITES : 0)};
+}
+
+/* A lane's bytes, which may lie in several regions. */
+static bool touch_lane(access *x, int lane, uint64_t address, uint32_t size, sg_touch kind, sg_space space,
+                       const sg_words *words)
+{
+    struct sg_races *races = x->w->machine->races;
+    x->lane = lane;
+    x->shared = false;
     for (uint32_t done = 0, piece; done < size && !races->lost; done += piece) {
         uint32_t at;
         bool failed;
-        x.address = address + done;
+        x->address = address + done;
         piece = size - done;
-        sg_region *region = find_region(races, &x, piece, space, &at, &failed);
+        sg_region *region = find_region(races, x, piece, space, &at, &failed);
         if (failed)
             return false;
-        piece = !region || x.shared || piece < PAGE - at ? piece : PAGE - at;
-        if (region && !touch_region(races, &x, region, at, piece))
+        piece = !region || x->shared || piece < PAGE - at ? piece : PAGE - at;
+        if (region && !touch_region(races, x, region, at, piece))
             return false;
-        if (sg_sets_full(races->sets))
-            forget_sets(races, *w->machine->running);
-        sg_agent_of(w)->touched |= synchronises;
-        if (region && synchronises && (words.strong || writes))
-            sg_race_synchronise(w, region, at, piece, touch, words);
+        if (region && words && (words->strong || (x->writes && region->places)))
+            sg_race_synchronise(x->w, region, at, piece, kind, *words);
     }
     return true;
 }
@@ -405,18 +413,49 @@ static bool touch(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint3
 bool sg_race_touch(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch kind,
                    sg_space space)
 {
-    return touch(w, op, lane, address, size, kind, space, w->machine->races->words[op - w->ops], true);
+    const sg_words words = w->machine->races->words[op - w->ops];
+    access x = describe(w, op, kind, words);
+    sg_agent_of(w)->touched = true;
+    return touch_lane(&x, lane, address, size, kind, space, &words);
 }
 
-bool sg_race_touch_strong(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch kind,
-                          sg_space space)
+bool sg_race_touch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, sg_touch kind)
 {
-    return touch(w, op, lane, address, size, kind, space, (sg_words){.strong = 1, .scope = SG_SCOPE_GRID}, true);
+    const sg_words words = w->machine->races->words[op - w->ops];
+    access x = describe(w, op, kind, words);
+    sg_agent_of(w)->touched = true;
+    SG_FOR_MASK(l, mask) if (!touch_lane(&x, (int)l, at[l], size, kind, SG_SPACE_GLOBAL, &words)) return false;
+    return true;
+}
+
+bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, sg_touch kind)
+{
+    const sg_words words = w->machine->races->words[op - w->ops];
+    struct sg_races *races = w->machine->races;
+    sg_region *own = &w->block->race->shared;
+    access x = describe(w, op, kind, words);
+    const bool plain = !words.strong && (!x.writes || !own->places);
+    uint32_t last = UINT32_MAX;
+    sg_agent_of(w)->touched = true;
+    SG_FOR_MASK(l, mask)
+    {
+        if (at[l] == last)
+            continue; /* lanes side by side often read the same */
+        last = at[l];
+        const bool inside = plain && size <= w->block->shared_bytes && last <= w->block->shared_bytes - size;
+        x.lane = (int)l;
+        x.address = last;
+        x.shared = true;
+        if (inside ? !races->lost && !touch_region(races, &x, own, last, size)
+                   : !touch_lane(&x, (int)l, last, size, kind, SG_SPACE_SHARED, &words))
+            return false;
+    }
+    return true;
 }
 
 /* Arrivals and waits change nothing that matters to each other; only that it was set up must come before. */
 bool sg_race_mbarrier_find(sg_warp *w, const sg_op *op, int lane, uint64_t address)
 {
-    return touch(w, op, lane, address, 8, SG_TOUCH_READ, SG_SPACE_SHARED,
-                 (sg_words){.strong = 1, .scope = SG_SCOPE_CLUSTER}, false);
+    access x = describe(w, op, SG_TOUCH_READ, (sg_words){.strong = 1, .scope = SG_SCOPE_CLUSTER});
+    return touch_lane(&x, lane, address, 8, SG_TOUCH_READ, SG_SPACE_SHARED, NULL);
 }

@@ -18,7 +18,7 @@ static void join(struct sg_races *races, sg_vector *to, const sg_vector *from)
 sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b)
 {
     const uint32_t first = (a - 1) / races->stride, second = (b - 1) / races->stride;
-    return first == second                                                    ? SG_SCOPE_BLOCK
+    return first == second                                                   ? SG_SCOPE_BLOCK
            : first / races->cluster_blocks == second / races->cluster_blocks ? SG_SCOPE_CLUSTER
                                                                              : SG_SCOPE_GRID;
 }

@@ -59,8 +59,8 @@ static uint32_t *find(const sg_sets *sets, const sg_member *m)
     for (uint32_t at = (uint32_t)(mixed >> 32);; at++) {
         uint32_t *slot = &sets->table[at & (2 * sets->room - 1)];
         const sg_member *there = &sets->members[*slot];
-        if (!*slot || (there->rest == m->rest && there->warp == m->warp && there->clock == m->clock &&
-                       there->how == m->how))
+        if (!*slot ||
+            (there->rest == m->rest && there->warp == m->warp && there->clock == m->clock && there->how == m->how))
             return slot;
     }
 }

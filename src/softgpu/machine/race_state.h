@@ -12,7 +12,7 @@ typedef struct sg_cell {
 } sg_cell;
 
 /* An access: the operation's index, and what is said of it. */
-#define SG_HOW_OP(how)    ((how) & 0xffffff)
+#define SG_HOW_OP(how)    ((how)&0xffffff)
 #define SG_HOW_STRONG     (1u << 24)
 #define SG_HOW_SCOPE(how) ((sg_scope)((how) >> 25 & 3))
 #define SG_HOW_WRITES     (1u << 27)
@@ -54,8 +54,9 @@ typedef struct sg_agent {
 struct sg_race {
     sg_region shared;
     sg_vector barriers[SG_BARRIERS];
-    sg_vector arrived, passed; /* of the cluster's barrier: in this phase, in those before. The first block's are used */
-    uint32_t base;             /* number of its first warp; behind the last one's is the number of its beginning */
+    sg_vector arrived,
+        passed;    /* of the cluster's barrier: in this phase, in those before. The first block's are used */
+    uint32_t base; /* number of its first warp; behind the last one's is the number of its beginning */
     sg_agent agents[];
 };
 

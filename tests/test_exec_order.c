@@ -1,0 +1,266 @@
+/*
+ * Order between blocks, as PTX has it: ways to hand data over, each right or with one thing missing. The checker of
+ * races must be silent about the former and name both accesses of the latter.
+ */
+#include "softgpu_fixture.h"
+
+#define HEAD  ".version 8.0\n.target sm_90\n.address_size 64\n"
+#define ENTRY ".visible .entry k(.param .u64 to)\n"
+/* The address of a thread's word in %a, its number in %t, the block's in %b, memory in %d. */
+#define SETUP                                                                                                          \
+    "{ .reg .b64 %d, %a, %o; .reg .b32 %t, %b, %v, %r, %s; .reg .pred first, lead, p;"                                 \
+    " ld.param.u64 %d, [to]; mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, 4; add.s64 %a, %d, %o;"                          \
+    " mov.u32 %b, %ctaid.x; setp.eq.u32 first, %b, 0; setp.eq.u32 lead, %t, 0;\n"
+
+enum { THREADS = 64, BYTES = 8192, WRITTEN = 7, TOLD = 8, LOOKED = 10, READ = 11 };
+
+/* Both lines of a race, in either order; 0: there is none. */
+typedef struct lines {
+    uint32_t first, second;
+} lines;
+
+static const lines none = {0, 0}, data = {WRITTEN, READ}, flag = {TOLD, LOOKED};
+
+static void expect(const sg_grid *grid, const char *what, lines wanted)
+{
+    sg_report report;
+    const sg_fault fault = sg_grid_run(grid, &report, NULL);
+    if (wanted.first == 0 && fault != SG_FAULT_NONE)
+        check_fail(__FILE__, __LINE__, "%s, which is right: %s", what, report.message);
+    if (wanted.first == 0)
+        return;
+    if (fault != SG_FAULT_RACE)
+        check_fail(__FILE__, __LINE__, "%s: no race, but '%s'", what, report.message);
+    const bool same = report.line == wanted.second && report.other_line == wanted.first;
+    if (!same && !(report.line == wanted.first && report.other_line == wanted.second))
+        check_fail(__FILE__, __LINE__, "%s: lines %u and %u, not %u and %u: %s", what, report.line, report.other_line,
+                   wanted.first, wanted.second, report.message);
+    char line[32];
+    snprintf(line, sizeof line, " at line %u ", report.other_line);
+    CHECK(report.other_line == 0 || (strstr(report.message, line) && strstr(report.message, "of block (")));
+}
+
+/* Runs it with blocks by their numbers, or in another order, which changes nothing: all wait before they read. */
+static void judge(const char *ptx, const char *what, uint32_t blocks, uint32_t threads, uint32_t cluster, lines wanted)
+{
+    sg_memory *memory = soft_memory();
+    sg_module *module = soft_module(memory, ptx);
+    for (uint64_t order = 0; order < 2; order++) {
+        const uint64_t to = soft_upload(memory, NULL, BYTES);
+        memset((void *)(uintptr_t)to, 0, BYTES);
+        sg_span_mark(sg_memory_find(memory, to), to, BYTES);
+        sg_grid grid = soft_grid(module, "k", memory, &to, blocks, threads);
+        grid.cluster[0] = cluster;
+        grid.check_races = true;
+        grid.order = order;
+        expect(&grid, what, wanted);
+    }
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+}
+
+/* The first block writes and tells; the second looks and reads. */
+#define TELL(code) HEAD ENTRY SETUP "@!first bra LOOK;\nst.global.u32 [%a], %t;\n" code "\nret; LOOK:\n"
+#define LOOK(code) code "\nld.global.u32 %v, [%a];\nst.global.u32 [%a+2048], %v; ret; }\n"
+
+#define RELEASE     "bar.sync 0; @lead st.release.gpu.global.u32 [%d+1024], 1;"
+#define ACQUIRE     "W: ld.acquire.gpu.global.u32 %v, [%d+1024]; setp.eq.u32 p, %v, 0; @p bra W;"
+#define WATCH(load) "W: " load " %v, [%d+1024]; setp.eq.u32 p, %v, 0; @p bra W; "
+
+static const struct {
+    const char *what, *tell, *look;
+    const lines *race;
+} ways[] = {
+    {"a release and an acquire", TELL(RELEASE), LOOK(ACQUIRE), &none},
+    {"a fence and a relaxed store",
+     TELL("bar.sync 0; @lead fence.acq_rel.gpu; @lead st.relaxed.gpu.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &none},
+    {"the oldest way, a fence and a volatile store",
+     TELL("bar.sync 0; @lead membar.gl; @lead st.volatile.global.u32 [%d+1024], 1;"),
+     LOOK(WATCH("ld.volatile.global.u32") "membar.gl;"), &none},
+    {"a fence and a red", TELL("bar.sync 0; @lead fence.sc.sys; @lead red.global.add.u32 [%d+1024], 1;"), LOOK(ACQUIRE),
+     &none},
+    {"an atomic", TELL("bar.sync 0; @lead atom.acq_rel.gpu.global.add.u32 %v, [%d+1024], 1;"), LOOK(ACQUIRE), &none},
+    {"an atomic that looks", TELL(RELEASE),
+     LOOK("W: atom.acquire.gpu.global.or.b32 %v, [%d+1024], 0; setp.eq.u32 p, %v, 0; @p bra W;"), &none},
+    {"a relaxed look and a fence", TELL(RELEASE), LOOK(WATCH("ld.relaxed.gpu.global.u32") "fence.acq_rel.gpu;"), &none},
+    {"one thread looks for all", TELL(RELEASE), LOOK("@!lead bra M; " ACQUIRE " M: bar.sync 0;"), &none},
+    {"a relaxed atomic behind the release", TELL(RELEASE " @lead red.relaxed.gpu.global.add.u32 [%d+1024], 1;"),
+     LOOK(ACQUIRE), &none},
+    {"a relaxed store of the same thread behind the release",
+     TELL(RELEASE " @lead st.relaxed.gpu.global.u32 [%d+1024], 2;"), LOOK(ACQUIRE), &none},
+    {"every thread releases for itself, by an atomic", TELL("red.release.gpu.global.add.u32 [%d+1024], 1;"),
+     LOOK("W: ld.acquire.gpu.global.u32 %v, [%d+1024]; setp.ne.u32 p, %v, 64; @p bra W;"), &none},
+
+    {"no barrier before one thread releases for all", TELL("@lead st.release.gpu.global.u32 [%d+1024], 1;"),
+     LOOK(ACQUIRE), &data},
+    {"no fence before the store", TELL("bar.sync 0; @lead st.relaxed.gpu.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE),
+     &data},
+    {"no fence before the red", TELL("bar.sync 0; @lead red.global.add.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &data},
+    {"a fence of the block", TELL("bar.sync 0; @lead fence.acq_rel.cta; @lead st.relaxed.gpu.global.u32 [%d+1024], 1;"),
+     LOOK(ACQUIRE), &data},
+    {"a fence of the old kind, of the block",
+     TELL("bar.sync 0; @lead membar.cta; @lead st.volatile.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &data},
+    {"a fence of the other proxy",
+     TELL("bar.sync 0; @lead fence.proxy.async; @lead st.relaxed.gpu.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &data},
+    {"a fence behind the store", TELL("bar.sync 0; @lead st.relaxed.gpu.global.u32 [%d+1024], 1; fence.acq_rel.gpu;"),
+     LOOK(ACQUIRE), &data},
+    {"a relaxed atomic", TELL("bar.sync 0; @lead atom.relaxed.gpu.global.add.u32 %v, [%d+1024], 1;"), LOOK(ACQUIRE),
+     &data},
+    {"an atomic that does not release", TELL("bar.sync 0; @lead atom.acquire.gpu.global.add.u32 %v, [%d+1024], 1;"),
+     LOOK(ACQUIRE), &data},
+    {"no acquire", TELL(RELEASE), LOOK(WATCH("ld.relaxed.gpu.global.u32")), &data},
+    {"a volatile look alone", TELL(RELEASE), LOOK(WATCH("ld.volatile.global.u32")), &data},
+    {"a fence of the block behind the look", TELL(RELEASE),
+     LOOK(WATCH("ld.relaxed.gpu.global.u32") "fence.acq_rel.cta;"), &data},
+    {"a fence before the look", TELL(RELEASE), LOOK("fence.acq_rel.gpu; " WATCH("ld.relaxed.gpu.global.u32")), &data},
+    {"one thread looks, and the others do not wait for it", TELL(RELEASE), LOOK("@!lead bra M; " ACQUIRE " M:"), &data},
+    {"nobody looks", TELL(RELEASE), LOOK(""), &data},
+    {"another place is looked at", TELL(RELEASE " @lead st.release.gpu.global.u32 [%d+1028], 1;"),
+     LOOK("W: ld.relaxed.gpu.global.u32 %v, [%d+1024]; ld.acquire.gpu.global.u32 %r, [%d+1032]; setp.eq.u32 p, %v, 0; "
+          "@p bra W;"),
+     &data},
+    {"a plain flag", TELL("bar.sync 0; @lead st.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &flag},
+    {"a plain look", TELL(RELEASE), LOOK(WATCH("ld.global.u32")), &flag},
+    {"a release within the block", TELL("bar.sync 0; @lead st.release.cta.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE),
+     &flag},
+    {"a release within the cluster", TELL("bar.sync 0; @lead st.release.cluster.global.u32 [%d+1024], 1;"),
+     LOOK(ACQUIRE), &flag},
+    {"an acquire within the block", TELL(RELEASE), LOOK(WATCH("ld.acquire.cta.global.u32")), &flag},
+};
+
+TEST(data_are_handed_over_by_a_release_and_an_acquire_that_reach_each_other)
+{
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        char ptx[4096];
+        snprintf(ptx, sizeof ptx, "%s%s", ways[i].tell, ways[i].look);
+        judge(ptx, ways[i].what, 2, THREADS, 1, *ways[i].race);
+    }
+}
+
+/* Single kernels. */
+static const struct {
+    const char *what, *body;
+    uint32_t blocks, cluster;
+    lines race;
+} kernels[] = {
+    {"bytes side by side of two blocks",
+     "cvt.u64.u32 %o, %b; add.s64 %a, %d, %o;\n@lead st.global.u8 [%a], %t; ret; }\n",
+     2,
+     1,
+     {0, 0}},
+    {"one byte of two blocks",
+     "cvt.u64.u32 %o, %b; add.s64 %a, %d, 1;\n@lead st.global.u8 [%a], %t;\n@lead st.global.u8 [%a], %t; ret; }\n",
+     2,
+     1,
+     {7, 8}},
+    {"a byte of a word that another block wrote",
+     "@first st.global.u32 [%a], %t;\n@!first ld.global.u8 %r, [%a+3]; ret; }\n",
+     2,
+     1,
+     {6, 7}},
+    {"two blocks add up", "red.global.add.u32 [%a], 1; ret; }\n", 2, 1, {0, 0}},
+    {"two blocks add up, one of them for its cluster",
+     "@first red.global.add.u32 [%a], 1;\n@!first red.relaxed.cluster.global.add.u32 [%a], 1; ret; }\n",
+     2,
+     1,
+     {6, 7}},
+    {"two blocks of a cluster add up for it", "red.relaxed.cluster.global.add.u32 [%a], 1; ret; }\n", 2, 2, {0, 0}},
+    {"one of two sums is waited for",
+     "@!first bra B;\nred.global.add.u32 [%d], 1;\nret; B: setp.eq.u32 p, %b, 1; @!p bra C;\n"
+     "red.global.add.u32 [%d], 1; bar.sync 0; @lead st.release.gpu.global.u32 [%d+1024], 1; ret;\n"
+     "C: ld.acquire.gpu.global.u32 %v, [%d+1024]; setp.eq.u32 p, %v, 0; @p bra C;\n"
+     "ld.global.u32 %v, [%d]; ret; }\n",
+     3,
+     1,
+     {7, 11}},
+    {"a word is read, then another block writes it",
+     "@first ld.global.u32 %v, [%a];\n@!first st.global.u32 [%a], %t; ret; }\n",
+     2,
+     1,
+     {6, 7}},
+    {"barriers of a block order its global memory",
+     "mul.wide.u32 %o, %b, 4096; add.s64 %d, %d, %o; add.s64 %a, %a, %o;\nst.global.u32 [%a], %t;\nbar.sync 0;\n"
+     "xor.b32 %r, %t, 32; mul.wide.u32 %o, %r, 4; add.s64 %a, %d, %o; ld.global.u32 %v, [%a]; ret; }\n",
+     2,
+     1,
+     {0, 0}},
+    {"warps of a block without a barrier",
+     "mul.wide.u32 %o, %b, 4096; add.s64 %d, %d, %o; add.s64 %a, %a, %o;\nst.global.u32 [%a], %t;\n\n"
+     "xor.b32 %r, %t, 32; mul.wide.u32 %o, %r, 4; add.s64 %a, %d, %o; ld.global.u32 %v, [%a]; ret; }\n",
+     2,
+     1,
+     {7, 9}},
+};
+
+TEST(accesses_of_the_same_bytes_race_unless_they_are_ordered_or_strong)
+{
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        char ptx[4096];
+        snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, kernels[i].body);
+        judge(ptx, kernels[i].what, kernels[i].blocks, THREADS, kernels[i].cluster, kernels[i].race);
+    }
+}
+
+/* A cluster of two: each block stores into the other's shared memory, which that one reads. */
+#define CLUSTER(begin, end)                                                                                            \
+    ".shared .align 8 .b8 s[512]; xor.b32 %r, %b, 1; mov.u32 %s, s; mapa.shared::cluster.u32 %r, %s, %r;"              \
+    " mad.lo.u32 %r, %t, 4, %r; mad.lo.u32 %s, %t, 4, %s;\n" begin "\nst.shared::cluster.u32 [%r], %t;\n" end          \
+    "\nld.shared.u32 %v, [%s]; ret; }\n"
+#define BEGUN   "barrier.cluster.arrive.relaxed; barrier.cluster.wait;"
+#define MEET    "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
+#define HALFWAY "barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;"
+
+static const struct {
+    const char *what, *body;
+    lines race;
+} clusters[] = {
+    {"barriers before and behind", CLUSTER(BEGUN, MEET), {0, 0}},
+    {"a fence and a relaxed barrier", CLUSTER(BEGUN, "fence.acq_rel.cluster; " HALFWAY), {0, 0}},
+    {"no barrier at the beginning", CLUSTER("", MEET), {8, 0}},
+    {"a relaxed barrier behind the writes", CLUSTER(BEGUN, HALFWAY), {8, 10}},
+    {"a fence of the block and a relaxed barrier", CLUSTER(BEGUN, "fence.acq_rel.cta; " HALFWAY), {8, 10}},
+    {"a barrier of the block only", CLUSTER(BEGUN " " MEET " st.shared.u32 [%s], 0; " MEET, "bar.sync 0;"), {8, 10}},
+    {"what was read may be overwritten behind a relaxed barrier",
+     CLUSTER("st.shared.u32 [%s], %t; bar.sync 0; ld.shared.u32 %v, [%s]; " BEGUN, MEET),
+     {0, 0}},
+    {"what is still read may not",
+     CLUSTER("st.shared.u32 [%s], %t; bar.sync 0; " BEGUN " ld.shared.u32 %v, [%s];", MEET),
+     {7, 8}},
+};
+
+TEST(blocks_of_a_cluster_meet_before_and_behind_writes_into_each_other)
+{
+    for (size_t i = 0; i < sizeof clusters / sizeof clusters[0]; i++) {
+        char ptx[4096];
+        snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, clusters[i].body);
+        judge(ptx, clusters[i].what, 2, THREADS, 2, clusters[i].race);
+    }
+}
+
+/* The second block sets up an mbarrier; the first stores into its shared memory and arrives there. */
+#define OBJECT(ready)                                                                                                  \
+    ".shared .align 8 .b8 s[512]; mov.u32 %s, s; mov.u32 %r, 1; mapa.shared::cluster.u32 %r, %s, %r; @!lead ret;\n"    \
+    "@!first mbarrier.init.shared.b64 [%s+256], 1;\n" ready "\n@!first bra LOOK;\n"                                    \
+    "st.shared::cluster.u32 [%r], %t;\nmbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r+256];\nret; LOOK:\n" \
+    "mbarrier.try_wait.parity.acquire.cluster.shared.b64 p, [%s+256], 0; @!p bra LOOK;\nld.shared.u32 %v, [%s]; ret; " \
+    "}\n"
+
+static const struct {
+    const char *what, *body;
+    lines race;
+} objects[] = {
+    {"a barrier of the cluster behind the init", OBJECT(MEET), {0, 0}},
+    {"its own fence and a relaxed barrier", OBJECT("fence.mbarrier_init.release.cluster; " HALFWAY), {0, 0}},
+    {"a relaxed barrier alone", OBJECT(HALFWAY), {7, 11}},
+};
+
+TEST(an_mbarrier_is_set_up_before_other_blocks_arrive_there)
+{
+    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
+        char ptx[4096];
+        snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, objects[i].body);
+        judge(ptx, objects[i].what, 2, 32, 2, objects[i].race);
+    }
+}
+
+CHECK_MAIN
