@@ -278,18 +278,12 @@ static bool check_write(struct sg_races *races, const access *x, const sg_cell *
     return true;
 }
 
-/* Whether a cell is what the same access has met before: neighbours mostly are. */
-static bool is_seen(const struct sg_races *races, const access *x, const sg_cell *cell)
-{
-    return races->seen_warp == x->me->number && races->seen_clock == x->me->clock && races->seen_how == x->how &&
-           memcmp(cell, &races->seen, sizeof *cell) == 0;
-}
-
+/* Neighbouring cells are mostly alike, and so is what the same access has met before: its answer is kept. */
 static bool touch_cells(struct sg_races *races, const access *x, sg_region *region, uint32_t first, uint32_t end)
 {
-    for (uint32_t i = first; i < end; i++) {
-        sg_cell *cell = &region->cells[i];
-        if (!is_seen(races, x, cell)) {
+    bool same = races->seen_warp == x->me->number && races->seen_clock == x->me->clock && races->seen_how == x->how;
+    for (sg_cell *cell = &region->cells[first], *last = &region->cells[end]; cell < last; cell++) {
+        if (!same || memcmp(cell, &races->seen, sizeof *cell) != 0) {
             uint32_t answer = 0;
             if (x->writes ? !check_write(races, x, cell, &answer) : !check_read(races, x, cell))
                 return false;
@@ -298,6 +292,7 @@ static bool touch_cells(struct sg_races *races, const access *x, sg_region *regi
             races->seen_warp = x->me->number;
             races->seen_clock = x->me->clock;
             races->seen_how = x->how;
+            same = true;
         }
         if (x->writes)
             *cell = (sg_cell){x->me->number, x->me->clock, x->how, races->answer};
@@ -453,9 +448,20 @@ bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint
     return true;
 }
 
-/* Arrivals and waits change nothing that matters to each other; only that it was set up must come before. */
+/* Arrivals and waits change nothing that matters to each other; only that it was set up must come before. They are not
+ * remembered: warps ask very often. */
 bool sg_race_mbarrier_find(sg_warp *w, const sg_op *op, int lane, uint64_t address)
 {
-    access x = describe(w, op, SG_TOUCH_READ, (sg_words){.strong = 1, .scope = SG_SCOPE_CLUSTER});
-    return touch_lane(&x, lane, address, 8, SG_TOUCH_READ, SG_SPACE_SHARED, NULL);
+    struct sg_races *races = w->machine->races;
+    access x = {.w = w, .op = op, .lane = lane, .me = sg_agent_of(w), .address = address, .shared = true};
+    uint32_t at;
+    const sg_block *block = sg_shared_block(w->block, address, &at);
+    if (races->lost || !block || at >= block->shared_bytes)
+        return true;
+    const sg_region *region = &block->race->shared;
+    const sg_cell *cell = &region->cells[at >> region->shift];
+    if (block != w->block && !check_alive(races, &x, block))
+        return false;
+    return !cell->writer || is_ordered(races, &x, cell->writer, cell->clock, cell->how) ||
+           report(races, &x, cell->writer, cell->how);
 }
