@@ -48,7 +48,7 @@ static gt_status begin_run(gt_engine *engine)
         .nvrtc = engine->nvrtc->version,
         .host = host,
         .arguments = options->line,
-        .seed = options->seed,
+        .seed = options->check_seed,
     };
     gt_status status = gt_store_gpu(engine->store, &engine->device, &engine->gpu);
     if (status == GT_OK)
@@ -96,7 +96,7 @@ gt_status gt_engine_reseed(gt_engine *engine, uint64_t seed)
     };
     gt_worker_destroy(engine->worker);
     engine->worker = NULL;
-    engine->options.seed = seed;
+    engine->options.check_seed = seed;
     return gt_worker_create(&options, &engine->worker);
 }
 
@@ -137,7 +137,7 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
     if (status == GT_OK)
         status = gt_nvrtc_compile(engine->nvrtc, gt_embedded_checks_cu, engine->device.arch, &engine->checks, NULL);
     if (status == GT_OK)
-        status = gt_engine_reseed(engine, options->seed);
+        status = gt_engine_reseed(engine, options->check_seed);
     if (status == GT_OK && use == GT_ENGINE_WRITE)
         status = hash_search(engine);
     if (status == GT_OK && use == GT_ENGINE_WRITE)

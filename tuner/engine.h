@@ -20,7 +20,8 @@ typedef struct gt_engine_options {
     const gt_types *types; /* whose ceilings are asked for */
     gt_effort effort;
     gt_variant variant; /* in which kernels are rendered */
-    uint64_t seed;
+    uint64_t seed;       /* of the search */
+    uint64_t check_seed; /* of the data that kernels are checked on; stands in the run's row */
     int threads;        /* that compile; 0: as many as cores */
     double limit_s;     /* how long one candidate may take */
     unsigned baselines; /* who races against the winners: GT_BASELINE_BIT of each */
@@ -67,7 +68,7 @@ void gt_engine_describe_ceilings(const gt_engine *engine, char *line, size_t siz
 /* Ends the run ("done", "budget", "interrupted", "failed") and frees everything. */
 void gt_engine_close(gt_engine *engine, const char *end);
 
-/* Random data of another seed from now on: the worker is started anew. */
+/* Kernels are checked on data of another seed from now on: the worker is started anew. */
 gt_status gt_engine_reseed(gt_engine *engine, uint64_t seed);
 
 /* Seconds since the engine was opened. */

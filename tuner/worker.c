@@ -158,6 +158,15 @@ static gt_status converse(gt_worker *worker, gt_message_kind kind, const gt_mess
     return GT_OK;
 }
 
+/* What happened before any candidate ran is no verdict on one: a crash or a hang would convict its code for good. */
+static gt_trial blameless(const reply *r)
+{
+    gt_trial trial = r->trial;
+    if (r->phase == GT_PHASE_PREPARING && (trial.outcome == GT_TRIAL_CRASH || trial.outcome == GT_TRIAL_TIMEOUT))
+        trial.outcome = GT_TRIAL_LAUNCH_ERROR;
+    return trial;
+}
+
 /* The trials of a RESULT; what came through the socket is held to what a trial may be. */
 static void read_trials(const gt_message *message, uint32_t count, gt_message_result *result, gt_trial *trials)
 {
@@ -182,7 +191,7 @@ gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_c
     if (status != GT_OK)
         return status;
     if (r.lost) {
-        *trial = r.trial;
+        *trial = blameless(&r);
     } else {
         gt_message_result result;
         read_trials(&r.result, 1, &result, trial);
@@ -254,10 +263,10 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
         *done = false;
     } else if (r.phase == GT_PHASE_PREPARING) { /* the problem itself cannot be had */
         for (uint32_t i = 0; i < job.count; i++)
-            state->trials[place[i]] = r.trial;
+            state->trials[place[i]] = blameless(&r);
         for (size_t i = 0; i < GT_BASELINE_COUNT; i++)
             if (state->asked & GT_BASELINE_BIT(i))
-                state->baselines[i].trial = r.trial;
+                state->baselines[i].trial = blameless(&r);
     } else {
         state->trials[place[r.index < job.count ? r.index : 0]] = r.trial;
         *done = false;

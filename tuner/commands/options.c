@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "../../src/core/driver.h"
 #include "../../src/core/environment.h"
@@ -67,7 +68,7 @@ const gt_option_row gt_option_rows[] = {
     [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
-    [SEED] = {"seed", "N", 0, "of random data and shapes (1; verify draws one)", RUNS},
+    [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER},
     [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
                    TUNE | LADDER | SPACE | RENDER | PROFILE | VERIFY},
@@ -457,12 +458,22 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
     return gt_problem_init(&gemm, problem);
 }
 
+/* A seed for checks, so that the next run draws others. Of 32 bits, so that it is soon typed. */
+static uint64_t fresh_seed(void)
+{
+    uint32_t bits = 0;
+    if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return 1;
+    return bits;
+}
+
 gt_engine_options gt_options_engine(const gt_options_cli *o)
 {
     return (gt_engine_options){
         .database = o->database, .driver = o->driver, .device = o->device, .nvrtc = o->nvrtc, .templates = o->templates,
         .family = o->family, .types = o->types, .effort = o->effort,
-        .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed, .threads = o->threads,
+        .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed,
+        .check_seed = o->seed_given ? o->seed : fresh_seed(), .threads = o->threads,
         .limit_s = o->limit_s, .baselines = o->no_cublas ? 0 : GT_BASELINES_ALL, .line = o->line,
     };
 }

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "../../db/trial.h"
 #include "../../src/core/status.h"
@@ -83,7 +82,7 @@ static gt_status check(verification *v, subject *s)
     if (trial.outcome != GT_TRIAL_OK && (!s->checked || s->trial.outcome == GT_TRIAL_OK)) {
         const size_t length = strlen(trial.detail);
         snprintf(trial.detail + length, sizeof trial.detail - length, " (--seed %llu)",
-                 (unsigned long long)v->engine->options.seed);
+                 (unsigned long long)v->engine->options.check_seed);
         s->trial = trial;
         v->wrong++;
     } else if (!s->checked || (s->trial.outcome == GT_TRIAL_OK && trial.error > s->trial.error)) {
@@ -215,22 +214,13 @@ static void print_total(const verification *v, uint64_t seed)
             v->count == 1 ? "" : "s", v->rounds, v->rounds == 1 ? "" : "s", wrong, (unsigned long long)seed);
 }
 
-/* Of 32 bits, so that it is soon typed. */
-static uint64_t fresh_seed(void)
-{
-    uint32_t bits = 0;
-    if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return 1;
-    return bits;
-}
-
 int gt_cmd_verify(const gt_options_cli *options)
 {
     gt_engine engine;
     char device[GT_DEVICE_OPTION];
     int code = 0;
-    gt_engine_options engine_options = gt_options_engine(options);
-    const uint64_t seed = engine_options.seed = options->seed_given ? options->seed : fresh_seed();
+    const gt_engine_options engine_options = gt_options_engine(options);
+    const uint64_t seed = engine_options.check_seed;
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
     verification v = {.options = options, .engine = &engine, .progress = gt_progress_create(options->quiet)};
     for (int i = 0; status == GT_OK && i < LAYOUTS; i++)
