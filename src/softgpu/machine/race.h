@@ -9,6 +9,9 @@
  * Two rules are milder than the model's. A relaxed arrival at a barrier of the cluster tells of what the warp has read,
  * and of others' writes that it knows of: values that were used have arrived, and shared memory has one place. An
  * mbarrier orders in the whole cluster, whatever scope is named.
+ *
+ * As in the model, a fence counts for what its own thread knows when it comes to it: where every thread of a block
+ * fences, all meet, and one of them then makes a relaxed write, that one's fence came too early for the others' writes.
  */
 #ifndef SG_RACE_H
 #define SG_RACE_H
