@@ -184,8 +184,9 @@ class Together(unittest.TestCase):
             for process, (out, err) in zip(both, ends):
                 self.assertEqual(process.returncode, 1, err)  # none of them passes
                 self.assertEqual(re.findall(r"(?m)^\d+x\d+x\d+", out), ["32x32x32", "48x48x48", "64x64x64", "80x80x80"])
-            self.assertEqual(query(database, "SELECT count(*), count(DISTINCT problem || '.' || kernel) FROM trial"),
-                             [(16, 16)])
+            tried, pairs = query(database, "SELECT count(*), count(DISTINCT problem || '.' || kernel) FROM trial")[0]
+            self.assertEqual(tried, pairs)
+            self.assertGreaterEqual(pairs, 4)
 
 
 class Interrupted(unittest.TestCase):
