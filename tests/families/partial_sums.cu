@@ -1,5 +1,6 @@
 // K is shared by blocks that meet in the workspace: a kernel that has one, whatever the product's size.
 #include "gemm.cuh"
+#include "split_k.cuh"
 
 #ifndef BM
 #define BM 16
@@ -22,14 +23,8 @@ extern "C" __global__ void __launch_bounds__(BM *BN) gemm(gt_args g)
     for (gt_int p = blockIdx.y; p < g.k; p += SPLIT_K)
         sum += gt_load_a(g, i, p) * gt_load_b(g, p, j);
     parts[blockIdx.y * (BM * BN)] = sum;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0)
-        last = atomicAdd(&g.counters[number], 1u) == SPLIT_K - 1;
-    __syncthreads();
-    if (!last)
+    if (!gt_arrive_last<SPLIT_K>(&g.counters[number], &last, [] { __syncthreads(); }))
         return;
-    __threadfence();
     if (threadIdx.x == 0)
         g.counters[number] = 0;
     sum = 0;
