@@ -19,11 +19,10 @@ typedef struct gt_errors {
 
 /*
  * Every element of one product of a case; before and after are C of all products. NaN and infinities must be where the
- * reference has them. trial->error becomes the largest error seen. Behind it `after` has the bits of `before` in that
- * product, so that the rest can be compared as it is.
+ * reference has them. trial->error becomes the largest error seen.
  */
-bool gt_compare_product(const gt_case *c, const gt_reference *reference, int64_t index, const void *before, void *after,
-                        gt_errors *errors, gt_trial *trial);
+bool gt_compare_product(const gt_case *c, const gt_reference *reference, int64_t index, const void *before,
+                        const void *after, gt_errors *errors, gt_trial *trial);
 
 /* Whether errors are no larger on average than the arithmetic explains. */
 bool gt_compare_errors(const gt_errors *errors, gt_trial *trial);
