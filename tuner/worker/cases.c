@@ -33,7 +33,7 @@
 #define SWEEP_SHARE   0.2 /* for rows, and for columns */
 #define LONG_SHARE    0.1
 #define SIDE_SHARE    0.05 /* for rows, and for columns */
-#define REPEAT_SHARE  0.1
+#define REPEAT_SHARE  0.5
 
 #define POOL 65536 /* random elements that rows are taken from */
 
