@@ -27,18 +27,18 @@ typedef struct gt_case {
     double alpha, beta; /* exact in the accumulator's type */
     gt_values values;
     gt_operand odd; /* the operand that has the hard values, or is scaled down */
-    gt_fill fill; /* what C holds before where beta is 0 */
-    bool again;  /* follows a case of the same sizes and finds the workspace as that one left it */
-    bool general; /* several tiles and long K: the software GPU looks for races in it */
-    int repeats; /* launches, one after the other; more than one only where beta is 0 */
+    gt_fill fill;   /* what C holds before where beta is 0 */
+    bool again;     /* follows a case of the same sizes and finds the workspace as that one left it */
+    bool general;   /* several tiles and long K: the software GPU looks for races in it */
+    int repeats;    /* launches, one after the other; more than one only where beta is 0 */
     size_t place[GT_OPERANDS]; /* of A, B and C in the memory, bytes */
 } gt_case;
 
 typedef struct gt_cases {
     gt_case *list;
     size_t count;
-    size_t bytes;   /* of memory, from an address that is a multiple of 256 */
-    void *image;    /* what it holds before */
+    size_t bytes;    /* of memory, from an address that is a multiple of 256 */
+    void *image;     /* what it holds before */
     int residues[3]; /* of m by the tile, n by the tile, k by the step: how many were met */
 } gt_cases;
 
@@ -50,7 +50,7 @@ typedef struct gt_cases {
 gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *cases);
 void gt_cases_finish(gt_cases *cases);
 
-/* What was met, for the trial's row: "213 products, 64 of 64 rows, 64 of 64 columns, 16 of 16 of k". */
+/* What was met, for the trial's row: "213 products, 64 of 64 remainders of m, 64 of 64 of n, 16 of k". */
 void gt_cases_describe(const gt_cases *cases, const gt_kernel *kernel, char *text, size_t bytes);
 
 #endif
