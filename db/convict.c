@@ -30,20 +30,6 @@ static bool take_convicted(sqlite3_stmt *row, gt_convicted *convicted)
     return !take.bad;
 }
 
-/* Room for one more at the end of a list. */
-static gt_status grow(gt_convictions *convictions, size_t *room)
-{
-    if (convictions->count < *room)
-        return GT_OK;
-    const size_t more = *room ? 2 * *room : 16;
-    gt_convicted *larger = realloc(convictions->list, more * sizeof *larger);
-    if (!larger)
-        return gt_fail_memory();
-    convictions->list = larger;
-    *room = more;
-    return GT_OK;
-}
-
 /* Reads the kernels. One whose row is damaged is out of service for that, too, and left out here. */
 static gt_status read_kernels(gt_store *store, gt_convictions *convictions)
 {
@@ -72,7 +58,7 @@ gt_status gt_store_find_convicted(gt_store *store, const gt_device *device, gt_c
     gt_bind_gpu(&bind, device);
     gt_bind_text(&bind, device->arch, sizeof device->arch);
     while ((code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
-        status = grow(&convictions, &room);
+        status = gt_list_grow((void **)&convictions.list, convictions.count, &room, sizeof *convictions.list);
         if (status != GT_OK)
             break;
         convictions.count += take_convicted(bind.statement, &convictions.list[convictions.count]);

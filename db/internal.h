@@ -93,6 +93,9 @@ int64_t gt_take_int(gt_take *take, int64_t low, int64_t high);
 double gt_take_real(gt_take *take, double low, double high, double absent); /* absent: what NULL means */
 void gt_take_text(gt_take *take, char *text, size_t size);
 
+/* Room for one more element behind `count` of them; *room is how many fit. */
+gt_status gt_list_grow(void **list, size_t count, size_t *room, size_t element);
+
 /* The class of a row `p` of problem, as gt_class_text has it. */
 #define GT_PROBLEM_CLASS "p.type || ' ' || p.math || ' ' || p.epilogue || ' ' || p.layout || ' ' || p.align"
 

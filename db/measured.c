@@ -59,20 +59,6 @@ static const char measured_sql[] =
     " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"
     " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.id DESC";
 
-/* Room for one more at the end of a list. */
-static gt_status grow(gt_measured **list, size_t count, size_t *room)
-{
-    if (count < *room)
-        return GT_OK;
-    const size_t more = *room ? 2 * *room : 64;
-    gt_measured *larger = more <= SIZE_MAX / sizeof **list ? realloc(*list, more * sizeof **list) : NULL;
-    if (!larger)
-        return gt_fail_memory();
-    *list = larger;
-    *room = more;
-    return GT_OK;
-}
-
 static int by_id(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -158,7 +144,7 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
     gt_bind_text(&bind, gt_epilogue_name(class->epilogue), GT_ANY_LENGTH);
     gt_bind_int(&bind, class->align);
     while ((code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
-        status = grow(&m.list, m.count, &room);
+        status = gt_list_grow((void **)&m.list, m.count, &room, sizeof *m.list);
         if (status != GT_OK)
             break;
         m.count += take_measured(bind.statement, class, &m.list[m.count]);

@@ -272,3 +272,16 @@ void gt_take_text(gt_take *take, char *text, size_t size)
     else
         take->bad = true;
 }
+
+gt_status gt_list_grow(void **list, size_t count, size_t *room, size_t element)
+{
+    if (count < *room)
+        return GT_OK;
+    const size_t more = *room ? 2 * *room : 64;
+    void *larger = more <= SIZE_MAX / element ? realloc(*list, more * element) : NULL;
+    if (!larger)
+        return gt_fail_memory();
+    *list = larger;
+    *room = more;
+    return GT_OK;
+}

@@ -10,8 +10,8 @@ SELECT k.id AS kernel, k.family,
 FROM kernel k;
 
 -- The best kernel of each GPU and problem. That is the newest winner of a race, else the fastest, of those that are not
--- convicted; a measured time stands before any modelled one. A parameter that the family does not have is NULL. vs_cublas is against
--- the better of cuBLAS's two libraries, each at its newest time (SQLite takes a bare column from the row that has the
+-- convicted; a measured time stands before any modelled one. A parameter that the family does not have is NULL.
+-- vs_cublas is against the better of cuBLAS's two libraries, each at its newest time (SQLite takes a bare column from the row that has the
 -- maximum), of the winner's own run where there is one. Each subquery is one seek in an index, and WHERE on sizes
 -- reaches the problem table.
 CREATE VIEW best_configs AS

@@ -38,10 +38,9 @@ static bool enough_memory(const gt_buffers *buffers, const gt_problem *problem, 
                          (double)needed / GIB, (double)(free_bytes + needed - more) / GIB);
 }
 
-bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, size_t offset, gt_trial *trial)
+bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, gt_trial *trial)
 {
     const gt_driver *driver = buffers->driver;
-    const size_t c_bytes = (size_t)gt_type_find(problem->class.type_c)->bytes;
     const size_t bytes[] = {gt_problem_bytes(problem, GT_A), gt_problem_bytes(problem, GT_B),
                             gt_problem_bytes(problem, GT_C)};
     CUresult result = CUDA_SUCCESS;
@@ -51,12 +50,11 @@ bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, size_t off
     if (!buffers->counters)
         result = driver->cuMemAlloc(&buffers->counters, COUNTERS * sizeof(unsigned));
     if (result == CUDA_SUCCESS)
-        result = gt_guarded_place(driver, buffers->stream, &buffers->a, bytes[0], offset);
+        result = gt_guarded_place(driver, buffers->stream, &buffers->a, bytes[0]);
     if (result == CUDA_SUCCESS)
-        result = gt_guarded_place(driver, buffers->stream, &buffers->b, bytes[1], offset);
+        result = gt_guarded_place(driver, buffers->stream, &buffers->b, bytes[1]);
     if (result == CUDA_SUCCESS)
-        result = gt_guarded_place(driver, buffers->stream, &buffers->c, bytes[2],
-                                  (offset + c_bytes - 1) / c_bytes * c_bytes);
+        result = gt_guarded_place(driver, buffers->stream, &buffers->c, bytes[2]);
     if (!gt_trial_check(trial, driver, result, "making room for the operands"))
         return false;
     buffers->problem = *problem;
@@ -77,9 +75,8 @@ CUresult gt_buffers_fill(const gt_buffers *buffers, uint64_t seed)
 CUresult gt_buffers_reset_c(gt_buffers *buffers, bool random, uint64_t seed)
 {
     const gt_problem *p = &buffers->problem;
-    const size_t offset = (size_t)(buffers->c.data - buffers->c.base) - GT_GUARD_BYTES;
     const gt_matrix c = gt_matrix_of(p, GT_C, buffers->c.data, 0);
-    CUresult result = gt_guarded_place(buffers->driver, buffers->stream, &buffers->c, buffers->c.bytes, offset);
+    CUresult result = gt_guarded_place(buffers->driver, buffers->stream, &buffers->c, buffers->c.bytes);
     if (result != CUDA_SUCCESS || !random)
         return result;
     return gt_checks_fill(buffers->checks, &c, p->batch, p->stride_c, gt_stream_seed(seed, GT_STREAM_C));

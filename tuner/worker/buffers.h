@@ -1,4 +1,4 @@
-/* The operands of one problem on the device, guarded: the tuned size's and, in turn, those of the small checks. */
+/* The operands of one problem of the tuned size on the device, guarded. */
 #ifndef GT_BUFFERS_H
 #define GT_BUFFERS_H
 
@@ -23,9 +23,9 @@ uint64_t gt_stream_seed(uint64_t seed, int stream);
 
 void gt_buffers_init(const gt_checks *checks, gt_buffers *buffers);
 
-/* Makes room for a problem's operands and poisons it. offset: how far from 256-byte alignment the pointers are
- * (C's as far as its elements allow). Too little memory is over_resources: "... needs 12.0 GiB, 3.1 GiB free". */
-bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, size_t offset, gt_trial *trial);
+/* Makes room for a problem's operands and poisons it. Too little memory is over_resources: "... needs 12.0 GiB, 3.1 GiB
+ * free". */
+bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, gt_trial *trial);
 
 /* Fills A and B with random data; what lies between rows and matrices stays poisoned. */
 CUresult gt_buffers_fill(const gt_buffers *buffers, uint64_t seed);

@@ -3,13 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../src/core/status.h"
 #include "../random.h"
 #include "checks.h"
-
-#define GUARD 1024 /* bytes of poison between operands */
+#include "pool.h"
 
 /* Where there is no bound: K of the longest case, tiles along the longest sides, products of the largest batches (more
  * than a grid has in z), launches of the case that is repeated. With a bound there is at least the second. */
@@ -34,8 +32,6 @@
 #define LONG_SHARE    0.1
 #define SIDE_SHARE    0.05 /* for rows, and for columns */
 #define REPEAT_SHARE  0.5
-
-#define POOL 65536 /* random elements that rows are taken from */
 
 #define VERY_MANY 1000 /* rows of an operand */
 
@@ -177,7 +173,7 @@ static gt_status add(drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch,
     gt_gemm gemm = gt_class_gemm(d->class, m, n, k);
     gemm.batch = batch;
     gt_case c = {.alpha = draw_scalar(d, (int)(turn % 5)), .beta = draw_scalar(d, (int)(turn / 5 % 5)),
-                 .fill = (gt_fill)below(&d->random, GT_FILL_COUNT), .repeats = 1};
+                 .fill = (gt_fill)(turn % GT_FILL_COUNT), .repeats = 1};
     if (!d->types->exact && turn % 8 == 3) {
         c.values = GT_VALUES_WIDE;
         c.odd = (gt_operand)below(&d->random, 2);
@@ -339,11 +335,11 @@ static void place_cases(const gt_class *class, gt_cases *cases)
             const gt_problem *p = &cases->list[i].problem;
             const size_t element = (size_t)gt_type_find(gt_problem_stored(p, o).type)->bytes;
             const size_t align = (size_t)class->align > element ? (size_t)class->align : element;
-            at = (at + GUARD + 2 * align - 1) / (2 * align) * (2 * align) + align;
+            at = (at + GT_CASE_GUARD + 2 * align - 1) / (2 * align) * (2 * align) + align;
             cases->list[i].place[o] = at;
             at += gt_problem_bytes(p, o);
         }
-    cases->bytes = (at + GUARD + 255) / 256 * 256;
+    cases->bytes = (at + GT_CASE_GUARD + 255) / 256 * 256;
 }
 
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
@@ -394,46 +390,28 @@ static void harden(const gt_case *c, gt_operand operand, stream *s, char *data)
         }
 }
 
-/* One operand of a case: rows from the pool of random elements, everything between them poison. */
-static void fill_operand(const gt_case *c, gt_operand operand, const void *pool, stream *s, char *data)
+/* One operand of a case. Poison stays between its rows, and in a C that nobody reads and that is not to be filled. */
+static void fill_operand(const gt_case *c, gt_operand operand, gt_pool *pool, char *data)
 {
     const gt_stored o = gt_problem_stored(&c->problem, operand);
-    const gt_type_info *type = gt_type_find(o.type);
-    const size_t bytes = (size_t)type->bytes;
     const bool unread = operand == GT_C && c->beta == 0;
-    if (unread && c->fill == GT_FILL_POISON)
+    if (!unread || c->fill == GT_FILL_RANDOM) {
+        gt_pool_fill(pool, &o, c->problem.batch, data);
         return;
-    for (int64_t index = 0; index < c->problem.batch; index++)
-        for (int64_t row = 0; row < o.rows; row++) {
-            char *const to = data + (size_t)(index * o.stride + row * o.ld) * bytes;
-            if (unread && c->fill != GT_FILL_RANDOM) {
-                for (int64_t column = 0; column < o.columns; column++)
-                    type->store(to, column, c->fill == GT_FILL_ONES);
-                continue;
-            }
-            for (int64_t done = 0; done < o.columns;) {
-                const int64_t from = below(s, POOL), left = o.columns - done;
-                const int64_t count = left < POOL - from ? left : POOL - from;
-                memcpy(to + (size_t)done * bytes, (const char *)pool + (size_t)from * bytes, (size_t)count * bytes);
-                done += count;
-            }
-        }
+    }
+    for (int64_t row = 0; c->fill != GT_FILL_POISON && row < c->problem.batch * o.rows; row++)
+        for (int64_t column = 0; column < o.columns; column++)
+            pool->type->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column, c->fill == GT_FILL_ONES);
 }
 
 static gt_status fill_image(drawing *d)
 {
     gt_cases *cases = d->cases;
-    const uint64_t seed = bits(&d->random);
-    void *pools[GT_OPERANDS];
+    gt_pool pools[GT_OPERANDS] = {0};
     gt_status status = GT_OK;
-    for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
-        const gt_type_info *type = gt_type_find(o == GT_C ? d->class->type_c : d->class->type_ab);
-        pools[o] = malloc(POOL * (size_t)type->bytes);
-        for (int64_t i = 0; pools[o] && i < POOL; i++)
-            type->draw(pools[o], i, gt_random_bits(seed + o, (uint64_t)i));
-        status = pools[o] ? status : gt_fail_memory();
-    }
-    if (!(cases->image = malloc(cases->bytes)))
+    for (gt_operand o = GT_A; status == GT_OK && o < GT_OPERANDS; o++)
+        status = gt_pool_init(o == GT_C ? d->class->type_c : d->class->type_ab, bits(&d->random), &pools[o]);
+    if (status == GT_OK && !(cases->image = malloc(cases->bytes)))
         status = gt_fail_memory();
     for (size_t i = 0; status == GT_OK && i < cases->bytes / sizeof(uint32_t); i++)
         ((uint32_t *)cases->image)[i] = GT_POISON;
@@ -442,7 +420,7 @@ static gt_status fill_image(drawing *d)
         const uint64_t scales = bits(&d->random);
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
             char *const data = (char *)cases->image + c->place[o];
-            fill_operand(c, o, pools[o], &d->random, data);
+            fill_operand(c, o, &pools[o], data);
             if (o == GT_C && c->beta == 0)
                 continue;
             if (c->values == GT_VALUES_WIDE)
@@ -452,7 +430,7 @@ static gt_status fill_image(drawing *d)
         }
     }
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
-        free(pools[o]);
+        gt_pool_finish(&pools[o]);
     return status;
 }
 

@@ -12,6 +12,8 @@
 #include "../../src/core/kernel.h"
 #include "../../src/core/problem.h"
 
+#define GT_CASE_GUARD 1024 /* bytes of poison between operands */
+
 /* What elements are like. */
 typedef enum gt_values {
     GT_VALUES_NORMAL, /* near normal; integers of the whole range */

@@ -191,10 +191,9 @@ static bool prepare_timing(session *s, const gt_problem *problem, gt_runner *run
     if (!runner->prepare(runner, problem, trial) ||
         !gt_sampled_verify(&s->sampled, runner, operands, &share, trial))
         return false;
-    const size_t said = strlen(trial->detail);
     gt_problem_name(&s->buffers.problem, name);
-    snprintf(trial->detail + said, sizeof trial->detail - said, "%s%s in its place, %.3g%% of the problem itself",
-             said ? "; " : "", name, 100 * share);
+    gt_trial_add(trial, "%s%s in its place, %.3g%% of the problem itself", *trial->detail ? "; " : "", name,
+                 100 * share);
     return true;
 }
 
@@ -216,7 +215,8 @@ static void try_candidate(session *s, const gt_message_job *job, const gt_kernel
     }
     if (good && job->time_it) {
         report(s, GT_PHASE_TIMING, 0);
-        if (gt_measure_screen(&s->meter, &runner.runner, &operands, job->best_us, trial) && !s->meter.modelled)
+        if (gt_measure_screen(&s->meter, &runner.runner, &operands, job->best_us, trial) && !s->meter.modelled &&
+            gt_residual_verify_left(&s->residual, &runner.runner, trial))
             gt_residual_verify_again(&s->residual, &runner.runner, &operands, trial);
     }
     recover(s, 0, trial);

@@ -1,8 +1,6 @@
 #include "far.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../random.h"
 #include "compare.h"
@@ -186,11 +184,8 @@ static bool run_product(const gt_far *far, const gt_checks *checks, const gt_cla
     for (int64_t i = 0; good && i < p->far.batch; i++)
         good = gt_compare_product(&p->packed, &reference, i, p->data[GT_C], p->after, &errors, trial);
     gt_reference_finish(&reference);
-    if (!good) {
-        const size_t said = strlen(trial->detail);
-        snprintf(trial->detail + said, sizeof trial->detail - said, ", %s more than 2^31 elements apart",
-                 p->far.batch > 1 ? "matrices" : "rows");
-    }
+    if (!good)
+        gt_trial_add(trial, ", %s more than 2^31 elements apart", p->far.batch > 1 ? "matrices" : "rows");
     return good;
 }
 

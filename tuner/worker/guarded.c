@@ -5,7 +5,7 @@ size_t gt_guarded_size(size_t bytes)
     return 2 * GT_GUARD_BYTES + (bytes + 31) / 16 * 16;
 }
 
-CUresult gt_guarded_place(const gt_driver *driver, CUstream stream, gt_guarded *guarded, size_t bytes, size_t offset)
+CUresult gt_guarded_place(const gt_driver *driver, CUstream stream, gt_guarded *guarded, size_t bytes)
 {
     const size_t needed = gt_guarded_size(bytes);
     CUresult result;
@@ -17,7 +17,7 @@ CUresult gt_guarded_place(const gt_driver *driver, CUstream stream, gt_guarded *
         }
         guarded->capacity = needed;
     }
-    guarded->data = guarded->base + GT_GUARD_BYTES + offset;
+    guarded->data = guarded->base + GT_GUARD_BYTES;
     guarded->bytes = bytes;
     return driver->cuMemsetD32Async(guarded->base, GT_POISON, needed / 4, stream);
 }

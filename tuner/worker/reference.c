@@ -60,14 +60,6 @@ double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double
  */
 #define ROUNDED_SQUARE 0.18033688011112042 /* 1 / (8 ln 2) */
 
-double gt_reference_variance(const gt_types *types, int64_t k, double alpha, double beta, double square, double sum,
-                             double c)
-{
-    const gt_reference_terms t = gt_reference_terms_of(types, k, alpha, beta);
-    const double ab = alpha == 0 ? 0 : alpha * sum, bc = beta == 0 ? 0 : beta * c;
-    return (alpha == 0 ? 0 : t.square * square) + t.parts * (ab * ab + bc * bc) + t.whole * (ab + bc) * (ab + bc);
-}
-
 gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, double alpha, double beta)
 {
     const double u = types->roundoff * types->roundoff, v = types->result_roundoff * types->result_roundoff;

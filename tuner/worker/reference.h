@@ -40,14 +40,12 @@ double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double
 bool gt_reference_accepts(double result, double expected, double bound);
 
 /*
- * The mean square of the error that the arithmetic itself gives an element: multiply-adds one after the other, each
- * rounded once, then alpha, beta and C. Sums in another order err less. A kernel whose errors are twice that on average
- * does not compute with what it was given. 0 for integers. Where it comes from is told in reference.c.
+ * For many elements of one product: what its elements' squares and scaled parts are multiplied with. The sum of the
+ * first two is the square of the bound. The sum of the others is the mean square of the error that the arithmetic
+ * itself gives an element: multiply-adds one after the other, each rounded once, then alpha, beta and C. Sums in
+ * another order err less. A kernel whose errors are twice that on average does not compute with what it was given. All
+ * are 0 for integers. Where they come from is told in reference.c.
  */
-double gt_reference_variance(const gt_types *types, int64_t k, double alpha, double beta, double square, double sum,
-                             double c);
-
-/* Both of the above for many elements of one product: what they are multiplied with. The bound is its own square. */
 typedef struct gt_reference_terms {
     double bound_square, bound_c; /* of square, of c^2 */
     double square, parts, whole;  /* of square, of (alpha sum)^2 and (beta c)^2, of their sum's square */

@@ -291,7 +291,7 @@ bool gt_residual_prepare(gt_residual *r, const gt_problem *problem, gt_trial *tr
     if (r->ready && r->buffers->placed && gt_problem_same(&r->buffers->problem, problem))
         return true;
     gt_residual_clear(r);
-    if (!gt_buffers_place(r->buffers, problem, 0, trial) || !allocate(r, problem, trial))
+    if (!gt_buffers_place(r->buffers, problem, trial) || !allocate(r, problem, trial))
         return false;
     choose_places(r, problem);
     if (!gt_trial_check(trial, r->checks->driver, prepare_data(r, problem), "preparing the problem") ||
@@ -394,12 +394,19 @@ static bool check_result(gt_residual *r, const gt_runner *runner, double alpha, 
     return true;
 }
 
+/* Enqueues one product into a C that is random, or poisoned where nobody reads it. */
+static bool launch(gt_residual *r, const gt_runner *runner, const gt_launch_operands *operands, bool random,
+                   const char *doing, gt_trial *trial)
+{
+    const gt_driver *driver = r->checks->driver;
+    return gt_trial_check(trial, driver, gt_buffers_reset_c(r->buffers, random, r->seed), "resetting C") &&
+           gt_trial_check(trial, driver, runner->launch(runner, operands), doing);
+}
+
 static bool run(gt_residual *r, gt_runner *runner, const gt_launch_operands *operands, double alpha, double beta,
                 gt_trial *trial)
 {
-    const gt_driver *driver = r->checks->driver;
-    return gt_trial_check(trial, driver, gt_buffers_reset_c(r->buffers, beta != 0, r->seed), "resetting C") &&
-           gt_trial_check(trial, driver, runner->launch(runner, operands), "launching at the tuned size") &&
+    return launch(r, runner, operands, beta != 0, "launching at the tuned size", trial) &&
            check_result(r, runner, alpha, beta, "", trial);
 }
 
@@ -407,11 +414,8 @@ static bool run(gt_residual *r, gt_runner *runner, const gt_launch_operands *ope
  * too. */
 static bool repeat(gt_residual *r, gt_runner *runner, const gt_launch_operands *operands, gt_trial *trial)
 {
-    const gt_driver *driver = r->checks->driver;
     uint64_t first = 0, second = 0;
-    if (!sum_c(r, &first, trial) ||
-        !gt_trial_check(trial, driver, gt_buffers_reset_c(r->buffers, false, r->seed), "resetting C") ||
-        !gt_trial_check(trial, driver, runner->launch(runner, operands), "launching at the tuned size") ||
+    if (!sum_c(r, &first, trial) || !launch(r, runner, operands, false, "launching at the tuned size", trial) ||
         !sum_c(r, &second, trial))
         return false;
     if (first == second)
@@ -449,12 +453,13 @@ bool gt_residual_verify(gt_residual *r, gt_runner *runner, gt_launch_operands *t
            gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS, "wrote into A or B, or between their rows");
 }
 
+bool gt_residual_verify_left(gt_residual *r, const gt_runner *runner, gt_trial *trial)
+{
+    return check_result(r, runner, 1, 0, ", after timing", trial);
+}
+
 bool gt_residual_verify_again(gt_residual *r, const gt_runner *runner, const gt_launch_operands *timed, gt_trial *trial)
 {
-    const gt_driver *driver = r->checks->driver;
-    /* What the timed launches left, and one more that finds nothing of theirs in C. */
-    return check_result(r, runner, 1, 0, ", after timing", trial) &&
-           gt_trial_check(trial, driver, gt_buffers_reset_c(r->buffers, false, r->seed), "resetting C") &&
-           gt_trial_check(trial, driver, runner->launch(runner, timed), "launching after timing") &&
+    return launch(r, runner, timed, false, "launching after timing", trial) &&
            check_result(r, runner, 1, 0, ", once more after timing", trial);
 }

@@ -63,8 +63,11 @@ void gt_residual_spoilt(gt_residual *residual);
  * *timed. */
 bool gt_residual_verify(gt_residual *residual, gt_runner *runner, gt_launch_operands *timed, gt_trial *trial);
 
-/* Checks C and its surroundings again after timing: launches back to back must not disturb each other, and one that
- * comes after all of them must be as right as the first. */
+/* Checks what the timed launches of a candidate left in C and around it: back to back they must not disturb each other.
+ * Only where nobody else was timed since. */
+bool gt_residual_verify_left(gt_residual *residual, const gt_runner *runner, gt_trial *trial);
+
+/* Launches once more after timing: that must be as right as the first time. */
 bool gt_residual_verify_again(gt_residual *residual, const gt_runner *runner, const gt_launch_operands *timed,
                               gt_trial *trial);
 

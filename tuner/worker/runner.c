@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "../../src/softgpu/softgpu.h"
 
@@ -34,6 +35,15 @@ bool gt_trial_fail(gt_trial *trial, gt_outcome outcome, const char *format, ...)
     return false;
 }
 
+void gt_trial_add(gt_trial *trial, const char *format, ...)
+{
+    const size_t said = strlen(trial->detail);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(trial->detail + said, sizeof trial->detail - said, format, arguments);
+    va_end(arguments);
+}
+
 bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, const char *doing)
 {
     gt_outcome outcome = GT_TRIAL_LAUNCH_ERROR;
@@ -61,13 +71,13 @@ static CUresult place_workspace(gt_kernel_runner *self)
     self->own.counters = NULL;
     if (self->launch.workspace_bytes > 0) {
         const size_t bytes = (self->launch.workspace_bytes + 1) / 2 * 2;
-        if ((result = gt_guarded_place(self->driver, self->stream, &self->workspace, bytes, 0)) != CUDA_SUCCESS)
+        if ((result = gt_guarded_place(self->driver, self->stream, &self->workspace, bytes)) != CUDA_SUCCESS)
             return result;
         self->own.workspace = (void *)self->workspace.data;
     }
     if (self->launch.counter_bytes > 0) {
         const size_t bytes = self->launch.counter_bytes;
-        if ((result = gt_guarded_place(self->driver, self->stream, &self->counters, bytes, 0)) != CUDA_SUCCESS)
+        if ((result = gt_guarded_place(self->driver, self->stream, &self->counters, bytes)) != CUDA_SUCCESS)
             return result;
         self->own.counters = (void *)self->counters.data;
         result = self->driver->cuMemsetD32Async(self->counters.data, 0, bytes / 4, self->stream);

@@ -43,6 +43,9 @@ void gt_kernel_runner_finish(gt_kernel_runner *runner);
 /* Sets outcome and detail; returns false. */
 bool gt_trial_fail(gt_trial *trial, gt_outcome outcome, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Says more behind what the detail says. */
+void gt_trial_add(gt_trial *trial, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* true for CUDA_SUCCESS; else the outcome that fits the error, "CUDA_ERROR_... while ...". */
 bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, const char *doing);
 

@@ -5,40 +5,33 @@
 
 #include "../../src/softgpu/softgpu.h"
 #include "../random.h"
+#include "pool.h"
 #include "reference.h"
 
 #define SAMPLES 600  /* elements that are computed again, of those that were written */
 #define TRIES   3000 /* places that are looked at for each of them; few blocks wrote */
-
-#define POOL 65536 /* random elements that operands repeat, each row from another place */
 
 void gt_sampled_init(const gt_checks *checks, gt_buffers *buffers, uint64_t seed, gt_sampled *sampled)
 {
     *sampled = (gt_sampled){.checks = checks, .buffers = buffers, .seed = seed};
 }
 
-/* A host image of an operand: rows from a pool of random elements, poison between them. */
+/* A host image of an operand: rows are random, poison between them. NULL without memory. */
 static void *make_operand(const gt_problem *p, gt_operand operand, uint64_t seed)
 {
     const gt_stored o = gt_problem_stored(p, operand);
-    const gt_type_info *type = gt_type_find(o.type);
-    const size_t bytes = gt_problem_bytes(p, operand), element = (size_t)type->bytes;
-    char *data = malloc(bytes + 2), *pool = malloc(2 * POOL * element);
-    uint64_t drawn = 0;
-    for (size_t i = 0; data && i < bytes / 2; i++)
-        ((uint16_t *)data)[i] = GT_POISON_HALF;
-    for (int64_t i = 0; pool && i < POOL; i++)
-        type->draw(pool, i, gt_random_bits(seed, drawn++));
-    for (int64_t index = 0; data && pool && index < p->batch; index++)
-        for (int64_t row = 0; row < o.rows; row++)
-            for (int64_t column = 0; column < o.columns;) {
-                const int64_t from = (int64_t)(gt_random_bits(seed, drawn++) % POOL), left = o.columns - column;
-                const int64_t count = left < POOL - from ? left : POOL - from;
-                memcpy(data + (size_t)(index * o.stride + row * o.ld + column) * element, pool + (size_t)from * element,
-                       (size_t)count * element);
-                column += count;
-            }
-    free(pool);
+    const size_t bytes = gt_problem_bytes(p, operand);
+    uint16_t *data = malloc(bytes + sizeof *data);
+    gt_pool pool = {0};
+    for (size_t i = 0; data && i < bytes / sizeof *data; i++)
+        data[i] = GT_POISON_HALF;
+    if (data && gt_pool_init(o.type, seed, &pool) != GT_OK) {
+        free(data);
+        return NULL;
+    }
+    if (data)
+        gt_pool_fill(&pool, &o, p->batch, data);
+    gt_pool_finish(&pool);
     return data;
 }
 
@@ -52,7 +45,7 @@ bool gt_sampled_prepare(gt_sampled *s, const gt_problem *problem, gt_trial *tria
     free(s->a);
     free(s->b);
     s->a = s->b = NULL;
-    if (!gt_buffers_place(b, problem, 0, trial))
+    if (!gt_buffers_place(b, problem, trial))
         return false;
     s->a = make_operand(problem, GT_A, gt_stream_seed(s->seed, GT_STREAM_A));
     s->b = make_operand(problem, GT_B, gt_stream_seed(s->seed, GT_STREAM_B));

@@ -248,7 +248,7 @@ static bool fail_changed(const gt_verifier *v, size_t at, gt_trial *trial)
     gt_operand operand = GT_A;
     for (size_t i = 0; i < v->cases.count; i++)
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
-            if (v->cases.list[i].place[o] <= at + 1024) {
+            if (v->cases.list[i].place[o] <= at + GT_CASE_GUARD) {
                 near = &v->cases.list[i];
                 operand = o;
             }
@@ -313,9 +313,7 @@ bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner,
     if (!gt_far_verify(&v->far, v->checks, &v->class, v->seed, runner, &far, trial))
         return false;
     gt_cases_describe(&v->cases, kernel, trial->detail, sizeof trial->detail);
-    if (!far) {
-        const size_t said = strlen(trial->detail);
-        snprintf(trial->detail + said, sizeof trial->detail - said, ", none far apart");
-    }
+    if (!far)
+        gt_trial_add(trial, ", none far apart");
     return true;
 }
