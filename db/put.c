@@ -155,7 +155,7 @@ static void bind_times(gt_bind *bind, const gt_trial *trial)
     gt_bind_real(bind, trial->error);
 }
 
-/* A verification has no times: nothing was timed that could be compared with others. */
+/* A verification has no times: nothing was timed that could be compared with others. Its seed is its own. */
 static gt_trial without_times(const gt_trial *trial)
 {
     gt_trial checked = *trial;
@@ -181,7 +181,7 @@ static gt_status insert_trial(gt_store *store, const int64_t keys[4], const gt_t
     gt_bind_real(&bind, trial->margin >= 0 ? trial->margin : NAN);
     gt_bind_int(&bind, trial->registers);
     gt_bind_int(&bind, trial->spills);
-    gt_bind_text(&bind, trial->seed ? seed : NULL, sizeof seed);
+    gt_bind_text(&bind, trial->seed || trial->stage == GT_STAGE_VERIFY ? seed : NULL, sizeof seed);
     return gt_sql_run(store, &bind);
 }
 

@@ -35,6 +35,12 @@ const char *gt_stage_name(gt_stage stage)
     return (unsigned)stage < GT_STAGE_COUNT ? stages[stage] : "unknown";
 }
 
+bool gt_outcome_convicts(gt_outcome outcome)
+{
+    return outcome == GT_TRIAL_WRONG_RESULT || outcome == GT_TRIAL_OUT_OF_BOUNDS || outcome == GT_TRIAL_TIMEOUT ||
+           outcome == GT_TRIAL_CRASH;
+}
+
 bool gt_outcome_parse(const char *name, gt_outcome *outcome)
 {
     for (unsigned i = 0; i < GT_OUTCOME_COUNT; i++)

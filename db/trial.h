@@ -21,6 +21,10 @@ typedef enum gt_outcome {
 /* The name in the database and on the screen, "wrong_result"; never NULL. */
 const char *gt_outcome_name(gt_outcome outcome);
 
+/* Whether a trial that ends so says that the code is wrong: store.h has what follows from that. The others are the
+ * machine's or the compiler's. */
+bool gt_outcome_convicts(gt_outcome outcome);
+
 /* Candidates are screened one after the other; the best of them race, interleaved, for the win. Later they may be
  * verified again, which takes no times: one that fails goes out of service, and one that had failed before comes back
  * by passing the check that it failed. */
@@ -50,7 +54,7 @@ typedef struct gt_trial {
     double error;                  /* largest |result - reference| over sum |a||b| seen while verifying */
     double margin;                 /* a race's winner: how much slower the next one was, 0.02 for 2%; else -1 */
     int registers, spills;
-    uint64_t seed;                 /* of the data that its results were checked on; 0: its run's */
+    uint64_t seed;                 /* of the data that its results were checked on; 0: its run's, where it is no verification */
     bool varied;                   /* launched twice on the same data, it gave different bits */
 } gt_trial;
 

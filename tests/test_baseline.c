@@ -67,8 +67,8 @@ static void set_up(void)
     CHECK_OK(gt_checks_init(cu, stream, &code, &checks));
     CHECK_OK(gt_meter_init(cu, stream, &device, &meter));
     gt_buffers_init(&checks, &buffers);
-    gt_residual_init(&checks, &buffers, 1, &residual);
-    entrance = (gt_entrance){.driver = cu, .stream = stream, .meter = &meter, .residual = &residual};
+    gt_residual_init(&checks, &buffers, &residual);
+    entrance = (gt_entrance){.driver = cu, .stream = stream, .meter = &meter, .residual = &residual, .seed = 1};
 }
 
 static gt_problem make(gt_type ab, gt_op op_a, gt_op op_b, int64_t batch)

@@ -84,6 +84,18 @@ TEST(a_race_that_ends_wrong_takes_the_screening_of_before_out_of_service)
     }
 }
 
+TEST(an_outcome_convicts_where_its_name_says_so)
+{
+    for (int i = 0; i < GT_OUTCOME_COUNT; i++) {
+        fixture f = open_quick();
+        const gt_kernel a = make_kernel(1);
+        gt_trial trial = make_verdict((gt_outcome)i, SEED);
+        CHECK_OK(put(&f, &a, &code_of_tests, trial));
+        CHECK_STR(ask(f.store, "SELECT count(*) FROM convicted"), gt_outcome_convicts((gt_outcome)i) ? "1" : "0");
+        fixture_close(&f);
+    }
+}
+
 TEST(a_failure_that_does_not_blame_the_code_changes_nothing)
 {
     static const gt_outcome harmless[] = {GT_TRIAL_LAUNCH_ERROR, GT_TRIAL_OVER_RESOURCES, GT_TRIAL_COMPILE_ERROR};
@@ -183,6 +195,11 @@ TEST(a_trial_without_a_seed_has_that_of_its_run)
     CHECK_OK(put(&f, &a, NULL, make_verdict(GT_TRIAL_OK, 0)));
     CHECK_STR(offered(&f), "");
     CHECK_OK(put(&f, &a, NULL, make_verdict(GT_TRIAL_OK, UINT64_MAX))); /* the first run's */
+    CHECK_STR(offered(&f), "1");
+    CHECK_OK(put(&f, &a, NULL, make_verdict(GT_TRIAL_WRONG_RESULT, 0))); /* a verification's is its own, 0 too */
+    CHECK_OK(put(&f, &a, NULL, make_verdict(GT_TRIAL_OK, SEED)));
+    CHECK_STR(offered(&f), "");
+    CHECK_OK(put(&f, &a, NULL, make_verdict(GT_TRIAL_OK, 0)));
     CHECK_STR(offered(&f), "1");
     fixture_close(&f);
 }

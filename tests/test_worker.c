@@ -11,6 +11,7 @@
 #include <sys/time.h>
 
 #include "../tuner/timer.h"
+#include "../tuner/verdict.h"
 #include "../tuner/worker.h"
 #include "../tuner/worker/child.h"
 #include "../tuner/worker/protocol.h"
@@ -34,6 +35,8 @@ static void act(int fd, const char *part, uint32_t index)
     if (strcmp(part, "segv") == 0) {
         signal(SIGSEGV, SIG_DFL);
         raise(SIGSEGV);
+    } else if (strcmp(part, "killed") == 0) {
+        raise(SIGKILL);
     } else if (strcmp(part, "exit") == 0) {
         _exit(3);
     } else if (strcmp(part, "hang") == 0) {
@@ -46,8 +49,10 @@ static void act(int fd, const char *part, uint32_t index)
     } else if (strcmp(part, "lie") == 0) {
         phase(fd, (gt_phase)7, index);
         pause();
-    } else if (strcmp(part, "fault") == 0) {
+    } else if (strcmp(part, "fault") == 0 || strcmp(part, "deadlock") == 0) {
         gt_message_fault fault = {.index = index, .trial = {.outcome = GT_TRIAL_OUT_OF_BOUNDS, .detail = "strayed"}};
+        if (*part == 'd')
+            fault.trial.outcome = GT_TRIAL_TIMEOUT;
         say(fd, GT_MESSAGE_FAULT, &fault, sizeof fault);
         _exit(0);
     }
@@ -66,6 +71,12 @@ static void play_ceiling(int fd, const gt_message *message)
 /* The variables that name the baselines' parts. */
 static const char *const baseline_parts[] = {[GT_BASELINE_CUBLAS] = "TEST_CUBLAS", [GT_BASELINE_CUBLASLT] = "TEST_CUBLASLT"};
 
+/* Whether nobody called this before in one test: what happens once leaves a mark. */
+static bool is_first(void)
+{
+    return close(open(getenv("TEST_MARKER"), O_CREAT | O_EXCL, 0600)) == 0;
+}
+
 static void play_job(int fd, const gt_message *message)
 {
     struct {
@@ -81,16 +92,23 @@ static void play_job(int fd, const gt_message *message)
         memcpy(&contestant, gt_message_take(message, sizeof contestant, &at), sizeof contestant);
         gt_message_take(message, contestant.cubin_bytes + contestant.ptx_bytes, &at);
         const char *part = contestant.kernel.family;
-        if (strcmp(part, "dies_once") == 0 && close(open(getenv("TEST_MARKER"), O_CREAT | O_EXCL, 0600)) == 0)
-            _exit(4); /* the first time only */
+        if (strcmp(part, "dies_once") == 0 && is_first())
+            _exit(4);
         if (strcmp(part, "dies_preparing") == 0)
             _exit(4);
+        const bool first = strncmp(part, "once ", 5) == 0 && is_first(); /* "once segv good": the last word from then on */
+        if (strcmp(part, "once segv lost") == 0 && !first)
+            _exit(4);
         phase(fd, GT_PHASE_VERIFYING, i);
-        act(fd, part, i);
+        if (first)
+            act(fd, part[5] == 'h' ? "hang" : "segv", i);
+        else
+            act(fd, part, i);
         int64_t tenths = 0;
         gt_params_find(&contestant.kernel.params, "tenths", &tenths);
         answer.trials[i].us = (double)tenths / 10;
         answer.trials[i].registers = (int)getpid();
+        answer.trials[i].error = (double)job.seed;
     }
     for (uint32_t i = 0; i < GT_BASELINE_COUNT; i++) {
         if (!(job.baselines & GT_BASELINE_BIT(i)))
@@ -124,6 +142,8 @@ static int play(int fd)
 
 #define LIMIT_S 0.4
 
+static const gt_try_terms timed = {.seed = 9, .time_it = true};
+
 static gt_problem problem;
 static char cubin[] = "cubin", ptx[] = "ptx";
 static const gt_code code = {.cubin = cubin, .cubin_bytes = sizeof cubin, .ptx = ptx, .ptx_bytes = sizeof ptx};
@@ -154,7 +174,7 @@ static gt_trial try_part(gt_worker *worker, const char *name, double us)
 {
     const gt_kernel kernel = part(name, us);
     gt_trial trial = {.outcome = GT_TRIAL_COMPILE_ERROR};
-    CHECK_OK(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, 0, true, &trial));
+    CHECK_OK(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, &timed, &trial));
     return trial;
 }
 
@@ -178,7 +198,7 @@ TEST(a_machine_without_driver_is_told_so_quickly)
     setenv("TEST_ROLE", "real", 1);
     CHECK_OK(gt_problem_init(&gemm, &problem));
     CHECK_OK(gt_worker_create(&options, &worker));
-    CHECK_STATUS(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, 0, true, &trial),
+    CHECK_STATUS(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, &timed, &trial),
                  GT_ERROR_NO_DRIVER);
     CHECK(strstr(gt_error_message(), "/nowhere/libcuda.so.1"));
     CHECK(trial.us == 42);
@@ -223,6 +243,83 @@ TEST(a_hanging_candidate_is_killed_within_its_limit_and_two_seconds)
     CHECK_STR(trial.detail, "no answer within 0.4 s; worker killed while timing");
     check_goes_on(worker, 1);
     gt_worker_destroy(worker);
+}
+
+TEST(a_candidate_may_be_given_more_time_than_others)
+{
+    const gt_kernel kernel = part("hang", 0);
+    const gt_try_terms patient = {.limit_s = 2 * LIMIT_S};
+    gt_trial trial;
+    gt_worker *worker = make_worker(NULL);
+    const double started = gt_now();
+    CHECK_OK(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, &patient, &trial));
+    CHECK(gt_now() - started >= 2 * LIMIT_S);
+    CHECK_STR(trial.detail, "no answer within 0.8 s; worker killed while timing");
+    gt_worker_destroy(worker);
+}
+
+/* The system kills where memory is short. A candidate cannot. */
+TEST(a_worker_that_somebody_killed_is_no_verdict_on_the_candidate)
+{
+    const gt_kernel kernels[] = {part("good", 11), part("killed", 0), part("good", 10)};
+    gt_contestant contestants[3];
+    gt_trial trials[3];
+    const gt_race_terms alone = {.seconds = 0.1};
+    gt_worker *worker = make_worker(NULL);
+    const gt_trial trial = try_part(worker, "killed", 0);
+    CHECK_INT(trial.outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK_STR(trial.detail, "the worker died of SIGKILL while verifying");
+    CHECK(!gt_outcome_convicts(trial.outcome));
+    check_goes_on(worker, 1);
+    for (int i = 0; i < 3; i++)
+        contestants[i] = (gt_contestant){&kernels[i], &code};
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 3, &alone, trials, NULL));
+    CHECK_INT(trials[1].outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK(trials[2].margin >= 0);
+    gt_worker_destroy(worker);
+}
+
+TEST(every_job_has_a_seed_of_its_own_on_the_same_worker)
+{
+    const gt_kernel kernel = part("good", 1);
+    const gt_contestant contestant = {&kernel, &code};
+    const gt_race_terms race = {.seed = 77, .seconds = 0.1};
+    gt_trial trial;
+    gt_worker *worker = make_worker(NULL);
+    const gt_trial first = try_part(worker, "good", 1);
+    CHECK(first.error == 9);
+    CHECK_OK(gt_worker_try(worker, &problem, &contestant, &(gt_try_terms){.seed = 10}, &trial));
+    CHECK(trial.error == 10 && trial.registers == first.registers);
+    CHECK_OK(gt_worker_race(worker, &problem, &contestant, 1, &race, &trial, NULL));
+    CHECK(trial.error == 77 && trial.registers == first.registers);
+    gt_worker_destroy(worker);
+}
+
+/* The verdict on a kernel that plays a part. */
+static gt_trial judge(const char *name)
+{
+    const gt_kernel kernel = part(name, 0);
+    gt_trial trial = {0};
+    char marker[200];
+    gt_engine engine = {.worker = make_worker(NULL), .options = {.limit_s = LIMIT_S}};
+    snprintf(marker, sizeof marker, "%s/%s", check_folder(), name);
+    setenv("TEST_MARKER", marker, 1);
+    CHECK_OK(gt_verdict_find(&engine, &problem, &(gt_contestant){&kernel, &code}, 5, false, &trial));
+    CHECK_INT(trial.stage, GT_STAGE_VERIFY);
+    CHECK(trial.seed == 5);
+    gt_worker_destroy(engine.worker);
+    return trial;
+}
+
+TEST(a_verdict_is_not_what_a_machine_does_to_right_code)
+{
+    CHECK_INT(judge("good").outcome, GT_TRIAL_OK);
+    CHECK_INT(judge("fault").outcome, GT_TRIAL_OUT_OF_BOUNDS);
+    CHECK_INT(judge("once hang good").outcome, GT_TRIAL_OK);      /* late once: the process was stopped, others were busy */
+    CHECK_INT(judge("deadlock").outcome, GT_TRIAL_TIMEOUT);       /* each time */
+    CHECK_INT(judge("once segv good").outcome, GT_TRIAL_CRASH);   /* and the machine is sound */
+    CHECK_INT(judge("once segv lost").outcome, GT_TRIAL_LAUNCH_ERROR); /* with the machine */
+    CHECK_INT(judge("killed").outcome, GT_TRIAL_LAUNCH_ERROR);
 }
 
 TEST(nonsense_from_a_worker_is_a_crash)
@@ -288,7 +385,7 @@ TEST(an_interruption_ends_the_wait_and_the_worker)
     gt_worker *worker = make_worker(&interrupted);
     CHECK(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &soon, NULL) == 0);
     const double started = gt_now();
-    CHECK_STATUS(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, 0, true, &trial), GT_ERROR_BUSY);
+    CHECK_STATUS(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, &timed, &trial), GT_ERROR_BUSY);
     CHECK_STR(gt_error_message(), "interrupted");
     CHECK(gt_now() - started < LIMIT_S);
     CHECK(trial.us == 42);

@@ -84,19 +84,15 @@ static gt_status hash_search(gt_engine *engine)
     return GT_OK;
 }
 
-gt_status gt_engine_reseed(gt_engine *engine, uint64_t seed)
+static gt_status create_worker(gt_engine *engine)
 {
     const gt_worker_options options = {
         .device = engine->options.device,
         .driver = engine->options.driver,
         .limit_s = engine->options.limit_s,
-        .seed = seed,
         .checks = &engine->checks,
         .interrupted = &interrupted,
     };
-    gt_worker_destroy(engine->worker);
-    engine->worker = NULL;
-    engine->options.check_seed = seed;
     return gt_worker_create(&options, &engine->worker);
 }
 
@@ -109,6 +105,19 @@ static gt_status open_store(gt_engine *engine, gt_store_mode mode)
         return status;
     return gt_fail(status, "no database at %s: run `gemmtune --device %s%s%s` to make one", wanted ? wanted : path,
                    gt_device_option(&engine->device, device), wanted ? " --db " : "", wanted ? wanted : "");
+}
+
+gt_status gt_engine_begin_writing(gt_engine *engine)
+{
+    gt_store *store;
+    if (engine->run != 0)
+        return GT_OK;
+    const gt_status status = gt_store_open(gt_store_path(engine->store), GT_STORE_WRITE, &store);
+    if (status != GT_OK)
+        return status;
+    gt_store_close(engine->store);
+    engine->store = store;
+    return begin_run(engine);
 }
 
 gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine)
@@ -137,7 +146,7 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
     if (status == GT_OK)
         status = gt_nvrtc_compile(engine->nvrtc, gt_embedded_checks_cu, engine->device.arch, &engine->checks, NULL);
     if (status == GT_OK)
-        status = gt_engine_reseed(engine, options->check_seed);
+        status = create_worker(engine);
     if (status == GT_OK && use == GT_ENGINE_WRITE)
         status = hash_search(engine);
     if (status == GT_OK && use == GT_ENGINE_WRITE)

@@ -65,11 +65,11 @@ gt_status gt_engine_find_ceilings(gt_engine *engine);
 /* A line on them: "f32 65.3 TFLOPS (measured), copies 4.29 TB/s". */
 void gt_engine_describe_ceilings(const gt_engine *engine, char *line, size_t size);
 
+/* Lets an engine that reads write from now on: opens its store anew for that and begins a run, once. */
+gt_status gt_engine_begin_writing(gt_engine *engine);
+
 /* Ends the run ("done", "budget", "interrupted", "failed") and frees everything. */
 void gt_engine_close(gt_engine *engine, const char *end);
-
-/* Kernels are checked on data of another seed from now on: the worker is started anew. */
-gt_status gt_engine_reseed(gt_engine *engine, uint64_t seed);
 
 /* Seconds since the engine was opened. */
 double gt_engine_elapsed(const gt_engine *engine);

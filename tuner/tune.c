@@ -126,7 +126,8 @@ static gt_status try_candidate(work *w, gt_candidate *c)
         snprintf(c->trial.detail, sizeof c->trial.detail, "%s", gt_error_message());
     } else if (status == GT_OK) {
         const gt_contestant contestant = {&c->kernel, code};
-        status = gt_worker_try(engine->worker, w->problem, &contestant, w->best_us, true, &c->trial);
+        const gt_try_terms terms = {.seed = engine->options.check_seed, .time_it = true, .best_us = w->best_us};
+        status = gt_worker_try(engine->worker, w->problem, &contestant, &terms, &c->trial);
     }
     if (status != GT_OK && status != GT_ERROR_COMPILE)
         return status;
@@ -314,8 +315,8 @@ static gt_status race(work *w)
     }
     for (size_t i = 0; i < count; i++)
         contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
-    const gt_race_terms terms = {.seconds = race_seconds[options->effort], .search_s = BASELINE_SEARCH_S,
-                                 .baselines = options->baselines};
+    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[options->effort],
+                                 .search_s = BASELINE_SEARCH_S, .baselines = options->baselines};
     if (status == GT_OK && count > 0)
         status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, baselines);
     for (size_t i = 0; i < count; i++)

@@ -88,7 +88,7 @@ static bool take_message(gt_message *message, const gt_message_job *job, reply *
  * Listens until the job has its end. The clock of a candidate begins with its verification, and in a race, where they
  * take turns, again with every turn.
  */
-static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, reply *r)
+static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, double limit_s, reply *r)
 {
     double deadline = gt_now() + PREPARE_S;
     bool running = false;
@@ -99,14 +99,15 @@ static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_mes
         if (receipt == GT_RECEIVE_INTERRUPTED)
             return gt_worker_interrupt(worker);
         if (receipt == GT_RECEIVE_END) {
-            gt_worker_collect(worker, how, sizeof how);
-            say_lost(r, GT_TRIAL_CRASH, "the worker %s while %s", how, doing[r->phase]);
+            const bool killed = gt_worker_collect(worker, how, sizeof how);
+            say_lost(r, killed ? GT_TRIAL_LAUNCH_ERROR : GT_TRIAL_CRASH, "the worker %s while %s", how,
+                     doing[r->phase]);
             break;
         }
         if (receipt == GT_RECEIVE_LATE) {
             gt_worker_kill(worker);
             say_lost(r, GT_TRIAL_TIMEOUT, "no answer within %.1f s; worker killed while %s",
-                     running ? worker->options.limit_s : PREPARE_S, doing[r->phase]);
+                     running ? limit_s : PREPARE_S, doing[r->phase]);
             break;
         }
         if (receipt != GT_RECEIVED || !take_message(&message, job, r)) {
@@ -128,7 +129,7 @@ static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_mes
             deadline = gt_now() + PREPARE_S;
             running = false;
         } else if (!running || kind == GT_MESSAGE_RACE) {
-            deadline = gt_now() + worker->options.limit_s;
+            deadline = gt_now() + limit_s;
             running = true;
         }
     }
@@ -138,7 +139,7 @@ static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_mes
 
 /* One job, on a new worker where the old one turns out to be dead or unable before any candidate ran. */
 static gt_status converse(gt_worker *worker, gt_message_kind kind, const gt_message_job *job,
-                          const gt_contestant *const *contestants, reply *r)
+                          const gt_contestant *const *contestants, double limit_s, reply *r)
 {
     for (int i = 0; i < 2; i++) {
         *r = (reply){.phase = GT_PHASE_PREPARING};
@@ -151,7 +152,7 @@ static gt_status converse(gt_worker *worker, gt_message_kind kind, const gt_mess
             say_lost(r, GT_TRIAL_CRASH, "the worker takes no orders");
             continue;
         }
-        status = listen_to(worker, kind, job, r);
+        status = listen_to(worker, kind, job, limit_s, r);
         if (status != GT_OK || !r->lost || r->phase != GT_PHASE_PREPARING || r->trial.outcome == GT_TRIAL_TIMEOUT)
             return status;
     }
@@ -182,12 +183,14 @@ static void read_trials(const gt_message *message, uint32_t count, gt_message_re
     }
 }
 
-gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestant, double best_us,
-                        bool time_it, gt_trial *trial)
+gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestant,
+                        const gt_try_terms *terms, gt_trial *trial)
 {
-    const gt_message_job job = {.problem = *problem, .best_us = best_us, .count = 1, .time_it = time_it};
+    const gt_message_job job = {.problem = *problem, .seed = terms->seed, .best_us = terms->best_us, .count = 1,
+                                .time_it = terms->time_it};
     reply r;
-    const gt_status status = converse(worker, GT_MESSAGE_TRY, &job, &contestant, &r);
+    const gt_status status = converse(worker, GT_MESSAGE_TRY, &job, &contestant,
+                                      terms->limit_s > 0 ? terms->limit_s : worker->options.limit_s, &r);
     if (status != GT_OK)
         return status;
     if (r.lost) {
@@ -231,8 +234,8 @@ typedef struct race {
 static gt_status race_once(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestants, size_t count,
                            const gt_race_terms *terms, race *state, bool *done)
 {
-    gt_message_job job = {.problem = *problem, .seconds = terms->seconds, .search_s = terms->search_s,
-                          .baselines = state->asked};
+    gt_message_job job = {.problem = *problem, .seed = terms->seed, .seconds = terms->seconds,
+                          .search_s = terms->search_s, .baselines = state->asked};
     const gt_contestant *running[GT_CONTESTANTS];
     size_t place[GT_CONTESTANTS];
     reply r;
@@ -244,7 +247,7 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
     *done = true;
     if (job.count == 0 && state->asked == 0)
         return GT_OK;
-    const gt_status status = converse(worker, GT_MESSAGE_RACE, &job, running, &r);
+    const gt_status status = converse(worker, GT_MESSAGE_RACE, &job, running, worker->options.limit_s, &r);
     if (status != GT_OK)
         return status;
     if (!r.lost) {

@@ -19,7 +19,6 @@ typedef struct gt_worker_options {
     int device;
     const char *driver; /* NULL: libcuda.so.1 */
     double limit_s;     /* how long one candidate may take */
-    uint64_t seed;      /* of the data */
     const gt_code *checks; /* checks.cu compiled for the device; must outlive the worker */
     const volatile sig_atomic_t *interrupted; /* may be NULL; non-zero ends any wait: see GT_ERROR_BUSY below */
 } gt_worker_options;
@@ -36,17 +35,25 @@ typedef struct gt_contestant {
     const gt_code *code;
 } gt_contestant;
 
+/* How a kernel is tried. */
+typedef struct gt_try_terms {
+    uint64_t seed;  /* of the data: the same seed, problem and kernel make the same check */
+    bool time_it;   /* else it is verified only */
+    double best_us; /* of those before it, 0: none yet; lets timing stop early for a loser */
+    double limit_s; /* how long it may take; 0: the worker's limit */
+} gt_try_terms;
+
 /*
- * Verifies a kernel on small problems and on this one, then times it; *trial says how it went. best_us (0: none
- * yet) lets timing stop early for a loser. time_it false: verify only. Returns other than GT_OK only where no
- * worker can be had at all (no GPU, out of processes), or GT_ERROR_BUSY, "interrupted", once *interrupted is
- * non-zero: the process is then gone and nothing is known of the kernel.
+ * Verifies a kernel on small problems and on this one, then times it; *trial says how it went.
+ * Returns other than GT_OK only where no worker can be had at all (no GPU, out of processes), or GT_ERROR_BUSY,
+ * "interrupted", once *interrupted is non-zero: the process is then gone and nothing is known of the kernel.
  */
-gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestant, double best_us,
-                        bool time_it, gt_trial *trial);
+gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestant,
+                        const gt_try_terms *terms, gt_trial *trial);
 
 /* How a race is run. */
 typedef struct gt_race_terms {
+    uint64_t seed;   /* of the data */
     double seconds;  /* about how long */
     unsigned baselines; /* who races too: GT_BASELINE_BIT of each */
     double search_s; /* how long a baseline may try its algorithms before */

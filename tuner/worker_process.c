@@ -158,7 +158,6 @@ static bool send_init(gt_worker *worker)
     const gt_message_init init = {
         .device = worker->options.device,
         .driver_bytes = worker->driver ? (uint32_t)strlen(worker->driver) + 1 : 0,
-        .seed = worker->options.seed,
         .cubin_bytes = checks->cubin_bytes,
         .ptx_bytes = checks->ptx ? checks->ptx_bytes : 0,
     };
@@ -189,16 +188,18 @@ static void describe_end(int status, char *text, size_t size)
             snprintf(text, size, "died of %s", signals[i].name);
 }
 
-void gt_worker_collect(gt_worker *worker, char *text, size_t size)
+bool gt_worker_collect(gt_worker *worker, char *text, size_t size)
 {
     int status;
     const pid_t pid = worker->pid;
     close_socket(worker);
-    snprintf(text, size, "hung up");
-    if (reap(worker, REAP_S, &status))
-        describe_end(status, text, size);
-    else
+    if (!reap(worker, REAP_S, &status)) {
+        snprintf(text, size, "hung up");
         kill(pid, SIGKILL);
+        return false;
+    }
+    describe_end(status, text, size);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 gt_status gt_worker_interrupt(gt_worker *worker)

@@ -21,8 +21,9 @@ gt_status gt_worker_start(gt_worker *worker);
 /* Kills the process; waits for it only so long: one that is stuck in the driver is left behind and collected later. */
 void gt_worker_kill(gt_worker *worker);
 
-/* After the socket's end: collects the process, by force if it is still there. how: "died of SIGSEGV". */
-void gt_worker_collect(gt_worker *worker, char *how, size_t size);
+/* After the socket's end: collects the process, by force if it is still there. how: "died of SIGSEGV". Whether somebody
+ * had killed it: no candidate can send SIGKILL; the system does where memory is short. */
+bool gt_worker_collect(gt_worker *worker, char *how, size_t size);
 
 /* Kills the process and returns GT_ERROR_BUSY, "interrupted". */
 gt_status gt_worker_interrupt(gt_worker *worker);

@@ -62,7 +62,7 @@ static bool choose_right(gt_entrance *e, const gt_problem *problem, const timed 
 {
     for (int i = 0; i < count; i++) {
         *trial = (gt_trial){0};
-        if (!gt_residual_prepare(e->residual, problem, trial))
+        if (!gt_residual_prepare(e->residual, problem, e->seed, trial))
             return false;
         report(data, GT_PHASE_VERIFYING);
         gt_cublaslt_choose(e->cublaslt, list[i].offer);
@@ -85,7 +85,7 @@ static gt_runner *enter_cublaslt(gt_entrance *e, const gt_problem *problem, doub
     }
     snprintf(baseline->version, sizeof baseline->version, "%s", gt_cublaslt_version(e->cublaslt));
     gt_runner *const runner = gt_cublaslt_runner(e->cublaslt);
-    if (!gt_residual_prepare(e->residual, problem, trial) || !runner->prepare(runner, problem, trial))
+    if (!gt_residual_prepare(e->residual, problem, e->seed, trial) || !runner->prepare(runner, problem, trial))
         return NULL;
     timed *list = calloc((size_t)gt_cublaslt_offers(e->cublaslt), sizeof *list);
     if (!list) {
@@ -108,7 +108,7 @@ static gt_runner *enter_cublas(gt_entrance *e, const gt_problem *problem, gt_ent
         return NULL;
     }
     snprintf(baseline->version, sizeof baseline->version, "%s", gt_cublas_version(e->cublas));
-    if (!gt_residual_prepare(e->residual, problem, trial))
+    if (!gt_residual_prepare(e->residual, problem, e->seed, trial))
         return NULL;
     report(data, GT_PHASE_VERIFYING);
     baseline->algorithms = 1;

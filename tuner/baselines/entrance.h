@@ -15,6 +15,7 @@ typedef struct gt_entrance {
     CUstream stream;
     gt_meter *meter;
     gt_residual *residual;
+    uint64_t seed; /* of the problem's data */
     gt_cublas *cublas; /* NULL: not asked for yet, or not to be had */
     gt_cublaslt *cublaslt;
     bool other_driver; /* not the CUDA driver, which these libraries would use behind our back */

@@ -54,8 +54,9 @@ static gt_status choose(gt_engine *engine, entry *e, gt_code *code)
 static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, const gt_shape *shape, entry *e)
 {
     gt_code code = {0};
-    const gt_race_terms terms = {.seconds = RACE_SECONDS, .search_s = SEARCH_SECONDS,
-                                 .baselines = engine->options.baselines};
+    const gt_try_terms check = {.seed = engine->options.check_seed};
+    const gt_race_terms terms = {.seed = engine->options.check_seed, .seconds = RACE_SECONDS,
+                                 .search_s = SEARCH_SECONDS, .baselines = engine->options.baselines};
     for (int i = 0; i < GT_BASELINE_COUNT; i++)
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
     gt_status status = gt_options_problem(options, shape, &e->problem);
@@ -64,7 +65,7 @@ static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, con
     if (status == GT_OK) {
         const gt_contestant contestant = {&e->kernel, &code};
         /* Stored results are not believed: a kernel is proved right here before it is timed. */
-        status = gt_worker_try(engine->worker, &e->problem, &contestant, 0, false, &e->ours);
+        status = gt_worker_try(engine->worker, &e->problem, &contestant, &check, &e->ours);
         if (status == GT_OK && e->ours.outcome == GT_TRIAL_OK)
             status = gt_worker_race(engine->worker, &e->problem, &contestant, 1, &terms, &e->ours, e->baselines);
     }

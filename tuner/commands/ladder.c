@@ -63,7 +63,9 @@ static gt_status climb(ladder *l, const gt_problem *problem, const gt_space *spa
         status = GT_OK;
     } else if (status == GT_OK) {
         const gt_contestant contestant = {&kernel, code};
-        status = gt_worker_try(l->engine->worker, problem, &contestant, r->trial.us, true, &trial);
+        const gt_try_terms terms = {
+            .seed = l->engine->options.check_seed, .time_it = true, .best_us = r->trial.us};
+        status = gt_worker_try(l->engine->worker, problem, &contestant, &terms, &trial);
     }
     if (status != GT_OK)
         return status;
@@ -118,7 +120,8 @@ static gt_status climb_all(ladder *l, const gt_shape *shape, const gt_types *typ
     if (status != GT_OK || options.no_cublas)
         return status;
     gt_baseline baselines[GT_BASELINE_COUNT];
-    const gt_race_terms terms = {.seconds = CUBLAS_SECONDS, .baselines = GT_BASELINE_BIT(GT_BASELINE_CUBLAS)};
+    const gt_race_terms terms = {.seed = l->engine->options.check_seed, .seconds = CUBLAS_SECONDS,
+                                 .baselines = GT_BASELINE_BIT(GT_BASELINE_CUBLAS)};
     status = gt_worker_race(l->engine->worker, &problem, NULL, 0, &terms, NULL, baselines);
     for (size_t i = 0; status == GT_OK && i < l->count; i++)
         if (l->rungs[i].types == types && baselines[GT_BASELINE_CUBLAS].trial.outcome == GT_TRIAL_OK)

@@ -1,4 +1,7 @@
-/* gemmtune verify: proves again that the stored kernels are right, on this GPU, with fresh data. */
+/*
+ * gemmtune verify: proves again that the stored kernels are right, on this GPU, with fresh data. What is wrong is put on
+ * record as it is found, and is out of service from then on; --all gives those that are out another chance.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +11,9 @@
 #include "options.h"
 #include "output.h"
 #include "../progress.h"
+#include "../rejections.h"
+#include "../retrial.h"
+#include "../verdict.h"
 
 static const gt_column columns[] = {
     {"problem", GT_LEFT}, {"family", GT_LEFT}, {"configuration", GT_LEFT}, {"outcome", GT_LEFT},
@@ -16,11 +22,14 @@ static const gt_column columns[] = {
 
 #define LAYOUTS 4
 
+/* Rounds of fresh checks that a kernel has to pass which failed one: more than one that never did. */
+#define FRESH_ROUNDS 3
+
 /* A stored kernel, the problem it is checked on, and what came of it in all rounds. */
 typedef struct subject {
     const gt_measured *stored;
     gt_problem problem;
-    bool checked;
+    bool checked, out; /* out: of service, by what was found now */
     gt_trial trial; /* the first that went wrong; else the largest error */
 } subject;
 
@@ -30,8 +39,9 @@ typedef struct verification {
     gt_measurements measured[LAYOUTS]; /* the subjects point into these */
     subject *subjects;
     size_t count;
+    gt_retrials retrials; /* of kernels out of service */
     int rounds; /* that came to their end */
-    size_t wrong;
+    char unrecorded[512]; /* why something could not be put on record; "" if none */
     gt_progress *progress;
 } verification;
 
@@ -64,45 +74,87 @@ static bool explains(gt_status status, gt_trial *trial)
     return false;
 }
 
-static gt_status check(verification *v, subject *s)
+/* Whether the code of a kernel was found wrong in this run. */
+static bool is_wrong(const verification *v, const gt_kernel *kernel)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (gt_outcome_convicts(v->subjects[i].trial.outcome) &&
+            strcmp(v->subjects[i].stored->kernel->source_hash, kernel->source_hash) == 0)
+            return true;
+    return false;
+}
+
+/* Puts on record what a check changes: a kernel is wrong, or not deterministic after all. */
+static void record(verification *v, subject *s, const gt_trial *trial)
+{
+    char line[GT_REJECTION_LENGTH];
+    const gt_kernel *kernel = s->stored->kernel;
+    const bool wrong = gt_outcome_convicts(trial->outcome);
+    const bool varies = trial->outcome == GT_TRIAL_OK && trial->varied && kernel->facts.deterministic;
+    if (!wrong && (!varies || is_wrong(v, kernel)))
+        return;
+    const bool put = gt_verdict_put(v->engine, &s->problem, kernel, trial) == GT_OK;
+    if (!put)
+        snprintf(v->unrecorded, sizeof v->unrecorded, "%s", gt_error_message());
+    if (!wrong)
+        return;
+    s->out = put;
+    gt_rejection_describe(&s->problem, kernel, trial, line);
+    gt_progress_line(v->progress, "kernel %lld is wrong%s: %s", (long long)s->stored->kernel_id,
+                     put ? ", no longer planned" : "", line);
+}
+
+/* Wrong before not checked, that before right, and of those the one with the larger error. */
+static bool is_worse(const gt_trial *a, const gt_trial *b)
+{
+    const int x = (a->outcome != GT_TRIAL_OK) + gt_outcome_convicts(a->outcome);
+    const int y = (b->outcome != GT_TRIAL_OK) + gt_outcome_convicts(b->outcome);
+    return x != y ? x > y : x == 0 && a->error > b->error;
+}
+
+static gt_status check(verification *v, subject *s, uint64_t seed)
 {
     gt_kernel kernel = *s->stored->kernel;
     gt_code code = {0};
-    gt_trial trial = {0};
+    gt_trial trial = {.seed = seed};
     gt_status status = find_code(v, s->stored, &kernel, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&kernel, &code};
-        status = gt_worker_try(v->engine->worker, &s->problem, &contestant, 0, false, &trial);
+        status = gt_verdict_find(v->engine, &s->problem, &contestant, seed, false, &trial);
+        if (status == GT_OK && !v->options->checked) /* that variant is other code */
+            record(v, s, &trial);
     } else if (explains(status, &trial)) {
         status = GT_OK;
     }
     gt_code_finish(&code);
-    if (status != GT_OK)
-        return status;
-    if (trial.outcome != GT_TRIAL_OK && (!s->checked || s->trial.outcome == GT_TRIAL_OK)) {
-        const size_t length = strlen(trial.detail);
-        snprintf(trial.detail + length, sizeof trial.detail - length, " (--seed %llu)",
-                 (unsigned long long)v->engine->options.check_seed);
+    if (status == GT_OK && (!s->checked || is_worse(&trial, &s->trial)))
         s->trial = trial;
-        v->wrong++;
-    } else if (!s->checked || (s->trial.outcome == GT_TRIAL_OK && trial.error > s->trial.error)) {
-        s->trial = trial;
-    }
-    s->checked = true;
-    return GT_OK;
+    s->checked = s->checked || status == GT_OK;
+    return status;
 }
 
-/* Everything once, with the data of one seed. */
-static gt_status check_round(verification *v)
+/* Subjects that failed because they are wrong, or for other reasons. */
+static size_t count_failed(const verification *v, bool wrong)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < v->count; i++)
+        count += v->subjects[i].checked && v->subjects[i].trial.outcome != GT_TRIAL_OK &&
+                 gt_outcome_convicts(v->subjects[i].trial.outcome) == wrong;
+    return count;
+}
+
+/* Everything once, with the data of one seed; but what is wrong already is out of service. */
+static gt_status check_round(verification *v, uint64_t seed)
 {
     char name[GT_PROBLEM_NAME_LENGTH];
     gt_progress_state state = {.step = v->rounds, .steps = v->options->rounds, .total = (int)v->count, .what = name};
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < v->count && !gt_engine_interrupted(); i++) {
         gt_problem_name(&v->subjects[i].problem, name);
-        status = check(v, &v->subjects[i]);
+        if (v->rounds == 0 || !is_wrong(v, v->subjects[i].stored->kernel))
+            status = check(v, &v->subjects[i], seed);
         state.done++;
-        state.failed = (int)v->wrong;
+        state.failed = (int)count_failed(v, true);
         state.elapsed = gt_engine_elapsed(v->engine);
         gt_progress_update(v->progress, &state);
     }
@@ -112,19 +164,31 @@ static gt_status check_round(verification *v)
 }
 
 /* Each round's seed is the one before it and one: any of them can be repeated alone. */
-static gt_status check_rounds(verification *v, uint64_t seed)
+static gt_status check_rounds(verification *v)
 {
     gt_status status = GT_OK;
     for (int round = 0; status == GT_OK && round < v->options->rounds && !gt_engine_interrupted(); round++) {
-        const size_t before = v->wrong;
-        if (round > 0)
-            status = gt_engine_reseed(v->engine, seed + (uint64_t)round);
-        if (status == GT_OK)
-            status = check_round(v);
+        const uint64_t seed = v->engine->options.check_seed + (uint64_t)round;
+        const size_t before = count_failed(v, true);
+        status = check_round(v, seed);
         if (status == GT_OK && v->options->verbose && !gt_engine_interrupted())
             gt_progress_line(v->progress, "round %d of %d, seed %llu: %zu checked, %zu more wrong", round + 1,
-                             v->options->rounds, (unsigned long long)(seed + (uint64_t)round), v->count,
-                             v->wrong - before);
+                             v->options->rounds, (unsigned long long)seed, v->count, count_failed(v, true) - before);
+    }
+    return status;
+}
+
+/* Kernels out of service, each on what it failed and on fresh data. */
+static gt_status retry(verification *v)
+{
+    const int rounds = v->options->rounds > FRESH_ROUNDS ? v->options->rounds : FRESH_ROUNDS;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < v->retrials.count && !gt_engine_interrupted();
+         i = gt_retrials_end(&v->retrials, i)) {
+        status = gt_retrials_run(v->engine, &v->retrials, i, rounds);
+        if (v->retrials.list[i].cleared)
+            gt_progress_line(v->progress, "kernel %lld passes what it failed, and fresh checks: planned again",
+                             (long long)v->retrials.list[i].convicted->kernel_id);
     }
     return status;
 }
@@ -180,71 +244,121 @@ static gt_status add_layout(verification *v, gt_op op_a, gt_op op_b, gt_measurem
     return status;
 }
 
+/* One row: a kernel on a problem, how that went, and what follows from it. */
+static void print_row(gt_table *table, const gt_problem *problem, const gt_kernel *kernel, const gt_trial *trial,
+                      const char *consequence)
+{
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT], detail[GT_DETAIL_LENGTH + 80];
+    const bool passed = trial->outcome == GT_TRIAL_OK;
+    snprintf(detail, sizeof detail, "%s", trial->detail);
+    if (!passed)
+        snprintf(detail, sizeof detail, "%s (--seed %llu)", trial->detail, (unsigned long long)trial->seed);
+    if (consequence)
+        snprintf(detail + strlen(detail), sizeof detail - strlen(detail), "; %s", consequence);
+    gt_problem_name(problem, name);
+    gt_table_text(table, name);
+    gt_table_text(table, kernel->family);
+    gt_table_text(table, gt_params_text(&kernel->params, params));
+    gt_table_text(table, gt_outcome_name(trial->outcome));
+    if (passed)
+        gt_table_number(table, "%.1e", trial->error);
+    else
+        gt_table_none(table);
+    gt_table_text(table, detail);
+}
+
 static void print_table(const verification *v)
 {
-    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT];
     gt_table *table = gt_table_create(stdout, v->options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < v->count; i++) {
         const subject *s = &v->subjects[i];
-        if (!s->checked)
-            continue;
-        gt_problem_name(&s->problem, name);
-        gt_table_text(table, name);
-        gt_table_text(table, s->stored->kernel->family);
-        gt_table_text(table, gt_params_text(&s->stored->kernel->params, params));
-        gt_table_text(table, gt_outcome_name(s->trial.outcome));
-        if (s->trial.outcome == GT_TRIAL_OK)
-            gt_table_number(table, "%.1e", s->trial.error);
-        else
-            gt_table_none(table);
-        gt_table_text(table, s->trial.detail);
+        if (s->checked)
+            print_row(table, &s->problem, s->stored->kernel, &s->trial, s->out ? "no longer planned" : NULL);
+    }
+    for (size_t i = 0; i < v->retrials.count; i++) {
+        const gt_retrial *r = &v->retrials.list[i];
+        if (r->checked)
+            print_row(table, &r->convicted->problem, &r->convicted->kernel, &r->trial,
+                      r->cleared ? "planned again" : "still not planned");
     }
     gt_table_finish(table);
 }
 
 /* "16 winners, 3 rounds, none wrong (seed 77)". */
-static void print_total(const verification *v, uint64_t seed)
+static void print_total(const verification *v)
 {
-    char wrong[32] = "none";
-    if (v->options->quiet && v->wrong == 0)
+    const size_t wrong = count_failed(v, true), unchecked = count_failed(v, false);
+    char some[32] = "none", rest[64] = "";
+    size_t codes = 0, cleared = 0;
+    for (size_t i = 0; i < v->retrials.count; i = gt_retrials_end(&v->retrials, i)) {
+        codes++;
+        cleared += v->retrials.list[i].cleared;
+    }
+    if (v->options->quiet && wrong + unchecked == 0)
         return;
-    if (v->wrong > 0)
-        snprintf(wrong, sizeof wrong, "%zu", v->wrong);
-    fprintf(stderr, "%zu %s%s, %d round%s, %s wrong (seed %llu)\n", v->count, v->options->all ? "kernel" : "winner",
-            v->count == 1 ? "" : "s", v->rounds, v->rounds == 1 ? "" : "s", wrong, (unsigned long long)seed);
+    if (wrong > 0)
+        snprintf(some, sizeof some, "%zu", wrong);
+    if (unchecked > 0)
+        snprintf(rest, sizeof rest, ", %zu could not be checked", unchecked);
+    fprintf(stderr, "%zu %s%s, %d round%s, %s wrong%s (seed %llu)\n", v->count, v->options->all ? "kernel" : "winner",
+            v->count == 1 ? "" : "s", v->rounds, v->rounds == 1 ? "" : "s", some, rest,
+            (unsigned long long)v->engine->options.check_seed);
+    if (codes > 0 && v->options->all)
+        fprintf(stderr, "%zu out of service, %zu of them planned again\n", codes, cleared);
+    else if (codes > 0)
+        fprintf(stderr, "%zu out of service; --all checks them again\n", codes);
+}
+
+/* What there is to do: subjects, and kernels out of service. */
+static gt_status find_subjects(verification *v)
+{
+    const gt_options_cli *options = v->options;
+    gt_status status = GT_OK;
+    char device[GT_DEVICE_OPTION];
+    for (int i = 0; status == GT_OK && i < LAYOUTS; i++)
+        status = add_layout(v, (gt_op)(i / 2), (gt_op)(i % 2), &v->measured[i]);
+    if (status == GT_OK && !options->checked)
+        status = gt_retrials_find(v->engine, options->types, &v->retrials);
+    if (status != GT_OK || v->count > 0 || (options->all && v->retrials.count > 0))
+        return status;
+    return gt_fail(GT_ERROR_NOT_TUNED,
+                   "nothing to verify: no stored %s of type %s for %s in %s: run `gemmtune --device %s --type %s`",
+                   options->all ? "kernel" : "winner", options->types->name, v->engine->device.name,
+                   gt_store_path(v->engine->store), gt_device_option(&v->engine->device, device), options->types->name);
 }
 
 int gt_cmd_verify(const gt_options_cli *options)
 {
     gt_engine engine;
-    char device[GT_DEVICE_OPTION];
     int code = 0;
     const gt_engine_options engine_options = gt_options_engine(options);
-    const uint64_t seed = engine_options.check_seed;
+    /* Nothing is written where nothing is found: the first finding lets the engine write. */
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
     verification v = {.options = options, .engine = &engine, .progress = gt_progress_create(options->quiet)};
-    for (int i = 0; status == GT_OK && i < LAYOUTS; i++)
-        status = add_layout(&v, (gt_op)(i / 2), (gt_op)(i % 2), &v.measured[i]);
-    if (status == GT_OK && v.count == 0)
-        status = gt_fail(GT_ERROR_NOT_TUNED,
-                         "nothing to verify: no stored %s of type %s for %s in %s: run `gemmtune --device %s --type %s`",
-                         options->all ? "kernel" : "winner", options->types->name, engine.device.name,
-                         gt_store_path(engine.store), gt_device_option(&engine.device, device), options->types->name);
     if (status == GT_OK)
-        status = check_rounds(&v, seed);
+        status = find_subjects(&v);
+    if (status == GT_OK)
+        status = check_rounds(&v);
+    if (status == GT_OK && options->all)
+        status = retry(&v);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     gt_progress_destroy(v.progress);
     print_table(&v);
-    if (status != GT_OK)
-        code = gt_print_failure();
+    if (status == GT_OK)
+        print_total(&v);
     else
-        print_total(&v, seed);
-    if (v.wrong > 0)
+        code = gt_print_failure();
+    if (status == GT_OK && v.unrecorded[0]) {
+        gt_fail(GT_ERROR_IO, "what was found could not be recorded: %s", v.unrecorded);
+        code = gt_print_failure();
+    }
+    if (count_failed(&v, true) + count_failed(&v, false) > 0)
         code = 1;
     for (int i = 0; i < LAYOUTS; i++)
         gt_measurements_finish(&v.measured[i]);
+    gt_retrials_finish(&v.retrials);
     free(v.subjects);
-    gt_engine_close(&engine, "done");
+    gt_engine_close(&engine, status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : "done");
     return gt_engine_interrupted() ? 130 : code;
 }

@@ -86,9 +86,9 @@ static gt_status set_up(session *s, const gt_message_init *init, const char *dri
         return status;
     gt_buffers_init(&s->checks, &s->buffers);
     gt_buffers_init(&s->checks, &s->timed);
-    gt_verifier_init(&s->checks, init->seed, &s->verifier);
-    gt_residual_init(&s->checks, &s->buffers, init->seed, &s->residual);
-    gt_sampled_init(&s->checks, &s->timed, init->seed, &s->sampled);
+    gt_verifier_init(&s->checks, &s->verifier);
+    gt_residual_init(&s->checks, &s->buffers, &s->residual);
+    gt_sampled_init(&s->checks, &s->timed, &s->sampled);
     s->entrance = (gt_entrance){.driver = s->driver, .stream = s->stream, .meter = &s->meter,
                                 .residual = &s->residual,
                                 .other_driver = driver != NULL || s->driver->soft != NULL};
@@ -166,24 +166,26 @@ static bool measure_ceilings(session *s, const gt_message *message)
 }
 
 /* Makes the problem ready on which a kernel is checked: the tuned one, on the software GPU one that is like it. */
-static bool prepare_problem(session *s, const gt_problem *problem, const gt_kernel *kernel, gt_trial *trial)
+static bool prepare_problem(session *s, const gt_message_job *job, const gt_kernel *kernel, gt_trial *trial)
 {
+    const gt_problem *problem = &job->problem;
     if (problem->m == 0 || problem->n == 0)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "C is empty: there is nothing to run");
     const gt_problem checked = s->meter.modelled && kernel ? gt_residual_stand_in(problem, kernel) : *problem;
-    return gt_residual_prepare(&s->residual, &checked, trial);
+    return gt_residual_prepare(&s->residual, &checked, job->seed, trial);
 }
 
 /* After the check: makes the runner and its operands ready to be timed on the tuned problem. Where another was checked
  * in its place some blocks of this one are, and the trial says so. */
-static bool prepare_timing(session *s, const gt_problem *problem, gt_runner *runner, gt_launch_operands *operands,
+static bool prepare_timing(session *s, const gt_message_job *job, gt_runner *runner, gt_launch_operands *operands,
                            gt_trial *trial)
 {
+    const gt_problem *problem = &job->problem;
     char name[GT_PROBLEM_NAME_LENGTH];
     double share = 0;
     if (gt_problem_same(problem, &s->buffers.problem))
         return true;
-    if (!gt_sampled_prepare(&s->sampled, problem, trial))
+    if (!gt_sampled_prepare(&s->sampled, problem, job->seed, trial))
         return false;
     operands->a = (void *)s->timed.a.data;
     operands->b = (void *)s->timed.b.data;
@@ -204,14 +206,14 @@ static void try_candidate(session *s, const gt_message_job *job, const gt_kernel
     gt_kernel_runner runner = {0};
     gt_launch_operands operands;
     report(s, GT_PHASE_PREPARING, 0);
-    bool good = prepare_problem(s, &job->problem, kernel, trial) &&
-                gt_verify_prepare(&s->verifier, &job->problem.class, kernel, trial);
+    bool good = prepare_problem(s, job, kernel, trial) &&
+                gt_verify_prepare(&s->verifier, &job->problem.class, kernel, job->seed, trial);
     if (good) {
         report(s, GT_PHASE_VERIFYING, 0);
         good = gt_kernel_runner_init(s->driver, s->stream, kernel, code, &runner, trial) &&
                gt_verify_cases(&s->verifier, kernel, &runner.runner, trial) &&
                gt_residual_verify(&s->residual, &runner.runner, &operands, trial) &&
-               prepare_timing(s, &job->problem, &runner.runner, &operands, trial);
+               prepare_timing(s, job, &runner.runner, &operands, trial);
     }
     if (good && job->time_it) {
         report(s, GT_PHASE_TIMING, 0);
@@ -239,6 +241,7 @@ static void report_entry(void *data, gt_phase phase)
  */
 static void enter_baselines(session *s, const gt_message_job *job, gt_racer *racers, gt_baseline *baselines)
 {
+    s->entrance.seed = job->seed;
     for (size_t id = 0; id < GT_BASELINE_COUNT; id++) {
         const size_t index = job->count + id;
         gt_baseline *baseline = &baselines[id];
@@ -248,7 +251,7 @@ static void enter_baselines(session *s, const gt_message_job *job, gt_racer *rac
             gt_trial_fail(&baseline->trial, GT_TRIAL_LAUNCH_ERROR, "not asked for");
             continue;
         }
-        if (prepare_problem(s, &job->problem, NULL, &baseline->trial))
+        if (prepare_problem(s, job, NULL, &baseline->trial))
             racers[index].runner = gt_baseline_enter(&s->entrance, (gt_baseline_id)id, &job->problem, job->search_s,
                                                   report_entry, &e, &racers[index].operands, baseline);
         if (!racers[index].runner && s->driver->cuCtxSynchronize() != CUDA_SUCCESS)
@@ -269,13 +272,13 @@ static void race(session *s, const gt_message_job *job, const gt_kernel *kernels
     for (uint32_t i = 0; i < job->count; i++) {
         report(s, GT_PHASE_PREPARING, 0);
         racers[i] = (gt_racer){&runners[i].runner, {0}, &trials[i]};
-        if (!prepare_problem(s, &job->problem, &kernels[i], &trials[i])) {
+        if (!prepare_problem(s, job, &kernels[i], &trials[i])) {
             recover(s, i, &trials[i]);
         } else {
             report(s, GT_PHASE_VERIFYING, i);
             if (!gt_kernel_runner_init(s->driver, s->stream, &kernels[i], &codes[i], &runners[i], &trials[i]) ||
                 !gt_residual_verify(&s->residual, &runners[i].runner, &racers[i].operands, &trials[i]) ||
-                !prepare_timing(s, &job->problem, &runners[i].runner, &racers[i].operands, &trials[i]))
+                !prepare_timing(s, job, &runners[i].runner, &racers[i].operands, &trials[i]))
                 recover(s, i, &trials[i]);
         }
     }

@@ -22,7 +22,7 @@
 #include "ceiling.h"
 #include "../baselines/baseline.h"
 
-#define GT_MESSAGE_MAGIC   0x67746d32u /* changes with the structs below */
+#define GT_MESSAGE_MAGIC   0x67746d33u /* changes with the structs below */
 #define GT_MESSAGE_MOST    ((uint64_t)1 << 30)
 #define GT_CONTESTANTS     64
 #define GT_MESSAGE_TEXT    1000
@@ -48,7 +48,7 @@ typedef struct gt_message_header {
 typedef struct gt_message_init {
     int32_t device;
     uint32_t driver_bytes; /* of the path with its end; 0: the default driver */
-    uint64_t seed, cubin_bytes, ptx_bytes;
+    uint64_t cubin_bytes, ptx_bytes;
 } gt_message_init;
 
 typedef struct gt_message_failed {
@@ -63,6 +63,7 @@ typedef struct gt_message_ceiling {
 
 typedef struct gt_message_job {
     gt_problem problem;
+    uint64_t seed; /* of the data that contestants are checked on */
     double best_us, seconds;
     double search_s; /* for a baseline that has a choice of algorithms */
     uint32_t count, time_it;
@@ -99,11 +100,11 @@ typedef struct gt_message_fault {
 } gt_message_fault;
 
 _Static_assert(sizeof(gt_message_header) == 16, "the header has no holes");
-_Static_assert(sizeof(gt_message_init) == 32, "init has no holes");
+_Static_assert(sizeof(gt_message_init) == 24, "init has no holes");
 _Static_assert(sizeof(gt_message_failed) == 4 + GT_MESSAGE_TEXT, "failed has no holes");
 _Static_assert(sizeof(gt_message_ceiling) == 24, "ceiling has no holes");
 _Static_assert(sizeof(gt_ceilings) == 16, "ceilings have no holes");
-_Static_assert(sizeof(gt_message_job) == sizeof(gt_problem) + 40, "job has no holes");
+_Static_assert(sizeof(gt_message_job) == sizeof(gt_problem) + 48, "job has no holes");
 _Static_assert(sizeof(gt_message_contestant) == sizeof(gt_kernel) + 16, "contestant has no holes");
 _Static_assert(sizeof(gt_message_result) == GT_BASELINE_COUNT * (sizeof(gt_trial) + 24) + 8, "result has no holes");
 

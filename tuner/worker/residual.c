@@ -55,9 +55,9 @@ gt_problem gt_residual_stand_in(const gt_problem *p, const gt_kernel *kernel)
     return smaller;
 }
 
-void gt_residual_init(const gt_checks *checks, gt_buffers *buffers, uint64_t seed, gt_residual *residual)
+void gt_residual_init(const gt_checks *checks, gt_buffers *buffers, gt_residual *residual)
 {
-    *residual = (gt_residual){.checks = checks, .buffers = buffers, .seed = seed};
+    *residual = (gt_residual){.checks = checks, .buffers = buffers};
 }
 
 void gt_residual_clear(gt_residual *r)
@@ -78,7 +78,7 @@ void gt_residual_clear(gt_residual *r)
     free(r->scratch);
     if (r->device)
         r->checks->driver->cuMemFree(r->device);
-    gt_residual_init(r->checks, r->buffers, r->seed, r);
+    gt_residual_init(r->checks, r->buffers, r);
 }
 
 void gt_residual_spoilt(gt_residual *residual)
@@ -286,11 +286,12 @@ static bool sum_ab(gt_residual *r, uint64_t *sum, gt_trial *trial)
     return sum_bits(r, both, 2, sum, trial);
 }
 
-bool gt_residual_prepare(gt_residual *r, const gt_problem *problem, gt_trial *trial)
+bool gt_residual_prepare(gt_residual *r, const gt_problem *problem, uint64_t seed, gt_trial *trial)
 {
-    if (r->ready && r->buffers->placed && gt_problem_same(&r->buffers->problem, problem))
+    if (r->ready && r->seed == seed && r->buffers->placed && gt_problem_same(&r->buffers->problem, problem))
         return true;
     gt_residual_clear(r);
+    r->seed = seed;
     if (!gt_buffers_place(r->buffers, problem, trial) || !allocate(r, problem, trial))
         return false;
     choose_places(r, problem);

@@ -27,7 +27,7 @@ typedef struct gt_residual_product {
 
 typedef struct gt_residual {
     const gt_checks *checks;
-    uint64_t seed;
+    uint64_t seed; /* of the data that is ready */
     gt_buffers *buffers; /* the problem's operands, shared with the timing */
     bool ready;
     uint64_t operands; /* stands for the bits of A and B */
@@ -40,7 +40,7 @@ typedef struct gt_residual {
     CUdeviceptr vectors[2], between, result, places_device, samples_device, found;
 } gt_residual;
 
-void gt_residual_init(const gt_checks *checks, gt_buffers *buffers, uint64_t seed, gt_residual *residual);
+void gt_residual_init(const gt_checks *checks, gt_buffers *buffers, gt_residual *residual);
 
 /* Gives everything back; may be used again. */
 void gt_residual_clear(gt_residual *residual);
@@ -52,8 +52,8 @@ void gt_residual_clear(gt_residual *residual);
  */
 gt_problem gt_residual_stand_in(const gt_problem *problem, const gt_kernel *kernel);
 
-/* Fills the operands of a problem and works out what is right; quick where that is done already. */
-bool gt_residual_prepare(gt_residual *residual, const gt_problem *problem, gt_trial *trial);
+/* Fills the operands of a problem from a seed and works out what is right; quick where that is done already. */
+bool gt_residual_prepare(gt_residual *residual, const gt_problem *problem, uint64_t seed, gt_trial *trial);
 
 /* To be called when a candidate went wrong: it may have spoilt the operands. */
 void gt_residual_spoilt(gt_residual *residual);

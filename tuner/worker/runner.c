@@ -6,7 +6,8 @@
 
 #include "../../src/softgpu/softgpu.h"
 
-/* What an error of the driver says about the kernel. What is not listed is a launch that was refused. */
+/* What an error of the driver says about the kernel. What is not listed is a launch that was refused, or memory, a bus
+ * or a whole GPU that failed under a kernel: no verdict on it. */
 static const struct {
     CUresult result;
     gt_outcome outcome;
@@ -19,7 +20,6 @@ static const struct {
     {CUDA_ERROR_HARDWARE_STACK_ERROR, GT_TRIAL_CRASH},
     {CUDA_ERROR_INVALID_PC, GT_TRIAL_CRASH},
     {CUDA_ERROR_ASSERT, GT_TRIAL_CRASH},
-    {CUDA_ERROR_ECC_UNCORRECTABLE, GT_TRIAL_CRASH},
     {CUDA_ERROR_LAUNCH_TIMEOUT, GT_TRIAL_TIMEOUT},
     {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, GT_TRIAL_OVER_RESOURCES},
     {CUDA_ERROR_OUT_OF_MEMORY, GT_TRIAL_OVER_RESOURCES},

@@ -11,9 +11,9 @@
 #define SAMPLES 600  /* elements that are computed again, of those that were written */
 #define TRIES   3000 /* places that are looked at for each of them; few blocks wrote */
 
-void gt_sampled_init(const gt_checks *checks, gt_buffers *buffers, uint64_t seed, gt_sampled *sampled)
+void gt_sampled_init(const gt_checks *checks, gt_buffers *buffers, gt_sampled *sampled)
 {
-    *sampled = (gt_sampled){.checks = checks, .buffers = buffers, .seed = seed};
+    *sampled = (gt_sampled){.checks = checks, .buffers = buffers};
 }
 
 /* A host image of an operand: rows are random, poison between them. NULL without memory. */
@@ -35,20 +35,21 @@ static void *make_operand(const gt_problem *p, gt_operand operand, uint64_t seed
     return data;
 }
 
-bool gt_sampled_prepare(gt_sampled *s, const gt_problem *problem, gt_trial *trial)
+bool gt_sampled_prepare(gt_sampled *s, const gt_problem *problem, uint64_t seed, gt_trial *trial)
 {
     const gt_driver *driver = s->checks->driver;
     gt_buffers *b = s->buffers;
-    if (s->ready && b->placed && gt_problem_same(problem, &b->problem))
+    if (s->ready && s->seed == seed && b->placed && gt_problem_same(problem, &b->problem))
         return true;
     s->ready = false;
+    s->seed = seed;
     free(s->a);
     free(s->b);
     s->a = s->b = NULL;
     if (!gt_buffers_place(b, problem, trial))
         return false;
-    s->a = make_operand(problem, GT_A, gt_stream_seed(s->seed, GT_STREAM_A));
-    s->b = make_operand(problem, GT_B, gt_stream_seed(s->seed, GT_STREAM_B));
+    s->a = make_operand(problem, GT_A, gt_stream_seed(seed, GT_STREAM_A));
+    s->b = make_operand(problem, GT_B, gt_stream_seed(seed, GT_STREAM_B));
     if (!s->a || !s->b)
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory for the problem's operands");
     CUresult result = CUDA_SUCCESS;

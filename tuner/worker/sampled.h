@@ -9,16 +9,16 @@
 
 typedef struct gt_sampled {
     const gt_checks *checks;
-    uint64_t seed;
+    uint64_t seed; /* of the data that is ready */
     gt_buffers *buffers; /* the problem's operands, shared with the timing */
     bool ready;
     void *a, *b; /* on the host, as they are stored */
 } gt_sampled;
 
-void gt_sampled_init(const gt_checks *checks, gt_buffers *buffers, uint64_t seed, gt_sampled *sampled);
+void gt_sampled_init(const gt_checks *checks, gt_buffers *buffers, gt_sampled *sampled);
 
-/* Fills the operands of a problem; quick where that is done already. */
-bool gt_sampled_prepare(gt_sampled *sampled, const gt_problem *problem, gt_trial *trial);
+/* Fills the operands of a problem from a seed; quick where that is done already. */
+bool gt_sampled_prepare(gt_sampled *sampled, const gt_problem *problem, uint64_t seed, gt_trial *trial);
 
 /* Runs some blocks of a candidate, prepared for the problem, with alpha 1 and beta 0, and checks what they wrote.
  * *share becomes how much of C that was. */

@@ -19,9 +19,9 @@
 /* Of every so many cases the workspace is looked at behind one. */
 #define INSPECT_EVERY 16
 
-void gt_verifier_init(const gt_checks *checks, uint64_t seed, gt_verifier *verifier)
+void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier)
 {
-    *verifier = (gt_verifier){.checks = checks, .seed = seed};
+    *verifier = (gt_verifier){.checks = checks};
 }
 
 /* A seed of a kernel's own: two kernels of one run are not checked on the same numbers. */
@@ -53,15 +53,16 @@ static CUresult make_room(gt_verifier *v)
     return result;
 }
 
-bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *kernel, gt_trial *trial)
+bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *kernel, uint64_t seed, gt_trial *trial)
 {
     const gt_driver *driver = v->checks->driver;
     gt_cases_finish(&v->cases);
     free(v->after);
     v->after = NULL;
     v->class = *class;
+    v->seed = seed;
     const double work = driver->soft ? SOFT_WORK : 0;
-    if (gt_cases_draw(class, kernel, kernel_seed(v->seed, kernel), work, &v->cases) != GT_OK)
+    if (gt_cases_draw(class, kernel, kernel_seed(seed, kernel), work, &v->cases) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "preparing the small checks: %s", gt_error_message());
     if (!(v->after = malloc(v->cases.bytes)))
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory for the small checks");

@@ -11,7 +11,7 @@
 
 typedef struct gt_verifier {
     const gt_checks *checks;
-    uint64_t seed;
+    uint64_t seed; /* of what is prepared */
     CUdeviceptr memory; /* where cases are run, `capacity` bytes */
     size_t capacity;
     CUdeviceptr counters; /* two words for a runner's inspection */
@@ -21,10 +21,11 @@ typedef struct gt_verifier {
     gt_far far;
 } gt_verifier;
 
-void gt_verifier_init(const gt_checks *checks, uint64_t seed, gt_verifier *verifier);
+void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier);
 
-/* Draws the small problems of a kernel and puts them on the device. No candidate runs. */
-bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, gt_trial *trial);
+/* Draws the small problems of a kernel from a seed and puts them on the device. No candidate runs. */
+bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, uint64_t seed,
+                       gt_trial *trial);
 
 /* Runs the candidate on all of them. trial->error becomes the largest error seen, trial->detail what was covered. */
 bool gt_verify_cases(gt_verifier *verifier, const gt_kernel *kernel, gt_runner *runner, gt_trial *trial);

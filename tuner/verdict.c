@@ -1,0 +1,40 @@
+#include "verdict.h"
+
+#include <math.h>
+
+/* What a kernel may take that came too late once, in times its limit, and seconds at least: others may have been busy,
+ * or this process stopped. */
+#define PATIENCE       4
+#define LEAST_PATIENCE 60
+
+gt_status gt_verdict_find(gt_engine *engine, const gt_problem *problem, const gt_contestant *contestant, uint64_t seed,
+                          bool time_it, gt_trial *out)
+{
+    gt_try_terms terms = {.seed = seed, .time_it = time_it};
+    gt_trial trial, again;
+    gt_status status = gt_worker_try(engine->worker, problem, contestant, &terms, &trial);
+    if (status == GT_OK && (trial.outcome == GT_TRIAL_CRASH || trial.outcome == GT_TRIAL_TIMEOUT)) {
+        terms.limit_s = fmax(PATIENCE * engine->options.limit_s, LEAST_PATIENCE);
+        status = gt_worker_try(engine->worker, problem, contestant, &terms, &again);
+        const bool ran = status == GT_OK && (again.outcome == GT_TRIAL_OK || gt_outcome_convicts(again.outcome));
+        if (!ran || trial.outcome == GT_TRIAL_TIMEOUT)
+            trial = again;
+    }
+    if (status != GT_OK)
+        return status;
+    *out = trial;
+    out->stage = GT_STAGE_VERIFY;
+    out->seed = seed;
+    return GT_OK;
+}
+
+gt_status gt_verdict_put(gt_engine *engine, const gt_problem *problem, const gt_kernel *kernel, const gt_trial *trial)
+{
+    int64_t id = 0;
+    gt_status status = gt_engine_begin_writing(engine);
+    if (status == GT_OK)
+        status = gt_store_problem(engine->store, problem, &id);
+    if (status == GT_OK)
+        status = gt_store_put_trial(engine->store, engine->run, engine->gpu, id, kernel, NULL, trial);
+    return status;
+}
