@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else "gemmtune"
-COMMANDS = "tune best ladder bench space render profile verify doctor".split()
+COMMANDS = "tune best ladder bench space render profile verify forget doctor".split()
 
 
 def run(*words, **more):
@@ -69,6 +69,11 @@ class CommandLine(unittest.TestCase):
         self.refused("ladder", "--family", "smit", says="did you mean 'simt'?")
         self.refused("space", "smit", says="did you mean 'simt'?")
         self.refused("profile", "simt", "--params", "bm=100", says="bm=100")
+        self.refused("forget", says="one of --kernel, --family and --shapes")
+        self.refused("forget", "--kernel", "1", "--shapes", "64", says="one of --kernel, --family and --shapes")
+        self.refused("forget", "--family", "simt", "--layout", "nt", says="--layout with --shapes only")
+        self.refused("forget", "simt", says="no operand")
+        self.refused("verify", "--kernel", "1", says="takes no --kernel")
 
     def test_bad_shapes_are_named(self):
         for item, says in [("0", "at least 1"), ("-1", "negative"), ("4x4", "two sizes"), ("a", "'a'"),
@@ -212,9 +217,12 @@ class Trust(unittest.TestCase):
 
 class Best(unittest.TestCase):
     def test_a_missing_database_is_a_failure_that_names_it(self):
-        code, out, err = run("best", "--db", "/nowhere/x.db")
-        self.assertEqual((code, out), (1, ""))
-        self.assertIn("/nowhere/x.db", err)
+        path = os.path.join(FOLDER.name, "missing", "x.db")
+        for words in [["best"], ["forget", "--family", "simt"]]:
+            code, out, err = run(*words, "--db", path)
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn(path, err)
+            self.assertFalse(os.path.exists(os.path.dirname(path)))
 
     def test_what_is_no_database_is_refused(self):
         path = os.path.join(FOLDER.name, "text.db")

@@ -94,6 +94,22 @@ TEST(the_command_may_stand_behind_its_options)
     gt_options_finish(&o);
 }
 
+TEST(one_thing_is_forgotten_at_a_time)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("forget", "--kernel", "12"), &o));
+    CHECK_STR(o.kernel, "12");
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("forget", "--family", "somebody's"), &o)); /* whose templates may be gone */
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("forget", "--shapes", "64", "--type", "s32", "--batch", "2", "--align", "4"), &o));
+    gt_options_finish(&o);
+    check_refused(WORDS("forget"), "forget takes one of --kernel, --family and --shapes");
+    check_refused(WORDS("forget", "--kernel", "12", "--family", "simt"),
+                  "forget takes one of --kernel, --family and --shapes");
+    check_refused(WORDS("forget", "--kernel", "12", "--batch", "2"), "forget takes --batch with --shapes only");
+}
+
 TEST(each_command_has_its_own_default_shapes)
 {
     gt_options_cli o;

@@ -16,7 +16,8 @@
 static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_TUNE] = gt_cmd_tune,     [GT_COMMAND_BEST] = gt_cmd_best,   [GT_COMMAND_LADDER] = gt_cmd_ladder,
     [GT_COMMAND_BENCH] = gt_cmd_bench,   [GT_COMMAND_SPACE] = gt_cmd_space, [GT_COMMAND_RENDER] = gt_cmd_render,
-    [GT_COMMAND_PROFILE] = gt_cmd_profile, [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_DOCTOR] = gt_cmd_doctor,
+    [GT_COMMAND_PROFILE] = gt_cmd_profile, [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_FORGET] = gt_cmd_forget,
+    [GT_COMMAND_DOCTOR] = gt_cmd_doctor,
 };
 
 /* Everything on one screen: 24 lines of 80 columns. */

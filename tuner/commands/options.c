@@ -21,6 +21,7 @@
 #define RENDER (1u << GT_COMMAND_RENDER)
 #define PROFILE (1u << GT_COMMAND_PROFILE)
 #define VERIFY (1u << GT_COMMAND_VERIFY)
+#define FORGET (1u << GT_COMMAND_FORGET)
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
@@ -43,28 +44,31 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                             "gemmtune profile simt --params \"bm=64 bn=64\" --shapes 256"},
     [GT_COMMAND_VERIFY] = {"verify", NULL, "default", "Proves the stored winners right again, with fresh data.",
                            "gemmtune verify --type f32"},
+    [GT_COMMAND_FORGET] = {"forget", NULL, "default", "Drops a kernel, a family or sizes from the database.",
+                           "gemmtune forget --shapes 4096,1000 --layout nt"},
     [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "Says what tuning needs, what is here, and what to do.",
                            "gemmtune doctor"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
-    DEVICE, DB, SHAPES, RANDOM, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, EFFORT, BUDGET, TIMEOUT, SEED, JOBS, TEMPLATES,
+    DEVICE, DB, SHAPES, RANDOM, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS, TEMPLATES,
     NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION, OPTION_COUNT,
 };
 
 const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE},
-    [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | DOCTOR},
+    [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
     [TYPE] = {"type", "TYPE", 0, "of A, B and C (f32): ", ALL & ~DOCTOR, gt_types_names},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
-    [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE},
+    [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
-               RUNS | SPACE | RENDER | PROFILE},
-    [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST},
+               RUNS | SPACE | RENDER | PROFILE | FORGET},
+    [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST | FORGET},
+    [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
     [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
@@ -230,6 +234,7 @@ static const setting settings[OPTION_COUNT] = {
     [BATCH] = {READ, .read = read_batch},
     [ALIGN] = {READ, .read = read_align},
     [FAMILY] = {TEXT, AT(family)},
+    [KERNEL] = {TEXT, AT(kernel)},
     [EFFORT] = {READ, .read = read_effort},
     [BUDGET] = {SECONDS, AT(budget_s)},
     [TIMEOUT] = {SECONDS, AT(limit_s)},
@@ -368,6 +373,19 @@ static gt_status check_family(const gt_options_cli *o)
     return status;
 }
 
+/* One thing is forgotten at a time, and only sizes have a type and a layout. */
+static gt_status check_forget(unsigned given)
+{
+    static const int of_shapes[] = {TYPE, LAYOUT, BATCH, ALIGN};
+    const bool shapes = given >> SHAPES & 1;
+    if ((given >> KERNEL & 1) + (given >> FAMILY & 1) + shapes != 1)
+        return gt_fail(GT_ERROR_INVALID, "forget takes one of --kernel, --family and --shapes");
+    for (size_t i = 0; !shapes && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
+        if (given >> of_shapes[i] & 1)
+            return gt_fail(GT_ERROR_INVALID, "forget takes --%s with --shapes only", gt_option_rows[of_shapes[i]].name);
+    return GT_OK;
+}
+
 /* What only shows once all words are read. */
 static gt_status check(gt_options_cli *o, unsigned given)
 {
@@ -385,7 +403,7 @@ static gt_status check(gt_options_cli *o, unsigned given)
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
     suit_software(o, given, &shapes);
-    gt_status status = check_family(o);
+    gt_status status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
     if (status != GT_OK)
         return status;
     status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);

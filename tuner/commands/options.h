@@ -19,10 +19,11 @@ typedef enum gt_command_id {
     GT_COMMAND_RENDER,
     GT_COMMAND_PROFILE,
     GT_COMMAND_VERIFY,
+    GT_COMMAND_FORGET,
     GT_COMMAND_DOCTOR,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 9
+#define GT_COMMAND_COUNT 10
 
 typedef struct gt_command_row {
     const char *name;
@@ -57,6 +58,7 @@ typedef struct gt_options_cli {
     int device;           /* --device N */
     bool device_given;
     const char *family;   /* --family NAME; NULL: all that fit */
+    const char *kernel;   /* forget --kernel ID */
     const char *arch;     /* --arch sm_80: space and render without a GPU; NULL: the device's */
     const char *params;   /* render --params "bm=128 bn=128"; NULL: the space's first row */
     const gt_types *types; /* --type f32 */
@@ -97,7 +99,6 @@ gt_engine_options gt_options_engine(const gt_options_cli *options);
 /* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
-    gt_cmd_profile, gt_cmd_verify,
-    gt_cmd_doctor;
+    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor;
 
 #endif
