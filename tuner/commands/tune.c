@@ -227,6 +227,43 @@ static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
     return GT_OK;
 }
 
+/* Whether a kernel is out of service. */
+static gt_status find_convicted(const gt_engine *engine, const gt_tuned *tuned, bool *convicted)
+{
+    int64_t id;
+    bool found = false;
+    gt_trial trial;
+    gt_status status = gt_store_problem(engine->store, &tuned->problem, &id);
+    if (status == GT_OK)
+        status = gt_store_find_trial(engine->store, engine->gpu, id, &tuned->kernel, &found, &trial);
+    if (status == GT_OK)
+        *convicted = found && gt_outcome_convicts(trial.outcome);
+    return status;
+}
+
+/* A winner that turned out wrong on a later problem has won nothing: its problems are tuned again, without it, for which
+ * a race of what was tried is enough. */
+static gt_status replace_convicted(gt_tuning *tuning, gt_tuned *tuned, size_t count)
+{
+    tuning->only_seeds = false;
+    for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
+        gt_tuned *t = &tuned[i], again = {0};
+        bool convicted = false, reached = false;
+        gt_status status = t->won ? find_convicted(tuning->engine, t, &convicted) : GT_OK;
+        if (status == GT_OK && convicted)
+            status = tune_claimed(tuning, &t->problem, true, &again, &reached);
+        if (status != GT_OK)
+            return status;
+        if (!convicted)
+            continue;
+        again.problem = t->problem;
+        again.tried += t->tried;
+        *t = again;
+        report(tuning, t);
+    }
+    return GT_OK;
+}
+
 /* Why candidates were rejected. A family none of whose candidates passed is told of with its first reason: somebody
  * may have just written it. That is a note, unless it left a problem without a winner. */
 static void explain(const gt_rejections *rejections, const gt_options_cli *options, const gt_tuned *tuned, size_t count)
@@ -271,6 +308,8 @@ static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, cons
     gt_status status = seeds ? tune_each(&tuning, seeds, problems, tuned, count) : gt_fail_memory();
     if (status == GT_OK && tuning.seed_count > 1)
         status = last_lap(&tuning, tuned, *count);
+    if (status == GT_OK)
+        status = replace_convicted(&tuning, tuned, *count);
     gt_progress_destroy(tuning.progress);
     restore_order(problems, total, tuned, *count);
     explain(&tuning.rejections, options, tuned, *count);
