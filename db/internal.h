@@ -148,10 +148,10 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 
 /*
  * The rule of convictions, for every query that must know it. A trial whose outcome says that the code is wrong (a
- * wrong result, a write out of bounds, a crash, a timeout) convicts its code: all kernels of that source, compiler
- * and architecture, on every size and GPU: gt_outcome_convicts has the same outcomes. Only a later verification clears it, passed by the same code on the same
- * problem and seed. An outcome that nobody knows convicts, too. The condition on outcome is that of the index
- * trial_failed.
+ * wrong result, a write out of bounds, a crash, a timeout: gt_outcome_convicts) convicts its code: all kernels of that
+ * source, compiler and architecture, on every size and GPU. Only a later verification clears it, passed by the same
+ * code on the same problem and seed. An outcome that nobody knows convicts, too. The condition on outcome is that of
+ * the index trial_failed.
  */
 #define GT_SAME_CODE(a, b)                                                                                   \
     a ".source_hash = " b ".source_hash AND " a ".nvrtc = " b ".nvrtc AND " a ".arch = " b ".arch"

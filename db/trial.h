@@ -54,7 +54,7 @@ typedef struct gt_trial {
     double error;                  /* largest |result - reference| over sum |a||b| seen while verifying */
     double margin;                 /* a race's winner: how much slower the next one was, 0.02 for 2%; else -1 */
     int registers, spills;
-    uint64_t seed;                 /* of the data that its results were checked on; 0: its run's, where it is no verification */
+    uint64_t seed;                 /* of the data it was checked on; 0: its run's, but in a verification */
     bool varied;                   /* launched twice on the same data, it gave different bits */
 } gt_trial;
 

@@ -92,18 +92,13 @@ static void play_job(int fd, const gt_message *message)
         memcpy(&contestant, gt_message_take(message, sizeof contestant, &at), sizeof contestant);
         gt_message_take(message, contestant.cubin_bytes + contestant.ptx_bytes, &at);
         const char *part = contestant.kernel.family;
-        if (strcmp(part, "dies_once") == 0 && is_first())
+        if (strcmp(part, "dies_preparing") == 0 || (strcmp(part, "dies_first") == 0 && is_first()))
             _exit(4);
-        if (strcmp(part, "dies_preparing") == 0)
-            _exit(4);
-        const bool first = strncmp(part, "once ", 5) == 0 && is_first(); /* "once segv good": the last word from then on */
-        if (strcmp(part, "once segv lost") == 0 && !first)
+        const bool lost = strcmp(part, "segv_and_lost") == 0, first = (lost || strstr(part, "_once")) && is_first();
+        if (lost && !first)
             _exit(4);
         phase(fd, GT_PHASE_VERIFYING, i);
-        if (first)
-            act(fd, part[5] == 'h' ? "hang" : "segv", i);
-        else
-            act(fd, part, i);
+        act(fd, !first ? part : *part == 'h' ? "hang" : "segv", i);
         int64_t tenths = 0;
         gt_params_find(&contestant.kernel.params, "tenths", &tenths);
         answer.trials[i].us = (double)tenths / 10;
@@ -315,10 +310,10 @@ TEST(a_verdict_is_not_what_a_machine_does_to_right_code)
 {
     CHECK_INT(judge("good").outcome, GT_TRIAL_OK);
     CHECK_INT(judge("fault").outcome, GT_TRIAL_OUT_OF_BOUNDS);
-    CHECK_INT(judge("once hang good").outcome, GT_TRIAL_OK);      /* late once: the process was stopped, others were busy */
-    CHECK_INT(judge("deadlock").outcome, GT_TRIAL_TIMEOUT);       /* each time */
-    CHECK_INT(judge("once segv good").outcome, GT_TRIAL_CRASH);   /* and the machine is sound */
-    CHECK_INT(judge("once segv lost").outcome, GT_TRIAL_LAUNCH_ERROR); /* with the machine */
+    CHECK_INT(judge("hang_once").outcome, GT_TRIAL_OK);        /* the process was stopped, or others were busy */
+    CHECK_INT(judge("deadlock").outcome, GT_TRIAL_TIMEOUT);    /* each time */
+    CHECK_INT(judge("segv_once").outcome, GT_TRIAL_CRASH);     /* and the machine is sound */
+    CHECK_INT(judge("segv_and_lost").outcome, GT_TRIAL_LAUNCH_ERROR);
     CHECK_INT(judge("killed").outcome, GT_TRIAL_LAUNCH_ERROR);
 }
 
@@ -348,7 +343,7 @@ TEST(a_worker_lost_while_preparing_is_not_the_candidates_fault)
     char marker[200];
     snprintf(marker, sizeof marker, "%s/died", check_folder());
     setenv("TEST_MARKER", marker, 1);
-    CHECK_INT(try_part(worker, "dies_once", 1).outcome, GT_TRIAL_OK);
+    CHECK_INT(try_part(worker, "dies_first", 1).outcome, GT_TRIAL_OK);
     check_goes_on(worker, 1);
     CHECK_INT(try_part(worker, "dies_preparing", 0).outcome, GT_TRIAL_LAUNCH_ERROR); /* no verdict on the candidate */
     check_goes_on(worker, 3);

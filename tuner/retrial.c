@@ -59,8 +59,7 @@ void gt_retrials_finish(gt_retrials *retrials)
 size_t gt_retrials_end(const gt_retrials *retrials, size_t first)
 {
     size_t end = first + 1;
-    while (end < retrials->count &&
-           compare_code(retrials->list[end].convicted, retrials->list[first].convicted) == 0)
+    while (end < retrials->count && compare_code(retrials->list[end].convicted, retrials->list[first].convicted) == 0)
         end++;
     return end;
 }

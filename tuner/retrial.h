@@ -27,9 +27,9 @@ void gt_retrials_finish(gt_retrials *retrials);
 size_t gt_retrials_end(const gt_retrials *retrials, size_t first);
 
 /*
- * Tries one code, whose checks begin at `first`: every check that it failed, with the very seed, and then as many rounds
- * of them with fresh seeds. Where all pass that is put on record, and it is back in service. A fresh check that goes
- * wrong is put on record, too. Fails where the worker or the store does.
+ * Tries one code, whose checks begin at `first`: every check that it failed, with the very seed, and then as many
+ * rounds of them with fresh seeds. Where all pass that is put on record, and it is back in service. A fresh check that
+ * goes wrong is put on record, too. Fails where the worker or the store does.
  */
 gt_status gt_retrials_run(gt_engine *engine, gt_retrials *retrials, size_t first, int rounds);
 

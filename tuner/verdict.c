@@ -11,7 +11,7 @@ gt_status gt_verdict_find(gt_engine *engine, const gt_problem *problem, const gt
                           bool time_it, gt_trial *out)
 {
     gt_try_terms terms = {.seed = seed, .time_it = time_it};
-    gt_trial trial, again;
+    gt_trial trial = {0}, again = {0};
     gt_status status = gt_worker_try(engine->worker, problem, contestant, &terms, &trial);
     if (status == GT_OK && (trial.outcome == GT_TRIAL_CRASH || trial.outcome == GT_TRIAL_TIMEOUT)) {
         terms.limit_s = fmax(PATIENCE * engine->options.limit_s, LEAST_PATIENCE);

@@ -13,8 +13,8 @@
 gt_status gt_verdict_find(gt_engine *engine, const gt_problem *problem, const gt_contestant *contestant, uint64_t seed,
                           bool time_it, gt_trial *trial);
 
-/* Puts a verdict on record, durable when this returns: one that convicts takes the kernel out of service, one that is ok
- * clears it of the same check. The engine writes from then on. */
+/* Puts a verdict on record, durable when this returns: one that convicts takes the kernel out of service, one that is
+ * ok clears it of the same check. The engine writes from then on. */
 gt_status gt_verdict_put(gt_engine *engine, const gt_problem *problem, const gt_kernel *kernel, const gt_trial *trial);
 
 #endif

@@ -52,14 +52,16 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
-    DEVICE, DB, SHAPES, RANDOM, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS, TEMPLATES,
-    NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION, OPTION_COUNT,
+    DEVICE, DB, SHAPES, RANDOM, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
+    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
+    OPTION_COUNT,
 };
 
 const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE},
-    [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR},
+    [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
     [TYPE] = {"type", "TYPE", 0, "of A, B and C (f32): ", ALL & ~DOCTOR, gt_types_names},

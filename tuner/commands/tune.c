@@ -241,8 +241,8 @@ static gt_status find_convicted(const gt_engine *engine, const gt_tuned *tuned, 
     return status;
 }
 
-/* A winner that turned out wrong on a later problem has won nothing: its problems are tuned again, without it, for which
- * a race of what was tried is enough. */
+/* A winner that turned out wrong on a later problem has won nothing: its problems are tuned again, without it, for
+ * which a race of what was tried is enough. */
 static gt_status replace_convicted(gt_tuning *tuning, gt_tuned *tuned, size_t count)
 {
     tuning->only_seeds = false;

@@ -1,6 +1,6 @@
 /*
- * gemmtune verify: proves again that the stored kernels are right, on this GPU, with fresh data. What is wrong is put on
- * record as it is found, and is out of service from then on; --all gives those that are out another chance.
+ * gemmtune verify: proves again that the stored kernels are right, on this GPU, with fresh data. What is wrong is put
+ * on record as it is found, and is out of service from then on; --all gives those that are out another chance.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 #include "../verdict.h"
 
 static const gt_column columns[] = {
-    {"problem", GT_LEFT}, {"family", GT_LEFT}, {"configuration", GT_LEFT}, {"outcome", GT_LEFT},
-    {"error", GT_RIGHT},  {"detail", GT_LEFT},
+    {"problem", GT_LEFT}, {"family", GT_LEFT}, {"configuration", GT_LEFT},
+    {"outcome", GT_LEFT}, {"error", GT_RIGHT}, {"detail", GT_LEFT},
 };
 
 #define LAYOUTS 4
@@ -30,7 +30,7 @@ typedef struct subject {
     const gt_measured *stored;
     gt_problem problem;
     bool checked, out; /* out: of service, by what was found now */
-    gt_trial trial; /* the first that went wrong; else the largest error */
+    gt_trial trial;    /* the first that went wrong; else the largest error */
 } subject;
 
 typedef struct verification {
@@ -40,7 +40,7 @@ typedef struct verification {
     subject *subjects;
     size_t count;
     gt_retrials retrials; /* of kernels out of service */
-    int rounds; /* that came to their end */
+    int rounds;           /* that came to their end */
     char unrecorded[512]; /* why something could not be put on record; "" if none */
     gt_progress *progress;
 } verification;
