@@ -190,6 +190,12 @@ static const struct {
      2,
      1,
      {7, 9}},
+    {"warps of a block with a barrier before both accesses only",
+     "mul.wide.u32 %o, %b, 4096; add.s64 %d, %d, %o; add.s64 %a, %a, %o; bar.sync 0;\nst.global.u32 [%a], %t;\n\n"
+     "xor.b32 %r, %t, 32; mul.wide.u32 %o, %r, 4; add.s64 %a, %d, %o; ld.global.u32 %v, [%a]; ret; }\n",
+     2,
+     1,
+     {7, 9}},
 };
 
 TEST(accesses_of_the_same_bytes_race_unless_they_are_ordered_or_strong)

@@ -388,6 +388,7 @@ static bool touch_lane(access *x, int lane, uint64_t address, uint32_t size, sg_
     struct sg_races *races = x->w->machine->races;
     x->lane = lane;
     x->shared = false;
+    sg_agent_touch(x->w); /* the lane before may have released */
     for (uint32_t done = 0, piece; done < size && !races->lost; done += piece) {
         uint32_t at;
         bool failed;
@@ -410,7 +411,6 @@ bool sg_race_touch(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint
 {
     const sg_words words = w->machine->races->words[op - w->ops];
     access x = describe(w, op, kind, words);
-    sg_agent_of(w)->touched = true;
     return touch_lane(&x, lane, address, size, kind, space, &words);
 }
 
@@ -418,7 +418,6 @@ bool sg_race_touch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint
 {
     const sg_words words = w->machine->races->words[op - w->ops];
     access x = describe(w, op, kind, words);
-    sg_agent_of(w)->touched = true;
     SG_FOR_MASK(l, mask) if (!touch_lane(&x, (int)l, at[l], size, kind, SG_SPACE_GLOBAL, &words)) return false;
     return true;
 }
@@ -431,7 +430,7 @@ bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint
     access x = describe(w, op, kind, words);
     const bool plain = !words.strong && (!x.writes || !own->places);
     uint32_t last = UINT32_MAX;
-    sg_agent_of(w)->touched = true;
+    sg_agent_touch(w);
     SG_FOR_MASK(l, mask)
     {
         if (at[l] == last)

@@ -28,21 +28,10 @@ bool sg_race_relaxed(const sg_warp *w, const sg_op *op)
     return races_of(w)->words[op - w->ops].relaxed;
 }
 
-/* A new moment: what the warp does from now on comes after what it has told. */
-static void tick(sg_warp *w)
-{
-    sg_agent *me = sg_agent_of(w);
-    if (!me->touched)
-        return;
-    me->touched = false;
-    me->clock++;
-    me->known.own[w->index] = (sg_moment){me->clock, me->clock};
-}
-
 static void tell(sg_warp *w, sg_vector *to)
 {
     join(races_of(w), to, &sg_agent_of(w)->known);
-    tick(w);
+    sg_agent_of(w)->touched = false;
 }
 
 /* Of its own writes only those before its last fence. */
@@ -52,7 +41,7 @@ static void tell_relaxed(sg_warp *w, sg_vector *to)
     me->known.own[w->index].writes = me->told;
     join(races_of(w), to, &me->known);
     me->known.own[w->index].writes = me->clock;
-    tick(w);
+    me->touched = false;
 }
 
 void sg_race_arrive(sg_warp *w, int8_t barrier)
@@ -106,7 +95,7 @@ void sg_race_fence(sg_warp *w, const sg_op *op)
     join(races, &me->fenced[words.scope], &me->known);
     if (words.scope >= SG_SCOPE_CLUSTER)
         me->told = me->clock;
-    tick(w);
+    me->touched = false;
 }
 
 /* Places. */
@@ -207,7 +196,7 @@ void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t si
             release(races, &place->slots[scope], scope, &me->fenced[scope], me->number);
     if (words.releases) {
         release(races, &place->slots[words.scope], words.scope, &me->known, me->number);
-        tick(w);
+        me->touched = false;
     }
 }
 

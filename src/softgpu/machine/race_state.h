@@ -48,7 +48,7 @@ typedef struct sg_agent {
     sg_vector heard[SG_SCOPES];  /* what strong reads met; a fence of at least that scope makes it known */
     uint32_t number, clock;
     uint32_t told; /* the clock at its last fence that reached other blocks */
-    bool touched;  /* memory, since its clock was raised */
+    bool touched;  /* memory, since it last told others of what it did */
 } sg_agent;
 
 struct sg_race {
@@ -78,6 +78,17 @@ struct sg_races {
 static inline sg_agent *sg_agent_of(const sg_warp *w)
 {
     return &w->block->race->agents[w->index];
+}
+
+/* Before an access. The first one after the warp has told of itself begins a new moment, which nobody knows of. */
+static inline void sg_agent_touch(const sg_warp *w)
+{
+    sg_agent *me = sg_agent_of(w);
+    if (me->touched)
+        return;
+    me->touched = true;
+    me->clock++;
+    me->known.own[w->index] = (sg_moment){me->clock, me->clock};
 }
 
 /* The smallest scope that holds two warps, by their numbers. */
