@@ -1,4 +1,4 @@
-/* What race.c, race_order.c and race_words.c share. */
+/* What the files of the race checker share. */
 #ifndef SG_RACE_STATE_H
 #define SG_RACE_STATE_H
 
@@ -30,7 +30,8 @@ typedef struct sg_place {
     sg_slot slots[SG_SCOPES];
 } sg_place;
 
-#define SG_PLACES 64 /* lists in a region; a power of two */
+#define SG_PLACES  64        /* lists in a region; a power of two */
+#define SG_REGIONS (1 << 14) /* lists of regions of global memory; a power of two */
 
 /* A piece of memory: a block's shared memory, or 4 KiB of global memory. */
 typedef struct sg_region {
