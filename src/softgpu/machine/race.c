@@ -66,12 +66,24 @@ typedef struct access {
     bool shared, writes;
 } access;
 
+/* Whether an access of the async proxy comes to what an ordinary one did. */
+static bool crosses(const access *x, uint32_t how)
+{
+    return x->how & SG_HOW_ASYNC && !(how & SG_HOW_ASYNC) && (x->shared || how & SG_HOW_WRITES);
+}
+
+static bool is_known(const struct sg_races *races, const sg_vector *known, uint32_t warp, uint32_t clock, uint32_t how)
+{
+    const sg_moment moment = sg_vector_find(known, warp, races->stride);
+    return (how & SG_HOW_WRITES ? moment.writes : moment.reads) >= clock;
+}
+
 static bool is_ordered(const struct sg_races *races, const access *x, uint32_t warp, uint32_t clock, uint32_t how)
 {
-    if (warp == x->me->number)
-        return true;
-    const sg_moment known = sg_vector_find(&x->me->known, warp, races->stride);
-    return (how & SG_HOW_WRITES ? known.writes : known.reads) >= clock;
+    const sg_known *known = &x->me->known;
+    if (crosses(x, how))
+        return is_known(races, &known->async[x->shared ? SG_ASYNC_SHARED : SG_ASYNC_GLOBAL], warp, clock, how);
+    return warp == x->me->number || is_known(races, &known->all, warp, clock, how);
 }
 
 /* Both strong, in scopes that hold both. */
@@ -81,15 +93,16 @@ static bool is_allowed(const struct sg_races *races, const access *x, uint32_t w
     return how & x->how & SG_HOW_STRONG && SG_HOW_SCOPE(how) >= between && SG_HOW_SCOPE(x->how) >= between;
 }
 
-static bool report(const struct sg_races *races, const access *x, uint32_t warp, uint32_t how)
+static bool report(const struct sg_races *races, const access *x, uint32_t warp, uint32_t clock, uint32_t how)
 {
     const uint32_t *block = races->blocks[(warp - 1) / races->stride];
     const uint32_t line = x->w->ops[SG_HOW_OP(how)].line;
+    const bool fence = crosses(x, how) && is_known(races, &x->me->known.all, warp, clock, how);
     sg_fault_at(x->w, x->op, 1u << x->lane, SG_FAULT_RACE, x->address,
-                "race: this %s of %s address 0x%" PRIx64 " and the %s at line %u by warp %u of block (%u,%u,%u) are "
-                "not in order",
+                "race: this %s of %s address 0x%" PRIx64 " %s the %s at line %u by warp %u of block (%u,%u,%u)%s",
                 x->writes ? "write" : "read", x->shared ? "shared" : "global", x->address,
-                how & SG_HOW_WRITES ? "write" : "read", line, (warp - 1) % races->stride, block[0], block[1], block[2]);
+                fence ? "needs fence.proxy.async behind" : "and", how & SG_HOW_WRITES ? "write" : "read", line,
+                (warp - 1) % races->stride, block[0], block[1], block[2], fence ? "" : " are not in order");
     x->w->machine->report->other_line = line;
     return false;
 }
@@ -99,12 +112,12 @@ static bool check_read(const struct sg_races *races, const access *x, const sg_c
 {
     if (cell->writer && !is_ordered(races, x, cell->writer, cell->clock, cell->how) &&
         !is_allowed(races, x, cell->writer, cell->how))
-        return report(races, x, cell->writer, cell->how);
+        return report(races, x, cell->writer, cell->clock, cell->how);
     for (uint32_t set = cell->others; set && sg_sets_at(races->sets, set)->writes;) {
         const sg_member *m = sg_sets_at(races->sets, set);
         if (m->how & SG_HOW_WRITES && !is_ordered(races, x, m->warp, m->clock, m->how) &&
             !is_allowed(races, x, m->warp, m->how))
-            return report(races, x, m->warp, m->how);
+            return report(races, x, m->warp, m->clock, m->how);
         set = m->rest;
     }
     return true;
@@ -145,14 +158,14 @@ static bool check_write(struct sg_races *races, const access *x, const sg_cell *
     *others = 0;
     if (cell->writer && !is_ordered(races, x, cell->writer, cell->clock, cell->how)) {
         if (!is_allowed(races, x, cell->writer, cell->how))
-            return report(races, x, cell->writer, cell->how);
+            return report(races, x, cell->writer, cell->clock, cell->how);
         *others = add(races, *others, cell->writer, cell->clock, cell->how);
     }
     for (uint32_t set = cell->others; set;) {
         const sg_member m = *sg_sets_at(races->sets, set);
         if (!is_ordered(races, x, m.warp, m.clock, m.how)) {
             if (!is_allowed(races, x, m.warp, m.how))
-                return report(races, x, m.warp, m.how);
+                return report(races, x, m.warp, m.clock, m.how);
             *others = add(races, *others, m.warp, m.clock, m.how);
         }
         set = m.rest;
@@ -214,7 +227,7 @@ static bool touch_region(struct sg_races *races, access *x, sg_region *region, u
 static bool check_alive(const struct sg_races *races, const access *x, const sg_block *block)
 {
     const uint32_t beginning = block->race->base + races->warps;
-    if (sg_vector_find(&x->me->known, beginning, races->stride).reads > 0 && block->alive)
+    if (sg_vector_find(&x->me->known.all, beginning, races->stride).reads > 0 && block->alive)
         return true;
     sg_fault_at(x->w, x->op, 1u << x->lane, SG_FAULT_RACE, x->address,
                 "race: %s of shared address 0x%" PRIx64 " of block (%u,%u,%u), which %s", x->writes ? "write" : "read",
@@ -260,7 +273,8 @@ static access describe(sg_warp *w, const sg_op *op, sg_touch kind, sg_words word
                     .me = sg_agent_of(w),
                     .writes = writes,
                     .how = ((uint32_t)(op - w->ops) & 0xffffff) | (words.strong ? SG_HOW_STRONG : 0) |
-                           (uint32_t)words.scope << 25 | (writes ? SG_HOW_WRITES : 0)};
+                           (uint32_t)words.scope << 25 | (writes ? SG_HOW_WRITES : 0) |
+                           (words.async ? SG_HOW_ASYNC : 0)};
 }
 
 /* A lane's bytes, which may lie in several regions. */
@@ -344,5 +358,5 @@ bool sg_race_mbarrier_find(sg_warp *w, const sg_op *op, int lane, uint64_t addre
     if (block != w->block && !check_alive(races, &x, block))
         return false;
     return !cell->writer || is_ordered(races, &x, cell->writer, cell->clock, cell->how) ||
-           report(races, &x, cell->writer, cell->how);
+           report(races, &x, cell->writer, cell->clock, cell->how);
 }

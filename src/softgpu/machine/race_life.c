@@ -19,6 +19,8 @@ struct sg_races *sg_races_create(const sg_machine *machine)
     races->words = sg_words_read(grid->kernel);
     races->sets = sg_sets_create();
     races->regions = calloc(SG_REGIONS, sizeof races->regions[0]);
+    for (size_t i = 0; races->words && i < grid->kernel->op_count; i++)
+        races->async |= races->words[i].async;
     if (races->words && races->sets && races->regions)
         return races;
     sg_races_destroy(races);
@@ -66,10 +68,10 @@ struct sg_race *sg_race_create(const sg_block *block)
 
 static void finish_agent(sg_agent *agent)
 {
-    sg_vector_clear(&agent->known);
+    sg_known_clear(&agent->known);
     for (int i = 0; i < SG_SCOPES; i++) {
-        sg_vector_clear(&agent->fenced[i]);
-        sg_vector_clear(&agent->heard[i]);
+        sg_known_clear(&agent->fenced[i]);
+        sg_known_clear(&agent->heard[i]);
     }
 }
 
@@ -78,9 +80,9 @@ static void empty(struct sg_race *race, uint32_t warps)
     for (uint32_t i = 0; i < warps; i++)
         finish_agent(&race->agents[i]);
     for (int i = 0; i < SG_BARRIERS; i++)
-        sg_vector_clear(&race->barriers[i]);
-    sg_vector_clear(&race->arrived);
-    sg_vector_clear(&race->passed);
+        sg_known_clear(&race->barriers[i]);
+    sg_known_clear(&race->arrived);
+    sg_known_clear(&race->passed);
     sg_region_forget_places(&race->shared);
 }
 
@@ -118,7 +120,10 @@ void sg_race_begin(sg_block *block)
         races->lost = true;
     for (uint32_t i = 0; i < block->warp_count; i++) {
         sg_agent *agent = &race->agents[i];
-        *agent = (sg_agent){.number = race->base + i, .clock = 1, .known.base = race->base};
-        agent->known.own[i] = agent->known.own[block->warp_count] = (sg_moment){1, 1}; /* that the block has begun */
+        *agent = (sg_agent){.number = race->base + i, .clock = 1, .known.all.base = race->base};
+        sg_moment *own = agent->known.all.own;
+        own[i] = own[block->warp_count] = (sg_moment){1, 1}; /* that the block has begun */
+        for (int a = 0; a < SG_ASYNCS && races->async; a++)
+            agent->known.async[a].base = race->base;
     }
 }

@@ -46,6 +46,23 @@ static void read_part(const char *part, size_t length, sg_words *w)
             w->scope = (uint8_t)scopes[i].scope;
 }
 
+static bool begins(const char *mnemonic, const char *with)
+{
+    return strncmp(mnemonic, with, strlen(with)) == 0;
+}
+
+/* Who makes the accesses, and for which memory a fence orders those who may. */
+static void read_proxies(const char *mnemonic, sg_words *w)
+{
+    static const char *const async[] = {"cp.async.bulk.", "cp.reduce.async.bulk.", "wgmma.mma_async."};
+    for (size_t i = 0; i < sizeof async / sizeof async[0]; i++)
+        w->async |= begins(mnemonic, async[i]);
+    if (begins(mnemonic, "fence.proxy.async") || begins(mnemonic, "membar.proxy.async"))
+        w->proxies = strstr(mnemonic, "shared")   ? 1 << SG_ASYNC_SHARED
+                     : strstr(mnemonic, "global") ? 1 << SG_ASYNC_GLOBAL
+                                                  : 1 << SG_ASYNC_SHARED | 1 << SG_ASYNC_GLOBAL;
+}
+
 static sg_words read_all(const char *mnemonic)
 {
     sg_words w = {.scope = GRID};
@@ -58,6 +75,7 @@ static sg_words read_all(const char *mnemonic)
         read_part(at + 1, length, &w);
         at += 1 + length;
     }
+    read_proxies(mnemonic, &w);
     return w;
 }
 
