@@ -305,14 +305,14 @@ static bool touch_lane(access *x, int lane, uint64_t address, uint32_t size, sg_
 bool sg_race_touch(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch kind,
                    sg_space space)
 {
-    const sg_words words = w->machine->races->words[op - w->ops];
+    const sg_words words = w->machine->kernel->words[op - w->ops];
     access x = describe(w, op, kind, words);
     return touch_lane(&x, lane, address, size, kind, space, &words);
 }
 
 bool sg_race_touch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, sg_touch kind)
 {
-    const sg_words words = w->machine->races->words[op - w->ops];
+    const sg_words words = w->machine->kernel->words[op - w->ops];
     access x = describe(w, op, kind, words);
     SG_FOR_MASK(l, mask) if (!touch_lane(&x, (int)l, at[l], size, kind, SG_SPACE_GLOBAL, &words)) return false;
     return true;
@@ -320,7 +320,7 @@ bool sg_race_touch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint
 
 bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, sg_touch kind)
 {
-    const sg_words words = w->machine->races->words[op - w->ops];
+    const sg_words words = w->machine->kernel->words[op - w->ops];
     struct sg_races *races = w->machine->races;
     sg_region *own = &w->block->race->shared;
     access x = describe(w, op, kind, words);

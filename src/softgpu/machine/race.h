@@ -26,25 +26,13 @@
 
 #include "clock.h"
 #include "warp.h"
-
-typedef enum sg_scope { SG_SCOPE_BLOCK, SG_SCOPE_CLUSTER, SG_SCOPE_GRID, SG_SCOPES } sg_scope;
+#include "words.h"
 
 typedef enum sg_touch {
     SG_TOUCH_READ,
     SG_TOUCH_WRITE,
     SG_TOUCH_CHANGE, /* reads and writes at once: an atomic */
 } sg_touch;
-
-/* Memory whose accesses by the async proxy a fence may order alone. */
-enum { SG_ASYNC_SHARED, SG_ASYNC_GLOBAL, SG_ASYNCS };
-
-/* What an instruction's words say of order. */
-typedef struct sg_words {
-    uint8_t strong, acquires, releases, fences, relaxed;
-    uint8_t scope;
-    uint8_t async;   /* its accesses are the async proxy's */
-    uint8_t proxies; /* a fence between the proxies: 1 << SG_ASYNC_... */
-} sg_words;
 
 /* Of a grid, and of a block; NULL if out of memory. */
 struct sg_races *sg_races_create(const sg_machine *machine);

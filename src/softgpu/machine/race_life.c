@@ -16,12 +16,9 @@ struct sg_races *sg_races_create(const sg_machine *machine)
     races->warps = (grid->block[0] * grid->block[1] * grid->block[2] + SG_LANES - 1) / SG_LANES;
     races->stride = races->warps + 1;
     races->cluster_blocks = grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
-    races->words = sg_words_read(grid->kernel);
     races->sets = sg_sets_create();
     races->regions = calloc(SG_REGIONS, sizeof races->regions[0]);
-    for (size_t i = 0; races->words && i < grid->kernel->op_count; i++)
-        races->async |= races->words[i].async;
-    if (races->words && races->sets && races->regions)
+    if (races->sets && races->regions)
         return races;
     sg_races_destroy(races);
     return NULL;
@@ -44,7 +41,6 @@ void sg_races_destroy(struct sg_races *races)
             free(region);
         }
     free(races->regions);
-    free(races->words);
     free(races->blocks);
     sg_sets_destroy(races->sets);
     free(races);
@@ -123,7 +119,7 @@ void sg_race_begin(sg_block *block)
         *agent = (sg_agent){.number = race->base + i, .clock = 1, .known.all.base = race->base};
         sg_moment *own = agent->known.all.own;
         own[i] = own[block->warp_count] = (sg_moment){1, 1}; /* that the block has begun */
-        for (int a = 0; a < SG_ASYNCS && races->async; a++)
+        for (int a = 0; a < SG_ASYNCS && block->machine->kernel->async; a++)
             agent->known.async[a].base = race->base;
     }
 }

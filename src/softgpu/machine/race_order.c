@@ -39,7 +39,7 @@ sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b)
 
 bool sg_race_relaxed(const sg_warp *w, const sg_op *op)
 {
-    return races_of(w)->words[op - w->ops].relaxed;
+    return w->machine->kernel->words[op - w->ops].relaxed;
 }
 
 static void tell(sg_warp *w, sg_known *to)
@@ -101,10 +101,10 @@ void sg_race_cluster_leave(sg_warp *w)
 void sg_race_fence(sg_warp *w, const sg_op *op)
 {
     struct sg_races *races = races_of(w);
-    const sg_words words = races->words[op - w->ops];
+    const sg_words words = w->machine->kernel->words[op - w->ops];
     sg_agent *me = sg_agent_of(w);
     for (int i = 0; i < SG_ASYNCS; i++)
-        if (races->async && words.proxies >> i & 1)
+        if (w->machine->kernel->async && words.proxies >> i & 1)
             join_vector(races, &me->known.async[i], &me->known.all);
     me->touched = false;
     if (!words.fences)
@@ -237,7 +237,7 @@ void sg_race_mbarrier_arrive(sg_warp *w, uint64_t address, bool relaxed)
     if (!place)
         return;
     sg_known *to = &place->slots[0].known;
-    if (races->async && !sg_vector_join_reads(&to->async[SG_ASYNC_SHARED], &sg_agent_of(w)->known.all, races->stride))
+    if (w->machine->kernel->async && !sg_vector_join_reads(&to->async[SG_ASYNC_SHARED], &sg_agent_of(w)->known.all, races->stride))
         races->lost = true;
     if (relaxed)
         tell_relaxed(w, to);

@@ -69,8 +69,6 @@ struct sg_race {
 
 struct sg_races {
     const sg_machine *machine;
-    sg_words *words; /* by operation */
-    bool async;      /* some are the async proxy's */
     uint32_t warps, stride, cluster_blocks;
     uint32_t (*blocks)[3]; /* by the order in which they began: where in the grid they are */
     size_t block_count, block_room;
@@ -103,9 +101,6 @@ static inline void sg_agent_touch(const sg_warp *w)
 sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b);
 
 void sg_known_clear(sg_known *known);
-
-/* What every instruction of a kernel says; NULL if out of memory. */
-sg_words *sg_words_read(const sg_kernel *kernel);
 
 /* Strong accesses, and weak writes to places: who learns what. */
 void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t size, sg_touch touch, sg_words words);
