@@ -132,6 +132,7 @@ static const char copied[] =
     "                                   ::\"r\"(at(&bar)), \"r\"(BUG == 4 ? turn ^ 1 : turn) : \"memory\");\n"
     "        const unsigned offset = t * 4, swizzled = offset ^ (offset >> (BUG == 6 ? 8 : 7) & 7) << 4;\n"
     "        out[turn * 256 + t] = *(float *)(box + swizzled);\n"
+    "        if (BUG != 9) asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
     "        if (BUG != 7) __syncthreads();\n"
     "    }\n"
     "}\n";
@@ -199,6 +200,7 @@ static const bug bugs[] = {
     {copied, 6, "box read with another swizzle", WRONG},
     {copied, 7, "buffer filled anew while it is read", IN_FLIGHT},
     {copied, 8, "box at an address that is not aligned", "is not aligned to 128 bytes"},
+    {copied, 9, "buffer filled anew without a fence between the proxies", "needs fence.proxy.async"}, /* fails on an H200 */
 };
 
 /* Runs it; true if it came to its end without a fault. Else verdict has the report. */

@@ -1,8 +1,5 @@
-/*
- * Order between blocks, as PTX has it: ways to hand data over, each right or with one thing missing. The checker of
- * races must be silent about the former and name both accesses of the latter.
- */
-#include "softgpu_fixture.h"
+/* Order between blocks, as PTX has it: ways to hand data over, each right or with one thing missing. */
+#include "order_fixture.h"
 
 #define HEAD  ".version 8.0\n.target sm_90\n.address_size 64\n"
 #define ENTRY ".visible .entry k(.param .u64 to)\n"
@@ -12,52 +9,9 @@
     " ld.param.u64 %d, [to]; mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, 4; add.s64 %a, %d, %o;"                          \
     " mov.u32 %b, %ctaid.x; setp.eq.u32 first, %b, 0; setp.eq.u32 lead, %t, 0;\n"
 
-enum { THREADS = 64, BYTES = 8192, WRITTEN = 7, TOLD = 8, LOOKED = 10, READ = 11 };
-
-/* Both lines of a race, in either order; 0: there is none. */
-typedef struct lines {
-    uint32_t first, second;
-} lines;
+enum { THREADS = 64, WRITTEN = 7, TOLD = 8, LOOKED = 10, READ = 11 };
 
 static const lines none = {0, 0}, data = {WRITTEN, READ}, flag = {TOLD, LOOKED};
-
-static void expect(const sg_grid *grid, const char *what, lines wanted)
-{
-    sg_report report;
-    const sg_fault fault = sg_grid_run(grid, &report, NULL);
-    if (wanted.first == 0 && fault != SG_FAULT_NONE)
-        check_fail(__FILE__, __LINE__, "%s, which is right: %s", what, report.message);
-    if (wanted.first == 0)
-        return;
-    if (fault != SG_FAULT_RACE)
-        check_fail(__FILE__, __LINE__, "%s: no race, but '%s'", what, report.message);
-    const bool same = report.line == wanted.second && report.other_line == wanted.first;
-    if (!same && !(report.line == wanted.first && report.other_line == wanted.second))
-        check_fail(__FILE__, __LINE__, "%s: lines %u and %u, not %u and %u: %s", what, report.line, report.other_line,
-                   wanted.first, wanted.second, report.message);
-    char line[32];
-    snprintf(line, sizeof line, " at line %u ", report.other_line);
-    CHECK(report.other_line == 0 || (strstr(report.message, line) && strstr(report.message, "of block (")));
-}
-
-/* Runs it with blocks by their numbers, or in another order, which changes nothing: all wait before they read. */
-static void judge(const char *ptx, const char *what, uint32_t blocks, uint32_t threads, uint32_t cluster, lines wanted)
-{
-    sg_memory *memory = soft_memory();
-    sg_module *module = soft_module(memory, ptx);
-    for (uint64_t order = 0; order < 2; order++) {
-        const uint64_t to = soft_upload(memory, NULL, BYTES);
-        memset((void *)(uintptr_t)to, 0, BYTES);
-        sg_span_mark(sg_memory_find(memory, to), to, BYTES);
-        sg_grid grid = soft_grid(module, "k", memory, &to, blocks, threads);
-        grid.cluster[0] = cluster;
-        grid.check_races = true;
-        grid.order = order;
-        expect(&grid, what, wanted);
-    }
-    sg_module_destroy(module);
-    sg_memory_destroy(memory);
-}
 
 /* The first block writes and tells; the second looks and reads. */
 #define TELL(code) HEAD ENTRY SETUP "@!first bra LOOK;\nst.global.u32 [%a], %t;\n" code "\nret; LOOK:\n"
@@ -133,7 +87,7 @@ TEST(data_are_handed_over_by_a_release_and_an_acquire_that_reach_each_other)
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         char ptx[4096];
         snprintf(ptx, sizeof ptx, "%s%s", ways[i].tell, ways[i].look);
-        judge(ptx, ways[i].what, 2, THREADS, 1, *ways[i].race);
+        judge_order(ptx, ways[i].what, 2, THREADS, 1, *ways[i].race, NULL);
     }
 }
 
@@ -190,6 +144,12 @@ static const struct {
      2,
      1,
      {7, 9}},
+    {"warps of a block with a barrier before both accesses only",
+     "mul.wide.u32 %o, %b, 4096; add.s64 %d, %d, %o; add.s64 %a, %a, %o; bar.sync 0;\nst.global.u32 [%a], %t;\n\n"
+     "xor.b32 %r, %t, 32; mul.wide.u32 %o, %r, 4; add.s64 %a, %d, %o; ld.global.u32 %v, [%a]; ret; }\n",
+     2,
+     1,
+     {7, 9}},
 };
 
 TEST(accesses_of_the_same_bytes_race_unless_they_are_ordered_or_strong)
@@ -197,7 +157,7 @@ TEST(accesses_of_the_same_bytes_race_unless_they_are_ordered_or_strong)
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         char ptx[4096];
         snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, kernels[i].body);
-        judge(ptx, kernels[i].what, kernels[i].blocks, THREADS, kernels[i].cluster, kernels[i].race);
+        judge_order(ptx, kernels[i].what, kernels[i].blocks, THREADS, kernels[i].cluster, kernels[i].race, NULL);
     }
 }
 
@@ -233,7 +193,7 @@ TEST(blocks_of_a_cluster_meet_before_and_behind_writes_into_each_other)
     for (size_t i = 0; i < sizeof clusters / sizeof clusters[0]; i++) {
         char ptx[4096];
         snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, clusters[i].body);
-        judge(ptx, clusters[i].what, 2, THREADS, 2, clusters[i].race);
+        judge_order(ptx, clusters[i].what, 2, THREADS, 2, clusters[i].race, NULL);
     }
 }
 
@@ -259,7 +219,7 @@ TEST(an_mbarrier_is_set_up_before_other_blocks_arrive_there)
     for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
         char ptx[4096];
         snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, objects[i].body);
-        judge(ptx, objects[i].what, 2, 32, 2, objects[i].race);
+        judge_order(ptx, objects[i].what, 2, 32, 2, objects[i].race, NULL);
     }
 }
 

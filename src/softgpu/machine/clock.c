@@ -120,6 +120,26 @@ bool sg_vector_join(sg_vector *to, const sg_vector *from, uint32_t stride)
     return add(to, from->others->entries, from->others->count, stride);
 }
 
+bool sg_vector_join_reads(sg_vector *to, const sg_vector *from, uint32_t stride)
+{
+    sg_vector reads = {.base = from->base};
+    for (uint32_t i = 0; i < stride; i++)
+        reads.own[i].reads = from->own[i].reads;
+    if (from->others) {
+        const uint32_t count = from->others->count;
+        reads.others = malloc(sizeof *reads.others + count * sizeof reads.others->entries[0]);
+        if (!reads.others)
+            return false;
+        *reads.others = (sg_clocks){.references = 1, .count = count};
+        for (uint32_t i = 0; i < count; i++)
+            reads.others->entries[i] =
+                (entry){from->others->entries[i].warp, {.reads = from->others->entries[i].moment.reads}};
+    }
+    const bool joined = sg_vector_join(to, &reads, stride);
+    sg_vector_clear(&reads);
+    return joined;
+}
+
 sg_moment sg_vector_find(const sg_vector *vector, uint32_t warp, uint32_t stride)
 {
     if (warp - vector->base < stride)

@@ -29,6 +29,9 @@ typedef struct sg_vector {
 /* Of what `from` knows `to` will know all. stride: numbers that a block has. False if out of memory. */
 bool sg_vector_join(sg_vector *to, const sg_vector *from, uint32_t stride);
 
+/* The same of reads alone. */
+bool sg_vector_join_reads(sg_vector *to, const sg_vector *from, uint32_t stride);
+
 /* What is known of a warp. */
 sg_moment sg_vector_find(const sg_vector *vector, uint32_t warp, uint32_t stride);
 

@@ -250,7 +250,7 @@ static bool check_races(const sg_bulk *bulk, const plan *p)
         const uint64_t barrier = (uint64_t)(b + 1) << SG_RANK_SHIFT | offset;
         if (!sg_race_mbarrier_find(w, bulk->op, bulk->lane, barrier))
             return false;
-        sg_race_mbarrier_arrive(w, barrier, false);
+        sg_race_mbarrier_copy(w, barrier);
     }
     return true;
 }

@@ -92,7 +92,7 @@ static bool check_races(const sg_bulk *bulk, bool store)
                        SG_SPACE_SHARED) ||
         !sg_race_mbarrier_find(w, bulk->op, bulk->lane, bulk->barrier))
         return false;
-    sg_race_mbarrier_arrive(w, bulk->barrier, false);
+    sg_race_mbarrier_copy(w, bulk->barrier);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../ptx/program.h"
+#include "words.h"
 
 #define VERSION_MOST 92 /* PTX 9.2: the newest that the tables were made from */
 
@@ -42,6 +43,9 @@ static void build(sg_syntax *syntax, sg_module *module, const char *text, size_t
     for (sg_function *f = syntax->functions; f; f = f->next)
         if (f->is_entry && f->has_body)
             sg_decode(syntax, f, module);
+    for (sg_kernel *kernel = module->kernels; kernel; kernel = kernel->next)
+        if (!sg_words_read(&module->arena, kernel))
+            sg_syntax_fail(syntax, SG_PTX_MEMORY, 0, "out of memory");
 }
 
 sg_ptx_status sg_module_create(const char *text, size_t bytes, int cc, sg_memory *memory, sg_module **result,

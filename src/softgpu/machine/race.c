@@ -10,125 +10,7 @@
 #include "rows.h"
 
 #define PAGE         4096      /* bytes of a region of global memory */
-#define REGIONS      (1 << 14) /* lists of them; a power of two */
 #define REGIONS_MOST (1 << 14) /* 64 MiB of global memory, with 256 MiB of cells; more of it is not watched */
-
-struct sg_races *sg_races_create(const sg_machine *machine)
-{
-    const sg_grid *grid = machine->grid;
-    struct sg_races *races = calloc(1, sizeof *races);
-    if (!races)
-        return NULL;
-    races->machine = machine;
-    races->warps = (grid->block[0] * grid->block[1] * grid->block[2] + SG_LANES - 1) / SG_LANES;
-    races->stride = races->warps + 1;
-    races->cluster_blocks = grid->cluster[0] * grid->cluster[1] * grid->cluster[2];
-    races->words = sg_words_read(grid->kernel);
-    races->sets = sg_sets_create();
-    races->regions = calloc(REGIONS, sizeof races->regions[0]);
-    if (races->words && races->sets && races->regions)
-        return races;
-    sg_races_destroy(races);
-    return NULL;
-}
-
-static void finish_region(sg_region *region)
-{
-    sg_region_forget_places(region);
-    free(region->cells);
-}
-
-void sg_races_destroy(struct sg_races *races)
-{
-    if (!races)
-        return;
-    for (size_t i = 0; races->regions && i < REGIONS; i++)
-        for (sg_region *region = races->regions[i], *next; region; region = next) {
-            next = region->next;
-            finish_region(region);
-            free(region);
-        }
-    free(races->regions);
-    free(races->words);
-    free(races->blocks);
-    sg_sets_destroy(races->sets);
-    free(races);
-}
-
-/* Blocks. */
-
-struct sg_race *sg_race_create(const sg_block *block)
-{
-    struct sg_race *race = calloc(1, sizeof *race + block->warp_count * sizeof race->agents[0]);
-    if (!race)
-        return NULL;
-    race->shared.bytes = (block->shared_bytes + 3) & ~3u;
-    race->shared.shift = 2;
-    race->shared.cells = calloc(race->shared.bytes / 4 + 1, sizeof race->shared.cells[0]);
-    if (race->shared.cells)
-        return race;
-    free(race);
-    return NULL;
-}
-
-static void finish_agent(sg_agent *agent)
-{
-    sg_vector_clear(&agent->known);
-    for (int i = 0; i < SG_SCOPES; i++) {
-        sg_vector_clear(&agent->fenced[i]);
-        sg_vector_clear(&agent->heard[i]);
-    }
-}
-
-static void empty(struct sg_race *race, uint32_t warps)
-{
-    for (uint32_t i = 0; i < warps; i++)
-        finish_agent(&race->agents[i]);
-    for (int i = 0; i < SG_BARRIERS; i++)
-        sg_vector_clear(&race->barriers[i]);
-    sg_vector_clear(&race->arrived);
-    sg_vector_clear(&race->passed);
-    sg_region_forget_places(&race->shared);
-}
-
-void sg_race_destroy(struct sg_race *race, uint32_t warps)
-{
-    if (!race)
-        return;
-    empty(race, warps);
-    finish_region(&race->shared);
-    free(race);
-}
-
-static bool note_block(struct sg_races *races, const sg_block *block)
-{
-    if (races->block_count == races->block_room) {
-        const size_t room = races->block_room ? 2 * races->block_room : 256;
-        void *blocks = realloc(races->blocks, room * sizeof races->blocks[0]);
-        if (!blocks)
-            return false;
-        races->blocks = blocks;
-        races->block_room = room;
-    }
-    memcpy(races->blocks[races->block_count++], block->id, sizeof block->id);
-    return true;
-}
-
-void sg_race_begin(sg_block *block)
-{
-    struct sg_race *race = block->race;
-    struct sg_races *races = block->machine->races;
-    empty(race, block->warp_count);
-    memset(race->shared.cells, 0, (race->shared.bytes >> race->shared.shift) * sizeof race->shared.cells[0]);
-    race->base = 1 + (uint32_t)races->block_count * races->stride;
-    if (!note_block(races, block))
-        races->lost = true;
-    for (uint32_t i = 0; i < block->warp_count; i++) {
-        sg_agent *agent = &race->agents[i];
-        *agent = (sg_agent){.number = race->base + i, .clock = 1, .known.base = race->base};
-        agent->known.own[i] = agent->known.own[block->warp_count] = (sg_moment){1, 1}; /* that the block has begun */
-    }
-}
 
 /* Regions. */
 
@@ -138,7 +20,7 @@ static sg_region *find_page(struct sg_races *races, uint64_t address)
     const uint64_t base = address & ~(uint64_t)(PAGE - 1);
     if (races->last && races->last->base == base)
         return races->last;
-    sg_region **list = &races->regions[(base / PAGE * 0x9e3779b97f4a7c15u >> 32) % REGIONS];
+    sg_region **list = &races->regions[(base / PAGE * 0x9e3779b97f4a7c15u >> 32) % SG_REGIONS];
     for (sg_region *region = *list; region; region = region->next)
         if (region->base == base)
             return races->last = region;
@@ -184,12 +66,24 @@ typedef struct access {
     bool shared, writes;
 } access;
 
+/* Whether an access of the async proxy comes to what an ordinary one did. */
+static bool crosses(const access *x, uint32_t how)
+{
+    return x->how & SG_HOW_ASYNC && !(how & SG_HOW_ASYNC) && (x->shared || how & SG_HOW_WRITES);
+}
+
+static bool is_known(const struct sg_races *races, const sg_vector *known, uint32_t warp, uint32_t clock, uint32_t how)
+{
+    const sg_moment moment = sg_vector_find(known, warp, races->stride);
+    return (how & SG_HOW_WRITES ? moment.writes : moment.reads) >= clock;
+}
+
 static bool is_ordered(const struct sg_races *races, const access *x, uint32_t warp, uint32_t clock, uint32_t how)
 {
-    if (warp == x->me->number)
-        return true;
-    const sg_moment known = sg_vector_find(&x->me->known, warp, races->stride);
-    return (how & SG_HOW_WRITES ? known.writes : known.reads) >= clock;
+    const sg_known *known = &x->me->known;
+    if (crosses(x, how))
+        return is_known(races, &known->async[x->shared ? SG_ASYNC_SHARED : SG_ASYNC_GLOBAL], warp, clock, how);
+    return warp == x->me->number || is_known(races, &known->all, warp, clock, how);
 }
 
 /* Both strong, in scopes that hold both. */
@@ -199,15 +93,16 @@ static bool is_allowed(const struct sg_races *races, const access *x, uint32_t w
     return how & x->how & SG_HOW_STRONG && SG_HOW_SCOPE(how) >= between && SG_HOW_SCOPE(x->how) >= between;
 }
 
-static bool report(const struct sg_races *races, const access *x, uint32_t warp, uint32_t how)
+static bool report(const struct sg_races *races, const access *x, uint32_t warp, uint32_t clock, uint32_t how)
 {
     const uint32_t *block = races->blocks[(warp - 1) / races->stride];
     const uint32_t line = x->w->ops[SG_HOW_OP(how)].line;
+    const bool fence = crosses(x, how) && is_known(races, &x->me->known.all, warp, clock, how);
     sg_fault_at(x->w, x->op, 1u << x->lane, SG_FAULT_RACE, x->address,
-                "race: this %s of %s address 0x%" PRIx64 " and the %s at line %u by warp %u of block (%u,%u,%u) are "
-                "not in order",
+                "race: this %s of %s address 0x%" PRIx64 " %s the %s at line %u by warp %u of block (%u,%u,%u)%s",
                 x->writes ? "write" : "read", x->shared ? "shared" : "global", x->address,
-                how & SG_HOW_WRITES ? "write" : "read", line, (warp - 1) % races->stride, block[0], block[1], block[2]);
+                fence ? "needs fence.proxy.async behind" : "and", how & SG_HOW_WRITES ? "write" : "read", line,
+                (warp - 1) % races->stride, block[0], block[1], block[2], fence ? "" : " are not in order");
     x->w->machine->report->other_line = line;
     return false;
 }
@@ -217,12 +112,12 @@ static bool check_read(const struct sg_races *races, const access *x, const sg_c
 {
     if (cell->writer && !is_ordered(races, x, cell->writer, cell->clock, cell->how) &&
         !is_allowed(races, x, cell->writer, cell->how))
-        return report(races, x, cell->writer, cell->how);
+        return report(races, x, cell->writer, cell->clock, cell->how);
     for (uint32_t set = cell->others; set && sg_sets_at(races->sets, set)->writes;) {
         const sg_member *m = sg_sets_at(races->sets, set);
         if (m->how & SG_HOW_WRITES && !is_ordered(races, x, m->warp, m->clock, m->how) &&
             !is_allowed(races, x, m->warp, m->how))
-            return report(races, x, m->warp, m->how);
+            return report(races, x, m->warp, m->clock, m->how);
         set = m->rest;
     }
     return true;
@@ -263,14 +158,14 @@ static bool check_write(struct sg_races *races, const access *x, const sg_cell *
     *others = 0;
     if (cell->writer && !is_ordered(races, x, cell->writer, cell->clock, cell->how)) {
         if (!is_allowed(races, x, cell->writer, cell->how))
-            return report(races, x, cell->writer, cell->how);
+            return report(races, x, cell->writer, cell->clock, cell->how);
         *others = add(races, *others, cell->writer, cell->clock, cell->how);
     }
     for (uint32_t set = cell->others; set;) {
         const sg_member m = *sg_sets_at(races->sets, set);
         if (!is_ordered(races, x, m.warp, m.clock, m.how)) {
             if (!is_allowed(races, x, m.warp, m.how))
-                return report(races, x, m.warp, m.how);
+                return report(races, x, m.warp, m.clock, m.how);
             *others = add(races, *others, m.warp, m.clock, m.how);
         }
         set = m.rest;
@@ -305,7 +200,7 @@ static bool touch_cells(struct sg_races *races, const access *x, sg_region *regi
 /* Sets grow until there is no room: then reads that nobody wrote over so far are forgotten. */
 static void forget_sets(struct sg_races *races, const sg_cluster *running)
 {
-    for (size_t i = 0; i < REGIONS; i++)
+    for (size_t i = 0; i < SG_REGIONS; i++)
         for (sg_region *region = races->regions[i]; region; region = region->next)
             for (uint32_t k = 0; k < region->bytes >> region->shift; k++)
                 region->cells[k].others = 0;
@@ -332,7 +227,7 @@ static bool touch_region(struct sg_races *races, access *x, sg_region *region, u
 static bool check_alive(const struct sg_races *races, const access *x, const sg_block *block)
 {
     const uint32_t beginning = block->race->base + races->warps;
-    if (sg_vector_find(&x->me->known, beginning, races->stride).reads > 0 && block->alive)
+    if (sg_vector_find(&x->me->known.all, beginning, races->stride).reads > 0 && block->alive)
         return true;
     sg_fault_at(x->w, x->op, 1u << x->lane, SG_FAULT_RACE, x->address,
                 "race: %s of shared address 0x%" PRIx64 " of block (%u,%u,%u), which %s", x->writes ? "write" : "read",
@@ -378,7 +273,8 @@ static access describe(sg_warp *w, const sg_op *op, sg_touch kind, sg_words word
                     .me = sg_agent_of(w),
                     .writes = writes,
                     .how = ((uint32_t)(op - w->ops) & 0xffffff) | (words.strong ? SG_HOW_STRONG : 0) |
-                           (uint32_t)words.scope << 25 | (writes ? SG_HOW_WRITES : 0)};
+                           (uint32_t)words.scope << 25 | (writes ? SG_HOW_WRITES : 0) |
+                           (words.async ? SG_HOW_ASYNC : 0)};
 }
 
 /* A lane's bytes, which may lie in several regions. */
@@ -388,6 +284,7 @@ static bool touch_lane(access *x, int lane, uint64_t address, uint32_t size, sg_
     struct sg_races *races = x->w->machine->races;
     x->lane = lane;
     x->shared = false;
+    sg_agent_touch(x->w); /* the lane before may have released */
     for (uint32_t done = 0, piece; done < size && !races->lost; done += piece) {
         uint32_t at;
         bool failed;
@@ -408,30 +305,28 @@ static bool touch_lane(access *x, int lane, uint64_t address, uint32_t size, sg_
 bool sg_race_touch(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, sg_touch kind,
                    sg_space space)
 {
-    const sg_words words = w->machine->races->words[op - w->ops];
+    const sg_words words = w->machine->kernel->words[op - w->ops];
     access x = describe(w, op, kind, words);
-    sg_agent_of(w)->touched = true;
     return touch_lane(&x, lane, address, size, kind, space, &words);
 }
 
 bool sg_race_touch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, sg_touch kind)
 {
-    const sg_words words = w->machine->races->words[op - w->ops];
+    const sg_words words = w->machine->kernel->words[op - w->ops];
     access x = describe(w, op, kind, words);
-    sg_agent_of(w)->touched = true;
     SG_FOR_MASK(l, mask) if (!touch_lane(&x, (int)l, at[l], size, kind, SG_SPACE_GLOBAL, &words)) return false;
     return true;
 }
 
 bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, sg_touch kind)
 {
-    const sg_words words = w->machine->races->words[op - w->ops];
+    const sg_words words = w->machine->kernel->words[op - w->ops];
     struct sg_races *races = w->machine->races;
     sg_region *own = &w->block->race->shared;
     access x = describe(w, op, kind, words);
     const bool plain = !words.strong && (!x.writes || !own->places);
     uint32_t last = UINT32_MAX;
-    sg_agent_of(w)->touched = true;
+    sg_agent_touch(w);
     SG_FOR_MASK(l, mask)
     {
         if (at[l] == last)
@@ -463,5 +358,5 @@ bool sg_race_mbarrier_find(sg_warp *w, const sg_op *op, int lane, uint64_t addre
     if (block != w->block && !check_alive(races, &x, block))
         return false;
     return !cell->writer || is_ordered(races, &x, cell->writer, cell->clock, cell->how) ||
-           report(races, &x, cell->writer, cell->how);
+           report(races, &x, cell->writer, cell->clock, cell->how);
 }

@@ -10,6 +10,14 @@
  * and of others' writes that it knows of: values that were used have arrived, and shared memory has one place. An
  * mbarrier orders in the whole cluster, whatever scope is named.
  *
+ * Bulk and tensor copies and wgmma are the async proxy's. Where it comes to memory behind ordinary accesses,
+ * fence.proxy.async must stand on the way from those, in any thread: it has then seen all that its thread knows of. The
+ * other way round none is needed, for who waits for a copy or a product sees what it did. A barrier of the block does
+ * not stand for the fence even where a copy only overwrites what was read: an H200 then reads the next tile's numbers.
+ * Here too two rules are milder than the model's. Arriving at an mbarrier stands for the fence as far as reads are
+ * concerned, for it comes to shared memory behind them, and pipelines rely on it. And what was read in global memory
+ * may be written over by a copy without one, for mostly what is copied was computed from it.
+ *
  * As in the model, a fence counts for what its own thread knows when it comes to it: where every thread of a block
  * fences, all meet, and one of them then makes a relaxed write, that one's fence came too early for the others' writes.
  */
@@ -18,20 +26,13 @@
 
 #include "clock.h"
 #include "warp.h"
-
-typedef enum sg_scope { SG_SCOPE_BLOCK, SG_SCOPE_CLUSTER, SG_SCOPE_GRID, SG_SCOPES } sg_scope;
+#include "words.h"
 
 typedef enum sg_touch {
     SG_TOUCH_READ,
     SG_TOUCH_WRITE,
     SG_TOUCH_CHANGE, /* reads and writes at once: an atomic */
 } sg_touch;
-
-/* What an instruction's words say of order. */
-typedef struct sg_words {
-    uint8_t strong, acquires, releases, fences, relaxed;
-    uint8_t scope;
-} sg_words;
 
 /* Of a grid, and of a block; NULL if out of memory. */
 struct sg_races *sg_races_create(const sg_machine *machine);
@@ -62,6 +63,7 @@ void sg_race_cluster_over(sg_cluster *cluster);
 void sg_race_cluster_leave(sg_warp *w);
 bool sg_race_mbarrier_find(sg_warp *w, const sg_op *op, int lane, uint64_t address);
 void sg_race_mbarrier_arrive(sg_warp *w, uint64_t address, bool relaxed);
+void sg_race_mbarrier_copy(sg_warp *w, uint64_t address); /* an asynchronous copy will count it down */
 void sg_race_mbarrier_over(sg_warp *w, uint64_t address);
 void sg_race_mbarrier_leave(sg_warp *w, uint64_t address);
 

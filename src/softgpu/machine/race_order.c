@@ -9,10 +9,24 @@ static struct sg_races *races_of(const sg_warp *w)
     return w->machine->races;
 }
 
-static void join(struct sg_races *races, sg_vector *to, const sg_vector *from)
+static void join_vector(struct sg_races *races, sg_vector *to, const sg_vector *from)
 {
     if (!sg_vector_join(to, from, races->stride))
         races->lost = true;
+}
+
+static void join(struct sg_races *races, sg_known *to, const sg_known *from)
+{
+    join_vector(races, &to->all, &from->all);
+    for (int i = 0; i < SG_ASYNCS; i++)
+        join_vector(races, &to->async[i], &from->async[i]);
+}
+
+void sg_known_clear(sg_known *known)
+{
+    sg_vector_clear(&known->all);
+    for (int i = 0; i < SG_ASYNCS; i++)
+        sg_vector_clear(&known->async[i]);
 }
 
 sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b)
@@ -25,34 +39,27 @@ sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b)
 
 bool sg_race_relaxed(const sg_warp *w, const sg_op *op)
 {
-    return races_of(w)->words[op - w->ops].relaxed;
+    return w->machine->kernel->words[op - w->ops].relaxed;
 }
 
-/* A new moment: what the warp does from now on comes after what it has told. */
-static void tick(sg_warp *w)
-{
-    sg_agent *me = sg_agent_of(w);
-    if (!me->touched)
-        return;
-    me->touched = false;
-    me->clock++;
-    me->known.own[w->index] = (sg_moment){me->clock, me->clock};
-}
-
-static void tell(sg_warp *w, sg_vector *to)
+static void tell(sg_warp *w, sg_known *to)
 {
     join(races_of(w), to, &sg_agent_of(w)->known);
-    tick(w);
+    sg_agent_of(w)->touched = false;
 }
 
 /* Of its own writes only those before its last fence. */
-static void tell_relaxed(sg_warp *w, sg_vector *to)
+static void tell_relaxed(sg_warp *w, sg_known *to)
 {
     sg_agent *me = sg_agent_of(w);
-    me->known.own[w->index].writes = me->told;
-    join(races_of(w), to, &me->known);
-    me->known.own[w->index].writes = me->clock;
-    tick(w);
+    sg_known known = me->known; /* joined only: what it shares stays the warp's */
+    known.all.own[w->index].writes = me->told;
+    for (int i = 0; i < SG_ASYNCS; i++) {
+        uint32_t *writes = &known.async[i].own[w->index].writes;
+        *writes = *writes < me->told ? *writes : me->told;
+    }
+    join(races_of(w), to, &known);
+    me->touched = false;
 }
 
 void sg_race_arrive(sg_warp *w, int8_t barrier)
@@ -67,12 +74,12 @@ void sg_race_leave(sg_warp *w, int8_t barrier)
 
 void sg_race_forget(sg_block *block, int8_t barrier)
 {
-    sg_vector_clear(&block->race->barriers[barrier]);
+    sg_known_clear(&block->race->barriers[barrier]);
 }
 
 void sg_race_cluster_arrive(sg_warp *w, const sg_op *op)
 {
-    sg_vector *to = &w->block->cluster->blocks[0].race->arrived;
+    sg_known *to = &w->block->cluster->blocks[0].race->arrived;
     if (sg_race_relaxed(w, op))
         tell_relaxed(w, to);
     else
@@ -83,7 +90,7 @@ void sg_race_cluster_over(sg_cluster *cluster)
 {
     struct sg_race *first = cluster->blocks[0].race;
     join(cluster->machine->races, &first->passed, &first->arrived);
-    sg_vector_clear(&first->arrived);
+    sg_known_clear(&first->arrived);
 }
 
 void sg_race_cluster_leave(sg_warp *w)
@@ -94,19 +101,22 @@ void sg_race_cluster_leave(sg_warp *w)
 void sg_race_fence(sg_warp *w, const sg_op *op)
 {
     struct sg_races *races = races_of(w);
-    const sg_words words = races->words[op - w->ops];
+    const sg_words words = w->machine->kernel->words[op - w->ops];
     sg_agent *me = sg_agent_of(w);
+    for (int i = 0; i < SG_ASYNCS; i++)
+        if (w->machine->kernel->async && words.proxies >> i & 1)
+            join_vector(races, &me->known.async[i], &me->known.all);
+    me->touched = false;
     if (!words.fences)
         return;
     for (int scope = 0; scope <= words.scope; scope++) {
         join(races, &me->known, &me->heard[scope]);
-        sg_vector_clear(&me->heard[scope]);
+        sg_known_clear(&me->heard[scope]);
     }
-    sg_vector_clear(&me->fenced[words.scope]);
+    sg_known_clear(&me->fenced[words.scope]);
     join(races, &me->fenced[words.scope], &me->known);
     if (words.scope >= SG_SCOPE_CLUSTER)
         me->told = me->clock;
-    tick(w);
 }
 
 /* Places. */
@@ -135,7 +145,7 @@ static sg_place *find_place(struct sg_races *races, sg_region *region, uint32_t 
 static void empty_place(sg_place *place)
 {
     for (int i = 0; i < SG_SCOPES; i++)
-        sg_vector_clear(&place->slots[i].vector);
+        sg_known_clear(&place->slots[i].known);
     place->writer = 0;
 }
 
@@ -153,11 +163,11 @@ void sg_region_forget_places(sg_region *region)
 
 /* Leaves what a release of some scope tells. Another block's of a scope that does not hold this one is of no use to
  * anybody who reads the place now. */
-static void release(struct sg_races *races, sg_slot *slot, sg_scope scope, const sg_vector *vector, uint32_t base)
+static void release(struct sg_races *races, sg_slot *slot, sg_scope scope, const sg_known *known, uint32_t base)
 {
-    if (slot->vector.base && sg_race_between(races, slot->base, base) > scope)
-        sg_vector_clear(&slot->vector);
-    join(races, &slot->vector, vector);
+    if (slot->known.all.base && sg_race_between(races, slot->base, base) > scope)
+        sg_known_clear(&slot->known);
+    join(races, &slot->known, known);
     slot->base = base;
 }
 
@@ -167,13 +177,13 @@ static void learn(sg_warp *w, const sg_place *place, sg_words words)
     sg_agent *me = sg_agent_of(w);
     for (int scope = 0; scope < SG_SCOPES; scope++) {
         const sg_slot *slot = &place->slots[scope];
-        if (!slot->vector.base)
+        if (!slot->known.all.base)
             continue;
         const sg_scope between = sg_race_between(races, slot->base, me->number);
         if (scope < (int)between)
             continue;
         const bool acquired = words.acquires && words.scope >= between;
-        join(races, acquired ? &me->known : &me->heard[between], &slot->vector);
+        join(races, acquired ? &me->known : &me->heard[between], &slot->known);
     }
 }
 
@@ -191,7 +201,7 @@ void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t si
     }
     bool tells = touch != SG_TOUCH_READ && words.releases;
     for (int scope = 0; scope < SG_SCOPES; scope++)
-        tells |= touch != SG_TOUCH_READ && me->fenced[scope].base;
+        tells |= touch != SG_TOUCH_READ && me->fenced[scope].all.base;
     sg_place *place = find_place(races, region, at, tells);
     if (!place)
         return;
@@ -203,11 +213,11 @@ void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t si
         empty_place(place); /* the value is another one; its own releases before still count */
     place->writer = me->number;
     for (int scope = 0; scope < SG_SCOPES; scope++)
-        if (me->fenced[scope].base)
+        if (me->fenced[scope].all.base)
             release(races, &place->slots[scope], scope, &me->fenced[scope], me->number);
     if (words.releases) {
         release(races, &place->slots[words.scope], words.scope, &me->known, me->number);
-        tick(w);
+        me->touched = false;
     }
 }
 
@@ -222,11 +232,24 @@ static sg_place *find_mbarrier(const sg_warp *w, uint64_t address)
 
 void sg_race_mbarrier_arrive(sg_warp *w, uint64_t address, bool relaxed)
 {
+    struct sg_races *races = races_of(w);
     sg_place *place = find_mbarrier(w, address);
-    if (place && relaxed)
-        tell_relaxed(w, &place->slots[0].vector);
-    else if (place)
-        tell(w, &place->slots[0].vector);
+    if (!place)
+        return;
+    sg_known *to = &place->slots[0].known;
+    if (w->machine->kernel->async && !sg_vector_join_reads(&to->async[SG_ASYNC_SHARED], &sg_agent_of(w)->known.all, races->stride))
+        races->lost = true;
+    if (relaxed)
+        tell_relaxed(w, to);
+    else
+        tell(w, to);
+}
+
+void sg_race_mbarrier_copy(sg_warp *w, uint64_t address)
+{
+    sg_place *place = find_mbarrier(w, address);
+    if (place)
+        tell(w, &place->slots[0].known);
 }
 
 void sg_race_mbarrier_over(sg_warp *w, uint64_t address)
@@ -234,13 +257,13 @@ void sg_race_mbarrier_over(sg_warp *w, uint64_t address)
     sg_place *place = find_mbarrier(w, address);
     if (!place)
         return;
-    join(races_of(w), &place->slots[1].vector, &place->slots[0].vector);
-    sg_vector_clear(&place->slots[0].vector);
+    join(races_of(w), &place->slots[1].known, &place->slots[0].known);
+    sg_known_clear(&place->slots[0].known);
 }
 
 void sg_race_mbarrier_leave(sg_warp *w, uint64_t address)
 {
     const sg_place *place = find_mbarrier(w, address);
     if (place)
-        join(races_of(w), &sg_agent_of(w)->known, &place->slots[1].vector);
+        join(races_of(w), &sg_agent_of(w)->known, &place->slots[1].known);
 }

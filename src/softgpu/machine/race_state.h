@@ -1,4 +1,4 @@
-/* What race.c, race_order.c and race_words.c share. */
+/* What the files of the race checker share. */
 #ifndef SG_RACE_STATE_H
 #define SG_RACE_STATE_H
 
@@ -16,11 +16,18 @@ typedef struct sg_cell {
 #define SG_HOW_STRONG     (1u << 24)
 #define SG_HOW_SCOPE(how) ((sg_scope)((how) >> 25 & 3))
 #define SG_HOW_WRITES     (1u << 27)
+#define SG_HOW_ASYNC      (1u << 28)
+
+/* Which doings of others come before: before ordinary accesses, and before those of the async proxy, which are no more
+ * than those. Of a warp all begin with its own block; kernels without the async proxy have no such vectors. */
+typedef struct sg_known {
+    sg_vector all, async[SG_ASYNCS];
+} sg_known;
 
 /* A place in memory through which warps learn of each other: what was released there, by the scope of the release. Of
  * an mbarrier slots[0] is what arrived in this phase, slots[1] what did in all before. */
 typedef struct sg_slot {
-    sg_vector vector;
+    sg_known known;
     uint32_t base; /* of the block that released last */
 } sg_slot;
 
@@ -30,7 +37,8 @@ typedef struct sg_place {
     sg_slot slots[SG_SCOPES];
 } sg_place;
 
-#define SG_PLACES 64 /* lists in a region; a power of two */
+#define SG_PLACES  64        /* lists in a region; a power of two */
+#define SG_REGIONS (1 << 14) /* lists of regions of global memory; a power of two */
 
 /* A piece of memory: a block's shared memory, or 4 KiB of global memory. */
 typedef struct sg_region {
@@ -43,26 +51,24 @@ typedef struct sg_region {
 
 /* A warp. */
 typedef struct sg_agent {
-    sg_vector known;
-    sg_vector fenced[SG_SCOPES]; /* what it knew at its last fence of a scope; a strong write behind it tells of that */
-    sg_vector heard[SG_SCOPES];  /* what strong reads met; a fence of at least that scope makes it known */
+    sg_known known;
+    sg_known fenced[SG_SCOPES]; /* what it knew at its last fence of a scope; a strong write behind it tells of that */
+    sg_known heard[SG_SCOPES];  /* what strong reads met; a fence of at least that scope makes it known */
     uint32_t number, clock;
     uint32_t told; /* the clock at its last fence that reached other blocks */
-    bool touched;  /* memory, since its clock was raised */
+    bool touched;  /* memory, since it last told others of what it did */
 } sg_agent;
 
 struct sg_race {
     sg_region shared;
-    sg_vector barriers[SG_BARRIERS];
-    sg_vector arrived,
-        passed;    /* of the cluster's barrier: in this phase, in those before. The first block's are used */
+    sg_known barriers[SG_BARRIERS];
+    sg_known arrived, passed; /* of the cluster's barrier: in this phase, in those before. The first block's are used */
     uint32_t base; /* number of its first warp; behind the last one's is the number of its beginning */
     sg_agent agents[];
 };
 
 struct sg_races {
     const sg_machine *machine;
-    sg_words *words; /* by operation */
     uint32_t warps, stride, cluster_blocks;
     uint32_t (*blocks)[3]; /* by the order in which they began: where in the grid they are */
     size_t block_count, block_room;
@@ -80,11 +86,21 @@ static inline sg_agent *sg_agent_of(const sg_warp *w)
     return &w->block->race->agents[w->index];
 }
 
+/* Before an access. The first one after the warp has told of itself begins a new moment, which nobody knows of. */
+static inline void sg_agent_touch(const sg_warp *w)
+{
+    sg_agent *me = sg_agent_of(w);
+    if (me->touched)
+        return;
+    me->touched = true;
+    me->clock++;
+    me->known.all.own[w->index] = (sg_moment){me->clock, me->clock};
+}
+
 /* The smallest scope that holds two warps, by their numbers. */
 sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b);
 
-/* What every instruction of a kernel says; NULL if out of memory. */
-sg_words *sg_words_read(const sg_kernel *kernel);
+void sg_known_clear(sg_known *known);
 
 /* Strong accesses, and weak writes to places: who learns what. */
 void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t size, sg_touch touch, sg_words words);

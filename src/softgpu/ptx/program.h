@@ -14,6 +14,7 @@
 
 typedef struct sg_warp sg_warp;
 typedef struct sg_op sg_op;
+typedef struct sg_words sg_words;
 
 /* Runs one operation for the lanes of mask. */
 typedef void sg_run(sg_warp *warp, const sg_op *op, uint32_t mask);
@@ -62,6 +63,8 @@ struct sg_kernel {
     sg_kernel_facts facts;
     sg_op *ops;
     const char **mnemonics; /* one for each op */
+    sg_words *words;        /* what each says of order: the machine's */
+    bool async, talks;      /* some are the async proxy's; some tell other blocks, or ask them */
     size_t op_count, op_room;
     uint8_t *constants;
     uint32_t register_bytes, predicate_count; /* of one warp */

@@ -1,8 +1,6 @@
-/* What an instruction says of order, read from its name. */
-#include <stdlib.h>
-#include <string.h>
+#include "words.h"
 
-#include "race_state.h"
+#include <string.h>
 
 typedef struct word {
     const char *name;
@@ -46,6 +44,23 @@ static void read_part(const char *part, size_t length, sg_words *w)
             w->scope = (uint8_t)scopes[i].scope;
 }
 
+static bool begins(const char *mnemonic, const char *with)
+{
+    return strncmp(mnemonic, with, strlen(with)) == 0;
+}
+
+/* Who makes the accesses, and for which memory a fence orders those who may. */
+static void read_proxies(const char *mnemonic, sg_words *w)
+{
+    static const char *const async[] = {"cp.async.bulk.", "cp.reduce.async.bulk.", "wgmma.mma_async."};
+    for (size_t i = 0; i < sizeof async / sizeof async[0]; i++)
+        w->async |= begins(mnemonic, async[i]);
+    if (begins(mnemonic, "fence.proxy.async") || begins(mnemonic, "membar.proxy.async"))
+        w->proxies = strstr(mnemonic, "shared")   ? 1 << SG_ASYNC_SHARED
+                     : strstr(mnemonic, "global") ? 1 << SG_ASYNC_GLOBAL
+                                                  : 1 << SG_ASYNC_SHARED | 1 << SG_ASYNC_GLOBAL;
+}
+
 static sg_words read_all(const char *mnemonic)
 {
     sg_words w = {.scope = GRID};
@@ -58,14 +73,21 @@ static sg_words read_all(const char *mnemonic)
         read_part(at + 1, length, &w);
         at += 1 + length;
     }
+    w.stores = !w.strong && (begins(mnemonic, "wmma.store.") ||
+                             (begins(mnemonic, "st.") && !begins(mnemonic, "st.async.")));
+    read_proxies(mnemonic, &w);
     return w;
 }
 
-sg_words *sg_words_read(const sg_kernel *kernel)
+bool sg_words_read(sg_arena *arena, sg_kernel *kernel)
 {
-    sg_words *all = calloc(kernel->op_count + 1, sizeof *all);
-    for (size_t i = 0; all && i < kernel->op_count; i++)
-        if (kernel->mnemonics[i])
-            all[i] = read_all(kernel->mnemonics[i]);
-    return all;
+    kernel->words = sg_arena_alloc(arena, (kernel->op_count + 1) * sizeof kernel->words[0]);
+    for (size_t i = 0; kernel->words && i < kernel->op_count; i++) {
+        const char *mnemonic = kernel->mnemonics[i] ? kernel->mnemonics[i] : "";
+        sg_words *w = &kernel->words[i];
+        *w = read_all(mnemonic);
+        kernel->async |= w->async;
+        kernel->talks |= w->strong && !w->fences && !strstr(mnemonic, ".shared") && !begins(mnemonic, "barrier");
+    }
+    return kernel->words != NULL;
 }
