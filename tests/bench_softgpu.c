@@ -51,7 +51,7 @@ TEST(one_core_runs_a_billion_lane_instructions_a_second)
         gt_problem problem;
         gt_code code;
         char *source;
-        gt_kernel kernel = {.params = params_of(kernels[i].params)};
+        gt_kernel kernel = {.params = params_of(kernels[i].params), .facts.threads = kernels[i].threads};
         CHECK(family);
         CHECK_OK(gt_problem_init(&gemm, &problem));
         CHECK_OK(gt_render(family, &problem.class, GT_VARIANT_FAST, &kernel, &source));

@@ -9,9 +9,9 @@
 #include "half.h"
 #include "warp.h"
 
-/* x86-64's baseline has no fused multiply-add. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__FMA__) && !defined(__clang__)
-#define SG_VECTOR __attribute__((target_clones("arch=haswell", "default")))
+/* x86-64's baseline has no fused multiply-add. A compiler older than GCC 12 knows no name for all processors that do. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__FMA__) && !defined(__clang__) && __GNUC__ >= 12
+#define SG_VECTOR __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define SG_VECTOR
 #endif
