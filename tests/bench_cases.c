@@ -1,7 +1,6 @@
 /* What the host does for a candidate's small checks: drawing and filling its cases, and judging what came back, in
  * milliseconds of all threads together. On a GPU that is most of what the checks take. */
-#include "../tuner/worker/judge.h"
-#include "params_fixture.h"
+#include "cases_fixture.h"
 
 #define ROUNDS 8
 
@@ -10,26 +9,6 @@ static double busy(void)
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
-}
-
-/* Puts right results into C. */
-static void multiply(const gt_cases *cases, const char *before, char *after)
-{
-    for (size_t i = 0; i < cases->count; i++) {
-        const gt_case *c = &cases->list[i];
-        const gt_problem *p = &c->problem;
-        const gt_types *types = gt_class_types(&p->class);
-        const float *was = (const float *)(before + c->place[GT_C]);
-        float *result = (float *)(after + c->place[GT_C]);
-        gt_reference r;
-        CHECK_OK(gt_reference_init(p, before + c->place[GT_A], before + c->place[GT_B], &r));
-        for (int64_t at = 0; at < p->batch * p->m * p->n; at++) {
-            const int64_t index = at / (p->m * p->n), row = at / p->n % p->m;
-            const int64_t place = index * p->stride_c + row * p->ldc + at % p->n;
-            result[place] = (float)gt_reference_scale(types, c->alpha, r.sum[at], c->beta, (double)was[place]);
-        }
-        gt_reference_finish(&r);
-    }
 }
 
 TEST(small_checks_of_a_large_tile_take_little_of_the_host)
@@ -61,7 +40,8 @@ TEST(small_checks_of_a_large_tile_take_little_of_the_host)
         gt_cases_fill(&cases, pools, before);
         const double filled = busy() - start;
         memcpy(after, before, cases.bytes);
-        multiply(&cases, before, after);
+        for (size_t i = 0; i < cases.count; i++)
+            cases_multiply(&cases.list[i], before, after);
         start = busy();
         if (!gt_judge_cases(&cases, 0, cases.count, before, after, &errors, &trial))
             check_fail(__FILE__, __LINE__, "%s", trial.detail);

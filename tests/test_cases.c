@@ -1,9 +1,5 @@
 /* The products that a kernel is checked on: what must be among them, whatever the seed. */
-#include <math.h>
-
-#include "../tuner/worker/cases.h"
-#include "../tuner/worker/reference.h"
-#include "params_fixture.h"
+#include "cases_fixture.h"
 
 #define SOFT 60e6 /* some work that a drawing is held to */
 
@@ -139,14 +135,8 @@ TEST(products_without_K_are_watched)
 /* What memory holds before the launches: free it. */
 static void *fill(const gt_class *class, const gt_cases *cases, uint64_t seed)
 {
-    const gt_type types[GT_OPERANDS] = {class->type_ab, class->type_ab, class->type_c};
-    gt_pool pools[GT_OPERANDS];
     void *image = malloc(cases->bytes);
-    for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
-        CHECK_OK(gt_pool_init(types[o], seed + o, &pools[o]));
-    gt_cases_fill(cases, pools, image);
-    for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
-        gt_pool_finish(&pools[o]);
+    cases_fill(class, cases, seed, image);
     return image;
 }
 

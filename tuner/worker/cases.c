@@ -329,8 +329,8 @@ static gt_status add_dealt(drawing *d)
     return status;
 }
 
-/* Several tiles in both directions, K longer than all stages and parts hold; plain numbers, other data in the same
- * workspace, and a batch. */
+/* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
+ * other data in the same workspace. K that nobody shares, with and without C. And a batch. */
 static gt_status add_general(drawing *d)
 {
     gt_case *c;
@@ -349,6 +349,14 @@ static gt_status add_general(drawing *d)
     c->alpha = 1;
     c->beta = 0;
     c->watched = true;
+    for (int i = 0; i < 2; i++) {
+        if ((status = add(d, m, n, draw_few(d, d->step), 1, &c)) != GT_OK)
+            return status;
+        c->values = GT_VALUES_NORMAL;
+        c->alpha = draw_scalar(d, i);
+        c->beta = i == 0 ? 0 : draw_scalar(d, 0);
+        c->watched = true;
+    }
     status = add(d, d->tile_m + below(d, 3), 1 + below(d, d->tile_n), draw_k(d, 1 + draw_steps(d)), 3, &c);
     if (status == GT_OK)
         c->watched = true;
