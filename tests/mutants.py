@@ -37,7 +37,7 @@ def read_list(name):
 
 
 def reasons():
-    """(file, class, before, after, reason) of equivalent mutants; * is any, before and after are parts of a line."""
+    """(place, class, before, after, reason) of equivalent mutants; * is any, before and after are parts of a line."""
     return [[word.strip() for word in line.split(" :: ")] for line in read_list("equivalent.txt")]
 
 
@@ -45,10 +45,10 @@ def reason_of(mutant, table):
     def fits(word, text):
         return word == "*" or word in text
 
-    names = ("*", mutant.name, f"{mutant.name}@{mutant.configuration.name}")
-    for file, name, before, after, reason in table:
-        same_place = file in ("*", mutant.file) and name in names
-        if same_place and fits(before, mutant.before) and fits(after, mutant.after):
+    places = ("*", mutant.file, f"{mutant.file}:{mutant.function}")
+    names = [f"{name}{at}" for name in ("*", mutant.name) for at in ("", f"@{mutant.configuration.name}")]
+    for place, name, before, after, reason in table:
+        if place in places and name in names and fits(before, mutant.before) and fits(after, mutant.after):
             return reason
     return None
 

@@ -21,7 +21,7 @@ class Mutant:
         self.number, self.subject, self.name, self.configuration = number, subject, name, configuration
         self.family = HOSTS.get(subject, subject)
         self.text = edit.apply(source.text)
-        self.file = source.file_at(edit.start)
+        self.file, self.function = source.file_at(edit.start), source.function_at(edit.start)
         self.before, self.after = describe(source.text, edit)
 
     def __str__(self):

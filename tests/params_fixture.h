@@ -8,13 +8,13 @@
 #include "../src/core/params.h"
 #include "check.h"
 
-/* Those of a text, "bm=128 bn=256". */
+/* Those of a text, "bm=128 bn=256"; "" has none. */
 static inline gt_params params_of(const char *text)
 {
     gt_params params = {0};
     char copy[GT_PARAMS_TEXT], *rest = copy;
     snprintf(copy, sizeof copy, "%s", text);
-    for (char *word; (word = strsep(&rest, " "));) {
+    for (char *word; *text && (word = strsep(&rest, " "));) {
         char *equals = strchr(word, '=');
         CHECK(equals);
         *equals = '\0';

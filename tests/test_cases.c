@@ -1,7 +1,5 @@
 /* The products that a kernel is checked on: what must be among them, whatever the seed. */
-#include "../tuner/worker/cases.h"
-#include "../tuner/worker/reference.h"
-#include "params_fixture.h"
+#include "cases_fixture.h"
 
 #define SOFT 60e6 /* some work that a drawing is held to */
 
@@ -20,16 +18,16 @@ static gt_class class_of(gt_type ab, gt_type c, int align)
 TEST(every_remainder_is_met)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 16);
-    const gt_kernel k = kernel(96, 64, "bk=16 stages=3");
-    bool m[96] = {0}, n[64] = {0}, depth[16] = {0};
+    const gt_kernel k = kernel(96, 64, "bk=128 stages=3");
+    bool m[96] = {0}, n[64] = {0}, depth[128] = {0};
     gt_cases cases;
     CHECK_OK(gt_cases_draw(&class, &k, check_random(), 0, &cases));
     for (size_t i = 0; i < cases.count; i++) {
         const gt_problem *p = &cases.list[i].problem;
-        m[p->m % 96] = n[p->n % 64] = depth[p->k % 16] = true;
+        m[p->m % 96] = n[p->n % 64] = depth[p->k % 128] = true;
     }
-    for (int i = 0; i < 96; i++)
-        CHECK(m[i] && n[i % 64] && depth[i % 16]);
+    for (int i = 0; i < 128; i++)
+        CHECK(m[i % 96] && n[i % 64] && depth[i]);
     gt_cases_finish(&cases);
 }
 
@@ -38,10 +36,140 @@ TEST(small_tiles_are_swept_whole_within_bounded_work)
     const gt_class class = class_of(GT_F32, GT_F32, 4);
     const gt_kernel k = kernel(32, 64, "bk=16 stages=3");
     gt_cases cases;
+    char text[128];
     CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
-    CHECK_INT(cases.residues[0], 32);
-    CHECK_INT(cases.residues[1], 64);
-    CHECK_INT(cases.residues[2], 16);
+    gt_cases_describe(&cases, &k, text, sizeof text);
+    CHECK(strstr(text, " products, 32 of 32 remainders of m, 64 of 64 of n, 16 of 16 of k"));
+    gt_cases_finish(&cases);
+}
+
+/* Whether some case is of these sizes; 0 is any. */
+static bool has(const gt_cases *cases, int64_t m, int64_t n, int64_t steps, int64_t step)
+{
+    for (size_t i = 0; i < cases->count; i++) {
+        const gt_problem *p = &cases->list[i].problem;
+        if ((m == 0 || p->m == m) && (n == 0 || p->n == n) && (steps < 0 || p->k / step == steps))
+            return true;
+    }
+    return false;
+}
+
+TEST(sizes_next_to_the_tile_and_all_numbers_of_steps_of_the_stages_are_met_within_bounded_work)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 4);
+    const gt_kernel k = kernel(128, 256, "bk=16 stages=4");
+    for (int round = 0; round < 8; round++) {
+        gt_cases cases;
+        bool rest[16] = {0}, short_k = false, large = false, far_apart = false;
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
+        for (int64_t more = -1; more <= 1; more++)
+            CHECK(has(&cases, 128 + more, 0, -1, 16) && has(&cases, 2 * 128 + more, 0, -1, 16) &&
+                  has(&cases, 0, 256 + more, -1, 16) && has(&cases, 0, 2 * 256 + more, -1, 16));
+        for (int64_t steps = 0; steps <= 5; steps++)
+            CHECK(has(&cases, 0, 0, steps, 16));
+        for (size_t i = 0; i < cases.count; i++) {
+            const gt_problem *p = &cases.list[i].problem;
+            rest[p->k % 16] = true;
+            short_k |= p->m > 128 && p->k < 16 && p->k > 3;
+            large |= p->m * p->n > 65536;
+            far_apart |= p->ldc > p->n + 64;
+        }
+        CHECK(rest[1] && rest[2] && rest[3] && rest[8] && rest[15]);
+        CHECK(short_k && large && far_apart);
+        gt_cases_finish(&cases);
+    }
+}
+
+TEST(a_persistent_grid_meets_tiles_that_its_blocks_share_and_tiles_that_they_have_whole)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 16);
+    gt_kernel k = kernel(64, 128, "bk=16 stages=3");
+    k.facts.blocks = 20;
+    k.facts.split_k = 1;
+    for (int bounded = 0; bounded < 2; bounded++) {
+        bool several = false, shared = false, more = false;
+        gt_cases cases;
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), bounded ? 100e6 : 0, &cases));
+        for (size_t i = 0; i < cases.count; i++) {
+            const gt_problem *p = &cases.list[i].problem;
+            const int64_t tiles = (p->m + 63) / 64 * ((p->n + 127) / 128), steps = (p->k + 15) / 16;
+            several |= tiles == 2 && tiles * steps > 2 * 20 && tiles * steps % 20 != 0;
+            shared |= tiles < 20 && steps > 1 && tiles * steps < 20;
+            more |= tiles > 20 && steps > 1 && tiles % 20 != 0;
+        }
+        CHECK(several && shared && more);
+        gt_cases_finish(&cases);
+    }
+}
+
+TEST(each_operand_has_each_hard_value_alone)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 16);
+    const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
+    bool seen[GT_OPERANDS][1 << GT_HARD_KINDS] = {0};
+    gt_cases cases;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        if (c->values == GT_VALUES_HARD && c->problem.k > 0)
+            seen[c->odd][c->hard] = true;
+    }
+    for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
+        CHECK(seen[o][1] && seen[o][2] && seen[o][4] && seen[o][7]);
+    gt_cases_finish(&cases);
+}
+
+TEST(products_without_K_are_watched)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 16);
+    const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
+    int watched = 0;
+    gt_cases cases;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
+    for (size_t i = 0; i < cases.count; i++)
+        watched += cases.list[i].problem.k == 0 && cases.list[i].watched;
+    CHECK(watched >= 2);
+    gt_cases_finish(&cases);
+}
+
+/* What memory holds before the launches: free it. */
+static void *fill(const gt_class *class, const gt_cases *cases, uint64_t seed)
+{
+    void *image = malloc(cases->bytes);
+    cases_fill(class, cases, seed, image);
+    return image;
+}
+
+TEST(wide_values_reach_far_up_and_down_and_their_products_fit)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 16);
+    const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
+    double least = INFINITY, most = 0, result = 0;
+    gt_cases cases;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
+    char *image = fill(&class, &cases, check_random());
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        if (c->values != GT_VALUES_WIDE)
+            continue;
+        const gt_stored a = gt_problem_stored(&c->problem, GT_A), b = gt_problem_stored(&c->problem, GT_B);
+        const float *const operands[] = {(float *)(image + c->place[GT_A]), (float *)(image + c->place[GT_B])};
+        for (int64_t at = 0; at < a.rows * a.columns + b.rows * b.columns; at++) {
+            const bool second = at >= a.rows * a.columns;
+            const gt_stored *o = second ? &b : &a;
+            const int64_t index = second ? at - a.rows * a.columns : at;
+            const double x = fabs((double)operands[second][index / o->columns * o->ld + index % o->columns]);
+            least = x > 0 && x < least ? x : least;
+            most = x > most ? x : most;
+        }
+        gt_reference reference;
+        CHECK_OK(gt_reference_init(&c->problem, operands[0], operands[1], &reference));
+        for (int64_t at = 0; at < c->problem.m * c->problem.n; at++)
+            result = fabs(c->alpha * reference.sum[at]) > result ? fabs(c->alpha * reference.sum[at]) : result;
+        gt_reference_finish(&reference);
+    }
+    CHECK(least < 0x1p-126 && most > 1e28 && result > 1e28 && result < 0x1p126);
+    free(image);
     gt_cases_finish(&cases);
 }
 
@@ -139,15 +267,19 @@ TEST(a_seed_gives_the_same_cases_and_another_gives_others)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 16);
     const gt_kernel k = kernel(32, 32, "bk=8");
-    gt_cases first, same, other;
-    CHECK_OK(gt_cases_draw(&class, &k, 7, SOFT, &first));
-    CHECK_OK(gt_cases_draw(&class, &k, 7, SOFT, &same));
-    CHECK_OK(gt_cases_draw(&class, &k, 8, SOFT, &other));
-    CHECK(first.bytes == same.bytes && memcmp(first.image, same.image, first.bytes) == 0);
-    CHECK(first.bytes != other.bytes || memcmp(first.image, other.image, first.bytes) != 0);
-    gt_cases_finish(&first);
-    gt_cases_finish(&same);
-    gt_cases_finish(&other);
+    static const uint64_t seeds[] = {7, 7, 8};
+    gt_cases cases[3];
+    char *images[3];
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(gt_cases_draw(&class, &k, seeds[i], SOFT, &cases[i]));
+        images[i] = fill(&class, &cases[i], 9);
+    }
+    CHECK(cases[0].bytes == cases[1].bytes && memcmp(images[0], images[1], cases[0].bytes) == 0);
+    CHECK(cases[0].bytes != cases[2].bytes || memcmp(images[0], images[2], cases[0].bytes) != 0);
+    for (int i = 0; i < 3; i++) {
+        gt_cases_finish(&cases[i]);
+        free(images[i]);
+    }
 }
 
 TEST(absurd_facts_are_refused)

@@ -166,7 +166,7 @@ static const bug bugs[] = {
     {tiled, 10, "trap", "the kernel stopped itself"},
     {tiled, 11, "vector at an address that is not aligned", "is not aligned to 8 bytes"},
     {tiled, 12, "write beyond shared memory", "of a block that has 2048 bytes"},
-    {tiled, 13, "loop without end", "the grid does not end"},
+    {tiled, 13, "wait without end", "deadlock: no thread can go on"},
     {tiled, 14, "barrier that does not exist", "there are 16"},
     {tiled, 15, "barrier before the tile is written, not behind", UNWRITTEN},
     {tiled, 16, "write one row past the last", OUTSIDE},

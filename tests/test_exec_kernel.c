@@ -255,6 +255,34 @@ TEST(resident_blocks_may_wait_for_each_other)
     gt_nvrtc_close(nvrtc);
 }
 
+/* Two blocks that hand a number to each other, again and again. */
+static const char ping_pong[] =
+    "extern \"C\" __global__ void k(unsigned *ball)\n"
+    "{\n"
+    "    for (unsigned turn = blockIdx.x; turn < 2000; turn += 2) {\n"
+    "        while (*(volatile unsigned *)ball != turn) ;\n"
+    "        *(volatile unsigned *)ball = turn + 1;\n"
+    "    }\n"
+    "}\n";
+
+TEST(a_block_that_waits_for_another_takes_few_turns_in_vain)
+{
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    sg_memory *memory = soft_memory();
+    sg_module *module = soft_compile(nvrtc, memory, ping_pong, "sm_80");
+    const unsigned zero = 0;
+    const uint64_t ball = soft_upload(memory, &zero, 4);
+    sg_grid grid = soft_grid(module, "k", memory, &ball, 2, 1);
+    grid.budget = (uint64_t)1 << 22; /* 64 operations of a warp for each of the 2000 turns */
+    sg_report report;
+    if (sg_grid_run(&grid, &report, NULL) != SG_FAULT_NONE)
+        check_fail(__FILE__, __LINE__, "%s", report.message);
+    CHECK_INT(*(const unsigned *)(uintptr_t)ball, 2000);
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+    gt_nvrtc_close(nvrtc);
+}
+
 TEST(a_loop_without_end_stops_when_its_budget_is_spent)
 {
     enum { OPERATIONS = 4096 };

@@ -244,6 +244,25 @@ DEVICE_TEST(copies_and_fills_bring_the_bytes)
     CHECK_INT(word(address + 508), 0x11223344);
 }
 
+DEVICE_TEST(host_memory_that_is_registered_is_copied_from_and_to)
+{
+    enum { BYTES = 1 << 20 };
+    char *from = malloc(BYTES), *to = calloc(1, BYTES);
+    open_context();
+    const CUdeviceptr address = memory(BYTES);
+    memset(from, 7, BYTES);
+    OK(cu->cuMemHostRegister(from, BYTES, 0));
+    OK(cu->cuMemHostRegister(to, BYTES, 0));
+    OK(cu->cuMemcpyHtoD(address, from, BYTES));
+    OK(cu->cuMemcpyDtoH(to, address, BYTES));
+    CHECK(memcmp(from, to, BYTES) == 0);
+    OK(cu->cuMemHostUnregister(from));
+    OK(cu->cuMemHostUnregister(to));
+    CU(cu->cuMemHostRegister(NULL, BYTES, 0), CUDA_ERROR_INVALID_VALUE);
+    free(from);
+    free(to);
+}
+
 DEVICE_TEST(copies_and_fills_stay_inside_one_allocation)
 {
     char host[64] = {0}, *large = calloc(1, 8 << 20);

@@ -7,3 +7,13 @@ uint64_t gt_random_bits(uint64_t seed, uint64_t index)
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
 }
+
+uint64_t gt_draw_bits(gt_draws *draws)
+{
+    return gt_random_bits(draws->seed, draws->next++);
+}
+
+int64_t gt_draw_below(gt_draws *draws, int64_t limit)
+{
+    return (int64_t)(gt_draw_bits(draws) % (uint64_t)limit);
+}

@@ -12,6 +12,9 @@ TOKEN = re.compile(r"""(?P<comment>//[^\n]*|/\*.*?\*/)
                      |(?P<op><<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|->|::|[-+*/%&|^]=|[-+*/%&|^<>=!?:;,.(){}\[\]~])
                      """, re.VERBOSE | re.MULTILINE | re.DOTALL)
 
+# Where a function of the templates begins: its name.
+FUNCTION = re.compile(r"^(?: {4})?(?:[^\n(]*__device__[^\n(]*|extern \"C\" __global__[^\n]*) [*&]?(\w+)\(", re.MULTILINE)
+
 # What no kernel of f32 reaches: 16-bit types, and what only the ladder's templates call.
 UNUSED = re.compile(r"^(?:struct __align__\(2\) gt_(?:half|bf16)\n.*?^\};|__device__ __forceinline__ (?:const )?GT_AB \*?"
                     r"gt_(?:at|load)_[ab]\(.*?^\}|struct gt_full_args.*?^\};)", re.MULTILINE | re.DOTALL)
@@ -32,12 +35,17 @@ class Source:
         self.starts = [0]
         for _, line in self.lines:
             self.starts.append(self.starts[-1] + len(line))
+        self.functions = [(match.start(), match[1]) for match in FUNCTION.finditer(self.text)]
         self.left_out = [match.span() for match in UNUSED.finditer(self.text)]
         self.tokens = list(self.tokenise())
         self.left_out.sort()
 
     def file_at(self, place):
         return self.lines[bisect.bisect_right(self.starts, place) - 1][0]
+
+    def function_at(self, place):
+        """The name of the function that a place lies in, or that stands before it."""
+        return next((name for start, name in reversed(self.functions) if start <= place), "")
 
     def tokenise(self):
         """Names, numbers, operators and strings of what may be mutated: no comments, no directives, no assertions."""

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 
 #include "../../src/core/status.h"
-#include "../random.h"
-#include "checks.h"
-#include "pool.h"
 
 /* Where there is no bound: K of the longest case, tiles along the longest sides, products of the largest batches (more
  * than a grid has in z), launches of the case that is repeated. With a bound there is at least the second. */
@@ -16,46 +13,41 @@
 #define MANY_TILES   200
 #define TILES_LEAST  20
 #define MANY_BATCH   65536
-#define BATCH_LEAST  260
+#define BATCH_LEAST  16
 #define MANY_REPEATS 1100
 #define REPEAT_LEAST 64
+
+#define BATCH_BYTE 260 /* products of the batches that pass a byte, and some more */
 
 /* No batch is so large that a kernel's workspace passes this. */
 #define WORKSPACE_LIMIT ((int64_t)1 << 28)
 
-/* Remainders of k are met by steps up to this; longer ones are met by as many of theirs. */
-#define STEP_LIMIT 64
+#define MANY_STEPS 64 /* numbers of steps of K that are met, of those up to beyond all stages and parts */
 
 /* Shares of the bounded work. */
-#define GENERAL_SHARE 0.3
-#define SWEEP_SHARE   0.2 /* for rows, and for columns */
+#define GENERAL_SHARE 0.2
+#define EDGE_SHARE    0.2
+#define SWEEP_SHARE   0.15 /* for rows, and for columns */
+#define STEP_SHARE    0.15
+#define DEAL_SHARE    0.2 /* for each of its cases */
 #define LONG_SHARE    0.1
 #define SIDE_SHARE    0.05 /* for rows, and for columns */
-#define REPEAT_SHARE  0.5
+#define BATCH_SHARE   0.05
+#define REPEAT_SHARE  0.3
 
-#define VERY_MANY 1000 /* rows of an operand */
+/* A block that begins and ends costs the software GPU about as much as so many multiply-adds. */
+#define BLOCK_WORK 8192
+
+#define MANY_ROWS 1000 /* rows of an operand from which on they are packed */
+#define FEW_ROWS  100  /* up to which they may lie far apart */
 
 #define MORE 16 /* rows and columns of a general case beyond its first tile */
-#define FEW  6  /* of a sweep's other side */
+#define FEW  6  /* of a side that is short */
+
+#define LARGE_C 65536 /* elements */
 
 /* Scalars go from 2^-8 to 2^9. */
 #define SCALAR_POWERS 8
-
-/* Random numbers, one after the other. */
-typedef struct stream {
-    uint64_t seed, next;
-} stream;
-
-static uint64_t bits(stream *s)
-{
-    return gt_random_bits(s->seed, s->next++);
-}
-
-/* From 0 to limit - 1; limit is at least 1. */
-static int64_t below(stream *s, int64_t limit)
-{
-    return (int64_t)(bits(s) % (uint64_t)limit);
-}
 
 /* All numbers from 0 to length - 1 in an order of their own: start, start + step, ... modulo the length. */
 typedef struct walk {
@@ -67,11 +59,11 @@ static int64_t divisor(int64_t a, int64_t b)
     return b == 0 ? a : divisor(b, a % b);
 }
 
-static walk draw_walk(stream *s, int64_t length)
+static walk draw_walk(gt_draws *random, int64_t length)
 {
-    walk w = {length, below(s, length), 1};
+    walk w = {length, gt_draw_below(random, length), 1};
     do
-        w.step = 1 + below(s, length);
+        w.step = 1 + gt_draw_below(random, length);
     while (divisor(w.step, length) != 1);
     return w;
 }
@@ -85,15 +77,23 @@ static int64_t walk_at(const walk *w, int64_t index)
 typedef struct drawing {
     const gt_class *class;
     const gt_types *types;
-    int64_t tile_m, tile_n, step, depth; /* depth: K that a pipeline's stages and all parts of K hold */
-    int64_t per_product;                 /* bytes of workspace for each product of one tile */
+    const gt_facts *facts;
+    int64_t tile_m, tile_n;      /* the facts' */
+    int64_t step, stages, depth; /* of K: depth is how many steps a pipeline's stages hold in all parts of K */
+    int64_t per_product;         /* bytes of workspace for each product of one tile */
     double work;
-    stream random;
-    walk residues; /* of k */
-    int64_t drawn; /* cases so far, which go through scalars and values in turn */
+    gt_draws random;
+    walk rests;                 /* of k */
+    /* How many there were of cases, those with hard values, those with K, strides: they go through kinds in turn. */
+    int64_t drawn, hard, depths, strides;
     gt_cases *cases;
     size_t room;
 } drawing;
+
+static int64_t below(drawing *d, int64_t limit)
+{
+    return gt_draw_below(&d->random, limit);
+}
 
 /* ---- scalars ---- */
 
@@ -104,39 +104,56 @@ static double draw_scalar(drawing *d, int kind)
     if (kind >= 2)
         return special[kind - 2];
     if (d->types->exact)
-        return (double)(int32_t)(uint32_t)bits(&d->random);
-    const float mantissa = 1 + (float)(bits(&d->random) >> 41) * 0x1p-23f; /* all bits of f32 */
-    const double magnitude = ldexp(mantissa, (int)below(&d->random, 2 * SCALAR_POWERS + 1) - SCALAR_POWERS);
+        return (double)(int32_t)(uint32_t)gt_draw_bits(&d->random);
+    const float mantissa = 1 + (float)(gt_draw_bits(&d->random) >> 41) * 0x1p-23f; /* all bits of f32 */
+    const double magnitude = ldexp(mantissa, (int)below(d, 2 * SCALAR_POWERS + 1) - SCALAR_POWERS);
     return kind == 0 ? magnitude : -magnitude;
 }
 
 /* ---- sizes ---- */
 
-/* Every remainder in turn, and some whole steps before it: `least`, one more, or as many as pass what the stages
- * hold. */
-static int64_t draw_k(drawing *d, int64_t index, int64_t least)
+/* Some whole steps of K and what goes beyond them: the first few, half a step and all but one first, then every
+ * remainder in turn. */
+static int64_t draw_k(drawing *d, int64_t whole)
 {
-    const int64_t rest = 1 + walk_at(&d->residues, index), kind = below(&d->random, 8);
-    return rest + d->step * (least + (kind == 0 ? below(&d->random, d->depth / d->step + 2) : kind == 1));
+    const int64_t first[] = {1, 2, 3, d->step / 2, d->step - 1}, count = sizeof first / sizeof first[0];
+    const int64_t index = d->depths++, rest = index < count ? first[index] : walk_at(&d->rests, index - count);
+    const int64_t k = whole * d->step + rest % d->step;
+    return k > 0 ? k : d->step;
 }
 
-/* Multiply-adds of a case: its tiles are computed whole. */
+/* A number of steps: often none or one, now and then any up to beyond what the stages hold. */
+static int64_t draw_steps(drawing *d)
+{
+    const int64_t kind = below(d, 8);
+    return kind == 0 ? below(d, d->stages + 3) : kind <= 3;
+}
+
+static int64_t draw_few(drawing *d, int64_t tile)
+{
+    return 1 + below(d, tile < FEW ? tile : FEW);
+}
+
+/* Multiply-adds of a case: its tiles are computed whole, and its blocks cost something by themselves. */
 static double work_of(const drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch)
 {
     const double tiles = ceil((double)m / (double)d->tile_m) * ceil((double)n / (double)d->tile_n) * (double)batch;
-    const double steps = ceil((double)k / (double)d->step) + 1;
-    return tiles * (double)d->tile_m * (double)d->tile_n * steps * (double)d->step;
+    const double steps = ceil((double)k / (double)d->step);
+    const double blocks = d->facts->blocks > 0 ? (double)(d->facts->blocks * batch) : tiles * (double)d->facts->split_k;
+    return tiles * steps * (double)(d->tile_m * d->tile_n * d->step) + blocks * BLOCK_WORK;
 }
 
 /* Some stride that is aligned and no better, or rows of just their elements where those are: always where there are
- * very many. */
+ * many rows. Few of them may lie far apart. */
 static int64_t draw_ld(drawing *d, int64_t rows, int64_t columns, int bytes)
 {
     const int64_t unit = d->class->align > bytes ? d->class->align / bytes : 1, units = (columns + unit - 1) / unit;
-    const int64_t kind = below(&d->random, 4);
-    if (kind == 0 || rows > VERY_MANY)
+    const int64_t kind = d->strides++ % 7; /* not in step with scalars and values */
+    if (kind < 2 || rows > MANY_ROWS)
         return (units > 0 ? units : 1) * unit;
-    return ((units + 1 + 2 * below(&d->random, 3)) | 1) * unit;
+    if (kind == 2 && rows <= FEW_ROWS)
+        return ((units + (65 + below(d, 64)) / unit + 1) | 1) * unit;
+    return ((units + 1 + 2 * below(d, 3)) | 1) * unit;
 }
 
 /* Fills in strides and the gt_problem of a case. Each is a multiple of the alignment. */
@@ -148,7 +165,7 @@ static gt_status place_problem(drawing *d, gt_gemm *gemm, gt_problem *problem)
     gemm->lda = draw_ld(d, gemm->batch * rows_a, c->op_a == GT_N ? gemm->k : gemm->m, ab);
     gemm->ldb = draw_ld(d, gemm->batch * rows_b, c->op_b == GT_N ? gemm->n : gemm->k, ab);
     gemm->ldc = draw_ld(d, gemm->batch * gemm->m, gemm->n, result);
-    const int64_t gap = below(&d->random, 2);
+    const int64_t gap = below(d, 2);
     gemm->stride_a = (rows_a + gap) * gemm->lda;
     gemm->stride_b = (rows_b + gap) * gemm->ldb;
     gemm->stride_c = (gemm->m + gap) * gemm->ldc;
@@ -156,6 +173,23 @@ static gt_status place_problem(drawing *d, gt_gemm *gemm, gt_problem *problem)
 }
 
 /* ---- the list ---- */
+
+/* Values that are not normal, for some cases in turn: each operand has each hard kind alone, and all of them. */
+static void choose_values(drawing *d, int64_t turn, gt_case *c)
+{
+    if (d->types->exact)
+        return;
+    if (turn % 8 == 3) {
+        c->values = GT_VALUES_WIDE;
+        c->odd = (gt_operand)below(d, 2);
+    } else if (turn % 8 == 6 || turn % 16 == 9) {
+        const int64_t index = d->hard++, kind = index / GT_OPERANDS % (GT_HARD_KINDS + 1);
+        c->values = GT_VALUES_HARD;
+        c->odd = (gt_operand)(index % GT_OPERANDS);
+        c->hard = kind < GT_HARD_KINDS ? 1u << kind : (1u << GT_HARD_KINDS) - 1;
+        *(c->odd == GT_C ? &c->beta : &c->alpha) = draw_scalar(d, (int)(index % 2));
+    }
+}
 
 /* Adds a case of these sizes, with the scalars and values whose turn it is. */
 static gt_status add(drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_case **out)
@@ -173,15 +207,8 @@ static gt_status add(drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch,
     gt_gemm gemm = gt_class_gemm(d->class, m, n, k);
     gemm.batch = batch;
     gt_case c = {.alpha = draw_scalar(d, (int)(turn % 5)), .beta = draw_scalar(d, (int)(turn / 5 % 5)),
-                 .fill = (gt_fill)(turn % GT_FILL_COUNT), .repeats = 1};
-    if (!d->types->exact && turn % 8 == 3) {
-        c.values = GT_VALUES_WIDE;
-        c.odd = (gt_operand)below(&d->random, 2);
-    } else if (!d->types->exact && turn % 8 == 6) {
-        c.values = GT_VALUES_HARD;
-        c.odd = (gt_operand)(turn / 8 % GT_OPERANDS);
-        *(c.odd == GT_C ? &c.beta : &c.alpha) = draw_scalar(d, (int)(turn / 8 % 2));
-    }
+                 .fill = (gt_fill)(turn % GT_FILL_COUNT), .seed = gt_draw_bits(&d->random), .repeats = 1};
+    choose_values(d, turn, &c);
     const gt_status status = place_problem(d, &gemm, &c.problem);
     if (status != GT_OK)
         return status;
@@ -203,75 +230,155 @@ static gt_status add_again(drawing *d, gt_case **out)
     return status;
 }
 
+/* What a share of the work comes to. */
+static double allowance(const drawing *d, double share)
+{
+    return d->work == 0 ? INFINITY : share * d->work;
+}
+
 /* How many of something fit into a share of the work; all where there is no bound. */
 static int64_t affordable(const drawing *d, double share, double each, int64_t least, int64_t most)
 {
-    if (d->work == 0 || each * (double)most <= share * d->work)
-        return most;
-    const double count = share * d->work / each;
-    return count < (double)least ? least : (int64_t)count;
+    const double count = allowance(d, share) / each;
+    return count >= (double)most ? most : count < (double)least ? least : (int64_t)count;
 }
 
-/* Several tiles in both directions, K longer than all stages and parts hold; plain numbers, other data in the same
- * workspace, and a batch. */
+/* Sides next to the tile's and to twice that and remainders of a few, then sides next to powers of two; a long one
+ * meets a short one. Every other one has K of less than a step. */
+static gt_status add_edges(drawing *d)
+{
+    static const int64_t powers[] = {63, 64, 65, 127, 128, 129, 255, 256, 257};
+    const int64_t m = d->tile_m, n = d->tile_n;
+    const int64_t rows[] = {2, 3, m - 1, m, m + 1, 2 * m - 1, 2 * m, 2 * m + 1};
+    const int64_t columns[] = {2 * n + 1, 2 * n, 2 * n - 1, n + 1, n, n - 1, 3, 2};
+    const int64_t own = sizeof rows / sizeof rows[0], others = sizeof powers / sizeof powers[0];
+    const walk w = draw_walk(&d->random, others);
+    double left = allowance(d, EDGE_SHARE);
+    gt_status status = GT_OK;
+    for (int64_t i = 0; status == GT_OK && i < own + others && (i < own || left > 0); i++) {
+        gt_case *c;
+        const int64_t power = walk_at(&w, i), k = draw_k(d, i % 2);
+        const int64_t side_m = i < own ? rows[i] : powers[power], side_n = i < own ? columns[i] : powers[others - 1 - power];
+        left -= work_of(d, side_m, side_n, k, 1);
+        status = add(d, side_m > 0 ? side_m : 1, side_n > 0 ? side_n : 1, k, 1, &c);
+    }
+    return status;
+}
+
+/* Every remainder along one side, often behind a whole tile, the other side short. */
+static gt_status add_sweep(drawing *d, bool rows)
+{
+    const int64_t tile = rows ? d->tile_m : d->tile_n, other = rows ? d->tile_n : d->tile_m;
+    const walk w = draw_walk(&d->random, tile);
+    const double each = 1.5 * work_of(d, 1, 1, d->step + 1, 1);
+    const int64_t count = affordable(d, SWEEP_SHARE, each, 12, tile);
+    gt_status status = GT_OK;
+    for (int64_t i = 0; status == GT_OK && i < count; i++) {
+        gt_case *c;
+        const int64_t side = 1 + walk_at(&w, i) + (below(d, 4) == 0 ? tile : 0), few = draw_few(d, other);
+        const int64_t k = draw_k(d, draw_steps(d)), batch = below(d, 6) == 0 ? 2 + below(d, 3) : 1;
+        status = add(d, rows ? side : few, rows ? few : side, k, batch, &c);
+    }
+    return status;
+}
+
+static gt_status add_rows(drawing *d)
+{
+    return add_sweep(d, true);
+}
+
+static gt_status add_columns(drawing *d)
+{
+    return add_sweep(d, false);
+}
+
+/* Numbers of steps of K, up to beyond what the stages of all parts hold: those of one part first, then some of each
+ * length. */
+static gt_status add_steps(drawing *d)
+{
+    const int64_t count = d->depth + 2, own = d->stages + 2 < count ? d->stages + 2 : count;
+    const walk w = draw_walk(&d->random, count - own > 0 ? count - own : 1);
+    double left = allowance(d, STEP_SHARE);
+    gt_status status = GT_OK;
+    for (int64_t i = 0; status == GT_OK && i < count && i < MANY_STEPS && (i < own || left > 0); i++) {
+        gt_case *c;
+        const int64_t steps = i < own ? i : own + walk_at(&w, i), k = draw_k(d, steps);
+        left -= work_of(d, 1, 1, k, 1);
+        status = add(d, draw_few(d, d->tile_m), draw_few(d, d->tile_n), k, 1, &c);
+    }
+    return status;
+}
+
+/* For a persistent grid that deals the steps of its tiles out to its blocks: two tiles, of which every block has some
+ * steps, and more tiles than blocks, which have two steps each. */
+static gt_status add_dealt(drawing *d)
+{
+    const int64_t blocks = d->facts->blocks, tile = d->tile_m < d->tile_n ? d->tile_m : d->tile_n;
+    if (blocks == 0 || d->facts->ws_tile == 0)
+        return GT_OK;
+    const int64_t tiles[] = {2, blocks + 1 + below(d, 3)}, steps[] = {5 * blocks / 4 + 1 + below(d, 3), 1};
+    gt_status status = GT_OK;
+    for (int i = 0; status == GT_OK && i < 2; i++) {
+        gt_case *c;
+        const int64_t side = (tiles[i] - 1) * tile + draw_few(d, tile), k = steps[i] * d->step + 1 + below(d, d->step);
+        const bool rows = tile == d->tile_m;
+        const int64_t m = rows ? side : draw_few(d, d->tile_m), n = rows ? draw_few(d, d->tile_n) : side;
+        if (work_of(d, m, n, k, 1) <= allowance(d, DEAL_SHARE))
+            status = add(d, m, n, k, 1, &c);
+    }
+    return status;
+}
+
+/* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
+ * other data in the same workspace. K that nobody shares, with and without C. And a batch. */
 static gt_status add_general(drawing *d)
 {
     gt_case *c;
-    const int64_t m = d->tile_m + 1 + below(&d->random, d->tile_m < MORE ? d->tile_m : MORE);
-    const int64_t n = d->tile_n + 1 + below(&d->random, d->tile_n < MORE ? d->tile_n : MORE);
-    const int64_t each = (int64_t)work_of(d, m, n, d->step, 1) / 2;
-    const int64_t steps = affordable(d, GENERAL_SHARE / 4, (double)each, 2, d->depth / d->step + 2);
-    gt_status status = add(d, m, n, steps * d->step + below(&d->random, d->step), 1, &c);
+    const int64_t m = d->tile_m + 1 + below(d, d->tile_m < MORE ? d->tile_m : MORE);
+    const int64_t n = d->tile_n + 1 + below(d, d->tile_n < MORE ? d->tile_n : MORE);
+    const int64_t steps = affordable(d, GENERAL_SHARE / 2, work_of(d, m, n, d->step, 1), 2, d->depth + 2);
+    gt_status status = add(d, m, n, steps * d->step + below(d, d->step), 1, &c);
     if (status != GT_OK)
         return status;
     c->values = GT_VALUES_NORMAL;
     c->alpha = draw_scalar(d, 0);
     c->beta = draw_scalar(d, 1);
-    c->general = true;
+    c->watched = true;
     if ((status = add_again(d, &c)) != GT_OK)
         return status;
     c->alpha = 1;
     c->beta = 0;
-    c->general = true;
-    status = add(d, d->tile_m + below(&d->random, 3), 1 + below(&d->random, d->tile_n), draw_k(d, 0, 1), 3, &c);
-    if (status == GT_OK)
-        c->general = true;
-    return status;
-}
-
-/* Every remainder along one side, the other side short. */
-static gt_status add_sweep(drawing *d, bool rows)
-{
-    const int64_t tile = rows ? d->tile_m : d->tile_n, other = rows ? d->tile_n : d->tile_m;
-    const walk w = draw_walk(&d->random, tile);
-    const double each = 1.5 * work_of(d, 1, 1, d->step, 1);
-    const int64_t count = affordable(d, SWEEP_SHARE, each, 12, tile);
-    gt_status status = GT_OK;
-    for (int64_t i = 0; status == GT_OK && i < count; i++) {
-        gt_case *c;
-        const int64_t side = 1 + walk_at(&w, i) + (below(&d->random, 8) == 0 ? tile : 0);
-        const int64_t few = 1 + below(&d->random, other < FEW ? other : FEW);
-        const int64_t batch = below(&d->random, 6) == 0 ? 2 + below(&d->random, 3) : 1;
-        status = add(d, rows ? side : few, rows ? few : side, draw_k(d, i, rows ? i % 2 : 1), batch, &c);
+    c->watched = true;
+    for (int i = 0; i < 2; i++) {
+        if ((status = add(d, m, n, draw_few(d, d->step), 1, &c)) != GT_OK)
+            return status;
+        c->values = GT_VALUES_NORMAL;
+        c->alpha = draw_scalar(d, i);
+        c->beta = i == 0 ? 0 : draw_scalar(d, 0);
+        c->watched = true;
     }
-    d->cases->residues[rows ? 0 : 1] = (int)count;
+    status = add(d, d->tile_m + below(d, 3), 1 + below(d, d->tile_n), draw_k(d, 1 + draw_steps(d)), 3, &c);
+    if (status == GT_OK)
+        c->watched = true;
     return status;
 }
 
-/* Many tiles along one side, and a K that is far longer than any other. */
+/* Many tiles along one side, many elements of C, and a K that is far longer than any other. */
 static gt_status add_long(drawing *d)
 {
     const double tile = work_of(d, 1, 1, 1, 1);
     const int64_t tall = affordable(d, SIDE_SHARE, tile, TILES_LEAST, MANY_TILES);
     const int64_t k = affordable(d, LONG_SHARE, (double)(d->tile_m * d->tile_n), LONG_LEAST, LONG_K);
+    const int64_t rows = 200 + below(d, 100);
     gt_case *c;
-    gt_status status = add(d, tall * d->tile_m + below(&d->random, d->tile_m) + 1, 1 + below(&d->random, 5),
-                           1 + below(&d->random, 3), 1, &c);
+    gt_status status =
+        add(d, tall * d->tile_m + below(d, d->tile_m) + 1, 1 + below(d, 5), 1 + below(d, 3), 1, &c);
     if (status == GT_OK)
-        status = add(d, 1 + below(&d->random, 5), tall * d->tile_n + below(&d->random, d->tile_n) + 1,
-                     1 + below(&d->random, 3), 1, &c);
+        status = add(d, 1 + below(d, 5), tall * d->tile_n + below(d, d->tile_n) + 1, 1 + below(d, 3), 1, &c);
     if (status == GT_OK)
-        status = add(d, 1 + below(&d->random, 5), 1 + below(&d->random, 5), k + below(&d->random, 256), 1, &c);
+        status = add(d, rows, LARGE_C / rows + 1 + below(d, 16), draw_few(d, d->step), 1, &c);
+    if (status == GT_OK)
+        status = add(d, 1 + below(d, 5), 1 + below(d, 5), k + below(d, 256), 1, &c);
     if (status == GT_OK) {
         c->alpha = draw_scalar(d, 0);
         c->values = GT_VALUES_NORMAL;
@@ -279,31 +386,38 @@ static gt_status add_long(drawing *d)
     return status;
 }
 
+/* As many products as the workspace and the work allow: with K, and, more than a byte counts, without. */
 static gt_status add_batch(drawing *d)
 {
-    int64_t batch = BATCH_LEAST + below(&d->random, 64);
+    int64_t most = BATCH_BYTE + below(d, 64);
     if (d->work == 0) /* up to 2^8 times as many, every power as often; the last of them is more than a grid has in z */
-        batch = below(&d->random, 8) == 0 ? MANY_BATCH + below(&d->random, 256) : batch << below(&d->random, 8);
-    if (d->per_product > 0 && batch > WORKSPACE_LIMIT / d->per_product)
-        batch = WORKSPACE_LIMIT / d->per_product;
+        most = below(d, 8) == 0 ? MANY_BATCH + below(d, 256) : most << below(d, 8);
+    if (d->per_product > 0 && most > WORKSPACE_LIMIT / d->per_product)
+        most = WORKSPACE_LIMIT / d->per_product;
+    most = most > 3 ? most : 3;
+    const int64_t some = affordable(d, BATCH_SHARE, work_of(d, 1, 1, 1, 1), BATCH_LEAST, most);
     gt_case *c;
-    const gt_status status = add(d, 1, 1, 1 + below(&d->random, 2), batch > 3 ? batch : 3, &c);
+    gt_status status = add(d, 1, 1, 1 + below(d, 2), some < most ? some : most, &c);
     if (status == GT_OK) {
         c->values = GT_VALUES_NORMAL;
         c->alpha = draw_scalar(d, 1);
     }
+    if (status == GT_OK && some < most && (status = add(d, 1, 1, 0, most, &c)) == GT_OK)
+        c->beta = draw_scalar(d, 1);
     return status;
 }
 
-/* No K: C = beta C, and C = 0. */
+/* No K: C = beta C, and C = 0. Nothing but the kernel's own waits keeps them behind what the stream ran before. */
 static gt_status add_empty(drawing *d)
 {
     gt_status status = GT_OK;
     for (int i = 0; status == GT_OK && i < 2; i++) {
         gt_case *c;
-        status = add(d, 1 + below(&d->random, d->tile_m), 1 + below(&d->random, d->tile_n), 0, 1, &c);
-        if (status == GT_OK)
+        status = add(d, 1 + below(d, d->tile_m), 1 + below(d, d->tile_n), 0, 1, &c);
+        if (status == GT_OK) {
             c->beta = draw_scalar(d, i == 0 ? 1 : 4);
+            c->watched = true;
+        }
     }
     return status;
 }
@@ -311,9 +425,9 @@ static gt_status add_empty(drawing *d)
 /* The same launch very often, then other data. */
 static gt_status add_repeated(drawing *d)
 {
-    const double each = (double)(d->tile_m * d->tile_n * (d->step < 32 ? d->step : 32));
+    const double each = work_of(d, 1, 1, 1, 1);
     gt_case *c;
-    gt_status status = add(d, 1 + below(&d->random, 3), 1 + below(&d->random, 3), 1 + below(&d->random, 3), 1, &c);
+    gt_status status = add(d, 1 + below(d, 3), 1 + below(d, 3), 1 + below(d, 3), 1, &c);
     if (status != GT_OK)
         return status;
     c->alpha = draw_scalar(d, 0);
@@ -324,13 +438,14 @@ static gt_status add_repeated(drawing *d)
     return status;
 }
 
-/* ---- what memory holds ---- */
+/* ---- all of them ---- */
 
 /* Where operands begin: the first address behind the guard that is as aligned as promised and no better. */
 static void place_cases(const gt_class *class, gt_cases *cases)
 {
     size_t at = 0;
-    for (size_t i = 0; i < cases->count; i++)
+    for (size_t i = 0; i < cases->count; i++) {
+        cases->list[i].begin = at = (at + 255) / 256 * 256;
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
             const gt_problem *p = &cases->list[i].problem;
             const size_t element = (size_t)gt_type_find(gt_problem_stored(p, o).type)->bytes;
@@ -339,145 +454,80 @@ static void place_cases(const gt_class *class, gt_cases *cases)
             cases->list[i].place[o] = at;
             at += gt_problem_bytes(p, o);
         }
+    }
     cases->bytes = (at + GT_CASE_GUARD + 255) / 256 * 256;
 }
 
-/* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
- * other up, so that most of their products are normal. */
-static int scale_of(const gt_case *c, gt_operand operand, uint64_t seed, int64_t index)
+size_t gt_cases_end(const gt_cases *cases, size_t index)
 {
-    const gt_type_info *type = gt_type_find(c->problem.class.type_ab);
-    const int least = operand == c->odd ? type->least_scale : 0;
-    return least + (int)(gt_random_bits(seed + operand, (uint64_t)index) % (uint64_t)(type->most_scale - least + 1));
+    return index + 1 < cases->count ? cases->list[index + 1].begin : cases->bytes;
 }
 
-/* Of A rows are scaled, of B columns, of C both, so far as its type can hold that. */
-static void scale_operand(const gt_case *c, gt_operand operand, uint64_t seed, char *data)
+static int64_t step_of(const gt_kernel *kernel)
 {
-    const gt_problem *p = &c->problem;
-    const gt_stored o = gt_problem_stored(p, operand);
-    const gt_type_info *type = gt_type_find(o.type);
-    const bool a_down = p->class.op_a == GT_N, b_down = p->class.op_b == GT_N;
-    for (int64_t index = 0; index < p->batch; index++)
-        for (int64_t row = 0; row < o.rows; row++)
-            for (int64_t column = 0; column < o.columns; column++) {
-                const int64_t at = index * o.stride + row * o.ld + column;
-                int power;
-                if (operand == GT_A) {
-                    power = scale_of(c, GT_A, seed, a_down ? row : column);
-                } else if (operand == GT_B) {
-                    power = scale_of(c, GT_B, seed, b_down ? column : row);
-                } else {
-                    power = scale_of(c, GT_A, seed, row) + scale_of(c, GT_B, seed, column);
-                    power = power < type->least_scale ? type->least_scale : power;
-                }
-                type->store(data, at, ldexp(type->load(data, at), power));
-            }
-}
-
-/* NaN and both infinities, each at a place of every matrix. */
-static void harden(const gt_case *c, gt_operand operand, stream *s, char *data)
-{
-    static const double hard[] = {NAN, INFINITY, -INFINITY};
-    const gt_stored o = gt_problem_stored(&c->problem, operand);
-    const gt_type_info *type = gt_type_find(o.type);
-    if (o.rows == 0 || o.columns == 0)
-        return;
-    for (int64_t index = 0; index < c->problem.batch; index++)
-        for (int i = 0; i < 3; i++) {
-            const int64_t place = below(s, o.rows) * o.ld + below(s, o.columns);
-            type->store(data, index * o.stride + place, hard[(i + index) % 3]);
-        }
-}
-
-/* One operand of a case. Poison stays between its rows, and in a C that nobody reads and that is not to be filled. */
-static void fill_operand(const gt_case *c, gt_operand operand, gt_pool *pool, char *data)
-{
-    const gt_stored o = gt_problem_stored(&c->problem, operand);
-    const bool unread = operand == GT_C && c->beta == 0;
-    if (!unread || c->fill == GT_FILL_RANDOM) {
-        gt_pool_fill(pool, &o, c->problem.batch, data);
-        return;
-    }
-    for (int64_t row = 0; c->fill != GT_FILL_POISON && row < c->problem.batch * o.rows; row++)
-        for (int64_t column = 0; column < o.columns; column++)
-            pool->type->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column, c->fill == GT_FILL_ONES);
-}
-
-static gt_status fill_image(drawing *d)
-{
-    gt_cases *cases = d->cases;
-    gt_pool pools[GT_OPERANDS] = {0};
-    gt_status status = GT_OK;
-    for (gt_operand o = GT_A; status == GT_OK && o < GT_OPERANDS; o++)
-        status = gt_pool_init(o == GT_C ? d->class->type_c : d->class->type_ab, bits(&d->random), &pools[o]);
-    if (status == GT_OK && !(cases->image = malloc(cases->bytes)))
-        status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < cases->bytes / sizeof(uint32_t); i++)
-        ((uint32_t *)cases->image)[i] = GT_POISON;
-    for (size_t i = 0; status == GT_OK && i < cases->count; i++) {
-        const gt_case *c = &cases->list[i];
-        const uint64_t scales = bits(&d->random);
-        for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
-            char *const data = (char *)cases->image + c->place[o];
-            fill_operand(c, o, &pools[o], data);
-            if (o == GT_C && c->beta == 0)
-                continue;
-            if (c->values == GT_VALUES_WIDE)
-                scale_operand(c, o, scales, data);
-            else if (c->values == GT_VALUES_HARD && o == c->odd)
-                harden(c, o, &d->random, data);
-        }
-    }
-    for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
-        gt_pool_finish(&pools[o]);
-    return status;
+    int64_t step = 16;
+    gt_params_find(&kernel->params, "bk", &step);
+    return step > 0 ? step : 16;
 }
 
 gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *out)
 {
+    /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
+    static gt_status (*const kinds[])(drawing *) = {add_edges, add_rows, add_columns, add_steps, add_general, add_empty,
+                                                    add_dealt, add_long, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
-    int64_t step = 16, stages = 2;
-    gt_params_find(&kernel->params, "bk", &step);
+    int64_t stages = 2;
     gt_params_find(&kernel->params, "stages", &stages);
     if (f->tile_m < 1 || f->tile_n < 1 || f->split_k < 1)
         return gt_fail(GT_ERROR_INVALID, "a tile of %lld x %lld, K in %lld parts", (long long)f->tile_m,
                        (long long)f->tile_n, (long long)f->split_k);
-    drawing d = {.class = class, .types = gt_class_types(class), .tile_m = f->tile_m, .tile_n = f->tile_n,
-                 .step = step > 0 ? step : 16, .work = work, .random = {.seed = seed}, .cases = &cases,
-                 .per_product = f->blocks > 0 ? f->ws_tile * f->blocks : f->ws_tile};
-    d.depth = (stages > 0 ? stages + 1 : 2) * f->split_k * d.step;
-    d.residues = draw_walk(&d.random, d.step < STEP_LIMIT ? d.step : STEP_LIMIT);
-    d.drawn = below(&d.random, 25);
-    gt_status status;
-    if ((status = add_general(&d)) == GT_OK && (status = add_sweep(&d, true)) == GT_OK &&
-        (status = add_sweep(&d, false)) == GT_OK && (status = add_empty(&d)) == GT_OK &&
-        (status = add_long(&d)) == GT_OK && (status = add_batch(&d)) == GT_OK)
-        status = add_repeated(&d);
-    if (status == GT_OK) {
-        const int64_t met = cases.residues[0] + cases.residues[1];
-        cases.residues[2] = (int)(met < d.residues.length ? met : d.residues.length);
-        place_cases(class, &cases);
-        status = fill_image(&d);
-    }
-    if (status == GT_OK)
-        *out = cases;
-    else
+    drawing d = {.class = class, .types = gt_class_types(class), .facts = f, .tile_m = f->tile_m, .tile_n = f->tile_n,
+                 .step = step_of(kernel), .stages = stages > 0 ? stages : 1, .work = work, .random = {.seed = seed},
+                 .per_product = f->blocks > 0 ? f->ws_tile * f->blocks : f->ws_tile, .cases = &cases};
+    d.depth = (d.stages + 1) * f->split_k;
+    d.rests = draw_walk(&d.random, d.step);
+    d.drawn = below(&d, 25);
+    d.strides = below(&d, 7);
+    d.hard = below(&d, GT_OPERANDS * (GT_HARD_KINDS + 1));
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < sizeof kinds / sizeof kinds[0]; i++)
+        status = kinds[i](&d);
+    if (status != GT_OK) {
         gt_cases_finish(&cases);
-    return status;
+        return status;
+    }
+    place_cases(class, &cases);
+    *out = cases;
+    return GT_OK;
 }
 
 void gt_cases_finish(gt_cases *cases)
 {
     free(cases->list);
-    free(cases->image);
     *cases = (gt_cases){0};
+}
+
+/* How many remainders by a number a size has among the cases. */
+static int64_t count_met(const gt_cases *cases, size_t size, int64_t by)
+{
+    int64_t met = 0;
+    for (int64_t rest = 0; rest < by; rest++)
+        for (size_t i = 0; i < cases->count; i++) {
+            const char *problem = (const char *)&cases->list[i].problem;
+            if (*(const int64_t *)(problem + size) % by == rest) {
+                met++;
+                break;
+            }
+        }
+    return met;
 }
 
 void gt_cases_describe(const gt_cases *cases, const gt_kernel *kernel, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%zu products, %d of %lld remainders of m, %d of %lld of n, %d of k", cases->count,
-             cases->residues[0], (long long)kernel->facts.tile_m, cases->residues[1], (long long)kernel->facts.tile_n,
-             cases->residues[2]);
+    const int64_t tile_m = kernel->facts.tile_m, tile_n = kernel->facts.tile_n, step = step_of(kernel);
+    snprintf(text, bytes, "%zu products, %lld of %lld remainders of m, %lld of %lld of n, %lld of %lld of k",
+             cases->count, (long long)count_met(cases, offsetof(gt_problem, m), tile_m), (long long)tile_m,
+             (long long)count_met(cases, offsetof(gt_problem, n), tile_n), (long long)tile_n,
+             (long long)count_met(cases, offsetof(gt_problem, k), step), (long long)step);
 }

@@ -1,8 +1,9 @@
 /*
  * The small products that a kernel is checked on. They are drawn from a seed for one kernel, so that over its checks
- * every remainder of m and n by its tile and of k by its step is met, with scalars, batches, strides and values of
- * every kind, pointers that are aligned as promised and no better, and sides of many tiles. All of them lie in one
- * piece of memory, poison between them.
+ * every remainder of m and n by its tile and of k by its step is met, sizes next to the tile's and to powers of two,
+ * numbers of steps of K up to beyond its stages and parts, with scalars, batches, strides and values of every kind,
+ * pointers that are aligned as promised and no better, and sides of many tiles. All of them lie in one piece of memory,
+ * poison between them.
  */
 #ifndef GT_CASES_H
 #define GT_CASES_H
@@ -11,6 +12,7 @@
 
 #include "../../src/core/kernel.h"
 #include "../../src/core/problem.h"
+#include "pool.h"
 
 #define GT_CASE_GUARD 1024 /* bytes of poison between operands */
 
@@ -21,6 +23,9 @@ typedef enum gt_values {
     GT_VALUES_HARD,   /* NaN and infinities at some places of one operand */
 } gt_values;
 
+/* Which hard values: one kind alone is not hidden by another. */
+#define GT_HARD_KINDS 3 /* NaN, infinity, negative infinity: a bit each */
+
 /* What nobody is to look at. */
 typedef enum gt_fill { GT_FILL_POISON, GT_FILL_ZEROS, GT_FILL_ONES, GT_FILL_RANDOM, GT_FILL_COUNT } gt_fill;
 
@@ -29,19 +34,20 @@ typedef struct gt_case {
     double alpha, beta; /* exact in the accumulator's type */
     gt_values values;
     gt_operand odd; /* the operand that has the hard values, or is scaled down */
+    unsigned hard;  /* the kinds that it has */
     gt_fill fill;   /* what C holds before where beta is 0 */
+    uint64_t seed;  /* of its elements */
     bool again;     /* follows a case of the same sizes and finds the workspace as that one left it */
-    bool general;   /* several tiles and long K: the software GPU looks for races in it */
+    bool watched;   /* the software GPU looks for races in it */
     int repeats;    /* launches, one after the other; more than one only where beta is 0 */
+    size_t begin;   /* of its part of the memory, which ends where the next case's begins; a multiple of 256 bytes */
     size_t place[GT_OPERANDS]; /* of A, B and C in the memory, bytes */
 } gt_case;
 
 typedef struct gt_cases {
     gt_case *list;
     size_t count;
-    size_t bytes;    /* of memory, from an address that is a multiple of 256 */
-    void *image;     /* what it holds before */
-    int residues[3]; /* of m by the tile, n by the tile, k by the step: how many were met */
+    size_t bytes; /* of memory, from an address that is a multiple of 256 */
 } gt_cases;
 
 /*
@@ -52,7 +58,13 @@ typedef struct gt_cases {
 gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *cases);
 void gt_cases_finish(gt_cases *cases);
 
-/* What was met, for the trial's row: "213 products, 64 of 64 remainders of m, 64 of 64 of n, 16 of k". */
+/* Where a case's part of the memory ends. */
+size_t gt_cases_end(const gt_cases *cases, size_t index);
+
+/* What the memory holds before: image has room for cases->bytes. pools: one for each operand, of its type. */
+void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void *image);
+
+/* What was met, for the trial's row: "213 products, 64 of 64 remainders of m, 64 of 64 of n, 16 of 16 of k". */
 void gt_cases_describe(const gt_cases *cases, const gt_kernel *kernel, char *text, size_t bytes);
 
 #endif

@@ -3,10 +3,11 @@
 #define GT_POOL_H
 
 #include "../../src/core/problem.h"
+#include "../random.h"
 
 typedef struct gt_pool {
-    const gt_type_info *type;
-    uint64_t seed, next; /* of the places; the next one */
+    const gt_type_info *type; /* NULL: it is empty */
+    uint64_t seed;
     void *elements;
 } gt_pool;
 
@@ -14,7 +15,8 @@ typedef struct gt_pool {
 gt_status gt_pool_init(gt_type type, uint64_t seed, gt_pool *pool);
 void gt_pool_finish(gt_pool *pool);
 
-/* Fills the rows of a stored operand, all matrices of a batch; what lies between them is left alone. */
-void gt_pool_fill(gt_pool *pool, const gt_stored *operand, int64_t batch, void *data);
+/* Fills the rows of a stored operand, all matrices of a batch, from places that are drawn; what lies between the rows
+ * is left alone. Safe from many threads. */
+void gt_pool_fill(const gt_pool *pool, gt_draws *places, const gt_stored *operand, int64_t batch, void *data);
 
 #endif

@@ -97,28 +97,50 @@ double gt_reference_scale(const gt_types *types, double alpha, double sum, doubl
     return (alpha == 0 ? 0 : alpha * sum) + (beta == 0 ? 0 : beta * c);
 }
 
-/* rows x columns of op(X) as f64, packed. */
-static void widen(gt_type type, const void *data, gt_op op, int64_t rows, int64_t columns, int64_t ld, double *out)
+/* op(X) of a product of the batch as f64, packed. */
+static void widen(const gt_stored *o, const void *data, int64_t index, gt_op op, double *out)
 {
+    const gt_type_info *type = gt_type_find(o->type);
+    const int64_t rows = op == GT_N ? o->rows : o->columns, columns = op == GT_N ? o->columns : o->rows;
+    const int64_t down = op == GT_N ? o->ld : 1, along = op == GT_N ? 1 : o->ld;
+    const float *const singles = o->type == GT_F32 ? (const float *)data + index * o->stride : NULL;
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = 0; column < columns; column++)
-            out[row * columns + column] =
-                gt_reference_load(type, data, op == GT_N ? row * ld + column : column * ld + row);
+            out[row * columns + column] = singles ? (double)singles[row * down + column * along]
+                                                  : type->load(data, index * o->stride + row * down + column * along);
 }
 
+/* x86-64's baseline has vectors of two doubles. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__AVX2__) && !defined(__clang__) && __GNUC__ >= 12
+#define VECTOR __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define VECTOR
+#endif
+
+/* Columns that are summed together; b has room for as many behind its last row. */
+#define ABREAST 4
+typedef double columns __attribute__((vector_size(ABREAST * sizeof(double))));
+typedef int64_t column_bits __attribute__((vector_size(ABREAST * sizeof(int64_t))));
+
 /* One product from packed operands. */
-static void multiply(const gt_problem *p, const double *a, const double *b, double *restrict sum,
-                     double *restrict square, double *restrict magnitude)
+VECTOR static void multiply(const gt_problem *p, const double *a, const double *b, double *sum, double *square,
+                            double *magnitude)
 {
-    for (int64_t i = 0; i < p->m; i++, sum += p->n, square += p->n, magnitude += p->n)
-        for (int64_t l = 0; l < p->k; l++) {
-            const double x = a[i * p->k + l], *const row = b + l * p->n;
-            for (int64_t j = 0; j < p->n; j++) {
-                const double term = x * row[j];
-                sum[j] += term;
-                square[j] += term * term;
-                magnitude[j] += fabs(term);
+    for (int64_t i = 0; i < p->m; i++, a += p->k)
+        for (int64_t first = 0; first < p->n; first += ABREAST) {
+            const size_t bytes = sizeof(double) * (size_t)(p->n - first < ABREAST ? p->n - first : ABREAST);
+            columns s = {0}, q = {0}, w = {0};
+            for (int64_t l = 0; l < p->k; l++) {
+                columns row;
+                memcpy(&row, b + l * p->n + first, sizeof row);
+                const columns term = a[l] * row;
+                s += term;
+                q += term * term;
+                w += (columns)((column_bits)term & INT64_MAX);
             }
+            memcpy(sum + i * p->n + first, &s, bytes);
+            memcpy(square + i * p->n + first, &q, bytes);
+            memcpy(magnitude + i * p->n + first, &w, bytes);
         }
 }
 
@@ -137,21 +159,22 @@ static void multiply_wrapping(const gt_problem *p, const double *a, const double
 gt_status gt_reference_init(const gt_problem *p, const void *a, const void *b, gt_reference *reference)
 {
     const size_t each = (size_t)(p->m * p->n), count = each * (size_t)p->batch;
-    const int64_t bytes = gt_type_find(p->class.type_ab)->bytes;
+    const gt_stored stored_a = gt_problem_stored(p, GT_A), stored_b = gt_problem_stored(p, GT_B);
     gt_status status = GT_OK;
     /* calloc of nothing may return NULL: always ask for something. */
     gt_reference r = {calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(double)),
                       calloc(count + 1, sizeof(double))};
     double *wide_a = malloc((size_t)(p->m * p->k + 1) * sizeof(double));
-    double *wide_b = malloc((size_t)(p->k * p->n + 1) * sizeof(double));
+    double *wide_b = malloc((size_t)(p->k * p->n + ABREAST) * sizeof(double));
     if (!r.sum || !r.square || !r.magnitude || !wide_a || !wide_b) {
         status = gt_fail_memory();
         goto end;
     }
+    memset(wide_b + p->k * p->n, 0, ABREAST * sizeof(double));
     for (int64_t i = 0; i < p->batch; i++) {
         const size_t at = each * (size_t)i;
-        widen(p->class.type_ab, (const char *)a + i * p->stride_a * bytes, p->class.op_a, p->m, p->k, p->lda, wide_a);
-        widen(p->class.type_ab, (const char *)b + i * p->stride_b * bytes, p->class.op_b, p->k, p->n, p->ldb, wide_b);
+        widen(&stored_a, a, i, p->class.op_a, wide_a);
+        widen(&stored_b, b, i, p->class.op_b, wide_b);
         if (gt_class_types(&p->class)->exact)
             multiply_wrapping(p, wide_a, wide_b, r.sum + at);
         else

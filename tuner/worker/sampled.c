@@ -30,7 +30,7 @@ static void *make_operand(const gt_problem *p, gt_operand operand, uint64_t seed
         return NULL;
     }
     if (data)
-        gt_pool_fill(&pool, &o, p->batch, data);
+        gt_pool_fill(&pool, &(gt_draws){.seed = ~seed}, &o, p->batch, data);
     gt_pool_finish(&pool);
     return data;
 }

@@ -60,6 +60,26 @@ CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdevice
     return sg_leave(result);
 }
 
+/* Pages that stay where they are: the processor that copies here needs no such promise. Kernels cannot reach them. */
+static CUresult promise(const void *memory, size_t bytes)
+{
+    CUresult result = sg_enter(SG_NEEDS_WORK);
+    if (result == CUDA_SUCCESS && (!memory || bytes == 0))
+        result = CUDA_ERROR_INVALID_VALUE;
+    return sg_leave(result);
+}
+
+CUresult CUDAAPI cuMemHostRegister(void *memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return promise(memory, bytes);
+}
+
+CUresult CUDAAPI cuMemHostUnregister(void *memory)
+{
+    return promise(memory, 1);
+}
+
 /* Enters and gives work to a stream; nothing at all is always well. */
 static CUresult give(CUstream handle, sg_work work, uint64_t amount)
 {

@@ -27,6 +27,13 @@ static sg_space take_space(sg_decoder *d)
     return which < 0 ? SG_SPACE_GENERIC : spaces[which];
 }
 
+/* Whether threads may wait for each other by this load. */
+static bool take_strong(sg_decoder *d)
+{
+    static const char *const words[] = {"volatile", "relaxed", "acquire", NULL};
+    return sg_part_of(d, words) >= 0;
+}
+
 /* Modifiers that change nothing on a machine without caches that runs one warp at a time. */
 static void ignore_modifiers(sg_decoder *d)
 {
@@ -114,6 +121,7 @@ static void decode_ld(sg_decoder *d)
 {
     const sg_space named = take_space(d);
     const uint32_t count = take_count(d);
+    const bool strong = take_strong(d);
     ignore_modifiers(d);
     const sg_type type = sg_part_type(d);
     const bool hint = sg_part(d, "L2::cache_hint");
@@ -122,7 +130,8 @@ static void decode_ld(sg_decoder *d)
     const sg_operand *to = sg_operand_at(d, 0);
     const sg_address address = sg_address_of(d, sg_operand_at(d, 1));
     const sg_space space = space_of(named, &address);
-    sg_run *run = find_handler(d, space, type, count, false);
+    const bool polls = strong && space == SG_SPACE_GLOBAL && count == 1 && sg_type_bytes(type) == 4;
+    sg_run *run = polls ? sg_run_poll : find_handler(d, space, type, count, false);
     landing landings[4];
     uint32_t *list = sg_list(d, 4);
     for (uint32_t i = 0; i < count; i++) {

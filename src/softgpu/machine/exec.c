@@ -16,6 +16,7 @@
 #define TURN           ((int64_t)1 << 22)
 #define TURN_LATER     ((int64_t)1 << 16)
 #define QUIET_PASSES   4096 /* in which all that run only spin: more than any loop that counts its tries */
+#define QUIET_TURN     4    /* of them in one turn: others may have what they wait for */
 #define IDLE_BUDGET    ((uint64_t)1 << 28) /* warp operations in which nothing happens that others could wait for */
 #define RESIDENT_MOST  4096
 #define TOGETHER       4    /* clusters that may start at once, in an order by seed */
@@ -104,7 +105,7 @@ static outcome run_pass(sg_cluster *cluster, int64_t *spent, bool *quiet)
 static outcome run_cluster(sg_cluster *cluster, int64_t turn)
 {
     int64_t spent = 0;
-    for (int quiet_passes = 0; spent < turn && budget_left(cluster->machine);) {
+    for (int waited = 0; spent < turn && waited < QUIET_TURN && budget_left(cluster->machine);) {
         bool quiet;
         const outcome result = run_pass(cluster, &spent, &quiet);
         if (result == FINISHED) /* what is still under way arrives after the last thread has left */
@@ -112,19 +113,19 @@ static outcome run_cluster(sg_cluster *cluster, int64_t turn)
                 continue;
         if (result != TURN_OVER)
             return cluster->machine->fault ? FAULTED : result;
-        quiet_passes = quiet ? quiet_passes + 1 : 0;
-        if (quiet && (sg_async_release(cluster) || sg_bulk_release(cluster)))
-            quiet_passes = 0;
+        const bool waits = quiet && !sg_async_release(cluster) && !sg_bulk_release(cluster);
         if (cluster->machine->fault)
             return FAULTED;
-        if (quiet_passes > QUIET_PASSES)
+        waited = waits ? waited + 1 : 0;
+        cluster->quiet_passes = waits ? cluster->quiet_passes + 1 : 0;
+        if (cluster->quiet_passes > QUIET_PASSES)
             return STALLED;
         bool spins = false;
-        for (uint32_t b = 0; quiet && b < cluster->block_count; b++)
+        for (uint32_t b = 0; waits && b < cluster->block_count; b++)
             for (uint32_t i = 0; i < cluster->blocks[b].warp_count; i++)
                 spins |= cluster->blocks[b].warps[i].state != SG_WARP_DONE &&
                          cluster->blocks[b].warps[i].state != SG_WARP_WAITING;
-        if (quiet && !spins && quiet_passes)
+        if (waits && !spins)
             return STALLED;
     }
     return TURN_OVER;
@@ -225,6 +226,7 @@ static void start_warp(sg_warp *w)
     w->pc = 0;
     w->carry = 0;
     w->spins = false;
+    w->polled = 0;
     w->brings = 0;
     w->brought = 0;
     w->state = SG_WARP_READY;
@@ -255,6 +257,7 @@ static void start_cluster(sg_cluster *cluster, uint64_t number)
         number /= count;
     }
     cluster->had_turn = false;
+    cluster->quiet_passes = 0;
     cluster->barrier = (sg_barrier){0};
     cluster->barrier_phase = 0;
     for (uint32_t b = 0; b < cluster->block_count; b++) {

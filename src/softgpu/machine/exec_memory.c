@@ -246,6 +246,22 @@ static ALWAYS void load_global(sg_warp *w, const sg_op *op, uint32_t mask, int b
 
 _Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are pointers");
 
+/* Where it finds at the same places what the warp's last one found, the warp waits for others, and these go first. */
+void sg_run_poll(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    uint64_t at[SG_LANES], seen = w->pc;
+    take_addresses(w, op, mask, at);
+    load_global(w, op, mask, 4, 1, SG_SPACE_GLOBAL);
+    SG_FOR_MASK(l, mask)
+    {
+        seen = (seen ^ at[l]) * 0x9e3779b97f4a7c15u;
+        seen = (seen >> 32 ^ seen ^ sg_row32(w, op->d)[l]) * 0x9e3779b97f4a7c15u;
+    }
+    if (seen == w->polled && !w->machine->fault)
+        sg_split_yield(w);
+    w->polled = seen;
+}
+
 static ALWAYS void store_global(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count, sg_space space)
 {
     _Alignas(SG_ROW_BYTES) uint64_t at[SG_LANES];

@@ -63,6 +63,7 @@ struct sg_warp {
     const sg_op *ops;
     bool watched; /* somebody counts, or checks races */
     bool spins;   /* used up its last slice */
+    uint64_t polled; /* stands for what its last sg_run_poll found, and where */
     uint8_t brings;   /* what it did since it read global memory last: count.c's, while counting */
     uint32_t brought; /* sectors of that */
     bool copying;     /* asynchronously: what it reads and writes now does not keep it waiting */
@@ -112,6 +113,7 @@ struct sg_cluster {
     sg_block *blocks;
     uint32_t block_count;
     bool had_turn;
+    int quiet_passes; /* in which all of its warps waited, one after the other */
     sg_barrier barrier; /* of the whole cluster */
     uint32_t barrier_phase;
     uint8_t *storage;
@@ -187,6 +189,9 @@ sg_block *sg_shared_block(sg_block *block, uint64_t address, uint32_t *offset);
 /* What loads or stores a vector of elements of 1, 2, 4 or 8 bytes: op->a and op->imm the address, op->d the row, or
  * op->list the rows. NULL if there is none: vectors have at most 16 bytes, and not every space is written. */
 sg_run *sg_memory_run(sg_space space, uint32_t bytes, uint32_t count, bool write);
+
+/* Loads 32 bits of global memory by which threads may be waiting for each other. */
+sg_run sg_run_poll;
 
 /* A lane's address operand. */
 uint64_t sg_lane_address(const sg_warp *w, const sg_op *op, uint32_t row, int lane);

@@ -1,0 +1,103 @@
+/* What operands of cases hold. */
+#include <math.h>
+
+#include "cases.h"
+#include "checks.h"
+#include "parallel.h"
+
+/* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
+ * other up to where products still fit; the ends of what a row may have are often met. */
+static int scale_of(const gt_case *c, gt_operand operand, uint64_t seed, int64_t index)
+{
+    const gt_type_info *type = gt_type_find(c->problem.class.type_ab);
+    const int least = operand == c->odd ? type->least_scale : 0, most = operand == c->odd ? 0 : 2 * type->most_scale;
+    const uint64_t bits = gt_random_bits(seed + operand, (uint64_t)index);
+    const int kind = (int)(bits >> 61); /* of eight */
+    return kind == 0 ? least : kind <= 2 ? most : least + (int)(bits % (uint64_t)(most - least + 1));
+}
+
+/* Of A rows are scaled, of B columns, of C both, so far as its type can hold that. */
+static void scale_operand(const gt_case *c, gt_operand operand, uint64_t seed, char *data)
+{
+    const gt_problem *p = &c->problem;
+    const gt_stored o = gt_problem_stored(p, operand);
+    const gt_type_info *type = gt_type_find(o.type);
+    const bool a_down = p->class.op_a == GT_N, b_down = p->class.op_b == GT_N;
+    for (int64_t index = 0; index < p->batch; index++)
+        for (int64_t row = 0; row < o.rows; row++)
+            for (int64_t column = 0; column < o.columns; column++) {
+                const int64_t at = index * o.stride + row * o.ld + column;
+                int power;
+                if (operand == GT_A) {
+                    power = scale_of(c, GT_A, seed, a_down ? row : column);
+                } else if (operand == GT_B) {
+                    power = scale_of(c, GT_B, seed, b_down ? column : row);
+                } else {
+                    power = scale_of(c, GT_A, seed, row) + scale_of(c, GT_B, seed, column);
+                    power = power < type->least_scale ? type->least_scale : power;
+                }
+                type->store(data, at, ldexp(type->load(data, at), power));
+            }
+}
+
+/* Each kind of hard values that a case has at a place of every matrix. */
+static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char *data)
+{
+    static const double hard[GT_HARD_KINDS] = {NAN, INFINITY, -INFINITY};
+    const gt_stored o = gt_problem_stored(&c->problem, operand);
+    const gt_type_info *type = gt_type_find(o.type);
+    if (o.rows == 0 || o.columns == 0)
+        return;
+    for (int64_t index = 0; index < c->problem.batch; index++)
+        for (int kind = 0; kind < GT_HARD_KINDS; kind++) {
+            const int64_t place = gt_draw_below(places, o.rows) * o.ld + gt_draw_below(places, o.columns);
+            if (c->hard >> kind & 1)
+                type->store(data, index * o.stride + place, hard[kind]);
+        }
+}
+
+/* One operand of a case. Poison stays between its rows, and in a C that nobody reads and that is not to be filled. */
+static void fill_operand(const gt_case *c, gt_operand operand, const gt_pool *pool, gt_draws *places, char *data)
+{
+    const gt_stored o = gt_problem_stored(&c->problem, operand);
+    const bool unread = operand == GT_C && c->beta == 0;
+    if (!unread || c->fill == GT_FILL_RANDOM) {
+        gt_pool_fill(pool, places, &o, c->problem.batch, data);
+        return;
+    }
+    for (int64_t row = 0; c->fill != GT_FILL_POISON && row < c->problem.batch * o.rows; row++)
+        for (int64_t column = 0; column < o.columns; column++)
+            pool->type->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column, c->fill == GT_FILL_ONES);
+}
+
+typedef struct filling {
+    const gt_cases *cases;
+    const gt_pool *pools;
+    char *image;
+} filling;
+
+static void fill_case(void *data, size_t index)
+{
+    const filling *f = data;
+    const gt_case *c = &f->cases->list[index];
+    gt_draws draws = {.seed = c->seed};
+    const uint64_t scales = gt_draw_bits(&draws);
+    uint32_t *const end = (uint32_t *)(f->image + gt_cases_end(f->cases, index));
+    for (uint32_t *at = (uint32_t *)(f->image + c->begin); at < end; at++)
+        *at = GT_POISON;
+    for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
+        char *const operand = f->image + c->place[o];
+        fill_operand(c, o, &f->pools[o], &draws, operand);
+        if (o == GT_C && c->beta == 0)
+            continue;
+        if (c->values == GT_VALUES_WIDE)
+            scale_operand(c, o, scales, operand);
+        else if (c->values == GT_VALUES_HARD && o == c->odd)
+            harden(c, o, &draws, operand);
+    }
+}
+
+void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void *image)
+{
+    gt_parallel(cases->count, fill_case, &(filling){cases, pools, image});
+}
