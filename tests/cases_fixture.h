@@ -8,7 +8,7 @@
 /* What memory holds before the launches, drawn from a seed. */
 static inline void cases_fill(const gt_class *class, const gt_cases *cases, uint64_t seed, void *image)
 {
-    const gt_type types[GT_OPERANDS] = {class->type_ab, class->type_ab, class->type_c};
+    const gt_type types[GT_OPERANDS] = {class->type_a, class->type_b, class->type_c};
     gt_pool pools[GT_OPERANDS];
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
         CHECK_OK(gt_pool_init(types[o], seed + o, &pools[o]));

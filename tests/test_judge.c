@@ -8,7 +8,7 @@ static gt_trial trial;
 /* Cases with the results that they should have. */
 static void arrange(void)
 {
-    const gt_class class = {.type_ab = GT_F32, .type_c = GT_F32, .align = 16};
+    const gt_class class = {.type_a = GT_F32, .type_b = GT_F32, .type_c = GT_F32, .align = 16};
     const gt_kernel kernel = {.params = params_of("bk=16 stages=3"),
                               .facts = {.tile_m = 32, .tile_n = 64, .split_k = 2, .ws_tile = 1024}};
     CHECK_OK(gt_cases_draw(&class, &kernel, check_random(), 60e6, &cases));

@@ -29,7 +29,15 @@ static bool is_triable(const gt_convictions *all, const gt_convicted *convicted)
     return true;
 }
 
-gt_status gt_retrials_find(gt_engine *engine, const gt_types *types, gt_retrials *out)
+static bool is_among(const gt_types *types, const gt_types *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == types)
+            return true;
+    return false;
+}
+
+gt_status gt_retrials_find(gt_engine *engine, const gt_types *const *types, size_t type_count, gt_retrials *out)
 {
     gt_retrials found = {0};
     gt_status status = gt_store_find_convicted(engine->store, &engine->device, &found.convictions);
@@ -37,7 +45,8 @@ gt_status gt_retrials_find(gt_engine *engine, const gt_types *types, gt_retrials
         status = gt_fail_memory();
     for (size_t i = 0; status == GT_OK && i < found.convictions.count; i++) {
         const gt_convicted *convicted = &found.convictions.list[i];
-        if (gt_class_types(&convicted->problem.class) == types && is_triable(&found.convictions, convicted))
+        if (is_among(gt_class_types(&convicted->problem.class), types, type_count) &&
+            is_triable(&found.convictions, convicted))
             found.list[found.count++].convicted = convicted;
     }
     if (status != GT_OK) {

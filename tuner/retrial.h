@@ -20,7 +20,7 @@ typedef struct gt_retrials {
 
 /* Finds the checks that can be made here, for all kernels of these types: their code is stored, and all that it failed
  * was on this GPU. *retrials: gt_retrials_finish. */
-gt_status gt_retrials_find(gt_engine *engine, const gt_types *types, gt_retrials *retrials);
+gt_status gt_retrials_find(gt_engine *engine, const gt_types *const *types, size_t type_count, gt_retrials *retrials);
 void gt_retrials_finish(gt_retrials *retrials);
 
 /* The index behind the checks of one code, which begin at `first`. */

@@ -6,7 +6,7 @@
 
 /* A problem class: all that a kernel is rendered for and its results are judged by; everything but sizes. */
 typedef struct gt_class {
-    gt_type type_ab, type_c;
+    gt_type type_a, type_b, type_c;
     gt_math math;
     gt_epilogue epilogue;
     gt_op op_a, op_b;
@@ -36,13 +36,16 @@ typedef struct gt_stored {
 
 /*
  * Checks a gemm and fills in its defaults. GT_ERROR_INVALID with the field's name on a negative size, a leading
- * dimension smaller than the row or a matrix of more than 2^63 bytes; GT_ERROR_UNSUPPORTED on a pair of types
- * that is not offered.
+ * dimension smaller than the row or a matrix of more than 2^63 bytes; GT_ERROR_UNSUPPORTED on types that are not
+ * offered, and on math that they do not have.
  */
 gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem);
 
 /* The row of its types: never NULL for the class of a problem. */
 const gt_types *gt_class_types(const gt_class *class);
+
+/* Bytes of the largest element of the operands. */
+int gt_class_element(const gt_class *class);
 
 /* "nn", "nt", "tn" or "tt" for op_a and op_b. */
 const char *gt_class_layout(const gt_class *class);
@@ -55,14 +58,14 @@ gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k);
 bool gt_class_same(const gt_class *a, const gt_class *b);
 bool gt_class_serves(const gt_class *rendered, const gt_class *asked);
 
-/* The names of what classes are made of, as in the database; "unknown" for what is not. */
-const char *gt_math_name(gt_math math);
+/* The name of an epilogue, as in the database; "unknown" for what is none. */
 const char *gt_epilogue_name(gt_epilogue epilogue);
 
 /* Reads "nn" and so on; GT_ERROR_INVALID on anything else. */
 gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b);
 
-/* "f32 nn 4096x4096x4096", with " batch 8" and " align 4" where they are not 1 and 16. */
+/* "f32 nn 4096x4096x4096"; "f32 tf32 nn ..." where math is not strict, with " batch 8" and " align 4" where they are
+ * not 1 and 16. */
 void gt_problem_name(const gt_problem *problem, char name[GT_PROBLEM_NAME_LENGTH]);
 
 gt_stored gt_problem_stored(const gt_problem *problem, gt_operand operand);

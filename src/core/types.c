@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static double load_f32(const void *data, int64_t index)
@@ -12,6 +13,16 @@ static double load_f32(const void *data, int64_t index)
 static void store_f32(void *data, int64_t index, double value)
 {
     ((float *)data)[index] = (float)value;
+}
+
+static double load_f64(const void *data, int64_t index)
+{
+    return ((const double *)data)[index];
+}
+
+static void store_f64(void *data, int64_t index, double value)
+{
+    ((double *)data)[index] = value;
 }
 
 static double load_s32(const void *data, int64_t index)
@@ -77,15 +88,20 @@ static void store_bf16(void *data, int64_t index, double value)
 }
 
 /* The sum of four 16-bit uniforms, centred and scaled to variance 1: close to normal and exactly symmetric. */
-static float near_normal(uint64_t bits)
+static double near_normal(uint64_t bits)
 {
     const int sum = (int)(bits & 65535) + (int)(bits >> 16 & 65535) + (int)(bits >> 32 & 65535) + (int)(bits >> 48);
-    return (float)(sum - 2 * 65535) * 2.6428998e-05f; /* sqrt(12 / 4) / 65536 */
+    return (sum - 2 * 65535) * 2.642899793810e-05; /* sqrt(12 / 4) / 65536 */
 }
 
 static void draw_f32(void *data, int64_t index, uint64_t bits)
 {
     store_f32(data, index, near_normal(bits));
+}
+
+static void draw_f64(void *data, int64_t index, uint64_t bits)
+{
+    store_f64(data, index, near_normal(bits));
 }
 
 static void draw_f16(void *data, int64_t index, uint64_t bits)
@@ -104,60 +120,124 @@ static void draw_s32(void *data, int64_t index, uint64_t bits)
     ((uint32_t *)data)[index] = (uint32_t)(bits >> 32);
 }
 
-/* Of cudaDataType_t, whose header building does not ask for. */
-enum { R_32F = 0, R_16F = 2, R_32I = 10, R_16BF = 14 };
+/* Of cudaDataType_t and cublasComputeType_t, whose headers building does not ask for. */
+enum { R_32F = 0, R_64F = 1, R_16F = 2, R_32I = 10, R_16BF = 14 };
+enum { COMPUTE_NONE = 0, COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_32F_FAST_TF32 = 77 };
 
 static const gt_type_info types[] = {
-    [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, -140, 50, load_f32, store_f32, draw_f32},
-    [GT_S32] = {"s32", "int", 4, R_32I, CU_TENSOR_MAP_DATA_TYPE_INT32, 0, 0, load_s32, store_s32, draw_s32},
-    [GT_F16] = {"f16", "gt_half", 2, R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, -20, 6, load_f16, store_f16, draw_f16},
-    [GT_BF16] = {"bf16", "gt_bf16", 2, R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, -130, 50, load_bf16, store_bf16,
-                 draw_bf16},
+    [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 0x1p-149, 0x1.fffffep127, -140, 50, load_f32,
+                store_f32, draw_f32},
+    [GT_S32] = {"s32", "int", 4, R_32I, CU_TENSOR_MAP_DATA_TYPE_INT32, 1, INT32_MAX, 0, 0, load_s32, store_s32,
+                draw_s32},
+    [GT_F16] = {"f16", "gt_half", 2, R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 0x1p-24, 65504, -20, 6, load_f16,
+                store_f16, draw_f16},
+    [GT_BF16] = {"bf16", "gt_bf16", 2, R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 0x1p-133, 0x1.fep127, -130, 50,
+                 load_bf16, store_bf16, draw_bf16},
+    [GT_F64] = {"f64", "double", 8, R_64F, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 0x1p-1074, 0x1.fffffffffffffp1023, -1060,
+                200, load_f64, store_f64, draw_f64},
 };
 
 #define TYPES (sizeof types / sizeof types[0])
 _Static_assert(TYPES <= GT_TYPE_LIMIT, "arrays by type have room");
 
-/* Unit roundoff of f32, and of tensor cores, which cut a sum to 24 bits after each step. */
-#define ROUNDED 0x1p-24
-#define CUT     0x1p-23
+static const gt_rounded tf32 = {"tf32", "gt_tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 0x1p-11, 0x1p-136};
 
-/* name, A and B, C, accumulator, unit, exact, roundoff, cut, roundoff of C */
-#define PAIRS(X)                                                                                             \
-    X("f32", GT_F32, GT_F32, GT_F32, GT_UNIT_F32, false, ROUNDED, false, ROUNDED)                            \
-    X("s32", GT_S32, GT_S32, GT_S32, GT_UNIT_S32, true, 0, false, 0)                                         \
-    X("f16_f32", GT_F16, GT_F32, GT_F32, GT_UNIT_TENSOR_16, false, CUT, true, ROUNDED)                       \
-    X("bf16_f32", GT_BF16, GT_F32, GT_F32, GT_UNIT_TENSOR_16, false, CUT, true, ROUNDED)
+#define ALIKE(type)     .a = type, .b = type
+#define F32_SUMS        .accumulator = GT_F32, .roundoff = 0x1p-24, .cublas = COMPUTE_32F
+#define F64_SUMS        .accumulator = GT_F64, .roundoff = 0x1p-53, .cublas = COMPUTE_64F
+#define S32_SUMS        .accumulator = GT_S32, .exact = true
+#define TO_F32          .c = GT_F32, .result_roundoff = 0x1p-24
+#define TO_F64          .c = GT_F64, .result_roundoff = 0x1p-53
+#define TO_F16          .c = GT_F16, .result_roundoff = 0x1p-11
+#define TO_BF16         .c = GT_BF16, .result_roundoff = 0x1p-8
+#define TO_S32          .c = GT_S32
+/* Steps of eight products: Ampere's and Turing's. Hopper's take sixteen and keep a bit more. */
+#define TENSOR_16(unit_) F32_SUMS, .unit = unit_, .cut = {8, 0x1p-24, 0x1p-23}
 
-#define ROW(...)       {__VA_ARGS__},
-#define NAME(name, ...) " " name
-static const gt_types pairs[] = {PAIRS(ROW)};
-static const char names[] = PAIRS(NAME);
+#define STRICT(X)                                                                                            \
+    X("f32", ALIKE(GT_F32), TO_F32, F32_SUMS, .unit = GT_UNIT_F32)                                           \
+    X("s32", ALIKE(GT_S32), TO_S32, S32_SUMS, .unit = GT_UNIT_S32)                                           \
+    X("f64", ALIKE(GT_F64), TO_F64, F64_SUMS, .unit = GT_UNIT_F64)                                           \
+    X("f16", ALIKE(GT_F16), TO_F16, TENSOR_16(GT_UNIT_TENSOR_F16))                                           \
+    X("f16_f32", ALIKE(GT_F16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_F16))                                       \
+    X("bf16", ALIKE(GT_BF16), TO_BF16, TENSOR_16(GT_UNIT_TENSOR_BF16))                                       \
+    X("bf16_f32", ALIKE(GT_BF16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_BF16))
 
-#define PAIR_COUNT (sizeof pairs / sizeof pairs[0])
+#define ROW(name_, math_, ...) {.name = name_, .math = math_, __VA_ARGS__},
+#define STRICT_ROW(name_, ...) ROW(name_, GT_MATH_STRICT, __VA_ARGS__)
+#define NAME(name, ...)        " " name
+static const gt_types rows[] = {
+    STRICT(STRICT_ROW)
+    /* Tensor cores take steps of four. */
+    ROW("f32", GT_MATH_TF32, ALIKE(GT_F32), TO_F32, .accumulator = GT_F32, .roundoff = 0x1p-24,
+        .cublas = COMPUTE_32F_FAST_TF32, .unit = GT_UNIT_TENSOR_TF32, .rounded = &tf32, .cut = {4, 0x1p-24, 0x1p-23})
+};
+static const char names[] = STRICT(NAME);
+
+#define ROWS (sizeof rows / sizeof rows[0])
 
 const gt_type_info *gt_type_find(gt_type type)
 {
     return (size_t)type < TYPES ? &types[type] : NULL;
 }
 
-const gt_types *gt_types_find(gt_type ab, gt_type c)
+const gt_types *gt_types_find(gt_type a, gt_type b, gt_type c, gt_math math)
 {
-    for (size_t i = 0; i < PAIR_COUNT; i++)
-        if (pairs[i].ab == ab && pairs[i].c == c)
-            return &pairs[i];
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].a == a && rows[i].b == b && rows[i].c == c && rows[i].math == math)
+            return &rows[i];
     return NULL;
 }
 
-const gt_types *gt_types_parse(const char *name)
+const gt_types *gt_types_at(size_t index)
 {
-    for (size_t i = 0; i < PAIR_COUNT; i++)
-        if (strcmp(pairs[i].name, name) == 0)
-            return &pairs[i];
+    return index < ROWS ? &rows[index] : NULL;
+}
+
+const gt_types *gt_types_parse(const char *name, gt_math math)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (strcmp(rows[i].name, name) == 0 && rows[i].math == math)
+            return &rows[i];
     return NULL;
 }
 
 const char *gt_types_names(void)
 {
     return names + 1; /* behind the first blank */
+}
+
+const char *gt_types_text(const gt_types *row, char text[GT_TYPES_TEXT])
+{
+    const bool strict = row->math == GT_MATH_STRICT;
+    snprintf(text, GT_TYPES_TEXT, "%s%s%s", row->name, strict ? "" : " ", strict ? "" : gt_math_name(row->math));
+    return text;
+}
+
+const char *gt_types_maths(const char *name, char text[GT_TYPES_TEXT])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < ROWS; i++)
+        if (strcmp(rows[i].name, name) == 0 && length < GT_TYPES_TEXT)
+            length += (size_t)snprintf(text + length, GT_TYPES_TEXT - length, "%s%s", length > 0 ? " " : "",
+                                       gt_math_name(rows[i].math));
+    return text;
+}
+
+static const char *const maths[] = {[GT_MATH_STRICT] = "strict", [GT_MATH_TF32] = "tf32"};
+
+const char *gt_math_name(gt_math math)
+{
+    return (size_t)math < sizeof maths / sizeof maths[0] ? maths[math] : "unknown";
+}
+
+bool gt_math_parse(const char *name, gt_math *out)
+{
+    for (size_t math = 0; math < sizeof maths / sizeof maths[0]; math++)
+        if (strcmp(maths[math], name) == 0) {
+            *out = (gt_math)math;
+            return true;
+        }
+    return false;
 }

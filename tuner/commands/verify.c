@@ -36,7 +36,7 @@ typedef struct subject {
 typedef struct verification {
     const gt_options_cli *options;
     gt_engine *engine;
-    gt_measurements measured[LAYOUTS]; /* the subjects point into these */
+    gt_measurements measured[GT_TYPES_MOST][LAYOUTS]; /* the subjects point into these */
     subject *subjects;
     size_t count;
     gt_retrials retrials; /* of kernels out of service */
@@ -219,11 +219,12 @@ static bool is_wanted(const verification *v, const gt_measurements *measured, si
     return true;
 }
 
-/* The kernels of one layout: each on its own problem, or on the shapes that were asked for. */
-static gt_status add_layout(verification *v, gt_op op_a, gt_op op_b, gt_measurements *measured)
+/* The kernels of some types and one layout: each on its own problem, or on the shapes that were asked for. */
+static gt_status add_layout(verification *v, const gt_types *types, gt_op op_a, gt_op op_b, gt_measurements *measured)
 {
     gt_problem any, problem;
     gt_options_cli options = *v->options;
+    options.types = types;
     options.op_a = op_a;
     options.op_b = op_b;
     gt_status status = gt_options_problem(&options, &(gt_shape){64, 64, 64}, &any);
@@ -315,16 +316,18 @@ static gt_status find_subjects(verification *v)
     const gt_options_cli *options = v->options;
     gt_status status = GT_OK;
     char device[GT_DEVICE_OPTION];
-    for (int i = 0; status == GT_OK && i < LAYOUTS; i++)
-        status = add_layout(v, (gt_op)(i / 2), (gt_op)(i % 2), &v->measured[i]);
+    for (size_t i = 0; status == GT_OK && i < LAYOUTS * options->type_count; i++)
+        status = add_layout(v, options->type_list[i / LAYOUTS], (gt_op)(i % LAYOUTS / 2), (gt_op)(i % 2),
+                            &v->measured[i / LAYOUTS][i % LAYOUTS]);
     if (status == GT_OK && !options->checked)
-        status = gt_retrials_find(v->engine, options->types, &v->retrials);
+        status = gt_retrials_find(v->engine, options->type_list, options->type_count, &v->retrials);
     if (status != GT_OK || v->count > 0 || (options->all && v->retrials.count > 0))
         return status;
     return gt_fail(GT_ERROR_NOT_TUNED,
-                   "nothing to verify: no stored %s of type %s for %s in %s: run `gemmtune --device %s --type %s`",
-                   options->all ? "kernel" : "winner", options->types->name, v->engine->device.name,
-                   gt_store_path(v->engine->store), gt_device_option(&v->engine->device, device), options->types->name);
+                   "nothing to verify: no stored %s of type %s for %s in %s: run `gemmtune --device %s --type %s%s%s`",
+                   options->all ? "kernel" : "winner", options->type_names, v->engine->device.name,
+                   gt_store_path(v->engine->store), gt_device_option(&v->engine->device, device), options->type_names,
+                   options->math_given ? " --math " : "", options->math_given ? gt_math_name(options->math) : "");
 }
 
 int gt_cmd_verify(const gt_options_cli *options)
@@ -355,8 +358,8 @@ int gt_cmd_verify(const gt_options_cli *options)
     }
     if (count_failed(&v, true) + count_failed(&v, false) > 0)
         code = 1;
-    for (int i = 0; i < LAYOUTS; i++)
-        gt_measurements_finish(&v.measured[i]);
+    for (size_t i = 0; i < LAYOUTS * options->type_count; i++)
+        gt_measurements_finish(&v.measured[i / LAYOUTS][i % LAYOUTS]);
     gt_retrials_finish(&v.retrials);
     free(v.subjects);
     gt_engine_close(&engine, status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : "done");

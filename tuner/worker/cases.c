@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../src/core/launch.h"
 #include "../../src/core/status.h"
 
 /* Where there is no bound: K of the longest case, tiles along the longest sides, products of the largest batches (more
@@ -105,9 +106,10 @@ static double draw_scalar(drawing *d, int kind)
         return special[kind - 2];
     if (d->types->exact)
         return (double)(int32_t)(uint32_t)gt_draw_bits(&d->random);
-    const float mantissa = 1 + (float)(gt_draw_bits(&d->random) >> 41) * 0x1p-23f; /* all bits of f32 */
+    const double mantissa = 1 + (double)(gt_draw_bits(&d->random) >> 12) * 0x1p-52;
     const double magnitude = ldexp(mantissa, (int)below(d, 2 * SCALAR_POWERS + 1) - SCALAR_POWERS);
-    return kind == 0 ? magnitude : -magnitude;
+    const gt_scalar rounded = gt_scalar_make(d->types, kind == 0 ? magnitude : -magnitude); /* to all of its bits */
+    return gt_type_find(d->types->accumulator)->load(&rounded, 0);
 }
 
 /* ---- sizes ---- */
@@ -160,10 +162,11 @@ static int64_t draw_ld(drawing *d, int64_t rows, int64_t columns, int bytes)
 static gt_status place_problem(drawing *d, gt_gemm *gemm, gt_problem *problem)
 {
     const gt_class *c = d->class;
-    const int ab = gt_type_find(c->type_ab)->bytes, result = gt_type_find(c->type_c)->bytes;
+    const int a = gt_type_find(c->type_a)->bytes, b = gt_type_find(c->type_b)->bytes,
+              result = gt_type_find(c->type_c)->bytes;
     const int64_t rows_a = c->op_a == GT_N ? gemm->m : gemm->k, rows_b = c->op_b == GT_N ? gemm->k : gemm->n;
-    gemm->lda = draw_ld(d, gemm->batch * rows_a, c->op_a == GT_N ? gemm->k : gemm->m, ab);
-    gemm->ldb = draw_ld(d, gemm->batch * rows_b, c->op_b == GT_N ? gemm->n : gemm->k, ab);
+    gemm->lda = draw_ld(d, gemm->batch * rows_a, c->op_a == GT_N ? gemm->k : gemm->m, a);
+    gemm->ldb = draw_ld(d, gemm->batch * rows_b, c->op_b == GT_N ? gemm->n : gemm->k, b);
     gemm->ldc = draw_ld(d, gemm->batch * gemm->m, gemm->n, result);
     const int64_t gap = below(d, 2);
     gemm->stride_a = (rows_a + gap) * gemm->lda;

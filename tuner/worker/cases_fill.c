@@ -9,7 +9,8 @@
  * other up to where products still fit; the ends of what a row may have are often met. */
 static int scale_of(const gt_case *c, gt_operand operand, uint64_t seed, int64_t index)
 {
-    const gt_type_info *type = gt_type_find(c->problem.class.type_ab);
+    const gt_class *class = &c->problem.class;
+    const gt_type_info *type = gt_type_find(operand == GT_A ? class->type_a : class->type_b);
     const int least = operand == c->odd ? type->least_scale : 0, most = operand == c->odd ? 0 : 2 * type->most_scale;
     const uint64_t bits = gt_random_bits(seed + operand, (uint64_t)index);
     const int kind = (int)(bits >> 61); /* of eight */

@@ -104,6 +104,8 @@ bool gt_judge_cases(const gt_cases *cases, size_t first, size_t end, const void 
         trial->error = o->trial.error > trial->error ? o->trial.error : trial->error;
         errors->sum += o->errors.sum;
         errors->count += o->errors.count;
+        errors->sums_sum += o->errors.sums_sum;
+        errors->sums_count += o->errors.sums_count;
     }
     if (bad)
         gt_trial_fail(trial, bad->outcome, "%s", bad->detail);

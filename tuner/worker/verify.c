@@ -68,7 +68,7 @@ static bool make_room(gt_verifier *v, gt_trial *trial)
 
 static gt_status fill_pools(gt_verifier *v, const gt_class *class)
 {
-    const gt_type types[GT_OPERANDS] = {class->type_ab, class->type_ab, class->type_c};
+    const gt_type types[GT_OPERANDS] = {class->type_a, class->type_b, class->type_c};
     gt_status status = GT_OK;
     for (gt_operand o = GT_A; status == GT_OK && o < GT_OPERANDS; o++) {
         const uint64_t seed = gt_random_bits(v->seed, o);
