@@ -34,7 +34,8 @@
 #define LONG_SHARE    0.1
 #define SIDE_SHARE    0.05 /* for rows, and for columns */
 #define BATCH_SHARE   0.05
-#define REPEAT_SHARE  0.3
+#define EMPTY_SHARE   0.1 /* for a batch without K */
+#define REPEAT_SHARE  0.9
 
 /* A block that begins and ends costs the software GPU about as much as so many multiply-adds. */
 #define BLOCK_WORK 8192
@@ -398,13 +399,15 @@ static gt_status add_batch(drawing *d)
     if (d->per_product > 0 && most > WORKSPACE_LIMIT / d->per_product)
         most = WORKSPACE_LIMIT / d->per_product;
     most = most > 3 ? most : 3;
-    const int64_t some = affordable(d, BATCH_SHARE, work_of(d, 1, 1, 1, 1), BATCH_LEAST, most);
+    const int64_t few = BATCH_LEAST < most ? BATCH_LEAST : most;
+    const int64_t some = affordable(d, BATCH_SHARE, work_of(d, 1, 1, 1, 1), few, most);
     gt_case *c;
-    gt_status status = add(d, 1, 1, 1 + below(d, 2), some < most ? some : most, &c);
+    gt_status status = add(d, 1, 1, 1 + below(d, 2), some, &c);
     if (status == GT_OK) {
         c->values = GT_VALUES_NORMAL;
         c->alpha = draw_scalar(d, 1);
     }
+    most = affordable(d, EMPTY_SHARE, work_of(d, 1, 1, 0, 1), some, most);
     if (status == GT_OK && some < most && (status = add(d, 1, 1, 0, most, &c)) == GT_OK)
         c->beta = draw_scalar(d, 1);
     return status;

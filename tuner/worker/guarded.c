@@ -1,5 +1,7 @@
 #include "guarded.h"
 
+#include "../../src/softgpu/softgpu.h"
+
 size_t gt_guarded_size(size_t bytes)
 {
     return 2 * GT_GUARD_BYTES + (bytes + 31) / 16 * 16;
@@ -31,6 +33,15 @@ CUresult gt_guarded_count(const gt_checks *checks, const gt_guarded *guarded, CU
     if (result != CUDA_SUCCESS)
         return result;
     return gt_checks_count(checks, guarded->data + guarded->bytes, 1, behind, behind, GT_POISON_HALF, counter);
+}
+
+void gt_guarded_protect(const gt_driver *driver, const gt_guarded *guarded, bool on)
+{
+    if (!driver->soft || !guarded->base)
+        return;
+    const CUdeviceptr end = guarded->data + guarded->bytes;
+    driver->soft->protect(guarded->base, guarded->data - guarded->base, !on);
+    driver->soft->protect(end, guarded->base + guarded->capacity - end, !on);
 }
 
 void gt_guarded_free(const gt_driver *driver, gt_guarded *guarded)

@@ -24,6 +24,9 @@ CUresult gt_guarded_place(const gt_driver *driver, CUstream stream, gt_guarded *
 /* *counter += halfwords of the guards that changed. */
 CUresult gt_guarded_count(const gt_checks *checks, const gt_guarded *guarded, CUdeviceptr counter);
 
+/* On the software GPU: takes the guards away from kernels, or gives them back. A kernel that reads them is seen, too. */
+void gt_guarded_protect(const gt_driver *driver, const gt_guarded *guarded, bool on);
+
 void gt_guarded_free(const gt_driver *driver, gt_guarded *guarded);
 
 #endif

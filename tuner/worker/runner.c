@@ -116,11 +116,18 @@ static CUresult inspect_kernel(const gt_runner *runner, const gt_checks *checks,
     return gt_checks_count(checks, self->counters.data, 1, bytes, bytes, 0, counters + sizeof(unsigned));
 }
 
+static void protect_kernel(const gt_runner *runner, bool on)
+{
+    const gt_kernel_runner *self = (const gt_kernel_runner *)runner;
+    gt_guarded_protect(self->driver, &self->workspace, on);
+    gt_guarded_protect(self->driver, &self->counters, on);
+}
+
 bool gt_kernel_runner_init(const gt_driver *driver, CUstream stream, const gt_kernel *kernel, const gt_code *code,
                            gt_kernel_runner *out, gt_trial *trial)
 {
     gt_kernel_runner self = {
-        .runner = {prepare_kernel, launch_kernel, inspect_kernel},
+        .runner = {prepare_kernel, launch_kernel, inspect_kernel, protect_kernel},
         .driver = driver, .stream = stream, .kernel = kernel,
     };
     const gt_status status = gt_module_load(driver, kernel, code, &self.module);

@@ -20,6 +20,8 @@ struct gt_runner {
     /* Adds to counters[0] what changed around the workspace, to counters[1] what is not zero of its counters.
      * NULL: there is no workspace. */
     CUresult (*inspect)(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters);
+    /* On the software GPU: keeps launches from what surrounds the workspace, or no longer. NULL: there is none. */
+    void (*protect)(const gt_runner *runner, bool on);
 };
 
 /* A candidate. The workspace is its own: contestants of a race live side by side. */

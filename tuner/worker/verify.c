@@ -117,9 +117,9 @@ static bool inspect(const gt_verifier *v, const gt_runner *runner, const char *n
     return true;
 }
 
-/* On the software GPU a case's kernel can touch nothing but its own operands, blocks begin in an order of their own,
- * and some are watched for races. */
-static void arm(const gt_verifier *v, const gt_case *c, uint64_t order)
+/* On the software GPU a case's kernel can touch nothing but its own operands and workspace, blocks begin in an order of
+ * their own, and some are watched for races. */
+static void arm(const gt_verifier *v, const gt_case *c, const gt_runner *runner, uint64_t order)
 {
     const gtSoft *soft = v->checks->driver->soft;
     const bool reads = c->problem.k > 0 && c->alpha != 0;
@@ -128,16 +128,20 @@ static void arm(const gt_verifier *v, const gt_case *c, uint64_t order)
     soft->protect(v->memory, v->capacity, 0);
     for (gt_operand o = reads ? GT_A : GT_C; o < GT_OPERANDS; o++)
         soft->protect(v->memory + c->place[o], gt_problem_bytes(&c->problem, o), 1);
+    if (runner->protect)
+        runner->protect(runner, true);
     soft->races(c->watched);
     soft->order(order);
 }
 
-static void disarm(const gt_verifier *v)
+static void disarm(const gt_verifier *v, const gt_runner *runner)
 {
     const gtSoft *soft = v->checks->driver->soft;
     if (!soft)
         return;
     soft->protect(v->memory, v->capacity, 1);
+    if (runner->protect)
+        runner->protect(runner, false);
     soft->races(0);
     soft->order(0);
 }
@@ -151,12 +155,12 @@ static CUresult launch(const gt_verifier *v, const gt_case *c, const gt_runner *
         .alpha = gt_scalar_make(types, c->alpha), .beta = gt_scalar_make(types, c->beta),
     };
     CUresult result = CUDA_SUCCESS;
-    arm(v, c, order);
+    arm(v, c, runner, order);
     for (int i = 0; i < c->repeats && result == CUDA_SUCCESS; i++)
         result = runner->launch(runner, &operands);
     if (result == CUDA_SUCCESS)
         result = v->checks->driver->cuStreamSynchronize(v->checks->stream);
-    disarm(v);
+    disarm(v, runner);
     return result;
 }
 
