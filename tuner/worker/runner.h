@@ -20,6 +20,7 @@ struct gt_runner {
     /* Adds to counters[0] what changed around the workspace, to counters[1] what is not zero of its counters.
      * NULL: there is no workspace. */
     CUresult (*inspect)(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters);
+    bool plain; /* is checked as it is timed, with alpha = 1 and beta = 0, and not with other scalars */
 };
 
 /* A candidate. The workspace is its own: contestants of a race live side by side. */
