@@ -9,6 +9,7 @@
 //   f32 --math tf32  gt_tf32   "tf32"               float            float
 //   s32              int       "s32"                int              int
 //   f64              double    "f64"                double           double
+//   s8               gt_s8     "s8"                 int              int
 //   f16, f16_f32     gt_half   "f16"                gt_half, float   float
 //   bf16, bf16_f32   gt_bf16   "bf16"               gt_bf16, float   float
 //
@@ -41,6 +42,7 @@
 #endif
 
 typedef long long gt_int;
+typedef signed char gt_s8;
 
 // A launch fact (THREADS, SMEM_BYTES, ...) is what the kernel takes it for; passes where none is rendered.
 #ifdef GT_THREADS

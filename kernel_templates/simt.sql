@@ -27,9 +27,10 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
                 AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR bn = 16)),
      staged AS (SELECT *, stages * bk * ((bm + bn) * :elem_bytes + 16 * (1 - :trans_a) + 16 * :trans_b) AS smem_bytes
                 FROM tile, stages, loading
-                -- In registers, at most 128 bytes a thread. In the background, copies of four bytes or more: of what is
-                -- transposed on its way only elements are copied.
-                WHERE CASE load WHEN 0 THEN stages = 2 AND (bm + bn) * bk * :elem_bytes <= 128 * threads
+                -- A vector along K lies in one tile. In registers, at most 128 bytes a thread. In the background,
+                -- copies of four bytes or more: of what is transposed on its way only elements are copied.
+                WHERE bk * :elem_bytes >= min(:align, 16)
+                  AND CASE load WHEN 0 THEN stages = 2 AND (bm + bn) * bk * :elem_bytes <= 128 * threads
                                 WHEN 1 THEN :cc >= 80 AND :align >= 4
                                             AND (:elem_bytes >= 4 OR (:trans_a AND NOT :trans_b))
                                 ELSE :cc >= 80 AND :align >= 4 AND :trans_a = :trans_b
@@ -52,7 +53,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        -- The assembler's first level keeps the order that wide register tiles need, and is slower with narrow ones.
        + CASE WHEN tm * tn = 16 THEN 60 * (ptxas = 1) WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END AS penalty
 FROM full, split_k, grouping, ptxas
-WHERE :type IN ('f32', 's32', 'f64', 'f16', 'f16_f32', 'bf16', 'bf16_f32') AND :math IN ('strict', 'tf32')
+WHERE :type IN ('f32', 's32', 'f64', 's8', 'f16', 'f16_f32', 'bf16', 'bf16_f32') AND :math IN ('strict', 'tf32')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
   AND regs <= 255 AND occ * regs * threads <= 65536
   AND (split_k = 1 OR (tiles * split_k <= 4 * :sm_count AND :k >= 2 * bk * split_k))

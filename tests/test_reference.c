@@ -21,6 +21,8 @@ static void fill(gt_type type, void *data, size_t count)
             ((double *)data)[i] = normal();
         else if (type == GT_S32)
             ((uint32_t *)data)[i] = (uint32_t)bits;
+        else if (type == GT_S8)
+            ((uint8_t *)data)[i] = (uint8_t)bits;
         else /* signs, exponents around zero and mantissas, all by their bits */
             ((uint16_t *)data)[i] = (uint16_t)((bits >> 63) << 15 | (10 + bits % 8) << 10 | (bits >> 32 & 1023));
     }
@@ -54,7 +56,7 @@ static void check_against_definition(gt_type ab, gt_type c, gt_op op_a, gt_op op
                     wrapped += (uint32_t)((int64_t)x * (int64_t)y);
                 }
                 const int64_t at = (index * p.m + i) * p.n + j;
-                if (ab == GT_S32) {
+                if (c == GT_S32) {
                     CHECK_INT((int64_t)reference.sum[at], (int32_t)wrapped);
                 } else {
                     CHECK_NEAR(reference.sum[at], (double)sum, 1e-13 * (double)magnitude);
@@ -71,6 +73,7 @@ TEST(sums_follow_the_definition_in_all_types_and_layouts)
         check_against_definition(GT_F32, GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2));
         check_against_definition(GT_S32, GT_S32, (gt_op)(layout / 2), (gt_op)(layout % 2));
         check_against_definition(GT_F16, GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2));
+        check_against_definition(GT_S8, GT_S32, (gt_op)(layout / 2), (gt_op)(layout % 2));
         check_against_definition(GT_F64, GT_F64, (gt_op)(layout / 2), (gt_op)(layout % 2));
     }
 }

@@ -35,6 +35,16 @@ static void store_s32(void *data, int64_t index, double value)
     ((int32_t *)data)[index] = (int32_t)value;
 }
 
+static double load_s8(const void *data, int64_t index)
+{
+    return ((const int8_t *)data)[index];
+}
+
+static void store_s8(void *data, int64_t index, double value)
+{
+    ((int8_t *)data)[index] = (int8_t)value;
+}
+
 /* The bits of a number in a format of 16 bits: sign, exponent, `fraction` bits. */
 static uint16_t narrow(double value, int fraction)
 {
@@ -120,9 +130,14 @@ static void draw_s32(void *data, int64_t index, uint64_t bits)
     ((uint32_t *)data)[index] = (uint32_t)(bits >> 32);
 }
 
+static void draw_s8(void *data, int64_t index, uint64_t bits)
+{
+    ((uint8_t *)data)[index] = (uint8_t)(bits >> 56);
+}
+
 /* Of cudaDataType_t and cublasComputeType_t, whose headers building does not ask for. */
-enum { R_32F = 0, R_64F = 1, R_16F = 2, R_32I = 10, R_16BF = 14 };
-enum { COMPUTE_NONE = 0, COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_32F_FAST_TF32 = 77 };
+enum { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14 };
+enum { COMPUTE_NONE = 0, COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_32I = 72, COMPUTE_32F_FAST_TF32 = 77 };
 
 static const gt_type_info types[] = {
     [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 0x1p-149, 0x1.fffffep127, -140, 50, load_f32,
@@ -135,6 +150,8 @@ static const gt_type_info types[] = {
                  load_bf16, store_bf16, draw_bf16},
     [GT_F64] = {"f64", "double", 8, R_64F, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 0x1p-1074, 0x1.fffffffffffffp1023, -1060,
                 200, load_f64, store_f64, draw_f64},
+    [GT_S8] = {"s8", "gt_s8", 1, R_8I, CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, INT8_MAX, 0, 0, load_s8, store_s8,
+               draw_s8},
 };
 
 #define TYPES (sizeof types / sizeof types[0])
@@ -158,6 +175,7 @@ static const gt_rounded tf32 = {"tf32", "gt_tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOA
     X("f32", ALIKE(GT_F32), TO_F32, F32_SUMS, .unit = GT_UNIT_F32)                                           \
     X("s32", ALIKE(GT_S32), TO_S32, S32_SUMS, .unit = GT_UNIT_S32)                                           \
     X("f64", ALIKE(GT_F64), TO_F64, F64_SUMS, .unit = GT_UNIT_F64)                                           \
+    X("s8", ALIKE(GT_S8), TO_S32, S32_SUMS, .unit = GT_UNIT_TENSOR_S8, .cublas = COMPUTE_32I)                \
     X("f16", ALIKE(GT_F16), TO_F16, TENSOR_16(GT_UNIT_TENSOR_F16))                                           \
     X("f16_f32", ALIKE(GT_F16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_F16))                                       \
     X("bf16", ALIKE(GT_BF16), TO_BF16, TENSOR_16(GT_UNIT_TENSOR_BF16))                                       \

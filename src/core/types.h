@@ -32,9 +32,10 @@ typedef enum gt_unit {
     GT_UNIT_TENSOR_F16,  /* tensor cores, by the type of their operands */
     GT_UNIT_TENSOR_BF16,
     GT_UNIT_TENSOR_TF32,
+    GT_UNIT_TENSOR_S8,
 } gt_unit;
 
-#define GT_UNIT_COUNT 6
+#define GT_UNIT_COUNT 7
 
 /*
  * What tensor cores may do to a sum. One step aligns the products of a group and the sum so far to the largest of them,

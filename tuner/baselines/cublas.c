@@ -51,6 +51,7 @@ static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
         if (sizes[i] > INT_MAX)
             return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLAS takes sizes up to 2^31");
     self->problem = *p;
+    runner->plain = types->exact; /* whether it scales integers is not promised */
     return true;
 }
 
@@ -81,7 +82,7 @@ gt_status gt_cublas_open(const gt_driver *driver, CUstream stream, gt_cublas **o
     if (!self)
         return gt_fail_memory();
     self->driver = driver;
-    self->runner = (gt_runner){prepare, launch, NULL};
+    self->runner = (gt_runner){.prepare = prepare, .launch = launch};
     gt_status status = GT_ERROR_UNSUPPORTED;
     int version = 0;
     if (!(self->library = gt_library_open("cublas"))) {

@@ -132,6 +132,7 @@ static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
     if (p->batch > INT32_MAX)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLASLt takes batches up to 2^31");
     self->problem = *p;
+    runner->plain = types->exact; /* whether it scales integers is not promised */
     int refused = describe(self);
     if (refused == GT_LT_SUCCESS)
         refused = self->MatmulAlgoGetHeuristic(self->handle, self->operation, self->layouts[LEFT], self->layouts[RIGHT],
@@ -191,7 +192,7 @@ gt_status gt_cublaslt_open(const gt_driver *driver, CUstream stream, gt_cublaslt
         return gt_fail_memory();
     self->driver = driver;
     self->stream = stream;
-    self->runner = (gt_runner){prepare, launch, NULL};
+    self->runner = (gt_runner){.prepare = prepare, .launch = launch};
     const gt_status status = start(self);
     if (status == GT_OK)
         *out = self;

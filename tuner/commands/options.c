@@ -65,7 +65,7 @@ const gt_option_row gt_option_rows[] = {
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "LIST", 0, "f32 (default), s32, f64, f16, bf16 ...; commas between", ALL & ~DOCTOR},
+    [TYPE] = {"type", "LIST", 0, "f32 (default), f64, f16, bf16, s8, ...; commas between", ALL & ~DOCTOR},
     [MATH] = {"math", "MODE", 0, "strict (default); tf32: f32 rounded for tensor cores", ALL & ~DOCTOR},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},

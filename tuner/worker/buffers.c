@@ -114,12 +114,12 @@ bool gt_buffers_intact(const gt_buffers *buffers, const gt_runner *runner, const
         gt_outcome outcome;
         const char *what;
     } faults[] = {
-        [CHANGED_A] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote outside A: %u guard halfwords changed (%s)"},
-        [CHANGED_B] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote outside B: %u guard halfwords changed (%s)"},
-        [CHANGED_C] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote outside C: %u guard halfwords changed (%s)"},
-        [CHANGED_PADDING] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote between C's rows: %u halfwords of padding changed (%s)"},
-        [CHANGED_WORKSPACE] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote outside its workspace: %u guard halfwords changed (%s)"},
-        [LEFT_COUNTERS] = {GT_TRIAL_WRONG_RESULT, "left its counters other than zero: %u halfwords (%s)"},
+        [CHANGED_A] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote outside A: %u guard bytes changed (%s)"},
+        [CHANGED_B] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote outside B: %u guard bytes changed (%s)"},
+        [CHANGED_C] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote outside C: %u guard bytes changed (%s)"},
+        [CHANGED_PADDING] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote between C's rows: %u bytes of padding changed (%s)"},
+        [CHANGED_WORKSPACE] = {GT_TRIAL_OUT_OF_BOUNDS, "wrote outside its workspace: %u guard bytes changed (%s)"},
+        [LEFT_COUNTERS] = {GT_TRIAL_WRONG_RESULT, "left its counters other than zero: %u bytes (%s)"},
     };
     unsigned changed[COUNTERS];
     char doing[200];

@@ -67,7 +67,9 @@ gt_status gt_checks_init(const gt_driver *driver, CUstream stream, const gt_code
     if (result == CUDA_SUCCESS)
         result = find(&checks, "count_changed", &checks.count_changed);
     if (result == CUDA_SUCCESS)
-        result = find(&checks, "checksum", &checks.checksum);
+        result = find(&checks, "checksum_1", &checks.checksum[0]);
+    if (result == CUDA_SUCCESS)
+        result = find(&checks, "checksum_2", &checks.checksum[1]);
     if (result != CUDA_SUCCESS) {
         gt_checks_finish(&checks);
         return gt_driver_check(driver, result, "finding a check kernel");
@@ -163,18 +165,16 @@ CUresult gt_checks_nonfinite(const gt_checks *checks, const gt_matrix *matrix, C
 
 CUresult gt_checks_checksum(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr sum)
 {
-    const int64_t halfwords = gt_type_find(matrix->type)->bytes / 2;
+    const int bytes = gt_type_find(matrix->type)->bytes, units = bytes > 1 ? bytes / 2 : 1;
     CUdeviceptr region = matrix->data;
-    int64_t rows = matrix->rows, width = matrix->columns * halfwords, pitch = matrix->ld * halfwords;
+    int64_t rows = matrix->rows, width = matrix->columns * units, pitch = matrix->ld * units;
     void *arguments[] = {&region, &rows, &width, &pitch, &sum};
-    return launch(checks, checks->checksum, blocks_to_walk(rows * width), 1, arguments);
+    return launch(checks, checks->checksum[bytes > 1], blocks_to_walk(rows * width), 1, arguments);
 }
 
 CUresult gt_checks_count(const gt_checks *checks, CUdeviceptr region, int64_t rows, int64_t width, int64_t pitch,
                          unsigned pattern, CUdeviceptr counter)
 {
-    width /= 2;
-    pitch /= 2;
     void *arguments[] = {&region, &rows, &width, &pitch, &pattern, &counter};
     return launch(checks, checks->count_changed, blocks_to_walk(rows * width), 1, arguments);
 }

@@ -35,6 +35,11 @@ struct f16 {
     }
 };
 
+struct s8 {
+    typedef signed char storage;
+    static __device__ double load(signed char x) { return x; }
+    static __device__ signed char draw(gt_bits h) { return (signed char)(h >> 56); }
+};
 struct f64 {
     typedef double storage;
     static __device__ double load(double x) { return x; }
@@ -226,10 +231,12 @@ KERNELS(s32)
 KERNELS(f16)
 KERNELS(bf16)
 KERNELS(f64)
+KERNELS(s8)
 
-// Adds up random numbers that elements' halfwords and places stand for: two matrices with the same sum have the same
-// bits, but once in 2^64. Rows of `width`, `pitch` apart, all in halfwords.
-extern "C" __global__ void checksum(const unsigned short *region, gt_int rows, gt_int width, gt_int pitch, gt_bits *sum)
+// Adds up random numbers that the units of elements and their places stand for: two matrices with the same sum have the
+// same bits, but once in 2^64. Rows of `width`, `pitch` apart, all in units: bytes or halfwords.
+template <typename UNIT>
+__device__ void add_bits(const UNIT *region, gt_int rows, gt_int width, gt_int pitch, gt_bits *sum)
 {
     const gt_int count = rows * width, step = (gt_int)gridDim.x * blockDim.x;
     gt_bits own = 0;
@@ -237,13 +244,26 @@ extern "C" __global__ void checksum(const unsigned short *region, gt_int rows, g
         own += random_bits(region[at / width * pitch + at % width], (gt_bits)at);
     atomicAdd(sum, own);
 }
+extern "C" __global__ void checksum_1(const unsigned char *region, gt_int rows, gt_int width, gt_int pitch,
+                                      gt_bits *sum)
+{
+    add_bits(region, rows, width, pitch, sum);
+}
+extern "C" __global__ void checksum_2(const unsigned short *region, gt_int rows, gt_int width, gt_int pitch,
+                                      gt_bits *sum)
+{
+    add_bits(region, rows, width, pitch, sum);
+}
 
-// Counts the halfwords of a region (rows of `width`, `pitch` apart, all in halfwords) that are not `pattern`.
-extern "C" __global__ void count_changed(const unsigned short *region, gt_int rows, gt_int width, gt_int pitch,
+// Counts the bytes of a region (rows of `width`, `pitch` apart, all in bytes) that are not those of `pattern`, a
+// halfword at every even address.
+extern "C" __global__ void count_changed(const unsigned char *region, gt_int rows, gt_int width, gt_int pitch,
                                          unsigned pattern, unsigned *changed)
 {
     const gt_int count = rows * width, step = (gt_int)gridDim.x * blockDim.x;
-    for (gt_int at = thread_index(); at < count; at += step)
-        if (region[at / width * pitch + at % width] != pattern)
+    for (gt_int at = thread_index(); at < count; at += step) {
+        const unsigned char *byte = region + at / width * pitch + at % width;
+        if (*byte != (unsigned char)((gt_bits)byte & 1 ? pattern >> 8 : pattern))
             atomicAdd(changed, 1u);
+    }
 }

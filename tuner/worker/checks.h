@@ -7,7 +7,8 @@
 #include "../../src/core/kernel.h"
 #include "../../src/core/problem.h"
 
-/* Memory that nobody should read or write is filled with this: a NaN as f32 and, halfword by halfword, as f16. */
+/* Memory that nobody should read or write is filled with this: a NaN in every type of floating point, the halfword
+ * 0x7fff at every even address. */
 #define GT_POISON 0x7fff7fffu
 #define GT_POISON_HALF 0x7fffu
 
@@ -17,7 +18,7 @@ typedef struct gt_checks {
     CUlibrary library;
     CUfunction fill[GT_TYPE_LIMIT], rows[GT_TYPE_LIMIT], columns[GT_TYPE_LIMIT];
     CUfunction sample[GT_TYPE_LIMIT], gather[GT_TYPE_LIMIT], nonfinite[GT_TYPE_LIMIT];
-    CUfunction count_changed, checksum;
+    CUfunction count_changed, checksum[2]; /* checksum: of bytes, of halfwords */
 } gt_checks;
 
 /* One matrix on the device as it is stored, row-major. */
@@ -34,7 +35,7 @@ gt_matrix gt_matrix_of(const gt_problem *problem, gt_operand operand, CUdevicept
 gt_status gt_checks_init(const gt_driver *driver, CUstream stream, const gt_code *code, gt_checks *checks);
 void gt_checks_finish(gt_checks *checks);
 
-/* Random elements (near normal; integers from -8 to 8 for s32) in `batch` matrices `stride` elements apart. */
+/* Random elements (near normal; integers from -8 to 8 for s32, of the whole range for s8) in `batch` matrices `stride` elements apart. */
 CUresult gt_checks_fill(const gt_checks *checks, const gt_matrix *matrix, int64_t batch, int64_t stride, uint64_t seed);
 
 /* out = M v, or v' M with transposed, in f64; with squares, of M's squared elements. v 0 stands for ones. */
@@ -56,7 +57,7 @@ CUresult gt_checks_nonfinite(const gt_checks *checks, const gt_matrix *matrix, C
 /* *sum (64 bits) += a number that stands for the matrix's bits. */
 CUresult gt_checks_checksum(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr sum);
 
-/* *counter += halfwords that differ from pattern, in rows of width bytes, pitch bytes apart. All even. */
+/* *counter += bytes that differ from pattern, a halfword at every even address, in rows of width bytes, pitch apart. */
 CUresult gt_checks_count(const gt_checks *checks, CUdeviceptr region, int64_t rows, int64_t width, int64_t pitch,
                          unsigned pattern, CUdeviceptr counter);
 

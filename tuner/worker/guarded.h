@@ -17,11 +17,11 @@ typedef struct gt_guarded {
 /* Device bytes that a buffer of `bytes` takes. */
 size_t gt_guarded_size(size_t bytes);
 
-/* Makes room for bytes, even in number, at 256-byte alignment, and poisons it all, guards and inside. Memory once taken
+/* Makes room for bytes at 256-byte alignment, and poisons it all, guards and inside. Memory once taken
  * is kept while it is large enough. */
 CUresult gt_guarded_place(const gt_driver *driver, CUstream stream, gt_guarded *guarded, size_t bytes);
 
-/* *counter += halfwords of the guards that changed. */
+/* *counter += bytes of the guards that changed. */
 CUresult gt_guarded_count(const gt_checks *checks, const gt_guarded *guarded, CUdeviceptr counter);
 
 /* On the software GPU: takes the guards away from kernels, or gives them back. A kernel that reads them is seen, too. */

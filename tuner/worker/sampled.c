@@ -21,9 +21,9 @@ static void *make_operand(const gt_problem *p, gt_operand operand, uint64_t seed
 {
     const gt_stored o = gt_problem_stored(p, operand);
     const size_t bytes = gt_problem_bytes(p, operand);
-    uint16_t *data = malloc(bytes + sizeof *data);
+    uint16_t *data = malloc(bytes + 2 * sizeof *data);
     gt_pool pool = {0};
-    for (size_t i = 0; data && i < bytes / sizeof *data; i++)
+    for (size_t i = 0; data && i <= bytes / sizeof *data; i++)
         data[i] = GT_POISON_HALF;
     if (data && gt_pool_init(o.type, seed, &pool) != GT_OK) {
         free(data);

@@ -110,9 +110,9 @@ static bool inspect(const gt_verifier *v, const gt_runner *runner, const char *n
         return false;
     if (changed[0])
         return gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS,
-                             "wrote outside its workspace: %u guard halfwords changed (%s)", changed[0], name);
+                             "wrote outside its workspace: %u guard bytes changed (%s)", changed[0], name);
     if (changed[1])
-        return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT, "left its counters other than zero: %u halfwords (%s)",
+        return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT, "left its counters other than zero: %u bytes (%s)",
                              changed[1], name);
     return true;
 }
