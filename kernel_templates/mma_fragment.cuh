@@ -1,0 +1,140 @@
+// The way of fragments from a stage in shared memory to registers: ldmatrix, or plain loads where that cannot
+// transpose.
+//
+// An operand lies in a stage as it does in global memory, lines of K-major [OUTER][BK] or M/N-major [BK][OUTER], in
+// chunks of 16 bytes. Chunks of a line change places, by the line (gt_stage::twist), so that the lanes that are served
+// together, reading or copying, find them in different banks.
+#ifndef GT_MMA_FRAGMENT_CUH
+#define GT_MMA_FRAGMENT_CUH
+
+#include "async_copy.cuh"
+#include "gemm.cuh"
+#include "mma_policy.cuh"
+
+typedef gt_mma<GT_AB> policy;
+typedef policy::reg reg;
+constexpr int CHUNK = 16; // bytes
+
+// One read by a warp, of SPAN rows of op(A) or columns of op(B) and DEPTH elements of K. line and byte are where a lane
+// begins to read. Rows, or columns, alternate between UNIT blocks: see gt_outer.
+template <int BYTES, bool ALONG_K, bool OF_A> struct gt_reader;
+
+// Four matrices of 8 lines of 16 bytes, two blocks by two parts: lanes 8 i to 8 i + 7 say where the i-th lies. They come
+// in the order in which an instruction takes registers that follow each other: both blocks of a part of op(A), both
+// parts of a block of op(B). Any other would cost copies between registers.
+template <bool OF_A, bool TRANSPOSED>
+__device__ __forceinline__ void gt_read_matrices(reg (*r)[policy::PARTS], int part, unsigned from)
+{
+    unsigned m[4];
+    if constexpr (TRANSPOSED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+                     : "r"(from)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+                     : "r"(from)
+                     : "memory");
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        r[OF_A ? i % 2 : i / 2][part + (OF_A ? i / 2 : i % 2)] = m[i];
+}
+// Which block and part of four matrices a lane's line belongs to.
+template <bool OF_A> __device__ __forceinline__ int gt_block_of(int lane)
+{
+    return OF_A ? lane / 8 % 2 : lane / 16;
+}
+template <bool OF_A> __device__ __forceinline__ int gt_part_of(int lane)
+{
+    return OF_A ? lane / 16 : lane / 8 % 2;
+}
+
+// K-major elements of up to four bytes.
+template <int BYTES, bool OF_A> struct gt_reader<BYTES, true, OF_A> {
+    static constexpr int SPAN = 16, DEPTH = 2 * CHUNK / BYTES, PARTS = 2, UNIT = 1;
+    static __device__ __forceinline__ int line(int lane) { return gt_block_of<OF_A>(lane) * 8 + lane % 8; }
+    static __device__ __forceinline__ int byte(int lane) { return gt_part_of<OF_A>(lane) * CHUNK; }
+    template <int LINE_BYTES>
+    static __device__ __forceinline__ void read(reg (*r)[policy::PARTS], int part, unsigned from)
+    {
+        gt_read_matrices<OF_A, false>(r, part, from);
+    }
+};
+
+// M/N-major of two bytes: the same, transposed.
+template <bool OF_A> struct gt_reader<2, false, OF_A> {
+    static constexpr int SPAN = 16, DEPTH = 16, PARTS = 2, UNIT = 1;
+    static __device__ __forceinline__ int line(int lane) { return gt_part_of<OF_A>(lane) * 8 + lane % 8; }
+    static __device__ __forceinline__ int byte(int lane) { return gt_block_of<OF_A>(lane) * CHUNK; }
+    template <int LINE_BYTES>
+    static __device__ __forceinline__ void read(reg (*r)[policy::PARTS], int part, unsigned from)
+    {
+        gt_read_matrices<OF_A, true>(r, part, from);
+    }
+};
+
+// How an operand lies in a stage.
+template <int OUTER, bool ALONG_K> struct gt_stage {
+    static constexpr int LINE = ALONG_K ? BK : OUTER, LINES = ALONG_K ? OUTER : BK;
+    static constexpr int LINE_BYTES = LINE * GT_AB_BYTES, BYTES = LINES * LINE_BYTES;
+    static_assert(LINE_BYTES % CHUNK == 0, "whole chunks");
+
+    // What the number of a chunk is changed by in a line. Eight lines that are read together begin, unchanged, in
+    // LINES_APART different places of the eight that all banks make.
+    static __device__ __forceinline__ int twist(int line)
+    {
+        constexpr int CHUNKS = LINE_BYTES / CHUNK, POWER = CHUNKS & -CHUNKS, CHANGED = POWER < 8 ? POWER : 8;
+        constexpr int LINES_APART = 8 / CHANGED;
+        return line / LINES_APART % CHANGED;
+    }
+    static __device__ __forceinline__ int at(int line, int byte)
+    {
+        return line * LINE_BYTES + ((byte / CHUNK ^ twist(line)) * CHUNK | byte % CHUNK);
+    }
+};
+
+// The row of op(A), or the column of op(B), that is the `inner`-th of a block, from a warp's first one on.
+template <int UNIT> __device__ __forceinline__ int gt_outer(int block, int inner)
+{
+    return block / UNIT * (8 * UNIT) + inner * UNIT + block % UNIT;
+}
+
+// A warp's W rows or columns of an operand.
+template <int OUTER, int W, bool ALONG_K, bool OF_A> struct gt_fragments {
+    typedef gt_stage<OUTER, ALONG_K> stage;
+    typedef gt_reader<GT_AB_BYTES, ALONG_K, OF_A> reader;
+    static constexpr int UNIT = reader::UNIT, BLOCKS = W / 8;
+    static constexpr int ACROSS = W / reader::SPAN, DEEP = policy::STEP / reader::DEPTH; // reads of a k-step
+    static constexpr int PLACES = ALONG_K ? BK / reader::DEPTH : ACROSS; // along a line
+    static_assert(W % reader::SPAN == 0 && policy::STEP % reader::DEPTH == 0, "whole reads");
+
+    typedef reg fragment[BLOCKS][policy::PARTS];
+    int place[PLACES]; // of this lane's first line
+
+    // Lines further on lie a fixed distance from these: twist repeats with every read along K or across.
+    __device__ __forceinline__ gt_fragments(int first)
+    {
+        const int lane = threadIdx.x % 32, line = reader::line(lane);
+#pragma unroll
+        for (int p = 0; p < PLACES; p++)
+            place[p] = ALONG_K ? first * stage::LINE_BYTES +
+                                     stage::at(line, p * reader::DEPTH * GT_AB_BYTES + reader::byte(lane))
+                               : stage::at(line, (first + p * reader::SPAN) * GT_AB_BYTES + reader::byte(lane));
+    }
+    __device__ __forceinline__ void read(fragment &r, unsigned from, int step) const
+    {
+#pragma unroll
+        for (int across = 0; across < ACROSS; across++)
+#pragma unroll
+            for (int d = 0; d < DEEP; d++) {
+                const int deep = step * DEEP + d;
+                const int lines = ALONG_K ? across * reader::SPAN : deep * reader::DEPTH;
+                reader::template read<stage::LINE_BYTES>(&r[across * (reader::SPAN / 8)], d * reader::PARTS,
+                                                         from + place[ALONG_K ? deep : across] +
+                                                             lines * stage::LINE_BYTES);
+            }
+    }
+};
+
+#endif
