@@ -1,6 +1,6 @@
 // Tensor cores through mma.sync: the kernel for GPUs before Hopper, and for what Hopper's own instructions do not take.
 // Multistage: all threads copy threadblock tiles (BM x BN x BK) into a ring of stages in shared memory and multiply by
-// warp tiles (WM x WN), with double-buffered fragments. Operands lie in shared memory as they are stored, in swizzled
+// warp tiles (WM x WN), mostly with double-buffered fragments. Operands lie in shared memory as they are stored, in swizzled
 // lines (mma_fragment.cuh); what is multiplied, and how, depends on the element type (mma_policy.cuh). Split-K: blocks
 // of one tile meet in the workspace, and the last to arrive adds partial sums in a fixed order and stores C.
 #ifndef GT_AB
@@ -26,6 +26,9 @@
 #ifndef STAGES // tiles of K in flight
 #define STAGES 3
 #endif
+#ifndef FRAGMENTS // buffers of fragments: with two they are read a k-step ahead
+#define FRAGMENTS 2
+#endif
 #ifndef SPLIT_K // parts of K along the grid's y, of a block each
 #define SPLIT_K 1
 #endif
@@ -48,9 +51,10 @@ constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 3
 #include "mma_copy.cuh"
 #include "split_k.cuh"
 
-constexpr int STEPS = BK / policy::STEP; // k-steps of a tile
+constexpr int STEPS = BK / policy::STEP, AHEAD = FRAGMENTS - 1; // k-steps of a tile, and read before they are due
+static_assert(BK % policy::STEP == 0, "whole k-steps");
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
-static_assert(BK % (2 * policy::STEP) == 0, "k-steps go through two buffers");
+static_assert(STEPS % FRAGMENTS == 0, "k-steps go through all buffers of fragments");
 static_assert(STAGES >= 2 && (LOAD == 1 || STAGES == 2), "one stage is read while another is filled");
 
 typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A> operand_a;
@@ -65,17 +69,18 @@ typedef GT_ACC sums[BLOCKS_M][BLOCKS_N][2];
 
 // On its way through shared memory C has two blocks of rows of each warp at a time, in lines that begin in different
 // banks.
-constexpr int PITCH = WN + 8, STAGING = WARPS * 16 * PITCH * GT_ACC_BYTES;
-constexpr int SMEM = STAGES * STAGE > STAGING ? STAGES * STAGE : STAGING;
+constexpr int PITCH = WN + 8;
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES, SMEM);
+GT_ASSERT_FACT(SMEM_BYTES, STAGES * STAGE > WARPS * 16 * PITCH * GT_ACC_BYTES ? STAGES * STAGE
+                                                                             : WARPS * 16 * PITCH * GT_ACC_BYTES);
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
 
 // Columns in serpentine: of two products side by side, both take the same blocks of one operand.
-__device__ __forceinline__ void multiply(sums &sum, const fragments_a::fragment &a, const fragments_b::fragment &b)
+__device__ __forceinline__ void multiply(sums &sum, const fragments_a::fragment &a, const fragments_b::fragment &b,
+                                         int begin = 0, int end = BLOCKS_M)
 {
 #pragma unroll
-    for (int i = 0; i < BLOCKS_M; i += 2)
+    for (int i = begin; i < end; i += 2)
 #pragma unroll
         for (int f = 0; f < BLOCKS_N; f++) {
             const int j = i % 4 ? BLOCKS_N - 1 - f : f;
@@ -83,7 +88,7 @@ __device__ __forceinline__ void multiply(sums &sum, const fragments_a::fragment 
         }
 }
 
-// The pipeline: a ring of stages, filled STAGES - 1 tiles ahead, and fragments a k-step ahead.
+// The pipeline: a ring of stages, filled STAGES - 1 tiles ahead.
 struct mainloop {
     operand_a a;
     operand_b b;
@@ -122,11 +127,21 @@ struct mainloop {
     {
         const fragments_a reads_a(warp_row);
         const fragments_b reads_b(warp_column);
-        fragments_a::fragment a_fragment[2];
-        fragments_b::fragment b_fragment[2];
+        fragments_a::fragment a_fragment[FRAGMENTS];
+        fragments_b::fragment b_fragment[FRAGMENTS];
         const auto read = [&](int stage, int step) {
-            reads_a.read(a_fragment[step % 2], gt_shared_address(stages + stage * STAGE), step);
-            reads_b.read(b_fragment[step % 2], gt_shared_address(part_b(stage)), step);
+            reads_a.read(a_fragment[step % FRAGMENTS], gt_shared_address(stages + stage * STAGE), step);
+            reads_b.read(b_fragment[step % FRAGMENTS], gt_shared_address(part_b(stage)), step);
+        };
+        // Without a second buffer rows are read as they are due.
+        const auto read_and_multiply = [&](int stage, int step) {
+            constexpr int BLOCKS = BLOCKS_M / fragments_a::ACROSS, ROWS = BLOCKS == 1 ? 2 : 1; // of one read, and reads
+            reads_b.read(b_fragment[0], gt_shared_address(part_b(stage)), step);
+#pragma unroll
+            for (int i = 0; i < fragments_a::ACROSS; i += ROWS) {
+                reads_a.read(a_fragment[0], gt_shared_address(stages + stage * STAGE), step, i, i + ROWS);
+                multiply(sum, a_fragment[0], b_fragment[0], i * BLOCKS, (i + ROWS) * BLOCKS);
+            }
         };
 #pragma unroll
         for (int s = 0; s < STAGES - 1; s++) {
@@ -138,30 +153,39 @@ struct mainloop {
         }
         await();
         int reading = 0, writing = STAGES - 1;
-        read(reading, 0);
-        // Copies are spread over the k-steps before the one that waits; loads into registers begin at once.
-        constexpr int SPREAD = LOAD == 1 ? STEPS - 1 : 1;
+        if (AHEAD)
+            read(reading, 0);
+        // Copies are spread over the k-steps before the next tile is waited for; loads into registers begin at once.
+        constexpr int SPREAD = LOAD == 1 ? STEPS - AHEAD : 1;
 #pragma unroll 1
         for (int t = 0; t < tiles; t++) {
             const bool more = t + STAGES - 1 < tiles;
+            // Behind the last tile its first k-step is read again, for nothing: a question there would cost copies of
+            // all fragments between registers.
+            const auto next_tile = [&] {
+                if (more)
+                    settle(writing);
+                await();
+                writing = reading;
+                reading = t + 1 == tiles ? reading : reading == STAGES - 1 ? 0 : reading + 1;
+            };
 #pragma unroll
             for (int k = 0; k < STEPS; k++) {
-                if (k == STEPS - 1) {
-                    if (more)
-                        settle(writing);
-                    await();
-                    writing = reading;
-                    reading = t + 1 == tiles ? reading : reading == STAGES - 1 ? 0 : reading + 1;
-                }
-                // Behind the last tile its first k-step is read again, for nothing: a question here would cost copies
-                // of all fragments between registers.
-                read(reading, (k + 1) % STEPS);
+                if (AHEAD && k == STEPS - 1)
+                    next_tile();
+                if (AHEAD)
+                    read(reading, (k + 1) % STEPS);
                 if (k < SPREAD && more)
                     fetch(writing, k, SPREAD);
                 if (k == SPREAD - 1)
                     gt_commit_copies();
-                multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
+                if (AHEAD)
+                    multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
+                else
+                    read_and_multiply(reading, k);
             }
+            if (!AHEAD)
+                next_tile();
         }
     }
 };
@@ -177,8 +201,8 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *sha
                                                          (bool *)shared, [] { __syncthreads(); });
 }
 
-// C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the tile lies in the
-// matrix and C's old values do not count, as mostly.
+// C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the block's tile lies in
+// the matrix and C's old values do not count, as mostly.
 struct epilogue {
     static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
     static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
@@ -197,10 +221,6 @@ struct epilogue {
         for (int v = 0; v < RUN; v++)
             r.e[v] = sum[block][n * UNIT + v % UNIT][v / UNIT];
         return r;
-    }
-    __device__ __forceinline__ bool is_plain() const
-    {
-        return g.beta.value == GT_ACC(0) && row + WM <= g.m && column + WN <= g.n;
     }
     template <int WIDE, bool PLAIN> __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
     {
@@ -270,12 +290,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
     const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
-    if (!STORE && e.is_plain()) {
+    const bool plain = g.beta.value == GT_ACC(0) && row + BM <= g.m && column + BN <= g.n;
+    if (!STORE && plain) {
         e.store_direct(sum);
         return;
     }
     __syncthreads(); // all fragments have been read
-    if (e.is_plain())
+    if (plain)
         e.store_staged<true>(sum, (GT_ACC *)stages);
     else
         e.store_staged<false>(sum, (GT_ACC *)stages);

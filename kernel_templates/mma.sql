@@ -50,7 +50,7 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (192), (256)),
                                                     ELSE max(min(:align, 16) / 2, 3) END / 16 AS copies
                FROM full, rate),
      timed AS (SELECT *, max(products + copies / 2, shared, brought) + (shared + brought) / 12 AS step FROM paced)
-SELECT bm, bn, bk, wm, wn, stages, split_k, "group", load, store, occ, repack,
+SELECT bm, bn, bk, wm, wn, 2 AS fragments, stages, split_k, "group", load, store, occ, repack,
        threads, smem_bytes, regs,
        CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, :cc >= 90 AS dependent_launch,
        -- Steps; latency that stages do not cover; beginnings; C; partial sums; copies first.
