@@ -218,7 +218,7 @@ TEST(zero_alpha_makes_k_zero_and_gives_no_operands)
     const gt_kernel kernel = tile(16, 16);
     const gt_problem problem = sized(2, 2, 9, 1);
     gt_problem integers = problem;
-    integers.class.type_ab = integers.class.type_c = GT_S32;
+    integers.class.type_a = integers.class.type_b = integers.class.type_c = GT_S32;
     gt_launch_operands operands = plain();
     memset(&seen, 0, sizeof seen);
     operands.alpha.f32 = 2.5f;

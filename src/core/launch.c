@@ -32,7 +32,7 @@ static bool copy_bytes(int64_t k, int64_t outer, int64_t bytes, int64_t *total)
  * kernel_templates/repack.cuh has the other side. */
 static gt_status add_copies(const gt_problem *p, int64_t which, int64_t *workspace, gt_launch *launch)
 {
-    const int64_t bytes = gt_type_find(p->class.type_ab)->bytes;
+    const int64_t bytes[] = {gt_type_find(p->class.type_a)->bytes, gt_type_find(p->class.type_b)->bytes};
     const int64_t outer[] = {p->m, p->n};
     int64_t all = 0, squares = 0;
     bool fit = true;
@@ -40,7 +40,7 @@ static gt_status add_copies(const gt_problem *p, int64_t which, int64_t *workspa
         int64_t one;
         if (!(which >> i & 1))
             continue;
-        fit = copy_bytes(p->k, outer[i], bytes, &one) && !__builtin_add_overflow(all, one, &all);
+        fit = copy_bytes(p->k, outer[i], bytes[i], &one) && !__builtin_add_overflow(all, one, &all);
         squares += fit ? (p->k / REPACK_SQUARE + 1) * (outer[i] / REPACK_SQUARE + 1) : 0;
     }
     if (!fit || __builtin_mul_overflow(all, launch->grid[2], &all) ||
@@ -201,15 +201,16 @@ CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const g
     gt_args args = make_args(launch, operands);
     if (p->batch <= launch->grid[2])
         return launch_once(driver, module, launch, launch->grid[2], &args, stream);
-    const int64_t ab = gt_type_find(p->class.type_ab)->bytes, c = gt_type_find(p->class.type_c)->bytes;
+    const int64_t a = gt_type_find(p->class.type_a)->bytes, b = gt_type_find(p->class.type_b)->bytes,
+                  c = gt_type_find(p->class.type_c)->bytes;
     for (int64_t done = 0; done < p->batch; done += launch->grid[2]) {
         const int64_t left = p->batch - done;
         const unsigned batch = left < launch->grid[2] ? (unsigned)left : launch->grid[2];
         const CUresult result = launch_once(driver, module, launch, batch, &args, stream);
         if (result != CUDA_SUCCESS)
             return result;
-        args.a = args.a ? (const char *)args.a + batch * args.stride_a * ab : NULL;
-        args.b = args.b ? (const char *)args.b + batch * args.stride_b * ab : NULL;
+        args.a = args.a ? (const char *)args.a + batch * args.stride_a * a : NULL;
+        args.b = args.b ? (const char *)args.b + batch * args.stride_b * b : NULL;
         args.c = args.d = (char *)args.c + batch * args.stride_c * c;
     }
     return CUDA_SUCCESS;
