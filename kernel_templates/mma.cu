@@ -137,9 +137,11 @@ struct mainloop {
         const auto read_and_multiply = [&](int stage, int step) {
             constexpr int BLOCKS = BLOCKS_M / fragments_a::ACROSS, ROWS = BLOCKS == 1 ? 2 : 1; // of one read, and reads
             reads_b.read(b_fragment[0], gt_shared_address(part_b(stage)), step);
+            fragments_b::convert(b_fragment[0]);
 #pragma unroll
             for (int i = 0; i < fragments_a::ACROSS; i += ROWS) {
                 reads_a.read(a_fragment[0], gt_shared_address(stages + stage * STAGE), step, i, i + ROWS);
+                fragments_a::convert(a_fragment[0], i, i + ROWS);
                 multiply(sum, a_fragment[0], b_fragment[0], i * BLOCKS, (i + ROWS) * BLOCKS);
             }
         };
@@ -179,10 +181,13 @@ struct mainloop {
                     fetch(writing, k, SPREAD);
                 if (k == SPREAD - 1)
                     gt_commit_copies();
-                if (AHEAD)
+                if (AHEAD) {
+                    fragments_a::convert(a_fragment[k % 2]);
+                    fragments_b::convert(b_fragment[k % 2]);
                     multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
-                else
+                } else {
                     read_and_multiply(reading, k);
+                }
             }
             if (!AHEAD)
                 next_tile();

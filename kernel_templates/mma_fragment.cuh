@@ -200,6 +200,15 @@ template <int OUTER, int W, bool ALONG_K, bool OF_A> struct gt_fragments {
                                      stage::at(line, p * reader::DEPTH * GT_AB_BYTES + reader::byte(lane))
                                : stage::at(line, (first + p * reader::SPAN) * GT_AB_BYTES + reader::byte(lane));
     }
+    // What reads of a k-step have brought becomes what is multiplied.
+    static __device__ __forceinline__ void convert(fragment &r, int begin = 0, int end = ACROSS)
+    {
+#pragma unroll
+        for (int b = begin * (reader::SPAN / 8); policy::CONVERTS && b < end * (reader::SPAN / 8); b++)
+#pragma unroll
+            for (int p = 0; p < policy::PARTS; p++)
+                r[b][p] = policy::convert(r[b][p]);
+    }
     // Reads of a k-step, from the begin-th across up to the end.
     __device__ __forceinline__ void read(fragment &r, unsigned from, int step, int begin = 0, int end = ACROSS) const
     {

@@ -8,6 +8,7 @@
 // A policy offers:
 //   reg                        what a lane has of a block
 //   STEP, PARTS                elements of K in a k-step, and parts that it has
+//   CONVERTS, convert(r)       whether what lies in memory is not yet what is multiplied, and how it becomes that
 //   multiply(s, t, a, b, c)    s += a * c and t += b * c for two blocks of rows a and b and one of columns c
 #ifndef GT_MMA_POLICY_CUH
 #define GT_MMA_POLICY_CUH
@@ -15,6 +16,12 @@
 #include "gemm.cuh"
 
 template <typename T> struct gt_mma;
+
+template <typename REG> struct gt_mma_as_stored {
+    typedef REG reg;
+    static constexpr bool CONVERTS = false;
+    static __device__ __forceinline__ reg convert(reg r) { return r; }
+};
 
 // Two parts of 16 bytes along K, in one instruction.
 #define GT_MMA(shape, kind)                                                                                            \
@@ -24,8 +31,7 @@ template <typename T> struct gt_mma;
 #define GT_MMA_MULTIPLY(T)                                                                                             \
     static __device__ __forceinline__ void multiply(T *s, T *t, const reg *a, const reg *b, const reg *c)
 
-template <> struct gt_mma<gt_bf16> {
-    typedef unsigned reg;
+template <> struct gt_mma<gt_bf16> : gt_mma_as_stored<unsigned> {
     static constexpr int STEP = 16, PARTS = 2;
     GT_MMA_MULTIPLY(float)
     {
@@ -33,8 +39,7 @@ template <> struct gt_mma<gt_bf16> {
     }
 };
 
-template <> struct gt_mma<gt_half> {
-    typedef unsigned reg;
+template <> struct gt_mma<gt_half> : gt_mma_as_stored<unsigned> {
     static constexpr int STEP = 16, PARTS = 2;
     GT_MMA_MULTIPLY(float)
     {
@@ -51,8 +56,7 @@ template <> struct gt_mma<gt_half> {
 };
 
 // Turing's instruction takes one block of rows by one part.
-template <> struct gt_mma<signed char> {
-    typedef unsigned reg;
+template <> struct gt_mma<signed char> : gt_mma_as_stored<unsigned> {
     static constexpr int STEP = 32, PARTS = 2;
     GT_MMA_MULTIPLY(int)
     {
@@ -76,8 +80,7 @@ template <> struct gt_mma<signed char> {
 #ifndef INST_K
 #define INST_K 4
 #endif
-template <> struct gt_mma<double> {
-    typedef double reg;
+template <> struct gt_mma<double> : gt_mma_as_stored<double> {
     static constexpr int STEP = INST_K < 8 ? 8 : INST_K, PARTS = STEP / 4;
     GT_MMA_MULTIPLY(double)
     {

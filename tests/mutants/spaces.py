@@ -71,13 +71,13 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     # Rows that begin at any element, K over blocks; chunks, C as lanes have it; halves of chunks, both operands M/N-major;
     # both K-major, one buffer of fragments.
     ("mma", "anywhere", "64x127x512", "nn",
-     "bm=32 bn=64 bk=32 wm=16 wn=32 stages=2 fragments=2 split_k=2 group=1 load=0 store=1 occ=1 repack=0"),
+     "bm=32 bn=64 bk=32 wm=16 wn=32 stages=2 fragments=2 inst_k=16 split_k=2 group=1 load=0 store=1 occ=1 repack=0"),
     ("mma", "chunks", "64x128x256", "nn",
-     "bm=32 bn=64 bk=64 wm=16 wn=32 stages=3 fragments=2 split_k=1 group=8 load=1 store=0 occ=1 repack=0"),
+     "bm=32 bn=64 bk=64 wm=16 wn=32 stages=3 fragments=2 inst_k=16 split_k=1 group=8 load=1 store=0 occ=1 repack=0"),
     ("mma", "halves", "96x132x256", "tn",
-     "bm=32 bn=64 bk=32 wm=32 wn=16 stages=4 fragments=2 split_k=3 group=1 load=1 store=1 occ=1 repack=0"),
+     "bm=32 bn=64 bk=32 wm=32 wn=16 stages=4 fragments=2 inst_k=16 split_k=3 group=1 load=1 store=1 occ=1 repack=0"),
     ("mma", "one buffer", "64x128x256", "nt",
-     "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=1 split_k=1 group=1 load=1 store=1 occ=1 repack=0"),
+     "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=1 inst_k=16 split_k=1 group=1 load=1 store=1 occ=1 repack=0"),
     # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
     ("skinny", "rows", "16x512x512", "nn",
      "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 "
