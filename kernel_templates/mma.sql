@@ -42,7 +42,7 @@ WITH kind(type, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (VALUES 
      staged AS (SELECT *, warps * 32 AS threads,
                        max(stages * (bm + bn) * line, warps * 16 * (wn + 8) * :acc_bytes) AS smem_bytes,
                        -- sums, fragments, pieces on their way, addresses
-                       wm * wn * :acc_bytes / 128 + 44
+                       wm * wn * :acc_bytes / 128 + 48 + 24 * (:acc_bytes = 8)
                        + CASE fragments WHEN 1 THEN wn + 16 ELSE 2 * (wm + wn) END / 8 * step / 16
                        + (NOT load) * (bm + bn) * line * (4 + (:align < 4)) / 16 / (warps * 32) AS regs
                 FROM loaded, stages, store
