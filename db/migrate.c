@@ -10,6 +10,7 @@ static const char *const steps[] = {
     gt_embedded_schema_3_sql,
     gt_embedded_schema_4_sql,
     gt_embedded_schema_5_sql,
+    gt_embedded_schema_6_sql,
 };
 
 #define STEPS ((int64_t)(sizeof steps / sizeof steps[0]))

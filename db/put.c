@@ -253,17 +253,18 @@ gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64
     return gt_sql_end(store, gt_sql_run(store, &bind));
 }
 
-gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const char *types, double tflops, const char *source)
+gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const gt_types *types, double tflops, const char *source)
 {
     gt_status status = gt_sql_begin(store);
     if (status != GT_OK)
         return status;
     gt_bind bind = gt_sql_start(
-        store, "INSERT INTO peak (gpu, type, tflops, source) VALUES (?, ?, ?, ?)"
-               " ON CONFLICT (gpu, type) DO UPDATE SET tflops = excluded.tflops, source = excluded.source"
+        store, "INSERT INTO peak (gpu, type, math, tflops, source) VALUES (?, ?, ?, ?, ?)"
+               " ON CONFLICT (gpu, type, math) DO UPDATE SET tflops = excluded.tflops, source = excluded.source"
                " WHERE peak.source <> 'measured' OR excluded.source = 'measured'");
     gt_bind_int(&bind, gpu);
-    gt_bind_text(&bind, types, GT_ANY_LENGTH);
+    gt_bind_text(&bind, types->name, GT_ANY_LENGTH);
+    gt_bind_text(&bind, gt_math_name(types->math), GT_ANY_LENGTH);
     gt_bind_real(&bind, tflops);
     gt_bind_text(&bind, source, GT_ANY_LENGTH);
     return gt_sql_end(store, gt_sql_run(store, &bind));

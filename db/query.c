@@ -87,12 +87,14 @@ gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, 
     return find_real(store, &bind, us);
 }
 
-gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const char *types, double *tflops)
+gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const gt_types *types, double *tflops)
 {
     gt_bind bind = gt_sql_start(store, "SELECT p.tflops FROM peak p JOIN gpu g ON g.id = p.gpu WHERE " GT_SAME_GPU
-                                       " AND p.type = ? AND p.source = 'measured' ORDER BY g.id LIMIT 1");
+                                       " AND p.type = ? AND p.math = ? AND p.source = 'measured'"
+                                       " ORDER BY g.id LIMIT 1");
     gt_bind_gpu(&bind, device);
-    gt_bind_text(&bind, types, GT_ANY_LENGTH);
+    gt_bind_text(&bind, types->name, GT_ANY_LENGTH);
+    gt_bind_text(&bind, gt_math_name(types->math), GT_ANY_LENGTH);
     return find_real(store, &bind, tflops);
 }
 

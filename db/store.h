@@ -73,13 +73,13 @@ gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64
 
 /* The most a GPU could do with these types; source is "units x clock", which never replaces a measured one, or
  * "measured". */
-gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const char *types, double tflops, const char *source);
+gt_status gt_store_put_peak(gt_store *store, int64_t gpu, const gt_types *types, double tflops, const char *source);
 
 /* How fast a GPU copies its memory, measured: 10^12 bytes a second, read and written together. */
 gt_status gt_store_put_bandwidth(gt_store *store, int64_t gpu, double copy_tbs);
 
 /* What was measured of a GPU model by the two above; 0 if nobody did. */
-gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const char *types, double *tflops);
+gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const gt_types *types, double *tflops);
 gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, double *copy_tbs);
 
 /* A search of a problem came to its end; search is the hash of all that it depends on. */

@@ -47,4 +47,4 @@ JOIN trial t ON t.id = coalesce(
     (SELECT id FROM trial WHERE problem = p.id AND gpu = g.id AND timing = 'modelled' AND outcome = 'ok'
      AND us IS NOT NULL AND kernel NOT IN (SELECT kernel FROM convicted) ORDER BY us LIMIT 1))
 JOIN kernel k ON k.id = t.kernel
-LEFT JOIN peak ON peak.gpu = g.id AND peak.type = p.type;
+LEFT JOIN peak ON peak.gpu = g.id AND peak.type = p.type AND peak.math = p.math;

@@ -1,11 +1,27 @@
 // What every template shares: the element types, the argument block, a block's tile and matrix of the batch, access to
 // elements of A and B, and the step from sums to C. A renderer puts its #defines before this text; alone, the defaults
 // below stand.
+//
+// Types, by what gemmtune calls them:
+//
+//   type --math      GT_AB     GT_PTX_A, GT_PTX_B   GT_C             GT_ACC
+//   f32              float     "f32"                float            float
+//   f32 --math tf32  gt_tf32   "tf32"               float            float
+//   s32              int       "s32"                int              int
+//   f16, f16_f32     gt_half   "f16"                gt_half, float   float
+//   bf16, bf16_f32   gt_bf16   "bf16"               gt_bf16, float   float
+//
+// An element of A or B becomes a number where GT_ACC(element) or arithmetic asks for one, as its math demands: a
+// gt_tf32 is rounded then. GT_C(sum) rounds to the type of C.
 #ifndef GT_GEMM_CUH
 #define GT_GEMM_CUH
 
 #ifndef GT_AB // element type of A and B
 #define GT_AB float
+#endif
+#ifndef GT_PTX_A // how PTX spells the type that tensor cores take A and B as: "mma ... .f32." GT_PTX_A "." GT_PTX_B
+#define GT_PTX_A "f32"
+#define GT_PTX_B "f32"
 #endif
 #ifndef GT_C // element type of C
 #define GT_C float
@@ -64,6 +80,24 @@ struct __align__(2) gt_bf16
         bits = (unsigned short)(nan ? 0x7fff : (all + 0x7fff + (all >> 16 & 1)) >> 16);
     }
     __device__ __forceinline__ operator float() const { return __uint_as_float((unsigned)bits << 16); }
+};
+
+// A float that is rounded to tf32 wherever arithmetic needs a number: to nearest, ties away from zero.
+struct __align__(4) gt_tf32
+{
+    unsigned bits;
+
+    __device__ __forceinline__ operator float() const
+    {
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 800
+        const bool finite = (bits & 0x7f800000) != 0x7f800000;
+        return __uint_as_float(finite ? (bits + 0x1000) & 0xffffe000 : bits);
+#else
+        unsigned rounded;
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
+        return __uint_as_float(rounded);
+#endif
+    }
 };
 
 // Bytes of an element; an int, so that addresses in shared memory are computed in 32 bits.

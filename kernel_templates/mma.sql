@@ -1,11 +1,14 @@
 -- Tensor cores through mma.sync, multistage, with split-K: tiles that warps cover in whole blocks, that fit registers
 -- and shared memory, and K split only where the tiles alone leave multiprocessors idle.
-WITH kind(type, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (VALUES -- step: bytes of K
-         ('f16', 75, 79, 2, 32, 8, 2), ('f16', 80, 999, 2, 32, 16, 2), ('f16_f32', 75, 79, 4, 32, 8, 2),
-         ('f16_f32', 80, 999, 4, 32, 16, 2), ('bf16', 80, 999, 2, 32, 16, 2), ('bf16_f32', 80, 999, 4, 32, 16, 2),
-         ('s8', 75, 79, 4, 32, 16, 2), ('s8', 80, 999, 4, 32, 32, 2), ('f64', 80, 89, 8, 64, 4, 1),
-         ('f64', 80, 89, 8, 64, 4, 2), ('f64', 90, 999, 8, 64, 8, 1), ('f64', 90, 999, 8, 64, 8, 2),
-         ('f64', 90, 999, 8, 128, 16, 1)),
+WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (VALUES -- step: bytes of K
+         ('f16', 'strict', 75, 79, 2, 32, 8, 2), ('f16', 'strict', 80, 999, 2, 32, 16, 2),
+         ('f16_f32', 'strict', 75, 79, 4, 32, 8, 2), ('f16_f32', 'strict', 80, 999, 4, 32, 16, 2),
+         ('bf16', 'strict', 80, 999, 2, 32, 16, 2), ('bf16_f32', 'strict', 80, 999, 4, 32, 16, 2),
+         ('f32', 'tf32', 80, 999, 4, 32, 8, 2),
+         ('s8', 'strict', 75, 79, 4, 32, 16, 2), ('s8', 'strict', 80, 999, 4, 32, 32, 2),
+         ('f64', 'strict', 80, 89, 8, 64, 4, 1), ('f64', 'strict', 80, 89, 8, 64, 4, 2),
+         ('f64', 'strict', 90, 999, 8, 64, 8, 1), ('f64', 'strict', 90, 999, 8, 64, 8, 2),
+         ('f64', 'strict', 90, 999, 8, 128, 16, 1)),
      bm(bm) AS (VALUES (16), (32), (64), (128), (192), (256)),
      bn(bn) AS (VALUES (16), (32), (64), (96), (128), (160), (192), (256)),
      warp(wm, wn) AS (VALUES (16, 16), (16, 32), (16, 64), (32, 16), (64, 16), (32, 32), (32, 48), (32, 64), (32, 80),
@@ -28,7 +31,7 @@ WITH kind(type, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (VALUES 
      tile AS (SELECT *, bm / wm * (bn / wn) AS warps, line / :elem_bytes AS bk,
                      (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles
               FROM kind, bm, bn, warp, line
-              WHERE kind.type = :type AND :cc BETWEEN least_cc AND most_cc
+              WHERE type = :type AND math = :math AND :cc BETWEEN least_cc AND most_cc
                 AND bm % wm = 0 AND bn % wn = 0 AND line % (step * fragments) = 0
                 AND CASE WHEN bm * bn >= 32768 THEN bm / wm * (bn / wn) IN (8, 16)
                          WHEN bm * bn >= 8192 THEN bm / wm * (bn / wn) BETWEEN 4 AND 8
@@ -38,7 +41,10 @@ WITH kind(type, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (VALUES 
                 -- no tile twice as large as the matrix, and none of which there are very many
                 AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR bn = 16)
                 AND (bm * bn >= 16384 OR :m * :n * :batch <= 24 * :sm_count * bm * bn)),
-     loaded AS (SELECT *, NOT (:cc < 80 OR (:align < 4 AND NOT repack)) AS load FROM tile, repack),
+     -- M/N-major operands of four bytes are read by 32.
+     loaded AS (SELECT *, NOT (:cc < 80 OR (:align < 4 AND NOT repack)) AS load FROM tile, repack
+                WHERE (:elem_bytes <> 4 OR wm % 32 = 0 OR NOT (:trans_a OR repack))
+                  AND (:elem_bytes <> 4 OR wn % 32 = 0 OR (:trans_b AND NOT repack))),
      staged AS (SELECT *, warps * 32 AS threads,
                        max(stages * (bm + bn) * line, warps * 16 * (wn + 8) * :acc_bytes) AS smem_bytes,
                        -- sums, fragments, pieces on their way, addresses

@@ -55,6 +55,17 @@ template <> struct gt_mma<gt_half> : gt_mma_as_stored<unsigned> {
     }
 };
 
+template <> struct gt_mma<gt_tf32> {
+    typedef unsigned reg;
+    static constexpr int STEP = 8, PARTS = 2;
+    static constexpr bool CONVERTS = true;
+    static __device__ __forceinline__ reg convert(reg r) { return __float_as_uint(gt_tf32{r}); }
+    GT_MMA_MULTIPLY(float)
+    {
+        GT_MMA("m16n8k8.row.col.f32.tf32.tf32.f32", "f");
+    }
+};
+
 // Turing's instruction takes one block of rows by one part.
 template <> struct gt_mma<signed char> : gt_mma_as_stored<unsigned> {
     static constexpr int STEP = 32, PARTS = 2;

@@ -79,6 +79,7 @@ typedef enum gt_op {
 /* How products and sums may be computed. */
 typedef enum gt_math {
     GT_MATH_STRICT = 0, /* every product and sum in the accumulator's own precision */
+    GT_MATH_TF32 = 1,   /* f32: operands rounded to 11 significant bits, for tensor cores */
 } gt_math;
 
 /* What is done with a result element before it is stored. */

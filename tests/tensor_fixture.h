@@ -14,6 +14,7 @@ typedef struct arithmetic {
     int promoted;  /* products after which the sum is added to another in f32, which is rounded; 0: never */
     int product;   /* significant bits that products are cut to first; 0: all */
     bool forgets;  /* the last product */
+    int operand;   /* significant bits that operands are rounded to first, ties away from zero; negative: cut to */
 } arithmetic;
 
 /* Cut toward zero to a multiple of 2^exponent. */
@@ -40,13 +41,23 @@ static inline double tensor_step(const arithmetic *how, const double *terms, int
     return total == 0 ? 0 : cut_to(total, exponent_of(total) - how->result);
 }
 
+static inline double make_operand(const arithmetic *how, double x)
+{
+    if (how->operand == 0 || x == 0 || !isfinite(x))
+        return x;
+    const int bits = how->operand < 0 ? -how->operand : how->operand;
+    int unit = exponent_of(x) + 1 - bits;
+    unit = unit < -136 ? -136 : unit; /* of tf32's subnormal numbers */
+    return how->operand < 0 ? cut_to(x, unit) : ldexp(round(ldexp(x, -unit)), unit);
+}
+
 /* The sum of k products of x and y; numbers that are not finite go their way. */
 static inline double add_up(const arithmetic *how, const double *x, const double *y, int64_t k)
 {
     double sum = 0, promoted = 0, terms[64];
     int count = 0;
     for (int64_t p = 0; p < k; p++) {
-        double term = x[p] * y[p];
+        double term = make_operand(how, x[p]) * make_operand(how, y[p]);
         const bool last = p + 1 == k;
         if (how->product > 0 && term != 0 && isfinite(term))
             term = cut_to(term, exponent_of(term) + 1 - how->product);

@@ -69,8 +69,9 @@ static bool passes(const gt_types *types, const arithmetic *how, gt_trial *trial
     if (!good)
         printf("%s, %s: %s\n", types->name, how->name, trial->detail);
     else
-        printf("%s, %s: root mean square %.2f of the arithmetic's own\n", types->name, how->name,
-               errors.count > 0 ? sqrt(errors.sum / (double)errors.count) : 0);
+        printf("%s, %s: root mean square %.2f of the arithmetic's own, of sums %.2f over %.0f\n", types->name,
+               how->name, sqrt(errors.sum / errors.count), sqrt(errors.sums_sum / errors.sums_count),
+               errors.sums_count);
     free(after);
     gt_cases_finish(&cases);
     return good;
@@ -101,6 +102,22 @@ TEST(multiply_adds_and_tensor_cores_of_every_architecture_pass)
         check_passes(halves[i], GT_MATH_STRICT, &plain);
         check_passes(halves[i], GT_MATH_STRICT, &tensor[0]);
         check_passes(halves[i], GT_MATH_STRICT, &tensor[1]);
+    }
+}
+
+TEST(operands_may_be_rounded_to_tf32_and_not_cut)
+{
+    static const arithmetic right[] = {{"rounded, multiply-adds", .operand = 11},
+                                       {"rounded, Ampere's tensor cores", 4, 24, 23, .operand = 11},
+                                       {"rounded, Hopper's tensor cores", 8, 25, 23, .operand = 11}};
+    static const arithmetic wrong[] = {{"cut, tensor cores", 8, 25, 23, .operand = -11},
+                                       {"rounded to 10 bits", 8, 25, 23, .operand = 10},
+                                       {"rounded, without the last product", .operand = 11, .forgets = true}};
+    check_passes("f32", GT_MATH_TF32, &plain); /* more than what was asked for */
+    for (int i = 0; i < 3; i++) {
+        check_passes("f32", GT_MATH_TF32, &right[i]);
+        check_refused("f32", GT_MATH_TF32, &wrong[i]);
+        check_refused("f32", GT_MATH_STRICT, &right[i]);
     }
 }
 

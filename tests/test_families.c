@@ -60,7 +60,8 @@ static gt_gemm draw_class(const group *g)
     const int align = alignments[check_random() % (sizeof alignments / sizeof alignments[0])];
     const int ab = gt_type_find(g->types->a)->bytes, c = gt_type_find(g->types->c)->bytes, least = ab < c ? ab : c;
     return (gt_gemm){.m = sizes[size].m, .n = sizes[size].n, .k = sizes[size].k, .op_a = g->op_a, .op_b = g->op_b,
-                     .type_ab = g->types->a, .type_c = g->types->c, .align = align > least ? align : least};
+                     .type_ab = g->types->a, .type_c = g->types->c, .math = g->types->math,
+                     .align = align > least ? align : least};
 }
 
 /* Submits one configuration of a group; false if the space is empty for the class that was drawn. */
@@ -95,19 +96,18 @@ static void find_groups(gt_compiler *compiler)
 {
     const char *only = getenv("CHECK_FAMILY");
     for (size_t f = 0; f < shared.families.count; f++)
-        for (gt_type ab = 0; gt_type_find(ab); ab++)
-            for (gt_type c = 0; gt_type_find(c); c++)
-                for (int layout = 0; layout < 4; layout++) {
-                    group g = {.family = &shared.families.list[f], .types = gt_types_find(ab, ab, c, GT_MATH_STRICT),
-                               .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N};
-                    if (only && strcmp(only, g.family->name) != 0)
-                        continue;
-                    for (int tries = 0; g.types && !g.taken && tries < 20; tries++)
-                        submit(compiler, &g);
-                    CHECK(shared.group_count < sizeof shared.groups / sizeof shared.groups[0]);
-                    if (g.taken)
-                        shared.groups[shared.group_count++] = g;
-                }
+        for (size_t i = 0; gt_types_at(i); i++)
+            for (int layout = 0; layout < 4; layout++) {
+                group g = {.family = &shared.families.list[f], .types = gt_types_at(i),
+                           .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N};
+                if (only && strcmp(only, g.family->name) != 0)
+                    continue;
+                for (int tries = 0; !g.taken && tries < 20; tries++)
+                    submit(compiler, &g);
+                CHECK(shared.group_count < sizeof shared.groups / sizeof shared.groups[0]);
+                if (g.taken)
+                    shared.groups[shared.group_count++] = g;
+            }
     for (size_t f = 0; f < shared.families.count; f++) {
         bool seen = false;
         for (size_t i = 0; i < shared.group_count; i++)

@@ -169,6 +169,10 @@ TEST(values_are_checked)
     check_refused(WORDS("--batch", "0"), "--batch takes a whole number from 1 to 9223372036854775807, not '0'");
     check_refused(WORDS("--align", "3"), "--align takes 1, 2, 4, 8 or 16, not '3'");
     check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: f32 s32 f16 f16_f32 bf16 bf16_f32");
+    check_refused(WORDS("--type", "f32,f16,"), "unknown type ''; there are: f32 s32 f16 f16_f32 bf16 bf16_f32");
+    check_refused(WORDS("--math", "loose"), "--math takes strict or tf32, not 'loose'");
+    check_refused(WORDS("--math", "tf32", "--type", "f32,f16"), "--math tf32 does not fit f16, which has: strict");
+    check_refused(WORDS("space", "--type", "f32,f16"), "space takes one type, not 2");
     check_refused(WORDS("--layout", "n"), "unknown layout 'n'; there are: nn nt tn tt");
     check_refused(WORDS("--effort", "much"), "--effort takes quick, normal or full, not 'much'");
     check_refused(WORDS("--seed", "-1"), "--seed takes a whole number of up to 64 bits, not '-1'");
@@ -273,6 +277,23 @@ TEST(options_make_the_problem)
     CHECK_OK(gt_options_problem(&o, &o.shapes.list[0], &problem));
     gt_problem_name(&problem, name);
     CHECK_STR(name, "f16_f32 nt 64x32x8 batch 3 align 4");
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--math", "tf32", "--shapes", "64"), &o));
+    CHECK_OK(gt_options_problem(&o, &o.shapes.list[0], &problem));
+    gt_problem_name(&problem, name);
+    CHECK_STR(name, "f32 tf32 nn 64x64x64");
+    gt_options_finish(&o);
+}
+
+TEST(types_come_in_lists_each_once)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("--type", "bf16,f32,bf16,f16_f32"), &o));
+    CHECK_INT(o.type_count, 3);
+    CHECK(o.types == o.type_list[0]);
+    CHECK_STR(o.type_list[0]->name, "bf16");
+    CHECK_STR(o.type_list[1]->name, "f32");
+    CHECK_STR(o.type_list[2]->name, "f16_f32");
     gt_options_finish(&o);
 }
 

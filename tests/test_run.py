@@ -65,7 +65,7 @@ class Run(unittest.TestCase):
         self.assertGreater(row["us"], 0)
         self.assertIsNone(row["library"])
         self.assertEqual((summary["rated"], summary["geometric_mean"], summary["cublas"]), (0, None, None))
-        self.assertEqual((summary["peak_source"], summary["copy_tbs"]), ("units x clock", None))
+        self.assertEqual((summary["peaks"][0]["source"], summary["copy_tbs"]), ("units x clock", None))
         self.assertRegex(summary["date"], r"^\d{4}-\d\d-\d\d$")
 
     def test_a_slower_family_does_not_take_the_winners_place(self):
@@ -74,7 +74,7 @@ class Run(unittest.TestCase):
             before = db.execute(best).fetchall()
             code, out, err = run("tune", *SHAPES, "--family", "naive", "--budget", "1s")
             self.assertEqual(code, 0, err)
-            self.assertRegex(out, r"(?m)^32x32x32 +naive ")
+            self.assertRegex(out, r"(?m)^f32 +32x32x32 +naive ")
             self.assertRegex(err, r"naive .* 0\.\d\d of the winner's speed")
             self.assertEqual(db.execute(best).fetchall(), before)
 
@@ -158,7 +158,7 @@ class Rejected(unittest.TestCase):
             if "NVRTC" in err:
                 raise unittest.SkipTest(err)
             self.assertEqual(code, 1, err)
-            self.assertRegex(out, r"(?m)^32x32x32 +- ")
+            self.assertRegex(out, r"(?m)^f32 +32x32x32 +- ")
             self.assertRegex(err, r"(?m)no winner \(2 tried, 0 known; rejected: 1 \w+, 1 \w+\)$")
             self.assertRegex(err, r"(?m)^gemmtune: rejected: 1 \w+, 1 \w+ \(--verbose says why\)$")
             self.assertRegex(err, r"(?m)^gemmtune: no candidate of broken passed, of 2; the first: f32 nn 32x32x32, "
@@ -183,7 +183,7 @@ class Together(unittest.TestCase):
                 raise unittest.SkipTest(ends[0][1])
             for process, (out, err) in zip(both, ends):
                 self.assertEqual(process.returncode, 1, err)  # none of them passes
-                self.assertEqual(re.findall(r"(?m)^\d+x\d+x\d+", out), ["32x32x32", "48x48x48", "64x64x64", "80x80x80"])
+                self.assertEqual(re.findall(r"(?m)^f32 +(\d+x\d+x\d+)", out), ["32x32x32", "48x48x48", "64x64x64", "80x80x80"])
             tried, pairs = query(database, "SELECT count(*), count(DISTINCT problem || '.' || kernel) FROM trial")[0]
             self.assertEqual(tried, pairs)
             self.assertGreaterEqual(pairs, 4)

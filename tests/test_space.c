@@ -45,6 +45,22 @@ static gt_status evaluate(const char *sql, gt_space *space)
     return gt_space_init(&family, &device, &problem, space);
 }
 
+TEST(a_space_that_does_not_ask_for_math_is_for_strict_math)
+{
+    static const char plain[] = "SELECT 16 AS bm, 16 AS bn, 256 AS threads WHERE :type = 'f32'",
+                      any[] = "SELECT 16 AS bm, 16 AS bn, 256 AS threads WHERE :math IN ('strict', 'tf32')";
+    const gt_device device = hopper();
+    gt_problem problem = square(GT_F32, 256);
+    for (int i = 0; i < 4; i++) {
+        const gt_family family = {.name = "mine", .space = i % 2 ? any : plain, .source = ""};
+        gt_space space;
+        problem.class.math = i < 2 ? GT_MATH_STRICT : GT_MATH_TF32;
+        CHECK_OK(gt_space_init(&family, &device, &problem, &space));
+        CHECK_INT(space.rows, i < 2 || i % 2);
+        gt_space_finish(&space);
+    }
+}
+
 TEST(every_built_in_space_has_its_facts)
 {
     gt_families families;

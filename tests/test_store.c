@@ -189,21 +189,24 @@ TEST(what_was_measured_of_a_gpu_is_kept_and_found)
 {
     fixture f = fixture_open();
     const gt_device other = make_device("NVIDIA H100");
+    const gt_types *f32 = gt_types_parse("f32", GT_MATH_STRICT), *tf32 = gt_types_parse("f32", GT_MATH_TF32);
     double tflops = -1, tbs = -1;
-    CHECK_OK(gt_store_put_peak(f.store, f.gpu, "f32", 67, "units x clock"));
-    CHECK_OK(gt_store_find_peak(f.store, &f.device, "f32", &tflops));
+    CHECK_OK(gt_store_put_peak(f.store, f.gpu, f32, 67, "units x clock"));
+    CHECK_OK(gt_store_find_peak(f.store, &f.device, f32, &tflops));
     CHECK_OK(gt_store_find_bandwidth(f.store, &f.device, &tbs));
     CHECK(tflops == 0 && tbs == 0);
-    CHECK_OK(gt_store_put_peak(f.store, f.gpu, "f32", 65.25, "measured"));
-    CHECK_OK(gt_store_put_peak(f.store, f.gpu, "f32", 67, "units x clock"));
+    CHECK_OK(gt_store_put_peak(f.store, f.gpu, f32, 65.25, "measured"));
+    CHECK_OK(gt_store_put_peak(f.store, f.gpu, f32, 67, "units x clock"));
     CHECK_OK(gt_store_put_bandwidth(f.store, f.gpu, 4.0));
     CHECK_OK(gt_store_put_bandwidth(f.store, f.gpu, 4.25));
     gt_store_close(f.store);
     CHECK_OK(gt_store_open(f.path, GT_STORE_READ, &f.store));
-    CHECK_OK(gt_store_find_peak(f.store, &f.device, "f32", &tflops));
+    CHECK_OK(gt_store_find_peak(f.store, &f.device, f32, &tflops));
     CHECK_OK(gt_store_find_bandwidth(f.store, &f.device, &tbs));
     CHECK(tflops == 65.25 && tbs == 4.25);
-    CHECK_OK(gt_store_find_peak(f.store, &f.device, "s32", &tflops));
+    CHECK_OK(gt_store_find_peak(f.store, &f.device, tf32, &tflops)); /* another math, another peak */
+    CHECK(tflops == 0);
+    CHECK_OK(gt_store_find_peak(f.store, &f.device, gt_types_parse("s32", GT_MATH_STRICT), &tflops));
     CHECK_OK(gt_store_find_bandwidth(f.store, &other, &tbs));
     CHECK(tflops == 0 && tbs == 0);
     fixture_close(&f);
@@ -228,8 +231,10 @@ TEST(the_view_tells_speed_share_of_peak_and_ratio_to_cublas)
     fixture f = fixture_open();
     const gt_kernel kernel = make_kernel(4);
     gt_trial cublas = make_trial(250);
-    CHECK_OK(gt_store_put_peak(f.store, f.gpu, "f32", 60, "units x clock"));
-    CHECK_OK(gt_store_put_peak(f.store, f.gpu, "f32", 66, "measured"));
+    const gt_types *f32 = gt_types_parse("f32", GT_MATH_STRICT);
+    CHECK_OK(gt_store_put_peak(f.store, f.gpu, f32, 60, "units x clock"));
+    CHECK_OK(gt_store_put_peak(f.store, f.gpu, f32, 66, "measured"));
+    CHECK_OK(gt_store_put_peak(f.store, f.gpu, gt_types_parse("f32", GT_MATH_TF32), 400, "units x clock"));
     CHECK_OK(put(&f, &kernel, NULL, make_win(500, 0.02)));
     CHECK_STR(ask(f.store, "SELECT vs_cublas FROM best_configs"), "(null)");
     CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "cublas", "13.0", &cublas));

@@ -335,7 +335,8 @@ TEST(a_reader_without_write_access_reads_and_cannot_put)
         CHECK_OK(gt_store_find_measured(reader, &f.device, &f.problem.class, &found));
         CHECK_INT(found.count, 1);
         CHECK_OK(gt_store_gpu(reader, &f.device, &id)); /* finding is not making */
-        CHECK_STATUS(gt_store_put_peak(reader, f.gpu, "f32", 1, "measured"), GT_ERROR_IO);
+        const gt_types *types = gt_types_parse("f32", GT_MATH_STRICT);
+        CHECK_STATUS(gt_store_put_peak(reader, f.gpu, types, 1, "measured"), GT_ERROR_IO);
         CHECK_STATUS(gt_store_open(f.path, GT_STORE_WRITE, &writer), GT_ERROR_IO);
         _exit(0);
     }

@@ -51,12 +51,7 @@ static gt_status begin_run(gt_engine *engine)
         .seed = options->check_seed,
     };
     gt_status status = gt_store_gpu(engine->store, &engine->device, &engine->gpu);
-    if (status == GT_OK)
-        status = gt_store_run_begin(engine->store, &run, &engine->run);
-    if (status == GT_OK)
-        status = gt_store_put_peak(engine->store, engine->gpu, options->types->name,
-                                   gt_device_peak_tflops(&engine->device, options->types), "units x clock");
-    return status;
+    return status == GT_OK ? gt_store_run_begin(engine->store, &run, &engine->run) : status;
 }
 
 /* A problem that was searched with the same families, effort, compiler and architecture need not be searched again. */

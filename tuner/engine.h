@@ -17,7 +17,6 @@ typedef struct gt_engine_options {
     const char *nvrtc;     /* NULL: found */
     const char *templates; /* a folder with more families; NULL: none */
     const char *family;    /* only this one is searched; NULL: all that fit */
-    const gt_types *types; /* whose ceilings are asked for */
     gt_effort effort;
     gt_variant variant; /* in which kernels are rendered */
     uint64_t seed;       /* of the search */
@@ -42,8 +41,6 @@ typedef struct gt_engine {
     int64_t run, gpu;
     int claims; /* of problems, where the engine writes: claims.h */
     char search[GT_HASH_LENGTH]; /* of all that a search depends on but the problem and the GPU */
-    gt_ceilings ceilings; /* for the options' types: gt_engine_find_ceilings */
-    bool peak_measured;   /* ceilings.tflops is; else it comes from units and clock */
     double started; /* seconds of a clock that only goes forward */
 } gt_engine;
 
@@ -57,13 +54,24 @@ typedef enum gt_engine_use {
 /* Opens everything. engine: gt_engine_close, also after a failure. */
 gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine);
 
-/* What this GPU can do at most: as the store has it, else measured now and stored where the engine writes; what cannot
- * be measured, the software GPU, tensor cores, comes from units and clock. Fails where the store does, or
- * GT_ERROR_BUSY after an interruption. */
-gt_status gt_engine_find_ceilings(gt_engine *engine);
+/* What a GPU can do at most with some types. */
+typedef struct gt_limits {
+    const gt_types *types;
+    gt_ceilings ceilings;
+    bool measured; /* ceilings.tflops is; else it comes from units and clock */
+} gt_limits;
 
-/* A line on them: "f32 65.3 TFLOPS (measured), copies 4.29 TB/s". */
-void gt_engine_describe_ceilings(const gt_engine *engine, char *line, size_t size);
+/* As the store has them, else measured now and stored where the engine writes; what cannot be measured, the software
+ * GPU, tensor cores, comes from units and clock. Fails where the store does, or GT_ERROR_BUSY after an interruption. */
+gt_status gt_engine_find_limits(gt_engine *engine, const gt_types *types, gt_limits *limits);
+
+/* Those of a problem's types; it is one of them. */
+const gt_limits *gt_limits_find(const gt_limits *limits, size_t count, const gt_problem *problem);
+
+#define GT_LIMITS_LINE 2048
+
+/* A line on those of some types: "f32 65.3 TFLOPS (measured), f16 989.4 TFLOPS (units x clock), copies 4.29 TB/s". */
+void gt_limits_describe(const gt_limits *limits, size_t count, char *line, size_t size);
 
 /* Ends the run ("done", "budget", "interrupted", "failed") and frees everything. */
 void gt_engine_close(gt_engine *engine, const char *end);

@@ -35,36 +35,52 @@ static gt_status measure(gt_engine *engine, const gt_types *types, gt_ceilings *
     return status == GT_ERROR_BUSY ? status : GT_OK;
 }
 
-gt_status gt_engine_find_ceilings(gt_engine *engine)
+gt_status gt_engine_find_limits(gt_engine *engine, const gt_types *types, gt_limits *out)
 {
-    const gt_types *types = engine->options.types;
+    const double units = gt_device_peak_tflops(&engine->device, types);
     gt_ceilings known = {0}, measured = {0};
-    gt_status status = gt_store_find_peak(engine->store, &engine->device, types->name, &known.tflops);
+    gt_status status = gt_store_find_peak(engine->store, &engine->device, types, &known.tflops);
     if (status == GT_OK)
         status = gt_store_find_bandwidth(engine->store, &engine->device, &known.copy_tbs);
     const bool missing = known.copy_tbs == 0 || (known.tflops == 0 && gt_ceilings_have_stream(types));
     if (status == GT_OK && missing && !engine->driver->soft)
         status = measure(engine, types, &measured);
+    if (status == GT_OK && engine->run && units > 0)
+        status = gt_store_put_peak(engine->store, engine->gpu, types, units, "units x clock");
     if (status == GT_OK && measured.tflops > 0 && engine->run)
-        status = gt_store_put_peak(engine->store, engine->gpu, types->name, measured.tflops, "measured");
+        status = gt_store_put_peak(engine->store, engine->gpu, types, measured.tflops, "measured");
     if (status == GT_OK && measured.copy_tbs > 0 && engine->run)
         status = gt_store_put_bandwidth(engine->store, engine->gpu, measured.copy_tbs);
     if (status != GT_OK)
         return status;
-    engine->ceilings.tflops = measured.tflops > 0 ? measured.tflops : known.tflops;
-    engine->ceilings.copy_tbs = measured.copy_tbs > 0 ? measured.copy_tbs : known.copy_tbs;
-    engine->peak_measured = engine->ceilings.tflops > 0;
-    if (!engine->peak_measured)
-        engine->ceilings.tflops = gt_device_peak_tflops(&engine->device, types);
+    if (measured.tflops > 0)
+        known.tflops = measured.tflops;
+    if (measured.copy_tbs > 0)
+        known.copy_tbs = measured.copy_tbs;
+    *out = (gt_limits){.types = types, .ceilings = known, .measured = known.tflops > 0};
+    if (!out->measured)
+        out->ceilings.tflops = units;
     return GT_OK;
 }
 
-void gt_engine_describe_ceilings(const gt_engine *engine, char *line, size_t size)
+const gt_limits *gt_limits_find(const gt_limits *limits, size_t count, const gt_problem *problem)
 {
-    const gt_ceilings *c = &engine->ceilings;
-    char copy[64] = "";
-    if (c->copy_tbs > 0)
-        snprintf(copy, sizeof copy, ", copies %.2f TB/s", c->copy_tbs);
-    snprintf(line, size, "%s %.1f TFLOPS (%s)%s", engine->options.types->name, c->tflops,
-             engine->peak_measured ? "measured" : "units x clock", copy);
+    const gt_types *types = gt_class_types(&problem->class);
+    size_t i = 0;
+    while (i + 1 < count && limits[i].types != types)
+        i++;
+    return &limits[i];
+}
+
+void gt_limits_describe(const gt_limits *limits, size_t count, char *line, size_t size)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < count && length < size; i++) {
+        char types[GT_TYPES_TEXT];
+        length += (size_t)snprintf(line + length, size - length, "%s%s %.1f TFLOPS (%s)", i > 0 ? ", " : "",
+                                   gt_types_text(limits[i].types, types), limits[i].ceilings.tflops,
+                                   limits[i].measured ? "measured" : "units x clock");
+    }
+    if (count > 0 && limits[0].ceilings.copy_tbs > 0 && length < size)
+        snprintf(line + length, size - length, ", copies %.2f TB/s", limits[0].ceilings.copy_tbs);
 }

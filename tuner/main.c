@@ -51,9 +51,9 @@ static void print_command_help(gt_command_id id)
         if (option->letter)
             snprintf(letter, sizeof letter, "-%c, ", option->letter);
         snprintf(name, sizeof name, "--%s %s", option->name, option->value ? option->value : "");
-        printf("  %s%-17s  %s%s\n", letter, name, option->help, option->values ? option->values() : "");
+        printf("  %s%-17s  %s\n", letter, name, option->help);
     }
-    printf("\nExample: %s\n", row->example);
+    printf("Example: %s\n", row->example);
 }
 
 /* A file opened later must not land on a stream that was closed at the start: a message would be written into the

@@ -99,21 +99,29 @@ static char *expanded(const char *source)
     return body;
 }
 
+static void define_types(FILE *text, const gt_types *types)
+{
+    const gt_type_info *a = gt_type_find(types->a);
+    const gt_rounded *rounded = types->rounded;
+    fprintf(text, "#define GT_AB %s\n#define GT_C %s\n#define GT_ACC %s\n", rounded ? rounded->cuda : a->cuda,
+            gt_type_find(types->c)->cuda, gt_type_find(types->accumulator)->cuda);
+    fprintf(text, "#define GT_PTX_A \"%s\"\n#define GT_PTX_B GT_PTX_A\n", rounded ? rounded->name : a->name);
+}
+
 gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant variant, gt_kernel *kernel,
                     char **source)
 {
     const gt_types *types = gt_class_types(class);
-    char *buffer = NULL, *body = expanded(family->source);
+    char *buffer = NULL, *body = expanded(family->source), name[GT_TYPES_TEXT];
     size_t size = 0;
     FILE *text = body ? open_memstream(&buffer, &size) : NULL;
     if (!text) {
         free(body);
         return gt_fail_memory();
     }
-    fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, types->name, gt_class_layout(class),
-            class->align);
-    fprintf(text, "#define GT_AB %s\n#define GT_C %s\n#define GT_ACC %s\n", gt_type_find(types->a)->cuda,
-            gt_type_find(types->c)->cuda, gt_type_find(types->accumulator)->cuda);
+    fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, gt_types_text(types, name),
+            gt_class_layout(class), class->align);
+    define_types(text, types);
     fprintf(text, "#define GT_TRANS_A %d\n#define GT_TRANS_B %d\n#define GT_ALIGN %d\n", class->op_a == GT_T,
             class->op_b == GT_T, class->align);
     if (variant == GT_VARIANT_CHECKED)

@@ -57,9 +57,14 @@ static void bind(sqlite3_stmt *query, const gt_device *device, const gt_problem 
         if (index > 0)
             sqlite3_bind_int64(query, index, numbers[i].value);
     }
-    const int index = sqlite3_bind_parameter_index(query, ":type");
-    if (index > 0)
-        sqlite3_bind_text(query, index, gt_class_types(&problem->class)->name, -1, SQLITE_STATIC);
+    const struct {
+        const char *name, *value;
+    } texts[] = {{":type", gt_class_types(&problem->class)->name}, {":math", gt_math_name(problem->class.math)}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const int index = sqlite3_bind_parameter_index(query, texts[i].name);
+        if (index > 0)
+            sqlite3_bind_text(query, index, texts[i].value, -1, SQLITE_STATIC);
+    }
 }
 
 static gt_status read_columns(sqlite3_stmt *query, gt_space *space)
@@ -135,7 +140,11 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
     if ((status = read_columns(query, &space)) != GT_OK)
         goto end;
     const int technique = gt_space_column(&space, "technique");
-    while (status == GT_OK && (step = sqlite3_step(query)) == SQLITE_ROW) {
+    /* A space that does not ask for math has none but strict. */
+    const bool offers = problem->class.math == GT_MATH_STRICT || sqlite3_bind_parameter_index(query, ":math") > 0;
+    if (!offers)
+        step = SQLITE_DONE;
+    while (offers && status == GT_OK && (step = sqlite3_step(query)) == SQLITE_ROW) {
         if (space.rows >= ROW_LIMIT)
             status = gt_fail(GT_ERROR_INVALID, "%s.sql: more than %d configurations", family->name, ROW_LIMIT);
         else

@@ -45,9 +45,7 @@ bool gt_class_parse(const char *text, gt_class *out)
     if (strlen(text) >= GT_CLASS_LENGTH ||
         sscanf(text, "%s %s %s %s %d", types, math, epilogue, layout, &class.align) != 5)
         return false;
-    while (strcmp(gt_math_name(class.math), math) != 0 && strcmp(gt_math_name(class.math), "unknown") != 0)
-        class.math++;
-    const gt_types *found = gt_types_parse(types, class.math);
+    const gt_types *found = gt_math_parse(math, &class.math) ? gt_types_parse(types, class.math) : NULL;
     if (!found || gt_layout_parse(layout, &class.op_a, &class.op_b) != GT_OK || class.align < 1 || class.align > 16 ||
         (class.align & (class.align - 1)) != 0)
         return false;

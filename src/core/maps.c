@@ -11,6 +11,7 @@ static gt_status describe(const gt_problem *p, gt_operand operand, const int64_t
 {
     const gt_stored o = gt_problem_stored(p, operand);
     const gt_type_info *info = gt_type_find(o.type);
+    const gt_rounded *rounded = operand == GT_C ? NULL : gt_class_types(&p->class)->rounded;
     const bool empty = o.rows == 0 || o.columns == 0;
     const int64_t rows = empty ? 1 : o.rows, columns = empty ? 1 : o.columns, batch = empty ? 1 : p->batch;
     if (rows > MAP_SIDE || columns > MAP_SIDE || batch > MAP_SIDE ||
@@ -24,7 +25,7 @@ static gt_status describe(const gt_problem *p, gt_operand operand, const int64_t
                                                      : MAP_STRIDE - MAP_ALIGN;
     *map = (gt_map){
         .operand = operand,
-        .type = (CUtensorMapDataType)info->tensor_map,
+        .type = (CUtensorMapDataType)(rounded ? rounded->tensor_map : info->tensor_map),
         .swizzle = (CUtensorMapSwizzle)swizzle,
         .size = {(cuuint64_t)columns, (cuuint64_t)rows, (cuuint64_t)batch},
         .stride = {(cuuint64_t)row, (cuuint64_t)matrix},

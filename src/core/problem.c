@@ -70,12 +70,16 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
             return gt_fail(GT_ERROR_INVALID, "%s is negative (%lld)", sizes[i].name, (long long)sizes[i].value);
     if ((unsigned)gemm->op_a > GT_T || (unsigned)gemm->op_b > GT_T)
         return gt_fail(GT_ERROR_INVALID, "op_a and op_b must be GT_N or GT_T");
-    if (!gt_types_find(gemm->type_ab, gemm->type_ab, gemm->type_c, GT_MATH_STRICT))
+    char maths[GT_TYPES_TEXT];
+    const gt_types *strict = gt_types_find(gemm->type_ab, gemm->type_ab, gemm->type_c, GT_MATH_STRICT);
+    if (!strict)
         return gt_fail(GT_ERROR_UNSUPPORTED, "type_ab %d with type_c %d is not offered; there are: %s",
                        (int)gemm->type_ab, (int)gemm->type_c, gt_types_names());
-    if (gemm->math != GT_MATH_STRICT || gemm->epilogue != GT_EPILOGUE_NONE)
-        return gt_fail(GT_ERROR_UNSUPPORTED, "math %d with epilogue %d is not offered", (int)gemm->math,
-                       (int)gemm->epilogue);
+    if (!gt_types_find(gemm->type_ab, gemm->type_ab, gemm->type_c, gemm->math))
+        return gt_fail(GT_ERROR_UNSUPPORTED, "math %d (%s) does not fit %s, which has: %s", (int)gemm->math,
+                       gt_math_name(gemm->math), strict->name, gt_types_maths(strict->name, maths));
+    if (gemm->epilogue != GT_EPILOGUE_NONE)
+        return gt_fail(GT_ERROR_UNSUPPORTED, "epilogue %d is not offered", (int)gemm->epilogue);
     if (gemm->align < 0 || gemm->align > 16 || (gemm->align & (gemm->align - 1)) != 0)
         return gt_fail(GT_ERROR_INVALID, "align is %d; it must be 1, 2, 4, 8 or 16 (0 means 16)", gemm->align);
 
@@ -164,13 +168,7 @@ bool gt_class_same(const gt_class *a, const gt_class *b)
     return gt_class_serves(a, b) && a->align == b->align;
 }
 
-static const char *const maths[] = {[GT_MATH_STRICT] = "strict"};
 static const char *const epilogues[] = {[GT_EPILOGUE_NONE] = "none"};
-
-const char *gt_math_name(gt_math math)
-{
-    return (size_t)math < sizeof maths / sizeof maths[0] ? maths[math] : "unknown";
-}
 
 const char *gt_epilogue_name(gt_epilogue epilogue)
 {
@@ -179,8 +177,9 @@ const char *gt_epilogue_name(gt_epilogue epilogue)
 
 void gt_problem_name(const gt_problem *p, char name[GT_PROBLEM_NAME_LENGTH])
 {
+    char types[GT_TYPES_TEXT];
     int length = snprintf(name, GT_PROBLEM_NAME_LENGTH, "%s %s %lldx%lldx%lld",
-                          gt_class_types(&p->class)->name, gt_class_layout(&p->class), (long long)p->m,
+                          gt_types_text(gt_class_types(&p->class), types), gt_class_layout(&p->class), (long long)p->m,
                           (long long)p->n, (long long)p->k);
     if (p->batch != 1)
         length +=

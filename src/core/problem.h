@@ -36,8 +36,8 @@ typedef struct gt_stored {
 
 /*
  * Checks a gemm and fills in its defaults. GT_ERROR_INVALID with the field's name on a negative size, a leading
- * dimension smaller than the row or a matrix of more than 2^63 bytes; GT_ERROR_UNSUPPORTED on a pair of types
- * that is not offered.
+ * dimension smaller than the row or a matrix of more than 2^63 bytes; GT_ERROR_UNSUPPORTED on types that are not
+ * offered, and on math that they do not have.
  */
 gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem);
 
@@ -58,14 +58,14 @@ gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k);
 bool gt_class_same(const gt_class *a, const gt_class *b);
 bool gt_class_serves(const gt_class *rendered, const gt_class *asked);
 
-/* The names of what classes are made of, as in the database; "unknown" for what is not. */
-const char *gt_math_name(gt_math math);
+/* The name of an epilogue, as in the database; "unknown" for what is none. */
 const char *gt_epilogue_name(gt_epilogue epilogue);
 
 /* Reads "nn" and so on; GT_ERROR_INVALID on anything else. */
 gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b);
 
-/* "f32 nn 4096x4096x4096", with " batch 8" and " align 4" where they are not 1 and 16. */
+/* "f32 nn 4096x4096x4096"; "f32 tf32 nn ..." where math is not strict, with " batch 8" and " align 4" where they are
+ * not 1 and 16. */
 void gt_problem_name(const gt_problem *problem, char name[GT_PROBLEM_NAME_LENGTH]);
 
 gt_stored gt_problem_stored(const gt_problem *problem, gt_operand operand);

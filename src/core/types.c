@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static double load_f32(const void *data, int64_t index)
@@ -106,7 +107,7 @@ static void draw_s32(void *data, int64_t index, uint64_t bits)
 
 /* Of cudaDataType_t and cublasComputeType_t, whose headers building does not ask for. */
 enum { R_32F = 0, R_16F = 2, R_32I = 10, R_16BF = 14 };
-enum { COMPUTE_NONE = 0, COMPUTE_32F = 68 };
+enum { COMPUTE_NONE = 0, COMPUTE_32F = 68, COMPUTE_32F_FAST_TF32 = 77 };
 
 static const gt_type_info types[] = {
     [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 0x1p-149, 0x1.fffffep127, -140, 50, load_f32,
@@ -121,6 +122,8 @@ static const gt_type_info types[] = {
 
 #define TYPES (sizeof types / sizeof types[0])
 _Static_assert(TYPES <= GT_TYPE_LIMIT, "arrays by type have room");
+
+static const gt_rounded tf32 = {"tf32", "gt_tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 0x1p-11, 0x1p-136};
 
 #define ALIKE(type)     .a = type, .b = type
 #define F32_SUMS        .accumulator = GT_F32, .roundoff = 0x1p-24, .cublas = COMPUTE_32F
@@ -140,9 +143,15 @@ _Static_assert(TYPES <= GT_TYPE_LIMIT, "arrays by type have room");
     X("bf16", ALIKE(GT_BF16), TO_BF16, TENSOR_16(GT_UNIT_TENSOR_BF16))                                       \
     X("bf16_f32", ALIKE(GT_BF16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_BF16))
 
-#define STRICT_ROW(name_, ...) {.name = name_, .math = GT_MATH_STRICT, __VA_ARGS__},
+#define ROW(name_, math_, ...) {.name = name_, .math = math_, __VA_ARGS__},
+#define STRICT_ROW(name_, ...) ROW(name_, GT_MATH_STRICT, __VA_ARGS__)
 #define NAME(name, ...)        " " name
-static const gt_types rows[] = {STRICT(STRICT_ROW)};
+static const gt_types rows[] = {
+    STRICT(STRICT_ROW)
+    /* Tensor cores take steps of four. */
+    ROW("f32", GT_MATH_TF32, ALIKE(GT_F32), TO_F32, .accumulator = GT_F32, .roundoff = 0x1p-24,
+        .cublas = COMPUTE_32F_FAST_TF32, .unit = GT_UNIT_TENSOR_TF32, .rounded = &tf32, .cut = {4, 0x1p-24, 0x1p-23})
+};
 static const char names[] = STRICT(NAME);
 
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -160,6 +169,11 @@ const gt_types *gt_types_find(gt_type a, gt_type b, gt_type c, gt_math math)
     return NULL;
 }
 
+const gt_types *gt_types_at(size_t index)
+{
+    return index < ROWS ? &rows[index] : NULL;
+}
+
 const gt_types *gt_types_parse(const char *name, gt_math math)
 {
     for (size_t i = 0; i < ROWS; i++)
@@ -171,4 +185,39 @@ const gt_types *gt_types_parse(const char *name, gt_math math)
 const char *gt_types_names(void)
 {
     return names + 1; /* behind the first blank */
+}
+
+const char *gt_types_text(const gt_types *row, char text[GT_TYPES_TEXT])
+{
+    const bool strict = row->math == GT_MATH_STRICT;
+    snprintf(text, GT_TYPES_TEXT, "%s%s%s", row->name, strict ? "" : " ", strict ? "" : gt_math_name(row->math));
+    return text;
+}
+
+const char *gt_types_maths(const char *name, char text[GT_TYPES_TEXT])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < ROWS; i++)
+        if (strcmp(rows[i].name, name) == 0 && length < GT_TYPES_TEXT)
+            length += (size_t)snprintf(text + length, GT_TYPES_TEXT - length, "%s%s", length > 0 ? " " : "",
+                                       gt_math_name(rows[i].math));
+    return text;
+}
+
+static const char *const maths[] = {[GT_MATH_STRICT] = "strict", [GT_MATH_TF32] = "tf32"};
+
+const char *gt_math_name(gt_math math)
+{
+    return (size_t)math < sizeof maths / sizeof maths[0] ? maths[math] : "unknown";
+}
+
+bool gt_math_parse(const char *name, gt_math *out)
+{
+    for (size_t math = 0; math < sizeof maths / sizeof maths[0]; math++)
+        if (strcmp(maths[math], name) == 0) {
+            *out = (gt_math)math;
+            return true;
+        }
+    return false;
 }

@@ -30,9 +30,10 @@ typedef enum gt_unit {
     GT_UNIT_S32,         /* of 32-bit integers */
     GT_UNIT_TENSOR_F16,  /* tensor cores, by the type of their operands */
     GT_UNIT_TENSOR_BF16,
+    GT_UNIT_TENSOR_TF32,
 } gt_unit;
 
-#define GT_UNIT_COUNT 4
+#define GT_UNIT_COUNT 5
 
 /*
  * What tensor cores may do to a sum. One step aligns the products of a group and the sum so far to the largest of them,
@@ -43,6 +44,14 @@ typedef struct gt_cut {
     double product; /* the unit that products are cut to */
     double sum;     /* the unit that the result is cut to */
 } gt_cut;
+
+/* What operands are rounded to before they are multiplied, to nearest. */
+typedef struct gt_rounded {
+    const char *name; /* PTX's, "tf32" */
+    const char *cuda; /* the templates' spelling of an element that is so rounded, "gt_tf32" */
+    int tensor_map;   /* CUtensorMapDataType: rounds on the way */
+    double roundoff, least; /* unit roundoff; the smallest positive number */
+} gt_rounded;
 
 /* Types that may be multiplied, and the arithmetic between them: what a right kernel may do, at worst. */
 typedef struct gt_types {
@@ -55,8 +64,11 @@ typedef struct gt_types {
     bool exact;             /* integers: results are compared for equality */
     double roundoff;        /* unit roundoff of the accumulator's type; 0 if exact */
     double result_roundoff; /* of C's; 0 if exact */
+    const gt_rounded *rounded; /* operands; NULL: they are multiplied as they are */
     gt_cut cut;
 } gt_types;
+
+#define GT_TYPES_TEXT 32
 
 /* The row of one type; NULL if there is no such type. */
 const gt_type_info *gt_type_find(gt_type type);
@@ -64,8 +76,21 @@ const gt_type_info *gt_type_find(gt_type type);
 /* The row of these types under a math mode; NULL if that is not offered. */
 const gt_types *gt_types_find(gt_type a, gt_type b, gt_type c, gt_math math);
 
+/* The rows in their order; NULL behind the last. */
+const gt_types *gt_types_at(size_t index);
+
 /* The row with that name under a math mode; NULL if there is none. */
 const gt_types *gt_types_parse(const char *name, gt_math math);
+
+/* Types and math for people: "f32", and "f32 tf32" where math is not strict. Returns text. */
+const char *gt_types_text(const gt_types *types, char text[GT_TYPES_TEXT]);
+
+/* The name of a math mode as in the database, "unknown" for what is none; which one has a name, false for none. */
+const char *gt_math_name(gt_math math);
+bool gt_math_parse(const char *name, gt_math *math);
+
+/* The math modes that types of this name have, "strict tf32", for messages. Returns text. */
+const char *gt_types_maths(const char *name, char text[GT_TYPES_TEXT]);
 
 /* All names, "f32 s32 f16 f16_f32", for messages. */
 const char *gt_types_names(void);

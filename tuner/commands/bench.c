@@ -110,7 +110,8 @@ static summary sum_up(const entry *entries, size_t count)
 }
 
 static const gt_column columns[] = {
-    {"shape", GT_LEFT},      {"family", GT_LEFT},     {"configuration", GT_LEFT},  {"choice", GT_LEFT},
+    {"type", GT_LEFT},       {"shape", GT_LEFT},      {"family", GT_LEFT},     {"configuration", GT_LEFT},
+    {"choice", GT_LEFT},
     {"us", GT_RIGHT},        {"TFLOPS", GT_RIGHT},    {"peak %", GT_RIGHT},        {"copy %", GT_RIGHT},
     {"cuBLAS us", GT_RIGHT}, {"cuBLAS TFLOPS", GT_RIGHT}, {"library", GT_LEFT},    {"vs cuBLAS", GT_RIGHT},
     {"cold us", GT_RIGHT},   {"cuBLAS cold us", GT_RIGHT},
@@ -124,7 +125,7 @@ static void number_or_none(gt_table *table, const char *format, double value)
         gt_table_none(table);
 }
 
-static void print_row(gt_table *table, const gt_engine *engine, const entry *e)
+static void print_row(gt_table *table, const gt_ceilings *most, const entry *e)
 {
     static const char *const choices[] = {"exact", "predicted", "fallback"};
     static const gt_trial none;
@@ -132,16 +133,17 @@ static void print_row(gt_table *table, const gt_engine *engine, const entry *e)
     const int best = gt_baseline_best(e->baselines);
     const gt_trial *ours = e->ours.outcome == GT_TRIAL_OK ? &e->ours : &none;
     const gt_trial *baseline = best >= 0 ? &e->baselines[best].trial : &none;
-    char shape[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT];
+    char shape[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT], types[GT_TYPES_TEXT];
     gt_shape_name(e->problem.m, e->problem.n, e->problem.k, shape);
+    gt_table_text(table, gt_types_text(gt_class_types(&e->problem.class), types));
     gt_table_text(table, shape);
     gt_table_text(table, e->kernel.family);
     gt_table_text(table, gt_params_text(&e->kernel.params, params));
     gt_table_text(table, choices[e->selection.choice]);
     number_or_none(table, "%.1f", ours->us);
     number_or_none(table, "%.2f", ours->us > 0 ? flops / ours->us : 0);
-    number_or_none(table, "%.1f", gt_ceilings_peak_percent(&engine->ceilings, &e->problem, ours->us));
-    number_or_none(table, "%.1f", gt_ceilings_copy_percent(&engine->ceilings, &e->problem, ours->us));
+    number_or_none(table, "%.1f", gt_ceilings_peak_percent(most, &e->problem, ours->us));
+    number_or_none(table, "%.1f", gt_ceilings_copy_percent(most, &e->problem, ours->us));
     number_or_none(table, "%.1f", baseline->us);
     number_or_none(table, "%.2f", baseline->us > 0 ? flops / baseline->us : 0);
     gt_table_text(table, best >= 0 ? gt_baseline_name((size_t)best) : NULL);
@@ -152,10 +154,10 @@ static void print_row(gt_table *table, const gt_engine *engine, const entry *e)
 
 /* The machine and the day, without which times say nothing. */
 typedef struct scene {
-    char driver[64], clock[48], ceilings[128], date[16], weakest[GT_SHAPE_LENGTH];
+    char driver[64], clock[48], ceilings[GT_LIMITS_LINE], date[16], weakest[GT_SHAPE_LENGTH];
 } scene;
 
-static scene describe(const gt_engine *engine, const summary *s)
+static scene describe(const gt_engine *engine, const gt_limits *limits, size_t types, const summary *s)
 {
     scene c = {0};
     char release[32];
@@ -169,7 +171,7 @@ static scene describe(const gt_engine *engine, const summary *s)
         snprintf(c.clock, sizeof c.clock, ", SM clock %.0f to %.0f MHz", s->low_mhz, s->high_mhz);
     else if (s->high_mhz > 0)
         snprintf(c.clock, sizeof c.clock, ", SM clock %.0f MHz", s->high_mhz);
-    gt_engine_describe_ceilings(engine, c.ceilings, sizeof c.ceilings);
+    gt_limits_describe(limits, types, c.ceilings, sizeof c.ceilings);
     strftime(c.date, sizeof c.date, "%Y-%m-%d", gmtime(&now));
     if (s->weakest)
         gt_shape_name(s->weakest->problem.m, s->weakest->problem.n, s->weakest->problem.k, c.weakest);
@@ -204,7 +206,8 @@ static void print_json_text(const char *key, const char *value)
     gt_json_text(stdout, *value ? value : NULL);
 }
 
-static void print_json_summary(const gt_engine *engine, const summary *s, const scene *c)
+static void print_json_summary(const gt_engine *engine, const gt_limits *limits, size_t types, const summary *s,
+                               const scene *c)
 {
     printf(", \"summary\": {\"rated\": %d, \"ahead\": %d, \"tied\": %d, \"behind\": %d", s->rated, s->ahead, s->tied,
            s->behind);
@@ -218,9 +221,15 @@ static void print_json_summary(const gt_engine *engine, const summary *s, const 
     print_json_number("cublaslt_most", s->most);
     print_json_number("sm_clock_mhz_low", s->low_mhz);
     print_json_number("sm_clock_mhz_high", s->high_mhz);
-    print_json_number("peak_tflops", engine->ceilings.tflops);
-    print_json_text("peak_source", engine->peak_measured ? "measured" : "units x clock");
-    print_json_number("copy_tbs", engine->ceilings.copy_tbs);
+    for (size_t i = 0; i < types; i++) {
+        char text[GT_TYPES_TEXT];
+        fputs(i == 0 ? ", \"peaks\": [{\"type\": " : ", {\"type\": ", stdout);
+        gt_json_text(stdout, gt_types_text(limits[i].types, text));
+        print_json_number("tflops", limits[i].ceilings.tflops);
+        print_json_text("source", limits[i].measured ? "measured" : "units x clock");
+        fputs(i + 1 < types ? "}" : "}]", stdout);
+    }
+    print_json_number("copy_tbs", limits[0].ceilings.copy_tbs);
     print_json_text("date", c->date);
     printf(", \"seed\": %llu}}\n", (unsigned long long)engine->options.seed);
 }
@@ -244,18 +253,19 @@ static void note_absent(const gt_options_cli *options, const entry *entries, siz
     }
 }
 
-static void print_all(const gt_engine *engine, const gt_options_cli *options, const entry *entries, size_t count,
-                      const summary *s)
+static void print_all(const gt_engine *engine, const gt_options_cli *options, const gt_limits *limits,
+                      const entry *entries, size_t count, const summary *s)
 {
     const bool json = options->json;
-    const scene c = describe(engine, s);
+    const size_t types = options->type_count;
+    const scene c = describe(engine, limits, types, s);
     fputs(json ? "{\"shapes\": " : "", stdout);
     gt_table *table = gt_table_create(stdout, json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++)
-        print_row(table, engine, &entries[i]);
+        print_row(table, &gt_limits_find(limits, types, &entries[i].problem)->ceilings, &entries[i]);
     gt_table_finish(table);
     if (json)
-        print_json_summary(engine, s, &c);
+        print_json_summary(engine, limits, types, s, &c);
     else
         print_footer(engine, options, s, &c);
     note_absent(options, entries, count);
@@ -270,22 +280,26 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
 int gt_cmd_bench(const gt_options_cli *options)
 {
     gt_engine engine;
+    gt_limits limits[GT_TYPES_MOST] = {0};
+    const size_t shapes = options->shapes.count, total = shapes * options->type_count;
     size_t done = 0;
     int code = 0;
-    entry *entries = calloc(options->shapes.count, sizeof *entries);
+    entry *entries = calloc(total, sizeof *entries);
     const gt_engine_options engine_options = gt_options_engine(options);
     gt_status status = entries ? gt_engine_open(&engine_options, GT_ENGINE_READ, &engine) : gt_fail_memory();
-    if (status == GT_OK)
-        status = gt_engine_find_ceilings(&engine);
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
+        status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     gt_progress *progress = gt_progress_create(options->quiet);
-    for (; status == GT_OK && done < options->shapes.count && !gt_engine_interrupted(); done++) {
+    for (; status == GT_OK && done < total && !gt_engine_interrupted(); done++) {
         char name[GT_SHAPE_LENGTH];
-        const gt_shape *shape = &options->shapes.list[done];
+        const gt_shape *shape = &options->shapes.list[done % shapes];
+        gt_options_cli one = *options;
+        one.types = options->type_list[done / shapes];
         gt_shape_name(shape->m, shape->n, shape->k, name);
-        const gt_progress_state state = {.step = (int)done, .steps = (int)options->shapes.count, .what = name,
+        const gt_progress_state state = {.step = (int)done, .steps = (int)total, .what = name,
                                          .elapsed = gt_engine_elapsed(&engine)};
         gt_progress_update(progress, &state);
-        if ((status = bench_one(&engine, options, shape, &entries[done])) != GT_OK)
+        if ((status = bench_one(&engine, &one, shape, &entries[done])) != GT_OK)
             break;
     }
     gt_progress_destroy(progress);
@@ -293,7 +307,7 @@ int gt_cmd_bench(const gt_options_cli *options)
         code = gt_print_failure();
     if (done > 0) {
         const summary s = sum_up(entries, done);
-        print_all(&engine, options, entries, done, &s);
+        print_all(&engine, options, limits, entries, done, &s);
         code = s.wrong > 0 ? 1 : code;
     }
     if (entries)

@@ -20,6 +20,7 @@ static const struct {
 } shown[] = {
     {"gpu", "GPU", GT_LEFT, NULL, 0},
     {"type", "type", GT_LEFT, NULL, 0},
+    {"math", "math", GT_LEFT, NULL, 0},
     {"layout", "layout", GT_LEFT, NULL, 0},
     {"m", "m", GT_RIGHT, NULL, 0},
     {"n", "n", GT_RIGHT, NULL, 0},
@@ -160,17 +161,20 @@ int gt_cmd_best(const gt_options_cli *options)
     static const char sql[] =
         "SELECT * FROM best_configs"
         " WHERE (?1 = '' OR type = ?1) AND (?2 = '' OR layout = ?2) AND (?3 = '' OR family = ?3)"
-        " ORDER BY gpu, type, layout, batch, 1.0 * m * n * k, m, n, k";
+        " AND (?4 = '' OR math = ?4) ORDER BY gpu, type, math, layout, batch, 1.0 * m * n * k, m, n, k";
     const gt_class class = {.op_a = options->op_a, .op_b = options->op_b};
-    const char *const filters[] = {options->type_given ? options->types->name : "",
-                                   options->layout_given ? gt_class_layout(&class) : "",
-                                   options->family ? options->family : "", NULL};
-    const bool filtered = options->type_given || options->layout_given || options->family || options->shapes_given;
+    const bool filtered = options->type_given || options->math_given || options->layout_given || options->family ||
+                          options->shapes_given;
     listing l = {.options = options};
     gt_store *store = NULL;
     gt_status status = open_store(options, &store);
-    if (status == GT_OK)
+    for (size_t i = 0; status == GT_OK && i < (options->type_given ? options->type_count : 1); i++) {
+        const char *const filters[] = {options->type_given ? options->type_list[i]->name : "",
+                                       options->layout_given ? gt_class_layout(&class) : "",
+                                       options->family ? options->family : "",
+                                       options->math_given ? gt_math_name(options->math) : "", NULL};
         status = gt_store_query(store, sql, filters, put_row, &l);
+    }
     if (status == GT_OK)
         status = l.status;
     if (status == GT_OK && l.rows == 0) {

@@ -144,7 +144,7 @@ static void print_size(ladder *l, gt_table *table, const gt_shape *shape)
 {
     const double flops = 2.0 * (double)shape->m * (double)shape->n * (double)shape->k;
     double naive_us = 0;
-    char size[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT];
+    char size[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT], types[GT_TYPES_TEXT];
     qsort(l->rungs, l->count, sizeof *l->rungs, by_order);
     if (shape->m == shape->n && shape->n == shape->k)
         snprintf(size, sizeof size, "%lld", (long long)shape->m);
@@ -159,7 +159,7 @@ static void print_size(ladder *l, gt_table *table, const gt_shape *shape)
         gt_table_text(table, size);
         gt_table_integer(table, r->order);
         gt_table_text(table, r->technique);
-        gt_table_text(table, r->types->name);
+        gt_table_text(table, gt_types_text(r->types, types));
         if (ok) {
             gt_table_number(table, "%.1f", flops / r->trial.us * 1e-3);
             gt_table_number(table, "%.2f", peak > 0 ? flops / r->trial.us * 1e-6 / peak * 100 : 0);

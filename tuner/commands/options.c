@@ -23,6 +23,7 @@
 #define VERIFY (1u << GT_COMMAND_VERIFY)
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
+#define LISTS  (TUNE | BENCH | VERIFY | BEST) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
 
 const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
@@ -49,8 +50,9 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
-    DEVICE, DB, SHAPES, RANDOM, TYPE, LAYOUT, BATCH, ALIGN, FAMILY, EFFORT, BUDGET, TIMEOUT, SEED, JOBS, TEMPLATES,
-    NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION, OPTION_COUNT,
+    DEVICE, DB, SHAPES, RANDOM, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
+    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
+    OPTION_COUNT,
 };
 
 const gt_option_row gt_option_rows[] = {
@@ -59,7 +61,8 @@ const gt_option_row gt_option_rows[] = {
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)", TUNE | BENCH | VERIFY | BEST | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "TYPE", 0, "of A, B and C (f32): ", ALL & ~DOCTOR, gt_types_names},
+    [TYPE] = {"type", "LIST", 0, "f32 (default), s32, f16, bf16 ...; commas between", ALL & ~DOCTOR},
+    [MATH] = {"math", "MODE", 0, "strict (default); tf32: f32 rounded for tensor cores", ALL & ~DOCTOR},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
@@ -172,11 +175,42 @@ static gt_status read_shapes(const char *text, gt_options_cli *o)
 
 static gt_status read_type(const char *text, gt_options_cli *o)
 {
-    const gt_types *types = gt_types_parse(text, GT_MATH_STRICT);
-    if (!types)
-        return gt_fail(GT_ERROR_INVALID, "unknown type '%.40s'; there are: %s", text, gt_types_names());
-    o->types = types;
+    o->type_names = text;
     o->type_given = true;
+    return GT_OK;
+}
+
+static gt_status read_math(const char *text, gt_options_cli *o)
+{
+    o->math_given = true;
+    return gt_math_parse(text, &o->math) ? GT_OK
+                                         : gt_fail(GT_ERROR_INVALID, "--math takes strict or tf32, not '%.40s'", text);
+}
+
+/* The rows of the types and the math that were given, in whatever order they were. */
+static gt_status find_types(gt_options_cli *o)
+{
+    for (const char *at = o->type_names, *end; at; at = *end ? end + 1 : NULL) {
+        char name[41], maths[GT_TYPES_TEXT];
+        end = at + strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(end - at), at);
+        const gt_types *types = gt_types_parse(name, o->math);
+        if (!gt_types_parse(name, GT_MATH_STRICT))
+            return gt_fail(GT_ERROR_INVALID, "unknown type '%s'; there are: %s", name, gt_types_names());
+        if (!types)
+            return gt_fail(GT_ERROR_INVALID, "--math %s does not fit %s, which has: %s", gt_math_name(o->math), name,
+                           gt_types_maths(name, maths));
+        size_t i = 0;
+        while (i < o->type_count && o->type_list[i] != types)
+            i++;
+        if (i == GT_TYPES_MOST)
+            return gt_fail(GT_ERROR_INVALID, "--type takes up to %d types", GT_TYPES_MOST);
+        o->type_list[i] = types;
+        o->type_count = i < o->type_count ? o->type_count : i + 1;
+    }
+    o->types = o->type_list[0];
+    if (o->type_count > 1 && !(LISTS >> o->command_id & 1))
+        return gt_fail(GT_ERROR_INVALID, "%s takes one type, not %zu", o->command, o->type_count);
     return GT_OK;
 }
 
@@ -226,6 +260,7 @@ static const setting settings[OPTION_COUNT] = {
     [SHAPES] = {READ, .read = read_shapes},
     [RANDOM] = {INT, AT(random), .least = 1, .most = 10000},
     [TYPE] = {READ, .read = read_type},
+    [MATH] = {READ, .read = read_math},
     [LAYOUT] = {READ, .read = read_layout},
     [BATCH] = {READ, .read = read_batch},
     [ALIGN] = {READ, .read = read_align},
@@ -368,12 +403,27 @@ static gt_status check_family(const gt_options_cli *o)
     return status;
 }
 
+static gt_status check_shapes(const gt_options_cli *given, const gt_types *types)
+{
+    gt_options_cli o = *given;
+    gt_problem problem;
+    o.types = types;
+    /* First a size that is never wrong: what fails then is not the shape's fault. */
+    gt_status status = gt_options_problem(&o, &(gt_shape){1, 1, 1}, &problem);
+    for (size_t i = 0; status == GT_OK && i < o.shapes.count; i++) {
+        const gt_shape *s = &o.shapes.list[i];
+        if (gt_options_problem(&o, s, &problem) != GT_OK)
+            status = gt_fail(GT_ERROR_INVALID, "shape %lldx%lldx%lld: %s", (long long)s->m, (long long)s->n,
+                             (long long)s->k, gt_error_message());
+    }
+    return status;
+}
+
 /* What only shows once all words are read. */
 static gt_status check(gt_options_cli *o, unsigned given)
 {
     const gt_command_row *row = &gt_command_rows[o->command_id];
     const char *shapes = row->shapes;
-    gt_problem problem;
     for (int i = 0; i < OPTION_COUNT; i++)
         if ((given >> i & 1) && !(gt_option_rows[i].commands >> o->command_id & 1))
             return gt_fail(GT_ERROR_INVALID, "%s takes no --%s; see gemmtune %s --help", o->command,
@@ -385,21 +435,16 @@ static gt_status check(gt_options_cli *o, unsigned given)
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
     suit_software(o, given, &shapes);
-    gt_status status = check_family(o);
+    gt_status status = find_types(o);
+    if (status == GT_OK)
+        status = check_family(o);
     if (status != GT_OK)
         return status;
     status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
     if (status == GT_OK && o->random > 0)
         status = gt_shapes_draw(o->random, o->seed, &o->shapes);
-    /* First a size that is never wrong: what fails then is not the shape's fault. */
-    if (status == GT_OK)
-        status = gt_options_problem(o, &(gt_shape){1, 1, 1}, &problem);
-    for (size_t i = 0; status == GT_OK && i < o->shapes.count; i++) {
-        const gt_shape *s = &o->shapes.list[i];
-        if (gt_options_problem(o, s, &problem) != GT_OK)
-            status = gt_fail(GT_ERROR_INVALID, "shape %lldx%lldx%lld: %s", (long long)s->m, (long long)s->n,
-                             (long long)s->k, gt_error_message());
-    }
+    for (size_t i = 0; status == GT_OK && i < o->type_count; i++)
+        status = check_shapes(o, o->type_list[i]);
     return status;
 }
 
@@ -428,7 +473,7 @@ static char *join(int argc, char **argv)
 gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
 {
     gt_options_cli o = {
-        .command = "tune", .types = gt_types_parse("f32", GT_MATH_STRICT), .batch = 1, .align = 16,
+        .command = "tune", .type_names = "f32", .batch = 1, .align = 16,
         .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
     };
     unsigned given = 0;
@@ -453,7 +498,8 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 {
     const gt_gemm gemm = {
         .m = shape->m, .n = shape->n, .k = shape->k, .batch = options->batch, .op_a = options->op_a,
-        .op_b = options->op_b, .type_ab = options->types->a, .type_c = options->types->c, .align = options->align,
+        .op_b = options->op_b, .type_ab = options->types->a, .type_c = options->types->c, .math = options->types->math,
+        .align = options->align,
     };
     return gt_problem_init(&gemm, problem);
 }
@@ -471,7 +517,7 @@ gt_engine_options gt_options_engine(const gt_options_cli *o)
 {
     return (gt_engine_options){
         .database = o->database, .driver = o->driver, .device = o->device, .nvrtc = o->nvrtc, .templates = o->templates,
-        .family = o->family, .types = o->types, .effort = o->effort,
+        .family = o->family, .effort = o->effort,
         .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed,
         .check_seed = o->seed_given ? o->seed : fresh_seed(), .threads = o->threads,
         .limit_s = o->limit_s, .baselines = o->no_cublas ? 0 : GT_BASELINES_ALL, .line = o->line,

@@ -38,11 +38,12 @@ typedef struct gt_option_row {
     int letter;        /* 'q' for -q; 0: none */
     const char *help;
     unsigned commands; /* one bit for each command that takes it, 1u << GT_COMMAND_TUNE */
-    const char *(*values)(void); /* what it takes, printed behind the help; NULL: the help says it */
 } gt_option_row;
 
 extern const gt_command_row gt_command_rows[GT_COMMAND_COUNT];
 extern const gt_option_row gt_option_rows[]; /* ends with a NULL name */
+
+#define GT_TYPES_MOST 64 /* of a list */
 
 /* What the command line said, with defaults filled in. */
 typedef struct gt_options_cli {
@@ -59,9 +60,13 @@ typedef struct gt_options_cli {
     const char *family;   /* --family NAME; NULL: all that fit */
     const char *arch;     /* --arch sm_80: space and render without a GPU; NULL: the device's */
     const char *params;   /* render --params "bm=128 bn=128"; NULL: the space's first row */
-    const gt_types *types; /* --type f32 */
+    const gt_types *types; /* --type f32 and --math tf32; the first of them where there are several */
+    const gt_types *type_list[GT_TYPES_MOST]; /* --type f32,f16: each once */
+    size_t type_count;
+    const char *type_names; /* as they were given */
+    gt_math math;
     gt_op op_a, op_b;     /* --layout nn */
-    bool type_given, layout_given;
+    bool type_given, math_given, layout_given;
     int64_t batch;        /* --batch N */
     int align;            /* --align BYTES; 16 */
     gt_shapes shapes;     /* --shapes LIST; the command's default list where none was given */

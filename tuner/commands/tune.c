@@ -23,14 +23,18 @@ static gt_status check_memory(const gt_device *device, const gt_problem *problem
                    (double)device->memory_bytes / (1 << 30));
 }
 
-static gt_status list_problems(const gt_options_cli *options, const gt_device *device, gt_problem **out)
+/* Every shape in every type, type by type. */
+static gt_status list_problems(const gt_options_cli *given, const gt_device *device, gt_problem **out)
 {
     gt_status status = GT_OK;
-    gt_problem *problems = calloc(options->shapes.count, sizeof *problems);
+    gt_options_cli options = *given;
+    const size_t shapes = options.shapes.count;
+    gt_problem *problems = calloc(shapes * options.type_count, sizeof *problems);
     if (!problems)
         return gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < options->shapes.count; i++) {
-        status = gt_options_problem(options, &options->shapes.list[i], &problems[i]);
+    for (size_t i = 0; status == GT_OK && i < shapes * options.type_count; i++) {
+        options.types = options.type_list[i / shapes];
+        status = gt_options_problem(&options, &options.shapes.list[i % shapes], &problems[i]);
         if (status == GT_OK)
             status = check_memory(device, &problems[i]);
     }
@@ -42,13 +46,14 @@ static gt_status list_problems(const gt_options_cli *options, const gt_device *d
     return GT_OK;
 }
 
-static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *t)
+static void print_row(gt_table *table, const gt_ceilings *most, const gt_tuned *t)
 {
     const double speed = t->won ? gt_problem_flops(&t->problem) / t->trial.us * 1e-6 : 0;
-    const double shares[] = {gt_ceilings_peak_percent(&engine->ceilings, &t->problem, t->trial.us),
-                             gt_ceilings_copy_percent(&engine->ceilings, &t->problem, t->trial.us)};
-    char shape[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT];
+    const double shares[] = {gt_ceilings_peak_percent(most, &t->problem, t->trial.us),
+                             gt_ceilings_copy_percent(most, &t->problem, t->trial.us)};
+    char shape[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT], types[GT_TYPES_TEXT];
     gt_shape_name(t->problem.m, t->problem.n, t->problem.k, shape);
+    gt_table_text(table, gt_types_text(gt_class_types(&t->problem.class), types));
     gt_table_text(table, shape);
     if (!t->won) {
         for (int i = 0; i < 10; i++)
@@ -76,22 +81,23 @@ static void print_row(gt_table *table, const gt_engine *engine, const gt_tuned *
     gt_table_text(table, t->trial.modelled ? "modelled" : "measured");
 }
 
-static void print_table(const gt_engine *engine, const gt_options_cli *options, const gt_tuned *tuned, size_t count)
+static void print_table(const gt_engine *engine, const gt_options_cli *options, const gt_limits *limits,
+                        const gt_tuned *tuned, size_t count)
 {
     static const gt_column columns[] = {
-        {"shape", GT_LEFT},   {"family", GT_LEFT},  {"configuration", GT_LEFT}, {"us", GT_RIGHT},
-        {"TFLOPS", GT_RIGHT}, {"peak %", GT_RIGHT}, {"copy %", GT_RIGHT},       {"vs cuBLAS", GT_RIGHT},
-        {"margin %", GT_RIGHT}, {"tried", GT_RIGHT},  {"timing", GT_LEFT},
+        {"type", GT_LEFT},     {"shape", GT_LEFT},   {"family", GT_LEFT},  {"configuration", GT_LEFT},
+        {"us", GT_RIGHT},      {"TFLOPS", GT_RIGHT}, {"peak %", GT_RIGHT}, {"copy %", GT_RIGHT},
+        {"vs cuBLAS", GT_RIGHT}, {"margin %", GT_RIGHT}, {"tried", GT_RIGHT}, {"timing", GT_LEFT},
     };
-    char ceilings[128];
+    char line[GT_LIMITS_LINE];
     gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++)
-        print_row(table, engine, &tuned[i]);
+        print_row(table, &gt_limits_find(limits, options->type_count, &tuned[i].problem)->ceilings, &tuned[i]);
     gt_table_finish(table);
     if (options->json)
         return;
-    gt_engine_describe_ceilings(engine, ceilings, sizeof ceilings);
-    printf("\n%s: %s\n", engine->device.name, ceilings);
+    gt_limits_describe(limits, options->type_count, line, sizeof line);
+    printf("\n%s: %s\n", engine->device.name, line);
 }
 
 /* What somebody should know before a long run. */
@@ -260,14 +266,15 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
             }
 }
 
-static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, const gt_problem *problems, gt_tuned *tuned,
-                          size_t *count)
+/* The problems of one type, until the budget ends. */
+static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, double budget, const gt_problem *problems,
+                           gt_tuned *tuned, size_t *count)
 {
     const size_t total = options->shapes.count;
     gt_seed *seeds = calloc(total + 1, sizeof *seeds);
     gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .seeds = seeds,
                         .verbose = options->verbose};
-    tuning.state = (gt_progress_state){.steps = (int)total, .budget = options->budget_s};
+    tuning.state = (gt_progress_state){.steps = (int)total, .budget = budget};
     gt_status status = seeds ? tune_each(&tuning, seeds, problems, tuned, count) : gt_fail_memory();
     if (status == GT_OK && tuning.seed_count > 1)
         status = last_lap(&tuning, tuned, *count);
@@ -276,6 +283,22 @@ static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, cons
     explain(&tuning.rejections, options, tuned, *count);
     gt_rejections_finish(&tuning.rejections);
     free(seeds);
+    return status;
+}
+
+/* Type by type: what is left of the budget is shared among those that are left. */
+static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, const gt_problem *problems, gt_tuned *tuned,
+                          size_t *count)
+{
+    const size_t shapes = options->shapes.count, types = options->type_count;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < types && !gt_engine_interrupted(); i++) {
+        const double elapsed = gt_engine_elapsed(engine), budget = options->budget_s;
+        size_t more = 0;
+        status = tune_type(engine, options, budget > 0 ? elapsed + (budget - elapsed) / (double)(types - i) : 0,
+                           problems + i * shapes, tuned + *count, &more);
+        *count += more;
+    }
     return status;
 }
 
@@ -293,6 +316,7 @@ int gt_cmd_tune(const gt_options_cli *options)
     gt_engine engine;
     gt_problem *problems = NULL;
     gt_tuned *tuned = NULL;
+    gt_limits limits[GT_TYPES_MOST] = {0};
     size_t count = 0;
     int code = 0;
     const gt_engine_options engine_options = gt_options_engine(options);
@@ -301,10 +325,10 @@ int gt_cmd_tune(const gt_options_cli *options)
         print_notes(&engine, options);
     if (status == GT_OK)
         status = list_problems(options, &engine.device, &problems);
-    if (status == GT_OK && !(tuned = calloc(options->shapes.count, sizeof *tuned)))
+    if (status == GT_OK && !(tuned = calloc(options->shapes.count * options->type_count, sizeof *tuned)))
         status = gt_fail_memory();
-    if (status == GT_OK)
-        status = gt_engine_find_ceilings(&engine);
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
+        status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)
         status = tune_all(&engine, options, problems, tuned, &count);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
@@ -312,7 +336,7 @@ int gt_cmd_tune(const gt_options_cli *options)
     if (status != GT_OK)
         code = gt_print_failure();
     if (count > 0)
-        print_table(&engine, options, tuned, count);
+        print_table(&engine, options, limits, tuned, count);
     if (count > 0 && !options->quiet)
         gt_print_note("stored in %s", gt_store_path(engine.store));
     for (size_t i = 0; i < count; i++)

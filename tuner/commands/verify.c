@@ -27,7 +27,7 @@ typedef struct subject {
 typedef struct verification {
     const gt_options_cli *options;
     gt_engine *engine;
-    gt_measurements measured[LAYOUTS]; /* the subjects point into these */
+    gt_measurements measured[GT_TYPES_MOST][LAYOUTS]; /* the subjects point into these */
     subject *subjects;
     size_t count;
     int rounds; /* that came to their end */
@@ -155,11 +155,12 @@ static bool is_wanted(const verification *v, const gt_measurements *measured, si
     return true;
 }
 
-/* The kernels of one layout: each on its own problem, or on the shapes that were asked for. */
-static gt_status add_layout(verification *v, gt_op op_a, gt_op op_b, gt_measurements *measured)
+/* The kernels of some types and one layout: each on its own problem, or on the shapes that were asked for. */
+static gt_status add_layout(verification *v, const gt_types *types, gt_op op_a, gt_op op_b, gt_measurements *measured)
 {
     gt_problem any, problem;
     gt_options_cli options = *v->options;
+    options.types = types;
     options.op_a = op_a;
     options.op_b = op_b;
     gt_status status = gt_options_problem(&options, &(gt_shape){64, 64, 64}, &any);
@@ -223,13 +224,16 @@ int gt_cmd_verify(const gt_options_cli *options)
     const uint64_t seed = engine_options.check_seed;
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
     verification v = {.options = options, .engine = &engine, .progress = gt_progress_create(options->quiet)};
-    for (int i = 0; status == GT_OK && i < LAYOUTS; i++)
-        status = add_layout(&v, (gt_op)(i / 2), (gt_op)(i % 2), &v.measured[i]);
+    for (size_t i = 0; status == GT_OK && i < LAYOUTS * options->type_count; i++)
+        status = add_layout(&v, options->type_list[i / LAYOUTS], (gt_op)(i % LAYOUTS / 2), (gt_op)(i % 2),
+                            &v.measured[i / LAYOUTS][i % LAYOUTS]);
     if (status == GT_OK && v.count == 0)
         status = gt_fail(GT_ERROR_NOT_TUNED,
-                         "nothing to verify: no stored %s of type %s for %s in %s: run `gemmtune --device %s --type %s`",
-                         options->all ? "kernel" : "winner", options->types->name, engine.device.name,
-                         gt_store_path(engine.store), gt_device_option(&engine.device, device), options->types->name);
+                         "nothing to verify: no stored %s of type %s for %s in %s: run `gemmtune --device %s --type "
+                         "%s%s%s`",
+                         options->all ? "kernel" : "winner", options->type_names, engine.device.name,
+                         gt_store_path(engine.store), gt_device_option(&engine.device, device), options->type_names,
+                         options->math_given ? " --math " : "", options->math_given ? gt_math_name(options->math) : "");
     if (status == GT_OK)
         status = check_rounds(&v, seed);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
@@ -242,8 +246,8 @@ int gt_cmd_verify(const gt_options_cli *options)
         print_total(&v, seed);
     if (v.wrong > 0)
         code = 1;
-    for (int i = 0; i < LAYOUTS; i++)
-        gt_measurements_finish(&v.measured[i]);
+    for (size_t i = 0; i < LAYOUTS * options->type_count; i++)
+        gt_measurements_finish(&v.measured[i / LAYOUTS][i % LAYOUTS]);
     free(v.subjects);
     gt_engine_close(&engine, "done");
     return gt_engine_interrupted() ? 130 : code;

@@ -10,8 +10,10 @@
 #define VARIANCE_LIMIT 2
 #define VARIANCE_K     64
 
-/* Elements that the mean is taken over, at least: its own error is then some hundredths. */
-#define VARIANCE_LEAST 500
+/* Elements that the mean is taken over, at least: its own error is then a tenth. And of each operand of a product,
+ * where these are rounded. */
+#define VARIANCE_LEAST    200
+#define VARIANCE_OPERANDS 32
 
 void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
 {
@@ -27,10 +29,15 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
              c->again ? ", again" : "");
 }
 
-/* Subnormal numbers are rounded to units of 2^-149 in every step. */
-static double underflow(const gt_case *c)
+/* Subnormal sums are rounded to a unit in every step. Operands that are rounded may be subnormal too, and meet others
+ * that are up to four times a power of two. */
+static double underflow(const gt_case *c, const gt_types *types)
 {
-    return c->values == GT_VALUES_WIDE ? ((double)c->problem.k + 4) * 0x1p-149 * (1 + fabs(c->alpha)) : 0;
+    if (c->values != GT_VALUES_WIDE || types->exact)
+        return 0;
+    const double sums = gt_type_find(types->accumulator)->least;
+    const double operands = types->rounded ? ldexp(types->rounded->least, gt_type_find(types->a)->most_scale + 2) : 0;
+    return ((double)c->problem.k + 4) * (sums + operands) * (1 + fabs(c->alpha));
 }
 
 /* What is known of one element: NaN and infinities are as they are, anything else within the square of a bound. What
@@ -56,6 +63,14 @@ static bool fail_element(const gt_case *c, int64_t index, int64_t i, int64_t j, 
                          (long long)i, (long long)j, product, got, wanted, bound, name);
 }
 
+/* Whether errors of a product are what they are on average. Those of rounded operands are shared by the elements of a
+ * row or column. */
+static bool is_average(const gt_problem *p, const gt_types *types)
+{
+    const int64_t few = p->m < p->n ? p->m : p->n;
+    return p->k <= VARIANCE_K && (!types->rounded || few * p->k >= VARIANCE_OPERANDS);
+}
+
 bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, const void *before, const void *after,
                         gt_errors *e, gt_trial *trial)
 {
@@ -63,8 +78,8 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const gt_types *types = gt_class_types(&p->class);
     const gt_type_info *type = gt_type_find(p->class.type_c);
     const gt_reference_terms t = gt_reference_terms_of(types, p->k, c->alpha, c->beta);
-    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact, counts = normal && p->k <= VARIANCE_K;
-    const double least = underflow(c) * underflow(c);
+    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact, counts = normal && is_average(p, types);
+    const double least = underflow(c, types) * underflow(c, types);
     int64_t at = index * p->m * p->n;
     for (int64_t i = 0; i < p->m; i++) {
         const int64_t row = index * p->stride_c + i * p->ldc;
@@ -86,8 +101,11 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             const double variance =
                 t.square * square + t.parts * (ab * ab + bc * bc) + t.whole * wanted * wanted + t.least / 12;
             if (variance > 0) {
-                e->sum += error * error / variance;
+                const double ratio = error * error / variance, share = t.square * square / variance;
+                e->sum += ratio;
                 e->count++;
+                e->sums_sum += share * ratio;
+                e->sums_count += share;
             }
         }
     }
@@ -96,9 +114,14 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
 
 bool gt_compare_errors(const gt_errors *e, gt_trial *trial)
 {
-    if (e->count < VARIANCE_LEAST || e->sum <= VARIANCE_LIMIT * (double)e->count)
-        return true;
-    return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,
-                         "errors are %.3g times the arithmetic's own: root mean square over %lld elements",
-                         sqrt(e->sum / (double)e->count), (long long)e->count);
+    const struct {
+        const char *what;
+        double sum, count;
+    } kinds[] = {{"errors", e->sum, e->count}, {"errors of sums", e->sums_sum, e->sums_count}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (kinds[i].count >= VARIANCE_LEAST && kinds[i].sum > VARIANCE_LIMIT * kinds[i].count)
+            return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,
+                                 "%s are %.3g times the arithmetic's own: root mean square over %.0f elements",
+                                 kinds[i].what, sqrt(kinds[i].sum / kinds[i].count), kinds[i].count);
+    return true;
 }

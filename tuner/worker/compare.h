@@ -11,10 +11,10 @@
 /* "check 17x5x33 batch 3, alpha=1.5 beta=0", for messages. */
 void gt_case_name(const gt_case *c, char name[GT_CASE_NAME]);
 
-/* What errors add up to. */
+/* What errors add up to: their squares, each over its variance. */
 typedef struct gt_errors {
-    double sum; /* of squares, each over its variance */
-    int64_t count;
+    double sum, count;           /* all alike */
+    double sums_sum, sums_count; /* each by its sum's share of the variance: alpha, beta and C hide some */
 } gt_errors;
 
 /*

@@ -33,6 +33,9 @@
  *
  * to sigma^2. The rounded part stays: another kernel of the same types may use none.
  *
+ * Operands that are rounded first, with unit roundoff o, give products with a relative error of at most 2 o. It depends
+ * on magnitudes alone, so that the errors have the products' signs: variance at most 4 o^2 q.
+ *
  * A residual adds up elements times independent signs x_j: the variance of sum_j x_j e_ij is sum_j e_ij^2 whatever the
  * e_ij are to each other, so q and c^2 are simply added up over j. For a row, q_i = sum_p a_ip^2 (sum_j b_pj^2).
  *
@@ -67,7 +70,8 @@ double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double
  *
  * What is cut errs evenly from nothing to a whole unit: mean square R w^2 M^2, and M^2 is q at most. A sum loses half a
  * unit on average, H r |s| with H = 1 / (4 ln 2) as the mean of 1 / m is 1 / (2 ln 2), in every step; with the partial
- * sums growing as sqrt(i / n) that is H r sqrt(q) (2 n + 1) / 3 in all, and R r^2 q (n + 1) / 2 around it.
+ * sums growing as sqrt(i / n) that is H r sqrt(q) (2 n + 1) / 3 in all, and R r^2 q (n + 1) / 2 around it. Operands
+ * that are rounded err by R o^2 each.
  */
 #define R 0.18033688011112042
 #define H 0.36067376022224085
@@ -90,11 +94,12 @@ gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, doubl
 {
     const double u = types->roundoff * types->roundoff, v = types->result_roundoff * types->result_roundoff;
     const double length = (double)k, least = types->exact ? 0 : gt_type_find(types->c)->least;
+    const double o = types->rounded ? types->rounded->roundoff * types->rounded->roundoff : 0;
     const cut_terms cut = terms_of_cut(&types->cut, length);
     return (gt_reference_terms){
-        .bound_square = SIGMAS * SIGMAS * alpha * alpha * (u * (length + 2) + cut.bound + 2 * v),
+        .bound_square = SIGMAS * SIGMAS * alpha * alpha * (u * (length + 2) + cut.bound + 4 * o + 2 * v),
         .bound_c = SIGMAS * SIGMAS * beta * beta * (u + 2 * v),
-        .square = alpha * alpha * (u * R * (length + 1) / 2 + cut.mean),
+        .square = alpha * alpha * (u * R * (length + 1) / 2 + cut.mean + 2 * R * o),
         .parts = u * R,
         .whole = v * R,
         .least = least * least,

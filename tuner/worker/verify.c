@@ -235,6 +235,8 @@ static bool compare_cases(const gt_verifier *v, gt_errors *e, gt_trial *trial)
         trial->error = o->trial.error > trial->error ? o->trial.error : trial->error;
         e->sum += o->errors.sum;
         e->count += o->errors.count;
+        e->sums_sum += o->errors.sums_sum;
+        e->sums_count += o->errors.sums_count;
     }
     free(c.outcomes);
     return good;
