@@ -1,8 +1,9 @@
 // Tensor cores through mma.sync: the kernel for GPUs before Hopper, and for what Hopper's own instructions do not take.
 // Multistage: all threads copy threadblock tiles (BM x BN x BK) into a ring of stages in shared memory and multiply by
-// warp tiles (WM x WN), mostly with double-buffered fragments. Operands lie in shared memory as they are stored, in swizzled
-// lines (mma_fragment.cuh); what is multiplied, and how, depends on the element type (mma_policy.cuh). Split-K: blocks
-// of one tile meet in the workspace, and the last to arrive adds partial sums in a fixed order and stores C.
+// warp tiles (WM x WN), mostly with double-buffered fragments. Operands lie in shared memory as they are stored, in
+// swizzled lines (mma_fragment.cuh); what is multiplied, and how, depends on the element type (mma_policy.cuh).
+// Split-K: blocks of one tile meet in the workspace, and the last to arrive adds partial sums in a fixed order and
+// stores C.
 #ifndef GT_AB
 #define GT_AB gt_half
 #endif
@@ -71,8 +72,8 @@ typedef GT_ACC sums[BLOCKS_M][BLOCKS_N][2];
 // banks.
 constexpr int PITCH = WN + 8;
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES, STAGES * STAGE > WARPS * 16 * PITCH * GT_ACC_BYTES ? STAGES * STAGE
-                                                                             : WARPS * 16 * PITCH * GT_ACC_BYTES);
+GT_ASSERT_FACT(SMEM_BYTES,
+               STAGES *STAGE > WARPS * 16 * PITCH * GT_ACC_BYTES ? STAGES * STAGE : WARPS * 16 * PITCH * GT_ACC_BYTES);
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
 
 // Columns in serpentine: of two products side by side, both take the same blocks of one operand.
@@ -96,7 +97,10 @@ struct mainloop {
     gt_int k_left; // from the next tile to fetch on
     char *stages;
 
-    __device__ __forceinline__ char *part_b(int stage) const { return stages + stage * STAGE + operand_a::stage::BYTES; }
+    __device__ __forceinline__ char *part_b(int stage) const
+    {
+        return stages + stage * STAGE + operand_a::stage::BYTES;
+    }
 
     // One of `parts` of a tile on its way to a stage, then all of it.
     __device__ __forceinline__ void fetch(int stage, int part, int parts)
@@ -206,8 +210,8 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *sha
                                                          (bool *)shared, [] { __syncthreads(); });
 }
 
-// C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the block's tile lies in
-// the matrix and C's old values do not count, as mostly.
+// C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the block's tile lies
+// in the matrix and C's old values do not count, as mostly.
 struct epilogue {
     static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
     static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
@@ -270,7 +274,8 @@ struct epilogue {
             __syncwarp();
 #pragma unroll(PLAIN ? 8 : 1)
             for (int e = lane * GT_WIDE_C; e < 16 * WN; e += 32 * GT_WIDE_C)
-                store<GT_WIDE_C, PLAIN>(outer_row(i + e / WN / 8, e / WN % 8), e % WN, &staging[e / WN * PITCH + e % WN]);
+                store<GT_WIDE_C, PLAIN>(outer_row(i + e / WN / 8, e / WN % 8), e % WN,
+                                        &staging[e / WN * PITCH + e % WN]);
         }
     }
 };

@@ -24,8 +24,9 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
      -- Products that an SM makes in a clock, by mma.sync, and bytes that L2 gives it. The first are the whitepapers',
      -- less on Hopper, which is at its best with other instructions only.
      rate AS (SELECT CASE WHEN :type <> 'f64'
-                          THEN CASE WHEN :cc = 90 THEN 2540.0 WHEN :cc IN (80, 87) OR :cc BETWEEN 100 AND 119 THEN 2048.0
-                                    ELSE 1024.0 END / :elem_bytes
+                          THEN CASE WHEN :cc = 90 THEN 2540.0
+                                    WHEN :cc IN (80, 87) OR :cc BETWEEN 100 AND 119 THEN 2048.0 ELSE 1024.0 END
+                               / :elem_bytes
                           WHEN :cc = 90 THEN 128.0 WHEN :cc IN (80, 100) THEN 64.0 ELSE 2.0 END AS fma,
                      CASE WHEN :cc IN (86, 89) OR :cc >= 120 THEN 16.0 ELSE 40.0 END AS l2),
      tile AS (SELECT *, bm / wm * (bn / wn) AS warps, line / :elem_bytes AS bk,
@@ -35,12 +36,12 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                 AND bm % wm = 0 AND bn % wn = 0 AND line % (step * fragments) = 0
                 AND CASE WHEN bm * bn >= 32768 THEN bm / wm * (bn / wn) IN (8, 16)
                          WHEN bm * bn >= 8192 THEN bm / wm * (bn / wn) BETWEEN 4 AND 8
-                         ELSE bm / wm * (bn / wn) BETWEEN 2 AND 4 END
+                         ELSE bm / wm * (bn / wn) BETWEEN 2 - (bm * bn = 256) AND 4 END
                 AND (bm * bn < 8192 OR wm * wn >= 1024)
                 AND (line < 256 OR bm * bn <= 4096)
-                -- no tile twice as large as the matrix, and none of which there are very many
+                -- no tile twice as large as the matrix, and none of which there are very many where larger ones fit
                 AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR bn = 16)
-                AND (bm * bn >= 16384 OR :m * :n * :batch <= 24 * :sm_count * bm * bn)),
+                AND (bm * bn >= 16384 OR :m * :n * :batch <= 24 * :sm_count * bm * bn OR bm >= :m OR bn >= :n)),
      -- M/N-major operands of four bytes are read by 32.
      loaded AS (SELECT *, NOT (:cc < 80 OR (:align < 4 AND NOT repack)) AS load FROM tile, repack
                 WHERE (:elem_bytes <> 4 OR wm % 32 = 0 OR NOT (:trans_a OR repack))
@@ -64,7 +65,7 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                 -- parts of K that fill a good part of the GPU, or are as short as is worth it
                 AND (split_k = 1 OR (tiles * split_k <= 4 * :sm_count AND :k >= 2 * bk * split_k
                                      AND (3 * tiles * split_k >= :sm_count OR :k < 8 * bk * split_k)))),
-     -- An estimate, in clocks of one step of one block: products, with what warps leave idle; shared memory; L2; copies.
+     -- An estimate, in clocks of one step of a block: products, with what warps leave idle; shared memory; L2; copies.
      paced AS (SELECT *, min(occ, on_sm) AS together,
                       bm * bn * bk / fma * (1 + 0.6 / (min(occ, on_sm) * warps)) AS products,
                       1.0 * (warps * (wm + wn) + bm + bn) * line / 128 AS shared,
@@ -72,7 +73,8 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                       1.0 * (bm + bn) * line / CASE WHEN repack THEN 16 WHEN load THEN min(:align, 16)
                                                     ELSE max(min(:align, 16) / 2, 3) END / 16 AS copies
                FROM full, rate),
-     timed AS (SELECT *, max(products + copies / 2, shared, brought) + (shared + brought) / 12 AS clocks_step FROM paced)
+     timed AS (SELECT *, max(products + copies / 2, shared, brought) + (shared + brought) / 12 AS clocks_step
+               FROM paced)
 SELECT bm, bn, bk, wm, wn, stages, fragments, inst_k, split_k, "group", load, store, occ, repack,
        threads, smem_bytes, regs,
        CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, :cc >= 90 AS dependent_launch,

@@ -80,11 +80,23 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
     gt_vector<GT_AB, VEC> held[ASYNC || ANYWHERE ? 1 : COUNT];
     gt_words words[ANYWHERE ? COUNT : 1];
 
-    static __device__ __forceinline__ int line() { return threadIdx.x / ABREAST; }
-    static __device__ __forceinline__ int along() { return threadIdx.x % ABREAST * VEC; }
+    static __device__ __forceinline__ int line()
+    {
+        return threadIdx.x / ABREAST;
+    }
+    static __device__ __forceinline__ int along()
+    {
+        return threadIdx.x % ABREAST * VEC;
+    }
     // From the first to the n-th piece: lines, and elements along the line.
-    static constexpr __device__ int lines(int n) { return n / SEGMENTS * PASS; }
-    static constexpr __device__ int steps(int n) { return n % SEGMENTS * ABREAST * VEC; }
+    static constexpr __device__ int lines(int n)
+    {
+        return n / SEGMENTS * PASS;
+    }
+    static constexpr __device__ int steps(int n)
+    {
+        return n % SEGMENTS * ABREAST * VEC;
+    }
     static __device__ __forceinline__ bool mine(int n)
     {
         return stage::LINES % PASS == 0 || line() + lines(n) < stage::LINES;
@@ -93,7 +105,10 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
     {
         return stage::at(line() + lines(n), (along() + steps(n)) * GT_AB_BYTES);
     }
-    __device__ __forceinline__ const GT_AB *source(int n) const { return from + lines(n) * ld + steps(n); }
+    __device__ __forceinline__ const GT_AB *source(int n) const
+    {
+        return from + lines(n) * ld + steps(n);
+    }
 
     __device__ __forceinline__ operand(gt_operand matrix, gt_int outer_first, gt_int outer_end, gt_int k_first)
     {

@@ -33,8 +33,8 @@ template <bool TRANSPOSED> __device__ __forceinline__ void gt_read_matrices(unsi
                      : "r"(from)
                      : "memory");
 }
-// Two blocks by two parts, in the order in which an instruction takes registers that follow each other: both blocks of a
-// part of op(A), both parts of a block of op(B). Any other would cost copies between registers.
+// Two blocks by two parts, in the order in which an instruction takes registers that follow each other: both blocks of
+// a part of op(A), both parts of a block of op(B). Any other would cost copies between registers.
 template <bool OF_A, bool TRANSPOSED>
 __device__ __forceinline__ void gt_read_blocks(reg (*r)[policy::PARTS], int part, unsigned from)
 {
@@ -57,8 +57,14 @@ template <bool OF_A> __device__ __forceinline__ int gt_part_of(int lane)
 // K-major elements of up to four bytes.
 template <int BYTES, bool OF_A> struct gt_reader<BYTES, true, OF_A> {
     static constexpr int SPAN = 16, DEPTH = 2 * CHUNK / BYTES, PARTS = 2, UNIT = 1;
-    static __device__ __forceinline__ int line(int lane) { return gt_block_of<OF_A>(lane) * 8 + lane % 8; }
-    static __device__ __forceinline__ int byte(int lane) { return gt_part_of<OF_A>(lane) * CHUNK; }
+    static __device__ __forceinline__ int line(int lane)
+    {
+        return gt_block_of<OF_A>(lane) * 8 + lane % 8;
+    }
+    static __device__ __forceinline__ int byte(int lane)
+    {
+        return gt_part_of<OF_A>(lane) * CHUNK;
+    }
     template <int LINE_BYTES>
     static __device__ __forceinline__ void read(reg (*r)[policy::PARTS], int part, unsigned from)
     {
@@ -69,8 +75,14 @@ template <int BYTES, bool OF_A> struct gt_reader<BYTES, true, OF_A> {
 // M/N-major of two bytes: the same, transposed.
 template <bool OF_A> struct gt_reader<2, false, OF_A> {
     static constexpr int SPAN = 16, DEPTH = 16, PARTS = 2, UNIT = 1;
-    static __device__ __forceinline__ int line(int lane) { return gt_part_of<OF_A>(lane) * 8 + lane % 8; }
-    static __device__ __forceinline__ int byte(int lane) { return gt_block_of<OF_A>(lane) * CHUNK; }
+    static __device__ __forceinline__ int line(int lane)
+    {
+        return gt_part_of<OF_A>(lane) * 8 + lane % 8;
+    }
+    static __device__ __forceinline__ int byte(int lane)
+    {
+        return gt_block_of<OF_A>(lane) * CHUNK;
+    }
     template <int LINE_BYTES>
     static __device__ __forceinline__ void read(reg (*r)[policy::PARTS], int part, unsigned from)
     {
@@ -86,7 +98,10 @@ template <bool OF_A> struct gt_reader<1, false, OF_A> {
     {
         return lane / 16 * 16 + lane % 8 / 2 * 4 + lane / 8 % 2 * 2 + lane % 2;
     }
-    static __device__ __forceinline__ int byte(int lane) { return 0; }
+    static __device__ __forceinline__ int byte(int lane)
+    {
+        return 0;
+    }
     template <int LINE_BYTES>
     static __device__ __forceinline__ void read(reg (*r)[policy::PARTS], int part, unsigned from)
     {
@@ -103,8 +118,14 @@ template <bool OF_A> struct gt_reader<1, false, OF_A> {
 // M/N-major of four bytes: a lane reads four neighbours, one for each block.
 template <bool OF_A> struct gt_reader<4, false, OF_A> {
     static constexpr int SPAN = 32, DEPTH = 4, PARTS = 1, UNIT = 4;
-    static __device__ __forceinline__ int line(int lane) { return lane % 4; }
-    static __device__ __forceinline__ int byte(int lane) { return lane / 4 * CHUNK; }
+    static __device__ __forceinline__ int line(int lane)
+    {
+        return lane % 4;
+    }
+    static __device__ __forceinline__ int byte(int lane)
+    {
+        return lane / 4 * CHUNK;
+    }
     template <int LINE_BYTES>
     static __device__ __forceinline__ void read(reg (*r)[policy::PARTS], int part, unsigned from)
     {
@@ -123,8 +144,14 @@ __device__ __forceinline__ void gt_read_two(double &x, double &y, unsigned from)
 }
 template <bool OF_A> struct gt_reader<8, true, OF_A> {
     static constexpr int SPAN = 8, DEPTH = 8, PARTS = 2, UNIT = 1;
-    static __device__ __forceinline__ int line(int lane) { return lane / 4; }
-    static __device__ __forceinline__ int byte(int lane) { return lane % 4 * CHUNK; }
+    static __device__ __forceinline__ int line(int lane)
+    {
+        return lane / 4;
+    }
+    static __device__ __forceinline__ int byte(int lane)
+    {
+        return lane % 4 * CHUNK;
+    }
     template <int LINE_BYTES>
     static __device__ __forceinline__ void read(double (*r)[policy::PARTS], int part, unsigned from)
     {
@@ -133,8 +160,14 @@ template <bool OF_A> struct gt_reader<8, true, OF_A> {
 };
 template <bool OF_A> struct gt_reader<8, false, OF_A> {
     static constexpr int SPAN = 16, DEPTH = 8, PARTS = 2, UNIT = 2;
-    static __device__ __forceinline__ int line(int lane) { return lane % 4 * 2; }
-    static __device__ __forceinline__ int byte(int lane) { return lane / 4 * CHUNK; }
+    static __device__ __forceinline__ int line(int lane)
+    {
+        return lane % 4 * 2;
+    }
+    static __device__ __forceinline__ int byte(int lane)
+    {
+        return lane / 4 * CHUNK;
+    }
     template <int LINE_BYTES>
     static __device__ __forceinline__ void read(double (*r)[policy::PARTS], int part, unsigned from)
     {
@@ -184,7 +217,7 @@ template <int OUTER, int W, bool ALONG_K, bool OF_A> struct gt_fragments {
     typedef gt_reader<GT_AB_BYTES, ALONG_K, OF_A> reader;
     static constexpr int UNIT = reader::UNIT, BLOCKS = W / 8;
     static constexpr int ACROSS = W / reader::SPAN, DEEP = policy::STEP / reader::DEPTH; // reads of a k-step
-    static constexpr int PLACES = ALONG_K ? BK / reader::DEPTH : ACROSS; // along a line
+    static constexpr int PLACES = ALONG_K ? BK / reader::DEPTH : ACROSS;                 // along a line
     static_assert(W % reader::SPAN == 0 && policy::STEP % reader::DEPTH == 0, "whole reads");
 
     typedef reg fragment[BLOCKS][policy::PARTS];

@@ -20,7 +20,10 @@ template <typename T> struct gt_mma;
 template <typename REG> struct gt_mma_as_stored {
     typedef REG reg;
     static constexpr bool CONVERTS = false;
-    static __device__ __forceinline__ reg convert(reg r) { return r; }
+    static __device__ __forceinline__ reg convert(reg r)
+    {
+        return r;
+    }
 };
 
 // Two parts of 16 bytes along K, in one instruction.
@@ -59,7 +62,10 @@ template <> struct gt_mma<gt_tf32> {
     typedef unsigned reg;
     static constexpr int STEP = 8, PARTS = 2;
     static constexpr bool CONVERTS = true;
-    static __device__ __forceinline__ reg convert(reg r) { return __float_as_uint(gt_tf32{r}); }
+    static __device__ __forceinline__ reg convert(reg r)
+    {
+        return __float_as_uint(gt_tf32{r});
+    }
     GT_MMA_MULTIPLY(float)
     {
         GT_MMA("m16n8k8.row.col.f32.tf32.tf32.f32", "f");
