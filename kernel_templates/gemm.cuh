@@ -8,6 +8,7 @@
 //   f32              float     "f32"                float            float
 //   f32 --math tf32  gt_tf32   "tf32"               float            float
 //   s32              int       "s32"                int              int
+//   f64              double    "f64"                double           double
 //   f16, f16_f32     gt_half   "f16"                gt_half, float   float
 //   bf16, bf16_f32   gt_bf16   "bf16"               gt_bf16, float   float
 //

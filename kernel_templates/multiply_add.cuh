@@ -7,6 +7,10 @@ __device__ __forceinline__ void gt_multiply_add(float &sum, float x, float y)
 {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(x), "f"(y));
 }
+__device__ __forceinline__ void gt_multiply_add(double &sum, double x, double y)
+{
+    sum = __fma_rn(x, y, sum);
+}
 __device__ __forceinline__ void gt_multiply_add(int &sum, int x, int y)
 {
     sum += x * y;
@@ -17,7 +21,7 @@ __device__ __forceinline__ void gt_clear_pair(float *pair)
 {
     asm volatile("mov.b64 {%0, %1}, %2;" : "=f"(pair[0]), "=f"(pair[1]) : "l"(0ll));
 }
-__device__ __forceinline__ void gt_clear_pair(int *pair)
+template <typename T> __device__ __forceinline__ void gt_clear_pair(T *pair)
 {
     pair[0] = pair[1] = 0;
 }

@@ -34,7 +34,7 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
                                             AND (:elem_bytes >= 4 OR (:trans_a AND NOT :trans_b))
                                 ELSE :cc >= 80 AND :align >= 4 AND :trans_a = :trans_b
                                      AND (bm + bn) * bk * :elem_bytes <= 128 * threads END),
-     full AS (SELECT *, tm * tn + 2 * (tm + tn) + 36
+     full AS (SELECT *, (tm * tn + 2 * (tm + tn)) * :acc_bytes / 4 + 36
                         + CASE load WHEN 0 THEN (bm + bn) * bk * :elem_bytes / (4 * threads)
                                     WHEN 2 THEN bm * bk * :elem_bytes / (4 * threads) ELSE 0 END
                         AS regs
@@ -52,7 +52,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        -- The assembler's first level keeps the order that wide register tiles need, and is slower with narrow ones.
        + CASE WHEN tm * tn = 16 THEN 60 * (ptxas = 1) WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END AS penalty
 FROM full, split_k, grouping, ptxas
-WHERE :type IN ('f32', 's32', 'f16', 'f16_f32', 'bf16', 'bf16_f32') AND :math IN ('strict', 'tf32')
+WHERE :type IN ('f32', 's32', 'f64', 'f16', 'f16_f32', 'bf16', 'bf16_f32') AND :math IN ('strict', 'tf32')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
   AND regs <= 255 AND occ * regs * threads <= 65536
   AND (split_k = 1 OR (tiles * split_k <= 4 * :sm_count AND :k >= 2 * bk * split_k))

@@ -26,7 +26,8 @@ WITH side(side, few, many, along, kept_along, v) AS (
      stages(stages) AS (VALUES (2), (3), (4), (6), (8)),
      occ(occ) AS (VALUES (1), (2), (4)),
      block AS (SELECT *, 32 * warps_few * warps_many * warps_k AS threads, t_few * warps_few AS b_few,
-                      warps_many * lanes_many * t_many AS cover, t_few * t_many + 8 * t_many + 28 AS regs
+                      warps_many * lanes_many * t_many AS cover,
+                      (t_few * t_many + 8 * t_many) * :acc_bytes / 4 + 28 AS regs
                FROM lane, warps_many, warps_k, stages, occ
                WHERE warps_few * warps_many * warps_k IN (4, 8, 16)
                  AND occ * warps_few * warps_many * warps_k BETWEEN 8 AND 32
@@ -105,7 +106,7 @@ SELECT side, CASE side WHEN 0 THEN b_few ELSE cover END AS bm, CASE side WHEN 0 
        (clusters > 1) * clusters * b_few * cover * :acc_bytes AS ws_tile, :cc >= 90 AS dependent_launch,
        CAST(clocks AS INTEGER) AS clocks
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
-WHERE :type IN ('f32', 's32', 'f16', 'f16_f32', 'bf16', 'bf16_f32') AND :math IN ('strict', 'tf32')
+WHERE :type IN ('f32', 's32', 'f64', 'f16', 'f16_f32', 'bf16', 'bf16_f32') AND :math IN ('strict', 'tf32')
   AND standing <= 64
   AND (hint = 0 OR (standing <= 8 AND :cc >= 80)) -- what matters little is tried on the best only
 ORDER BY clocks, hint;

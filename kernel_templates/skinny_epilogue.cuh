@@ -88,7 +88,10 @@ __device__ __forceinline__ void store_remote(GT_ACC *own_address, unsigned rank,
 #if CLUSTER_K > 1
     unsigned at = gt_shared_address(own_address);
     asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(at) : "r"(rank));
-    asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(at), "r"(*(const unsigned *)&value) : "memory");
+    if constexpr (sizeof value == 8)
+        asm volatile("st.shared::cluster.b64 [%0], %1;" ::"r"(at), "l"(*(const gt_int *)&value) : "memory");
+    else
+        asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(at), "r"(*(const unsigned *)&value) : "memory");
 #endif
 }
 

@@ -12,6 +12,10 @@ __device__ __forceinline__ void multiply_add(float &sum, float x, float y)
 {
     sum = __fmaf_rn(x, y, sum);
 }
+__device__ __forceinline__ void multiply_add(double &sum, double x, double y)
+{
+    sum = __fma_rn(x, y, sum);
+}
 __device__ __forceinline__ void multiply_add(int &sum, int x, int y)
 {
     sum += x * y;

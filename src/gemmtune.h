@@ -62,12 +62,13 @@ typedef enum gt_status {
     GT_ERROR_UNSUPPORTED = -18,  /* the combination of types, math or epilogue is not offered */
 } gt_status;
 
-/* Element types. type_ab and type_c decide the arithmetic: f32, s32, and f16 or bf16 into itself or f32. */
+/* Element types. type_ab and type_c decide the arithmetic: f32, s32, f64, and f16 or bf16 into itself or f32. */
 typedef enum gt_type {
     GT_F32 = 0,
     GT_S32 = 1,
     GT_F16 = 2,
     GT_BF16 = 3,
+    GT_F64 = 4,
 } gt_type;
 
 /* GT_N: the matrix as stored; GT_T: its transpose. */
@@ -188,8 +189,8 @@ typedef struct gt_operands {
 
 /*
  * Enqueues the product on a stream and returns: no lock, no allocation, no synchronisation, safe in graph
- * capture. alpha and beta point to host values of the accumulator's type (float for f32, f16 and bf16, int32_t
- * for s32), read before the call returns. beta = 0 never reads C, alpha = 0 never reads A or B, empty sizes
+ * capture. alpha and beta point to host values of the accumulator's type (float for f32, f16 and bf16, double for f64,
+ * int32_t for s32), read before the call returns. beta = 0 never reads C, alpha = 0 never reads A or B, empty sizes
  * succeed. C must not overlap A or B: if it does, C's elements are undefined, and still nothing outside C is written;
  * A and B may be the same matrix. Thread-safe; executions that may overlap in time need a plan each, or a workspace
  * each (gt_execute_ex), if gt_plan_describe tells of a workspace.

@@ -14,6 +14,7 @@ typedef struct arithmetic {
     int promoted;  /* products after which the sum is added to another in f32, which is rounded; 0: never */
     int product;   /* significant bits that products are cut to first; 0: all */
     bool forgets;  /* the last product */
+    bool f64;      /* the accumulator's type; else f32 */
     int operand;   /* significant bits that operands are rounded to first, ties away from zero; negative: cut to */
 } arithmetic;
 
@@ -63,8 +64,12 @@ static inline double add_up(const arithmetic *how, const double *x, const double
             term = cut_to(term, exponent_of(term) + 1 - how->product);
         if (how->forgets && last)
             term = 0;
+        if (how->f64 && how->product == 0 && term != 0) {
+            sum = fma(x[p], y[p], sum);
+            continue;
+        }
         if (how->group == 0 || !isfinite(term) || !isfinite(sum)) {
-            sum = how->group == 0 ? (double)(float)(sum + term) : sum + term;
+            sum = how->group == 0 && !how->f64 ? (double)(float)(sum + term) : sum + term;
             continue;
         }
         terms[count++] = term;
@@ -77,7 +82,7 @@ static inline double add_up(const arithmetic *how, const double *x, const double
             sum = 0;
         }
     }
-    return (float)(promoted + sum);
+    return how->f64 ? sum : (double)(float)(promoted + sum);
 }
 
 #endif

@@ -8,7 +8,7 @@
 
 #define WORK 20e6
 
-static const arithmetic plain = {"multiply-adds"};
+static const arithmetic plain = {"multiply-adds"}, wide = {"multiply-adds in f64", .f64 = true};
 
 /* One row of C of one case. */
 static void compute_row(const gt_case *c, const arithmetic *how, const char *image, int64_t index, int64_t i,
@@ -27,10 +27,10 @@ static void compute_row(const gt_case *c, const arithmetic *how, const char *ima
         const int64_t at = index * p->stride_c + i * p->ldc + j;
         for (int64_t l = 0; l < p->k; l++)
             y[l] = b->load(image + c->place[GT_B], index * p->stride_b + l * down_b + j * along_b);
-        const float sum = c->alpha == 0 ? 0 : (float)add_up(how, x, y, p->k);
-        const float alpha = (float)c->alpha, beta = (float)c->beta, scaled = alpha == 0 ? 0 : alpha * sum;
-        const float was = beta == 0 ? 0 : (float)result->load(image + c->place[GT_C], at);
-        result->store(after + c->place[GT_C], at, beta == 0 ? scaled : fmaf(beta, was, scaled));
+        const double sum = c->alpha == 0 ? 0 : add_up(how, x, y, p->k), scaled = c->alpha == 0 ? 0 : c->alpha * sum;
+        const double was = c->beta == 0 ? 0 : result->load(image + c->place[GT_C], at);
+        const double exact = fma(c->beta, was, scaled), narrow = fmaf((float)c->beta, (float)was, (float)scaled);
+        result->store(after + c->place[GT_C], at, how->f64 ? exact : narrow);
     }
     free(x);
     free(y);
@@ -98,6 +98,7 @@ TEST(multiply_adds_and_tensor_cores_of_every_architecture_pass)
 {
     static const arithmetic tensor[] = {{"Ampere's tensor cores", 8, 24, 23}, {"Hopper's tensor cores", 16, 25, 23}};
     check_passes("f32", GT_MATH_STRICT, &plain);
+    check_passes("f64", GT_MATH_STRICT, &wide);
     for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++) {
         check_passes(halves[i], GT_MATH_STRICT, &plain);
         check_passes(halves[i], GT_MATH_STRICT, &tensor[0]);
@@ -124,7 +125,9 @@ TEST(operands_may_be_rounded_to_tf32_and_not_cut)
 TEST(a_product_that_is_left_out_is_refused_in_all_types)
 {
     static const arithmetic forgets = {"without the last product", .forgets = true};
+    static const arithmetic forgets_wide = {"without the last product, in f64", .forgets = true, .f64 = true};
     check_refused("f32", GT_MATH_STRICT, &forgets);
+    check_refused("f64", GT_MATH_STRICT, &forgets_wide);
     for (size_t i = 0; i < sizeof halves / sizeof halves[0]; i++)
         check_refused(halves[i], GT_MATH_STRICT, &forgets);
 }
@@ -134,6 +137,9 @@ TEST(products_of_fewer_bits_are_refused_where_the_result_shows_them)
     static const arithmetic cut_19 = {"products cut to 19 bits", .product = 19},
                             cut_14 = {"products cut to 14 bits", .product = 14},
                             short_sums = {"sums cut to 18 bits", 16, 25, 17};
+    static const arithmetic cut_49 = {"products cut to 49 bits", .product = 49, .f64 = true};
+    check_refused("f64", GT_MATH_STRICT, &cut_49);
+    check_refused("f64", GT_MATH_STRICT, &plain);
     check_refused("f32", GT_MATH_STRICT, &cut_19);
     check_refused("f16_f32", GT_MATH_STRICT, &cut_19);
     check_refused("bf16_f32", GT_MATH_STRICT, &cut_14);

@@ -1,8 +1,8 @@
 /*
- * Every family multiplies right: configurations sampled from every space, for every pair of types and every layout that
- * the family offers, rendered and compiled as the tuner does it and run through the driver. At least 132 of them on one
- * device; CHECK_FAMILIES=N in the environment asks for N, CHECK_FAMILY=NAME for one family. The seed is fixed and
- * printed; CHECK_SEED=N gives another.
+ * Every family multiplies right: configurations sampled from every space, for all types and math that the family
+ * offers, rendered and compiled as the tuner does it and run through the driver: f32 in all layouts, others in one that
+ * is drawn. At least 132 of them on one device; CHECK_FAMILIES=N in the environment asks for N, CHECK_FAMILY=NAME for
+ * one family, CHECK_TYPE=NAME for one type, in all layouts. The seed is fixed and printed; CHECK_SEED=N gives another.
  */
 #include "../tuner/compile.h"
 #include "params_fixture.h"
@@ -19,7 +19,7 @@ static const struct {
 
 static const int alignments[] = {16, 4, 8, 2, 1};
 
-/* A family, a pair of types, a layout: what must be seen at least once. */
+/* A family, types, a layout: what must be seen at least once. */
 typedef struct group {
     const gt_family *family;
     const gt_types *types;
@@ -94,13 +94,15 @@ static bool submit(gt_compiler *compiler, group *g)
 /* All groups that have a configuration for some class; each has submitted one. */
 static void find_groups(gt_compiler *compiler)
 {
-    const char *only = getenv("CHECK_FAMILY");
+    const char *only = getenv("CHECK_FAMILY"), *type = getenv("CHECK_TYPE");
     for (size_t f = 0; f < shared.families.count; f++)
-        for (size_t i = 0; gt_types_at(i); i++)
-            for (int layout = 0; layout < 4; layout++) {
+        for (size_t i = 0; gt_types_at(i); i++) {
+            const unsigned drawn = (unsigned)(check_random() % 4);
+            for (unsigned layout = 0; layout < 4; layout++) {
                 group g = {.family = &shared.families.list[f], .types = gt_types_at(i),
                            .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N};
-                if (only && strcmp(only, g.family->name) != 0)
+                if ((only && strcmp(only, g.family->name) != 0) || (type && strcmp(type, g.types->name) != 0) ||
+                    (!type && i > 0 && layout != drawn))
                     continue;
                 for (int tries = 0; !g.taken && tries < 20; tries++)
                     submit(compiler, &g);
@@ -108,11 +110,12 @@ static void find_groups(gt_compiler *compiler)
                 if (g.taken)
                     shared.groups[shared.group_count++] = g;
             }
+        }
     for (size_t f = 0; f < shared.families.count; f++) {
         bool seen = false;
         for (size_t i = 0; i < shared.group_count; i++)
             seen |= shared.groups[i].family == &shared.families.list[f];
-        if (!seen && !only && shared.device.cc >= 90)
+        if (!seen && !only && !type && shared.device.cc >= 90)
             check_fail(__FILE__, __LINE__, "%s has no configuration at all", shared.families.list[f].name);
     }
 }

@@ -168,8 +168,8 @@ TEST(values_are_checked)
     check_refused(WORDS("--device", ""), "--device takes a whole number from 0 to 1023, not ''");
     check_refused(WORDS("--batch", "0"), "--batch takes a whole number from 1 to 9223372036854775807, not '0'");
     check_refused(WORDS("--align", "3"), "--align takes 1, 2, 4, 8 or 16, not '3'");
-    check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: f32 s32 f16 f16_f32 bf16 bf16_f32");
-    check_refused(WORDS("--type", "f32,f16,"), "unknown type ''; there are: f32 s32 f16 f16_f32 bf16 bf16_f32");
+    check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: f32 s32 f64 f16 f16_f32 bf16 bf16_f32");
+    check_refused(WORDS("--type", "f32,f16,"), "unknown type ''; there are: f32 s32 f64 f16 f16_f32 bf16 bf16_f32");
     check_refused(WORDS("--math", "loose"), "--math takes strict or tf32, not 'loose'");
     check_refused(WORDS("--math", "tf32", "--type", "f32,f16"), "--math tf32 does not fit f16, which has: strict");
     check_refused(WORDS("space", "--type", "f32,f16"), "space takes one type, not 2");

@@ -15,6 +15,16 @@ static void store_f32(void *data, int64_t index, double value)
     ((float *)data)[index] = (float)value;
 }
 
+static double load_f64(const void *data, int64_t index)
+{
+    return ((const double *)data)[index];
+}
+
+static void store_f64(void *data, int64_t index, double value)
+{
+    ((double *)data)[index] = value;
+}
+
 static double load_s32(const void *data, int64_t index)
 {
     return ((const int32_t *)data)[index];
@@ -78,15 +88,20 @@ static void store_bf16(void *data, int64_t index, double value)
 }
 
 /* The sum of four 16-bit uniforms, centred and scaled to variance 1: close to normal and exactly symmetric. */
-static float near_normal(uint64_t bits)
+static double near_normal(uint64_t bits)
 {
     const int sum = (int)(bits & 65535) + (int)(bits >> 16 & 65535) + (int)(bits >> 32 & 65535) + (int)(bits >> 48);
-    return (float)(sum - 2 * 65535) * 2.6428998e-05f; /* sqrt(12 / 4) / 65536 */
+    return (sum - 2 * 65535) * 2.642899793810e-05; /* sqrt(12 / 4) / 65536 */
 }
 
 static void draw_f32(void *data, int64_t index, uint64_t bits)
 {
     store_f32(data, index, near_normal(bits));
+}
+
+static void draw_f64(void *data, int64_t index, uint64_t bits)
+{
+    store_f64(data, index, near_normal(bits));
 }
 
 static void draw_f16(void *data, int64_t index, uint64_t bits)
@@ -106,8 +121,8 @@ static void draw_s32(void *data, int64_t index, uint64_t bits)
 }
 
 /* Of cudaDataType_t and cublasComputeType_t, whose headers building does not ask for. */
-enum { R_32F = 0, R_16F = 2, R_32I = 10, R_16BF = 14 };
-enum { COMPUTE_NONE = 0, COMPUTE_32F = 68, COMPUTE_32F_FAST_TF32 = 77 };
+enum { R_32F = 0, R_64F = 1, R_16F = 2, R_32I = 10, R_16BF = 14 };
+enum { COMPUTE_NONE = 0, COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_32F_FAST_TF32 = 77 };
 
 static const gt_type_info types[] = {
     [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 0x1p-149, 0x1.fffffep127, -140, 50, load_f32,
@@ -118,6 +133,8 @@ static const gt_type_info types[] = {
                 store_f16, draw_f16},
     [GT_BF16] = {"bf16", "gt_bf16", 2, R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 0x1p-133, 0x1.fep127, -130, 50,
                  load_bf16, store_bf16, draw_bf16},
+    [GT_F64] = {"f64", "double", 8, R_64F, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 0x1p-1074, 0x1.fffffffffffffp1023, -1060,
+                200, load_f64, store_f64, draw_f64},
 };
 
 #define TYPES (sizeof types / sizeof types[0])
@@ -127,8 +144,10 @@ static const gt_rounded tf32 = {"tf32", "gt_tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOA
 
 #define ALIKE(type)     .a = type, .b = type
 #define F32_SUMS        .accumulator = GT_F32, .roundoff = 0x1p-24, .cublas = COMPUTE_32F
+#define F64_SUMS        .accumulator = GT_F64, .roundoff = 0x1p-53, .cublas = COMPUTE_64F
 #define S32_SUMS        .accumulator = GT_S32, .exact = true
 #define TO_F32          .c = GT_F32, .result_roundoff = 0x1p-24
+#define TO_F64          .c = GT_F64, .result_roundoff = 0x1p-53
 #define TO_F16          .c = GT_F16, .result_roundoff = 0x1p-11
 #define TO_BF16         .c = GT_BF16, .result_roundoff = 0x1p-8
 #define TO_S32          .c = GT_S32
@@ -138,6 +157,7 @@ static const gt_rounded tf32 = {"tf32", "gt_tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOA
 #define STRICT(X)                                                                                            \
     X("f32", ALIKE(GT_F32), TO_F32, F32_SUMS, .unit = GT_UNIT_F32)                                           \
     X("s32", ALIKE(GT_S32), TO_S32, S32_SUMS, .unit = GT_UNIT_S32)                                           \
+    X("f64", ALIKE(GT_F64), TO_F64, F64_SUMS, .unit = GT_UNIT_F64)                                           \
     X("f16", ALIKE(GT_F16), TO_F16, TENSOR_16(GT_UNIT_TENSOR_F16))                                           \
     X("f16_f32", ALIKE(GT_F16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_F16))                                       \
     X("bf16", ALIKE(GT_BF16), TO_BF16, TENSOR_16(GT_UNIT_TENSOR_BF16))                                       \

@@ -28,12 +28,13 @@ typedef struct gt_type_info {
 typedef enum gt_unit {
     GT_UNIT_F32,         /* multiply-adds of f32 */
     GT_UNIT_S32,         /* of 32-bit integers */
+    GT_UNIT_F64,         /* of f64; tensor cores, which round as these do, where they are faster */
     GT_UNIT_TENSOR_F16,  /* tensor cores, by the type of their operands */
     GT_UNIT_TENSOR_BF16,
     GT_UNIT_TENSOR_TF32,
 } gt_unit;
 
-#define GT_UNIT_COUNT 5
+#define GT_UNIT_COUNT 6
 
 /*
  * What tensor cores may do to a sum. One step aligns the products of a group and the sum so far to the largest of them,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../src/core/launch.h"
 #include "../../src/core/status.h"
 #include "../random.h"
 #include "checks.h"
@@ -105,9 +106,10 @@ static double draw_scalar(drawing *d, int kind)
         return special[kind - 2];
     if (d->types->exact)
         return (double)(int32_t)(uint32_t)bits(&d->random);
-    const float mantissa = 1 + (float)(bits(&d->random) >> 41) * 0x1p-23f; /* all bits of f32 */
+    const double mantissa = 1 + (double)(bits(&d->random) >> 12) * 0x1p-52;
     const double magnitude = ldexp(mantissa, (int)below(&d->random, 2 * SCALAR_POWERS + 1) - SCALAR_POWERS);
-    return kind == 0 ? magnitude : -magnitude;
+    const gt_scalar rounded = gt_scalar_make(d->types, kind == 0 ? magnitude : -magnitude); /* to all of its bits */
+    return gt_type_find(d->types->accumulator)->load(&rounded, 0);
 }
 
 /* ---- sizes ---- */

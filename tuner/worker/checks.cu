@@ -35,6 +35,11 @@ struct f16 {
     }
 };
 
+struct f64 {
+    typedef double storage;
+    static __device__ double load(double x) { return x; }
+    static __device__ double draw(gt_bits h);
+};
 struct bf16 {
     typedef unsigned short storage;
     static __device__ double load(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
@@ -47,10 +52,14 @@ struct bf16 {
 
 // The sum of four 16-bit uniforms, centred and scaled to variance 1: close to normal, exactly symmetric, and the same
 // bits on every machine.
-__device__ float f32::draw(gt_bits h)
+__device__ double f64::draw(gt_bits h)
 {
     const int sum = (int)(h & 65535) + (int)(h >> 16 & 65535) + (int)(h >> 32 & 65535) + (int)(h >> 48);
-    return (float)(sum - 2 * 65535) * 2.6428998e-05f; // sqrt(12 / 4) / 65536
+    return (sum - 2 * 65535) * 2.642899793810e-05; // sqrt(12 / 4) / 65536
+}
+__device__ float f32::draw(gt_bits h)
+{
+    return (float)f64::draw(h);
 }
 
 // Steele, Lea and Flood's splitmix64: element `index` of the stream `seed`.
@@ -216,6 +225,7 @@ KERNELS(f32)
 KERNELS(s32)
 KERNELS(f16)
 KERNELS(bf16)
+KERNELS(f64)
 
 // Adds up random numbers that elements' halfwords and places stand for: two matrices with the same sum have the same
 // bits, but once in 2^64. Rows of `width`, `pitch` apart, all in halfwords.

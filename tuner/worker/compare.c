@@ -77,7 +77,7 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const gt_problem *p = &c->problem;
     const gt_types *types = gt_class_types(&p->class);
     const gt_type_info *type = gt_type_find(p->class.type_c);
-    const gt_reference_terms t = gt_reference_terms_of(types, p->k, c->alpha, c->beta);
+    const gt_reference_terms t = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta);
     const bool normal = c->values == GT_VALUES_NORMAL && !types->exact, counts = normal && is_average(p, types);
     const double least = underflow(c, types) * underflow(c, types);
     int64_t at = index * p->m * p->n;

@@ -48,13 +48,16 @@
  *
  * Where C's type is short of exponents a result may be subnormal: it is then rounded to a unit, its smallest number.
  *
- * The reference's own errors in f64 are smaller by 2^-29 and are left out.
+ * The reference errs too, in f64. Its sum is of as many additions as it says, on partial sums like the candidate's, and
+ * rounded; then it is scaled as C is. That counts where C is f64 itself.
  */
 #define SIGMAS 8
+#define OWN    0x1p-106 /* the square of f64's unit roundoff */
 
-double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double beta, double square, double c_square)
+double gt_reference_bound(const gt_types *types, int64_t k, int64_t own, double alpha, double beta, double square,
+                          double c_square)
 {
-    const gt_reference_terms t = gt_reference_terms_of(types, k, alpha, beta);
+    const gt_reference_terms t = gt_reference_terms_of(types, k, own, alpha, beta);
     return sqrt((alpha == 0 ? 0 : t.bound_square * square) + (beta == 0 ? 0 : t.bound_c * c_square) + t.least);
 }
 
@@ -90,18 +93,20 @@ static cut_terms terms_of_cut(const gt_cut *cut, double k)
     return (cut_terms){.bound = 2 * w * k + r * n * n, .mean = R * w * k + r * (lost * lost + R * (n + 1) / 2)};
 }
 
-gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, double alpha, double beta)
+gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64_t own, double alpha, double beta)
 {
     const double u = types->roundoff * types->roundoff, v = types->result_roundoff * types->result_roundoff;
     const double length = (double)k, least = types->exact ? 0 : gt_type_find(types->c)->least;
     const double o = types->rounded ? types->rounded->roundoff * types->rounded->roundoff : 0;
+    const double e = types->exact ? 0 : OWN;
     const cut_terms cut = terms_of_cut(&types->cut, length);
     return (gt_reference_terms){
-        .bound_square = SIGMAS * SIGMAS * alpha * alpha * (u * (length + 2) + cut.bound + 4 * o + 2 * v),
-        .bound_c = SIGMAS * SIGMAS * beta * beta * (u + 2 * v),
-        .square = alpha * alpha * (u * R * (length + 1) / 2 + cut.mean + 2 * R * o),
-        .parts = u * R,
-        .whole = v * R,
+        .bound_square = SIGMAS * SIGMAS * alpha * alpha *
+                        (u * (length + 2) + cut.bound + 4 * o + 2 * v + e * ((double)own + 4)),
+        .bound_c = SIGMAS * SIGMAS * beta * beta * (u + 2 * v + 3 * e),
+        .square = alpha * alpha * (u * R * (length + 1) / 2 + cut.mean + 2 * R * o + e * R * ((double)own + 1)),
+        .parts = (u + e) * R,
+        .whole = (v + e) * R,
         .least = least * least,
     };
 }
@@ -156,6 +161,33 @@ static void multiply(const gt_problem *p, const double *a, const double *b, doub
         }
 }
 
+/* The same of f64, with twice its precision: what additions (Knuth's two-sum) and products round off is kept and added
+ * in the end. */
+static gt_status multiply_exactly(const gt_problem *p, const double *a, const double *b, double *restrict sum,
+                                  double *restrict square, double *restrict magnitude)
+{
+    double *rest = malloc((size_t)(p->n + 1) * sizeof *rest);
+    if (!rest)
+        return gt_fail_memory();
+    for (int64_t i = 0; i < p->m; i++, sum += p->n, square += p->n, magnitude += p->n) {
+        memset(rest, 0, (size_t)p->n * sizeof *rest);
+        for (int64_t l = 0; l < p->k; l++) {
+            const double x = a[i * p->k + l], *const row = b + l * p->n;
+            for (int64_t j = 0; j < p->n; j++) {
+                const double term = x * row[j], next = sum[j] + term, added = next - sum[j];
+                rest[j] += fma(x, row[j], -term) + ((sum[j] - (next - added)) + (term - added));
+                sum[j] = next;
+                square[j] += term * term;
+                magnitude[j] += fabs(term);
+            }
+        }
+        for (int64_t j = 0; j < p->n; j++)
+            sum[j] += isfinite(sum[j]) ? rest[j] : 0;
+    }
+    free(rest);
+    return GT_OK;
+}
+
 static void multiply_wrapping(const gt_problem *p, const double *a, const double *b, double *sum)
 {
     for (int64_t i = 0; i < p->m; i++)
@@ -171,6 +203,7 @@ static void multiply_wrapping(const gt_problem *p, const double *a, const double
 gt_status gt_reference_init(const gt_problem *p, const void *a, const void *b, gt_reference *reference)
 {
     const size_t each = (size_t)(p->m * p->n), count = each * (size_t)p->batch;
+    const gt_types *types = gt_class_types(&p->class);
     const gt_stored stored_a = gt_problem_stored(p, GT_A), stored_b = gt_problem_stored(p, GT_B);
     gt_status status = GT_OK;
     /* calloc of nothing may return NULL: always ask for something. */
@@ -182,17 +215,21 @@ gt_status gt_reference_init(const gt_problem *p, const void *a, const void *b, g
         status = gt_fail_memory();
         goto end;
     }
-    for (int64_t i = 0; i < p->batch; i++) {
+    for (int64_t i = 0; status == GT_OK && i < p->batch; i++) {
         const size_t at = each * (size_t)i;
         widen(&stored_a, a, i, p->class.op_a, wide_a);
         widen(&stored_b, b, i, p->class.op_b, wide_b);
-        if (gt_class_types(&p->class)->exact)
+        if (types->exact)
             multiply_wrapping(p, wide_a, wide_b, r.sum + at);
+        else if (types->accumulator == GT_F64)
+            status = multiply_exactly(p, wide_a, wide_b, r.sum + at, r.square + at, r.magnitude + at);
         else
             multiply(p, wide_a, wide_b, r.sum + at, r.square + at, r.magnitude + at);
     }
-    *reference = r;
-    r = (gt_reference){0};
+    if (status == GT_OK) {
+        *reference = r;
+        r = (gt_reference){0};
+    }
 end:
     gt_reference_finish(&r);
     free(wide_a);

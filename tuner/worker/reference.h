@@ -1,6 +1,6 @@
 /*
- * The reference: products on the host in f64, or in integers modulo 2^32, and how far from them a right result may
- * lie. Shares no code with the templates.
+ * The reference: products on the host in f64, those of f64 with twice its precision, or in integers modulo 2^32, and
+ * how far from them a right result may lie. Shares no code with the templates.
  */
 #ifndef GT_REFERENCE_H
 #define GT_REFERENCE_H
@@ -30,11 +30,13 @@ double gt_reference_scale(const gt_types *types, double alpha, double sum, doubl
  * The largest |result - reference| that rounding can explain: for an element of C, and for the sum of many elements
  * with random signs (a row of C times a random vector). 0 for integers.
  *   k         length of the sums
+ *   own       additions in f64 behind the reference that a result is held to; 0 for gt_reference_init's
  *   square    sum of (a_ip b_pj)^2 over p, and over the elements that were added up
  *   c_square  sum of c_ij^2 over the elements that were added up
  * Where it comes from is told in reference.c.
  */
-double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double beta, double square, double c_square);
+double gt_reference_bound(const gt_types *types, int64_t k, int64_t own, double alpha, double beta, double square,
+                          double c_square);
 
 /* Whether a result is as close as the bound asks. NaN and infinity never are. */
 bool gt_reference_accepts(double result, double expected, double bound);
@@ -52,6 +54,6 @@ typedef struct gt_reference_terms {
     double least;                 /* the square of the smallest number that C holds */
 } gt_reference_terms;
 
-gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, double alpha, double beta);
+gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64_t own, double alpha, double beta);
 
 #endif

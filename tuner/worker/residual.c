@@ -330,6 +330,7 @@ static bool check_side(gt_residual *r, const gt_residual_product *product, int s
     const gt_problem *p = &r->buffers->problem;
     const gt_types *types = gt_class_types(&p->class);
     const gt_residual_side *s = &product->sides[side];
+    const int64_t own = p->k + 2 * (side == ROWS ? p->n : p->m); /* A (B x) and C x */
     double worst = 0, worst_error = 0, worst_bound = 0;
     int64_t worst_at = -1;
     if (!gt_trial_check(trial, r->checks->driver, apply_c(r, product->index, side, false, r->vectors[side], r->scratch),
@@ -337,7 +338,7 @@ static bool check_side(gt_residual *r, const gt_residual_product *product, int s
         return false;
     for (int64_t i = 0; i < s->length; i++) {
         const double wanted = alpha * s->product[i] + (beta == 0 ? 0 : beta * s->c[i]);
-        const double bound = gt_reference_bound(types, p->k, alpha, beta, s->square[i], s->c_square[i]);
+        const double bound = gt_reference_bound(types, p->k, own, alpha, beta, s->square[i], s->c_square[i]);
         const double error = fabs(r->scratch[i] - wanted);
         if (gt_reference_accepts(r->scratch[i], wanted, bound))
             continue;
@@ -367,7 +368,7 @@ static bool check_samples(gt_residual *r, const gt_residual_product *product, do
     for (int64_t at = 0; at < r->sample_count; at++) {
         const double *sample = &product->samples[3 * at], c = beta == 0 ? 0 : product->samples_c[at];
         const double got = r->scratch[at], wanted = alpha * sample[0] + beta * c;
-        const double bound = gt_reference_bound(types, p->k, alpha, beta, sample[1], c * c);
+        const double bound = gt_reference_bound(types, p->k, p->k, alpha, beta, sample[1], c * c);
         const double scale = fabs(alpha) * sample[2] + fabs(beta * c);
         if (!gt_reference_accepts(got, wanted, bound))
             return gt_trial_fail(

@@ -101,7 +101,7 @@ static bool check_written(const gt_sampled *s, const char *c, double *share, gt_
             continue;
         add_up(s, index, i, j, &sum, &square);
         const double got = gt_reference_load(p->class.type_c, c, at);
-        const double bound = gt_reference_bound(types, p->k, 1, 0, square, 0);
+        const double bound = gt_reference_bound(types, p->k, p->k, 1, 0, square, 0);
         checked++;
         if (!gt_reference_accepts(got, sum, bound))
             return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,
