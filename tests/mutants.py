@@ -62,7 +62,7 @@ class Laboratory:
 
     def code(self, configuration, text):
         host = spaces.HOSTS.get(configuration.family, configuration.family)
-        return self.compiler.compile(host, configuration.space(), text, configuration.shape, configuration.layout)
+        return self.compiler.compile(host, configuration.space(), text, *configuration.product)
 
     def original(self, configuration):
         """The code of a configuration as it is."""
@@ -74,7 +74,7 @@ class Laboratory:
 
     def tune(self, configuration, text):
         host = spaces.HOSTS.get(configuration.family, configuration.family)
-        return self.tuner.tune(host, configuration.space(), text, configuration.shape, configuration.layout)
+        return self.tuner.tune(host, configuration.space(), text, *configuration.product)
 
     def check_original(self, configuration):
         rows = self.tune(configuration, self.generator.sources[configuration.family].text)

@@ -63,7 +63,7 @@ class CommandLine(unittest.TestCase):
         self.refused("best", "--effort", "full", says="takes no --effort")
         self.refused("--shapes", says="needs a value")
         self.refused("--shapes", "", says="empty")
-        self.refused("--device", "soft:nothing", says="h200 a100 rtx4090")
+        self.refused("--device", "soft:nothing", says="h200 a100 rtx4090 t4")
         self.refused("--device", "soft:h200,racing", says="races")
         self.refused("--family", "smit", says="did you mean 'simt'?")
         self.refused("ladder", "--family", "smit", says="did you mean 'simt'?")

@@ -72,7 +72,8 @@ DEVICE_TEST(the_environment_chooses_the_device)
     static const struct {
         const char *key;
         int cc, sm_count;
-    } profiles[] = {{"a100", 80, 108}, {"rtx4090", 89, 128}, {"h200", 90, 132}, {"h200,races", 90, 132}, {"", 90, 132}};
+    } profiles[] = {{"a100", 80, 108},       {"rtx4090", 89, 128}, {"t4", 75, 40}, {"h200", 90, 132},
+                    {"h200,races", 90, 132}, {"", 90, 132}};
     gt_device device;
     SOFT_ONLY;
     for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {

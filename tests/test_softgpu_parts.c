@@ -182,6 +182,15 @@ TEST(occupancy_is_the_real_drivers)
     CHECK_INT(sg_most_threads(h200, 255), 256);
 }
 
+/* Turing reserves no shared memory for itself. */
+TEST(shared_memory_that_no_block_needs_limits_nothing)
+{
+    const sg_profile *t4 = sg_profile_find("t4");
+    CHECK_INT(sg_blocks_per_sm(t4, 32, 32, 0), 16);
+    CHECK_INT(sg_blocks_per_sm(t4, 256, 32, 0), 4);
+    CHECK_INT(sg_blocks_per_sm(t4, 256, 32, 32 << 10), 2);
+}
+
 static const char source[] =
     "extern \"C\" __global__ void plain(int *p) { *p = 1; }\n"
     "extern \"C\" __global__ void __launch_bounds__(96) bounded(int *p) { *p = 1; }\n"

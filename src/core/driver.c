@@ -34,7 +34,7 @@ bool gt_driver_is_soft(const char *name, const char **profile)
     return true;
 }
 
-static const char *const profiles[] = {"h200", "a100", "rtx4090"};
+static const char *const profiles[] = {"h200", "a100", "rtx4090", "t4"};
 
 gt_status gt_driver_check_name(const char *name)
 {
@@ -48,7 +48,7 @@ gt_status gt_driver_check_name(const char *name)
     if (known && (profile[length] == '\0' || strcmp(profile + length, ",races") == 0))
         return GT_OK;
     return gt_fail(GT_ERROR_INVALID,
-                   "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090, each with ,races behind it",
+                   "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4, each with ,races behind it",
                    profile);
 }
 
@@ -93,7 +93,7 @@ static gt_status choose_profile(const gt_driver *driver, const char *profile)
 {
     if (driver->soft->choose(profile) == CUDA_SUCCESS)
         return GT_OK;
-    return gt_fail(GT_ERROR_NO_DEVICE, "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090",
+    return gt_fail(GT_ERROR_NO_DEVICE, "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4",
                    profile);
 }
 

@@ -24,16 +24,16 @@ class Compiler:
             raise NoCompiler("NVRTC is missing: " + found)
         self.nvrtc = path[1]
 
-    def render(self, family, space, source, shape, layout):
+    def render(self, family, space, source, shape, layout, types):
         with tempfile.TemporaryDirectory(prefix="mutant.") as folder:
             pathlib.Path(folder, family + ".cu").write_text(source)
             pathlib.Path(folder, family + ".sql").write_text(space)
             return subprocess.run([self.program, "render", family, "--templates", folder, "--arch", self.arch,
-                                   "--shapes", shape, "--layout", layout], capture_output=True, check=True).stdout
+                                   "--shapes", shape, "--layout", layout, "--type", types], capture_output=True, check=True).stdout
 
-    def compile(self, family, space, source, shape, layout):
+    def compile(self, family, space, source, shape, layout, types):
         """The instructions of a family's only configuration; None if it does not compile."""
-        rendered = self.render(family, space, source, shape, layout)
+        rendered = self.render(family, space, source, shape, layout, types)
         try:
             run = subprocess.run([sys.executable, __file__, self.nvrtc, self.arch], input=rendered, capture_output=True,
                                  timeout=60)

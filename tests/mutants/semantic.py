@@ -11,6 +11,7 @@ COPY_EFFECTS = ["g.k -= g.k > 1;", "g.m -= g.m > 1;", "g.n -= g.n > 1;", "g.a +=
 
 
 KERNEL = 'extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm'
+NAMED = "gt_args g)\n{\n"  # a kernel that reads its parameter by this name
 
 
 def in_copies(source, statement, before):
@@ -34,6 +35,9 @@ def at_start(source, statement, before=""):
     if given >= 0:
         end = given + len("    gt_args g = args;\n")
         return Edit(end, end, f"    {statement}\n", also)
+    if text.find(NAMED, kernel) >= 0:
+        start = text.index(NAMED, kernel)
+        return Edit(start, start + len(NAMED), f"gt_args args)\n{{\n    gt_args g = args;\n    {statement}\n", also)
     call = text.index("    run_roles(args);\n", kernel)
     return Edit(call, call + len("    run_roles(args);\n"),
                 f"    gt_args g = args;\n    {statement}\n    run_roles(g);\n", also)
@@ -47,6 +51,9 @@ def after_wait(source, statement, before=""):
     kernel = text.index(KERNEL)
     also = [Edit(0, 0, before)] if before else []
     begin = text.find("    gt_begin();\n", kernel)
+    named = text.find(NAMED, kernel)
+    if named >= 0:
+        also.append(Edit(named, named + len(NAMED), "gt_args args)\n{\n    gt_args g = args;\n"))
     if begin >= 0:
         end = begin + len("    gt_begin();\n")
         return Edit(end, end, f"    {statement}\n", also)

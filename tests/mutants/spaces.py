@@ -5,6 +5,9 @@ FACTS = {
     "simt": """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
         stages * bk * ((bm + bn) * 4 + 16 * (1 - :trans_a) + 16 * :trans_b) AS smem_bytes,
         (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, :cc >= 90 AS dependent_launch""",
+    "mma": """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
+        max(stages * bk * (bm + bn) * 2, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
+        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, :cc >= 90 AS dependent_launch""",
     "simt_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs,
         stages * (bk * (bm + bn)
             + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk
@@ -28,11 +31,14 @@ FACTS = {
 }
 
 
+TYPES = {"mma": "bf16_f32"}  # f32 where nothing else is said
+
+
 class Configuration:
     """Parameters of a family, and the product that it is tuned for."""
 
     def __init__(self, family, name, shape, layout, parameters):
-        self.family, self.name, self.shape, self.layout = family, name, shape, layout
+        self.family, self.name, self.product = family, name, (shape, layout, TYPES.get(family, "f32"))
         self.parameters, self.key = parameters, (family, name)
 
     def space(self):
@@ -62,6 +68,16 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=32 wn=32 tm=4 tn=8 slices=2 stages=3 kmajor=0 cluster_k=2 split_k=2 repack=0 occ=1 ptxas=1"),
     ("simt_cluster", "slices", "64x128x256", "tn",
      "bm=32 bn=64 bk=32 wm=32 wn=32 tm=4 tn=8 slices=2 stages=4 kmajor=0 cluster_k=1 split_k=3 repack=0 occ=1 ptxas=1"),
+    # Rows that begin at any element, K over blocks; chunks, C as lanes have it; halves of chunks, both operands M/N-major;
+    # both K-major, one buffer of fragments.
+    ("mma", "anywhere", "64x127x512", "nn",
+     "bm=32 bn=64 bk=32 wm=16 wn=32 stages=2 fragments=2 inst_k=16 split_k=2 group=1 load=0 store=1 occ=1 repack=0"),
+    ("mma", "chunks", "64x128x256", "nn",
+     "bm=32 bn=64 bk=64 wm=16 wn=32 stages=3 fragments=2 inst_k=16 split_k=1 group=8 load=1 store=0 occ=1 repack=0"),
+    ("mma", "halves", "96x132x256", "tn",
+     "bm=32 bn=64 bk=32 wm=32 wn=16 stages=4 fragments=2 inst_k=16 split_k=3 group=1 load=1 store=1 occ=1 repack=0"),
+    ("mma", "one buffer", "64x128x256", "nt",
+     "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=1 inst_k=16 split_k=1 group=1 load=1 store=1 occ=1 repack=0"),
     # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
     ("skinny", "rows", "16x512x512", "nn",
      "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 "

@@ -15,13 +15,13 @@ class Tuner:
     def __init__(self, program, device, timeout="120s"):
         self.program, self.device, self.timeout = program, device, timeout
 
-    def tune(self, family, space, source, shape, layout="nn"):
+    def tune(self, family, space, source, shape, layout="nn", types="f32"):
         try:
-            return self.try_source(family, space, source, shape, layout)
+            return self.try_source(family, space, source, shape, layout, types)
         except subprocess.TimeoutExpired:
             return [("timeout", "the tuner itself")]
 
-    def try_source(self, family, space, source, shape, layout):
+    def try_source(self, family, space, source, shape, layout, types):
         """Rows (outcome, detail) of the only configuration of a family with this source."""
         with tempfile.TemporaryDirectory(prefix="mutant.") as folder:
             pathlib.Path(folder, family + ".cu").write_text(source)
@@ -29,7 +29,7 @@ class Tuner:
             database = os.path.join(folder, "m.db")
             run = subprocess.run(
                 [self.program, "tune", "--device", self.device, "--db", database, "--templates", folder, "--family", family,
-                 "--shapes", shape, "--layout", layout, "--timeout", self.timeout, "--no-cublas", "--quiet"],
+                 "--shapes", shape, "--layout", layout, "--type", types, "--timeout", self.timeout, "--no-cublas", "--quiet"],
                 capture_output=True, text=True, timeout=600, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
             if "NVRTC" in run.stderr:
                 raise NoCompiler(run.stderr)

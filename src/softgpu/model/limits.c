@@ -24,7 +24,8 @@ int sg_blocks_per_sm(const sg_profile *profile, int threads, int registers, int 
         return 0;
     const int by_threads = least(profile->blocks_per_sm, profile->threads_per_sm / WARP / warps);
     const int by_registers = warps_by_registers(profile, registers) / warps;
-    return least(least(by_threads, by_registers), profile->smem_per_sm / shared);
+    const int by_shared = shared > 0 ? profile->smem_per_sm / shared : by_threads; /* Turing reserves none */
+    return least(least(by_threads, by_registers), by_shared);
 }
 
 int sg_most_threads(const sg_profile *profile, int registers)

@@ -39,6 +39,16 @@ static const sg_profile profiles[] = {
         .f32_lanes = 128, .int_lanes = 64, .half_lanes = 128, .f64_lanes = 2, .sfu_lanes = 16, .tensor_fma = 512,
         .l2_bytes_per_clock = 2000, .l2_latency = 270, .memory_latency = 600,
     },
+    {
+        .key = "t4", .name = "Tesla T4 (software)", .cc = 75,
+        .sm_count = 40, .clock_khz = 1590000, .memory_clock_khz = 5001000, .bus_bits = 256,
+        .memory_bytes = 15828320256, .l2_bytes = 4 << 20,
+        .smem_per_block = 48 << 10, .smem_per_block_optin = 64 << 10, .smem_per_sm = 64 << 10, .smem_reserved = 0,
+        .registers_per_block = 65536, .registers_per_sm = 65536,
+        .threads_per_block = 1024, .threads_per_sm = 1024, .blocks_per_sm = 16,
+        .f32_lanes = 64, .int_lanes = 64, .half_lanes = 128, .f64_lanes = 2, .sfu_lanes = 16, .tensor_fma = 512,
+        .l2_bytes_per_clock = 800, .l2_latency = 190, .memory_latency = 430,
+    },
 };
 
 const sg_profile *sg_profile_find(const char *key)

@@ -1,0 +1,313 @@
+// Tensor cores through mma.sync: the kernel for GPUs before Hopper, and for what Hopper's own instructions do not take.
+// Multistage: all threads copy threadblock tiles (BM x BN x BK) into a ring of stages in shared memory and multiply by
+// warp tiles (WM x WN), mostly with double-buffered fragments. Operands lie in shared memory as they are stored, in
+// swizzled lines (mma_fragment.cuh); what is multiplied, and how, depends on the element type (mma_policy.cuh).
+// Split-K: blocks of one tile meet in the workspace, and the last to arrive adds partial sums in a fixed order and
+// stores C.
+#ifndef GT_AB
+#define GT_AB gt_half
+#endif
+#include "gemm.cuh"
+
+#ifndef BM // threadblock tile
+#define BM 128
+#endif
+#ifndef BN
+#define BN 128
+#endif
+#ifndef BK
+#define BK 32
+#endif
+#ifndef WM // warp tile
+#define WM 64
+#endif
+#ifndef WN
+#define WN 32
+#endif
+#ifndef STAGES // tiles of K in flight
+#define STAGES 3
+#endif
+#ifndef FRAGMENTS // buffers of fragments: with two they are read a k-step ahead
+#define FRAGMENTS 2
+#endif
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each
+#define SPLIT_K 1
+#endif
+#ifndef GROUP // tile rows that are walked together, for L2
+#define GROUP 8
+#endif
+#ifndef LOAD // 0 through registers, 1 cp.async
+#define LOAD 1
+#endif
+#ifndef STORE // C leaves 0 as lanes have it, where it can, 1 through shared memory
+#define STORE 1
+#endif
+#ifndef OCC // blocks an SM should hold
+#define OCC 1
+#endif
+
+constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
+
+#include "dependent_launch.cuh"
+#include "mma_copy.cuh"
+#include "split_k.cuh"
+
+constexpr int STEPS = BK / policy::STEP, AHEAD = FRAGMENTS - 1; // k-steps of a tile, and read before they are due
+static_assert(BK % policy::STEP == 0, "whole k-steps");
+static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
+static_assert(STEPS % FRAGMENTS == 0, "k-steps go through all buffers of fragments");
+static_assert(STAGES >= 2 && (LOAD == 1 || STAGES == 2), "one stage is read while another is filled");
+
+typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A> operand_a;
+typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B> operand_b;
+typedef gt_fragments<BM, WM, GT_OPERAND_A_ALONG_K, true> fragments_a;
+typedef gt_fragments<BN, WN, GT_OPERAND_B_ALONG_K, false> fragments_b;
+constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES;
+
+// Sums by blocks of 8 x 8, a lane's two of each.
+constexpr int BLOCKS_M = WM / 8, BLOCKS_N = WN / 8;
+typedef GT_ACC sums[BLOCKS_M][BLOCKS_N][2];
+
+// On its way through shared memory C has two blocks of rows of each warp at a time, in lines that begin in different
+// banks.
+constexpr int PITCH = WN + 8;
+GT_ASSERT_FACT(THREADS, THREADS_);
+GT_ASSERT_FACT(SMEM_BYTES,
+               STAGES *STAGE > WARPS * 16 * PITCH * GT_ACC_BYTES ? STAGES * STAGE : WARPS * 16 * PITCH * GT_ACC_BYTES);
+GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
+
+// Columns in serpentine: of two products side by side, both take the same blocks of one operand.
+__device__ __forceinline__ void multiply(sums &sum, const fragments_a::fragment &a, const fragments_b::fragment &b,
+                                         int begin = 0, int end = BLOCKS_M)
+{
+#pragma unroll
+    for (int i = begin; i < end; i += 2)
+#pragma unroll
+        for (int f = 0; f < BLOCKS_N; f++) {
+            const int j = i % 4 ? BLOCKS_N - 1 - f : f;
+            policy::multiply(sum[i][j], sum[i + 1][j], a[i], a[i + 1], b[j]);
+        }
+}
+
+// The pipeline: a ring of stages, filled STAGES - 1 tiles ahead.
+struct mainloop {
+    operand_a a;
+    operand_b b;
+    const GT_AB *any_a, *any_b;
+    gt_int k_left; // from the next tile to fetch on
+    char *stages;
+
+    __device__ __forceinline__ char *part_b(int stage) const
+    {
+        return stages + stage * STAGE + operand_a::stage::BYTES;
+    }
+
+    // One of `parts` of a tile on its way to a stage, then all of it.
+    __device__ __forceinline__ void fetch(int stage, int part, int parts)
+    {
+        constexpr int A = operand_a::COUNT, B = operand_b::COUNT;
+        a.fetch(stages + stage * STAGE, k_left, any_a, A * part / parts, A * (part + 1) / parts);
+        b.fetch(part_b(stage), k_left, any_b, B * part / parts, B * (part + 1) / parts);
+        if (part == parts - 1) {
+            a.advance();
+            b.advance();
+            k_left -= BK;
+        }
+    }
+    __device__ __forceinline__ void settle(int stage) const
+    {
+        a.settle(stages + stage * STAGE);
+        b.settle(part_b(stage));
+    }
+    // The next tile is there, for all threads, and the one before it has been read.
+    __device__ __forceinline__ void await() const
+    {
+        if (LOAD == 1)
+            gt_wait_copies<STAGES - 2>();
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ void run(int tiles, int warp_row, int warp_column, sums &sum)
+    {
+        const fragments_a reads_a(warp_row);
+        const fragments_b reads_b(warp_column);
+        fragments_a::fragment a_fragment[FRAGMENTS];
+        fragments_b::fragment b_fragment[FRAGMENTS];
+        const auto read = [&](int stage, int step) {
+            reads_a.read(a_fragment[step % FRAGMENTS], gt_shared_address(stages + stage * STAGE), step);
+            reads_b.read(b_fragment[step % FRAGMENTS], gt_shared_address(part_b(stage)), step);
+        };
+        // Without a second buffer rows are read as they are due.
+        const auto read_and_multiply = [&](int stage, int step) {
+            constexpr int BLOCKS = BLOCKS_M / fragments_a::ACROSS, ROWS = BLOCKS == 1 ? 2 : 1; // of one read, and reads
+            reads_b.read(b_fragment[0], gt_shared_address(part_b(stage)), step);
+            fragments_b::convert(b_fragment[0]);
+#pragma unroll
+            for (int i = 0; i < fragments_a::ACROSS; i += ROWS) {
+                reads_a.read(a_fragment[0], gt_shared_address(stages + stage * STAGE), step, i, i + ROWS);
+                fragments_a::convert(a_fragment[0], i, i + ROWS);
+                multiply(sum, a_fragment[0], b_fragment[0], i * BLOCKS, (i + ROWS) * BLOCKS);
+            }
+        };
+#pragma unroll
+        for (int s = 0; s < STAGES - 1; s++) {
+            if (s < tiles) {
+                fetch(s, 0, 1);
+                settle(s);
+            }
+            gt_commit_copies();
+        }
+        await();
+        int reading = 0, writing = STAGES - 1;
+        if (AHEAD)
+            read(reading, 0);
+        // Copies are spread over the k-steps before the next tile is waited for; loads into registers begin at once.
+        constexpr int SPREAD = LOAD == 1 ? STEPS - AHEAD : 1;
+#pragma unroll 1
+        for (int t = 0; t < tiles; t++) {
+            const bool more = t + STAGES - 1 < tiles;
+            // Behind the last tile its first k-step is read again, for nothing: a question there would cost copies of
+            // all fragments between registers.
+            const auto next_tile = [&] {
+                if (more)
+                    settle(writing);
+                await();
+                writing = reading;
+                reading = t + 1 == tiles ? reading : reading == STAGES - 1 ? 0 : reading + 1;
+            };
+#pragma unroll
+            for (int k = 0; k < STEPS; k++) {
+                if (AHEAD && k == STEPS - 1)
+                    next_tile();
+                if (AHEAD)
+                    read(reading, (k + 1) % STEPS);
+                if (k < SPREAD && more)
+                    fetch(writing, k, SPREAD);
+                if (k == SPREAD - 1)
+                    gt_commit_copies();
+                if (AHEAD) {
+                    fragments_a::convert(a_fragment[k % 2]);
+                    fragments_b::convert(b_fragment[k % 2]);
+                    multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
+                } else {
+                    read_and_multiply(reading, k);
+                }
+            }
+            if (!AHEAD)
+                next_tile();
+        }
+    }
+};
+
+// The sums of all SPLIT_K blocks of the tile, in the last of them; false in the others.
+__device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *shared)
+{
+    typedef gt_vector<GT_ACC, 16 / GT_ACC_BYTES> vector;
+    constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * THREADS_;
+    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
+    vector *parts = (vector *)gt_workspace(g) + tile * SPLIT_K * TOTAL + threadIdx.x;
+    return gt_add_parts<SPLIT_K, TOTAL, THREADS_, COUNT>(parts, blockIdx.y, &g.counters[tile], (vector *)&sum[0][0][0],
+                                                         (bool *)shared, [] { __syncthreads(); });
+}
+
+// C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the block's tile lies
+// in the matrix and C's old values do not count, as mostly.
+struct epilogue {
+    static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
+    static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
+    const gt_args &g;
+    GT_C *c; // of this matrix of the batch
+    gt_int row, column;
+
+    static __device__ __forceinline__ int outer_row(int block, int inner)
+    {
+        return gt_outer<fragments_a::UNIT>(block, inner);
+    }
+    static __device__ __forceinline__ gt_vector<GT_ACC, RUN> run(const sums &sum, int block, int n)
+    {
+        gt_vector<GT_ACC, RUN> r;
+#pragma unroll
+        for (int v = 0; v < RUN; v++)
+            r.e[v] = sum[block][n * UNIT + v % UNIT][v / UNIT];
+        return r;
+    }
+    template <int WIDE, bool PLAIN> __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
+    {
+        if (PLAIN) {
+            gt_vector<GT_C, WIDE> result;
+#pragma unroll
+            for (int u = 0; u < WIDE; u++)
+                result.e[u] = GT_C(g.alpha.value * sum[u]);
+            *(gt_vector<GT_C, WIDE> *)(c + (row + i) * g.ldc + column + j) = result;
+        } else if (row + i < g.m) {
+            gt_store_c_vector<WIDE>(g, row + i, column + j, sum, blockIdx.z * g.stride_c);
+        }
+    }
+
+    __device__ __forceinline__ void store_direct(const sums &sum) const
+    {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M; i++)
+#pragma unroll
+            for (int n = 0; n < BLOCKS_N / UNIT; n++) {
+                const gt_vector<GT_ACC, RUN> r = run(sum, i, n);
+#pragma unroll
+                for (int v = 0; v < RUN; v += WIDTH)
+                    store<WIDTH, true>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
+            }
+    }
+    // Lanes side by side store neighbours: whole sectors, wherever rows of C begin and however short elements are.
+    template <bool PLAIN> __device__ __forceinline__ void store_staged(const sums &sum, GT_ACC *staging) const
+    {
+        const int lane = threadIdx.x % 32;
+        staging += threadIdx.x / 32 * (16 * PITCH);
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M; i += 2) {
+            __syncwarp(); // what lay there has been read
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+#pragma unroll
+                for (int n = 0; n < BLOCKS_N / UNIT; n++)
+                    *(gt_vector<GT_ACC, RUN> *)&staging[(h * 8 + lane / 4) * PITCH + n * 8 * UNIT + lane % 4 * RUN] =
+                        run(sum, i + h, n);
+            __syncwarp();
+#pragma unroll(PLAIN ? 8 : 1)
+            for (int e = lane * GT_WIDE_C; e < 16 * WN; e += 32 * GT_WIDE_C)
+                store<GT_WIDE_C, PLAIN>(outer_row(i + e / WN / 8, e / WN % 8), e % WN,
+                                        &staging[e / WN * PITCH + e % WN]);
+        }
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args g)
+{
+    extern __shared__ __align__(128) char stages[];
+    const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP);
+    const gt_int row = tile.row * BM, column = tile.column * BN;
+    const int warp = threadIdx.x / 32, warp_row = warp / WARPS_N * WM, warp_column = warp % WARPS_N * WN;
+
+    // This block's part of K, in whole tiles.
+    const gt_int all = (g.k + BK - 1) / BK, share = (all + SPLIT_K - 1) / SPLIT_K, first = blockIdx.y * share;
+    const int tiles = (int)(first >= all ? 0 : all - first < share ? all - first : share);
+
+    const gt_operand a = gt_operand_a(g), b = gt_operand_b(g);
+    mainloop loop = {{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, g.k - first * BK, stages};
+    gt_begin();
+    sums sum = {};
+    if (tiles > 0)
+        loop.run(tiles, warp_row, warp_column, sum);
+    if (SPLIT_K > 1 && !add_parts(g, sum, stages))
+        return;
+    const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
+    const bool plain = g.beta.value == GT_ACC(0) && row + BM <= g.m && column + BN <= g.n;
+    if (!STORE && plain) {
+        e.store_direct(sum);
+        return;
+    }
+    __syncthreads(); // all fragments have been read
+    if (plain)
+        e.store_staged<true>(sum, (GT_ACC *)stages);
+    else
+        e.store_staged<false>(sum, (GT_ACC *)stages);
+}

@@ -1,0 +1,180 @@
+// The way of operands from global memory into stages: copies in the background, or through registers, where they stay
+// while products are made. Needs THREADS_ and LOAD.
+#ifndef GT_MMA_COPY_CUH
+#define GT_MMA_COPY_CUH
+
+#include "async_copy.cuh"
+#include "mma_fragment.cuh"
+#include "repack.cuh"
+
+// 16 bytes that begin at any element, on their way: the words around them, of which only these bytes are read.
+struct gt_words {
+    static constexpr int WIDTH = CHUNK / GT_AB_BYTES, OF_WORD = GT_AB_BYTES < 4 ? 4 / GT_AB_BYTES : 1;
+    unsigned word[5];
+
+    static __device__ __forceinline__ unsigned bits(const GT_AB *element)
+    {
+        return GT_AB_BYTES == 1 ? *(const unsigned char *)element : *(const unsigned short *)element;
+    }
+    static __device__ __forceinline__ unsigned shift(const GT_AB *from)
+    {
+        return (unsigned)(size_t)from % 4 * 8;
+    }
+
+    __device__ __forceinline__ void load(const GT_AB *from)
+    {
+        const unsigned before = (unsigned)(size_t)from % 4 / GT_AB_BYTES; // elements of the first word
+        const unsigned *words = (const unsigned *)(from - before);
+        word[0] = word[4] = 0;
+        if (before == 0)
+            word[0] = words[0];
+#pragma unroll
+        for (int i = 1; i < 4; i++)
+            word[i] = words[i];
+#pragma unroll
+        for (int e = 1; e < OF_WORD; e++) {
+            if (before > 0 && e >= before)
+                word[0] |= bits(from - before + e) << e * 8 * GT_AB_BYTES;
+            if (e <= before)
+                word[4] |= bits(from - before + WIDTH + e - 1) << (e - 1) * 8 * GT_AB_BYTES;
+        }
+    }
+    // Only the first `count`; zeros stand for the others.
+    __device__ __forceinline__ void load_some(const GT_AB *from, int count)
+    {
+        unsigned aligned[6] = {};
+#pragma unroll
+        for (int e = 0; e < WIDTH - 1; e++)
+            if (e < count)
+                aligned[1 + e / OF_WORD] |= bits(from + e) << e % OF_WORD * 8 * GT_AB_BYTES;
+#pragma unroll
+        for (int i = 0; i < 5; i++)
+            word[i] = __funnelshift_l(aligned[i], aligned[i + 1], shift(from));
+    }
+    __device__ __forceinline__ void store(void *to, unsigned shift) const
+    {
+        uint4 v;
+        v.x = __funnelshift_r(word[0], word[1], shift);
+        v.y = __funnelshift_r(word[1], word[2], shift);
+        v.z = __funnelshift_r(word[2], word[3], shift);
+        v.w = __funnelshift_r(word[3], word[4], shift);
+        *(uint4 *)to = v;
+    }
+};
+
+template <int OUTER, bool ALONG_K, bool COPY> struct operand {
+    typedef gt_stage<OUTER, ALONG_K> stage;
+    static constexpr int ALIGN = COPY ? 16 : GT_ACCESS;
+    static constexpr bool ASYNC = LOAD == 1, ANYWHERE = ALIGN < 4; // ANYWHERE: chunks that begin at any element
+    static_assert(!ASYNC || !ANYWHERE, "copies in the background are of four bytes or more");
+    static constexpr int VEC = (ANYWHERE ? CHUNK : ALIGN) / GT_AB_BYTES; // elements that go together
+    // Threads side by side along a line, lines that all threads take at once, and what is left for further rounds.
+    static constexpr int PIECES = stage::LINE / VEC;
+    static constexpr int MOST = THREADS_ & -THREADS_, POWER = PIECES & -PIECES, ABREAST = POWER < MOST ? POWER : MOST;
+    static constexpr int PASS = THREADS_ / ABREAST, SEGMENTS = PIECES / ABREAST;
+    static constexpr int COUNT = (stage::LINES + PASS - 1) / PASS * SEGMENTS;
+
+    const GT_AB *from; // this thread's first piece of the next tile
+    gt_int ld;
+    int outer_count; // the tile's rows or columns inside the matrix
+    gt_vector<GT_AB, VEC> held[ASYNC || ANYWHERE ? 1 : COUNT];
+    gt_words words[ANYWHERE ? COUNT : 1];
+
+    static __device__ __forceinline__ int line()
+    {
+        return threadIdx.x / ABREAST;
+    }
+    static __device__ __forceinline__ int along()
+    {
+        return threadIdx.x % ABREAST * VEC;
+    }
+    // From the first to the n-th piece: lines, and elements along the line.
+    static constexpr __device__ int lines(int n)
+    {
+        return n / SEGMENTS * PASS;
+    }
+    static constexpr __device__ int steps(int n)
+    {
+        return n % SEGMENTS * ABREAST * VEC;
+    }
+    static __device__ __forceinline__ bool mine(int n)
+    {
+        return stage::LINES % PASS == 0 || line() + lines(n) < stage::LINES;
+    }
+    static __device__ __forceinline__ int target(int n)
+    {
+        return stage::at(line() + lines(n), (along() + steps(n)) * GT_AB_BYTES);
+    }
+    __device__ __forceinline__ const GT_AB *source(int n) const
+    {
+        return from + lines(n) * ld + steps(n);
+    }
+
+    __device__ __forceinline__ operand(gt_operand matrix, gt_int outer_first, gt_int outer_end, gt_int k_first)
+    {
+        ld = matrix.ld;
+        outer_count = gt_clip(outer_end - outer_first, OUTER);
+        from = matrix.at + along() +
+               (ALONG_K ? (outer_first + line()) * ld + k_first : (k_first + line()) * ld + outer_first);
+    }
+
+    // How many elements of the n-th piece lie inside the matrix.
+    __device__ __forceinline__ int inside(int n, int k_count) const
+    {
+        const int of_line = (ALONG_K ? k_count : outer_count) - along() - steps(n);
+        const int of_lines = (ALONG_K ? outer_count : k_count) - line() - lines(n);
+        return of_lines <= 0 || of_line <= 0 ? 0 : of_line < VEC ? of_line : VEC;
+    }
+
+    // Starts bringing the n-th piece, of which `valid` elements are read. `somewhere` is any address of the operand,
+    // for copies that read nothing.
+    __device__ __forceinline__ void bring(char *to, int n, int valid, const GT_AB *somewhere)
+    {
+        if (ASYNC)
+            gt_copy_async<VEC * GT_AB_BYTES>(gt_shared_address(to + target(n)), valid ? source(n) : somewhere,
+                                             valid * GT_AB_BYTES);
+        else if (!ANYWHERE)
+            held[n] = gt_load_vector<VEC>(source(n), valid);
+        else if (valid == VEC)
+            words[n].load(source(n));
+        else
+            words[n].load_some(source(n), valid);
+    }
+    // Starts bringing the first pieces up to `end`, from `begin` on, of a tile of which k_left or more steps of K lie
+    // in the matrix. Tiles wholly inside, nearly all, are spared the questions.
+    __device__ __forceinline__ void fetch(char *to, gt_int k_left, const GT_AB *somewhere, int begin, int end)
+    {
+        const bool whole = k_left >= BK && outer_count == OUTER;
+        const int k_count = gt_clip(k_left, BK);
+        if (whole) {
+#pragma unroll
+            for (int n = begin; n < end; n++)
+                if (mine(n))
+                    bring(to, n, VEC, somewhere);
+        } else {
+#pragma unroll
+            for (int n = begin; n < end; n++)
+                if (mine(n))
+                    bring(to, n, inside(n, k_count), somewhere);
+        }
+    }
+    __device__ __forceinline__ void advance()
+    {
+        from += ALONG_K ? (gt_int)BK : BK * ld;
+    }
+
+    // Puts what fetch left in registers into its stage. A tile later every piece begins as many bytes into a word.
+    __device__ __forceinline__ void settle(char *to) const
+    {
+#pragma unroll
+        for (int n = 0; n < (ASYNC ? 0 : COUNT); n++)
+            if (mine(n)) {
+                if (ANYWHERE)
+                    words[n].store(to + target(n), gt_words::shift(source(n)));
+                else
+                    *(gt_vector<GT_AB, VEC> *)(to + target(n)) = held[n];
+            }
+    }
+};
+
+#endif
