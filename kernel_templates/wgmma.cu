@@ -60,6 +60,7 @@ constexpr int STACKED = SIDE_M / (64 * WARP_GROUPS);   // instructions along it 
 static_assert(STACKED * 64 * WARP_GROUPS == SIDE_M, "instructions cover the tile");
 static_assert(BK % LINE == 0, "whole lines");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
+static_assert(SPLIT_K == 1 || CLUSTER == 1, "a block that shares K has one tile");
 
 typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N> tile_a;
 typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M> tile_b;

@@ -1,0 +1,23 @@
+/* Operands that a kernel's code copies into the workspace before the product: kernel_templates/repack.cuh has the other
+ * side. */
+#ifndef GT_COPIES_H
+#define GT_COPIES_H
+
+#include "facts.h"
+#include "problem.h"
+
+#define GT_COPY_THREADS 256 /* of a block that copies */
+
+typedef struct gt_copies {
+    unsigned blocks;             /* that make the copies of one matrix; 0: there are none */
+    gt_stored copy[GT_OPERANDS]; /* a line for each k-step, aligned to 128 bytes; ld is 0 where there is none */
+    size_t bytes[GT_OPERANDS];   /* of one matrix */
+} gt_copies;
+
+/* Those that a kernel's facts ask for. GT_ERROR_INVALID where they pass 64 bits. */
+gt_status gt_copies_init(const gt_facts *facts, const gt_problem *problem, gt_copies *copies);
+
+/* Where the copies of `batch` matrices lie in a workspace: those of A, then those of B; NULL for what is not copied. */
+const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, const void *workspace);
+
+#endif
