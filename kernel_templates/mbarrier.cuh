@@ -43,7 +43,7 @@ __device__ __forceinline__ void gt_mbarrier_wait(unsigned b, unsigned phase)
 __device__ __forceinline__ void gt_mbarrier_arrive_remote(unsigned b, unsigned block)
 {
     asm volatile("{\n.reg .u32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(b),
+                 "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(b),
                  "r"(block)
                  : "memory");
 }

@@ -186,19 +186,21 @@ __device__ __forceinline__ void multiply_stages(const ring &r, int steps, place 
 {
     typedef operand_tile<SWAP ? BN : BM, SWAP ? GT_OPERAND_B_ALONG_K : GT_OPERAND_A_ALONG_K, 1> along_m;
     typedef operand_tile<SWAP ? BM : BN, SWAP ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K, 1> along_n;
-    const int outer = threadIdx.x / 128 * STACKED * 64;
+    // The same in all threads of a warp, which the compiler cannot know.
+    const int outer = __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
     unsigned read = 0;
 #pragma unroll 1
     for (int step = 0; step < steps; step++, at.advance()) {
         gt_mbarrier_wait(r.full_of(at), at.phase);
-        const unsigned m = SWAP ? r.b_of(at) : r.a_of(at), n = SWAP ? r.a_of(at) : r.b_of(at);
+        const unsigned long long m = along_m::descriptor(SWAP ? r.b_of(at) : r.a_of(at)) + along_m::further(outer, 0),
+                                 n = along_n::descriptor(SWAP ? r.a_of(at) : r.b_of(at));
         multiply_begin();
 #pragma unroll
         for (int k = 0; k < BK; k += INSTRUCTION_K)
 #pragma unroll
             for (int i = 0; i < STACKED; i++)
-                multiply<along_m::ALONG_K, along_n::ALONG_K>(d[i], along_m::descriptor(m, outer + i * 64, k),
-                                                             along_n::descriptor(n, 0, k), step + k > 0);
+                multiply<along_m::ALONG_K, along_n::ALONG_K>(d[i], m + along_m::further(i * 64, k),
+                                                             n + along_n::further(0, k), step + k > 0);
         multiply_commit();
         if (step > 0) {
             multiply_wait<1>();
@@ -218,44 +220,68 @@ __device__ __forceinline__ void consumers_sync()
     asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
+// C of WIDTH neighbours of a row. PLAIN: they lie in the matrix and C's old values do not count, as mostly; asked once
+// for a tile.
+template <bool PLAIN, int WIDTH>
+__device__ __forceinline__ void store_few(const gt_args &g, gt_int row, gt_int column, const GT_ACC *from)
+{
+    const gt_int away = blockIdx.z * g.stride_c;
+    if (PLAIN) {
+        gt_vector<GT_C, WIDTH> result;
+#pragma unroll
+        for (int u = 0; u < WIDTH; u++)
+            result.e[u] = GT_C(g.alpha.value * from[u]);
+        *(gt_vector<GT_C, WIDTH> *)(g.c + away + row * g.ldc + column) = result;
+    } else if (row < g.m && column < g.n) {
+        gt_store_c_vector<WIDTH>(g, row, column, from, away);
+    }
+}
+
 // C of a warp's 16 x 8 EIGHTS sums from (i, j) of the instruction on. They go through a staging buffer, so that lanes
 // side by side store neighbours of a row.
-template <int EIGHTS>
+template <bool PLAIN, int EIGHTS>
 __device__ __forceinline__ void store_chunk(const gt_args &g, GT_ACC *staging, gt_int i, gt_int j, const GT_ACC *d)
 {
     constexpr int ROWS = SWAP ? EIGHTS * 8 : 16, COLUMNS = SWAP ? 16 : EIGHTS * 8, WIDTH = GT_WIDE_C < 4 ? 1 : 4;
     const int lane = threadIdx.x % 32;
-    const gt_int row = SWAP ? j : i, column = SWAP ? i : j, away = blockIdx.z * g.stride_c;
     __syncwarp(); // what lay there has been read
 #pragma unroll
-    for (int e = 0; e < EIGHTS * 4; e++) {
-        const int along_m = lane / 4 + e / 2 % 2 * 8, along_n = e / 4 * 8 + lane % 4 * 2 + e % 2;
-        staging[SWAP ? along_n * PITCH + along_m : along_m * PITCH + along_n] = d[e];
+    for (int e = 0; e < EIGHTS * 4; e += 2) {
+        const int along_m = lane / 4 + e / 2 % 2 * 8, along_n = e / 4 * 8 + lane % 4 * 2;
+        if (SWAP) {
+            staging[along_n * PITCH + along_m] = d[e];
+            staging[(along_n + 1) * PITCH + along_m] = d[e + 1];
+        } else {
+            *(gt_vector<GT_ACC, 2> *)&staging[along_m * PITCH + along_n] = {d[e], d[e + 1]};
+        }
     }
     __syncwarp();
 #pragma unroll
     for (int e = 0; e < ROWS * COLUMNS; e += 32 * WIDTH) {
         const int at = e + lane * WIDTH, y = at / COLUMNS, x = at % COLUMNS;
-        if (row + y < g.m && column + x < g.n)
-            gt_store_c_vector<WIDTH>(g, row + y, column + x, &staging[y * PITCH + x], away);
+        store_few<PLAIN, WIDTH>(g, (SWAP ? j : i) + y, (SWAP ? i : j) + x, &staging[y * PITCH + x]);
     }
 }
 
+template <bool PLAIN>
 __device__ __forceinline__ void store_tile(const gt_args &g, GT_ACC *staging, gt_tile tile, const sums (&d)[STACKED])
 {
-    const gt_int m = (SWAP ? tile.column * BN : tile.row * BM) + threadIdx.x / 128 * (STACKED * 64) +
-                     threadIdx.x % 128 / 32 * 16,
-                 n = SWAP ? tile.row * BM : tile.column * BN;
-    constexpr int REST = INSTRUCTION_N % CHUNK / 8;
+    const gt_int row = tile.row * BM, column = tile.column * BN;
+    const gt_int i = (SWAP ? column : row) + threadIdx.x / 128 * (STACKED * 64) + threadIdx.x % 128 / 32 * 16,
+                 j = SWAP ? row : column;
+    constexpr int REST = INSTRUCTION_N % CHUNK / 8, WHOLE = INSTRUCTION_N - REST * 8;
 #pragma unroll
-    for (int i = 0; i < STACKED; i++) {
+    for (int s = 0; s < STACKED; s++) {
 #pragma unroll
-        for (int j = 0; j + CHUNK <= INSTRUCTION_N; j += CHUNK)
-            store_chunk<CHUNK / 8>(g, staging, m + i * 64, n + j, &d[i][j / 2]);
-        if (REST > 0)
-            store_chunk<REST == 0 ? 1 : REST>(g, staging, m + i * 64, n + INSTRUCTION_N - REST * 8,
-                                              &d[i][INSTRUCTION_N / 2 - REST * 4]);
+        for (int n = 0; n < WHOLE; n += CHUNK)
+            store_chunk<PLAIN, CHUNK / 8>(g, staging, i + s * 64, j + n, &d[s][n / 2]);
+        if constexpr (REST > 0)
+            store_chunk<PLAIN, REST>(g, staging, i + s * 64, j + WHOLE, &d[s][WHOLE / 2]);
     }
+}
+__device__ __forceinline__ bool is_plain(const gt_args &g, gt_tile tile)
+{
+    return g.beta.value == GT_ACC(0) && (tile.row + 1) * BM <= g.m && (tile.column + 1) * BN <= g.n;
 }
 
 // The sums of all parts of K, in the last of their blocks; false in the others.
@@ -282,8 +308,13 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r, behind_
                 d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] = 0;
         }
         multiply_stages(r, steps, at, d);
-        if (SPLIT_K == 1 || add_parts(g, &shared.last, d))
-            store_tile(g, shared.staging[threadIdx.x / 32], schedule::find(g, number), d);
+        if (SPLIT_K > 1 && !add_parts(g, &shared.last, d))
+            continue;
+        const gt_tile tile = schedule::find(g, number);
+        if (is_plain(g, tile))
+            store_tile<true>(g, shared.staging[threadIdx.x / 32], tile, d);
+        else
+            store_tile<false>(g, shared.staging[threadIdx.x / 32], tile, d);
     }
 }
 

@@ -9,7 +9,7 @@ WITH RECURSIVE
          (192, 3, 1, 96), (256, 2, 1, 192)),
      cluster(cluster_m, cluster_n) AS (VALUES (1, 1), (2, 1), (1, 2)),
      bk(bk) AS (VALUES (64), (128)),
-     stages(stages) AS (VALUES (2), (3), (4), (5), (6), (8), (10), (12)),
+     stages(stages) AS (VALUES (3), (4), (5), (6), (7), (8), (10), (12)),
      swap(swap) AS (VALUES (0), (1)),
      -- Copies first, aligned, of what the copy engine cannot read.
      repack(repack) AS (SELECT CASE WHEN :align < 16 THEN 3 ELSE 0 END),
@@ -32,7 +32,8 @@ WITH RECURSIVE
                     row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, occ, cluster_m, cluster_n
                                        ORDER BY stages DESC) AS place
              FROM stage, stages
-             WHERE occ * (stages * stage_bytes + warp_groups * 4 * 2560 + 16 * stages + 8 + 1024) <= :smem_limit + 1024),
+             -- Two stages are read, the one that multiplies and the one before.
+             WHERE (stages > 3 OR stage_bytes >= 40960) AND occ * (stages * stage_bytes + warp_groups * 4 * 2560 + 16 * stages + 8 + 1024) <= :smem_limit + 1024),
      part AS (SELECT *, ((:m + bm * cluster_m - 1) / (bm * cluster_m)) * ((:n + bn * cluster_n - 1) / (bn * cluster_n))
                         * cluster_m * cluster_n AS tiles, (:k + bk - 1) / bk AS all_steps
               FROM fit WHERE place <= 2),
@@ -48,7 +49,7 @@ WITH RECURSIVE
                       max(side_m / 64 * (n / 2) * (bk * :elem_bytes / 32) * 1.04,
                           (side_m / 64 * (2048 + 32 * n) * (bk * :elem_bytes / 32) + stage_bytes) / 128.0,
                           bk * :elem_bytes * (1.0 * bm / cluster_n + 1.0 * bn / cluster_m)
-                          / min(46.0, occ * stages * stage_bytes / 900.0)) + 12 AS pace,
+                          / min(46.0, occ * (stages - 1.5) * stage_bytes / 1300.0)) + 12 AS pace,
                       bm * bn * :acc_bytes / 40 + 700 AS store,
                       1.0 * :elem_bytes * :batch * (:m + :n) * :k / (17.5 * :sm_count) AS memory
                FROM parted)

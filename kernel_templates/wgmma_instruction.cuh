@@ -145,11 +145,13 @@ template <int PENDING> __device__ __forceinline__ void multiply_wait()
 
 // The descriptor of an operand that begins at an address of shared memory, a multiple of 1024: lines of 128 bytes,
 // swizzled, eight of them 1024 bytes from the next eight. Where lines run along M or N there is one for each step of K,
-// and those of the next LINE elements along M or N begin `block` bytes further.
+// and those of the next LINE elements along M or N begin `block` bytes further. Addresses are in units: to move on, add.
+constexpr int GT_DESCRIPTOR_UNIT = 16;
 __device__ __forceinline__ unsigned long long line_descriptor(unsigned address, int block)
 {
-    return (unsigned long long)(address >> 4 & 0x3fff) | (unsigned long long)(block >> 4) << 16 | 1024ull >> 4 << 32 |
-           1ull << 62;
+    constexpr unsigned long long SWIZZLED = 1ull << 62, EIGHT = 1024 / GT_DESCRIPTOR_UNIT;
+    return SWIZZLED | EIGHT << 32 | (unsigned long long)(block / GT_DESCRIPTOR_UNIT) << 16 |
+           address / GT_DESCRIPTOR_UNIT;
 }
 
 #endif

@@ -38,11 +38,17 @@ template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
         }
     }
 
-    // What tells an instruction where its part lies: from `outer` along the side and k on.
-    __device__ __forceinline__ static unsigned long long descriptor(unsigned tile, int outer, int k)
+    // What tells an instruction where the tile lies, and how much further its part does that begins at `outer` along the
+    // side and at k.
+    __device__ __forceinline__ static unsigned long long descriptor(unsigned tile)
     {
-        const int along_k = ALONG_K ? k / LINE * BOX_BYTES + k % LINE * GT_AB_BYTES : k * 128;
-        return line_descriptor(tile + along_k + (ALONG_K ? outer * 128 : outer / LINE * BOX_BYTES), BOX_BYTES);
+        return line_descriptor(tile, BOX_BYTES);
+    }
+    __device__ __forceinline__ static constexpr unsigned further(int outer, int k)
+    {
+        return ((ALONG_K ? k / LINE * BOX_BYTES + k % LINE * GT_AB_BYTES + outer * 128
+                         : k * 128 + outer / LINE * BOX_BYTES)) /
+               GT_DESCRIPTOR_UNIT;
     }
 };
 
