@@ -1,21 +1,24 @@
 // Operands that are copied first: a kernel that runs before the product copies op(A), op(B) or both into the workspace,
-// aligned and contiguous along m and n. A family that offers the parameter `repack` takes its operands and its
-// workspace from here.
+// aligned, and contiguous along m and n or as they are stored. A family that offers the parameter `repack` takes its
+// operands and its workspace from here.
 #ifndef GT_REPACK_CUH
 #define GT_REPACK_CUH
 
 #include "gemm.cuh"
 #include "dependent_launch.cuh"
 
-#ifndef REPACK // 1: op(A) is first copied into the workspace, a line for each k-step; 2: op(B); 3: both; 0: neither
+// 1: op(A) is first copied into the workspace, a line for each k-step; 2: op(B); 3: both; 0: neither; 4 more: the lines
+// of copies are those of the operand.
+#ifndef REPACK
 #define REPACK 0
 #endif
-#define GT_COPY_A (REPACK % 2 != 0)
-#define GT_COPY_B (REPACK / 2 != 0)
+#define GT_COPY_A         ((REPACK & 1) != 0)
+#define GT_COPY_B         ((REPACK & 2) != 0)
+#define GT_COPY_AS_STORED ((REPACK & 4) != 0)
 
-// Whether the product's kernel reads op(A) and op(B) contiguous along K: copies never are.
-#define GT_OPERAND_A_ALONG_K (GT_A_ALONG_K && !GT_COPY_A)
-#define GT_OPERAND_B_ALONG_K (GT_B_ALONG_K && !GT_COPY_B)
+// Whether the product's kernel reads op(A) and op(B) contiguous along K.
+#define GT_OPERAND_A_ALONG_K (GT_A_ALONG_K && (!GT_COPY_A || GT_COPY_AS_STORED))
+#define GT_OPERAND_B_ALONG_K (GT_B_ALONG_K && (!GT_COPY_B || GT_COPY_AS_STORED))
 
 // An operand of this block's matrix of the batch: where it was given, or its copy.
 struct gt_operand {
@@ -23,34 +26,77 @@ struct gt_operand {
     gt_int ld;
 };
 
-// The workspace begins with the copies of op(A) of all matrices, k x m, then those of op(B), k x n, lines padded to 128
-// bytes. src/core/launch.c has the other side.
+// The workspace begins with the copies of A of all matrices, then those of B, lines padded to 128 bytes.
+// src/core/copies.c has the other side.
 __device__ __forceinline__ gt_int gt_padded(gt_int columns)
 {
     constexpr int UNIT = 128 / GT_AB_BYTES;
     return (columns + UNIT - 1) / UNIT * UNIT;
 }
+__device__ __forceinline__ gt_int gt_copy_ld(const gt_args &g, bool of_a)
+{
+    return gt_padded((of_a ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K) ? g.k : of_a ? g.m : g.n);
+}
+__device__ __forceinline__ gt_int gt_copy_size(const gt_args &g, bool of_a)
+{
+    if (!(of_a ? GT_COPY_A : GT_COPY_B))
+        return 0;
+    return gt_copy_ld(g, of_a) * ((of_a ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K) ? of_a ? g.m : g.n : g.k);
+}
 __device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)
 {
     if (!GT_COPY_A)
         return {g.a + blockIdx.z * g.stride_a, g.lda};
-    const gt_int ld = gt_padded(g.m);
-    return {(const GT_AB *)g.workspace + blockIdx.z * g.k * ld, ld};
+    return {(const GT_AB *)g.workspace + blockIdx.z * gt_copy_size(g, true), gt_copy_ld(g, true)};
 }
 __device__ __forceinline__ gt_operand gt_operand_b(const gt_args &g)
 {
     if (!GT_COPY_B)
         return {g.b + blockIdx.z * g.stride_b, g.ldb};
-    const gt_int ld = gt_padded(g.n), before = GT_COPY_A ? gridDim.z * g.k * gt_padded(g.m) : 0;
-    return {(const GT_AB *)g.workspace + before + blockIdx.z * g.k * ld, ld};
+    const gt_int before = gridDim.z * gt_copy_size(g, true);
+    return {(const GT_AB *)g.workspace + before + blockIdx.z * gt_copy_size(g, false), gt_copy_ld(g, false)};
 }
 __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 {
-    const gt_int copied = (GT_COPY_A ? gt_padded(g.m) : 0) + (GT_COPY_B ? gt_padded(g.n) : 0);
-    return (GT_AB *)g.workspace + gridDim.z * g.k * copied;
+    return (GT_AB *)g.workspace + gridDim.z * (gt_copy_size(g, true) + gt_copy_size(g, false));
 }
 
 #if REPACK
+#if GT_COPY_AS_STORED
+// The kernel that makes the copies. A warp copies pieces of 16 bytes side by side, PIECES of them each lane.
+__device__ __forceinline__ void gt_copy_lines(gt_operand to, const GT_AB *from, gt_int ld, gt_int lines, gt_int length)
+{
+    constexpr int PIECE = 16 / GT_AB_BYTES, PIECES = 4, SPAN = 32 * PIECE * PIECES; // elements of a warp
+    const unsigned spans = (unsigned)((length + SPAN - 1) / SPAN), warps = gridDim.x * 8;
+    const gt_int all = lines * spans;
+    for (gt_int number = blockIdx.x * 8 + threadIdx.x / 32; number < all; number += warps) {
+        const gt_int line = number / spans, first = number % spans * SPAN + threadIdx.x % 32 * PIECE;
+        gt_vector<GT_AB, PIECE> held[PIECES];
+#pragma unroll
+        for (int i = 0; i < PIECES; i++)
+#pragma unroll
+            for (int e = 0; e < PIECE; e += GT_WIDE_AB) {
+                const gt_int at = first + i * 32 * PIECE + e;
+                *(gt_vector<GT_AB, GT_WIDE_AB> *)&held[i].e[e] =
+                    gt_load_vector<GT_WIDE_AB>(from + line * ld + at, gt_clip(length - at, PIECE));
+            }
+#pragma unroll
+        for (int i = 0; i < PIECES; i++)
+            if (first + i * 32 * PIECE < length) // the last piece may reach into the padding
+                *(gt_vector<GT_AB, PIECE> *)const_cast<GT_AB *>(to.at + line * to.ld + first + i * 32 * PIECE) = held[i];
+    }
+}
+extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)
+{
+    gt_begin();
+    if (GT_COPY_A)
+        gt_copy_lines(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, GT_TRANS_A ? g.k : g.m,
+                      GT_TRANS_A ? g.m : g.k);
+    if (GT_COPY_B)
+        gt_copy_lines(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, GT_TRANS_B ? g.n : g.k,
+                      GT_TRANS_B ? g.k : g.n);
+}
+#else
 // The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. They go through shared
 // memory, where what is contiguous along K is transposed, so that they arrive in pieces of 16 bytes wherever they
 // began.
@@ -108,6 +154,7 @@ extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__
             gt_copy_square<GT_TRANS_B>(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, g.n, g.k, number - of_a,
                                        square);
 }
+#endif
 #endif
 
 #endif

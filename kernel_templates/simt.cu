@@ -54,7 +54,7 @@
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
 constexpr int LANES_N = WN / TN;
 
-static_assert(sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "sums and C have four bytes");
+static_assert(sizeof(GT_ACC) == 4, "sums have four bytes");
 static_assert(BM % WM == 0 && BN % WN == 0 && WM / TM * (WN / TN) == 32, "warps cover the tile, lanes the warp");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 4 == 0, "fragments are read in pieces of four");
 static_assert(STAGES >= 2, "one stage is read while another is filled");

@@ -85,7 +85,7 @@ constexpr int SLICE_BYTES = WARPS_K * SUMS * sizeof(GT_ACC);
 constexpr int STAGING = FEED_BYTES > SLICE_BYTES ? FEED_BYTES : SLICE_BYTES;
 constexpr int RESULTS = FEW * OWN; // sums that a block has of each block of its cluster, and stores
 
-static_assert(sizeof(GT_ACC) == 4 && sizeof(GT_C) == 4, "sums and C have four bytes");
+static_assert(sizeof(GT_ACC) == 4, "sums have four bytes");
 static_assert((SIDE ? BN : BM) == FEW && (SIDE ? BM : BN) == COVER, "the tile is what a block's threads sum");
 static_assert(COVER % CLUSTER_K == 0 && SPLIT_K % CLUSTER_K == 0, "a cluster's blocks have equal shares");
 static_assert(BK % (WARPS_K * UNIT) == 0 && UNITS >= STAGES,

@@ -242,7 +242,7 @@ __device__ __forceinline__ void store_few(const gt_args &g, gt_int row, gt_int c
 template <bool PLAIN, int EIGHTS>
 __device__ __forceinline__ void store_chunk(const gt_args &g, GT_ACC *staging, gt_int i, gt_int j, const GT_ACC *d)
 {
-    constexpr int ROWS = SWAP ? EIGHTS * 8 : 16, COLUMNS = SWAP ? 16 : EIGHTS * 8, WIDTH = GT_WIDE_C < 4 ? 1 : 4;
+    constexpr int ROWS = SWAP ? EIGHTS * 8 : 16, COLUMNS = SWAP ? 16 : EIGHTS * 8, WIDTH = GT_WIDE_C < 4 ? 1 : GT_WIDE_C;
     const int lane = threadIdx.x % 32;
     __syncwarp(); // what lay there has been read
 #pragma unroll

@@ -12,13 +12,13 @@ WITH RECURSIVE
      stages(stages) AS (VALUES (3), (4), (5), (6), (7), (8), (10), (12)),
      swap(swap) AS (VALUES (0), (1)),
      -- Copies first, aligned, of what the copy engine cannot read.
-     repack(repack) AS (SELECT CASE WHEN :align < 16 THEN 3 ELSE 0 END),
+     repack(repack) AS (SELECT CASE WHEN :align < 16 THEN 7 ELSE 0 END),
      tile AS (SELECT *, CASE swap WHEN 1 THEN n ELSE side_m END AS bm, CASE swap WHEN 1 THEN side_m ELSE n END AS bn,
                      side_m / 64 * (n / 2) AS accumulators
               FROM rows, side, swap WHERE side_m / 64 / warp_groups * (n / 2) <= most),
      -- Operands that lie along M or N take whole lines of 64 elements.
      sized AS (SELECT *, warp_groups * 128 + 128 AS threads,
-                      NOT :trans_a AND NOT repack & 1 AS a_along_k, :trans_b AND NOT repack & 2 AS b_along_k
+                      NOT :trans_a AS a_along_k, :trans_b AS b_along_k
                FROM tile, bk, cluster, repack
                WHERE bm < 2 * :m + 16 AND bn < 2 * :n + 16 AND (swap = 0 OR bm <= 128) AND (swap = 1 OR :m > 32)),
      stage AS (SELECT *, bk * :elem_bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + 63) / 64 * 64 END
@@ -66,4 +66,4 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, split_k,
             + (repack > 0) * (6000 + 2.0 * :elem_bytes * :batch * (:m + :n) * :k / (17.0 * :sm_count)) AS INTEGER)
            AS clocks
 FROM paced
-WHERE :type IN ('f16_f32', 'bf16_f32') AND :cc >= 90 AND (cluster_m * cluster_n = 1 OR split_k = 1);
+WHERE :type IN ('f16', 'f16_f32', 'bf16', 'bf16_f32') AND :cc >= 90 AND (cluster_m * cluster_n = 1 OR split_k = 1);

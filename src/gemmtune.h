@@ -62,7 +62,7 @@ typedef enum gt_status {
     GT_ERROR_UNSUPPORTED = -18,  /* the combination of types, math or epilogue is not offered */
 } gt_status;
 
-/* Element types. The pair of type_ab and type_c decides the arithmetic: f32, s32, and f16 or bf16 into f32. */
+/* Element types. type_ab and type_c decide the arithmetic: f32, s32, and f16 or bf16 into itself or f32. */
 typedef enum gt_type {
     GT_F32 = 0,
     GT_S32 = 1,

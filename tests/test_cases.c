@@ -13,7 +13,7 @@ static gt_kernel kernel(int tile_m, int tile_n, const char *params)
 
 static gt_class class_of(gt_type ab, gt_type c, int align)
 {
-    return (gt_class){.type_ab = ab, .type_c = c, .align = align, .op_a = check_random() % 2 ? GT_T : GT_N,
+    return (gt_class){.type_a = ab, .type_b = ab, .type_c = c, .align = align, .op_a = check_random() % 2 ? GT_T : GT_N,
                       .op_b = check_random() % 2 ? GT_T : GT_N};
 }
 

@@ -131,7 +131,7 @@ static gt_ceilings measure(const char *types, bool small)
         device.clock_khz = 1000;
         device.l2_bytes = 4096;
     }
-    CHECK_OK(gt_ceilings_measure(&meter, &device, gt_types_parse(types), &code, &ceilings));
+    CHECK_OK(gt_ceilings_measure(&meter, &device, gt_types_parse(types, GT_MATH_STRICT), &code, &ceilings));
     gt_meter_finish(&meter);
     return ceilings;
 }
@@ -161,7 +161,7 @@ DEVICE_TEST(what_a_gpu_is_measured_to_do_is_close_to_its_units_and_clock)
     if (path())
         SKIP("of a real GPU alone");
     load("float");
-    const double started = gt_now(), peak = gt_device_peak_tflops(&device, gt_types_parse("f32"));
+    const double started = gt_now(), peak = gt_device_peak_tflops(&device, gt_types_parse("f32", GT_MATH_STRICT));
     const gt_ceilings ceilings = measure("f32", false);
     printf("%s: %.2f of %.2f TFLOPS, copies %.3f TB/s, in %.0f ms\n", device.name, ceilings.tflops, peak,
            ceilings.copy_tbs, 1e3 * (gt_now() - started));

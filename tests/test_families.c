@@ -58,9 +58,9 @@ static gt_gemm draw_class(const group *g)
 {
     const size_t size = check_random() % (sizeof sizes / sizeof sizes[0]);
     const int align = alignments[check_random() % (sizeof alignments / sizeof alignments[0])];
-    const int ab = gt_type_find(g->types->ab)->bytes, c = gt_type_find(g->types->c)->bytes, least = ab < c ? ab : c;
+    const int ab = gt_type_find(g->types->a)->bytes, c = gt_type_find(g->types->c)->bytes, least = ab < c ? ab : c;
     return (gt_gemm){.m = sizes[size].m, .n = sizes[size].n, .k = sizes[size].k, .op_a = g->op_a, .op_b = g->op_b,
-                     .type_ab = g->types->ab, .type_c = g->types->c, .align = align > least ? align : least};
+                     .type_ab = g->types->a, .type_c = g->types->c, .align = align > least ? align : least};
 }
 
 /* Submits one configuration of a group; false if the space is empty for the class that was drawn. */
@@ -98,7 +98,7 @@ static void find_groups(gt_compiler *compiler)
         for (gt_type ab = 0; gt_type_find(ab); ab++)
             for (gt_type c = 0; gt_type_find(c); c++)
                 for (int layout = 0; layout < 4; layout++) {
-                    group g = {.family = &shared.families.list[f], .types = gt_types_find(ab, c),
+                    group g = {.family = &shared.families.list[f], .types = gt_types_find(ab, ab, c, GT_MATH_STRICT),
                                .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N};
                     if (only && strcmp(only, g.family->name) != 0)
                         continue;

@@ -79,7 +79,10 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.copies.blocks, 2);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * 384);
-    kernel.facts.repack = 4;
+    kernel.facts.repack = 7; /* as stored: 129 lines of 28 bytes, 7 of 260 */
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_INT(launch.workspace_bytes, 3 * (129 * 128 + 7 * 384));
+    kernel.facts.repack = 8;
     CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);
 }
 
@@ -218,7 +221,7 @@ TEST(zero_alpha_makes_k_zero_and_gives_no_operands)
     const gt_kernel kernel = tile(16, 16);
     const gt_problem problem = sized(2, 2, 9, 1);
     gt_problem integers = problem;
-    integers.class.type_ab = integers.class.type_c = GT_S32;
+    integers.class.type_a = integers.class.type_b = integers.class.type_c = GT_S32;
     gt_launch_operands operands = plain();
     memset(&seen, 0, sizeof seen);
     operands.alpha.f32 = 2.5f;

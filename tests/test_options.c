@@ -168,7 +168,7 @@ TEST(values_are_checked)
     check_refused(WORDS("--device", ""), "--device takes a whole number from 0 to 1023, not ''");
     check_refused(WORDS("--batch", "0"), "--batch takes a whole number from 1 to 9223372036854775807, not '0'");
     check_refused(WORDS("--align", "3"), "--align takes 1, 2, 4, 8 or 16, not '3'");
-    check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: f32 s32 f16_f32 bf16_f32");
+    check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: f32 s32 f16 f16_f32 bf16 bf16_f32");
     check_refused(WORDS("--layout", "n"), "unknown layout 'n'; there are: nn nt tn tt");
     check_refused(WORDS("--effort", "much"), "--effort takes quick, normal or full, not 'much'");
     check_refused(WORDS("--seed", "-1"), "--seed takes a whole number of up to 64 bits, not '-1'");

@@ -83,7 +83,7 @@ TEST(bad_fields_are_named)
         {{.m = 4, .n = 4, .k = 4, .align = 3}, GT_ERROR_INVALID, "align is 3"},
         {{.m = 4, .n = 4, .k = 4, .align = 2}, GT_ERROR_INVALID, "smaller than an element"},
         {{.m = 4, .n = 4, .k = 4, .op_a = (gt_op)7}, GT_ERROR_INVALID, "op_a"},
-        {{.m = 4, .n = 4, .k = 4, .type_ab = (gt_type)9}, GT_ERROR_UNSUPPORTED, "f32 s32 f16_f32"},
+        {{.m = 4, .n = 4, .k = 4, .type_ab = (gt_type)9}, GT_ERROR_UNSUPPORTED, "f32 s32 f16 f16_f32"},
         {{.m = 4, .n = 4, .k = 4, .type_ab = GT_F32, .type_c = GT_F16}, GT_ERROR_UNSUPPORTED, "not offered"},
         {{.m = 4, .n = 4, .k = 4, .math = (gt_math)1}, GT_ERROR_UNSUPPORTED, "math"},
     };

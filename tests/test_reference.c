@@ -95,7 +95,7 @@ TEST(half_precision_is_decoded_exactly)
 
 TEST(scaling_ignores_c_where_beta_is_zero_and_wraps_integers)
 {
-    const gt_types *f32 = gt_types_find(GT_F32, GT_F32), *s32 = gt_types_find(GT_S32, GT_S32);
+    const gt_types *f32 = gt_types_parse("f32", GT_MATH_STRICT), *s32 = gt_types_parse("s32", GT_MATH_STRICT);
     CHECK(gt_reference_scale(f32, 1.5, 4, 0, NAN) == 6);
     CHECK(gt_reference_scale(f32, 0, NAN, -0.75, 4) == -3);
     CHECK(gt_reference_scale(s32, 6, 7, -3, 5) == 27);
@@ -164,7 +164,7 @@ TEST(rounding_in_any_order_is_accepted)
 {
     static const int lanes[] = {1, 2, 7, 32, 64};
     static const int64_t lengths[] = {1, 2, 5, 64, 331, 2777, 65536};
-    const gt_types *f32 = gt_types_find(GT_F32, GT_F32), *f16 = gt_types_find(GT_F16, GT_F32);
+    const gt_types *f32 = gt_types_parse("f32", GT_MATH_STRICT), *f16 = gt_types_parse("f16_f32", GT_MATH_STRICT);
     for (size_t length = 0; length < 7; length++)
         for (int seed = 0; seed < (lengths[length] > 10000 ? 10 : 200); seed++) {
             dot d = make_dot(lengths[length]);
@@ -185,7 +185,7 @@ TEST(rounding_in_any_order_is_accepted)
 TEST(a_missing_product_is_refused)
 {
     static const int64_t lengths[] = {1, 5, 331, 2777, 65536};
-    const gt_types *f32 = gt_types_find(GT_F32, GT_F32), *f16 = gt_types_find(GT_F16, GT_F32);
+    const gt_types *f32 = gt_types_parse("f32", GT_MATH_STRICT), *f16 = gt_types_parse("f16_f32", GT_MATH_STRICT);
     for (int i = 0; i < 5; i++) {
         dot d = make_dot(lengths[i]);
         d.a[d.largest_at] = 0;
@@ -203,7 +203,7 @@ TEST(row_residuals_accept_rounding_and_refuse_one_wrong_element)
     enum { M = 24, N = 300, K = 200 };
     static float a[M][K], b[K][N], c[M][N];
     static double x[N];
-    const gt_types *f32 = gt_types_find(GT_F32, GT_F32);
+    const gt_types *f32 = gt_types_parse("f32", GT_MATH_STRICT);
     for (int i = 0; i < M * K; i++)
         a[i / K][i % K] = (float)normal();
     for (int i = 0; i < K * N; i++)
@@ -245,7 +245,7 @@ TEST(what_is_not_finite_is_refused)
 
 TEST(integers_have_no_tolerance)
 {
-    const gt_types *s32 = gt_types_find(GT_S32, GT_S32);
+    const gt_types *s32 = gt_types_parse("s32", GT_MATH_STRICT);
     CHECK(gt_reference_bound(s32, 4096, 6, -3, 1e12, 1e6) == 0);
     CHECK(gt_reference_accepts(27, 27, 0));
     CHECK(!gt_reference_accepts(28, 27, 0));

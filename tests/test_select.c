@@ -255,7 +255,7 @@ TEST(other_types_and_layouts_are_not_used)
         row(2, tiled(64, 64, 1), sized(512, 512, 512), 10),
     };
     list[0].problem.class.op_b = GT_T;
-    list[1].problem.class.type_ab = GT_F16;
+    list[1].problem.class.type_a = list[1].problem.class.type_b = GT_F16;
     gt_selection selection;
     CHECK_INT(choose(sized(512, 512, 512), anything, list, 2, &selection), -1);
 }

@@ -237,7 +237,7 @@ TEST(a_kernel_is_not_offered_for_a_problem_whose_row_was_changed)
         if (i == 1)
             asked.class.align = 4;
         if (i == 2)
-            asked.class.type_ab = GT_F16;
+            asked.class.type_a = asked.class.type_b = GT_F16;
         CHECK_OK(gt_store_find_measured(f.store, &f.device, &asked.class, &found));
         CHECK_INT(found.count, 0);
         CHECK(found.damaged == 1 && strstr(found.damage, "kernel 1") && strstr(found.damage, "rendered"));

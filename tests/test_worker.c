@@ -59,7 +59,7 @@ static void play_ceiling(int fd, const gt_message *message)
     size_t at = 0;
     memcpy(&job, gt_message_take(message, sizeof job, &at), sizeof job);
     act(fd, getenv("TEST_CEILING"), 0);
-    gt_ceilings ceilings = {65.5 + job.type_ab, (double)(message->bytes - at)};
+    gt_ceilings ceilings = {65.5 + job.class.type_a, (double)(message->bytes - at)};
     say(fd, GT_MESSAGE_CEILINGS, &ceilings, sizeof ceilings);
 }
 
@@ -378,7 +378,7 @@ TEST(the_faster_baseline_is_the_best_and_a_time_that_failed_is_none)
 
 TEST(ceilings_are_measured_in_the_worker_and_a_failure_costs_one)
 {
-    const gt_types *types = gt_types_parse("s32");
+    const gt_types *types = gt_types_parse("s32", GT_MATH_STRICT);
     gt_ceilings ceilings = {1, 2};
     gt_worker *worker = make_worker(NULL);
     setenv("TEST_CEILING", "exit", 1);

@@ -56,7 +56,7 @@ double gt_model_us(const gt_space *space, size_t row, const gt_device *device, c
     if (fit < 1)
         return INFINITY;
     const double m = (double)problem->m, n = (double)problem->n, k = (double)problem->k, batch = (double)problem->batch;
-    const double bytes = gt_type_find(problem->class.type_ab)->bytes;
+    const double bytes = gt_type_find(problem->class.type_a)->bytes;
     const gt_types *types = gt_class_types(&problem->class);
     const double peak = gt_device_peak_tflops(device, types);
     const double fma_per_clock = peak > 0 ? peak * 1e6 / 2 / device->sm_count / clock : 64;

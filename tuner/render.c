@@ -112,7 +112,7 @@ gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant v
     }
     fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, types->name, gt_class_layout(class),
             class->align);
-    fprintf(text, "#define GT_AB %s\n#define GT_C %s\n#define GT_ACC %s\n", gt_type_find(types->ab)->cuda,
+    fprintf(text, "#define GT_AB %s\n#define GT_C %s\n#define GT_ACC %s\n", gt_type_find(types->a)->cuda,
             gt_type_find(types->c)->cuda, gt_type_find(types->accumulator)->cuda);
     fprintf(text, "#define GT_TRANS_A %d\n#define GT_TRANS_B %d\n#define GT_ALIGN %d\n", class->op_a == GT_T,
             class->op_b == GT_T, class->align);

@@ -308,8 +308,10 @@ gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_
 
 gt_status gt_worker_ceilings(gt_worker *worker, const gt_types *types, const gt_code *code, gt_ceilings *ceilings)
 {
-    const gt_message_ceiling job = {.type_ab = types->ab, .type_c = types->c, .cubin_bytes = code->cubin_bytes,
-                                    .ptx_bytes = code->ptx ? code->ptx_bytes : 0};
+    const gt_message_ceiling job = {
+        .class = {.type_a = types->a, .type_b = types->b, .type_c = types->c, .math = types->math},
+        .cubin_bytes = code->cubin_bytes, .ptx_bytes = code->ptx ? code->ptx_bytes : 0,
+    };
     const struct iovec parts[] = {{(void *)&job, sizeof job}, {code->cubin, code->cubin_bytes},
                                   {code->ptx, (size_t)job.ptx_bytes}};
     gt_message message = {0};

@@ -6,16 +6,19 @@
 
 #define LINE 128 /* bytes that a line is a multiple of */
 
-/* An operand's copy. False where its bytes pass 64 bits. */
-static bool describe(const gt_problem *p, gt_operand operand, gt_stored *copy, int64_t *total)
+/* An operand's copy: a line for each k-step, or lines as they are stored. False where its bytes pass 64 bits. */
+static bool describe(const gt_problem *p, gt_operand operand, bool as_stored, gt_stored *copy, int64_t *total)
 {
-    const int64_t bytes = gt_type_find(p->class.type_ab)->bytes, outer = operand == GT_A ? p->m : p->n;
+    const gt_stored from = gt_problem_stored(p, operand);
+    const int64_t bytes = gt_type_find(from.type)->bytes;
+    const int64_t rows = as_stored ? from.rows : p->k;
+    const int64_t columns = as_stored ? from.columns : operand == GT_A ? p->m : p->n;
     int64_t line;
-    if (__builtin_mul_overflow(outer, bytes, &line) || __builtin_add_overflow(line, LINE - 1, &line) ||
-        __builtin_mul_overflow(line / LINE * LINE, p->k, total))
+    if (__builtin_mul_overflow(columns, bytes, &line) || __builtin_add_overflow(line, LINE - 1, &line) ||
+        __builtin_mul_overflow(line / LINE * LINE, rows, total))
         return false;
     const int64_t ld = line / LINE * LINE / bytes;
-    *copy = (gt_stored){p->class.type_ab, p->k, outer, ld, p->k * ld};
+    *copy = (gt_stored){from.type, rows, columns, ld, rows * ld};
     return true;
 }
 
@@ -27,10 +30,11 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
         int64_t one;
         if (!(facts->repack >> i & 1))
             continue;
-        if (!describe(p, i, &copies.copy[i], &one) || __builtin_add_overflow(all, one, &all))
+        if (!describe(p, i, facts->repack & GT_COPY_AS_STORED, &copies.copy[i], &one) || __builtin_add_overflow(all, one, &all))
             return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
+        copies.copied[i] = true;
         copies.bytes[i] = (size_t)one;
-        squares += (p->k / SQUARE + 1) * (copies.copy[i].columns / SQUARE + 1);
+        squares += (copies.copy[i].rows / SQUARE + 1) * (copies.copy[i].columns / SQUARE + 1);
     }
     copies.blocks = squares < BLOCKS_MOST ? (unsigned)squares : BLOCKS_MOST;
     *out = copies;
@@ -39,7 +43,7 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
 
 const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, const void *workspace)
 {
-    if (copies->copy[operand].ld == 0)
+    if (!copies->copied[operand])
         return NULL;
     return (const char *)workspace + (operand == GT_B ? copies->bytes[GT_A] * batch : 0);
 }

@@ -8,9 +8,13 @@
 
 #define GT_COPY_THREADS 256 /* of a block that copies */
 
+/* Copies have a line for each k-step, or, where the fact `repack` has GT_COPY_AS_STORED, the lines of the operand. */
+#define GT_COPY_AS_STORED 4
+
 typedef struct gt_copies {
     unsigned blocks;             /* that make the copies of one matrix; 0: there are none */
-    gt_stored copy[GT_OPERANDS]; /* a line for each k-step, aligned to 128 bytes; ld is 0 where there is none */
+    bool copied[GT_OPERANDS];
+    gt_stored copy[GT_OPERANDS]; /* lines aligned to 128 bytes */
     size_t bytes[GT_OPERANDS];   /* of one matrix */
 } gt_copies;
 

@@ -3,25 +3,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Multiply-adds one SM finishes in a clock, by unit. Whitepapers of each architecture; dense tensor rates. */
-#define RATES(f32_, s32_, tensor_16_) \
-    {[GT_UNIT_F32] = f32_, [GT_UNIT_S32] = s32_, [GT_UNIT_TENSOR_16] = tensor_16_}
+/* Multiply-adds one SM finishes in a clock, by unit. Whitepapers of each architecture; dense tensor rates. Where tensor
+ * cores lack a type, operands are converted and the units of f32 multiply them. */
+#define RATES(f32_, s32_, f16, bf16) \
+    {[GT_UNIT_F32] = f32_, [GT_UNIT_S32] = s32_, [GT_UNIT_TENSOR_F16] = f16, [GT_UNIT_TENSOR_BF16] = bf16}
 static const struct {
     int cc;
     int rates[GT_UNIT_COUNT];
     int smem_limit, smem_per_sm, threads_per_sm, blocks_per_sm; /* CUDA programming guide, technical specifications */
 } architectures[] = {
-    {75, RATES(64, 64, 512), 64 << 10, 64 << 10, 1024, 16},
-    {80, RATES(64, 64, 1024), 163 << 10, 164 << 10, 2048, 32},
-    {86, RATES(128, 64, 512), 99 << 10, 100 << 10, 1536, 16},
-    {87, RATES(128, 64, 1024), 163 << 10, 164 << 10, 1536, 16},
-    {89, RATES(128, 64, 512), 99 << 10, 100 << 10, 1536, 24},
-    {90, RATES(128, 64, 2048), 227 << 10, 228 << 10, 2048, 32},
-    {100, RATES(128, 64, 4096), 227 << 10, 228 << 10, 2048, 32},
-    {103, RATES(128, 64, 4096), 227 << 10, 228 << 10, 2048, 32},
-    {110, RATES(128, 64, 4096), 227 << 10, 228 << 10, 1536, 24},
-    {120, RATES(128, 128, 512), 99 << 10, 100 << 10, 1536, 24},
-    {121, RATES(128, 128, 512), 99 << 10, 100 << 10, 1536, 24},
+    {75, RATES(64, 64, 512, 64), 64 << 10, 64 << 10, 1024, 16},
+    {80, RATES(64, 64, 1024, 1024), 163 << 10, 164 << 10, 2048, 32},
+    {86, RATES(128, 64, 512, 512), 99 << 10, 100 << 10, 1536, 16},
+    {87, RATES(128, 64, 1024, 1024), 163 << 10, 164 << 10, 1536, 16},
+    {89, RATES(128, 64, 512, 512), 99 << 10, 100 << 10, 1536, 24},
+    {90, RATES(128, 64, 2048, 2048), 227 << 10, 228 << 10, 2048, 32},
+    {100, RATES(128, 64, 4096, 4096), 227 << 10, 228 << 10, 2048, 32},
+    {103, RATES(128, 64, 4096, 4096), 227 << 10, 228 << 10, 2048, 32},
+    {110, RATES(128, 64, 4096, 4096), 227 << 10, 228 << 10, 1536, 24},
+    {120, RATES(128, 128, 512, 512), 99 << 10, 100 << 10, 1536, 24},
+    {121, RATES(128, 128, 512, 512), 99 << 10, 100 << 10, 1536, 24},
 };
 
 #define ARCHITECTURES (sizeof architectures / sizeof architectures[0])

@@ -45,14 +45,15 @@ bool gt_class_parse(const char *text, gt_class *out)
     if (strlen(text) >= GT_CLASS_LENGTH ||
         sscanf(text, "%s %s %s %s %d", types, math, epilogue, layout, &class.align) != 5)
         return false;
-    const gt_types *pair = gt_types_parse(types);
-    if (!pair || gt_layout_parse(layout, &class.op_a, &class.op_b) != GT_OK || class.align < 1 || class.align > 16 ||
-        (class.align & (class.align - 1)) != 0)
-        return false;
-    class.type_ab = pair->ab;
-    class.type_c = pair->c;
     while (strcmp(gt_math_name(class.math), math) != 0 && strcmp(gt_math_name(class.math), "unknown") != 0)
         class.math++;
+    const gt_types *found = gt_types_parse(types, class.math);
+    if (!found || gt_layout_parse(layout, &class.op_a, &class.op_b) != GT_OK || class.align < 1 || class.align > 16 ||
+        (class.align & (class.align - 1)) != 0)
+        return false;
+    class.type_a = found->a;
+    class.type_b = found->b;
+    class.type_c = found->c;
     while (strcmp(gt_epilogue_name(class.epilogue), epilogue) != 0 &&
            strcmp(gt_epilogue_name(class.epilogue), "unknown") != 0)
         class.epilogue++;

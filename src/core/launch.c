@@ -175,15 +175,16 @@ CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const g
     gt_args args = make_args(launch, operands);
     if (p->batch <= launch->grid[2])
         return launch_once(driver, module, launch, launch->grid[2], &args, stream);
-    const int64_t ab = gt_type_find(p->class.type_ab)->bytes, c = gt_type_find(p->class.type_c)->bytes;
+    const int64_t a = gt_type_find(p->class.type_a)->bytes, b = gt_type_find(p->class.type_b)->bytes,
+                  c = gt_type_find(p->class.type_c)->bytes;
     for (int64_t done = 0; done < p->batch; done += launch->grid[2]) {
         const int64_t left = p->batch - done;
         const unsigned batch = left < launch->grid[2] ? (unsigned)left : launch->grid[2];
         const CUresult result = launch_once(driver, module, launch, batch, &args, stream);
         if (result != CUDA_SUCCESS)
             return result;
-        args.a = args.a ? (const char *)args.a + batch * args.stride_a * ab : NULL;
-        args.b = args.b ? (const char *)args.b + batch * args.stride_b * ab : NULL;
+        args.a = args.a ? (const char *)args.a + batch * args.stride_a * a : NULL;
+        args.b = args.b ? (const char *)args.b + batch * args.stride_b * b : NULL;
         args.c = args.d = (char *)args.c + batch * args.stride_c * c;
     }
     return CUDA_SUCCESS;

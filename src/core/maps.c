@@ -47,11 +47,10 @@ gt_status gt_maps_init(const gt_facts *f, const gt_problem *p, const gt_copies *
         gt_map *map = &maps.list[maps.count];
         if (asked[i].box[0] == 0 || asked[i].box[1] == 0)
             continue;
-        const bool copied = copies->copy[i].ld > 0;
-        if (!copied && p->class.align < MAP_ALIGN)
+        if (!copies->copied[i] && p->class.align < MAP_ALIGN)
             return gt_fail(GT_ERROR_INVALID, "a tensor map needs pointers and rows aligned to %d bytes, not %d",
                            MAP_ALIGN, p->class.align);
-        const gt_stored o = copied ? copies->copy[i] : gt_problem_stored(p, i);
+        const gt_stored o = copies->copied[i] ? copies->copy[i] : gt_problem_stored(p, i);
         const gt_status status = describe(p, i, o, asked[i].box, asked[i].swizzle, map);
         if (status != GT_OK)
             return status;

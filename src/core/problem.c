@@ -10,11 +10,11 @@ gt_stored gt_problem_stored(const gt_problem *p, gt_operand operand)
     const gt_class *class = &p->class;
     switch (operand) {
     case GT_A:
-        return class->op_a == GT_N ? (gt_stored){class->type_ab, p->m, p->k, p->lda, p->stride_a}
-                                   : (gt_stored){class->type_ab, p->k, p->m, p->lda, p->stride_a};
+        return class->op_a == GT_N ? (gt_stored){class->type_a, p->m, p->k, p->lda, p->stride_a}
+                                   : (gt_stored){class->type_a, p->k, p->m, p->lda, p->stride_a};
     case GT_B:
-        return class->op_b == GT_N ? (gt_stored){class->type_ab, p->k, p->n, p->ldb, p->stride_b}
-                                   : (gt_stored){class->type_ab, p->n, p->k, p->ldb, p->stride_b};
+        return class->op_b == GT_N ? (gt_stored){class->type_b, p->k, p->n, p->ldb, p->stride_b}
+                                   : (gt_stored){class->type_b, p->n, p->k, p->ldb, p->stride_b};
     default:
         return (gt_stored){class->type_c, p->m, p->n, p->ldc, p->stride_c};
     }
@@ -70,7 +70,7 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
             return gt_fail(GT_ERROR_INVALID, "%s is negative (%lld)", sizes[i].name, (long long)sizes[i].value);
     if ((unsigned)gemm->op_a > GT_T || (unsigned)gemm->op_b > GT_T)
         return gt_fail(GT_ERROR_INVALID, "op_a and op_b must be GT_N or GT_T");
-    if (!gt_types_find(gemm->type_ab, gemm->type_c))
+    if (!gt_types_find(gemm->type_ab, gemm->type_ab, gemm->type_c, GT_MATH_STRICT))
         return gt_fail(GT_ERROR_UNSUPPORTED, "type_ab %d with type_c %d is not offered; there are: %s",
                        (int)gemm->type_ab, (int)gemm->type_c, gt_types_names());
     if (gemm->math != GT_MATH_STRICT || gemm->epilogue != GT_EPILOGUE_NONE)
@@ -80,18 +80,18 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
         return gt_fail(GT_ERROR_INVALID, "align is %d; it must be 1, 2, 4, 8 or 16 (0 means 16)", gemm->align);
 
     gt_problem p = {
-        .class = {.type_ab = gemm->type_ab, .type_c = gemm->type_c, .math = gemm->math, .epilogue = gemm->epilogue,
-                  .op_a = gemm->op_a, .op_b = gemm->op_b, .align = gemm->align ? gemm->align : 16},
+        .class = {.type_a = gemm->type_ab, .type_b = gemm->type_ab, .type_c = gemm->type_c, .math = gemm->math,
+                  .epilogue = gemm->epilogue, .op_a = gemm->op_a, .op_b = gemm->op_b,
+                  .align = gemm->align ? gemm->align : 16},
         .m = gemm->m, .n = gemm->n, .k = gemm->k, .batch = gemm->batch > 0 ? gemm->batch : 1,
         .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc,
         .stride_a = gemm->stride_a, .stride_b = gemm->stride_b, .stride_c = gemm->stride_c,
     };
     gt_class *const class = &p.class;
-    const int ab = gt_type_find(class->type_ab)->bytes, c = gt_type_find(class->type_c)->bytes;
     const struct {
         int64_t *ld, *stride;
     } fields[GT_OPERANDS] = {{&p.lda, &p.stride_a}, {&p.ldb, &p.stride_b}, {&p.ldc, &p.stride_c}};
-    if (class->align < ab || class->align < c)
+    if (class->align < gt_class_element(class))
         return gt_fail(GT_ERROR_INVALID, "align is %d bytes, smaller than an element", class->align);
     for (gt_operand i = GT_A; i < GT_OPERANDS; i++) {
         gt_stored o = gt_problem_stored(&p, i);
@@ -134,15 +134,20 @@ gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b)
 
 const gt_types *gt_class_types(const gt_class *class)
 {
-    return gt_types_find(class->type_ab, class->type_c);
+    return gt_types_find(class->type_a, class->type_b, class->type_c, class->math);
+}
+
+int gt_class_element(const gt_class *class)
+{
+    const int a = gt_type_find(class->type_a)->bytes, c = gt_type_find(class->type_c)->bytes;
+    return a > c ? a : c;
 }
 
 gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k)
 {
-    /* Rows of A and B may lie closer than pointers to elements of C can. */
-    const int ab = gt_type_find(class->type_ab)->bytes, c = gt_type_find(class->type_c)->bytes, least = ab > c ? ab : c;
+    const int least = gt_class_element(class); /* rows of A and B may lie closer than pointers to elements of C can */
     return (gt_gemm){
-        .m = m, .n = n, .k = k, .op_a = class->op_a, .op_b = class->op_b, .type_ab = class->type_ab,
+        .m = m, .n = n, .k = k, .op_a = class->op_a, .op_b = class->op_b, .type_ab = class->type_a,
         .type_c = class->type_c, .math = class->math, .epilogue = class->epilogue,
         .align = class->align > least ? class->align : least,
     };
@@ -150,9 +155,8 @@ gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k)
 
 bool gt_class_serves(const gt_class *rendered, const gt_class *asked)
 {
-    return rendered->type_ab == asked->type_ab && rendered->type_c == asked->type_c && rendered->math == asked->math &&
-           rendered->epilogue == asked->epilogue && rendered->op_a == asked->op_a && rendered->op_b == asked->op_b &&
-           rendered->align <= asked->align;
+    return gt_class_types(rendered) == gt_class_types(asked) && rendered->epilogue == asked->epilogue &&
+           rendered->op_a == asked->op_a && rendered->op_b == asked->op_b && rendered->align <= asked->align;
 }
 
 bool gt_class_same(const gt_class *a, const gt_class *b)
@@ -212,8 +216,8 @@ bool gt_problem_same(const gt_problem *a, const gt_problem *b)
 uint64_t gt_problem_hash(const gt_problem *p)
 {
     const gt_class *c = &p->class;
-    const int64_t fields[] = {c->type_ab, c->type_c, c->math, c->epilogue, c->op_a, c->op_b, c->align,
-                              p->m,       p->n,      p->k,    p->batch};
+    const int64_t fields[] = {c->type_a, c->type_b, c->type_c, c->math, c->epilogue, c->op_a, c->op_b, c->align, p->m,
+                              p->n,      p->k,      p->batch};
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, eight bytes a step */
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         hash = (hash ^ (uint64_t)fields[i]) * 0x100000001b3u;

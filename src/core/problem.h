@@ -6,7 +6,7 @@
 
 /* A problem class: all that a kernel is rendered for and its results are judged by; everything but sizes. */
 typedef struct gt_class {
-    gt_type type_ab, type_c;
+    gt_type type_a, type_b, type_c;
     gt_math math;
     gt_epilogue epilogue;
     gt_op op_a, op_b;
@@ -43,6 +43,9 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem);
 
 /* The row of its types: never NULL for the class of a problem. */
 const gt_types *gt_class_types(const gt_class *class);
+
+/* Bytes of the largest element of the operands. */
+int gt_class_element(const gt_class *class);
 
 /* "nn", "nt", "tn" or "tt" for op_a and op_b. */
 const char *gt_class_layout(const gt_class *class);

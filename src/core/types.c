@@ -104,56 +104,67 @@ static void draw_s32(void *data, int64_t index, uint64_t bits)
     ((uint32_t *)data)[index] = (uint32_t)(bits >> 32);
 }
 
-/* Of cudaDataType_t, whose header building does not ask for. */
+/* Of cudaDataType_t and cublasComputeType_t, whose headers building does not ask for. */
 enum { R_32F = 0, R_16F = 2, R_32I = 10, R_16BF = 14 };
+enum { COMPUTE_NONE = 0, COMPUTE_32F = 68 };
 
 static const gt_type_info types[] = {
-    [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, -140, 50, load_f32, store_f32, draw_f32},
-    [GT_S32] = {"s32", "int", 4, R_32I, CU_TENSOR_MAP_DATA_TYPE_INT32, 0, 0, load_s32, store_s32, draw_s32},
-    [GT_F16] = {"f16", "gt_half", 2, R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, -20, 6, load_f16, store_f16, draw_f16},
-    [GT_BF16] = {"bf16", "gt_bf16", 2, R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, -130, 50, load_bf16, store_bf16,
-                 draw_bf16},
+    [GT_F32] = {"f32", "float", 4, R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 0x1p-149, 0x1.fffffep127, -140, 50, load_f32,
+                store_f32, draw_f32},
+    [GT_S32] = {"s32", "int", 4, R_32I, CU_TENSOR_MAP_DATA_TYPE_INT32, 1, INT32_MAX, 0, 0, load_s32, store_s32,
+                draw_s32},
+    [GT_F16] = {"f16", "gt_half", 2, R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 0x1p-24, 65504, -20, 6, load_f16,
+                store_f16, draw_f16},
+    [GT_BF16] = {"bf16", "gt_bf16", 2, R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 0x1p-133, 0x1.fep127, -130, 50,
+                 load_bf16, store_bf16, draw_bf16},
 };
 
 #define TYPES (sizeof types / sizeof types[0])
 _Static_assert(TYPES <= GT_TYPE_LIMIT, "arrays by type have room");
 
-/* Unit roundoff of f32, and of tensor cores, which cut a sum to 24 bits after each step. */
-#define ROUNDED 0x1p-24
-#define CUT     0x1p-23
+#define ALIKE(type)     .a = type, .b = type
+#define F32_SUMS        .accumulator = GT_F32, .roundoff = 0x1p-24, .cublas = COMPUTE_32F
+#define S32_SUMS        .accumulator = GT_S32, .exact = true
+#define TO_F32          .c = GT_F32, .result_roundoff = 0x1p-24
+#define TO_F16          .c = GT_F16, .result_roundoff = 0x1p-11
+#define TO_BF16         .c = GT_BF16, .result_roundoff = 0x1p-8
+#define TO_S32          .c = GT_S32
+/* Steps of eight products: Ampere's and Turing's. Hopper's take sixteen and keep a bit more. */
+#define TENSOR_16(unit_) F32_SUMS, .unit = unit_, .cut = {8, 0x1p-24, 0x1p-23}
 
-/* name, A and B, C, accumulator, unit, exact, roundoff, cut, roundoff of C */
-#define PAIRS(X)                                                                                             \
-    X("f32", GT_F32, GT_F32, GT_F32, GT_UNIT_F32, false, ROUNDED, false, ROUNDED)                            \
-    X("s32", GT_S32, GT_S32, GT_S32, GT_UNIT_S32, true, 0, false, 0)                                         \
-    X("f16_f32", GT_F16, GT_F32, GT_F32, GT_UNIT_TENSOR_16, false, CUT, true, ROUNDED)                       \
-    X("bf16_f32", GT_BF16, GT_F32, GT_F32, GT_UNIT_TENSOR_16, false, CUT, true, ROUNDED)
+#define STRICT(X)                                                                                            \
+    X("f32", ALIKE(GT_F32), TO_F32, F32_SUMS, .unit = GT_UNIT_F32)                                           \
+    X("s32", ALIKE(GT_S32), TO_S32, S32_SUMS, .unit = GT_UNIT_S32)                                           \
+    X("f16", ALIKE(GT_F16), TO_F16, TENSOR_16(GT_UNIT_TENSOR_F16))                                           \
+    X("f16_f32", ALIKE(GT_F16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_F16))                                       \
+    X("bf16", ALIKE(GT_BF16), TO_BF16, TENSOR_16(GT_UNIT_TENSOR_BF16))                                       \
+    X("bf16_f32", ALIKE(GT_BF16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_BF16))
 
-#define ROW(...)       {__VA_ARGS__},
-#define NAME(name, ...) " " name
-static const gt_types pairs[] = {PAIRS(ROW)};
-static const char names[] = PAIRS(NAME);
+#define STRICT_ROW(name_, ...) {.name = name_, .math = GT_MATH_STRICT, __VA_ARGS__},
+#define NAME(name, ...)        " " name
+static const gt_types rows[] = {STRICT(STRICT_ROW)};
+static const char names[] = STRICT(NAME);
 
-#define PAIR_COUNT (sizeof pairs / sizeof pairs[0])
+#define ROWS (sizeof rows / sizeof rows[0])
 
 const gt_type_info *gt_type_find(gt_type type)
 {
     return (size_t)type < TYPES ? &types[type] : NULL;
 }
 
-const gt_types *gt_types_find(gt_type ab, gt_type c)
+const gt_types *gt_types_find(gt_type a, gt_type b, gt_type c, gt_math math)
 {
-    for (size_t i = 0; i < PAIR_COUNT; i++)
-        if (pairs[i].ab == ab && pairs[i].c == c)
-            return &pairs[i];
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].a == a && rows[i].b == b && rows[i].c == c && rows[i].math == math)
+            return &rows[i];
     return NULL;
 }
 
-const gt_types *gt_types_parse(const char *name)
+const gt_types *gt_types_parse(const char *name, gt_math math)
 {
-    for (size_t i = 0; i < PAIR_COUNT; i++)
-        if (strcmp(pairs[i].name, name) == 0)
-            return &pairs[i];
+    for (size_t i = 0; i < ROWS; i++)
+        if (strcmp(rows[i].name, name) == 0 && rows[i].math == math)
+            return &rows[i];
     return NULL;
 }
 

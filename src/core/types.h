@@ -1,6 +1,6 @@
 /*
- * Element types, and the pairs of operand and result type that a product may use. One table row each says everything:
- * a new type is a value of gt_type, its row here, and its spelling in the device headers.
+ * Element types, and the combinations of them that a product may use. One table row each says everything: a new type is
+ * a value of gt_type, its row here, and its spelling in the device headers.
  */
 #ifndef GT_TYPES_H
 #define GT_TYPES_H
@@ -17,6 +17,7 @@ typedef struct gt_type_info {
     int bytes;
     int cublas;     /* cudaDataType_t */
     int tensor_map; /* CUtensorMapDataType */
+    double least, most;          /* the smallest positive number and the largest finite one */
     int least_scale, most_scale; /* powers of two that checks scale rows by: some of them become subnormal */
     double (*load)(const void *data, int64_t index);               /* an element, exactly */
     void (*store)(void *data, int64_t index, double value);        /* rounded to nearest, ties to even */
@@ -25,35 +26,48 @@ typedef struct gt_type_info {
 
 /* What computes a product: the unit whose rate bounds it. */
 typedef enum gt_unit {
-    GT_UNIT_F32,       /* multiply-adds of f32 */
-    GT_UNIT_S32,       /* of 32-bit integers */
-    GT_UNIT_TENSOR_16, /* tensor cores on 16-bit operands */
+    GT_UNIT_F32,         /* multiply-adds of f32 */
+    GT_UNIT_S32,         /* of 32-bit integers */
+    GT_UNIT_TENSOR_F16,  /* tensor cores, by the type of their operands */
+    GT_UNIT_TENSOR_BF16,
 } gt_unit;
 
-#define GT_UNIT_COUNT 3
+#define GT_UNIT_COUNT 4
 
-/* A pair and the arithmetic between its types. */
+/*
+ * What tensor cores may do to a sum. One step aligns the products of a group and the sum so far to the largest of them,
+ * cuts each to a unit relative to that one's power of two, adds exactly, and cuts the result.
+ */
+typedef struct gt_cut {
+    int group;      /* products of one step, at least; 0: sums are rounded, never cut */
+    double product; /* the unit that products are cut to */
+    double sum;     /* the unit that the result is cut to */
+} gt_cut;
+
+/* Types that may be multiplied, and the arithmetic between them: what a right kernel may do, at worst. */
 typedef struct gt_types {
     const char *name; /* "f32", "f16_f32": the key in the database and on the command line */
-    gt_type ab, c;
+    gt_math math;
+    gt_type a, b, c;
     gt_type accumulator; /* of sums, alpha and beta */
     gt_unit unit;
+    int cublas;             /* cublasComputeType_t; 0: it has none */
     bool exact;             /* integers: results are compared for equality */
-    double roundoff;        /* largest relative error of one step of a sum; 0 if exact */
-    bool cut;               /* steps cut toward zero, so that their errors add up; else they are rounded */
-    double result_roundoff; /* of C, rounded to its type from the accumulator's; 0 if exact */
+    double roundoff;        /* unit roundoff of the accumulator's type; 0 if exact */
+    double result_roundoff; /* of C's; 0 if exact */
+    gt_cut cut;
 } gt_types;
 
 /* The row of one type; NULL if there is no such type. */
 const gt_type_info *gt_type_find(gt_type type);
 
-/* The row of a pair; NULL if that pair is not offered. */
-const gt_types *gt_types_find(gt_type ab, gt_type c);
+/* The row of these types under a math mode; NULL if that is not offered. */
+const gt_types *gt_types_find(gt_type a, gt_type b, gt_type c, gt_math math);
 
-/* The row with that name; NULL if there is none. */
-const gt_types *gt_types_parse(const char *name);
+/* The row with that name under a math mode; NULL if there is none. */
+const gt_types *gt_types_parse(const char *name, gt_math math);
 
-/* All names, "f32 s32 f16_f32", for messages. */
+/* All names, "f32 s32 f16 f16_f32", for messages. */
 const char *gt_types_names(void);
 
 #endif

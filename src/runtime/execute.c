@@ -16,7 +16,7 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
         gt_type type;
         bool needed;
     } operands[] = {
-        {"A", o->a, class->type_ab, reads}, {"B", o->b, class->type_ab, reads}, {"C", o->c, class->type_c, true}};
+        {"A", o->a, class->type_a, reads}, {"B", o->b, class->type_b, reads}, {"C", o->c, class->type_c, true}};
     for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
         const uintptr_t address = (uintptr_t)operands[i].pointer;
         const int align = (int)(address & -address & 15), element = gt_type_find(operands[i].type)->bytes;

@@ -84,7 +84,7 @@ static double bytes_moved(const gt_problem *p)
 {
     const double a = (double)p->m * (double)p->k, b = (double)p->k * (double)p->n, c = (double)p->m * (double)p->n;
     return (double)p->batch *
-           ((a + b) * gt_type_find(p->class.type_ab)->bytes + c * gt_type_find(p->class.type_c)->bytes);
+           ((a + b) * gt_type_find(p->class.type_a)->bytes + c * gt_type_find(p->class.type_c)->bytes);
 }
 
 /* Microseconds of one unit of sm_work that a measurement shows. */

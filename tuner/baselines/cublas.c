@@ -8,7 +8,7 @@
 #include "../cuda_library.h"
 
 /* What is needed of cublas_v2.h, by hand: building must not ask for it. Values have been the same since cuBLAS 11. */
-enum { SUCCESS = 0, NOT_SUPPORTED = 15, OP_N = 0, OP_T = 1, COMPUTE_32F = 68, ALGO_DEFAULT = -1 };
+enum { SUCCESS = 0, NOT_SUPPORTED = 15, OP_N = 0, OP_T = 1, ALGO_DEFAULT = -1 };
 enum { MATH_DEFAULT = 0 }; /* no TF32 behind f32's back */
 
 typedef int create_fn(void **handle);
@@ -45,7 +45,7 @@ static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
     gt_cublas *self = (gt_cublas *)runner;
     const int64_t sizes[] = {p->m, p->n, p->k, p->lda, p->ldb, p->ldc, p->batch};
     const gt_types *types = gt_class_types(&p->class);
-    if (types->exact)
+    if (!types->cublas)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLAS has no %s", types->name);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (sizes[i] > INT_MAX)
@@ -60,16 +60,18 @@ static CUresult launch(const gt_runner *runner, const gt_launch_operands *o)
     const gt_cublas *self = (const gt_cublas *)runner;
     const gt_problem *p = &self->problem;
     const int op_a = p->class.op_a == GT_T ? OP_T : OP_N, op_b = p->class.op_b == GT_T ? OP_T : OP_N;
-    const int type = gt_type_find(p->class.type_ab)->cublas, result = gt_type_find(p->class.type_c)->cublas;
+    const gt_types *types = gt_class_types(&p->class);
+    const int type_a = gt_type_find(types->a)->cublas, type_b = gt_type_find(types->b)->cublas,
+              type_c = gt_type_find(types->c)->cublas;
     const void *a = o->a, *b = o->b;
     const int status = p->batch == 1
                            ? self->gemm(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k, &o->alpha, b,
-                                        type, (int)p->ldb, a, type, (int)p->lda, &o->beta, o->c, result,
-                                        (int)p->ldc, COMPUTE_32F, ALGO_DEFAULT)
+                                        type_b, (int)p->ldb, a, type_a, (int)p->lda, &o->beta, o->c, type_c,
+                                        (int)p->ldc, types->cublas, ALGO_DEFAULT)
                            : self->gemm_batched(self->handle, op_b, op_a, (int)p->n, (int)p->m, (int)p->k,
-                                                &o->alpha, b, type, (int)p->ldb, p->stride_b, a, type,
-                                                (int)p->lda, p->stride_a, &o->beta, o->c, result,
-                                                (int)p->ldc, p->stride_c, (int)p->batch, COMPUTE_32F, ALGO_DEFAULT);
+                                                &o->alpha, b, type_b, (int)p->ldb, p->stride_b, a, type_a,
+                                                (int)p->lda, p->stride_a, &o->beta, o->c, type_c,
+                                                (int)p->ldc, p->stride_c, (int)p->batch, types->cublas, ALGO_DEFAULT);
     return status == SUCCESS ? CUDA_SUCCESS : status == NOT_SUPPORTED ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_UNKNOWN;
 }
 

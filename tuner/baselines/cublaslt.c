@@ -72,9 +72,10 @@ static int describe(gt_cublaslt *self)
 {
     const gt_problem *p = &self->problem;
     const int op_a = p->class.op_a == GT_T ? GT_LT_T : GT_LT_N, op_b = p->class.op_b == GT_T ? GT_LT_T : GT_LT_N;
-    const int scale = gt_type_find(gt_class_types(&p->class)->accumulator)->cublas;
+    const gt_types *types = gt_class_types(&p->class);
+    const int scale = gt_type_find(types->accumulator)->cublas;
     const uint64_t workspace = WORKSPACE_BYTES;
-    int refused = self->MatmulDescCreate(&self->operation, GT_LT_COMPUTE_32F, scale);
+    int refused = self->MatmulDescCreate(&self->operation, types->cublas, scale);
     if (refused == GT_LT_SUCCESS)
         refused = self->MatmulDescSetAttribute(self->operation, GT_LT_TRANSPOSE_A, &op_b, sizeof op_b);
     if (refused == GT_LT_SUCCESS)
@@ -126,7 +127,7 @@ static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
     if (self->count > 0 && gt_problem_same(&self->problem, p))
         return true;
     forget(self);
-    if (types->exact)
+    if (!types->cublas)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLASLt has no %s", types->name);
     if (p->batch > INT32_MAX)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLASLt takes batches up to 2^31");

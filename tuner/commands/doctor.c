@@ -75,7 +75,8 @@ static void check_gpu(report *r, const gt_driver *driver, int ordinal)
         d->cc >= OLDEST_CC ? NULL : "kernels need compute capability 7.5 (Turing) or newer: choose another --device",
         "%s, %s, %d SMs at %d MHz, %.1f GiB, L2 %.0f MiB, shared memory %d KiB a block, f32 peak %.1f TFLOPS", d->name,
         d->arch, d->sm_count, d->clock_khz / 1000, (double)d->memory_bytes / (1 << 30),
-        (double)d->l2_bytes / (1 << 20), d->smem_limit >> 10, gt_device_peak_tflops(d, gt_types_parse("f32")));
+        (double)d->l2_bytes / (1 << 20), d->smem_limit >> 10,
+        gt_device_peak_tflops(d, gt_types_parse("f32", GT_MATH_STRICT)));
 }
 
 /* Returns the driver's version, 0 if there is none. */
@@ -226,7 +227,7 @@ static void print_gpus(const report *r)
                "\"l2_bytes\": %lld, \"smem_limit\": %d, \"peak_f32_tflops\": ",
                d->cc, d->arch, d->sm_count, d->clock_khz, (long long)d->memory_bytes, (long long)d->l2_bytes,
                d->smem_limit);
-        gt_json_number(stdout, gt_device_peak_tflops(d, gt_types_parse("f32")));
+        gt_json_number(stdout, gt_device_peak_tflops(d, gt_types_parse("f32", GT_MATH_STRICT)));
         putchar('}');
     }
     printf("%s], \"ready\": %s}\n", r->gpu_count > 0 ? "\n" : "", r->ready ? "true" : "false");

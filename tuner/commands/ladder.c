@@ -199,8 +199,8 @@ int gt_cmd_ladder(const gt_options_cli *options)
         l.state.what = name;
         status = climb_all(&l, shape, options->types);
         /* The last rung takes f16 and gives f32: it stands on the ladder of f32. */
-        if (status == GT_OK && options->types == gt_types_parse("f32"))
-            status = climb_all(&l, shape, gt_types_parse("f16_f32"));
+        if (status == GT_OK && options->types == gt_types_parse("f32", GT_MATH_STRICT))
+            status = climb_all(&l, shape, gt_types_parse("f16_f32", GT_MATH_STRICT));
         if (status == GT_OK)
             print_size(&l, table, shape);
         l.state.what = "";

@@ -172,7 +172,7 @@ static gt_status read_shapes(const char *text, gt_options_cli *o)
 
 static gt_status read_type(const char *text, gt_options_cli *o)
 {
-    const gt_types *types = gt_types_parse(text);
+    const gt_types *types = gt_types_parse(text, GT_MATH_STRICT);
     if (!types)
         return gt_fail(GT_ERROR_INVALID, "unknown type '%.40s'; there are: %s", text, gt_types_names());
     o->types = types;
@@ -428,8 +428,8 @@ static char *join(int argc, char **argv)
 gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
 {
     gt_options_cli o = {
-        .command = "tune", .types = gt_types_parse("f32"), .batch = 1, .align = 16, .effort = GT_EFFORT_NORMAL,
-        .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
+        .command = "tune", .types = gt_types_parse("f32", GT_MATH_STRICT), .batch = 1, .align = 16,
+        .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
     };
     unsigned given = 0;
     gt_status status = o.line ? read_words(argc, argv, &o, &given) : gt_fail_memory();
@@ -453,7 +453,7 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 {
     const gt_gemm gemm = {
         .m = shape->m, .n = shape->n, .k = shape->k, .batch = options->batch, .op_a = options->op_a,
-        .op_b = options->op_b, .type_ab = options->types->ab, .type_c = options->types->c, .align = options->align,
+        .op_b = options->op_b, .type_ab = options->types->a, .type_c = options->types->c, .align = options->align,
     };
     return gt_problem_init(&gemm, problem);
 }

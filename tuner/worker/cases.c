@@ -143,10 +143,11 @@ static int64_t draw_ld(drawing *d, int64_t rows, int64_t columns, int bytes)
 static gt_status place_problem(drawing *d, gt_gemm *gemm, gt_problem *problem)
 {
     const gt_class *c = d->class;
-    const int ab = gt_type_find(c->type_ab)->bytes, result = gt_type_find(c->type_c)->bytes;
+    const int a = gt_type_find(c->type_a)->bytes, b = gt_type_find(c->type_b)->bytes,
+              result = gt_type_find(c->type_c)->bytes;
     const int64_t rows_a = c->op_a == GT_N ? gemm->m : gemm->k, rows_b = c->op_b == GT_N ? gemm->k : gemm->n;
-    gemm->lda = draw_ld(d, gemm->batch * rows_a, c->op_a == GT_N ? gemm->k : gemm->m, ab);
-    gemm->ldb = draw_ld(d, gemm->batch * rows_b, c->op_b == GT_N ? gemm->n : gemm->k, ab);
+    gemm->lda = draw_ld(d, gemm->batch * rows_a, c->op_a == GT_N ? gemm->k : gemm->m, a);
+    gemm->ldb = draw_ld(d, gemm->batch * rows_b, c->op_b == GT_N ? gemm->n : gemm->k, b);
     gemm->ldc = draw_ld(d, gemm->batch * gemm->m, gemm->n, result);
     const int64_t gap = below(&d->random, 2);
     gemm->stride_a = (rows_a + gap) * gemm->lda;
@@ -346,7 +347,8 @@ static void place_cases(const gt_class *class, gt_cases *cases)
  * other up, so that most of their products are normal. */
 static int scale_of(const gt_case *c, gt_operand operand, uint64_t seed, int64_t index)
 {
-    const gt_type_info *type = gt_type_find(c->problem.class.type_ab);
+    const gt_class *class = &c->problem.class;
+    const gt_type_info *type = gt_type_find(operand == GT_A ? class->type_a : class->type_b);
     const int least = operand == c->odd ? type->least_scale : 0;
     return least + (int)(gt_random_bits(seed + operand, (uint64_t)index) % (uint64_t)(type->most_scale - least + 1));
 }
@@ -408,9 +410,10 @@ static gt_status fill_image(drawing *d)
 {
     gt_cases *cases = d->cases;
     gt_pool pools[GT_OPERANDS] = {0};
+    const gt_type types[GT_OPERANDS] = {d->class->type_a, d->class->type_b, d->class->type_c};
     gt_status status = GT_OK;
     for (gt_operand o = GT_A; status == GT_OK && o < GT_OPERANDS; o++)
-        status = gt_pool_init(o == GT_C ? d->class->type_c : d->class->type_ab, bits(&d->random), &pools[o]);
+        status = gt_pool_init(types[o], bits(&d->random), &pools[o]);
     if (status == GT_OK && !(cases->image = malloc(cases->bytes)))
         status = gt_fail_memory();
     for (size_t i = 0; status == GT_OK && i < cases->bytes / sizeof(uint32_t); i++)

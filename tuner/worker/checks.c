@@ -143,7 +143,7 @@ CUresult gt_checks_sample(const gt_checks *checks, const gt_problem *p, CUdevice
         .b_step = p->class.op_b == GT_N ? p->ldb : 1, .b_column = p->class.op_b == GT_N ? 1 : p->ldb,
     };
     void *arguments[] = {&product, &places, &count, &out};
-    return launch(checks, checks->sample[p->class.type_ab], blocks_for(count * LANES), 1, arguments);
+    return launch(checks, checks->sample[p->class.type_a], blocks_for(count * LANES), 1, arguments);
 }
 
 CUresult gt_checks_gather(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr places, int64_t count,

@@ -155,7 +155,7 @@ static bool measure_ceilings(session *s, const gt_message *message)
     if (!fixed)
         return false;
     memcpy(&job, fixed, sizeof job);
-    const gt_types *types = gt_types_find((gt_type)job.type_ab, (gt_type)job.type_c);
+    const gt_types *types = gt_class_types(&job.class);
     if (!types || !take_code(message, job.cubin_bytes, job.ptx_bytes, &at, &code) || at != message->bytes)
         return false;
     const gt_status status = gt_ceilings_measure(&s->meter, &s->device, types, &code, &ceilings);

@@ -33,13 +33,16 @@ static double underflow(const gt_case *c)
     return c->values == GT_VALUES_WIDE ? ((double)c->problem.k + 4) * 0x1p-149 * (1 + fabs(c->alpha)) : 0;
 }
 
-/* What is known of one element: NaN and infinities are as they are, anything else within the square of a bound. */
-static bool matches(double got, double wanted, double bound_square)
+/* What is known of one element: NaN and infinities are as they are, anything else within the square of a bound. What
+ * C's type may not hold becomes infinite. */
+static bool matches(const gt_type_info *type, double got, double wanted, double bound_square)
 {
     const double error = got - wanted;
     if (error * error <= bound_square)
         return true;
-    return isnan(wanted) ? isnan(got) : isinf(wanted) && got == wanted;
+    if (isinf(got) && !isnan(wanted) && fabs(wanted) + sqrt(bound_square) > type->most)
+        return (got > 0) == (wanted > 0);
+    return isnan(wanted) && isnan(got);
 }
 
 static bool fail_element(const gt_case *c, int64_t index, int64_t i, int64_t j, double got, double wanted, double bound,
@@ -69,10 +72,10 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             const double was = c->beta == 0 ? 0 : type->load(before, row + j), got = type->load(after, row + j);
             const double wanted = gt_reference_scale(types, c->alpha, r->sum[at], c->beta, was);
             const double square = c->alpha == 0 ? 0 : r->square[at];
-            const double bound = t.bound_square * square + t.bound_c * was * was + least;
-            if (!matches(got, wanted, bound))
+            const double bound = t.bound_square * square + t.bound_c * was * was + t.least + least;
+            if (!matches(type, got, wanted, bound))
                 return fail_element(c, index, i, j, got, wanted, sqrt(bound), trial);
-            if (!normal)
+            if (!normal || !isfinite(got))
                 continue;
             const double error = fabs(got - wanted), scale = fabs(c->alpha) * r->magnitude[at] + fabs(c->beta * was);
             if (error > trial->error * scale && scale > 0)
@@ -80,7 +83,8 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             if (!counts)
                 continue;
             const double ab = c->alpha * r->sum[at], bc = c->beta * was;
-            const double variance = t.square * square + t.parts * (ab * ab + bc * bc) + t.whole * wanted * wanted;
+            const double variance =
+                t.square * square + t.parts * (ab * ab + bc * bc) + t.whole * wanted * wanted + t.least / 12;
             if (variance > 0) {
                 e->sum += error * error / variance;
                 e->count++;

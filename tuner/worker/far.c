@@ -15,7 +15,7 @@
 /* Elements from row to row: above 2^31, and of the alignment of a class. */
 static int64_t stride_of(const gt_class *class)
 {
-    const int bytes = gt_type_find(class->type_ab)->bytes;
+    const int bytes = gt_type_find(class->type_a)->bytes;
     const int64_t unit = class->align > bytes ? class->align / bytes : 1;
     return ((APART + MORE) / unit + 1) * unit;
 }
@@ -62,7 +62,7 @@ void gt_far_finish(const gt_driver *driver, gt_far *far)
 /* Makes the memory for operands of a class; quick where it is there already. */
 static CUresult prepare(const gt_driver *driver, const gt_class *class, gt_far *far)
 {
-    const int elements[] = {gt_type_find(class->type_ab)->bytes, gt_type_find(class->type_c)->bytes};
+    const int elements[] = {gt_type_find(class->type_a)->bytes, gt_type_find(class->type_c)->bytes};
     CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
     if (far->base && far->elements[0] == elements[0] && far->elements[1] == elements[1])
@@ -103,7 +103,7 @@ static gt_status make_product(const gt_class *class, bool matrices, uint64_t see
     gt_gemm gemm = gt_class_gemm(class, m, n, k);
     gemm.batch = matrices ? ROWS : 1;
     gt_status status = gt_problem_init(&gemm, &p->packed.problem);
-    const int ab = gt_type_find(class->type_ab)->bytes, c = gt_type_find(class->type_c)->bytes;
+    const int ab = gt_type_find(class->type_a)->bytes, c = gt_type_find(class->type_c)->bytes;
     const int64_t unit_ab = class->align > ab ? class->align / ab : 1, unit_c = class->align > c ? class->align / c : 1;
     const int64_t ld_ab = (7 / unit_ab + 1) * unit_ab, ld_c = (7 / unit_c + 1) * unit_c;
     gemm.lda = gemm.ldb = matrices ? ld_ab : far;

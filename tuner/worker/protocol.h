@@ -57,7 +57,7 @@ typedef struct gt_message_failed {
 } gt_message_failed;
 
 typedef struct gt_message_ceiling {
-    uint32_t type_ab, type_c;
+    gt_class class; /* of which only types and math count */
     uint64_t cubin_bytes, ptx_bytes;
 } gt_message_ceiling;
 
@@ -101,7 +101,7 @@ typedef struct gt_message_fault {
 _Static_assert(sizeof(gt_message_header) == 16, "the header has no holes");
 _Static_assert(sizeof(gt_message_init) == 32, "init has no holes");
 _Static_assert(sizeof(gt_message_failed) == 4 + GT_MESSAGE_TEXT, "failed has no holes");
-_Static_assert(sizeof(gt_message_ceiling) == 24, "ceiling has no holes");
+_Static_assert(sizeof(gt_message_ceiling) == sizeof(gt_class) + 16, "ceiling has no holes");
 _Static_assert(sizeof(gt_ceilings) == 16, "ceilings have no holes");
 _Static_assert(sizeof(gt_message_job) == sizeof(gt_problem) + 40, "job has no holes");
 _Static_assert(sizeof(gt_message_contestant) == sizeof(gt_kernel) + 16, "contestant has no holes");

@@ -13,7 +13,7 @@
  * so that, given the magnitudes, any partial sum has mean zero and mean square at most q = sum of x_p^2 (Higham and
  * Mary, "A new approach to probabilistic rounding error analysis", 2019, make the same step for random data).
  *
- * Rounding arithmetic (u = 2^-24): whatever the order of summation, s is built by at most k - 1 additions and k
+ * Rounding arithmetic (unit roundoff u): whatever the order of summation, s is built by at most k - 1 additions and k
  * products, fused or not. Each addition commits a relative error of at most u, with mean zero and independent of the
  * others, on a partial sum of mean square at most q: variance at most u^2 q each. The products, if rounded on their
  * own, add u^2 x_p^2 each, u^2 q in all. Then alpha * s and beta * c are rounded: at most u^2 (alpha s)^2 and
@@ -22,10 +22,16 @@
  *
  *     sigma^2 = u^2 ((k + 2) alpha^2 q + beta^2 c^2) + 2 v^2 (alpha^2 q + beta^2 c^2).
  *
- * Truncating arithmetic (tensor cores; the pair's row says `cut`, and u = 2^-23): errors all have the sign that shrinks
- * the sum, so they add up instead of cancelling: at most u times a partial sum in each of k steps, of root mean square
- * u k sqrt(q). k is then replaced by k^2. The step's partial sum may also be aligned to its largest product, but
- * that is no larger than sqrt(q) either.
+ * Tensor cores (a row's `cut`) take steps of g products. A step aligns its products and the sum so far to the largest
+ * of them, M, and cuts each to a unit of w M at most: that shrinks a product, so that the error has the other sign than
+ * the product, a fair coin whatever the magnitudes are. M^2 is at most the sum's square and the largest product's, 2 q
+ * on average: variance at most 2 w^2 q for each of k products. The result is cut to a unit of r times itself. These
+ * errors follow the sign of the sum, which hardly changes from step to step: they do not cancel, and are at most
+ * r sqrt(q) in each of n = k / g steps, of mean square r^2 n^2 q in all. So a tensor core adds
+ *
+ *     (2 w^2 k + r^2 n^2) alpha^2 q
+ *
+ * to sigma^2. The rounded part stays: another kernel of the same types may use none.
  *
  * A residual adds up elements times independent signs x_j: the variance of sum_j x_j e_ij is sum_j e_ij^2 whatever the
  * e_ij are to each other, so q and c^2 are simply added up over j. For a row, q_i = sum_p a_ip^2 (sum_j b_pj^2).
@@ -35,16 +41,18 @@
  * times. For sums of few terms, where nothing is normal, the worst case over all signs, u sum_p sqrt(p q), is below
  * 8 sigma up to k = 11, and beyond that the true sigma is 2.4 times smaller (rounding errors are spread evenly up to
  * u: variance u^2 / 3; partial sums grow as sqrt(p): half of q on average). A missing product, of size sqrt(q / k), is
- * refused as long as 8 u k < 1: up to k = 2e6 in f32.
+ * refused as long as 8 u k < 1: up to k = 2e6 in f32; on tensor cores as long as 8 r k^1.5 < g: up to 4e4 in f16.
  *
- * The f64 reference's own errors are smaller by 2^-29 and are left out.
+ * Where C's type is short of exponents a result may be subnormal: it is then rounded to a unit, its smallest number.
+ *
+ * The reference's own errors in f64 are smaller by 2^-29 and are left out.
  */
 #define SIGMAS 8
 
 double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double beta, double square, double c_square)
 {
     const gt_reference_terms t = gt_reference_terms_of(types, k, alpha, beta);
-    return sqrt((alpha == 0 ? 0 : t.bound_square * square) + (beta == 0 ? 0 : t.bound_c * c_square));
+    return sqrt((alpha == 0 ? 0 : t.bound_square * square) + (beta == 0 ? 0 : t.bound_c * c_square) + t.least);
 }
 
 /*
@@ -53,24 +61,43 @@ double gt_reference_bound(const gt_types *types, int64_t k, double alpha, double
  * The bound above must hold for the worst of millions of elements, and lets a long sum of inexact products pass. On
  * average an error is smaller, and known. A result x that is rounded to nearest errs evenly within half a unit in its
  * last place; for mantissas m in [1, 2) whose logarithms are even, as those of products are, the mean of 1 / m^2 is
- * 3 / (8 ln 2), and the mean square u^2 x^2 / (8 ln 2). With E s_p^2 = q p / k for the partial sums, fused
- * multiply-adds one after the other give u^2 / (8 ln 2) times q (k + 1) / 2; alpha s, beta c and their sum are each
- * rounded once more. Sums that are cut instead err by half a unit of the partial sum in each step, all in one
- * direction: at most (u k / 2)^2 q in all.
+ * 3 / (8 ln 2), and the mean square R u^2 x^2 with R = 1 / (8 ln 2). With E s_p^2 = q p / k for the partial sums, fused
+ * multiply-adds one after the other give R u^2 times q (k + 1) / 2; alpha s, beta c and their sum are each rounded once
+ * more.
+ *
+ * What is cut errs evenly from nothing to a whole unit: mean square R w^2 M^2, and M^2 is q at most. A sum loses half a
+ * unit on average, H r |s| with H = 1 / (4 ln 2) as the mean of 1 / m is 1 / (2 ln 2), in every step; with the partial
+ * sums growing as sqrt(i / n) that is H r sqrt(q) (2 n + 1) / 3 in all, and R r^2 q (n + 1) / 2 around it.
  */
-#define ROUNDED_SQUARE 0.18033688011112042 /* 1 / (8 ln 2) */
+#define R 0.18033688011112042
+#define H 0.36067376022224085
+
+/* What tensor cores add: at worst, and on average, both times q. */
+typedef struct cut_terms {
+    double bound, mean;
+} cut_terms;
+
+static cut_terms terms_of_cut(const gt_cut *cut, double k)
+{
+    if (cut->group == 0)
+        return (cut_terms){0};
+    const double w = cut->product * cut->product, r = cut->sum * cut->sum, n = ceil(k / cut->group);
+    const double lost = H * (2 * n + 1) / 3;
+    return (cut_terms){.bound = 2 * w * k + r * n * n, .mean = R * w * k + r * (lost * lost + R * (n + 1) / 2)};
+}
 
 gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, double alpha, double beta)
 {
     const double u = types->roundoff * types->roundoff, v = types->result_roundoff * types->result_roundoff;
-    const double length = (double)k, steps = types->cut ? length * length : length;
-    const double mean = types->cut ? length * length / 4 : ROUNDED_SQUARE * (length + 1) / 2;
+    const double length = (double)k, least = types->exact ? 0 : gt_type_find(types->c)->least;
+    const cut_terms cut = terms_of_cut(&types->cut, length);
     return (gt_reference_terms){
-        .bound_square = SIGMAS * SIGMAS * alpha * alpha * (u * (steps + 2) + 2 * v),
+        .bound_square = SIGMAS * SIGMAS * alpha * alpha * (u * (length + 2) + cut.bound + 2 * v),
         .bound_c = SIGMAS * SIGMAS * beta * beta * (u + 2 * v),
-        .square = u * mean * alpha * alpha,
-        .parts = u * ROUNDED_SQUARE,
-        .whole = v * ROUNDED_SQUARE,
+        .square = alpha * alpha * (u * R * (length + 1) / 2 + cut.mean),
+        .parts = u * R,
+        .whole = v * R,
+        .least = least * least,
     };
 }
 
@@ -97,13 +124,15 @@ double gt_reference_scale(const gt_types *types, double alpha, double sum, doubl
     return (alpha == 0 ? 0 : alpha * sum) + (beta == 0 ? 0 : beta * c);
 }
 
-/* rows x columns of op(X) as f64, packed. */
-static void widen(gt_type type, const void *data, gt_op op, int64_t rows, int64_t columns, int64_t ld, double *out)
+/* op(X) of one matrix of a batch as f64, packed. */
+static void widen(const gt_stored *o, const void *data, int64_t index, gt_op op, double *out)
 {
+    const gt_type_info *type = gt_type_find(o->type);
+    const int64_t rows = op == GT_N ? o->rows : o->columns, columns = op == GT_N ? o->columns : o->rows;
+    const int64_t down = op == GT_N ? o->ld : 1, along = op == GT_N ? 1 : o->ld;
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = 0; column < columns; column++)
-            out[row * columns + column] =
-                gt_reference_load(type, data, op == GT_N ? row * ld + column : column * ld + row);
+            out[row * columns + column] = type->load(data, index * o->stride + row * down + column * along);
 }
 
 /* One product from packed operands. */
@@ -137,7 +166,7 @@ static void multiply_wrapping(const gt_problem *p, const double *a, const double
 gt_status gt_reference_init(const gt_problem *p, const void *a, const void *b, gt_reference *reference)
 {
     const size_t each = (size_t)(p->m * p->n), count = each * (size_t)p->batch;
-    const int64_t bytes = gt_type_find(p->class.type_ab)->bytes;
+    const gt_stored stored_a = gt_problem_stored(p, GT_A), stored_b = gt_problem_stored(p, GT_B);
     gt_status status = GT_OK;
     /* calloc of nothing may return NULL: always ask for something. */
     gt_reference r = {calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(double)),
@@ -150,8 +179,8 @@ gt_status gt_reference_init(const gt_problem *p, const void *a, const void *b, g
     }
     for (int64_t i = 0; i < p->batch; i++) {
         const size_t at = each * (size_t)i;
-        widen(p->class.type_ab, (const char *)a + i * p->stride_a * bytes, p->class.op_a, p->m, p->k, p->lda, wide_a);
-        widen(p->class.type_ab, (const char *)b + i * p->stride_b * bytes, p->class.op_b, p->k, p->n, p->ldb, wide_b);
+        widen(&stored_a, a, i, p->class.op_a, wide_a);
+        widen(&stored_b, b, i, p->class.op_b, wide_b);
         if (gt_class_types(&p->class)->exact)
             multiply_wrapping(p, wide_a, wide_b, r.sum + at);
         else

@@ -41,14 +41,15 @@ bool gt_reference_accepts(double result, double expected, double bound);
 
 /*
  * For many elements of one product: what its elements' squares and scaled parts are multiplied with. The sum of the
- * first two is the square of the bound. The sum of the others is the mean square of the error that the arithmetic
- * itself gives an element: multiply-adds one after the other, each rounded once, then alpha, beta and C. Sums in
- * another order err less. A kernel whose errors are twice that on average does not compute with what it was given. All
- * are 0 for integers. Where they come from is told in reference.c.
+ * first two and `least` is the square of the bound. The sum of the others and a twelfth of `least` is the mean square
+ * of the error that the arithmetic itself gives an element: multiply-adds one after the other, each rounded once, or
+ * what tensor cores do, then alpha, beta and C. Sums in another order err less. A kernel whose errors are twice that on
+ * average does not compute with what it was given. All are 0 for integers. Where they come from is told in reference.c.
  */
 typedef struct gt_reference_terms {
     double bound_square, bound_c; /* of square, of c^2 */
     double square, parts, whole;  /* of square, of (alpha sum)^2 and (beta c)^2, of their sum's square */
+    double least;                 /* the square of the smallest number that C holds */
 } gt_reference_terms;
 
 gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, double alpha, double beta);

@@ -279,10 +279,11 @@ static bool sum_c(gt_residual *r, uint64_t *sum, gt_trial *trial)
 /* That of A and B with all that lies between their rows. */
 static bool sum_ab(gt_residual *r, uint64_t *sum, gt_trial *trial)
 {
-    const gt_type type = r->buffers->problem.class.type_ab;
-    const int64_t bytes = gt_type_find(type)->bytes;
-    const int64_t a = (int64_t)r->buffers->a.bytes / bytes, b = (int64_t)r->buffers->b.bytes / bytes;
-    const gt_matrix both[] = {{r->buffers->a.data, type, 1, a, a}, {r->buffers->b.data, type, 1, b, b}};
+    const gt_class *class = &r->buffers->problem.class;
+    const int64_t a = (int64_t)r->buffers->a.bytes / gt_type_find(class->type_a)->bytes,
+                  b = (int64_t)r->buffers->b.bytes / gt_type_find(class->type_b)->bytes;
+    const gt_matrix both[] = {{r->buffers->a.data, class->type_a, 1, a, a},
+                              {r->buffers->b.data, class->type_b, 1, b, b}};
     return sum_bits(r, both, 2, sum, trial);
 }
 

@@ -64,15 +64,15 @@ bool gt_sampled_prepare(gt_sampled *s, const gt_problem *problem, gt_trial *tria
 static void add_up(const gt_sampled *s, int64_t index, int64_t i, int64_t j, double *sum, double *square)
 {
     const gt_problem *p = &s->buffers->problem;
-    const gt_type_info *type = gt_type_find(p->class.type_ab);
+    const gt_type_info *type_a = gt_type_find(p->class.type_a), *type_b = gt_type_find(p->class.type_b);
     const int64_t a_row = p->class.op_a == GT_N ? p->lda : 1, a_step = p->class.op_a == GT_N ? 1 : p->lda;
     const int64_t b_step = p->class.op_b == GT_N ? p->ldb : 1, b_column = p->class.op_b == GT_N ? 1 : p->ldb;
     const bool exact = gt_class_types(&p->class)->exact;
     uint32_t wrapped = 0;
     *sum = *square = 0;
     for (int64_t l = 0; l < p->k; l++) {
-        const double x = type->load(s->a, index * p->stride_a + i * a_row + l * a_step);
-        const double y = type->load(s->b, index * p->stride_b + l * b_step + j * b_column);
+        const double x = type_a->load(s->a, index * p->stride_a + i * a_row + l * a_step);
+        const double y = type_b->load(s->b, index * p->stride_b + l * b_step + j * b_column);
         if (exact)
             wrapped += (uint32_t)(int32_t)x * (uint32_t)(int32_t)y;
         *sum += x * y;
@@ -89,7 +89,7 @@ static bool check_written(const gt_sampled *s, const char *c, double *share, gt_
     const gt_types *types = gt_class_types(&p->class);
     const size_t bytes = (size_t)gt_type_find(p->class.type_c)->bytes;
     const uint64_t seed = gt_stream_seed(s->seed, GT_STREAM_PLACES);
-    static const uint32_t poison = GT_POISON;
+    static const uint32_t poison[] = {GT_POISON, GT_POISON};
     int64_t looked = 0, checked = 0;
     for (; looked < TRIES * SAMPLES && checked < SAMPLES; looked++) {
         const uint64_t bits = gt_random_bits(seed, (uint64_t)looked);
@@ -97,7 +97,7 @@ static bool check_written(const gt_sampled *s, const char *c, double *share, gt_
         const int64_t index = place / (p->m * p->n), i = place / p->n % p->m, j = place % p->n;
         const int64_t at = index * p->stride_c + i * p->ldc + j;
         double sum, square;
-        if (memcmp(c + (size_t)at * bytes, &poison, bytes) == 0)
+        if (memcmp(c + (size_t)at * bytes, poison, bytes) == 0)
             continue;
         add_up(s, index, i, j, &sum, &square);
         const double got = gt_reference_load(p->class.type_c, c, at);
