@@ -63,27 +63,58 @@ __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 
 #if REPACK
 #if GT_COPY_AS_STORED
-// The kernel that makes the copies. A warp copies pieces of 16 bytes side by side, PIECES of them each lane.
+// Sixteen bytes of a line, and those of two neighbours from byte `shift` of the first on.
+struct __align__(16) gt_sixteen
+{
+    unsigned word[4];
+};
+__device__ __forceinline__ gt_sixteen gt_shift(gt_sixteen low, gt_sixteen high, unsigned shift)
+{
+    unsigned w[8] = {low.word[0],  low.word[1],  low.word[2],  low.word[3],
+                     high.word[0], high.word[1], high.word[2], high.word[3]};
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        w[i] = shift & 8 ? w[i + 2] : w[i];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        w[i] = shift & 4 ? w[i + 1] : w[i];
+    gt_sixteen result;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        result.word[i] = __funnelshift_r(w[i], w[i + 1], shift % 4 * 8);
+    return result;
+}
+
+// The kernel that makes the copies. A warp reads sixteen bytes a lane as they are aligned in memory, and each lane but
+// the last makes of its own and its neighbour's what is aligned in the line.
 __device__ __forceinline__ void gt_copy_lines(gt_operand to, const GT_AB *from, gt_int ld, gt_int lines, gt_int length)
 {
-    constexpr int PIECE = 16 / GT_AB_BYTES, PIECES = 4, SPAN = 32 * PIECE * PIECES; // elements of a warp
-    const unsigned spans = (unsigned)((length + SPAN - 1) / SPAN), warps = gridDim.x * 8;
+    constexpr int PIECE = 16 / GT_AB_BYTES, PIECES = 31; // elements of a piece, pieces of a warp
+    const int lane = threadIdx.x % 32;
+    const unsigned spans = (unsigned)((length + PIECES * PIECE - 1) / (PIECES * PIECE));
     const gt_int all = lines * spans;
-    for (gt_int number = blockIdx.x * 8 + threadIdx.x / 32; number < all; number += warps) {
-        const gt_int line = number / spans, first = number % spans * SPAN + threadIdx.x % 32 * PIECE;
-        gt_vector<GT_AB, PIECE> held[PIECES];
+    for (gt_int number = blockIdx.x * 8 + threadIdx.x / 32; number < all; number += gridDim.x * 8) {
+        const GT_AB *line = from + number / spans * ld;
+        const unsigned shift = (unsigned long long)line % 16;
+        const gt_int first = (gt_int)(number % spans) * (PIECES * PIECE) + lane * PIECE, // of the copy
+            read = first - (int)(shift / GT_AB_BYTES);
+        gt_sixteen own = {};
+        if (read >= 0 && read + PIECE <= length) {
+            own = *(const gt_sixteen *)(line + read);
+        } else {
+            gt_vector<GT_AB, PIECE> few = {};
 #pragma unroll
-        for (int i = 0; i < PIECES; i++)
+            for (int e = 0; e < PIECE; e++)
+                if (read + e >= 0 && read + e < length)
+                    few.e[e] = line[read + e];
+            own = *(const gt_sixteen *)&few;
+        }
+        gt_sixteen next;
 #pragma unroll
-            for (int e = 0; e < PIECE; e += GT_WIDE_AB) {
-                const gt_int at = first + i * 32 * PIECE + e;
-                *(gt_vector<GT_AB, GT_WIDE_AB> *)&held[i].e[e] =
-                    gt_load_vector<GT_WIDE_AB>(from + line * ld + at, gt_clip(length - at, PIECE));
-            }
-#pragma unroll
-        for (int i = 0; i < PIECES; i++)
-            if (first + i * 32 * PIECE < length) // the last piece may reach into the padding
-                *(gt_vector<GT_AB, PIECE> *)const_cast<GT_AB *>(to.at + line * to.ld + first + i * 32 * PIECE) = held[i];
+        for (int i = 0; i < 4; i++)
+            next.word[i] = __shfl_down_sync(~0u, own.word[i], 1);
+        if (lane < PIECES && first < length) // the last piece may reach into the padding
+            *(gt_sixteen *)const_cast<GT_AB *>(to.at + number / spans * to.ld + first) = gt_shift(own, next, shift);
     }
 }
 extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)

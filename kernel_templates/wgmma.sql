@@ -13,8 +13,7 @@ WITH RECURSIVE
      swap(swap) AS (VALUES (0), (1)),
      -- Copies first, aligned, of what the copy engine cannot read.
      repack(repack) AS (SELECT CASE WHEN :align < 16 THEN 7 ELSE 0 END),
-     tile AS (SELECT *, CASE swap WHEN 1 THEN n ELSE side_m END AS bm, CASE swap WHEN 1 THEN side_m ELSE n END AS bn,
-                     side_m / 64 * (n / 2) AS accumulators
+     tile AS (SELECT *, CASE swap WHEN 1 THEN n ELSE side_m END AS bm, CASE swap WHEN 1 THEN side_m ELSE n END AS bn
               FROM rows, side, swap WHERE side_m / 64 / warp_groups * (n / 2) <= most),
      -- Operands that lie along M or N take whole lines of 64 elements.
      sized AS (SELECT *, warp_groups * 128 + 128 AS threads,
@@ -41,7 +40,8 @@ WITH RECURSIVE
      parted AS (SELECT *, (all_steps + split_k - 1) / split_k AS steps, tiles * :batch * split_k AS units
                 FROM part, split
                 WHERE split_k = 1 OR (tiles * :batch * split_k <= :sm_count * occ AND all_steps >= 4 * split_k
-                                      AND accumulators * 1.0 / warp_groups <= 64 AND tiles * :batch * 2 <= :sm_count)),
+                                      AND tiles * :batch * 2 <= :sm_count
+                                      AND side_m / 64 / warp_groups * (n / 2) <= 128)),
      -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2.
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,

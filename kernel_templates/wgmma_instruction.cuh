@@ -150,8 +150,9 @@ constexpr int GT_DESCRIPTOR_UNIT = 16;
 __device__ __forceinline__ unsigned long long line_descriptor(unsigned address, int block)
 {
     constexpr unsigned long long SWIZZLED = 1ull << 62, EIGHT = 1024 / GT_DESCRIPTOR_UNIT;
+    const unsigned within = address & 0x3ffff; // in a cluster an address begins with its block's number
     return SWIZZLED | EIGHT << 32 | (unsigned long long)(block / GT_DESCRIPTOR_UNIT) << 16 |
-           address / GT_DESCRIPTOR_UNIT;
+           within / GT_DESCRIPTOR_UNIT;
 }
 
 #endif
