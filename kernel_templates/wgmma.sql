@@ -49,7 +49,7 @@ WITH RECURSIVE
                       max(side_m / 64 * (n / 2) * (bk * :elem_bytes / 32) * 1.04,
                           (side_m / 64 * (2048 + 32 * n) * (bk * :elem_bytes / 32) + stage_bytes) / 128.0,
                           bk * :elem_bytes * (1.0 * bm / cluster_n + 1.0 * bn / cluster_m)
-                          / min(46.0, occ * (stages - 1.5) * stage_bytes / 1300.0)) + 12 AS pace,
+                          / min(50.0, occ * (stages - 1.7) * stage_bytes / 1300.0)) + 20 AS pace,
                       bm * bn * :acc_bytes / 40 + 700 AS store,
                       1.0 * :elem_bytes * :batch * (:m + :n) * :k / (17.5 * :sm_count) AS memory
                FROM parted)
