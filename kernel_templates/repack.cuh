@@ -7,18 +7,18 @@
 #include "gemm.cuh"
 #include "dependent_launch.cuh"
 
-// 1: op(A) is first copied into the workspace, a line for each k-step; 2: op(B); 3: both; 0: neither; 4 more: the lines
-// of copies are those of the operand.
+// 1: op(A) is first copied into the workspace; 2: op(B); 3: both; 0: neither. A copy has a line for each k-step; 4 more:
+// its lines are those of the operand; 8 more: it has a line for each row of op(A), or column of op(B).
 #ifndef REPACK
 #define REPACK 0
 #endif
-#define GT_COPY_A         ((REPACK & 1) != 0)
-#define GT_COPY_B         ((REPACK & 2) != 0)
-#define GT_COPY_AS_STORED ((REPACK & 4) != 0)
+#define GT_COPY_A                       ((REPACK & 1) != 0)
+#define GT_COPY_B                       ((REPACK & 2) != 0)
+#define GT_COPY_ALONG_K(stored_along_k) ((REPACK & 4) != 0 ? (stored_along_k) : (REPACK & 8) != 0)
 
 // Whether the product's kernel reads op(A) and op(B) contiguous along K.
-#define GT_OPERAND_A_ALONG_K (GT_A_ALONG_K && (!GT_COPY_A || GT_COPY_AS_STORED))
-#define GT_OPERAND_B_ALONG_K (GT_B_ALONG_K && (!GT_COPY_B || GT_COPY_AS_STORED))
+#define GT_OPERAND_A_ALONG_K (GT_COPY_A ? GT_COPY_ALONG_K(GT_A_ALONG_K) : GT_A_ALONG_K)
+#define GT_OPERAND_B_ALONG_K (GT_COPY_B ? GT_COPY_ALONG_K(GT_B_ALONG_K) : GT_B_ALONG_K)
 
 // An operand of this block's matrix of the batch: where it was given, or its copy.
 struct gt_operand {
@@ -62,7 +62,9 @@ __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 }
 
 #if REPACK
-#if GT_COPY_AS_STORED
+constexpr int GT_COPY_WARPS = 8; // of a block that copies
+constexpr int GT_PIECE = 16 / GT_AB_BYTES;
+
 // Sixteen bytes of a line, and those of two neighbours from byte `shift` of the first on.
 struct __align__(16) gt_sixteen
 {
@@ -85,26 +87,37 @@ __device__ __forceinline__ gt_sixteen gt_shift(gt_sixteen low, gt_sixteen high, 
     return result;
 }
 
-// The kernel that makes the copies. A warp reads sixteen bytes a lane as they are aligned in memory, and each lane but
-// the last makes of its own and its neighbour's what is aligned in the line.
-__device__ __forceinline__ void gt_copy_lines(gt_operand to, const GT_AB *from, gt_int ld, gt_int lines, gt_int length)
-{
-    constexpr int PIECE = 16 / GT_AB_BYTES, PIECES = 31; // elements of a piece, pieces of a warp
-    const int lane = threadIdx.x % 32;
-    const unsigned spans = (unsigned)((length + PIECES * PIECE - 1) / (PIECES * PIECE));
-    const gt_int all = lines * spans;
-    for (gt_int number = blockIdx.x * 8 + threadIdx.x / 32; number < all; number += gridDim.x * 8) {
-        const GT_AB *line = from + number / spans * ld;
+// Some `length` elements side by side that a warp copies, as many lines of them. A lane reads sixteen bytes as they are
+// aligned in memory, and each lane but the last makes of its own and its neighbour's what is aligned in the copy.
+struct gt_line_copy {
+    static constexpr int PIECES = 31; // of a warp
+    gt_int lines, length;
+
+    __device__ __forceinline__ unsigned spans() const
+    {
+        return (unsigned)((length + PIECES * GT_PIECE - 1) / (PIECES * GT_PIECE));
+    }
+    __device__ __forceinline__ gt_int blocks() const
+    {
+        return (lines * spans() + GT_COPY_WARPS - 1) / GT_COPY_WARPS;
+    }
+    __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, gt_int block) const
+    {
+        const int lane = threadIdx.x % 32;
+        const gt_int number = block * GT_COPY_WARPS + threadIdx.x / 32, at = number / spans();
+        if (at >= lines)
+            return;
+        const GT_AB *line = from + at * ld;
         const unsigned shift = (unsigned long long)line % 16;
-        const gt_int first = (gt_int)(number % spans) * (PIECES * PIECE) + lane * PIECE, // of the copy
+        const gt_int first = number % spans() * (PIECES * GT_PIECE) + lane * GT_PIECE, // of the copy
             read = first - (int)(shift / GT_AB_BYTES);
         gt_sixteen own = {};
-        if (read >= 0 && read + PIECE <= length) {
+        if (read >= 0 && read + GT_PIECE <= length) {
             own = *(const gt_sixteen *)(line + read);
         } else {
-            gt_vector<GT_AB, PIECE> few = {};
+            gt_vector<GT_AB, GT_PIECE> few = {};
 #pragma unroll
-            for (int e = 0; e < PIECE; e++)
+            for (int e = 0; e < GT_PIECE; e++)
                 if (read + e >= 0 && read + e < length)
                     few.e[e] = line[read + e];
             own = *(const gt_sixteen *)&few;
@@ -114,78 +127,70 @@ __device__ __forceinline__ void gt_copy_lines(gt_operand to, const GT_AB *from, 
         for (int i = 0; i < 4; i++)
             next.word[i] = __shfl_down_sync(~0u, own.word[i], 1);
         if (lane < PIECES && first < length) // the last piece may reach into the padding
-            *(gt_sixteen *)const_cast<GT_AB *>(to.at + number / spans * to.ld + first) = gt_shift(own, next, shift);
+            *(gt_sixteen *)const_cast<GT_AB *>(to.at + at * to.ld + first) = gt_shift(own, next, shift);
     }
-}
-extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)
-{
-    gt_begin();
-    if (GT_COPY_A)
-        gt_copy_lines(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, GT_TRANS_A ? g.k : g.m,
-                      GT_TRANS_A ? g.m : g.k);
-    if (GT_COPY_B)
-        gt_copy_lines(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, GT_TRANS_B ? g.n : g.k,
-                      GT_TRANS_B ? g.k : g.n);
-}
-#else
-// The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. They go through shared
-// memory, where what is contiguous along K is transposed, so that they arrive in pieces of 16 bytes wherever they
-// began.
-constexpr int GT_SQUARE = 64, GT_PIECE = 16 / GT_AB_BYTES;
-constexpr int GT_ABREAST = 256 / GT_SQUARE; // lines that the 256 threads of a block read at once
-template <bool ALONG_K>
-__device__ __forceinline__ void gt_copy_square(gt_operand to, const GT_AB *from, gt_int ld, gt_int outer, gt_int k,
-                                               unsigned number, GT_AB *square)
-{
-    constexpr int PITCH = GT_SQUARE + (ALONG_K ? 1 : GT_PIECE);
-    const unsigned wide = (unsigned)((outer + GT_SQUARE - 1) / GT_SQUARE);
-    const gt_int outer_first = (gt_int)(number % wide) * GT_SQUARE, k_first = (gt_int)(number / wide) * GT_SQUARE;
-    const int outer_left = gt_clip(outer - outer_first, GT_SQUARE), k_left = gt_clip(k - k_first, GT_SQUARE);
-    from += ALONG_K ? outer_first * ld + k_first : k_first * ld + outer_first;
-    GT_AB held[GT_SQUARE / GT_ABREAST] = {};
-    int along = threadIdx.x % GT_SQUARE, line = threadIdx.x / GT_SQUARE;
+};
+
+// Squares that a block transposes in shared memory, so that they arrive in pieces of 16 bytes wherever they began.
+struct gt_square_copy {
+    static constexpr int SIDE = 64, PITCH = SIDE + 1, ABREAST = GT_COPY_WARPS * 32 / SIDE; // lines that are read at once
+    gt_int lines, length; // of the operand as it is stored
+
+    __device__ __forceinline__ unsigned wide() const { return (unsigned)((lines + SIDE - 1) / SIDE); }
+    __device__ __forceinline__ gt_int blocks() const { return wide() * ((length + SIDE - 1) / SIDE); }
+    __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, gt_int block) const
+    {
+        __shared__ GT_AB square[SIDE * PITCH];
+        const gt_int line_first = block % wide() * SIDE, along_first = block / wide() * SIDE;
+        const int line_left = gt_clip(lines - line_first, SIDE), along_left = gt_clip(length - along_first, SIDE);
+        GT_AB held[SIDE / ABREAST] = {};
+        int along = threadIdx.x % SIDE, line = threadIdx.x / SIDE;
+        from += line_first * ld + along_first;
 #pragma unroll
-    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
-        if (line + i < (ALONG_K ? outer_left : k_left) && along < (ALONG_K ? k_left : outer_left))
-            held[i / GT_ABREAST] = from[(line + i) * ld + along];
-    __syncthreads(); // the square before this one has been read
+        for (int i = 0; i < SIDE; i += ABREAST)
+            if (line + i < line_left && along < along_left)
+                held[i / ABREAST] = from[(line + i) * ld + along];
+        __syncthreads(); // the square before this one has been read
 #pragma unroll
-    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
-        square[(line + i) * PITCH + along] = held[i / GT_ABREAST];
-    __syncthreads();
-    constexpr int OF_LINE = GT_SQUARE / GT_PIECE; // pieces
-    along = threadIdx.x % OF_LINE * GT_PIECE, line = threadIdx.x / OF_LINE;
+        for (int i = 0; i < SIDE; i += ABREAST)
+            square[(line + i) * PITCH + along] = held[i / ABREAST];
+        __syncthreads();
+        constexpr int OF_LINE = SIDE / GT_PIECE; // pieces
+        line = threadIdx.x % OF_LINE * GT_PIECE, along = threadIdx.x / OF_LINE;
 #pragma unroll
-    for (int i = 0; i < GT_SQUARE; i += 256 / OF_LINE) {
-        gt_vector<GT_AB, GT_PIECE> piece;
-        if (ALONG_K) {
+        for (int i = 0; i < SIDE; i += GT_COPY_WARPS * 32 / OF_LINE) {
+            gt_vector<GT_AB, GT_PIECE> piece;
 #pragma unroll
             for (int e = 0; e < GT_PIECE; e++)
-                piece.e[e] = square[(along + e) * PITCH + line + i];
-        } else {
-            piece = *(const gt_vector<GT_AB, GT_PIECE> *)&square[(line + i) * PITCH + along];
+                piece.e[e] = square[(line + e) * PITCH + along + i];
+            const gt_int place = (along_first + along + i) * to.ld + line_first + line;
+            if (along + i < along_left && line < line_left) // the last piece may reach into the padding
+                *(gt_vector<GT_AB, GT_PIECE> *)const_cast<GT_AB *>(to.at + place) = piece;
         }
-        const gt_int place = (k_first + line + i) * to.ld + outer_first + along;
-        if (line + i < k_left && along < outer_left) // the last piece may reach into the padding
-            *(gt_vector<GT_AB, GT_PIECE> *)const_cast<GT_AB *>(to.at + place) = piece;
     }
-}
-extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)
+};
+
+// How an operand is copied: by its lines where they stay lines.
+template <bool SAME> struct gt_copy_of {
+    typedef gt_line_copy type;
+};
+template <> struct gt_copy_of<false> {
+    typedef gt_square_copy type;
+};
+
+// The kernel that makes the copies. Its blocks deal out among them what is to be copied of A, then of B.
+extern "C" __global__ void __launch_bounds__(GT_COPY_WARPS * 32) repack(const __grid_constant__ gt_args g)
 {
-    __shared__ __align__(16) GT_AB square[GT_SQUARE * (GT_SQUARE + GT_PIECE)];
     gt_begin();
-    const unsigned along_k = (unsigned)((g.k + GT_SQUARE - 1) / GT_SQUARE);
-    const unsigned of_a = GT_COPY_A ? along_k * (unsigned)((g.m + GT_SQUARE - 1) / GT_SQUARE) : 0;
-    const unsigned of_b = GT_COPY_B ? along_k * (unsigned)((g.n + GT_SQUARE - 1) / GT_SQUARE) : 0;
-    for (unsigned number = blockIdx.x; number < of_a + of_b; number += gridDim.x)
-        if (number < of_a)
-            gt_copy_square<!GT_TRANS_A>(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, g.m, g.k, number,
-                                        square);
+    const gt_copy_of<GT_OPERAND_A_ALONG_K == GT_A_ALONG_K>::type a = {GT_TRANS_A ? g.k : g.m, GT_TRANS_A ? g.m : g.k};
+    const gt_copy_of<GT_OPERAND_B_ALONG_K == GT_B_ALONG_K>::type b = {GT_TRANS_B ? g.n : g.k, GT_TRANS_B ? g.k : g.n};
+    const gt_int of_a = GT_COPY_A ? a.blocks() : 0, all = of_a + (GT_COPY_B ? b.blocks() : 0);
+    for (gt_int number = blockIdx.x; number < all; number += gridDim.x)
+        if (GT_COPY_A && number < of_a)
+            a.copy(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, number);
         else
-            gt_copy_square<GT_TRANS_B>(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, g.n, g.k, number - of_a,
-                                       square);
+            b.copy(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, number - of_a);
 }
-#endif
 #endif
 
 #endif

@@ -318,13 +318,21 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r, behind_
     }
 }
 
-// All threads of a cluster meet.
+// All threads of a cluster meet. Nothing is released: that would wait for every store to arrive.
 __device__ __forceinline__ void cluster_sync()
 {
     if (CLUSTER == 1)
         __syncthreads();
     else
-        asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+        asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Makes the mbarriers known to the copy engine, and to the other blocks.
+__device__ __forceinline__ void publish_barriers()
+{
+    if (CLUSTER > 1)
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
@@ -334,13 +342,17 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
     extern __shared__ __align__(1024) char stages[];
     behind_stages &shared = *(behind_stages *)(stages + STAGES * STAGE);
     const ring r = {gt_shared_address(stages), gt_shared_address(shared.full), gt_shared_address(shared.empty)};
+    if (threadIdx.x == CONSUMERS) {
+        gt_prefetch_map(map_a);
+        gt_prefetch_map(map_b);
+    }
     if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
             gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, 1);
             gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, CLUSTER * CONSUMERS / 32 * GT_WARP_ARRIVALS);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async;" ::: "memory");
+        publish_barriers();
     }
     cluster_sync();
     if (threadIdx.x >= CONSUMERS) {

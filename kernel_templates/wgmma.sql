@@ -61,7 +61,7 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, split_k,
        CASE WHEN a_along_k THEN bm / cluster_n ELSE bk END AS box_a_rows, 64 AS box_a_columns,
        CASE WHEN b_along_k THEN bn / cluster_m ELSE bk END AS box_b_rows, 64 AS box_b_columns,
        3 AS swizzle_ab, 1 AS dependent_launch,
-       CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * 400
+       CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * (500 + 1500 * (waves = 1))
             + (split_k > 1) * (2500 + 1.0 * split_k * bm * bn * :acc_bytes / 60)
             + (repack > 0) * (6000 + 2.0 * :elem_bytes * :batch * (:m + :n) * :k / (17.0 * :sm_count)) AS INTEGER)
            AS clocks

@@ -82,7 +82,10 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     kernel.facts.repack = 7; /* as stored: 129 lines of 28 bytes, 7 of 260 */
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.workspace_bytes, 3 * (129 * 128 + 7 * 384));
-    kernel.facts.repack = 8;
+    kernel.facts.repack = 11; /* along K: 129 lines of 28 bytes, and 65 */
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_INT(launch.workspace_bytes, 3 * (129 + 65) * 128);
+    kernel.facts.repack = 12;
     CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);
 }
 

@@ -6,13 +6,14 @@
 
 #define LINE 128 /* bytes that a line is a multiple of */
 
-/* An operand's copy: a line for each k-step, or lines as they are stored. False where its bytes pass 64 bits. */
-static bool describe(const gt_problem *p, gt_operand operand, bool as_stored, gt_stored *copy, int64_t *total)
+/* An operand's copy. False where its bytes pass 64 bits. */
+static bool describe(const gt_problem *p, gt_operand operand, int64_t how, gt_stored *copy, int64_t *total)
 {
     const gt_stored from = gt_problem_stored(p, operand);
-    const int64_t bytes = gt_type_find(from.type)->bytes;
-    const int64_t rows = as_stored ? from.rows : p->k;
-    const int64_t columns = as_stored ? from.columns : operand == GT_A ? p->m : p->n;
+    const int64_t bytes = gt_type_find(from.type)->bytes, outer = operand == GT_A ? p->m : p->n;
+    const bool along_k = how & GT_COPY_ALONG_K;
+    const int64_t rows = how & GT_COPY_AS_STORED ? from.rows : along_k ? outer : p->k;
+    const int64_t columns = how & GT_COPY_AS_STORED ? from.columns : along_k ? p->k : outer;
     int64_t line;
     if (__builtin_mul_overflow(columns, bytes, &line) || __builtin_add_overflow(line, LINE - 1, &line) ||
         __builtin_mul_overflow(line / LINE * LINE, rows, total))
@@ -30,7 +31,7 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
         int64_t one;
         if (!(facts->repack >> i & 1))
             continue;
-        if (!describe(p, i, facts->repack & GT_COPY_AS_STORED, &copies.copy[i], &one) || __builtin_add_overflow(all, one, &all))
+        if (!describe(p, i, facts->repack, &copies.copy[i], &one) || __builtin_add_overflow(all, one, &all))
             return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
         copies.copied[i] = true;
         copies.bytes[i] = (size_t)one;

@@ -8,8 +8,10 @@
 
 #define GT_COPY_THREADS 256 /* of a block that copies */
 
-/* Copies have a line for each k-step, or, where the fact `repack` has GT_COPY_AS_STORED, the lines of the operand. */
+/* Of the fact `repack`, beside 1 for A and 2 for B: copies have the lines of the operand, or one for each row of op(A) or
+ * column of op(B). Else they have one for each k-step. */
 #define GT_COPY_AS_STORED 4
+#define GT_COPY_ALONG_K   8
 
 typedef struct gt_copies {
     unsigned blocks;             /* that make the copies of one matrix; 0: there are none */
