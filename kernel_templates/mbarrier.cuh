@@ -39,6 +39,31 @@ __device__ __forceinline__ void gt_mbarrier_wait(unsigned b, unsigned phase)
                      : "memory");
     } while (!done);
 }
+// The same mbarrier of another block of the cluster.
+__device__ __forceinline__ void gt_mbarrier_arrive_remote(unsigned b, unsigned block)
+{
+    asm volatile("{\n.reg .u32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(b),
+                 "r"(block)
+                 : "memory");
+}
+// Waits for arrivals from CLUSTER blocks.
+template <int CLUSTER> __device__ __forceinline__ void gt_mbarrier_wait_cluster(unsigned b, unsigned phase)
+{
+    unsigned done;
+    if (CLUSTER == 1) {
+        gt_mbarrier_wait(b, phase);
+        return;
+    }
+    do {
+        asm volatile("{\n.reg .pred p;\n"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(done)
+                     : "r"(b), "r"(phase)
+                     : "memory");
+    } while (!done);
+}
 // Asks without waiting.
 __device__ __forceinline__ bool gt_mbarrier_test(unsigned b, unsigned phase)
 {

@@ -1,21 +1,24 @@
 // Operands that are copied first: a kernel that runs before the product copies op(A), op(B) or both into the workspace,
-// aligned and contiguous along m and n. A family that offers the parameter `repack` takes its operands and its
-// workspace from here.
+// aligned, and contiguous along m and n or as they are stored. A family that offers the parameter `repack` takes its
+// operands and its workspace from here.
 #ifndef GT_REPACK_CUH
 #define GT_REPACK_CUH
 
 #include "gemm.cuh"
 #include "dependent_launch.cuh"
 
-#ifndef REPACK // 1: op(A) is first copied into the workspace, a line for each k-step; 2: op(B); 3: both; 0: neither
+// 1: op(A) is first copied into the workspace; 2: op(B); 3: both; 0: neither. A copy has a line for each k-step; 4 more:
+// its lines are those of the operand; 8 more: it has a line for each row of op(A), or column of op(B).
+#ifndef REPACK
 #define REPACK 0
 #endif
-#define GT_COPY_A (REPACK % 2 != 0)
-#define GT_COPY_B (REPACK / 2 != 0)
+#define GT_COPY_A                       ((REPACK & 1) != 0)
+#define GT_COPY_B                       ((REPACK & 2) != 0)
+#define GT_COPY_ALONG_K(stored_along_k) ((REPACK & 4) != 0 ? (stored_along_k) : (REPACK & 8) != 0)
 
-// Whether the product's kernel reads op(A) and op(B) contiguous along K: copies never are.
-#define GT_OPERAND_A_ALONG_K (GT_A_ALONG_K && !GT_COPY_A)
-#define GT_OPERAND_B_ALONG_K (GT_B_ALONG_K && !GT_COPY_B)
+// Whether the product's kernel reads op(A) and op(B) contiguous along K.
+#define GT_OPERAND_A_ALONG_K (GT_COPY_A ? GT_COPY_ALONG_K(GT_A_ALONG_K) : GT_A_ALONG_K)
+#define GT_OPERAND_B_ALONG_K (GT_COPY_B ? GT_COPY_ALONG_K(GT_B_ALONG_K) : GT_B_ALONG_K)
 
 // An operand of this block's matrix of the batch: where it was given, or its copy.
 struct gt_operand {
@@ -23,90 +26,170 @@ struct gt_operand {
     gt_int ld;
 };
 
-// The workspace begins with the copies of op(A) of all matrices, k x m, then those of op(B), k x n, lines padded to 128
-// bytes. src/core/launch.c has the other side.
+// The workspace begins with the copies of A of all matrices, then those of B, lines padded to 128 bytes.
+// src/core/copies.c has the other side.
 __device__ __forceinline__ gt_int gt_padded(gt_int columns)
 {
     constexpr int UNIT = 128 / GT_AB_BYTES;
     return (columns + UNIT - 1) / UNIT * UNIT;
 }
+__device__ __forceinline__ gt_int gt_copy_ld(const gt_args &g, bool of_a)
+{
+    return gt_padded((of_a ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K) ? g.k : of_a ? g.m : g.n);
+}
+__device__ __forceinline__ gt_int gt_copy_size(const gt_args &g, bool of_a)
+{
+    if (!(of_a ? GT_COPY_A : GT_COPY_B))
+        return 0;
+    return gt_copy_ld(g, of_a) * ((of_a ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K) ? of_a ? g.m : g.n : g.k);
+}
 __device__ __forceinline__ gt_operand gt_operand_a(const gt_args &g)
 {
     if (!GT_COPY_A)
         return {g.a + blockIdx.z * g.stride_a, g.lda};
-    const gt_int ld = gt_padded(g.m);
-    return {(const GT_AB *)g.workspace + blockIdx.z * g.k * ld, ld};
+    return {(const GT_AB *)g.workspace + blockIdx.z * gt_copy_size(g, true), gt_copy_ld(g, true)};
 }
 __device__ __forceinline__ gt_operand gt_operand_b(const gt_args &g)
 {
     if (!GT_COPY_B)
         return {g.b + blockIdx.z * g.stride_b, g.ldb};
-    const gt_int ld = gt_padded(g.n), before = GT_COPY_A ? gridDim.z * g.k * gt_padded(g.m) : 0;
-    return {(const GT_AB *)g.workspace + before + blockIdx.z * g.k * ld, ld};
+    const gt_int before = gridDim.z * gt_copy_size(g, true);
+    return {(const GT_AB *)g.workspace + before + blockIdx.z * gt_copy_size(g, false), gt_copy_ld(g, false)};
 }
 __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 {
-    const gt_int copied = (GT_COPY_A ? gt_padded(g.m) : 0) + (GT_COPY_B ? gt_padded(g.n) : 0);
-    return (GT_AB *)g.workspace + gridDim.z * g.k * copied;
+    return (GT_AB *)g.workspace + gridDim.z * (gt_copy_size(g, true) + gt_copy_size(g, false));
 }
 
 #if REPACK
-// The kernel that makes the copies: squares are dealt out to blocks, those of op(A) first. They go through shared
-// memory, where what is contiguous along K is transposed, so that they arrive in pieces of 16 bytes wherever they
-// began.
-constexpr int GT_SQUARE = 64, GT_PIECE = 16 / GT_AB_BYTES;
-constexpr int GT_ABREAST = 256 / GT_SQUARE; // lines that the 256 threads of a block read at once
-template <bool ALONG_K>
-__device__ __forceinline__ void gt_copy_square(gt_operand to, const GT_AB *from, gt_int ld, gt_int outer, gt_int k,
-                                               unsigned number, GT_AB *square)
+constexpr int GT_COPY_WARPS = 8; // of a block that copies
+constexpr int GT_PIECE = 16 / GT_AB_BYTES;
+
+// Sixteen bytes of a line, and those of two neighbours from byte `shift` of the first on.
+struct __align__(16) gt_sixteen
 {
-    constexpr int PITCH = GT_SQUARE + (ALONG_K ? 1 : GT_PIECE);
-    const unsigned wide = (unsigned)((outer + GT_SQUARE - 1) / GT_SQUARE);
-    const gt_int outer_first = (gt_int)(number % wide) * GT_SQUARE, k_first = (gt_int)(number / wide) * GT_SQUARE;
-    const int outer_left = gt_clip(outer - outer_first, GT_SQUARE), k_left = gt_clip(k - k_first, GT_SQUARE);
-    from += ALONG_K ? outer_first * ld + k_first : k_first * ld + outer_first;
-    GT_AB held[GT_SQUARE / GT_ABREAST] = {};
-    int along = threadIdx.x % GT_SQUARE, line = threadIdx.x / GT_SQUARE;
+    unsigned word[4];
+};
+__device__ __forceinline__ gt_sixteen gt_shift(gt_sixteen low, gt_sixteen high, unsigned shift)
+{
+    unsigned w[8] = {low.word[0],  low.word[1],  low.word[2],  low.word[3],
+                     high.word[0], high.word[1], high.word[2], high.word[3]};
 #pragma unroll
-    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
-        if (line + i < (ALONG_K ? outer_left : k_left) && along < (ALONG_K ? k_left : outer_left))
-            held[i / GT_ABREAST] = from[(line + i) * ld + along];
-    __syncthreads(); // the square before this one has been read
+    for (int i = 0; i < 6; i++)
+        w[i] = shift & 8 ? w[i + 2] : w[i];
 #pragma unroll
-    for (int i = 0; i < GT_SQUARE; i += GT_ABREAST)
-        square[(line + i) * PITCH + along] = held[i / GT_ABREAST];
-    __syncthreads();
-    constexpr int OF_LINE = GT_SQUARE / GT_PIECE; // pieces
-    along = threadIdx.x % OF_LINE * GT_PIECE, line = threadIdx.x / OF_LINE;
+    for (int i = 0; i < 5; i++)
+        w[i] = shift & 4 ? w[i + 1] : w[i];
+    gt_sixteen result;
 #pragma unroll
-    for (int i = 0; i < GT_SQUARE; i += 256 / OF_LINE) {
-        gt_vector<GT_AB, GT_PIECE> piece;
-        if (ALONG_K) {
+    for (int i = 0; i < 4; i++)
+        result.word[i] = __funnelshift_r(w[i], w[i + 1], shift % 4 * 8);
+    return result;
+}
+
+// Some `length` elements side by side that a warp copies, as many lines of them. A lane reads sixteen bytes as they are
+// aligned in memory, and each lane but the last makes of its own and its neighbour's what is aligned in the copy.
+struct gt_line_copy {
+    static constexpr int PIECES = 31; // of a warp
+    gt_int lines, length;
+
+    __device__ __forceinline__ unsigned spans() const
+    {
+        return (unsigned)((length + PIECES * GT_PIECE - 1) / (PIECES * GT_PIECE));
+    }
+    __device__ __forceinline__ gt_int blocks() const
+    {
+        return (lines * spans() + GT_COPY_WARPS - 1) / GT_COPY_WARPS;
+    }
+    __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, gt_int block) const
+    {
+        const int lane = threadIdx.x % 32;
+        const gt_int number = block * GT_COPY_WARPS + threadIdx.x / 32, at = number / spans();
+        if (at >= lines)
+            return;
+        const GT_AB *line = from + at * ld;
+        const unsigned shift = (unsigned long long)line % 16;
+        const gt_int first = number % spans() * (PIECES * GT_PIECE) + lane * GT_PIECE, // of the copy
+            read = first - (int)(shift / GT_AB_BYTES);
+        gt_sixteen own = {};
+        if (read >= 0 && read + GT_PIECE <= length) {
+            own = *(const gt_sixteen *)(line + read);
+        } else {
+            gt_vector<GT_AB, GT_PIECE> few = {};
 #pragma unroll
             for (int e = 0; e < GT_PIECE; e++)
-                piece.e[e] = square[(along + e) * PITCH + line + i];
-        } else {
-            piece = *(const gt_vector<GT_AB, GT_PIECE> *)&square[(line + i) * PITCH + along];
+                if (read + e >= 0 && read + e < length)
+                    few.e[e] = line[read + e];
+            own = *(const gt_sixteen *)&few;
         }
-        const gt_int place = (k_first + line + i) * to.ld + outer_first + along;
-        if (line + i < k_left && along < outer_left) // the last piece may reach into the padding
-            *(gt_vector<GT_AB, GT_PIECE> *)const_cast<GT_AB *>(to.at + place) = piece;
+        gt_sixteen next;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            next.word[i] = __shfl_down_sync(~0u, own.word[i], 1);
+        if (lane < PIECES && first < length) // the last piece may reach into the padding
+            *(gt_sixteen *)const_cast<GT_AB *>(to.at + at * to.ld + first) = gt_shift(own, next, shift);
     }
-}
-extern "C" __global__ void __launch_bounds__(256) repack(const __grid_constant__ gt_args g)
+};
+
+// Squares that a block transposes in shared memory, so that they arrive in pieces of 16 bytes wherever they began.
+struct gt_square_copy {
+    static constexpr int SIDE = 64, PITCH = SIDE + 1, ABREAST = GT_COPY_WARPS * 32 / SIDE; // lines that are read at once
+    gt_int lines, length; // of the operand as it is stored
+
+    __device__ __forceinline__ unsigned wide() const { return (unsigned)((lines + SIDE - 1) / SIDE); }
+    __device__ __forceinline__ gt_int blocks() const { return wide() * ((length + SIDE - 1) / SIDE); }
+    __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, gt_int block) const
+    {
+        __shared__ GT_AB square[SIDE * PITCH];
+        const gt_int line_first = block % wide() * SIDE, along_first = block / wide() * SIDE;
+        const int line_left = gt_clip(lines - line_first, SIDE), along_left = gt_clip(length - along_first, SIDE);
+        GT_AB held[SIDE / ABREAST] = {};
+        int along = threadIdx.x % SIDE, line = threadIdx.x / SIDE;
+        from += line_first * ld + along_first;
+#pragma unroll
+        for (int i = 0; i < SIDE; i += ABREAST)
+            if (line + i < line_left && along < along_left)
+                held[i / ABREAST] = from[(line + i) * ld + along];
+        __syncthreads(); // the square before this one has been read
+#pragma unroll
+        for (int i = 0; i < SIDE; i += ABREAST)
+            square[(line + i) * PITCH + along] = held[i / ABREAST];
+        __syncthreads();
+        constexpr int OF_LINE = SIDE / GT_PIECE; // pieces
+        line = threadIdx.x % OF_LINE * GT_PIECE, along = threadIdx.x / OF_LINE;
+#pragma unroll
+        for (int i = 0; i < SIDE; i += GT_COPY_WARPS * 32 / OF_LINE) {
+            gt_vector<GT_AB, GT_PIECE> piece;
+#pragma unroll
+            for (int e = 0; e < GT_PIECE; e++)
+                piece.e[e] = square[(line + e) * PITCH + along + i];
+            const gt_int place = (along_first + along + i) * to.ld + line_first + line;
+            if (along + i < along_left && line < line_left) // the last piece may reach into the padding
+                *(gt_vector<GT_AB, GT_PIECE> *)const_cast<GT_AB *>(to.at + place) = piece;
+        }
+    }
+};
+
+// How an operand is copied: by its lines where they stay lines.
+template <bool SAME> struct gt_copy_of {
+    typedef gt_line_copy type;
+};
+template <> struct gt_copy_of<false> {
+    typedef gt_square_copy type;
+};
+
+// The kernel that makes the copies. Its blocks deal out among them what is to be copied of A, then of B.
+extern "C" __global__ void __launch_bounds__(GT_COPY_WARPS * 32) repack(const __grid_constant__ gt_args g)
 {
-    __shared__ __align__(16) GT_AB square[GT_SQUARE * (GT_SQUARE + GT_PIECE)];
     gt_begin();
-    const unsigned along_k = (unsigned)((g.k + GT_SQUARE - 1) / GT_SQUARE);
-    const unsigned of_a = GT_COPY_A ? along_k * (unsigned)((g.m + GT_SQUARE - 1) / GT_SQUARE) : 0;
-    const unsigned of_b = GT_COPY_B ? along_k * (unsigned)((g.n + GT_SQUARE - 1) / GT_SQUARE) : 0;
-    for (unsigned number = blockIdx.x; number < of_a + of_b; number += gridDim.x)
-        if (number < of_a)
-            gt_copy_square<!GT_TRANS_A>(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, g.m, g.k, number,
-                                        square);
+    const gt_copy_of<GT_OPERAND_A_ALONG_K == GT_A_ALONG_K>::type a = {GT_TRANS_A ? g.k : g.m, GT_TRANS_A ? g.m : g.k};
+    const gt_copy_of<GT_OPERAND_B_ALONG_K == GT_B_ALONG_K>::type b = {GT_TRANS_B ? g.n : g.k, GT_TRANS_B ? g.k : g.n};
+    const gt_int of_a = GT_COPY_A ? a.blocks() : 0, all = of_a + (GT_COPY_B ? b.blocks() : 0);
+    for (gt_int number = blockIdx.x; number < all; number += gridDim.x)
+        if (GT_COPY_A && number < of_a)
+            a.copy(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, number);
         else
-            gt_copy_square<GT_TRANS_B>(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, g.n, g.k, number - of_a,
-                                       square);
+            b.copy(gt_operand_b(g), g.b + blockIdx.z * g.stride_b, g.ldb, number - of_a);
 }
 #endif
 

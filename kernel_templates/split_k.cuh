@@ -33,28 +33,30 @@ __device__ __forceinline__ bool gt_add_parts(VECTOR *parts, unsigned part, unsig
             parts[part * TOTAL + n * THREADS] = sums[n];
     if (!gt_arrive_last<PARTS>(counter, last, sync))
         return false;
-    // Many reads are under way together.
-    constexpr int BATCH = COUNT >= 16 ? 1 : 16 / COUNT;
+    // Many reads are under way together, of HELD vectors of as many parts as that leaves room for.
+    constexpr int HELD = COUNT < 16 ? COUNT : 16, BATCH = 16 / HELD;
+#pragma unroll
+    for (int held = 0; held < COUNT; held += HELD)
 #pragma unroll 1
-    for (int first = 0; first < PARTS; first += BATCH) {
-        VECTOR read[BATCH][COUNT] = {};
+        for (int first = 0; first < PARTS; first += BATCH) {
+            VECTOR read[BATCH][HELD] = {};
 #pragma unroll
-        for (int c = 0; c < BATCH; c++)
+            for (int c = 0; c < BATCH; c++)
 #pragma unroll
-            for (int n = 0; n < COUNT; n++)
-                if (first + c < PARTS && n * THREADS + threadIdx.x < TOTAL)
-                    read[c][n] = parts[(first + c) * TOTAL + n * THREADS];
+                for (int n = held; n < COUNT && n < held + HELD; n++)
+                    if (first + c < PARTS && n * THREADS + threadIdx.x < TOTAL)
+                        read[c][n - held] = parts[(first + c) * TOTAL + n * THREADS];
 #pragma unroll
-        for (int c = 0; c < BATCH; c++)
+            for (int c = 0; c < BATCH; c++)
 #pragma unroll
-            for (int n = 0; n < COUNT; n++)
-                if (first + c == 0)
-                    sums[n] = read[c][n];
-                else if (first + c < PARTS)
+                for (int n = held; n < COUNT && n < held + HELD; n++)
+                    if (first + c == 0)
+                        sums[n] = read[c][n - held];
+                    else if (first + c < PARTS)
 #pragma unroll
-                    for (int e = 0; e < (int)sizeof(VECTOR) / GT_ACC_BYTES; e++)
-                        sums[n].e[e] += read[c][n].e[e];
-    }
+                        for (int e = 0; e < (int)sizeof(VECTOR) / GT_ACC_BYTES; e++)
+                            sums[n].e[e] += read[c][n - held].e[e];
+        }
     if (threadIdx.x == 0)
         *counter = 0; // as the next launch expects it
     return true;

@@ -4,12 +4,6 @@
 #define GRID_X 0x7fffffffll
 #define GRID_YZ 65535
 
-/* Copies of operands: a block for each square of 64 x 64, or for every so many of them where there are more. */
-#define REPACK_BLOCKS  65536
-#define REPACK_THREADS 256
-#define REPACK_SQUARE  64
-#define REPACK_LINE    128 /* bytes that a line is a multiple of */
-
 /* The workspace behind the counters begins where any memory of its own would. */
 #define PLACE_ALIGN 256
 
@@ -18,36 +12,6 @@ gt_scalar gt_scalar_make(const gt_types *types, double value)
     gt_scalar scalar = {.bits = 0};
     gt_type_find(types->accumulator)->store(&scalar, 0, value);
     return scalar;
-}
-
-/* Bytes of an operand's copy, a padded line for each k-step. False where they pass 64 bits. */
-static bool copy_bytes(int64_t k, int64_t outer, int64_t bytes, int64_t *total)
-{
-    int64_t line;
-    return !__builtin_mul_overflow(outer, bytes, &line) && !__builtin_add_overflow(line, REPACK_LINE - 1, &line) &&
-           !__builtin_mul_overflow(line / REPACK_LINE * REPACK_LINE, k, total);
-}
-
-/* Room for the copies of operands of as many matrices as are launched at once, and blocks that make them.
- * kernel_templates/repack.cuh has the other side. */
-static gt_status add_copies(const gt_problem *p, int64_t which, int64_t *workspace, gt_launch *launch)
-{
-    const int64_t bytes[] = {gt_type_find(p->class.type_a)->bytes, gt_type_find(p->class.type_b)->bytes};
-    const int64_t outer[] = {p->m, p->n};
-    int64_t all = 0, squares = 0;
-    bool fit = true;
-    for (int i = 0; fit && i < 2; i++) {
-        int64_t one;
-        if (!(which >> i & 1))
-            continue;
-        fit = copy_bytes(p->k, outer[i], bytes[i], &one) && !__builtin_add_overflow(all, one, &all);
-        squares += fit ? (p->k / REPACK_SQUARE + 1) * (outer[i] / REPACK_SQUARE + 1) : 0;
-    }
-    if (!fit || __builtin_mul_overflow(all, launch->grid[2], &all) ||
-        __builtin_add_overflow(*workspace, all, workspace))
-        return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
-    launch->repack = squares < REPACK_BLOCKS ? (unsigned)squares : REPACK_BLOCKS;
-    return GT_OK;
 }
 
 static int64_t round_up(int64_t number, int64_t unit)
@@ -97,9 +61,14 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
             return gt_fail(GT_ERROR_INVALID, "the workspace overflows 64 bits");
         launch.counter_bytes = (size_t)counters;
     }
-    if (f->repack && (status = add_copies(problem, f->repack, &workspace, &launch)) != GT_OK)
+    int64_t copies;
+    if ((status = gt_copies_init(f, problem, &launch.copies)) != GT_OK)
         return status;
-    if ((status = gt_maps_init(f, problem, &launch.maps)) != GT_OK)
+    if (__builtin_mul_overflow((int64_t)(launch.copies.bytes[GT_A] + launch.copies.bytes[GT_B]), launch.grid[2],
+                               &copies) ||
+        __builtin_add_overflow(workspace, copies, &workspace))
+        return gt_fail(GT_ERROR_INVALID, "the workspace overflows 64 bits");
+    if ((status = gt_maps_init(f, problem, &launch.copies, &launch.maps)) != GT_OK)
         return status;
     launch.workspace_bytes = (size_t)workspace;
     *out = launch;
@@ -147,8 +116,8 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
 {
     static const unsigned alone[2] = {1, 1};
     const CUlaunchConfig copies = {
-        .gridDimX = launch->repack, .gridDimY = 1, .gridDimZ = batch,
-        .blockDimX = REPACK_THREADS, .blockDimY = 1, .blockDimZ = 1, .hStream = stream,
+        .gridDimX = launch->copies.blocks, .gridDimY = 1, .gridDimZ = batch,
+        .blockDimX = GT_COPY_THREADS, .blockDimY = 1, .blockDimZ = 1, .hStream = stream,
     };
     const CUlaunchConfig product = {
         .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = batch,
@@ -159,10 +128,15 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
     void *parameters[GT_OPERANDS + 1], *block[] = {(void *)args};
     int count = 0;
     CUresult result = CUDA_SUCCESS;
-    if (launch->repack)
+    if (launch->copies.blocks)
         result = launch_kernel(driver, module->repack, copies, alone, launch->dependent, block);
-    if (result == CUDA_SUCCESS && launch->maps.count > 0)
-        result = gt_maps_encode(driver, &launch->maps, (const void *const[]){args->a, args->b, args->c}, maps);
+    if (result == CUDA_SUCCESS && launch->maps.count > 0) {
+        const void *copied_a = gt_copies_find(&launch->copies, GT_A, batch, args->workspace);
+        const void *copied_b = gt_copies_find(&launch->copies, GT_B, batch, args->workspace);
+        result = gt_maps_encode(driver, &launch->maps,
+                                (const void *const[]){copied_a ? copied_a : args->a, copied_b ? copied_b : args->b,
+                                                      args->c}, maps);
+    }
     for (int i = 0; i < launch->maps.count; i++)
         parameters[count++] = &maps[i];
     parameters[count] = block[0];

@@ -48,7 +48,7 @@ typedef struct gt_launch {
     bool empty;                 /* no element of C: nothing to launch */
     unsigned grid[3]; /* tiles or persistent blocks, parts of K, matrices */
     unsigned threads, smem_bytes, cluster[2];
-    unsigned repack; /* blocks that first copy operands into the workspace; 0: none */
+    gt_copies copies; /* of operands, made first, in the workspace */
     bool dependent;  /* programmatic dependent launch */
     gt_maps maps;    /* passed before the argument block */
     size_t counter_bytes, workspace_bytes;

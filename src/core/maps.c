@@ -1,15 +1,15 @@
 #include "maps.h"
 
-/* What addresses and strides are a multiple of, elements along a side, bytes of a stride. */
+/* What addresses and strides are a multiple of, elements along a side (a coordinate has a sign), bytes of a stride. */
 #define MAP_ALIGN  16
-#define MAP_SIDE   ((int64_t)1 << 32)
+#define MAP_SIDE   ((int64_t)1 << 31)
 #define MAP_STRIDE ((int64_t)1 << 40)
 
 /* Describes one operand as it is stored. A map has no empty side, and a side of one has any stride: an operand without
  * elements (k = 0), whose leading dimension may be any number, is described as if it were one element. */
-static gt_status describe(const gt_problem *p, gt_operand operand, const int64_t box[2], int64_t swizzle, gt_map *map)
+static gt_status describe(const gt_problem *p, gt_operand operand, gt_stored o, const int64_t box[2], int64_t swizzle,
+                          gt_map *map)
 {
-    const gt_stored o = gt_problem_stored(p, operand);
     const gt_type_info *info = gt_type_find(o.type);
     const gt_rounded *rounded = operand == GT_C ? NULL : gt_class_types(&p->class)->rounded;
     const bool empty = o.rows == 0 || o.columns == 0;
@@ -17,7 +17,7 @@ static gt_status describe(const gt_problem *p, gt_operand operand, const int64_t
     if (rows > MAP_SIDE || columns > MAP_SIDE || batch > MAP_SIDE ||
         (rows > 1 && o.ld >= MAP_STRIDE / info->bytes) || (batch > 1 && o.stride >= MAP_STRIDE / info->bytes))
         return gt_fail(GT_ERROR_INVALID,
-                       "%c is larger than a tensor map describes: sides up to 2^32, strides below 2^40 bytes",
+                       "%c is larger than a tensor map describes: sides up to 2^31, strides below 2^40 bytes",
                        "ABC"[operand]);
     const int64_t row = rows > 1 ? o.ld * info->bytes : (columns * info->bytes + MAP_ALIGN - 1) / MAP_ALIGN * MAP_ALIGN;
     const int64_t matrix = batch > 1                 ? o.stride * info->bytes
@@ -34,7 +34,7 @@ static gt_status describe(const gt_problem *p, gt_operand operand, const int64_t
     return GT_OK;
 }
 
-gt_status gt_maps_init(const gt_facts *f, const gt_problem *p, gt_maps *out)
+gt_status gt_maps_init(const gt_facts *f, const gt_problem *p, const gt_copies *copies, gt_maps *out)
 {
     const struct {
         int64_t box[2], swizzle;
@@ -48,10 +48,11 @@ gt_status gt_maps_init(const gt_facts *f, const gt_problem *p, gt_maps *out)
         gt_map *map = &maps.list[maps.count];
         if (asked[i].box[0] == 0 || asked[i].box[1] == 0)
             continue;
-        if (p->class.align < MAP_ALIGN)
+        if (!copies->copied[i] && p->class.align < MAP_ALIGN)
             return gt_fail(GT_ERROR_INVALID, "a tensor map needs pointers and rows aligned to %d bytes, not %d",
                            MAP_ALIGN, p->class.align);
-        const gt_status status = describe(p, i, asked[i].box, asked[i].swizzle, map);
+        const gt_stored o = copies->copied[i] ? copies->copy[i] : gt_problem_stored(p, i);
+        const gt_status status = describe(p, i, o, asked[i].box, asked[i].swizzle, map);
         if (status != GT_OK)
             return status;
         map->promotion = (CUtensorMapL2promotion)f->map_promotion;
@@ -61,7 +62,8 @@ gt_status gt_maps_init(const gt_facts *f, const gt_problem *p, gt_maps *out)
     return GT_OK;
 }
 
-/* A map's address must be memory, also where nothing of it is read: an operand that is not given takes C's. */
+/* A map's address must be memory and aligned, also where nothing of it is read: an operand that is not given takes one
+ * near C's. */
 CUresult gt_maps_encode(const gt_driver *driver, const gt_maps *maps, const void *const addresses[GT_OPERANDS],
                         CUtensorMap *encoded)
 {
@@ -69,7 +71,8 @@ CUresult gt_maps_encode(const gt_driver *driver, const gt_maps *maps, const void
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < maps->count && result == CUDA_SUCCESS; i++) {
         const gt_map *m = &maps->list[i];
-        const void *address = addresses[m->operand] ? addresses[m->operand] : addresses[GT_C];
+        const uintptr_t near_c = (uintptr_t)addresses[GT_C] / MAP_ALIGN * MAP_ALIGN;
+        const void *address = addresses[m->operand] ? addresses[m->operand] : (const void *)near_c;
         result = driver->cuTensorMapEncodeTiled(&encoded[i], m->type, 3, (void *)address, m->size, m->stride, m->box,
                                                 every, CU_TENSOR_MAP_INTERLEAVE_NONE, m->swizzle, m->promotion,
                                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);

@@ -2,6 +2,7 @@
 #ifndef GT_MAPS_H
 #define GT_MAPS_H
 
+#include "copies.h"
 #include "driver.h"
 #include "facts.h"
 #include "problem.h"
@@ -22,9 +23,9 @@ typedef struct gt_maps {
     gt_map list[GT_OPERANDS]; /* in the order of a kernel's parameters */
 } gt_maps;
 
-/* Those that a kernel's facts ask for. GT_ERROR_INVALID if a tensor map cannot describe an operand: rows that are not
- * aligned to 16 bytes, sides above 2^32, strides of 2^40 bytes. */
-gt_status gt_maps_init(const gt_facts *facts, const gt_problem *problem, gt_maps *maps);
+/* Those that a kernel's facts ask for, of copies where operands are copied. GT_ERROR_INVALID if a tensor map cannot
+ * describe an operand: rows that are not aligned to 16 bytes, sides above 2^31, strides of 2^40 bytes. */
+gt_status gt_maps_init(const gt_facts *facts, const gt_problem *problem, const gt_copies *copies, gt_maps *maps);
 
 /* Encodes them for operands at these addresses: A, B, C. An operand that is not read may be NULL. */
 CUresult gt_maps_encode(const gt_driver *driver, const gt_maps *maps, const void *const addresses[GT_OPERANDS],

@@ -1,0 +1,44 @@
+// Copies by the copy engine (TMA): boxes of a matrix that a tensor map describes, from global to shared memory. What
+// lies outside the matrix becomes zeros. An mbarrier counts the bytes that have come.
+#ifndef GT_TENSOR_COPY_CUH
+#define GT_TENSOR_COPY_CUH
+
+#include "gemm.cuh"
+
+struct __align__(64) gt_tensor_map
+{
+    unsigned long long opaque[16];
+};
+
+// Brings a map to where the copy engine looks for it.
+__device__ __forceinline__ void gt_prefetch_map(const gt_tensor_map &map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// Arrives at an mbarrier, which then waits for as many bytes too.
+__device__ __forceinline__ void gt_mbarrier_expect(unsigned b, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(bytes) : "memory");
+}
+
+// Starts the copy of a box whose first element has this column and row in this block's matrix of the batch; `full` is
+// told of its bytes.
+__device__ __forceinline__ void gt_copy_box(unsigned to, const gt_tensor_map &map, int column, int row, unsigned full)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 " [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
+                 "l"(&map), "r"(column), "r"(row), "r"((int)blockIdx.z), "r"(full)
+                 : "memory");
+}
+// The same into this place of every block of the cluster that the mask names, and each one's mbarrier is told.
+__device__ __forceinline__ void gt_multicast_box(unsigned to, const gt_tensor_map &map, int column, int row,
+                                                 unsigned full, unsigned short mask)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+                 " [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
+                 "l"(&map), "r"(column), "r"(row), "r"((int)blockIdx.z), "r"(full), "h"(mask)
+                 : "memory");
+}
+
+#endif

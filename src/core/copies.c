@@ -1,0 +1,50 @@
+#include "copies.h"
+
+/* A block for each square of 64 x 64, or for every so many of them where there are more. */
+#define BLOCKS_MOST 65536
+#define SQUARE      64
+
+#define LINE 128 /* bytes that a line is a multiple of */
+
+/* An operand's copy. False where its bytes pass 64 bits. */
+static bool describe(const gt_problem *p, gt_operand operand, int64_t how, gt_stored *copy, int64_t *total)
+{
+    const gt_stored from = gt_problem_stored(p, operand);
+    const int64_t bytes = gt_type_find(from.type)->bytes, outer = operand == GT_A ? p->m : p->n;
+    const bool along_k = how & GT_COPY_ALONG_K;
+    const int64_t rows = how & GT_COPY_AS_STORED ? from.rows : along_k ? outer : p->k;
+    const int64_t columns = how & GT_COPY_AS_STORED ? from.columns : along_k ? p->k : outer;
+    int64_t line;
+    if (__builtin_mul_overflow(columns, bytes, &line) || __builtin_add_overflow(line, LINE - 1, &line) ||
+        __builtin_mul_overflow(line / LINE * LINE, rows, total))
+        return false;
+    const int64_t ld = line / LINE * LINE / bytes;
+    *copy = (gt_stored){from.type, rows, columns, ld, rows * ld};
+    return true;
+}
+
+gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *out)
+{
+    gt_copies copies = {0};
+    int64_t all = 0, squares = 0;
+    for (gt_operand i = GT_A; i <= GT_B; i++) {
+        int64_t one;
+        if (!(facts->repack >> i & 1))
+            continue;
+        if (!describe(p, i, facts->repack, &copies.copy[i], &one) || __builtin_add_overflow(all, one, &all))
+            return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
+        copies.copied[i] = true;
+        copies.bytes[i] = (size_t)one;
+        squares += (copies.copy[i].rows / SQUARE + 1) * (copies.copy[i].columns / SQUARE + 1);
+    }
+    copies.blocks = squares < BLOCKS_MOST ? (unsigned)squares : BLOCKS_MOST;
+    *out = copies;
+    return GT_OK;
+}
+
+const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, const void *workspace)
+{
+    if (!copies->copied[operand])
+        return NULL;
+    return (const char *)workspace + (operand == GT_B ? copies->bytes[GT_A] * batch : 0);
+}

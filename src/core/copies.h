@@ -1,0 +1,29 @@
+/* Operands that a kernel's code copies into the workspace before the product: kernel_templates/repack.cuh has the other
+ * side. */
+#ifndef GT_COPIES_H
+#define GT_COPIES_H
+
+#include "facts.h"
+#include "problem.h"
+
+#define GT_COPY_THREADS 256 /* of a block that copies */
+
+/* Of the fact `repack`, beside 1 for A and 2 for B: copies have the lines of the operand, or one for each row of op(A) or
+ * column of op(B). Else they have one for each k-step. */
+#define GT_COPY_AS_STORED 4
+#define GT_COPY_ALONG_K   8
+
+typedef struct gt_copies {
+    unsigned blocks;             /* that make the copies of one matrix; 0: there are none */
+    bool copied[GT_OPERANDS];
+    gt_stored copy[GT_OPERANDS]; /* lines aligned to 128 bytes */
+    size_t bytes[GT_OPERANDS];   /* of one matrix */
+} gt_copies;
+
+/* Those that a kernel's facts ask for. GT_ERROR_INVALID where they pass 64 bits. */
+gt_status gt_copies_init(const gt_facts *facts, const gt_problem *problem, gt_copies *copies);
+
+/* Where the copies of `batch` matrices lie in a workspace: those of A, then those of B; NULL for what is not copied. */
+const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, const void *workspace);
+
+#endif
