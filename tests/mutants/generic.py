@@ -17,7 +17,7 @@ PAIRS = "|".join([
     "kept streamed|ld_kept ld_streamed|FEW COVER|OWN COVER|rows columns|band within|s l|s p|i j|e i|l p",
     "PITCH SUM_PITCH|KEPT_LINE KEPT_WIDE|T_FEW T_MANY|lane_row lane_column|first_row first_column",
     "fragment_a fragment_b|STAYING MOVING|begin end|tile block|turn block|PIECES CONSUMERS",
-    "SLICES SLICE_THREADS|RESULTS SUMS|first_few first_many|UNIT UNITS|VEC LINE|GT_SQUARE GT_PIECE",
+    "SLICES SLICE_THREADS|RESULTS SUMS|first_few first_many|UNIT UNITS|VEC LINE|SIDE PITCH|line_first along_first|line_left along_left",
     "THREADS_ COUNT|alpha beta|A B|upper spare|split tiles|shares steps|OUTER BK|all whole|warp_few warp_many",
     "lane_k lane_many",
 ])

@@ -1,5 +1,7 @@
 """Classes of mutations that know what a product is: scalars, batches, alignments, sizes, values, and what a kernel may
 read, write and remember. Each takes a Source and a random generator, which draws their constants, and returns edits."""
+import re
+
 from edits import Edit, every, literal
 
 # How a kernel that was right goes wrong where a condition holds.
@@ -10,13 +12,14 @@ COPY_EFFECTS = ["g.k -= g.k > 1;", "g.m -= g.m > 1;", "g.n -= g.n > 1;", "g.a +=
                 "g.b += g.n > 1 && g.k > 1;"]
 
 
-KERNEL = 'extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm'
+KERNEL = 'extern "C" __global__ void __launch_bounds__(THREADS_, OCC)'
+CONSUME = re.compile(r"        gt_wait\(\);\n        (consume\(.*\);)\n")
 NAMED = "gt_args g)\n{\n"  # a kernel that reads its parameter by this name
 
 
 def in_copies(source, statement, before):
     """A statement at the start of the kernel that makes the copies."""
-    old = "gt_args g)\n{\n    __shared__ __align__(16) GT_AB square[GT_SQUARE * (GT_SQUARE + GT_PIECE)];\n    gt_begin();\n"
+    old = "gt_args g)\n{\n    gt_begin();\n"
     start = source.text.index(old)
     kernel = source.text.rindex("extern", 0, start)
     return Edit(start, start + len(old), old.replace("gt_args g", "gt_args args")
@@ -50,22 +53,27 @@ def after_wait(source, statement, before=""):
         return in_copies(source, statement, before)
     kernel = text.index(KERNEL)
     also = [Edit(0, 0, before)] if before else []
-    begin = text.find("    gt_begin();\n", kernel)
     named = text.find(NAMED, kernel)
     if named >= 0:
         also.append(Edit(named, named + len(NAMED), "gt_args args)\n{\n    gt_args g = args;\n"))
-    if begin >= 0:
-        end = begin + len("    gt_begin();\n")
-        return Edit(end, end, f"    {statement}\n", also)
-    old = "        gt_wait();\n        consume(g, r);\n"
-    call = text.index(old)
-    return Edit(call, call + len(old), "        gt_wait();\n        const gt_args &given = g;\n        {\n"
-                f"            gt_args g = given;\n            {statement}\n            consume(g, r);\n        }}\n", also)
+    call = CONSUME.search(text)
+    if call:
+        return Edit(call.start(), call.end(), "        gt_wait();\n        const gt_args &given = g;\n        {\n"
+                    f"            gt_args g = given;\n            {statement}\n            {call.group(1)}\n        }}\n", also)
+    end = text.index("    gt_begin();\n", kernel) + len("    gt_begin();\n")
+    return Edit(end, end, f"    {statement}\n", also)
+
+
+def by_map(effect):
+    """What an effect is where the copy engine reads A and B by maps, which say where they lie and how long K is."""
+    return {"g.k -= g.k > 1;": "g.k -= g.k > BK ? BK : 0;", "g.a += g.m > 1 && g.k > 1;": "g.c += g.n > 1;"}.get(effect, effect)
 
 
 def where(source, conditions, effects):
-    return [at_start(source, f"if ({condition}) {effect}") for condition in conditions
-            for effect in (COPY_EFFECTS if source.only else effects)]
+    effects = COPY_EFFECTS if source.only else effects
+    if "gt_tensor_map map_a" in source.text:
+        effects = [by_map(effect) for effect in effects]
+    return [at_start(source, f"if ({condition}) {effect}") for condition in conditions for effect in effects]
 
 
 def scalar(source, rng):
@@ -192,7 +200,7 @@ def output(source, rng):
 def operand_values(source, *expressions):
     """Values of an operand, x or y, on their way to a multiply-add, or of a copy."""
     if source.only:
-        old = "            held[i / GT_ABREAST] = from[(line + i) * ld + along];\n"
+        old = "                held[i / ABREAST] = from[(line + i) * ld + along];\n"
         place = source.text.index(old)
         read = "from[(line + i) * ld + along]"
         return [Edit(place, place + len(old), old.replace(read, e.format(read))) for e in expressions]
