@@ -1,8 +1,9 @@
 // Tensor-core GEMM for Hopper. The copy engine fills a ring of stages in shared memory; one warp asks it for them and
 // does nothing else. Warp groups multiply from there (wgmma): WARP_GROUPS of them share the threadblock tile (BM x BN x
 // BK) along the instruction's M. Blocks of a cluster share operands: each asks for a part of what all of them need, and
-// the copy engine gives it to all (multicast). BLOCKS blocks stay on their multiprocessors and take tile after tile, or
-// there is a block for each tile. SPLIT_K parts of K meet in the workspace.
+// the copy engine gives it to all (multicast). Or they share K: each adds up a part of the tile of all of them. BLOCKS
+// blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile. Where SPLIT_K parts of
+// K are more than a cluster has, clusters meet in the workspace.
 #include "gemm.cuh"
 
 #ifndef BM // threadblock tile
@@ -29,10 +30,13 @@
 #ifndef CLUSTER_N
 #define CLUSTER_N 1
 #endif
+#ifndef CLUSTER_K // and along K
+#define CLUSTER_K 1
+#endif
 #ifndef GROUP // rows of clusters that are walked together, for L2
 #define GROUP 8
 #endif
-#ifndef SPLIT_K // parts of K along the grid's y
+#ifndef SPLIT_K // parts of K along the grid's y, CLUSTER_K of them in a cluster
 #define SPLIT_K 1
 #endif
 #ifndef OCC // blocks an SM should hold
@@ -44,47 +48,54 @@
 #else
 #define INSTRUCTION_N BN
 #endif
+constexpr int SIDE_M = SWAP ? BN : BM;               // of the tile, along the instruction's M
+constexpr int STACKED = SIDE_M / (64 * WARP_GROUPS); // instructions along it that a warp group has
+
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "mbarrier.cuh"
 #include "repack.cuh"
 #include "split_k.cuh"
 #include "tensor_copy.cuh"
+#include "wgmma_epilogue.cuh"
 #include "wgmma_instruction.cuh"
 #include "wgmma_operand.cuh"
 
-constexpr int CLUSTER = CLUSTER_M * CLUSTER_N;
+constexpr int SHARING = CLUSTER_M * CLUSTER_N; // blocks of a cluster that share operands
+constexpr int PARTS = SPLIT_K / CLUSTER_K;     // of K that meet in the workspace
 constexpr int CONSUMERS = WARP_GROUPS * 128, PRODUCERS = 128, THREADS_ = CONSUMERS + PRODUCERS;
-constexpr int SIDE_M = SWAP ? BN : BM;                 // of the tile, along the instruction's M
-constexpr int STACKED = SIDE_M / (64 * WARP_GROUPS);   // instructions along it that a warp group has
 static_assert(STACKED * 64 * WARP_GROUPS == SIDE_M, "instructions cover the tile");
 static_assert(BK % LINE == 0, "whole lines");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
-static_assert(SPLIT_K == 1 || CLUSTER == 1, "a block that shares K has one tile");
+static_assert(SPLIT_K == 1 || SHARING == 1, "a block that shares K has one tile");
+static_assert(PARTS * CLUSTER_K == SPLIT_K, "a cluster's blocks have each a part of K");
 
 typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N> tile_a;
 typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M> tile_b;
 constexpr int STAGE = tile_a::BYTES + tile_b::BYTES;
 
-// A warp's staging buffer for 16 x 32 sums on their way to C, lines padded against bank conflicts.
-constexpr int CHUNK = 32, PITCH = SWAP ? 20 : 40, STAGING = SWAP ? CHUNK * PITCH : 16 * PITCH;
-
-// What lies in shared memory behind the stages. full[s] is complete when stage s has been filled, empty[s] when it has
-// been read by all blocks of the cluster that got the same.
-struct behind_stages {
-    GT_ACC staging[CONSUMERS / 32][STAGING];
-    gt_mbarrier full[STAGES], empty[STAGES];
+// What lies in shared memory behind the stages and the buffers of C. full[s] is complete when stage s has been filled,
+// empty[s] when it has been read by all blocks of the cluster that got the same, `met` when this block has the sums of all
+// blocks that share its K.
+struct behind_buffers {
+    gt_mbarrier full[STAGES], empty[STAGES], met;
     bool last; // of the parts of K
 };
+constexpr int BUFFERS_AT = STAGES * STAGE, BEHIND_AT = BUFFERS_AT + WARP_GROUPS * BUFFERS * SUBTILE_BYTES;
+static_assert(CLUSTER_K == 1 || BM * BN * GT_ACC_BYTES <= BUFFERS_AT, "sums that are exchanged fit into the stages");
 
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES, STAGES * STAGE + sizeof(behind_stages));
-GT_ASSERT_FACT(CLUSTER_X, CLUSTER);
-GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
+GT_ASSERT_FACT(SMEM_BYTES, BEHIND_AT + sizeof(behind_buffers));
+GT_ASSERT_FACT(CLUSTER_X, SHARING);
+GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
+GT_ASSERT_FACT(WS_TILE, PARTS > 1 ? PARTS * BM * BN * GT_ACC_BYTES : 0);
 GT_ASSERT_FACT(BOX_A_ROWS, tile_a::BOX_ROWS);
 GT_ASSERT_FACT(BOX_A_COLUMNS, tile_a::BOX_COLUMNS);
 GT_ASSERT_FACT(BOX_B_ROWS, tile_b::BOX_ROWS);
 GT_ASSERT_FACT(BOX_B_COLUMNS, tile_b::BOX_COLUMNS);
+GT_ASSERT_FACT(BOX_C_ROWS, MAP_C ? SUBTILE_ROWS : 0);
+GT_ASSERT_FACT(BOX_C_COLUMNS, MAP_C ? C_BOX_COLUMNS : 0);
+GT_ASSERT_FACT(SWIZZLE_C, MAP_C ? C_SWIZZLE : 0);
 
 // Registers of a thread: as launched, the same for all; then a consumer's, with what the producers gave back.
 constexpr int PRODUCER_REGISTERS = 40;
@@ -114,14 +125,14 @@ struct ring {
     __device__ __forceinline__ unsigned b_of(const place &p) const { return a_of(p) + tile_a::BYTES; }
 };
 
-// This block among those of its cluster.
+// This block among those of its cluster that share operands.
 __device__ __forceinline__ unsigned rank_m()
 {
-    return CLUSTER == 1 ? 0 : blockIdx.x % CLUSTER % CLUSTER_M;
+    return SHARING == 1 ? 0 : blockIdx.x % SHARING % CLUSTER_M;
 }
 __device__ __forceinline__ unsigned rank_n()
 {
-    return CLUSTER == 1 ? 0 : blockIdx.x % CLUSTER / CLUSTER_M;
+    return SHARING == 1 ? 0 : blockIdx.x % SHARING / CLUSTER_M;
 }
 
 // The tiles of a block, and its part of their steps of K. A cluster's blocks have neighbours, some of which may lie
@@ -152,12 +163,12 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
 {
     const schedule plan(g);
     place at = {0, 1};
-    for (unsigned number = blockIdx.x / CLUSTER; number < plan.clusters; number += gridDim.x / CLUSTER) {
+    for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
         const gt_tile tile = schedule::find(g, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
 #pragma unroll 1
         for (gt_int step = plan.first; step < plan.end; step++, at.advance()) {
-            gt_mbarrier_wait_cluster<CLUSTER>(r.empty_of(at), at.phase);
+            gt_mbarrier_wait_cluster<SHARING>(r.empty_of(at), at.phase);
             gt_mbarrier_expect(r.full_of(at), STAGE);
             tile_a::copy(r.a_of(at), map_a, row, (int)step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M);
             tile_b::copy(r.b_of(at), map_b, column, (int)step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1);
@@ -170,13 +181,13 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
 // A warp has read a stage: every block that fills it is told.
 __device__ __forceinline__ void release(unsigned empty)
 {
-    if (CLUSTER == 1) {
+    if (SHARING == 1) {
         if (GT_CHECKED || threadIdx.x % 32 == 0)
             gt_mbarrier_arrive(empty);
     } else if (GT_CHECKED) {
-        for (unsigned block = 0; block < CLUSTER; block++)
+        for (unsigned block = 0; block < SHARING; block++)
             gt_mbarrier_arrive_remote(empty, block);
-    } else if (threadIdx.x % 32 < CLUSTER) {
+    } else if (threadIdx.x % 32 < SHARING) {
         gt_mbarrier_arrive_remote(empty, threadIdx.x % 32);
     }
 }
@@ -220,87 +231,60 @@ __device__ __forceinline__ void consumers_sync()
     asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
-// C of WIDTH neighbours of a row. PLAIN: they lie in the matrix and C's old values do not count, as mostly; asked once
-// for a tile.
-template <bool PLAIN, int WIDTH>
-__device__ __forceinline__ void store_few(const gt_args &g, gt_int row, gt_int column, const GT_ACC *from)
+// All threads of a cluster meet. Nothing is released: that would wait for every store to arrive.
+__device__ __forceinline__ void cluster_sync()
 {
-    const gt_int away = blockIdx.z * g.stride_c;
-    if (PLAIN) {
-        gt_vector<GT_C, WIDTH> result;
-#pragma unroll
-        for (int u = 0; u < WIDTH; u++)
-            result.e[u] = GT_C(g.alpha.value * from[u]);
-        *(gt_vector<GT_C, WIDTH> *)(g.c + away + row * g.ldc + column) = result;
-    } else if (row < g.m && column < g.n) {
-        gt_store_c_vector<WIDTH>(g, row, column, from, away);
-    }
+    if (SHARING * CLUSTER_K == 1)
+        __syncthreads();
+    else
+        asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// C of a warp's 16 x 8 EIGHTS sums from (i, j) of the instruction on. They go through a staging buffer, so that lanes
-// side by side store neighbours of a row.
-template <bool PLAIN, int EIGHTS>
-__device__ __forceinline__ void store_chunk(const gt_args &g, GT_ACC *staging, gt_int i, gt_int j, const GT_ACC *d)
+typedef gt_vector<GT_ACC, 4> four_acc;
+constexpr int FOURS = OWN / 4; // of a thread's own sums
+
+// Of the sums of all blocks of the cluster, which share K, this block gets its own part and adds it up, in the order of
+// blocks. They come into the stages, once all blocks have read theirs.
+__device__ __forceinline__ void exchange(char *stages, unsigned met, const GT_ACC *d, GT_ACC *own)
 {
-    constexpr int ROWS = SWAP ? EIGHTS * 8 : 16, COLUMNS = SWAP ? 16 : EIGHTS * 8, WIDTH = GT_WIDE_C < 4 ? 1 : GT_WIDE_C;
-    const int lane = threadIdx.x % 32;
-    __syncwarp(); // what lay there has been read
+    const unsigned rank = blockIdx.y % CLUSTER_K;
+    cluster_sync();
 #pragma unroll
-    for (int e = 0; e < EIGHTS * 4; e += 2) {
-        const int along_m = lane / 4 + e / 2 % 2 * 8, along_n = e / 4 * 8 + lane % 4 * 2;
-        if (SWAP) {
-            staging[along_n * PITCH + along_m] = d[e];
-            staging[(along_n + 1) * PITCH + along_m] = d[e + 1];
-        } else {
-            *(gt_vector<GT_ACC, 2> *)&staging[along_m * PITCH + along_n] = {d[e], d[e + 1]};
+    for (int block = 0; block < CLUSTER_K; block++)
+#pragma unroll
+        for (int i = 0; i < FOURS; i++)
+            gt_send(gt_shared_address(stages) + ((rank * FOURS + i) * CONSUMERS + threadIdx.x) * sizeof(four_acc), met,
+                    block, *(const four_acc *)&d[block * OWN + i * 4]);
+    gt_mbarrier_wait_cluster<CLUSTER_K>(met, 0);
+#pragma unroll
+    for (int block = 0; block < CLUSTER_K; block++)
+#pragma unroll
+        for (int i = 0; i < FOURS; i++) {
+            const four_acc part = ((const four_acc *)stages)[(block * FOURS + i) * CONSUMERS + threadIdx.x];
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                own[i * 4 + e] = block == 0 ? part.e[e] : own[i * 4 + e] + part.e[e];
         }
-    }
-    __syncwarp();
-#pragma unroll
-    for (int e = 0; e < ROWS * COLUMNS; e += 32 * WIDTH) {
-        const int at = e + lane * WIDTH, y = at / COLUMNS, x = at % COLUMNS;
-        store_few<PLAIN, WIDTH>(g, (SWAP ? j : i) + y, (SWAP ? i : j) + x, &staging[y * PITCH + x]);
-    }
 }
 
-template <bool PLAIN>
-__device__ __forceinline__ void store_tile(const gt_args &g, GT_ACC *staging, gt_tile tile, const sums (&d)[STACKED])
+// The sums of all clusters that share K, in the last of them; false in the others.
+__device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, GT_ACC *own)
 {
-    const gt_int row = tile.row * BM, column = tile.column * BN;
-    const gt_int i = (SWAP ? column : row) + threadIdx.x / 128 * (STACKED * 64) + threadIdx.x % 128 / 32 * 16,
-                 j = SWAP ? row : column;
-    constexpr int REST = INSTRUCTION_N % CHUNK / 8, WHOLE = INSTRUCTION_N - REST * 8;
-#pragma unroll
-    for (int s = 0; s < STACKED; s++) {
-#pragma unroll
-        for (int n = 0; n < WHOLE; n += CHUNK)
-            store_chunk<PLAIN, CHUNK / 8>(g, staging, i + s * 64, j + n, &d[s][n / 2]);
-        if constexpr (REST > 0)
-            store_chunk<PLAIN, REST>(g, staging, i + s * 64, j + WHOLE, &d[s][WHOLE / 2]);
-    }
-}
-__device__ __forceinline__ bool is_plain(const gt_args &g, gt_tile tile)
-{
-    return g.beta.value == GT_ACC(0) && (tile.row + 1) * BM <= g.m && (tile.column + 1) * BN <= g.n;
+    constexpr int TOTAL = FOURS * CONSUMERS;
+    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x, slot = tile * CLUSTER_K + blockIdx.y % CLUSTER_K;
+    four_acc *parts = (four_acc *)gt_workspace(g) + slot * PARTS * TOTAL + threadIdx.x;
+    return gt_add_parts<PARTS, TOTAL, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, g.counters + slot * PARTS,
+                                                        (four_acc *)own, last, consumers_sync);
 }
 
-// The sums of all parts of K, in the last of their blocks; false in the others.
-__device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, sums (&d)[STACKED])
-{
-    typedef gt_vector<GT_ACC, 4> four_acc;
-    constexpr int COUNT = sizeof d / sizeof(four_acc), TOTAL = COUNT * CONSUMERS;
-    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    four_acc *parts = (four_acc *)gt_workspace(g) + tile * SPLIT_K * TOTAL + threadIdx.x;
-    return gt_add_parts<SPLIT_K, TOTAL, CONSUMERS, COUNT>(parts, blockIdx.y, g.counters + tile * SPLIT_K,
-                                                          (four_acc *)&d[0][0], last, consumers_sync);
-}
-
-__device__ __forceinline__ void consume(const gt_args &g, const ring &r, behind_stages &shared)
+__device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_args &g, const ring &r, char *stages,
+                                        behind_buffers &shared)
 {
     const schedule plan(g);
     const int steps = (int)(plan.end - plan.first);
+    output out = {stages + BUFFERS_AT + threadIdx.x / 128 * (BUFFERS * SUBTILE_BYTES)};
     place at = {0, 0};
-    for (unsigned number = blockIdx.x / CLUSTER; number < plan.clusters; number += gridDim.x / CLUSTER) {
+    for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
         sums d[STACKED];
         if (steps == 0) {
 #pragma unroll
@@ -308,49 +292,55 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r, behind_
                 d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] = 0;
         }
         multiply_stages(r, steps, at, d);
-        if (SPLIT_K > 1 && !add_parts(g, &shared.last, d))
+        GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
+        if (CLUSTER_K > 1)
+            exchange(stages, gt_shared_address(&shared.met), d[0], exchanged);
+        if (PARTS > 1 && !add_parts(g, &shared.last, own))
             continue;
         const gt_tile tile = schedule::find(g, number);
-        if (is_plain(g, tile))
-            store_tile<true>(g, shared.staging[threadIdx.x / 32], tile, d);
-        else
-            store_tile<false>(g, shared.staging[threadIdx.x / 32], tile, d);
+        out.store(g, map_c, tile.row * BM, tile.column * BN, blockIdx.y % CLUSTER_K, own);
     }
-}
-
-// All threads of a cluster meet. Nothing is released: that would wait for every store to arrive.
-__device__ __forceinline__ void cluster_sync()
-{
-    if (CLUSTER == 1)
-        __syncthreads();
-    else
-        asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    output::finish();
 }
 
 // Makes the mbarriers known to the copy engine, and to the other blocks.
 __device__ __forceinline__ void publish_barriers()
 {
-    if (CLUSTER > 1)
+    if (SHARING * CLUSTER_K > 1)
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
     gemm(const __grid_constant__ gt_tensor_map map_a, const __grid_constant__ gt_tensor_map map_b,
+#if MAP_C
+         const __grid_constant__ gt_tensor_map map_c,
+#endif
          const __grid_constant__ gt_args g)
 {
     extern __shared__ __align__(1024) char stages[];
-    behind_stages &shared = *(behind_stages *)(stages + STAGES * STAGE);
+    behind_buffers &shared = *(behind_buffers *)(stages + BEHIND_AT);
     const ring r = {gt_shared_address(stages), gt_shared_address(shared.full), gt_shared_address(shared.empty)};
+#if MAP_C
+    const gt_tensor_map *of_c = &map_c;
+#else
+    const gt_tensor_map *of_c = nullptr;
+#endif
     if (threadIdx.x == CONSUMERS) {
         gt_prefetch_map(map_a);
         gt_prefetch_map(map_b);
+        if (MAP_C)
+            gt_prefetch_map(*of_c);
     }
     if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
             gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, 1);
-            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, CLUSTER * CONSUMERS / 32 * GT_WARP_ARRIVALS);
+            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, SHARING * CONSUMERS / 32 * GT_WARP_ARRIVALS);
+        }
+        if (CLUSTER_K > 1) {
+            gt_mbarrier_init(gt_shared_address(&shared.met), 1);
+            gt_mbarrier_expect(gt_shared_address(&shared.met), BM * BN * GT_ACC_BYTES);
         }
         publish_barriers();
     }
@@ -361,12 +351,15 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
             gt_begin();
             produce(map_a, map_b, g, r);
         }
+        __syncwarp();
+        if (CLUSTER_K > 1)
+            cluster_sync(); // as in exchange
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         gt_wait();
-        consume(g, r, shared);
+        consume(of_c, g, r, stages, shared);
     }
-    if (CLUSTER > 1) {
+    if (SHARING > 1) {
         __syncwarp();
         cluster_sync(); // others write into this block's stages and arrive at its mbarriers
     }
