@@ -47,18 +47,6 @@ __device__ __forceinline__ void gt_mbarrier_arrive_remote(unsigned b, unsigned b
                  "r"(block)
                  : "memory");
 }
-// Stores four numbers in another block of the cluster, at this address there; its mbarrier is told of their bytes.
-template <typename VECTOR>
-__device__ __forceinline__ void gt_send(unsigned to, unsigned b, unsigned block, const VECTOR &v)
-{
-    static_assert(sizeof(VECTOR) == 16, "four numbers of 32 bits");
-    const unsigned *bits = (const unsigned *)&v;
-    asm volatile("{\n.reg .u32 there, told;\nmapa.shared::cluster.u32 there, %0, %2;\n"
-                 "mapa.shared::cluster.u32 told, %1, %2;\n"
-                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [there], {%3, %4, %5, %6}, [told];\n}"
-                 ::"r"(to), "r"(b), "r"(block), "r"(bits[0]), "r"(bits[1]), "r"(bits[2]), "r"(bits[3])
-                 : "memory");
-}
 // Waits for arrivals from CLUSTER blocks.
 template <int CLUSTER> __device__ __forceinline__ void gt_mbarrier_wait_cluster(unsigned b, unsigned phase)
 {

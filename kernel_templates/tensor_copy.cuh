@@ -42,6 +42,18 @@ __device__ __forceinline__ void gt_multicast_box(unsigned to, const gt_tensor_ma
                  : "memory");
 }
 
+// Starts the copy of bytes from this block's shared memory to this place in another block of the cluster, whose mbarrier
+// is told of them.
+__device__ __forceinline__ void gt_copy_to_block(unsigned to, unsigned from, unsigned bytes, unsigned full, unsigned block)
+{
+    asm volatile("{\n.reg .u32 there, told;\nmapa.shared::cluster.u32 there, %0, %4;\n"
+                 "mapa.shared::cluster.u32 told, %3, %4;\n"
+                 "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %2, [told];\n}" ::
+                     "r"(to),
+                 "r"(from), "r"(bytes), "r"(full), "r"(block)
+                 : "memory");
+}
+
 // What this thread wrote into shared memory is there for the copy engine.
 __device__ __forceinline__ void gt_fence_async()
 {

@@ -82,7 +82,6 @@ struct behind_buffers {
     bool last; // of the parts of K
 };
 constexpr int BUFFERS_AT = STAGES * STAGE, BEHIND_AT = BUFFERS_AT + WARP_GROUPS * BUFFERS * SUBTILE_BYTES;
-static_assert(CLUSTER_K == 1 || BM * BN * GT_ACC_BYTES <= BUFFERS_AT, "sums that are exchanged fit into the stages");
 
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, BEHIND_AT + sizeof(behind_buffers));
@@ -232,48 +231,62 @@ __device__ __forceinline__ void consumers_sync()
 }
 
 // All threads of a cluster meet. Nothing is released: that would wait for every store to arrive.
-__device__ __forceinline__ void cluster_sync()
+__device__ __forceinline__ void cluster_arrive()
 {
-    if (SHARING * CLUSTER_K == 1)
-        __syncthreads();
-    else
-        asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait()
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 typedef gt_vector<GT_ACC, 4> four_acc;
-constexpr int FOURS = OWN / 4; // of a thread's own sums
+constexpr int FOURS = OWN / 4, PART = FOURS * CONSUMERS; // four_acc of a thread's own sums, and of all threads'
+static_assert(CLUSTER_K == 1 || (2 * CLUSTER_K - 1) * PART * (int)sizeof(four_acc) <= BUFFERS_AT,
+              "sums that are exchanged fit into the stages");
 
 // Of the sums of all blocks of the cluster, which share K, this block gets its own part and adds it up, in the order of
-// blocks. They come into the stages, once all blocks have read theirs.
+// blocks. The copy engine carries them: this block's, in CLUSTER_K parts, lie at the beginning of the stages, and behind
+// them is room for what comes from the others.
 __device__ __forceinline__ void exchange(char *stages, unsigned met, const GT_ACC *d, GT_ACC *own)
 {
     const unsigned rank = blockIdx.y % CLUSTER_K;
-    cluster_sync();
+    four_acc *parts = (four_acc *)stages + threadIdx.x;
+    consumers_sync();
+    cluster_arrive(); // this block has read its stages
 #pragma unroll
-    for (int block = 0; block < CLUSTER_K; block++)
+    for (int part = 0; part < CLUSTER_K; part++)
 #pragma unroll
         for (int i = 0; i < FOURS; i++)
-            gt_send(gt_shared_address(stages) + ((rank * FOURS + i) * CONSUMERS + threadIdx.x) * sizeof(four_acc), met,
-                    block, *(const four_acc *)&d[block * OWN + i * 4]);
+            parts[part * PART + i * CONSUMERS] = *(const four_acc *)&d[part * OWN + i * 4];
+    gt_fence_async();
+    consumers_sync();
+    cluster_wait();
+    // From block b comes what is the (b - rank)-th after this one's.
+    if (threadIdx.x > 0 && threadIdx.x < CLUSTER_K) {
+        const unsigned to = (rank + threadIdx.x) % CLUSTER_K, from = gt_shared_address(stages);
+        gt_copy_to_block(from + (2 * CLUSTER_K - 1 - threadIdx.x) * PART * sizeof(four_acc),
+                         from + to * PART * sizeof(four_acc), PART * sizeof(four_acc), met, to);
+    }
     gt_mbarrier_wait_cluster<CLUSTER_K>(met, 0);
+    cluster_arrive(); // this block's parts may be written over
 #pragma unroll
-    for (int block = 0; block < CLUSTER_K; block++)
+    for (unsigned block = 0; block < CLUSTER_K; block++) {
+        const four_acc *part = parts + (block == rank ? rank : CLUSTER_K + (block + CLUSTER_K - rank - 1) % CLUSTER_K) * PART;
 #pragma unroll
-        for (int i = 0; i < FOURS; i++) {
-            const four_acc part = ((const four_acc *)stages)[(block * FOURS + i) * CONSUMERS + threadIdx.x];
+        for (int i = 0; i < FOURS; i++)
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                own[i * 4 + e] = block == 0 ? part.e[e] : own[i * 4 + e] + part.e[e];
-        }
+                own[i * 4 + e] = block == 0 ? part[i * CONSUMERS].e[e] : own[i * 4 + e] + part[i * CONSUMERS].e[e];
+    }
 }
 
 // The sums of all clusters that share K, in the last of them; false in the others.
 __device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, GT_ACC *own)
 {
-    constexpr int TOTAL = FOURS * CONSUMERS;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x, slot = tile * CLUSTER_K + blockIdx.y % CLUSTER_K;
-    four_acc *parts = (four_acc *)gt_workspace(g) + slot * PARTS * TOTAL + threadIdx.x;
-    return gt_add_parts<PARTS, TOTAL, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, g.counters + slot * PARTS,
+    four_acc *parts = (four_acc *)gt_workspace(g) + slot * PARTS * PART + threadIdx.x;
+    return gt_add_parts<PARTS, PART, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, g.counters + slot * PARTS,
                                                         (four_acc *)own, last, consumers_sync);
 }
 
@@ -340,11 +353,16 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
         }
         if (CLUSTER_K > 1) {
             gt_mbarrier_init(gt_shared_address(&shared.met), 1);
-            gt_mbarrier_expect(gt_shared_address(&shared.met), BM * BN * GT_ACC_BYTES);
+            gt_mbarrier_expect(gt_shared_address(&shared.met), (CLUSTER_K - 1) * PART * (int)sizeof(four_acc));
         }
         publish_barriers();
     }
-    cluster_sync();
+    if (SHARING * CLUSTER_K == 1) {
+        __syncthreads();
+    } else {
+        cluster_arrive();
+        cluster_wait();
+    }
     if (threadIdx.x >= CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x == CONSUMERS) {
@@ -352,15 +370,21 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
             produce(map_a, map_b, g, r);
         }
         __syncwarp();
-        if (CLUSTER_K > 1)
-            cluster_sync(); // as in exchange
+        if (CLUSTER_K > 1) { // as consumers do when they exchange sums
+            cluster_arrive();
+            cluster_wait();
+            cluster_arrive();
+        }
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         gt_wait();
         consume(of_c, g, r, stages, shared);
     }
+    // Other blocks read this one's shared memory, write into its stages and arrive at its mbarriers.
     if (SHARING > 1) {
         __syncwarp();
-        cluster_sync(); // others write into this block's stages and arrive at its mbarriers
+        cluster_arrive();
     }
+    if (SHARING * CLUSTER_K > 1)
+        cluster_wait();
 }

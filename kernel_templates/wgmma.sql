@@ -23,14 +23,15 @@ WITH RECURSIVE
                 WHERE bm < 2 * :m + 16 AND bn < 2 * :n + 16 AND (swap = 0 OR bm <= 128) AND (swap = 1 OR :m > 32)
                   AND (cluster_m = 1 OR :m > bm) AND (cluster_n = 1 OR :n > bn)
                   AND stacked * n % (16 * cluster_k) = 0),
-     -- Operands that lie along M or N take whole lines of 64 elements.
+     -- Operands that lie along M or N take whole lines of 64 elements: as the instruction's N they should be whole.
      sized AS (SELECT *, warp_groups * 128 + 128 AS threads, NOT :trans_a AS a_along_k, :trans_b AS b_along_k,
                       (:k + bk - 1) / bk AS all_steps,
                       -- Of C, along the instruction's N, on its way through shared memory.
                       CASE WHEN (swap OR :c_bytes = 2) AND n % 64 = 0 AND stacked * n / 64 % cluster_k = 0 THEN 64
                            WHEN n % 32 = 0 AND stacked * n / 32 % cluster_k = 0 THEN 32 ELSE 16 END AS subtile_n
                FROM placed, bk, repack
-               WHERE cluster_k = 1 OR (tiles * :batch * cluster_k <= :sm_count * occ AND :k >= bk * 2 * cluster_k)),
+               WHERE (cluster_k = 1 OR (tiles * :batch * cluster_k <= (:sm_count - (cluster_k > 2) * 12) * occ AND :k >= bk * 2 * cluster_k))
+                 AND (n % 64 = 0 OR n < 48 OR CASE swap WHEN 1 THEN NOT :trans_a ELSE :trans_b END)),
      stage AS (SELECT *, bk * :elem_bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + 63) / 64 * 64 END
                                              + CASE WHEN b_along_k THEN bn ELSE (bn + 63) / 64 * 64 END) AS stage_bytes,
                       CASE WHEN stacked * n / cluster_k = subtile_n OR warp_groups = 3 THEN 1 ELSE 2 END
@@ -44,15 +45,15 @@ WITH RECURSIVE
                     row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, occ, cluster_m, cluster_n, cluster_k
                                        ORDER BY stages DESC) AS place
              FROM stage, stages
-             WHERE (stages > 3 OR stage_bytes >= 40960) AND (cluster_k = 1 OR bm * bn * :acc_bytes <= stages * stage_bytes)
+             WHERE (stages > 3 OR stage_bytes >= 40960) AND (cluster_k = 1 OR bm * bn * :acc_bytes * (2 * cluster_k - 1) / cluster_k <= stages * stage_bytes)
                AND occ * (stages * stage_bytes + c_bytes + 16 * stages + 16 + 1024) <= :smem_limit + 1024),
      -- Parts of K that meet in the workspace, each the work of a cluster.
-     parts(parts) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32)),
+     parts(parts) AS (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (10), (12), (14), (15), (16), (24), (32)),
      parted AS (SELECT *, parts * cluster_k AS split_k, (all_steps + parts * cluster_k - 1) / (parts * cluster_k) AS steps,
                        tiles * :batch * parts * cluster_k AS units
                 FROM fit, parts
                 WHERE place <= 2
-                  AND (parts = 1 OR (tiles * :batch * parts * cluster_k <= :sm_count * occ
+                  AND (parts = 1 OR (tiles * :batch * parts * cluster_k <= (:sm_count - (cluster_k > 2) * 12) * occ
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
      -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2.
@@ -64,7 +65,8 @@ WITH RECURSIVE
                           bk * :elem_bytes * (1.0 * bm / cluster_n + 1.0 * bn / cluster_m)
                           / min(50.0, occ * (stages - 1.7) * stage_bytes / 1300.0)) + 20 AS pace,
                       bm * bn / cluster_k * :c_bytes / 40 + 800 AS store,
-                      1.0 * :elem_bytes * :batch * (:m + :n) * :k / (17.5 * :sm_count) AS memory
+                      1.0 * :elem_bytes * :batch * (:m + :n) * :k / :sm_count
+                      / CASE WHEN :elem_bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM parted)
 SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, split_k,
        CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", repack, occ,
@@ -80,7 +82,7 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
             ELSE 1 END AS swizzle_c,
        1 AS dependent_launch,
        CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * (500 + 1500 * (waves = 1))
-            + (cluster_k > 1) * (800 + 1.0 * bm * bn * :acc_bytes / 32)
+            + (cluster_k > 1) * (1800 + 1.0 * bm * bn * :acc_bytes / 64)
             + (parts > 1) * (2500 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 60)
             + (repack > 0) * (6000 + 2.0 * :elem_bytes * :batch * (:m + :n) * :k / (17.0 * :sm_count)) AS INTEGER)
            AS clocks
