@@ -108,7 +108,8 @@ typedef struct gt_gemm {
     gt_epilogue epilogue;
     double max_error;  /* largest accepted error relative to the sum of |a||b|; 0: whatever math gives */
     int deterministic; /* nonzero: only kernels that give the same bits each time */
-    int align;         /* bytes every pointer will be a multiple of: 1, 2, 4, 8 or 16; 0 means 16 */
+    int align;         /* bytes every pointer will be a multiple of, or of its elements where those are larger: 1, 2,
+                          4, 8 or 16; 0 means 16 */
 } gt_gemm;
 
 /* A packed product of one type: GT_GEMM(GT_F32, m, n, k). */

@@ -72,7 +72,7 @@ static bool submit(gt_compiler *compiler, group *g)
     sample *s = calloc(1, sizeof *s);
     CHECK(s);
     s->class = draw_class(g);
-    CHECK_OK(product_problem(&s->class, &problem));
+    CHECK_OK(gt_problem_init(&s->class, &problem));
     problem.class.align = s->class.align; /* as if leading dimensions were odd */
     CHECK_OK(gt_space_init(g->family, &shared.device, &problem, &space));
     const bool any = space.rows > 0;

@@ -45,6 +45,25 @@ TEST(alignment_follows_rows_and_strides)
     CHECK_INT(p.class.align, 4);
 }
 
+/* Rows of A and B may lie closer than an element of C is long. */
+TEST(alignment_may_be_that_of_the_smallest_element)
+{
+    const gt_types *types;
+    for (size_t i = 0; (types = gt_types_at(i)); i++) {
+        gt_gemm gemm = GT_GEMM(types->a, 33, 35, 37);
+        gt_problem p, again;
+        gemm.type_c = types->c;
+        gemm.math = types->math;
+        CHECK_OK(gt_problem_init(&gemm, &p));
+        CHECK_INT(p.class.align, gt_class_element(&p.class));
+        gemm = gt_class_gemm(&p.class, 33, 35, 37);
+        CHECK_OK(gt_problem_init(&gemm, &again));
+        CHECK(gt_class_same(&p.class, &again.class));
+        gemm.align = p.class.align / 2;
+        CHECK(gemm.align == 0 || gt_problem_init(&gemm, &again) == GT_ERROR_INVALID);
+    }
+}
+
 TEST(an_operand_without_elements_lowers_no_alignment)
 {
     gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 0);

@@ -143,17 +143,22 @@ const gt_types *gt_class_types(const gt_class *class)
 
 int gt_class_element(const gt_class *class)
 {
-    const int a = gt_type_find(class->type_a)->bytes, c = gt_type_find(class->type_c)->bytes;
-    return a > c ? a : c;
+    const int a = gt_type_find(class->type_a)->bytes, b = gt_type_find(class->type_b)->bytes,
+              c = gt_type_find(class->type_c)->bytes, ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+int gt_class_pointer(const gt_class *class, gt_type type)
+{
+    const int element = gt_type_find(type)->bytes;
+    return class->align > element ? class->align : element;
 }
 
 gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k)
 {
-    const int least = gt_class_element(class); /* rows of A and B may lie closer than pointers to elements of C can */
     return (gt_gemm){
         .m = m, .n = n, .k = k, .op_a = class->op_a, .op_b = class->op_b, .type_ab = class->type_a,
-        .type_c = class->type_c, .math = class->math, .epilogue = class->epilogue,
-        .align = class->align > least ? class->align : least,
+        .type_c = class->type_c, .math = class->math, .epilogue = class->epilogue, .align = class->align,
     };
 }
 

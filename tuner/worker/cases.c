@@ -454,8 +454,7 @@ static void place_cases(const gt_class *class, gt_cases *cases)
         cases->list[i].begin = at = (at + 255) / 256 * 256;
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
             const gt_problem *p = &cases->list[i].problem;
-            const size_t element = (size_t)gt_type_find(gt_problem_stored(p, o).type)->bytes;
-            const size_t align = (size_t)class->align > element ? (size_t)class->align : element;
+            const size_t align = (size_t)gt_class_pointer(class, gt_problem_stored(p, o).type);
             at = (at + GT_CASE_GUARD + 2 * align - 1) / (2 * align) * (2 * align) + align;
             cases->list[i].place[o] = at;
             at += gt_problem_bytes(p, o);
