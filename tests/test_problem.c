@@ -262,6 +262,8 @@ TEST(occupancy_is_limited_by_the_scarcest_resource)
     CHECK_INT(gt_device_occupancy(&d, 1024, 65, 0), 0);
     CHECK_INT(gt_device_occupancy(&d, 128, 32, 100 << 10), 2);
     CHECK_INT(gt_device_occupancy(&d, 32, 32, 0), 32);
+    d.smem_reserved = 0; /* as on Turing */
+    CHECK_INT(gt_device_occupancy(&d, 32, 32, 0), 32);
 }
 
 TEST(architectures_are_known_or_refused)

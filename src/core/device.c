@@ -129,8 +129,8 @@ int gt_device_occupancy(const gt_device *device, int threads, int registers, int
     int blocks = at_most(device->blocks_per_sm, device->threads_per_sm / (warps * 32));
     if (per_warp > 0) /* each of the SM's four quarters holds whole warps */
         blocks = at_most(blocks, device->registers_per_sm / 4 / per_warp * 4 / warps);
-    blocks = at_most(blocks, device->smem_per_sm / (smem_bytes + device->smem_reserved));
-    return blocks;
+    const int shared = smem_bytes + device->smem_reserved; /* Turing reserves none */
+    return shared > 0 ? at_most(blocks, device->smem_per_sm / shared) : blocks;
 }
 
 double gt_device_peak_tflops(const gt_device *device, const gt_types *types)
