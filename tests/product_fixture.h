@@ -205,10 +205,11 @@ static inline void product_launch(const gt_driver *driver, const gt_module *modu
 static inline void product_run(const gt_driver *driver, const gt_module *module, const gt_kernel *kernel,
                                const gt_gemm *class, const product *p)
 {
-    const gt_types *types = gt_types_find(class->type_ab, class->type_ab, class->type_c, class->math);
+    const gt_type type_b = class->type_b ? class->type_b : class->type_ab;
+    const gt_types *types = gt_types_find(class->type_ab, type_b, class->type_c, class->math);
     operand a = product_operand(p, class->type_ab, class->op_a == GT_N ? p->m : p->k,
                                 class->op_a == GT_N ? p->k : p->m, class->align);
-    operand b = product_operand(p, class->type_ab, class->op_b == GT_N ? p->k : p->n,
+    operand b = product_operand(p, type_b, class->op_b == GT_N ? p->k : p->n,
                                 class->op_b == GT_N ? p->n : p->k, class->align);
     operand c = product_operand(p, class->type_c, p->m, p->n, class->align);
     gt_gemm gemm = *class;

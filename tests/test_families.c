@@ -60,7 +60,7 @@ static gt_gemm draw_class(const group *g)
     const int align = alignments[check_random() % (sizeof alignments / sizeof alignments[0])];
     const int ab = gt_type_find(g->types->a)->bytes, c = gt_type_find(g->types->c)->bytes, least = ab < c ? ab : c;
     return (gt_gemm){.m = sizes[size].m, .n = sizes[size].n, .k = sizes[size].k, .op_a = g->op_a, .op_b = g->op_b,
-                     .type_ab = g->types->a, .type_c = g->types->c, .math = g->types->math,
+                     .type_ab = g->types->a, .type_b = g->types->b, .type_c = g->types->c, .math = g->types->math,
                      .align = align > least ? align : least};
 }
 

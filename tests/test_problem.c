@@ -52,6 +52,7 @@ TEST(alignment_may_be_that_of_the_smallest_element)
     for (size_t i = 0; (types = gt_types_at(i)); i++) {
         gt_gemm gemm = GT_GEMM(types->a, 33, 35, 37);
         gt_problem p, again;
+        gemm.type_b = types->b;
         gemm.type_c = types->c;
         gemm.math = types->math;
         CHECK_OK(gt_problem_init(&gemm, &p));
@@ -104,6 +105,9 @@ TEST(bad_fields_are_named)
         {{.m = 4, .n = 4, .k = 4, .op_a = (gt_op)7}, GT_ERROR_INVALID, "op_a"},
         {{.m = 4, .n = 4, .k = 4, .type_ab = (gt_type)9}, GT_ERROR_UNSUPPORTED, "f32 s32 f64 s8 f16 f16_f32"},
         {{.m = 4, .n = 4, .k = 4, .type_ab = GT_F32, .type_c = GT_F16}, GT_ERROR_UNSUPPORTED, "not offered"},
+        {{.m = 4, .n = 4, .k = 4, .type_ab = GT_F16, .type_b = GT_BF16}, GT_ERROR_UNSUPPORTED, "type_b 3"},
+        {{.m = 4, .n = 4, .k = 4, .type_ab = GT_E4M3, .type_b = GT_E5M2, .math = GT_MATH_TF32}, GT_ERROR_UNSUPPORTED,
+         "math 1 (tf32) does not fit e4m3_e5m2_f32, which has: strict fast"},
         {{.m = 4, .n = 4, .k = 4, .math = (gt_math)9}, GT_ERROR_UNSUPPORTED, "math 9 (unknown) does not fit f32"},
         {{.m = 4, .n = 4, .k = 4, .type_ab = GT_F16, .math = GT_MATH_TF32}, GT_ERROR_UNSUPPORTED,
          "math 1 (tf32) does not fit f16_f32, which has: strict"},

@@ -432,6 +432,7 @@ TEST(kernels_of_every_type_are_found_again_for_rows_of_any_length)
         gt_gemm gemm = GT_GEMM(types->a, 33, 35, 37);
         gt_problem problem;
         gt_measurements found = {0};
+        gemm.type_b = types->b;
         gemm.type_c = types->c;
         gemm.math = types->math;
         CHECK_OK(gt_problem_init(&gemm, &problem));
