@@ -232,6 +232,35 @@ TEST(sixteen_bits_reach_from_subnormal_numbers_to_infinity)
     CHECK(isnan(f16->load(&nan, 0)));
 }
 
+TEST(eight_bits_reach_from_subnormal_numbers_to_the_largest_and_beyond)
+{
+    const struct {
+        gt_type type;
+        double value;
+        uint8_t bits;
+    } known[] = {{GT_E4M3, 1, 0x38},      {GT_E4M3, -448, 0xfe},     {GT_E4M3, 464, 0x7e},      {GT_E4M3, 465, 0x7f},
+                 {GT_E4M3, 0x1p-9, 0x01}, {GT_E4M3, 0x1p-10, 0},     {GT_E4M3, 0x1p-6, 0x08},   {GT_E4M3, INFINITY, 0x7f},
+                 {GT_E5M2, 1, 0x3c},      {GT_E5M2, -57344, 0xfb},   {GT_E5M2, 61439, 0x7b},    {GT_E5M2, 61440, 0x7c},
+                 {GT_E5M2, 0x1p-16, 0x01}, {GT_E5M2, -0x1p-17, 0x80}, {GT_E5M2, 0x1p-14, 0x04}, {GT_E5M2, -INFINITY, 0xfc}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        uint8_t bits = 0x55;
+        gt_type_find(known[i].type)->store(&bits, 0, known[i].value);
+        if (bits != known[i].bits)
+            check_fail(__FILE__, __LINE__, "%g became %02x, not %02x", known[i].value, bits, known[i].bits);
+    }
+    for (gt_type type = GT_E4M3; type <= GT_E5M2; type++) {
+        const gt_type_info *info = gt_type_find(type);
+        for (int code = 0; code < 256; code++) {
+            uint8_t bits = (uint8_t)code, again = 0;
+            const double value = info->load(&bits, 0);
+            info->store(&again, 0, value);
+            CHECK(isnan(value) ? isnan(info->load(&again, 0)) : again == bits);
+            CHECK(!isfinite(value) || fabs(value) <= info->most);
+            CHECK(!isinf(value) || type == GT_E5M2);
+        }
+    }
+}
+
 TEST(problems_that_are_the_same_have_the_same_hash_and_others_another)
 {
     gt_gemm gemm = GT_GEMM(GT_F32, 30, 20, 10);
