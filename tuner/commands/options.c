@@ -65,8 +65,8 @@ const gt_option_row gt_option_rows[] = {
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "LIST", 0, "f32 (default), f64, f16, bf16, s8, ...; commas between", ALL & ~DOCTOR},
-    [MATH] = {"math", "MODE", 0, "strict (default); tf32: f32 rounded for tensor cores", ALL & ~DOCTOR},
+    [TYPE] = {"type", "LIST", 0, "f32 (default), f64, f16, bf16, e4m3, s8; commas between", ALL & ~DOCTOR},
+    [MATH] = {"math", "MODE", 0, "strict (default); tf32: f32 rounded; fast: no promotion", ALL & ~DOCTOR},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
@@ -188,8 +188,9 @@ static gt_status read_type(const char *text, gt_options_cli *o)
 static gt_status read_math(const char *text, gt_options_cli *o)
 {
     o->math_given = true;
-    return gt_math_parse(text, &o->math) ? GT_OK
-                                         : gt_fail(GT_ERROR_INVALID, "--math takes strict or tf32, not '%.40s'", text);
+    return gt_math_parse(text, &o->math)
+               ? GT_OK
+               : gt_fail(GT_ERROR_INVALID, "--math takes strict, tf32 or fast, not '%.40s'", text);
 }
 
 /* The rows of the types and the math that were given, in whatever order they were. */
@@ -517,7 +518,7 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 {
     const gt_gemm gemm = {
         .m = shape->m, .n = shape->n, .k = shape->k, .batch = options->batch, .op_a = options->op_a,
-        .op_b = options->op_b, .type_ab = options->types->a, .type_c = options->types->c, .math = options->types->math,
+        .op_b = options->op_b, .type_ab = options->types->a, .type_b = options->types->b, .type_c = options->types->c, .math = options->types->math,
         .align = options->align,
     };
     return gt_problem_init(&gemm, problem);
