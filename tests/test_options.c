@@ -224,6 +224,9 @@ TEST(the_software_gpu_tries_less_on_smaller_sizes)
     for (size_t i = 0; i < o.shapes.count; i++)
         CHECK(o.shapes.list[i].m * o.shapes.list[i].n * o.shapes.list[i].k <= 128 * 128 * 128);
     gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("verify", "--device", "soft"), &o)); /* whose checks are as strict as the tuner's */
+    CHECK_INT(o.effort, GT_EFFORT_NORMAL);
+    gt_options_finish(&o);
     CHECK_OK(parse(WORDS("--device", "soft", "--effort", "full", "--shapes", "300", "--timeout", "5"), &o));
     CHECK_INT(o.effort, GT_EFFORT_FULL);
     CHECK_NEAR(o.limit_s, 5, 0);

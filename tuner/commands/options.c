@@ -73,7 +73,7 @@ const gt_option_row gt_option_rows[] = {
                RUNS | SPACE | RENDER | PROFILE | FORGET},
     [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST | FORGET},
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
-    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE},
+    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE | VERIFY},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
@@ -390,7 +390,7 @@ static void suit_software(gt_options_cli *o, unsigned given, const char **shapes
         return;
     if (RUNS >> o->command_id & 1)
         *shapes = "64,128,101x61x91,16x256x256"; /* odd ones, as in shapes.c */
-    if (!(given >> EFFORT & 1))
+    if (o->command_id == GT_COMMAND_TUNE && !(given >> EFFORT & 1))
         o->effort = GT_EFFORT_QUICK;
     if (!(given >> TIMEOUT & 1))
         o->limit_s = 60;
