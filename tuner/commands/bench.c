@@ -11,10 +11,10 @@
 #include "options.h"
 #include "output.h"
 #include "../progress.h"
+#include "ratings.h"
 
 #define RACE_SECONDS   1.0
 #define SEARCH_SECONDS 60.0 /* for all of cuBLASLt's algorithms, which take far less but on the largest shapes */
-#define TIE            0.02 /* closer than this the two are as good as each other */
 
 /* One shape's race. */
 typedef struct entry {
@@ -27,11 +27,11 @@ typedef struct entry {
 
 /* What all races come to. */
 typedef struct summary {
-    int rated, ahead, tied, behind, wrong;
-    double logs, least; /* of the ratios; the smallest one */
-    const entry *weakest;
+    gt_rating ratings[GT_TYPES_MOST][GT_FIGURE_COUNT]; /* by type, in the order of the list */
+    int wrong;
     double low_mhz, high_mhz; /* SM clock over all races; 0: not known */
     int fewest, most;         /* algorithms that cuBLASLt tried on a shape; 0: it never raced */
+    bool autotuned;           /* cuBLAS's own choice raced somewhere */
     const char *version;      /* cuBLAS's; "" if it did not race */
 } summary;
 
@@ -73,19 +73,13 @@ static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, con
     return status;
 }
 
-/* cuBLAS's time over ours; 0 where one of them has none. */
-static double ratio(const entry *e)
-{
-    const int best = gt_baseline_best(e->baselines);
-    return best >= 0 && e->ours.outcome == GT_TRIAL_OK && e->ours.us > 0 ? e->baselines[best].trial.us / e->ours.us : 0;
-}
-
-static summary sum_up(const entry *entries, size_t count)
+static summary sum_up(const gt_options_cli *options, const entry *entries, size_t count)
 {
     summary s = {.version = ""};
     for (size_t i = 0; i < count; i++) {
         const entry *e = &entries[i];
-        const double r = ratio(e), mhz = e->ours.clock_mhz;
+        const double mhz = e->ours.clock_mhz;
+        const int best = gt_baseline_best(e->baselines);
         s.wrong += e->ours.outcome != GT_TRIAL_OK;
         if (mhz > 0) {
             s.low_mhz = s.low_mhz > 0 ? fmin(s.low_mhz, mhz) : mhz;
@@ -96,16 +90,11 @@ static summary sum_up(const entry *entries, size_t count)
             s.fewest = s.fewest > 0 && s.fewest < lt->algorithms ? s.fewest : lt->algorithms;
             s.most = s.most > lt->algorithms ? s.most : lt->algorithms;
         }
-        if (r <= 0)
-            continue;
-        s.version = e->baselines[gt_baseline_best(e->baselines)].version;
-        s.logs += log(r);
-        s.rated++;
-        *(r > 1 + TIE ? &s.ahead : r < 1 - TIE ? &s.behind : &s.tied) += 1;
-        if (!s.weakest || r < s.least) {
-            s.least = r;
-            s.weakest = e;
-        }
+        s.autotuned = s.autotuned || e->baselines[GT_BASELINE_AUTOTUNE].trial.outcome == GT_TRIAL_OK;
+        s.version = best >= 0 ? e->baselines[best].version : s.version;
+        for (int figure = 0; figure < GT_FIGURE_COUNT; figure++)
+            gt_rating_add(&s.ratings[i / options->shapes.count][figure],
+                          gt_race_ratio(&e->ours, e->baselines, (gt_figure)figure), i);
     }
     return s;
 }
@@ -115,7 +104,7 @@ static const gt_column columns[] = {
     {"choice", GT_LEFT},
     {"us", GT_RIGHT},        {"TFLOPS", GT_RIGHT},    {"peak %", GT_RIGHT},        {"copy %", GT_RIGHT},
     {"cuBLAS us", GT_RIGHT}, {"cuBLAS TFLOPS", GT_RIGHT}, {"library", GT_LEFT},    {"vs cuBLAS", GT_RIGHT},
-    {"cold us", GT_RIGHT},   {"cuBLAS cold us", GT_RIGHT},
+    {"cold us", GT_RIGHT},   {"cuBLAS cold us", GT_RIGHT}, {"cold vs cuBLAS", GT_RIGHT},
 };
 
 static void number_or_none(gt_table *table, const char *format, double value)
@@ -148,14 +137,47 @@ static void print_row(gt_table *table, const gt_ceilings *most, const entry *e)
     number_or_none(table, "%.1f", baseline->us);
     number_or_none(table, "%.2f", baseline->us > 0 ? flops / baseline->us : 0);
     gt_table_text(table, best >= 0 ? gt_baseline_name((size_t)best) : NULL);
-    number_or_none(table, "%.3f", ratio(e));
+    number_or_none(table, "%.3f", gt_race_ratio(&e->ours, e->baselines, GT_FIGURE_WARM));
     number_or_none(table, "%.1f", ours->us_cold);
-    number_or_none(table, "%.1f", baseline->us_cold);
+    number_or_none(table, "%.1f", gt_baseline_cold_us(e->baselines));
+    number_or_none(table, "%.3f", gt_race_ratio(&e->ours, e->baselines, GT_FIGURE_COLD));
+}
+
+/* The ratings of each type that has some. */
+static void print_ratings(const gt_options_cli *options, const entry *entries, const summary *s)
+{
+    static const gt_column titles[] = {
+        {"type", GT_LEFT},   {"vs cuBLAS", GT_LEFT},   {"shapes", GT_RIGHT}, {"geometric mean", GT_RIGHT},
+        {"least", GT_RIGHT}, {"least shape", GT_LEFT}, {"ahead", GT_RIGHT},  {"tied", GT_RIGHT},
+        {"behind", GT_RIGHT},
+    };
+    gt_table *table = gt_table_create(stdout, options->json, titles, sizeof titles / sizeof titles[0]);
+    for (size_t i = 0; i < options->type_count * GT_FIGURE_COUNT; i++) {
+        const gt_figure figure = (gt_figure)(i % GT_FIGURE_COUNT);
+        const gt_rating *rating = &s->ratings[i / GT_FIGURE_COUNT][figure];
+        const gt_problem *weakest = &entries[rating->weakest].problem;
+        char shape[GT_SHAPE_LENGTH], types[GT_TYPES_TEXT];
+        if (rating->count == 0)
+            continue;
+        if (figure == GT_FIGURE_WARM)
+            gt_table_rule(table);
+        gt_shape_name(weakest->m, weakest->n, weakest->k, shape);
+        gt_table_text(table, gt_types_text(options->type_list[i / GT_FIGURE_COUNT], types));
+        gt_table_text(table, gt_figure_name(figure));
+        gt_table_integer(table, rating->count);
+        gt_table_number(table, "%.3f", gt_rating_mean(rating));
+        gt_table_number(table, "%.3f", rating->least);
+        gt_table_text(table, shape);
+        gt_table_integer(table, rating->ahead);
+        gt_table_integer(table, rating->tied);
+        gt_table_integer(table, rating->behind);
+    }
+    gt_table_finish(table);
 }
 
 /* The machine and the day, without which times say nothing. */
 typedef struct scene {
-    char driver[64], clock[48], ceilings[GT_LIMITS_LINE], date[16], weakest[GT_SHAPE_LENGTH];
+    char driver[64], clock[48], ceilings[GT_LIMITS_LINE], date[16];
 } scene;
 
 static scene describe(const gt_engine *engine, const gt_limits *limits, size_t types, const summary *s)
@@ -174,23 +196,19 @@ static scene describe(const gt_engine *engine, const gt_limits *limits, size_t t
         snprintf(c.clock, sizeof c.clock, ", SM clock %.0f MHz", s->high_mhz);
     gt_limits_describe(limits, types, c.ceilings, sizeof c.ceilings);
     strftime(c.date, sizeof c.date, "%Y-%m-%d", gmtime(&now));
-    if (s->weakest)
-        gt_shape_name(s->weakest->problem.m, s->weakest->problem.n, s->weakest->problem.k, c.weakest);
     return c;
 }
 
 static void print_footer(const gt_engine *engine, const gt_options_cli *options, const summary *s, const scene *c)
 {
-    if (s->rated > 0)
-        printf("\n%d shape%s: %.3f of cuBLAS at the geometric mean, %.3f at least (%s); %d ahead, %d tied (%.2f to "
-               "%.2f), %d behind\n",
-               s->rated, s->rated == 1 ? "" : "s", exp(s->logs / s->rated), s->least, c->weakest, s->ahead, s->tied,
-               1 - TIE, 1 + TIE, s->behind);
+    if (*s->version)
+        printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: shape by "
+               "shape\ncuBLAS is the best of cuBLAS%s",
+               1 - GT_TIE, 1 + GT_TIE, s->autotuned ? ", what it finds fastest itself (CUBLAS_GEMM_AUTOTUNE)" : "");
     if (s->most > 0)
-        printf("cuBLAS is the better of cuBLAS and all algorithms that cuBLASLt's heuristics offer, %d to %d a shape\n",
-               s->fewest, s->most);
-    printf("%s%s, driver %s%s%s%s, %s, %s\n", s->rated > 0 ? "" : "\n", engine->device.name, c->driver,
-           *s->version ? ", cuBLAS " : "", s->version, c->clock, c->ceilings, c->date);
+        printf(" and all algorithms that cuBLASLt's heuristics offer, %d to %d a shape", s->fewest, s->most);
+    printf("\n%s, driver %s%s%s%s, %s, %s\n", engine->device.name, c->driver, *s->version ? ", cuBLAS " : "",
+           s->version, c->clock, c->ceilings, c->date);
     if (options->random > 0)
         printf("%d random shapes, seed %llu\n", options->random, (unsigned long long)options->seed);
 }
@@ -210,12 +228,8 @@ static void print_json_text(const char *key, const char *value)
 static void print_json_summary(const gt_engine *engine, const gt_limits *limits, size_t types, const summary *s,
                                const scene *c)
 {
-    printf(", \"summary\": {\"rated\": %d, \"ahead\": %d, \"tied\": %d, \"behind\": %d", s->rated, s->ahead, s->tied,
-           s->behind);
-    print_json_number("geometric_mean", s->rated > 0 ? exp(s->logs / s->rated) : 0);
-    print_json_number("smallest", s->least);
-    print_json_text("smallest_shape", c->weakest);
-    print_json_text("gpu", engine->device.name);
+    fputs(", \"summary\": {\"gpu\": ", stdout);
+    gt_json_text(stdout, engine->device.name);
     print_json_text("driver", c->driver);
     print_json_text("cublas", s->version);
     print_json_number("cublaslt_fewest", s->fewest);
@@ -235,7 +249,8 @@ static void print_json_summary(const gt_engine *engine, const gt_limits *limits,
     printf(", \"seed\": %llu}}\n", (unsigned long long)engine->options.seed);
 }
 
-/* Why a baseline was not there, once for each: a table without it would pass for a victory. */
+/* Why a baseline was not there, once for each: a table without it would pass for a victory. A cuBLAS that does not
+ * autotune has raced all the same. */
 static void note_absent(const gt_options_cli *options, const entry *entries, size_t count)
 {
     for (int id = 0; id < GT_BASELINE_COUNT && !options->no_cublas && !options->quiet; id++) {
@@ -243,7 +258,8 @@ static void note_absent(const gt_options_cli *options, const entry *entries, siz
         size_t absent = 0;
         for (size_t i = 0; i < count; i++) {
             const gt_trial *trial = &entries[i].baselines[id].trial;
-            if (entries[i].ours.outcome != GT_TRIAL_OK || trial->outcome == GT_TRIAL_OK)
+            if (entries[i].ours.outcome != GT_TRIAL_OK || trial->outcome == GT_TRIAL_OK ||
+                (id == GT_BASELINE_AUTOTUNE && trial->outcome == GT_TRIAL_LAUNCH_ERROR))
                 continue;
             first = first ? first : trial;
             absent++;
@@ -262,9 +278,14 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
     const scene c = describe(engine, limits, types, s);
     fputs(json ? "{\"shapes\": " : "", stdout);
     gt_table *table = gt_table_create(stdout, json, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i % options->shapes.count == 0)
+            gt_table_rule(table);
         print_row(table, &gt_limits_find(limits, types, &entries[i].problem)->ceilings, &entries[i]);
+    }
     gt_table_finish(table);
+    fputs(json ? ", \"ratings\": " : *s->version ? "\n" : "", stdout);
+    print_ratings(options, entries, s);
     if (json)
         print_json_summary(engine, limits, types, s, &c);
     else
@@ -307,7 +328,7 @@ int gt_cmd_bench(const gt_options_cli *options)
     if (status != GT_OK)
         code = gt_print_failure();
     if (done > 0) {
-        const summary s = sum_up(entries, done);
+        const summary s = sum_up(options, entries, done);
         print_all(&engine, options, limits, entries, done, &s);
         code = s.wrong > 0 ? 1 : code;
     }

@@ -532,6 +532,14 @@ static uint64_t fresh_seed(void)
     return bits;
 }
 
+/* Who races. cuBLAS autotunes for as long as it likes: only a bench, which is there to compare, waits for that. */
+static unsigned choose_baselines(const gt_options_cli *o)
+{
+    return o->no_cublas                         ? 0
+           : o->command_id == GT_COMMAND_BENCH ? GT_BASELINES_ALL
+                                               : GT_BASELINES_ALL & ~GT_BASELINE_BIT(GT_BASELINE_AUTOTUNE);
+}
+
 gt_engine_options gt_options_engine(const gt_options_cli *o)
 {
     return (gt_engine_options){
@@ -539,7 +547,7 @@ gt_engine_options gt_options_engine(const gt_options_cli *o)
         .family = o->family, .effort = o->effort,
         .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed,
         .check_seed = o->seed_given ? o->seed : fresh_seed(), .threads = o->threads,
-        .limit_s = o->limit_s, .baselines = o->no_cublas ? 0 : GT_BASELINES_ALL, .line = o->line,
+        .limit_s = o->limit_s, .baselines = choose_baselines(o), .line = o->line,
     };
 }
 
