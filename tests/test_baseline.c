@@ -57,7 +57,8 @@ static void set_up(void)
     gt_code code;
     gt_device device;
     CUstream stream;
-    void *lt = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_LOCAL), *plain = dlopen("libcublas.so.13", RTLD_NOW | RTLD_LOCAL);
+    void *lt = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_LOCAL);
+    void *plain = dlopen("libcublas.so.13", RTLD_NOW | RTLD_LOCAL);
     fake = lt ? dlsym(lt, "fake_cublaslt") : NULL;
     fake_cublas = plain ? dlsym(plain, "fake_cublas") : NULL;
     if (!fake || !fake_cublas)

@@ -69,7 +69,8 @@ static void play_ceiling(int fd, const gt_message *message)
 }
 
 /* The variables that name the baselines' parts. */
-static const char *const baseline_parts[] = {[GT_BASELINE_CUBLAS] = "TEST_CUBLAS", [GT_BASELINE_CUBLASLT] = "TEST_CUBLASLT",
+static const char *const baseline_parts[] = {[GT_BASELINE_CUBLAS] = "TEST_CUBLAS",
+                                             [GT_BASELINE_CUBLASLT] = "TEST_CUBLASLT",
                                              [GT_BASELINE_AUTOTUNE] = "TEST_AUTOTUNE"};
 
 /* Whether nobody called this before in one test: what happens once leaves a mark. */

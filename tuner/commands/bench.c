@@ -51,7 +51,7 @@ static gt_status choose(gt_engine *engine, entry *e, gt_code *code)
     return status;
 }
 
-static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, const gt_shape *shape, entry *e)
+static gt_status bench_one(gt_engine *engine, entry *e)
 {
     gt_code code = {0};
     const gt_try_terms check = {.seed = engine->options.check_seed};
@@ -59,9 +59,7 @@ static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, con
                                  .search_s = SEARCH_SECONDS, .baselines = engine->options.baselines};
     for (int i = 0; i < GT_BASELINE_COUNT; i++)
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
-    gt_status status = gt_options_problem(options, shape, &e->problem);
-    if (status == GT_OK)
-        status = choose(engine, e, &code);
+    gt_status status = choose(engine, e, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&e->kernel, &code};
         /* Stored results are not believed: a kernel is proved right here before it is timed. */
@@ -76,7 +74,7 @@ static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, con
 static summary sum_up(const gt_options_cli *options, const entry *entries, size_t count)
 {
     summary s = {.version = ""};
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0, type = 0; i < count; i++) {
         const entry *e = &entries[i];
         const double mhz = e->ours.clock_mhz;
         const int best = gt_baseline_best(e->baselines);
@@ -92,9 +90,10 @@ static summary sum_up(const gt_options_cli *options, const entry *entries, size_
         }
         s.autotuned = s.autotuned || e->baselines[GT_BASELINE_AUTOTUNE].trial.outcome == GT_TRIAL_OK;
         s.version = best >= 0 ? e->baselines[best].version : s.version;
+        while (options->type_list[type] != gt_class_types(&e->problem.class))
+            type++;
         for (int figure = 0; figure < GT_FIGURE_COUNT; figure++)
-            gt_rating_add(&s.ratings[i / options->shapes.count][figure],
-                          gt_race_ratio(&e->ours, e->baselines, (gt_figure)figure), i);
+            gt_rating_add(&s.ratings[type][figure], gt_race_ratio(&e->ours, e->baselines, (gt_figure)figure), i);
     }
     return s;
 }
@@ -202,8 +201,8 @@ static scene describe(const gt_engine *engine, const gt_limits *limits, size_t t
 static void print_footer(const gt_engine *engine, const gt_options_cli *options, const summary *s, const scene *c)
 {
     if (*s->version)
-        printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: shape by "
-               "shape\ncuBLAS is the best of cuBLAS%s",
+        printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: shape "
+               "by shape\ncuBLAS is the best of cuBLAS%s",
                1 - GT_TIE, 1 + GT_TIE, s->autotuned ? ", what it finds fastest itself (CUBLAS_GEMM_AUTOTUNE)" : "");
     if (s->most > 0)
         printf(" and all algorithms that cuBLASLt's heuristics offer, %d to %d a shape", s->fewest, s->most);
@@ -279,7 +278,7 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
     fputs(json ? "{\"shapes\": " : "", stdout);
     gt_table *table = gt_table_create(stdout, json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++) {
-        if (i % options->shapes.count == 0)
+        if (i > 0 && gt_class_types(&entries[i].problem.class) != gt_class_types(&entries[i - 1].problem.class))
             gt_table_rule(table);
         print_row(table, &gt_limits_find(limits, types, &entries[i].problem)->ceilings, &entries[i]);
     }
@@ -299,32 +298,69 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
     }
 }
 
-int gt_cmd_bench(const gt_options_cli *options)
+/* Of all types those that something is stored for. */
+static gt_status keep_tuned(const gt_engine *engine, gt_options_cli *options)
 {
-    gt_engine engine;
-    gt_limits limits[GT_TYPES_MOST] = {0};
-    const size_t shapes = options->shapes.count, total = shapes * options->type_count;
-    size_t done = 0;
-    int code = 0;
-    entry *entries = calloc(total, sizeof *entries);
-    const gt_engine_options engine_options = gt_options_engine(options);
-    gt_status status = entries ? gt_engine_open(&engine_options, GT_ENGINE_READ, &engine) : gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
-        status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
+    gt_status status = GT_OK;
+    size_t kept = 0;
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++) {
+        gt_measurements measured = {0};
+        gt_problem problem;
+        options->types = options->type_list[i];
+        status = gt_options_problem(options, &options->shapes.list[0], &problem);
+        if (status == GT_OK)
+            status = gt_store_find_measured(engine->store, &engine->device, &problem.class, &measured);
+        if (measured.count > 0)
+            options->type_list[kept++] = options->types;
+        gt_measurements_finish(&measured);
+    }
+    if (kept > 0) /* else the first one's failure says what to do */
+        options->type_count = kept;
+    return status;
+}
+
+/* The races, one after the other; *count says how many there were. */
+static gt_status bench_all(gt_engine *engine, const gt_options_cli *options, entry *entries, size_t total, size_t *count)
+{
+    gt_status status = GT_OK;
     gt_progress *progress = gt_progress_create(options->quiet);
-    for (; status == GT_OK && done < total && !gt_engine_interrupted(); done++) {
-        char name[GT_SHAPE_LENGTH];
-        const gt_shape *shape = &options->shapes.list[done % shapes];
-        gt_options_cli one = *options;
-        one.types = options->type_list[done / shapes];
-        gt_shape_name(shape->m, shape->n, shape->k, name);
-        const gt_progress_state state = {.step = (int)done, .steps = (int)total, .what = name,
-                                         .elapsed = gt_engine_elapsed(&engine)};
+    for (; *count < total && !gt_engine_interrupted(); ++*count) {
+        char name[GT_PROBLEM_NAME_LENGTH];
+        gt_problem_name(&entries[*count].problem, name);
+        const gt_progress_state state = {.step = (int)*count, .steps = (int)total, .what = name,
+                                         .elapsed = gt_engine_elapsed(engine)};
         gt_progress_update(progress, &state);
-        if ((status = bench_one(&engine, &one, shape, &entries[done])) != GT_OK)
+        if ((status = bench_one(engine, &entries[*count])) != GT_OK)
             break;
     }
     gt_progress_destroy(progress);
+    return status;
+}
+
+int gt_cmd_bench(const gt_options_cli *given)
+{
+    gt_engine engine;
+    gt_options_cli kept = *given;
+    const gt_options_cli *options = &kept;
+    gt_limits limits[GT_TYPES_MOST] = {0};
+    gt_problem *problems = NULL;
+    entry *entries = NULL;
+    size_t total = 0, done = 0;
+    int code = 0;
+    const gt_engine_options engine_options = gt_options_engine(given);
+    gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
+    if (status == GT_OK && given->all_types)
+        status = keep_tuned(&engine, &kept);
+    if (status == GT_OK)
+        status = gt_options_problems(options, &problems, &total);
+    if (status == GT_OK && !(entries = calloc(total, sizeof *entries)))
+        status = gt_fail_memory();
+    for (size_t i = 0; status == GT_OK && i < total; i++)
+        entries[i].problem = problems[i];
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
+        status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
+    if (status == GT_OK)
+        status = bench_all(&engine, options, entries, total, &done);
     if (status != GT_OK)
         code = gt_print_failure();
     if (done > 0) {
@@ -332,8 +368,8 @@ int gt_cmd_bench(const gt_options_cli *options)
         print_all(&engine, options, limits, entries, done, &s);
         code = s.wrong > 0 ? 1 : code;
     }
-    if (entries)
-        gt_engine_close(&engine, "done");
+    gt_engine_close(&engine, "done");
     free(entries);
+    free(problems);
     return gt_engine_interrupted() ? 130 : code;
 }
