@@ -1,6 +1,6 @@
 /*
- * cuBLASLt's way into a race, on the software GPU with a library that pretends to be cuBLASLt and computes on the host:
- * LD_LIBRARY_PATH names its folder. The software GPU's memory is the host's.
+ * The way of cuBLAS and cuBLASLt into a race, on the software GPU with libraries that pretend to be them and compute on
+ * the host: LD_LIBRARY_PATH names their folder. The software GPU's memory is the host's.
  */
 #include <dlfcn.h>
 
@@ -8,6 +8,7 @@
 #include "../tuner/nvrtc.h"
 #include "../tuner/baselines/entrance.h"
 #include "driver_fixture.h"
+#include "fake/cublas.h"
 #include "fake/cublaslt.h"
 
 #if __has_include(<cublasLt.h>)
@@ -22,6 +23,7 @@ SAME(GT_LT_16F, CUDA_R_16F);
 SAME(GT_LT_COMPUTE_32F, CUBLAS_COMPUTE_32F);
 SAME(GT_LT_TRANSPOSE_A, CUBLASLT_MATMUL_DESC_TRANSA);
 SAME(GT_LT_TRANSPOSE_B, CUBLASLT_MATMUL_DESC_TRANSB);
+SAME(GT_LT_FAST_ACCUM, CUBLASLT_MATMUL_DESC_FAST_ACCUM);
 SAME(GT_LT_BATCH, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
 SAME(GT_LT_STRIDE, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
 SAME(GT_LT_WORKSPACE, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
@@ -39,6 +41,7 @@ static gt_residual residual;
 static gt_meter meter;
 static gt_entrance entrance;
 static fake_control *fake;
+static fake_cublas_control *fake_cublas;
 static int phases[GT_PHASE_COUNT];
 
 static void count_phase(void *data, gt_phase phase)
@@ -54,10 +57,12 @@ static void set_up(void)
     gt_code code;
     gt_device device;
     CUstream stream;
-    void *pretended = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_LOCAL);
-    fake = pretended ? dlsym(pretended, "fake_cublaslt") : NULL;
-    if (!fake)
-        SKIP("the pretended cuBLASLt is not on the loader's path");
+    void *lt = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_LOCAL);
+    void *plain = dlopen("libcublas.so.13", RTLD_NOW | RTLD_LOCAL);
+    fake = lt ? dlsym(lt, "fake_cublaslt") : NULL;
+    fake_cublas = plain ? dlsym(plain, "fake_cublas") : NULL;
+    if (!fake || !fake_cublas)
+        SKIP("the pretended libraries are not on the loader's path");
     open_context();
     if (gt_nvrtc_open(NULL, &nvrtc) != GT_OK)
         SKIP(gt_error_message());
@@ -80,30 +85,101 @@ static gt_problem make(gt_type ab, gt_op op_a, gt_op op_b, int64_t batch)
     return problem;
 }
 
-static gt_runner *enter(const gt_problem *problem, gt_baseline *baseline)
+static gt_runner *enter_as(gt_baseline_id id, const gt_problem *problem, gt_baseline *baseline)
 {
     gt_launch_operands operands;
     *baseline = (gt_baseline){0};
     memset(phases, 0, sizeof phases);
-    return gt_baseline_enter(&entrance, GT_BASELINE_CUBLASLT, problem, 10, count_phase, NULL, &operands, baseline);
+    return gt_baseline_enter(&entrance, id, problem, 10, count_phase, NULL, &operands, baseline);
 }
 
-DEVICE_TEST(cublaslt_is_right_in_all_layouts_types_and_batches)
+static gt_runner *enter(const gt_problem *problem, gt_baseline *baseline)
+{
+    return enter_as(GT_BASELINE_CUBLASLT, problem, baseline);
+}
+
+DEVICE_TEST(baselines_are_right_in_all_layouts_types_and_batches)
 {
     set_up();
-    for (int layout = 0; layout < 4; layout++)
-        for (int batch = 1; batch <= 3; batch += 2)
-            for (int half = 0; half < 2; half++) {
-                const gt_problem problem =
-                    make(half ? GT_F16 : GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2), batch);
-                gt_baseline baseline;
-                if (!enter(&problem, &baseline))
-                    check_fail(__FILE__, __LINE__, "layout %d batch %d: %s", layout, batch, baseline.trial.detail);
-                CHECK_STR(baseline.version, "13.1.0");
-                CHECK_INT(baseline.algorithms, 1);
-            }
+    for (int round = 0; round < 4 * 2 * 2 * GT_BASELINE_COUNT; round++) {
+        const int id = round % GT_BASELINE_COUNT, layout = round / GT_BASELINE_COUNT % 4;
+        const int half = round / GT_BASELINE_COUNT / 4 % 2, batch = round / GT_BASELINE_COUNT / 8 * 2 + 1;
+        const gt_problem problem = make(half ? GT_F16 : GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2), batch);
+        gt_baseline baseline;
+        if (!enter_as((gt_baseline_id)id, &problem, &baseline))
+            check_fail(__FILE__, __LINE__, "%s layout %d batch %d: %s", gt_baseline_name((size_t)id), layout, batch,
+                       baseline.trial.detail);
+        CHECK_STR(baseline.version, "13.1.0");
+        CHECK_INT(baseline.algorithms, 1);
+    }
+    gt_cublas_close(entrance.cublas);
     gt_cublaslt_close(entrance.cublaslt);
     CHECK_INT(fake->objects, 0);
+}
+
+DEVICE_TEST(autotuning_is_over_before_anything_is_checked_or_timed)
+{
+    gt_baseline baseline;
+    set_up();
+    const gt_problem problem = make(GT_F32, GT_N, GT_N, 1);
+    gt_launch_operands operands;
+    gt_runner *runner = gt_baseline_enter(&entrance, GT_BASELINE_AUTOTUNE, &problem, 10, count_phase, NULL, &operands,
+                                          &baseline);
+    CHECK(runner == gt_cublas_runner(entrance.cublas, GT_CUBLAS_AUTOTUNE));
+    CHECK_INT(fake_cublas->tuned, 1); /* and the checks, which saw the product, took what had been tuned */
+    CHECK(fake_cublas->runs > 0);
+    CHECK_INT(phases[GT_PHASE_TIMING], 1);
+    /* Both entrances of the library are in one race; neither takes the other's problem or algorithm. */
+    const gt_problem other = make(GT_F32, GT_N, GT_T, 1);
+    CHECK(enter_as(GT_BASELINE_CUBLAS, &other, &baseline) == gt_cublas_runner(entrance.cublas, GT_CUBLAS_HEURISTIC));
+    CHECK_INT(fake_cublas->tuned, 1);
+    const int before = fake_cublas->runs;
+    OK(runner->launch(runner, &operands));
+    CHECK_INT(fake_cublas->tuned, 1);
+    CHECK_INT(fake_cublas->runs, before + 1);
+}
+
+DEVICE_TEST(a_cublas_that_cannot_autotune_races_without)
+{
+    gt_baseline baseline;
+    set_up();
+    const gt_problem problem = make(GT_F32, GT_N, GT_N, 1);
+    fake_cublas->refusing = 1;
+    CHECK(!enter_as(GT_BASELINE_AUTOTUNE, &problem, &baseline));
+    CHECK_INT(baseline.trial.outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK(enter_as(GT_BASELINE_CUBLAS, &problem, &baseline));
+    *fake_cublas = (fake_cublas_control){.release = 130100, .lying = 1};
+    CHECK(!enter_as(GT_BASELINE_AUTOTUNE, &problem, &baseline));
+    CHECK_INT(baseline.trial.outcome, GT_TRIAL_WRONG_RESULT);
+    gt_cublas_close(entrance.cublas);
+    entrance.cublas = NULL;
+    *fake_cublas = (fake_cublas_control){.release = 120805};
+    CHECK(!enter_as(GT_BASELINE_AUTOTUNE, &problem, &baseline));
+    CHECK_INT(baseline.trial.outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK_STR(baseline.trial.detail, "cuBLAS 12.8.5 has no autotuning");
+    CHECK_INT(fake_cublas->tuned, 0);
+    CHECK(enter_as(GT_BASELINE_CUBLAS, &problem, &baseline));
+}
+
+/* The pretended library refuses 8-bit operands later, when it is asked for algorithms. */
+DEVICE_TEST(only_sums_of_8_bit_floats_are_told_to_be_fast_or_not)
+{
+    set_up();
+    for (size_t i = 0; gt_types_at(i); i++) {
+        const gt_types *types = gt_types_at(i);
+        const bool narrow = gt_type_find(types->a)->bytes == 1 && !types->exact;
+        const gt_gemm gemm = {.m = 32, .n = 32, .k = 32, .type_ab = types->a, .type_c = types->c, .math = types->math};
+        gt_problem problem;
+        gt_baseline baseline;
+        if (types->a != types->b)
+            continue;
+        CHECK_OK(gt_problem_init(&gemm, &problem));
+        fake->fast = -1;
+        enter(&problem, &baseline);
+        if (fake->fast != (narrow ? types->math != GT_MATH_STRICT : -1))
+            check_fail(__FILE__, __LINE__, "%s %s: FAST_ACCUM is %d", types->name, gt_math_name(types->math),
+                       fake->fast);
+    }
 }
 
 DEVICE_TEST(every_algorithm_that_can_run_is_timed_and_the_first_right_one_races)

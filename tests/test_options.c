@@ -188,13 +188,16 @@ TEST(values_are_checked)
     check_refused(WORDS("--device", ""), "--device takes a whole number from 0 to 1023, not ''");
     check_refused(WORDS("--batch", "0"), "--batch takes a whole number from 1 to 9223372036854775807, not '0'");
     check_refused(WORDS("--align", "3"), "--align takes 1, 2, 4, 8 or 16, not '3'");
-    check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: " TYPES);
-    check_refused(WORDS("--type", "f32,f16,"), "unknown type ''; there are: " TYPES);
-    check_refused(WORDS("--math", "loose"), "--math takes strict, tf32 or fast, not 'loose'");
+    check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: " TYPES " and all");
+    check_refused(WORDS("--type", "f32,f16,"), "unknown type ''; there are: " TYPES " and all");
+    check_refused(WORDS("--math", "loose"), "unknown math 'loose'; there are: strict tf32 fast and all");
     check_refused(WORDS("--math", "tf32", "--type", "f32,f16"), "--math tf32 does not fit f16, which has: strict");
-    check_refused(WORDS("--math", "fast"), "--math fast does not fit f32, which has: strict tf32");
+    check_refused(WORDS("--math", "fast", "--type", "f32"), "--math fast does not fit f32, which has: strict tf32");
     check_refused(WORDS("--math", "tf32", "--type", "e4m3"), "--math tf32 does not fit e4m3, which has: strict fast");
+    check_refused(WORDS("--type", "tf32"), "tf32 is no type but a math mode: --math tf32");
+    check_refused(WORDS("--type", "all", "--math", "tf32", "--align", "2"), "no type has math tf32 and fits align 2");
     check_refused(WORDS("space", "--type", "f32,f16"), "space takes one type, not 2");
+    check_refused(WORDS("space", "--math", "strict,tf32"), "space takes one type, not 2");
     check_refused(WORDS("--layout", "n"), "unknown layout 'n'; there are: nn nt tn tt");
     check_refused(WORDS("--effort", "much"), "--effort takes quick, normal or full, not 'much'");
     check_refused(WORDS("--seed", "-1"), "--seed takes a whole number of up to 64 bits, not '-1'");
@@ -203,7 +206,7 @@ TEST(values_are_checked)
     check_refused(WORDS("--db="), "--db needs a value: --db FILE");
     check_refused(WORDS("--json=1"), "--json takes no value");
     check_refused(WORDS("space", "--arch", "sm_42"), "unknown architecture sm_42; there are: sm_75 to sm_121");
-    check_refused(WORDS("--align", "2"), "align is 2 bytes, smaller than an element");
+    check_refused(WORDS("--align", "2", "--type", "f32"), "align is 2 bytes, smaller than an element");
 }
 
 TEST(a_shape_too_large_for_64_bits_is_named)
@@ -322,10 +325,119 @@ TEST(types_come_in_lists_each_once)
     gt_options_finish(&o);
 }
 
+static size_t count_types(void)
+{
+    size_t count = 0;
+    while (gt_types_at(count))
+        count++;
+    return count;
+}
+
+TEST(a_gpu_is_tuned_for_all_types_the_usual_ones_first)
+{
+    static const char *const first[] = {"f32", "bf16", "f16", "f32 tf32", "f64", "s8"};
+    gt_options_cli o;
+    CHECK_OK(parse((const char *const[]){"gemmtune", NULL}, &o));
+    CHECK(o.all_types);
+    CHECK_INT(o.type_count, count_types());
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        char text[GT_TYPES_TEXT];
+        CHECK_STR(gt_types_text(o.type_list[i], text), first[i]);
+    }
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--type", "f16,all"), &o)); /* what is named stands where it is */
+    CHECK_INT(o.type_count, count_types());
+    CHECK_STR(o.type_list[0]->name, "f16");
+    CHECK_STR(o.type_list[1]->name, "f32");
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--math", "tf32"), &o));
+    CHECK_INT(o.type_count, 1);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--align", "2"), &o)); /* f32 does not lie there */
+    for (size_t i = 0; i < o.type_count; i++)
+        CHECK(gt_type_find(o.type_list[i]->a)->bytes <= 2 && gt_type_find(o.type_list[i]->c)->bytes <= 2);
+    CHECK(o.type_count > 0 && o.type_count < count_types());
+    gt_options_finish(&o);
+}
+
+TEST(other_commands_and_the_software_gpu_have_defaults_of_their_own)
+{
+    static const char *const one[] = {"bench", "ladder", "space"}, *const all[] = {"best", "verify"};
+    gt_options_cli o;
+    for (size_t i = 0; i < sizeof one / sizeof one[0]; i++) {
+        CHECK_OK(parse(WORDS(one[i]), &o));
+        CHECK_INT(o.type_count, 1);
+        CHECK_STR(o.types->name, "f32");
+        gt_options_finish(&o);
+    }
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        CHECK_OK(parse(WORDS(all[i]), &o));
+        CHECK_INT(o.type_count, count_types());
+        gt_options_finish(&o);
+    }
+    CHECK_OK(parse(WORDS("--device", "soft"), &o));
+    CHECK_INT(o.type_count, 1);
+    CHECK_STR(o.types->name, "f32");
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--device", "soft", "--type", "all"), &o));
+    CHECK_INT(o.type_count, count_types());
+    gt_options_finish(&o);
+}
+
+/* All types together are to be tuned in 25 minutes on an H200, which takes up to 100 seconds for the default list. */
+TEST(less_usual_types_have_a_shorter_list_where_there_are_all)
+{
+    gt_options_cli o;
+    gt_problem *problems;
+    size_t count, odd = 0;
+    CHECK_OK(parse((const char *const[]){"gemmtune", NULL}, &o));
+    CHECK_OK(gt_options_problems(&o, &problems, &count));
+    CHECK_INT(gt_options_group(problems, count), 16);
+    size_t at = 0, groups = 0, last = 0;
+    for (; at < count; at += last, groups++)
+        last = gt_options_group(problems + at, count - at);
+    CHECK_INT(groups, count_types());
+    CHECK_INT(last, 4);
+    for (size_t i = count - last; i < count; i++)
+        odd += problems[i].m % 2 && problems[i].n % 2 && problems[i].k % 2;
+    CHECK(odd > 0); /* no size of theirs is without a kernel then */
+    CHECK(count * 100 / 16 < 25 * 60);
+    free(problems);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--type", "bf16_f32"), &o)); /* who names it means it */
+    CHECK_OK(gt_options_problems(&o, &problems, &count));
+    CHECK_INT(count, 16);
+    free(problems);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--type", "all", "--shapes", "64,65"), &o));
+    CHECK_OK(gt_options_problems(&o, &problems, &count));
+    CHECK_INT(count, 2 * count_types());
+    free(problems);
+    gt_options_finish(&o);
+}
+
+TEST(maths_come_in_lists_and_each_type_takes_those_it_has)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("bench", "--type", "f32,bf16", "--math", "strict,tf32"), &o));
+    CHECK_INT(o.type_count, 3);
+    CHECK_INT(o.type_list[0]->math, GT_MATH_STRICT);
+    CHECK_INT(o.type_list[1]->math, GT_MATH_TF32);
+    CHECK_STR(o.type_list[2]->name, "bf16");
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("forget", "--shapes", "64", "--type", "f32", "--math", "all"), &o));
+    CHECK_INT(o.type_count, 2);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("best", "--type", "f32"), &o)); /* shows what there is */
+    CHECK_INT(o.type_count, 2);
+    gt_options_finish(&o);
+}
+
 TEST(the_tables_are_whole)
 {
     for (int i = 0; i < GT_COMMAND_COUNT; i++)
-        CHECK(gt_command_rows[i].name && gt_command_rows[i].shapes && gt_command_rows[i].summary);
+        CHECK(gt_command_rows[i].name && gt_command_rows[i].shapes && gt_command_rows[i].types &&
+              gt_command_rows[i].summary);
     for (const gt_option_row *row = gt_option_rows; row->name; row++) {
         CHECK(row->help && row->commands != 0);
         CHECK(strlen(row->help) <= 56); /* one line of 80 columns */

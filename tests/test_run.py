@@ -54,6 +54,7 @@ class Run(unittest.TestCase):
         self.assertRegex(out.splitlines()[-1], r"^NVIDIA H200 \(software\), driver CUDA \d+\.\d, f32 66\.9 TFLOPS "
                                                r"\(units x clock\), \d{4}-\d\d-\d\d$")
         self.assertIn("cublaslt did not race on 1 of 1 shapes: ", err)
+        self.assertNotIn("autotune", err)  # of one cuBLAS that is not there one line is enough
         self.assertNotIn("network", err)
 
     def test_bench_for_programs_has_rows_and_a_summary(self):
@@ -64,7 +65,8 @@ class Run(unittest.TestCase):
         self.assertEqual((row["shape"], row["choice"]), ("32x32x32", "exact"))
         self.assertGreater(row["us"], 0)
         self.assertIsNone(row["library"])
-        self.assertEqual((summary["rated"], summary["geometric_mean"], summary["cublas"]), (0, None, None))
+        self.assertIsNone(row["cold vs cuBLAS"])
+        self.assertEqual((report["ratings"], summary["cublas"]), ([], None))
         self.assertEqual((summary["peaks"][0]["source"], summary["copy_tbs"]), ("units x clock", None))
         self.assertRegex(summary["date"], r"^\d{4}-\d\d-\d\d$")
 
@@ -97,7 +99,9 @@ class Run(unittest.TestCase):
             db.execute("UPDATE trial SET margin = NULL")
         code, out, err = run("verify", "--device", "soft", GEMMTUNE_DB=COPY + "2")
         self.assertEqual((code, out), (1, ""))
-        self.assertIn("nothing to verify: no stored winner of type f32", err)
+        self.assertIn("nothing to verify: no stored winner for NVIDIA H200", err)
+        self.assertIn("nothing to verify: no stored winner of type bf16 for NVIDIA H200",
+                      run("verify", "--device", "soft", "--type", "bf16", GEMMTUNE_DB=COPY + "2")[2])
         code, out, err = run("verify", "--device", "soft", "--all", "--rounds", "2", "--seed", "5", "--verbose", "--json",
                              GEMMTUNE_DB=COPY + "2")
         self.assertEqual((code, [row["outcome"] for row in json.loads(out)]), (0, ["ok"]), err)
@@ -206,6 +210,41 @@ class Interrupted(unittest.TestCase):
         best = json.loads(run("best", "--json", GEMMTUNE_DB=database)[1])
         self.assertEqual([(row["family"], row["configuration"]) for row in json.loads(out)],
                          [(row["family"], row["params"]) for row in best])
+
+
+class Types(unittest.TestCase):
+    """coalesced has two of all types."""
+
+    def test_all_means_those_that_there_is_a_kernel_for_and_tables_go_type_by_type(self):
+        env = {"GEMMTUNE_DB": os.path.join(FOLDER.name, "types.db")}
+        words = ["--device", "soft", "--shapes", "16,17", "--type", "all"]
+        code, out, err = run("tune", *words, "--family", "coalesced", **env)
+        if "NVRTC" in err:
+            raise unittest.SkipTest(err)
+        self.assertEqual(code, 0, err)
+        groups = r"(?m)f32 .*16x16x16.*\nf32 .*17x17x17.*\n\ns32 .*16x16x16.*\ns32 .*17x17x17.*\n"
+        self.assertRegex(out, groups + r"\n")
+        code, out, err = run("bench", *words, "--quiet", **env)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, groups + r"\n")
+        code, out, err = run("best", **env)
+        self.assertEqual([line.split("  ")[1:2] for line in out.splitlines()[1:]],
+                         [["f32"], ["f32"], [], ["s32"], ["s32"]])
+        self.assertEqual(run("best", "--type", "all", **env)[1], out)
+        code, out, err = run("verify", "--device", "soft", **env)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(out, r"(?m)^f32 nn .*\nf32 nn .*\n\ns32 nn ")
+        self.assertRegex(err, r"(?m)^4 winners, ")
+        code, out, err = run("forget", "--shapes", "16,17", "--type", "f32,s32", **env)
+        self.assertEqual((code, len(out.splitlines())), (0, 5), err)
+
+    def test_a_family_for_no_type_is_told_of(self):
+        code, out, err = run("tune", "--device", "soft:t4", "--shapes", "16", "--type", "all", "--family", "wgmma",
+                             GEMMTUNE_DB=os.path.join(FOLDER.name, "none.db"))
+        if "NVRTC" in err:
+            raise unittest.SkipTest(err)
+        self.assertEqual((code, out), (1, ""))
+        self.assertRegex(err, r"^gemmtune: no family has a configuration for any type on ")
 
 
 # Where K is 16, 32 rows are the fastest, and the author's estimate likes 16 better; other sizes have only one

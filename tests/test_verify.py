@@ -239,7 +239,7 @@ class Verify(unittest.TestCase):
     def test_a_size_is_forgotten_as_it_was_tuned(self):
         path = self.copy_of(self.convicted)
         before = read(path)
-        for words, says in [(["--shapes", "32", "--layout", "nt"], "f32 nt 32x32x32"), (["--shapes", "8,16"], "2 shapes"),
+        for words, says in [(["--shapes", "32", "--layout", "nt"], "f32 nt 32x32x32"), (["--shapes", "8,16"], "2 problems"),
                             (["--family", "simt"], "family simt"), (["--kernel", "77"], "kernel 77"),
                             (["--kernel", "ffffffffffff"], "kernel ffffffffffff")]:
             code, out, err = run("forget", *words, "--db", path)

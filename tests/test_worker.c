@@ -69,7 +69,9 @@ static void play_ceiling(int fd, const gt_message *message)
 }
 
 /* The variables that name the baselines' parts. */
-static const char *const baseline_parts[] = {[GT_BASELINE_CUBLAS] = "TEST_CUBLAS", [GT_BASELINE_CUBLASLT] = "TEST_CUBLASLT"};
+static const char *const baseline_parts[] = {[GT_BASELINE_CUBLAS] = "TEST_CUBLAS",
+                                             [GT_BASELINE_CUBLASLT] = "TEST_CUBLASLT",
+                                             [GT_BASELINE_AUTOTUNE] = "TEST_AUTOTUNE"};
 
 /* Whether nobody called this before in one test: what happens once leaves a mark. */
 static bool is_first(void)
@@ -434,6 +436,9 @@ TEST(a_race_goes_on_without_a_baseline_that_breaks_it)
     CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, &with_all, trials, baselines));
     CHECK_INT(baselines[GT_BASELINE_CUBLAS].trial.outcome, GT_TRIAL_TIMEOUT);
     CHECK_INT(baselines[GT_BASELINE_CUBLASLT].trial.outcome, GT_TRIAL_CRASH);
+    CHECK_INT(gt_baseline_best(baselines), GT_BASELINE_AUTOTUNE);
+    setenv("TEST_AUTOTUNE", "fault", 1);
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 2, &with_all, trials, baselines));
     CHECK_INT(gt_baseline_best(baselines), -1);
     CHECK_INT(trials[0].outcome, GT_TRIAL_OK);
     CHECK_NEAR(trials[0].margin, 1, 1e-9);
@@ -458,15 +463,25 @@ TEST(only_baselines_that_are_asked_for_race)
     gt_worker_destroy(worker);
 }
 
-TEST(the_faster_baseline_is_the_best_and_a_time_that_failed_is_none)
+TEST(the_fastest_baseline_is_the_best_and_a_time_that_failed_is_none)
 {
     gt_baseline baselines[GT_BASELINE_COUNT] = {0};
     CHECK_INT(gt_baseline_best(baselines), -1);
+    CHECK(gt_baseline_cold_us(baselines) == 0);
     baselines[GT_BASELINE_CUBLAS].trial.us = 10;
     baselines[GT_BASELINE_CUBLASLT].trial.us = 9;
     CHECK_STR(gt_baseline_name((size_t)gt_baseline_best(baselines)), "cublaslt");
-    baselines[GT_BASELINE_CUBLASLT].trial.outcome = GT_TRIAL_WRONG_RESULT;
+    baselines[GT_BASELINE_AUTOTUNE].trial.us = 8;
+    CHECK_STR(gt_baseline_name((size_t)gt_baseline_best(baselines)), "cublas_autotune");
+    /* Who is the fastest back to back need not be so with L2 flushed. */
+    baselines[GT_BASELINE_CUBLAS].trial.us_cold = 12;
+    baselines[GT_BASELINE_CUBLASLT].trial.us_cold = 11;
+    baselines[GT_BASELINE_AUTOTUNE].trial.us_cold = 13;
+    CHECK(gt_baseline_cold_us(baselines) == 11);
+    baselines[GT_BASELINE_CUBLASLT].trial.outcome = baselines[GT_BASELINE_AUTOTUNE].trial.outcome =
+        GT_TRIAL_WRONG_RESULT;
     CHECK_STR(gt_baseline_name((size_t)gt_baseline_best(baselines)), "cublas");
+    CHECK(gt_baseline_cold_us(baselines) == 12);
 }
 
 TEST(ceilings_are_measured_in_the_worker_and_a_failure_costs_one)

@@ -72,11 +72,23 @@ const gt_limits *gt_limits_find(const gt_limits *limits, size_t count, const gt_
     return &limits[i];
 }
 
+/* Whether types before these are computed by the same unit: one of them stands for all. */
+static bool is_told(const gt_limits *limits, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (limits[i].types->unit == limits[index].types->unit &&
+            limits[i].ceilings.tflops == limits[index].ceilings.tflops)
+            return true;
+    return false;
+}
+
 void gt_limits_describe(const gt_limits *limits, size_t count, char *line, size_t size)
 {
     size_t length = 0;
     for (size_t i = 0; i < count && length < size; i++) {
         char types[GT_TYPES_TEXT];
+        if (is_told(limits, i))
+            continue;
         length += (size_t)snprintf(line + length, size - length, "%s%s %.1f TFLOPS (%s)", i > 0 ? ", " : "",
                                    gt_types_text(limits[i].types, types), limits[i].ceilings.tflops,
                                    limits[i].measured ? "measured" : "units x clock");

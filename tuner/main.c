@@ -32,7 +32,7 @@ static void print_help(void)
     }
     puts("\ngemmtune COMMAND --help shows a command's options; --version the version.\n\n"
          "Examples:\n"
-         "  gemmtune                                  tune the first GPU, usual sizes\n"
+         "  gemmtune                                  tune the first GPU, all types\n"
          "  gemmtune --device 1 --budget 10m          the second GPU, for ten minutes\n"
          "  gemmtune --shapes 4096,1..64x4096x4096    sizes of your own\n"
          "  gemmtune best --json                      the winners, for programs\n"
@@ -52,7 +52,10 @@ static void print_command_help(gt_command_id id)
         if (option->letter)
             snprintf(letter, sizeof letter, "-%c, ", option->letter);
         snprintf(name, sizeof name, "--%s %s", option->name, option->value ? option->value : "");
-        printf("  %s%-17s  %s\n", letter, name, option->help);
+        printf("  %s%-17s  %s", letter, name, option->help);
+        if (strcmp(option->name, "type") == 0) /* each command has its own default */
+            printf(" (%s%s%s)", row->types, row->soft_types ? "; soft: " : "", row->soft_types ? row->soft_types : "");
+        putchar('\n');
     }
     printf("Example: %s\n", row->example);
 }

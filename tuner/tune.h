@@ -24,6 +24,7 @@ typedef struct gt_tuning {
     gt_engine *engine;
     gt_progress *progress;
     gt_progress_state state; /* kept from problem to problem */
+    double deadline;         /* when, by the engine's clock, the share of these types ends; 0: never */
     double until;            /* when, by the engine's clock, this problem's share of the budget ends; 0: never */
     char best[GT_PARAMS_TEXT]; /* the configuration that the progress shows */
     const gt_seed *seeds; /* winners on other problems, tried first */

@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/softgpu/machine/half.h"
-#include "../../tuner/baselines/cublaslt_abi.h"
 #include "cublaslt.h"
+#include "matrix.h"
 
 #define EXPORT  __attribute__((visibility("default")))
 #define INVALID 7 /* a status */
 
-EXPORT fake_control fake_cublaslt = {.offers = 1, .last = -1};
+EXPORT fake_control fake_cublaslt = {.offers = 1, .last = -1, .fast = -1};
 
 /* One object for all kinds of descriptors. */
 typedef struct object {
-    int type, compute, batch, trans_a, trans_b;
-    int64_t rows, columns, ld, stride;
+    fake_matrix matrix;
+    int compute, trans_a, trans_b;
+    int8_t fast;
     uint64_t workspace;
 } object;
 
@@ -71,22 +71,26 @@ EXPORT int cublasLtMatmulDescCreate(void **out, int compute, int scale)
 EXPORT int cublasLtMatmulDescSetAttribute(void *to, int attribute, const void *value, size_t bytes)
 {
     object *o = to;
-    return attribute == GT_LT_TRANSPOSE_A   ? set(&o->trans_a, sizeof o->trans_a, value, bytes)
-           : attribute == GT_LT_TRANSPOSE_B ? set(&o->trans_b, sizeof o->trans_b, value, bytes)
-                                  : INVALID;
+    const int refused = attribute == GT_LT_TRANSPOSE_A   ? set(&o->trans_a, sizeof o->trans_a, value, bytes)
+                        : attribute == GT_LT_TRANSPOSE_B ? set(&o->trans_b, sizeof o->trans_b, value, bytes)
+                        : attribute == GT_LT_FAST_ACCUM  ? set(&o->fast, sizeof o->fast, value, bytes)
+                                                         : INVALID;
+    if (attribute == GT_LT_FAST_ACCUM)
+        fake_cublaslt.fast = o->fast;
+    return refused;
 }
 
 EXPORT int cublasLtMatrixLayoutCreate(void **out, int type, uint64_t rows, uint64_t columns, int64_t ld)
 {
-    return make(out, (object){.type = type, .rows = (int64_t)rows, .columns = (int64_t)columns, .ld = ld, .batch = 1});
+    return make(out, (object){.matrix = {type, 1, (int64_t)rows, (int64_t)columns, ld, 0}});
 }
 
 EXPORT int cublasLtMatrixLayoutSetAttribute(void *to, int attribute, const void *value, size_t bytes)
 {
-    object *o = to;
-    return attribute == GT_LT_BATCH    ? set(&o->batch, sizeof o->batch, value, bytes)
-           : attribute == GT_LT_STRIDE ? set(&o->stride, sizeof o->stride, value, bytes)
-                                 : INVALID;
+    fake_matrix *m = &((object *)to)->matrix;
+    return attribute == GT_LT_BATCH    ? set(&m->batch, sizeof m->batch, value, bytes)
+           : attribute == GT_LT_STRIDE ? set(&m->stride, sizeof m->stride, value, bytes)
+                                       : INVALID;
 }
 
 EXPORT int cublasLtMatmulPreferenceCreate(void **out)
@@ -100,15 +104,15 @@ EXPORT int cublasLtMatmulPreferenceSetAttribute(void *to, int attribute, const v
     return attribute == GT_LT_WORKSPACE ? set(&o->workspace, sizeof o->workspace, value, bytes) : INVALID;
 }
 
+static fake_ops ops(const object *op)
+{
+    return (fake_ops){op->trans_a == GT_LT_T, op->trans_b == GT_LT_T};
+}
+
 /* Whether the descriptors go together. */
 static int fits(const object *op, const object *a, const object *b, const object *c)
 {
-    const int flip_a = op->trans_a == GT_LT_T, flip_b = op->trans_b == GT_LT_T;
-    const int64_t m = flip_a ? a->columns : a->rows, n = flip_b ? b->rows : b->columns;
-    const int64_t k = flip_a ? a->rows : a->columns, k_of_b = flip_b ? b->columns : b->rows;
-    return m == c->rows && n == c->columns && k == k_of_b && a->ld >= a->rows && b->ld >= b->rows && c->ld >= c->rows &&
-           a->batch == c->batch && b->batch == c->batch && a->type == b->type && c->type == GT_LT_32F &&
-           op->compute == GT_LT_COMPUTE_32F;
+    return fake_fits(ops(op), &a->matrix, &b->matrix, &c->matrix) && op->compute == GT_LT_COMPUTE_32F;
 }
 
 EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *op, void *a, void *b, void *c, void *d, void *preference,
@@ -127,12 +131,6 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *op, void *a, void 
     return 0;
 }
 
-static double element(const object *o, const void *data, int64_t index, int64_t row, int64_t column)
-{
-    const int64_t at = index * o->stride + column * o->ld + row;
-    return o->type == GT_LT_16F ? (double)sg_from_f16(((const uint16_t *)data)[at]) : (double)((const float *)data)[at];
-}
-
 EXPORT int cublasLtMatmul(void *handle, void *operation, const void *alpha, const void *a, void *layout_a,
                           const void *b, void *layout_b, const void *beta, const void *c, void *layout_c, void *d,
                           void *layout_d, const gt_lt_algorithm *algorithm, void *workspace, size_t workspace_bytes,
@@ -148,17 +146,7 @@ EXPORT int cublasLtMatmul(void *handle, void *operation, const void *alpha, cons
     fake_cublaslt.last = id;
     if (fake_cublaslt.refusing >> id & 1)
         return GT_LT_NOT_SUPPORTED;
-    const int64_t k = op->trans_a == GT_LT_T ? la->rows : la->columns;
-    for (int64_t i = 0; i < lc->batch; i++)
-        for (int64_t column = 0; column < lc->columns; column++)
-            for (int64_t row = 0; row < lc->rows; row++) {
-                float *to = (float *)d + i * lc->stride + column * lc->ld + row;
-                double sum = 0;
-                for (int64_t l = 0; l < k; l++)
-                    sum += (op->trans_a == GT_LT_T ? element(la, a, i, l, row) : element(la, a, i, row, l)) *
-                           (op->trans_b == GT_LT_T ? element(lb, b, i, column, l) : element(lb, b, i, l, column));
-                *to = (float)(scale * sum + (keep == 0 ? 0 : keep * *to));
-            }
+    fake_multiply(ops(op), scale, &la->matrix, a, &lb->matrix, b, keep, &lc->matrix, d);
     if (fake_cublaslt.lying >> id & 1)
         *(float *)d += 1;
     if ((fake_cublaslt.wavering >> id & 1) && fake_cublaslt.runs++ % 2)

@@ -10,6 +10,7 @@ typedef struct fake_control {
     int runs;
     int ran;      /* bits: these were run */
     int last;     /* the last one that was run */
+    int fast;     /* what FAST_ACCUM was set to last; -1: it never was */
     int objects;  /* descriptors that are not destroyed yet */
 } fake_control;
 

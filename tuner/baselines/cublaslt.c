@@ -66,6 +66,16 @@ static int describe_matrix(const gt_cublaslt *self, gt_operand operand, void **l
     return refused;
 }
 
+/* Sums of 8-bit floats are promoted now and then, unless math allows them to be fast. Other types know no such choice,
+ * nor do versions before 11.8, which lack these. */
+static int describe_sums(const gt_cublaslt *self, const gt_types *types)
+{
+    const int8_t fast = types->math != GT_MATH_STRICT;
+    if (types->exact || gt_type_find(types->a)->bytes > 1)
+        return GT_LT_SUCCESS;
+    return self->MatmulDescSetAttribute(self->operation, GT_LT_FAST_ACCUM, &fast, sizeof fast);
+}
+
 /* cuBLASLt is column-major: row-major C = A B is its C' = B' A', so B stands left and both keep their ops. Alignment is
  * left at its default, 256 bytes: that is how the operands lie, and it leaves the choice of all algorithms. */
 static int describe(gt_cublaslt *self)
@@ -80,6 +90,8 @@ static int describe(gt_cublaslt *self)
         refused = self->MatmulDescSetAttribute(self->operation, GT_LT_TRANSPOSE_A, &op_b, sizeof op_b);
     if (refused == GT_LT_SUCCESS)
         refused = self->MatmulDescSetAttribute(self->operation, GT_LT_TRANSPOSE_B, &op_a, sizeof op_a);
+    if (refused == GT_LT_SUCCESS)
+        refused = describe_sums(self, types);
     if (refused == GT_LT_SUCCESS)
         refused = describe_matrix(self, GT_B, &self->layouts[LEFT]);
     if (refused == GT_LT_SUCCESS)

@@ -99,8 +99,23 @@ static gt_runner *enter_cublaslt(gt_entrance *e, const gt_problem *problem, doub
     return good ? runner : NULL;
 }
 
-static gt_runner *enter_cublas(gt_entrance *e, const gt_problem *problem, gt_entrance_report *report, void *data,
-                               gt_launch_operands *operands, gt_baseline *baseline)
+/* Has cuBLAS find its fastest algorithm, before anything of it is checked or timed. */
+static bool autotune(gt_entrance *e, gt_runner *runner, const gt_problem *problem, gt_entrance_report *report,
+                     void *data, gt_trial *trial)
+{
+    const gt_launch_operands operands = plain_operands(e->residual, problem);
+    report(data, GT_PHASE_TIMING);
+    if (!runner->prepare(runner, problem, trial))
+        return false;
+    CUresult result = runner->launch(runner, &operands);
+    if (result == CUDA_SUCCESS)
+        result = e->driver->cuStreamSynchronize(e->stream);
+    return gt_trial_check(trial, e->driver, result, "autotuning");
+}
+
+static gt_runner *enter_cublas(gt_entrance *e, gt_cublas_choice choice, const gt_problem *problem,
+                               gt_entrance_report *report, void *data, gt_launch_operands *operands,
+                               gt_baseline *baseline)
 {
     gt_trial *trial = &baseline->trial;
     if (!e->cublas && gt_cublas_open(e->driver, e->stream, &e->cublas) != GT_OK) {
@@ -110,11 +125,13 @@ static gt_runner *enter_cublas(gt_entrance *e, const gt_problem *problem, gt_ent
     snprintf(baseline->version, sizeof baseline->version, "%s", gt_cublas_version(e->cublas));
     if (!gt_residual_prepare(e->residual, problem, e->seed, trial))
         return NULL;
-    report(data, GT_PHASE_VERIFYING);
     baseline->algorithms = 1;
-    gt_runner *const runner = gt_cublas_runner(e->cublas);
-    if (gt_residual_verify(e->residual, runner, operands, trial))
-        return runner;
+    gt_runner *const runner = gt_cublas_runner(e->cublas, choice);
+    if (choice != GT_CUBLAS_AUTOTUNE || autotune(e, runner, problem, report, data, trial)) {
+        report(data, GT_PHASE_VERIFYING);
+        if (gt_residual_verify(e->residual, runner, operands, trial))
+            return runner;
+    }
     gt_residual_spoilt(e->residual);
     return NULL;
 }
@@ -127,6 +144,8 @@ gt_runner *gt_baseline_enter(gt_entrance *e, gt_baseline_id id, const gt_problem
         gt_trial_fail(&baseline->trial, GT_TRIAL_LAUNCH_ERROR, "%s runs on the CUDA driver only", gt_baseline_name(id));
         return NULL;
     }
-    return id == GT_BASELINE_CUBLASLT ? enter_cublaslt(e, problem, search_s, report, data, operands, baseline)
-                                   : enter_cublas(e, problem, report, data, operands, baseline);
+    if (id == GT_BASELINE_CUBLASLT)
+        return enter_cublaslt(e, problem, search_s, report, data, operands, baseline);
+    return enter_cublas(e, id == GT_BASELINE_AUTOTUNE ? GT_CUBLAS_AUTOTUNE : GT_CUBLAS_HEURISTIC, problem, report, data,
+                        operands, baseline);
 }

@@ -11,10 +11,10 @@
 #include "options.h"
 #include "output.h"
 #include "../progress.h"
+#include "ratings.h"
 
 #define RACE_SECONDS   1.0
 #define SEARCH_SECONDS 60.0 /* for all of cuBLASLt's algorithms, which take far less but on the largest shapes */
-#define TIE            0.02 /* closer than this the two are as good as each other */
 
 /* One shape's race. */
 typedef struct entry {
@@ -27,11 +27,11 @@ typedef struct entry {
 
 /* What all races come to. */
 typedef struct summary {
-    int rated, ahead, tied, behind, wrong;
-    double logs, least; /* of the ratios; the smallest one */
-    const entry *weakest;
+    gt_rating ratings[GT_TYPES_MOST][GT_FIGURE_COUNT]; /* by type, in the order of the list */
+    int wrong;
     double low_mhz, high_mhz; /* SM clock over all races; 0: not known */
     int fewest, most;         /* algorithms that cuBLASLt tried on a shape; 0: it never raced */
+    bool autotuned;           /* cuBLAS's own choice raced somewhere */
     const char *version;      /* cuBLAS's; "" if it did not race */
 } summary;
 
@@ -51,7 +51,7 @@ static gt_status choose(gt_engine *engine, entry *e, gt_code *code)
     return status;
 }
 
-static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, const gt_shape *shape, entry *e)
+static gt_status bench_one(gt_engine *engine, entry *e)
 {
     gt_code code = {0};
     const gt_try_terms check = {.seed = engine->options.check_seed};
@@ -59,9 +59,7 @@ static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, con
                                  .search_s = SEARCH_SECONDS, .baselines = engine->options.baselines};
     for (int i = 0; i < GT_BASELINE_COUNT; i++)
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
-    gt_status status = gt_options_problem(options, shape, &e->problem);
-    if (status == GT_OK)
-        status = choose(engine, e, &code);
+    gt_status status = choose(engine, e, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&e->kernel, &code};
         /* Stored results are not believed: a kernel is proved right here before it is timed. */
@@ -73,19 +71,13 @@ static gt_status bench_one(gt_engine *engine, const gt_options_cli *options, con
     return status;
 }
 
-/* cuBLAS's time over ours; 0 where one of them has none. */
-static double ratio(const entry *e)
-{
-    const int best = gt_baseline_best(e->baselines);
-    return best >= 0 && e->ours.outcome == GT_TRIAL_OK && e->ours.us > 0 ? e->baselines[best].trial.us / e->ours.us : 0;
-}
-
-static summary sum_up(const entry *entries, size_t count)
+static summary sum_up(const gt_options_cli *options, const entry *entries, size_t count)
 {
     summary s = {.version = ""};
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0, type = 0; i < count; i++) {
         const entry *e = &entries[i];
-        const double r = ratio(e), mhz = e->ours.clock_mhz;
+        const double mhz = e->ours.clock_mhz;
+        const int best = gt_baseline_best(e->baselines);
         s.wrong += e->ours.outcome != GT_TRIAL_OK;
         if (mhz > 0) {
             s.low_mhz = s.low_mhz > 0 ? fmin(s.low_mhz, mhz) : mhz;
@@ -96,16 +88,12 @@ static summary sum_up(const entry *entries, size_t count)
             s.fewest = s.fewest > 0 && s.fewest < lt->algorithms ? s.fewest : lt->algorithms;
             s.most = s.most > lt->algorithms ? s.most : lt->algorithms;
         }
-        if (r <= 0)
-            continue;
-        s.version = e->baselines[gt_baseline_best(e->baselines)].version;
-        s.logs += log(r);
-        s.rated++;
-        *(r > 1 + TIE ? &s.ahead : r < 1 - TIE ? &s.behind : &s.tied) += 1;
-        if (!s.weakest || r < s.least) {
-            s.least = r;
-            s.weakest = e;
-        }
+        s.autotuned = s.autotuned || e->baselines[GT_BASELINE_AUTOTUNE].trial.outcome == GT_TRIAL_OK;
+        s.version = best >= 0 ? e->baselines[best].version : s.version;
+        while (options->type_list[type] != gt_class_types(&e->problem.class))
+            type++;
+        for (int figure = 0; figure < GT_FIGURE_COUNT; figure++)
+            gt_rating_add(&s.ratings[type][figure], gt_race_ratio(&e->ours, e->baselines, (gt_figure)figure), i);
     }
     return s;
 }
@@ -115,7 +103,7 @@ static const gt_column columns[] = {
     {"choice", GT_LEFT},
     {"us", GT_RIGHT},        {"TFLOPS", GT_RIGHT},    {"peak %", GT_RIGHT},        {"copy %", GT_RIGHT},
     {"cuBLAS us", GT_RIGHT}, {"cuBLAS TFLOPS", GT_RIGHT}, {"library", GT_LEFT},    {"vs cuBLAS", GT_RIGHT},
-    {"cold us", GT_RIGHT},   {"cuBLAS cold us", GT_RIGHT},
+    {"cold us", GT_RIGHT},   {"cuBLAS cold us", GT_RIGHT}, {"cold vs cuBLAS", GT_RIGHT},
 };
 
 static void number_or_none(gt_table *table, const char *format, double value)
@@ -148,14 +136,47 @@ static void print_row(gt_table *table, const gt_ceilings *most, const entry *e)
     number_or_none(table, "%.1f", baseline->us);
     number_or_none(table, "%.2f", baseline->us > 0 ? flops / baseline->us : 0);
     gt_table_text(table, best >= 0 ? gt_baseline_name((size_t)best) : NULL);
-    number_or_none(table, "%.3f", ratio(e));
+    number_or_none(table, "%.3f", gt_race_ratio(&e->ours, e->baselines, GT_FIGURE_WARM));
     number_or_none(table, "%.1f", ours->us_cold);
-    number_or_none(table, "%.1f", baseline->us_cold);
+    number_or_none(table, "%.1f", gt_baseline_cold_us(e->baselines));
+    number_or_none(table, "%.3f", gt_race_ratio(&e->ours, e->baselines, GT_FIGURE_COLD));
+}
+
+/* The ratings of each type that has some. */
+static void print_ratings(const gt_options_cli *options, const entry *entries, const summary *s)
+{
+    static const gt_column titles[] = {
+        {"type", GT_LEFT},   {"vs cuBLAS", GT_LEFT},   {"shapes", GT_RIGHT}, {"geometric mean", GT_RIGHT},
+        {"least", GT_RIGHT}, {"least shape", GT_LEFT}, {"ahead", GT_RIGHT},  {"tied", GT_RIGHT},
+        {"behind", GT_RIGHT},
+    };
+    gt_table *table = gt_table_create(stdout, options->json, titles, sizeof titles / sizeof titles[0]);
+    for (size_t i = 0; i < options->type_count * GT_FIGURE_COUNT; i++) {
+        const gt_figure figure = (gt_figure)(i % GT_FIGURE_COUNT);
+        const gt_rating *rating = &s->ratings[i / GT_FIGURE_COUNT][figure];
+        const gt_problem *weakest = &entries[rating->weakest].problem;
+        char shape[GT_SHAPE_LENGTH], types[GT_TYPES_TEXT];
+        if (rating->count == 0)
+            continue;
+        if (figure == GT_FIGURE_WARM)
+            gt_table_rule(table);
+        gt_shape_name(weakest->m, weakest->n, weakest->k, shape);
+        gt_table_text(table, gt_types_text(options->type_list[i / GT_FIGURE_COUNT], types));
+        gt_table_text(table, gt_figure_name(figure));
+        gt_table_integer(table, rating->count);
+        gt_table_number(table, "%.3f", gt_rating_mean(rating));
+        gt_table_number(table, "%.3f", rating->least);
+        gt_table_text(table, shape);
+        gt_table_integer(table, rating->ahead);
+        gt_table_integer(table, rating->tied);
+        gt_table_integer(table, rating->behind);
+    }
+    gt_table_finish(table);
 }
 
 /* The machine and the day, without which times say nothing. */
 typedef struct scene {
-    char driver[64], clock[48], ceilings[GT_LIMITS_LINE], date[16], weakest[GT_SHAPE_LENGTH];
+    char driver[64], clock[48], ceilings[GT_LIMITS_LINE], date[16];
 } scene;
 
 static scene describe(const gt_engine *engine, const gt_limits *limits, size_t types, const summary *s)
@@ -174,23 +195,19 @@ static scene describe(const gt_engine *engine, const gt_limits *limits, size_t t
         snprintf(c.clock, sizeof c.clock, ", SM clock %.0f MHz", s->high_mhz);
     gt_limits_describe(limits, types, c.ceilings, sizeof c.ceilings);
     strftime(c.date, sizeof c.date, "%Y-%m-%d", gmtime(&now));
-    if (s->weakest)
-        gt_shape_name(s->weakest->problem.m, s->weakest->problem.n, s->weakest->problem.k, c.weakest);
     return c;
 }
 
 static void print_footer(const gt_engine *engine, const gt_options_cli *options, const summary *s, const scene *c)
 {
-    if (s->rated > 0)
-        printf("\n%d shape%s: %.3f of cuBLAS at the geometric mean, %.3f at least (%s); %d ahead, %d tied (%.2f to "
-               "%.2f), %d behind\n",
-               s->rated, s->rated == 1 ? "" : "s", exp(s->logs / s->rated), s->least, c->weakest, s->ahead, s->tied,
-               1 - TIE, 1 + TIE, s->behind);
+    if (*s->version)
+        printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: shape "
+               "by shape\ncuBLAS is the best of cuBLAS%s",
+               1 - GT_TIE, 1 + GT_TIE, s->autotuned ? ", what it finds fastest itself (CUBLAS_GEMM_AUTOTUNE)" : "");
     if (s->most > 0)
-        printf("cuBLAS is the better of cuBLAS and all algorithms that cuBLASLt's heuristics offer, %d to %d a shape\n",
-               s->fewest, s->most);
-    printf("%s%s, driver %s%s%s%s, %s, %s\n", s->rated > 0 ? "" : "\n", engine->device.name, c->driver,
-           *s->version ? ", cuBLAS " : "", s->version, c->clock, c->ceilings, c->date);
+        printf(" and all algorithms that cuBLASLt's heuristics offer, %d to %d a shape", s->fewest, s->most);
+    printf("\n%s, driver %s%s%s%s, %s, %s\n", engine->device.name, c->driver, *s->version ? ", cuBLAS " : "",
+           s->version, c->clock, c->ceilings, c->date);
     if (options->random > 0)
         printf("%d random shapes, seed %llu\n", options->random, (unsigned long long)options->seed);
 }
@@ -210,12 +227,8 @@ static void print_json_text(const char *key, const char *value)
 static void print_json_summary(const gt_engine *engine, const gt_limits *limits, size_t types, const summary *s,
                                const scene *c)
 {
-    printf(", \"summary\": {\"rated\": %d, \"ahead\": %d, \"tied\": %d, \"behind\": %d", s->rated, s->ahead, s->tied,
-           s->behind);
-    print_json_number("geometric_mean", s->rated > 0 ? exp(s->logs / s->rated) : 0);
-    print_json_number("smallest", s->least);
-    print_json_text("smallest_shape", c->weakest);
-    print_json_text("gpu", engine->device.name);
+    fputs(", \"summary\": {\"gpu\": ", stdout);
+    gt_json_text(stdout, engine->device.name);
     print_json_text("driver", c->driver);
     print_json_text("cublas", s->version);
     print_json_number("cublaslt_fewest", s->fewest);
@@ -235,7 +248,8 @@ static void print_json_summary(const gt_engine *engine, const gt_limits *limits,
     printf(", \"seed\": %llu}}\n", (unsigned long long)engine->options.seed);
 }
 
-/* Why a baseline was not there, once for each: a table without it would pass for a victory. */
+/* Why a baseline was not there, once for each: a table without it would pass for a victory. A cuBLAS that does not
+ * autotune has raced all the same. */
 static void note_absent(const gt_options_cli *options, const entry *entries, size_t count)
 {
     for (int id = 0; id < GT_BASELINE_COUNT && !options->no_cublas && !options->quiet; id++) {
@@ -243,7 +257,8 @@ static void note_absent(const gt_options_cli *options, const entry *entries, siz
         size_t absent = 0;
         for (size_t i = 0; i < count; i++) {
             const gt_trial *trial = &entries[i].baselines[id].trial;
-            if (entries[i].ours.outcome != GT_TRIAL_OK || trial->outcome == GT_TRIAL_OK)
+            if (entries[i].ours.outcome != GT_TRIAL_OK || trial->outcome == GT_TRIAL_OK ||
+                (id == GT_BASELINE_AUTOTUNE && trial->outcome == GT_TRIAL_LAUNCH_ERROR))
                 continue;
             first = first ? first : trial;
             absent++;
@@ -262,9 +277,14 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
     const scene c = describe(engine, limits, types, s);
     fputs(json ? "{\"shapes\": " : "", stdout);
     gt_table *table = gt_table_create(stdout, json, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && gt_class_types(&entries[i].problem.class) != gt_class_types(&entries[i - 1].problem.class))
+            gt_table_rule(table);
         print_row(table, &gt_limits_find(limits, types, &entries[i].problem)->ceilings, &entries[i]);
+    }
     gt_table_finish(table);
+    fputs(json ? ", \"ratings\": " : *s->version ? "\n" : "", stdout);
+    print_ratings(options, entries, s);
     if (json)
         print_json_summary(engine, limits, types, s, &c);
     else
@@ -278,41 +298,78 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
     }
 }
 
-int gt_cmd_bench(const gt_options_cli *options)
+/* Of all types those that something is stored for. */
+static gt_status keep_tuned(const gt_engine *engine, gt_options_cli *options)
 {
-    gt_engine engine;
-    gt_limits limits[GT_TYPES_MOST] = {0};
-    const size_t shapes = options->shapes.count, total = shapes * options->type_count;
-    size_t done = 0;
-    int code = 0;
-    entry *entries = calloc(total, sizeof *entries);
-    const gt_engine_options engine_options = gt_options_engine(options);
-    gt_status status = entries ? gt_engine_open(&engine_options, GT_ENGINE_READ, &engine) : gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
-        status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
+    gt_status status = GT_OK;
+    size_t kept = 0;
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++) {
+        gt_measurements measured = {0};
+        gt_problem problem;
+        options->types = options->type_list[i];
+        status = gt_options_problem(options, &options->shapes.list[0], &problem);
+        if (status == GT_OK)
+            status = gt_store_find_measured(engine->store, &engine->device, &problem.class, &measured);
+        if (measured.count > 0)
+            options->type_list[kept++] = options->types;
+        gt_measurements_finish(&measured);
+    }
+    if (kept > 0) /* else the first one's failure says what to do */
+        options->type_count = kept;
+    return status;
+}
+
+/* The races, one after the other; *count says how many there were. */
+static gt_status bench_all(gt_engine *engine, const gt_options_cli *options, entry *entries, size_t total, size_t *count)
+{
+    gt_status status = GT_OK;
     gt_progress *progress = gt_progress_create(options->quiet);
-    for (; status == GT_OK && done < total && !gt_engine_interrupted(); done++) {
-        char name[GT_SHAPE_LENGTH];
-        const gt_shape *shape = &options->shapes.list[done % shapes];
-        gt_options_cli one = *options;
-        one.types = options->type_list[done / shapes];
-        gt_shape_name(shape->m, shape->n, shape->k, name);
-        const gt_progress_state state = {.step = (int)done, .steps = (int)total, .what = name,
-                                         .elapsed = gt_engine_elapsed(&engine)};
+    for (; *count < total && !gt_engine_interrupted(); ++*count) {
+        char name[GT_PROBLEM_NAME_LENGTH];
+        gt_problem_name(&entries[*count].problem, name);
+        const gt_progress_state state = {.step = (int)*count, .steps = (int)total, .what = name,
+                                         .elapsed = gt_engine_elapsed(engine)};
         gt_progress_update(progress, &state);
-        if ((status = bench_one(&engine, &one, shape, &entries[done])) != GT_OK)
+        if ((status = bench_one(engine, &entries[*count])) != GT_OK)
             break;
     }
     gt_progress_destroy(progress);
+    return status;
+}
+
+int gt_cmd_bench(const gt_options_cli *given)
+{
+    gt_engine engine;
+    gt_options_cli kept = *given;
+    const gt_options_cli *options = &kept;
+    gt_limits limits[GT_TYPES_MOST] = {0};
+    gt_problem *problems = NULL;
+    entry *entries = NULL;
+    size_t total = 0, done = 0;
+    int code = 0;
+    const gt_engine_options engine_options = gt_options_engine(given);
+    gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
+    if (status == GT_OK && given->all_types)
+        status = keep_tuned(&engine, &kept);
+    if (status == GT_OK)
+        status = gt_options_problems(options, &problems, &total);
+    if (status == GT_OK && !(entries = calloc(total, sizeof *entries)))
+        status = gt_fail_memory();
+    for (size_t i = 0; status == GT_OK && i < total; i++)
+        entries[i].problem = problems[i];
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
+        status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
+    if (status == GT_OK)
+        status = bench_all(&engine, options, entries, total, &done);
     if (status != GT_OK)
         code = gt_print_failure();
     if (done > 0) {
-        const summary s = sum_up(entries, done);
+        const summary s = sum_up(options, entries, done);
         print_all(&engine, options, limits, entries, done, &s);
         code = s.wrong > 0 ? 1 : code;
     }
-    if (entries)
-        gt_engine_close(&engine, "done");
+    gt_engine_close(&engine, "done");
     free(entries);
+    free(problems);
     return gt_engine_interrupted() ? 130 : code;
 }

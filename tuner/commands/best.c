@@ -1,5 +1,6 @@
 /* gemmtune best: the winners that the database holds. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ typedef struct listing {
     gt_column columns[MOST_COLUMNS];
     char *names; /* the view's own, copied for as long as the table lives */
     size_t rows;
+    char group[256];  /* GPU, type and math of the last row */
     gt_status status; /* of making the table */
 } listing;
 
@@ -122,6 +124,20 @@ static void put_json(gt_table *table, const char *name, const char *value)
         gt_table_number(table, "%g", number);
 }
 
+/* A blank line before the first row of another GPU, type or math. */
+static void separate(listing *l, int count, const char *const *names, const char *const *values)
+{
+    static const char *const keys[] = {"gpu", "type", "math"};
+    char group[sizeof l->group] = "";
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *value = find(keys[i], count, names, values);
+        snprintf(group + strlen(group), sizeof group - strlen(group), "%s\n", value ? value : "");
+    }
+    if (strcmp(group, l->group) != 0)
+        gt_table_rule(l->table);
+    memcpy(l->group, group, sizeof group);
+}
+
 static int put_row(void *data, int count, const char *const *names, const char *const *values)
 {
     listing *l = data;
@@ -130,6 +146,7 @@ static int put_row(void *data, int count, const char *const *names, const char *
     if (!l->table && (l->status = begin(l, count, names)) != GT_OK)
         return 1;
     l->rows++;
+    separate(l, count, names, values);
     for (int i = 0; l->options->json && i < count && i < MOST_COLUMNS; i++)
         put_json(l->table, names[i], values[i]);
     for (size_t i = 0; !l->options->json && i < SHOWN; i++) {
@@ -163,16 +180,16 @@ int gt_cmd_best(const gt_options_cli *options)
         " WHERE (?1 = '' OR type = ?1) AND (?2 = '' OR layout = ?2) AND (?3 = '' OR family = ?3)"
         " AND (?4 = '' OR math = ?4) ORDER BY gpu, type, math, layout, batch, 1.0 * m * n * k, m, n, k";
     const gt_class class = {.op_a = options->op_a, .op_b = options->op_b};
-    const bool filtered = options->type_given || options->math_given || options->layout_given || options->family ||
-                          options->shapes_given;
+    const bool typed = options->type_given || options->math_names;
+    const bool filtered = typed || options->layout_given || options->family || options->shapes_given;
     listing l = {.options = options};
     gt_store *store = NULL;
     gt_status status = open_store(options, &store);
-    for (size_t i = 0; status == GT_OK && i < (options->type_given ? options->type_count : 1); i++) {
-        const char *const filters[] = {options->type_given ? options->type_list[i]->name : "",
+    for (size_t i = 0; status == GT_OK && i < (typed ? options->type_count : 1); i++) {
+        const char *const filters[] = {typed ? options->type_list[i]->name : "",
                                        options->layout_given ? gt_class_layout(&class) : "",
                                        options->family ? options->family : "",
-                                       options->math_given ? gt_math_name(options->math) : "", NULL};
+                                       typed ? gt_math_name(options->type_list[i]->math) : "", NULL};
         status = gt_store_query(store, sql, filters, put_row, &l);
     }
     if (status == GT_OK)

@@ -69,17 +69,18 @@ static gt_status forget_kernel(forgetting *f, const char *text, char name[NAME_L
 /* Each size, as the same words would have tuned it. */
 static gt_status forget_shapes(forgetting *f, const gt_options_cli *options, char name[NAME_LENGTH])
 {
-    gt_status status = GT_OK;
-    for (size_t i = 0; status == GT_OK && i < options->shapes.count; i++) {
-        gt_problem problem;
-        status = gt_options_problem(options, &options->shapes.list[i], &problem);
-        if (status != GT_OK)
-            break;
-        gt_problem_name(&problem, name);
-        status = forget(f, &(gt_forget){.problem = &problem}, name);
+    gt_problem *problems;
+    size_t count;
+    gt_status status = gt_options_problems(options, &problems, &count);
+    if (status != GT_OK)
+        return status;
+    for (size_t i = 0; status == GT_OK && i < count; i++) {
+        gt_problem_name(&problems[i], name);
+        status = forget(f, &(gt_forget){.problem = &problems[i]}, name);
     }
-    if (options->shapes.count > 1)
-        snprintf(name, NAME_LENGTH, "any of %zu shapes", options->shapes.count);
+    if (count > 1)
+        snprintf(name, NAME_LENGTH, "any of %zu problems", count);
+    free(problems);
     return status;
 }
 

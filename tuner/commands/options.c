@@ -24,30 +24,30 @@
 #define FORGET (1u << GT_COMMAND_FORGET)
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
-#define LISTS  (TUNE | BENCH | VERIFY | BEST) /* those that take several types */
+#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
 
 const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
-    [GT_COMMAND_TUNE] = {"tune", NULL, "default", "Finds the fastest kernel for each size and stores it.",
+    [GT_COMMAND_TUNE] = {"tune", NULL, "default", "all", "f32", "Finds the fastest kernel for each size and stores it.",
                          "gemmtune --shapes 4096,1000,1..64x4096x4096 --budget 10m"},
-    [GT_COMMAND_BEST] = {"best", NULL, "default", "Shows the winners that the database holds.",
+    [GT_COMMAND_BEST] = {"best", NULL, "default", "all", NULL, "Shows the winners that the database holds.",
                          "gemmtune best --type f32 --shapes 4096"},
-    [GT_COMMAND_LADDER] = {"ladder", NULL, "512..4096",
+    [GT_COMMAND_LADDER] = {"ladder", NULL, "512..4096", "f32", NULL,
                            "Climbs from the naive kernel to the fastest, step by step.",
                            "gemmtune ladder --shapes 2048"},
-    [GT_COMMAND_BENCH] = {"bench", NULL, "default", "Times what the library runs, beside cuBLAS.",
+    [GT_COMMAND_BENCH] = {"bench", NULL, "default", "f32", NULL, "Times what the library runs, beside cuBLAS.",
                           "gemmtune bench --shapes 512..4096 --json"},
-    [GT_COMMAND_SPACE] = {"space", "[FAMILY]", "4096", "Shows the families, or one family's search space.",
+    [GT_COMMAND_SPACE] = {"space", "[FAMILY]", "4096", "f32", NULL, "Shows the families, or one family's search space.",
                           "gemmtune space simt --arch sm_80"},
-    [GT_COMMAND_RENDER] = {"render", "FAMILY", "4096", "Prints the CUDA source of one configuration.",
+    [GT_COMMAND_RENDER] = {"render", "FAMILY", "4096", "f32", NULL, "Prints the CUDA source of one configuration.",
                            "gemmtune render simt --params \"bm=128 bn=128\" > simt.cu"},
-    [GT_COMMAND_PROFILE] = {"profile", "FAMILY", "256", "Counts what one configuration does, on the software GPU.",
+    [GT_COMMAND_PROFILE] = {"profile", "FAMILY", "256", "f32", NULL, "Counts what one configuration does, on the software GPU.",
                             "gemmtune profile simt --params \"bm=64 bn=64\" --shapes 256"},
-    [GT_COMMAND_VERIFY] = {"verify", NULL, "default", "Proves the stored winners right again, with fresh data.",
+    [GT_COMMAND_VERIFY] = {"verify", NULL, "default", "all", NULL, "Proves the stored winners right again, with fresh data.",
                            "gemmtune verify --type f32"},
-    [GT_COMMAND_FORGET] = {"forget", NULL, "default", "Drops a kernel, a family or sizes from the database.",
+    [GT_COMMAND_FORGET] = {"forget", NULL, "default", "f32", NULL, "Drops a kernel, a family or sizes from the database.",
                            "gemmtune forget --shapes 4096,1000 --layout nt"},
-    [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "Says what tuning needs, what is here, and what to do.",
+    [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "f32", NULL, "Says what tuning needs, what is here, and what to do.",
                            "gemmtune doctor"},
 };
 
@@ -65,8 +65,8 @@ const gt_option_row gt_option_rows[] = {
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "LIST", 0, "f32 (default), f64, f16, bf16, e4m3, s8; commas between", ALL & ~DOCTOR},
-    [MATH] = {"math", "MODE", 0, "strict (default); tf32: f32 rounded; fast: no promotion", ALL & ~DOCTOR},
+    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~DOCTOR},
+    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~DOCTOR},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
@@ -187,33 +187,133 @@ static gt_status read_type(const char *text, gt_options_cli *o)
 
 static gt_status read_math(const char *text, gt_options_cli *o)
 {
-    o->math_given = true;
-    return gt_math_parse(text, &o->math)
-               ? GT_OK
-               : gt_fail(GT_ERROR_INVALID, "--math takes strict, tf32 or fast, not '%.40s'", text);
+    o->math_names = text;
+    return GT_OK;
 }
 
-/* The rows of the types and the math that were given, in whatever order they were. */
+/* The next word of a list; *list moves behind it, to NULL behind the last. */
+static const char *next_word(const char **list, char word[41])
+{
+    const char *end = *list + strcspn(*list, ",");
+    snprintf(word, 41, "%.*s", (int)(end - *list), *list);
+    *list = *end ? end + 1 : NULL;
+    return word;
+}
+
+/* "strict tf32", for messages. Returns text. */
+static const char *list_maths(char text[GT_TYPES_TEXT])
+{
+    size_t length = 0;
+    gt_math math;
+    for (int i = 0; gt_math_parse(gt_math_name((gt_math)i), &math) && length < GT_TYPES_TEXT; i++)
+        length += (size_t)snprintf(text + length, GT_TYPES_TEXT - length, "%s%s", i > 0 ? " " : "", gt_math_name(math));
+    return text;
+}
+
+#define ALL_MATHS (~0u)
+
+/* The set of a list of math modes, a bit each. */
+static gt_status find_maths(const char *list, unsigned *maths)
+{
+    *maths = 0;
+    while (list) {
+        char word[41], names[GT_TYPES_TEXT];
+        gt_math math;
+        if (strcmp(next_word(&list, word), "all") == 0)
+            *maths = ALL_MATHS;
+        else if (gt_math_parse(word, &math))
+            *maths |= 1u << math;
+        else
+            return gt_fail(GT_ERROR_INVALID, "unknown math '%s'; there are: %s and all", word, list_maths(names));
+    }
+    return GT_OK;
+}
+
+/* The types that most programs use, in the order in which they are tuned. The first run takes the whole list of shapes
+ * for these and a shorter one for the others, so that an H200 has all of them in less than 25 minutes. */
+static const char *const usual[] = {"f32", "bf16", "f16", "f32 tf32", "f64", "s8", "e4m3"};
+#define USUAL (sizeof usual / sizeof usual[0])
+
+/* The place among the usual types; USUAL for others. */
+static size_t find_usual(const gt_types *types)
+{
+    char text[GT_TYPES_TEXT];
+    size_t i = 0;
+    gt_types_text(types, text);
+    while (i < USUAL && strcmp(usual[i], text) != 0)
+        i++;
+    return i;
+}
+
+static gt_status add_type(gt_options_cli *o, const gt_types *types)
+{
+    for (size_t i = 0; i < o->type_count; i++)
+        if (o->type_list[i] == types)
+            return GT_OK;
+    if (o->type_count == GT_TYPES_MOST)
+        return gt_fail(GT_ERROR_INVALID, "--type takes up to %d types", GT_TYPES_MOST);
+    o->type_list[o->type_count++] = types;
+    return GT_OK;
+}
+
+/* All types under these maths whose elements lie where --align lets them: the usual ones first. */
+static gt_status add_all_types(gt_options_cli *o, unsigned maths)
+{
+    gt_status status = GT_OK;
+    for (size_t place = 0; place <= USUAL; place++)
+        for (size_t i = 0; status == GT_OK && gt_types_at(i); i++) {
+            const gt_types *types = gt_types_at(i);
+            const int bytes = gt_type_find(types->a)->bytes, bytes_c = gt_type_find(types->c)->bytes;
+            if (find_usual(types) == place && (maths >> types->math & 1) && bytes <= o->align && bytes_c <= o->align)
+                status = add_type(o, types);
+        }
+    return status;
+}
+
+/* A type under those of the maths that it has. */
+static gt_status add_named_type(gt_options_cli *o, const char *name, unsigned maths)
+{
+    char has[GT_TYPES_TEXT];
+    gt_math math;
+    bool found = false;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && gt_types_at(i); i++) {
+        const gt_types *types = gt_types_at(i);
+        if (strcmp(types->name, name) == 0 && (maths >> types->math & 1)) {
+            status = add_type(o, types);
+            found = true;
+        }
+    }
+    if (found || status != GT_OK)
+        return status;
+    if (gt_types_parse(name, GT_MATH_STRICT))
+        return gt_fail(GT_ERROR_INVALID, "--math %s does not fit %s, which has: %s", o->math_names, name,
+                       gt_types_maths(name, has));
+    if (gt_math_parse(name, &math))
+        return gt_fail(GT_ERROR_INVALID, "%s is no type but a math mode: --math %s", name, name);
+    return gt_fail(GT_ERROR_INVALID, "unknown type '%s'; there are: %s and all", name, gt_types_names());
+}
+
+/* The rows of the types and the maths that were given, in whatever order they were. A math that is not given is strict,
+ * or any where types are not told apart, and for best, which shows what there is. */
 static gt_status find_types(gt_options_cli *o)
 {
-    for (const char *at = o->type_names, *end; at; at = *end ? end + 1 : NULL) {
-        char name[41], maths[GT_TYPES_TEXT];
-        end = at + strcspn(at, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(end - at), at);
-        const gt_types *types = gt_types_parse(name, o->math);
-        if (!gt_types_parse(name, GT_MATH_STRICT))
-            return gt_fail(GT_ERROR_INVALID, "unknown type '%s'; there are: %s", name, gt_types_names());
-        if (!types)
-            return gt_fail(GT_ERROR_INVALID, "--math %s does not fit %s, which has: %s", gt_math_name(o->math), name,
-                           gt_types_maths(name, maths));
-        size_t i = 0;
-        while (i < o->type_count && o->type_list[i] != types)
-            i++;
-        if (i == GT_TYPES_MOST)
-            return gt_fail(GT_ERROR_INVALID, "--type takes up to %d types", GT_TYPES_MOST);
-        o->type_list[i] = types;
-        o->type_count = i < o->type_count ? o->type_count : i + 1;
+    unsigned maths;
+    const char *const absent = o->command_id == GT_COMMAND_BEST ? "all" : "strict";
+    gt_status status = find_maths(o->math_names ? o->math_names : absent, &maths);
+    for (const char *list = o->type_names; status == GT_OK && list;) {
+        char word[41];
+        if (strcmp(next_word(&list, word), "all") != 0) {
+            status = add_named_type(o, word, maths);
+        } else {
+            o->all_types = true;
+            status = add_all_types(o, o->math_names ? maths : ALL_MATHS);
+        }
     }
+    if (status == GT_OK && o->type_count == 0)
+        status = gt_fail(GT_ERROR_INVALID, "no type has math %s and fits align %d", o->math_names, o->align);
+    if (status != GT_OK)
+        return status;
     o->types = o->type_list[0];
     if (o->type_count > 1 && !(LISTS >> o->command_id & 1))
         return gt_fail(GT_ERROR_INVALID, "%s takes one type, not %zu", o->command, o->type_count);
@@ -386,8 +486,11 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
 /* The software GPU does in seconds what a GPU does in milliseconds: less is tried, on sizes that fit a laptop. */
 static void suit_software(gt_options_cli *o, unsigned given, const char **shapes)
 {
+    const char *types = gt_command_rows[o->command_id].soft_types;
     if (!gt_driver_is_soft(o->driver ? o->driver : gt_environment(GT_ENV_DRIVER), NULL))
         return;
+    if (!o->type_given && types)
+        o->type_names = types;
     if (RUNS >> o->command_id & 1)
         *shapes = "64,128,101x61x91,16x256x256"; /* odd ones, as in shapes.c */
     if (o->command_id == GT_COMMAND_TUNE && !(given >> EFFORT & 1))
@@ -454,6 +557,8 @@ static gt_status check(gt_options_cli *o, unsigned given)
         return gt_fail(GT_ERROR_INVALID, "--verbose and --quiet: one of them");
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
+    if (!o->type_given)
+        o->type_names = row->types;
     suit_software(o, given, &shapes);
     gt_status status = find_types(o);
     if (status == GT_OK)
@@ -461,6 +566,8 @@ static gt_status check(gt_options_cli *o, unsigned given)
     if (status != GT_OK)
         return status;
     status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
+    if (status == GT_OK && o->all_types && shapes == row->shapes && o->random == 0 && !o->shapes_given)
+        status = gt_shapes_parse("short", &o->few);
     if (status == GT_OK && o->random > 0)
         status = gt_shapes_draw(o->random, o->seed, &o->shapes);
     for (size_t i = 0; status == GT_OK && i < o->type_count; i++)
@@ -493,7 +600,7 @@ static char *join(int argc, char **argv)
 gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
 {
     gt_options_cli o = {
-        .command = "tune", .type_names = "f32", .batch = 1, .align = 16,
+        .command = "tune", .batch = 1, .align = 16,
         .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
     };
     unsigned given = 0;
@@ -510,6 +617,7 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
 void gt_options_finish(gt_options_cli *options)
 {
     gt_shapes_finish(&options->shapes);
+    gt_shapes_finish(&options->few);
     free(options->line);
     options->line = NULL;
 }
@@ -524,6 +632,44 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
     return gt_problem_init(&gemm, problem);
 }
 
+static const gt_shapes *shapes_of(const gt_options_cli *options, const gt_types *types)
+{
+    return options->few.count > 0 && find_usual(types) == USUAL ? &options->few : &options->shapes;
+}
+
+gt_status gt_options_problems(const gt_options_cli *given, gt_problem **out, size_t *out_count)
+{
+    gt_options_cli options = *given;
+    gt_status status = GT_OK;
+    size_t room = 0, count = 0;
+    for (size_t i = 0; i < given->type_count; i++)
+        room += shapes_of(given, given->type_list[i])->count;
+    gt_problem *problems = calloc(room + 1, sizeof *problems);
+    if (!problems)
+        return gt_fail_memory();
+    for (size_t i = 0; i < given->type_count; i++) {
+        const gt_shapes *shapes = shapes_of(given, given->type_list[i]);
+        options.types = given->type_list[i];
+        for (size_t j = 0; status == GT_OK && j < shapes->count; j++)
+            status = gt_options_problem(&options, &shapes->list[j], &problems[count++]);
+    }
+    if (status != GT_OK) {
+        free(problems);
+        return status;
+    }
+    *out = problems;
+    *out_count = count;
+    return GT_OK;
+}
+
+size_t gt_options_group(const gt_problem *problems, size_t count)
+{
+    size_t end = 0;
+    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class))
+        end++;
+    return end;
+}
+
 /* A seed for checks, so that the next run draws others. Of 32 bits, so that it is soon typed. */
 static uint64_t fresh_seed(void)
 {
@@ -533,6 +679,14 @@ static uint64_t fresh_seed(void)
     return bits;
 }
 
+/* Who races. cuBLAS autotunes for as long as it likes: only a bench, which is there to compare, waits for that. */
+static unsigned choose_baselines(const gt_options_cli *o)
+{
+    return o->no_cublas                         ? 0
+           : o->command_id == GT_COMMAND_BENCH ? GT_BASELINES_ALL
+                                               : GT_BASELINES_ALL & ~GT_BASELINE_BIT(GT_BASELINE_AUTOTUNE);
+}
+
 gt_engine_options gt_options_engine(const gt_options_cli *o)
 {
     return (gt_engine_options){
@@ -540,7 +694,7 @@ gt_engine_options gt_options_engine(const gt_options_cli *o)
         .family = o->family, .effort = o->effort,
         .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed,
         .check_seed = o->seed_given ? o->seed : fresh_seed(), .threads = o->threads,
-        .limit_s = o->limit_s, .baselines = o->no_cublas ? 0 : GT_BASELINES_ALL, .line = o->line,
+        .limit_s = o->limit_s, .baselines = choose_baselines(o), .line = o->line,
     };
 }
 

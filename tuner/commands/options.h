@@ -29,6 +29,8 @@ typedef struct gt_command_row {
     const char *name;
     const char *operand; /* "FAMILY", "[FAMILY]" where it may be left out; NULL: takes none */
     const char *shapes;  /* the list where --shapes is not given */
+    const char *types;   /* and where --type is not */
+    const char *soft_types; /* on the software GPU; NULL: the same */
     const char *summary; /* one sentence for the help */
     const char *example;
 } gt_command_row;
@@ -63,15 +65,16 @@ typedef struct gt_options_cli {
     const char *arch;     /* --arch sm_80: space and render without a GPU; NULL: the device's */
     const char *params;   /* render --params "bm=128 bn=128"; NULL: the space's first row */
     const gt_types *types; /* --type f32 and --math tf32; the first of them where there are several */
-    const gt_types *type_list[GT_TYPES_MOST]; /* --type f32,f16: each once */
+    const gt_types *type_list[GT_TYPES_MOST]; /* --type f32,f16 --math strict,tf32: each pair that there is once */
     size_t type_count;
-    const char *type_names; /* as they were given */
-    gt_math math;
+    const char *type_names, *math_names; /* as they were given; math_names NULL: not at all */
+    bool all_types;       /* --type all: those that a command finds nothing for are left out */
     gt_op op_a, op_b;     /* --layout nn */
-    bool type_given, math_given, layout_given;
+    bool type_given, layout_given;
     int64_t batch;        /* --batch N */
     int align;            /* --align BYTES; 16 */
     gt_shapes shapes;     /* --shapes LIST; the command's default list where none was given */
+    gt_shapes few;        /* a shorter list for types that are less usual, where there are all; else empty */
     bool shapes_given;
     int random;           /* --random N: so many of them are drawn; 0: none */
     gt_effort effort;     /* --effort quick|normal|full */
@@ -97,6 +100,12 @@ gt_status gt_options_device(const gt_options_cli *options, gt_device *device);
 
 /* The problem of one shape under these options (types, layout, batch, align). */
 gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shape, gt_problem *problem);
+
+/* Every problem under these options: type by type, each with its list of shapes. Owned: free(). */
+gt_status gt_options_problems(const gt_options_cli *options, gt_problem **problems, size_t *count);
+
+/* Where the problems of the type of problems[0] end: their number, out of count. */
+size_t gt_options_group(const gt_problem *problems, size_t count);
 
 /* What the engine takes of them. It points into options. */
 gt_engine_options gt_options_engine(const gt_options_cli *options);

@@ -17,6 +17,9 @@
     "128..8192 1000 4097x4095x4093 3000x700x1300 1x4096x4096 16x4096x4096 64x4096x4096 4096x128x4096 "       \
     "128x128x65536 512x4096x11008"
 
+/* `short`: a small and a large cube, odd sizes, a skinny product. */
+#define SHORT_LIST "1024 4096 999x1001x1003 64x4096x4096"
+
 #define MOST_SHAPES     10000     /* far more than anybody can tune; a mistyped range ends here */
 #define MOST_FILE_BYTES (1 << 20) /* /dev/zero is not a list of sizes */
 
@@ -183,9 +186,12 @@ static gt_status read_list(const char *text, const char *file, gt_shapes *shapes
 
 static gt_status read_item(const place *at, gt_shapes *shapes)
 {
-    static const char word[] = "default";
-    if (at->length == strlen(word) && strncmp(at->item, word, at->length) == 0)
-        return read_list(DEFAULT_LIST, NULL, shapes);
+    static const struct {
+        const char *word, *list;
+    } lists[] = {{"default", DEFAULT_LIST}, {"short", SHORT_LIST}};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (at->length == strlen(lists[i].word) && strncmp(at->item, lists[i].word, at->length) == 0)
+            return read_list(lists[i].list, NULL, shapes);
     if (*at->item != '@')
         return read_sizes(at, shapes);
     if (at->file)

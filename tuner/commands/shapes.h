@@ -19,7 +19,7 @@ typedef struct gt_shapes {
  *   1024x512x64     m, n, k
  *   128..8192       cubes by doubling; 128..1024+128 by adding; any of the three sizes may be a range: 1..64x4096x4096
  *   @FILE           a file of such items, # starts a comment; @- is standard input
- *   default         the default list
+ *   default, short  the default list, and a shorter one
  * Duplicates are dropped. GT_ERROR_INVALID names the item and what is wrong: zero, negative, not a number, beyond
  * 64 bits, an empty list. *shapes: gt_shapes_finish.
  */

@@ -23,27 +23,45 @@ static gt_status check_memory(const gt_device *device, const gt_problem *problem
                    (double)device->memory_bytes / (1 << 30));
 }
 
-/* Every shape in every type, type by type. */
-static gt_status list_problems(const gt_options_cli *given, const gt_device *device, gt_problem **out)
+/* Of all types those that some family has a kernel for, here and among the families that were asked for. */
+static gt_status keep_offered(const gt_engine *engine, gt_options_cli *options)
 {
+    const gt_search_options search_options = {.family = engine->options.family};
     gt_status status = GT_OK;
-    gt_options_cli options = *given;
-    const size_t shapes = options.shapes.count;
-    gt_problem *problems = calloc(shapes * options.type_count, sizeof *problems);
-    if (!problems)
-        return gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < shapes * options.type_count; i++) {
-        options.types = options.type_list[i / shapes];
-        status = gt_options_problem(&options, &options.shapes.list[i % shapes], &problems[i]);
+    size_t kept = 0;
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++) {
+        gt_search *search = NULL;
+        gt_problem problem;
+        options->types = options->type_list[i];
+        status = gt_options_problem(options, &options->shapes.list[0], &problem);
         if (status == GT_OK)
-            status = check_memory(device, &problems[i]);
+            status = gt_search_create(&engine->families, &engine->device, &problem, &search_options, &search);
+        gt_search_destroy(search);
+        if (status == GT_OK)
+            options->type_list[kept++] = options->types;
+        else if (status == GT_ERROR_UNSUPPORTED)
+            status = GT_OK;
     }
-    if (status != GT_OK) {
-        free(problems);
+    options->type_count = kept;
+    if (status == GT_OK && kept == 0)
+        return gt_fail(GT_ERROR_UNSUPPORTED, "no family has a configuration for any type on %s", engine->device.name);
+    return status;
+}
+
+/* Every shape in every type, type by type. */
+static gt_status list_problems(const gt_options_cli *options, const gt_device *device, gt_problem **out, size_t *total)
+{
+    gt_problem *problems;
+    gt_status status = gt_options_problems(options, &problems, total);
+    if (status != GT_OK)
         return status;
-    }
-    *out = problems;
-    return GT_OK;
+    for (size_t i = 0; status == GT_OK && i < *total; i++)
+        status = check_memory(device, &problems[i]);
+    if (status == GT_OK)
+        *out = problems;
+    else
+        free(problems);
+    return status;
 }
 
 static void print_row(gt_table *table, const gt_ceilings *most, const gt_tuned *t)
@@ -91,8 +109,11 @@ static void print_table(const gt_engine *engine, const gt_options_cli *options, 
     };
     char line[GT_LIMITS_LINE];
     gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && gt_class_types(&tuned[i].problem.class) != gt_class_types(&tuned[i - 1].problem.class))
+            gt_table_rule(table);
         print_row(table, &gt_limits_find(limits, options->type_count, &tuned[i].problem)->ceilings, &tuned[i]);
+    }
     gt_table_finish(table);
     if (options->json)
         return;
@@ -146,8 +167,8 @@ static void report(gt_tuning *tuning, const gt_tuned *t)
 /* The problem's share of what is left of the budget. */
 static double share_until(const gt_tuning *tuning, size_t problems_left)
 {
-    const double elapsed = gt_engine_elapsed(tuning->engine), budget = tuning->state.budget;
-    return budget > 0 ? elapsed + (budget - elapsed) / (double)problems_left : 0;
+    const double elapsed = gt_engine_elapsed(tuning->engine), deadline = tuning->deadline;
+    return deadline > 0 ? elapsed + (deadline - elapsed) / (double)problems_left : 0;
 }
 
 #define CLAIM_S 0.2 /* seconds between two looks at a problem that another tuner works on */
@@ -167,7 +188,7 @@ static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool
         gt_progress_line(tuning->progress, "%s: another tuner of this database works on it; waiting", name);
     }
     while (!*reached && wait && !gt_engine_interrupted() &&
-           (tuning->state.budget == 0 || gt_engine_elapsed(engine) < tuning->state.budget)) {
+           (tuning->deadline == 0 || gt_engine_elapsed(engine) < tuning->deadline)) {
         gt_rest(CLAIM_S);
         *reached = gt_claims_take(engine->claims, engine->gpu, id);
     }
@@ -180,10 +201,10 @@ static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool
 
 /* Tunes the problems, in order but for those that another tuner of the database works on: these come last, and little
  * is left to do for them. *count says how many were reached. */
-static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *problems, gt_tuned *tuned,
+static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *problems, size_t total, gt_tuned *tuned,
                            size_t *count)
 {
-    const size_t total = (size_t)tuning->state.steps;
+    const int before = tuning->state.step; /* problems of other types */
     gt_status status = GT_OK;
     bool *done = calloc(total, sizeof *done);
     if (!done)
@@ -195,7 +216,7 @@ static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *
             continue;
         /* One share more than there are problems: the last lap's. */
         tuning->until = share_until(tuning, total - *count + 1);
-        tuning->state.step = (int)*count;
+        tuning->state.step = before + (int)*count;
         if ((status = tune_claimed(tuning, &problems[i], turn >= total, t, &done[i])) != GT_OK || !done[i])
             continue;
         ++*count;
@@ -215,7 +236,6 @@ static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
     for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
         gt_tuned again;
         tuning->until = share_until(tuning, count - i);
-        tuning->state.step = (int)i;
         bool reached;
         const gt_status status = tune_claimed(tuning, &tuned[i].problem, false, &again, &reached);
         if (status != GT_OK)
@@ -303,20 +323,19 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
             }
 }
 
-/* The problems of one type, until the budget ends. */
-static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, double budget, const gt_problem *problems,
-                           gt_tuned *tuned, size_t *count)
+/* The problems of one type, until the deadline. state->step says how many of others came before. */
+static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, double deadline, gt_progress_state *state,
+                           const gt_problem *problems, size_t total, gt_tuned *tuned, size_t *count)
 {
-    const size_t total = options->shapes.count;
     gt_seed *seeds = calloc(total + 1, sizeof *seeds);
     gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .seeds = seeds,
-                        .verbose = options->verbose};
-    tuning.state = (gt_progress_state){.steps = (int)total, .budget = budget};
-    gt_status status = seeds ? tune_each(&tuning, seeds, problems, tuned, count) : gt_fail_memory();
+                        .state = *state, .deadline = deadline, .verbose = options->verbose};
+    gt_status status = seeds ? tune_each(&tuning, seeds, problems, total, tuned, count) : gt_fail_memory();
     if (status == GT_OK && tuning.seed_count > 1)
         status = last_lap(&tuning, tuned, *count);
     if (status == GT_OK)
         status = replace_convicted(&tuning, tuned, *count);
+    *state = tuning.state;
     gt_progress_destroy(tuning.progress);
     restore_order(problems, total, tuned, *count);
     explain(&tuning.rejections, options, tuned, *count);
@@ -325,17 +344,21 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     return status;
 }
 
-/* Type by type: what is left of the budget is shared among those that are left. */
-static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, const gt_problem *problems, gt_tuned *tuned,
-                          size_t *count)
+/* Type by type: what is left of the budget is shared among the problems that are left. */
+static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, const gt_problem *problems, size_t total,
+                          gt_tuned *tuned, size_t *count)
 {
-    const size_t shapes = options->shapes.count, types = options->type_count;
+    const double budget = options->budget_s;
+    gt_progress_state state = {.steps = (int)total, .budget = budget};
     gt_status status = GT_OK;
-    for (size_t i = 0; status == GT_OK && i < types && !gt_engine_interrupted(); i++) {
-        const double elapsed = gt_engine_elapsed(engine), budget = options->budget_s;
+    for (size_t i = 0, group; status == GT_OK && i < total && !gt_engine_interrupted(); i += group) {
+        const double elapsed = gt_engine_elapsed(engine);
         size_t more = 0;
-        status = tune_type(engine, options, budget > 0 ? elapsed + (budget - elapsed) / (double)(types - i) : 0,
-                           problems + i * shapes, tuned + *count, &more);
+        group = gt_options_group(problems + i, total - i);
+        const double share = (budget - elapsed) * (double)group / (double)(total - i);
+        state.step = (int)i;
+        status = tune_type(engine, options, budget > 0 ? elapsed + share : 0, &state, problems + i, group,
+                           tuned + *count, &more);
         *count += more;
     }
     return status;
@@ -350,26 +373,30 @@ static const char *ending(gt_status status, const gt_tuned *tuned, size_t count)
     return status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : cut ? "budget" : "done";
 }
 
-int gt_cmd_tune(const gt_options_cli *options)
+int gt_cmd_tune(const gt_options_cli *given)
 {
     gt_engine engine;
+    gt_options_cli kept = *given;
+    const gt_options_cli *options = &kept;
     gt_problem *problems = NULL;
     gt_tuned *tuned = NULL;
     gt_limits limits[GT_TYPES_MOST] = {0};
-    size_t count = 0;
+    size_t total = 0, count = 0;
     int code = 0;
-    const gt_engine_options engine_options = gt_options_engine(options);
+    const gt_engine_options engine_options = gt_options_engine(given);
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_WRITE, &engine);
     if (status == GT_OK)
         print_notes(&engine, options);
+    if (status == GT_OK && given->all_types)
+        status = keep_offered(&engine, &kept);
     if (status == GT_OK)
-        status = list_problems(options, &engine.device, &problems);
-    if (status == GT_OK && !(tuned = calloc(options->shapes.count * options->type_count, sizeof *tuned)))
+        status = list_problems(options, &engine.device, &problems, &total);
+    if (status == GT_OK && !(tuned = calloc(total, sizeof *tuned)))
         status = gt_fail_memory();
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
         status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)
-        status = tune_all(&engine, options, problems, tuned, &count);
+        status = tune_all(&engine, options, problems, total, tuned, &count);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     if (status != GT_OK)

@@ -274,6 +274,8 @@ static void print_table(const verification *v)
     gt_table *table = gt_table_create(stdout, v->options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < v->count; i++) {
         const subject *s = &v->subjects[i];
+        if (i > 0 && gt_class_types(&s->problem.class) != gt_class_types(&v->subjects[i - 1].problem.class))
+            gt_table_rule(table);
         if (s->checked)
             print_row(table, &s->problem, s->stored->kernel, &s->trial, s->out ? "no longer planned" : NULL);
     }
@@ -317,6 +319,7 @@ static gt_status find_subjects(verification *v)
     const gt_options_cli *options = v->options;
     gt_status status = GT_OK;
     char device[GT_DEVICE_OPTION];
+    const char *types = options->all_types ? "" : options->type_names;
     for (size_t i = 0; status == GT_OK && i < LAYOUTS * options->type_count; i++)
         status = add_layout(v, options->type_list[i / LAYOUTS], (gt_op)(i % LAYOUTS / 2), (gt_op)(i % 2),
                             &v->measured[i / LAYOUTS][i % LAYOUTS]);
@@ -325,10 +328,11 @@ static gt_status find_subjects(verification *v)
     if (status != GT_OK || v->count > 0 || (options->all && v->retrials.count > 0))
         return status;
     return gt_fail(GT_ERROR_NOT_TUNED,
-                   "nothing to verify: no stored %s of type %s for %s in %s: run `gemmtune --device %s --type %s%s%s`",
-                   options->all ? "kernel" : "winner", options->type_names, v->engine->device.name,
-                   gt_store_path(v->engine->store), gt_device_option(&v->engine->device, device), options->type_names,
-                   options->math_given ? " --math " : "", options->math_given ? gt_math_name(options->math) : "");
+                   "nothing to verify: no stored %s%s%s for %s in %s: run `gemmtune --device %s%s%s%s%s`",
+                   options->all ? "kernel" : "winner", *types ? " of type " : "", types, v->engine->device.name,
+                   gt_store_path(v->engine->store), gt_device_option(&v->engine->device, device),
+                   *types ? " --type " : "", types, options->math_names ? " --math " : "",
+                   options->math_names ? options->math_names : "");
 }
 
 int gt_cmd_verify(const gt_options_cli *options)
