@@ -57,9 +57,18 @@ constexpr int STACKED = SIDE_M / (64 * WARP_GROUPS); // instructions along it th
 #include "repack.cuh"
 #include "split_k.cuh"
 #include "tensor_copy.cuh"
-#include "wgmma_epilogue.cuh"
 #include "wgmma_instruction.cuh"
 #include "wgmma_operand.cuh"
+
+// The operands as the instruction has them. Its A may come through registers.
+typedef operand_tile<SWAP ? BN : BM, SWAP ? GT_OPERAND_B_ALONG_K : GT_OPERAND_A_ALONG_K, 1> along_m;
+typedef operand_tile<SWAP ? BM : BN, SWAP ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K, 1> along_n;
+constexpr bool FROM_REGISTERS = GT_AB_BYTES != 2 && !along_m::ALONG_K;
+static_assert(GT_AB_BYTES == 2 || along_n::ALONG_K, "only elements of 16 bits may lie along the instruction's N");
+static_assert(!FROM_REGISTERS || (BK == LINE && STACKED % 2 == 0), "two instructions share fragments of a line");
+static_assert(GT_PROMOTED == 0 || BK <= GT_PROMOTED, "sums of a stage are promoted");
+
+#include "wgmma_epilogue.cuh"
 
 constexpr int SHARING = CLUSTER_M * CLUSTER_N; // blocks of a cluster that share operands
 constexpr int PARTS = SPLIT_K / CLUSTER_K;     // of K that meet in the workspace
@@ -191,36 +200,85 @@ __device__ __forceinline__ void release(unsigned empty)
     }
 }
 
-// The sums of some stages. Products of one stage run while the next one's are started.
-__device__ __forceinline__ void multiply_stages(const ring &r, int steps, place &at, sums (&d)[STACKED])
+// The products of a stage. `target` are sums, of which the first are replaced unless they are to be added to.
+struct fragments {
+    unsigned a[FROM_REGISTERS ? BK / INSTRUCTION_K : 1][STACKED][4];
+};
+__device__ __forceinline__ void multiply_stage(const ring &r, const char *stages, const place &at, fragments &f,
+                                               sums (&target)[STACKED], int adds)
 {
-    typedef operand_tile<SWAP ? BN : BM, SWAP ? GT_OPERAND_B_ALONG_K : GT_OPERAND_A_ALONG_K, 1> along_m;
-    typedef operand_tile<SWAP ? BM : BN, SWAP ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K, 1> along_n;
     // The same in all threads of a warp, which the compiler cannot know.
     const int outer = __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
-    unsigned read = 0;
-#pragma unroll 1
-    for (int step = 0; step < steps; step++, at.advance()) {
-        gt_mbarrier_wait(r.full_of(at), at.phase);
-        const unsigned long long m = along_m::descriptor(SWAP ? r.b_of(at) : r.a_of(at)) + along_m::further(outer, 0),
-                                 n = along_n::descriptor(SWAP ? r.a_of(at) : r.b_of(at));
-        multiply_begin();
+    const unsigned tile_m = SWAP ? r.b_of(at) : r.a_of(at);
+    const unsigned long long m = along_m::descriptor(tile_m) + along_m::further(outer, 0),
+                             n = along_n::descriptor(SWAP ? r.a_of(at) : r.b_of(at));
+    gt_mbarrier_wait(r.full_of(at), at.phase);
+    if constexpr (FROM_REGISTERS) {
+        const char *tile = stages + (tile_m - r.stages);
 #pragma unroll
         for (int k = 0; k < BK; k += INSTRUCTION_K)
 #pragma unroll
-            for (int i = 0; i < STACKED; i++)
-                multiply<along_m::ALONG_K, along_n::ALONG_K>(d[i], m + along_m::further(i * 64, k),
-                                                             n + along_n::further(0, k), step + k > 0);
-        multiply_commit();
-        if (step > 0) {
-            multiply_wait<1>();
-            release(read);
+            for (int i = 0; i < STACKED; i += 2)
+                load_fragments((unsigned(&)[2][4])f.a[k / INSTRUCTION_K][i],
+                               tile + along_m::further(outer + i * 64, 0) * GT_DESCRIPTOR_UNIT, along_m::BOX_BYTES, k);
+    }
+    multiply_begin();
+#pragma unroll
+    for (int k = 0; k < BK; k += INSTRUCTION_K)
+#pragma unroll
+        for (int i = 0; i < STACKED; i++)
+            if constexpr (FROM_REGISTERS)
+                multiply(target[i], f.a[k / INSTRUCTION_K][i], n + along_n::further(0, k), adds + k);
+            else
+                multiply<along_m::ALONG_K, along_n::ALONG_K>(target[i], m + along_m::further(i * 64, k),
+                                                             n + along_n::further(0, k), adds + k);
+    multiply_commit();
+}
+
+// The sums of some stages. Products of one stage run while the next one's are started; fragments of two stages are held.
+__device__ __forceinline__ void multiply_stages(const ring &r, const char *stages, int steps, place &at,
+                                                sums (&d)[STACKED])
+{
+    fragments f[2];
+    unsigned read = 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; step += 2) {
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            if (step + odd == steps)
+                break;
+            multiply_stage(r, stages, at, f[odd], d, step + odd);
+            if (step + odd > 0) {
+                multiply_wait<1>();
+                release(read);
+            }
+            read = r.empty_of(at);
+            at.advance();
         }
-        read = r.empty_of(at);
     }
     multiply_wait<0>();
     if (steps > 0)
         release(read);
+}
+
+// The same where tensor cores keep few bits of a sum: those of a stage are added to others, which keep all.
+__device__ __forceinline__ void multiply_promoted(const ring &r, const char *stages, int steps, place &at,
+                                                  sums (&d)[STACKED])
+{
+    fragments f;
+#pragma unroll
+    for (int i = 0; i < STACKED * INSTRUCTION_N / 2; i++)
+        d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] = 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; step++, at.advance()) {
+        sums stage[STACKED];
+        multiply_stage(r, stages, at, f, stage, 0);
+        multiply_wait<0>();
+        release(r.empty_of(at));
+#pragma unroll
+        for (int i = 0; i < STACKED * INSTRUCTION_N / 2; i++)
+            d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] += stage[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)];
+    }
 }
 
 // ---- C ----
@@ -242,13 +300,14 @@ __device__ __forceinline__ void cluster_wait()
 
 typedef gt_vector<GT_ACC, 4> four_acc;
 constexpr int FOURS = OWN / 4, PART = FOURS * CONSUMERS; // four_acc of a thread's own sums, and of all threads'
+constexpr int OWN_FOURS = OWN_N / 8;                     // and of one instruction's
 static_assert(CLUSTER_K == 1 || (2 * CLUSTER_K - 1) * PART * (int)sizeof(four_acc) <= BUFFERS_AT,
               "sums that are exchanged fit into the stages");
 
 // Of the sums of all blocks of the cluster, which share K, this block gets its own part and adds it up, in the order of
 // blocks. The copy engine carries them: this block's, in CLUSTER_K parts, lie at the beginning of the stages, and behind
 // them is room for what comes from the others.
-__device__ __forceinline__ void exchange(char *stages, unsigned met, const GT_ACC *d, GT_ACC *own)
+__device__ __forceinline__ void exchange(char *stages, unsigned met, const sums (&d)[STACKED], GT_ACC *own)
 {
     const unsigned rank = blockIdx.y % CLUSTER_K;
     four_acc *parts = (four_acc *)stages + threadIdx.x;
@@ -258,7 +317,8 @@ __device__ __forceinline__ void exchange(char *stages, unsigned met, const GT_AC
     for (int part = 0; part < CLUSTER_K; part++)
 #pragma unroll
         for (int i = 0; i < FOURS; i++)
-            parts[part * PART + i * CONSUMERS] = *(const four_acc *)&d[part * OWN + i * 4];
+            parts[part * PART + i * CONSUMERS] =
+                *(const four_acc *)&d[i / OWN_FOURS][part * (OWN_N / 2) + i % OWN_FOURS * 4];
     gt_fence_async();
     consumers_sync();
     cluster_wait();
@@ -304,10 +364,13 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
             for (int i = 0; i < STACKED * INSTRUCTION_N / 2; i++)
                 d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] = 0;
         }
-        multiply_stages(r, steps, at, d);
+        if (GT_PROMOTED > 0)
+            multiply_promoted(r, stages, steps, at, d);
+        else
+            multiply_stages(r, stages, steps, at, d);
         GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
         if (CLUSTER_K > 1)
-            exchange(stages, gt_shared_address(&shared.met), d[0], exchanged);
+            exchange(stages, gt_shared_address(&shared.met), d, exchanged);
         if (PARTS > 1 && !add_parts(g, &shared.last, own))
             continue;
         const gt_tile tile = schedule::find(g, number);

@@ -3,7 +3,7 @@
 // threads side by side store neighbours of a row: rows of C that are not aligned, and the end of rows that are no multiple
 // of what it writes at once. C's old values come the other way, through the same buffer, where beta asks for them.
 //
-// Needs: BM, BN, SWAP, WARP_GROUPS, STACKED, CLUSTER_K, and what wgmma_instruction.cuh offers.
+// Needs: BM, BN, SWAP, WARP_GROUPS, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other headers of wgmma offer.
 #ifndef GT_WGMMA_EPILOGUE_CUH
 #define GT_WGMMA_EPILOGUE_CUH
 
@@ -13,24 +13,26 @@
 #define MAP_C (GT_ALIGN >= 16) // whether a tensor map can describe C
 constexpr int STORED_AT_ONCE = 16 / GT_C_BYTES; // elements, whose first lies in C
 
-// The sums of a thread that its block stores: where blocks of a cluster share K each stores a part of the tile.
-constexpr int OWN = STACKED * INSTRUCTION_N / 2 / CLUSTER_K;
+// The sums of a thread that its block stores: where blocks of a cluster share K, those of OWN_N along the instruction's N.
+constexpr int OWN_N = INSTRUCTION_N / CLUSTER_K, OWN = STACKED * OWN_N / 2;
+static_assert(OWN_N % 16 == 0, "a part for each block");
 
-// A subtile is 64 elements along the instruction's M, those of a warp group, and SUBTILE_N along its N.
+// A subtile is those of a warp group, SUBTILE_M along the instruction's M and SUBTILE_N along its N.
+constexpr int INSTRUCTIONS = FROM_REGISTERS ? 2 : 1, SUBTILE_M = 64 * INSTRUCTIONS;
 __device__ constexpr int subtile_n()
 {
-    int n = SWAP ? 64 : 128 / GT_C_BYTES;
-    while (n > 16 && (INSTRUCTION_N % n != 0 || STACKED * INSTRUCTION_N / n % CLUSTER_K != 0))
+    int n = 8192 / (SUBTILE_M * GT_C_BYTES);
+    while (OWN_N % n != 0)
         n /= 2;
     return n;
 }
-constexpr int SUBTILE_N = subtile_n(), SUBTILES = OWN * 2 / SUBTILE_N, SUBTILE_BYTES = 64 * SUBTILE_N * GT_C_BYTES;
-static_assert(SUBTILES * SUBTILE_N == OWN * 2, "whole subtiles");
+constexpr int SUBTILE_N = subtile_n(), SUBTILES = OWN * 2 / SUBTILE_N / INSTRUCTIONS;
+constexpr int SUBTILE_BYTES = SUBTILE_M * SUBTILE_N * GT_C_BYTES;
 // While the copy engine reads one buffer of a warp group the next one is filled, where there is room.
 constexpr int BUFFERS = SUBTILES == 1 || WARP_GROUPS == 3 ? 1 : 2;
 
 // As it lies in the matrix, and in its buffer: boxes of at most 128 bytes along a row of C, swizzled.
-constexpr int SUBTILE_ROWS = SWAP ? SUBTILE_N : 64, SUBTILE_COLUMNS = SWAP ? 64 : SUBTILE_N;
+constexpr int SUBTILE_ROWS = SWAP ? SUBTILE_N : SUBTILE_M, SUBTILE_COLUMNS = SWAP ? SUBTILE_M : SUBTILE_N;
 constexpr int C_BOX_COLUMNS = SWAP ? 128 / GT_C_BYTES : SUBTILE_N, C_BOXES = SUBTILE_COLUMNS / C_BOX_COLUMNS;
 constexpr int C_LINE = C_BOX_COLUMNS * GT_C_BYTES, C_SWIZZLE = C_LINE == 128 ? 3 : C_LINE == 64 ? 2 : 1;
 static_assert(C_LINE >= 32 && C_LINE <= 128, "a line that a swizzle has");
@@ -101,7 +103,7 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, con
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
     const GT_ACC alpha = g.alpha.value, beta = g.beta.value;
-    if constexpr (sizeof(T) == 2) {
+    if constexpr (sizeof(T) == 2 && !FROM_REGISTERS) {
         const int along_m = warp * 16 + lane / 8 % 2 * 8, along_n = lane / 16 * 8;
 #pragma unroll
         for (int n = 0; n < SUBTILE_N; n += 16) {
@@ -123,17 +125,26 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, con
             store_matrices(line, r);
         }
     } else {
-        constexpr int WIDE = SWAP ? 1 : 2; // neighbours along the instruction's N
+        // Neighbours of a row of C that a thread has: along the instruction's N two, along its M what fragments give it.
+        constexpr int WIDE = !SWAP ? 2 : FROM_REGISTERS ? 4 : 1;
         typedef gt_vector<T, WIDE> vector;
 #pragma unroll
-        for (int e = 0; e < SUBTILE_N / 2; e += WIDE) {
-            const int along_m = warp * 16 + lane / 4 + e / 2 % 2 * 8, along_n = e / 4 * 8 + lane % 4 * 2 + e % 2;
+        for (int e = 0; e < SUBTILE_N / 2 * INSTRUCTIONS; e += WIDE) {
+            // Of WIDE sums the first: its instruction, whether it is eight rows below, its column of every eight and next.
+            constexpr int ALONG_M = SWAP ? WIDE : 1;
+            const int column = e / ALONG_M / (4 * INSTRUCTIONS / ALONG_M) * 8, rest = e / ALONG_M % (4 * INSTRUCTIONS / ALONG_M);
+            const int next = rest % 2, row = rest / 2 * ALONG_M, instruction = row / 2, below = row % 2;
+            const int along_n = column + lane % 4 * 2 + next,
+                      along_m = FROM_REGISTERS ? fragment_row(instruction, below) : warp * 16 + lane / 4 + below * 8;
             vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))), v = {};
             if (OLD)
                 v = *c;
 #pragma unroll
-            for (int u = 0; u < WIDE; u++)
-                v.e[u] = OLD ? alpha * d[e + u] + beta * v.e[u] : alpha * d[e + u];
+            for (int u = 0; u < WIDE; u++) {
+                const int i = SWAP ? (row + u) / 2 : instruction, half = SWAP ? (row + u) % 2 : below;
+                const GT_ACC scaled = alpha * d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)];
+                v.e[u] = OLD ? T(scaled + beta * GT_ACC(v.e[u])) : T(scaled);
+            }
             *c = v;
         }
     }
@@ -173,12 +184,13 @@ struct output {
     __device__ __forceinline__ void store(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
                                           unsigned part, const GT_ACC *d)
     {
-        constexpr int ALL = INSTRUCTION_N / SUBTILE_N; // subtiles of an instruction
+        constexpr int ALONG_N = OWN_N / SUBTILE_N; // subtiles
 #pragma unroll
         for (int s = 0; s < SUBTILES; s++) {
             char *buffer = buffers + s % BUFFERS * SUBTILE_BYTES;
-            const int number = CLUSTER_K == 1 ? s : (int)part * SUBTILES + s;
-            const int m = threadIdx.x / 128 * (STACKED * 64) + number / ALL * 64, n = number % ALL * SUBTILE_N;
+            const GT_ACC *first = d + s / ALONG_N * INSTRUCTIONS * (OWN_N / 2) + s % ALONG_N * (SUBTILE_N / 2);
+            const int m = threadIdx.x / 128 * (STACKED * 64) + s / ALONG_N * SUBTILE_M,
+                      n = (CLUSTER_K == 1 ? 0 : (int)part * OWN_N) + s % ALONG_N * SUBTILE_N;
             const gt_int top = row + (SWAP ? n : m), left = column + (SWAP ? m : n);
             if (MAP_C && speaks()) {
                 if (s == 0)
@@ -188,11 +200,11 @@ struct output {
             }
             warp_group_sync(); // what was in the buffer has been read
             if (g.beta.value == GT_ACC(0)) {
-                fill_subtile<false>(g, buffer, d + s * (SUBTILE_N / 2));
+                fill_subtile<false>(g, buffer, first);
             } else {
                 move_subtile<true>(g, buffer, top, left);
                 warp_group_sync();
-                fill_subtile<true>(g, buffer, d + s * (SUBTILE_N / 2));
+                fill_subtile<true>(g, buffer, first);
             }
             if (MAP_C)
                 gt_fence_async();
