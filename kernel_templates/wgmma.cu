@@ -228,27 +228,29 @@ __device__ __forceinline__ void multiply_stage(const ring &r, const char *stages
 #pragma unroll
         for (int i = 0; i < STACKED; i++)
             if constexpr (FROM_REGISTERS)
-                multiply(target[i], f.a[k / INSTRUCTION_K][i], n + along_n::further(0, k), adds + k);
+                multiply(target[i], f.a[k / INSTRUCTION_K][i], n + along_n::further(0, k), k > 0 ? 1 : adds);
             else
                 multiply<along_m::ALONG_K, along_n::ALONG_K>(target[i], m + along_m::further(i * 64, k),
-                                                             n + along_n::further(0, k), adds + k);
+                                                             n + along_n::further(0, k), k > 0 ? 1 : adds);
     multiply_commit();
 }
 
-// The sums of some stages. Products of one stage run while the next one's are started; fragments of two stages are held.
+// The sums of some stages. Products of one stage run while the next one's are started: fragments of both are held.
 __device__ __forceinline__ void multiply_stages(const ring &r, const char *stages, int steps, place &at,
                                                 sums (&d)[STACKED])
 {
-    fragments f[2];
+    constexpr int HELD = FROM_REGISTERS ? 2 : 1;
+    fragments f[HELD];
     unsigned read = 0;
 #pragma unroll 1
-    for (int step = 0; step < steps; step += 2) {
+    for (int first = 0; first < steps; first += HELD) {
 #pragma unroll
-        for (int odd = 0; odd < 2; odd++) {
-            if (step + odd == steps)
+        for (int i = 0; i < HELD; i++) {
+            const int step = first + i;
+            if (HELD > 1 && step == steps)
                 break;
-            multiply_stage(r, stages, at, f[odd], d, step + odd);
-            if (step + odd > 0) {
+            multiply_stage(r, stages, at, f[i], d, step);
+            if (step > 0) {
                 multiply_wait<1>();
                 release(read);
             }
@@ -358,6 +360,8 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     output out = {stages + BUFFERS_AT + threadIdx.x / 128 * (BUFFERS * SUBTILE_BYTES)};
     place at = {0, 0};
     for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
+        const gt_tile tile = schedule::find(g, number);
+        const int row = (int)tile.row * BM, column = (int)tile.column * BN; // known before the products are
         sums d[STACKED];
         if (steps == 0) {
 #pragma unroll
@@ -373,8 +377,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);
         if (PARTS > 1 && !add_parts(g, &shared.last, own))
             continue;
-        const gt_tile tile = schedule::find(g, number);
-        out.store(g, map_c, tile.row * BM, tile.column * BN, blockIdx.y % CLUSTER_K, own);
+        out.store(g, map_c, row, column, blockIdx.y % CLUSTER_K, own);
     }
     output::finish();
 }
@@ -385,6 +388,19 @@ __device__ __forceinline__ void publish_barriers()
     if (SHARING * CLUSTER_K > 1)
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// Producers, of which one has made the mbarriers, need not wait for consumers, but blocks of a cluster for each other.
+template <bool PRODUCER> __device__ __forceinline__ void barriers_made()
+{
+    if (SHARING * CLUSTER_K > 1) {
+        cluster_arrive();
+        cluster_wait();
+    } else if (PRODUCER) {
+        asm volatile("barrier.arrive 1, %0;" ::"n"(THREADS_) : "memory");
+    } else {
+        asm volatile("barrier.sync 1, %0;" ::"n"(THREADS_) : "memory");
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
@@ -403,12 +419,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
     const gt_tensor_map *of_c = nullptr;
 #endif
     if (threadIdx.x == CONSUMERS) {
-        gt_prefetch_map(map_a);
-        gt_prefetch_map(map_b);
-        if (MAP_C)
-            gt_prefetch_map(*of_c);
-    }
-    if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
             gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, 1);
@@ -419,14 +429,15 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
             gt_mbarrier_expect(gt_shared_address(&shared.met), (CLUSTER_K - 1) * PART * (int)sizeof(four_acc));
         }
         publish_barriers();
-    }
-    if (SHARING * CLUSTER_K == 1) {
-        __syncthreads();
-    } else {
-        cluster_arrive();
-        cluster_wait();
+    } else if (threadIdx.x == CONSUMERS + 32) {
+        gt_prefetch_map(map_a);
+        gt_prefetch_map(map_b);
+        if (MAP_C)
+            gt_prefetch_map(*of_c);
     }
     if (threadIdx.x >= CONSUMERS) {
+        __syncwarp();
+        barriers_made<true>();
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x == CONSUMERS) {
             gt_begin();
@@ -439,6 +450,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
             cluster_arrive();
         }
     } else {
+        barriers_made<false>();
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         gt_wait();
         consume(of_c, g, r, stages, shared);

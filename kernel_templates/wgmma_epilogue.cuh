@@ -181,8 +181,18 @@ struct output {
     __device__ __forceinline__ static bool speaks() { return threadIdx.x % 128 == 0; }
 
     // C of its sums in a tile that begins at this row and column. `part`: which of the tile's CLUSTER_K parts they are.
+    // Mostly C's old values do not count and the copy engine can store everything: that is code of its own, and little.
     __device__ __forceinline__ void store(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
                                           unsigned part, const GT_ACC *d)
+    {
+        if (MAP_C && g.beta.value == GT_ACC(0) && (g.n % STORED_AT_ONCE == 0 || column + BN <= g.n))
+            store_as<true>(g, map, row, column, part, d);
+        else
+            store_as<false>(g, map, row, column, part, d);
+    }
+    template <bool PLAIN>
+    __device__ __forceinline__ void store_as(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
+                                             unsigned part, const GT_ACC *d)
     {
         constexpr int ALONG_N = OWN_N / SUBTILE_N; // subtiles
 #pragma unroll
@@ -199,17 +209,17 @@ struct output {
                     gt_stores_wait_read<BUFFERS - 1>();
             }
             warp_group_sync(); // what was in the buffer has been read
-            if (g.beta.value == GT_ACC(0)) {
-                fill_subtile<false>(g, buffer, first);
-            } else {
+            if (!PLAIN && g.beta.value != GT_ACC(0)) {
                 move_subtile<true>(g, buffer, top, left);
                 warp_group_sync();
                 fill_subtile<true>(g, buffer, first);
+            } else {
+                fill_subtile<false>(g, buffer, first);
             }
             if (MAP_C)
                 gt_fence_async();
             warp_group_sync();
-            const bool by_threads = !MAP_C || (g.n % STORED_AT_ONCE != 0 && left + SUBTILE_COLUMNS > g.n);
+            const bool by_threads = !PLAIN && (!MAP_C || (g.n % STORED_AT_ONCE != 0 && left + SUBTILE_COLUMNS > g.n));
             if (by_threads)
                 move_subtile<false>(g, buffer, top, left);
             if (MAP_C && speaks()) {
