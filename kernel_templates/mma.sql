@@ -52,7 +52,8 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
      staged AS (SELECT *, warps * 32 AS threads,
                        max(stages * (bm + bn) * line, warps * 16 * (wn + 8) * :acc_bytes) AS smem_bytes,
                        -- sums, two of each where they are promoted, fragments, pieces on their way, addresses
-                       wm * wn * :acc_bytes / 128 * (1 + (type GLOB 'e*' AND math = 'strict')) + 48 + 24 * (:acc_bytes = 8)
+                       wm * wn * :acc_bytes / 128 * (1 + (type GLOB 'e*' AND math = 'strict'))
+                       + 48 + 24 * (:acc_bytes = 8)
                        + CASE fragments WHEN 1 THEN wn + 16 ELSE 2 * (wm + wn) END / 8 * step / 16
                        + (NOT load) * (bm + bn) * line * (4 + (:align < 4)) / 16 / (warps * 32) AS regs
                 FROM loaded, stages, store

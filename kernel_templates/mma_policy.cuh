@@ -93,7 +93,7 @@ template <> struct gt_mma<signed char> : gt_mma_as_stored<unsigned> {
     }
 };
 
-// 8-bit floats, in any mix. From Ada on; Hopper and its successors convert them to f16 first.
+// 8-bit floats, in any mix. From Ada on; Hopper converts them to f16 first.
 struct gt_mma_f8 : gt_mma_as_stored<unsigned> {
     static constexpr int STEP = 32, PARTS = 2;
     GT_MMA_MULTIPLY(float)

@@ -207,7 +207,8 @@ static void check_types(const char *name)
     snprintf(more, sizeof more, "--type %s --effort quick --shapes 7x41x65", name);
     gt_context *gt = tuned("naive", more);
     const gt_types *types = gt_types_parse(name, GT_MATH_STRICT);
-    const gt_type_info *type_a = gt_type_find(types->a), *type_b = gt_type_find(types->b), *type_c = gt_type_find(types->c);
+    const gt_type_info *type_a = gt_type_find(types->a), *type_b = gt_type_find(types->b),
+                       *type_c = gt_type_find(types->c);
     gt_gemm gemm = GT_GEMM(types->a, M, N, K);
     const float one = 1, zero = 0;
     char a[(1 + M * K) * WIDTH] = {0}, b[K * N * WIDTH] = {0}, c[(1 + M * N) * WIDTH];
