@@ -29,7 +29,7 @@
 #define GT_A GT_AB
 #define GT_B GT_AB
 #endif
-#ifndef GT_PROMOTED // products that tensor cores may sum before the sum is to be added to another in GT_ACC; 0: any number
+#ifndef GT_PROMOTED // products that tensor cores may sum before the sum goes to another in GT_ACC; 0: any number
 #define GT_PROMOTED 0
 #endif
 #ifndef GT_PTX_A // how PTX spells the type that tensor cores take A and B as: "mma ... .f32." GT_PTX_A "." GT_PTX_B

@@ -55,6 +55,7 @@ constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 3
 constexpr int STEPS = BK / policy::STEP, AHEAD = FRAGMENTS - 1; // k-steps of a tile, and read before they are due
 static_assert(BK % policy::STEP == 0, "whole k-steps");
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
+static_assert(GT_PROMOTED == 0 || GT_PROMOTED % BK == 0 || BK % GT_PROMOTED == 0, "promoted tiles, or parts of them");
 static_assert(STEPS % FRAGMENTS == 0, "k-steps go through all buffers of fragments");
 static_assert(STAGES >= 2 && (LOAD == 1 || STAGES == 2), "one stage is read while another is filled");
 
@@ -87,6 +88,21 @@ __device__ __forceinline__ void multiply(sums &sum, const fragments_a::fragment 
             const int j = i % 4 ? BLOCKS_N - 1 - f : f;
             policy::multiply(sum[i][j], sum[i + 1][j], a[i], a[i + 1], b[j]);
         }
+}
+
+// Whether sums are to be promoted behind a k-step of the t-th tile: GT_PROMOTED or fewer products have gone into them.
+__device__ __forceinline__ bool is_promoted(int t, int step)
+{
+    constexpr int PROMOTED = GT_PROMOTED ? GT_PROMOTED : 1, EVERY = PROMOTED < BK ? PROMOTED / policy::STEP : STEPS;
+    return GT_PROMOTED && (step + 1) % EVERY == 0 && (PROMOTED <= BK || (t + 1) % (PROMOTED / BK) == 0);
+}
+__device__ __forceinline__ void promote(sums &all, sums &some)
+{
+#pragma unroll
+    for (int i = 0; i < BLOCKS_M * BLOCKS_N * 2; i++) {
+        (&all[0][0][0])[i] += (&some[0][0][0])[i];
+        (&some[0][0][0])[i] = 0;
+    }
 }
 
 // The pipeline: a ring of stages, filled STAGES - 1 tiles ahead.
@@ -127,8 +143,10 @@ struct mainloop {
         __syncthreads();
     }
 
-    __device__ __forceinline__ void run(int tiles, int warp_row, int warp_column, sums &sum)
+    __device__ __forceinline__ void run(int tiles, int warp_row, int warp_column, sums &all)
     {
+        sums some = {}; // since the last promotion
+        sums &sum = GT_PROMOTED ? some : all;
         const fragments_a reads_a(warp_row);
         const fragments_b reads_b(warp_column);
         fragments_a::fragment a_fragment[FRAGMENTS];
@@ -192,10 +210,14 @@ struct mainloop {
                 } else {
                     read_and_multiply(reading, k);
                 }
+                if (is_promoted(t, k))
+                    promote(all, some);
             }
             if (!AHEAD)
                 next_tile();
         }
+        if (GT_PROMOTED)
+            promote(all, some);
     }
 };
 

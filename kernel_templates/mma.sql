@@ -8,7 +8,10 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
          ('s8', 'strict', 75, 79, 4, 32, 16, 2), ('s8', 'strict', 80, 999, 4, 32, 32, 2),
          ('f64', 'strict', 80, 89, 8, 64, 4, 1), ('f64', 'strict', 80, 89, 8, 64, 4, 2),
          ('f64', 'strict', 90, 999, 8, 64, 8, 1), ('f64', 'strict', 90, 999, 8, 64, 8, 2),
-         ('f64', 'strict', 90, 999, 8, 128, 16, 1)),
+         ('f64', 'strict', 90, 999, 8, 128, 16, 1)
+         -- 8-bit floats of any mix and math
+         UNION ALL SELECT :type, :math, 89, 999, CASE WHEN :type GLOB '*_f32' THEN 4 ELSE 2 END, 32, 32, 2
+                   WHERE :type GLOB 'e[45]m[32]*'),
      bm(bm) AS (VALUES (16), (32), (64), (128), (192), (256)),
      bn(bn) AS (VALUES (16), (32), (64), (96), (128), (160), (192), (256)),
      warp(wm, wn) AS (VALUES (16, 16), (16, 32), (16, 64), (32, 16), (64, 16), (32, 32), (32, 48), (32, 64), (32, 80),
@@ -24,7 +27,7 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
      -- Products that an SM makes in a clock, by mma.sync, and bytes that L2 gives it. The first are the whitepapers',
      -- less on Hopper, which is at its best with other instructions only.
      rate AS (SELECT CASE WHEN :type <> 'f64'
-                          THEN CASE WHEN :cc = 90 THEN 2540.0
+                          THEN CASE WHEN :cc = 90 THEN 2540.0 / (1 + (:type GLOB 'e*')) -- converted to f16
                                     WHEN :cc IN (80, 87) OR :cc BETWEEN 100 AND 119 THEN 2048.0 ELSE 1024.0 END
                                / :elem_bytes
                           WHEN :cc = 90 THEN 128.0 WHEN :cc IN (80, 100) THEN 64.0 ELSE 2.0 END AS fma,
@@ -48,8 +51,9 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                   AND (:elem_bytes <> 4 OR wn % 32 = 0 OR (:trans_b AND NOT repack))),
      staged AS (SELECT *, warps * 32 AS threads,
                        max(stages * (bm + bn) * line, warps * 16 * (wn + 8) * :acc_bytes) AS smem_bytes,
-                       -- sums, fragments, pieces on their way, addresses
-                       wm * wn * :acc_bytes / 128 + 48 + 24 * (:acc_bytes = 8)
+                       -- sums, two of each where they are promoted, fragments, pieces on their way, addresses
+                       wm * wn * :acc_bytes / 128 * (1 + (type GLOB 'e*' AND math = 'strict'))
+                       + 48 + 24 * (:acc_bytes = 8)
                        + CASE fragments WHEN 1 THEN wn + 16 ELSE 2 * (wm + wn) END / 8 * step / 16
                        + (NOT load) * (bm + bn) * line * (4 + (:align < 4)) / 16 / (warps * 32) AS regs
                 FROM loaded, stages, store

@@ -93,6 +93,21 @@ template <> struct gt_mma<signed char> : gt_mma_as_stored<unsigned> {
     }
 };
 
+// 8-bit floats, in any mix. From Ada on; Hopper converts them to f16 first.
+struct gt_mma_f8 : gt_mma_as_stored<unsigned> {
+    static constexpr int STEP = 32, PARTS = 2;
+    GT_MMA_MULTIPLY(float)
+    {
+        GT_MMA("m16n8k32.row.col.f32." GT_PTX_A "." GT_PTX_B ".f32", "f");
+    }
+};
+template <> struct gt_mma<gt_e4m3> : gt_mma_f8 {
+};
+template <> struct gt_mma<gt_e5m2> : gt_mma_f8 {
+};
+template <> struct gt_mma<gt_byte> : gt_mma_f8 {
+};
+
 // Four elements of K a part; Hopper has an instruction for two parts, and one for four.
 #ifndef INST_K
 #define INST_K 4

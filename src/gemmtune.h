@@ -86,7 +86,7 @@ typedef enum gt_op {
 
 /* How products and sums may be computed. */
 typedef enum gt_math {
-    GT_MATH_STRICT = 0, /* every product and sum in the accumulator's own precision; of 8-bit floats, sums of at most 128
+    GT_MATH_STRICT = 0, /* every product and sum in the accumulator's own precision; 8-bit floats: sums of up to 128
                            products in that of tensor cores, which keep 14 bits, and these added up in f32 */
     GT_MATH_TF32 = 1,   /* f32: operands rounded to 11 significant bits, for tensor cores */
     GT_MATH_FAST = 2,   /* 8-bit floats: all of a sum in the precision of tensor cores, 14 bits */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "../kernel_templates/embedded.h"
+#include "../tuner/random.h"
 #include "softgpu_fixture.h"
 
 /* 256 threads that leave one word each. */
@@ -210,6 +211,61 @@ TEST(the_kernels_of_verification_run)
     grid = soft_grid(module, "count_changed", memory, &count, 1, 32);
     CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_UNWRITTEN);
     CHECK(report.address >= count.region && strstr(report.message, "count_changed"));
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+    gt_nvrtc_close(nvrtc);
+}
+
+/* They draw and read elements of every type as the host does. */
+TEST(the_kernels_of_verification_draw_and_read_as_the_host)
+{
+    enum { COUNT = 4096 };
+    gt_nvrtc *nvrtc = soft_nvrtc();
+    sg_memory *memory = soft_memory();
+    sg_module *module = soft_compile(nvrtc, memory, gt_embedded_checks_cu, "sm_75");
+    static int64_t places[2 * COUNT];
+    sg_report report;
+    for (int i = 0; i < COUNT; i++)
+        places[2 * i + 1] = i;
+    for (gt_type type = 0; gt_type_find(type); type++) {
+        const gt_type_info *info = gt_type_find(type);
+        const size_t bytes = (size_t)info->bytes;
+        char name[32], *drawn = calloc(COUNT, bytes);
+        struct matrix {
+            uint64_t data;
+            int64_t rows, columns, ld;
+        } matrix = {soft_upload(memory, NULL, COUNT * bytes), 1, COUNT, COUNT};
+        const struct {
+            struct matrix m;
+            int64_t batch, stride;
+            uint64_t seed;
+        } fill = {matrix, 1, COUNT, 7};
+        snprintf(name, sizeof name, "fill_%s", info->name);
+        sg_grid grid = soft_grid(module, name, memory, &fill, 4, 256);
+        CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE);
+        for (int i = 0; i < COUNT; i++)
+            info->draw(drawn, i, gt_random_bits(7, (uint64_t)i));
+        if (type != GT_S32) /* whose sums are not to wrap here */
+            CHECK(memcmp((const char *)(uintptr_t)matrix.data, drawn, COUNT * bytes) == 0);
+        for (size_t i = 0; i < COUNT * bytes; i++) /* any bits at all */
+            drawn[i] = (char)(bytes == 1 ? i : check_random());
+        matrix.data = soft_upload(memory, drawn, COUNT * bytes);
+        const struct {
+            struct matrix m;
+            uint64_t places;
+            int64_t count;
+            uint64_t out;
+        } gather = {matrix, soft_upload(memory, places, sizeof places), COUNT, soft_upload(memory, NULL, COUNT * 8)};
+        snprintf(name, sizeof name, "gather_%s", info->name);
+        grid = soft_grid(module, name, memory, &gather, COUNT / 256, 256);
+        CHECK_INT(sg_grid_run(&grid, &report, NULL), SG_FAULT_NONE);
+        for (int i = 0; i < COUNT; i++) {
+            const double got = ((const double *)(uintptr_t)gather.out)[i], wanted = info->load(drawn, i);
+            if (!(got == wanted || (isnan(got) && isnan(wanted))))
+                check_fail(__FILE__, __LINE__, "element %d of %s is %g, not %g", i, info->name, got, wanted);
+        }
+        free(drawn);
+    }
     sg_module_destroy(module);
     sg_memory_destroy(memory);
     gt_nvrtc_close(nvrtc);

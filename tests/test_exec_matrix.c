@@ -159,6 +159,38 @@ DEVICE_TEST(mma_multiplies_every_shape_and_type)
     }
 }
 
+/* 32 products of 1.5 2^-5 are lost beside 512, whose 14 bits end with 2^-4, keep a bit each beside 256, and are exact
+ * alone. As Ada's tensor cores have them; Hopper converts to f16 here, and its wgmma is as short. */
+static const char short_sums[] =
+    "extern \"C\" __global__ void k(const float *c, float *out)\n"
+    "{\n"
+    "    const unsigned a = 0x14141414, b = 0x38383838;\n"
+    "    float d[4] = {*c, *c, *c, *c};\n"
+    "    asm volatile(\"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, \"\n"
+    "                 \"{%0, %1, %2, %3};\" : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3]) : \"r\"(a), \"r\"(b));\n"
+    "    for (int i = 0; i < 4; i++)\n"
+    "        out[i * 32 + threadIdx.x] = d[i];\n"
+    "}\n";
+
+DEVICE_TEST(sums_of_8_bit_floats_keep_fourteen_bits)
+{
+    static const float before[] = {512, 256, 0, -512, INFINITY}, after[] = {512, 257, 1.5f, -512, INFINITY};
+    open_context();
+    need_capability(89);
+    if (!cu->soft)
+        SKIP("what a GPU does there depends on its architecture");
+    load_source(short_sums);
+    for (int i = 0; i < 5; i++) {
+        float got[4 * LANES];
+        CUdeviceptr c = upload(&before[i], sizeof before[i]), out = memory(sizeof got);
+        launch("k", 1, 32, 1, 0, (void *[]){&c, &out});
+        OK(cu->cuMemcpyDtoH(got, out, sizeof got));
+        for (int j = 0; j < 4 * LANES; j++)
+            CHECK(got[j] == after[i]);
+    }
+    unload();
+}
+
 /* wmma. */
 
 typedef struct fragments {

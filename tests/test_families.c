@@ -1,8 +1,9 @@
 /*
  * Every family multiplies right: configurations sampled from every space, for all types and math that the family
  * offers, rendered and compiled as the tuner does it and run through the driver: f32 in all layouts, others in one that
- * is drawn, and of the 8-bit floats, which are many, one in four. At least 132 of them on one device; CHECK_FAMILIES=N in the environment asks for N, CHECK_FAMILY=NAME for
- * one family, CHECK_TYPE=NAME for one type, in all layouts. The seed is fixed and printed; CHECK_SEED=N gives another.
+ * is drawn, and of the 8-bit floats, which are many, one in four. At least 132 of them on one device; in the
+ * environment CHECK_FAMILIES=N asks for N, CHECK_FAMILY=NAME for one family, CHECK_TYPE=NAME for one type, in all
+ * layouts. The seed is fixed and printed; CHECK_SEED=N gives another.
  */
 #include "../tuner/compile.h"
 #include "params_fixture.h"

@@ -64,6 +64,21 @@ class Mutants(unittest.TestCase):
                 for outcome, detail in found:  # the software GPU says where
                     self.assertTrue(outcome != "crash" or "line" in detail, detail)
 
+    def test_sums_of_8_bit_floats_are_promoted(self):
+        text, promotes = Source(TEMPLATES, "mma").text, "                if (is_promoted(t, k))\n"
+        self.assertEqual(text.count(promotes), 1)
+        space = """SELECT 32 AS bm, 32 AS bn, 64 AS bk, 16 AS wm, 16 AS wn, 2 AS stages, 2 AS fragments, 1 AS split_k,
+            1 AS "group", 0 AS load, 1 AS store, 1 AS occ, 0 AS repack, 128 AS threads, 128 AS regs,
+            max(2 * 64 * (32 + 32), 4 * 16 * (16 + 8) * 4) AS smem_bytes, :cc >= 90 AS dependent_launch"""
+        never = text.replace(promotes, "                if (false)\n")
+        seldom = text.replace(promotes, "                if (is_promoted(t, k) && t % 16 == 15)\n")
+        tuner = Tuner(PROGRAM, "soft:rtx4090")
+        for types, wrong in ("e4m3", never), ("e5m2_e4m3_f32", seldom):
+            self.assertTrue(is_ok(tuner.tune("mma", space, text, "40x36x300", "nn", types)))
+            found = tuner.tune("mma", space, wrong, "40x36x300", "nn", types)
+            self.assertTrue(all(outcome == "wrong_result" and "a large product first" in detail
+                                for outcome, detail in found), found)
+
     def test_no_generated_mutant_passes(self):
         seed = int(SEED or 1)  # the same ones each time: which of all are equivalent is not known
         print(f"generated: {COUNT}, seed {seed}", flush=True)

@@ -238,10 +238,12 @@ TEST(eight_bits_reach_from_subnormal_numbers_to_the_largest_and_beyond)
         gt_type type;
         double value;
         uint8_t bits;
-    } known[] = {{GT_E4M3, 1, 0x38},      {GT_E4M3, -448, 0xfe},     {GT_E4M3, 464, 0x7e},      {GT_E4M3, 465, 0x7f},
-                 {GT_E4M3, 0x1p-9, 0x01}, {GT_E4M3, 0x1p-10, 0},     {GT_E4M3, 0x1p-6, 0x08},   {GT_E4M3, INFINITY, 0x7f},
-                 {GT_E5M2, 1, 0x3c},      {GT_E5M2, -57344, 0xfb},   {GT_E5M2, 61439, 0x7b},    {GT_E5M2, 61440, 0x7c},
-                 {GT_E5M2, 0x1p-16, 0x01}, {GT_E5M2, -0x1p-17, 0x80}, {GT_E5M2, 0x1p-14, 0x04}, {GT_E5M2, -INFINITY, 0xfc}};
+    } known[] = {{GT_E4M3, 1, 0x38},        {GT_E4M3, -448, 0xfe},     {GT_E4M3, 464, 0x7e},
+                 {GT_E4M3, 465, 0x7f},      {GT_E4M3, 0x1p-9, 0x01},   {GT_E4M3, 0x1p-10, 0},
+                 {GT_E4M3, 0x1p-6, 0x08},   {GT_E4M3, INFINITY, 0x7f}, {GT_E5M2, 1, 0x3c},
+                 {GT_E5M2, -57344, 0xfb},   {GT_E5M2, 61439, 0x7b},    {GT_E5M2, 61440, 0x7c},
+                 {GT_E5M2, 0x1p-16, 0x01},  {GT_E5M2, -0x1p-17, 0x80}, {GT_E5M2, 0x1p-14, 0x04},
+                 {GT_E5M2, -INFINITY, 0xfc}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         uint8_t bits = 0x55;
         gt_type_find(known[i].type)->store(&bits, 0, known[i].value);

@@ -159,7 +159,8 @@ gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k)
 {
     return (gt_gemm){
         .m = m, .n = n, .k = k, .op_a = class->op_a, .op_b = class->op_b, .type_ab = class->type_a,
-        .type_b = class->type_b, .type_c = class->type_c, .math = class->math, .epilogue = class->epilogue, .align = class->align,
+        .type_b = class->type_b, .type_c = class->type_c, .math = class->math, .epilogue = class->epilogue,
+        .align = class->align,
     };
 }
 

@@ -69,8 +69,8 @@ typedef struct gt_types {
     double result_roundoff; /* of C's; 0 if exact */
     const gt_rounded *rounded; /* operands; NULL: they are multiplied as they are */
     gt_cut cut;
-    int promoted; /* products that tensor cores sum at most, before the sum goes to another in the accumulator's type; 0:
-                     any number */
+    int promoted; /* products that tensor cores may sum before the sum goes to another in the accumulator's type; 0: any
+                     number */
 } gt_types;
 
 #define GT_TYPES_TEXT 32

@@ -626,8 +626,8 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 {
     const gt_gemm gemm = {
         .m = shape->m, .n = shape->n, .k = shape->k, .batch = options->batch, .op_a = options->op_a,
-        .op_b = options->op_b, .type_ab = options->types->a, .type_b = options->types->b, .type_c = options->types->c, .math = options->types->math,
-        .align = options->align,
+        .op_b = options->op_b, .type_ab = options->types->a, .type_b = options->types->b,
+        .type_c = options->types->c, .math = options->types->math, .align = options->align,
     };
     return gt_problem_init(&gemm, problem);
 }

@@ -4,6 +4,7 @@
  */
 #include "matrix.h"
 #include "narrow.h"
+#include "short_sums.h"
 
 /* Where the elements of fragments lie. */
 typedef struct place {
@@ -124,7 +125,7 @@ static void multiply_s32(const sg_matrix_plan *p, matrices *m)
 }
 
 /*
- * The frequent case, f16, bf16 or tf32 with sums in f32: matrices in f32, filled row by row of registers.
+ * The frequent case, f16, bf16, tf32 or 8-bit floats with sums in f32: matrices in f32, filled row by row of registers.
  */
 typedef struct matrices_f32 {
     float a[ROWS_MOST * DEPTH_MOST], b[DEPTH_MOST * COLUMNS_MOST], c[ROWS_MOST * COLUMNS_MOST];
@@ -133,7 +134,7 @@ typedef struct matrices_f32 {
 static void spread_f32(const sg_warp *w, const uint32_t *rows, uint32_t count, sg_type type, const uint16_t *places,
                        float *matrix)
 {
-    const uint32_t each = type == SG_F16 || type == SG_BF16 ? 2 : 1;
+    const uint32_t each = 4 / sg_type_bytes(type);
     for (uint32_t r = 0; r < count; r++)
         for (uint32_t e = 0; e < each; e++, places += SG_LANES) {
             const uint32_t *row = sg_row32(w, rows[r]);
@@ -142,6 +143,10 @@ static void spread_f32(const sg_warp *w, const uint32_t *rows, uint32_t count, s
                 SG_FOR_LANES values[l] = sg_from_f16(row[l] >> 16 * e & 0xffff);
             else if (type == SG_BF16)
                 SG_FOR_LANES values[l] = sg_from_bf16(row[l] >> 16 * e & 0xffff);
+            else if (type == SG_E4M3)
+                SG_FOR_LANES values[l] = sg_from_e4m3(row[l] >> 8 * e & 0xff);
+            else if (type == SG_E5M2)
+                SG_FOR_LANES values[l] = sg_from_e5m2(row[l] >> 8 * e & 0xff);
             else
                 SG_FOR_LANES values[l] = sg_float_of(type == SG_TF32 ? row[l] & ~0x1fffu : row[l]);
             for (int l = 0; l < SG_LANES; l++)
@@ -164,13 +169,28 @@ static inline __attribute__((always_inline)) void product_f32(const sg_matrix_pl
     }
 }
 
+static bool is_f8(uint32_t type)
+{
+    return type == SG_E4M3 || type == SG_E5M2;
+}
+
+/* Of 8-bit floats; n is a multiple of eight. */
+SG_VECTOR static void product_f8(const sg_matrix_plan *p, matrices_f32 *m)
+{
+    for (uint32_t i = 0; i < p->m; i++)
+        for (uint32_t j = 0; j < p->n; j += SG_SHORT_COLUMNS)
+            sg_short_sums(m->a + i * p->k, m->b + j, p->n, p->k, m->c + i * p->n + j);
+}
+
 static void multiply_to_f32(sg_warp *w, const sg_matrix_plan *p)
 {
     matrices_f32 m;
     spread_f32(w, p->a, p->real_a, p->type_a, p->place_a, m.a);
     spread_f32(w, p->b, p->real_b, p->type_b, p->place_b, m.b);
     spread_f32(w, p->c, p->count_c, SG_F32, p->place_c, m.c);
-    if (p->n == 8)
+    if (is_f8(p->type_a))
+        product_f8(p, &m);
+    else if (p->n == 8)
         product_f32(p, &m, 8);
     else if (p->n == 16)
         product_f32(p, &m, 16);
@@ -263,7 +283,8 @@ static void tabulate(sg_matrix_plan *p, bool is_wmma)
 static void finish_multiply(sg_decoder *d, sg_matrix_plan *p, sg_run *run)
 {
     if (p->type_c == SG_F32 && p->type_d == SG_F32 &&
-        (p->type_a == SG_F16 || p->type_a == SG_BF16 || p->type_a == SG_TF32) && p->type_a == p->type_b)
+        ((is_f8(p->type_a) && is_f8(p->type_b)) ||
+         ((p->type_a == SG_F16 || p->type_a == SG_BF16 || p->type_a == SG_TF32) && p->type_a == p->type_b)))
         tabulate(p, run == multiply_wmma);
     if (p->saturates && p->type_d != SG_S32)
         sg_decode_unsupported(d, "saturation not known for this type");

@@ -11,6 +11,7 @@
 #include "narrow.h"
 #include "race.h"
 #include "rows.h"
+#include "short_sums.h"
 #include "wgmma.h"
 
 #define ROWS         16 /* of a warp */
@@ -267,6 +268,14 @@ SG_VECTOR static void multiply(const plan *p, matrices *m)
         }
 }
 
+/* Of 8-bit floats. */
+SG_VECTOR static void multiply_short(const plan *p, matrices *m)
+{
+    for (uint32_t i = 0; i < ROWS; i++)
+        for (uint32_t j = 0; j < p->n; j += SG_SHORT_COLUMNS)
+            sg_short_sums(m->a + i * p->k, m->b + j, p->n, p->k, m->c + i * p->n + j);
+}
+
 /* D: for every eight columns four elements of a lane, two columns beside each other, then the same eight rows below.
  * Elements e and e + 1 of all lanes are eight rows of eight columns, which begin here. */
 static float *block_of(float *c, uint32_t n, uint32_t e)
@@ -356,7 +365,7 @@ static void multiply_async(sg_warp *w, const sg_op *op, uint32_t mask)
     for (uint32_t i = 0; p->negative && i < ROWS * p->k; i++)
         m.a[i] = -m.a[i];
     take_sums(w, p, counts, m.c);
-    multiply(p, &m);
+    (p->type_a == SG_E4M3 || p->type_a == SG_E5M2 ? multiply_short : multiply)(p, &m);
     put_sums(w, p, counts, m.c);
     if (w->machine->counts)
         w->machine->counts->tensor_flops += 2ull * ROWS * p->n * p->k;
