@@ -35,8 +35,8 @@ static inline void expect_race(const sg_grid *grid, const char *what, lines want
 }
 
 /* Runs kernel k with blocks by their numbers, or in another order, which changes nothing: all wait before they read. */
-static inline void judge_order(const char *ptx, const char *what, uint32_t blocks, uint32_t threads, uint32_t cluster,
-                               lines wanted, const char *says)
+static inline void judge_launch(const char *ptx, const char *what, uint32_t blocks, uint32_t threads, uint32_t cluster,
+                                lines wanted, const char *says, bool dependent)
 {
     sg_memory *memory = soft_memory();
     sg_module *module = soft_module(memory, ptx);
@@ -47,11 +47,18 @@ static inline void judge_order(const char *ptx, const char *what, uint32_t block
         sg_grid grid = soft_grid(module, "k", memory, &to, blocks, threads);
         grid.cluster[0] = cluster;
         grid.check_races = true;
+        grid.dependent = dependent;
         grid.order = order;
         expect_race(&grid, what, wanted, says);
     }
     sg_module_destroy(module);
     sg_memory_destroy(memory);
+}
+
+static inline void judge_order(const char *ptx, const char *what, uint32_t blocks, uint32_t threads, uint32_t cluster,
+                               lines wanted, const char *says)
+{
+    judge_launch(ptx, what, blocks, threads, cluster, wanted, says, false);
 }
 
 /* Where in memory, in words, a kernel's results are: 0, 1, ... for each of some blocks, side by side. */

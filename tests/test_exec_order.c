@@ -258,6 +258,27 @@ TEST(a_block_sees_its_own_stores_at_once_and_all_see_them_at_the_end)
     }
 }
 
+/* A grid that is launched before those before it are done. */
+TEST(who_waits_for_earlier_grids_tells_the_threads_that_it_meets)
+{
+    static const struct {
+        const char *what, *body;
+        lines race;
+    } waits[] = {
+        {"every thread waits", "griddepcontrol.wait;\nld.global.u32 %v, [%a]; ret; }\n", {0, 0}},
+        {"one thread waits, and all meet", "@lead griddepcontrol.wait; bar.sync 0;\nld.global.u32 %v, [%a]; ret; }\n", {0, 0}},
+        {"one thread waits", "@lead griddepcontrol.wait;\nld.global.u32 %v, [%a]; ret; }\n", {7, 0}},
+        {"one thread waits behind the barrier",
+         "bar.sync 0; @lead griddepcontrol.wait;\nld.global.u32 %v, [%a]; ret; }\n", {7, 0}},
+        {"another block waits", "@first griddepcontrol.wait;\nld.global.u32 %v, [%a]; ret; }\n", {7, 0}},
+    };
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        char ptx[4096];
+        snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, waits[i].body);
+        judge_launch(ptx, waits[i].what, 2, THREADS, 1, waits[i].race, "before griddepcontrol.wait", true);
+    }
+}
+
 /* The second block sets up an mbarrier; the first stores into its shared memory and arrives there. */
 #define OBJECT(ready)                                                                                                  \
     ".shared .align 8 .b8 s[512]; mov.u32 %s, s; mov.u32 %r, 1; mapa.shared::cluster.u32 %r, %s, %r; @!lead ret;\n"    \

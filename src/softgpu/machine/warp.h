@@ -82,6 +82,7 @@ struct sg_warp {
     uint8_t *local;
     sg_flight *flights;
     size_t flight_count, flight_room;
+    bool wgmma_fenced; /* at least once */
     struct sg_wgmma *products; /* of its warpgroup, under way; NULL: never any */
     uint32_t groups[SG_LANES], bulk_groups[SG_LANES]; /* of cp.async and cp.async.bulk, that a lane has committed */
 };
@@ -101,7 +102,6 @@ struct sg_block {
     sg_warp *warps;
     uint32_t warp_count, threads, alive; /* alive: threads that have not left */
     uint64_t direct; /* sectors, while counting: see sg_counts */
-    bool waited;     /* for the grids before this one */
     sg_barrier barriers[SG_BARRIERS];
     struct sg_race *race; /* NULL: races are not checked */
     struct sg_bulk *bulks; /* bulk copies that have not landed, oldest first */
