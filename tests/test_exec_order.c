@@ -24,6 +24,7 @@ static const lines none = {0, 0}, data = {WRITTEN, READ}, flag = {TOLD, LOOKED};
 static const struct {
     const char *what, *tell, *look;
     const lines *race;
+    bool late; /* without the checker, too: what is not told is not there */
 } ways[] = {
     {"a release and an acquire", TELL(RELEASE), LOOK(ACQUIRE), &none},
     {"a fence and a relaxed store",
@@ -46,22 +47,22 @@ static const struct {
      LOOK("W: ld.acquire.gpu.global.u32 %v, [%d+1024]; setp.ne.u32 p, %v, 64; @p bra W;"), &none},
 
     {"no barrier before one thread releases for all", TELL("@lead st.release.gpu.global.u32 [%d+1024], 1;"),
-     LOOK(ACQUIRE), &data},
+     LOOK(ACQUIRE), &data, true},
     {"no fence before the store", TELL("bar.sync 0; @lead st.relaxed.gpu.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE),
-     &data},
-    {"no fence before the red", TELL("bar.sync 0; @lead red.global.add.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &data},
+     &data, true},
+    {"no fence before the red", TELL("bar.sync 0; @lead red.global.add.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &data, true},
     {"a fence of the block", TELL("bar.sync 0; @lead fence.acq_rel.cta; @lead st.relaxed.gpu.global.u32 [%d+1024], 1;"),
-     LOOK(ACQUIRE), &data},
+     LOOK(ACQUIRE), &data, true},
     {"a fence of the old kind, of the block",
-     TELL("bar.sync 0; @lead membar.cta; @lead st.volatile.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &data},
+     TELL("bar.sync 0; @lead membar.cta; @lead st.volatile.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &data, true},
     {"a fence of the other proxy",
-     TELL("bar.sync 0; @lead fence.proxy.async; @lead st.relaxed.gpu.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &data},
+     TELL("bar.sync 0; @lead fence.proxy.async; @lead st.relaxed.gpu.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &data, true},
     {"a fence behind the store", TELL("bar.sync 0; @lead st.relaxed.gpu.global.u32 [%d+1024], 1; fence.acq_rel.gpu;"),
      LOOK(ACQUIRE), &data},
     {"a relaxed atomic", TELL("bar.sync 0; @lead atom.relaxed.gpu.global.add.u32 %v, [%d+1024], 1;"), LOOK(ACQUIRE),
-     &data},
+     &data, true},
     {"an atomic that does not release", TELL("bar.sync 0; @lead atom.acquire.gpu.global.add.u32 %v, [%d+1024], 1;"),
-     LOOK(ACQUIRE), &data},
+     LOOK(ACQUIRE), &data, true},
     {"no acquire", TELL(RELEASE), LOOK(WATCH("ld.relaxed.gpu.global.u32")), &data},
     {"a volatile look alone", TELL(RELEASE), LOOK(WATCH("ld.volatile.global.u32")), &data},
     {"a fence of the block behind the look", TELL(RELEASE),
@@ -73,12 +74,12 @@ static const struct {
      LOOK("W: ld.relaxed.gpu.global.u32 %v, [%d+1024]; ld.acquire.gpu.global.u32 %r, [%d+1032]; setp.eq.u32 p, %v, 0; "
           "@p bra W;"),
      &data},
-    {"a plain flag", TELL("bar.sync 0; @lead st.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &flag},
+    {"a plain flag", TELL("bar.sync 0; @lead st.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE), &flag, true},
     {"a plain look", TELL(RELEASE), LOOK(WATCH("ld.global.u32")), &flag},
     {"a release within the block", TELL("bar.sync 0; @lead st.release.cta.global.u32 [%d+1024], 1;"), LOOK(ACQUIRE),
-     &flag},
+     &flag, true},
     {"a release within the cluster", TELL("bar.sync 0; @lead st.release.cluster.global.u32 [%d+1024], 1;"),
-     LOOK(ACQUIRE), &flag},
+     LOOK(ACQUIRE), &flag, true},
     {"an acquire within the block", TELL(RELEASE), LOOK(WATCH("ld.acquire.cta.global.u32")), &flag},
 };
 
@@ -88,6 +89,8 @@ TEST(data_are_handed_over_by_a_release_and_an_acquire_that_reach_each_other)
         char ptx[4096];
         snprintf(ptx, sizeof ptx, "%s%s", ways[i].tell, ways[i].look);
         judge_order(ptx, ways[i].what, 2, THREADS, 1, *ways[i].race, NULL);
+        if (ways[i].late || ways[i].race == &none)
+            judge_values(ptx, ways[i].what, 2, THREADS, 1, (words){512, 1, THREADS}, ways[i].race == &none);
     }
 }
 
@@ -165,7 +168,7 @@ TEST(accesses_of_the_same_bytes_race_unless_they_are_ordered_or_strong)
 #define CLUSTER(begin, end)                                                                                            \
     ".shared .align 8 .b8 s[512]; xor.b32 %r, %b, 1; mov.u32 %s, s; mapa.shared::cluster.u32 %r, %s, %r;"              \
     " mad.lo.u32 %r, %t, 4, %r; mad.lo.u32 %s, %t, 4, %s;\n" begin "\nst.shared::cluster.u32 [%r], %t;\n" end          \
-    "\nld.shared.u32 %v, [%s]; ret; }\n"
+    "\nld.shared.u32 %v, [%s]; mul.wide.u32 %o, %b, 256; add.s64 %a, %a, %o; st.global.u32 [%a+2048], %v; ret; }\n"
 #define BEGUN   "barrier.cluster.arrive.relaxed; barrier.cluster.wait;"
 #define MEET    "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;"
 #define HALFWAY "barrier.cluster.arrive.relaxed; barrier.cluster.wait.acquire;"
@@ -173,13 +176,14 @@ TEST(accesses_of_the_same_bytes_race_unless_they_are_ordered_or_strong)
 static const struct {
     const char *what, *body;
     lines race;
+    bool late;
 } clusters[] = {
     {"barriers before and behind", CLUSTER(BEGUN, MEET), {0, 0}},
     {"a fence and a relaxed barrier", CLUSTER(BEGUN, "fence.acq_rel.cluster; " HALFWAY), {0, 0}},
     {"no barrier at the beginning", CLUSTER("", MEET), {8, 0}},
-    {"a relaxed barrier behind the writes", CLUSTER(BEGUN, HALFWAY), {8, 10}},
-    {"a fence of the block and a relaxed barrier", CLUSTER(BEGUN, "fence.acq_rel.cta; " HALFWAY), {8, 10}},
-    {"a barrier of the block only", CLUSTER(BEGUN " " MEET " st.shared.u32 [%s], 0; " MEET, "bar.sync 0;"), {8, 10}},
+    {"a relaxed barrier behind the writes", CLUSTER(BEGUN, HALFWAY), {8, 10}, true},
+    {"a fence of the block and a relaxed barrier", CLUSTER(BEGUN, "fence.acq_rel.cta; " HALFWAY), {8, 10}, true},
+    {"a barrier of the block only", CLUSTER(BEGUN " " MEET " st.shared.u32 [%s], 0; " MEET, "bar.sync 0;"), {8, 10}, true},
     {"what was read may be overwritten behind a relaxed barrier",
      CLUSTER("st.shared.u32 [%s], %t; bar.sync 0; ld.shared.u32 %v, [%s]; " BEGUN, MEET),
      {0, 0}},
@@ -193,7 +197,85 @@ TEST(blocks_of_a_cluster_meet_before_and_behind_writes_into_each_other)
     for (size_t i = 0; i < sizeof clusters / sizeof clusters[0]; i++) {
         char ptx[4096];
         snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, clusters[i].body);
+        const bool right = clusters[i].race.first == 0;
         judge_order(ptx, clusters[i].what, 2, THREADS, 2, clusters[i].race, NULL);
+        if (clusters[i].late || right)
+            judge_values(ptx, clusters[i].what, 2, THREADS, 2, (words){512, 2, THREADS}, right);
+    }
+}
+
+/* The first block stores into the second one's shared memory and arrives at its mbarrier. */
+#define ARRIVAL(arrive)                                                                                                \
+    ".shared .align 8 .b8 s[512]; mov.u32 %s, s; mov.u32 %r, 1; mapa.shared::cluster.u32 %r, %s, %r;"                  \
+    " @lead mbarrier.init.shared.b64 [%s+256], 32; mad.lo.u32 %v, %t, 4, %s; st.shared.u32 [%v], 99; " MEET            \
+    " @!first bra LOOK; mad.lo.u32 %v, %t, 4, %r; st.shared::cluster.u32 [%v], %t; " arrive                            \
+    " _, [%r+256]; barrier.cluster.arrive.relaxed; barrier.cluster.wait; ret; LOOK:"                                   \
+    " mbarrier.try_wait.parity.acquire.cluster.shared.b64 p, [%s+256], 0; @!p bra LOOK; mad.lo.u32 %v, %t, 4, %s;"     \
+    " ld.shared.u32 %v, [%v]; st.global.u32 [%a+2048], %v; barrier.cluster.arrive.relaxed; barrier.cluster.wait; ret; }\n"
+
+TEST(a_relaxed_arrival_tells_nothing_without_a_fence)
+{
+    static const struct {
+        const char *what, *body;
+        bool right;
+    } arrivals[] = {
+        {"a release", ARRIVAL("mbarrier.arrive.release.cluster.shared::cluster.b64"), true},
+        {"a fence and a relaxed arrival",
+         ARRIVAL("fence.acq_rel.cluster; mbarrier.arrive.relaxed.cluster.shared::cluster.b64"), true},
+        {"a relaxed arrival", ARRIVAL("mbarrier.arrive.relaxed.cluster.shared::cluster.b64"), false},
+    };
+    for (size_t i = 0; i < sizeof arrivals / sizeof arrivals[0]; i++) {
+        char ptx[4096];
+        snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, arrivals[i].body);
+        judge_values(ptx, arrivals[i].what, 2, 32, 2, (words){512, 1, 32}, arrivals[i].right);
+    }
+}
+
+TEST(a_block_sees_its_own_stores_at_once_and_all_see_them_at_the_end)
+{
+    static const struct {
+        const char *what, *body;
+    } own[] = {
+        {"behind a barrier of the block",
+         "@!first ret; st.global.u32 [%a], %t; bar.sync 0; ld.global.u32 %v, [%a]; st.global.u32 [%a+2048], %v;"
+         " red.global.add.u32 [%d+1024], 1; ret; }\n"},
+        {"in turns of waiting for the other",
+         "@!first bra TELL; st.global.u32 [%a], %t; W: ld.acquire.gpu.global.u32 %v, [%d+1024]; setp.eq.u32 p, %v, 0;"
+         " @p bra W; ld.global.u32 %v, [%a]; st.global.u32 [%a+2048], %v; ret;"
+         " TELL: bar.sync 0; @lead st.release.gpu.global.u32 [%d+1024], 1; ret; }\n"},
+        {"a strong store behind a weak one to the same place",
+         "@!first bra W; @lead st.global.u32 [%d+1024], 0; @lead st.relaxed.gpu.global.u32 [%d+1024], 1; ret;"
+         " W: ld.relaxed.gpu.global.u32 %v, [%d+1024]; setp.eq.u32 p, %v, 0; @p bra W; st.global.u32 [%a+2048], %t;"
+         " ret; }\n"},
+        {"a store over a store",
+         "@!first ret; st.global.u32 [%a+2048], 7; st.global.u32 [%a+2048], 8; st.global.u32 [%a+2048], %t;"
+         " ld.relaxed.gpu.global.u32 %v, [%d]; ret; }\n"},
+    };
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        char ptx[4096];
+        snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, own[i].body);
+        judge_values(ptx, own[i].what, 2, THREADS, 1, (words){512, 1, THREADS}, true);
+    }
+}
+
+/* A grid that is launched before those before it are done. */
+TEST(who_waits_for_earlier_grids_tells_the_threads_that_it_meets)
+{
+    static const struct {
+        const char *what, *body;
+        lines race;
+    } waits[] = {
+        {"every thread waits", "griddepcontrol.wait;\nld.global.u32 %v, [%a]; ret; }\n", {0, 0}},
+        {"one thread waits, and all meet", "@lead griddepcontrol.wait; bar.sync 0;\nld.global.u32 %v, [%a]; ret; }\n", {0, 0}},
+        {"one thread waits", "@lead griddepcontrol.wait;\nld.global.u32 %v, [%a]; ret; }\n", {7, 0}},
+        {"one thread waits behind the barrier",
+         "bar.sync 0; @lead griddepcontrol.wait;\nld.global.u32 %v, [%a]; ret; }\n", {7, 0}},
+        {"another block waits", "@first griddepcontrol.wait;\nld.global.u32 %v, [%a]; ret; }\n", {7, 0}},
+    };
+    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        char ptx[4096];
+        snprintf(ptx, sizeof ptx, "%s%s", HEAD ENTRY SETUP, waits[i].body);
+        judge_launch(ptx, waits[i].what, 2, THREADS, 1, waits[i].race, "before griddepcontrol.wait", true);
     }
 }
 

@@ -178,6 +178,8 @@ static void decode_st(sg_decoder *d)
             list[i] = low;
         }
     }
+    if (strstr(d->in->mnemonic, ".release"))
+        sg_emit(d, sg_late_release, sg_late_release, SG_PIPE_NONE);
     sg_op *op = sg_emit(d, run, run, SG_PIPE_MEMORY);
     set_address(d, op, &address, count, list);
 }

@@ -85,7 +85,8 @@ static outcome run_pass(sg_cluster *cluster, int64_t *spent, bool *quiet)
     sg_machine *machine = cluster->machine;
     const uint64_t before = machine->progress;
     bool busy = false, alive = false;
-    for (uint32_t b = 0; b < cluster->block_count; b++)
+    for (uint32_t b = 0; b < cluster->block_count; b++) {
+        sg_late_show(&cluster->blocks[b].remote);
         for (uint32_t i = 0; i < cluster->blocks[b].warp_count; i++) {
             sg_warp *w = &cluster->blocks[b].warps[i];
             const sg_warp_state state = w->state;
@@ -97,6 +98,8 @@ static outcome run_pass(sg_cluster *cluster, int64_t *spent, bool *quiet)
             }
             alive |= w->state != SG_WARP_DONE;
         }
+        sg_late_hide(&cluster->blocks[b].remote);
+    }
     *quiet = !busy && machine->progress == before;
     return alive ? TURN_OVER : FINISHED;
 }
@@ -169,7 +172,9 @@ static void destroy_cluster(sg_cluster *cluster)
         sg_race_destroy(block->race, block->warp_count);
         sg_bulk_finish(block);
         sg_wgmma_finish(block);
+        sg_late_finish(&block->remote);
     }
+    sg_late_finish(&cluster->late);
     free(cluster->blocks);
     free(cluster->storage);
     free(cluster);
@@ -232,6 +237,7 @@ static void start_warp(sg_warp *w)
     w->state = SG_WARP_READY;
     w->split_count = 0;
     w->flight_count = 0;
+    w->wgmma_fenced = false;
     memset(w->groups, 0, sizeof w->groups);
     memset(w->bulk_groups, 0, sizeof w->bulk_groups);
     memset(w->predicates, 0, kernel->predicate_count * sizeof(uint32_t));
@@ -267,13 +273,13 @@ static void start_cluster(sg_cluster *cluster, uint64_t number)
         block->id[2] = first[2] + b / grid->cluster[0] / grid->cluster[1];
         block->alive = block->threads;
         block->direct = 0;
-        block->waited = false;
         memset(block->barriers, 0, sizeof block->barriers);
         memset(block->shadow, SG_SHADOW_UNWRITTEN, block->shared_bytes);
         if (block->race)
             sg_race_begin(block);
         sg_bulk_finish(block);
         sg_wgmma_reset(block);
+        sg_late_tell(&block->remote);
         for (uint32_t i = 0; i < block->warp_count; i++)
             start_warp(&block->warps[i]);
     }
@@ -366,11 +372,14 @@ static bool run_turns(sg_machine *machine, residents *r, bool *moved)
     *moved = false;
     for (sg_cluster **link = &r->running; *link;) {
         sg_cluster *cluster = *link;
+        sg_late_show(&cluster->late);
         const outcome result = run_cluster(cluster, find_turn(cluster, r));
+        sg_late_hide(&cluster->late);
         if (result == FAULTED)
             return false;
         *moved |= result != STALLED;
         if (result == FINISHED) {
+            sg_late_move(&cluster->late, &machine->ended);
             *link = cluster->next;
             cluster->next = r->spare;
             r->spare = cluster;
@@ -379,7 +388,6 @@ static bool run_turns(sg_machine *machine, residents *r, bool *moved)
             link = &cluster->next;
         }
     }
-    (void)machine;
     return true;
 }
 
@@ -412,6 +420,15 @@ static void run_all(sg_machine *machine, residents *r)
         if (machine->fault)
             return;
     }
+}
+
+/* At the end all see everything. */
+static void show_all(sg_machine *machine, sg_cluster *running)
+{
+    sg_late_show(&machine->ended);
+    sg_late_finish(&machine->ended);
+    for (sg_cluster *cluster = running; cluster; cluster = cluster->next)
+        sg_late_show(&cluster->late);
 }
 
 static void destroy_list(sg_cluster *cluster)
@@ -463,7 +480,10 @@ sg_fault sg_grid_run(const sg_grid *grid, sg_report *report, sg_counts *counts)
     const int64_t places = (int64_t)grid->sm_count * grid->blocks_per_sm / (int64_t)per_cluster;
     r.most = places < 1 ? 1 : places > RESIDENT_MOST ? RESIDENT_MOST : (uint64_t)places;
     machine.running = &r.running;
+    machine.late_global = grid->kernel->talks && clusters > 1 && !grid->check_races && !grid->undo;
+    machine.late_remote = per_cluster > 1 && !grid->check_races;
     run_all(&machine, &r);
+    show_all(&machine, r.running);
     destroy_list(r.running);
     destroy_list(r.spare);
     sg_races_destroy(machine.races);

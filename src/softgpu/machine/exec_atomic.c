@@ -113,6 +113,7 @@ static void atomic(sg_warp *w, const sg_op *op, uint32_t mask)
         if (w->block->race &&
             !sg_race_touch(w, op, (int)l, address, bytes * p->count, SG_TOUCH_CHANGE, p->space))
             return;
+        sg_late_write(w, op, address, at, bytes * p->count, p->space);
         for (uint32_t i = 0; i < p->count; i++, at += bytes) {
             uint64_t old = 0;
             memcpy(&old, at, bytes);
@@ -176,6 +177,7 @@ static void decode_atomic(sg_decoder *d, bool has_result)
     }
     const sg_address address = sg_address_of(d, sg_operand_at(d, first));
     const uint32_t c = cas ? sg_source(d, sg_operand_at(d, first + 2), bytes, false) : p->b[0];
+    sg_emit(d, sg_late_release, sg_late_release, SG_PIPE_NONE);
     p->space = space < 0 ? address.space : space == 0 ? SG_SPACE_GLOBAL : SG_SPACE_SHARED;
     sg_op *op = sg_emit(d, atomic, atomic, has_result && p->space != SG_SPACE_SHARED ? SG_PIPE_TRIP : SG_PIPE_MEMORY);
     op->a = address.row;

@@ -159,6 +159,7 @@ static bool store_line(const sg_bulk *bulk, const run *r, const uint8_t *line, b
                 !sg_race_touch(bulk->warp, bulk->op, bulk->lane, r->address, r->to - r->from,
                                reduces ? SG_TOUCH_CHANGE : SG_TOUCH_WRITE, SG_SPACE_GENERIC)))
         return false;
+    sg_late_touch(&bulk->warp->block->cluster->late, r->address, r->to - r->from);
     if (!reduces)
         memcpy(at, line + r->from, r->to - r->from);
     for (uint32_t i = r->from; i < r->to && reduces; i += width, at += width) {

@@ -127,6 +127,8 @@ static void land_out(const sg_bulk *bulk, sg_block *block, uint32_t offset)
         !sg_race_touch(w, bulk->op, bulk->lane, bulk->other, bulk->bytes,
                        p->reduction ? SG_TOUCH_CHANGE : SG_TOUCH_WRITE, SG_SPACE_GENERIC))
         return;
+    if (to)
+        sg_late_touch(&w->block->cluster->late, bulk->other, bulk->bytes);
     if (to && p->reduction)
         reduce(p, to, from, bulk->bytes);
     else if (to)

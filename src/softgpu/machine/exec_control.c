@@ -1,5 +1,6 @@
 /* Branches, the end of threads, and what only asks for patience. */
 #include "../ptx/decode.h"
+#include "race.h"
 #include "rows.h"
 
 static void branch(sg_warp *w, const sg_op *op, uint32_t mask)
@@ -184,11 +185,12 @@ static void decode_nothing(sg_decoder *d)
     sg_emit(d, nothing, nothing, SG_PIPE_CONTROL);
 }
 
-/* Grids run one after the other: all that came before is done. But whether a block asked is known. */
+/* Grids run one after the other: all that came before is done. Only the checker of races wants to know who asked. */
 static void wait_for_grids(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     (void)op, (void)mask;
-    w->block->waited = true;
+    if (w->block->race)
+        sg_race_wait_for_grids(w);
 }
 
 static void decode_griddepcontrol(sg_decoder *d)

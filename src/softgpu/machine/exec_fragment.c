@@ -100,6 +100,8 @@ static void move_fragment(sg_warp *w, const sg_op *op, uint32_t mask, bool write
         if (!sg_race_touch(w, op, 0, base + (uint64_t)i * stride * bytes, length * bytes,
                            write ? SG_TOUCH_WRITE : SG_TOUCH_READ, SG_SPACE_GENERIC))
             return;
+    for (uint32_t i = 0; write && !p->shared && i < lines; i++)
+        sg_late_touch(&w->block->cluster->late, base + (uint64_t)i * stride * bytes, length * bytes);
     move_elements(w, p, at, write);
 }
 

@@ -64,6 +64,8 @@ bool sg_mbarrier_change(sg_warp *w, const sg_op *op, int lane, uint64_t address,
     }
     if (w->block->race && arrivals && arrivals != UINT32_MAX)
         sg_race_mbarrier_arrive(w, address, sg_race_relaxed(w, op));
+    if (arrivals)
+        sg_late_arrive(w, op);
     s.bytes += bytes;
     if (s.bytes >= BYTES_MOST || s.bytes < -BYTES_MOST) {
         sg_fault_at(w, op, 1u << lane, SG_FAULT_BARRIER, address, "more bytes than an mbarrier can count");

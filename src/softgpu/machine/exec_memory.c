@@ -98,6 +98,8 @@ static void move_each(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t
         uint8_t *bytes_at = sg_space_at(w, op, (int)l, at[l], size, write, space);
         if (!bytes_at)
             return;
+        if (write)
+            sg_late_write(w, op, at[l], bytes_at, size, space);
         for (int i = 0; i < count; i++)
             if (write)
                 put_element(bytes_at + i * bytes, element_row(w, op, i, count), l, bytes);
@@ -276,6 +278,8 @@ static ALWAYS void store_global(sg_warp *w, const sg_op *op, uint32_t mask, int 
     }
     if (span->written)
         SG_FOR_MASK(l, mask) set_bits(span->written, at[l] - span->base, size);
+    if (w->machine->late_global)
+        SG_FOR_MASK(l, mask) sg_late_write(w, op, at[l], (const uint8_t *)at[l], size, SG_SPACE_GLOBAL);
     scatter(w, op, mask, (uint8_t *const *)at, bytes, count);
 }
 

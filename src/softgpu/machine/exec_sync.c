@@ -133,6 +133,7 @@ static void cluster_arrive(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     if (w->block->race)
         sg_race_cluster_arrive(w, op);
+    sg_late_arrive(w, op);
     w->cluster_phase = w->block->cluster->barrier_phase;
     w->block->cluster->barrier.arrived += (uint32_t)__builtin_popcount(mask);
     settle_cluster(w->block->cluster);
@@ -452,10 +453,9 @@ static void decode_barrier(sg_decoder *d)
     sg_emit(d, run, run, SG_PIPE_CONTROL);
 }
 
-/* Memory is always in order here; only the checker of races wants to know. */
 static void fence(sg_warp *w, const sg_op *op, uint32_t mask)
 {
-    (void)mask;
+    sg_late_release(w, op, mask);
     if (w->block->race)
         sg_race_fence(w, op);
 }

@@ -172,7 +172,8 @@ static void commit(sg_warp *w, const sg_op *op, uint32_t mask)
 
 static void fence(sg_warp *w, const sg_op *op, uint32_t mask)
 {
-    (void)w, (void)op, (void)mask;
+    (void)op, (void)mask;
+    w->wgmma_fenced = true;
 }
 
 void sg_wgmma_reset(sg_block *block)
@@ -347,6 +348,10 @@ static void multiply_async(sg_warp *w, const sg_op *op, uint32_t mask)
     flight f = {.k = p->k};
     if (mask != SG_ALL || w->index / 4 * 4 + 4 > w->block->warp_count) {
         sg_fault_at(w, op, mask, SG_FAULT_INSTRUCTION, 0, "needs all lanes of a warpgroup's four warps");
+        return;
+    }
+    if (!w->wgmma_fenced) { /* later ones are needed where registers were touched, which nobody follows here */
+        sg_fault_at(w, op, mask, SG_FAULT_INSTRUCTION, 0, "no wgmma.fence before the first product");
         return;
     }
     operand *b = &f.operands[f.count++], *a = p->in_registers ? NULL : &f.operands[f.count++];

@@ -252,7 +252,7 @@ static sg_region *find_region(struct sg_races *races, access *x, uint32_t size, 
     }
     if (SG_WINDOW(x->address))
         return NULL;
-    if (x->w->machine->grid->dependent && !x->w->block->waited) {
+    if (x->w->machine->grid->dependent && !x->me->known.waited) {
         sg_fault_at(x->w, x->op, 1u << x->lane, SG_FAULT_RACE, x->address,
                     "global memory before griddepcontrol.wait, in a grid launched before earlier ones are done");
         *failed = true;

@@ -72,4 +72,7 @@ bool sg_race_relaxed(const sg_warp *w, const sg_op *op);
 
 void sg_race_fence(sg_warp *w, const sg_op *op);
 
+/* It knows from now on that the grids before this one are done, and so does whoever learns of it. */
+void sg_race_wait_for_grids(sg_warp *w);
+
 #endif

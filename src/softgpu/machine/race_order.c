@@ -20,6 +20,7 @@ static void join(struct sg_races *races, sg_known *to, const sg_known *from)
     join_vector(races, &to->all, &from->all);
     for (int i = 0; i < SG_ASYNCS; i++)
         join_vector(races, &to->async[i], &from->async[i]);
+    to->waited |= from->waited;
 }
 
 void sg_known_clear(sg_known *known)
@@ -27,6 +28,7 @@ void sg_known_clear(sg_known *known)
     sg_vector_clear(&known->all);
     for (int i = 0; i < SG_ASYNCS; i++)
         sg_vector_clear(&known->async[i]);
+    known->waited = false;
 }
 
 sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b)
@@ -96,6 +98,11 @@ void sg_race_cluster_over(sg_cluster *cluster)
 void sg_race_cluster_leave(sg_warp *w)
 {
     join(races_of(w), &sg_agent_of(w)->known, &w->block->cluster->blocks[0].race->passed);
+}
+
+void sg_race_wait_for_grids(sg_warp *w)
+{
+    sg_agent_of(w)->known.waited = true;
 }
 
 void sg_race_fence(sg_warp *w, const sg_op *op)

@@ -22,6 +22,7 @@ typedef struct sg_cell {
  * than those. Of a warp all begin with its own block; kernels without the async proxy have no such vectors. */
 typedef struct sg_known {
     sg_vector all, async[SG_ASYNCS];
+    bool waited; /* that the grids before this one are done */
 } sg_known;
 
 /* A place in memory through which warps learn of each other: what was released there, by the scope of the release. Of

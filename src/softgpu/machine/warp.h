@@ -4,6 +4,7 @@
 
 #include "../ptx/program.h"
 #include "exec.h"
+#include "late.h"
 
 /*
  * Generic addresses: a device address is a host address, whose highest byte is zero; the other spaces lie in windows.
@@ -81,6 +82,7 @@ struct sg_warp {
     uint8_t *local;
     sg_flight *flights;
     size_t flight_count, flight_room;
+    bool wgmma_fenced; /* at least once */
     struct sg_wgmma *products; /* of its warpgroup, under way; NULL: never any */
     uint32_t groups[SG_LANES], bulk_groups[SG_LANES]; /* of cp.async and cp.async.bulk, that a lane has committed */
 };
@@ -100,10 +102,10 @@ struct sg_block {
     sg_warp *warps;
     uint32_t warp_count, threads, alive; /* alive: threads that have not left */
     uint64_t direct; /* sectors, while counting: see sg_counts */
-    bool waited;     /* for the grids before this one */
     sg_barrier barriers[SG_BARRIERS];
     struct sg_race *race; /* NULL: races are not checked */
     struct sg_bulk *bulks; /* bulk copies that have not landed, oldest first */
+    sg_late remote;        /* what it stored in other blocks' shared memory and they do not see yet */
     uint16_t *reading;     /* by sixteen bytes of shared memory: products under way that read them; NULL: never any */
 };
 
@@ -116,6 +118,7 @@ struct sg_cluster {
     int quiet_passes; /* in which all of its warps waited, one after the other */
     sg_barrier barrier; /* of the whole cluster */
     uint32_t barrier_phase;
+    sg_late late; /* what it stored in global memory and other clusters do not see yet */
     uint8_t *storage;
 };
 
@@ -130,6 +133,8 @@ struct sg_machine {
     uint64_t progress;     /* grows when something happens that others may wait for */
     uint32_t shared_bytes; /* of one block */
     struct sg_races *races;     /* NULL: races are not checked */
+    bool late_global, late_remote; /* stores are seen as late as can be */
+    sg_late ended;                 /* those of clusters that have ended */
     sg_cluster *const *running; /* the first of those that have begun and not ended */
 };
 
