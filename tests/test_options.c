@@ -178,14 +178,16 @@ TEST(a_command_refuses_what_it_does_not_use)
     check_refused(WORDS("--json", "render", "simt"), "render takes no --json; see gemmtune render --help");
 }
 
+#define TYPES "f32 s32 f64 s8 f16 f16_f32 bf16 bf16_f32"
+
 TEST(values_are_checked)
 {
     check_refused(WORDS("--device", "-1"), "--device takes a whole number from 0 to 1023, not '-1'");
     check_refused(WORDS("--device", ""), "--device takes a whole number from 0 to 1023, not ''");
     check_refused(WORDS("--batch", "0"), "--batch takes a whole number from 1 to 9223372036854775807, not '0'");
     check_refused(WORDS("--align", "3"), "--align takes 1, 2, 4, 8 or 16, not '3'");
-    check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: f32 s32 f64 s8 f16 f16_f32 bf16 bf16_f32 and all");
-    check_refused(WORDS("--type", "f32,f16,"), "unknown type ''; there are: f32 s32 f64 s8 f16 f16_f32 bf16 bf16_f32 and all");
+    check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: " TYPES " and all");
+    check_refused(WORDS("--type", "f32,f16,"), "unknown type ''; there are: " TYPES " and all");
     check_refused(WORDS("--math", "loose"), "unknown math 'loose'; there are: strict tf32 and all");
     check_refused(WORDS("--math", "tf32", "--type", "f32,f16"), "--math tf32 does not fit f16, which has: strict");
     check_refused(WORDS("--type", "tf32"), "tf32 is no type but a math mode: --math tf32");

@@ -41,13 +41,17 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                           "gemmtune space simt --arch sm_80"},
     [GT_COMMAND_RENDER] = {"render", "FAMILY", "4096", "f32", NULL, "Prints the CUDA source of one configuration.",
                            "gemmtune render simt --params \"bm=128 bn=128\" > simt.cu"},
-    [GT_COMMAND_PROFILE] = {"profile", "FAMILY", "256", "f32", NULL, "Counts what one configuration does, on the software GPU.",
+    [GT_COMMAND_PROFILE] = {"profile", "FAMILY", "256", "f32", NULL,
+                            "Counts what one configuration does, on the software GPU.",
                             "gemmtune profile simt --params \"bm=64 bn=64\" --shapes 256"},
-    [GT_COMMAND_VERIFY] = {"verify", NULL, "default", "all", NULL, "Proves the stored winners right again, with fresh data.",
+    [GT_COMMAND_VERIFY] = {"verify", NULL, "default", "all", NULL,
+                           "Proves the stored winners right again, with fresh data.",
                            "gemmtune verify --type f32"},
-    [GT_COMMAND_FORGET] = {"forget", NULL, "default", "f32", NULL, "Drops a kernel, a family or sizes from the database.",
+    [GT_COMMAND_FORGET] = {"forget", NULL, "default", "f32", NULL,
+                           "Drops a kernel, a family or sizes from the database.",
                            "gemmtune forget --shapes 4096,1000 --layout nt"},
-    [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "f32", NULL, "Says what tuning needs, what is here, and what to do.",
+    [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "f32", NULL,
+                           "Says what tuning needs, what is here, and what to do.",
                            "gemmtune doctor"},
 };
 
@@ -231,7 +235,7 @@ static gt_status find_maths(const char *list, unsigned *maths)
 
 /* The types that most programs use, in the order in which they are tuned. The first run takes the whole list of shapes
  * for these and a shorter one for the others, so that an H200 has all of them in less than 25 minutes. */
-static const char *const usual[] = {"f32", "bf16", "f16", "f32 tf32", "f64", "s8"};
+static const char *const usual[] = {"f32", "bf16", "f16", "f32 tf32", "f64", "s8", "e4m3", "e4m3 fast"};
 #define USUAL (sizeof usual / sizeof usual[0])
 
 /* The place among the usual types; USUAL for others. */
