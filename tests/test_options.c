@@ -191,7 +191,7 @@ TEST(values_are_checked)
     check_refused(WORDS("--math", "loose"), "unknown math 'loose'; there are: strict tf32 and all");
     check_refused(WORDS("--math", "tf32", "--type", "f32,f16"), "--math tf32 does not fit f16, which has: strict");
     check_refused(WORDS("--type", "tf32"), "tf32 is no type but a math mode: --math tf32");
-    check_refused(WORDS("--type", "all", "--math", "tf32", "--align", "2"), "no type has math tf32 and fits align 2");
+    check_refused(WORDS("--type", "all", "--math", "tf32", "--align", "2"), "no type's elements fit --align 2");
     check_refused(WORDS("space", "--type", "f32,f16"), "space takes one type, not 2");
     check_refused(WORDS("space", "--math", "strict,tf32"), "space takes one type, not 2");
     check_refused(WORDS("--layout", "n"), "unknown layout 'n'; there are: nn nt tn tt");

@@ -8,6 +8,7 @@
 #include "../../src/core/problem.h"
 #include "../engine.h"
 #include "shapes.h"
+#include "type_list.h"
 
 /* The subcommands, in the order of the help. */
 typedef enum gt_command_id {
@@ -45,8 +46,6 @@ typedef struct gt_option_row {
 
 extern const gt_command_row gt_command_rows[GT_COMMAND_COUNT];
 extern const gt_option_row gt_option_rows[]; /* ends with a NULL name */
-
-#define GT_TYPES_MOST 64 /* of a list */
 
 /* What the command line said, with defaults filled in. */
 typedef struct gt_options_cli {
