@@ -198,15 +198,16 @@ static gt_status read_math(const char *text, gt_options_cli *o)
 /* Of all types those whose elements --align does not break. */
 static gt_status keep_aligned(gt_options_cli *o)
 {
+    gt_status status = GT_OK;
     size_t kept = 0;
     for (size_t i = 0; i < o->type_count; i++) {
         gt_problem problem;
         o->types = o->type_list[i];
-        if (gt_options_problem(o, &(gt_shape){1, 1, 1}, &problem) == GT_OK)
+        if ((status = gt_options_problem(o, &(gt_shape){1, 1, 1}, &problem)) == GT_OK)
             o->type_list[kept++] = o->types;
     }
     o->type_count = kept;
-    return kept > 0 ? GT_OK : gt_fail(GT_ERROR_INVALID, "no type's elements fit --align %d", o->align);
+    return kept > 0 ? GT_OK : status;
 }
 
 /* The types and maths that were given, in whatever order they were. best shows what there is. */
