@@ -201,9 +201,12 @@ static scene describe(const gt_engine *engine, const gt_limits *limits, size_t t
 static void print_footer(const gt_engine *engine, const gt_options_cli *options, const summary *s, const scene *c)
 {
     if (*s->version)
-        printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: "
-               "shape by shape\ncuBLAS is the best of cuBLAS%s",
-               1 - GT_TIE, 1 + GT_TIE, s->autotuned ? ", what it finds fastest itself (CUBLAS_GEMM_AUTOTUNE)" : "");
+        printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: shape "
+               "by shape",
+               1 - GT_TIE, 1 + GT_TIE);
+    if (s->autotuned || s->most > 0)
+        printf("\ncuBLAS is the best of cuBLAS%s",
+               s->autotuned ? ", what it finds fastest itself (CUBLAS_GEMM_AUTOTUNE)" : "");
     if (s->most > 0)
         printf(" and all algorithms that cuBLASLt's heuristics offer, %d to %d a shape", s->fewest, s->most);
     printf("\n%s, driver %s%s%s%s, %s, %s\n", engine->device.name, c->driver, *s->version ? ", cuBLAS " : "",

@@ -103,7 +103,7 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 /* Every problem under these options: type by type, each with its list of shapes. Owned: free(). */
 gt_status gt_options_problems(const gt_options_cli *options, gt_problem **problems, size_t *count);
 
-/* Where the problems of the type of problems[0] end: their number, out of count. */
+/* How many problems, from the first on, have the first one's types. */
 size_t gt_options_group(const gt_problem *problems, size_t count);
 
 /* What the engine takes of them. It points into options. */
