@@ -1,12 +1,13 @@
 #!/bin/sh
 # What can only be seen on a GPU, in one go: tests/on_gpu.sh BUILD DATABASE [STEP...]
-# Steps: suite tune bench ladder verify library alone sanitizer. Default: all, in this order.
+# Steps: suite tune bench ladder verify library alone sanitizer. Default: all, in this order. $TYPES are tuned (f32).
 set -u
 build=$1 database=$2
 shift 2
 steps=${*:-suite tune bench ladder verify library alone sanitizer}
 gemmtune=$build/tuner/gemmtune
 export GEMMTUNE_DB=$database
+types=${TYPES:-f32}
 failed=
 
 step() { # NAME COMMAND...: runs it, says how long it took and whether it passed
@@ -37,7 +38,7 @@ sanitize() {
 # First a kernel that is known to write out of bounds: a sanitizer that does not look into the workers would be content.
 sanitizer() {
     faults=$(dirname "$0")/faults scratch=$(mktemp -d)
-    sanitize memcheck tune --db "$scratch/faults.db" --templates "$faults" --family out_of_bounds --shapes 64
+    sanitize memcheck tune --db "$scratch/faults.db" --type f32 --templates "$faults" --family out_of_bounds --shapes 64
     grep -q 'Invalid __global__ write' /tmp/sanitizer-memcheck || { echo "the sanitizer sees no worker"; return 1; }
     rm -r "$scratch"
     for tool in memcheck racecheck initcheck synccheck; do
@@ -53,8 +54,8 @@ sanitizer() {
 for s in $steps; do
     case $s in
     suite) step suite meson test -C "$build" --suite gpu --print-errorlogs ;;
-    tune) step tune "$gemmtune" tune --device 0 ;;
-    bench) step bench "$gemmtune" bench --quiet ;;
+    tune) step tune "$gemmtune" tune --device 0 --type "$types" ;;
+    bench) step bench "$gemmtune" bench --type "$types" --quiet ;;
     ladder) step ladder "$gemmtune" ladder --quiet ;;
     verify) step verify "$gemmtune" verify --quiet ;;
     library) step library "$build/tests/bench_library" "$database" ;;

@@ -57,7 +57,8 @@ TEST(every_fault_is_found_and_the_run_goes_on)
     gt_driver_close(driver);
     snprintf(database, sizeof database, "%s/faults.db", check_folder());
     snprintf(command, sizeof command,
-             "%s tune --device 0 --db %s --templates %s --family faulty --effort full --shapes 300x200x100 --timeout %gs",
+             "%s tune --device 0 --db %s --type f32 --templates %s --family faulty --effort full --shapes 300x200x100 "
+             "--timeout %gs",
              program, database, faults, limit());
     const double start = seconds();
     const int code = system(command);
@@ -104,8 +105,8 @@ TEST(a_kernel_that_sums_in_no_fixed_order_is_not_sold_as_deterministic)
     if (soft)
         SKIP("the software GPU has one order");
     snprintf(database, sizeof database, "%s/atomics.db", check_folder());
-    snprintf(command, sizeof command, "%s tune --quiet --no-cublas --db %s --templates %s --family atomics --shapes "
-                                      "256x256x8192 > /dev/null", program, database, faults);
+    snprintf(command, sizeof command, "%s tune --quiet --no-cublas --db %s --type f32 --templates %s --family atomics "
+                                      "--shapes 256x256x8192 > /dev/null", program, database, faults);
     const int code = system(command);
     CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
     CHECK_OK(gt_store_open(database, GT_STORE_READ, &store));

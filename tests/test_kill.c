@@ -27,8 +27,8 @@ static pid_t start(const char *program, const char *database)
 {
     const pid_t child = fork();
     if (child == 0) {
-        execl(program, program, "tune", "--device", "0", "--db", database, "--shapes", "256,384,200x300x100", "--effort",
-              "quick", "--quiet", "--seed", "3", (char *)NULL);
+        execl(program, program, "tune", "--device", "0", "--db", database, "--type", "f32", "--shapes",
+              "256,384,200x300x100", "--effort", "quick", "--quiet", "--seed", "3", (char *)NULL);
         _exit(127);
     }
     CHECK(child > 0);

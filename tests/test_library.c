@@ -33,7 +33,8 @@ static void prepare(void)
         char command[1200];
         /* An odd size too: its kernels take pointers and rows of any alignment. */
         snprintf(command, sizeof command,
-                 "%s tune --quiet --effort quick --budget 10s --no-cublas --device 0 --db %s --layout %s --shapes 128,131x67x45 >/dev/null",
+                 "%s tune --quiet --effort quick --budget 10s --no-cublas --device 0 --db %s --type f32 --layout %s "
+                 "--shapes 128,131x67x45 >/dev/null",
                  program, shared.database, layouts[i]);
         const int code = system(command);
         CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);

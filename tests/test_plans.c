@@ -31,7 +31,7 @@ static gt_context *tuned(const char *family, const char *more)
     if (strcmp(key, whose) != 0) {
         snprintf(made, sizeof made, "%s/plans.db", check_folder());
         snprintf(command, sizeof command,
-                 "%s tune --quiet --no-cublas --device 0 --db %s --templates %s --family %s %s > /dev/null", program,
+                 "%s tune --quiet --no-cublas --device 0 --db %s --type f32 --templates %s --family %s %s > /dev/null", program,
                  made, families, family, more);
         const int code = system(command);
         CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);

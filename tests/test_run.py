@@ -247,6 +247,32 @@ class Types(unittest.TestCase):
         self.assertRegex(err, r"^gemmtune: no family has a configuration for any type on ")
 
 
+class Ladder(unittest.TestCase):
+    def climb(self, *words):
+        code, out, err = run("ladder", *words, "--json", "--quiet")
+        if "NVRTC" in err:
+            raise unittest.SkipTest(err)
+        self.assertEqual((code, err), (0, ""))
+        return {row["rung"]: row for row in json.loads(out)}
+
+    def test_it_climbs_on_to_wgmma_with_one_more_technique_a_rung(self):
+        # More tiles than the GPU has room for blocks.
+        rungs = self.climb("--device", "soft", "--shapes", "2048x2048x16", "--family", "wgmma")
+        self.assertEqual([*rungs], [18, 19, 20])
+        wanted = {18: r"bm=64 .*warp_groups=1 .*cluster_m=1 .*blocks=0", 19: r"warp_groups=2 .*cluster_m=1 .*blocks=0",
+                  20: r"cluster_m=2 .*blocks=[1-9]"}
+        for order, rung in rungs.items():
+            self.assertGreater(rung["GFLOPS"], 0)
+            self.assertEqual(rung["type"], "f16_f32")
+            self.assertRegex(rung["configuration"], wanted[order])
+
+    def test_a_gpu_without_a_technique_says_so(self):
+        rungs = self.climb("--device", "soft:a100", "--shapes", "64", "--family", "wgmma")
+        self.assertEqual({rung["configuration"] for rung in rungs.values()}, {"none for f16_f32 nn 64x64x64 on sm_80"})
+        self.assertEqual({rung["GFLOPS"] for rung in rungs.values()}, {None})
+        self.assertGreater(self.climb("--device", "soft:a100", "--shapes", "64", "--family", "mma")[17]["GFLOPS"], 0)
+
+
 # Where K is 16, 32 rows are the fastest, and the author's estimate likes 16 better; other sizes have only one
 # configuration each, of 16 rows, which the search leaves alone where K is 16.
 LAP = {"lap.cu": """

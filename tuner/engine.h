@@ -70,7 +70,8 @@ const gt_limits *gt_limits_find(const gt_limits *limits, size_t count, const gt_
 
 #define GT_LIMITS_LINE 2048
 
-/* A line on those of some types, of each unit once: "f32 65.3 TFLOPS (measured), f16 989.4 TFLOPS (units x clock), copies 4.29 TB/s". */
+/* A line on those of some types, of each unit once: "f32 65.3 TFLOPS (measured), f16 989.4 TFLOPS (units x clock),
+ * copies 4.29 TB/s". */
 void gt_limits_describe(const gt_limits *limits, size_t count, char *line, size_t size);
 
 /* Lets an engine that reads write from now on: opens its store anew for that and begins a run, once. */

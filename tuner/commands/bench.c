@@ -202,8 +202,11 @@ static void print_footer(const gt_engine *engine, const gt_options_cli *options,
 {
     if (*s->version)
         printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: shape "
-               "by shape\ncuBLAS is the best of cuBLAS%s",
-               1 - GT_TIE, 1 + GT_TIE, s->autotuned ? ", what it finds fastest itself (CUBLAS_GEMM_AUTOTUNE)" : "");
+               "by shape",
+               1 - GT_TIE, 1 + GT_TIE);
+    if (s->autotuned || s->most > 0)
+        printf("\ncuBLAS is the best of cuBLAS%s",
+               s->autotuned ? ", what it finds fastest itself (CUBLAS_GEMM_AUTOTUNE)" : "");
     if (s->most > 0)
         printf(" and all algorithms that cuBLASLt's heuristics offer, %d to %d a shape", s->fewest, s->most);
     printf("\n%s, driver %s%s%s%s, %s, %s\n", engine->device.name, c->driver, *s->version ? ", cuBLAS " : "",
@@ -320,7 +323,8 @@ static gt_status keep_tuned(const gt_engine *engine, gt_options_cli *options)
 }
 
 /* The races, one after the other; *count says how many there were. */
-static gt_status bench_all(gt_engine *engine, const gt_options_cli *options, entry *entries, size_t total, size_t *count)
+static gt_status bench_all(gt_engine *engine, const gt_options_cli *options, entry *entries, size_t total,
+                           size_t *count)
 {
     gt_status status = GT_OK;
     gt_progress *progress = gt_progress_create(options->quiet);

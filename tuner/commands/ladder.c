@@ -10,6 +10,30 @@
 
 #define CUBLAS_SECONDS 0.3
 
+/* A technique of a family that is tuned for production: those of its configurations that have these parameters, the
+ * best few by the family's own estimate. */
+typedef struct production {
+    int64_t order;
+    const char *technique, *family;
+    bool persistent;
+    struct {
+        const char *name;
+        int64_t value;
+    } params[6];
+} production;
+
+#define MOST_TRIED 3
+
+/* Behind WMMA, in the same types. Hopper's begin with small tiles, each in a block of its own. */
+static const production productions[] = {
+    {17, "mma.sync, ldmatrix", "mma", true, {{"split_k", 1}}},
+    {18, "TMA, wgmma", "wgmma", false,
+     {{"warp_groups", 1}, {"bm", 64}, {"swap", 0}, {"cluster_m", 1}, {"cluster_n", 1}, {"split_k", 1}}},
+    {19, "warp-specialised, large tile", "wgmma", false,
+     {{"warp_groups", 2}, {"swap", 0}, {"cluster_m", 1}, {"cluster_n", 1}, {"split_k", 1}}},
+    {20, "persistent, clusters of two", "wgmma", true, {{"swap", 0}, {"cluster_m", 2}, {"cluster_n", 1}}},
+};
+
 /* One technique on one problem, with the fastest of its configurations. */
 typedef struct rung {
     int64_t order;
@@ -29,10 +53,8 @@ typedef struct ladder {
     size_t count;
 } ladder;
 
-static rung *find_rung(ladder *l, const gt_space *space, size_t row, const gt_types *types)
+static rung *find_rung(ladder *l, int64_t order, const char *technique, const gt_types *types)
 {
-    const int64_t order = gt_space_value(space, row, "rung", 0);
-    const char *technique = space->techniques ? space->techniques[row] : space->family->name;
     for (size_t i = 0; i < l->count; i++)
         if (l->rungs[i].order == order && strcmp(l->rungs[i].technique, technique) == 0)
             return &l->rungs[i];
@@ -47,17 +69,12 @@ static rung *find_rung(ladder *l, const gt_space *space, size_t row, const gt_ty
 }
 
 /* Tries one configuration; the rung keeps the fastest. */
-static gt_status climb(ladder *l, const gt_problem *problem, const gt_space *space, size_t row)
+static gt_status climb(ladder *l, const gt_problem *problem, rung *r, const gt_kernel *given)
 {
-    gt_kernel kernel;
+    gt_kernel kernel = *given;
     gt_trial trial = {.outcome = GT_TRIAL_COMPILE_ERROR};
     const gt_code *code;
-    rung *r = find_rung(l, space, row, gt_class_types(&problem->class));
-    if (!r)
-        return gt_fail_memory();
-    gt_status status = gt_space_kernel(space, row, &l->engine->device, &kernel);
-    if (status == GT_OK)
-        status = gt_engine_code(l->engine, &problem->class, &kernel, &code);
+    gt_status status = gt_engine_code(l->engine, &problem->class, &kernel, &code);
     if (status == GT_ERROR_COMPILE) {
         snprintf(trial.detail, sizeof trial.detail, "%s", gt_error_message());
         status = GT_OK;
@@ -80,6 +97,27 @@ static gt_status climb(ladder *l, const gt_problem *problem, const gt_space *spa
     return GT_OK;
 }
 
+/* All configurations of a family whose space says which rungs they are. */
+static gt_status climb_space(ladder *l, const gt_problem *problem, const gt_space *space)
+{
+    const gt_types *types = gt_class_types(&problem->class);
+    gt_kernel kernel;
+    gt_status status = GT_OK;
+    l->state.total += (int)space->rows;
+    for (size_t row = 0; row < space->rows && !gt_engine_interrupted(); row++)
+        if (gt_space_kernel(space, row, &l->engine->device, &kernel) == GT_OK)
+            gt_engine_prepare(l->engine, &problem->class, &kernel, true); /* the rest compiles meanwhile */
+    for (size_t row = 0; status == GT_OK && row < space->rows && !gt_engine_interrupted(); row++) {
+        rung *r = find_rung(l, gt_space_value(space, row, "rung", 0),
+                            space->techniques ? space->techniques[row] : space->family->name, types);
+        if (!r)
+            return gt_fail_memory();
+        if ((status = gt_space_kernel(space, row, &l->engine->device, &kernel)) == GT_OK)
+            status = climb(l, problem, r, &kernel);
+    }
+    return status;
+}
+
 /* Whether a family's rung has been climbed in other types: those stand for it. */
 static bool stands(const ladder *l, const gt_space *space, const gt_types *types)
 {
@@ -87,6 +125,88 @@ static bool stands(const ladder *l, const gt_space *space, const gt_types *types
         if (l->rungs[i].types != types && l->rungs[i].order == gt_space_value(space, 0, "rung", 0))
             return true;
     return false;
+}
+
+static bool has_params(const production *p, const gt_space *space, size_t row)
+{
+    for (size_t i = 0; i < sizeof p->params / sizeof p->params[0] && p->params[i].name; i++)
+        if (gt_space_value(space, row, p->params[i].name, INT64_MIN) != p->params[i].value)
+            return false;
+    return true;
+}
+
+/* The rows of a technique with the least estimates, the least first; returns how many. */
+static size_t find_rows(const production *p, const gt_space *space, size_t rows[MOST_TRIED])
+{
+    size_t count = 0;
+    for (size_t row = 0; row < space->rows; row++) {
+        const int64_t clocks = gt_space_value(space, row, "clocks", 0);
+        size_t at = count;
+        while (at > 0 && clocks < gt_space_value(space, rows[at - 1], "clocks", 0))
+            at--;
+        if (at == MOST_TRIED || !has_params(p, space, row))
+            continue;
+        count += count < MOST_TRIED;
+        memmove(&rows[at + 1], &rows[at], (count - 1 - at) * sizeof *rows);
+        rows[at] = row;
+    }
+    return count;
+}
+
+/* A block for each tile instead of a persistent grid. */
+static void spread(gt_kernel *kernel)
+{
+    kernel->facts.blocks = 0;
+    for (int64_t i = 0; i < kernel->params.count; i++)
+        if (strcmp(kernel->params.list[i].name, "blocks") == 0)
+            kernel->params.list[i].value = 0;
+}
+
+/* One technique; one that this GPU or this size has nothing for says so. */
+static gt_status climb_production(ladder *l, const gt_problem *problem, const production *p)
+{
+    char name[GT_PROBLEM_NAME_LENGTH];
+    const gt_family *family;
+    gt_kernel kernels[MOST_TRIED];
+    size_t rows[MOST_TRIED], count = 0;
+    gt_space space = {0};
+    gt_status status = gt_families_get(&l->engine->families, p->family, &family);
+    if (status == GT_OK)
+        status = gt_space_init(family, &l->engine->device, problem, &space);
+    if (status == GT_OK)
+        count = find_rows(p, &space, rows);
+    for (size_t i = 0; status == GT_OK && i < count; i++) {
+        if ((status = gt_space_kernel(&space, rows[i], &l->engine->device, &kernels[i])) != GT_OK)
+            break;
+        if (!p->persistent)
+            spread(&kernels[i]);
+        gt_engine_prepare(l->engine, &problem->class, &kernels[i], true);
+    }
+    gt_space_finish(&space);
+    rung *r = status == GT_OK ? find_rung(l, p->order, p->technique, gt_class_types(&problem->class)) : NULL;
+    if (!r)
+        return status != GT_OK ? status : gt_fail_memory();
+    gt_problem_name(problem, name);
+    if (count == 0)
+        snprintf(r->trial.detail, sizeof r->trial.detail, "none for %s on %s", name, l->engine->device.arch);
+    l->state.total += (int)count;
+    for (size_t i = 0; status == GT_OK && i < count && !gt_engine_interrupted(); i++)
+        status = climb(l, problem, r, &kernels[i]);
+    return status;
+}
+
+/* The techniques of tensor cores, for types that all of them take. */
+static gt_status climb_productions(ladder *l, const gt_problem *problem)
+{
+    const gt_unit unit = gt_class_types(&problem->class)->unit;
+    gt_status status = GT_OK;
+    if (unit != GT_UNIT_TENSOR_F16 && unit != GT_UNIT_TENSOR_BF16)
+        return GT_OK;
+    for (size_t i = 0; status == GT_OK && i < sizeof productions / sizeof productions[0]; i++)
+        if (!gt_engine_interrupted() &&
+            (!l->options->family || strcmp(l->options->family, productions[i].family) == 0))
+            status = climb_production(l, problem, &productions[i]);
+    return status;
 }
 
 /* All rungs of one element type; then cuBLAS beside the fastest of them. */
@@ -105,18 +225,12 @@ static gt_status climb_all(ladder *l, const gt_shape *shape, const gt_types *typ
             continue;
         if ((status = gt_space_init(family, &l->engine->device, &problem, &space)) != GT_OK)
             return status;
-        if (gt_space_column(&space, "rung") >= 0 && !stands(l, &space, types)) {
-            l->state.total += (int)space.rows;
-            for (size_t row = 0; status == GT_OK && row < space.rows && !gt_engine_interrupted(); row++) {
-                gt_kernel kernel;
-                if (gt_space_kernel(&space, row, &l->engine->device, &kernel) == GT_OK)
-                    gt_engine_prepare(l->engine, &problem.class, &kernel, true); /* the rest compiles meanwhile */
-            }
-            for (size_t row = 0; status == GT_OK && row < space.rows && !gt_engine_interrupted(); row++)
-                status = climb(l, &problem, &space, row);
-        }
+        if (gt_space_column(&space, "rung") >= 0 && !stands(l, &space, types))
+            status = climb_space(l, &problem, &space);
         gt_space_finish(&space);
     }
+    if (status == GT_OK)
+        status = climb_productions(l, &problem);
     if (status != GT_OK || options.no_cublas)
         return status;
     gt_baseline baselines[GT_BASELINE_COUNT];
@@ -157,7 +271,7 @@ static void print_size(ladder *l, gt_table *table, const gt_shape *shape)
         const rung *r = &l->rungs[i];
         const double peak = gt_device_peak_tflops(&l->engine->device, r->types);
         const bool ok = r->trial.outcome == GT_TRIAL_OK && r->trial.us > 0;
-        if (i == 0 && ok)
+        if (r->order == 1 && ok)
             naive_us = r->trial.us;
         gt_table_text(table, size);
         gt_table_integer(table, r->order);
@@ -201,7 +315,7 @@ int gt_cmd_ladder(const gt_options_cli *options)
         l.state.done = l.state.total = 0;
         l.state.what = name;
         status = climb_all(&l, shape, options->types);
-        /* The last rung takes f16 and gives f32: it stands on the ladder of f32. */
+        /* The last rungs take f16 and give f32: they stand on the ladder of f32. */
         if (status == GT_OK && options->types == gt_types_parse("f32", GT_MATH_STRICT))
             status = climb_all(&l, shape, gt_types_parse("f16_f32", GT_MATH_STRICT));
         if (status == GT_OK)

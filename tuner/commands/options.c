@@ -41,13 +41,17 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                           "gemmtune space simt --arch sm_80"},
     [GT_COMMAND_RENDER] = {"render", "FAMILY", "4096", "f32", NULL, "Prints the CUDA source of one configuration.",
                            "gemmtune render simt --params \"bm=128 bn=128\" > simt.cu"},
-    [GT_COMMAND_PROFILE] = {"profile", "FAMILY", "256", "f32", NULL, "Counts what one configuration does, on the software GPU.",
+    [GT_COMMAND_PROFILE] = {"profile", "FAMILY", "256", "f32", NULL,
+                            "Counts what one configuration does, on the software GPU.",
                             "gemmtune profile simt --params \"bm=64 bn=64\" --shapes 256"},
-    [GT_COMMAND_VERIFY] = {"verify", NULL, "default", "all", NULL, "Proves the stored winners right again, with fresh data.",
+    [GT_COMMAND_VERIFY] = {"verify", NULL, "default", "all", NULL,
+                           "Proves the stored winners right again, with fresh data.",
                            "gemmtune verify --type f32"},
-    [GT_COMMAND_FORGET] = {"forget", NULL, "default", "f32", NULL, "Drops a kernel, a family or sizes from the database.",
+    [GT_COMMAND_FORGET] = {"forget", NULL, "default", "f32", NULL,
+                           "Drops a kernel, a family or sizes from the database.",
                            "gemmtune forget --shapes 4096,1000 --layout nt"},
-    [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "f32", NULL, "Says what tuning needs, what is here, and what to do.",
+    [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "f32", NULL,
+                           "Says what tuning needs, what is here, and what to do.",
                            "gemmtune doctor"},
 };
 
@@ -191,127 +195,28 @@ static gt_status read_math(const char *text, gt_options_cli *o)
     return GT_OK;
 }
 
-/* The next word of a list; *list moves behind it, to NULL behind the last. */
-static const char *next_word(const char **list, char word[41])
-{
-    const char *end = *list + strcspn(*list, ",");
-    snprintf(word, 41, "%.*s", (int)(end - *list), *list);
-    *list = *end ? end + 1 : NULL;
-    return word;
-}
-
-/* "strict tf32", for messages. Returns text. */
-static const char *list_maths(char text[GT_TYPES_TEXT])
-{
-    size_t length = 0;
-    gt_math math;
-    for (int i = 0; gt_math_parse(gt_math_name((gt_math)i), &math) && length < GT_TYPES_TEXT; i++)
-        length += (size_t)snprintf(text + length, GT_TYPES_TEXT - length, "%s%s", i > 0 ? " " : "", gt_math_name(math));
-    return text;
-}
-
-#define ALL_MATHS (~0u)
-
-/* The set of a list of math modes, a bit each. */
-static gt_status find_maths(const char *list, unsigned *maths)
-{
-    *maths = 0;
-    while (list) {
-        char word[41], names[GT_TYPES_TEXT];
-        gt_math math;
-        if (strcmp(next_word(&list, word), "all") == 0)
-            *maths = ALL_MATHS;
-        else if (gt_math_parse(word, &math))
-            *maths |= 1u << math;
-        else
-            return gt_fail(GT_ERROR_INVALID, "unknown math '%s'; there are: %s and all", word, list_maths(names));
-    }
-    return GT_OK;
-}
-
-/* The types that most programs use, in the order in which they are tuned. The first run takes the whole list of shapes
- * for these and a shorter one for the others, so that an H200 has all of them in less than 25 minutes. */
-static const char *const usual[] = {"f32", "bf16", "f16", "f32 tf32", "f64", "s8", "e4m3"};
-#define USUAL (sizeof usual / sizeof usual[0])
-
-/* The place among the usual types; USUAL for others. */
-static size_t find_usual(const gt_types *types)
-{
-    char text[GT_TYPES_TEXT];
-    size_t i = 0;
-    gt_types_text(types, text);
-    while (i < USUAL && strcmp(usual[i], text) != 0)
-        i++;
-    return i;
-}
-
-static gt_status add_type(gt_options_cli *o, const gt_types *types)
-{
-    for (size_t i = 0; i < o->type_count; i++)
-        if (o->type_list[i] == types)
-            return GT_OK;
-    if (o->type_count == GT_TYPES_MOST)
-        return gt_fail(GT_ERROR_INVALID, "--type takes up to %d types", GT_TYPES_MOST);
-    o->type_list[o->type_count++] = types;
-    return GT_OK;
-}
-
-/* All types under these maths whose elements lie where --align lets them: the usual ones first. */
-static gt_status add_all_types(gt_options_cli *o, unsigned maths)
+/* Of all types those whose elements --align does not break. */
+static gt_status keep_aligned(gt_options_cli *o)
 {
     gt_status status = GT_OK;
-    for (size_t place = 0; place <= USUAL; place++)
-        for (size_t i = 0; status == GT_OK && gt_types_at(i); i++) {
-            const gt_types *types = gt_types_at(i);
-            const int bytes = gt_type_find(types->a)->bytes, bytes_c = gt_type_find(types->c)->bytes;
-            if (find_usual(types) == place && (maths >> types->math & 1) && bytes <= o->align && bytes_c <= o->align)
-                status = add_type(o, types);
-        }
-    return status;
-}
-
-/* A type under those of the maths that it has. */
-static gt_status add_named_type(gt_options_cli *o, const char *name, unsigned maths)
-{
-    char has[GT_TYPES_TEXT];
-    gt_math math;
-    bool found = false;
-    gt_status status = GT_OK;
-    for (size_t i = 0; status == GT_OK && gt_types_at(i); i++) {
-        const gt_types *types = gt_types_at(i);
-        if (strcmp(types->name, name) == 0 && (maths >> types->math & 1)) {
-            status = add_type(o, types);
-            found = true;
-        }
+    size_t kept = 0;
+    for (size_t i = 0; i < o->type_count; i++) {
+        gt_problem problem;
+        o->types = o->type_list[i];
+        if ((status = gt_options_problem(o, &(gt_shape){1, 1, 1}, &problem)) == GT_OK)
+            o->type_list[kept++] = o->types;
     }
-    if (found || status != GT_OK)
-        return status;
-    if (gt_types_parse(name, GT_MATH_STRICT))
-        return gt_fail(GT_ERROR_INVALID, "--math %s does not fit %s, which has: %s", o->math_names, name,
-                       gt_types_maths(name, has));
-    if (gt_math_parse(name, &math))
-        return gt_fail(GT_ERROR_INVALID, "%s is no type but a math mode: --math %s", name, name);
-    return gt_fail(GT_ERROR_INVALID, "unknown type '%s'; there are: %s and all", name, gt_types_names());
+    o->type_count = kept;
+    return kept > 0 ? GT_OK : status;
 }
 
-/* The rows of the types and the maths that were given, in whatever order they were. A math that is not given is strict,
- * or any where types are not told apart, and for best, which shows what there is. */
+/* The types and maths that were given, in whatever order they were. best shows what there is. */
 static gt_status find_types(gt_options_cli *o)
 {
-    unsigned maths;
-    const char *const absent = o->command_id == GT_COMMAND_BEST ? "all" : "strict";
-    gt_status status = find_maths(o->math_names ? o->math_names : absent, &maths);
-    for (const char *list = o->type_names; status == GT_OK && list;) {
-        char word[41];
-        if (strcmp(next_word(&list, word), "all") != 0) {
-            status = add_named_type(o, word, maths);
-        } else {
-            o->all_types = true;
-            status = add_all_types(o, o->math_names ? maths : ALL_MATHS);
-        }
-    }
-    if (status == GT_OK && o->type_count == 0)
-        status = gt_fail(GT_ERROR_INVALID, "no type has math %s and fits align %d", o->math_names, o->align);
+    const char *const maths = o->math_names || o->command_id != GT_COMMAND_BEST ? o->math_names : "all";
+    gt_status status = gt_type_list_parse(o->type_names, maths, o->type_list, &o->type_count, &o->all_types);
+    if (status == GT_OK && o->all_types)
+        status = keep_aligned(o);
     if (status != GT_OK)
         return status;
     o->types = o->type_list[0];
@@ -634,7 +539,7 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 
 static const gt_shapes *shapes_of(const gt_options_cli *options, const gt_types *types)
 {
-    return options->few.count > 0 && find_usual(types) == USUAL ? &options->few : &options->shapes;
+    return options->few.count > 0 && !gt_types_are_usual(types) ? &options->few : &options->shapes;
 }
 
 gt_status gt_options_problems(const gt_options_cli *given, gt_problem **out, size_t *out_count)

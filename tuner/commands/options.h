@@ -8,6 +8,7 @@
 #include "../../src/core/problem.h"
 #include "../engine.h"
 #include "shapes.h"
+#include "type_list.h"
 
 /* The subcommands, in the order of the help. */
 typedef enum gt_command_id {
@@ -45,8 +46,6 @@ typedef struct gt_option_row {
 
 extern const gt_command_row gt_command_rows[GT_COMMAND_COUNT];
 extern const gt_option_row gt_option_rows[]; /* ends with a NULL name */
-
-#define GT_TYPES_MOST 64 /* of a list */
 
 /* What the command line said, with defaults filled in. */
 typedef struct gt_options_cli {
@@ -104,7 +103,7 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 /* Every problem under these options: type by type, each with its list of shapes. Owned: free(). */
 gt_status gt_options_problems(const gt_options_cli *options, gt_problem **problems, size_t *count);
 
-/* Where the problems of the type of problems[0] end: their number, out of count. */
+/* How many problems, from the first on, have the first one's types. */
 size_t gt_options_group(const gt_problem *problems, size_t count);
 
 /* What the engine takes of them. It points into options. */
