@@ -313,6 +313,8 @@ __device__ __forceinline__ void exchange(char *stages, unsigned met, const sums 
 {
     const unsigned rank = blockIdx.y % CLUSTER_K;
     four_acc *parts = (four_acc *)stages + threadIdx.x;
+    if (FROM_REGISTERS)
+        gt_fence_async(); // other blocks' copies come behind this thread's reads
     consumers_sync();
     cluster_arrive(); // this block has read its stages
 #pragma unroll

@@ -50,7 +50,12 @@ WITH RECURSIVE
                FROM placed, lines
                WHERE (lines = 1 OR NOT (from_registers OR promoted))
                  AND (cluster_k = 1 OR (tiles * :batch * cluster_k <= held * occ AND :k >= lines * line * 2 * cluster_k))),
-     stage AS (SELECT *, bk * bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + line - 1) / line * line END
+     -- Lines that do not begin where those of L2 do are fetched in two parts.
+     stage AS (SELECT *, CASE WHEN repack & 1 OR CASE WHEN :trans_a THEN :m ELSE :k END * bytes % 128 = 0 THEN 1.0 ELSE 1.8 END
+                         AS broken_a,
+                      CASE WHEN repack & 2 OR CASE WHEN :trans_b THEN :k ELSE :n END * bytes % 128 = 0 THEN 1.0 ELSE 1.8 END
+                         AS broken_b,
+                      bk * bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + line - 1) / line * line END
                                        + CASE WHEN b_along_k THEN bn ELSE (bn + line - 1) / line * line END) AS stage_bytes,
                       CASE WHEN stacked * n / cluster_k = subtile_n * instructions OR warp_groups = 3 THEN 1 ELSE 2 END
                       * warp_groups * 64 * instructions * subtile_n * :c_bytes AS buffer_bytes
@@ -82,7 +87,7 @@ WITH RECURSIVE
                       max(side_m / 64 * (n / 2) * (bk * bytes / 32) * 1.04,
                           (side_m / 64 * (2048 * (1 + (from_registers AND bytes = 1)) + 32 * n) * (bk * bytes / 32) + stage_bytes)
                           / 128.0,
-                          bk * bytes * (1.0 * bm / cluster_n + 1.0 * bn / cluster_m)
+                          bk * bytes * (bm * broken_a / cluster_n + bn * broken_b / cluster_m)
                           / min(50.0, occ * (stages - 1.7) * stage_bytes / 1300.0)) + 20 + promoted * stacked * n / 2 AS pace,
                       bm * bn / cluster_k * :c_bytes / 40 + 800 AS store,
                       1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
