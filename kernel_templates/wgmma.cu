@@ -263,23 +263,60 @@ __device__ __forceinline__ void multiply_stages(const ring &r, const char *stage
         release(read);
 }
 
-// The same where tensor cores keep few bits of a sum: those of a stage are added to others, which keep all.
+// The same where tensor cores keep few bits of a sum: those of a stage are added to others, which keep all. Where there
+// are registers for it the next stage's products run meanwhile; else another warp group's do.
 __device__ __forceinline__ void multiply_promoted(const ring &r, const char *stages, int steps, place &at,
                                                   sums (&d)[STACKED])
 {
+    constexpr int COUNT = STACKED * INSTRUCTION_N / 2;
+    constexpr bool AHEAD = COUNT <= 48 && !FROM_REGISTERS;
+    sums some[AHEAD ? 2 : 1][STACKED];
     fragments f;
+    unsigned read = 0, reading = 0;
+    const auto start = [&](int i) {
+        multiply_stage(r, stages, at, f, some[i], 0);
+        read = reading;
+        reading = r.empty_of(at);
+        at.advance();
+    };
+    const auto add = [&](int i, unsigned empty) {
+        release(empty);
 #pragma unroll
-    for (int i = 0; i < STACKED * INSTRUCTION_N / 2; i++)
-        d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] = 0;
+        for (int e = 0; e < COUNT; e++)
+            (&d[0][0])[e] += (&some[i][0][0])[e];
+    };
+#pragma unroll
+    for (int e = 0; e < COUNT; e++)
+        (&d[0][0])[e] = 0;
+    if (!AHEAD) {
 #pragma unroll 1
-    for (int step = 0; step < steps; step++, at.advance()) {
-        sums stage[STACKED];
-        multiply_stage(r, stages, at, f, stage, 0);
-        multiply_wait<0>();
-        release(r.empty_of(at));
-#pragma unroll
-        for (int i = 0; i < STACKED * INSTRUCTION_N / 2; i++)
-            d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] += stage[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)];
+        for (int step = 0; step < steps; step++) {
+            start(0);
+            multiply_wait<0>();
+            add(0, reading);
+        }
+    } else if (steps > 0) {
+        start(0);
+        int step = 1;
+#pragma unroll 1
+        for (; step + 1 < steps; step += 2) {
+            start(1);
+            multiply_wait<1>();
+            add(0, read);
+            start(0);
+            multiply_wait<1>();
+            add(1, read);
+        }
+        if (step < steps) {
+            start(1);
+            multiply_wait<1>();
+            add(0, read);
+            multiply_wait<0>();
+            add(1, reading);
+        } else {
+            multiply_wait<0>();
+            add(0, reading);
+        }
     }
 }
 
