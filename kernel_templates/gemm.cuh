@@ -12,14 +12,25 @@
 //   s8               gt_s8     "s8"                 int              int
 //   f16, f16_f32     gt_half   "f16"                gt_half, float   float
 //   bf16, bf16_f32   gt_bf16   "bf16"               gt_bf16, float   float
+//   e4m3, _f16, _f32 gt_e4m3   "e4m3"               gt_bf16, ...     float
+//   e5m2, ...        gt_e5m2   "e5m2"               the same         float
+//   e4m3_e5m2, ...   gt_byte   "e4m3", "e5m2"       the same         float
 //
 // An element of A or B becomes a number where GT_ACC(element) or arithmetic asks for one, as its math demands: a
-// gt_tf32 is rounded then. GT_C(sum) rounds to the type of C.
+// gt_tf32 is rounded then. GT_C(sum) rounds to the type of C. Where A and B are of two types, GT_A and GT_B, GT_AB is
+// what both can be moved as: GT_A(element) and GT_B(element) tell what it is, here and where they are the same.
 #ifndef GT_GEMM_CUH
 #define GT_GEMM_CUH
 
 #ifndef GT_AB // element type of A and B
 #define GT_AB float
+#endif
+#ifndef GT_A // of each of them
+#define GT_A GT_AB
+#define GT_B GT_AB
+#endif
+#ifndef GT_PROMOTED // products that tensor cores may sum before the sum is to be added to another in GT_ACC; 0: any number
+#define GT_PROMOTED 0
 #endif
 #ifndef GT_PTX_A // how PTX spells the type that tensor cores take A and B as: "mma ... .f32." GT_PTX_A "." GT_PTX_B
 #define GT_PTX_A "f32"
@@ -83,6 +94,51 @@ struct __align__(2) gt_bf16
         bits = (unsigned short)(nan ? 0x7fff : (all + 0x7fff + (all >> 16 & 1)) >> 16);
     }
     __device__ __forceinline__ operator float() const { return __uint_as_float((unsigned)bits << 16); }
+};
+
+// An element of 8 bits that is moved and not looked at.
+struct gt_byte
+{
+    unsigned char bits;
+};
+
+// 8-bit floating point, which only becomes a float. e4m3 has NaN where the body is all ones, and no infinities.
+struct gt_e4m3
+{
+    unsigned char bits;
+
+    gt_e4m3() = default;
+    __device__ __forceinline__ explicit gt_e4m3(gt_byte byte) : bits(byte.bits) {}
+    __device__ __forceinline__ operator float() const
+    {
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 890
+        // As a float's exponent and fraction it is 2^120 too small, subnormal numbers included.
+        const unsigned body = bits & 0x7f, sign = (unsigned)(bits & 0x80) << 24;
+        const unsigned magnitude = __float_as_uint(__uint_as_float(body << 20) * 0x1p120f);
+        return __uint_as_float((body == 0x7f ? 0x7fffffff : magnitude) | sign);
+#else
+        unsigned halves;
+        float value;
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"((unsigned short)bits));
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"((unsigned short)halves));
+        return value;
+#endif
+    }
+};
+
+// The upper half of f16's bits.
+struct gt_e5m2
+{
+    unsigned char bits;
+
+    gt_e5m2() = default;
+    __device__ __forceinline__ explicit gt_e5m2(gt_byte byte) : bits(byte.bits) {}
+    __device__ __forceinline__ operator float() const
+    {
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"((unsigned short)(bits << 8)));
+        return value;
+    }
 };
 
 // A float that is rounded to tf32 wherever arithmetic needs a number: to nearest, ties away from zero.
@@ -167,23 +223,23 @@ __device__ __forceinline__ void gt_select_batch(gt_args &g)
 }
 
 // Element (i, p) of op(A) and (p, j) of op(B), wherever they are stored.
-__device__ __forceinline__ const GT_AB *gt_at_a(const gt_args &g, gt_int i, gt_int p)
+__device__ __forceinline__ const GT_A *gt_at_a(const gt_args &g, gt_int i, gt_int p)
 {
-    return g.a + (GT_TRANS_A ? p * g.lda + i : i * g.lda + p);
+    return (const GT_A *)g.a + (GT_TRANS_A ? p * g.lda + i : i * g.lda + p);
 }
-__device__ __forceinline__ const GT_AB *gt_at_b(const gt_args &g, gt_int p, gt_int j)
+__device__ __forceinline__ const GT_B *gt_at_b(const gt_args &g, gt_int p, gt_int j)
 {
-    return g.b + (GT_TRANS_B ? j * g.ldb + p : p * g.ldb + j);
+    return (const GT_B *)g.b + (GT_TRANS_B ? j * g.ldb + p : p * g.ldb + j);
 }
 
 // The same with zero outside the matrices.
-__device__ __forceinline__ GT_AB gt_load_a(const gt_args &g, gt_int i, gt_int p)
+__device__ __forceinline__ GT_A gt_load_a(const gt_args &g, gt_int i, gt_int p)
 {
-    return i < g.m && p < g.k ? *gt_at_a(g, i, p) : GT_AB();
+    return i < g.m && p < g.k ? *gt_at_a(g, i, p) : GT_A();
 }
-__device__ __forceinline__ GT_AB gt_load_b(const gt_args &g, gt_int p, gt_int j)
+__device__ __forceinline__ GT_B gt_load_b(const gt_args &g, gt_int p, gt_int j)
 {
-    return p < g.k && j < g.n ? *gt_at_b(g, p, j) : GT_AB();
+    return p < g.k && j < g.n ? *gt_at_b(g, p, j) : GT_B();
 }
 
 // WIDTH neighbours of a line, of which only the first `left` lie in the matrix (all if it is more than WIDTH,

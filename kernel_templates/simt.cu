@@ -188,10 +188,10 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, 
     GT_ACC column[TN];
 #pragma unroll
     for (int j = 0; j < TN; j++)
-        column[j] = GT_ACC(b[j]);
+        column[j] = GT_ACC(GT_B(b[j]));
 #pragma unroll
     for (int i = 0; i < TM; i++) {
-        const GT_ACC row = GT_ACC(a[i]);
+        const GT_ACC row = GT_ACC(GT_A(a[i]));
 #pragma unroll
         for (int f = 0; f < TN; f++) {
             const int j = i % 2 ? TN - 1 - f : f;

@@ -96,6 +96,13 @@ GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
 GT_ASSERT_FACT(WS_TILE, CLUSTERS > 1 ? CLUSTERS * FEW * COVER * sizeof(GT_ACC) : 0);
 
 // The product as the threads see it: few x K, kept, times K x many, streamed.
+#if SIDE
+typedef GT_B kept_type;
+typedef GT_A streamed_type;
+#else
+typedef GT_A kept_type;
+typedef GT_B streamed_type;
+#endif
 struct operands {
     const GT_AB *kept, *streamed;
     gt_int ld_kept, ld_streamed;

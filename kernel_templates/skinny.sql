@@ -106,7 +106,7 @@ SELECT side, CASE side WHEN 0 THEN b_few ELSE cover END AS bm, CASE side WHEN 0 
        (clusters > 1) * clusters * b_few * cover * :acc_bytes AS ws_tile, :cc >= 90 AS dependent_launch,
        CAST(clocks AS INTEGER) AS clocks
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
-WHERE :type IN ('f32', 's32', 'f64', 's8', 'f16', 'f16_f32', 'bf16', 'bf16_f32') AND :math IN ('strict', 'tf32')
+WHERE :math IN ('strict', 'tf32', 'fast')
   AND standing <= 64
   AND (hint = 0 OR (standing <= 8 AND :cc >= 80)) -- what matters little is tried on the best only
 ORDER BY clocks, hint;

@@ -2,8 +2,8 @@
 // with a chunk of the kept one, while later units and the next chunk are on their way. Included by skinny.cu, after
 // skinny_producer.cuh.
 //
-// Needs: struct stream and stage; V, ALONG_K, COVER, UNIT, UNITS, PITCH, CHUNK, SLOT; step_of, warp_few, warp_many and
-// warp_k.
+// Needs: struct stream and stage; kept_type and streamed_type; V, ALONG_K, COVER, UNIT, UNITS, PITCH, CHUNK, SLOT;
+// step_of, warp_few, warp_many and warp_k.
 // Offers: main_loop, a lane's sums over the block's part of K. A barrier stands only between chunks.
 #ifndef GT_SKINNY_MAINLOOP_CUH
 #define GT_SKINNY_MAINLOOP_CUH
@@ -28,7 +28,7 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[T_FEW * T_MANY], const GT
     GT_ACC streamed[4 * T_MANY];
 #pragma unroll
     for (int i = 0; i < 4 * T_MANY; i++)
-        streamed[i] = GT_ACC(b[i]);
+        streamed[i] = GT_ACC(streamed_type(b[i]));
 #pragma unroll
     for (int s = 0; s < T_FEW; s++) {
         gt_vector<GT_AB, WIDE> held[4 / WIDE];
@@ -37,7 +37,7 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[T_FEW * T_MANY], const GT
             held[q] = *(const gt_vector<GT_AB, WIDE> *)(x + s * PITCH + q * LANES_K * WIDE);
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-            const GT_ACC kept = GT_ACC(held[e / WIDE].e[e % WIDE]);
+            const GT_ACC kept = GT_ACC(kept_type(held[e / WIDE].e[e % WIDE]));
 #pragma unroll
             for (int j = 0; j < T_MANY; j++)
                 multiply_add(sum[s * T_MANY + j], streamed[ALONG_K ? j * 4 + e : e * T_MANY + j], kept);

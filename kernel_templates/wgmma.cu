@@ -1,8 +1,9 @@
 // Tensor-core GEMM for Hopper. The copy engine fills a ring of stages in shared memory; one warp asks it for them and
 // does nothing else. Warp groups multiply from there (wgmma): WARP_GROUPS of them share the threadblock tile (BM x BN x
 // BK) along the instruction's M. Blocks of a cluster share operands: each asks for a part of what all of them need, and
-// the copy engine gives it to all (multicast). BLOCKS blocks stay on their multiprocessors and take tile after tile, or
-// there is a block for each tile. SPLIT_K parts of K meet in the workspace.
+// the copy engine gives it to all (multicast). Or they share K: each adds up a part of the tile of all of them. BLOCKS
+// blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile. Where SPLIT_K parts of
+// K are more than a cluster has, clusters meet in the workspace.
 #include "gemm.cuh"
 
 #ifndef BM // threadblock tile
@@ -29,10 +30,13 @@
 #ifndef CLUSTER_N
 #define CLUSTER_N 1
 #endif
+#ifndef CLUSTER_K // and along K
+#define CLUSTER_K 1
+#endif
 #ifndef GROUP // rows of clusters that are walked together, for L2
 #define GROUP 8
 #endif
-#ifndef SPLIT_K // parts of K along the grid's y
+#ifndef SPLIT_K // parts of K along the grid's y, CLUSTER_K of them in a cluster
 #define SPLIT_K 1
 #endif
 #ifndef OCC // blocks an SM should hold
@@ -44,6 +48,9 @@
 #else
 #define INSTRUCTION_N BN
 #endif
+constexpr int SIDE_M = SWAP ? BN : BM;               // of the tile, along the instruction's M
+constexpr int STACKED = SIDE_M / (64 * WARP_GROUPS); // instructions along it that a warp group has
+
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "mbarrier.cuh"
@@ -53,38 +60,50 @@
 #include "wgmma_instruction.cuh"
 #include "wgmma_operand.cuh"
 
-constexpr int CLUSTER = CLUSTER_M * CLUSTER_N;
+// The operands as the instruction has them. Its A may come through registers.
+typedef operand_tile<SWAP ? BN : BM, SWAP ? GT_OPERAND_B_ALONG_K : GT_OPERAND_A_ALONG_K, 1> along_m;
+typedef operand_tile<SWAP ? BM : BN, SWAP ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K, 1> along_n;
+constexpr bool FROM_REGISTERS = GT_AB_BYTES != 2 && !along_m::ALONG_K;
+static_assert(GT_AB_BYTES == 2 || along_n::ALONG_K, "only elements of 16 bits may lie along the instruction's N");
+static_assert(!FROM_REGISTERS || (BK == LINE && STACKED % 2 == 0), "two instructions share fragments of a line");
+static_assert(GT_PROMOTED == 0 || BK <= GT_PROMOTED, "sums of a stage are promoted");
+
+#include "wgmma_epilogue.cuh"
+
+constexpr int SHARING = CLUSTER_M * CLUSTER_N; // blocks of a cluster that share operands
+constexpr int PARTS = SPLIT_K / CLUSTER_K;     // of K that meet in the workspace
 constexpr int CONSUMERS = WARP_GROUPS * 128, PRODUCERS = 128, THREADS_ = CONSUMERS + PRODUCERS;
-constexpr int SIDE_M = SWAP ? BN : BM;                 // of the tile, along the instruction's M
-constexpr int STACKED = SIDE_M / (64 * WARP_GROUPS);   // instructions along it that a warp group has
 static_assert(STACKED * 64 * WARP_GROUPS == SIDE_M, "instructions cover the tile");
 static_assert(BK % LINE == 0, "whole lines");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
-static_assert(SPLIT_K == 1 || CLUSTER == 1, "a block that shares K has one tile");
+static_assert(SPLIT_K == 1 || SHARING == 1, "a block that shares K has one tile");
+static_assert(PARTS * CLUSTER_K == SPLIT_K, "a cluster's blocks have each a part of K");
 
 typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N> tile_a;
 typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M> tile_b;
 constexpr int STAGE = tile_a::BYTES + tile_b::BYTES;
 
-// A warp's staging buffer for 16 x 32 sums on their way to C, lines padded against bank conflicts.
-constexpr int CHUNK = 32, PITCH = SWAP ? 20 : 40, STAGING = SWAP ? CHUNK * PITCH : 16 * PITCH;
-
-// What lies in shared memory behind the stages. full[s] is complete when stage s has been filled, empty[s] when it has
-// been read by all blocks of the cluster that got the same.
-struct behind_stages {
-    GT_ACC staging[CONSUMERS / 32][STAGING];
-    gt_mbarrier full[STAGES], empty[STAGES];
+// What lies in shared memory behind the stages and the buffers of C. full[s] is complete when stage s has been filled,
+// empty[s] when it has been read by all blocks of the cluster that got the same, `met` when this block has the sums of all
+// blocks that share its K.
+struct behind_buffers {
+    gt_mbarrier full[STAGES], empty[STAGES], met;
     bool last; // of the parts of K
 };
+constexpr int BUFFERS_AT = STAGES * STAGE, BEHIND_AT = BUFFERS_AT + WARP_GROUPS * BUFFERS * SUBTILE_BYTES;
 
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES, STAGES * STAGE + sizeof(behind_stages));
-GT_ASSERT_FACT(CLUSTER_X, CLUSTER);
-GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
+GT_ASSERT_FACT(SMEM_BYTES, BEHIND_AT + sizeof(behind_buffers));
+GT_ASSERT_FACT(CLUSTER_X, SHARING);
+GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
+GT_ASSERT_FACT(WS_TILE, PARTS > 1 ? PARTS * BM * BN * GT_ACC_BYTES : 0);
 GT_ASSERT_FACT(BOX_A_ROWS, tile_a::BOX_ROWS);
 GT_ASSERT_FACT(BOX_A_COLUMNS, tile_a::BOX_COLUMNS);
 GT_ASSERT_FACT(BOX_B_ROWS, tile_b::BOX_ROWS);
 GT_ASSERT_FACT(BOX_B_COLUMNS, tile_b::BOX_COLUMNS);
+GT_ASSERT_FACT(BOX_C_ROWS, MAP_C ? SUBTILE_ROWS : 0);
+GT_ASSERT_FACT(BOX_C_COLUMNS, MAP_C ? C_BOX_COLUMNS : 0);
+GT_ASSERT_FACT(SWIZZLE_C, MAP_C ? C_SWIZZLE : 0);
 
 // Registers of a thread: as launched, the same for all; then a consumer's, with what the producers gave back.
 constexpr int PRODUCER_REGISTERS = 40;
@@ -114,14 +133,14 @@ struct ring {
     __device__ __forceinline__ unsigned b_of(const place &p) const { return a_of(p) + tile_a::BYTES; }
 };
 
-// This block among those of its cluster.
+// This block among those of its cluster that share operands.
 __device__ __forceinline__ unsigned rank_m()
 {
-    return CLUSTER == 1 ? 0 : blockIdx.x % CLUSTER % CLUSTER_M;
+    return SHARING == 1 ? 0 : blockIdx.x % SHARING % CLUSTER_M;
 }
 __device__ __forceinline__ unsigned rank_n()
 {
-    return CLUSTER == 1 ? 0 : blockIdx.x % CLUSTER / CLUSTER_M;
+    return SHARING == 1 ? 0 : blockIdx.x % SHARING / CLUSTER_M;
 }
 
 // The tiles of a block, and its part of their steps of K. A cluster's blocks have neighbours, some of which may lie
@@ -152,12 +171,12 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
 {
     const schedule plan(g);
     place at = {0, 1};
-    for (unsigned number = blockIdx.x / CLUSTER; number < plan.clusters; number += gridDim.x / CLUSTER) {
+    for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
         const gt_tile tile = schedule::find(g, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
 #pragma unroll 1
         for (gt_int step = plan.first; step < plan.end; step++, at.advance()) {
-            gt_mbarrier_wait_cluster<CLUSTER>(r.empty_of(at), at.phase);
+            gt_mbarrier_wait_cluster<SHARING>(r.empty_of(at), at.phase);
             gt_mbarrier_expect(r.full_of(at), STAGE);
             tile_a::copy(r.a_of(at), map_a, row, (int)step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M);
             tile_b::copy(r.b_of(at), map_b, column, (int)step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1);
@@ -170,47 +189,98 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
 // A warp has read a stage: every block that fills it is told.
 __device__ __forceinline__ void release(unsigned empty)
 {
-    if (CLUSTER == 1) {
+    if (SHARING == 1) {
         if (GT_CHECKED || threadIdx.x % 32 == 0)
             gt_mbarrier_arrive(empty);
     } else if (GT_CHECKED) {
-        for (unsigned block = 0; block < CLUSTER; block++)
+        for (unsigned block = 0; block < SHARING; block++)
             gt_mbarrier_arrive_remote(empty, block);
-    } else if (threadIdx.x % 32 < CLUSTER) {
+    } else if (threadIdx.x % 32 < SHARING) {
         gt_mbarrier_arrive_remote(empty, threadIdx.x % 32);
     }
 }
 
-// The sums of some stages. Products of one stage run while the next one's are started.
-__device__ __forceinline__ void multiply_stages(const ring &r, int steps, place &at, sums (&d)[STACKED])
+// The products of a stage. `target` are sums, of which the first are replaced unless they are to be added to.
+struct fragments {
+    unsigned a[FROM_REGISTERS ? BK / INSTRUCTION_K : 1][STACKED][4];
+};
+__device__ __forceinline__ void multiply_stage(const ring &r, const char *stages, const place &at, fragments &f,
+                                               sums (&target)[STACKED], int adds)
 {
-    typedef operand_tile<SWAP ? BN : BM, SWAP ? GT_OPERAND_B_ALONG_K : GT_OPERAND_A_ALONG_K, 1> along_m;
-    typedef operand_tile<SWAP ? BM : BN, SWAP ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K, 1> along_n;
     // The same in all threads of a warp, which the compiler cannot know.
     const int outer = __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
-    unsigned read = 0;
-#pragma unroll 1
-    for (int step = 0; step < steps; step++, at.advance()) {
-        gt_mbarrier_wait(r.full_of(at), at.phase);
-        const unsigned long long m = along_m::descriptor(SWAP ? r.b_of(at) : r.a_of(at)) + along_m::further(outer, 0),
-                                 n = along_n::descriptor(SWAP ? r.a_of(at) : r.b_of(at));
-        multiply_begin();
+    const unsigned tile_m = SWAP ? r.b_of(at) : r.a_of(at);
+    const unsigned long long m = along_m::descriptor(tile_m) + along_m::further(outer, 0),
+                             n = along_n::descriptor(SWAP ? r.a_of(at) : r.b_of(at));
+    gt_mbarrier_wait(r.full_of(at), at.phase);
+    if constexpr (FROM_REGISTERS) {
+        const char *tile = stages + (tile_m - r.stages);
 #pragma unroll
         for (int k = 0; k < BK; k += INSTRUCTION_K)
 #pragma unroll
-            for (int i = 0; i < STACKED; i++)
-                multiply<along_m::ALONG_K, along_n::ALONG_K>(d[i], m + along_m::further(i * 64, k),
-                                                             n + along_n::further(0, k), step + k > 0);
-        multiply_commit();
-        if (step > 0) {
-            multiply_wait<1>();
-            release(read);
+            for (int i = 0; i < STACKED; i += 2)
+                load_fragments((unsigned(&)[2][4])f.a[k / INSTRUCTION_K][i],
+                               tile + along_m::further(outer + i * 64, 0) * GT_DESCRIPTOR_UNIT, along_m::BOX_BYTES, k);
+    }
+    multiply_begin();
+#pragma unroll
+    for (int k = 0; k < BK; k += INSTRUCTION_K)
+#pragma unroll
+        for (int i = 0; i < STACKED; i++)
+            if constexpr (FROM_REGISTERS)
+                multiply(target[i], f.a[k / INSTRUCTION_K][i], n + along_n::further(0, k), k > 0 ? 1 : adds);
+            else
+                multiply<along_m::ALONG_K, along_n::ALONG_K>(target[i], m + along_m::further(i * 64, k),
+                                                             n + along_n::further(0, k), k > 0 ? 1 : adds);
+    multiply_commit();
+}
+
+// The sums of some stages. Products of one stage run while the next one's are started: fragments of both are held.
+__device__ __forceinline__ void multiply_stages(const ring &r, const char *stages, int steps, place &at,
+                                                sums (&d)[STACKED])
+{
+    constexpr int HELD = FROM_REGISTERS ? 2 : 1;
+    fragments f[HELD];
+    unsigned read = 0;
+#pragma unroll 1
+    for (int first = 0; first < steps; first += HELD) {
+#pragma unroll
+        for (int i = 0; i < HELD; i++) {
+            const int step = first + i;
+            if (HELD > 1 && step == steps)
+                break;
+            multiply_stage(r, stages, at, f[i], d, step);
+            if (step > 0) {
+                multiply_wait<1>();
+                release(read);
+            }
+            read = r.empty_of(at);
+            at.advance();
         }
-        read = r.empty_of(at);
     }
     multiply_wait<0>();
     if (steps > 0)
         release(read);
+}
+
+// The same where tensor cores keep few bits of a sum: those of a stage are added to others, which keep all.
+__device__ __forceinline__ void multiply_promoted(const ring &r, const char *stages, int steps, place &at,
+                                                  sums (&d)[STACKED])
+{
+    fragments f;
+#pragma unroll
+    for (int i = 0; i < STACKED * INSTRUCTION_N / 2; i++)
+        d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] = 0;
+#pragma unroll 1
+    for (int step = 0; step < steps; step++, at.advance()) {
+        sums stage[STACKED];
+        multiply_stage(r, stages, at, f, stage, 0);
+        multiply_wait<0>();
+        release(r.empty_of(at));
+#pragma unroll
+        for (int i = 0; i < STACKED * INSTRUCTION_N / 2; i++)
+            d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] += stage[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)];
+    }
 }
 
 // ---- C ----
@@ -220,154 +290,176 @@ __device__ __forceinline__ void consumers_sync()
     asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
 }
 
-// C of WIDTH neighbours of a row. PLAIN: they lie in the matrix and C's old values do not count, as mostly; asked once
-// for a tile.
-template <bool PLAIN, int WIDTH>
-__device__ __forceinline__ void store_few(const gt_args &g, gt_int row, gt_int column, const GT_ACC *from)
+// All threads of a cluster meet. Nothing is released: that would wait for every store to arrive.
+__device__ __forceinline__ void cluster_arrive()
 {
-    const gt_int away = blockIdx.z * g.stride_c;
-    if (PLAIN) {
-        gt_vector<GT_C, WIDTH> result;
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait()
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+typedef gt_vector<GT_ACC, 4> four_acc;
+constexpr int FOURS = OWN / 4, PART = FOURS * CONSUMERS; // four_acc of a thread's own sums, and of all threads'
+constexpr int OWN_FOURS = OWN_N / 8;                     // and of one instruction's
+static_assert(CLUSTER_K == 1 || (2 * CLUSTER_K - 1) * PART * (int)sizeof(four_acc) <= BUFFERS_AT,
+              "sums that are exchanged fit into the stages");
+
+// Of the sums of all blocks of the cluster, which share K, this block gets its own part and adds it up, in the order of
+// blocks. The copy engine carries them: this block's, in CLUSTER_K parts, lie at the beginning of the stages, and behind
+// them is room for what comes from the others.
+__device__ __forceinline__ void exchange(char *stages, unsigned met, const sums (&d)[STACKED], GT_ACC *own)
+{
+    const unsigned rank = blockIdx.y % CLUSTER_K;
+    four_acc *parts = (four_acc *)stages + threadIdx.x;
+    consumers_sync();
+    cluster_arrive(); // this block has read its stages
 #pragma unroll
-        for (int u = 0; u < WIDTH; u++)
-            result.e[u] = GT_C(g.alpha.value * from[u]);
-        *(gt_vector<GT_C, WIDTH> *)(g.c + away + row * g.ldc + column) = result;
-    } else if (row < g.m && column < g.n) {
-        gt_store_c_vector<WIDTH>(g, row, column, from, away);
+    for (int part = 0; part < CLUSTER_K; part++)
+#pragma unroll
+        for (int i = 0; i < FOURS; i++)
+            parts[part * PART + i * CONSUMERS] =
+                *(const four_acc *)&d[i / OWN_FOURS][part * (OWN_N / 2) + i % OWN_FOURS * 4];
+    gt_fence_async();
+    consumers_sync();
+    cluster_wait();
+    // From block b comes what is the (b - rank)-th after this one's.
+    if (threadIdx.x > 0 && threadIdx.x < CLUSTER_K) {
+        const unsigned to = (rank + threadIdx.x) % CLUSTER_K, from = gt_shared_address(stages);
+        gt_copy_to_block(from + (2 * CLUSTER_K - 1 - threadIdx.x) * PART * sizeof(four_acc),
+                         from + to * PART * sizeof(four_acc), PART * sizeof(four_acc), met, to);
+    }
+    gt_mbarrier_wait_cluster<CLUSTER_K>(met, 0);
+    cluster_arrive(); // this block's parts may be written over
+#pragma unroll
+    for (unsigned block = 0; block < CLUSTER_K; block++) {
+        const four_acc *part = parts + (block == rank ? rank : CLUSTER_K + (block + CLUSTER_K - rank - 1) % CLUSTER_K) * PART;
+#pragma unroll
+        for (int i = 0; i < FOURS; i++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                own[i * 4 + e] = block == 0 ? part[i * CONSUMERS].e[e] : own[i * 4 + e] + part[i * CONSUMERS].e[e];
     }
 }
 
-// C of a warp's 16 x 8 EIGHTS sums from (i, j) of the instruction on. They go through a staging buffer, so that lanes
-// side by side store neighbours of a row.
-template <bool PLAIN, int EIGHTS>
-__device__ __forceinline__ void store_chunk(const gt_args &g, GT_ACC *staging, gt_int i, gt_int j, const GT_ACC *d)
+// The sums of all clusters that share K, in the last of them; false in the others.
+__device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, GT_ACC *own)
 {
-    constexpr int ROWS = SWAP ? EIGHTS * 8 : 16, COLUMNS = SWAP ? 16 : EIGHTS * 8, WIDTH = GT_WIDE_C < 4 ? 1 : GT_WIDE_C;
-    const int lane = threadIdx.x % 32;
-    __syncwarp(); // what lay there has been read
-#pragma unroll
-    for (int e = 0; e < EIGHTS * 4; e += 2) {
-        const int along_m = lane / 4 + e / 2 % 2 * 8, along_n = e / 4 * 8 + lane % 4 * 2;
-        if (SWAP) {
-            staging[along_n * PITCH + along_m] = d[e];
-            staging[(along_n + 1) * PITCH + along_m] = d[e + 1];
-        } else {
-            *(gt_vector<GT_ACC, 2> *)&staging[along_m * PITCH + along_n] = {d[e], d[e + 1]};
-        }
-    }
-    __syncwarp();
-#pragma unroll
-    for (int e = 0; e < ROWS * COLUMNS; e += 32 * WIDTH) {
-        const int at = e + lane * WIDTH, y = at / COLUMNS, x = at % COLUMNS;
-        store_few<PLAIN, WIDTH>(g, (SWAP ? j : i) + y, (SWAP ? i : j) + x, &staging[y * PITCH + x]);
-    }
+    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x, slot = tile * CLUSTER_K + blockIdx.y % CLUSTER_K;
+    four_acc *parts = (four_acc *)gt_workspace(g) + slot * PARTS * PART + threadIdx.x;
+    return gt_add_parts<PARTS, PART, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, g.counters + slot * PARTS,
+                                                        (four_acc *)own, last, consumers_sync);
 }
 
-template <bool PLAIN>
-__device__ __forceinline__ void store_tile(const gt_args &g, GT_ACC *staging, gt_tile tile, const sums (&d)[STACKED])
-{
-    const gt_int row = tile.row * BM, column = tile.column * BN;
-    const gt_int i = (SWAP ? column : row) + threadIdx.x / 128 * (STACKED * 64) + threadIdx.x % 128 / 32 * 16,
-                 j = SWAP ? row : column;
-    constexpr int REST = INSTRUCTION_N % CHUNK / 8, WHOLE = INSTRUCTION_N - REST * 8;
-#pragma unroll
-    for (int s = 0; s < STACKED; s++) {
-#pragma unroll
-        for (int n = 0; n < WHOLE; n += CHUNK)
-            store_chunk<PLAIN, CHUNK / 8>(g, staging, i + s * 64, j + n, &d[s][n / 2]);
-        if constexpr (REST > 0)
-            store_chunk<PLAIN, REST>(g, staging, i + s * 64, j + WHOLE, &d[s][WHOLE / 2]);
-    }
-}
-__device__ __forceinline__ bool is_plain(const gt_args &g, gt_tile tile)
-{
-    return g.beta.value == GT_ACC(0) && (tile.row + 1) * BM <= g.m && (tile.column + 1) * BN <= g.n;
-}
-
-// The sums of all parts of K, in the last of their blocks; false in the others.
-__device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, sums (&d)[STACKED])
-{
-    typedef gt_vector<GT_ACC, 4> four_acc;
-    constexpr int COUNT = sizeof d / sizeof(four_acc), TOTAL = COUNT * CONSUMERS;
-    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    four_acc *parts = (four_acc *)gt_workspace(g) + tile * SPLIT_K * TOTAL + threadIdx.x;
-    return gt_add_parts<SPLIT_K, TOTAL, CONSUMERS, COUNT>(parts, blockIdx.y, g.counters + tile * SPLIT_K,
-                                                          (four_acc *)&d[0][0], last, consumers_sync);
-}
-
-__device__ __forceinline__ void consume(const gt_args &g, const ring &r, behind_stages &shared)
+__device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_args &g, const ring &r, char *stages,
+                                        behind_buffers &shared)
 {
     const schedule plan(g);
     const int steps = (int)(plan.end - plan.first);
+    output out = {stages + BUFFERS_AT + threadIdx.x / 128 * (BUFFERS * SUBTILE_BYTES)};
     place at = {0, 0};
-    for (unsigned number = blockIdx.x / CLUSTER; number < plan.clusters; number += gridDim.x / CLUSTER) {
+    for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
+        const gt_tile tile = schedule::find(g, number);
+        const int row = (int)tile.row * BM, column = (int)tile.column * BN; // known before the products are
         sums d[STACKED];
         if (steps == 0) {
 #pragma unroll
             for (int i = 0; i < STACKED * INSTRUCTION_N / 2; i++)
                 d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] = 0;
         }
-        multiply_stages(r, steps, at, d);
-        if (SPLIT_K > 1 && !add_parts(g, &shared.last, d))
-            continue;
-        const gt_tile tile = schedule::find(g, number);
-        if (is_plain(g, tile))
-            store_tile<true>(g, shared.staging[threadIdx.x / 32], tile, d);
+        if (GT_PROMOTED > 0)
+            multiply_promoted(r, stages, steps, at, d);
         else
-            store_tile<false>(g, shared.staging[threadIdx.x / 32], tile, d);
+            multiply_stages(r, stages, steps, at, d);
+        GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
+        if (CLUSTER_K > 1)
+            exchange(stages, gt_shared_address(&shared.met), d, exchanged);
+        if (PARTS > 1 && !add_parts(g, &shared.last, own))
+            continue;
+        out.store(g, map_c, row, column, blockIdx.y % CLUSTER_K, own);
     }
-}
-
-// All threads of a cluster meet. Nothing is released: that would wait for every store to arrive.
-__device__ __forceinline__ void cluster_sync()
-{
-    if (CLUSTER == 1)
-        __syncthreads();
-    else
-        asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+    output::finish();
 }
 
 // Makes the mbarriers known to the copy engine, and to the other blocks.
 __device__ __forceinline__ void publish_barriers()
 {
-    if (CLUSTER > 1)
+    if (SHARING * CLUSTER_K > 1)
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Producers, of which one has made the mbarriers, need not wait for consumers, but blocks of a cluster for each other.
+template <bool PRODUCER> __device__ __forceinline__ void barriers_made()
+{
+    if (SHARING * CLUSTER_K > 1) {
+        cluster_arrive();
+        cluster_wait();
+    } else if (PRODUCER) {
+        asm volatile("barrier.arrive 1, %0;" ::"n"(THREADS_) : "memory");
+    } else {
+        asm volatile("barrier.sync 1, %0;" ::"n"(THREADS_) : "memory");
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
     gemm(const __grid_constant__ gt_tensor_map map_a, const __grid_constant__ gt_tensor_map map_b,
+#if MAP_C
+         const __grid_constant__ gt_tensor_map map_c,
+#endif
          const __grid_constant__ gt_args g)
 {
     extern __shared__ __align__(1024) char stages[];
-    behind_stages &shared = *(behind_stages *)(stages + STAGES * STAGE);
+    behind_buffers &shared = *(behind_buffers *)(stages + BEHIND_AT);
     const ring r = {gt_shared_address(stages), gt_shared_address(shared.full), gt_shared_address(shared.empty)};
+#if MAP_C
+    const gt_tensor_map *of_c = &map_c;
+#else
+    const gt_tensor_map *of_c = nullptr;
+#endif
     if (threadIdx.x == CONSUMERS) {
-        gt_prefetch_map(map_a);
-        gt_prefetch_map(map_b);
-    }
-    if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
             gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, 1);
-            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, CLUSTER * CONSUMERS / 32 * GT_WARP_ARRIVALS);
+            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, SHARING * CONSUMERS / 32 * GT_WARP_ARRIVALS);
+        }
+        if (CLUSTER_K > 1) {
+            gt_mbarrier_init(gt_shared_address(&shared.met), 1);
+            gt_mbarrier_expect(gt_shared_address(&shared.met), (CLUSTER_K - 1) * PART * (int)sizeof(four_acc));
         }
         publish_barriers();
+    } else if (threadIdx.x == CONSUMERS + 32) {
+        gt_prefetch_map(map_a);
+        gt_prefetch_map(map_b);
+        if (MAP_C)
+            gt_prefetch_map(*of_c);
     }
-    cluster_sync();
     if (threadIdx.x >= CONSUMERS) {
+        __syncwarp();
+        barriers_made<true>();
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x == CONSUMERS) {
             gt_begin();
             produce(map_a, map_b, g, r);
         }
+        __syncwarp();
+        if (CLUSTER_K > 1) { // as consumers do when they exchange sums
+            cluster_arrive();
+            cluster_wait();
+            cluster_arrive();
+        }
     } else {
+        barriers_made<false>();
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         gt_wait();
-        consume(g, r, shared);
+        consume(of_c, g, r, stages, shared);
     }
-    if (CLUSTER > 1) {
+    // Other blocks read this one's shared memory, write into its stages and arrive at its mbarriers.
+    if (SHARING > 1) {
         __syncwarp();
-        cluster_sync(); // others write into this block's stages and arrive at its mbarriers
+        cluster_arrive();
     }
+    if (SHARING * CLUSTER_K > 1)
+        cluster_wait();
 }

@@ -2,68 +2,109 @@
 -- Of the many tiles an estimate in clocks picks what is worth a trial.
 WITH RECURSIVE
      side(n) AS (SELECT 16 UNION ALL SELECT n + 16 FROM side WHERE n < 256),
-     -- The tile along the instruction's M, warp groups, blocks on a multiprocessor, and accumulators of a thread that
-     -- leave room for the rest.
+     -- The tile along the instruction's M, warp groups, blocks on a multiprocessor, and registers of a thread for sums and
+     -- fragments that leave room for the rest.
      rows(side_m, warp_groups, occ, most) AS (VALUES
-         (64, 1, 1, 128), (64, 1, 2, 128), (64, 1, 3, 48), (128, 1, 1, 192), (128, 2, 1, 128), (128, 2, 2, 48),
+         (64, 1, 1, 192), (64, 1, 2, 128), (64, 1, 3, 48), (128, 1, 1, 192), (128, 2, 1, 192), (128, 2, 2, 48),
          (192, 3, 1, 96), (256, 2, 1, 192)),
-     cluster(cluster_m, cluster_n) AS (VALUES (1, 1), (2, 1), (1, 2)),
-     bk(bk) AS (VALUES (64), (128)),
+     -- Blocks of a cluster share operands, or K. Of those that share K not all multiprocessors hold four or eight.
+     cluster(cluster_m, cluster_n, cluster_k, held) AS (VALUES
+         (1, 1, 1, :sm_count), (2, 1, 1, :sm_count), (1, 2, 1, :sm_count), (1, 1, 2, :sm_count), (1, 1, 4, :sm_count - 12),
+         (1, 1, 8, :sm_count - 12)),
+     lines(lines) AS (VALUES (1), (2)), -- of 128 bytes along K
      stages(stages) AS (VALUES (3), (4), (5), (6), (7), (8), (10), (12)),
      swap(swap) AS (VALUES (0), (1)),
-     -- Copies first, aligned, of what the copy engine cannot read.
-     repack(repack) AS (SELECT CASE WHEN :align < 16 THEN 7 ELSE 0 END),
-     tile AS (SELECT *, CASE swap WHEN 1 THEN n ELSE side_m END AS bm, CASE swap WHEN 1 THEN side_m ELSE n END AS bn
-              FROM rows, side, swap WHERE side_m / 64 / warp_groups * (n / 2) <= most),
-     -- Operands that lie along M or N take whole lines of 64 elements.
-     sized AS (SELECT *, warp_groups * 128 + 128 AS threads,
-                      NOT :trans_a AS a_along_k, :trans_b AS b_along_k
-               FROM tile, bk, cluster, repack
-               WHERE bm < 2 * :m + 16 AND bn < 2 * :n + 16 AND (swap = 0 OR bm <= 128) AND (swap = 1 OR :m > 32)),
-     stage AS (SELECT *, bk * :elem_bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + 63) / 64 * 64 END
-                                             + CASE WHEN b_along_k THEN bn ELSE (bn + 63) / 64 * 64 END) AS stage_bytes
+     kind AS (SELECT CASE WHEN :type IN ('f16', 'f16_f32', 'bf16', 'bf16_f32') THEN 2 WHEN :type = 'f32' AND :math = 'tf32' THEN 4
+                          WHEN :type = 's8' OR :type LIKE 'e4m3%' OR :type LIKE 'e5m2%' THEN 1 END AS bytes,
+                     :type LIKE 'e_m_%' AND :math = 'strict' AS promoted),
+     -- Copies first, aligned, of what the copy engine cannot read; and along K of what only registers could turn.
+     repack(repack) AS (VALUES (0), (7), (9), (10), (11)),
+     copied AS (SELECT *, CASE WHEN repack & 1 AND repack & 8 THEN 1 ELSE NOT :trans_a END AS a_along_k,
+                       CASE WHEN repack & 2 AND repack & 8 THEN 1 ELSE :trans_b END AS b_along_k
+                FROM kind, repack
+                WHERE CASE WHEN :align < 16 THEN repack = CASE bytes WHEN 2 THEN 7 ELSE 11 END
+                           WHEN bytes = 2 THEN repack = 0
+                           ELSE repack = 0 OR (repack & 8 AND (repack & 1) <= :trans_a AND (repack & 2) / 2 <= NOT :trans_b) END),
+     -- Elements that are not of 16 bits lie along K, or go through registers as the instruction's A.
+     turned AS (SELECT *, bytes <> 2 AND NOT CASE swap WHEN 1 THEN b_along_k ELSE a_along_k END AS from_registers
+                FROM copied, swap
+                WHERE bytes = 2 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END),
+     tile AS (SELECT *, CASE swap WHEN 1 THEN n ELSE side_m END AS bm, CASE swap WHEN 1 THEN side_m ELSE n END AS bn,
+                     side_m / 64 / warp_groups AS stacked, 1 + from_registers AS instructions, 128 / bytes AS line
+              FROM rows, side, turned
+              WHERE side_m / 64 / warp_groups * (n / 2 * (1 + promoted) + from_registers * (32 - 16 * promoted)) <= most
+                AND side_m / 64 / warp_groups % (1 + from_registers) = 0),
+     placed AS (SELECT *, ((:m + bm * cluster_m - 1) / (bm * cluster_m)) * ((:n + bn * cluster_n - 1) / (bn * cluster_n))
+                          * cluster_m * cluster_n AS tiles
+                FROM tile, cluster
+                WHERE bm < 2 * :m + 16 AND bn < 2 * :n + 16 AND (swap = 0 OR bm <= 128)
+                  AND (swap = 1 OR :m > 32 OR bytes <> 2) AND (cluster_m = 1 OR :m > bm) AND (cluster_n = 1 OR :n > bn)
+                  AND n % (16 * cluster_k) = 0
+                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole.
+                  AND (n % 64 = 0 OR n < 48 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END)),
+     sized AS (SELECT *, warp_groups * 128 + 128 AS threads, lines * line AS bk,
+                      (:k + lines * line - 1) / (lines * line) AS all_steps,
+                      -- Of C, along the instruction's N, on its way through shared memory.
+                      CASE WHEN n / cluster_k % 64 = 0 AND instructions * :c_bytes = 2 THEN 64
+                           WHEN n / cluster_k % 32 = 0 AND instructions * :c_bytes <= 4 THEN 32 ELSE 16 END AS subtile_n
+               FROM placed, lines
+               WHERE (lines = 1 OR NOT (from_registers OR promoted))
+                 AND (cluster_k = 1 OR (tiles * :batch * cluster_k <= held * occ AND :k >= lines * line * 2 * cluster_k))),
+     stage AS (SELECT *, bk * bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + line - 1) / line * line END
+                                       + CASE WHEN b_along_k THEN bn ELSE (bn + line - 1) / line * line END) AS stage_bytes,
+                      CASE WHEN stacked * n / cluster_k = subtile_n * instructions OR warp_groups = 3 THEN 1 ELSE 2 END
+                      * warp_groups * 64 * instructions * subtile_n * :c_bytes AS buffer_bytes
                FROM sized
-               WHERE (cluster_n = 1 OR CASE WHEN a_along_k THEN bm % 16 = 0 ELSE (bm + 63) / 64 % 2 = 0 END)
-                 AND (cluster_m = 1 OR CASE WHEN b_along_k THEN bn % 16 = 0 ELSE (bn + 63) / 64 % 2 = 0 END)
-                 AND (cluster_m = 1 OR :m > bm) AND (cluster_n = 1 OR :n > bn)),
-     -- Stages that fit, behind them staging buffers and barriers. As many as there is room for, or a few less.
-     fit AS (SELECT *, stages * stage_bytes + warp_groups * 4 * 2560 + 16 * stages + 8 AS smem_bytes,
-                    row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, occ, cluster_m, cluster_n
+               WHERE (cluster_n = 1 OR CASE WHEN a_along_k THEN bm % 16 = 0 ELSE (bm + line - 1) / line % 2 = 0 END)
+                 AND (cluster_m = 1 OR CASE WHEN b_along_k THEN bn % 16 = 0 ELSE (bn + line - 1) / line % 2 = 0 END)),
+     -- Stages that fit, behind them C's buffers and barriers. As many as there is room for, or a few less. Two stages are
+     -- read, the one that multiplies and the one before.
+     fit AS (SELECT *, stages * stage_bytes + buffer_bytes + 16 * stages + 16 AS smem_bytes,
+                    row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, occ, cluster_m, cluster_n, cluster_k, repack
                                        ORDER BY stages DESC) AS place
              FROM stage, stages
-             -- Two stages are read, the one that multiplies and the one before.
-             WHERE (stages > 3 OR stage_bytes >= 40960) AND occ * (stages * stage_bytes + warp_groups * 4 * 2560 + 16 * stages + 8 + 1024) <= :smem_limit + 1024),
-     part AS (SELECT *, ((:m + bm * cluster_m - 1) / (bm * cluster_m)) * ((:n + bn * cluster_n - 1) / (bn * cluster_n))
-                        * cluster_m * cluster_n AS tiles, (:k + bk - 1) / bk AS all_steps
-              FROM fit WHERE place <= 2),
-     split(split_k) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32)),
-     parted AS (SELECT *, (all_steps + split_k - 1) / split_k AS steps, tiles * :batch * split_k AS units
-                FROM part, split
-                WHERE split_k = 1 OR (tiles * :batch * split_k <= :sm_count * occ AND all_steps >= 4 * split_k
-                                      AND tiles * :batch * 2 <= :sm_count
-                                      AND side_m / 64 / warp_groups * (n / 2) <= 128)),
+             WHERE (stages > 3 OR stage_bytes >= 40960)
+               AND (cluster_k = 1 OR bm * bn * :acc_bytes * (2 * cluster_k - 1) / cluster_k <= stages * stage_bytes)
+               AND occ * (stages * stage_bytes + buffer_bytes + 16 * stages + 16 + 1024) <= :smem_limit + 1024),
+     -- Parts of K that meet in the workspace, each the work of a cluster.
+     parts(parts) AS (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (10), (12), (14), (15), (16), (24), (32)),
+     parted AS (SELECT *, parts * cluster_k AS split_k, (all_steps + parts * cluster_k - 1) / (parts * cluster_k) AS steps,
+                       tiles * :batch * parts * cluster_k AS units
+                FROM fit, parts
+                WHERE place <= 2
+                  AND (parts = 1 OR (tiles * :batch * parts * cluster_k <= held * occ
+                                     AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
+                                     AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
      -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2.
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
                       (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
-                      max(side_m / 64 * (n / 2) * (bk * :elem_bytes / 32) * 1.04,
-                          (side_m / 64 * (2048 + 32 * n) * (bk * :elem_bytes / 32) + stage_bytes) / 128.0,
-                          bk * :elem_bytes * (1.0 * bm / cluster_n + 1.0 * bn / cluster_m)
-                          / min(50.0, occ * (stages - 1.7) * stage_bytes / 1300.0)) + 20 AS pace,
-                      bm * bn * :acc_bytes / 40 + 700 AS store,
-                      1.0 * :elem_bytes * :batch * (:m + :n) * :k / (17.5 * :sm_count) AS memory
+                      max(side_m / 64 * (n / 2) * (bk * bytes / 32) * 1.04,
+                          (side_m / 64 * (2048 * (1 + (from_registers AND bytes = 1)) + 32 * n) * (bk * bytes / 32) + stage_bytes)
+                          / 128.0,
+                          bk * bytes * (1.0 * bm / cluster_n + 1.0 * bn / cluster_m)
+                          / min(50.0, occ * (stages - 1.7) * stage_bytes / 1300.0)) + 20 + promoted * stacked * n / 2 AS pace,
+                      bm * bn / cluster_k * :c_bytes / 40 + 800 AS store,
+                      1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
+                      / CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM parted)
-SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, split_k,
+SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, split_k,
        CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", repack, occ,
        CASE WHEN units > :sm_count * occ AND split_k = 1 THEN :sm_count * occ ELSE 0 END AS blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, cluster_m * cluster_n AS cluster_x,
-       CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile,
-       CASE WHEN a_along_k THEN bm / cluster_n ELSE bk END AS box_a_rows, 64 AS box_a_columns,
-       CASE WHEN b_along_k THEN bn / cluster_m ELSE bk END AS box_b_rows, 64 AS box_b_columns,
-       3 AS swizzle_ab, 1 AS dependent_launch,
+       cluster_k AS cluster_y, CASE WHEN parts > 1 THEN parts * bm * bn * :acc_bytes ELSE 0 END AS ws_tile,
+       CASE WHEN a_along_k THEN bm / cluster_n ELSE bk END AS box_a_rows, line AS box_a_columns,
+       CASE WHEN b_along_k THEN bn / cluster_m ELSE bk END AS box_b_rows, line AS box_b_columns,
+       3 AS swizzle_ab,
+       CASE WHEN :align < 16 THEN 0 WHEN swap THEN subtile_n ELSE 64 * instructions END AS box_c_rows,
+       CASE WHEN :align < 16 THEN 0 WHEN swap THEN 128 / :c_bytes ELSE subtile_n END AS box_c_columns,
+       CASE WHEN :align < 16 THEN 0 WHEN swap OR subtile_n * :c_bytes = 128 THEN 3 WHEN subtile_n * :c_bytes = 64 THEN 2
+            ELSE 1 END AS swizzle_c,
+       1 AS dependent_launch,
        CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * (500 + 1500 * (waves = 1))
-            + (split_k > 1) * (2500 + 1.0 * split_k * bm * bn * :acc_bytes / 60)
-            + (repack > 0) * (6000 + 2.0 * :elem_bytes * :batch * (:m + :n) * :k / (17.0 * :sm_count)) AS INTEGER)
-           AS clocks
+            + (cluster_k > 1) * (1800 + 1.0 * bm * bn * :acc_bytes / 64)
+            + (parts > 1) * (2500 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 60)
+            + (repack > 0) * (6000 + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
+                                     / (17.0 * :sm_count)) AS INTEGER) AS clocks
 FROM paced
-WHERE :type IN ('f16', 'f16_f32', 'bf16', 'bf16_f32') AND :cc >= 90 AND (cluster_m * cluster_n = 1 OR split_k = 1);
+WHERE bytes > 0 AND :cc >= 90;

@@ -1,6 +1,7 @@
-// One product of a warp group: wgmma.mma_async, 64 x INSTRUCTION_N x 32 bytes of K, both operands in shared memory.
+// One product of a warp group: wgmma.mma_async, 64 x INSTRUCTION_N x 32 bytes of K. Its B lies in shared memory, its A
+// there or in registers.
 //
-// Needs: INSTRUCTION_N, a multiple of 8 up to 256.
+// Needs: INSTRUCTION_N, a multiple of 16 up to 256; SWAP, whether the instruction's A is op(B).
 // Offers: INSTRUCTION_K, elements of K that an instruction takes; `sums`, a thread's share of the result; multiply and
 // what stands around it; line_descriptor, which tells it where an operand lies.
 #ifndef GT_WGMMA_INSTRUCTION_CUH
@@ -14,117 +15,126 @@ constexpr int LINE = 128 / GT_AB_BYTES; // elements of a swizzled line in shared
 // Row lane / 4 of the warp's sixteen and the one eight below: columns 2 * (lane % 4) and the next of every eight.
 typedef GT_ACC sums[INSTRUCTION_N / 2];
 
-// The names and operands of a thread's sums. Three operands come before them.
-#define GT_FOUR_SUMS(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define GT_NAMES_8   "%3, %4, %5, %6"
-#define GT_NAMES_16   GT_NAMES_8 ", %7, %8, %9, %10"
-#define GT_NAMES_24   GT_NAMES_16 ", %11, %12, %13, %14"
-#define GT_NAMES_32   GT_NAMES_24 ", %15, %16, %17, %18"
-#define GT_NAMES_40   GT_NAMES_32 ", %19, %20, %21, %22"
-#define GT_NAMES_48   GT_NAMES_40 ", %23, %24, %25, %26"
-#define GT_NAMES_56   GT_NAMES_48 ", %27, %28, %29, %30"
-#define GT_NAMES_64   GT_NAMES_56 ", %31, %32, %33, %34"
-#define GT_NAMES_72   GT_NAMES_64 ", %35, %36, %37, %38"
-#define GT_NAMES_80   GT_NAMES_72 ", %39, %40, %41, %42"
-#define GT_NAMES_88   GT_NAMES_80 ", %43, %44, %45, %46"
-#define GT_NAMES_96   GT_NAMES_88 ", %47, %48, %49, %50"
-#define GT_NAMES_104  GT_NAMES_96 ", %51, %52, %53, %54"
-#define GT_NAMES_112  GT_NAMES_104 ", %55, %56, %57, %58"
-#define GT_NAMES_120  GT_NAMES_112 ", %59, %60, %61, %62"
-#define GT_NAMES_128  GT_NAMES_120 ", %63, %64, %65, %66"
-#define GT_NAMES_136  GT_NAMES_128 ", %67, %68, %69, %70"
-#define GT_NAMES_144  GT_NAMES_136 ", %71, %72, %73, %74"
-#define GT_NAMES_152  GT_NAMES_144 ", %75, %76, %77, %78"
-#define GT_NAMES_160  GT_NAMES_152 ", %79, %80, %81, %82"
-#define GT_NAMES_168  GT_NAMES_160 ", %83, %84, %85, %86"
-#define GT_NAMES_176  GT_NAMES_168 ", %87, %88, %89, %90"
-#define GT_NAMES_184  GT_NAMES_176 ", %91, %92, %93, %94"
-#define GT_NAMES_192  GT_NAMES_184 ", %95, %96, %97, %98"
-#define GT_NAMES_200  GT_NAMES_192 ", %99, %100, %101, %102"
-#define GT_NAMES_208  GT_NAMES_200 ", %103, %104, %105, %106"
-#define GT_NAMES_216  GT_NAMES_208 ", %107, %108, %109, %110"
-#define GT_NAMES_224  GT_NAMES_216 ", %111, %112, %113, %114"
-#define GT_NAMES_232  GT_NAMES_224 ", %115, %116, %117, %118"
-#define GT_NAMES_240  GT_NAMES_232 ", %119, %120, %121, %122"
-#define GT_NAMES_248  GT_NAMES_240 ", %123, %124, %125, %126"
-#define GT_NAMES_256  GT_NAMES_248 ", %127, %128, %129, %130"
-#define GT_SUMS_8(d)   GT_FOUR_SUMS(d, 0)
-#define GT_SUMS_16(d)  GT_SUMS_8(d), GT_FOUR_SUMS(d, 4)
-#define GT_SUMS_24(d)  GT_SUMS_16(d), GT_FOUR_SUMS(d, 8)
-#define GT_SUMS_32(d)  GT_SUMS_24(d), GT_FOUR_SUMS(d, 12)
-#define GT_SUMS_40(d)  GT_SUMS_32(d), GT_FOUR_SUMS(d, 16)
-#define GT_SUMS_48(d)  GT_SUMS_40(d), GT_FOUR_SUMS(d, 20)
-#define GT_SUMS_56(d)  GT_SUMS_48(d), GT_FOUR_SUMS(d, 24)
-#define GT_SUMS_64(d)  GT_SUMS_56(d), GT_FOUR_SUMS(d, 28)
-#define GT_SUMS_72(d)  GT_SUMS_64(d), GT_FOUR_SUMS(d, 32)
-#define GT_SUMS_80(d)  GT_SUMS_72(d), GT_FOUR_SUMS(d, 36)
-#define GT_SUMS_88(d)  GT_SUMS_80(d), GT_FOUR_SUMS(d, 40)
-#define GT_SUMS_96(d)  GT_SUMS_88(d), GT_FOUR_SUMS(d, 44)
-#define GT_SUMS_104(d) GT_SUMS_96(d), GT_FOUR_SUMS(d, 48)
-#define GT_SUMS_112(d) GT_SUMS_104(d), GT_FOUR_SUMS(d, 52)
-#define GT_SUMS_120(d) GT_SUMS_112(d), GT_FOUR_SUMS(d, 56)
-#define GT_SUMS_128(d) GT_SUMS_120(d), GT_FOUR_SUMS(d, 60)
-#define GT_SUMS_136(d) GT_SUMS_128(d), GT_FOUR_SUMS(d, 64)
-#define GT_SUMS_144(d) GT_SUMS_136(d), GT_FOUR_SUMS(d, 68)
-#define GT_SUMS_152(d) GT_SUMS_144(d), GT_FOUR_SUMS(d, 72)
-#define GT_SUMS_160(d) GT_SUMS_152(d), GT_FOUR_SUMS(d, 76)
-#define GT_SUMS_168(d) GT_SUMS_160(d), GT_FOUR_SUMS(d, 80)
-#define GT_SUMS_176(d) GT_SUMS_168(d), GT_FOUR_SUMS(d, 84)
-#define GT_SUMS_184(d) GT_SUMS_176(d), GT_FOUR_SUMS(d, 88)
-#define GT_SUMS_192(d) GT_SUMS_184(d), GT_FOUR_SUMS(d, 92)
-#define GT_SUMS_200(d) GT_SUMS_192(d), GT_FOUR_SUMS(d, 96)
-#define GT_SUMS_208(d) GT_SUMS_200(d), GT_FOUR_SUMS(d, 100)
-#define GT_SUMS_216(d) GT_SUMS_208(d), GT_FOUR_SUMS(d, 104)
-#define GT_SUMS_224(d) GT_SUMS_216(d), GT_FOUR_SUMS(d, 108)
-#define GT_SUMS_232(d) GT_SUMS_224(d), GT_FOUR_SUMS(d, 112)
-#define GT_SUMS_240(d) GT_SUMS_232(d), GT_FOUR_SUMS(d, 116)
-#define GT_SUMS_248(d) GT_SUMS_240(d), GT_FOUR_SUMS(d, 120)
-#define GT_SUMS_256(d) GT_SUMS_248(d), GT_FOUR_SUMS(d, 124)
-#define GT_JOIN_(a, b) a##b
-#define GT_JOIN(a, b)  GT_JOIN_(a, b)
-#define GT_TEXT_(a)    #a
-#define GT_TEXT(a)     GT_TEXT_(a)
+// The names of a thread's sums, which are an instruction's first operands, and those of the six that follow.
+#define GT_NAMES_16   "%0, %1, %2, %3, %4, %5, %6, %7"
+#define GT_NAMES_32   GT_NAMES_16 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define GT_NAMES_48   GT_NAMES_32 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define GT_NAMES_64   GT_NAMES_48 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define GT_NAMES_80   GT_NAMES_64 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define GT_NAMES_96   GT_NAMES_80 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define GT_NAMES_112  GT_NAMES_96 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define GT_NAMES_128  GT_NAMES_112 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define GT_NAMES_144  GT_NAMES_128 ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define GT_NAMES_160  GT_NAMES_144 ", %72, %73, %74, %75, %76, %77, %78, %79"
+#define GT_NAMES_176  GT_NAMES_160 ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define GT_NAMES_192  GT_NAMES_176 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define GT_NAMES_208  GT_NAMES_192 ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define GT_NAMES_224  GT_NAMES_208 ", %104, %105, %106, %107, %108, %109, %110, %111"
+#define GT_NAMES_240  GT_NAMES_224 ", %112, %113, %114, %115, %116, %117, %118, %119"
+#define GT_NAMES_256  GT_NAMES_240 ", %120, %121, %122, %123, %124, %125, %126, %127"
+#define GT_INPUTS_16   "%8", "%9", "%10", "%11", "%12", "%13"
+#define GT_INPUTS_32   "%16", "%17", "%18", "%19", "%20", "%21"
+#define GT_INPUTS_48   "%24", "%25", "%26", "%27", "%28", "%29"
+#define GT_INPUTS_64   "%32", "%33", "%34", "%35", "%36", "%37"
+#define GT_INPUTS_80   "%40", "%41", "%42", "%43", "%44", "%45"
+#define GT_INPUTS_96   "%48", "%49", "%50", "%51", "%52", "%53"
+#define GT_INPUTS_112  "%56", "%57", "%58", "%59", "%60", "%61"
+#define GT_INPUTS_128  "%64", "%65", "%66", "%67", "%68", "%69"
+#define GT_INPUTS_144  "%72", "%73", "%74", "%75", "%76", "%77"
+#define GT_INPUTS_160  "%80", "%81", "%82", "%83", "%84", "%85"
+#define GT_INPUTS_176  "%88", "%89", "%90", "%91", "%92", "%93"
+#define GT_INPUTS_192  "%96", "%97", "%98", "%99", "%100", "%101"
+#define GT_INPUTS_208  "%104", "%105", "%106", "%107", "%108", "%109"
+#define GT_INPUTS_224  "%112", "%113", "%114", "%115", "%116", "%117"
+#define GT_INPUTS_240  "%120", "%121", "%122", "%123", "%124", "%125"
+#define GT_INPUTS_256  "%128", "%129", "%130", "%131", "%132", "%133"
+#define GT_EIGHT_SUMS(as, d, i)                                                                                        \
+    as(d[i]), as(d[i + 1]), as(d[i + 2]), as(d[i + 3]), as(d[i + 4]), as(d[i + 5]), as(d[i + 6]), as(d[i + 7])
+#define GT_SUMS_16(as, d)    GT_EIGHT_SUMS(as, d, 0)
+#define GT_SUMS_32(as, d)    GT_SUMS_16(as, d), GT_EIGHT_SUMS(as, d, 8)
+#define GT_SUMS_48(as, d)    GT_SUMS_32(as, d), GT_EIGHT_SUMS(as, d, 16)
+#define GT_SUMS_64(as, d)    GT_SUMS_48(as, d), GT_EIGHT_SUMS(as, d, 24)
+#define GT_SUMS_80(as, d)    GT_SUMS_64(as, d), GT_EIGHT_SUMS(as, d, 32)
+#define GT_SUMS_96(as, d)    GT_SUMS_80(as, d), GT_EIGHT_SUMS(as, d, 40)
+#define GT_SUMS_112(as, d)   GT_SUMS_96(as, d), GT_EIGHT_SUMS(as, d, 48)
+#define GT_SUMS_128(as, d)   GT_SUMS_112(as, d), GT_EIGHT_SUMS(as, d, 56)
+#define GT_SUMS_144(as, d)   GT_SUMS_128(as, d), GT_EIGHT_SUMS(as, d, 64)
+#define GT_SUMS_160(as, d)   GT_SUMS_144(as, d), GT_EIGHT_SUMS(as, d, 72)
+#define GT_SUMS_176(as, d)   GT_SUMS_160(as, d), GT_EIGHT_SUMS(as, d, 80)
+#define GT_SUMS_192(as, d)   GT_SUMS_176(as, d), GT_EIGHT_SUMS(as, d, 88)
+#define GT_SUMS_208(as, d)   GT_SUMS_192(as, d), GT_EIGHT_SUMS(as, d, 96)
+#define GT_SUMS_224(as, d)   GT_SUMS_208(as, d), GT_EIGHT_SUMS(as, d, 104)
+#define GT_SUMS_240(as, d)   GT_SUMS_224(as, d), GT_EIGHT_SUMS(as, d, 112)
+#define GT_SUMS_256(as, d)   GT_SUMS_240(as, d), GT_EIGHT_SUMS(as, d, 120)
+#define GT_JOIN_(a, b)   a##b
+#define GT_JOIN(a, b)    GT_JOIN_(a, b)
+#define GT_TEXT_(a)      #a
+#define GT_TEXT(a)       GT_TEXT_(a)
+#define GT_APPLY(f, ...) f(__VA_ARGS__)
+#if SWAP
+#define GT_PTX_OPERANDS GT_PTX_B "." GT_PTX_A
+#else
+#define GT_PTX_OPERANDS GT_PTX_A "." GT_PTX_B
+#endif
 
-// `flags` are those of operands that are stored along M or N, which only elements of 16 bits may be.
-#define GT_WGMMA(types, flags)                                                                                        \
-    asm volatile("{\n.reg .pred adds;\nsetp.ne.b32 adds, %2, 0;\n"                                                    \
-                 "wgmma.mma_async.sync.aligned.m64n" GT_TEXT(INSTRUCTION_N) types                                     \
-                 " {" GT_JOIN(GT_NAMES_, INSTRUCTION_N) "}, %0, %1, adds, 1, 1" flags ";\n}"                          \
-                 : "+l"(a), "+l"(b), "+r"(adds), GT_JOIN(GT_SUMS_, INSTRUCTION_N)(d))
+// `kind` is K and the type of sums, "k16.f32."; `tail` the signs of operands and, for 16 bits, how they are stored.
+#define GT_PRODUCT(kind, tail, a, b, adds)                                                                            \
+    "{\n.reg .pred adds;\nsetp.ne.b32 adds, " adds ", 0;\n"                                                           \
+    "wgmma.mma_async.sync.aligned.m64n" GT_TEXT(INSTRUCTION_N) kind GT_PTX_OPERANDS                                   \
+    " {" GT_JOIN(GT_NAMES_, INSTRUCTION_N) "}, " a ", " b ", adds" tail ";\n}"
+#define GT_PRODUCT_SHARED(kind, tail, i0, i1, i2, i3, i4, i5) GT_PRODUCT(kind, tail, i0, i1, i2)
+#define GT_PRODUCT_REGISTERS(kind, tail, i0, i1, i2, i3, i4, i5)                                                      \
+    GT_PRODUCT(kind, tail, "{" i0 ", " i1 ", " i2 ", " i3 "}", i4, i5)
+#define GT_AS_FLOAT(x) "+f"(x)
+#define GT_AS_INT(x)   "+r"(x)
+#define GT_WGMMA_SHARED(kind, tail, as)                                                                               \
+    asm volatile(GT_APPLY(GT_PRODUCT_SHARED, kind, tail, GT_JOIN(GT_INPUTS_, INSTRUCTION_N))                          \
+                 : GT_JOIN(GT_SUMS_, INSTRUCTION_N)(as, d)                                                            \
+                 : "l"(a), "l"(b), "r"(adds))
+#define GT_WGMMA_REGISTERS(kind, tail, as)                                                                            \
+    asm volatile(GT_APPLY(GT_PRODUCT_REGISTERS, kind, tail, GT_JOIN(GT_INPUTS_, INSTRUCTION_N))                       \
+                 : GT_JOIN(GT_SUMS_, INSTRUCTION_N)(as, d)                                                            \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds))
 
-template <typename T> struct type_is {
-    static constexpr bool half = false, bf16 = false;
+template <typename T> struct is_integer {
+    static constexpr bool value = false;
 };
-template <> struct type_is<gt_half> {
-    static constexpr bool half = true, bf16 = false;
-};
-template <> struct type_is<gt_bf16> {
-    static constexpr bool half = false, bf16 = true;
+template <> struct is_integer<int> {
+    static constexpr bool value = true;
 };
 
-// Starts d = a b, or d += a b. Descriptors say where a and b lie.
-template <bool A_ALONG_K, bool B_ALONG_K>
-__device__ __forceinline__ void multiply(sums &d, unsigned long long a, unsigned long long b, int adds)
+// Starts d = a b, or d += a b. Descriptors say where a and b lie. Only elements of 16 bits may lie along M or N.
+template <bool A_ALONG_K, bool B_ALONG_K, typename ACC>
+__device__ __forceinline__ void multiply(ACC (&d)[INSTRUCTION_N / 2], unsigned long long a, unsigned long long b, int adds)
 {
-    if constexpr (type_is<GT_AB>::bf16) {
-        if constexpr (A_ALONG_K && B_ALONG_K)
-            GT_WGMMA("k16.f32.bf16.bf16", ", 0, 0");
-        else if constexpr (A_ALONG_K)
-            GT_WGMMA("k16.f32.bf16.bf16", ", 0, 1");
-        else if constexpr (B_ALONG_K)
-            GT_WGMMA("k16.f32.bf16.bf16", ", 1, 0");
-        else
-            GT_WGMMA("k16.f32.bf16.bf16", ", 1, 1");
-    } else {
-        if constexpr (A_ALONG_K && B_ALONG_K)
-            GT_WGMMA("k16.f32.f16.f16", ", 0, 0");
-        else if constexpr (A_ALONG_K)
-            GT_WGMMA("k16.f32.f16.f16", ", 0, 1");
-        else if constexpr (B_ALONG_K)
-            GT_WGMMA("k16.f32.f16.f16", ", 1, 0");
-        else
-            GT_WGMMA("k16.f32.f16.f16", ", 1, 1");
-    }
+    static_assert(GT_AB_BYTES == 2 || (A_ALONG_K && B_ALONG_K), "along K");
+    if constexpr (is_integer<ACC>::value)
+        GT_WGMMA_SHARED("k32.s32.", "", GT_AS_INT);
+    else if constexpr (INSTRUCTION_K == 32)
+        GT_WGMMA_SHARED("k32.f32.", ", 1, 1", GT_AS_FLOAT);
+    else if constexpr (INSTRUCTION_K == 8)
+        GT_WGMMA_SHARED("k8.f32.", ", 1, 1", GT_AS_FLOAT);
+    else if constexpr (A_ALONG_K && B_ALONG_K)
+        GT_WGMMA_SHARED("k16.f32.", ", 1, 1, 0, 0", GT_AS_FLOAT);
+    else if constexpr (A_ALONG_K)
+        GT_WGMMA_SHARED("k16.f32.", ", 1, 1, 0, 1", GT_AS_FLOAT);
+    else if constexpr (B_ALONG_K)
+        GT_WGMMA_SHARED("k16.f32.", ", 1, 1, 1, 0", GT_AS_FLOAT);
+    else
+        GT_WGMMA_SHARED("k16.f32.", ", 1, 1, 1, 1", GT_AS_FLOAT);
+}
+// The same with a in registers: row lane / 4 of the warp's sixteen, the one eight below, and both again for the second
+// half of K, of which a thread has the (lane % 4)-th four bytes.
+template <typename ACC>
+__device__ __forceinline__ void multiply(ACC (&d)[INSTRUCTION_N / 2], const unsigned (&a)[4], unsigned long long b, int adds)
+{
+    static_assert(GT_AB_BYTES != 2, "others can lie in shared memory");
+    if constexpr (is_integer<ACC>::value)
+        GT_WGMMA_REGISTERS("k32.s32.", "", GT_AS_INT);
+    else if constexpr (INSTRUCTION_K == 32)
+        GT_WGMMA_REGISTERS("k32.f32.", ", 1, 1", GT_AS_FLOAT);
+    else
+        GT_WGMMA_REGISTERS("k8.f32.", ", 1, 1", GT_AS_FLOAT);
 }
 
 // Before the first of some products: what registers and shared memory hold is there for them.

@@ -13,7 +13,6 @@ template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
     static constexpr int BOXES = ALONG_K ? BK / LINE : (SIDE + LINE - 1) / LINE;
     static constexpr int BOX_ROWS = ALONG_K ? SIDE / PARTS : BK, BOX_COLUMNS = LINE;
     static constexpr int BOX_BYTES = (ALONG_K ? SIDE : BK) * 128, BYTES = BOXES * BOX_BYTES;
-    static_assert(ALONG_K || GT_AB_BYTES == 2, "only elements of 16 bits may lie along M or N");
     static_assert(PARTS == 1 || (ALONG_K ? SIDE % (PARTS * 8) == 0 : BOXES % PARTS == 0), "equal parts");
 
     // Starts the copies of this block's part. The blocks that it is for: from `first` of the cluster on, every
@@ -51,5 +50,53 @@ template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
                GT_DESCRIPTOR_UNIT;
     }
 };
+
+// Elements that lie along M or N and are not of 16 bits go through registers, as the instruction's A. Two instructions
+// share 128 of them: a thread reads four neighbours of a line, and two are each one's. So rows are in another order than
+// elements in the tile.
+//
+// Where among the 128 a thread's row of the warp's sixteen lies: of instruction 0 or 1, its first row or the one eight
+// below. Lanes that read together take chunks of 16 bytes that are four apart, or in other lines.
+__device__ __forceinline__ int fragment_chunk()
+{
+    return threadIdx.x % 128 / 32 * 8 + threadIdx.x / 4 % 2 * 4 + threadIdx.x / 8 % 4;
+}
+__device__ __forceinline__ int fragment_row(int instruction, int below)
+{
+    return fragment_chunk() * 4 + instruction * 2 + below;
+}
+
+// The fragments of two instructions, for elements k and on of a tile's K; `tile` is where the first of the 128 lie.
+__device__ __forceinline__ void load_fragments(unsigned (&a)[2][4], const char *tile, int box_bytes, int k)
+{
+    const int lane = threadIdx.x % 32, chunk = fragment_chunk();
+    if constexpr (GT_AB_BYTES == 4) { // a chunk is four elements of a line of 32
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int line = k + half * 4 + lane % 4;
+            const gt_vector<unsigned, 4> four = *(const gt_vector<unsigned, 4> *)(tile + chunk / 8 * box_bytes + line * 128 +
+                                                                                  (chunk % 8 ^ line % 8) * 16);
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                a[e / 2][half * 2 + e % 2] = four.e[e];
+        }
+    } else { // a word is four elements of a line of 128; four lines, the four neighbours along K, are transposed
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            unsigned word[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const int line = k + half * 16 + lane % 4 * 4 + j;
+                word[j] = *(const unsigned *)(tile + line * 128 + (chunk / 4 ^ line % 8) * 16 + chunk % 4 * 4);
+            }
+            const unsigned low01 = __byte_perm(word[0], word[1], 0x5140), low23 = __byte_perm(word[2], word[3], 0x5140),
+                           high01 = __byte_perm(word[0], word[1], 0x7362), high23 = __byte_perm(word[2], word[3], 0x7362);
+            a[0][half * 2] = __byte_perm(low01, low23, 0x5410);
+            a[0][half * 2 + 1] = __byte_perm(low01, low23, 0x7632);
+            a[1][half * 2] = __byte_perm(high01, high23, 0x5410);
+            a[1][half * 2 + 1] = __byte_perm(high01, high23, 0x7632);
+        }
+    }
+}
 
 #endif

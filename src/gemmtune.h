@@ -63,8 +63,9 @@ typedef enum gt_status {
 } gt_status;
 
 /*
- * Element types. type_ab and type_c decide the arithmetic: f32, s32, f64, f16 or bf16 into itself or f32, s8 into s32.
- * Integers are added and scaled modulo 2^32: sums of s8 are exact while k is below 2^17.
+ * Element types. Those of A, B and C decide the arithmetic: f32, s32, f64, f16 or bf16 into itself or f32, s8 into s32,
+ * e4m3 and e5m2, also one of each, into bf16, f16 or f32. Integers are added and scaled modulo 2^32: sums of s8 are
+ * exact while k is below 2^17.
  */
 typedef enum gt_type {
     GT_F32 = 0,
@@ -73,6 +74,8 @@ typedef enum gt_type {
     GT_BF16 = 3,
     GT_F64 = 4,
     GT_S8 = 5,
+    GT_E4M3 = 6, /* 8-bit floats with 4 bits of exponent, no infinities, and with 5 */
+    GT_E5M2 = 7,
 } gt_type;
 
 /* GT_N: the matrix as stored; GT_T: its transpose. */
@@ -83,8 +86,10 @@ typedef enum gt_op {
 
 /* How products and sums may be computed. */
 typedef enum gt_math {
-    GT_MATH_STRICT = 0, /* every product and sum in the accumulator's own precision */
+    GT_MATH_STRICT = 0, /* every product and sum in the accumulator's own precision; of 8-bit floats, sums of at most 128
+                           products in that of tensor cores, which keep 14 bits, and these added up in f32 */
     GT_MATH_TF32 = 1,   /* f32: operands rounded to 11 significant bits, for tensor cores */
+    GT_MATH_FAST = 2,   /* 8-bit floats: all of a sum in the precision of tensor cores, 14 bits */
 } gt_math;
 
 /* What is done with a result element before it is stored. */
@@ -108,7 +113,9 @@ typedef struct gt_gemm {
     gt_epilogue epilogue;
     double max_error;  /* largest accepted error relative to the sum of |a||b|; 0: whatever math gives */
     int deterministic; /* nonzero: only kernels that give the same bits each time */
-    int align;         /* bytes every pointer will be a multiple of: 1, 2, 4, 8 or 16; 0 means 16 */
+    int align;         /* bytes every pointer will be a multiple of, or of its elements where those are larger: 1, 2,
+                          4, 8 or 16; 0 means 16 */
+    gt_type type_b;    /* of B where it is not type_ab: GT_E4M3 with GT_E5M2; 0 means type_ab */
 } gt_gemm;
 
 /* A packed product of one type: GT_GEMM(GT_F32, m, n, k). */
@@ -193,8 +200,8 @@ typedef struct gt_operands {
 
 /*
  * Enqueues the product on a stream and returns: no lock, no allocation, no synchronisation, safe in graph
- * capture. alpha and beta point to host values of the accumulator's type (float for f32, f16 and bf16, double for f64,
- * int32_t for s32 and s8), read before the call returns. beta = 0 never reads C, alpha = 0 never reads A or B, empty sizes
+ * capture. alpha and beta point to host values of the accumulator's type (double for f64, int32_t for s32 and s8, float
+ * for all others), read before the call returns. beta = 0 never reads C, alpha = 0 never reads A or B, empty sizes
  * succeed. C must not overlap A or B: if it does, C's elements are undefined, and still nothing outside C is written;
  * A and B may be the same matrix. Thread-safe; executions that may overlap in time need a plan each, or a workspace
  * each (gt_execute_ex), if gt_plan_describe tells of a workspace.

@@ -44,7 +44,7 @@ sanitizer() {
     for tool in memcheck racecheck initcheck synccheck; do
         # What racecheck is to understand is rendered so that every lane arrives at barriers.
         [ $tool = racecheck ] && checked=--checked || checked=
-        sanitize $tool verify --shapes 300x200x132 $checked
+        sanitize $tool verify --effort quick --shapes 300x200x132 $checked
         code=$?
         echo "$tool: exit $code, $(grep -c ' ok ' /tmp/sanitizer-$tool) winners, $(grep SUMMARY /tmp/sanitizer-$tool)"
         [ $code -eq 0 ] || { tail -30 /tmp/sanitizer-$tool; return 1; }

@@ -201,23 +201,15 @@ static inline void product_launch(const gt_driver *driver, const gt_module *modu
     free(after);
 }
 
-/* The problem of a class whose alignment may be less than an element of C takes: that is A's and B's rows' alone. */
-static inline gt_status product_problem(const gt_gemm *class, gt_problem *q)
-{
-    gt_gemm gemm = *class;
-    const int least = gt_type_find(class->type_c)->bytes;
-    gemm.align = gemm.align < least ? least : gemm.align;
-    return gt_problem_init(&gemm, q);
-}
-
 /* `class` has types, layout and alignment. A and B are null where alpha is 0, not to be read where k is. */
 static inline void product_run(const gt_driver *driver, const gt_module *module, const gt_kernel *kernel,
                                const gt_gemm *class, const product *p)
 {
-    const gt_types *types = gt_types_find(class->type_ab, class->type_ab, class->type_c, class->math);
+    const gt_type type_b = class->type_b ? class->type_b : class->type_ab;
+    const gt_types *types = gt_types_find(class->type_ab, type_b, class->type_c, class->math);
     operand a = product_operand(p, class->type_ab, class->op_a == GT_N ? p->m : p->k,
                                 class->op_a == GT_N ? p->k : p->m, class->align);
-    operand b = product_operand(p, class->type_ab, class->op_b == GT_N ? p->k : p->n,
+    operand b = product_operand(p, type_b, class->op_b == GT_N ? p->k : p->n,
                                 class->op_b == GT_N ? p->n : p->k, class->align);
     operand c = product_operand(p, class->type_c, p->m, p->n, class->align);
     gt_gemm gemm = *class;
@@ -227,7 +219,7 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     gemm.m = p->m, gemm.n = p->n, gemm.k = p->k, gemm.batch = p->batch;
     gemm.lda = a.ld, gemm.ldb = b.ld, gemm.ldc = c.ld;
     gemm.stride_a = a.stride, gemm.stride_b = b.stride, gemm.stride_c = c.stride;
-    CHECK_OK(product_problem(&gemm, &q));
+    CHECK_OK(gt_problem_init(&gemm, &q));
     CHECK(q.class.align >= class->align);
     gt_problem_name(&q, name);
     snprintf(what, sizeof what, "%s %s for %s, %s ld %lld %lld %lld, alpha %d beta %d%s", kernel->family,

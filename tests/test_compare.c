@@ -122,6 +122,31 @@ TEST(operands_may_be_rounded_to_tf32_and_not_cut)
     }
 }
 
+TEST(sums_of_8_bit_floats_are_promoted_unless_math_is_fast)
+{
+    static const char *const types[] = {"e4m3", "e4m3_f16", "e4m3_f32", "e5m2", "e5m2_e4m3_f16", "e4m3_e5m2_f32"};
+    static const arithmetic promoted[] = {{"Ada's tensor cores, promoted", 16, 13, 13, .promoted = 128},
+                                          {"Hopper's tensor cores, promoted", 32, 13, 13, .promoted = 128},
+                                          {"Hopper's tensor cores, promoted more often", 32, 13, 13, .promoted = 32}};
+    static const arithmetic raw[] = {{"Ada's tensor cores", 16, 13, 13}, {"Hopper's tensor cores", 32, 13, 13}};
+    static const arithmetic forgets = {"promoted, without the last product", 32, 13, 13, .promoted = 128,
+                                       .forgets = true};
+    static const arithmetic shorter = {"sums of 10 bits, promoted", 32, 9, 9, .promoted = 128};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        for (gt_math math = GT_MATH_STRICT; math <= GT_MATH_FAST; math += GT_MATH_FAST) {
+            check_passes(types[i], math, &plain);
+            check_refused(types[i], math, &forgets);
+            for (int j = 0; j < 3; j++)
+                check_passes(types[i], math, &promoted[j]);
+        }
+        for (int j = 0; j < 2; j++) {
+            check_refused(types[i], GT_MATH_STRICT, &raw[j]);
+            check_passes(types[i], GT_MATH_FAST, &raw[j]);
+        }
+    }
+    check_refused("e4m3_f32", GT_MATH_STRICT, &shorter);
+}
+
 TEST(a_product_that_is_left_out_is_refused_in_all_types)
 {
     static const arithmetic forgets = {"without the last product", .forgets = true};

@@ -1,7 +1,7 @@
 /*
  * Every family multiplies right: configurations sampled from every space, for all types and math that the family
  * offers, rendered and compiled as the tuner does it and run through the driver: f32 in all layouts, others in one that
- * is drawn. At least 132 of them on one device; CHECK_FAMILIES=N in the environment asks for N, CHECK_FAMILY=NAME for
+ * is drawn, and of the 8-bit floats, which are many, one in four. At least 132 of them on one device; CHECK_FAMILIES=N in the environment asks for N, CHECK_FAMILY=NAME for
  * one family, CHECK_TYPE=NAME for one type, in all layouts. The seed is fixed and printed; CHECK_SEED=N gives another.
  */
 #include "../tuner/compile.h"
@@ -60,7 +60,7 @@ static gt_gemm draw_class(const group *g)
     const int align = alignments[check_random() % (sizeof alignments / sizeof alignments[0])];
     const int ab = gt_type_find(g->types->a)->bytes, c = gt_type_find(g->types->c)->bytes, least = ab < c ? ab : c;
     return (gt_gemm){.m = sizes[size].m, .n = sizes[size].n, .k = sizes[size].k, .op_a = g->op_a, .op_b = g->op_b,
-                     .type_ab = g->types->a, .type_c = g->types->c, .math = g->types->math,
+                     .type_ab = g->types->a, .type_b = g->types->b, .type_c = g->types->c, .math = g->types->math,
                      .align = align > least ? align : least};
 }
 
@@ -72,7 +72,7 @@ static bool submit(gt_compiler *compiler, group *g)
     sample *s = calloc(1, sizeof *s);
     CHECK(s);
     s->class = draw_class(g);
-    CHECK_OK(product_problem(&s->class, &problem));
+    CHECK_OK(gt_problem_init(&s->class, &problem));
     problem.class.align = s->class.align; /* as if leading dimensions were odd */
     CHECK_OK(gt_space_init(g->family, &shared.device, &problem, &space));
     const bool any = space.rows > 0;
@@ -98,11 +98,12 @@ static void find_groups(gt_compiler *compiler)
     for (size_t f = 0; f < shared.families.count; f++)
         for (size_t i = 0; gt_types_at(i); i++) {
             const unsigned drawn = (unsigned)(check_random() % 4);
+            const bool left_out = gt_types_at(i)->unit == GT_UNIT_TENSOR_F8 && check_random() % 4 != 0;
             for (unsigned layout = 0; layout < 4; layout++) {
                 group g = {.family = &shared.families.list[f], .types = gt_types_at(i),
                            .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N};
                 if ((only && strcmp(only, g.family->name) != 0) || (type && strcmp(type, g.types->name) != 0) ||
-                    (!type && i > 0 && layout != drawn))
+                    (!type && ((i > 0 && layout != drawn) || left_out)))
                     continue;
                 for (int tries = 0; !g.taken && tries < 20; tries++)
                     submit(compiler, &g);
@@ -206,6 +207,68 @@ TEST(sampled_configurations_of_every_family_multiply_right)
     CHECK_INT(ran, submitted);
     CHECK(ran >= wanted);
     gt_compiler_destroy(compiler);
+    gt_families_finish(&shared.families);
+    gt_nvrtc_close(shared.nvrtc);
+}
+
+/* The outer product of all 8-bit floats of one type and all of the other, by naive: each must be the number it is. */
+static void check_codes(const gt_types *types)
+{
+    enum { CODES = 256 };
+    gt_gemm gemm = {.m = CODES, .n = CODES, .k = 1, .type_ab = types->a, .type_b = types->b, .type_c = types->c};
+    const gt_type_info *a = gt_type_find(types->a), *b = gt_type_find(types->b);
+    const gt_family *naive = NULL;
+    uint8_t codes[CODES];
+    float *c = malloc(CODES * CODES * sizeof *c);
+    char *source, name[GT_TYPES_TEXT];
+    gt_problem problem;
+    gt_space space;
+    gt_kernel kernel;
+    gt_code code;
+    gt_module module;
+    gt_launch launch;
+    CUdeviceptr on, on_c;
+    for (size_t f = 0; f < shared.families.count; f++)
+        if (strcmp(shared.families.list[f].name, "naive") == 0)
+            naive = &shared.families.list[f];
+    CHECK(naive && c);
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK_OK(gt_space_init(naive, &shared.device, &problem, &space));
+    CHECK_OK(gt_space_kernel(&space, 0, &shared.device, &kernel));
+    gt_space_finish(&space);
+    CHECK_OK(gt_render(naive, &problem.class, GT_VARIANT_FAST, &kernel, &source));
+    CHECK_OK(gt_nvrtc_compile(shared.nvrtc, source, shared.device.arch, &code, NULL));
+    CHECK_OK(gt_module_load(shared.driver, &kernel, &code, &module));
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    for (int i = 0; i < CODES; i++)
+        codes[i] = (uint8_t)i;
+    CHECK(shared.driver->cuMemAlloc(&on, CODES) == CUDA_SUCCESS);
+    CHECK(shared.driver->cuMemAlloc(&on_c, CODES * CODES * sizeof *c) == CUDA_SUCCESS);
+    CHECK(shared.driver->cuMemcpyHtoD(on, codes, CODES) == CUDA_SUCCESS);
+    const gt_launch_operands operands = {.a = (const void *)(uintptr_t)on, .b = (const void *)(uintptr_t)on,
+                                         .c = (void *)(uintptr_t)on_c, .alpha = gt_scalar_make(types, 1)};
+    product_launch(shared.driver, &module, &launch, &operands, gt_types_text(types, name));
+    CHECK(shared.driver->cuMemcpyDtoH(c, on_c, CODES * CODES * sizeof *c) == CUDA_SUCCESS);
+    for (int i = 0; i < CODES; i++)
+        for (int j = 0; j < CODES; j++) {
+            const double wanted = a->load(codes, i) * b->load(codes, j), got = (double)c[i * CODES + j];
+            if (!(got == wanted || (isnan(got) && isnan(wanted))))
+                check_fail(__FILE__, __LINE__, "%s for %s: %02x by %02x is %g, not %g", name, kernel.arch, i, j, got,
+                           wanted);
+        }
+    CHECK(shared.driver->cuMemFree(on) == CUDA_SUCCESS && shared.driver->cuMemFree(on_c) == CUDA_SUCCESS);
+    gt_module_unload(shared.driver, &module);
+    gt_code_finish(&code);
+    free(source);
+    free(c);
+}
+
+TEST(every_8_bit_float_is_the_number_that_it_is)
+{
+    static const char *const names[] = {"e4m3_f32", "e5m2_f32", "e4m3_e5m2_f32", "e5m2_e4m3_f32"};
+    open_all();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        check_codes(gt_types_parse(names[i], GT_MATH_STRICT));
     gt_families_finish(&shared.families);
     gt_nvrtc_close(shared.nvrtc);
 }

@@ -178,7 +178,9 @@ TEST(a_command_refuses_what_it_does_not_use)
     check_refused(WORDS("--json", "render", "simt"), "render takes no --json; see gemmtune render --help");
 }
 
-#define TYPES "f32 s32 f64 s8 f16 f16_f32 bf16 bf16_f32"
+#define TYPES                                                                                                \
+    "f32 s32 f64 s8 f16 f16_f32 bf16 bf16_f32 e4m3 e4m3_f16 e4m3_f32 e5m2 e5m2_f16 e5m2_f32 e4m3_e5m2 "      \
+    "e4m3_e5m2_f16 e4m3_e5m2_f32 e5m2_e4m3 e5m2_e4m3_f16 e5m2_e4m3_f32"
 
 TEST(values_are_checked)
 {
@@ -188,8 +190,10 @@ TEST(values_are_checked)
     check_refused(WORDS("--align", "3"), "--align takes 1, 2, 4, 8 or 16, not '3'");
     check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: " TYPES " and all");
     check_refused(WORDS("--type", "f32,f16,"), "unknown type ''; there are: " TYPES " and all");
-    check_refused(WORDS("--math", "loose"), "unknown math 'loose'; there are: strict tf32 and all");
+    check_refused(WORDS("--math", "loose"), "unknown math 'loose'; there are: strict tf32 fast and all");
     check_refused(WORDS("--math", "tf32", "--type", "f32,f16"), "--math tf32 does not fit f16, which has: strict");
+    check_refused(WORDS("--math", "fast", "--type", "f32"), "--math fast does not fit f32, which has: strict tf32");
+    check_refused(WORDS("--math", "tf32", "--type", "e4m3"), "--math tf32 does not fit e4m3, which has: strict fast");
     check_refused(WORDS("--type", "tf32"), "tf32 is no type but a math mode: --math tf32");
     check_refused(WORDS("--type", "all", "--math", "tf32", "--align", "2"), "align is 2 bytes, smaller than an element");
     check_refused(WORDS("space", "--type", "f32,f16"), "space takes one type, not 2");
@@ -222,6 +226,9 @@ TEST(the_software_gpu_tries_less_on_smaller_sizes)
     CHECK_NEAR(o.limit_s, 60, 0);
     for (size_t i = 0; i < o.shapes.count; i++)
         CHECK(o.shapes.list[i].m * o.shapes.list[i].n * o.shapes.list[i].k <= 128 * 128 * 128);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("verify", "--device", "soft"), &o)); /* whose checks are as strict as the tuner's */
+    CHECK_INT(o.effort, GT_EFFORT_NORMAL);
     gt_options_finish(&o);
     CHECK_OK(parse(WORDS("--device", "soft", "--effort", "full", "--shapes", "300", "--timeout", "5"), &o));
     CHECK_INT(o.effort, GT_EFFORT_FULL);

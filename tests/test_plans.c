@@ -199,32 +199,37 @@ TEST(choices_are_found_again_and_the_oldest_unused_go)
     gt_close(gt);
 }
 
-/* From a space to a result: every type that is offered takes the same way. */
+/* From a space to a result. Rows of A and B are odd, and A begins at an odd element: less than C's are aligned to. */
 TEST(a_product_of_bf16_is_planned_and_executed)
 {
-    gt_context *gt = tuned("naive", "--type bf16_f32 --effort quick --shapes 8x40x64");
-    gt_gemm gemm = GT_GEMM(GT_BF16, 8, 40, 64);
+    enum { M = 7, N = 41, K = 65 };
+    gt_context *gt = tuned("naive", "--type bf16_f32 --effort quick --shapes 7x41x65");
+    gt_gemm gemm = GT_GEMM(GT_BF16, M, N, K);
     const gt_type_info *bf16 = gt_type_find(GT_BF16);
     const float one = 1, zero = 0;
-    uint16_t a[8 * 64], b[64 * 40];
-    float c[8 * 40], wanted[8 * 40] = {0};
+    uint16_t a[1 + M * K] = {0}, b[K * N];
+    float c[M * N], wanted[M * N] = {0};
     gt_plan *plan;
     CUdeviceptr on[3];
-    for (int i = 0; i < 8 * 64; i++)
-        bf16->store(a, i, (double)number(i, 1));
-    for (int i = 0; i < 64 * 40; i++)
+    for (int i = 0; i < M * K; i++)
+        bf16->store(a, 1 + i, (double)number(i, 1));
+    for (int i = 0; i < K * N; i++)
         bf16->store(b, i, (double)number(i, 2));
-    for (int i = 0; i < 8 * 40; i++)
-        for (int p = 0; p < 64; p++)
-            wanted[i] += number(i / 40 * 64 + p, 1) * number(p * 40 + i % 40, 2);
+    for (int i = 0; i < M * N; i++)
+        for (int p = 0; p < K; p++)
+            wanted[i] += number(i / N * K + p, 1) * number(p * N + i % N, 2);
     gemm.type_c = GT_F32;
+    gemm.align = 2;
     CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
-    const size_t bytes[] = {sizeof a, sizeof b, sizeof c};
+    const size_t bytes[] = {sizeof a, sizeof b, sizeof c + sizeof *c};
     for (int i = 0; i < 3; i++)
         CHECK(driver->cuMemAlloc(&on[i], bytes[i]) == CUDA_SUCCESS);
     CHECK(driver->cuMemcpyHtoD(on[0], a, sizeof a) == CUDA_SUCCESS);
     CHECK(driver->cuMemcpyHtoD(on[1], b, sizeof b) == CUDA_SUCCESS);
-    CHECK_OK(gt_execute(plan, NULL, &one, (void *)on[0], (void *)on[1], &zero, (void *)on[2]));
+    CHECK_STATUS(gt_execute(plan, NULL, &one, (void *)(on[0] + 2), (void *)on[1], &zero, (void *)(on[2] + 2)),
+                 GT_ERROR_ALIGNMENT);
+    CHECK(strstr(gt_error_message(), "its elements' 4 bytes"));
+    CHECK_OK(gt_execute(plan, NULL, &one, (void *)(on[0] + 2), (void *)on[1], &zero, (void *)on[2]));
     CHECK(driver->cuMemcpyDtoH(c, on[2], sizeof c) == CUDA_SUCCESS);
     CHECK(memcmp(c, wanted, sizeof c) == 0);
     for (int i = 0; i < 3; i++)

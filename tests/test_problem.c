@@ -45,6 +45,26 @@ TEST(alignment_follows_rows_and_strides)
     CHECK_INT(p.class.align, 4);
 }
 
+/* Rows of A and B may lie closer than an element of C is long. */
+TEST(alignment_may_be_that_of_the_smallest_element)
+{
+    const gt_types *types;
+    for (size_t i = 0; (types = gt_types_at(i)); i++) {
+        gt_gemm gemm = GT_GEMM(types->a, 33, 35, 37);
+        gt_problem p, again;
+        gemm.type_b = types->b;
+        gemm.type_c = types->c;
+        gemm.math = types->math;
+        CHECK_OK(gt_problem_init(&gemm, &p));
+        CHECK_INT(p.class.align, gt_class_element(&p.class));
+        gemm = gt_class_gemm(&p.class, 33, 35, 37);
+        CHECK_OK(gt_problem_init(&gemm, &again));
+        CHECK(gt_class_same(&p.class, &again.class));
+        gemm.align = p.class.align / 2;
+        CHECK(gemm.align == 0 || gt_problem_init(&gemm, &again) == GT_ERROR_INVALID);
+    }
+}
+
 TEST(an_operand_without_elements_lowers_no_alignment)
 {
     gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 0);
@@ -85,6 +105,9 @@ TEST(bad_fields_are_named)
         {{.m = 4, .n = 4, .k = 4, .op_a = (gt_op)7}, GT_ERROR_INVALID, "op_a"},
         {{.m = 4, .n = 4, .k = 4, .type_ab = (gt_type)9}, GT_ERROR_UNSUPPORTED, "f32 s32 f64 s8 f16 f16_f32"},
         {{.m = 4, .n = 4, .k = 4, .type_ab = GT_F32, .type_c = GT_F16}, GT_ERROR_UNSUPPORTED, "not offered"},
+        {{.m = 4, .n = 4, .k = 4, .type_ab = GT_F16, .type_b = GT_BF16}, GT_ERROR_UNSUPPORTED, "type_b 3"},
+        {{.m = 4, .n = 4, .k = 4, .type_ab = GT_E4M3, .type_b = GT_E5M2, .math = GT_MATH_TF32}, GT_ERROR_UNSUPPORTED,
+         "math 1 (tf32) does not fit e4m3_e5m2_f32, which has: strict fast"},
         {{.m = 4, .n = 4, .k = 4, .math = (gt_math)9}, GT_ERROR_UNSUPPORTED, "math 9 (unknown) does not fit f32"},
         {{.m = 4, .n = 4, .k = 4, .type_ab = GT_F16, .math = GT_MATH_TF32}, GT_ERROR_UNSUPPORTED,
          "math 1 (tf32) does not fit f16_f32, which has: strict"},
@@ -209,6 +232,35 @@ TEST(sixteen_bits_reach_from_subnormal_numbers_to_infinity)
     CHECK(isnan(f16->load(&nan, 0)));
 }
 
+TEST(eight_bits_reach_from_subnormal_numbers_to_the_largest_and_beyond)
+{
+    const struct {
+        gt_type type;
+        double value;
+        uint8_t bits;
+    } known[] = {{GT_E4M3, 1, 0x38},      {GT_E4M3, -448, 0xfe},     {GT_E4M3, 464, 0x7e},      {GT_E4M3, 465, 0x7f},
+                 {GT_E4M3, 0x1p-9, 0x01}, {GT_E4M3, 0x1p-10, 0},     {GT_E4M3, 0x1p-6, 0x08},   {GT_E4M3, INFINITY, 0x7f},
+                 {GT_E5M2, 1, 0x3c},      {GT_E5M2, -57344, 0xfb},   {GT_E5M2, 61439, 0x7b},    {GT_E5M2, 61440, 0x7c},
+                 {GT_E5M2, 0x1p-16, 0x01}, {GT_E5M2, -0x1p-17, 0x80}, {GT_E5M2, 0x1p-14, 0x04}, {GT_E5M2, -INFINITY, 0xfc}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        uint8_t bits = 0x55;
+        gt_type_find(known[i].type)->store(&bits, 0, known[i].value);
+        if (bits != known[i].bits)
+            check_fail(__FILE__, __LINE__, "%g became %02x, not %02x", known[i].value, bits, known[i].bits);
+    }
+    for (gt_type type = GT_E4M3; type <= GT_E5M2; type++) {
+        const gt_type_info *info = gt_type_find(type);
+        for (int code = 0; code < 256; code++) {
+            uint8_t bits = (uint8_t)code, again = 0;
+            const double value = info->load(&bits, 0);
+            info->store(&again, 0, value);
+            CHECK(isnan(value) ? isnan(info->load(&again, 0)) : again == bits);
+            CHECK(!isfinite(value) || fabs(value) <= info->most);
+            CHECK(!isinf(value) || type == GT_E5M2);
+        }
+    }
+}
+
 TEST(problems_that_are_the_same_have_the_same_hash_and_others_another)
 {
     gt_gemm gemm = GT_GEMM(GT_F32, 30, 20, 10);
@@ -242,6 +294,8 @@ TEST(occupancy_is_limited_by_the_scarcest_resource)
     CHECK_INT(gt_device_occupancy(&d, 256, 255, 0), 1);
     CHECK_INT(gt_device_occupancy(&d, 1024, 65, 0), 0);
     CHECK_INT(gt_device_occupancy(&d, 128, 32, 100 << 10), 2);
+    CHECK_INT(gt_device_occupancy(&d, 32, 32, 0), 32);
+    d.smem_reserved = 0; /* as on Turing */
     CHECK_INT(gt_device_occupancy(&d, 32, 32, 0), 32);
 }
 

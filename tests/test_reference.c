@@ -23,22 +23,24 @@ static void fill(gt_type type, void *data, size_t count)
             ((uint32_t *)data)[i] = (uint32_t)bits;
         else if (type == GT_S8)
             ((uint8_t *)data)[i] = (uint8_t)bits;
+        else if (type == GT_E4M3 || type == GT_E5M2) /* all that are finite */
+            ((uint8_t *)data)[i] = (uint8_t)((bits >> 63) << 7 | bits % 0x7c);
         else /* signs, exponents around zero and mantissas, all by their bits */
             ((uint16_t *)data)[i] = (uint16_t)((bits >> 63) << 15 | (10 + bits % 8) << 10 | (bits >> 32 & 1023));
     }
 }
 
 /* The definition, element by element in long double or in integers. */
-static void check_against_definition(gt_type ab, gt_type c, gt_op op_a, gt_op op_b)
+static void check_against_definition(gt_type type_a, gt_type type_b, gt_type c, gt_op op_a, gt_op op_b)
 {
     gt_gemm gemm = {.m = 7, .n = 5, .k = 11, .batch = 2, .lda = 13, .ldb = 17, .ldc = 9, .op_a = op_a, .op_b = op_b,
-                    .type_ab = ab, .type_c = c};
+                    .type_ab = type_a, .type_b = type_b, .type_c = c};
     gt_problem p;
     gt_reference reference;
     uint64_t a[2 * 13 * 13], b[2 * 17 * 17];
     CHECK_OK(gt_problem_init(&gemm, &p));
-    fill(ab, a, 2 * 13 * 13);
-    fill(ab, b, 2 * 17 * 17);
+    fill(type_a, a, 2 * 13 * 13);
+    fill(type_b, b, 2 * 17 * 17);
     CHECK_OK(gt_reference_init(&p, a, b, &reference));
     for (int64_t index = 0; index < 2; index++)
         for (int64_t i = 0; i < p.m; i++)
@@ -47,9 +49,9 @@ static void check_against_definition(gt_type ab, gt_type c, gt_op op_a, gt_op op
                 uint32_t wrapped = 0;
                 for (int64_t l = 0; l < p.k; l++) {
                     const double x = gt_reference_load(
-                        ab, a, index * p.stride_a + (op_a == GT_N ? i * p.lda + l : l * p.lda + i));
+                        type_a, a, index * p.stride_a + (op_a == GT_N ? i * p.lda + l : l * p.lda + i));
                     const double y = gt_reference_load(
-                        ab, b, index * p.stride_b + (op_b == GT_N ? l * p.ldb + j : j * p.ldb + l));
+                        type_b, b, index * p.stride_b + (op_b == GT_N ? l * p.ldb + j : j * p.ldb + l));
                     sum += (long double)x * y;
                     square += (long double)x * y * x * y;
                     magnitude += fabsl((long double)x * y);
@@ -70,11 +72,13 @@ static void check_against_definition(gt_type ab, gt_type c, gt_op op_a, gt_op op
 TEST(sums_follow_the_definition_in_all_types_and_layouts)
 {
     for (int layout = 0; layout < 4; layout++) {
-        check_against_definition(GT_F32, GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2));
-        check_against_definition(GT_S32, GT_S32, (gt_op)(layout / 2), (gt_op)(layout % 2));
-        check_against_definition(GT_F16, GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2));
-        check_against_definition(GT_S8, GT_S32, (gt_op)(layout / 2), (gt_op)(layout % 2));
-        check_against_definition(GT_F64, GT_F64, (gt_op)(layout / 2), (gt_op)(layout % 2));
+        check_against_definition(GT_F32, GT_F32, GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2));
+        check_against_definition(GT_S32, GT_S32, GT_S32, (gt_op)(layout / 2), (gt_op)(layout % 2));
+        check_against_definition(GT_F16, GT_F16, GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2));
+        check_against_definition(GT_S8, GT_S8, GT_S32, (gt_op)(layout / 2), (gt_op)(layout % 2));
+        check_against_definition(GT_F64, GT_F64, GT_F64, (gt_op)(layout / 2), (gt_op)(layout % 2));
+        check_against_definition(GT_E4M3, GT_E4M3, GT_BF16, (gt_op)(layout / 2), (gt_op)(layout % 2));
+        check_against_definition(GT_E5M2, GT_E4M3, GT_F32, (gt_op)(layout / 2), (gt_op)(layout % 2));
     }
 }
 

@@ -153,7 +153,21 @@ static const char source[] =
     "extern \"C\" __global__ void bring_2d(const __grid_constant__ tensor map, int bytes, int x, int y, int z,\n"
     "                                    unsigned *out) { bring<2>(map, bytes, x, y, z, out); }\n"
     "extern \"C\" __global__ void bring_3d(const __grid_constant__ tensor map, int bytes, int x, int y, int z,\n"
-    "                                    unsigned *out) { bring<3>(map, bytes, x, y, z, out); }\n";
+    "                                    unsigned *out) { bring<3>(map, bytes, x, y, z, out); }\n"
+    "extern \"C\" __global__ void send(const __grid_constant__ tensor map, int bytes, int x, int y)\n"
+    "{\n"
+    "    extern __shared__ unsigned char raw[];\n"
+    "    const unsigned tile = (unsigned)__cvta_generic_to_shared(raw) + 1023 & ~1023u;\n"
+    "    for (int i = threadIdx.x; i < bytes / 4; i += blockDim.x)\n"
+    "        asm volatile(\"st.shared.b32 [%0], %1;\" :: \"r\"(tile + 4 * i), \"r\"(~0u) : \"memory\");\n"
+    "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
+    "    __syncthreads();\n"
+    "    if (threadIdx.x == 0) {\n"
+    "        asm volatile(\"cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\"\n"
+    "                     :: \"l\"(&map), \"r\"(x), \"r\"(y), \"r\"(tile) : \"memory\");\n"
+    "        asm volatile(\"cp.async.bulk.commit_group;\\n cp.async.bulk.wait_group 0;\" ::: \"memory\");\n"
+    "    }\n"
+    "}\n";
 
 /* Words that follow their place, so that each is another. */
 static CUdeviceptr numbered(size_t count)
@@ -238,6 +252,30 @@ DEVICE_TEST(a_box_that_does_not_begin_at_sixteen_bytes_is_an_illegal_instruction
     void *arguments[] = {&map, &bytes, &x, &none, &none, &out};
     OK(cu->cuLaunchKernel(kernel("bring_2d"), 1, 1, 1, 64, 1, 1, (unsigned)bytes + 2048, NULL, arguments, NULL));
     CU(cu->cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_INSTRUCTION);
+}
+
+/* As an H200 does: of the sixteen bytes among which a row of the tensor ends all are written. */
+DEVICE_TEST(a_stored_box_ends_with_whole_sixteens_and_with_the_last_row)
+{
+    static uint16_t rows[4][104];
+    int bytes = 64 * 24 * 2, x = 64, y = 0;
+    load_bringer();
+    for (int columns = 64; columns <= 81; columns++) {
+        CUtensorMap map;
+        const CUdeviceptr address = memory(sizeof rows);
+        description d = halves(address);
+        d.sizes[0] = (uint64_t)columns;
+        d.sizes[1] = 3;
+        OK(encode(&d, &map));
+        launch("send", 1, 64, 1, (unsigned)bytes + 1024, (void *[]){&map, &bytes, &x, &y});
+        OK(cu->cuMemcpyDtoH(rows, address, sizeof rows));
+        for (int i = 0; i < 4 * 104; i++) {
+            const bool written = i / 104 < 3 && i % 104 >= 64 && i % 104 < (columns + 7) / 8 * 8;
+            if ((rows[i / 104][i % 104] == 0xffff) != written)
+                check_fail(__FILE__, __LINE__, "%d columns, row %d, element %d is %x", columns, i / 104, i % 104,
+                           rows[i / 104][i % 104]);
+        }
+    }
 }
 
 DEVICE_TEST(a_box_has_steps_and_a_third_dimension)

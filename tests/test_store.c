@@ -424,6 +424,27 @@ TEST(a_class_is_one_text_and_back)
         CHECK(!gt_class_parse(wrong[i], &class));
 }
 
+TEST(kernels_of_every_type_are_found_again_for_rows_of_any_length)
+{
+    const gt_types *types;
+    fixture f = fixture_open();
+    for (size_t i = 0; (types = gt_types_at(i)); i++) {
+        gt_gemm gemm = GT_GEMM(types->a, 33, 35, 37);
+        gt_problem problem;
+        gt_measurements found = {0};
+        gemm.type_b = types->b;
+        gemm.type_c = types->c;
+        gemm.math = types->math;
+        CHECK_OK(gt_problem_init(&gemm, &problem));
+        put_elsewhere(&f, (int)i + 1, &f.device, &problem);
+        CHECK_OK(gt_store_find_measured(f.store, &f.device, &problem.class, &found));
+        CHECK_INT(found.count, 1);
+        CHECK(gt_problem_same(&found.list[0].problem, &problem));
+        gt_measurements_finish(&found);
+    }
+    fixture_close(&f);
+}
+
 TEST(only_kernels_that_can_run_the_problem_are_offered_newest_first)
 {
     fixture f = fixture_open();

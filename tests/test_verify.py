@@ -146,6 +146,24 @@ class Verify(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertRegex(err, r"(?m)^1 out of service; --all checks them again$")
 
+    def test_quick_checks_are_fewer_products_and_say_so(self):
+        products = []
+        for words in [], ["--effort", "quick"]:
+            code, out, err = verify(self.tuned, "--seed", "2", *words)
+            detail = json.loads(out)[0]["detail"]
+            self.assertEqual((code, detail.endswith(" (--effort quick)")), (0, bool(words)), err)
+            products.append(int(re.match(r"\d+(?= products, )", detail)[0]))
+        self.assertLess(products[1], products[0])
+
+    def test_a_quick_check_convicts_and_is_made_again(self):
+        path = self.copy_of(self.tuned)
+        code, out, err = verify(path, "--effort", "quick", "--seed", "1")
+        self.assertEqual((code, json.loads(out)[0]["outcome"]), (1, "wrong_result"), err)
+        self.assertRegex(json.loads(out)[0]["detail"], r" \(--effort quick\) \(--seed 1\); no longer planned$")
+        self.assertEqual(best(path), [SLOW])
+        code, out, err = verify(path, "--all", "--seed", "2")
+        self.assertRegex(json.loads(out)[-1]["detail"], r" \(--effort quick\) \(--seed 1\); still not planned$")
+
     def test_it_stays_out_while_it_fails_the_same_check(self):
         path = self.copy_of(self.convicted)
         code, out, err = verify(path, "--all", "--seed", "2")

@@ -301,7 +301,8 @@ static gt_trial judge(const char *name)
     gt_engine engine = {.worker = make_worker(NULL), .options = {.limit_s = LIMIT_S}};
     snprintf(marker, sizeof marker, "%s/%s", check_folder(), name);
     setenv("TEST_MARKER", marker, 1);
-    CHECK_OK(gt_verdict_find(&engine, &problem, &(gt_contestant){&kernel, &code}, 5, false, &trial));
+    CHECK_OK(gt_verdict_find(&engine, &problem, &(gt_contestant){&kernel, &code}, &(gt_try_terms){.seed = 5},
+                             &trial));
     CHECK_INT(trial.stage, GT_STAGE_VERIFY);
     CHECK(trial.seed == 5);
     gt_worker_destroy(engine.worker);

@@ -101,11 +101,18 @@ static char *expanded(const char *source)
 
 static void define_types(FILE *text, const gt_types *types)
 {
-    const gt_type_info *a = gt_type_find(types->a);
+    const gt_type_info *a = gt_type_find(types->a), *b = gt_type_find(types->b);
     const gt_rounded *rounded = types->rounded;
-    fprintf(text, "#define GT_AB %s\n#define GT_C %s\n#define GT_ACC %s\n", rounded ? rounded->cuda : a->cuda,
-            gt_type_find(types->c)->cuda, gt_type_find(types->accumulator)->cuda);
-    fprintf(text, "#define GT_PTX_A \"%s\"\n#define GT_PTX_B GT_PTX_A\n", rounded ? rounded->name : a->name);
+    if (types->a == types->b)
+        fprintf(text, "#define GT_AB %s\n", rounded ? rounded->cuda : a->cuda);
+    else
+        fprintf(text, "#define GT_AB gt_byte\n#define GT_A %s\n#define GT_B %s\n", a->cuda, b->cuda);
+    fprintf(text, "#define GT_C %s\n#define GT_ACC %s\n", gt_type_find(types->c)->cuda,
+            gt_type_find(types->accumulator)->cuda);
+    fprintf(text, "#define GT_PTX_A \"%s\"\n#define GT_PTX_B \"%s\"\n", rounded ? rounded->name : a->name,
+            rounded ? rounded->name : b->name);
+    if (types->promoted > 0)
+        fprintf(text, "#define GT_PROMOTED %d\n", types->promoted);
 }
 
 gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant variant, gt_kernel *kernel,

@@ -74,7 +74,7 @@ size_t gt_retrials_end(const gt_retrials *retrials, size_t first)
 }
 
 /* A kernel on the problem that it failed, with the data of a seed. Damaged code cannot be checked. */
-static gt_status check(gt_engine *engine, const gt_convicted *convicted, uint64_t seed, gt_trial *trial)
+static gt_status check(gt_engine *engine, const gt_convicted *convicted, uint64_t seed, bool quick, gt_trial *trial)
 {
     gt_code code = {0};
     gt_status status = gt_store_find_code(engine->store, convicted->kernel_id, &code);
@@ -84,19 +84,21 @@ static gt_status check(gt_engine *engine, const gt_convicted *convicted, uint64_
         return GT_OK;
     }
     const gt_contestant contestant = {&convicted->kernel, &code};
-    if (status == GT_OK) /* timed, too: it may have failed after that */
-        status = gt_verdict_find(engine, &convicted->problem, &contestant, seed, true, trial);
+    const gt_try_terms terms = {.seed = seed, .time_it = true, .quick = quick}; /* it may have failed after timing */
+    if (status == GT_OK)
+        status = gt_verdict_find(engine, &convicted->problem, &contestant, &terms, trial);
     gt_code_finish(&code);
     return status;
 }
 
-/* What was failed once more, until one does not pass. */
+/* What was failed once more, until one does not pass. It may have been a quick check: both kinds are made. */
 static gt_status check_again(gt_engine *engine, gt_retrial *list, size_t count, bool *passed)
 {
     gt_status status = GT_OK;
     *passed = true;
-    for (gt_retrial *r = list; status == GT_OK && *passed && r < list + count; r++) {
-        status = check(engine, r->convicted, r->convicted->trial.seed, &r->trial);
+    for (size_t i = 0; status == GT_OK && *passed && i < 2 * count; i++) {
+        gt_retrial *r = &list[i / 2];
+        status = check(engine, r->convicted, r->convicted->trial.seed, i % 2 == 0, &r->trial);
         r->checked = status == GT_OK;
         *passed = r->checked && r->trial.outcome == GT_TRIAL_OK;
     }
@@ -109,7 +111,7 @@ static gt_status check_fresh(gt_engine *engine, gt_retrial *list, size_t count, 
     gt_status status = GT_OK;
     for (gt_retrial *r = list; status == GT_OK && *passed && r < list + count; r++) {
         gt_trial trial = {0};
-        status = check(engine, r->convicted, seed, &trial);
+        status = check(engine, r->convicted, seed, false, &trial);
         *passed = status == GT_OK && trial.outcome == GT_TRIAL_OK;
         if (status != GT_OK || *passed)
             continue;

@@ -43,6 +43,7 @@ static void bind(sqlite3_stmt *query, const gt_device *device, const gt_problem 
         {":smem_limit", device->smem_limit},
         {":sm_count", device->sm_count},
         {":elem_bytes", gt_type_find(problem->class.type_a)->bytes},
+        {":c_bytes", gt_type_find(problem->class.type_c)->bytes},
         {":acc_bytes", gt_type_find(gt_class_types(&problem->class)->accumulator)->bytes},
         {":m", problem->m},
         {":n", problem->n},

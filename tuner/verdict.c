@@ -1,16 +1,18 @@
 #include "verdict.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 /* What a kernel may take that came too late once, in times its limit, and seconds at least: others may have been busy,
  * or this process stopped. */
 #define PATIENCE       4
 #define LEAST_PATIENCE 60
 
-gt_status gt_verdict_find(gt_engine *engine, const gt_problem *problem, const gt_contestant *contestant, uint64_t seed,
-                          bool time_it, gt_trial *out)
+gt_status gt_verdict_find(gt_engine *engine, const gt_problem *problem, const gt_contestant *contestant,
+                          const gt_try_terms *given, gt_trial *out)
 {
-    gt_try_terms terms = {.seed = seed, .time_it = time_it};
+    gt_try_terms terms = *given;
     gt_trial trial = {0}, again = {0};
     gt_status status = gt_worker_try(engine->worker, problem, contestant, &terms, &trial);
     if (status == GT_OK && (trial.outcome == GT_TRIAL_CRASH || trial.outcome == GT_TRIAL_TIMEOUT)) {
@@ -24,7 +26,9 @@ gt_status gt_verdict_find(gt_engine *engine, const gt_problem *problem, const gt
         return status;
     *out = trial;
     out->stage = GT_STAGE_VERIFY;
-    out->seed = seed;
+    out->seed = terms.seed;
+    if (terms.quick)
+        snprintf(out->detail + strlen(out->detail), sizeof out->detail - strlen(out->detail), " (--effort quick)");
     return GT_OK;
 }
 

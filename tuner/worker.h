@@ -37,8 +37,9 @@ typedef struct gt_contestant {
 
 /* How a kernel is tried. */
 typedef struct gt_try_terms {
-    uint64_t seed;  /* of the data: the same seed, problem and kernel make the same check */
+    uint64_t seed;  /* of the data: the same seed, problem, kernel and quickness make the same check */
     bool time_it;   /* else it is verified only */
+    bool quick;     /* fewer small products are checked, and shorter ones: another check than without */
     double best_us; /* of those before it, 0: none yet; lets timing stop early for a loser */
     double limit_s; /* how long it may take; 0: the worker's limit */
 } gt_try_terms;

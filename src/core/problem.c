@@ -71,11 +71,12 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
     if ((unsigned)gemm->op_a > GT_T || (unsigned)gemm->op_b > GT_T)
         return gt_fail(GT_ERROR_INVALID, "op_a and op_b must be GT_N or GT_T");
     char maths[GT_TYPES_TEXT];
-    const gt_types *strict = gt_types_find(gemm->type_ab, gemm->type_ab, gemm->type_c, GT_MATH_STRICT);
+    const gt_type type_b = gemm->type_b ? gemm->type_b : gemm->type_ab;
+    const gt_types *strict = gt_types_find(gemm->type_ab, type_b, gemm->type_c, GT_MATH_STRICT);
     if (!strict)
-        return gt_fail(GT_ERROR_UNSUPPORTED, "type_ab %d with type_c %d is not offered; there are: %s",
-                       (int)gemm->type_ab, (int)gemm->type_c, gt_types_names());
-    if (!gt_types_find(gemm->type_ab, gemm->type_ab, gemm->type_c, gemm->math))
+        return gt_fail(GT_ERROR_UNSUPPORTED, "type_ab %d and type_b %d with type_c %d are not offered; there are: %s",
+                       (int)gemm->type_ab, (int)type_b, (int)gemm->type_c, gt_types_names());
+    if (!gt_types_find(gemm->type_ab, type_b, gemm->type_c, gemm->math))
         return gt_fail(GT_ERROR_UNSUPPORTED, "math %d (%s) does not fit %s, which has: %s", (int)gemm->math,
                        gt_math_name(gemm->math), strict->name, gt_types_maths(strict->name, maths));
     if (gemm->epilogue != GT_EPILOGUE_NONE)
@@ -84,7 +85,7 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
         return gt_fail(GT_ERROR_INVALID, "align is %d; it must be 1, 2, 4, 8 or 16 (0 means 16)", gemm->align);
 
     gt_problem p = {
-        .class = {.type_a = gemm->type_ab, .type_b = gemm->type_ab, .type_c = gemm->type_c, .math = gemm->math,
+        .class = {.type_a = gemm->type_ab, .type_b = type_b, .type_c = gemm->type_c, .math = gemm->math,
                   .epilogue = gemm->epilogue, .op_a = gemm->op_a, .op_b = gemm->op_b,
                   .align = gemm->align ? gemm->align : 16},
         .m = gemm->m, .n = gemm->n, .k = gemm->k, .batch = gemm->batch > 0 ? gemm->batch : 1,
@@ -143,17 +144,22 @@ const gt_types *gt_class_types(const gt_class *class)
 
 int gt_class_element(const gt_class *class)
 {
-    const int a = gt_type_find(class->type_a)->bytes, c = gt_type_find(class->type_c)->bytes;
-    return a > c ? a : c;
+    const int a = gt_type_find(class->type_a)->bytes, b = gt_type_find(class->type_b)->bytes,
+              c = gt_type_find(class->type_c)->bytes, ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+int gt_class_pointer(const gt_class *class, gt_type type)
+{
+    const int element = gt_type_find(type)->bytes;
+    return class->align > element ? class->align : element;
 }
 
 gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k)
 {
-    const int least = gt_class_element(class); /* rows of A and B may lie closer than pointers to elements of C can */
     return (gt_gemm){
         .m = m, .n = n, .k = k, .op_a = class->op_a, .op_b = class->op_b, .type_ab = class->type_a,
-        .type_c = class->type_c, .math = class->math, .epilogue = class->epilogue,
-        .align = class->align > least ? class->align : least,
+        .type_b = class->type_b, .type_c = class->type_c, .math = class->math, .epilogue = class->epilogue, .align = class->align,
     };
 }
 

@@ -11,7 +11,7 @@ typedef struct gt_class {
     gt_epilogue epilogue;
     gt_op op_a, op_b;
     int align; /* bytes: the largest of 1, 2, 4, 8, 16 that divides all pointers, row and batch strides of operands
-                  that have elements */
+                  that have elements; a pointer to larger elements is a multiple of those */
 } gt_class;
 
 /* Class and sizes distinguish one tuning from another; the rest says where the numbers lie. */
@@ -44,8 +44,11 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem);
 /* The row of its types: never NULL for the class of a problem. */
 const gt_types *gt_class_types(const gt_class *class);
 
-/* Bytes of the largest element of the operands. */
+/* Bytes of the smallest element of the operands. */
 int gt_class_element(const gt_class *class);
+
+/* What a pointer to elements of this type is a multiple of, in bytes. */
+int gt_class_pointer(const gt_class *class, gt_type type);
 
 /* "nn", "nt", "tn" or "tt" for op_a and op_b. */
 const char *gt_class_layout(const gt_class *class);

@@ -45,57 +45,56 @@ static void store_s8(void *data, int64_t index, double value)
     ((int8_t *)data)[index] = (int8_t)value;
 }
 
-/* The bits of a number in a format of 16 bits: sign, exponent, `fraction` bits. */
-static uint16_t narrow(double value, int fraction)
+/* A format of floating point: sign, exponent, fraction. The bits of infinity, and of what is NaN: above it, or, where a
+ * format has no infinity, the same. */
+typedef struct format {
+    int bits, fraction, bias;
+    unsigned infinity, nan;
+} format;
+
+static const format f16 = {16, 10, 15, 0x7c00, 0x7e00}, bf16 = {16, 7, 127, 0x7f80, 0x7fc0},
+                    e4m3 = {8, 3, 7, 0x7f, 0x7f}, e5m2 = {8, 2, 15, 0x7c, 0x7e};
+
+static unsigned narrow(double value, const format *f)
 {
-    const int bias = (1 << (14 - fraction)) - 1, most = 2 * bias + 1;
-    const uint16_t sign = signbit(value) ? 0x8000 : 0, infinity = (uint16_t)(sign | most << fraction);
+    const unsigned sign = signbit(value) ? 1u << (f->bits - 1) : 0;
     int exponent;
     if (isnan(value))
-        return (uint16_t)(infinity | 1 << (fraction - 1));
+        return sign | f->nan;
     const double magnitude = fabs(value);
     if (magnitude == 0 || isinf(value))
-        return magnitude == 0 ? sign : infinity;
+        return sign | (magnitude == 0 ? 0 : f->infinity);
     frexp(magnitude, &exponent); /* magnitude is in [2^(exponent - 1), 2^exponent) */
-    const int scale = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1; /* that of the subnormal numbers at least */
+    const int scale = exponent - 1 < 1 - f->bias ? 1 - f->bias : exponent - 1; /* that of subnormal numbers at least */
     /* In units of the last place; 2^fraction or more for normal numbers, and a carry moves into the exponent. */
-    const int64_t units = (int64_t)rint(ldexp(magnitude, fraction - scale));
-    const int64_t bits = units + ((int64_t)(scale + bias - 1) << fraction);
-    return bits >= (int64_t)most << fraction ? infinity : (uint16_t)(sign | bits);
+    const int64_t units = (int64_t)rint(ldexp(magnitude, f->fraction - scale));
+    const int64_t bits = units + ((int64_t)(scale + f->bias - 1) << f->fraction);
+    return sign | (bits >= f->infinity ? f->infinity : (unsigned)bits);
 }
 
-static double widen(uint16_t bits, int fraction)
+static double widen(unsigned bits, const format *f)
 {
-    const int bias = (1 << (14 - fraction)) - 1, exponent = (bits & 0x7fff) >> fraction;
-    const int rest = bits & ((1 << fraction) - 1);
-    const double magnitude = exponent == 2 * bias + 1 ? (rest ? NAN : INFINITY)
-                             : exponent == 0          ? ldexp(rest, 1 - bias - fraction)
-                                                      : ldexp((1 << fraction) + rest, exponent - bias - fraction);
-    return bits >> 15 ? -magnitude : magnitude;
+    const unsigned body = bits & ((1u << (f->bits - 1)) - 1), rest = body & ((1u << f->fraction) - 1);
+    const int exponent = (int)(body >> f->fraction);
+    const double magnitude = body >= f->infinity ? (body == f->infinity && body != f->nan ? INFINITY : NAN)
+                             : exponent == 0     ? ldexp(rest, 1 - f->bias - f->fraction)
+                                                 : ldexp((1 << f->fraction) + rest, exponent - f->bias - f->fraction);
+    return body == bits ? magnitude : -magnitude;
 }
 
-#define F16_FRACTION  10
-#define BF16_FRACTION 7
-
-static double load_f16(const void *data, int64_t index)
-{
-    return widen(((const uint16_t *)data)[index], F16_FRACTION);
-}
-
-static void store_f16(void *data, int64_t index, double value)
-{
-    ((uint16_t *)data)[index] = narrow(value, F16_FRACTION);
-}
-
-static double load_bf16(const void *data, int64_t index)
-{
-    return widen(((const uint16_t *)data)[index], BF16_FRACTION);
-}
-
-static void store_bf16(void *data, int64_t index, double value)
-{
-    ((uint16_t *)data)[index] = narrow(value, BF16_FRACTION);
-}
+#define NARROW(format, storage)                                                                              \
+    static double load_##format(const void *data, int64_t index)                                             \
+    {                                                                                                        \
+        return widen(((const storage *)data)[index], &format);                                               \
+    }                                                                                                        \
+    static void store_##format(void *data, int64_t index, double value)                                      \
+    {                                                                                                        \
+        ((storage *)data)[index] = (storage)narrow(value, &format);                                          \
+    }
+NARROW(f16, uint16_t)
+NARROW(bf16, uint16_t)
+NARROW(e4m3, uint8_t)
+NARROW(e5m2, uint8_t)
 
 /* The sum of four 16-bit uniforms, centred and scaled to variance 1: close to normal and exactly symmetric. */
 static double near_normal(uint64_t bits)
@@ -124,6 +123,16 @@ static void draw_bf16(void *data, int64_t index, uint64_t bits)
     store_bf16(data, index, near_normal(bits));
 }
 
+static void draw_e4m3(void *data, int64_t index, uint64_t bits)
+{
+    store_e4m3(data, index, near_normal(bits));
+}
+
+static void draw_e5m2(void *data, int64_t index, uint64_t bits)
+{
+    store_e5m2(data, index, near_normal(bits));
+}
+
 /* The whole range, so that sums wrap. */
 static void draw_s32(void *data, int64_t index, uint64_t bits)
 {
@@ -136,7 +145,7 @@ static void draw_s8(void *data, int64_t index, uint64_t bits)
 }
 
 /* Of cudaDataType_t and cublasComputeType_t, whose headers building does not ask for. */
-enum { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14 };
+enum { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14, R_8F_E4M3 = 28, R_8F_E5M2 = 29 };
 enum { COMPUTE_NONE = 0, COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_32I = 72, COMPUTE_32F_FAST_TF32 = 77 };
 
 static const gt_type_info types[] = {
@@ -152,6 +161,10 @@ static const gt_type_info types[] = {
                 200, load_f64, store_f64, draw_f64},
     [GT_S8] = {"s8", "gt_s8", 1, R_8I, CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, INT8_MAX, 0, 0, load_s8, store_s8,
                draw_s8},
+    [GT_E4M3] = {"e4m3", "gt_e4m3", 1, R_8F_E4M3, CU_TENSOR_MAP_DATA_TYPE_UINT8, 0x1p-9, 448, -7, 3, load_e4m3,
+                 store_e4m3, draw_e4m3},
+    [GT_E5M2] = {"e5m2", "gt_e5m2", 1, R_8F_E5M2, CU_TENSOR_MAP_DATA_TYPE_UINT8, 0x1p-16, 57344, -14, 6, load_e5m2,
+                 store_e5m2, draw_e5m2},
 };
 
 #define TYPES (sizeof types / sizeof types[0])
@@ -159,7 +172,8 @@ _Static_assert(TYPES <= GT_TYPE_LIMIT, "arrays by type have room");
 
 static const gt_rounded tf32 = {"tf32", "gt_tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 0x1p-11, 0x1p-136};
 
-#define ALIKE(type)     .a = type, .b = type
+#define OPERANDS(a_, b_) .a = a_, .b = b_
+#define ALIKE(type)      OPERANDS(type, type)
 #define F32_SUMS        .accumulator = GT_F32, .roundoff = 0x1p-24, .cublas = COMPUTE_32F
 #define F64_SUMS        .accumulator = GT_F64, .roundoff = 0x1p-53, .cublas = COMPUTE_64F
 #define S32_SUMS        .accumulator = GT_S32, .exact = true
@@ -171,6 +185,19 @@ static const gt_rounded tf32 = {"tf32", "gt_tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOA
 /* Steps of eight products: Ampere's and Turing's. Hopper's take sixteen and keep a bit more. */
 #define TENSOR_16(unit_) F32_SUMS, .unit = unit_, .cut = {8, 0x1p-24, 0x1p-23}
 
+/* Hopper's take steps of thirty-two. */
+#define TENSOR_8 F32_SUMS, .unit = GT_UNIT_TENSOR_F8, .cut = {16, 0x1p-13, 0x1p-13}
+#define PROMOTED TENSOR_8, .promoted = 128
+
+/* The 8-bit floats, in any mix. */
+#define FLOATS_8(X, ...)                                                                                     \
+    INTO(X, "e4m3", ALIKE(GT_E4M3), __VA_ARGS__)                                                             \
+    INTO(X, "e5m2", ALIKE(GT_E5M2), __VA_ARGS__)                                                             \
+    INTO(X, "e4m3_e5m2", OPERANDS(GT_E4M3, GT_E5M2), __VA_ARGS__)                                            \
+    INTO(X, "e5m2_e4m3", OPERANDS(GT_E5M2, GT_E4M3), __VA_ARGS__)
+#define INTO(X, name, ...)                                                                                   \
+    X(name, TO_BF16, __VA_ARGS__) X(name "_f16", TO_F16, __VA_ARGS__) X(name "_f32", TO_F32, __VA_ARGS__)
+
 #define STRICT(X)                                                                                            \
     X("f32", ALIKE(GT_F32), TO_F32, F32_SUMS, .unit = GT_UNIT_F32)                                           \
     X("s32", ALIKE(GT_S32), TO_S32, S32_SUMS, .unit = GT_UNIT_S32)                                           \
@@ -179,16 +206,19 @@ static const gt_rounded tf32 = {"tf32", "gt_tf32", CU_TENSOR_MAP_DATA_TYPE_TFLOA
     X("f16", ALIKE(GT_F16), TO_F16, TENSOR_16(GT_UNIT_TENSOR_F16))                                           \
     X("f16_f32", ALIKE(GT_F16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_F16))                                       \
     X("bf16", ALIKE(GT_BF16), TO_BF16, TENSOR_16(GT_UNIT_TENSOR_BF16))                                       \
-    X("bf16_f32", ALIKE(GT_BF16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_BF16))
+    X("bf16_f32", ALIKE(GT_BF16), TO_F32, TENSOR_16(GT_UNIT_TENSOR_BF16))                                    \
+    FLOATS_8(X, PROMOTED)
 
 #define ROW(name_, math_, ...) {.name = name_, .math = math_, __VA_ARGS__},
 #define STRICT_ROW(name_, ...) ROW(name_, GT_MATH_STRICT, __VA_ARGS__)
+#define FAST_ROW(name_, ...)   ROW(name_, GT_MATH_FAST, __VA_ARGS__)
 #define NAME(name, ...)        " " name
 static const gt_types rows[] = {
     STRICT(STRICT_ROW)
     /* Tensor cores take steps of four. */
     ROW("f32", GT_MATH_TF32, ALIKE(GT_F32), TO_F32, .accumulator = GT_F32, .roundoff = 0x1p-24,
         .cublas = COMPUTE_32F_FAST_TF32, .unit = GT_UNIT_TENSOR_TF32, .rounded = &tf32, .cut = {4, 0x1p-24, 0x1p-23})
+    FLOATS_8(FAST_ROW, TENSOR_8)
 };
 static const char names[] = STRICT(NAME);
 
@@ -243,7 +273,7 @@ const char *gt_types_maths(const char *name, char text[GT_TYPES_TEXT])
     return text;
 }
 
-static const char *const maths[] = {[GT_MATH_STRICT] = "strict", [GT_MATH_TF32] = "tf32"};
+static const char *const maths[] = {[GT_MATH_STRICT] = "strict", [GT_MATH_TF32] = "tf32", [GT_MATH_FAST] = "fast"};
 
 const char *gt_math_name(gt_math math)
 {

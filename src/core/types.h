@@ -33,9 +33,10 @@ typedef enum gt_unit {
     GT_UNIT_TENSOR_BF16,
     GT_UNIT_TENSOR_TF32,
     GT_UNIT_TENSOR_S8,
+    GT_UNIT_TENSOR_F8,
 } gt_unit;
 
-#define GT_UNIT_COUNT 7
+#define GT_UNIT_COUNT 8
 
 /*
  * What tensor cores may do to a sum. One step aligns the products of a group and the sum so far to the largest of them,
@@ -68,6 +69,8 @@ typedef struct gt_types {
     double result_roundoff; /* of C's; 0 if exact */
     const gt_rounded *rounded; /* operands; NULL: they are multiplied as they are */
     gt_cut cut;
+    int promoted; /* products that tensor cores sum at most, before the sum goes to another in the accumulator's type; 0:
+                     any number */
 } gt_types;
 
 #define GT_TYPES_TEXT 32

@@ -22,7 +22,7 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
         const int align = (int)(address & -address & 15), element = gt_type_find(operands[i].type)->bytes;
         if (address == 0 && operands[i].needed)
             return gt_fail(GT_ERROR_INVALID, "%s is NULL", operands[i].name);
-        if (!(address & plan->unaligned))
+        if (address % (uintptr_t)gt_class_pointer(class, operands[i].type) == 0)
             continue;
         if (align < element)
             return gt_fail(GT_ERROR_ALIGNMENT, "%s (%p) is not a multiple of its elements' %d bytes", operands[i].name,
@@ -84,8 +84,9 @@ gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const g
     o.a = reads ? operands->a : NULL; /* never read, so they need not be good pointers */
     o.b = reads ? operands->b : NULL;
     o.c = operands->c;
-    const uintptr_t bits = (uintptr_t)o.a | (uintptr_t)o.b | (uintptr_t)o.c;
-    if (UNLIKELY((bits & plan->unaligned) || !o.c || (reads && (!o.a || !o.b))))
+    const uintptr_t unaligned =
+        (((uintptr_t)o.a | (uintptr_t)o.b) & plan->unaligned_ab) | ((uintptr_t)o.c & plan->unaligned_c);
+    if (UNLIKELY(unaligned || !o.c || (reads && (!o.a || !o.b))))
         return refuse(plan, &o, reads);
     const bool lent = operands->workspace != NULL;
     gt_status status;

@@ -163,7 +163,8 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
         return gt_fail_memory();
     plan->context = context;
     plan->driver = context->driver;
-    plan->unaligned = (uintptr_t)problem.class.align - 1;
+    plan->unaligned_ab = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_a) - 1;
+    plan->unaligned_c = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_c) - 1;
     plan->launch = (gt_launch){.problem = problem, .empty = problem.m == 0 || problem.n == 0};
     if (plan->launch.empty) {
         *out = plan;

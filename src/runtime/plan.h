@@ -42,7 +42,7 @@ struct gt_plan {
     gt_chosen *chosen; /* the context's; NULL for an empty product */
     gt_module module;  /* the choice's */
     gt_launch launch;
-    uintptr_t unaligned;    /* bits that no pointer may have */
+    uintptr_t unaligned_ab, unaligned_c; /* bits that no pointer to A or B, to C may have */
     CUcontext cuda;         /* where the workspace is */
     CUdeviceptr workspace;  /* 0: none */
     gt_launch_operands own; /* where counters and workspace lie in it */

@@ -8,13 +8,17 @@ FACTS = {
     "mma": """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
         max(stages * bk * (bm + bn) * 2, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
         (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, :cc >= 90 AS dependent_launch""",
-    "wgmma": """warp_groups * 128 + 128 AS threads, 128 AS regs, cluster_m * cluster_n AS cluster_x,
+    "wgmma": """warp_groups * 128 + 128 AS threads, 128 AS regs, cluster_m * cluster_n AS cluster_x, cluster_k AS cluster_y,
         stages * bk * 2 * (CASE WHEN :trans_a THEN (bm + 63) / 64 * 64 ELSE bm END
                            + CASE WHEN :trans_b THEN bn ELSE (bn + 63) / 64 * 64 END)
-        + warp_groups * 4 * 2560 + 16 * stages + 8 AS smem_bytes, 3 AS swizzle_ab,
+        + CASE WHEN bm * bn / 64 / warp_groups / cluster_k > 32 - 16 * swap THEN 2 ELSE 1 END
+          * warp_groups * 64 * (32 - 16 * swap) * 4
+        + 16 * stages + 16 AS smem_bytes, 3 AS swizzle_ab,
         CASE WHEN :trans_a THEN bk ELSE bm / cluster_n END AS box_a_rows, 64 AS box_a_columns,
         CASE WHEN :trans_b THEN bn / cluster_m ELSE bk END AS box_b_rows, 64 AS box_b_columns,
-        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
+        (:align >= 16) * CASE swap WHEN 1 THEN 16 ELSE 64 END AS box_c_rows, (:align >= 16) * 32 AS box_c_columns,
+        (:align >= 16) * 3 AS swizzle_c,
+        (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
     "simt_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs,
         stages * (bk * (bm + bn)
             + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk
@@ -85,15 +89,15 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=32 wn=16 stages=4 fragments=2 inst_k=16 split_k=3 group=1 load=1 store=1 occ=1 repack=0"),
     ("mma", "one buffer", "64x128x256", "nt",
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=1 inst_k=16 split_k=1 group=1 load=1 store=1 occ=1 repack=0"),
-    # A block for each tile, K over blocks; B shared in a cluster, persistent; A shared, operands swapped; copies first.
+    # A block for each tile, K over clusters and their blocks; B shared in a cluster, persistent; A shared, operands swapped; copies first.
     ("wgmma", "split", "64x128x512", "nn",
-     "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 split_k=2 group=1 repack=0 occ=2 blocks=0"),
+     "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=2 split_k=4 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "cluster", "192x128x256", "tn",
-     "bm=64 bn=128 bk=64 swap=0 warp_groups=1 stages=3 cluster_m=2 cluster_n=1 split_k=1 group=8 repack=0 occ=1 blocks=4"),
+     "bm=64 bn=128 bk=64 swap=0 warp_groups=1 stages=3 cluster_m=2 cluster_n=1 cluster_k=1 split_k=1 group=8 repack=0 occ=1 blocks=4"),
     ("wgmma", "swapped", "48x256x256", "nt",
-     "bm=48 bn=128 bk=128 swap=1 warp_groups=2 stages=3 cluster_m=1 cluster_n=2 split_k=1 group=1 repack=0 occ=1 blocks=0"),
+     "bm=48 bn=128 bk=128 swap=1 warp_groups=2 stages=3 cluster_m=1 cluster_n=2 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "copied", "64x127x250", "nn",
-     "bm=64 bn=72 bk=64 swap=0 warp_groups=1 stages=3 cluster_m=1 cluster_n=1 split_k=1 group=1 repack=7 occ=1 blocks=0"),
+     "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=3 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=7 occ=1 blocks=0"),
     # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
     ("skinny", "rows", "16x512x512", "nn",
      "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 "

@@ -99,7 +99,7 @@ gt_status gt_cublas_open(const gt_driver *driver, CUstream stream, gt_cublas **o
         return gt_fail_memory();
     self->driver = driver;
     for (int i = 0; i < GT_CUBLAS_CHOICES; i++)
-        self->callers[i] = (caller){{.prepare = prepare, .launch = launch}, self, (gt_cublas_choice)i, {0}};
+        self->callers[i] = (caller){{.prepare = prepare, .launch = launch}, .cublas = self, .choice = (gt_cublas_choice)i};
     gt_status status = GT_ERROR_UNSUPPORTED;
     if (!(self->library = gt_library_open("cublas"))) {
         gt_fail(status, "cuBLAS was not found: not on the loader's path, in $CUDA_HOME nor in /usr/local/cuda");

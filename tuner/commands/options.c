@@ -69,15 +69,15 @@ const gt_option_row gt_option_rows[] = {
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, f64, s8 ... or all", ALL & ~DOCTOR},
-    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded for tensor cores; all", ALL & ~DOCTOR},
+    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~DOCTOR},
+    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~DOCTOR},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
                RUNS | SPACE | RENDER | PROFILE | FORGET},
     [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST | FORGET},
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
-    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE},
+    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE | VERIFY},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
@@ -398,7 +398,7 @@ static void suit_software(gt_options_cli *o, unsigned given, const char **shapes
         o->type_names = types;
     if (RUNS >> o->command_id & 1)
         *shapes = "64,128,101x61x91,16x256x256"; /* odd ones, as in shapes.c */
-    if (!(given >> EFFORT & 1))
+    if (o->command_id == GT_COMMAND_TUNE && !(given >> EFFORT & 1))
         o->effort = GT_EFFORT_QUICK;
     if (!(given >> TIMEOUT & 1))
         o->limit_s = 60;
@@ -531,7 +531,7 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 {
     const gt_gemm gemm = {
         .m = shape->m, .n = shape->n, .k = shape->k, .batch = options->batch, .op_a = options->op_a,
-        .op_b = options->op_b, .type_ab = options->types->a, .type_c = options->types->c, .math = options->types->math,
+        .op_b = options->op_b, .type_ab = options->types->a, .type_b = options->types->b, .type_c = options->types->c, .math = options->types->math,
         .align = options->align,
     };
     return gt_problem_init(&gemm, problem);

@@ -120,7 +120,8 @@ static gt_status check(verification *v, subject *s, uint64_t seed)
     gt_status status = find_code(v, s->stored, &kernel, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&kernel, &code};
-        status = gt_verdict_find(v->engine, &s->problem, &contestant, seed, false, &trial);
+        const gt_try_terms terms = {.seed = seed, .quick = v->options->effort == GT_EFFORT_QUICK};
+        status = gt_verdict_find(v->engine, &s->problem, &contestant, &terms, &trial);
         if (status == GT_OK && !v->options->checked) /* that variant is other code */
             record(v, s, &trial);
     } else if (explains(status, &trial)) {

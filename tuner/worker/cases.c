@@ -18,6 +18,8 @@
 #define MANY_REPEATS 1100
 #define REPEAT_LEAST 64
 
+#define STEEP_INTERVALS 12 /* of promotion, for each part of K */
+
 #define BATCH_BYTE 260 /* products of the batches that pass a byte, and some more */
 
 /* No batch is so large that a kernel's workspace passes this. */
@@ -390,6 +392,22 @@ static gt_status add_long(drawing *d)
     return status;
 }
 
+/* Where sums are to be promoted: many intervals of that in every part of K. */
+static gt_status add_steep(drawing *d)
+{
+    gt_case *c;
+    if (d->types->promoted == 0)
+        return GT_OK;
+    const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k + below(d, d->step);
+    const gt_status status = add(d, 1 + below(d, 5), 1 + below(d, 5), k, 1, &c);
+    if (status == GT_OK) {
+        c->values = GT_VALUES_STEEP;
+        c->alpha = draw_scalar(d, 0);
+        c->beta = 0;
+    }
+    return status;
+}
+
 /* As many products as the workspace and the work allow: with K, and, more than a byte counts, without. */
 static gt_status add_batch(drawing *d)
 {
@@ -454,8 +472,7 @@ static void place_cases(const gt_class *class, gt_cases *cases)
         cases->list[i].begin = at = (at + 255) / 256 * 256;
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
             const gt_problem *p = &cases->list[i].problem;
-            const size_t element = (size_t)gt_type_find(gt_problem_stored(p, o).type)->bytes;
-            const size_t align = (size_t)class->align > element ? (size_t)class->align : element;
+            const size_t align = (size_t)gt_class_pointer(class, gt_problem_stored(p, o).type);
             at = (at + GT_CASE_GUARD + 2 * align - 1) / (2 * align) * (2 * align) + align;
             cases->list[i].place[o] = at;
             at += gt_problem_bytes(p, o);
@@ -480,7 +497,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_status (*const kinds[])(drawing *) = {add_edges, add_rows, add_columns, add_steps, add_general, add_empty,
-                                                    add_dealt, add_long, add_batch, add_repeated};
+                                                    add_dealt, add_long, add_steep, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;

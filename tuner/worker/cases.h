@@ -21,6 +21,7 @@ typedef enum gt_values {
     GT_VALUES_NORMAL, /* near normal; integers of the whole range */
     GT_VALUES_WIDE,   /* rows of A and columns of B scaled by powers of two: one down to subnormal numbers, one up */
     GT_VALUES_HARD,   /* NaN and infinities at some places of one operand */
+    GT_VALUES_STEEP,  /* one large product, then small ones that a sum with it cannot hold: it is to be promoted */
 } gt_values;
 
 /* Which hard values: one kind alone is not hidden by another. */

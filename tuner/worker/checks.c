@@ -55,15 +55,20 @@ gt_status gt_checks_init(const gt_driver *driver, CUstream stream, const gt_code
         const char *verb;
         CUfunction *functions;
     } wanted[] = {
-        {"fill", checks.fill},     {"rows", checks.rows},     {"columns", checks.columns},
-        {"sample", checks.sample}, {"gather", checks.gather}, {"nonfinite", checks.nonfinite},
+        {"fill", checks.fill},     {"rows", checks.rows},           {"columns", checks.columns},
+        {"gather", checks.gather}, {"nonfinite", checks.nonfinite},
     };
+    char name[64];
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         for (gt_type type = 0; gt_type_find(type) && result == CUDA_SUCCESS; type++) {
-            char name[64];
             snprintf(name, sizeof name, "%s_%s", wanted[i].verb, gt_type_find(type)->name);
             result = find(&checks, name, &wanted[i].functions[type]);
         }
+    const gt_types *types;
+    for (size_t i = 0; (types = gt_types_at(i)) && result == CUDA_SUCCESS; i++) {
+        snprintf(name, sizeof name, "sample_%s_%s", gt_type_find(types->a)->name, gt_type_find(types->b)->name);
+        result = find(&checks, name, &checks.sample[types->a][types->b]);
+    }
     if (result == CUDA_SUCCESS)
         result = find(&checks, "count_changed", &checks.count_changed);
     if (result == CUDA_SUCCESS)
@@ -145,7 +150,7 @@ CUresult gt_checks_sample(const gt_checks *checks, const gt_problem *p, CUdevice
         .b_step = p->class.op_b == GT_N ? p->ldb : 1, .b_column = p->class.op_b == GT_N ? 1 : p->ldb,
     };
     void *arguments[] = {&product, &places, &count, &out};
-    return launch(checks, checks->sample[p->class.type_a], blocks_for(count * LANES), 1, arguments);
+    return launch(checks, checks->sample[p->class.type_a][p->class.type_b], blocks_for(count * LANES), 1, arguments);
 }
 
 CUresult gt_checks_gather(const gt_checks *checks, const gt_matrix *matrix, CUdeviceptr places, int64_t count,

@@ -55,6 +55,33 @@ struct bf16 {
     }
 };
 
+// 8-bit floats, by their bits of fraction and their bias.
+template <int FRACTION, int BIAS, unsigned NAN_FROM> struct f8 {
+    typedef unsigned char storage;
+    static __device__ double load(unsigned char x)
+    {
+        const int body = x & 0x7f, exponent = body >> FRACTION, rest = body & ((1 << FRACTION) - 1);
+        const int shown = exponent > 0 ? exponent : 1; // subnormal numbers have the first one's
+        double value = (exponent > 0 ? (1 << FRACTION) + rest : rest) * exp2(double(shown - BIAS - FRACTION));
+        if (body >= NAN_FROM)
+            value = __longlong_as_double(0x7fffffffffffffffll);
+        else if (exponent == 31) // of five bits: an infinity
+            value = __longlong_as_double(0x7ff0000000000000ll);
+        return x & 0x80 ? -value : value;
+    }
+    static __device__ unsigned char draw(gt_bits h)
+    {
+        const double x = f32::draw(h), magnitude = x < 0 ? -x : x; // below 4: no overflow
+        int exponent = magnitude > 0 ? ilogb(magnitude) : 1 - BIAS;
+        exponent = exponent < 1 - BIAS ? 1 - BIAS : exponent;
+        // Units of the last place, ties to even; a carry moves into the exponent.
+        const int units = (int)rint(magnitude * exp2(double(FRACTION - exponent)));
+        return (unsigned char)((x < 0 ? 0x80 : 0) | (units + ((exponent + BIAS - 1) << FRACTION)));
+    }
+};
+typedef f8<3, 7, 0x7f> e4m3;
+typedef f8<2, 15, 0x7d> e5m2;
+
 // The sum of four 16-bit uniforms, centred and scaled to variance 1: close to normal, exactly symmetric, and the same
 // bits on every machine.
 __device__ double f64::draw(gt_bits h)
@@ -152,18 +179,18 @@ struct product {
 };
 
 // For each sampled (i, j), a warp each: the sum of the products, of their squares, of their magnitudes.
-template <typename T>
+template <typename A, typename B>
 __device__ void sample(const product &g, const gt_int *places, gt_int count, double *out)
 {
     const gt_int at = thread_index() / LANES;
     if (at >= count)
         return;
-    const typename T::storage *const a = (const typename T::storage *)g.a + places[2 * at] * g.a_row;
-    const typename T::storage *const b = (const typename T::storage *)g.b + places[2 * at + 1] * g.b_column;
+    const typename A::storage *const a = (const typename A::storage *)g.a + places[2 * at] * g.a_row;
+    const typename B::storage *const b = (const typename B::storage *)g.b + places[2 * at + 1] * g.b_column;
     double sum = 0, square = 0, magnitude = 0;
 #pragma unroll 4
     for (gt_int p = threadIdx.x % LANES; p < g.k; p += LANES) {
-        const double x = T::load(a[p * g.a_step]) * T::load(b[p * g.b_step]);
+        const double x = A::load(a[p * g.a_step]) * B::load(b[p * g.b_step]);
         sum += x;
         square += x * x;
         magnitude += x < 0 ? -x : x;
@@ -200,6 +227,12 @@ template <typename T> __device__ void nonfinite(const matrix &m, gt_bits *found)
     }
 }
 
+#define SAMPLE(A, B)                                                                                         \
+    extern "C" __global__ void sample_##A##_##B(product g, const gt_int *places, gt_int count, double *out)  \
+    {                                                                                                        \
+        sample<A, B>(g, places, count, out);                                                                 \
+    }
+
 #define KERNELS(T)                                                                                           \
     extern "C" __global__ void fill_##T(matrix m, gt_int batch, gt_int stride, gt_bits seed)                 \
     {                                                                                                        \
@@ -213,10 +246,6 @@ template <typename T> __device__ void nonfinite(const matrix &m, gt_bits *found)
     {                                                                                                        \
         columns<T>(m, v, out, chunk, squares);                                                               \
     }                                                                                                        \
-    extern "C" __global__ void sample_##T(product g, const gt_int *places, gt_int count, double *out)        \
-    {                                                                                                        \
-        sample<T>(g, places, count, out);                                                                    \
-    }                                                                                                        \
     extern "C" __global__ void gather_##T(matrix m, const gt_int *places, gt_int count, double *out)         \
     {                                                                                                        \
         gather<T>(m, places, count, out);                                                                    \
@@ -224,7 +253,8 @@ template <typename T> __device__ void nonfinite(const matrix &m, gt_bits *found)
     extern "C" __global__ void nonfinite_##T(matrix m, gt_bits *found)                                       \
     {                                                                                                        \
         nonfinite<T>(m, found);                                                                              \
-    }
+    }                                                                                                        \
+    SAMPLE(T, T)
 
 KERNELS(f32)
 KERNELS(s32)
@@ -232,6 +262,10 @@ KERNELS(f16)
 KERNELS(bf16)
 KERNELS(f64)
 KERNELS(s8)
+KERNELS(e4m3)
+KERNELS(e5m2)
+SAMPLE(e4m3, e5m2)
+SAMPLE(e5m2, e4m3)
 
 // Adds up random numbers that the units of elements and their places stand for: two matrices with the same sum have the
 // same bits, but once in 2^64. Rows of `width`, `pitch` apart, all in units: bytes or halfwords.

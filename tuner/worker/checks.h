@@ -17,7 +17,8 @@ typedef struct gt_checks {
     CUstream stream;
     CUlibrary library;
     CUfunction fill[GT_TYPE_LIMIT], rows[GT_TYPE_LIMIT], columns[GT_TYPE_LIMIT];
-    CUfunction sample[GT_TYPE_LIMIT], gather[GT_TYPE_LIMIT], nonfinite[GT_TYPE_LIMIT];
+    CUfunction gather[GT_TYPE_LIMIT], nonfinite[GT_TYPE_LIMIT];
+    CUfunction sample[GT_TYPE_LIMIT][GT_TYPE_LIMIT]; /* by the types of A and B, where these may be multiplied */
     CUfunction count_changed, checksum[2]; /* checksum: of bytes, of halfwords */
 } gt_checks;
 

@@ -207,7 +207,7 @@ static void try_candidate(session *s, const gt_message_job *job, const gt_kernel
     gt_launch_operands operands;
     report(s, GT_PHASE_PREPARING, 0);
     bool good = prepare_problem(s, job, kernel, trial) &&
-                gt_verify_prepare(&s->verifier, &job->problem.class, kernel, job->seed, trial);
+                gt_verify_prepare(&s->verifier, &job->problem.class, kernel, job->seed, job->quick, trial);
     if (good) {
         report(s, GT_PHASE_VERIFYING, 0);
         good = gt_kernel_runner_init(s->driver, s->stream, kernel, code, &runner, trial) &&

@@ -25,6 +25,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
     snprintf(name + length, GT_CASE_NAME - (size_t)length, ", alpha=%.9g beta=%.9g%s%s", c->alpha, c->beta,
              c->values == GT_VALUES_WIDE   ? ", wide values"
              : c->values == GT_VALUES_HARD ? ", nan and inf"
+             : c->values == GT_VALUES_STEEP ? ", a large product first"
                                            : "",
              c->again ? ", again" : "");
 }

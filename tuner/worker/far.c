@@ -22,9 +22,8 @@ static int64_t stride_of(const gt_class *class)
 
 static CUdeviceptr operand_at(const gt_far *far, const gt_class *class, gt_operand operand)
 {
-    const int element = far->elements[operand == GT_C];
-    const CUdeviceptr align = (CUdeviceptr)(class->align > element ? class->align : element);
-    return far->base + (CUdeviceptr)operand * OPERAND_BYTES + align;
+    const gt_type type = operand == GT_C ? class->type_c : class->type_a;
+    return far->base + (CUdeviceptr)operand * OPERAND_BYTES + (CUdeviceptr)gt_class_pointer(class, type);
 }
 
 /* Pages for one chunk at a multiple of its size from the base; nothing to do where it is mapped already. */

@@ -22,7 +22,7 @@
 #include "ceiling.h"
 #include "../baselines/baseline.h"
 
-#define GT_MESSAGE_MAGIC   0x67746d33u /* changes with the structs below */
+#define GT_MESSAGE_MAGIC   0x67746d34u /* changes with the structs below */
 #define GT_MESSAGE_MOST    ((uint64_t)1 << 30)
 #define GT_CONTESTANTS     64
 #define GT_MESSAGE_TEXT    1000
@@ -68,7 +68,7 @@ typedef struct gt_message_job {
     double search_s; /* for a baseline that has a choice of algorithms */
     uint32_t count, time_it;
     uint32_t baselines; /* one bit each */
-    uint32_t reserved;
+    uint32_t quick;     /* the small checks are few */
 } gt_message_job;
 
 typedef struct gt_message_contestant {

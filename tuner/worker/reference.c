@@ -33,6 +33,9 @@
  *
  * to sigma^2. The rounded part stays: another kernel of the same types may use none.
  *
+ * Sums that are promoted after P products begin anew. The signs of their errors are those of so many independent sums,
+ * each with its own part of q: the variances add up to the same with P instead of k.
+ *
  * Operands that are rounded first, with unit roundoff o, give products with a relative error of at most 2 o. It depends
  * on magnitudes alone, so that the errors have the products' signs: variance at most 4 o^2 q.
  *
@@ -99,7 +102,8 @@ gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64
     const double length = (double)k, least = types->exact ? 0 : gt_type_find(types->c)->least;
     const double o = types->rounded ? types->rounded->roundoff * types->rounded->roundoff : 0;
     const double e = types->exact ? 0 : OWN;
-    const cut_terms cut = terms_of_cut(&types->cut, length);
+    const bool promotes = types->promoted > 0 && k > types->promoted;
+    const cut_terms cut = terms_of_cut(&types->cut, promotes ? types->promoted : length);
     return (gt_reference_terms){
         .bound_square = SIGMAS * SIGMAS * alpha * alpha *
                         (u * (length + 2) + cut.bound + 4 * o + 2 * v + e * ((double)own + 4)),

@@ -10,6 +10,10 @@
 /* Multiply-adds that a candidate's cases may take on the software GPU, which runs some hundred millions a second. */
 #define SOFT_WORK 100e6
 
+/* And where a quick check is asked for: little more than one case of everything. compute-sanitizer, which slows a GPU 10
+ * to 100 times, is to get through. */
+#define QUICK_WORK 10e6
+
 /* Of every so many cases the workspace is looked at behind one. */
 #define INSPECT_EVERY 16
 
@@ -80,12 +84,13 @@ static gt_status fill_pools(gt_verifier *v, const gt_class *class)
     return status;
 }
 
-bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *kernel, uint64_t seed, gt_trial *trial)
+bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *kernel, uint64_t seed, bool quick,
+                       gt_trial *trial)
 {
     gt_cases_finish(&v->cases);
     v->class = *class;
     v->seed = seed;
-    const double work = v->checks->driver->soft ? SOFT_WORK : 0;
+    const double work = quick ? QUICK_WORK : v->checks->driver->soft ? SOFT_WORK : 0;
     if (fill_pools(v, class) != GT_OK || gt_cases_draw(class, kernel, kernel_seed(seed, kernel), work, &v->cases) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "preparing the small checks: %s", gt_error_message());
     if (!make_room(v, trial))

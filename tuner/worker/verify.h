@@ -24,8 +24,8 @@ typedef struct gt_verifier {
 
 void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier);
 
-/* Draws the small problems of a kernel from a seed. No candidate runs. */
-bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, uint64_t seed,
+/* Draws the small problems of a kernel from a seed, few where it is to be quick. No candidate runs. */
+bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, uint64_t seed, bool quick,
                        gt_trial *trial);
 
 /* Runs the candidate on all of them. trial->error becomes the largest error seen, trial->detail what was covered. */

@@ -177,7 +177,9 @@ bool sg_box_move(const sg_bulk *bulk, sg_block *block, uint32_t offset, sg_box_w
     const uint32_t bytes = map->box[0] * map->element_bytes, lines = count_lines(map);
     uint8_t line[256 * 8];
     for (uint32_t n = 0; n < lines; n++) {
-        const run r = find_run(bulk, n);
+        run r = find_run(bulk, n);
+        if (way == SG_BOX_STORE)
+            r.to = (r.to + 15) / 16 * 16; /* it writes sixteen bytes at once, also where the tensor ends among them */
         if (way == SG_BOX_LOAD && !load_line(bulk, &r, line, bytes))
             return false;
         for (uint32_t i = 0; i < bytes; i += 16) {

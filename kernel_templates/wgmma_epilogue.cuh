@@ -1,0 +1,242 @@
+// C from the sums of warp groups. A warp group's sums go, subtile by subtile and already as elements of C, into a buffer
+// of shared memory; from there the copy engine stores them, which leaves out what lies outside C. Where it cannot,
+// threads side by side store neighbours of a row: rows of C that are not aligned, and the end of rows that are no multiple
+// of what it writes at once. C's old values come the other way, through the same buffer, where beta asks for them.
+//
+// Needs: BM, BN, SWAP, WARP_GROUPS, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other headers of wgmma offer.
+#ifndef GT_WGMMA_EPILOGUE_CUH
+#define GT_WGMMA_EPILOGUE_CUH
+
+#include "tensor_copy.cuh"
+#include "wgmma_instruction.cuh"
+
+#define MAP_C (GT_ALIGN >= 16) // whether a tensor map can describe C
+constexpr int STORED_AT_ONCE = 16 / GT_C_BYTES; // elements, whose first lies in C
+
+// The sums of a thread that its block stores: where blocks of a cluster share K, those of OWN_N along the instruction's N.
+constexpr int OWN_N = INSTRUCTION_N / CLUSTER_K, OWN = STACKED * OWN_N / 2;
+static_assert(OWN_N % 16 == 0, "a part for each block");
+
+// A subtile is those of a warp group, SUBTILE_M along the instruction's M and SUBTILE_N along its N.
+constexpr int INSTRUCTIONS = FROM_REGISTERS ? 2 : 1, SUBTILE_M = 64 * INSTRUCTIONS;
+__device__ constexpr int subtile_n()
+{
+    int n = 8192 / (SUBTILE_M * GT_C_BYTES);
+    while (OWN_N % n != 0)
+        n /= 2;
+    return n;
+}
+constexpr int SUBTILE_N = subtile_n(), SUBTILES = OWN * 2 / SUBTILE_N / INSTRUCTIONS;
+constexpr int SUBTILE_BYTES = SUBTILE_M * SUBTILE_N * GT_C_BYTES;
+// While the copy engine reads one buffer of a warp group the next one is filled, where there is room.
+constexpr int BUFFERS = SUBTILES == 1 || WARP_GROUPS == 3 ? 1 : 2;
+
+// As it lies in the matrix, and in its buffer: boxes of at most 128 bytes along a row of C, swizzled.
+constexpr int SUBTILE_ROWS = SWAP ? SUBTILE_N : SUBTILE_M, SUBTILE_COLUMNS = SWAP ? SUBTILE_M : SUBTILE_N;
+constexpr int C_BOX_COLUMNS = SWAP ? 128 / GT_C_BYTES : SUBTILE_N, C_BOXES = SUBTILE_COLUMNS / C_BOX_COLUMNS;
+constexpr int C_LINE = C_BOX_COLUMNS * GT_C_BYTES, C_SWIZZLE = C_LINE == 128 ? 3 : C_LINE == 64 ? 2 : 1;
+static_assert(C_LINE >= 32 && C_LINE <= 128, "a line that a swizzle has");
+
+// Where an element of the subtile lies in the buffer.
+__device__ __forceinline__ int subtile_at(int row, int column)
+{
+    const int byte = column % C_BOX_COLUMNS * GT_C_BYTES;
+    return (column / C_BOX_COLUMNS * SUBTILE_ROWS + row) * C_LINE +
+           ((byte / 16 ^ row * C_LINE / 128 % (C_LINE / 16)) * 16 | byte % 16);
+}
+
+__device__ __forceinline__ void warp_group_sync()
+{
+    asm volatile("barrier.sync %0, 128;" ::"r"(2 + (int)threadIdx.x / 128) : "memory");
+}
+
+// Two neighbours of 16 bits in a register.
+__device__ __forceinline__ unsigned pack(gt_half, float low, float high)
+{
+    unsigned both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+__device__ __forceinline__ unsigned pack(gt_bf16, float low, float high)
+{
+    unsigned both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+template <typename T> __device__ __forceinline__ float unpack(unsigned both, int which)
+{
+    T value;
+    value.bits = (unsigned short)(both >> which * 16);
+    return float(value);
+}
+
+// Four matrices of 8 x 8 elements of 16 bits between a warp's registers and lines of 16 bytes, one of which every lane
+// names; transposed where the instruction's M runs along C's rows.
+__device__ __forceinline__ void load_matrices(unsigned (&r)[4], unsigned line)
+{
+    if (SWAP)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(line)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(line)
+                     : "memory");
+}
+__device__ __forceinline__ void store_matrices(unsigned line, const unsigned (&r)[4])
+{
+    if (SWAP)
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(line), "r"(r[0]),
+                     "r"(r[1]), "r"(r[2]), "r"(r[3])
+                     : "memory");
+    else
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(line), "r"(r[0]),
+                     "r"(r[1]), "r"(r[2]), "r"(r[3])
+                     : "memory");
+}
+
+// Puts a warp's sums into the buffer. OLD: with beta times what lies there.
+template <bool OLD, typename T = GT_C>
+__device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, const GT_ACC *d)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
+    const GT_ACC alpha = g.alpha.value, beta = g.beta.value;
+    if constexpr (sizeof(T) == 2 && !FROM_REGISTERS) {
+        const int along_m = warp * 16 + lane / 8 % 2 * 8, along_n = lane / 16 * 8;
+#pragma unroll
+        for (int n = 0; n < SUBTILE_N; n += 16) {
+            const unsigned line =
+                gt_shared_address(buffer) + (SWAP ? subtile_at(n + along_n + lane % 8, along_m)
+                                                  : subtile_at(along_m + lane % 8, n + along_n));
+            unsigned r[4];
+            if (OLD)
+                load_matrices(r, line);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                GT_ACC low = alpha * d[n / 2 + i * 2], high = alpha * d[n / 2 + i * 2 + 1];
+                if (OLD) {
+                    low += beta * unpack<T>(r[i], 0);
+                    high += beta * unpack<T>(r[i], 1);
+                }
+                r[i] = pack(T(), low, high);
+            }
+            store_matrices(line, r);
+        }
+    } else {
+        // Neighbours of a row of C that a thread has: along the instruction's N two, along its M what fragments give it.
+        constexpr int WIDE = !SWAP ? 2 : FROM_REGISTERS ? 4 : 1;
+        typedef gt_vector<T, WIDE> vector;
+#pragma unroll
+        for (int e = 0; e < SUBTILE_N / 2 * INSTRUCTIONS; e += WIDE) {
+            // Of WIDE sums the first: its instruction, whether it is eight rows below, its column of every eight and next.
+            constexpr int ALONG_M = SWAP ? WIDE : 1;
+            const int column = e / ALONG_M / (4 * INSTRUCTIONS / ALONG_M) * 8, rest = e / ALONG_M % (4 * INSTRUCTIONS / ALONG_M);
+            const int next = rest % 2, row = rest / 2 * ALONG_M, instruction = row / 2, below = row % 2;
+            const int along_n = column + lane % 4 * 2 + next,
+                      along_m = FROM_REGISTERS ? fragment_row(instruction, below) : warp * 16 + lane / 4 + below * 8;
+            vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))), v = {};
+            if (OLD)
+                v = *c;
+#pragma unroll
+            for (int u = 0; u < WIDE; u++) {
+                const int i = SWAP ? (row + u) / 2 : instruction, half = SWAP ? (row + u) % 2 : below;
+                const GT_ACC scaled = alpha * d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)];
+                v.e[u] = OLD ? T(scaled + beta * GT_ACC(v.e[u])) : T(scaled);
+            }
+            *c = v;
+        }
+    }
+}
+
+// C's elements of a subtile, between the matrix and the buffer: zeros stand for those outside, or they are left out.
+// Little code: it runs once or twice in a block, and all of it has to be fetched.
+template <bool IN>
+__device__ __forceinline__ void move_subtile(const gt_args &g, char *buffer, gt_int row, gt_int column)
+{
+    constexpr int WIDE = GT_WIDE_C, VECTORS = SUBTILE_ROWS * SUBTILE_COLUMNS / WIDE;
+    typedef gt_vector<GT_C, WIDE> vector;
+#pragma unroll(IN ? 4 : 1)
+    for (int v = threadIdx.x % 128; v < VECTORS; v += 128) {
+        const int y = v * WIDE / SUBTILE_COLUMNS, x = v * WIDE % SUBTILE_COLUMNS;
+        const int left = row + y < g.m ? gt_clip(g.n - column - x, WIDE) : 0;
+        GT_C *c = g.c + blockIdx.z * g.stride_c + (row + y) * g.ldc + column + x;
+        vector *held = (vector *)(buffer + subtile_at(y, x));
+        if (IN)
+            *held = gt_load_vector<WIDE>(c, left);
+        else if (left == WIDE)
+            *(vector *)c = *held;
+        else
+#pragma unroll 1
+            for (int u = 0; u < left; u++)
+                c[u] = held->e[u];
+    }
+}
+
+// A warp group's buffers, and what it stores through them. One of its threads talks to the copy engine.
+struct output {
+    char *buffers;
+
+    __device__ __forceinline__ static bool speaks() { return threadIdx.x % 128 == 0; }
+
+    // C of its sums in a tile that begins at this row and column. `part`: which of the tile's CLUSTER_K parts they are.
+    // Mostly C's old values do not count and the copy engine can store everything: that is code of its own, and little.
+    __device__ __forceinline__ void store(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
+                                          unsigned part, const GT_ACC *d)
+    {
+        if (MAP_C && g.beta.value == GT_ACC(0) && (g.n % STORED_AT_ONCE == 0 || column + BN <= g.n))
+            store_as<true>(g, map, row, column, part, d);
+        else
+            store_as<false>(g, map, row, column, part, d);
+    }
+    template <bool PLAIN>
+    __device__ __forceinline__ void store_as(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
+                                             unsigned part, const GT_ACC *d)
+    {
+        constexpr int ALONG_N = OWN_N / SUBTILE_N; // subtiles
+#pragma unroll
+        for (int s = 0; s < SUBTILES; s++) {
+            char *buffer = buffers + s % BUFFERS * SUBTILE_BYTES;
+            const GT_ACC *first = d + s / ALONG_N * INSTRUCTIONS * (OWN_N / 2) + s % ALONG_N * (SUBTILE_N / 2);
+            const int m = threadIdx.x / 128 * (STACKED * 64) + s / ALONG_N * SUBTILE_M,
+                      n = (CLUSTER_K == 1 ? 0 : (int)part * OWN_N) + s % ALONG_N * SUBTILE_N;
+            const gt_int top = row + (SWAP ? n : m), left = column + (SWAP ? m : n);
+            if (MAP_C && speaks()) {
+                if (s == 0)
+                    gt_stores_wait_read<0>();
+                else
+                    gt_stores_wait_read<BUFFERS - 1>();
+            }
+            warp_group_sync(); // what was in the buffer has been read
+            if (!PLAIN && g.beta.value != GT_ACC(0)) {
+                move_subtile<true>(g, buffer, top, left);
+                warp_group_sync();
+                fill_subtile<true>(g, buffer, first);
+            } else {
+                fill_subtile<false>(g, buffer, first);
+            }
+            if (MAP_C)
+                gt_fence_async();
+            warp_group_sync();
+            const bool by_threads = !PLAIN && (!MAP_C || (g.n % STORED_AT_ONCE != 0 && left + SUBTILE_COLUMNS > g.n));
+            if (by_threads)
+                move_subtile<false>(g, buffer, top, left);
+            if (MAP_C && speaks()) {
+#pragma unroll
+                for (int b = 0; b < C_BOXES && !by_threads; b++)
+                    gt_store_box(*map, (int)left + b * C_BOX_COLUMNS, (int)top,
+                                 gt_shared_address(buffer) + b * SUBTILE_ROWS * C_LINE);
+                gt_stores_commit(); // a group for each subtile, so that they can be counted
+            }
+        }
+    }
+    // Before a block ends: its shared memory is read until then.
+    __device__ __forceinline__ static void finish()
+    {
+        if (MAP_C && speaks())
+            gt_stores_wait_read<0>();
+    }
+};
+
+#endif
