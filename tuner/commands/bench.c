@@ -201,8 +201,8 @@ static scene describe(const gt_engine *engine, const gt_limits *limits, size_t t
 static void print_footer(const gt_engine *engine, const gt_options_cli *options, const summary *s, const scene *c)
 {
     if (*s->version)
-        printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: shape "
-               "by shape",
+        printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: "
+               "shape by shape",
                1 - GT_TIE, 1 + GT_TIE);
     if (s->autotuned || s->most > 0)
         printf("\ncuBLAS is the best of cuBLAS%s",

@@ -19,7 +19,7 @@ typedef struct production {
     struct {
         const char *name;
         int64_t value;
-    } params[6];
+    } params[7];
 } production;
 
 #define MOST_TRIED 3
@@ -28,10 +28,12 @@ typedef struct production {
 static const production productions[] = {
     {17, "mma.sync, ldmatrix", "mma", true, {{"split_k", 1}}},
     {18, "TMA, wgmma", "wgmma", false,
-     {{"warp_groups", 1}, {"bm", 64}, {"swap", 0}, {"cluster_m", 1}, {"cluster_n", 1}, {"split_k", 1}}},
+     {{"warp_groups", 1}, {"bm", 64}, {"swap", 0}, {"cluster_m", 1}, {"cluster_n", 1}, {"cluster_k", 1},
+      {"split_k", 1}}},
     {19, "warp-specialised, large tile", "wgmma", false,
-     {{"warp_groups", 2}, {"swap", 0}, {"cluster_m", 1}, {"cluster_n", 1}, {"split_k", 1}}},
-    {20, "persistent, clusters of two", "wgmma", true, {{"swap", 0}, {"cluster_m", 2}, {"cluster_n", 1}}},
+     {{"warp_groups", 2}, {"swap", 0}, {"cluster_m", 1}, {"cluster_n", 1}, {"cluster_k", 1}, {"split_k", 1}}},
+    {20, "persistent, clusters of two", "wgmma", true,
+     {{"swap", 0}, {"cluster_m", 2}, {"cluster_n", 1}, {"cluster_k", 1}, {"split_k", 1}}},
 };
 
 /* One technique on one problem, with the fastest of its configurations. */
