@@ -100,7 +100,7 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
        cluster_k AS cluster_y, CASE WHEN parts > 1 THEN parts * bm * bn * :acc_bytes ELSE 0 END AS ws_tile,
        CASE WHEN a_along_k THEN bm / cluster_n ELSE bk END AS box_a_rows, line AS box_a_columns,
        CASE WHEN b_along_k THEN bn / cluster_m ELSE bk END AS box_b_rows, line AS box_b_columns,
-       3 AS swizzle_ab,
+       3 AS swizzle_ab, CASE WHEN broken_a > 1 OR broken_b > 1 THEN 1 ELSE 2 END AS map_promotion,
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN subtile_n ELSE 64 * instructions END AS box_c_rows,
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN 128 / :c_bytes ELSE subtile_n END AS box_c_columns,
        CASE WHEN :align < 16 THEN 0 WHEN swap OR subtile_n * :c_bytes = 128 THEN 3 WHEN subtile_n * :c_bytes = 64 THEN 2
