@@ -136,45 +136,26 @@ template <bool OF_A> struct gt_reader<4, false, OF_A> {
     }
 };
 
-// Of eight bytes a lane reads two neighbours. Along K these go to two parts, so that the i-th of four lanes has the
-// elements 2 i and 2 i + 1 of eight, in both operands: the order of K does not matter otherwise.
-__device__ __forceinline__ void gt_read_two(double &x, double &y, unsigned from)
-{
-    asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(x), "=d"(y) : "r"(from) : "memory");
-}
-template <bool OF_A> struct gt_reader<8, true, OF_A> {
-    static constexpr int SPAN = 8, DEPTH = 8, PARTS = 2, UNIT = 1;
+// Of eight bytes a lane reads one. Two neighbours at once would be as fast, but an instruction takes them in registers
+// that do not follow each other: that cost four copies between registers for each product.
+template <bool ALONG_K> struct gt_reader_of_eight {
+    static constexpr int SPAN = 8, DEPTH = 4, PARTS = 1, UNIT = 1;
     static __device__ __forceinline__ int line(int lane)
     {
-        return lane / 4;
+        return ALONG_K ? lane / 4 : lane % 4;
     }
     static __device__ __forceinline__ int byte(int lane)
     {
-        return lane % 4 * CHUNK;
+        return (ALONG_K ? lane % 4 : lane / 4) * 8;
     }
     template <int LINE_BYTES>
     static __device__ __forceinline__ void read(double (*r)[policy::PARTS], int part, unsigned from)
     {
-        gt_read_two(r[0][part], r[0][part + 1], from);
+        asm volatile("ld.shared.f64 %0, [%1];" : "=d"(r[0][part]) : "r"(from) : "memory");
     }
 };
-template <bool OF_A> struct gt_reader<8, false, OF_A> {
-    static constexpr int SPAN = 16, DEPTH = 8, PARTS = 2, UNIT = 2;
-    static __device__ __forceinline__ int line(int lane)
-    {
-        return lane % 4 * 2;
-    }
-    static __device__ __forceinline__ int byte(int lane)
-    {
-        return lane / 4 * CHUNK;
-    }
-    template <int LINE_BYTES>
-    static __device__ __forceinline__ void read(double (*r)[policy::PARTS], int part, unsigned from)
-    {
-        gt_read_two(r[0][part], r[1][part], from);
-        gt_read_two(r[0][part + 1], r[1][part + 1], from + LINE_BYTES);
-    }
-};
+template <bool OF_A> struct gt_reader<8, true, OF_A> : gt_reader_of_eight<true> {};
+template <bool OF_A> struct gt_reader<8, false, OF_A> : gt_reader_of_eight<false> {};
 
 // How an operand lies in a stage.
 template <int OUTER, bool ALONG_K> struct gt_stage {
@@ -186,10 +167,8 @@ template <int OUTER, bool ALONG_K> struct gt_stage {
     // lines as the readers above say, and all must come from different banks.
     static __device__ __forceinline__ int twist(int line)
     {
-        if (GT_AB_BYTES == 8 && ALONG_K) // four chunks of two lines
-            return LINE_BYTES % 128 == 0 ? line % 2 * 4 : 0;
-        if (GT_AB_BYTES == 8) // two chunks of every other line
-            return line / 2 % 4 * 2;
+        if (GT_AB_BYTES == 8) // two chunks of four lines
+            return LINE_BYTES % 128 == 0 ? line % 4 * 2 : line / 2 % 2 * 2;
         if (GT_AB_BYTES == 4 && !ALONG_K) // two chunks of four lines
             return line % 4 * 2;
         if (GT_AB_BYTES == 1 && !ALONG_K) // a chunk of two lines in four
