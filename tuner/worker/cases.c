@@ -48,8 +48,9 @@
 
 #define LARGE_C 65536 /* elements */
 
-/* Scalars go from 2^-8 to 2^9. */
-#define SCALAR_POWERS 8
+/* Scalars go from 2^-11 to 2^12, and a few beyond 2^-FAR_POWERS and 2^FAR_POWERS, where the types have such numbers. */
+#define SCALAR_POWERS 11
+#define FAR_POWERS    88
 
 /* All numbers from 0 to length - 1 in an order of their own: start, start + step, ... modulo the length. */
 typedef struct walk {
@@ -111,6 +112,18 @@ static double draw_scalar(drawing *d, int kind)
     const double magnitude = ldexp(mantissa, (int)below(d, 2 * SCALAR_POWERS + 1) - SCALAR_POWERS);
     const gt_scalar rounded = gt_scalar_make(d->types, kind == 0 ? magnitude : -magnitude); /* to all of its bits */
     return gt_type_find(d->types->accumulator)->load(&rounded, 0);
+}
+
+/* One very far from 1. It shows only where nothing is added to what it is multiplied by. */
+static double draw_far_scalar(drawing *d, bool large)
+{
+    const double least = ldexp(1, -FAR_POWERS - 32), most = ldexp(1, FAR_POWERS + 32);
+    const gt_type_info *c = gt_type_find(d->types->c), *accumulator = gt_type_find(d->types->accumulator);
+    const double scalar = draw_scalar(d, (int)below(d, 2));
+    if (d->types->exact || c->least > least || c->most < most || accumulator->most < most)
+        return scalar;
+    const int power = FAR_POWERS + SCALAR_POWERS - ilogb(scalar) * (large ? 1 : -1);
+    return ldexp(scalar, large ? power : -power);
 }
 
 /* ---- sizes ---- */
@@ -357,7 +370,7 @@ static gt_status add_general(drawing *d)
         if ((status = add(d, m, n, draw_few(d, d->step), 1, &c)) != GT_OK)
             return status;
         c->values = GT_VALUES_NORMAL;
-        c->alpha = draw_scalar(d, i);
+        c->alpha = i == 0 ? draw_far_scalar(d, below(d, 2)) : draw_scalar(d, 1);
         c->beta = i == 0 ? 0 : draw_scalar(d, 0);
         c->watched = true;
     }
@@ -413,16 +426,20 @@ static gt_status add_batch(drawing *d)
     return status;
 }
 
-/* No K: C = beta C, and C = 0. Nothing but the kernel's own waits keeps them behind what the stream ran before. */
+/* No K: C = beta C, and C = 0. Nothing but the kernel's own waits keeps them behind what the stream ran before. And beta
+ * that is very small or large: added to A B, a small one would not show. */
 static gt_status add_empty(drawing *d)
 {
     gt_status status = GT_OK;
-    for (int i = 0; status == GT_OK && i < 2; i++) {
+    for (int i = 0; status == GT_OK && i < 4; i++) {
         gt_case *c;
         status = add(d, 1 + below(d, d->tile_m), 1 + below(d, d->tile_n), 0, 1, &c);
-        if (status == GT_OK) {
+        if (status == GT_OK && i < 2) {
             c->beta = draw_scalar(d, i == 0 ? 1 : 4);
             c->watched = true;
+        } else if (status == GT_OK) {
+            c->beta = draw_far_scalar(d, i == 2);
+            c->values = GT_VALUES_NORMAL;
         }
     }
     return status;

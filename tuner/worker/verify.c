@@ -237,7 +237,7 @@ bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner,
         if (!verify_some(v, i, i + together, runner, &errors, trial))
             return false;
     if (!gt_compare_errors(&errors, trial) ||
-        !gt_far_verify(&v->far, v->checks, &v->class, v->seed, runner, &far, trial))
+        !gt_far_verify(&v->far, v->checks, &v->class, &kernel->facts, v->seed, runner, &far, trial))
         return false;
     gt_cases_describe(&v->cases, kernel, trial->detail, sizeof trial->detail);
     if (!far)
