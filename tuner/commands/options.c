@@ -536,7 +536,7 @@ gt_engine_options gt_options_engine(const gt_options_cli *o)
 {
     return (gt_engine_options){
         .database = o->database, .driver = o->driver, .device = o->device, .nvrtc = o->nvrtc, .templates = o->templates,
-        .family = o->family, .effort = o->effort,
+        .family = o->family, .effort = o->effort, .types = o->type_list, .type_count = o->type_count,
         .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed,
         .check_seed = o->seed_given ? o->seed : fresh_seed(), .threads = o->threads,
         .limit_s = o->limit_s, .baselines = o->no_cublas ? 0 : GT_BASELINES_ALL, .line = o->line,

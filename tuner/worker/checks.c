@@ -63,6 +63,8 @@ gt_status gt_checks_init(const gt_driver *driver, CUstream stream, const gt_code
             char name[64];
             snprintf(name, sizeof name, "%s_%s", wanted[i].verb, gt_type_find(type)->name);
             result = find(&checks, name, &wanted[i].functions[type]);
+            if (result == CUDA_ERROR_NOT_FOUND) /* compiled for other types only */
+                result = CUDA_SUCCESS;
         }
     if (result == CUDA_SUCCESS)
         result = find(&checks, "count_changed", &checks.count_changed);
@@ -89,6 +91,8 @@ static CUresult launch(const gt_checks *checks, CUfunction function, int64_t blo
 {
     if (blocks == 0 || chunks == 0)
         return CUDA_SUCCESS;
+    if (!function)
+        return CUDA_ERROR_NOT_FOUND;
     if (blocks > 0x7fffffff || chunks > GRID_Y)
         return CUDA_ERROR_INVALID_VALUE;
     return checks->driver->cuLaunchKernel(function, (unsigned)blocks, (unsigned)chunks, 1, THREADS, 1, 1, 0,
