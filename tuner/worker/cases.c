@@ -380,7 +380,8 @@ static gt_status add_general(drawing *d)
     return status;
 }
 
-/* Many tiles along one side, many elements of C, and a K that is far longer than any other. */
+/* Many tiles along one side, of which a K of 1 would tell little, many elements of C, and a K that is far longer than any
+ * other. */
 static gt_status add_long(drawing *d)
 {
     const double tile = work_of(d, 1, 1, 1, 1);
@@ -389,9 +390,9 @@ static gt_status add_long(drawing *d)
     const int64_t rows = 200 + below(d, 100);
     gt_case *c;
     gt_status status =
-        add(d, tall * d->tile_m + below(d, d->tile_m) + 1, 1 + below(d, 5), 1 + below(d, 3), 1, &c);
+        add(d, tall * d->tile_m + below(d, d->tile_m) + 1, 1 + below(d, 5), 2 + below(d, 2), 1, &c);
     if (status == GT_OK)
-        status = add(d, 1 + below(d, 5), tall * d->tile_n + below(d, d->tile_n) + 1, 1 + below(d, 3), 1, &c);
+        status = add(d, 1 + below(d, 5), tall * d->tile_n + below(d, d->tile_n) + 1, 2 + below(d, 2), 1, &c);
     if (status == GT_OK)
         status = add(d, rows, LARGE_C / rows + 1 + below(d, 16), draw_few(d, d->step), 1, &c);
     if (status == GT_OK)
