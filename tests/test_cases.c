@@ -163,6 +163,21 @@ TEST(scalars_far_from_1_stand_alone_where_the_types_have_them)
     }
 }
 
+TEST(a_product_whose_sides_are_odd_multiples_of_32_is_watched)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 4);
+    const gt_kernel k = kernel(64, 64, "bk=16 stages=2");
+    int found = 0;
+    gt_cases cases;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_problem *p = &cases.list[i].problem;
+        found += cases.list[i].watched && p->m % 64 == 32 && p->n % 64 == 32 && p->k % 64 == 32;
+    }
+    CHECK_INT(found, 1);
+    gt_cases_finish(&cases);
+}
+
 TEST(wide_values_reach_far_up_and_down_and_their_products_fit)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 16);

@@ -47,6 +47,7 @@
 #define FEW  6  /* of a side that is short */
 
 #define LARGE_C 65536 /* elements */
+#define SECTORS 32    /* elements that fill whole sectors of memory, in any type */
 
 /* Scalars go from 2^-11 to 2^12, and a few beyond 2^-FAR_POWERS and 2^FAR_POWERS, where the types have such numbers. */
 #define SCALAR_POWERS 11
@@ -347,7 +348,8 @@ static gt_status add_dealt(drawing *d)
 }
 
 /* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
- * other data in the same workspace. K that nobody shares, with and without C. And a batch. */
+ * other data in the same workspace. K that nobody shares, with and without C. A batch. And
+ * sides of whole sectors, where padded rows of a copy have no padding. */
 static gt_status add_general(drawing *d)
 {
     gt_case *c;
@@ -375,8 +377,14 @@ static gt_status add_general(drawing *d)
         c->watched = true;
     }
     status = add(d, d->tile_m + below(d, 3), 1 + below(d, d->tile_n), draw_k(d, 1 + draw_steps(d)), 3, &c);
-    if (status == GT_OK)
+    if (status != GT_OK)
+        return status;
+    c->watched = true;
+    const int64_t odd[] = {1 + 2 * below(d, 2), 1 + 2 * below(d, 2), 1 + 2 * below(d, 2)};
+    if ((status = add(d, odd[0] * SECTORS, odd[1] * SECTORS, odd[2] * SECTORS, 1, &c)) == GT_OK) {
+        c->alpha = draw_scalar(d, 0);
         c->watched = true;
+    }
     return status;
 }
 
