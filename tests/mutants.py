@@ -46,9 +46,10 @@ def reason_of(mutant, table):
         return word == "*" or word in text
 
     places = ("*", mutant.file, f"{mutant.file}:{mutant.function}")
-    names = [f"{name}{at}" for name in ("*", mutant.name) for at in ("", f"@{mutant.configuration.name}")]
-    for place, name, before, after, reason in table:
-        if place in places and name in names and fits(before, mutant.before) and fits(after, mutant.after):
+    for place, classes, before, after, reason in table:
+        name, _, configurations = classes.partition("@")
+        if place in places and name in ("*", mutant.name) and fits(before, mutant.before) and fits(after, mutant.after) \
+                and (not configurations or mutant.configuration.name in configurations.split("|")):
             return reason
     return None
 

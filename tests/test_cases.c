@@ -140,6 +140,44 @@ static void *fill(const gt_class *class, const gt_cases *cases, uint64_t seed)
     return image;
 }
 
+/* Beside A B a tiny beta would not show, and f16 has no such numbers. */
+TEST(scalars_far_from_1_stand_alone_where_the_types_have_them)
+{
+    const gt_type results[] = {GT_F32, GT_F16};
+    for (int i = 0; i < 2; i++) {
+        const gt_class class = class_of(GT_F16, results[i], 16);
+        const gt_kernel k = kernel(64, 64, "bk=16 stages=2");
+        int small = 0, large = 0;
+        gt_cases cases;
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
+        for (size_t at = 0; at < cases.count; at++) {
+            const gt_case *c = &cases.list[at];
+            const double alpha = fabs(c->alpha), beta = fabs(c->beta);
+            small += c->problem.k == 0 && beta > 0 && beta < 0x1p-80;
+            large += c->problem.k == 0 && beta > 0x1p80;
+            CHECK(c->beta == 0 || alpha == 0 || (alpha > 0x1p-20 && alpha < 0x1p20));
+        }
+        CHECK_INT(small, results[i] == GT_F32);
+        CHECK_INT(large, results[i] == GT_F32);
+        gt_cases_finish(&cases);
+    }
+}
+
+TEST(a_product_whose_sides_are_odd_multiples_of_32_is_watched)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 4);
+    const gt_kernel k = kernel(64, 64, "bk=16 stages=2");
+    int found = 0;
+    gt_cases cases;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_problem *p = &cases.list[i].problem;
+        found += cases.list[i].watched && p->m % 64 == 32 && p->n % 64 == 32 && p->k % 64 == 32;
+    }
+    CHECK_INT(found, 1);
+    gt_cases_finish(&cases);
+}
+
 TEST(wide_values_reach_far_up_and_down_and_their_products_fit)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 16);

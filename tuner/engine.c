@@ -115,6 +115,39 @@ gt_status gt_engine_begin_writing(gt_engine *engine)
     return begin_run(engine);
 }
 
+/* The kernels of the checks, for the types of this run. */
+static gt_status compile_checks(gt_engine *engine)
+{
+    const gt_engine_options *options = &engine->options;
+    char *source = NULL;
+    size_t size;
+    bool wanted[GT_TYPE_LIMIT] = {false}, paired[GT_TYPE_LIMIT][GT_TYPE_LIMIT] = {{false}};
+    FILE *stream = open_memstream(&source, &size);
+    if (!stream)
+        return gt_fail_memory();
+    for (size_t i = 0; i < options->type_count; i++)
+        wanted[options->types[i]->a] = wanted[options->types[i]->b] = wanted[options->types[i]->c] = true;
+    if (options->type_count > 0) {
+        fputs("#define SOME_TYPES", stream);
+        for (gt_type type = 0; gt_type_find(type); type++)
+            if (wanted[type])
+                fprintf(stream, " KERNELS(%s)", gt_type_find(type)->name);
+        for (size_t i = 0; i < options->type_count; i++) {
+            const gt_type a = options->types[i]->a, b = options->types[i]->b;
+            if (a != b && !paired[a][b])
+                fprintf(stream, " SAMPLE(%s, %s)", gt_type_find(a)->name, gt_type_find(b)->name);
+            paired[a][b] = true;
+        }
+        fputs("\n", stream);
+    }
+    fputs(gt_embedded_checks_cu, stream);
+    gt_status status = fclose(stream) == 0 ? GT_OK : gt_fail_memory();
+    if (status == GT_OK)
+        status = gt_nvrtc_compile(engine->nvrtc, source, engine->device.arch, &engine->checks, NULL);
+    free(source);
+    return status;
+}
+
 gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -139,7 +172,7 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
     if (status == GT_OK)
         status = gt_compiler_create(engine->nvrtc, options->threads, &engine->compiler);
     if (status == GT_OK)
-        status = gt_nvrtc_compile(engine->nvrtc, gt_embedded_checks_cu, engine->device.arch, &engine->checks, NULL);
+        status = compile_checks(engine);
     if (status == GT_OK)
         status = create_worker(engine);
     if (status == GT_OK && use == GT_ENGINE_WRITE)

@@ -17,6 +17,8 @@ typedef struct gt_engine_options {
     const char *nvrtc;     /* NULL: found */
     const char *templates; /* a folder with more families; NULL: none */
     const char *family;    /* only this one is searched; NULL: all that fit */
+    const gt_types *const *types; /* that there will be products of */
+    size_t type_count;            /* 0: any */
     gt_effort effort;
     gt_variant variant; /* in which kernels are rendered */
     uint64_t seed;       /* of the search */

@@ -77,7 +77,7 @@ const gt_option_row gt_option_rows[] = {
                RUNS | SPACE | RENDER | PROFILE | FORGET},
     [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST | FORGET},
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
-    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal)", TUNE | VERIFY},
+    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less", TUNE | VERIFY},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
@@ -596,7 +596,7 @@ gt_engine_options gt_options_engine(const gt_options_cli *o)
 {
     return (gt_engine_options){
         .database = o->database, .driver = o->driver, .device = o->device, .nvrtc = o->nvrtc, .templates = o->templates,
-        .family = o->family, .effort = o->effort,
+        .family = o->family, .effort = o->effort, .types = o->type_list, .type_count = o->type_count,
         .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed,
         .check_seed = o->seed_given ? o->seed : fresh_seed(), .threads = o->threads,
         .limit_s = o->limit_s, .baselines = choose_baselines(o), .line = o->line,

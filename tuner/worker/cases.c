@@ -49,9 +49,11 @@
 #define FEW  6  /* of a side that is short */
 
 #define LARGE_C 65536 /* elements */
+#define SECTORS 32    /* elements that fill whole sectors of memory, in any type */
 
-/* Scalars go from 2^-8 to 2^9. */
-#define SCALAR_POWERS 8
+/* Scalars go from 2^-11 to 2^12, and a few beyond 2^-FAR_POWERS and 2^FAR_POWERS, where the types have such numbers. */
+#define SCALAR_POWERS 11
+#define FAR_POWERS    88
 
 /* All numbers from 0 to length - 1 in an order of their own: start, start + step, ... modulo the length. */
 typedef struct walk {
@@ -113,6 +115,18 @@ static double draw_scalar(drawing *d, int kind)
     const double magnitude = ldexp(mantissa, (int)below(d, 2 * SCALAR_POWERS + 1) - SCALAR_POWERS);
     const gt_scalar rounded = gt_scalar_make(d->types, kind == 0 ? magnitude : -magnitude); /* to all of its bits */
     return gt_type_find(d->types->accumulator)->load(&rounded, 0);
+}
+
+/* One very far from 1. It shows only where nothing is added to what it is multiplied by. */
+static double draw_far_scalar(drawing *d, bool large)
+{
+    const double least = ldexp(1, -FAR_POWERS - 32), most = ldexp(1, FAR_POWERS + 32);
+    const gt_type_info *c = gt_type_find(d->types->c), *accumulator = gt_type_find(d->types->accumulator);
+    const double scalar = draw_scalar(d, (int)below(d, 2));
+    if (d->types->exact || c->least > least || c->most < most || accumulator->most < most)
+        return scalar;
+    const int power = FAR_POWERS + SCALAR_POWERS - ilogb(scalar) * (large ? 1 : -1);
+    return ldexp(scalar, large ? power : -power);
 }
 
 /* ---- sizes ---- */
@@ -336,7 +350,8 @@ static gt_status add_dealt(drawing *d)
 }
 
 /* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
- * other data in the same workspace. K that nobody shares, with and without C. And a batch. */
+ * other data in the same workspace. K that nobody shares, with and without C. A batch. And
+ * sides of whole sectors, where padded rows of a copy have no padding. */
 static gt_status add_general(drawing *d)
 {
     gt_case *c;
@@ -359,17 +374,24 @@ static gt_status add_general(drawing *d)
         if ((status = add(d, m, n, draw_few(d, d->step), 1, &c)) != GT_OK)
             return status;
         c->values = GT_VALUES_NORMAL;
-        c->alpha = draw_scalar(d, i);
+        c->alpha = i == 0 ? draw_far_scalar(d, below(d, 2)) : draw_scalar(d, 1);
         c->beta = i == 0 ? 0 : draw_scalar(d, 0);
         c->watched = true;
     }
     status = add(d, d->tile_m + below(d, 3), 1 + below(d, d->tile_n), draw_k(d, 1 + draw_steps(d)), 3, &c);
-    if (status == GT_OK)
+    if (status != GT_OK)
+        return status;
+    c->watched = true;
+    const int64_t odd[] = {1 + 2 * below(d, 2), 1 + 2 * below(d, 2), 1 + 2 * below(d, 2)};
+    if ((status = add(d, odd[0] * SECTORS, odd[1] * SECTORS, odd[2] * SECTORS, 1, &c)) == GT_OK) {
+        c->alpha = draw_scalar(d, 0);
         c->watched = true;
+    }
     return status;
 }
 
-/* Many tiles along one side, many elements of C, and a K that is far longer than any other. */
+/* Many tiles along one side, of which a K of 1 would tell little, many elements of C, and a K that is far longer than any
+ * other. */
 static gt_status add_long(drawing *d)
 {
     const double tile = work_of(d, 1, 1, 1, 1);
@@ -378,9 +400,9 @@ static gt_status add_long(drawing *d)
     const int64_t rows = 200 + below(d, 100);
     gt_case *c;
     gt_status status =
-        add(d, tall * d->tile_m + below(d, d->tile_m) + 1, 1 + below(d, 5), 1 + below(d, 3), 1, &c);
+        add(d, tall * d->tile_m + below(d, d->tile_m) + 1, 1 + below(d, 5), 2 + below(d, 2), 1, &c);
     if (status == GT_OK)
-        status = add(d, 1 + below(d, 5), tall * d->tile_n + below(d, d->tile_n) + 1, 1 + below(d, 3), 1, &c);
+        status = add(d, 1 + below(d, 5), tall * d->tile_n + below(d, d->tile_n) + 1, 2 + below(d, 2), 1, &c);
     if (status == GT_OK)
         status = add(d, rows, LARGE_C / rows + 1 + below(d, 16), draw_few(d, d->step), 1, &c);
     if (status == GT_OK)
@@ -431,16 +453,20 @@ static gt_status add_batch(drawing *d)
     return status;
 }
 
-/* No K: C = beta C, and C = 0. Nothing but the kernel's own waits keeps them behind what the stream ran before. */
+/* No K: C = beta C, and C = 0. Nothing but the kernel's own waits keeps them behind what the stream ran before. And beta
+ * that is very small or large: added to A B, a small one would not show. */
 static gt_status add_empty(drawing *d)
 {
     gt_status status = GT_OK;
-    for (int i = 0; status == GT_OK && i < 2; i++) {
+    for (int i = 0; status == GT_OK && i < 4; i++) {
         gt_case *c;
         status = add(d, 1 + below(d, d->tile_m), 1 + below(d, d->tile_n), 0, 1, &c);
-        if (status == GT_OK) {
+        if (status == GT_OK && i < 2) {
             c->beta = draw_scalar(d, i == 0 ? 1 : 4);
             c->watched = true;
+        } else if (status == GT_OK) {
+            c->beta = draw_far_scalar(d, i == 2);
+            c->values = GT_VALUES_NORMAL;
         }
     }
     return status;

@@ -5,6 +5,8 @@
 #include "checks.h"
 #include "parallel.h"
 
+#define HARD_EVERY 16 /* elements of C for each of a kind */
+
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
  * other up to where products still fit; the ends of what a row may have are often met. */
 static int scale_of(const gt_case *c, gt_operand operand, uint64_t seed, int64_t index)
@@ -41,7 +43,8 @@ static void scale_operand(const gt_case *c, gt_operand operand, uint64_t seed, c
             }
 }
 
-/* Each kind of hard values that a case has at a place of every matrix. */
+/* Each kind of hard values that a case has at a place of every matrix; at more of them in C, where each is seen in one
+ * element of the result only, and elements are stored in several ways. */
 static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char *data)
 {
     static const double hard[GT_HARD_KINDS] = {NAN, INFINITY, -INFINITY};
@@ -49,11 +52,12 @@ static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char 
     const gt_type_info *type = gt_type_find(o.type);
     if (o.rows == 0 || o.columns == 0)
         return;
-    for (int64_t index = 0; index < c->problem.batch; index++)
+    const int64_t count = operand == GT_C ? 1 + o.rows * o.columns / HARD_EVERY : 1;
+    for (int64_t i = 0; i < c->problem.batch * count; i++)
         for (int kind = 0; kind < GT_HARD_KINDS; kind++) {
             const int64_t place = gt_draw_below(places, o.rows) * o.ld + gt_draw_below(places, o.columns);
             if (c->hard >> kind & 1)
-                type->store(data, index * o.stride + place, hard[kind]);
+                type->store(data, i / count * o.stride + place, hard[kind]);
         }
 }
 

@@ -95,27 +95,46 @@ typedef struct product {
     char *after;             /* C as it came back, packed */
 } product;
 
-/* Rows of a few elements, ROWS of them far apart, or ROWS matrices. */
-static gt_status make_product(const gt_class *class, bool matrices, uint64_t seed, product *p)
+/* What lies far apart. */
+typedef enum apart {
+    APART_ROWS,     /* rows of a few elements, ROWS of them */
+    APART_MATRICES, /* small matrices, ROWS of them */
+    APART_TILES,    /* the same of a whole tile, C not read: kernels have a way of their own for these */
+    APART_KINDS,
+} apart;
+
+/* Elements from row to row of an operand: those of a row, aligned, and some more. */
+static int64_t padded(const gt_class *class, const gt_problem *packed, gt_operand operand)
 {
-    const int64_t m = matrices ? 5 : ROWS, n = matrices ? 6 : ROWS, k = matrices ? 7 : ROWS, far = stride_of(class);
-    gt_gemm gemm = gt_class_gemm(class, m, n, k);
+    const gt_stored o = gt_problem_stored(packed, operand);
+    const int bytes = gt_type_find(o.type)->bytes;
+    const int64_t unit = class->align > bytes ? class->align / bytes : 1;
+    return (o.columns / unit + 1) * unit;
+}
+
+static gt_status make_product(const gt_class *class, const gt_facts *facts, apart kind, uint64_t seed, product *p)
+{
+    static const int64_t sizes[][3] = {[APART_ROWS] = {ROWS, ROWS, ROWS}, [APART_MATRICES] = {5, 6, 7}};
+    const int64_t whole[3] = {facts->tile_m, facts->tile_n, 7}, *size = kind == APART_TILES ? whole : sizes[kind];
+    const int64_t far = stride_of(class);
+    const bool matrices = kind != APART_ROWS;
+    gt_gemm gemm = gt_class_gemm(class, size[0], size[1], size[2]);
     gemm.batch = matrices ? ROWS : 1;
     gt_status status = gt_problem_init(&gemm, &p->packed.problem);
-    const int ab = gt_type_find(class->type_a)->bytes, c = gt_type_find(class->type_c)->bytes;
-    const int64_t unit_ab = class->align > ab ? class->align / ab : 1, unit_c = class->align > c ? class->align / c : 1;
-    const int64_t ld_ab = (7 / unit_ab + 1) * unit_ab, ld_c = (7 / unit_c + 1) * unit_c;
-    gemm.lda = gemm.ldb = matrices ? ld_ab : far;
-    gemm.ldc = matrices ? ld_c : far;
-    gemm.stride_a = gemm.stride_b = gemm.stride_c = matrices ? far : 0;
-    if (status == GT_OK)
-        status = gt_problem_init(&gemm, &p->far);
     if (status != GT_OK)
+        return status;
+    gemm.lda = matrices ? padded(class, &p->packed.problem, GT_A) : far;
+    gemm.ldb = matrices ? padded(class, &p->packed.problem, GT_B) : far;
+    gemm.ldc = matrices ? padded(class, &p->packed.problem, GT_C) : far;
+    gemm.stride_a = gemm.stride_b = gemm.stride_c = matrices ? far : 0;
+    if ((status = gt_problem_init(&gemm, &p->far)) != GT_OK)
         return status;
     p->packed.alpha = -1.25;
     p->packed.beta = 0.75;
     if (gt_class_types(class)->exact)
         p->packed.alpha = p->packed.beta = -3;
+    if (kind == APART_TILES)
+        p->packed.beta = 0;
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
         const gt_type_info *type = gt_type_find(gt_problem_stored(&p->packed.problem, o).type);
         const size_t bytes = gt_problem_bytes(&p->packed.problem, o);
@@ -188,16 +207,27 @@ static bool run_product(const gt_far *far, const gt_checks *checks, const gt_cla
     return good;
 }
 
-bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, uint64_t seed, gt_runner *runner,
-                   bool *had, gt_trial *trial)
+/* Whether each matrix of a product fits between two operands of a chunk. */
+static bool fits(const product *p)
+{
+    bool all = true;
+    for (gt_operand o = GT_A; o < GT_OPERANDS && p->far.batch > 1; o++) {
+        const gt_stored stored = gt_problem_stored(&p->far, o);
+        all &= (size_t)(stored.rows * stored.ld + 1) * (size_t)gt_type_find(stored.type)->bytes + 16 <= OPERAND_BYTES;
+    }
+    return all;
+}
+
+bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, const gt_facts *facts, uint64_t seed,
+                   gt_runner *runner, bool *had, gt_trial *trial)
 {
     bool good = true;
     *had = prepare(checks->driver, class, far) == CUDA_SUCCESS;
-    for (int matrices = 0; *had && good && matrices < 2; matrices++) {
+    for (apart kind = APART_ROWS; *had && good && kind < APART_KINDS; kind++) {
         product p = {0};
-        if (make_product(class, matrices, seed + 16 * (uint64_t)matrices, &p) != GT_OK)
+        if (make_product(class, facts, kind, seed + 16 * (uint64_t)kind, &p) != GT_OK)
             good = gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
-        good = good && run_product(far, checks, class, &p, runner, trial);
+        good = good && (!fits(&p) || run_product(far, checks, class, &p, runner, trial));
         finish_product(&p);
     }
     return good;

@@ -19,11 +19,12 @@ typedef struct gt_far {
 } gt_far;
 
 /*
- * Runs a candidate on operands whose rows lie so far apart, and on a batch whose matrices do. Makes the memory where
- * it is not there yet; *had becomes whether it could be had: where not, nothing is run, and that is no failure.
+ * Runs a candidate with these facts on operands whose rows lie so far apart, and on batches whose matrices do, small ones
+ * and whole tiles. Makes the memory where it is not there yet; *had becomes whether it could be had: where not, nothing
+ * is run, and that is no failure.
  */
-bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, uint64_t seed, gt_runner *runner,
-                   bool *had, gt_trial *trial);
+bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, const gt_facts *facts, uint64_t seed,
+                   gt_runner *runner, bool *had, gt_trial *trial);
 
 void gt_far_finish(const gt_driver *driver, gt_far *far);
 

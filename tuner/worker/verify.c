@@ -14,7 +14,8 @@
  * to 100 times, is to get through. */
 #define QUICK_WORK 10e6
 
-/* Of every so many cases the workspace is looked at behind one. */
+/* Of every so many cases the workspace is looked at behind one, and behind those that are watched: the next case finds
+ * its counters cleared. */
 #define INSPECT_EVERY 16
 
 void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier)
@@ -206,7 +207,8 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     trial->varied = trial->varied || varied;
     if (!gt_trial_check(trial, driver, result, doing))
         return false;
-    return (index % INSPECT_EVERY != 0 && index + 1 < v->cases.count) || inspect(v, runner, name, trial);
+    const bool looked_at = index % INSPECT_EVERY == 0 || c->watched || index + 1 == v->cases.count;
+    return !looked_at || inspect(v, runner, name, trial);
 }
 
 /* Runs the cases from first to end - 1, and looks at what became of them. */
@@ -237,7 +239,7 @@ bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner,
         if (!verify_some(v, i, i + together, runner, &errors, trial))
             return false;
     if (!gt_compare_errors(&errors, trial) ||
-        !gt_far_verify(&v->far, v->checks, &v->class, v->seed, runner, &far, trial))
+        !gt_far_verify(&v->far, v->checks, &v->class, &kernel->facts, v->seed, runner, &far, trial))
         return false;
     gt_cases_describe(&v->cases, kernel, trial->detail, sizeof trial->detail);
     if (!far)

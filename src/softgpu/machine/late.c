@@ -6,8 +6,10 @@
 #include "warp.h"
 #include "words.h"
 
-/* Stores that one list keeps: some tiles of partial sums. With more of them none is late: every turn goes through it. */
-#define MOST ((size_t)1 << 14)
+/* Stores that one list keeps: some tiles of partial sums. Every turn goes through it; with more they are seen at once. And
+ * those of all clusters that have ended. */
+#define MOST       ((size_t)1 << 14)
+#define ENDED_MOST (64 * MOST)
 
 #define GRAIN 16 /* bytes that share a bit of places */
 
@@ -92,7 +94,7 @@ void sg_late_tell(sg_late *late)
 
 void sg_late_move(sg_late *from, sg_late *to)
 {
-    if (to->count + from->count > 64 * MOST || !make_room(to, from->count)) { /* all of them have waited long enough */
+    if (to->count + from->count > ENDED_MOST || !make_room(to, from->count)) { /* all see them now */
         sg_late_show(to);
         sg_late_tell(to);
         sg_late_show(from);

@@ -25,7 +25,7 @@ typedef struct sg_late_store {
 typedef struct sg_late {
     sg_late_store *list; /* oldest first */
     size_t count, room;
-    uint64_t places[16]; /* a bit for some of the places in the list: others are not there */
+    uint64_t places[16]; /* a bit for every few bytes, by which most of those are known that are not in the list */
 } sg_late;
 
 /* Before a store of up to 16 bytes: it is to be seen late. */
