@@ -12,6 +12,7 @@
 typedef struct gt_verifier {
     const gt_checks *checks;
     uint64_t seed;              /* of what is prepared */
+    bool quick;                 /* few cases, and none far apart */
     gt_pool pools[GT_OPERANDS]; /* of the class's types and the seed; taken from at other places for each kernel */
     CUdeviceptr memory;         /* where cases are run, `capacity` bytes */
     char *before, *after;       /* what it holds before and behind the launches, as many bytes on the host */
@@ -24,7 +25,7 @@ typedef struct gt_verifier {
 
 void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier);
 
-/* Draws the small problems of a kernel from a seed, few where it is to be quick. No candidate runs. */
+/* Draws the small problems of a kernel from a seed, few and none far apart where it is to be quick. No candidate runs. */
 bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, uint64_t seed, bool quick,
                        gt_trial *trial);
 
