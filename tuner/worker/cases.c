@@ -382,8 +382,8 @@ static gt_status add_general(drawing *d)
     if (status != GT_OK)
         return status;
     c->watched = true;
-    const int64_t odd[] = {1 + 2 * below(d, 2), 1 + 2 * below(d, 2), 1 + 2 * below(d, 2)};
-    if ((status = add(d, odd[0] * SECTORS, odd[1] * SECTORS, odd[2] * SECTORS, 1, &c)) == GT_OK) {
+    const int64_t odd = 1 + 2 * below(d, 2); /* 1 or 3, the other one along the other side */
+    if ((status = add(d, odd * SECTORS, (4 - odd) * SECTORS, (1 + 2 * below(d, 2)) * SECTORS, 1, &c)) == GT_OK) {
         c->alpha = draw_scalar(d, 0);
         c->watched = true;
     }
@@ -408,7 +408,7 @@ static gt_status add_long(drawing *d)
     if (status == GT_OK)
         status = add(d, 1 + below(d, 5), 1 + below(d, 5), k + below(d, 256), 1, &c);
     if (status == GT_OK) {
-        c->alpha = draw_scalar(d, 0);
+        c->alpha = c->beta = draw_scalar(d, 0); /* a smaller beta would be lost beside a long sum */
         c->values = GT_VALUES_NORMAL;
     }
     return status;

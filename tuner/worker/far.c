@@ -103,19 +103,19 @@ typedef enum apart {
     APART_KINDS,
 } apart;
 
-/* Elements from row to row of an operand: those of a row, aligned, and some more. */
-static int64_t padded(const gt_class *class, const gt_problem *packed, gt_operand operand)
+/* Elements from row to row of an operand: those of a row, aligned. */
+static int64_t aligned_ld(const gt_class *class, const gt_problem *packed, gt_operand operand)
 {
     const gt_stored o = gt_problem_stored(packed, operand);
     const int bytes = gt_type_find(o.type)->bytes;
     const int64_t unit = class->align > bytes ? class->align / bytes : 1;
-    return (o.columns / unit + 1) * unit;
+    return (o.columns + unit - 1) / unit * unit;
 }
 
 static gt_status make_product(const gt_class *class, const gt_facts *facts, apart kind, uint64_t seed, product *p)
 {
     static const int64_t sizes[][3] = {[APART_ROWS] = {ROWS, ROWS, ROWS}, [APART_MATRICES] = {5, 6, 7}};
-    const int64_t whole[3] = {facts->tile_m, facts->tile_n, 7}, *size = kind == APART_TILES ? whole : sizes[kind];
+    const int64_t whole[3] = {facts->tile_m, facts->tile_n, 16}, *size = kind == APART_TILES ? whole : sizes[kind];
     const int64_t far = stride_of(class);
     const bool matrices = kind != APART_ROWS;
     gt_gemm gemm = gt_class_gemm(class, size[0], size[1], size[2]);
@@ -123,9 +123,9 @@ static gt_status make_product(const gt_class *class, const gt_facts *facts, apar
     gt_status status = gt_problem_init(&gemm, &p->packed.problem);
     if (status != GT_OK)
         return status;
-    gemm.lda = matrices ? padded(class, &p->packed.problem, GT_A) : far;
-    gemm.ldb = matrices ? padded(class, &p->packed.problem, GT_B) : far;
-    gemm.ldc = matrices ? padded(class, &p->packed.problem, GT_C) : far;
+    gemm.lda = matrices ? aligned_ld(class, &p->packed.problem, GT_A) : far;
+    gemm.ldb = matrices ? aligned_ld(class, &p->packed.problem, GT_B) : far;
+    gemm.ldc = matrices ? aligned_ld(class, &p->packed.problem, GT_C) : far;
     gemm.stride_a = gemm.stride_b = gemm.stride_c = matrices ? far : 0;
     if ((status = gt_problem_init(&gemm, &p->far)) != GT_OK)
         return status;
@@ -154,18 +154,19 @@ static void finish_product(product *p)
     free(p->after);
 }
 
-/* Copies an operand row by row, to the device or, for C, back. */
+/* Copies an operand to the device or, for C, back: row by row, or matrices at once where their rows are as far apart. */
 static CUresult copy(const gt_driver *driver, const product *p, gt_operand operand, CUdeviceptr base, bool back)
 {
     const gt_stored packed = gt_problem_stored(&p->packed.problem, operand), far = gt_problem_stored(&p->far, operand);
-    const size_t bytes = (size_t)gt_type_find(far.type)->bytes, row_bytes = (size_t)far.columns * bytes;
+    const int64_t rows = packed.ld == far.ld ? far.rows : 1;
+    const size_t bytes = (size_t)gt_type_find(far.type)->bytes, some = (size_t)(rows * far.columns) * bytes;
     CUresult result = CUDA_SUCCESS;
     for (int64_t i = 0; i < p->far.batch && result == CUDA_SUCCESS; i++)
-        for (int64_t row = 0; row < far.rows && result == CUDA_SUCCESS; row++) {
+        for (int64_t row = 0; row < far.rows && result == CUDA_SUCCESS; row += rows) {
             const size_t at = (size_t)(i * packed.stride + row * packed.ld) * bytes;
             const CUdeviceptr device = base + (CUdeviceptr)(i * far.stride + row * far.ld) * bytes;
-            result = back ? driver->cuMemcpyDtoH(p->after + at, device, row_bytes)
-                          : driver->cuMemcpyHtoD(device, p->data[operand] + at, row_bytes);
+            result = back ? driver->cuMemcpyDtoH(p->after + at, device, some)
+                          : driver->cuMemcpyHtoD(device, p->data[operand] + at, some);
         }
     return result;
 }
