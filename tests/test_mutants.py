@@ -17,8 +17,9 @@ sys.dont_write_bytecode = True
 from mutants import SURVIVED, Laboratory, read_list, summary, table
 from mutate import Generator
 from compiler import Compiler, NoCompiler  # from here on in the folder that mutate adds
-from handmade import MUTANTS, SPACES
+from handmade import MUTANTS, SPACES, WGMMA
 from sources import Source
+from spaces import configurations
 from tuner import Tuner, is_ok
 
 PROGRAM, TEMPLATES = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
@@ -63,6 +64,24 @@ class Mutants(unittest.TestCase):
                                     for outcome, detail in found), found)
                 for outcome, detail in found:  # the software GPU says where
                     self.assertTrue(outcome != "crash" or "line" in detail, detail)
+
+    def test_no_mutant_of_wgmma_passes(self):
+        text, named = Source(TEMPLATES, "wgmma").text, {c.name: c for c in configurations("wgmma")}
+        for _, wrong, right_text, _ in WGMMA:
+            self.assertEqual(text.count(right_text), 1, f"wgmma has changed: find again what {wrong}")
+        seed = int(SEED or time.time())
+        drawn = random.Random(seed).sample(WGMMA, min(COUNT, len(WGMMA)))
+        print(f"made by hand of wgmma: {len(drawn)} of {len(WGMMA)}, seed {seed}", flush=True)
+        tuner = Tuner(PROGRAM, "soft:h200", "60s")
+        try:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                found_of = list(pool.map(lambda m: tuner.tune("wgmma", named[m[0]].space(), text.replace(m[2], m[3]),
+                                                              *named[m[0]].product), drawn))
+        except NoCompiler as error:
+            raise unittest.SkipTest(str(error))
+        for (_, wrong, _, _), found in zip(drawn, found_of):
+            with self.subTest(wrong):
+                self.assertTrue(all(outcome not in ("ok", "compile_error") for outcome, _ in found), found)
 
     def test_sums_of_8_bit_floats_are_promoted(self):
         text, promotes = Source(TEMPLATES, "mma").text, "                if (is_promoted(t, k))\n"

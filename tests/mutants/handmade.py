@@ -1,5 +1,6 @@
 """Mutants made by hand: a family, what is wrong with it, and how that is written. And the configurations that take the
-broken paths: K is shared within blocks, clusters and through the workspace; rows of C and B begin anywhere."""
+broken paths: K is shared within blocks, clusters and through the workspace; rows of C and B begin anywhere. Those of wgmma
+take the configuration that they name of spaces.py."""
 
 SPACES = {
     "simt": """SELECT 32 AS bm, 64 AS bn, 16 AS bk, 16 AS wm, 32 AS wn, 4 AS tm, 4 AS tn, 3 AS stages, 2 AS split_k,
@@ -49,4 +50,42 @@ MUTANTS = [
     ("simt_cluster", "loses partial sums", "for (int l = 1; l < COUNT; l++)", "for (int l = 2; l < COUNT; l++)"),
     ("simt_cluster", "drops the last step of K", "/ BK * part / SPLIT_K;", "/ BK * part / SPLIT_K - (part == SPLIT_K);"),
     ("simt_cluster", "leaves its counter", "        *counter = 0;", "        *counter = 1;"),
+]
+
+WGMMA = [
+    ("split", "moves no descriptor along K",
+     "k / LINE * BOX_BYTES + k % LINE * GT_AB_BYTES + outer * 128", "k / LINE * BOX_BYTES + outer * 128"),
+    ("split", "multiplies without a fence", '    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");\n', ""),
+    ("split", "commits no products", '    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");\n', ""),
+    ("cluster", "gives a stage back that is being multiplied",
+     "                multiply_wait<1>();\n                release(read);\n", "                release(read);\n"),
+    ("cluster", "stores sums that are not there yet", "    multiply_wait<0>();\n    if (steps > 0)\n", "    if (steps > 0)\n"),
+    ("split", "adds to what registers held", "multiply_stage(r, stages, at, f[i], d, step);",
+     "multiply_stage(r, stages, at, f[i], d, 1);"),
+    ("split", "drops the tail of K", "const gt_int steps = (g.k + BK - 1) / BK;", "const gt_int steps = g.k / BK;"),
+    ("split", "drops alpha", "const GT_ACC scaled = alpha * d[", "const GT_ACC scaled = d["),
+    ("swapped", "drops alpha of one of two", "high = alpha * d[", "high = d["),
+    ("copied", "reads C where beta is 0", "if (!PLAIN && g.beta.value != GT_ACC(0)) {", "if (!PLAIN) {"),
+    ("split", "lays C out as it is not read", "byte / 16 ^ row * C_LINE / 128 % (C_LINE / 16)", "byte / 16"),
+    ("split", "expects less than comes", "gt_mbarrier_expect(r.full_of(at), STAGE);", "gt_mbarrier_expect(r.full_of(at), STAGE - 128);"),
+    ("cluster", "shares B with one block only", "mask |= 1u << (first + other * apart);", "mask |= 1u << first;"),
+    ("cluster", "begins before all blocks have their barriers",
+     "        cluster_arrive();\n        cluster_wait();\n    } else if (PRODUCER) {", "        __syncthreads();\n    } else if (PRODUCER) {"),
+    ("swapped", "tells no other block that a stage was read", "        gt_mbarrier_arrive_remote(empty, threadIdx.x % 32);",
+     "        gt_mbarrier_arrive(empty);"),
+    ("split", "reads other blocks' sums before they came", "    gt_mbarrier_wait_cluster<CLUSTER_K>(met, 0);\n", ""),
+    ("split", "forgets the last block's sums", "for (unsigned block = 0; block < CLUSTER_K; block++) {",
+     "for (unsigned block = 0; block < CLUSTER_K - 1; block++) {"),
+    ("split", "sends sums that the copy engine does not see", "    gt_fence_async();\n    consumers_sync();\n    cluster_wait();\n",
+     "    consumers_sync();\n    cluster_wait();\n"),
+    ("cluster", "overwrites what the copy engine still reads", "gt_stores_wait_read<BUFFERS - 1>();", "gt_stores_wait_read<BUFFERS>();"),
+    ("cluster", "stores what the copy engine does not see", "            if (MAP_C)\n                gt_fence_async();\n", ""),
+    ("promoted", "ends before its stores", "        if (MAP_C && speaks())\n            gt_stores_wait_read<0>();\n", ""),
+    ("split", "stores past the end of a row", "(g.n % STORED_AT_ONCE != 0 && left + SUBTILE_COLUMNS > g.n)", "false"),
+    ("registers", "mistakes one of four rows", "a[0][half * 2 + 1] = __byte_perm(low01, low23, 0x7632);",
+     "a[0][half * 2 + 1] = __byte_perm(low01, low23, 0x5410);"),
+    ("registers", "mistakes the second half of K", "const int line = k + half * 16 + lane % 4 * 4 + j;",
+     "const int line = k + lane % 4 * 4 + j;"),
+    ("promoted", "promotes no sums", "        if (GT_PROMOTED > 0)\n            multiply_promoted", "        if (false)\n            multiply_promoted"),
+    ("promoted", "gives the wrong stage back", "            add(0, read);\n            start(0);\n", "            add(0, reading);\n            start(0);\n"),
 ]

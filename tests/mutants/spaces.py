@@ -8,17 +8,6 @@ FACTS = {
     "mma": """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
         max(stages * bk * (bm + bn) * 2, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
         (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, :cc >= 90 AS dependent_launch""",
-    "wgmma": """warp_groups * 128 + 128 AS threads, 128 AS regs, cluster_m * cluster_n AS cluster_x, cluster_k AS cluster_y,
-        stages * bk * 2 * (CASE WHEN :trans_a THEN (bm + 63) / 64 * 64 ELSE bm END
-                           + CASE WHEN :trans_b THEN bn ELSE (bn + 63) / 64 * 64 END)
-        + CASE WHEN bm * bn / 64 / warp_groups / cluster_k > 32 - 16 * swap THEN 2 ELSE 1 END
-          * warp_groups * 64 * (32 - 16 * swap) * 4
-        + 16 * stages + 16 AS smem_bytes, 3 AS swizzle_ab,
-        CASE WHEN :trans_a THEN bk ELSE bm / cluster_n END AS box_a_rows, 64 AS box_a_columns,
-        CASE WHEN :trans_b THEN bn / cluster_m ELSE bk END AS box_b_rows, 64 AS box_b_columns,
-        (:align >= 16) * CASE swap WHEN 1 THEN 16 ELSE 64 END AS box_c_rows, (:align >= 16) * 32 AS box_c_columns,
-        (:align >= 16) * 3 AS swizzle_c,
-        (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
     "simt_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs,
         stages * (bk * (bm + bn)
             + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk
@@ -43,18 +32,45 @@ FACTS = {
 
 
 TYPES = {"mma": "bf16_f32", "wgmma": "bf16_f32"}  # f32 where nothing else is said
+SWIZZLES = {32: 1, 64: 2, 128: 3}  # by the bytes of a line
+BYTES = {"bf16": (2, 2), "bf16_f32": (2, 4), "s8": (1, 4), "e4m3": (1, 2)}  # of A and B, of C
+
+
+def facts_of_wgmma(parameters, layout, types):
+    p = {name: int(value) for name, value in (word.split("=") for word in parameters.split())}
+    (ab, c), a_along_k, b_along_k, groups = BYTES[types], layout[0] == "n", layout[1] == "t", p["warp_groups"]
+    line, n = 128 // ab, (p["bm"] if p["swap"] else p["bn"]) // p["cluster_k"]
+    instructions = 1 if ab == 2 or (b_along_k if p["swap"] else a_along_k) else 2
+    subtile_n = 8192 // (64 * instructions * c)
+    while n % subtile_n:
+        subtile_n //= 2
+    side_m = p["bn"] if p["swap"] else p["bm"]
+    buffers = 1 if side_m // 64 // groups * n == subtile_n * instructions else 2
+    stage = p["bk"] * ab * sum(side if along_k else -(-side // line) * line
+                               for side, along_k in ((p["bm"], a_along_k), (p["bn"], b_along_k)))
+    rows, columns = (subtile_n, 128 // c) if p["swap"] else (64 * instructions, subtile_n)
+    parts = p["split_k"] // p["cluster_k"]
+    return f"""{groups * 128 + 128} AS threads, 128 AS regs, {p["cluster_m"] * p["cluster_n"]} AS cluster_x,
+        {p["cluster_k"]} AS cluster_y,
+        {p["stages"] * stage + buffers * groups * 64 * instructions * subtile_n * c + 16 * p["stages"] + 16} AS smem_bytes,
+        {p["bm"] // p["cluster_n"] if a_along_k else p["bk"]} AS box_a_rows, {line} AS box_a_columns,
+        {p["bn"] // p["cluster_m"] if b_along_k else p["bk"]} AS box_b_rows, {line} AS box_b_columns, 3 AS swizzle_ab,
+        (:align >= 16) * {rows} AS box_c_rows, (:align >= 16) * {columns} AS box_c_columns,
+        (:align >= 16) * {SWIZZLES[columns * c]} AS swizzle_c,
+        {(parts > 1) * parts * p["bm"] * p["bn"] * 4} AS ws_tile, 1 AS dependent_launch"""
 
 
 class Configuration:
     """Parameters of a family, and the product that it is tuned for."""
 
-    def __init__(self, family, name, shape, layout, parameters):
-        self.family, self.name, self.product = family, name, (shape, layout, TYPES.get(family, "f32"))
+    def __init__(self, family, name, shape, layout, parameters, types=None):
+        self.family, self.name, self.product = family, name, (shape, layout, types or TYPES.get(family, "f32"))
         self.parameters, self.key = parameters, (family, name)
 
     def space(self):
         columns = ", ".join('{1} AS "{0}"'.format(*word.split("=")) for word in self.parameters.split())
-        return f"SELECT *, {FACTS[self.family]} FROM (SELECT {columns})"
+        facts = facts_of_wgmma(self.parameters, *self.product[1:]) if self.family == "wgmma" else FACTS[self.family]
+        return f"SELECT *, {facts} FROM (SELECT {columns})"
 
 
 CONFIGURATIONS = [Configuration(*words) for words in (
@@ -89,15 +105,23 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=32 wn=16 stages=4 fragments=2 inst_k=16 split_k=3 group=1 load=1 store=1 occ=1 repack=0"),
     ("mma", "one buffer", "64x128x256", "nt",
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=1 inst_k=16 split_k=1 group=1 load=1 store=1 occ=1 repack=0"),
-    # A block for each tile, K over clusters and their blocks; B shared in a cluster, persistent; A shared, operands swapped; copies first.
+    # K over clusters and their blocks; B shared in a cluster, persistent; A shared, operands swapped; copies first; B
+    # through registers; sums promoted.
     ("wgmma", "split", "64x128x512", "nn",
      "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=2 split_k=4 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "cluster", "192x128x256", "tn",
      "bm=64 bn=128 bk=64 swap=0 warp_groups=1 stages=3 cluster_m=2 cluster_n=1 cluster_k=1 split_k=1 group=8 repack=0 occ=1 blocks=4"),
     ("wgmma", "swapped", "48x256x256", "nt",
-     "bm=48 bn=128 bk=128 swap=1 warp_groups=2 stages=3 cluster_m=1 cluster_n=2 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0"),
+     "bm=48 bn=128 bk=128 swap=1 warp_groups=2 stages=3 cluster_m=1 cluster_n=2 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0",
+     "bf16"),
     ("wgmma", "copied", "64x127x250", "nn",
      "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=3 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=7 occ=1 blocks=0"),
+    ("wgmma", "registers", "64x256x384", "nn",
+     "bm=32 bn=128 bk=128 swap=1 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0",
+     "s8"),
+    ("wgmma", "promoted", "64x128x384", "nt",
+     "bm=64 bn=64 bk=128 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0",
+     "e4m3"),
     # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
     ("skinny", "rows", "16x512x512", "nn",
      "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 "
