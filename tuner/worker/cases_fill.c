@@ -5,7 +5,7 @@
 #include "checks.h"
 #include "parallel.h"
 
-#define HARD_EVERY 16 /* elements of C for each of a kind */
+#define HARD_EVERY 4 /* elements of C for each of a kind */
 
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
  * other up to where products still fit; the ends of what a row may have are often met. */
