@@ -206,6 +206,9 @@ bool sg_async_release(sg_cluster *cluster);
 bool sg_bulk_release(sg_cluster *cluster);
 void sg_bulk_finish(sg_block *block);
 
+/* All threads of a cluster have left: a fault where a store still reads shared memory, which is others' by then. */
+void sg_bulk_leave(const sg_cluster *cluster);
+
 /* Called with counts or race checks: all addresses of one warp instruction in shared or global memory. */
 void sg_watch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool write);
 void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write);
