@@ -18,7 +18,8 @@
 #define MANY_REPEATS 1100
 #define REPEAT_LEAST 64
 
-#define STEEP_INTERVALS 12 /* of promotion, for each part of K */
+#define STEEP_INTERVALS 12  /* of promotion, for each part of K */
+#define STEEP_FIRST     512 /* the large product; the others are below 1/16 */
 
 #define BATCH_BYTE 260 /* products of the batches that pass a byte, and some more */
 
@@ -425,6 +426,8 @@ static gt_status add_steep(drawing *d)
     if (status == GT_OK) {
         c->values = GT_VALUES_STEEP;
         c->alpha = draw_scalar(d, 0);
+        if (c->alpha * (STEEP_FIRST + (double)k / 16) > gt_type_find(d->types->c)->most)
+            c->alpha = 1; /* infinity would hide what is lost */
         c->beta = 0;
     }
     return status;
