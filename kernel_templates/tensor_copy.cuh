@@ -1,6 +1,6 @@
-// Copies by the copy engine (TMA): boxes of a matrix that a tensor map describes. On the way into shared memory what lies
-// outside the matrix becomes zeros, and an mbarrier counts the bytes that have come; on the way out it is left out, and
-// the thread that started stores waits for them in groups.
+// Copies by the copy engine (TMA): boxes of a matrix that a tensor map describes. On the way into shared memory what
+// lies outside the matrix becomes zeros, and an mbarrier counts the bytes that have come; on the way out it is left
+// out, and the thread that started stores waits for them in groups.
 #ifndef GT_TENSOR_COPY_CUH
 #define GT_TENSOR_COPY_CUH
 
@@ -42,16 +42,18 @@ __device__ __forceinline__ void gt_multicast_box(unsigned to, const gt_tensor_ma
                  : "memory");
 }
 
-// Starts the copy of bytes from this block's shared memory to this place in another block of the cluster, whose mbarrier
-// is told of them.
-__device__ __forceinline__ void gt_copy_to_block(unsigned to, unsigned from, unsigned bytes, unsigned full, unsigned block)
+// Starts the copy of bytes from this block's shared memory to this place in another block of the cluster, whose
+// mbarrier is told of them.
+__device__ __forceinline__ void gt_copy_to_block(unsigned to, unsigned from, unsigned bytes, unsigned full,
+                                                 unsigned block)
 {
-    asm volatile("{\n.reg .u32 there, told;\nmapa.shared::cluster.u32 there, %0, %4;\n"
-                 "mapa.shared::cluster.u32 told, %3, %4;\n"
-                 "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %2, [told];\n}" ::
-                     "r"(to),
-                 "r"(from), "r"(bytes), "r"(full), "r"(block)
-                 : "memory");
+    asm volatile(
+        "{\n.reg .u32 there, told;\nmapa.shared::cluster.u32 there, %0, %4;\n"
+        "mapa.shared::cluster.u32 told, %3, %4;\n"
+        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [there], [%1], %2, [told];\n}" ::"r"(
+            to),
+        "r"(from), "r"(bytes), "r"(full), "r"(block)
+        : "memory");
 }
 
 // What this thread wrote into shared memory is there for the copy engine.

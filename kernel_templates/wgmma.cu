@@ -2,8 +2,8 @@
 // does nothing else. Warp groups multiply from there (wgmma): WARP_GROUPS of them share the threadblock tile (BM x BN x
 // BK) along the instruction's M. Blocks of a cluster share operands: each asks for a part of what all of them need, and
 // the copy engine gives it to all (multicast). Or they share K: each adds up a part of the tile of all of them. BLOCKS
-// blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile. Where SPLIT_K parts of
-// K are more than a cluster has, clusters meet in the workspace.
+// blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile. Where SPLIT_K parts
+// of K are more than a cluster has, clusters meet in the workspace.
 #include "gemm.cuh"
 
 #ifndef BM // threadblock tile
@@ -84,8 +84,8 @@ typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M> tile_b;
 constexpr int STAGE = tile_a::BYTES + tile_b::BYTES;
 
 // What lies in shared memory behind the stages and the buffers of C. full[s] is complete when stage s has been filled,
-// empty[s] when it has been read by all blocks of the cluster that got the same, `met` when this block has the sums of all
-// blocks that share its K.
+// empty[s] when it has been read by all blocks of the cluster that got the same, `met` when this block has the sums of
+// all blocks that share its K.
 struct behind_buffers {
     gt_mbarrier full[STAGES], empty[STAGES], met;
     bool last; // of the parts of K
@@ -127,10 +127,22 @@ struct place {
 struct ring {
     unsigned stages, full, empty;
 
-    __device__ __forceinline__ unsigned full_of(const place &p) const { return full + p.stage * GT_MBARRIER_BYTES; }
-    __device__ __forceinline__ unsigned empty_of(const place &p) const { return empty + p.stage * GT_MBARRIER_BYTES; }
-    __device__ __forceinline__ unsigned a_of(const place &p) const { return stages + p.stage * STAGE; }
-    __device__ __forceinline__ unsigned b_of(const place &p) const { return a_of(p) + tile_a::BYTES; }
+    __device__ __forceinline__ unsigned full_of(const place &p) const
+    {
+        return full + p.stage * GT_MBARRIER_BYTES;
+    }
+    __device__ __forceinline__ unsigned empty_of(const place &p) const
+    {
+        return empty + p.stage * GT_MBARRIER_BYTES;
+    }
+    __device__ __forceinline__ unsigned a_of(const place &p) const
+    {
+        return stages + p.stage * STAGE;
+    }
+    __device__ __forceinline__ unsigned b_of(const place &p) const
+    {
+        return a_of(p) + tile_a::BYTES;
+    }
 };
 
 // This block among those of its cluster that share operands.
@@ -344,8 +356,8 @@ static_assert(CLUSTER_K == 1 || (2 * CLUSTER_K - 1) * PART * (int)sizeof(four_ac
               "sums that are exchanged fit into the stages");
 
 // Of the sums of all blocks of the cluster, which share K, this block gets its own part and adds it up, in the order of
-// blocks. The copy engine carries them: this block's, in CLUSTER_K parts, lie at the beginning of the stages, and behind
-// them is room for what comes from the others.
+// blocks. The copy engine carries them: this block's, in CLUSTER_K parts, lie at the beginning of the stages, and
+// behind them is room for what comes from the others.
 __device__ __forceinline__ void exchange(char *stages, unsigned met, const sums (&d)[STACKED], GT_ACC *own)
 {
     const unsigned rank = blockIdx.y % CLUSTER_K;
@@ -363,7 +375,8 @@ __device__ __forceinline__ void exchange(char *stages, unsigned met, const sums 
     gt_fence_async();
     consumers_sync();
     cluster_wait();
-    // From block b comes what is the (b - rank)-th after this one's.
+    // The t-th block after this one, in turn, finds this one's part behind its own, the (CLUSTER_K - t)-th of those
+    // there.
     if (threadIdx.x > 0 && threadIdx.x < CLUSTER_K) {
         const unsigned to = (rank + threadIdx.x) % CLUSTER_K, from = gt_shared_address(stages);
         gt_copy_to_block(from + (2 * CLUSTER_K - 1 - threadIdx.x) * PART * sizeof(four_acc),
@@ -373,7 +386,8 @@ __device__ __forceinline__ void exchange(char *stages, unsigned met, const sums 
     cluster_arrive(); // this block's parts may be written over
 #pragma unroll
     for (unsigned block = 0; block < CLUSTER_K; block++) {
-        const four_acc *part = parts + (block == rank ? rank : CLUSTER_K + (block + CLUSTER_K - rank - 1) % CLUSTER_K) * PART;
+        const unsigned before = (block + CLUSTER_K - rank - 1) % CLUSTER_K;
+        const four_acc *part = parts + (block == rank ? rank : CLUSTER_K + before) * PART;
 #pragma unroll
         for (int i = 0; i < FOURS; i++)
 #pragma unroll
@@ -388,7 +402,7 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, GT_ACC *
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x, slot = tile * CLUSTER_K + blockIdx.y % CLUSTER_K;
     four_acc *parts = (four_acc *)gt_workspace(g) + slot * PARTS * PART + threadIdx.x;
     return gt_add_parts<PARTS, PART, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, g.counters + slot * PARTS,
-                                                        (four_acc *)own, last, consumers_sync);
+                                                       (four_acc *)own, last, consumers_sync);
 }
 
 __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_args &g, const ring &r, char *stages,

@@ -14,7 +14,8 @@ WITH RECURSIVE
      lines(lines) AS (VALUES (1), (2)), -- of 128 bytes along K
      stages(stages) AS (VALUES (3), (4), (5), (6), (7), (8), (10), (12)),
      swap(swap) AS (VALUES (0), (1)),
-     kind AS (SELECT CASE WHEN :type IN ('f16', 'f16_f32', 'bf16', 'bf16_f32') THEN 2 WHEN :type = 'f32' AND :math = 'tf32' THEN 4
+     kind AS (SELECT CASE WHEN :type IN ('f16', 'f16_f32', 'bf16', 'bf16_f32') THEN 2
+                          WHEN :type = 'f32' AND :math = 'tf32' THEN 4
                           WHEN :type = 's8' OR :type LIKE 'e4m3%' OR :type LIKE 'e5m2%' THEN 1 END AS bytes,
                      :type LIKE 'e_m_%' AND :math = 'strict' AS promoted),
      -- Copies first, aligned, of what the copy engine cannot read; and along K of what only registers could turn.
@@ -24,7 +25,8 @@ WITH RECURSIVE
                 FROM kind, repack
                 WHERE CASE WHEN :align < 16 THEN repack = CASE bytes WHEN 2 THEN 7 ELSE 11 END
                            WHEN bytes = 2 THEN repack = 0
-                           ELSE repack = 0 OR (repack & 8 AND (repack & 1) <= :trans_a AND (repack & 2) / 2 <= NOT :trans_b) END),
+                           ELSE repack = 0
+                                OR (repack & 8 AND (repack & 1) <= :trans_a AND (repack & 2) / 2 <= NOT :trans_b) END),
      -- Elements that are not of 16 bits lie along K, or go through registers as the instruction's A.
      turned AS (SELECT *, bytes <> 2 AND NOT CASE swap WHEN 1 THEN b_along_k ELSE a_along_k END AS from_registers
                 FROM copied, swap

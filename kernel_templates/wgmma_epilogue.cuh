@@ -1,7 +1,8 @@
-// C from the sums of warp groups. A warp group's sums go, subtile by subtile and already as elements of C, into a buffer
-// of shared memory; from there the copy engine stores them, which leaves out what lies outside C. Where it cannot,
-// threads side by side store neighbours of a row: rows of C that are not aligned, and the end of rows that are no multiple
-// of what it writes at once. C's old values come the other way, through the same buffer, where beta asks for them.
+// C from the sums of warp groups. A warp group's sums go, subtile by subtile and already as elements of C, into a
+// buffer of shared memory; from there the copy engine stores them, which leaves out what lies outside C. Where it
+// cannot, threads side by side store neighbours of a row: rows of C that are not aligned, and the end of rows that are
+// no multiple of what it writes at once. C's old values come the other way, through the same buffer, where beta asks
+// for them.
 //
 // Needs: BM, BN, SWAP, WARP_GROUPS, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other headers of wgmma offer.
 #ifndef GT_WGMMA_EPILOGUE_CUH
@@ -10,10 +11,11 @@
 #include "tensor_copy.cuh"
 #include "wgmma_instruction.cuh"
 
-#define MAP_C (GT_ALIGN >= 16) // whether a tensor map can describe C
+#define MAP_C (GT_ALIGN >= 16)                  // whether a tensor map can describe C
 constexpr int STORED_AT_ONCE = 16 / GT_C_BYTES; // elements, whose first lies in C
 
-// The sums of a thread that its block stores: where blocks of a cluster share K, those of OWN_N along the instruction's N.
+// The sums of a thread that its block stores: where blocks of a cluster share K, those of OWN_N along the instruction's
+// N.
 constexpr int OWN_N = INSTRUCTION_N / CLUSTER_K, OWN = STACKED * OWN_N / 2;
 static_assert(OWN_N % 16 == 0, "a part for each block");
 
@@ -107,9 +109,8 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, con
         const int along_m = warp * 16 + lane / 8 % 2 * 8, along_n = lane / 16 * 8;
 #pragma unroll
         for (int n = 0; n < SUBTILE_N; n += 16) {
-            const unsigned line =
-                gt_shared_address(buffer) + (SWAP ? subtile_at(n + along_n + lane % 8, along_m)
-                                                  : subtile_at(along_m + lane % 8, n + along_n));
+            const unsigned line = gt_shared_address(buffer) + (SWAP ? subtile_at(n + along_n + lane % 8, along_m)
+                                                                    : subtile_at(along_m + lane % 8, n + along_n));
             unsigned r[4];
             if (OLD)
                 load_matrices(r, line);
@@ -125,18 +126,22 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, con
             store_matrices(line, r);
         }
     } else {
-        // Neighbours of a row of C that a thread has: along the instruction's N two, along its M what fragments give it.
+        // Neighbours of a row of C that a thread has: along the instruction's N two, along its M what fragments give
+        // it.
         constexpr int WIDE = !SWAP ? 2 : FROM_REGISTERS ? 4 : 1;
         typedef gt_vector<T, WIDE> vector;
 #pragma unroll
         for (int e = 0; e < SUBTILE_N / 2 * INSTRUCTIONS; e += WIDE) {
-            // Of WIDE sums the first: its instruction, whether it is eight rows below, its column of every eight and next.
+            // Of WIDE sums the first: its instruction, whether it is eight rows below, its column of every eight and
+            // next.
             constexpr int ALONG_M = SWAP ? WIDE : 1;
-            const int column = e / ALONG_M / (4 * INSTRUCTIONS / ALONG_M) * 8, rest = e / ALONG_M % (4 * INSTRUCTIONS / ALONG_M);
+            const int column = e / ALONG_M / (4 * INSTRUCTIONS / ALONG_M) * 8,
+                      rest = e / ALONG_M % (4 * INSTRUCTIONS / ALONG_M);
             const int next = rest % 2, row = rest / 2 * ALONG_M, instruction = row / 2, below = row % 2;
             const int along_n = column + lane % 4 * 2 + next,
                       along_m = FROM_REGISTERS ? fragment_row(instruction, below) : warp * 16 + lane / 4 + below * 8;
-            vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))), v = {};
+            vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))),
+                   v = {};
             if (OLD)
                 v = *c;
 #pragma unroll
@@ -178,7 +183,10 @@ __device__ __forceinline__ void move_subtile(const gt_args &g, char *buffer, gt_
 struct output {
     char *buffers;
 
-    __device__ __forceinline__ static bool speaks() { return threadIdx.x % 128 == 0; }
+    __device__ __forceinline__ static bool speaks()
+    {
+        return threadIdx.x % 128 == 0;
+    }
 
     // C of its sums in a tile that begins at this row and column. `part`: which of the tile's CLUSTER_K parts they are.
     // Mostly C's old values do not count and the copy engine can store everything: that is code of its own, and little.

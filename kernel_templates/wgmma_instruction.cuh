@@ -105,7 +105,8 @@ template <> struct is_integer<int> {
 
 // Starts d = a b, or d += a b. Descriptors say where a and b lie. Only elements of 16 bits may lie along M or N.
 template <bool A_ALONG_K, bool B_ALONG_K, typename ACC>
-__device__ __forceinline__ void multiply(ACC (&d)[INSTRUCTION_N / 2], unsigned long long a, unsigned long long b, int adds)
+__device__ __forceinline__ void multiply(ACC (&d)[INSTRUCTION_N / 2], unsigned long long a, unsigned long long b,
+                                         int adds)
 {
     static_assert(GT_AB_BYTES == 2 || (A_ALONG_K && B_ALONG_K), "along K");
     if constexpr (is_integer<ACC>::value)
@@ -126,7 +127,8 @@ __device__ __forceinline__ void multiply(ACC (&d)[INSTRUCTION_N / 2], unsigned l
 // The same with a in registers: row lane / 4 of the warp's sixteen, the one eight below, and both again for the second
 // half of K, of which a thread has the (lane % 4)-th four bytes.
 template <typename ACC>
-__device__ __forceinline__ void multiply(ACC (&d)[INSTRUCTION_N / 2], const unsigned (&a)[4], unsigned long long b, int adds)
+__device__ __forceinline__ void multiply(ACC (&d)[INSTRUCTION_N / 2], const unsigned (&a)[4], unsigned long long b,
+                                         int adds)
 {
     static_assert(GT_AB_BYTES != 2, "others can lie in shared memory");
     if constexpr (is_integer<ACC>::value)

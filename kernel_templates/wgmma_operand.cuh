@@ -37,8 +37,8 @@ template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
         }
     }
 
-    // What tells an instruction where the tile lies, and how much further its part does that begins at `outer` along the
-    // side and at k.
+    // What tells an instruction where the tile lies, and how much further its part does that begins at `outer` along
+    // the side and at k.
     __device__ __forceinline__ static unsigned long long descriptor(unsigned tile)
     {
         return line_descriptor(tile, BOX_BYTES);
@@ -52,8 +52,8 @@ template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
 };
 
 // Elements that lie along M or N and are not of 16 bits go through registers, as the instruction's A. Two instructions
-// share 128 of them: a thread reads four neighbours of a line, and two are each one's. So rows are in another order than
-// elements in the tile.
+// share 128 of them: a thread reads four neighbours of a line, and two are each one's. So rows are in another order
+// than elements in the tile.
 //
 // Where among the 128 a thread's row of the warp's sixteen lies: of instruction 0 or 1, its first row or the one eight
 // below. Lanes that read together take chunks of 16 bytes that are four apart, or in other lines.
@@ -74,8 +74,9 @@ __device__ __forceinline__ void load_fragments(unsigned (&a)[2][4], const char *
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int line = k + half * 4 + lane % 4;
-            const gt_vector<unsigned, 4> four = *(const gt_vector<unsigned, 4> *)(tile + chunk / 8 * box_bytes + line * 128 +
-                                                                                  (chunk % 8 ^ line % 8) * 16);
+            const gt_vector<unsigned, 4> four =
+                *(const gt_vector<unsigned, 4> *)(tile + chunk / 8 * box_bytes + line * 128 +
+                                                  (chunk % 8 ^ line % 8) * 16);
 #pragma unroll
             for (int e = 0; e < 4; e++)
                 a[e / 2][half * 2 + e % 2] = four.e[e];
@@ -90,7 +91,8 @@ __device__ __forceinline__ void load_fragments(unsigned (&a)[2][4], const char *
                 word[j] = *(const unsigned *)(tile + line * 128 + (chunk / 4 ^ line % 8) * 16 + chunk % 4 * 4);
             }
             const unsigned low01 = __byte_perm(word[0], word[1], 0x5140), low23 = __byte_perm(word[2], word[3], 0x5140),
-                           high01 = __byte_perm(word[0], word[1], 0x7362), high23 = __byte_perm(word[2], word[3], 0x7362);
+                           high01 = __byte_perm(word[0], word[1], 0x7362),
+                           high23 = __byte_perm(word[2], word[3], 0x7362);
             a[0][half * 2] = __byte_perm(low01, low23, 0x5410);
             a[0][half * 2 + 1] = __byte_perm(low01, low23, 0x7632);
             a[1][half * 2] = __byte_perm(high01, high23, 0x5410);
