@@ -333,6 +333,13 @@ static void threads(cublasHandle_t handle, unsigned *seed)
         pthread_join(list[i], NULL);
 }
 
+/* More sizes than are remembered. */
+static void many(cublasHandle_t handle, unsigned *seed)
+{
+    for (int64_t i = 0; i < 6200; i++)
+        run(handle, &(product){F32(1 + i % 80, 1 + i / 80, 1), .typed = true}, seed);
+}
+
 /* A child process that ends as programs do has no products of its own. */
 static void forks(cublasHandle_t handle, unsigned *seed)
 {
@@ -352,7 +359,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(cublasHandle_t handle, unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
-                 {"capture", capture}, {"threads", threads}, {"forks", forks}};
+                 {"capture", capture}, {"threads", threads}, {"forks", forks},
+                 {"many", many}};
     unsigned seed = (unsigned)getpid();
     CUstream stream;
     CUdevice device;

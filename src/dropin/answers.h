@@ -27,7 +27,10 @@ typedef struct gt_answer {
 /* The answer to a problem; NULL if nothing was decided yet. Thread-safe. */
 const gt_answer *gt_answers_find(const gt_answer_key *key);
 
-/* Adds an answer to a key that has none, under a lock of the caller's; NULL if there is no room left. */
+/* Whether there is room for two more. Under a lock of the caller's, like the next one. */
+bool gt_answers_have_room(void);
+
+/* Adds an answer to a key that has none, where there is room; NULL if memory is out. */
 const gt_answer *gt_answers_add(const gt_answer *answer);
 
 #endif

@@ -1,6 +1,7 @@
 #include "cublas.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include "../core/environment.h"
 #include "cublas_abi.h"
@@ -69,6 +70,22 @@ static const struct {
     {GT_CUDA_8I, GT_CUDA_32I, GT_CUBLAS_COMPUTE_32I_PEDANTIC, GT_S8, GT_S32, GT_MATH_STRICT},
 };
 
+/* NVIDIA's libraries obey a variable that overrides what programs say of tf32. It is read once: a program may change its
+ * environment beside other threads. */
+static bool overridden;
+
+static void read_override(void)
+{
+    overridden = gt_environment(GT_ENV_TF32_OVERRIDE) != NULL;
+}
+
+static bool is_tf32_overridden(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_override);
+    return overridden;
+}
+
 /* Finds types and math, by the compute type and the handle's math mode. */
 static bool translate_types(const gt_cublas_call *call, int math_mode, gt_gemm *gemm)
 {
@@ -85,7 +102,7 @@ static bool translate_types(const gt_cublas_call *call, int math_mode, gt_gemm *
     gemm->math = offers[i].math;
     if (mode == GT_CUBLAS_MATH_TF32 && call->compute == GT_CUBLAS_COMPUTE_32F && gemm->type_ab == GT_F32)
         gemm->math = GT_MATH_TF32;
-    if (gemm->math == GT_MATH_TF32 && gt_environment(GT_ENV_TF32_OVERRIDE)) /* NVIDIA's own libraries obey it */
+    if (gemm->math == GT_MATH_TF32 && is_tf32_overridden())
         return false;
     const bool is_short = gemm->type_ab == GT_F16 || gemm->type_ab == GT_BF16;
     return mode == GT_CUBLAS_MATH_DEFAULT || mode == GT_CUBLAS_MATH_TF32 ||

@@ -32,7 +32,7 @@ static struct {
     CUresult (*context_id)(CUcontext context, unsigned long long *id);
     CUresult (*stream_id)(CUstream stream, unsigned long long *id);
     CUresult (*exchange_capture_mode)(CUstreamCaptureMode *mode);
-    pthread_mutex_t lock; /* over all below, and gt_answers_add */
+    pthread_mutex_t lock; /* over all below, and what is added to the answers */
     session sessions[CONTEXTS];
     size_t session_count;
     size_t workspace_bytes; /* of all plans */
@@ -200,20 +200,20 @@ static gt_fate decide(uint64_t context, const gt_gemm *gemm, gt_plan **out, size
 static const gt_answer *remember(const gt_answer_key *key, uint64_t stream, gt_fate fate, gt_plan *plan,
                                  size_t workspace)
 {
+    const gt_answer marker = {.key = *key, .fate = fate, .by_stream = true};
     gt_answer answer = {.key = *key, .fate = fate, .plan = plan};
-    if (workspace > 0) {
-        const gt_answer marker = {.key = *key, .fate = fate, .by_stream = true};
-        if (!gt_answers_find(key) && !gt_answers_add(&marker))
-            goto full;
+    const gt_answer *marked = gt_answers_find(key), *added = NULL;
+    if (workspace > 0 && !marked)
+        marked = gt_answers_add(&marker);
+    if (marked)
         answer.key.stream = stream;
+    if (marked || workspace == 0)
+        added = gt_answers_add(&answer);
+    if (!added) {
+        front.gt_plan_destroy(plan);
+        front.workspace_bytes -= workspace;
     }
-    const gt_answer *added = gt_answers_add(&answer);
-    if (added)
-        return added;
-full:
-    front.gt_plan_destroy(plan);
-    front.workspace_bytes -= workspace;
-    return NULL;
+    return added;
 }
 
 /* Looks a problem up: its answer, for the stream where that matters; NULL if nothing was decided. */
@@ -234,7 +234,7 @@ static const gt_answer *learn(const gt_answer_key *key, uint64_t stream, const g
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     pthread_mutex_lock(&front.lock);
     const gt_answer *answer = look_up(key, stream); /* another thread may have been faster */
-    if (!answer) {
+    if (!answer && gt_answers_have_room()) {
         gt_plan *plan = NULL;
         size_t workspace = 0;
         if (front.exchange_capture_mode)
