@@ -27,6 +27,7 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
     gt_take_trial(&take, &measured->trial);
     measured->same_gpu = gt_take_int(&take, 0, 1) != 0;
     measured->winner = gt_take_int(&take, 0, 1) != 0;
+    measured->baseline_us = gt_take_real(&take, 0, GT_LONGEST_US, 0);
     return !take.bad && measured->trial.us > 0;
 }
 
@@ -55,7 +56,9 @@ static const char measured_sql[] =
     " SELECT *, row_number() OVER (PARTITION BY kernel, problem"
     "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, id DESC) AS place,"
     "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
-    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner"
+    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner,"
+    " (SELECT min(us) FROM (SELECT us, max(id) FROM baseline b WHERE b.problem = t.problem AND b.gpu = t.gpu"
+    "  AND b.timing = t.timing AND b.outcome = 'ok' AND b.us IS NOT NULL GROUP BY b.name))"
     " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"
     " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.id DESC";
 

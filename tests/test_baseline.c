@@ -7,6 +7,7 @@
 #include "../tuner/baselines/cublaslt_abi.h"
 #include "../tuner/nvrtc.h"
 #include "../tuner/baselines/entrance.h"
+#include "../src/dropin/cublas_abi.h"
 #include "driver_fixture.h"
 #include "fake/cublas.h"
 #include "fake/cublaslt.h"
@@ -31,6 +32,30 @@ SAME(sizeof(gt_lt_offer), sizeof(cublasLtMatmulHeuristicResult_t));
 SAME(sizeof(gt_lt_algorithm), sizeof(cublasLtMatmulAlgo_t));
 SAME(offsetof(gt_lt_offer, workspace_bytes), offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
 SAME(offsetof(gt_lt_offer, state), offsetof(cublasLtMatmulHeuristicResult_t, state));
+#endif
+
+#if __has_include(<cublas_api.h>)
+#include <cublas_api.h>
+SAME(GT_CUBLAS_SUCCESS, CUBLAS_STATUS_SUCCESS);
+SAME(GT_CUBLAS_NOT_INITIALIZED, CUBLAS_STATUS_NOT_INITIALIZED);
+SAME(GT_CUBLAS_OP_C, CUBLAS_OP_C);
+SAME(GT_CUBLAS_HOST_SCALARS, CUBLAS_POINTER_MODE_HOST);
+SAME(GT_CUBLAS_ALGORITHM_DEFAULT, CUBLAS_GEMM_DEFAULT);
+SAME(GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR, CUBLAS_GEMM_DEFAULT_TENSOR_OP);
+SAME(GT_CUBLAS_MATH_DEFAULT, CUBLAS_DEFAULT_MATH);
+SAME(GT_CUBLAS_MATH_PEDANTIC, CUBLAS_PEDANTIC_MATH);
+SAME(GT_CUBLAS_MATH_TF32, CUBLAS_TF32_TENSOR_OP_MATH);
+SAME(GT_CUBLAS_MATH_NO_REDUCED_SUMS, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+SAME(GT_CUDA_64F, CUDA_R_64F);
+SAME(GT_CUDA_8I, CUDA_R_8I);
+SAME(GT_CUDA_32I, CUDA_R_32I);
+SAME(GT_CUDA_16BF, CUDA_R_16BF);
+SAME(GT_CUBLAS_COMPUTE_32F_PEDANTIC, CUBLAS_COMPUTE_32F_PEDANTIC);
+SAME(GT_CUBLAS_COMPUTE_64F, CUBLAS_COMPUTE_64F);
+SAME(GT_CUBLAS_COMPUTE_64F_PEDANTIC, CUBLAS_COMPUTE_64F_PEDANTIC);
+SAME(GT_CUBLAS_COMPUTE_32I, CUBLAS_COMPUTE_32I);
+SAME(GT_CUBLAS_COMPUTE_32I_PEDANTIC, CUBLAS_COMPUTE_32I_PEDANTIC);
+SAME(GT_CUBLAS_COMPUTE_32F_TF32, CUBLAS_COMPUTE_32F_FAST_TF32);
 #endif
 
 extern const char gt_embedded_checks_cu[];

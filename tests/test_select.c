@@ -83,6 +83,53 @@ TEST(exact_measurement_beats_any_prediction)
     CHECK_STR(selection.reason, "fastest of 1 kernel measured on this problem");
 }
 
+/* A measurement of a size on which a baseline was timed too. */
+static gt_measured raced(int64_t id, gt_kernel kernel, gt_problem problem, double us, double baseline_us)
+{
+    gt_measured measured = row(id, kernel, problem, us);
+    measured.baseline_us = baseline_us;
+    return measured;
+}
+
+TEST(a_tuned_size_has_the_baselines_own_time)
+{
+    const gt_measured list[] = {
+        raced(1, tiled(128, 128, 1), sized(1024, 1024, 1024), 60, 66),
+        raced(2, tiled(64, 64, 1), sized(1000, 1000, 1000), 10, 100),
+    };
+    gt_selection selection;
+    CHECK_INT(choose(sized(1024, 1024, 1024), anything, list, COUNT(list), &selection), 1);
+    CHECK_NEAR(selection.baseline_us, 66, 1e-9);
+}
+
+TEST(elsewhere_a_baseline_is_as_much_slower_as_on_the_nearest_size_and_less_so_the_farther_that_is)
+{
+    const gt_measured list[] = {
+        raced(1, tiled(128, 128, 1), sized(1024, 1024, 1024), 60, 72),
+        raced(2, tiled(64, 64, 1), sized(1024, 1024, 1024), 90, 72),
+        raced(1, tiled(128, 128, 1), sized(8192, 8192, 8192), 20000, 10000),
+        row(1, tiled(128, 128, 1), sized(1056, 1024, 1024), 61),
+    };
+    double last = 1.2;
+    for (int64_t m = 1088; m < 2000; m += 128) {
+        gt_selection selection;
+        CHECK_INT(choose(sized(m, 1024, 1024), anything, list, COUNT(list), &selection), 1);
+        const double ratio = selection.baseline_us / selection.expected_us;
+        CHECK(ratio > 1 && ratio < last);
+        last = ratio;
+    }
+}
+
+TEST(without_a_race_no_baseline_is_made_up)
+{
+    const gt_measured list[] = {row(1, tiled(128, 128, 1), sized(1024, 1024, 1024), 60)};
+    gt_selection selection;
+    CHECK_INT(choose(sized(1024, 1024, 1024), anything, list, COUNT(list), &selection), 1);
+    CHECK(selection.baseline_us == 0);
+    CHECK_INT(choose(sized(2048, 1024, 1024), anything, list, COUNT(list), &selection), 1);
+    CHECK(selection.baseline_us == 0);
+}
+
 TEST(fastest_exact_measurement_is_taken_where_no_race_was_run)
 {
     const gt_measured list[] = {

@@ -581,4 +581,27 @@ TEST(missing_folders_are_made_and_belong_to_the_user_alone)
     gt_store_close(store);
 }
 
+TEST(measurements_come_with_the_baselines_newest_and_best_time)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    gt_measurements found;
+    CHECK_OK(put(&f, &kernel, &code_of_tests, make_win(100, 0.1)));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK_INT(found.count, 1);
+    CHECK(found.list[0].baseline_us == 0);
+    gt_measurements_finish(&found);
+    CHECK_OK(put_baseline(&f, "cublas", 90));
+    CHECK_OK(put_baseline(&f, "cublas", 130));
+    CHECK_OK(put_baseline(&f, "cublaslt", 120));
+    gt_trial modelled = make_trial(1);
+    modelled.modelled = true; /* says nothing beside a kernel that was measured */
+    CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "autotune", "13.0", &modelled));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK_INT(found.count, 1);
+    CHECK_NEAR(found.list[0].baseline_us, 120, 1e-9);
+    gt_measurements_finish(&found);
+    fixture_close(&f);
+}
+
 CHECK_MAIN

@@ -17,7 +17,7 @@ static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_TUNE] = gt_cmd_tune,     [GT_COMMAND_BEST] = gt_cmd_best,   [GT_COMMAND_LADDER] = gt_cmd_ladder,
     [GT_COMMAND_BENCH] = gt_cmd_bench,   [GT_COMMAND_SPACE] = gt_cmd_space, [GT_COMMAND_RENDER] = gt_cmd_render,
     [GT_COMMAND_PROFILE] = gt_cmd_profile, [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_FORGET] = gt_cmd_forget,
-    [GT_COMMAND_DOCTOR] = gt_cmd_doctor,
+    [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,
 };
 
 /* Everything on one screen: 24 lines of 80 columns. */
@@ -42,7 +42,7 @@ static void print_help(void)
 static void print_command_help(gt_command_id id)
 {
     const gt_command_row *row = &gt_command_rows[id];
-    printf("Usage: gemmtune %s%s%s [options]\n%s\n", row->name, row->operand ? " " : "",
+    printf("Usage: gemmtune %s [options]%s%s\n%s\n", row->name, row->operand ? " " : "",
            row->operand ? row->operand : "", row->summary);
     for (const gt_option_row *option = gt_option_rows; option->name; option++) {
         char letter[8] = "    ", name[40];

@@ -13,6 +13,9 @@ static const char *const names[] = {
     [GT_ENV_NO_COLOR] = "NO_COLOR",
     [GT_ENV_TERM] = "TERM",
     [GT_ENV_PYTHON] = "VIRTUAL_ENV",
+    [GT_ENV_DISABLE] = "GEMMTUNE_DISABLE",
+    [GT_ENV_SUMMARY] = "GEMMTUNE_SUMMARY",
+    [GT_ENV_TF32_OVERRIDE] = "NVIDIA_TF32_OVERRIDE",
 };
 
 const char *gt_environment(gt_variable variable)

@@ -15,6 +15,9 @@ typedef enum gt_variable {
     GT_ENV_NO_COLOR,  /* NO_COLOR: any value turns colours off */
     GT_ENV_TERM,      /* TERM */
     GT_ENV_PYTHON,    /* VIRTUAL_ENV: a Python environment that may hold NVRTC's wheel */
+    GT_ENV_DISABLE,   /* GEMMTUNE_DISABLE: preloaded, do nothing, unless it is 0 */
+    GT_ENV_SUMMARY,   /* GEMMTUNE_SUMMARY: preloaded, end with a line on stderr; the process that also tells of nothing */
+    GT_ENV_TF32_OVERRIDE, /* NVIDIA_TF32_OVERRIDE: whether NVIDIA's libraries use tf32, whatever programs say */
 } gt_variable;
 
 /* A variable's value; NULL where it is unset, empty, or the process runs with another user's rights. */

@@ -234,6 +234,7 @@ gt_status gt_plan_describe(const gt_plan *plan, gt_description *description)
         .workspace = gt_launch_memory(&plan->launch),
         .grid = {plan->launch.grid[0], plan->launch.grid[1], plan->launch.grid[2]},
         .threads = plan->launch.threads,
+        .baseline_us = chosen->selection.baseline_us,
     };
     return GT_OK;
 }

@@ -202,6 +202,26 @@ static bool is_better(const gt_measured *a, const gt_measured *b)
     return a->trial.us < b->trial.us;
 }
 
+/*
+ * The time that a baseline is expected to need where no baseline was timed: as much more than the kernel as on the
+ * nearest size where both were, against the fastest kernel there. Like a prediction it is trusted less the farther that
+ * is: the baseline may do better here.
+ */
+static double expect_baseline(const gt_problem *problem, const gt_measured *list, const usable *pool, double expected_us)
+{
+    const gt_measured *nearest = NULL;
+    double least = INFINITY;
+    for (size_t i = 0; i < pool->count; i++) {
+        const gt_measured *row = &list[pool->rows[i]];
+        const double far = distance2(problem, &row->problem);
+        if (row->baseline_us > 0 && (far < least || (far == least && row->trial.us < nearest->trial.us))) {
+            nearest = row;
+            least = far;
+        }
+    }
+    return nearest ? expected_us * nearest->baseline_us / nearest->trial.us / (1 + DISTRUST * sqrt(least)) : 0;
+}
+
 static bool select_exact(const gt_problem *problem, const gt_demands *demands, const gt_measured *list,
                          const usable *pool, gt_selection *out)
 {
@@ -219,6 +239,7 @@ static bool select_exact(const gt_problem *problem, const gt_demands *demands, c
         return false;
     *out = (gt_selection){
         .index = (size_t)(best - list), .choice = GT_CHOICE_EXACT, .expected_us = best->trial.us,
+        .baseline_us = best->baseline_us > 0 ? best->baseline_us : expect_baseline(problem, list, pool, best->trial.us),
         .modelled = best->trial.modelled,
     };
     if (best->winner)
@@ -330,6 +351,7 @@ static bool select_predicted(const gt_device *device, const gt_problem *problem,
         .expected_us = fmax(best_us, memory_us(problem, list, pool)),
         .modelled = list[best].trial.modelled,
     };
+    out->baseline_us = expect_baseline(problem, list, pool, out->expected_us);
     give_reason(device, list, pool, kernels, best, out);
     return true;
 }

@@ -16,6 +16,7 @@ typedef struct gt_selection {
     size_t index; /* into the list: one of the chosen kernel's measurements */
     gt_choice choice;
     double expected_us;
+    double baseline_us; /* what cuBLAS needs for the same: measured, or expected; 0: not known */
     bool modelled;
     char reason[GT_REASON_LENGTH]; /* one sentence */
 } gt_selection;

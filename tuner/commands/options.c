@@ -23,6 +23,7 @@
 #define VERIFY (1u << GT_COMMAND_VERIFY)
 #define FORGET (1u << GT_COMMAND_FORGET)
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
+#define RUN    (1u << GT_COMMAND_RUN)
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
 #define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
@@ -53,6 +54,9 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
     [GT_COMMAND_DOCTOR] = {"doctor", NULL, "default", "f32", NULL,
                            "Says what tuning needs, what is here, and what to do.",
                            "gemmtune doctor"},
+    [GT_COMMAND_RUN] = {"run", "PROGRAM", "default", "f32", NULL,
+                        "Runs a program of cuBLAS's with tuned kernels.",
+                        "gemmtune run -- python3 train.py"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
@@ -66,12 +70,12 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~DOCTOR},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(DOCTOR | RUN)},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~DOCTOR},
-    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~DOCTOR},
-    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR)},
+    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~(DOCTOR | RUN)},
+    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~(DOCTOR | RUN)},
+    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR | RUN)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
                RUNS | SPACE | RENDER | PROFILE | FORGET},
@@ -91,9 +95,9 @@ const gt_option_row gt_option_rows[] = {
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
-    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~RENDER},
+    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
-    [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST},
+    [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
     [VERSION] = {"version", NULL, 'V', "the program's version", ALL},
     [OPTION_COUNT] = {.name = NULL},
@@ -329,15 +333,17 @@ static gt_status apply(int option, const char *text, gt_options_cli *o)
     return GT_OK;
 }
 
-/* The first word is the command, the second its operand. */
-static gt_status take_word(const char *word, gt_options_cli *o)
+/* The first word is the command, the second its operand; run's takes all that follow. */
+static gt_status take_word(char *const *words, gt_options_cli *o)
 {
+    const char *word = *words;
     if (o->command_given && !gt_command_rows[o->command_id].operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes no operand, but there is '%.40s'", o->command, word);
     if (o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes one %s, but there is '%.40s' too", o->command, "FAMILY", word);
     if (o->command_given) {
         o->operand = word;
+        o->program = o->command_id == GT_COMMAND_RUN ? words : NULL;
         return GT_OK;
     }
     for (int i = 0; i < GT_COMMAND_COUNT; i++)
@@ -360,7 +366,7 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
                                    NULL, gt_option_rows[i].letter ? gt_option_rows[i].letter : 256 + i};
     optind = 0; /* glibc: begin anew */
     opterr = 0;
-    while (status == GT_OK) {
+    while (status == GT_OK && !o->program) {
         const int at = optind > 0 ? optind : 1;
         const int found = getopt_long(argc, argv, "-:vqhV", longs, NULL); /* "-": words in their order */
         if (found == -1)
@@ -373,7 +379,7 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
         const bool is_long = at < argc && strncmp(argv[at], "--", 2) == 0;
         const char *name = option < OPTION_COUNT ? gt_option_rows[option].name : "";
         if (found == 1)
-            status = take_word(optarg, o);
+            status = take_word(argv + at, o);
         else if (found == ':')
             status = gt_fail(GT_ERROR_INVALID, "%.40s needs a value; see gemmtune --help", argv[at]);
         else if (found == '?' && is_long && optopt != 0)
@@ -383,8 +389,8 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
         else if ((status = apply(option, optarg, o)) == GT_OK)
             *given |= 1u << option;
     }
-    for (; status == GT_OK && optind < argc; optind++) /* behind "--" */
-        status = take_word(argv[optind], o);
+    for (; status == GT_OK && !o->program && optind < argc; optind++) /* behind "--" */
+        status = take_word(argv + optind, o);
     return status;
 }
 
@@ -462,6 +468,8 @@ static gt_status check(gt_options_cli *o, unsigned given)
         return gt_fail(GT_ERROR_INVALID, "--verbose and --quiet: one of them");
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
+    if (o->command_id == GT_COMMAND_RUN)
+        return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
     suit_software(o, given, &shapes);

@@ -1,0 +1,51 @@
+#include "answers.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS 8192 /* a power of two */
+#define MOST  6144 /* entries: beyond three quarters a search takes many steps */
+
+_Static_assert(sizeof(gt_answer_key) == 12 * 8 + 6 * 4, "keys have no bytes between fields");
+
+static _Atomic(gt_answer *) slots[SLOTS];
+static size_t count;
+
+static size_t first_slot(const gt_answer_key *key)
+{
+    uint64_t words[sizeof *key / 8], hash = 0xcbf29ce484222325u; /* FNV-1a, eight bytes a step */
+    memcpy(words, key, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        hash = (hash ^ words[i]) * 0x100000001b3u;
+    return (size_t)(hash ^ hash >> 32) & (SLOTS - 1);
+}
+
+const gt_answer *gt_answers_find(const gt_answer_key *key)
+{
+    const gt_answer *answer;
+    size_t slot = first_slot(key);
+    while ((answer = atomic_load_explicit(&slots[slot], memory_order_acquire)) &&
+           memcmp(&answer->key, key, sizeof *key) != 0)
+        slot = (slot + 1) & (SLOTS - 1);
+    return answer;
+}
+
+bool gt_answers_have_room(void)
+{
+    return count + 2 <= MOST;
+}
+
+const gt_answer *gt_answers_add(const gt_answer *answer)
+{
+    gt_answer *copy = malloc(sizeof *copy);
+    size_t slot = first_slot(&answer->key);
+    if (!copy)
+        return NULL;
+    *copy = *answer;
+    while (atomic_load_explicit(&slots[slot], memory_order_relaxed))
+        slot = (slot + 1) & (SLOTS - 1);
+    atomic_store_explicit(&slots[slot], copy, memory_order_release);
+    count++;
+    return copy;
+}

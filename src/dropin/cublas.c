@@ -1,0 +1,173 @@
+#include "cublas.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "../core/environment.h"
+#include "cublas_abi.h"
+#include "front.h"
+
+/* More matrices take several launches, of which a later one may fail: then nothing could be forwarded any more. */
+#define MOST_MATRICES 65535
+
+/* cuBLAS multiplies 8-bit integers only where rows and pointers are multiples of this many bytes: elsewhere the program
+ * gets cuBLAS's own status. */
+#define INTEGER_ALIGN 4
+
+void *gt_cublas_find(const gt_cublas_library *library, const char *name, _Atomic(void *) *slot)
+{
+    void *symbol = atomic_load_explicit(slot, memory_order_acquire);
+    if (symbol)
+        return symbol;
+    /* By its name: where it was loaded into a scope of its own, as Python does, RTLD_NEXT does not see it. */
+    void *real = dlopen(library->soname, RTLD_NOLOAD | RTLD_LAZY);
+    symbol = dlsym(real ? real : RTLD_NEXT, name);
+    atomic_store_explicit(slot, symbol, memory_order_release);
+    return symbol;
+}
+
+/* How a handle is set. */
+typedef struct state {
+    struct CUstream_st *stream;
+    int pointer_mode, math_mode, sm_target;
+} state;
+
+/* False where the handle is none, or cuBLAS too old to be asked. */
+static bool read_state(gt_cublas_library *library, void *handle, state *s)
+{
+    cublas_get_stream *const stream =
+        (cublas_get_stream *)gt_cublas_find(library, "cublasGetStream_v2", &library->get_stream);
+    cublas_get_int *const pointer_mode =
+        (cublas_get_int *)gt_cublas_find(library, "cublasGetPointerMode_v2", &library->get_pointer_mode);
+    cublas_get_int *const math_mode =
+        (cublas_get_int *)gt_cublas_find(library, "cublasGetMathMode", &library->get_math_mode);
+    cublas_get_int *const sm_target =
+        (cublas_get_int *)gt_cublas_find(library, "cublasGetSmCountTarget", &library->get_sm_target);
+    return stream && pointer_mode && math_mode && sm_target && handle &&
+           stream(handle, &s->stream) == GT_CUBLAS_SUCCESS &&
+           pointer_mode(handle, &s->pointer_mode) == GT_CUBLAS_SUCCESS &&
+           math_mode(handle, &s->math_mode) == GT_CUBLAS_SUCCESS &&
+           sm_target(handle, &s->sm_target) == GT_CUBLAS_SUCCESS;
+}
+
+/* The types and compute types that the library has, and its names for them. Pedantic 16-bit products are not among
+ * them: tensor cores cut sums. */
+static const struct {
+    int ab, c, compute;
+    gt_type type_ab, type_c;
+    gt_math math;
+} offers[] = {
+    {GT_CUDA_32F, GT_CUDA_32F, GT_CUBLAS_COMPUTE_32F, GT_F32, GT_F32, GT_MATH_STRICT},
+    {GT_CUDA_32F, GT_CUDA_32F, GT_CUBLAS_COMPUTE_32F_PEDANTIC, GT_F32, GT_F32, GT_MATH_STRICT},
+    {GT_CUDA_32F, GT_CUDA_32F, GT_CUBLAS_COMPUTE_32F_TF32, GT_F32, GT_F32, GT_MATH_TF32},
+    {GT_CUDA_64F, GT_CUDA_64F, GT_CUBLAS_COMPUTE_64F, GT_F64, GT_F64, GT_MATH_STRICT},
+    {GT_CUDA_64F, GT_CUDA_64F, GT_CUBLAS_COMPUTE_64F_PEDANTIC, GT_F64, GT_F64, GT_MATH_STRICT},
+    {GT_CUDA_16F, GT_CUDA_16F, GT_CUBLAS_COMPUTE_32F, GT_F16, GT_F16, GT_MATH_STRICT},
+    {GT_CUDA_16F, GT_CUDA_32F, GT_CUBLAS_COMPUTE_32F, GT_F16, GT_F32, GT_MATH_STRICT},
+    {GT_CUDA_16BF, GT_CUDA_16BF, GT_CUBLAS_COMPUTE_32F, GT_BF16, GT_BF16, GT_MATH_STRICT},
+    {GT_CUDA_16BF, GT_CUDA_32F, GT_CUBLAS_COMPUTE_32F, GT_BF16, GT_F32, GT_MATH_STRICT},
+    {GT_CUDA_8I, GT_CUDA_32I, GT_CUBLAS_COMPUTE_32I, GT_S8, GT_S32, GT_MATH_STRICT},
+    {GT_CUDA_8I, GT_CUDA_32I, GT_CUBLAS_COMPUTE_32I_PEDANTIC, GT_S8, GT_S32, GT_MATH_STRICT},
+};
+
+/* NVIDIA's libraries obey a variable that overrides what programs say of tf32. It is read once: a program may change its
+ * environment beside other threads. */
+static bool overridden;
+
+static void read_override(void)
+{
+    overridden = gt_environment(GT_ENV_TF32_OVERRIDE) != NULL;
+}
+
+static bool is_tf32_overridden(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_override);
+    return overridden;
+}
+
+/* Finds types and math, by the compute type and the handle's math mode. */
+static bool translate_types(const gt_cublas_call *call, int math_mode, gt_gemm *gemm)
+{
+    const int mode = math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS; /* ours are never reduced */
+    size_t i = 0;
+    while (i < sizeof offers / sizeof offers[0] &&
+           (offers[i].ab != call->type_a || offers[i].c != call->type_c || offers[i].compute != call->compute))
+        i++;
+    if (i == sizeof offers / sizeof offers[0] || call->type_b != call->type_a ||
+        (call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT && call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR))
+        return false;
+    gemm->type_ab = offers[i].type_ab;
+    gemm->type_c = offers[i].type_c;
+    gemm->math = offers[i].math;
+    if (mode == GT_CUBLAS_MATH_TF32 && call->compute == GT_CUBLAS_COMPUTE_32F && gemm->type_ab == GT_F32)
+        gemm->math = GT_MATH_TF32;
+    if (gemm->math == GT_MATH_TF32 && is_tf32_overridden())
+        return false;
+    const bool is_short = gemm->type_ab == GT_F16 || gemm->type_ab == GT_BF16;
+    return mode == GT_CUBLAS_MATH_DEFAULT || mode == GT_CUBLAS_MATH_TF32 ||
+           (mode == GT_CUBLAS_MATH_PEDANTIC && !is_short);
+}
+
+static bool is_legal(const gt_cublas_call *c)
+{
+    const int64_t rows_a = c->op_a == GT_CUBLAS_OP_N ? c->m : c->k, rows_b = c->op_b == GT_CUBLAS_OP_N ? c->k : c->n;
+    return c->m > 0 && c->n > 0 && c->k > 0 && c->batch > 0 && (unsigned)c->op_a <= GT_CUBLAS_OP_C &&
+           (unsigned)c->op_b <= GT_CUBLAS_OP_C && c->lda >= rows_a && c->ldb >= rows_b && c->ldc >= c->m && c->alpha &&
+           c->beta && c->a && c->b && c->c;
+}
+
+/* A column-major product is the row-major one of the transposes: C' = B' A', whose operands change places and keep
+ * their ops. Of real numbers the conjugate transpose is the transpose. */
+static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
+{
+    const uintptr_t bits = (uintptr_t)c->a | (uintptr_t)c->b | (uintptr_t)c->c | 16;
+    const bool many = c->batch > 1; /* the strides of one matrix mean nothing */
+    gemm->m = c->n;
+    gemm->n = c->m;
+    gemm->k = c->k;
+    gemm->lda = c->ldb;
+    gemm->ldb = c->lda;
+    gemm->ldc = c->ldc;
+    gemm->batch = c->batch;
+    gemm->stride_a = many ? c->stride_b : 0;
+    gemm->stride_b = many ? c->stride_a : 0;
+    gemm->stride_c = many ? c->stride_c : 0;
+    gemm->op_a = c->op_b == GT_CUBLAS_OP_N ? GT_N : GT_T;
+    gemm->op_b = c->op_a == GT_CUBLAS_OP_N ? GT_N : GT_T;
+    gemm->align = (int)(bits & -bits);
+    gemm->deterministic = 1; /* as cuBLAS is by default */
+}
+
+/* What cuBLAS takes and the library has no word for, or cuBLAS refuses and the library would not. */
+static bool is_offered(const gt_cublas_call *c, const gt_gemm *gemm)
+{
+    if (c->batch > MOST_MATRICES || (c->batch > 1 && (c->stride_a <= 0 || c->stride_b <= 0 || c->stride_c <= 0)))
+        return false;
+    return gemm->type_ab != GT_S8 ||
+           (gemm->align >= INTEGER_ALIGN && c->lda % INTEGER_ALIGN == 0 && c->ldb % INTEGER_ALIGN == 0);
+}
+
+static gt_fate answer(gt_cublas_library *library, const gt_cublas_call *call)
+{
+    gt_gemm gemm = {0};
+    state s = {0};
+    if (!is_legal(call) || !read_state(library, call->handle, &s))
+        return GT_FATE_ARGUMENTS;
+    if (s.pointer_mode != GT_CUBLAS_HOST_SCALARS)
+        return GT_FATE_SCALARS;
+    translate_layout(call, &gemm);
+    if (s.sm_target != 0 || !translate_types(call, s.math_mode, &gemm) || !is_offered(call, &gemm))
+        return GT_FATE_MODE;
+    const gt_operands operands = {.alpha = call->alpha, .beta = call->beta, .a = call->b, .b = call->a, .c = call->c};
+    return gt_front_run(&gemm, s.stream, &operands);
+}
+
+bool gt_cublas_answer(gt_cublas_library *library, const gt_cublas_call *call)
+{
+    if (!gt_front_is_on())
+        return false;
+    const gt_fate fate = answer(library, call);
+    gt_tally_count(fate);
+    return fate == GT_FATE_ANSWERED;
+}

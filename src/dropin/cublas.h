@@ -1,0 +1,34 @@
+/* A product as a program asks cuBLAS for it, column-major, and whether it is answered. */
+#ifndef GT_CUBLAS_H
+#define GT_CUBLAS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The program's own cuBLAS, of one major version. */
+typedef struct gt_cublas_library {
+    const char *soname;
+    _Atomic(void *) get_stream, get_pointer_mode, get_math_mode, get_sm_target;
+} gt_cublas_library;
+
+typedef struct gt_cublas_call {
+    void *handle;
+    int op_a, op_b;
+    int64_t m, n, k;
+    const void *alpha, *a, *b, *beta;
+    void *c;
+    int type_a, type_b, type_c; /* cudaDataType_t */
+    int64_t lda, ldb, ldc;
+    int64_t stride_a, stride_b, stride_c;
+    int64_t batch;
+    int compute, algorithm;
+} gt_cublas_call;
+
+/* A function of the program's own cuBLAS, remembered in *slot; NULL if it has none of that name. */
+void *gt_cublas_find(const gt_cublas_library *library, const char *name, _Atomic(void *) *slot);
+
+/* True if the product is enqueued; else nothing was done and the call has to be forwarded. */
+bool gt_cublas_answer(gt_cublas_library *library, const gt_cublas_call *call);
+
+#endif

@@ -1,0 +1,282 @@
+#include "front.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../core/driver.h"
+#include "../core/environment.h"
+#include "answers.h"
+
+#define CONTEXTS        16             /* of CUDA: one a GPU is usual */
+#define WORKSPACE_LIMIT (256ull << 20) /* bytes of device memory that a program never asked for */
+
+/* What is called of the library, which is loaded with the first product: it brings SQLite along. */
+#define LIBRARY_SYMBOLS(X)                                                                                   \
+    X(gt_open) X(gt_plan_gemm) X(gt_plan_describe) X(gt_plan_destroy) X(gt_execute_ex) X(gt_error_message)
+
+/* A CUDA context that products were seen in. */
+typedef struct session {
+    uint64_t id;
+    gt_context *library; /* NULL: it could not be opened there */
+} session;
+
+static struct {
+    pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
+    atomic_bool off;
+    bool usable;          /* library and driver are there */
+    gt_driver *driver;
+    /* These came with CUDA 12.0 or before; the software GPU, where handles are not used again, has none of them. */
+    CUresult (*context_id)(CUcontext context, unsigned long long *id);
+    CUresult (*stream_id)(CUstream stream, unsigned long long *id);
+    CUresult (*exchange_capture_mode)(CUstreamCaptureMode *mode);
+    pthread_mutex_t lock; /* over all below, and what is added to the answers */
+    session sessions[CONTEXTS];
+    size_t session_count;
+    size_t workspace_bytes; /* of all plans */
+#define X(symbol) __typeof__(symbol) *symbol;
+    LIBRARY_SYMBOLS(X)
+#undef X
+} front = {.begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The library beside this one: installed, in the same folder; built, in the one above. */
+static void *open_library(void)
+{
+    static const char *const places[] = {"/", "/../"};
+    char path[4096];
+    Dl_info self;
+    void *library = NULL;
+    if (dladdr(&front, &self) && strrchr(self.dli_fname, '/'))
+        for (size_t i = 0; !library && i < sizeof places / sizeof places[0]; i++) {
+            const int folder = (int)(strrchr(self.dli_fname, '/') - self.dli_fname);
+            snprintf(path, sizeof path, "%.*s%s%s", folder, self.dli_fname, places[i], GT_LIBRARY);
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        }
+    return library ? library : dlopen(GT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void set_up(void)
+{
+    void *library = open_library();
+    if (!library) {
+        gt_tally_why(GT_LIBRARY " is not beside the preloaded library");
+        return;
+    }
+#define X(symbol) front.symbol = (__typeof__(front.symbol))dlsym(library, #symbol);
+    LIBRARY_SYMBOLS(X)
+#undef X
+#define X(symbol) || !front.symbol
+    if (0 LIBRARY_SYMBOLS(X)) {
+        gt_tally_why(GT_LIBRARY " is of another version");
+        return;
+    }
+#undef X
+    if (gt_driver_open(NULL, &front.driver) != GT_OK) {
+        gt_tally_why(gt_error_message());
+        return;
+    }
+    front.context_id = (__typeof__(front.context_id))dlsym(front.driver->library, "cuCtxGetId");
+    front.stream_id = (__typeof__(front.stream_id))dlsym(front.driver->library, "cuStreamGetId");
+    front.exchange_capture_mode =
+        (__typeof__(front.exchange_capture_mode))dlsym(front.driver->library, "cuThreadExchangeStreamCaptureMode");
+    front.usable = true;
+}
+
+static void turn_off(void)
+{
+    atomic_store(&front.off, true);
+}
+
+/* CUDA does not survive a fork, the lock may have been held by a thread that is not there, and counts are the
+ * parent's. */
+static void begin(void)
+{
+    const char *disable = gt_environment(GT_ENV_DISABLE);
+    if (disable && strcmp(disable, "0") != 0)
+        turn_off();
+    pthread_atfork(NULL, NULL, turn_off);
+}
+
+bool gt_front_is_on(void)
+{
+    pthread_once(&front.begun, begin);
+    return !atomic_load_explicit(&front.off, memory_order_relaxed);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (gt_front_is_on())
+        gt_tally_print();
+}
+
+/* Handles of contexts and streams are used again by CUDA; ids are not. */
+static bool find_context(uint64_t *id)
+{
+    CUcontext context = NULL;
+    unsigned long long number = 0;
+    if (front.driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
+        return false;
+    if (front.context_id && front.context_id(context, &number) != CUDA_SUCCESS)
+        return false;
+    *id = front.context_id ? number : (uintptr_t)context;
+    return true;
+}
+
+static bool find_stream(CUstream stream, uint64_t *id)
+{
+    unsigned long long number = 0;
+    if (front.stream_id && front.stream_id(stream, &number) != CUDA_SUCCESS)
+        return false;
+    *id = (front.stream_id ? number : (uintptr_t)stream) + 1; /* 0 is no stream */
+    return true;
+}
+
+/* True also where that cannot be told: the default stream must not be asked while others are captured. */
+static bool is_captured(CUstream stream)
+{
+    CUstreamCaptureStatus status;
+    return front.driver->cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* The library in the current CUDA context, opened with its first product. Under the lock. */
+static gt_context *enter(uint64_t context)
+{
+    size_t i = 0;
+    while (i < front.session_count && front.sessions[i].id != context)
+        i++;
+    if (i < front.session_count)
+        return front.sessions[i].library;
+    if (i == CONTEXTS)
+        return NULL;
+    front.sessions[i].id = context;
+    if (front.gt_open(NULL, &front.sessions[i].library) != GT_OK)
+        gt_tally_why(front.gt_error_message());
+    front.session_count++;
+    return front.sessions[i].library;
+}
+
+/* Whether a plan may answer. */
+static gt_fate judge(const gt_description *d)
+{
+    if (d->choice == GT_CHOICE_FALLBACK)
+        return GT_FATE_NOT_TUNED;
+    if (d->baseline_us <= 0)
+        return GT_FATE_NO_BASELINE;
+    if (d->expected_us >= d->baseline_us)
+        return GT_FATE_SLOWER;
+    return front.workspace_bytes + d->workspace > WORKSPACE_LIMIT ? GT_FATE_NO_ROOM : GT_FATE_ANSWERED;
+}
+
+/* Plans a problem and decides about it. Under the lock. */
+static gt_fate decide(uint64_t context, const gt_gemm *gemm, gt_plan **out, size_t *workspace)
+{
+    gt_context *library = enter(context);
+    gt_plan *plan = NULL;
+    gt_description d;
+    if (!library)
+        return GT_FATE_UNAVAILABLE;
+    const gt_status status = front.gt_plan_gemm(library, gemm, &plan);
+    if (status != GT_OK)
+        return status == GT_ERROR_NOT_TUNED     ? GT_FATE_NOT_TUNED
+               : status == GT_ERROR_UNSUPPORTED ? GT_FATE_MODE
+               : status == GT_ERROR_INVALID     ? GT_FATE_ARGUMENTS
+                                                : GT_FATE_FAILED;
+    const gt_fate fate = front.gt_plan_describe(plan, &d) == GT_OK ? judge(&d) : GT_FATE_FAILED;
+    if (fate != GT_FATE_ANSWERED) {
+        front.gt_plan_destroy(plan);
+        return fate;
+    }
+    front.workspace_bytes += d.workspace;
+    *workspace = d.workspace;
+    *out = plan;
+    return fate;
+}
+
+/* Takes a decision into the table. A plan with a workspace answers for one stream only; for the others an entry without
+ * a stream says so. Under the lock. */
+static const gt_answer *remember(const gt_answer_key *key, uint64_t stream, gt_fate fate, gt_plan *plan,
+                                 size_t workspace)
+{
+    const gt_answer marker = {.key = *key, .fate = fate, .by_stream = true};
+    gt_answer answer = {.key = *key, .fate = fate, .plan = plan};
+    const gt_answer *marked = gt_answers_find(key), *added = NULL;
+    if (workspace > 0 && !marked)
+        marked = gt_answers_add(&marker);
+    if (marked)
+        answer.key.stream = stream;
+    if (marked || workspace == 0)
+        added = gt_answers_add(&answer);
+    if (!added) {
+        front.gt_plan_destroy(plan);
+        front.workspace_bytes -= workspace;
+    }
+    return added;
+}
+
+/* Looks a problem up: its answer, for the stream where that matters; NULL if nothing was decided. */
+static const gt_answer *look_up(const gt_answer_key *key, uint64_t stream)
+{
+    const gt_answer *answer = gt_answers_find(key);
+    if (!answer || !answer->by_stream)
+        return answer;
+    gt_answer_key own = *key;
+    own.stream = stream;
+    return gt_answers_find(&own);
+}
+
+/* The slow path: some milliseconds for the first problem, less for others. A thread may load and allocate while others
+ * capture their streams only if it says so. */
+static const gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_gemm *gemm)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    pthread_mutex_lock(&front.lock);
+    const gt_answer *answer = look_up(key, stream); /* another thread may have been faster */
+    if (!answer && gt_answers_have_room()) {
+        gt_plan *plan = NULL;
+        size_t workspace = 0;
+        if (front.exchange_capture_mode)
+            front.exchange_capture_mode(&mode);
+        const gt_fate fate = decide(key->context, gemm, &plan, &workspace);
+        answer = remember(key, stream, fate, plan, workspace);
+        if (front.exchange_capture_mode)
+            front.exchange_capture_mode(&mode);
+    }
+    pthread_mutex_unlock(&front.lock);
+    return answer;
+}
+
+gt_fate gt_front_run(const gt_gemm *gemm, struct CUstream_st *stream, const gt_operands *operands)
+{
+    uint64_t stream_id = 0;
+    gt_answer_key key = {
+        .m = gemm->m, .n = gemm->n, .k = gemm->k, .batch = gemm->batch,
+        .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc,
+        .stride_a = gemm->stride_a, .stride_b = gemm->stride_b, .stride_c = gemm->stride_c,
+        .op_a = (int32_t)gemm->op_a, .op_b = (int32_t)gemm->op_b, .type_ab = (int32_t)gemm->type_ab,
+        .type_c = (int32_t)gemm->type_c, .math = (int32_t)gemm->math, .align = gemm->align,
+    };
+    pthread_once(&front.set_up, set_up);
+    if (!front.usable)
+        return GT_FATE_UNAVAILABLE;
+    if (!find_context(&key.context))
+        return GT_FATE_FAILED;
+    const gt_answer *answer = gt_answers_find(&key);
+    if (!answer || answer->by_stream) {
+        /* A graph may run beside the stream that it was captured from: a workspace would have two users. */
+        if (is_captured(stream))
+            return GT_FATE_CAPTURE;
+        if (!find_stream(stream, &stream_id))
+            return GT_FATE_FAILED;
+        answer = look_up(&key, stream_id);
+        if (!answer)
+            answer = learn(&key, stream_id, gemm);
+    }
+    if (!answer)
+        return GT_FATE_NO_ROOM;
+    if (answer->fate != GT_FATE_ANSWERED)
+        return answer->fate;
+    return front.gt_execute_ex(answer->plan, stream, operands) == GT_OK ? GT_FATE_ANSWERED : GT_FATE_FAILED;
+}

@@ -1,0 +1,21 @@
+/*
+ * Answers a product of a program that knows nothing of the library, or says why the program's own library has to. Sets
+ * nothing up before the first product that could be answered: a preloaded library is in every child process.
+ */
+#ifndef GT_FRONT_H
+#define GT_FRONT_H
+
+#include "../gemmtune.h"
+#include "tally.h"
+
+/* False where GEMMTUNE_DISABLE is set, and in the child of a process that has seen products. */
+bool gt_front_is_on(void);
+
+/*
+ * Enqueues the product on the stream by a plan that is expected to be faster than cuBLAS is: GT_FATE_ANSWERED. With any
+ * other fate nothing was enqueued. gemm->align is what the pointers have. Thread-safe; takes a lock only for a problem
+ * that was not seen before in this CUDA context and, where a plan needs a workspace, stream.
+ */
+gt_fate gt_front_run(const gt_gemm *gemm, struct CUstream_st *stream, const gt_operands *operands);
+
+#endif

@@ -1,0 +1,65 @@
+#include "tally.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../core/environment.h"
+
+static const char *const texts[] = {
+    [GT_FATE_ANSWERED] = "answered",
+    [GT_FATE_UNAVAILABLE] = "unavailable",
+    [GT_FATE_ARGUMENTS] = "empty or illegal",
+    [GT_FATE_MODE] = "type or mode not offered",
+    [GT_FATE_SCALARS] = "scalars on the device",
+    [GT_FATE_CAPTURE] = "in a graph capture",
+    [GT_FATE_NOT_TUNED] = "not tuned",
+    [GT_FATE_NO_BASELINE] = "no time of cuBLAS stored",
+    [GT_FATE_SLOWER] = "cuBLAS is as fast",
+    [GT_FATE_NO_ROOM] = "too many problems",
+    [GT_FATE_FAILED] = "failed",
+};
+
+_Static_assert(sizeof texts / sizeof texts[0] == GT_FATE_COUNT, "a text for each");
+
+static struct {
+    atomic_ullong counts[GT_FATE_COUNT];
+    char why[256];
+} tally;
+
+void gt_tally_count(gt_fate fate)
+{
+    atomic_fetch_add_explicit(&tally.counts[fate], 1, memory_order_relaxed);
+}
+
+void gt_tally_why(const char *message)
+{
+    if (!tally.why[0])
+        snprintf(tally.why, sizeof tally.why, "%s", message);
+}
+
+void gt_tally_print(void)
+{
+    const char *asked = gt_environment(GT_ENV_SUMMARY);
+    unsigned long long seen = 0, counts[GT_FATE_COUNT];
+    char line[1024];
+    if (!asked)
+        return;
+    for (int i = 0; i < GT_FATE_COUNT; i++)
+        seen += counts[i] = atomic_load_explicit(&tally.counts[i], memory_order_relaxed);
+    if (seen == 0 && strtol(asked, NULL, 10) == (long)getpid())
+        dprintf(STDERR_FILENO, "gemmtune: no product of cuBLAS's seen; gemmtune(1), run, says which calls are\n");
+    if (seen == 0)
+        return;
+    int length = snprintf(line, sizeof line, "gemmtune: %llu product%s: %llu answered, %llu forwarded", seen,
+                          seen == 1 ? "" : "s", counts[GT_FATE_ANSWERED], seen - counts[GT_FATE_ANSWERED]);
+    const char *before = " (";
+    for (int i = GT_FATE_ANSWERED + 1; i < GT_FATE_COUNT; i++)
+        if (counts[i] > 0) {
+            length += snprintf(line + length, sizeof line - (size_t)length, "%s%llu %s", before, counts[i],
+                               i == GT_FATE_UNAVAILABLE && tally.why[0] ? tally.why : texts[i]);
+            before = ", ";
+        }
+    dprintf(STDERR_FILENO, "%s%s\n", line, *before == ',' ? ")" : "");
+}

@@ -1,0 +1,383 @@
+/*
+ * A program that knows nothing of gemmtune: it calls cuBLAS, one of the tests' own making, on the software GPU, and
+ * checks every result. test_dropin.py runs it with the front preloaded. `dropin_program PART answered|forwarded|any`: of the
+ * products of that part all, none or any number must not have come to cuBLAS.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../src/core/types.h"
+#include "fake/program_cublas.h"
+
+#define REQUIRE(condition)                                                                                   \
+    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition), exit(1)))
+#define CUDA(call) REQUIRE((call) == CUDA_SUCCESS)
+
+static enum { ANY, ANSWERED, FORWARDED } expected;
+static CUcontext context;
+
+typedef struct product {
+    int op_a, op_b;
+    int64_t m, n, k, batch, pad; /* pad: elements between columns, and between matrices */
+    size_t offset;               /* elements that pointers are beyond 256 bytes of alignment */
+    gt_type type_ab, type_c;
+    int compute, algorithm;
+    bool wide;    /* the _64 function */
+    bool typed;   /* cublasSgemm, cublasDgemm */
+    bool strided; /* the batched function, also for one matrix */
+} product;
+
+typedef struct matrix {
+    const gt_type_info *type;
+    int64_t rows, columns, ld, stride;
+    size_t count, bytes;
+    double *host;
+    void *image; /* the elements as they are on the device */
+    CUdeviceptr base;
+    void *data;
+} matrix;
+
+/* Small whole numbers, whose sums of products are exact in every type. */
+static matrix make_matrix(const product *p, gt_type type, int64_t rows, int64_t columns, unsigned *seed)
+{
+    matrix x = {.type = gt_type_find(type), .rows = rows, .columns = columns, .ld = rows + p->pad};
+    x.stride = x.ld * columns + 4 * p->pad;
+    x.count = (size_t)(x.stride * p->batch);
+    x.bytes = x.count * (size_t)x.type->bytes;
+    x.host = malloc(x.count * sizeof *x.host);
+    x.image = malloc(x.bytes);
+    CUDA(cuMemAlloc(&x.base, x.bytes + p->offset * (size_t)x.type->bytes));
+    x.data = (char *)x.base + p->offset * (size_t)x.type->bytes;
+    for (size_t i = 0; i < x.count; i++) {
+        x.host[i] = (double)(rand_r(seed) % 5) - 2;
+        x.type->store(x.image, (int64_t)i, x.host[i]);
+    }
+    CUDA(cuMemcpyHtoD((CUdeviceptr)x.data, x.image, x.bytes));
+    return x;
+}
+
+static void free_matrix(matrix *x)
+{
+    free(x->host);
+    free(x->image);
+    CUDA(cuMemFree(x->base));
+}
+
+static int call(cublasHandle_t handle, const product *p, const void *alpha, const matrix *a, const matrix *b,
+                const void *beta, const matrix *c)
+{
+    const int ab = a->type->cublas, to = c->type->cublas;
+#define SIZES handle, p->op_a, p->op_b, (int)p->m, (int)p->n, (int)p->k, alpha
+#define WIDE  handle, p->op_a, p->op_b, p->m, p->n, p->k, alpha
+    if (p->typed && p->strided && p->type_ab == GT_F32)
+        return p->wide ? cublasSgemmStridedBatched_64(WIDE, a->data, a->ld, a->stride, b->data, b->ld, b->stride, beta,
+                                                      c->data, c->ld, c->stride, p->batch)
+                       : cublasSgemmStridedBatched(SIZES, a->data, (int)a->ld, a->stride, b->data, (int)b->ld,
+                                                   b->stride, beta, c->data, (int)c->ld, c->stride, (int)p->batch);
+    if (p->typed && p->strided)
+        return p->wide ? cublasDgemmStridedBatched_64(WIDE, a->data, a->ld, a->stride, b->data, b->ld, b->stride, beta,
+                                                      c->data, c->ld, c->stride, p->batch)
+                       : cublasDgemmStridedBatched(SIZES, a->data, (int)a->ld, a->stride, b->data, (int)b->ld,
+                                                   b->stride, beta, c->data, (int)c->ld, c->stride, (int)p->batch);
+    if (p->typed && p->type_ab == GT_F32)
+        return p->wide ? cublasSgemm_v2_64(WIDE, a->data, a->ld, b->data, b->ld, beta, c->data, c->ld)
+                       : cublasSgemm_v2(SIZES, a->data, (int)a->ld, b->data, (int)b->ld, beta, c->data, (int)c->ld);
+    if (p->typed)
+        return p->wide ? cublasDgemm_v2_64(WIDE, a->data, a->ld, b->data, b->ld, beta, c->data, c->ld)
+                       : cublasDgemm_v2(SIZES, a->data, (int)a->ld, b->data, (int)b->ld, beta, c->data, (int)c->ld);
+    if (p->strided)
+        return p->wide ? cublasGemmStridedBatchedEx_64(WIDE, a->data, ab, a->ld, a->stride, b->data, ab, b->ld,
+                                                       b->stride, beta, c->data, to, c->ld, c->stride, p->batch,
+                                                       p->compute, p->algorithm)
+                       : cublasGemmStridedBatchedEx(SIZES, a->data, ab, (int)a->ld, a->stride, b->data, ab, (int)b->ld,
+                                                    b->stride, beta, c->data, to, (int)c->ld, c->stride, (int)p->batch,
+                                                    p->compute, p->algorithm);
+    return p->wide ? cublasGemmEx_64(WIDE, a->data, ab, a->ld, b->data, ab, b->ld, beta, c->data, to, c->ld, p->compute,
+                                     p->algorithm)
+                   : cublasGemmEx(SIZES, a->data, ab, (int)a->ld, b->data, ab, (int)b->ld, beta, c->data, to,
+                                  (int)c->ld, p->compute, p->algorithm);
+}
+
+static double element(const matrix *x, int op, int64_t i, int64_t row, int64_t column)
+{
+    return x->host[i * x->stride + (op ? row * x->ld + column : column * x->ld + row)];
+}
+
+/* Each element of C, and what lies between columns and matrices, which stays. */
+static void check_result(const product *p, const matrix *a, const matrix *b, const matrix *c)
+{
+    CUDA(cuMemcpyDtoH(c->image, (CUdeviceptr)c->data, c->bytes));
+    for (size_t at = 0; at < c->count; at++) {
+        const int64_t i = (int64_t)at / c->stride, column = (int64_t)at % c->stride / c->ld,
+                      row = (int64_t)at % c->stride % c->ld;
+        double right = c->host[at], sum = 0;
+        if (row < p->m && column < p->n) {
+            for (int64_t l = 0; l < p->k; l++)
+                sum += element(a, p->op_a, i, row, l) * element(b, p->op_b, i, l, column);
+            right = 2 * sum - 3 * right;
+        }
+        const double got = c->type->load(c->image, (int64_t)at);
+        if (got != right) {
+            fprintf(stderr, "element %zu of %s, ops %d %d, %dx%dx%d, pad %d, batch %d: %g, not %g\n", at, c->type->name,
+                    p->op_a, p->op_b, (int)p->m, (int)p->n, (int)p->k, (int)p->pad, (int)p->batch, got, right);
+            exit(1);
+        }
+    }
+}
+
+/* Runs a product on the handle's stream and checks it; whether it was answered. */
+static bool run(cublasHandle_t handle, const product *p, unsigned *seed)
+{
+    matrix a = make_matrix(p, p->type_ab, p->op_a ? p->k : p->m, p->op_a ? p->m : p->k, seed);
+    matrix b = make_matrix(p, p->type_ab, p->op_b ? p->n : p->k, p->op_b ? p->k : p->n, seed);
+    matrix c = make_matrix(p, p->type_c, p->m, p->n, seed);
+    const gt_type_info *scalar =
+        gt_type_find(p->type_ab == GT_F64 ? GT_F64 : p->type_ab == GT_S8 ? GT_S32 : GT_F32);
+    double alpha, beta; /* room for any */
+    CUstream stream;
+    scalar->store(&alpha, 0, 2);
+    scalar->store(&beta, 0, -3);
+    const int before = fakeCalls();
+    REQUIRE(call(handle, p, &alpha, &a, &b, &beta, &c) == FAKE_SUCCESS);
+    REQUIRE(cublasGetStream_v2(handle, &stream) == FAKE_SUCCESS);
+    CUDA(cuStreamSynchronize(stream));
+    check_result(p, &a, &b, &c);
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&c);
+    const bool answered = fakeCalls() == before;
+    REQUIRE(expected == ANY || answered == (expected == ANSWERED));
+    return answered;
+}
+
+static cublasHandle_t make_handle(CUstream *stream)
+{
+    cublasHandle_t handle;
+    CUDA(cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
+    REQUIRE(cublasCreate_v2(&handle) == FAKE_SUCCESS);
+    REQUIRE(cublasSetStream_v2(handle, *stream) == FAKE_SUCCESS);
+    return handle;
+}
+
+#define F32(m_, n_, k_)                                                                                      \
+    .m = m_, .n = n_, .k = k_, .batch = 1, .type_ab = GT_F32, .type_c = GT_F32, .compute = FAKE_32F, .algorithm = -1
+
+/* Every op, conjugate transposes too, with columns apart, batches and pointers that are aligned to an element only, by
+ * each of the functions. */
+static void layouts(cublasHandle_t handle, unsigned *seed)
+{
+    for (int bits = 0; bits < 9 * 16; bits++) {
+        product p = {F32(33, 20, 17), .op_a = bits / 16 % 3, .op_b = bits / 48, .wide = bits & 1, .typed = bits & 2};
+        p.strided = bits & 4;
+        p.batch = p.strided ? 3 : 1;
+        p.pad = bits & 8 ? 3 : 0;
+        p.offset = bits & 8 ? 1 : 0;
+        run(handle, &p, seed);
+    }
+}
+
+static void types(cublasHandle_t handle, unsigned *seed)
+{
+    static const struct {
+        gt_type ab, c;
+        int compute;
+        bool typed;
+    } rows[] = {{GT_F64, GT_F64, FAKE_64F, true},   {GT_F64, GT_F64, FAKE_64F, false},
+                {GT_F16, GT_F16, FAKE_32F, false},  {GT_F16, GT_F32, FAKE_32F, false},
+                {GT_BF16, GT_BF16, FAKE_32F, false}, {GT_BF16, GT_F32, FAKE_32F, false},
+                {GT_S8, GT_S32, FAKE_32I, false},   {GT_F32, GT_F32, FAKE_32F_FAST_TF32, false},
+                {GT_F32, GT_F32, FAKE_32F_PEDANTIC, false}};
+    for (size_t i = 0; i < 4 * (sizeof rows / sizeof rows[0]); i++) {
+        product p = {F32(64, 64, 64), .wide = i & 1, .strided = i & 2};
+        p.type_ab = rows[i / 4].ab;
+        p.type_c = rows[i / 4].c;
+        p.compute = rows[i / 4].compute;
+        p.typed = rows[i / 4].typed;
+        p.batch = p.strided ? 2 : 1;
+        p.algorithm = i % 4 == 3 ? 99 : -1;
+        run(handle, &p, seed);
+    }
+    /* The handle may ask for tf32 as well. */
+    REQUIRE(cublasSetMathMode(handle, 3) == FAKE_SUCCESS);
+    run(handle, &(product){F32(64, 64, 64), .typed = true}, seed);
+    REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
+}
+
+/* What is cuBLAS's alone: every one of these comes to it. */
+static void others(cublasHandle_t handle, unsigned *seed)
+{
+    const product plain = {F32(64, 64, 64), .typed = true};
+    product p = plain;
+    static const int modes[] = {1, 4, 8};
+    for (size_t i = 0; i < 3; i++) {
+        REQUIRE(cublasSetMathMode(handle, modes[i]) == FAKE_SUCCESS);
+        run(handle, &plain, seed);
+    }
+    REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
+    REQUIRE(cublasSetPointerMode_v2(handle, 1) == FAKE_SUCCESS);
+    run(handle, &plain, seed);
+    REQUIRE(cublasSetPointerMode_v2(handle, 0) == FAKE_SUCCESS);
+    REQUIRE(cublasSetSmCountTarget(handle, 64) == FAKE_SUCCESS);
+    run(handle, &plain, seed);
+    REQUIRE(cublasSetSmCountTarget(handle, 0) == FAKE_SUCCESS);
+    p.typed = false;
+    p.algorithm = 3;
+    run(handle, &p, seed);
+    p.algorithm = -1;
+    p.compute = 78;
+    run(handle, &p, seed);
+    p.compute = FAKE_32I; /* cuBLAS wants rows of 8-bit integers in fours */
+    p.type_ab = GT_S8;
+    p.type_c = GT_S32;
+    p.pad = 1;
+    run(handle, &p, seed);
+}
+
+/* Arguments that cuBLAS refuses, or has nothing to do for: its own status, each time from itself. */
+static void statuses(cublasHandle_t handle, unsigned *seed)
+{
+    const product plain = {F32(64, 64, 64), .typed = true};
+    matrix x = make_matrix(&plain, GT_F32, 64, 64, seed);
+    float *const data = x.data, one = 1;
+    const int before = fakeCalls();
+    int calls = 0;
+#define STATUS(status, ...) (calls++, REQUIRE(cublasSgemm_v2(__VA_ARGS__) == (status)))
+    STATUS(FAKE_NOT_INITIALIZED, NULL, 0, 0, 64, 64, 64, &one, data, 64, data, 64, &one, data, 64);
+    STATUS(FAKE_INVALID_VALUE, handle, 0, 3, 64, 64, 64, &one, data, 64, data, 64, &one, data, 64);
+    STATUS(FAKE_INVALID_VALUE, handle, 0, 0, -1, 64, 64, &one, data, 64, data, 64, &one, data, 64);
+    STATUS(FAKE_INVALID_VALUE, handle, 0, 0, 64, 64, 64, &one, data, 63, data, 64, &one, data, 64);
+    STATUS(FAKE_INVALID_VALUE, handle, 0, 0, 64, 64, 64, &one, data, 64, data, 0, &one, data, 64);
+    STATUS(FAKE_INVALID_VALUE, handle, 0, 0, 64, 64, 64, &one, data, 64, data, 64, &one, data, 63);
+    STATUS(FAKE_INVALID_VALUE, handle, 0, 0, 64, 64, 64, NULL, data, 64, data, 64, &one, data, 64);
+    STATUS(FAKE_SUCCESS, handle, 0, 0, 0, 64, 64, &one, data, 64, data, 64, &one, data, 64);
+    STATUS(FAKE_SUCCESS, handle, 0, 0, 64, 64, 0, &one, data, 64, data, 64, &one, data, 64);
+    REQUIRE(cublasGemmEx(handle, 0, 0, 64, 64, 64, &one, data, 4, 64, data, 4, 64, &one, data, 4, 64, FAKE_32F, -1) ==
+            FAKE_NOT_SUPPORTED);
+    /* One matrix for the whole batch. */
+    REQUIRE(cublasSgemmStridedBatched(handle, 0, 0, 8, 8, 8, &one, data, 8, 0, data, 8, 0, &one, data + 2048, 8, 64,
+                                      2) == FAKE_SUCCESS);
+    REQUIRE(fakeCalls() - before == calls + 2);
+    free_matrix(&x);
+}
+
+/* A captured stream: what was planned before is answered there; nothing is planned, nothing takes a workspace. */
+static void capture(cublasHandle_t handle, unsigned *seed)
+{
+    CUstream stream;
+    CUgraph graph;
+    REQUIRE(cublasGetStream_v2(handle, &stream) == FAKE_SUCCESS);
+    const product planned = {F32(64, 64, 64), .typed = true}, fresh = {F32(64, 64, 48), .typed = true},
+                  split = {F32(16, 16, 4096), .typed = true};
+    expected = ANSWERED;
+    run(handle, &planned, seed);
+    run(handle, &split, seed);
+    expected = ANY;
+    const product *const list[] = {&planned, &fresh, &split};
+    for (int i = 0; i < 3; i++) {
+        const product *p = list[i];
+        matrix a = make_matrix(p, GT_F32, p->m, p->k, seed), b = make_matrix(p, GT_F32, p->k, p->n, seed),
+               c = make_matrix(p, GT_F32, p->m, p->n, seed);
+        const float alpha = 2, beta = -3;
+        const int before = fakeCalls();
+        CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        REQUIRE(call(handle, p, &alpha, &a, &b, &beta, &c) == FAKE_SUCCESS);
+        CUDA(cuStreamEndCapture(stream, &graph));
+        REQUIRE((fakeCalls() == before) == (p == &planned));
+        if (p == &planned) {
+            CUgraphExec exec;
+            CUDA(cuGraphInstantiate(&exec, graph, 0));
+            CUDA(cuGraphLaunch(exec, stream));
+            CUDA(cuStreamSynchronize(stream));
+            check_result(p, &a, &b, &c);
+            CUDA(cuGraphExecDestroy(exec));
+        }
+        CUDA(cuGraphDestroy(graph));
+        free_matrix(&a);
+        free_matrix(&b);
+        free_matrix(&c);
+    }
+    expected = ANSWERED;
+    run(handle, &fresh, seed);
+}
+
+static void *work(void *data)
+{
+    unsigned seed = (unsigned)(uintptr_t)data;
+    CUstream streams[2];
+    CUDA(cuCtxSetCurrent(context));
+    cublasHandle_t handles[2] = {make_handle(&streams[0]), make_handle(&streams[1])};
+    for (int i = 0; i < 24; i++) {
+        const product p = i % 3 == 0 ? (product){F32(16, 16, 4096), .typed = true} /* its kernel has a workspace */
+                                     : (product){F32(10 + i % 4 * 8, 20, 17), .op_a = i & 1, .typed = i & 4};
+        run(handles[i / 2 % 2], &p, &seed);
+    }
+    for (int i = 0; i < 2; i++) {
+        cublasDestroy_v2(handles[i]);
+        CUDA(cuStreamDestroy(streams[i]));
+    }
+    return NULL;
+}
+
+static void threads(cublasHandle_t handle, unsigned *seed)
+{
+    pthread_t list[8];
+    (void)handle;
+    for (uintptr_t i = 0; i < 8; i++)
+        REQUIRE(pthread_create(&list[i], NULL, work, (void *)(*seed + i)) == 0);
+    for (int i = 0; i < 8; i++)
+        pthread_join(list[i], NULL);
+}
+
+/* More sizes than are remembered. */
+static void many(cublasHandle_t handle, unsigned *seed)
+{
+    for (int64_t i = 0; i < 6200; i++)
+        run(handle, &(product){F32(1 + i % 80, 1 + i / 80, 1), .typed = true}, seed);
+}
+
+/* A child process that ends as programs do has no products of its own. */
+static void forks(cublasHandle_t handle, unsigned *seed)
+{
+    int status;
+    run(handle, &(product){F32(64, 64, 64), .typed = true}, seed);
+    fflush(NULL);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0)
+        exit(0);
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(cublasHandle_t handle, unsigned *seed);
+    } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
+                 {"capture", capture}, {"threads", threads}, {"forks", forks},
+                 {"many", many}};
+    unsigned seed = (unsigned)getpid();
+    CUstream stream;
+    CUdevice device;
+    REQUIRE(argc == 3);
+    expected = strcmp(argv[2], "answered") == 0 ? ANSWERED : strcmp(argv[2], "forwarded") == 0 ? FORWARDED : ANY;
+    printf("seed %u\n", seed);
+    CUDA(cuInit(0));
+    CUDA(cuDeviceGet(&device, 0));
+    CUDA(cuDevicePrimaryCtxRetain(&context, device));
+    CUDA(cuCtxSetCurrent(context));
+    cublasHandle_t handle = make_handle(&stream);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strcmp(parts[i].name, argv[1]) == 0) {
+            parts[i].run(handle, &seed);
+            cublasDestroy_v2(handle);
+            return 0;
+        }
+    fprintf(stderr, "no part %s\n", argv[1]);
+    return 2;
+}

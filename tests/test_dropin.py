@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13."""
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GEMMTUNE, PROGRAM_12, PROGRAM_13 = sys.argv[1:4]
+FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
+SLOW, FAST = 1e6, 1e-3  # microseconds: a cuBLAS that anybody beats, and one that nobody does
+
+
+def tune(database, *words):
+    subprocess.run([GEMMTUNE, "tune", "--quiet", "--effort", "quick", "--budget", "8s", "--no-cublas", "--db", database,
+                    *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def put_baseline(database, us):
+    """cuBLAS needs this long for everything that was tuned."""
+    with sqlite3.connect(database) as db:
+        db.execute("DELETE FROM baseline")
+        db.execute("INSERT INTO baseline (run, gpu, problem, name, version, outcome, detail, timing, us, samples)"
+                   " SELECT max(run), gpu, problem, 'cublas', '13.0', 'ok', '', timing, ?, 3 FROM trial"
+                   " GROUP BY gpu, problem, timing", (us,))
+    db.close()
+
+
+class Dropin(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.tuned = os.path.join(FOLDER, "tuned.db")
+        for layout in ["nn", "nt", "tn", "tt"]:
+            tune(cls.tuned, "--family", "simt", "--type", "f32", "--layout", layout, "--shapes", "64,20x33x17")
+        tune(cls.tuned, "--family", "simt", "--type", "f64,f16,f16_f32,bf16,bf16_f32,s8", "--shapes", "64")
+        tune(cls.tuned, "--family", "simt", "--type", "f32", "--math", "tf32", "--shapes", "64")
+        tune(cls.tuned, "--family", "skinny", "--type", "f32", "--shapes", "16x16x4096")
+        put_baseline(cls.tuned, SLOW)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(FOLDER)
+
+    def run_program(self, part, expected, program=PROGRAM_13, words=(), database=None, **more):
+        """Runs a part of the program, which checks its results; gives what it wrote to stderr."""
+        env = {k: v for k, v in os.environ.items() if k not in ("GEMMTUNE_DISABLE", "NVIDIA_TF32_OVERRIDE")}
+        env.update(GEMMTUNE_DB=database or self.tuned, ASAN_OPTIONS="verify_asan_link_order=0", **more)
+        done = subprocess.run([GEMMTUNE, "run", *words, "--", program, part, expected], env=env, text=True,
+                              capture_output=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stderr
+
+    def counts(self, line):
+        """Seen, answered, forwarded of the summary, which is all that is on stderr."""
+        found = re.fullmatch(r"gemmtune: (\d+) products?: (\d+) answered, (\d+) forwarded( \(.*\))?\n", line)
+        self.assertTrue(found, line)
+        return tuple(map(int, found.groups()[:3]))
+
+    def copy(self, name):
+        path = os.path.join(FOLDER, name)
+        shutil.copy(self.tuned, path)
+        return path
+
+    def test_all_ops_rows_and_batches_are_answered_and_right(self):
+        for program in [PROGRAM_13, PROGRAM_12]:
+            self.assertEqual(self.counts(self.run_program("layouts", "answered", program)), (144, 144, 0))
+
+    def test_all_types_are_answered_and_right(self):
+        self.assertEqual(self.counts(self.run_program("types", "answered")), (37, 37, 0))
+
+    def test_what_is_not_offered_comes_to_cublas(self):
+        line = self.run_program("others", "forwarded")
+        self.assertEqual(self.counts(line), (8, 0, 8))
+        self.assertIn("(7 type or mode not offered, 1 scalars on the device)", line)
+
+    def test_tf32_is_left_to_nvidias_libraries_where_a_user_overrides_it(self):
+        line = self.run_program("types", "any", NVIDIA_TF32_OVERRIDE="0")
+        self.assertEqual(self.counts(line), (37, 32, 5))
+
+    def test_statuses_are_cublas_own(self):
+        self.assertEqual(self.counts(self.run_program("statuses", "forwarded")), (11, 0, 11))
+
+    def test_nothing_is_planned_and_no_workspace_used_in_a_capture(self):
+        line = self.run_program("capture", "any")
+        self.assertEqual(self.counts(line), (6, 4, 2))
+        self.assertIn("(2 in a graph capture)", line)
+
+    def test_eight_threads_with_two_streams_each(self):
+        self.assertEqual(self.counts(self.run_program("threads", "answered")), (192, 192, 0))
+
+    def test_a_child_process_counts_nothing_of_its_parents(self):
+        self.assertEqual(self.counts(self.run_program("forks", "answered")), (1, 1, 0))
+
+    def test_more_sizes_than_there_is_room_for_are_forwarded(self):
+        database = self.copy("many.db")
+        put_baseline(database, FAST)
+        self.assertIn("57 too many problems", self.run_program("many", "forwarded", database=database))
+
+    def test_a_faster_cublas_is_left_alone(self):
+        database = self.copy("fast.db")
+        put_baseline(database, FAST)
+        line = self.run_program("layouts", "forwarded", database=database)
+        self.assertEqual(self.counts(line), (144, 0, 144))
+        self.assertIn("(144 cuBLAS is as fast)", line)
+
+    def test_without_a_time_of_cublas_nothing_is_claimed(self):
+        database = self.copy("unraced.db")
+        with sqlite3.connect(database) as db:
+            db.execute("DELETE FROM baseline")
+        db.close()
+        self.assertIn("(144 no time of cuBLAS stored)", self.run_program("layouts", "forwarded", database=database))
+
+    def test_without_a_database_the_program_runs_as_before(self):
+        line = self.run_program("layouts", "forwarded", database=os.path.join(FOLDER, "none.db"))
+        self.assertEqual(self.counts(line), (144, 0, 144))
+        self.assertIn("no database at", line)
+
+    def test_a_database_that_others_can_write_is_not_used(self):
+        database = self.copy("open.db")
+        os.chmod(database, 0o666)
+        self.assertEqual(self.counts(self.run_program("layouts", "forwarded", database=database)), (144, 0, 144))
+
+    def test_another_gpu_is_not_answered(self):
+        database = self.copy("other.db")
+        with sqlite3.connect(database) as db:
+            db.execute("UPDATE gpu SET name = 'NVIDIA H100'")
+        db.close()
+        self.assertIn("(144 not tuned)", self.run_program("layouts", "forwarded", database=database))
+
+    def test_without_a_driver_the_program_runs_as_before(self):
+        line = self.run_program("layouts", "forwarded", GEMMTUNE_DRIVER="/nowhere/libcuda.so.1")
+        self.assertEqual(self.counts(line), (144, 0, 144))
+
+    def test_disabled_it_neither_answers_nor_speaks(self):
+        self.assertEqual(self.counts(self.run_program("layouts", "answered", GEMMTUNE_DISABLE="0"))[1], 144)
+        self.assertEqual(self.run_program("layouts", "forwarded", GEMMTUNE_DISABLE="1"), "")
+
+    def test_quiet_answers_without_a_line(self):
+        self.assertEqual(self.run_program("layouts", "answered", words=["--quiet"]), "")
+
+    def test_a_database_may_be_named(self):
+        err = self.run_program("layouts", "answered", words=["--db", self.tuned], database="/nowhere/at/all.db")
+        self.assertEqual(self.counts(err)[1], 144)
+
+    def test_a_program_keeps_its_words_code_and_signals(self):
+        done = subprocess.run([GEMMTUNE, "run", "-q", sys.executable, "-c",
+                               "import signal, sys; print(sys.argv[1:]); sys.exit(7)", "--quiet", "--", "-x"],
+                              text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "['--quiet', '--', '-x']\n", ""))
+        done = subprocess.run([GEMMTUNE, "run", "-q", "sh", "-c", "kill -PIPE $$; echo here"], text=True,
+                              capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (-13, ""))
+
+    def test_a_program_without_products_and_one_that_is_not_there_are_told_of(self):
+        done = subprocess.run([GEMMTUNE, "run", "true"], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertRegex(done.stderr, r"^gemmtune: no product .*\n$")
+        done = subprocess.run([GEMMTUNE, "run", "--", "/nowhere/program"], text=True, capture_output=True)
+        self.assertEqual(done.returncode, 127)
+        self.assertRegex(done.stderr, r"^gemmtune: cannot run '/nowhere/program'.*\n$")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
