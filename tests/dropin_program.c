@@ -336,7 +336,7 @@ static void threads(cublasHandle_t handle, unsigned *seed)
 /* More sizes than are remembered. */
 static void many(cublasHandle_t handle, unsigned *seed)
 {
-    for (int64_t i = 0; i < 6200; i++)
+    for (int64_t i = 0; i < 3100; i++)
         run(handle, &(product){F32(1 + i % 80, 1 + i / 80, 1), .typed = true}, seed);
 }
 

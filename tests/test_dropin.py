@@ -98,7 +98,7 @@ class Dropin(unittest.TestCase):
     def test_more_sizes_than_there_is_room_for_are_forwarded(self):
         database = self.copy("many.db")
         put_baseline(database, FAST)
-        self.assertIn("57 too many problems", self.run_program("many", "forwarded", database=database))
+        self.assertIn("29 too many problems", self.run_program("many", "forwarded", database=database))
 
     def test_a_faster_cublas_is_left_alone(self):
         database = self.copy("fast.db")

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS 8192 /* a power of two */
-#define MOST  6144 /* entries: beyond three quarters a search takes many steps */
+#define SLOTS 4096 /* a power of two */
+#define MOST  3072 /* entries: beyond three quarters a search takes many steps */
 
 _Static_assert(sizeof(gt_answer_key) == 12 * 8 + 6 * 4, "keys have no bytes between fields");
 
