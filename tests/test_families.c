@@ -11,7 +11,7 @@
 
 #define SEED    20261115u
 #define SAMPLES 132
-#define LEAST   2 /* configurations of a group; one is enough of those that only the ladder climbs */
+#define LEAST   2 /* configurations of a group; one is enough where another group has the same code, or only the ladder it */
 
 /* What the space is asked for. Tall tiles, wide ones, K that is worth splitting. */
 static const struct {
@@ -159,6 +159,16 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
     gt_module_unload(shared.driver, &module);
 }
 
+/* Whether the family's code is seen with f32 already: other types are converted there. */
+static bool is_converted(const group *g)
+{
+    const gt_types *f32 = gt_types_parse("f32", GT_MATH_STRICT);
+    for (size_t i = 0; i < shared.group_count; i++)
+        if (shared.groups[i].family == g->family && shared.groups[i].types == f32 && g->types != f32)
+            return true;
+    return false;
+}
+
 /*
  * Submits further configurations, group by group, until there are enough of all and of each group; returns how many
  * there are. Spaces of families that only the ladder climbs are small: a few of them, and only if asked for more.
@@ -170,7 +180,8 @@ static size_t submit_more(gt_compiler *compiler, size_t wanted, bool more)
         before = count;
         for (size_t i = 0; i < shared.group_count; i++) {
             group *g = &shared.groups[i];
-            const bool in_turn = g->on_ladder ? more && round < LEAST : round < LEAST || count < wanted;
+            const bool in_turn =
+                g->on_ladder ? more && round < LEAST : (round < LEAST && !is_converted(g)) || count < wanted;
             for (int tries = 0; in_turn && tries < 20 && g->taken == round; tries++)
                 count += submit(compiler, g);
         }
