@@ -18,10 +18,10 @@
     X(gt_open) X(gt_plan_gemm) X(gt_plan_describe) X(gt_plan_destroy) X(gt_execute_ex) X(gt_error_message)
 
 /* A CUDA context that products were seen in. */
-typedef struct session {
+typedef struct opened {
     uint64_t id;
     gt_context *library; /* NULL: it could not be opened there */
-} session;
+} opened;
 
 static struct {
     pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
@@ -33,8 +33,8 @@ static struct {
     CUresult (*stream_id)(CUstream stream, unsigned long long *id);
     CUresult (*exchange_capture_mode)(CUstreamCaptureMode *mode);
     pthread_mutex_t lock; /* over all below, and what is added to the answers */
-    session sessions[CONTEXTS];
-    size_t session_count;
+    opened contexts[CONTEXTS];
+    size_t context_count;
     size_t workspace_bytes; /* of all plans */
 #define X(symbol) __typeof__(symbol) *symbol;
     LIBRARY_SYMBOLS(X)
@@ -145,17 +145,17 @@ static bool is_captured(CUstream stream)
 static gt_context *enter(uint64_t context)
 {
     size_t i = 0;
-    while (i < front.session_count && front.sessions[i].id != context)
+    while (i < front.context_count && front.contexts[i].id != context)
         i++;
-    if (i < front.session_count)
-        return front.sessions[i].library;
+    if (i < front.context_count)
+        return front.contexts[i].library;
     if (i == CONTEXTS)
         return NULL;
-    front.sessions[i].id = context;
-    if (front.gt_open(NULL, &front.sessions[i].library) != GT_OK)
+    front.contexts[i].id = context;
+    if (front.gt_open(NULL, &front.contexts[i].library) != GT_OK)
         gt_tally_why(front.gt_error_message());
-    front.session_count++;
-    return front.sessions[i].library;
+    front.context_count++;
+    return front.contexts[i].library;
 }
 
 /* Whether a plan may answer. */

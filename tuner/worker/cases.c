@@ -406,8 +406,12 @@ static gt_status add_long(drawing *d)
         status = add(d, 1 + below(d, 5), tall * d->tile_n + below(d, d->tile_n) + 1, 2 + below(d, 2), 1, &c);
     if (status == GT_OK)
         status = add(d, rows, LARGE_C / rows + 1 + below(d, 16), draw_few(d, d->step), 1, &c);
-    if (status == GT_OK)
+    if (status == GT_OK) {
+        c->alpha = draw_scalar(d, 0);
+        c->beta = draw_scalar(d, 1); /* of many elements there is no other case */
+        c->values = GT_VALUES_NORMAL;
         status = add(d, 1 + below(d, 5), 1 + below(d, 5), k + below(d, 256), 1, &c);
+    }
     if (status == GT_OK) {
         c->alpha = c->beta = draw_scalar(d, 0); /* a smaller beta would be lost beside a long sum */
         c->values = GT_VALUES_NORMAL;
