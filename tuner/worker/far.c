@@ -6,6 +6,7 @@
 #include "compare.h"
 
 #define ROWS  3                  /* rows, or matrices, of an operand */
+#define WIDE  19                 /* elements of a row that may be long */
 #define APART ((int64_t)1 << 31) /* elements from one to the next, and some more */
 #define MORE  32
 
@@ -114,8 +115,11 @@ static int64_t aligned_ld(const gt_class *class, const gt_problem *packed, gt_op
 
 static gt_status make_product(const gt_class *class, const gt_facts *facts, apart kind, uint64_t seed, product *p)
 {
-    static const int64_t sizes[][3] = {[APART_ROWS] = {ROWS, ROWS, ROWS}, [APART_MATRICES] = {5, 6, 7}};
-    const int64_t whole[3] = {facts->tile_m, facts->tile_n, 16}, *size = kind == APART_TILES ? whole : sizes[kind];
+    /* A side along which no operand has rows is as long as vectors and their rest need. */
+    const int64_t n = class->op_b == GT_N ? WIDE : ROWS, k = class->op_b == GT_T && class->op_a == GT_N ? WIDE : ROWS;
+    const int64_t sizes[][3] = {[APART_ROWS] = {ROWS, n, k},
+                                [APART_MATRICES] = {5, 6, 7},
+                                [APART_TILES] = {facts->tile_m, facts->tile_n, 16}}, *size = sizes[kind];
     const int64_t far = stride_of(class);
     const bool matrices = kind != APART_ROWS;
     gt_gemm gemm = gt_class_gemm(class, size[0], size[1], size[2]);
