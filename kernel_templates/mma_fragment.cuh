@@ -9,6 +9,7 @@
 
 #include "async_copy.cuh"
 #include "gemm.cuh"
+#include "matrices.cuh"
 #include "mma_policy.cuh"
 
 typedef gt_mma<GT_AB> policy;
@@ -19,20 +20,6 @@ constexpr int CHUNK = 16; // bytes
 // begins to read. Rows, or columns, alternate between UNIT blocks: see gt_outer.
 template <int BYTES, bool ALONG_K, bool OF_A> struct gt_reader;
 
-// Four matrices of 8 lines of 16 bytes: lanes 8 i to 8 i + 7 say where the i-th lies.
-template <bool TRANSPOSED> __device__ __forceinline__ void gt_read_matrices(unsigned (&m)[4], unsigned from)
-{
-    if constexpr (TRANSPOSED)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
-                     : "r"(from)
-                     : "memory");
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
-                     : "r"(from)
-                     : "memory");
-}
 // Two blocks by two parts, in the order in which an instruction takes registers that follow each other: both blocks of
 // a part of op(A), both parts of a block of op(B). Any other would cost copies between registers.
 template <bool OF_A, bool TRANSPOSED>

@@ -109,17 +109,7 @@ __device__ __forceinline__ void read_four(int *to, unsigned from)
                  : "r"(from));
 }
 
-// A place in the ring of stages, and the parity of how often it went round.
-struct place {
-    unsigned stage, phase;
-    __device__ __forceinline__ void advance()
-    {
-        if (++stage == STAGES) {
-            stage = 0;
-            phase ^= 1;
-        }
-    }
-};
+#include "roles.cuh"
 
 // Where stages and their mbarriers begin in shared memory: full[s] is complete when stage s has been filled, empty[s]
 // when it has been read.
@@ -130,11 +120,6 @@ struct ring {
 #include "producer.cuh"
 #include "mainloop.cuh"
 #include "epilogue.cuh"
-
-// Registers of a thread: as launched, the same for all; then a consumer's, with what the producers gave back.
-constexpr int EVEN = 65536 / (THREADS_ * OCC) / 8 * 8, LAUNCHED = EVEN < 240 ? EVEN : 240;
-constexpr int REST = (LAUNCHED * THREADS_ - PRODUCER_REGISTERS * PRODUCERS) / CONSUMERS / 8 * 8,
-              CONSUMER_REGISTERS = REST < 240 ? REST : 240;
 
 __device__ void produce(const gt_args &g, const ring &r);
 __device__ void consume(const gt_args &g, const ring &r);

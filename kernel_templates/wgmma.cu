@@ -105,23 +105,8 @@ GT_ASSERT_FACT(BOX_C_ROWS, MAP_C ? SUBTILE_ROWS : 0);
 GT_ASSERT_FACT(BOX_C_COLUMNS, MAP_C ? C_BOX_COLUMNS : 0);
 GT_ASSERT_FACT(SWIZZLE_C, MAP_C ? C_SWIZZLE : 0);
 
-// Registers of a thread: as launched, the same for all; then a consumer's, with what the producers gave back.
 constexpr int PRODUCER_REGISTERS = 40;
-constexpr int EVEN = 65536 / (THREADS_ * OCC) / 8 * 8, LAUNCHED = EVEN < 240 ? EVEN : 240;
-constexpr int REST = (LAUNCHED * THREADS_ - PRODUCER_REGISTERS * PRODUCERS) / CONSUMERS / 8 * 8,
-              CONSUMER_REGISTERS = REST < 240 ? REST : 240;
-
-// A place in the ring of stages, and the parity of how often it went round.
-struct place {
-    unsigned stage, phase;
-    __device__ __forceinline__ void advance()
-    {
-        if (++stage == STAGES) {
-            stage = 0;
-            phase ^= 1;
-        }
-    }
-};
+#include "roles.cuh"
 
 // Where stages and their mbarriers begin in shared memory.
 struct ring {

@@ -8,6 +8,7 @@
 #ifndef GT_WGMMA_EPILOGUE_CUH
 #define GT_WGMMA_EPILOGUE_CUH
 
+#include "matrices.cuh"
 #include "tensor_copy.cuh"
 #include "wgmma_instruction.cuh"
 
@@ -72,33 +73,6 @@ template <typename T> __device__ __forceinline__ float unpack(unsigned both, int
     return float(value);
 }
 
-// Four matrices of 8 x 8 elements of 16 bits between a warp's registers and lines of 16 bytes, one of which every lane
-// names; transposed where the instruction's M runs along C's rows.
-__device__ __forceinline__ void load_matrices(unsigned (&r)[4], unsigned line)
-{
-    if (SWAP)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                     : "r"(line)
-                     : "memory");
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                     : "r"(line)
-                     : "memory");
-}
-__device__ __forceinline__ void store_matrices(unsigned line, const unsigned (&r)[4])
-{
-    if (SWAP)
-        asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(line), "r"(r[0]),
-                     "r"(r[1]), "r"(r[2]), "r"(r[3])
-                     : "memory");
-    else
-        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(line), "r"(r[0]),
-                     "r"(r[1]), "r"(r[2]), "r"(r[3])
-                     : "memory");
-}
-
 // Puts a warp's sums into the buffer. OLD: with beta times what lies there.
 template <bool OLD, typename T = GT_C>
 __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, const GT_ACC *d)
@@ -113,7 +87,7 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, con
                                                                     : subtile_at(along_m + lane % 8, n + along_n));
             unsigned r[4];
             if (OLD)
-                load_matrices(r, line);
+                gt_read_matrices<SWAP>(r, line);
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 GT_ACC low = alpha * d[n / 2 + i * 2], high = alpha * d[n / 2 + i * 2 + 1];
@@ -123,7 +97,7 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, con
                 }
                 r[i] = pack(T(), low, high);
             }
-            store_matrices(line, r);
+            gt_write_matrices<SWAP>(line, r);
         }
     } else {
         // Neighbours of a row of C that a thread has: along the instruction's N two, along its M what fragments give
