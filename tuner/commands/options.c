@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "../../src/core/driver.h"
 #include "../../src/core/environment.h"
@@ -533,93 +532,4 @@ void gt_options_finish(gt_options_cli *options)
     gt_shapes_finish(&options->few);
     free(options->line);
     options->line = NULL;
-}
-
-gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shape, gt_problem *problem)
-{
-    const gt_gemm gemm = {
-        .m = shape->m, .n = shape->n, .k = shape->k, .batch = options->batch, .op_a = options->op_a,
-        .op_b = options->op_b, .type_ab = options->types->a, .type_b = options->types->b,
-        .type_c = options->types->c, .math = options->types->math, .align = options->align,
-    };
-    return gt_problem_init(&gemm, problem);
-}
-
-static const gt_shapes *shapes_of(const gt_options_cli *options, const gt_types *types)
-{
-    return options->few.count > 0 && !gt_types_are_usual(types) ? &options->few : &options->shapes;
-}
-
-gt_status gt_options_problems(const gt_options_cli *given, gt_problem **out, size_t *out_count)
-{
-    gt_options_cli options = *given;
-    gt_status status = GT_OK;
-    size_t room = 0, count = 0;
-    for (size_t i = 0; i < given->type_count; i++)
-        room += shapes_of(given, given->type_list[i])->count;
-    gt_problem *problems = calloc(room + 1, sizeof *problems);
-    if (!problems)
-        return gt_fail_memory();
-    for (size_t i = 0; i < given->type_count; i++) {
-        const gt_shapes *shapes = shapes_of(given, given->type_list[i]);
-        options.types = given->type_list[i];
-        for (size_t j = 0; status == GT_OK && j < shapes->count; j++)
-            status = gt_options_problem(&options, &shapes->list[j], &problems[count++]);
-    }
-    if (status != GT_OK) {
-        free(problems);
-        return status;
-    }
-    *out = problems;
-    *out_count = count;
-    return GT_OK;
-}
-
-size_t gt_options_group(const gt_problem *problems, size_t count)
-{
-    size_t end = 0;
-    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class))
-        end++;
-    return end;
-}
-
-/* A seed for checks, so that the next run draws others. Of 32 bits, so that it is soon typed. */
-static uint64_t fresh_seed(void)
-{
-    uint32_t bits = 0;
-    if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
-        return 1;
-    return bits;
-}
-
-/* Who races. cuBLAS autotunes for as long as it likes: only a bench, which is there to compare, waits for that. */
-static unsigned choose_baselines(const gt_options_cli *o)
-{
-    return o->no_cublas                         ? 0
-           : o->command_id == GT_COMMAND_BENCH ? GT_BASELINES_ALL
-                                               : GT_BASELINES_ALL & ~GT_BASELINE_BIT(GT_BASELINE_AUTOTUNE);
-}
-
-gt_engine_options gt_options_engine(const gt_options_cli *o)
-{
-    return (gt_engine_options){
-        .database = o->database, .driver = o->driver, .device = o->device, .nvrtc = o->nvrtc, .templates = o->templates,
-        .family = o->family, .effort = o->effort, .types = o->type_list,
-        .type_count = o->command_id == GT_COMMAND_LADDER ? 0 : o->type_count, /* its rungs have types of their own */
-        .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed,
-        .check_seed = o->seed_given ? o->seed : fresh_seed(), .threads = o->threads,
-        .limit_s = o->limit_s, .baselines = choose_baselines(o), .line = o->line,
-    };
-}
-
-gt_status gt_options_device(const gt_options_cli *options, gt_device *device)
-{
-    gt_driver *driver;
-    if (options->arch)
-        return gt_arch_parse(options->arch, device);
-    if (gt_driver_open(options->driver, &driver) != GT_OK)
-        return gt_device_model(90, device);
-    gt_status status = gt_device_query(driver, options->device, device);
-    gt_driver_close(driver);
-    return status;
 }
