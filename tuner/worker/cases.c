@@ -519,7 +519,7 @@ size_t gt_cases_end(const gt_cases *cases, size_t index)
     return index + 1 < cases->count ? cases->list[index + 1].begin : cases->bytes;
 }
 
-static int64_t step_of(const gt_kernel *kernel)
+int64_t gt_cases_step(const gt_kernel *kernel)
 {
     int64_t step = 16;
     gt_params_find(&kernel->params, "bk", &step);
@@ -539,7 +539,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
         return gt_fail(GT_ERROR_INVALID, "a tile of %lld x %lld, K in %lld parts", (long long)f->tile_m,
                        (long long)f->tile_n, (long long)f->split_k);
     drawing d = {.class = class, .types = gt_class_types(class), .facts = f, .tile_m = f->tile_m, .tile_n = f->tile_n,
-                 .step = step_of(kernel), .stages = stages > 0 ? stages : 1, .work = work, .random = {.seed = seed},
+                 .step = gt_cases_step(kernel), .stages = stages > 0 ? stages : 1, .work = work, .random = {.seed = seed},
                  .per_product = f->blocks > 0 ? f->ws_tile * f->blocks : f->ws_tile, .cases = &cases};
     d.depth = (d.stages + 1) * f->split_k;
     d.rests = draw_walk(&d.random, d.step);
@@ -581,7 +581,7 @@ static int64_t count_met(const gt_cases *cases, size_t size, int64_t by)
 
 void gt_cases_describe(const gt_cases *cases, const gt_kernel *kernel, char *text, size_t bytes)
 {
-    const int64_t tile_m = kernel->facts.tile_m, tile_n = kernel->facts.tile_n, step = step_of(kernel);
+    const int64_t tile_m = kernel->facts.tile_m, tile_n = kernel->facts.tile_n, step = gt_cases_step(kernel);
     snprintf(text, bytes, "%zu products, %lld of %lld remainders of m, %lld of %lld of n, %lld of %lld of k",
              cases->count, (long long)count_met(cases, offsetof(gt_problem, m), tile_m), (long long)tile_m,
              (long long)count_met(cases, offsetof(gt_problem, n), tile_n), (long long)tile_n,

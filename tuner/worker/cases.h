@@ -65,6 +65,9 @@ size_t gt_cases_end(const gt_cases *cases, size_t index);
 /* What the memory holds before: image has room for cases->bytes. pools: one for each operand, of its type. */
 void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void *image);
 
+/* The step of K of a kernel: its `bk`, else a usual one. */
+int64_t gt_cases_step(const gt_kernel *kernel);
+
 /* What was met, for the trial's row: "213 products, 64 of 64 remainders of m, 64 of 64 of n, 16 of 16 of k". */
 void gt_cases_describe(const gt_cases *cases, const gt_kernel *kernel, char *text, size_t bytes);
 
