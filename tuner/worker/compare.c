@@ -27,7 +27,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
              : c->values == GT_VALUES_HARD ? ", nan and inf"
              : c->values == GT_VALUES_STEEP ? ", a large product first"
                                            : "",
-             c->again ? ", again" : "");
+             c->itself ? ", A by itself" : c->again ? ", again" : "");
 }
 
 /* Subnormal sums are rounded to a unit in every step. Operands that are rounded may be subnormal too, and meet others
@@ -79,7 +79,8 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const gt_types *types = gt_class_types(&p->class);
     const gt_type_info *type = gt_type_find(p->class.type_c);
     const gt_reference_terms t = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta);
-    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact, counts = normal && is_average(p, types);
+    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact;
+    const bool counts = normal && !c->itself && is_average(p, types);
     const double least = underflow(c, types) * underflow(c, types);
     int64_t at = index * p->m * p->n;
     for (int64_t i = 0; i < p->m; i++) {
