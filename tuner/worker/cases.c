@@ -28,6 +28,7 @@
 
 #define MANY_STEPS 64 /* numbers of steps of K that are met, of those up to beyond all stages and parts */
 
+#define SHORT_STEP  128 /* of K, of which rows or columns of every length may have two */
 #define LENGTHS     256 /* of m, n and k, up to which each is met where there is no bound */
 #define FEWEST      12  /* remainders of a side that are met in any case */
 #define ALIKE_MOST  64  /* of a matrix that is multiplied by itself: sums of squares are no sums of random signs */
@@ -60,6 +61,7 @@
 
 /* Scalars go from 2^-11 to 2^12, and a few beyond 2^-FAR_POWERS and 2^FAR_POWERS, where the types have such numbers. */
 #define SCALAR_POWERS 11
+#define PLAIN_SCALARS 6 /* one of so many is a small number */
 #define FAR_POWERS    88
 
 /* All numbers from 0 to length - 1 in an order of their own: start, start + step, ... modulo the length. */
@@ -110,12 +112,16 @@ static int64_t below(drawing *d, int64_t limit)
 
 /* ---- scalars ---- */
 
-/* Full mantissas of either sign, and 1, -1 and 0. Integers take any. */
+/* Full mantissas of either sign, and 1, -1 and 0. Integers take any. Now and then another number that programs like. */
 static double draw_scalar(drawing *d, int kind)
 {
-    static const double special[] = {1, -1, 0};
+    static const double special[] = {1, -1, 0}, plain[] = {2, 0.5, 3, 0.25, 4, 10};
     if (kind >= 2)
         return special[kind - 2];
+    if (below(d, PLAIN_SCALARS) == 0) {
+        const double number = plain[below(d, sizeof plain / sizeof plain[0])];
+        return (kind == 0 ? 1 : -1) * (d->types->exact ? ceil(number) : number);
+    }
     if (d->types->exact)
         return (double)(int32_t)(uint32_t)gt_draw_bits(&d->random);
     const double mantissa = 1 + (double)(gt_draw_bits(&d->random) >> 12) * 0x1p-52;
@@ -271,7 +277,7 @@ static int64_t affordable(const drawing *d, double share, double each, int64_t l
 }
 
 /* Sides next to the tile's and to twice that, and remainders of a few; a long one meets a short one. Every other one has
- * K of less than a step. Then sides next to powers of two, beside short ones. */
+ * K of less than a step. Then sides next to powers of two, at least one of either kind, beside short ones. */
 static gt_status add_edges(drawing *d)
 {
     static const int64_t powers[] = {63, 64, 65, 127, 128, 129, 255, 256, 257};
@@ -281,9 +287,9 @@ static gt_status add_edges(drawing *d)
     const int64_t own = sizeof rows / sizeof rows[0], others = 2 * sizeof powers / sizeof powers[0];
     double left = allowance(d, EDGE_SHARE);
     gt_status status = GT_OK;
-    for (int64_t i = 0; status == GT_OK && i < own + others && (i < own || left > 0); i++) {
+    for (int64_t i = 0; status == GT_OK && i < own + others && (i < own + 2 || left > 0); i++) {
         gt_case *c;
-        const int64_t power = i < own ? 0 : powers[(i - own) / 2], k = draw_k(d, i < own ? i % 2 : 0);
+        const int64_t power = i < own ? 0 : powers[(i - own) / 2], k = draw_k(d, i < own ? i % 2 : 1);
         const int64_t side_m = i < own ? rows[i] : i % 2 ? power : draw_few(d, m),
                       side_n = i < own ? columns[i] : i % 2 ? draw_few(d, n) : power;
         left -= work_of(d, side_m, side_n, k, 1);
@@ -293,7 +299,7 @@ static gt_status add_edges(drawing *d)
 }
 
 /* Every remainder along one side, often behind a whole tile, the other side short. Then every length up to LENGTHS that
- * was not met, with a short K. */
+ * was not met, with a short K or of more than a step. */
 static gt_status add_sweep(drawing *d, bool rows)
 {
     const int64_t tile = rows ? d->tile_m : d->tile_n, other = rows ? d->tile_n : d->tile_m;
@@ -311,7 +317,8 @@ static gt_status add_sweep(drawing *d, bool rows)
             continue;
         if (side <= LENGTHS)
             met[side] = true;
-        const int64_t k = length >= 0 ? draw_few(d, d->step) : draw_k(d, draw_steps(d));
+        const int64_t whole = d->step <= SHORT_STEP ? below(d, 2) * d->step : 0;
+        const int64_t k = length >= 0 ? whole + draw_few(d, d->step) : draw_k(d, draw_steps(d));
         const int64_t batch = length < 0 && below(d, 6) == 0 ? 2 + below(d, 3) : 1;
         left -= work_of(d, side, few, k, batch);
         status = add(d, rows ? side : few, rows ? few : side, k, batch, &c);
