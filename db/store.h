@@ -172,6 +172,20 @@ typedef struct gt_forget {
  */
 gt_status gt_store_forget(gt_store *store, const gt_forget *what, int64_t *kernels, int64_t *trials);
 
+/* How many rows a merge brought; of those that were there already none is counted. */
+typedef struct gt_merged {
+    int64_t runs, problems, trials, baselines;
+} gt_merged;
+
+/*
+ * Takes in all that another file holds, in one transaction: all of it or, where this fails, nothing. Rows keep their
+ * times and the runs they belong to; what is here already stays, so a second time changes nothing, and in whatever order
+ * files are merged, all answers are the same. A failure in any of them convicts. GT_ERROR_INVALID: the same file; a file
+ * that gt_store_open refuses, is damaged anywhere, has a kernel that does not match its seal or its code's hash, or
+ * changes meanwhile is refused with a line that names it.
+ */
+gt_status gt_store_merge(gt_store *store, const char *from, gt_merged *merged);
+
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */
 typedef int gt_store_row(void *data, int columns, const char *const *names, const char *const *values);

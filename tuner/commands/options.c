@@ -23,6 +23,8 @@
 #define FORGET (1u << GT_COMMAND_FORGET)
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUN    (1u << GT_COMMAND_RUN)
+#define MERGE  (1u << GT_COMMAND_MERGE)
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE)             /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
 #define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
@@ -56,6 +58,9 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
     [GT_COMMAND_RUN] = {"run", "PROGRAM", "default", "f32", NULL,
                         "Runs a program of cuBLAS's with tuned kernels.",
                         "gemmtune run -- python3 train.py"},
+    [GT_COMMAND_MERGE] = {"merge", "INTO FROM", "default", "f32", NULL,
+                          "Takes the rows of other databases into one.",
+                          "gemmtune merge all.db node1.db node2.db"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
@@ -70,11 +75,11 @@ const gt_option_row gt_option_rows[] = {
                 RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(DOCTOR | RUN)},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~NO_PROBLEMS},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~(DOCTOR | RUN)},
-    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~(DOCTOR | RUN)},
-    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR | RUN)},
+    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
+    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~NO_PROBLEMS},
+    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | NO_PROBLEMS)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
                RUNS | SPACE | RENDER | PROFILE | FORGET},
@@ -96,7 +101,7 @@ const gt_option_row gt_option_rows[] = {
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
-    [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN},
+    [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN | MERGE},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
     [VERSION] = {"version", NULL, 'V', "the program's version", ALL},
     [OPTION_COUNT] = {.name = NULL},
@@ -338,6 +343,10 @@ static gt_status take_word(char *const *words, gt_options_cli *o)
     const char *word = *words;
     if (o->command_given && !gt_command_rows[o->command_id].operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes no operand, but there is '%.40s'", o->command, word);
+    if (o->operand && o->command_id == GT_COMMAND_MERGE) {
+        o->files[o->file_count++] = word;
+        return GT_OK;
+    }
     if (o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes one %s, but there is '%.40s' too", o->command, "FAMILY", word);
     if (o->command_given) {
@@ -465,9 +474,11 @@ static gt_status check(gt_options_cli *o, unsigned given)
         return GT_OK;
     if (o->verbose && o->quiet)
         return gt_fail(GT_ERROR_INVALID, "--verbose and --quiet: one of them");
+    if (o->command_id == GT_COMMAND_MERGE && o->file_count == 0)
+        return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    if (o->command_id == GT_COMMAND_RUN)
+    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
@@ -514,9 +525,10 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
     gt_options_cli o = {
         .command = "tune", .batch = 1, .align = 16,
         .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
+        .files = calloc((size_t)argc + 1, sizeof *o.files),
     };
     unsigned given = 0;
-    gt_status status = o.line ? read_words(argc, argv, &o, &given) : gt_fail_memory();
+    gt_status status = o.line && o.files ? read_words(argc, argv, &o, &given) : gt_fail_memory();
     if (status == GT_OK)
         status = check(&o, given);
     if (status == GT_OK)
@@ -532,4 +544,6 @@ void gt_options_finish(gt_options_cli *options)
     gt_shapes_finish(&options->few);
     free(options->line);
     options->line = NULL;
+    free(options->files);
+    options->files = NULL;
 }
