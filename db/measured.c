@@ -27,6 +27,7 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
     gt_take_trial(&take, &measured->trial);
     measured->same_gpu = gt_take_int(&take, 0, 1) != 0;
     measured->winner = gt_take_int(&take, 0, 1) != 0;
+    measured->unbeaten = gt_take_int(&take, 0, 1) != 0;
     measured->baseline_us = gt_take_real(&take, 0, GT_LONGEST_US, 0);
     return !take.bad && measured->trial.us > 0;
 }
@@ -46,7 +47,9 @@ static const char measured_sql[] =
     "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.tried_at DESC, w.us LIMIT 1),"
     "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'modelled'"
     "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.tried_at DESC, w.us LIMIT 1))"
-    "  AS winner"
+    "  AS winner,"
+    "  t.margin IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trial l WHERE l.kernel = t.kernel AND l.problem = t.problem"
+    "   AND l.gpu = t.gpu AND l.stage = 'race' AND l.margin IS NULL AND l.tried_at > t.tried_at) AS unbeaten"
     " FROM kernel k CROSS JOIN trial t ON t.kernel = k.id CROSS JOIN gpu g ON g.id = t.gpu"
     "  CROSS JOIN problem p ON p.id = t.problem"
     " WHERE k.arch = ? AND k.cubin IS NOT NULL AND g.arch = k.arch AND p.type = ? AND p.math = ? AND p.layout = ?"
@@ -55,8 +58,9 @@ static const char measured_sql[] =
     " ranked AS ("
     " SELECT *, row_number() OVER (PARTITION BY kernel, problem"
     "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, tried_at DESC) AS place,"
+    "  max(unbeaten AND same_gpu) OVER (PARTITION BY kernel, problem) AS champion,"
     "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
-    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner,"
+    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner, r.champion,"
     " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing")
     " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"
     " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.tried_at DESC, t.us";

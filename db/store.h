@@ -103,6 +103,7 @@ typedef struct gt_measured {
     gt_trial trial;
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
+    bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
     double baseline_us; /* the best of the baselines' newest times there, on that GPU; 0: none */
 } gt_measured;
 

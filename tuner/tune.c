@@ -211,7 +211,7 @@ static gt_status recall(work *w)
             continue;
         if (row->winner)
             keep(&w->winner, row);
-        else if (row->trial.margin >= 0 && w->rival_count < RIVALS)
+        else if (row->unbeaten && w->rival_count < RIVALS)
             keep(&w->rivals[w->rival_count++], row);
         if (w->fastest.kernel_id == 0 || row->trial.us < w->fastest.trial.us)
             keep(&w->fastest, row);
