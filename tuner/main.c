@@ -20,7 +20,9 @@ static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,         [GT_COMMAND_MERGE] = gt_cmd_merge,
 };
 
-/* Everything on one screen, 24 lines of 80 columns: as many examples as there is room for. */
+#define SCREEN 24 /* lines, of 80 columns */
+
+/* Everything on one screen: as many examples as there is room for. */
 static void print_help(void)
 {
     static const char *const examples[] = {
@@ -38,19 +40,27 @@ static void print_help(void)
     }
     puts("\ngemmtune COMMAND --help shows a command's options; --version the version.\n\n"
          "Examples:");
-    for (int i = 0; i < 16 - GT_COMMAND_COUNT && i < 4; i++)
+    for (int i = 0; i < SCREEN - 8 - GT_COMMAND_COUNT && i < 4; i++)
         printf("  %s\n", examples[i]);
+}
+
+/* --help itself is not told to somebody who has just used it. */
+static bool is_told(const gt_option_row *option, gt_command_id id)
+{
+    return (option->commands >> id & 1) && option->letter != 'V' && option->letter != 'h';
 }
 
 static void print_command_help(gt_command_id id)
 {
     const gt_command_row *row = &gt_command_rows[id];
+    int count = 3; /* lines: usage, summary, example */
+    for (const gt_option_row *option = gt_option_rows; option->name; option++)
+        count += is_told(option, id);
     printf("Usage: gemmtune %s [options]%s%s\n%s\n", row->name, row->operand ? " " : "",
            row->operand ? row->operand : "", row->summary);
     for (const gt_option_row *option = gt_option_rows; option->name; option++) {
         char letter[8] = "    ", name[40];
-        /* --help itself is not told to somebody who has just used it: tune's options fill the screen. */
-        if (!(option->commands >> id & 1) || option->letter == 'V' || option->letter == 'h')
+        if (!is_told(option, id) || (option->rare && count > SCREEN && count--))
             continue;
         if (option->letter)
             snprintf(letter, sizeof letter, "-%c, ", option->letter);

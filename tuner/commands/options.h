@@ -7,6 +7,7 @@
 #include "../../src/core/device.h"
 #include "../../src/core/problem.h"
 #include "../engine.h"
+#include "../shard.h"
 #include "shapes.h"
 #include "type_list.h"
 
@@ -44,6 +45,7 @@ typedef struct gt_option_row {
     int letter;        /* 'q' for -q; 0: none */
     const char *help;
     unsigned commands; /* one bit for each command that takes it, 1u << GT_COMMAND_TUNE */
+    bool rare;         /* left to the manual where the help of a command would not fit a screen */
 } gt_option_row;
 
 extern const gt_command_row gt_command_rows[GT_COMMAND_COUNT];
@@ -78,6 +80,7 @@ typedef struct gt_options_cli {
     gt_shapes few;        /* a shorter list for types that are less usual, where there are all; else empty */
     bool shapes_given;
     int random;           /* --random N: so many of them are drawn; 0: none */
+    gt_shard shard;       /* --shard I/N */
     gt_effort effort;     /* --effort quick|normal|full */
     double budget_s;      /* --budget 10m; 0: none */
     double limit_s;       /* --timeout 10s: one candidate */
