@@ -36,7 +36,7 @@ const char *gt_store_path(const gt_store *store);
  * Folders are made by gt_store_open in WRITE mode. GT_ERROR_INVALID if path is too small. */
 gt_status gt_store_default_path(char *path, size_t size);
 
-/* The system-wide file that stands behind the user's. */
+/* The system-wide file that stands behind the user's: $GEMMTUNE_SYSTEM_DB, else what the build says (-Dsystem_db). */
 const char *gt_store_system_path(void);
 
 /* Whether a store is on a network file system, where locks may not be what they seem: worth a warning before tuning.
