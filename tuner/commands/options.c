@@ -70,8 +70,8 @@ const gt_option_row gt_option_rows[] = {
                 RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(DOCTOR | RUN)},
-    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover", ALL & ~(DOCTOR | RUN)},
+    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 16384, drawn by --seed", TUNE | BENCH},
     [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~(DOCTOR | RUN)},
     [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~(DOCTOR | RUN)},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR | RUN)},
@@ -477,9 +477,15 @@ static gt_status check(gt_options_cli *o, unsigned given)
         status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
     if (status != GT_OK)
         return status;
+    const bool usual = shapes == row->shapes && o->random == 0 && !o->shapes_given;
     status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
-    if (status == GT_OK && o->all_types && shapes == row->shapes && o->random == 0 && !o->shapes_given)
+    if (status == GT_OK && o->all_types && usual)
         status = gt_shapes_parse("short", &o->few);
+    if (o->shapes.cover && !((TUNE | BENCH) >> o->command_id & 1))
+        return gt_fail(GT_ERROR_INVALID, "%s takes no --shapes cover: that is for tune and bench", o->command);
+    /* Who asks for one layout, batch, alignment or family gets that, and nothing beside it. */
+    if (o->command_id == GT_COMMAND_TUNE && usual && !(given & (1u << LAYOUT | 1u << BATCH | 1u << ALIGN | 1u << FAMILY)))
+        o->shapes.cover = o->few.cover = true;
     if (status == GT_OK && o->random > 0)
         status = gt_shapes_draw(o->random, o->seed, &o->shapes);
     for (size_t i = 0; status == GT_OK && i < o->type_count; i++)

@@ -108,6 +108,11 @@ gt_status gt_options_problems(const gt_options_cli *options, gt_problem **proble
 /* How many problems, from the first on, have the first one's types. */
 size_t gt_options_group(const gt_problem *problems, size_t count);
 
+#define GT_OPTIONS_SHAPE 128
+
+/* A problem in a table: "1024x512x64"; "1024x512x64 nt batch 8 align 4" where the options do not say that already. */
+void gt_options_shape(const gt_options_cli *options, const gt_problem *problem, char text[GT_OPTIONS_SHAPE]);
+
 /* What the engine takes of them. It points into options. */
 gt_engine_options gt_options_engine(const gt_options_cli *options);
 
