@@ -17,7 +17,7 @@ static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_TUNE] = gt_cmd_tune,     [GT_COMMAND_BEST] = gt_cmd_best,   [GT_COMMAND_LADDER] = gt_cmd_ladder,
     [GT_COMMAND_BENCH] = gt_cmd_bench,   [GT_COMMAND_SPACE] = gt_cmd_space, [GT_COMMAND_RENDER] = gt_cmd_render,
     [GT_COMMAND_PROFILE] = gt_cmd_profile, [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_FORGET] = gt_cmd_forget,
-    [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,
+    [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run, [GT_COMMAND_FIT] = gt_cmd_fit,
 };
 
 /* Everything on one screen: 24 lines of 80 columns. */
@@ -35,8 +35,7 @@ static void print_help(void)
          "  gemmtune                                  tune the first GPU, all types\n"
          "  gemmtune --device 1 --budget 10m          the second GPU, for ten minutes\n"
          "  gemmtune --shapes 4096,1..64x4096x4096    sizes of your own\n"
-         "  gemmtune best --json                      the winners, for programs\n"
-         "  gemmtune doctor                           what is missing on this machine");
+         "  gemmtune best --json                      the winners, for programs");
 }
 
 static void print_command_help(gt_command_id id)

@@ -23,9 +23,10 @@ typedef enum gt_command_id {
     GT_COMMAND_FORGET,
     GT_COMMAND_DOCTOR,
     GT_COMMAND_RUN,
+    GT_COMMAND_FIT,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 11
+#define GT_COMMAND_COUNT 12
 
 typedef struct gt_command_row {
     const char *name;
@@ -86,6 +87,8 @@ typedef struct gt_options_cli {
     bool json, quiet, verbose, all, no_cublas; /* --json --quiet --verbose --all --no-cublas */
     bool checked;         /* verify --checked */
     int rounds;           /* verify --rounds N */
+    const char *trials;   /* fit --trials FILE; NULL: those of the database */
+    const char *save;     /* fit --save FILE: writes them there; NULL: nowhere */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     char *const *program; /* run PROGRAM ARGUMENTS: these words, a NULL behind them; else NULL */
     char *line;           /* the command line as one text, for the run's row */
@@ -119,6 +122,6 @@ gt_engine_options gt_options_engine(const gt_options_cli *options);
 /* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
-    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run;
+    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_fit;
 
 #endif

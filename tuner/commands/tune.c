@@ -7,6 +7,7 @@
 #include "options.h"
 #include "output.h"
 #include "../claims.h"
+#include "../fit.h"
 #include "../timer.h"
 #include "../tune.h"
 #include "../winners.h"
@@ -415,6 +416,22 @@ static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, cons
     return status;
 }
 
+/* Fits the estimate, by which the library chooses for sizes that nobody tuned, to what was measured of a type. */
+static gt_status fit_estimate(gt_engine *engine, const gt_types *types)
+{
+    gt_measurements lists[GT_FIT_LISTS] = {0};
+    gt_fit fit = {0};
+    gt_status status = gt_fit_read(engine->store, &engine->device, types, lists);
+    if (status == GT_OK)
+        status = gt_fit_init(&engine->device, lists, GT_FIT_LISTS, false, &fit);
+    if (status == GT_OK)
+        status = gt_fit_store(engine->store, engine->gpu, types, &fit);
+    gt_fit_finish(&fit);
+    for (int i = 0; i < GT_FIT_LISTS; i++)
+        gt_measurements_finish(&lists[i]);
+    return status;
+}
+
 /* How the run is stored to have ended. */
 static const char *ending(gt_status status, const gt_tuned *tuned, size_t count)
 {
@@ -448,6 +465,8 @@ int gt_cmd_tune(const gt_options_cli *given)
         status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)
         status = tune_all(&engine, options, problems, total, tuned, &count);
+    for (size_t i = 0; status == GT_OK && i < options->type_count && tried_any(tuned, count); i++)
+        status = fit_estimate(&engine, options->type_list[i]);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     if (status != GT_OK)
