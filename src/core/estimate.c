@@ -65,14 +65,16 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     const gt_facts *f = &kernel->facts;
     const double sms = at_least_one(device->sm_count), bk = param(kernel, "bk", 16), batch = (double)p->batch;
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
-    const double launched = (double)launch->grid[0] * launch->grid[1] * batch, blocks = (double)f->blocks;
+    const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
+    const double blocks = (double)f->blocks;
     shares s = {
-        .per_sm = ceil(launched / sms),
+        .per_sm = ceil(launched / sms), /* blocks, for now */
         .rows = fmin((double)f->tile_m, (double)p->m),
         .columns = fmin((double)f->tile_n, (double)p->n),
     };
     s.sets = ceil(s.per_sm / resident);
     s.warps = ceil((double)f->threads / 32) * fmin(s.per_sm, resident);
+    s.per_sm *= (double)f->products;
     if (blocks > 0)
         s.per_sm = (f->ws_tile > 0 ? tiles / blocks : ceil(tiles / blocks)) * blocks / sms * batch;
     s.steps = ceil(ceil((double)p->k / bk) / (double)f->split_k);
