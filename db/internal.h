@@ -23,8 +23,8 @@ struct gt_store {
 };
 
 extern const char gt_embedded_schema_sql[], gt_embedded_schema_2_sql[], gt_embedded_schema_3_sql[],
-    gt_embedded_schema_4_sql[], gt_embedded_schema_5_sql[], gt_embedded_schema_6_sql[],
-    gt_embedded_schema_7_sql[], gt_embedded_views_sql[];
+    gt_embedded_schema_4_sql[], gt_embedded_schema_5_sql[], gt_embedded_schema_6_sql[], gt_embedded_schema_7_sql[],
+    gt_embedded_views_sql[];
 
 /* migrate.c: the format this program writes, and the way to it from an earlier one, 0 for an empty file, inside a write
  * transaction with foreign keys off. */

@@ -6,6 +6,7 @@
 #define GT_STORE_H
 
 #include "../src/core/device.h"
+#include "../src/core/estimate.h"
 #include "../src/core/kernel.h"
 #include "../src/core/problem.h"
 #include "trial.h"
@@ -82,6 +83,12 @@ gt_status gt_store_put_bandwidth(gt_store *store, int64_t gpu, double copy_tbs);
 gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const gt_types *types, double *tflops);
 gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, double *copy_tbs);
 
+/* The coefficients of estimates that were fitted on a GPU model for products of some types, family by family. Those that
+ * make no sense are left out and counted. *list is owned by the caller: free(). A put replaces what was there. */
+gt_status gt_store_put_fitted(gt_store *store, int64_t gpu, const gt_types *types, const gt_fitted *list, size_t count);
+gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const gt_types *types, gt_fitted **list,
+                               size_t *count, size_t *left_out);
+
 /* A search of a problem came to its end; search is the hash of all that it depends on. */
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found);
@@ -105,6 +112,7 @@ typedef struct gt_measured {
     bool winner;        /* the newest winner of a race on that problem */
     bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
     double baseline_us; /* the best of the baselines' newest times there, on that GPU; 0: none */
+    double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */
 } gt_measured;
 
 /* A list of them, and the kernels that they point to. */
@@ -112,6 +120,8 @@ typedef struct gt_measurements {
     gt_measured *list;
     size_t count;
     gt_kernel *kernels;
+    gt_fitted *fitted; /* coefficients of estimates; families that have none take the shipped ones */
+    size_t fitted_count, misfits; /* misfits: families whose coefficients make no sense, which take them too */
     size_t damaged;   /* kernels, or measurements of them, that were left out because their rows are damaged */
     char damage[512]; /* one line on the first of them */
 } gt_measurements;

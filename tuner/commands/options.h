@@ -25,9 +25,10 @@ typedef enum gt_command_id {
     GT_COMMAND_DOCTOR,
     GT_COMMAND_RUN,
     GT_COMMAND_MERGE,
+    GT_COMMAND_FIT,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 12
+#define GT_COMMAND_COUNT 13
 
 typedef struct gt_command_row {
     const char *name;
@@ -90,6 +91,8 @@ typedef struct gt_options_cli {
     bool json, quiet, verbose, all, no_cublas; /* --json --quiet --verbose --all --no-cublas */
     bool checked;         /* verify --checked */
     int rounds;           /* verify --rounds N */
+    const char *trials;   /* fit --trials FILE; NULL: those of the database */
+    const char *save;     /* fit --save FILE: writes them there; NULL: nowhere */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     const char **files;   /* merge INTO FROM: the words behind the operand; owned */
     size_t file_count;
@@ -114,12 +117,17 @@ gt_status gt_options_problems(const gt_options_cli *options, gt_problem **proble
 /* How many problems, from the first on, have the first one's types. */
 size_t gt_options_group(const gt_problem *problems, size_t count);
 
+#define GT_OPTIONS_SHAPE 128
+
+/* A problem in a table: "1024x512x64"; "1024x512x64 nt batch 8 align 4" where the options do not say that already. */
+void gt_options_shape(const gt_options_cli *options, const gt_problem *problem, char text[GT_OPTIONS_SHAPE]);
+
 /* What the engine takes of them. It points into options. */
 gt_engine_options gt_options_engine(const gt_options_cli *options);
 
 /* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
-    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge;
+    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge, gt_cmd_fit;
 
 #endif
