@@ -33,45 +33,13 @@ static const gt_terms *coefficients_of(const gt_measurements *measured, const gt
     return gt_estimate_find(measured->fitted, measured->fitted_count, kernel->family);
 }
 
-/* The logarithm of a measurement over its estimate; false where that cannot be made. */
-static bool find_ratio(const gt_device *device, const gt_measurements *measured, const gt_measured *row, double *ratio)
-{
-    gt_terms terms;
-    double us = row->estimate_us;
-    if (us <= 0 && gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
-        us = gt_estimate_us(&terms, coefficients_of(measured, row->kernel));
-    if (!(us > 0 && isfinite(us)))
-        return false;
-    *ratio = log(row->trial.us / us);
-    return true;
-}
-
-/* A mean of ratios, the nearer to a problem the weightier. */
-typedef struct mean {
-    double sum, weights;
-    double least; /* squared distance */
-    size_t nearest;
-} mean;
-
-static mean average(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
-                    const size_t *rows, size_t count, const char *family)
-{
-    mean m = {.least = INFINITY};
-    for (size_t i = 0; i < count; i++) {
-        const gt_measured *row = &measured->list[rows[i]];
-        double ratio;
-        if ((family && strcmp(row->kernel->family, family) != 0) || !find_ratio(device, measured, row, &ratio))
-            continue;
-        const double far = distance2(problem, &row->problem), weight = 1 / (NEAR + far);
-        m.sum += weight * ratio;
-        m.weights += weight;
-        if (far < m.least) {
-            m.least = far;
-            m.nearest = rows[i];
-        }
-    }
-    return m;
-}
+/* A measurement that may be used. */
+typedef struct entry {
+    size_t row;         /* in the list */
+    double estimate_us; /* of its kernel on the problem */
+    double far;         /* squared distance to the problem */
+    double ratio;       /* logarithm of the time over its own estimate; NaN: there is none */
+} entry;
 
 /* What a family's measurements near a problem are over their estimates, found once for each. */
 typedef struct family_ratio {
@@ -81,20 +49,58 @@ typedef struct family_ratio {
 
 /* What the search below looks at: the measurements that may be used, kernel by kernel. */
 typedef struct usable {
-    size_t *rows; /* indices into the list, a kernel's own together */
+    entry *entries; /* a kernel's own together */
     size_t count;
     bool refused; /* something fitted the problem, but not the demands */
     family_ratio families[32];
     size_t family_count;
 } usable;
 
-static double ratio_of_family(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
-                              usable *pool, const char *family)
+/* Distances and ratios, once for all kernels and families. */
+static void compare(const gt_device *device, const gt_problem *problem, const gt_measurements *measured, usable *pool)
+{
+    for (size_t i = 0; i < pool->count; i++) {
+        entry *e = &pool->entries[i];
+        const gt_measured *row = &measured->list[e->row];
+        gt_terms terms;
+        double us = row->estimate_us;
+        if (us <= 0 && gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
+            us = gt_estimate_us(&terms, coefficients_of(measured, row->kernel));
+        e->far = distance2(problem, &row->problem);
+        e->ratio = us > 0 && isfinite(us) ? log(row->trial.us / us) : NAN;
+    }
+}
+
+/* A mean of ratios, the nearer to the problem the weightier. */
+typedef struct mean {
+    double sum, weights;
+    double least; /* squared distance */
+    size_t nearest; /* row */
+} mean;
+
+static mean average(const gt_measurements *measured, const entry *entries, size_t count, const char *family)
+{
+    mean m = {.least = INFINITY};
+    for (const entry *e = entries; e < entries + count; e++) {
+        if (isnan(e->ratio) || (family && strcmp(measured->list[e->row].kernel->family, family) != 0))
+            continue;
+        const double weight = 1 / (NEAR + e->far);
+        m.sum += weight * e->ratio;
+        m.weights += weight;
+        if (e->far < m.least) {
+            m.least = e->far;
+            m.nearest = e->row;
+        }
+    }
+    return m;
+}
+
+static double ratio_of_family(const gt_measurements *measured, usable *pool, const char *family)
 {
     for (size_t i = 0; i < pool->family_count; i++)
         if (strcmp(pool->families[i].family, family) == 0)
             return pool->families[i].ratio;
-    const mean m = average(device, problem, measured, pool->rows, pool->count, family);
+    const mean m = average(measured, pool->entries, pool->count, family);
     const double ratio = m.weights > 0 ? m.sum / m.weights : 0;
     if (pool->family_count < sizeof pool->families / sizeof pool->families[0]) {
         family_ratio *found = &pool->families[pool->family_count++];
@@ -110,30 +116,37 @@ typedef struct prospect {
     double us, score;
 } prospect;
 
-static bool predict(const gt_device *device, const gt_problem *problem, const gt_measurements *measured, usable *pool,
-                    const size_t *rows, size_t count, prospect *out)
+static bool predict(const gt_measurements *measured, usable *pool, const entry *own, size_t count, prospect *out)
 {
-    const gt_kernel *kernel = measured->list[rows[0]].kernel;
     const double family_weight = 1 / (NEAR + FAMILY_NEAR);
-    gt_terms terms;
-    mean own = average(device, problem, measured, rows, count, NULL);
-    if (own.weights <= 0 || !gt_estimate_terms(device, kernel, problem, &terms, NULL))
+    mean m = average(measured, own, count, NULL);
+    if (m.weights <= 0)
         return false;
-    own.sum += family_weight * ratio_of_family(device, problem, measured, pool, kernel->family);
-    own.weights += family_weight;
-    const double us = gt_estimate_us(&terms, coefficients_of(measured, kernel)) * exp(own.sum / own.weights);
-    *out = (prospect){own.nearest, us, us * (1 + DISTRUST * sqrt(own.least))};
+    m.sum += family_weight * ratio_of_family(measured, pool, measured->list[own[0].row].kernel->family);
+    m.weights += family_weight;
+    const double us = own[0].estimate_us * exp(m.sum / m.weights);
+    *out = (prospect){m.nearest, us, us * (1 + DISTRUST * sqrt(m.least))};
     return isfinite(us) && us > 0;
 }
 
 double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
                          const size_t *rows, size_t count, size_t *nearest)
 {
-    usable pool = {.rows = (size_t *)rows, .count = count};
-    prospect found;
-    if (!predict(device, problem, measured, &pool, rows, count, &found))
-        return 0;
-    *nearest = found.nearest;
+    const gt_kernel *kernel = measured->list[rows[0]].kernel;
+    usable pool = {.entries = calloc(count, sizeof *pool.entries), .count = count};
+    gt_terms terms;
+    prospect found = {0};
+    if (pool.entries && gt_estimate_terms(device, kernel, problem, &terms, NULL)) {
+        for (size_t i = 0; i < count; i++)
+            pool.entries[i] = (entry){
+                .row = rows[i], .estimate_us = gt_estimate_us(&terms, coefficients_of(measured, kernel))};
+        compare(device, problem, measured, &pool);
+        if (predict(measured, &pool, pool.entries, count, &found))
+            *nearest = found.nearest;
+        else
+            found.us = 0;
+    }
+    free(pool.entries);
     return found.us;
 }
 
@@ -149,15 +162,16 @@ static bool fits(const gt_problem *problem, const gt_measured *row)
            row->problem.batch > 0 && gt_class_serves(&row->problem.class, &problem->class);
 }
 
-/* Whether a kernel can be launched on the problem, with a workspace that can be had. */
-static bool is_runnable(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                        const gt_kernel *kernel)
+/* A kernel's estimate on the problem; 0 where it cannot be launched, or not with a workspace that can be had. */
+static double estimate(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
+                       const gt_measurements *measured, const gt_kernel *kernel)
 {
     gt_terms terms;
     size_t workspace;
-    return gt_estimate_terms(device, kernel, problem, &terms, &workspace) &&
-           (demands->refused == 0 || workspace < demands->refused) &&
-           (device->memory_bytes <= 0 || workspace < (size_t)device->memory_bytes);
+    const bool runs = gt_estimate_terms(device, kernel, problem, &terms, &workspace) &&
+                      (demands->refused == 0 || workspace < demands->refused) &&
+                      (device->memory_bytes <= 0 || workspace < (size_t)device->memory_bytes);
+    return runs ? gt_estimate_us(&terms, coefficients_of(measured, kernel)) : 0;
 }
 
 static bool is_accurate(const gt_demands *demands, const gt_measured *row)
@@ -168,7 +182,7 @@ static bool is_accurate(const gt_demands *demands, const gt_measured *row)
 static int by_kernel(const void *left, const void *right, void *data)
 {
     const gt_measured *list = data;
-    const size_t a = *(const size_t *)left, b = *(const size_t *)right;
+    const size_t a = ((const entry *)left)->row, b = ((const entry *)right)->row;
     const int64_t x = list[a].kernel_id, y = list[b].kernel_id;
     return x != y ? (x > y) - (x < y) : (a > b) - (a < b);
 }
@@ -176,22 +190,21 @@ static int by_kernel(const void *left, const void *right, void *data)
 static size_t group_end(const usable *pool, const gt_measured *list, size_t begin)
 {
     size_t end = begin + 1;
-    while (end < pool->count && list[pool->rows[end]].kernel_id == list[pool->rows[begin]].kernel_id)
+    while (end < pool->count && list[pool->entries[end].row].kernel_id == list[pool->entries[begin].row].kernel_id)
         end++;
     return end;
 }
 
-/* Of a sorted pool the kernels that can run the problem. */
+/* Of a sorted pool the kernels that can run the problem, with their estimates. */
 static void keep_runnable(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                          const gt_measured *list, usable *pool)
+                          const gt_measurements *measured, usable *pool)
 {
     size_t kept = 0;
     for (size_t begin = 0, end; begin < pool->count; begin = end) {
-        end = group_end(pool, list, begin);
-        if (!is_runnable(device, problem, demands, list[pool->rows[begin]].kernel))
-            continue;
-        memmove(pool->rows + kept, pool->rows + begin, (end - begin) * sizeof *pool->rows);
-        kept += end - begin;
+        end = group_end(pool, measured->list, begin);
+        const double us = estimate(device, problem, demands, measured, measured->list[pool->entries[begin].row].kernel);
+        for (size_t i = begin; us > 0 && i < end; i++)
+            pool->entries[kept++] = (entry){.row = pool->entries[i].row, .estimate_us = us};
     }
     pool->count = kept;
 }
@@ -199,29 +212,31 @@ static void keep_runnable(const gt_device *device, const gt_problem *problem, co
 /* Fills the pool with the best-ranked usable measurements. Accuracy is asked for later: it is a fact of one problem
  * where that was measured, else of all that a kernel was measured on. */
 static gt_status pool_init(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                           const gt_measured *list, size_t count, usable *out)
+                           const gt_measurements *measured, usable *out)
 {
-    usable pool = {.rows = malloc((count ? count : 1) * sizeof *pool.rows)};
-    if (!pool.rows)
+    const gt_measured *list = measured->list;
+    usable pool = {.entries = malloc((measured->count + 1) * sizeof *pool.entries)};
+    if (!pool.entries)
         return gt_fail_memory();
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < measured->count; i++) {
         if (!fits(problem, &list[i]))
             continue;
         if (demands->deterministic && !list[i].kernel->facts.deterministic)
             pool.refused = true;
         else
-            pool.rows[pool.count++] = i;
+            pool.entries[pool.count++] = (entry){.row = i};
     }
-    qsort_r(pool.rows, pool.count, sizeof *pool.rows, by_kernel, (void *)list);
-    keep_runnable(device, problem, demands, list, &pool);
+    qsort_r(pool.entries, pool.count, sizeof *pool.entries, by_kernel, (void *)list);
+    keep_runnable(device, problem, demands, measured, &pool);
     int best = 4;
     size_t kept = 0;
     for (size_t i = 0; i < pool.count; i++)
-        best = rank(&list[pool.rows[i]]) < best ? rank(&list[pool.rows[i]]) : best;
+        best = rank(&list[pool.entries[i].row]) < best ? rank(&list[pool.entries[i].row]) : best;
     for (size_t i = 0; i < pool.count; i++)
-        if (rank(&list[pool.rows[i]]) == best)
-            pool.rows[kept++] = pool.rows[i];
+        if (rank(&list[pool.entries[i].row]) == best)
+            pool.entries[kept++] = pool.entries[i];
     pool.count = kept;
+    compare(device, problem, measured, &pool);
     *out = pool;
     return GT_OK;
 }
@@ -241,13 +256,13 @@ static bool is_better(const gt_measured *a, const gt_measured *b)
  * nearest size where both were, against the fastest kernel there. Like a prediction it is trusted less the farther that
  * is: the baseline may do better here.
  */
-static double expect_baseline(const gt_problem *problem, const gt_measured *list, const usable *pool, double expected_us)
+static double expect_baseline(const gt_measured *list, const usable *pool, double expected_us)
 {
     const gt_measured *nearest = NULL;
     double least = INFINITY;
     for (size_t i = 0; i < pool->count; i++) {
-        const gt_measured *row = &list[pool->rows[i]];
-        const double far = distance2(problem, &row->problem);
+        const gt_measured *row = &list[pool->entries[i].row];
+        const double far = pool->entries[i].far;
         if (row->baseline_us > 0 && (far < least || (far == least && row->trial.us < nearest->trial.us))) {
             nearest = row;
             least = far;
@@ -262,7 +277,7 @@ static bool select_exact(const gt_problem *problem, const gt_demands *demands, c
     const gt_measured *best = NULL;
     size_t kernels = 0;
     for (size_t i = 0; i < pool->count; i++) {
-        const gt_measured *row = &list[pool->rows[i]];
+        const gt_measured *row = &list[pool->entries[i].row];
         if (!row->same_gpu || !gt_problem_same_size(&row->problem, problem) || !is_accurate(demands, row))
             continue;
         kernels++;
@@ -273,7 +288,7 @@ static bool select_exact(const gt_problem *problem, const gt_demands *demands, c
         return false;
     *out = (gt_selection){
         .index = (size_t)(best - list), .choice = GT_CHOICE_EXACT, .expected_us = best->trial.us,
-        .baseline_us = best->baseline_us > 0 ? best->baseline_us : expect_baseline(problem, list, pool, best->trial.us),
+        .baseline_us = best->baseline_us > 0 ? best->baseline_us : expect_baseline(list, pool, best->trial.us),
         .modelled = best->trial.modelled,
     };
     if (best->winner)
@@ -284,15 +299,23 @@ static bool select_exact(const gt_problem *problem, const gt_demands *demands, c
     return true;
 }
 
-static size_t count_sizes(const gt_measured *list, const usable *pool)
+static int by_size(const void *left, const void *right, void *data)
+{
+    const gt_measured *list = data;
+    const gt_problem *a = &list[((const entry *)left)->row].problem, *b = &list[((const entry *)right)->row].problem;
+    return a->m != b->m   ? (a->m > b->m) - (a->m < b->m)
+           : a->n != b->n ? (a->n > b->n) - (a->n < b->n)
+           : a->k != b->k ? (a->k > b->k) - (a->k < b->k)
+                          : (a->batch > b->batch) - (a->batch < b->batch);
+}
+
+/* Sorts the pool by sizes. */
+static size_t count_sizes(const gt_measured *list, usable *pool)
 {
     size_t sizes = 0;
-    for (size_t i = 0; i < pool->count; i++) {
-        size_t before = 0;
-        while (before < i && !gt_problem_same_size(&list[pool->rows[before]].problem, &list[pool->rows[i]].problem))
-            before++;
-        sizes += before == i;
-    }
+    qsort_r(pool->entries, pool->count, sizeof *pool->entries, by_size, (void *)list);
+    for (size_t i = 0; i < pool->count; i++)
+        sizes += i == 0 || by_size(&pool->entries[i - 1], &pool->entries[i], (void *)list) != 0;
     return sizes;
 }
 
@@ -315,7 +338,7 @@ static void enter(podium *p, const prospect *found)
         p->list[at] = *found;
 }
 
-static void give_reason(const gt_device *device, const gt_measured *list, const usable *pool, const podium *best,
+static void give_reason(const gt_device *device, const gt_measured *list, usable *pool, const podium *best,
                         gt_selection *out)
 {
     const gt_problem *near = &list[best->list[0].nearest].problem;
@@ -339,8 +362,8 @@ static void give_reason(const gt_device *device, const gt_measured *list, const 
     }
 }
 
-static bool select_predicted(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                             const gt_measurements *measured, usable *pool, gt_selection *out)
+static bool select_predicted(const gt_device *device, const gt_demands *demands, const gt_measurements *measured,
+                             usable *pool, gt_selection *out)
 {
     const gt_measured *list = measured->list;
     podium best = {0};
@@ -349,9 +372,9 @@ static bool select_predicted(const gt_device *device, const gt_problem *problem,
         size_t accurate = 0;
         end = group_end(pool, list, begin);
         for (size_t i = begin; i < end; i++)
-            accurate += is_accurate(demands, &list[pool->rows[i]]);
+            accurate += is_accurate(demands, &list[pool->entries[i].row]);
         if (accurate < end - begin ||
-            !predict(device, problem, measured, pool, pool->rows + begin, end - begin, &found))
+            !predict(measured, pool, pool->entries + begin, end - begin, &found))
             continue;
         best.kernels++;
         enter(&best, &found);
@@ -365,7 +388,7 @@ static bool select_predicted(const gt_device *device, const gt_problem *problem,
         .expected_us = best.list[0].us,
         .modelled = first->trial.modelled,
     };
-    out->baseline_us = expect_baseline(problem, list, pool, out->expected_us);
+    out->baseline_us = expect_baseline(list, pool, out->expected_us);
     give_reason(device, list, pool, &best, out);
     return true;
 }
@@ -396,12 +419,12 @@ gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt
                     const gt_measurements *measured, gt_selection *selection)
 {
     usable pool = {0};
-    gt_status status = pool_init(device, problem, demands, measured->list, measured->count, &pool);
+    gt_status status = pool_init(device, problem, demands, measured, &pool);
     if (status != GT_OK)
         return status;
     if (!select_exact(problem, demands, measured->list, &pool, selection) &&
-        !select_predicted(device, problem, demands, measured, &pool, selection))
+        !select_predicted(device, demands, measured, &pool, selection))
         status = fail_not_tuned(device, problem, demands, &pool);
-    free(pool.rows);
+    free(pool.entries);
     return status;
 }
