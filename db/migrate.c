@@ -11,6 +11,7 @@ static const char *const steps[] = {
     gt_embedded_schema_4_sql,
     gt_embedded_schema_5_sql,
     gt_embedded_schema_6_sql,
+    gt_embedded_schema_7_sql,
 };
 
 #define STEPS ((int64_t)(sizeof steps / sizeof steps[0]))

@@ -6,16 +6,24 @@
 #define GT_FRONT_H
 
 #include "../gemmtune.h"
+#include "symbols.h"
 #include "tally.h"
 
 /* False where GEMMTUNE_DISABLE is set, and in the child of a process that has seen products. */
 bool gt_front_is_on(void);
 
+/* A product as a program asked for it. */
+typedef struct gt_request {
+    gt_gemm gemm; /* align is what the pointers have */
+    gt_symbol symbol;
+    gt_fate refused; /* GT_FATE_ANSWERED, or why it cannot be answered whatever the database has: it is counted */
+} gt_request;
+
 /*
  * Enqueues the product on the stream by a plan that is expected to be faster than cuBLAS is: GT_FATE_ANSWERED. With any
- * other fate nothing was enqueued. gemm->align is what the pointers have. Thread-safe; takes a lock only for a problem
- * that was not seen before in this CUDA context and, where a plan needs a workspace, stream.
+ * other fate nothing was enqueued. Thread-safe; takes a lock only for a problem that was not seen before in this CUDA
+ * context and, where a plan needs a workspace, stream.
  */
-gt_fate gt_front_run(const gt_gemm *gemm, struct CUstream_st *stream, const gt_operands *operands);
+gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands);
 
 #endif

@@ -23,6 +23,8 @@
 #define FORGET (1u << GT_COMMAND_FORGET)
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUN    (1u << GT_COMMAND_RUN)
+#define WANTS  (1u << GT_COMMAND_WANTED)
+#define NO_PROBLEMS (DOCTOR | RUN | WANTS)             /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
 #define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
@@ -56,12 +58,14 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
     [GT_COMMAND_RUN] = {"run", "PROGRAM", "default", "f32", NULL,
                         "Runs a program of cuBLAS's with tuned kernels.",
                         "gemmtune run -- python3 train.py"},
+    [GT_COMMAND_WANTED] = {"wanted", NULL, "default", "f32", NULL, "Shows which products programs asked for under run.",
+                           "gemmtune wanted --top 20"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
+    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, WANTED, TOP, CAPTURE_ONLY, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
@@ -69,12 +73,12 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(DOCTOR | RUN)},
+            TUNE | BENCH | VERIFY | BEST | FORGET | NO_PROBLEMS},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~NO_PROBLEMS},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~(DOCTOR | RUN)},
-    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~(DOCTOR | RUN)},
-    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR | RUN)},
+    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
+    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~NO_PROBLEMS},
+    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | NO_PROBLEMS)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
                RUNS | SPACE | RENDER | PROFILE | FORGET},
@@ -93,6 +97,9 @@ const gt_option_row gt_option_rows[] = {
     [ALL_ROWS] = {"all", NULL, 0, "every configuration; verify: every kernel", SPACE | VERIFY},
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
+    [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE},
+    [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS},
+    [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
@@ -102,7 +109,7 @@ const gt_option_row gt_option_rows[] = {
     [OPTION_COUNT] = {.name = NULL},
 };
 
-_Static_assert(OPTION_COUNT < 32, "the given options fit a word");
+_Static_assert(OPTION_COUNT < 64, "the given options fit a word");
 
 static gt_status unknown_option(const char *word)
 {
@@ -292,6 +299,9 @@ static const setting settings[OPTION_COUNT] = {
     [ALL_ROWS] = {SWITCH, AT(all)},
     [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
+    [WANTED] = {SWITCH, AT(wanted)},
+    [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
+    [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [JSON] = {SWITCH, AT(json)},
     [VERBOSE] = {SWITCH, AT(verbose)},
@@ -356,7 +366,7 @@ static gt_status take_word(char *const *words, gt_options_cli *o)
 }
 
 /* Goes through the words. *given gets a bit for each option. */
-static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *given)
+static gt_status read_words(int argc, char **argv, gt_options_cli *o, uint64_t *given)
 {
     struct option longs[OPTION_COUNT + 1] = {0};
     gt_status status = GT_OK;
@@ -386,7 +396,7 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
         else if (found == '?' || (is_long && strcspn(argv[at] + 2, "=") != strlen(name)))
             status = unknown_option(argv[at]);
         else if ((status = apply(option, optarg, o)) == GT_OK)
-            *given |= 1u << option;
+            *given |= UINT64_C(1) << option;
     }
     for (; status == GT_OK && !o->program && optind < argc; optind++) /* behind "--" */
         status = take_word(argv + optind, o);
@@ -394,7 +404,7 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
 }
 
 /* The software GPU does in seconds what a GPU does in milliseconds: less is tried, on sizes that fit a laptop. */
-static void suit_software(gt_options_cli *o, unsigned given, const char **shapes)
+static void suit_software(gt_options_cli *o, uint64_t given, const char **shapes)
 {
     const char *types = gt_command_rows[o->command_id].soft_types;
     if (!gt_driver_is_soft(o->driver ? o->driver : gt_environment(GT_ENV_DRIVER), NULL))
@@ -424,7 +434,7 @@ static gt_status check_family(const gt_options_cli *o)
 }
 
 /* One thing is forgotten at a time, and only sizes have a type and a layout. */
-static gt_status check_forget(unsigned given)
+static gt_status check_forget(uint64_t given)
 {
     static const int of_shapes[] = {TYPE, MATH, LAYOUT, BATCH, ALIGN};
     const bool shapes = given >> SHAPES & 1;
@@ -433,6 +443,20 @@ static gt_status check_forget(unsigned given)
     for (size_t i = 0; !shapes && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
         if (given >> of_shapes[i] & 1)
             return gt_fail(GT_ERROR_INVALID, "forget takes --%s with --shapes only", gt_option_rows[of_shapes[i]].name);
+    return GT_OK;
+}
+
+/* What programs asked for has sizes, layouts and alignment of its own; and any type, where none is named. */
+static gt_status check_wanted(gt_options_cli *o, uint64_t given)
+{
+    static const int of_shapes[] = {SHAPES, RANDOM, LAYOUT, BATCH, ALIGN};
+    for (size_t i = 0; o->wanted && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
+        if (given >> of_shapes[i] & 1)
+            return gt_fail(GT_ERROR_INVALID, "--wanted and --%s: one of them", gt_option_rows[of_shapes[i]].name);
+    if (o->command_id == GT_COMMAND_TUNE && o->top > 0 && !o->wanted)
+        return gt_fail(GT_ERROR_INVALID, "tune takes --top with --wanted only");
+    if (o->wanted && !o->type_given)
+        o->type_names = "all";
     return GT_OK;
 }
 
@@ -453,7 +477,7 @@ static gt_status check_shapes(const gt_options_cli *given, const gt_types *types
 }
 
 /* What only shows once all words are read. */
-static gt_status check(gt_options_cli *o, unsigned given)
+static gt_status check(gt_options_cli *o, uint64_t given)
 {
     const gt_command_row *row = &gt_command_rows[o->command_id];
     const char *shapes = row->shapes;
@@ -467,12 +491,14 @@ static gt_status check(gt_options_cli *o, unsigned given)
         return gt_fail(GT_ERROR_INVALID, "--verbose and --quiet: one of them");
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    if (o->command_id == GT_COMMAND_RUN)
+    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_WANTED)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
     suit_software(o, given, &shapes);
-    gt_status status = find_types(o);
+    gt_status status = check_wanted(o, given);
+    if (status == GT_OK)
+        status = find_types(o);
     if (status == GT_OK)
         status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
     if (status != GT_OK)
@@ -515,7 +541,7 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
         .command = "tune", .batch = 1, .align = 16,
         .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
     };
-    unsigned given = 0;
+    uint64_t given = 0;
     gt_status status = o.line ? read_words(argc, argv, &o, &given) : gt_fail_memory();
     if (status == GT_OK)
         status = check(&o, given);

@@ -23,9 +23,10 @@ typedef enum gt_command_id {
     GT_COMMAND_FORGET,
     GT_COMMAND_DOCTOR,
     GT_COMMAND_RUN,
+    GT_COMMAND_WANTED,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 11
+#define GT_COMMAND_COUNT 12
 
 typedef struct gt_command_row {
     const char *name;
@@ -86,6 +87,9 @@ typedef struct gt_options_cli {
     bool json, quiet, verbose, all, no_cublas; /* --json --quiet --verbose --all --no-cublas */
     bool checked;         /* verify --checked */
     int rounds;           /* verify --rounds N */
+    bool wanted;          /* tune --wanted: what programs asked for, by `gemmtune run` */
+    int top;              /* --top N of them; 0: all */
+    bool capture_only;    /* run --capture-only */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     char *const *program; /* run PROGRAM ARGUMENTS: these words, a NULL behind them; else NULL */
     char *line;           /* the command line as one text, for the run's row */
@@ -105,7 +109,7 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 /* Every problem under these options: type by type, each with its list of shapes. Owned: free(). */
 gt_status gt_options_problems(const gt_options_cli *options, gt_problem **problems, size_t *count);
 
-/* How many problems, from the first on, have the first one's types. */
+/* How many problems, from the first on, have the first one's types and layout. */
 size_t gt_options_group(const gt_problem *problems, size_t count);
 
 /* What the engine takes of them. It points into options. */
@@ -114,6 +118,6 @@ gt_engine_options gt_options_engine(const gt_options_cli *options);
 /* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
-    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run;
+    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_wanted;
 
 #endif

@@ -1,5 +1,6 @@
 /* What options ask for, once they are read: problems, an engine, a device. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "../../src/core/driver.h"
@@ -49,7 +50,8 @@ gt_status gt_options_problems(const gt_options_cli *given, gt_problem **out, siz
 size_t gt_options_group(const gt_problem *problems, size_t count)
 {
     size_t end = 0;
-    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class))
+    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class) &&
+           strcmp(gt_class_layout(&problems[end].class), gt_class_layout(&problems[0].class)) == 0)
         end++;
     return end;
 }

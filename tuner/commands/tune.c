@@ -6,6 +6,7 @@
 #include "../../src/core/status.h"
 #include "options.h"
 #include "output.h"
+#include "wanted.h"
 #include "../claims.h"
 #include "../timer.h"
 #include "../tune.h"
@@ -64,7 +65,7 @@ static gt_status list_problems(const gt_options_cli *options, const gt_device *d
     return status;
 }
 
-static void print_row(gt_table *table, const gt_ceilings *most, const gt_tuned *t)
+static void print_row(gt_table *table, bool wanted, const gt_ceilings *most, const gt_tuned *t)
 {
     const double speed = t->won ? gt_problem_flops(&t->problem) / t->trial.us * 1e-6 : 0;
     const double shares[] = {gt_ceilings_peak_percent(most, &t->problem, t->trial.us),
@@ -72,6 +73,11 @@ static void print_row(gt_table *table, const gt_ceilings *most, const gt_tuned *
     char shape[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT], types[GT_TYPES_TEXT];
     gt_shape_name(t->problem.m, t->problem.n, t->problem.k, shape);
     gt_table_text(table, gt_types_text(gt_class_types(&t->problem.class), types));
+    if (wanted) {
+        gt_table_text(table, gt_class_layout(&t->problem.class));
+        gt_table_integer(table, t->problem.batch);
+        gt_table_integer(table, t->problem.class.align);
+    }
     gt_table_text(table, shape);
     if (!t->won) {
         for (int i = 0; i < 10; i++)
@@ -102,17 +108,23 @@ static void print_row(gt_table *table, const gt_ceilings *most, const gt_tuned *
 static void print_table(const gt_engine *engine, const gt_options_cli *options, const gt_limits *limits,
                         const gt_tuned *tuned, size_t count)
 {
-    static const gt_column columns[] = {
-        {"type", GT_LEFT},     {"shape", GT_LEFT},   {"family", GT_LEFT},  {"configuration", GT_LEFT},
-        {"us", GT_RIGHT},      {"TFLOPS", GT_RIGHT}, {"peak %", GT_RIGHT}, {"copy %", GT_RIGHT},
-        {"vs cuBLAS", GT_RIGHT}, {"margin %", GT_RIGHT}, {"tried", GT_RIGHT}, {"timing", GT_LEFT},
-    };
+#define RESULTS                                                                                              \
+    {"shape", GT_LEFT}, {"family", GT_LEFT}, {"configuration", GT_LEFT}, {"us", GT_RIGHT}, {"TFLOPS", GT_RIGHT}, \
+        {"peak %", GT_RIGHT}, {"copy %", GT_RIGHT}, {"vs cuBLAS", GT_RIGHT}, {"margin %", GT_RIGHT},         \
+        {"tried", GT_RIGHT}, {"timing", GT_LEFT}
+    static const gt_column columns[] = {{"type", GT_LEFT}, RESULTS};
+    static const gt_column wanted[] = {
+        {"type", GT_LEFT}, {"layout", GT_LEFT}, {"batch", GT_RIGHT}, {"align", GT_RIGHT}, RESULTS};
+#undef RESULTS
     char line[GT_LIMITS_LINE];
-    gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
+    gt_table *table = gt_table_create(stdout, options->json, options->wanted ? wanted : columns,
+                                      options->wanted ? sizeof wanted / sizeof wanted[0]
+                                                      : sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && gt_class_types(&tuned[i].problem.class) != gt_class_types(&tuned[i - 1].problem.class))
             gt_table_rule(table);
-        print_row(table, &gt_limits_find(limits, options->type_count, &tuned[i].problem)->ceilings, &tuned[i]);
+        print_row(table, options->wanted, &gt_limits_find(limits, options->type_count, &tuned[i].problem)->ceilings,
+                  &tuned[i]);
     }
     gt_table_finish(table);
     if (options->json)
@@ -390,7 +402,8 @@ int gt_cmd_tune(const gt_options_cli *given)
     if (status == GT_OK && given->all_types)
         status = keep_offered(&engine, &kept);
     if (status == GT_OK)
-        status = list_problems(options, &engine.device, &problems, &total);
+        status = options->wanted ? gt_wanted_problems(&engine, &kept, &problems, &total)
+                                 : list_problems(options, &engine.device, &problems, &total);
     if (status == GT_OK && !(tuned = calloc(total, sizeof *tuned)))
         status = gt_fail_memory();
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
