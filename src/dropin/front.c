@@ -175,26 +175,28 @@ static gt_context *open_there(opened *context)
 }
 
 /* Whether a plan may answer. */
-static gt_fate judge(const gt_description *d)
+static gt_fate judge(const gt_description *d, bool alone)
 {
+    if (front.workspace_bytes + d->workspace > WORKSPACE_LIMIT)
+        return GT_FATE_NO_ROOM;
+    if (alone)
+        return GT_FATE_ANSWERED;
     if (d->choice == GT_CHOICE_FALLBACK)
         return GT_FATE_NOT_TUNED;
     if (d->baseline_us <= 0)
         return GT_FATE_NO_BASELINE;
-    if (d->expected_us >= d->baseline_us)
-        return GT_FATE_SLOWER;
-    return front.workspace_bytes + d->workspace > WORKSPACE_LIMIT ? GT_FATE_NO_ROOM : GT_FATE_ANSWERED;
+    return d->expected_us >= d->baseline_us ? GT_FATE_SLOWER : GT_FATE_ANSWERED;
 }
 
 /* Plans a problem and decides about it: fate, plan and its times are filled in. Under the lock. */
-static void decide(opened *context, const gt_gemm *gemm, gt_answer *answer, size_t *workspace)
+static void decide(opened *context, const gt_request *request, gt_answer *answer, size_t *workspace)
 {
     gt_context *library = open_there(context);
     gt_description d;
     answer->fate = GT_FATE_UNAVAILABLE;
     if (!library)
         return;
-    const gt_status status = front.gt_plan_gemm(library, gemm, &answer->plan);
+    const gt_status status = front.gt_plan_gemm(library, &request->gemm, &answer->plan);
     answer->fate = status == GT_OK                  ? GT_FATE_FAILED
                    : status == GT_ERROR_NOT_TUNED   ? GT_FATE_NOT_TUNED
                    : status == GT_ERROR_UNSUPPORTED ? GT_FATE_MODE
@@ -203,7 +205,7 @@ static void decide(opened *context, const gt_gemm *gemm, gt_answer *answer, size
     if (status != GT_OK)
         return;
     if (front.gt_plan_describe(answer->plan, &d) == GT_OK) {
-        answer->fate = judge(&d);
+        answer->fate = judge(&d, request->alone);
         answer->baseline_us = d.baseline_us;
         answer->expected_us = d.expected_us;
         *workspace = d.workspace;
@@ -249,7 +251,7 @@ static gt_answer *look_up(const gt_answer_key *key, uint64_t stream)
 
 /* The slow path: some milliseconds for the first problem, less for others. A thread may load and allocate while others
  * capture their streams only if it says so. */
-static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_gemm *gemm)
+static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_request *request)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     pthread_mutex_lock(&front.lock);
@@ -261,7 +263,7 @@ static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_gemm
         if (front.exchange_capture_mode)
             front.exchange_capture_mode(&mode);
         if (made.fate == GT_FATE_ANSWERED)
-            decide(context, gemm, &made, &workspace);
+            decide(context, request, &made, &workspace);
         answer = remember(&made, stream, workspace);
         if (front.exchange_capture_mode)
             front.exchange_capture_mode(&mode);
@@ -284,7 +286,7 @@ static gt_answer_key make_key(const gt_request *request)
 }
 
 /* The answer to a product that has none yet, or one for each stream; NULL if it cannot be remembered. */
-static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_gemm *gemm)
+static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_request *request)
 {
     uint64_t stream_id = 0;
     /* A graph may run beside the stream that it was captured from: a workspace would have two users. */
@@ -293,10 +295,11 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_gemm
     if (key->refused == GT_FATE_ANSWERED && !find_stream(stream, &stream_id))
         key->refused = GT_FATE_FAILED;
     gt_answer *answer = look_up(key, stream_id);
-    return answer ? answer : learn(key, stream_id, gemm);
+    return answer ? answer : learn(key, stream_id, request);
 }
 
-gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands)
+/* Finds the answer and counts the call. */
+static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out)
 {
     gt_answer_key key = make_key(request);
     pthread_once(&front.set_up, set_up);
@@ -306,11 +309,30 @@ gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, cons
         return GT_FATE_FAILED;
     gt_answer *answer = gt_answers_find(&key);
     if (!answer || answer->by_stream)
-        answer = find_answer(&key, stream, &request->gemm);
+        answer = find_answer(&key, stream, request);
     if (!answer)
         return GT_FATE_NO_ROOM;
     atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
-    if (answer->fate != GT_FATE_ANSWERED)
-        return answer->fate;
+    *out = answer;
+    return answer->fate;
+}
+
+gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)
+{
+    const gt_fate fate = find(request, stream, answer);
+    if (fate == GT_FATE_ANSWERED)
+        *expected_us = (*answer)->expected_us;
+    return fate;
+}
+
+gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt_operands *operands)
+{
     return front.gt_execute_ex(answer->plan, stream, operands) == GT_OK ? GT_FATE_ANSWERED : GT_FATE_FAILED;
+}
+
+gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands)
+{
+    gt_answer *answer;
+    const gt_fate fate = find(request, stream, &answer);
+    return fate == GT_FATE_ANSWERED ? gt_front_execute(answer, stream, operands) : fate;
 }

@@ -5,6 +5,8 @@
 #ifndef GT_FRONT_H
 #define GT_FRONT_H
 
+#include <stdbool.h>
+
 #include "../gemmtune.h"
 #include "symbols.h"
 #include "tally.h"
@@ -16,6 +18,7 @@ bool gt_front_is_on(void);
 typedef struct gt_request {
     gt_gemm gemm; /* align is what the pointers have */
     gt_symbol symbol;
+    bool alone;      /* no cuBLAS competes: whatever is tuned may answer */
     gt_fate refused; /* GT_FATE_ANSWERED, or why it cannot be answered whatever the database has: it is counted */
 } gt_request;
 
@@ -25,5 +28,10 @@ typedef struct gt_request {
  * context and, where a plan needs a workspace, stream.
  */
 gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands);
+
+/* The same in two steps: whether it would be answered, and what is expected of that, in microseconds; and the rest. */
+typedef struct gt_answer gt_answer;
+gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us);
+gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt_operands *operands);
 
 #endif

@@ -16,6 +16,7 @@ static const struct {
     [GT_FATE_ARGUMENTS] = {"empty or illegal", false},
     [GT_FATE_MODE] = {"type or mode not offered", false},
     [GT_FATE_SCALARS] = {"scalars on the device", false},
+    [GT_FATE_SMALL] = {"not worth the way to the GPU", false},
     [GT_FATE_CAPTURE] = {"in a graph capture", true},
     [GT_FATE_COUNTED] = {"only counted", true},
     [GT_FATE_NOT_TUNED] = {"not tuned", true},
@@ -68,7 +69,7 @@ void gt_tally_print(const char *next)
     for (int i = 0; i < GT_FATE_COUNT; i++)
         seen += counts[i] = atomic_load_explicit(&tally.counts[i], memory_order_relaxed);
     if (seen == 0 && strtol(asked, NULL, 10) == (long)getpid())
-        dprintf(STDERR_FILENO, "gemmtune: no product of cuBLAS's seen; gemmtune(1), run, says which calls are\n");
+        dprintf(STDERR_FILENO, "gemmtune: no product of " GT_FRONT_OF "'s seen; gemmtune(1), run, says which calls are\n");
     if (seen == 0)
         return;
     int length = snprintf(line, sizeof line, "gemmtune: %llu product%s: %llu answered, %llu forwarded", seen,

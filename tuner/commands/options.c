@@ -65,7 +65,7 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, WANTED, TOP, CAPTURE_ONLY, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
+    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, WANTED, TOP, CAPTURE_ONLY, BLAS, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
@@ -100,6 +100,7 @@ const gt_option_row gt_option_rows[] = {
     [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE},
     [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS},
     [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
+    [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
@@ -302,6 +303,7 @@ static const setting settings[OPTION_COUNT] = {
     [WANTED] = {SWITCH, AT(wanted)},
     [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
     [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
+    [BLAS] = {SWITCH, AT(blas)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [JSON] = {SWITCH, AT(json)},
     [VERBOSE] = {SWITCH, AT(verbose)},

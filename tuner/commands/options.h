@@ -90,6 +90,7 @@ typedef struct gt_options_cli {
     bool wanted;          /* tune --wanted: what programs asked for, by `gemmtune run` */
     int top;              /* --top N of them; 0: all */
     bool capture_only;    /* run --capture-only */
+    bool blas;            /* run --blas: products of host memory, in place of cuBLAS's */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     char *const *program; /* run PROGRAM ARGUMENTS: these words, a NULL behind them; else NULL */
     char *line;           /* the command line as one text, for the run's row */
