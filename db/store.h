@@ -17,6 +17,7 @@ typedef enum gt_store_mode {
     GT_STORE_READ,  /* the file must exist; nothing is written, but an interrupted transaction is rolled back where
                        allowed */
     GT_STORE_WRITE, /* created and migrated where needed */
+    GT_STORE_ADD,   /* the same inside an application: it waits no longer for others than a reader does */
 } gt_store_mode;
 
 /*
@@ -196,6 +197,28 @@ typedef struct gt_merged {
  * changes meanwhile is refused with a line that names it.
  */
 gt_status gt_store_merge(gt_store *store, const char *from, gt_merged *merged);
+
+/* A problem that a program asked for through one function, and what became of its calls. */
+typedef struct gt_wanted {
+    gt_problem problem;
+    const char *symbol; /* "cublasSgemm_v2" */
+    const char *fate;   /* "answered", else why not */
+    bool tunable;       /* whether tuning may change that */
+    int64_t calls;
+    double us;       /* one call without gemmtune, more than 0 */
+    double saved_us; /* of that, by stored times */
+} gt_wanted;
+
+/* How many rows of them a database keeps: those that were seen last. */
+#define GT_WANTED_MOST 20000
+
+/* Adds calls to those that are stored, in one transaction; times become the new ones. */
+gt_status gt_store_put_wanted(gt_store *store, int64_t gpu, const char *program, const gt_wanted *list, size_t count);
+
+/* The problems that were asked for on a GPU model and that tuning may help, at most `most` of them: those whose calls
+ * take longest. They come in groups of one type and layout, the longest group first. Owned: free(). */
+gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t most, gt_problem **problems,
+                               size_t *count);
 
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */

@@ -25,7 +25,8 @@
 #define RUN    (1u << GT_COMMAND_RUN)
 #define MERGE  (1u << GT_COMMAND_MERGE)
 #define FIT    (1u << GT_COMMAND_FIT)
-#define NO_PROBLEMS (DOCTOR | RUN | MERGE) /* those that work on no sizes and types */
+#define WANTS  (1u << GT_COMMAND_WANTED)
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS) /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
 #define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | FIT) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
@@ -64,12 +65,15 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                           "gemmtune merge all.db node1.db node2.db"},
     [GT_COMMAND_FIT] = {"fit", NULL, "default", "all", NULL, "Fits the estimate for untuned sizes to all trials.",
                         "gemmtune fit --type f32"},
+    [GT_COMMAND_WANTED] = {"wanted", NULL, "default", "f32", NULL, "Shows which products programs asked for under run.",
+                           "gemmtune wanted --top 20"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
-    DEVICE, DB, SHAPES, RANDOM, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, TRIALS, SAVE, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
+    DEVICE, DB, SHAPES, RANDOM, WANTED, TOP, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT,
+    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, TRIALS, SAVE, CAPTURE_ONLY, BLAS, NO_CUBLAS, JSON,
+    VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
@@ -77,7 +81,7 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE | FIT},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | FIT},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover", ALL & ~(NO_PROBLEMS | FIT)},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 16384, drawn by --seed", TUNE | BENCH},
     [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
@@ -104,6 +108,10 @@ const gt_option_row gt_option_rows[] = {
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
     [TRIALS] = {"trials", "FILE", 0, "a table of trials instead of the database's", FIT},
     [SAVE] = {"save", "FILE", 0, "writes the table of trials", FIT},
+    [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE, .rare = true},
+    [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
+    [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
+    [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
@@ -311,6 +319,10 @@ static const setting settings[OPTION_COUNT] = {
     [CHECKED] = {SWITCH, AT(checked)},
     [TRIALS] = {TEXT, AT(trials)},
     [SAVE] = {TEXT, AT(save)},
+    [WANTED] = {SWITCH, AT(wanted)},
+    [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
+    [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
+    [BLAS] = {SWITCH, AT(blas)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [JSON] = {SWITCH, AT(json)},
     [VERBOSE] = {SWITCH, AT(verbose)},
@@ -459,6 +471,20 @@ static gt_status check_forget(uint64_t given)
     return GT_OK;
 }
 
+/* What programs asked for has sizes, layouts and alignment of its own; and any type, where none is named. */
+static gt_status check_wanted(gt_options_cli *o, uint64_t given)
+{
+    static const int of_shapes[] = {SHAPES, RANDOM, LAYOUT, BATCH, ALIGN};
+    for (size_t i = 0; o->wanted && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
+        if (given >> of_shapes[i] & 1)
+            return gt_fail(GT_ERROR_INVALID, "--wanted and --%s: one of them", gt_option_rows[of_shapes[i]].name);
+    if (o->command_id == GT_COMMAND_TUNE && o->top > 0 && !o->wanted)
+        return gt_fail(GT_ERROR_INVALID, "tune takes --top with --wanted only");
+    if (o->wanted && !o->type_given)
+        o->type_names = "all";
+    return GT_OK;
+}
+
 static gt_status check_shapes(const gt_options_cli *given, const gt_types *types)
 {
     gt_options_cli o = *given;
@@ -492,12 +518,14 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE)
+    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE || o->command_id == GT_COMMAND_WANTED)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
     suit_software(o, given, &shapes);
-    gt_status status = find_types(o);
+    gt_status status = check_wanted(o, given);
+    if (status == GT_OK)
+        status = find_types(o);
     if (status == GT_OK)
         status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
     if (status != GT_OK)

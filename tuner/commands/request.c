@@ -1,6 +1,7 @@
 /* What options ask for, once they are read: problems, an engine, a device. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "../../src/core/driver.h"
@@ -69,7 +70,8 @@ void gt_options_shape(const gt_options_cli *options, const gt_problem *problem, 
 size_t gt_options_group(const gt_problem *problems, size_t count)
 {
     size_t end = 0;
-    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class))
+    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class) &&
+           strcmp(gt_class_layout(&problems[end].class), gt_class_layout(&problems[0].class)) == 0)
         end++;
     return end;
 }
