@@ -23,8 +23,9 @@
 #define FORGET (1u << GT_COMMAND_FORGET)
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUN    (1u << GT_COMMAND_RUN)
+#define MERGE  (1u << GT_COMMAND_MERGE)
 #define WANTS  (1u << GT_COMMAND_WANTED)
-#define NO_PROBLEMS (DOCTOR | RUN | WANTS)             /* those that work on no sizes and types */
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS)     /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
 #define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
@@ -58,14 +59,18 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
     [GT_COMMAND_RUN] = {"run", "PROGRAM", "default", "f32", NULL,
                         "Runs a program of cuBLAS's with tuned kernels.",
                         "gemmtune run -- python3 train.py"},
+    [GT_COMMAND_MERGE] = {"merge", "INTO FROM", "default", "f32", NULL,
+                          "Takes the rows of other databases into one.",
+                          "gemmtune merge all.db node1.db node2.db"},
     [GT_COMMAND_WANTED] = {"wanted", NULL, "default", "f32", NULL, "Shows which products programs asked for under run.",
                            "gemmtune wanted --top 20"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
-    DEVICE, DB, SHAPES, RANDOM, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, WANTED, TOP, CAPTURE_ONLY, BLAS, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
+    DEVICE, DB, SHAPES, RANDOM, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
+    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, WANTED, TOP, CAPTURE_ONLY, BLAS,
+    NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
@@ -73,9 +78,10 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | NO_PROBLEMS},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~NO_PROBLEMS},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
+    [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
     [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
     [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~NO_PROBLEMS},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | NO_PROBLEMS)},
@@ -86,25 +92,25 @@ const gt_option_row gt_option_rows[] = {
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
     [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less", TUNE | VERIFY},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
-    [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
+    [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS, .rare = true},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
-    [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER},
+    [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER, .rare = true},
     [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
                    TUNE | LADDER | SPACE | RENDER | PROFILE | VERIFY},
-    [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR},
+    [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR, .rare = true},
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
     [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
     [ALL_ROWS] = {"all", NULL, 0, "every configuration; verify: every kernel", SPACE | VERIFY},
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
     [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE},
-    [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS},
+    [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
     [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
     [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
-    [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN},
+    [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN | MERGE},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
     [VERSION] = {"version", NULL, 'V', "the program's version", ALL},
     [OPTION_COUNT] = {.name = NULL},
@@ -167,6 +173,11 @@ static gt_status read_device(const char *text, gt_options_cli *o)
     if (status == GT_OK)
         o->device = (int)number;
     return status;
+}
+
+static gt_status read_shard(const char *text, gt_options_cli *o)
+{
+    return gt_shard_parse(text, &o->shard);
 }
 
 static gt_status read_effort(const char *text, gt_options_cli *o)
@@ -281,6 +292,7 @@ static const setting settings[OPTION_COUNT] = {
     [DB] = {TEXT, AT(database)},
     [SHAPES] = {READ, .read = read_shapes},
     [RANDOM] = {INT, AT(random), .least = 1, .most = 10000},
+    [SHARD] = {READ, .read = read_shard},
     [TYPE] = {READ, .read = read_type},
     [MATH] = {READ, .read = read_math},
     [LAYOUT] = {READ, .read = read_layout},
@@ -350,6 +362,10 @@ static gt_status take_word(char *const *words, gt_options_cli *o)
     const char *word = *words;
     if (o->command_given && !gt_command_rows[o->command_id].operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes no operand, but there is '%.40s'", o->command, word);
+    if (o->operand && o->command_id == GT_COMMAND_MERGE) {
+        o->files[o->file_count++] = word;
+        return GT_OK;
+    }
     if (o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes one %s, but there is '%.40s' too", o->command, "FAMILY", word);
     if (o->command_given) {
@@ -491,9 +507,11 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return GT_OK;
     if (o->verbose && o->quiet)
         return gt_fail(GT_ERROR_INVALID, "--verbose and --quiet: one of them");
+    if (o->command_id == GT_COMMAND_MERGE && o->file_count == 0)
+        return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_WANTED)
+    if ((RUN | MERGE | WANTS) >> o->command_id & 1)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
@@ -542,9 +560,10 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
     gt_options_cli o = {
         .command = "tune", .batch = 1, .align = 16,
         .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
+        .files = calloc((size_t)argc + 1, sizeof *o.files),
     };
     uint64_t given = 0;
-    gt_status status = o.line ? read_words(argc, argv, &o, &given) : gt_fail_memory();
+    gt_status status = o.line && o.files ? read_words(argc, argv, &o, &given) : gt_fail_memory();
     if (status == GT_OK)
         status = check(&o, given);
     if (status == GT_OK)
@@ -560,4 +579,6 @@ void gt_options_finish(gt_options_cli *options)
     gt_shapes_finish(&options->few);
     free(options->line);
     options->line = NULL;
+    free(options->files);
+    options->files = NULL;
 }
