@@ -119,7 +119,7 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 /* Every problem under these options: type by type, each with its list of shapes. Owned: free(). */
 gt_status gt_options_problems(const gt_options_cli *options, gt_problem **problems, size_t *count);
 
-/* How many problems, from the first on, have the first one's types and layout. */
+/* How many problems, from the first on, have the first one's types. */
 size_t gt_options_group(const gt_problem *problems, size_t count);
 
 #define GT_OPTIONS_SHAPE 128
