@@ -471,16 +471,16 @@ static gt_status add_long(drawing *d)
     const int64_t rows = 200 + below(d, 100);
     gt_case *c;
     gt_status status =
-        add(d, tall * d->tile_m + below(d, d->tile_m) + 1, 1 + below(d, 5), 2 + below(d, 2), 1, &c);
+        add(d, tall * d->tile_m + below(d, d->tile_m) + 1, 2 + below(d, 4), 2 + below(d, 2), 1, &c);
     if (status == GT_OK)
-        status = add(d, 1 + below(d, 5), tall * d->tile_n + below(d, d->tile_n) + 1, 2 + below(d, 2), 1, &c);
+        status = add(d, 2 + below(d, 4), tall * d->tile_n + below(d, d->tile_n) + 1, 2 + below(d, 2), 1, &c);
     if (status == GT_OK)
         status = add(d, rows, LARGE_C / rows + 1 + below(d, 16), draw_few(d, d->step), 1, &c);
     if (status == GT_OK) {
         c->alpha = draw_scalar(d, 0);
         c->beta = draw_scalar(d, 1); /* of many elements there is no other case */
         c->values = GT_VALUES_NORMAL;
-        status = add(d, 1 + below(d, 5), 1 + below(d, 5), k + below(d, 256), 1, &c);
+        status = add(d, 2 + below(d, 4), 2 + below(d, 4), k + below(d, 256), 1, &c);
     }
     if (status == GT_OK) {
         c->alpha = c->beta = draw_scalar(d, 0); /* a smaller beta would be lost beside a long sum */
@@ -496,7 +496,7 @@ static gt_status add_steep(drawing *d)
     if (d->types->promoted == 0)
         return GT_OK;
     const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k + below(d, d->step);
-    const gt_status status = add(d, 1 + below(d, 5), 1 + below(d, 5), k, 1, &c);
+    const gt_status status = add(d, 2 + below(d, 4), 2 + below(d, 4), k, 1, &c);
     if (status == GT_OK) {
         c->values = GT_VALUES_STEEP;
         c->alpha = draw_scalar(d, 0);
@@ -519,13 +519,13 @@ static gt_status add_batch(drawing *d)
     const int64_t few = BATCH_LEAST < most ? BATCH_LEAST : most;
     const int64_t some = affordable(d, BATCH_SHARE, work_of(d, 1, 1, 1, 1), few, most);
     gt_case *c;
-    gt_status status = add(d, 1, 1, 1 + below(d, 2), some, &c);
+    gt_status status = add(d, 2, 2, 1 + below(d, 2), some, &c);
     if (status == GT_OK) {
         c->values = GT_VALUES_NORMAL;
         c->alpha = draw_scalar(d, 1);
     }
     most = affordable(d, EMPTY_SHARE, work_of(d, 1, 1, 0, 1), some, most);
-    if (status == GT_OK && some < most && (status = add(d, 1, 1, 0, most, &c)) == GT_OK)
+    if (status == GT_OK && some < most && (status = add(d, 2, 2, 0, most, &c)) == GT_OK)
         c->beta = draw_scalar(d, 1);
     return status;
 }
