@@ -112,6 +112,15 @@ static int64_t below(drawing *d, int64_t limit)
 
 /* ---- scalars ---- */
 
+/* All bits of the accumulator's type, up to so many powers of two from 1; kind is 0 for positive ones, 1 for negative. */
+static double draw_full(drawing *d, int kind, int powers)
+{
+    const double mantissa = 1 + (double)(gt_draw_bits(&d->random) >> 12) * 0x1p-52;
+    const double magnitude = ldexp(mantissa, (int)below(d, 2 * powers + 1) - powers);
+    const gt_scalar rounded = gt_scalar_make(d->types, kind == 0 ? magnitude : -magnitude);
+    return gt_type_find(d->types->accumulator)->load(&rounded, 0);
+}
+
 /* Full mantissas of either sign, and 1, -1 and 0. Integers take any. Now and then another number that programs like. */
 static double draw_scalar(drawing *d, int kind)
 {
@@ -124,10 +133,15 @@ static double draw_scalar(drawing *d, int kind)
     }
     if (d->types->exact)
         return (double)(int32_t)(uint32_t)gt_draw_bits(&d->random);
-    const double mantissa = 1 + (double)(gt_draw_bits(&d->random) >> 12) * 0x1p-52;
-    const double magnitude = ldexp(mantissa, (int)below(d, 2 * SCALAR_POWERS + 1) - SCALAR_POWERS);
-    const gt_scalar rounded = gt_scalar_make(d->types, kind == 0 ? magnitude : -magnitude); /* to all of its bits */
-    return gt_type_find(d->types->accumulator)->load(&rounded, 0);
+    return draw_full(d, kind, SCALAR_POWERS);
+}
+
+/* Both scalars near 1: neither hides the other's part of a result. Integers hide nothing. */
+static void draw_both(drawing *d, gt_case *c)
+{
+    double *const both[] = {&c->alpha, &c->beta};
+    for (int i = 0; i < 2; i++)
+        *both[i] = d->types->exact ? draw_scalar(d, 0) : draw_full(d, (int)below(d, 2), 1);
 }
 
 /* One very far from 1. It shows only where nothing is added to what it is multiplied by. */
@@ -293,7 +307,8 @@ static gt_status add_edges(drawing *d)
         const int64_t side_m = i < own ? rows[i] : i % 2 ? power : draw_few(d, m),
                       side_n = i < own ? columns[i] : i % 2 ? draw_few(d, n) : power;
         left -= work_of(d, side_m, side_n, k, 1);
-        status = add(d, side_m > 0 ? side_m : 1, side_n > 0 ? side_n : 1, k, 1, &c);
+        if ((status = add(d, side_m > 0 ? side_m : 1, side_n > 0 ? side_n : 1, k, 1, &c)) == GT_OK)
+            draw_both(d, c);
     }
     return status;
 }
@@ -322,6 +337,8 @@ static gt_status add_sweep(drawing *d, bool rows)
         const int64_t batch = length < 0 && below(d, 6) == 0 ? 2 + below(d, 3) : 1;
         left -= work_of(d, side, few, k, batch);
         status = add(d, rows ? side : few, rows ? few : side, k, batch, &c);
+        if (status == GT_OK && length >= 0)
+            draw_both(d, c);
     }
     return status;
 }
@@ -363,7 +380,8 @@ static gt_status add_depths(drawing *d)
         gt_case *c;
         const int64_t k = 1 + walk_at(&lengths, i);
         left -= work_of(d, 1, 1, k, 1);
-        status = add(d, draw_few(d, d->tile_m), draw_few(d, d->tile_n), k, 1, &c);
+        if ((status = add(d, draw_few(d, d->tile_m), draw_few(d, d->tile_n), k, 1, &c)) == GT_OK)
+            draw_both(d, c);
     }
     return status;
 }
