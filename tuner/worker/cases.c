@@ -471,12 +471,27 @@ static gt_status add_equal(drawing *d)
         gt_case *c;
         const int64_t large = 1 + below(d, LENGTHS), *side = i < count ? sides[i] : (const int64_t[]){large, large, large};
         if ((status = add_alike(d, side[0], side[1], side[2], &c)) == GT_OK) {
-            c->alpha = draw_scalar(d, 0);
+            draw_both(d, c);
             c->values = GT_VALUES_NORMAL;
             c->itself = i == count - 1 && d->class->type_a == d->class->type_b;
         }
     }
     return status;
+}
+
+/* A batch whose matrices overlap: those of A begin as near to each other as alignment allows, those of B a row apart. */
+static gt_status add_overlapping(drawing *d)
+{
+    gt_case *c;
+    const int bytes = gt_type_find(d->class->type_a)->bytes;
+    const gt_status status = add(d, 1 + below(d, d->tile_m), 1 + below(d, d->tile_n), draw_k(d, 1), 3, &c);
+    if (status != GT_OK)
+        return status;
+    c->problem.stride_a = d->class->align > bytes ? d->class->align / bytes : 1;
+    c->problem.stride_b = c->problem.ldb;
+    c->values = GT_VALUES_NORMAL;
+    draw_both(d, c);
+    return GT_OK;
 }
 
 /* Many tiles along one side, of which a K of 1 would tell little, many elements of C, and a K that is far longer than any
@@ -620,7 +635,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_status (*const kinds[])(drawing *) = {add_edges, add_rows, add_columns, add_steps, add_depths, add_general,
-                                                    add_empty, add_equal, add_dealt, add_long, add_steep, add_batch, add_repeated};
+                                                    add_empty, add_equal, add_overlapping, add_dealt, add_long, add_steep, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;
