@@ -144,6 +144,18 @@ static void draw_both(drawing *d, gt_case *c)
         *both[i] = d->types->exact ? draw_scalar(d, 0) : draw_full(d, (int)below(d, 2), 1);
 }
 
+/* For sizes that are met once: whole numbers, half of them without C, or scalars of which both count. */
+static void draw_telling(drawing *d, gt_case *c)
+{
+    if (c->values != GT_VALUES_NORMAL || below(d, 2) == 0 || gt_cases_whole(d->types, c->problem.k) == 0) {
+        draw_both(d, c);
+        return;
+    }
+    c->values = GT_VALUES_WHOLE;
+    c->alpha = below(d, 2) ? 1 : -1;
+    c->beta = (double)below(d, 2);
+}
+
 /* One very far from 1. It shows only where nothing is added to what it is multiplied by. */
 static double draw_far_scalar(drawing *d, bool large)
 {
@@ -308,7 +320,7 @@ static gt_status add_edges(drawing *d)
                       side_n = i < own ? columns[i] : i % 2 ? draw_few(d, n) : power;
         left -= work_of(d, side_m, side_n, k, 1);
         if ((status = add(d, side_m > 0 ? side_m : 1, side_n > 0 ? side_n : 1, k, 1, &c)) == GT_OK)
-            draw_both(d, c);
+            draw_telling(d, c);
     }
     return status;
 }
@@ -338,7 +350,7 @@ static gt_status add_sweep(drawing *d, bool rows)
         left -= work_of(d, side, few, k, batch);
         status = add(d, rows ? side : few, rows ? few : side, k, batch, &c);
         if (status == GT_OK && length >= 0)
-            draw_both(d, c);
+            draw_telling(d, c);
     }
     return status;
 }
@@ -381,7 +393,7 @@ static gt_status add_depths(drawing *d)
         const int64_t k = 1 + walk_at(&lengths, i);
         left -= work_of(d, 1, 1, k, 1);
         if ((status = add(d, draw_few(d, d->tile_m), draw_few(d, d->tile_n), k, 1, &c)) == GT_OK)
-            draw_both(d, c);
+            draw_telling(d, c);
     }
     return status;
 }
