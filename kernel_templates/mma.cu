@@ -134,6 +134,18 @@ struct mainloop {
             reads_a.read(a_fragment[step % FRAGMENTS], gt_shared_address(stages + stage * STAGE), step);
             reads_b.read(b_fragment[step % FRAGMENTS], gt_shared_address(part_b(stage)), step);
         };
+        // Without a second buffer rows are read as they are due.
+        const auto read_and_multiply = [&](int stage, int step) {
+            constexpr int BLOCKS = BLOCKS_M / fragments_a::ACROSS, ROWS = BLOCKS == 1 ? 2 : 1; // of one read, and reads
+            reads_b.read(b_fragment[0], gt_shared_address(part_b(stage)), step);
+            fragments_b::convert(b_fragment[0]);
+#pragma unroll
+            for (int i = 0; i < fragments_a::ACROSS; i += ROWS) {
+                reads_a.read(a_fragment[0], gt_shared_address(stages + stage * STAGE), step, i, i + ROWS);
+                fragments_a::convert(a_fragment[0], i, i + ROWS);
+                multiply(sum, a_fragment[0], b_fragment[0], i * BLOCKS, (i + ROWS) * BLOCKS);
+            }
+        };
 #pragma unroll
         for (int s = 0; s < STAGES - 1; s++) {
             if (s < tiles) {
@@ -175,8 +187,7 @@ struct mainloop {
                     fragments_b::convert(b_fragment[k % 2]);
                     multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
                 } else {
-                    read_and_multiply(sum, reads_a, reads_b, gt_shared_address(stages + reading * STAGE),
-                                      gt_shared_address(part_b(reading)), k, a_fragment[0], b_fragment[0]);
+                    read_and_multiply(reading, k);
                 }
                 if (is_promoted(t, k))
                     promote(all, some);

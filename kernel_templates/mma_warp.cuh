@@ -27,20 +27,4 @@ __device__ __forceinline__ void multiply(sums &sum, const fragments_a::fragment 
         }
 }
 
-// A k-step with one buffer of fragments: rows are read as they are due.
-__device__ __forceinline__ void read_and_multiply(sums &sum, const fragments_a &reads_a, const fragments_b &reads_b,
-                                                  unsigned tile_a, unsigned tile_b, int step, fragments_a::fragment &a,
-                                                  fragments_b::fragment &b)
-{
-    constexpr int TOGETHER = BLOCKS_M / fragments_a::ACROSS, ROWS = TOGETHER == 1 ? 2 : 1; // of one read, and reads
-    reads_b.read(b, tile_b, step);
-    fragments_b::convert(b);
-#pragma unroll
-    for (int i = 0; i < fragments_a::ACROSS; i += ROWS) {
-        reads_a.read(a, tile_a, step, i, i + ROWS);
-        fragments_a::convert(a, i, i + ROWS);
-        multiply(sum, a, b, i * TOGETHER, (i + ROWS) * TOGETHER);
-    }
-}
-
 #endif

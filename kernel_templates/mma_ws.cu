@@ -28,9 +28,6 @@
 #ifndef STAGES // tiles of K in flight
 #define STAGES 5
 #endif
-#ifndef FRAGMENTS // buffers of fragments: with two they are read a k-step ahead
-#define FRAGMENTS 2
-#endif
 #ifndef GROUP // tile rows that are walked together, for L2
 #define GROUP 8
 #endif
@@ -50,10 +47,10 @@ constexpr int THREADS_ = CONSUMERS + PRODUCERS, COPIERS = PRODUCERS, PRODUCER_RE
 
 constexpr int STEPS = BK / policy::STEP; // k-steps of a tile
 static_assert(GT_PROMOTED == 0, "sums stay where they are");
-static_assert(BK % policy::STEP == 0 && STEPS % FRAGMENTS == 0, "k-steps go through all buffers of fragments");
+static_assert(BK % policy::STEP == 0 && STEPS % 2 == 0, "k-steps go through both buffers of fragments");
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
 static_assert(CONSUMERS % 128 == 0, "registers change hands between groups of four warps");
-static_assert(STAGES > FRAGMENTS, "as many are read while another is filled");
+static_assert(STAGES >= 3, "two stages are read while another is filled");
 
 typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A> operand_a;
 typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B> operand_b;
@@ -119,48 +116,40 @@ __device__ __forceinline__ void release(unsigned empty)
         gt_mbarrier_arrive(empty);
 }
 
-// The sums of a warp's tile, of as many stages.
+// The sums of a warp's tile, of as many stages. Fragments are read a k-step ahead, into the other of two buffers.
 __device__ __forceinline__ void multiply_stages(const ring &r, int stages, const fragments_a &reads_a,
                                                 const fragments_b &reads_b, place &at, sums &sum)
 {
-    fragments_a::fragment a[FRAGMENTS];
-    fragments_b::fragment b[FRAGMENTS];
+    fragments_a::fragment a[2];
+    fragments_b::fragment b[2];
     const auto read = [&](const place &from, int step) {
-        reads_a.read(a[step % FRAGMENTS], gt_shared_address(r.a_of(from)), step);
-        reads_b.read(b[step % FRAGMENTS], gt_shared_address(r.b_of(from)), step);
+        reads_a.read(a[step % 2], gt_shared_address(r.a_of(from)), step);
+        reads_b.read(b[step % 2], gt_shared_address(r.b_of(from)), step);
     };
     const auto multiply_step = [&](int step) {
-        fragments_a::convert(a[step % FRAGMENTS]);
-        fragments_b::convert(b[step % FRAGMENTS]);
-        multiply(sum, a[step % FRAGMENTS], b[step % FRAGMENTS]);
+        fragments_a::convert(a[step % 2]);
+        fragments_b::convert(b[step % 2]);
+        multiply(sum, a[step % 2], b[step % 2]);
     };
-    if (FRAGMENTS > 1 && stages > 0) {
+    if (stages > 0) {
         gt_mbarrier_wait(r.full_of(at), at.phase);
         read(at, 0);
     }
 #pragma unroll 1
     for (int left = stages; left > 0; left--) {
+#pragma unroll
+        for (int k = 0; k < STEPS - 1; k++) {
+            read(at, k + 1);
+            multiply_step(k);
+        }
+        // Behind the last stage its first k-step is read again, for nothing: a question there would cost copies of all
+        // fragments between registers.
         place next = at;
         next.advance();
-        if (FRAGMENTS == 1) {
-            gt_mbarrier_wait(r.full_of(at), at.phase);
-#pragma unroll
-            for (int k = 0; k < STEPS; k++)
-                read_and_multiply(sum, reads_a, reads_b, gt_shared_address(r.a_of(at)), gt_shared_address(r.b_of(at)),
-                                  k, a[0], b[0]);
-        } else {
-#pragma unroll
-            for (int k = 0; k < STEPS - 1; k++) {
-                read(at, k + 1);
-                multiply_step(k);
-            }
-            // Behind the last stage its first k-step is read again, for nothing: a question there would cost copies of
-            // all fragments between registers.
-            const place from = left > 1 ? next : at;
-            gt_mbarrier_wait(r.full_of(from), from.phase);
-            read(from, 0);
-            multiply_step(STEPS - 1);
-        }
+        const place from = left > 1 ? next : at;
+        gt_mbarrier_wait(r.full_of(from), from.phase);
+        read(from, 0);
+        multiply_step(STEPS - 1);
         release(r.empty_of(at));
         at = next;
     }
