@@ -46,6 +46,13 @@ static double param(const gt_kernel *kernel, const char *name, double absent)
     return gt_params_find(&kernel->params, name, &value) && value > 0 ? (double)value : absent;
 }
 
+/* K-steps that a block takes at once: of bk, or by how its lanes and warps lie over K. */
+static double step_of(const gt_kernel *kernel)
+{
+    const double lanes = param(kernel, "lanes_k", 0);
+    return lanes > 0 ? 4 * lanes * param(kernel, "warps_k", 1) : param(kernel, "bk", 16);
+}
+
 /* What the terms are made of. */
 typedef struct shares {
     double per_sm;        /* tiles, or parts of them, of the busiest SM */
@@ -63,7 +70,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
                           int resident)
 {
     const gt_facts *f = &kernel->facts;
-    const double sms = at_least_one(device->sm_count), bk = param(kernel, "bk", 16), batch = (double)p->batch;
+    const double sms = at_least_one(device->sm_count), step = step_of(kernel), batch = (double)p->batch;
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
     const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
     const double blocks = (double)f->blocks;
@@ -77,8 +84,8 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     s.per_sm *= (double)f->products;
     if (blocks > 0)
         s.per_sm = (f->ws_tile > 0 ? tiles / blocks : ceil(tiles / blocks)) * blocks / sms * batch;
-    s.steps = ceil(ceil((double)p->k / bk) / (double)f->split_k);
-    s.part = s.steps * bk;
+    s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
+    s.part = s.steps * step;
     return s;
 }
 
