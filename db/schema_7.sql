@@ -1,5 +1,45 @@
 -- Version 7.
 
+-- Files are merged. A run is told by its identity in every file that has it; one of before gets an identity that is the
+-- same in every copy of the file.
+CREATE TABLE run_made (
+    id INTEGER PRIMARY KEY,
+    identity TEXT NOT NULL UNIQUE DEFAULT (lower(hex(randomblob(16)))),
+    program TEXT NOT NULL, -- version of gemmtune
+    driver TEXT NOT NULL,
+    nvrtc TEXT NOT NULL,
+    host TEXT NOT NULL,
+    arguments TEXT NOT NULL,
+    seed TEXT NOT NULL, -- decimal; may pass what an INTEGER holds
+    started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    ended TEXT, -- NULL: still running, or killed
+    ending TEXT CHECK (ending IN ('done', 'budget', 'interrupted', 'failed'))
+) STRICT;
+INSERT INTO run_made (id, identity, program, driver, nvrtc, host, arguments, seed, started, ended, ending)
+SELECT id, id || ' ' || started || ' ' || seed || ' ' || host, program, driver, nvrtc, host, arguments, seed, started,
+       ended, ending FROM run;
+DROP TABLE run;
+ALTER TABLE run_made RENAME TO run;
+
+-- The newest row is the one with the latest time, whatever its id. Times of one file only grow (put.c), so a run and a
+-- time are one row; those of before were of whole seconds, and get a fraction in the order of their ids.
+UPDATE trial SET tried_at = tried_at || r.fraction
+FROM (SELECT id, printf('.%06d', row_number() OVER (PARTITION BY tried_at ORDER BY id) - 1) AS fraction FROM trial) r
+WHERE r.id = trial.id;
+CREATE UNIQUE INDEX trial_time ON trial (tried_at, run);
+DROP INDEX trial_winner;
+CREATE INDEX trial_winner ON trial (problem, gpu, timing, tried_at DESC, us) WHERE margin IS NOT NULL;
+DROP INDEX trial_fastest;
+CREATE INDEX trial_fastest ON trial (problem, gpu, timing, us, tried_at) WHERE outcome = 'ok' AND us IS NOT NULL;
+
+UPDATE baseline SET measured_at = measured_at || r.fraction
+FROM (SELECT id, printf('.%06d', row_number() OVER (PARTITION BY measured_at ORDER BY id) - 1) AS fraction
+      FROM baseline) r
+WHERE r.id = baseline.id;
+CREATE UNIQUE INDEX baseline_time ON baseline (measured_at, run);
+DROP INDEX baseline_of;
+CREATE INDEX baseline_of ON baseline (problem, gpu, name, measured_at);
+
 -- Coefficients of the estimate of time, fitted to trials on a GPU (gemmtune fit); a row for each of its terms.
 CREATE TABLE coefficient (
     gpu INTEGER NOT NULL REFERENCES gpu (id),

@@ -37,7 +37,7 @@ const char *gt_store_path(const gt_store *store);
  * Folders are made by gt_store_open in WRITE mode. GT_ERROR_INVALID if path is too small. */
 gt_status gt_store_default_path(char *path, size_t size);
 
-/* The system-wide file that stands behind the user's. */
+/* The system-wide file that stands behind the user's: $GEMMTUNE_SYSTEM_DB, else what the build says (-Dsystem_db). */
 const char *gt_store_system_path(void);
 
 /* Whether a store is on a network file system, where locks may not be what they seem: worth a warning before tuning.
@@ -110,6 +110,7 @@ typedef struct gt_measured {
     gt_trial trial;
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
+    bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
     double baseline_us; /* the best of the baselines' newest times there, on that GPU; 0: none */
     double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */
 } gt_measured;
@@ -181,6 +182,20 @@ typedef struct gt_forget {
  * thing is named, or by fewer than GT_FORGET_PREFIX digits.
  */
 gt_status gt_store_forget(gt_store *store, const gt_forget *what, int64_t *kernels, int64_t *trials);
+
+/* How many rows a merge brought; of those that were there already none is counted. */
+typedef struct gt_merged {
+    int64_t runs, problems, trials, baselines;
+} gt_merged;
+
+/*
+ * Takes in all that another file holds, in one transaction: all of it or, where this fails, nothing. Rows keep their
+ * times and the runs they belong to; what is here already stays, so a second time changes nothing, and in whatever order
+ * files are merged, all answers are the same. A failure in any of them convicts. GT_ERROR_INVALID: the same file; a file
+ * that gt_store_open refuses, is damaged anywhere, has a kernel that does not match its seal or its code's hash, or
+ * changes meanwhile is refused with a line that names it.
+ */
+gt_status gt_store_merge(gt_store *store, const char *from, gt_merged *merged);
 
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */

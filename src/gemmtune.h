@@ -139,7 +139,8 @@ static inline gt_gemm gt_gemm_make(gt_type type, int64_t m, int64_t n, int64_t k
 
 /* Options of gt_open. Zero everywhere is the default. */
 typedef struct gt_options {
-    const char *database; /* NULL: $GEMMTUNE_DB, else the user's, else the system's */
+    const char *database; /* NULL: $GEMMTUNE_DB, else the user's; behind it $GEMMTUNE_SYSTEM_DB, else the
+                             system's, for what that has not */
     const char *driver;   /* NULL: $GEMMTUNE_DRIVER, else libcuda.so.1; "soft", "soft:a100": the software GPU; else a
                              library to load as the CUDA driver */
     int device;           /* used only where the calling thread has no current context */

@@ -4,6 +4,7 @@
 
 static const char *const names[] = {
     [GT_ENV_DATABASE] = "GEMMTUNE_DB",
+    [GT_ENV_SYSTEM_DATABASE] = "GEMMTUNE_SYSTEM_DB",
     [GT_ENV_DRIVER] = "GEMMTUNE_DRIVER",
     [GT_ENV_SOFTGPU] = "GEMMTUNE_SOFTGPU",
     [GT_ENV_NVRTC] = "GEMMTUNE_NVRTC",

@@ -6,6 +6,7 @@
 
 typedef enum gt_variable {
     GT_ENV_DATABASE,  /* GEMMTUNE_DB: the database file */
+    GT_ENV_SYSTEM_DATABASE, /* GEMMTUNE_SYSTEM_DB: the file behind it, which all users read */
     GT_ENV_DRIVER,    /* GEMMTUNE_DRIVER: the driver to load instead of libcuda.so.1; "soft" is the software GPU */
     GT_ENV_SOFTGPU,   /* GEMMTUNE_SOFTGPU: the software GPU's library */
     GT_ENV_NVRTC,     /* GEMMTUNE_NVRTC: the NVRTC library to load */

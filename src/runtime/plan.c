@@ -2,6 +2,35 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+static void drop_code(gt_measurements *measured, const gt_kernel *code)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < measured->count; i++) {
+        const gt_kernel *kernel = measured->list[i].kernel;
+        if (strcmp(kernel->source_hash, code->source_hash) != 0 || strcmp(kernel->nvrtc, code->nvrtc) != 0 ||
+            strcmp(kernel->arch, code->arch) != 0)
+            measured->list[kept++] = measured->list[i];
+    }
+    measured->count = kept;
+}
+
+/* Code that failed by one database's trials is out of service in the other, too. */
+static gt_status drop_convicted(const gt_context *context, const gt_source *source, gt_measurements *measured)
+{
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < context->source_count; i++) {
+        gt_convictions convictions = {0};
+        if (&context->sources[i] == source)
+            continue;
+        status = gt_store_find_convicted(context->sources[i].store, &context->device, &convictions);
+        for (size_t j = 0; j < convictions.count; j++)
+            drop_code(measured, &convictions.list[j].kernel);
+        gt_convictions_finish(&convictions);
+    }
+    return status;
+}
 
 /* The measurements for a class, read now or before. */
 static gt_status read_source(const gt_context *context, gt_source *source, const gt_class *class, gt_reading **out)
@@ -13,6 +42,8 @@ static gt_status read_source(const gt_context *context, gt_source *source, const
             return GT_OK;
         }
     gt_status status = gt_store_find_measured(source->store, &context->device, class, &measured);
+    if (status == GT_OK && (status = drop_convicted(context, source, &measured)) != GT_OK)
+        gt_measurements_finish(&measured);
     if (status != GT_OK)
         return status;
     gt_reading *reading = &source->readings[source->oldest];
@@ -105,26 +136,44 @@ static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *
     }
 }
 
+/* The user's rows stand before the system's; but what was tuned for this very problem stands before what is only expected
+ * to be good at it, and that before what was measured on another GPU model. */
+static gt_status choose_among(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
+{
+    gt_chosen *best = NULL;
+    gt_status status = GT_ERROR_NOT_TUNED;
+    for (size_t i = 0; i < context->source_count; i++) {
+        gt_chosen *chosen = calloc(1, sizeof *chosen);
+        if (chosen) {
+            chosen->problem = *problem;
+            chosen->demands = *demands;
+        }
+        const gt_status found = chosen ? choose_from(context, &context->sources[i], chosen) : gt_fail_memory();
+        const bool exact = found == GT_OK && chosen->selection.choice == GT_CHOICE_EXACT;
+        const bool better = found == GT_OK && (!best || chosen->selection.choice < best->selection.choice);
+        if (chosen)
+            gt_choices_discard(&context->choices, better ? best : chosen);
+        if (better)
+            best = chosen;
+        else if (!best)
+            status = found;
+        if (exact || (found != GT_OK && found != GT_ERROR_NOT_TUNED && found != GT_ERROR_CORRUPT))
+            break;
+    }
+    *out = best;
+    return best ? GT_OK : status;
+}
+
 /* The context's choice for a problem, made now or before, in use. Under the lock. */
 static gt_status choose(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
 {
-    gt_status status = GT_ERROR_NOT_TUNED;
     gt_chosen *chosen = gt_choices_find(&context->choices, problem, demands);
     if (chosen) {
         *out = chosen;
         return GT_OK;
     }
-    if (!(chosen = calloc(1, sizeof *chosen)))
-        return gt_fail_memory();
-    chosen->problem = *problem;
-    chosen->demands = *demands;
-    for (size_t i = 0; i < context->source_count && (status == GT_ERROR_NOT_TUNED || status == GT_ERROR_CORRUPT); i++)
-        status = choose_from(context, &context->sources[i], chosen);
-    if (status != GT_OK) {
-        free(chosen);
-        return status;
-    }
-    if ((status = gt_choices_add(&context->choices, chosen)) == GT_OK)
+    gt_status status = choose_among(context, problem, demands, &chosen);
+    if (status == GT_OK && (status = gt_choices_add(&context->choices, chosen)) == GT_OK)
         *out = chosen;
     return status;
 }

@@ -68,6 +68,16 @@ static gt_status list_problems(const gt_options_cli *options, const gt_device *d
     return status;
 }
 
+/* The part of the list that is this machine's. */
+static gt_status take_shard(const gt_options_cli *options, const gt_engine *engine, gt_problem *problems, size_t *total)
+{
+    const size_t all = *total;
+    const gt_status status = gt_shard_take(&options->shard, engine->driver->soft, problems, total);
+    if (status == GT_OK && options->shard.count > 0 && !options->quiet)
+        gt_print_note("shard %d/%d: %zu of %zu problems", options->shard.index, options->shard.count, *total, all);
+    return status;
+}
+
 static void print_row(gt_table *table, const gt_options_cli *options, const gt_ceilings *most, const gt_tuned *t)
 {
     const double speed = t->won ? gt_problem_flops(&t->problem) / t->trial.us * 1e-6 : 0;
@@ -459,9 +469,11 @@ int gt_cmd_tune(const gt_options_cli *given)
         status = keep_offered(&engine, &kept);
     if (status == GT_OK)
         status = list_problems(options, &engine.device, &problems, &total);
-    if (status == GT_OK && !(tuned = calloc(total, sizeof *tuned)))
+    if (status == GT_OK)
+        status = take_shard(options, &engine, problems, &total);
+    if (status == GT_OK && !(tuned = calloc(total + 1, sizeof *tuned)))
         status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
+    for (size_t i = 0; status == GT_OK && total > 0 && i < options->type_count; i++)
         status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)
         status = tune_all(&engine, options, problems, total, tuned, &count);
