@@ -72,7 +72,7 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, WANTED, TOP, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT,
-    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, TRIALS, SAVE, CAPTURE_ONLY, BLAS, NO_CUBLAS, JSON,
+    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, UNTUNED, TRIALS, SAVE, CAPTURE_ONLY, BLAS, NO_CUBLAS, JSON,
     VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
@@ -106,6 +106,7 @@ const gt_option_row gt_option_rows[] = {
     [ALL_ROWS] = {"all", NULL, 0, "every configuration; verify: every kernel", SPACE | VERIFY},
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
+    [UNTUNED] = {"untuned", NULL, 0, "as if these shapes had not been tuned", BENCH},
     [TRIALS] = {"trials", "FILE", 0, "a table of trials instead of the database's", FIT},
     [SAVE] = {"save", "FILE", 0, "writes the table of trials", FIT},
     [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE, .rare = true},
@@ -317,6 +318,7 @@ static const setting settings[OPTION_COUNT] = {
     [ALL_ROWS] = {SWITCH, AT(all)},
     [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
+    [UNTUNED] = {SWITCH, AT(untuned)},
     [TRIALS] = {TEXT, AT(trials)},
     [SAVE] = {TEXT, AT(save)},
     [WANTED] = {SWITCH, AT(wanted)},

@@ -92,6 +92,7 @@ typedef struct gt_options_cli {
     bool json, quiet, verbose, all, no_cublas; /* --json --quiet --verbose --all --no-cublas */
     bool checked;         /* verify --checked */
     int rounds;           /* verify --rounds N */
+    bool untuned;         /* bench --untuned */
     const char *trials;   /* fit --trials FILE; NULL: those of the database */
     const char *save;     /* fit --save FILE: writes them there; NULL: nowhere */
     bool wanted;          /* tune --wanted: what programs asked for, by `gemmtune run` */
