@@ -79,6 +79,40 @@ class Merge(unittest.TestCase):
         self.assertFalse(os.path.exists(path("new.db")))
 
 
+class Why(unittest.TestCase):
+    def test_the_evidence_is_told_and_nothing_is_written(self):
+        with open(path("a.db"), "rb") as file:
+            before = file.read()
+        code, out, err = run("why", "32", "--json", "--db", path("a.db"))
+        self.assertEqual((code, err), (0, ""))
+        [why] = json.loads(out)
+        [(family, params, us)] = ask("a.db", "SELECT family, params, us FROM best_configs")
+        [winner] = why["winner"]
+        self.assertEqual((winner["family"], winner["configuration"]), (family, params))
+        self.assertAlmostEqual(winner["us"], us)
+        self.assertEqual([row["behind %"] for row in why["race"]], [0])
+        self.assertEqual([(row["family"], row["tried"], row["passed"]) for row in why["families"]], [("naive", 4, 4)])
+        self.assertEqual({row["stage"]: row["failed"] for row in why["proof"]}, {"screen": 0, "race": 0})
+        with open(path("a.db"), "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_failures_come_with_their_reason_and_neighbours_with_their_size(self):
+        shutil.copy(path("a.db"), path("why.db"))
+        with sqlite3.connect(path("why.db")) as db:
+            db.execute("UPDATE trial SET outcome = 'wrong_result', detail = 'element 7' WHERE id = (SELECT id FROM trial "
+                       "WHERE kernel NOT IN (SELECT kernel FROM trial WHERE margin IS NOT NULL) LIMIT 1)")
+            db.execute("INSERT INTO problem SELECT 2, type, math, layout, 48, n, k, batch, align, epilogue FROM problem")
+            db.execute("UPDATE trial SET problem = 2 WHERE id = (SELECT min(id) FROM trial WHERE outcome = 'ok')")
+        [why] = json.loads(run("why", "32", "--json", "--db", path("why.db"))[1])
+        self.assertEqual([(row["outcome"], row["reason"]) for row in why["failures"]], [("wrong_result", "element 7")])
+        self.assertEqual([row["shape"] for row in why["neighbours"]], ["48x32x32"])
+
+    def test_a_size_that_was_never_tried_is_one_line(self):
+        code, out, err = run("why", "64x32x32", "--db", path("a.db"))
+        self.assertEqual((code, out, err.count("\n")), (1, "", 1))
+        self.assertIn("nothing was tried on f32 nn 64x32x32", err)
+
+
 class System(unittest.TestCase):
     """The system's file behind the user's."""
 

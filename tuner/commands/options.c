@@ -24,6 +24,7 @@
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUN    (1u << GT_COMMAND_RUN)
 #define MERGE  (1u << GT_COMMAND_MERGE)
+#define WHY    (1u << GT_COMMAND_WHY)
 #define NO_PROBLEMS (DOCTOR | RUN | MERGE)             /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
 #define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
@@ -61,6 +62,8 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
     [GT_COMMAND_MERGE] = {"merge", "INTO FROM", "default", "f32", NULL,
                           "Takes the rows of other databases into one.",
                           "gemmtune merge all.db node1.db node2.db"},
+    [GT_COMMAND_WHY] = {"why", "SHAPE", "default", "f32", NULL, "Shows the evidence for one winner.",
+                        "gemmtune why 4096 --type bf16"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
@@ -74,16 +77,16 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~NO_PROBLEMS},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WHY},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(NO_PROBLEMS | WHY)},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
     [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
     [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
     [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~NO_PROBLEMS},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | NO_PROBLEMS)},
-    [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
+    [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET | WHY},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
-               RUNS | SPACE | RENDER | PROFILE | FORGET},
+               RUNS | SPACE | RENDER | PROFILE | FORGET | WHY},
     [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST | FORGET},
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
     [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less", TUNE | VERIFY},
@@ -431,7 +434,7 @@ static gt_status check_family(const gt_options_cli *o)
 {
     gt_families families;
     const gt_family *family;
-    const char *name = o->operand ? o->operand : (TUNE | LADDER) >> o->command_id & 1 ? o->family : NULL;
+    const char *name = o->command_id == GT_COMMAND_WHY ? NULL : o->operand ? o->operand : (TUNE | LADDER) >> o->command_id & 1 ? o->family : NULL;
     if (!name || gt_families_init(o->templates, &families) != GT_OK)
         return GT_OK;
     const gt_status status = gt_families_get(&families, name, &family);
@@ -489,6 +492,10 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
+    if (o->command_id == GT_COMMAND_WHY && read_shapes(o->operand, o) != GT_OK)
+        return GT_ERROR_INVALID;
+    if (o->command_id == GT_COMMAND_WHY && o->shapes.count != 1)
+        return gt_fail(GT_ERROR_INVALID, "why takes one shape, not %zu", o->shapes.count);
     suit_software(o, given, &shapes);
     gt_status status = find_types(o);
     if (status == GT_OK)

@@ -25,9 +25,10 @@ typedef enum gt_command_id {
     GT_COMMAND_DOCTOR,
     GT_COMMAND_RUN,
     GT_COMMAND_MERGE,
+    GT_COMMAND_WHY,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 12
+#define GT_COMMAND_COUNT 13
 
 typedef struct gt_command_row {
     const char *name;
@@ -120,6 +121,7 @@ gt_engine_options gt_options_engine(const gt_options_cli *options);
 /* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
-    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge;
+    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge,
+    gt_cmd_why;
 
 #endif
