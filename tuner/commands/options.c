@@ -25,7 +25,8 @@
 #define RUN    (1u << GT_COMMAND_RUN)
 #define MERGE  (1u << GT_COMMAND_MERGE)
 #define WHY    (1u << GT_COMMAND_WHY)
-#define NO_PROBLEMS (DOCTOR | RUN | MERGE)             /* those that work on no sizes and types */
+#define REPORT (1u << GT_COMMAND_REPORT)
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE | REPORT)    /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
 #define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
@@ -64,12 +65,14 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                           "gemmtune merge all.db node1.db node2.db"},
     [GT_COMMAND_WHY] = {"why", "SHAPE", "default", "f32", NULL, "Shows the evidence for one winner.",
                         "gemmtune why 4096 --type bf16"},
+    [GT_COMMAND_REPORT] = {"report", NULL, "default", "f32", NULL, "Writes the database as one HTML page.",
+                           "gemmtune report -o report.html"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
+    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, OUTPUT, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
@@ -77,7 +80,7 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WHY},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WHY | REPORT},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(NO_PROBLEMS | WHY)},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
     [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
@@ -103,7 +106,8 @@ const gt_option_row gt_option_rows[] = {
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
-    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
+    [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
+    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN | REPORT)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
     [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN | MERGE},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
@@ -308,6 +312,7 @@ static const setting settings[OPTION_COUNT] = {
     [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
+    [OUTPUT] = {TEXT, AT(output)},
     [JSON] = {SWITCH, AT(json)},
     [VERBOSE] = {SWITCH, AT(verbose)},
     [QUIET] = {SWITCH, AT(quiet)},
@@ -386,7 +391,7 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, uint64_t *
     opterr = 0;
     while (status == GT_OK && !o->program) {
         const int at = optind > 0 ? optind : 1;
-        const int found = getopt_long(argc, argv, "-:vqhV", longs, NULL); /* "-": words in their order */
+        const int found = getopt_long(argc, argv, "-:vqo:hV", longs, NULL); /* "-": words in their order */
         if (found == -1)
             break;
         int option = 0;

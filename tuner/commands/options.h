@@ -26,9 +26,10 @@ typedef enum gt_command_id {
     GT_COMMAND_RUN,
     GT_COMMAND_MERGE,
     GT_COMMAND_WHY,
+    GT_COMMAND_REPORT,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 13
+#define GT_COMMAND_COUNT 14
 
 typedef struct gt_command_row {
     const char *name;
@@ -91,6 +92,7 @@ typedef struct gt_options_cli {
     bool json, quiet, verbose, all, no_cublas; /* --json --quiet --verbose --all --no-cublas */
     bool checked;         /* verify --checked */
     int rounds;           /* verify --rounds N */
+    const char *output;   /* report --output FILE; NULL: standard output */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     const char **files;   /* merge INTO FROM: the words behind the operand; owned */
     size_t file_count;
@@ -122,6 +124,6 @@ gt_engine_options gt_options_engine(const gt_options_cli *options);
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
     gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge,
-    gt_cmd_why;
+    gt_cmd_why, gt_cmd_report;
 
 #endif
