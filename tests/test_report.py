@@ -60,7 +60,7 @@ def fill(file, problems, gpu="NVIDIA H200"):
         db.execute("INSERT INTO peak VALUES (1, 'f32', 'strict', 66, 'measured')")
         db.execute("INSERT INTO bandwidth VALUES (1, 4.2)")
         facts = [row[1] for row in db.execute("PRAGMA table_info(kernel)") if row[2] == "INTEGER" and row[1] != "id"]
-        db.execute(f"INSERT INTO kernel (id, family, source_hash, nvrtc, arch, {', '.join(facts)}) VALUES (1, 'simt', "
+        db.execute(f"INSERT INTO kernel (id, family, source_hash, nvrtc, arch, {', '.join(facts)}) VALUES (1, 'simt_cluster', "
                    f"printf('%064d', 1), '13.0', 'sm_90a', {', '.join('1' * len(facts))})")
         names = "bm bn bk wm wn tm tn stages split_k group load occ ptxas slices kmajor cluster_k repack blocks".split()
         db.executemany("INSERT INTO kernel_param VALUES (1, ?, ?, 128)", enumerate(names))
