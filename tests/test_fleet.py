@@ -113,6 +113,42 @@ class Why(unittest.TestCase):
         self.assertIn("nothing was tried on f32 nn 64x32x32", err)
 
 
+class Stale(unittest.TestCase):
+    """Winners that were proved under another driver."""
+
+    def setUp(self):
+        # The loser of the race is said to be twice as fast as it is, and to have won.
+        shutil.copy(path("a.db"), path("stale.db"))
+        with sqlite3.connect(path("stale.db")) as db:
+            db.execute("UPDATE run SET driver = '12.1'")
+            db.execute("DELETE FROM trial WHERE stage = 'race'")
+            db.execute("UPDATE trial SET stage = 'race', us = us / 2, margin = 0.5 WHERE id = (SELECT t.id FROM trial t JOIN "
+                       "kernel k ON k.id = t.kernel WHERE k.cubin NOT NULL ORDER BY us DESC LIMIT 1)")
+
+    def test_a_winner_that_is_slower_now_is_replaced_and_told_of(self):
+        [(before,)] = ask("stale.db", "SELECT params FROM best_configs")
+        code, out, err = run("revalidate", "--device", "soft", "--json", "--db", path("stale.db"))
+        self.assertEqual(code, 0, err)
+        [row] = json.loads(out)
+        self.assertEqual((row["proved under"], row["winner"]), ("driver 12.1, now 13.0", "replaced"))
+        self.assertGreater(row["change %"], 50)
+        [(after, driver)] = ask("stale.db", "SELECT params, driver FROM best_configs b JOIN run r ON r.id = b.run")
+        self.assertNotEqual(after, before)
+        self.assertEqual(driver, "13.0")
+        code, out, err = run("revalidate", "--device", "soft", "--json", "--db", path("stale.db"))
+        self.assertEqual((code, out.strip()), (0, "[]"))
+        self.assertIn("all proved under the conditions of now", err)
+
+    def test_the_library_and_the_doctor_tell_of_it(self):
+        code, out, err = run("32", program=PLAN, GEMMTUNE_DB=path("stale.db"))
+        self.assertEqual(code, 0, err)
+        self.assertIn("log: the winner for f32 nn 32x32x32 was proved under driver 12.1, now 13.0", out)
+        out = run("doctor", GEMMTUNE_DB=path("stale.db"))[1]
+        self.assertRegex(out, r"warning  stale +1 winners on NVIDIA H200 \(software\) were proved under driver 12\.1")
+        out = run("doctor", GEMMTUNE_DB=path("a.db"))[1]
+        self.assertNotIn("stale", out)
+
+
 class System(unittest.TestCase):
     """The system's file behind the user's."""
 

@@ -19,6 +19,7 @@ static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_PROFILE] = gt_cmd_profile, [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_FORGET] = gt_cmd_forget,
     [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,         [GT_COMMAND_MERGE] = gt_cmd_merge,
     [GT_COMMAND_WHY] = gt_cmd_why,         [GT_COMMAND_REPORT] = gt_cmd_report,
+    [GT_COMMAND_REVALIDATE] = gt_cmd_revalidate,
 };
 
 #define SCREEN 24 /* lines, of 80 columns */

@@ -31,6 +31,7 @@ typedef struct gt_tuning {
     size_t seed_count;
     gt_rejections rejections; /* of all problems so far */
     bool verbose; /* a line for each of them */
+    bool revalidating; /* winners and runners-up as they are stored, and nothing else */
     bool only_seeds; /* the last lap: every winner on every problem, and nothing else */
 } gt_tuning;
 

@@ -26,9 +26,10 @@
 #define MERGE  (1u << GT_COMMAND_MERGE)
 #define WHY    (1u << GT_COMMAND_WHY)
 #define REPORT (1u << GT_COMMAND_REPORT)
+#define REVALIDATE (1u << GT_COMMAND_REVALIDATE)
 #define NO_PROBLEMS (DOCTOR | RUN | MERGE | REPORT)    /* those that work on no sizes and types */
-#define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
-#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
+#define RUNS   (TUNE | LADDER | BENCH | VERIFY | REVALIDATE) /* those that launch kernels */
+#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | REVALIDATE) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
 
 const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
@@ -67,6 +68,8 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                         "gemmtune why 4096 --type bf16"},
     [GT_COMMAND_REPORT] = {"report", NULL, "default", "f32", NULL, "Writes the database as one HTML page.",
                            "gemmtune report -o report.html"},
+    [GT_COMMAND_REVALIDATE] = {"revalidate", NULL, "default", "all", NULL, "Races winners again that a change may have made stale.",
+                               "gemmtune revalidate --budget 2m"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
@@ -80,20 +83,20 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WHY | REPORT},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(NO_PROBLEMS | WHY)},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WHY | REPORT | REVALIDATE},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(NO_PROBLEMS | WHY | REVALIDATE)},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
     [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
     [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
     [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~NO_PROBLEMS},
-    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | NO_PROBLEMS)},
-    [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET | WHY},
+    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | REVALIDATE | NO_PROBLEMS)},
+    [BATCH] = {"batch", "N", 0, "products in one call (1)", (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
-               RUNS | SPACE | RENDER | PROFILE | FORGET | WHY},
+               (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
     [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST | FORGET},
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
     [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less", TUNE | VERIFY},
-    [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
+    [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE | REVALIDATE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER, .rare = true},
@@ -102,13 +105,13 @@ const gt_option_row gt_option_rows[] = {
     [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR, .rare = true},
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
     [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
-    [ALL_ROWS] = {"all", NULL, 0, "every configuration; verify: every kernel", SPACE | VERIFY},
+    [ALL_ROWS] = {"all", NULL, 0, "every configuration, kernel or winner", SPACE | VERIFY | REVALIDATE},
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
-    [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
+    [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH | REVALIDATE},
     [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN | REPORT)},
-    [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
+    [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY | REVALIDATE},
     [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN | MERGE},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
     [VERSION] = {"version", NULL, 'V', "the program's version", ALL},

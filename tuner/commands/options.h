@@ -27,9 +27,10 @@ typedef enum gt_command_id {
     GT_COMMAND_MERGE,
     GT_COMMAND_WHY,
     GT_COMMAND_REPORT,
+    GT_COMMAND_REVALIDATE,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 14
+#define GT_COMMAND_COUNT 15
 
 typedef struct gt_command_row {
     const char *name;
@@ -124,6 +125,6 @@ gt_engine_options gt_options_engine(const gt_options_cli *options);
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
     gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge,
-    gt_cmd_why, gt_cmd_report;
+    gt_cmd_why, gt_cmd_report, gt_cmd_revalidate;
 
 #endif
