@@ -64,12 +64,12 @@ static bool fail_element(const gt_case *c, int64_t index, int64_t i, int64_t j, 
                          (long long)i, (long long)j, product, got, wanted, bound, name);
 }
 
-/* Whether errors of a product are what they are on average. Those of rounded operands are shared by the elements of a
- * row or column. */
+/* Whether errors of a product are what they are on average. Those of operands that are rounded, or in parts, are shared by
+ * the elements of a row or column. */
 static bool is_average(const gt_problem *p, const gt_types *types)
 {
     const int64_t few = p->m < p->n ? p->m : p->n;
-    return p->k <= VARIANCE_K && (!types->rounded || few * p->k >= VARIANCE_OPERANDS);
+    return p->k <= VARIANCE_K && ((!types->rounded && types->parts == 0) || few * p->k >= VARIANCE_OPERANDS);
 }
 
 bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, const void *before, const void *after,
