@@ -49,8 +49,7 @@ static const char measured_sql[] =
     "  AS winner"
     " FROM kernel k CROSS JOIN trial t ON t.kernel = k.id CROSS JOIN gpu g ON g.id = t.gpu"
     "  CROSS JOIN problem p ON p.id = t.problem"
-    " WHERE k.arch = ? AND k.cubin IS NOT NULL AND g.arch = k.arch AND p.type = ? AND p.math IN (?, ?)"
-    "  AND p.layout = ?"
+    " WHERE k.arch = ? AND k.cubin IS NOT NULL AND g.arch = k.arch AND p.type = ? AND p.math = ? AND p.layout = ?"
     "  AND p.epilogue = ? AND p.align <= ? AND t.outcome = 'ok' AND t.us IS NOT NULL"
     "  AND k.id NOT IN (SELECT kernel FROM convicted)),"
     " ranked AS ("
@@ -144,7 +143,6 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
     gt_bind_text(&bind, device->arch, sizeof device->arch);
     gt_bind_text(&bind, types->name, GT_ANY_LENGTH);
     gt_bind_text(&bind, gt_math_name(class->math), GT_ANY_LENGTH);
-    gt_bind_text(&bind, gt_math_name(gt_math_served_by(class->math)), GT_ANY_LENGTH);
     gt_bind_text(&bind, gt_class_layout(class), GT_LAYOUT_LENGTH);
     gt_bind_text(&bind, gt_epilogue_name(class->epilogue), GT_ANY_LENGTH);
     gt_bind_int(&bind, class->align);

@@ -165,9 +165,10 @@ __device__ __forceinline__ void pass_turn()
         asm volatile("barrier.arrive %0, 256;" ::"r"(5 - (int)threadIdx.x / 128) : "memory");
 }
 
-// Starts the products of an interval's stages: hi hi, or the small ones.
+// Starts the products of an interval's stages: hi hi, or the small ones. The first ones replace the sums unless they are
+// to be added.
 template <bool SMALL>
-__device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED])
+__device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED], int first_adds)
 {
     // The same in all threads of a warp, which the compiler cannot know.
     const int outer = __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
@@ -183,7 +184,7 @@ __device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&s
         for (int k = 0; k < STEP; k += INSTRUCTION_K)
 #pragma unroll
             for (int i = 0; i < STACKED; i++) {
-                const int adds = stage > 0 || k > 0;
+                const int adds = stage > 0 || k > 0 ? 1 : first_adds;
                 const unsigned long long rows = a + tile_a::further(i * 64, k), columns = b + tile_b::further(0, k);
                 constexpr int LO = tile_a::further(0, STEP);
                 if (SMALL) {
@@ -207,14 +208,14 @@ __device__ __forceinline__ void multiply_tile(const ring &r, int intervals, plac
 #pragma unroll 1
     for (int interval = 0; interval < intervals; interval++) {
         take_turn();
-        multiply_parts<true>(r, at, some);
+        multiply_parts<true>(r, at, some, 0);
         pass_turn();
         multiply_wait<0>();
 #pragma unroll
         for (int e = 0; e < COUNT; e++)
             (&d[0][0])[e] += (&some[0][0])[e] * (1 / LO_SCALE);
         take_turn();
-        multiply_parts<false>(r, at, some);
+        multiply_parts<false>(r, at, some, 0);
         pass_turn();
         multiply_wait<0>();
 #pragma unroll

@@ -48,8 +48,11 @@ static bool describe(const gt_problem *p, gt_operand operand, int64_t how, gt_st
 gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *out)
 {
     gt_copies copies = {0};
-    const bool parts = facts->repack & GT_COPY_SPLIT;
+    const int64_t how = facts->repack & ~(int64_t)3;
+    const bool parts = how == (GT_COPY_SPLIT | GT_COPY_ALONG_K);
     int64_t all = 0, squares = 0;
+    if (facts->repack > 0 && (facts->repack == how || (how != 0 && how != GT_COPY_AS_STORED && how != GT_COPY_ALONG_K && !parts)))
+        return gt_fail(GT_ERROR_INVALID, "repack is %lld, which is no way to copy operands", (long long)facts->repack);
     for (gt_operand i = GT_A; i <= GT_B; i++) {
         int64_t one;
         if (!(facts->repack >> i & 1))

@@ -166,16 +166,13 @@ gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k)
 
 bool gt_class_serves(const gt_class *rendered, const gt_class *asked)
 {
-    gt_class as_asked = *rendered;
-    if (rendered->math == gt_math_served_by(asked->math))
-        as_asked.math = asked->math;
-    return gt_class_types(&as_asked) == gt_class_types(asked) && rendered->epilogue == asked->epilogue &&
+    return gt_class_types(rendered) == gt_class_types(asked) && rendered->epilogue == asked->epilogue &&
            rendered->op_a == asked->op_a && rendered->op_b == asked->op_b && rendered->align <= asked->align;
 }
 
 bool gt_class_same(const gt_class *a, const gt_class *b)
 {
-    return a->math == b->math && gt_class_serves(a, b) && a->align == b->align;
+    return gt_class_serves(a, b) && a->align == b->align;
 }
 
 static const char *const epilogues[] = {[GT_EPILOGUE_NONE] = "none"};

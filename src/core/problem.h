@@ -57,7 +57,7 @@ const char *gt_class_layout(const gt_class *class);
 gt_gemm gt_class_gemm(const gt_class *class, int64_t m, int64_t n, int64_t k);
 
 /* Whether two classes are the same; whether a kernel rendered for one serves problems of the other, which is the same
- * or more aligned. A strict kernel serves split too. */
+ * or more aligned. */
 bool gt_class_same(const gt_class *a, const gt_class *b);
 bool gt_class_serves(const gt_class *rendered, const gt_class *asked);
 

@@ -59,16 +59,16 @@ static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
 }
 
 /* The best kernel of one source that can be loaded. One that cannot is told of and the next best taken. */
-static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *chosen)
+static gt_status choose_from(gt_context *context, gt_source *source, const gt_problem *problem, gt_chosen *chosen)
 {
     gt_status failure = GT_OK;
     char first[512];
     for (;;) {
-        gt_status status = read_source(context, source, &chosen->problem.class);
+        gt_status status = read_source(context, source, &problem->class);
         if (status != GT_OK)
             return status;
-        status = gt_select(&context->device, &chosen->problem, &chosen->demands, source->measured.list,
-                           source->measured.count, &chosen->selection);
+        status = gt_select(&context->device, problem, &chosen->demands, source->measured.list, source->measured.count,
+                           &chosen->selection);
         if (status == GT_ERROR_NOT_TUNED && failure == GT_OK && source->measured.damaged > 0) {
             failure = GT_ERROR_CORRUPT;
             snprintf(first, sizeof first, "%s", source->measured.damage);
@@ -97,10 +97,32 @@ static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *
     }
 }
 
+/* The best kernel of all sources, the user's before the system's. */
+static gt_status choose_any(gt_context *context, const gt_problem *problem, gt_chosen *chosen)
+{
+    gt_status status = GT_ERROR_NOT_TUNED;
+    for (size_t i = 0; i < context->source_count && (status == GT_ERROR_NOT_TUNED || status == GT_ERROR_CORRUPT); i++)
+        status = choose_from(context, &context->sources[i], problem, chosen);
+    return status;
+}
+
+/* The same, or a kernel of a math that serves the problem's, where nobody tuned that. */
+static gt_status choose_served(gt_context *context, const gt_problem *problem, gt_chosen *chosen)
+{
+    const gt_status status = choose_any(context, problem, chosen);
+    gt_problem served = *problem;
+    char message[512];
+    served.class.math = gt_math_served_by(problem->class.math);
+    if (status != GT_ERROR_NOT_TUNED || served.class.math == problem->class.math)
+        return status;
+    snprintf(message, sizeof message, "%s", gt_error_message());
+    return choose_any(context, &served, chosen) == GT_OK ? GT_OK : gt_fail(status, "%s", message);
+}
+
 /* The context's choice for a problem, made now or before, in use. Under the lock. */
 static gt_status choose(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
 {
-    gt_status status = GT_ERROR_NOT_TUNED;
+    gt_status status;
     gt_chosen *chosen = gt_choices_find(&context->choices, problem, demands);
     if (chosen) {
         *out = chosen;
@@ -110,9 +132,7 @@ static gt_status choose(gt_context *context, const gt_problem *problem, const gt
         return gt_fail_memory();
     chosen->problem = *problem;
     chosen->demands = *demands;
-    for (size_t i = 0; i < context->source_count && (status == GT_ERROR_NOT_TUNED || status == GT_ERROR_CORRUPT); i++)
-        status = choose_from(context, &context->sources[i], chosen);
-    if (status != GT_OK) {
+    if ((status = choose_served(context, problem, chosen)) != GT_OK) {
         free(chosen);
         return status;
     }

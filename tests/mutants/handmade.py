@@ -1,6 +1,6 @@
 """Mutants made by hand: a family, what is wrong with it, and how that is written. And the configurations that take the
 broken paths: K is shared within blocks, clusters and through the workspace; rows of C and B begin anywhere. Those of wgmma
-take the configuration that they name of spaces.py."""
+and split take the configuration that they name of spaces.py."""
 
 SPACES = {
     "simt": """SELECT 32 AS bm, 64 AS bn, 16 AS bk, 16 AS wm, 32 AS wn, 4 AS tm, 4 AS tn, 3 AS stages, 2 AS split_k,
@@ -88,4 +88,36 @@ WGMMA = [
      "const int line = k + lane % 4 * 4 + j;"),
     ("promoted", "promotes no sums", "        if (GT_PROMOTED > 0)\n            multiply_promoted", "        if (false)\n            multiply_promoted"),
     ("promoted", "gives the wrong stage back", "            add(0, read);\n            start(0);\n", "            add(0, reading);\n            start(0);\n"),
+]
+
+SPLIT = [
+    ("turns", "undoes no row's scale", "const float both = undo[i / 2][i % 2] * other;", "const float both = other;"),
+    ("alone", "undoes columns' scales for rows", "undo[i / 2][i % 2] = at < g.m ? rows[at].undo : 0;",
+     "undo[i / 2][i % 2] = at < g.n ? columns[at].undo : 0;"),
+    ("alone", "undoes twice as much as there was", "return __int_as_float((127 - half) << 23);",
+     "return __int_as_float((126 - half) << 23);"),
+    ("alone", "scales beyond the largest number", "(14 - power) >> 1", "(16 - power) >> 1"),
+    ("turns", "leaves lo hi out", "                    multiply<true, true>(some[i], rows + LO, columns, 1);\n", ""),
+    ("turns", "leaves hi lo out", "multiply<true, true>(some[i], rows, columns + LO, adds);",
+     "multiply<true, true>(some[i], rows + LO, columns, adds);"),
+    ("alone", "adds los as if they were his", "* (1 / LO_SCALE);", ";"),
+    ("alone", "promotes no sums", "multiply_parts<false>(r, at, some, 0);\n        pass_turn();\n        multiply_wait<0>();\n",
+     "multiply_parts<false>(r, at, d, 1);\n        pass_turn();\n        multiply_wait<0>();\n#pragma unroll\n"
+     "        for (int e = 0; e < COUNT; e++)\n            (&some[0][0])[e] = 0;\n"),
+    ("alone", "takes no notice of deep elements", "(!(a.deep | b.deep) || a.share + b.share <= SHARE_WHOLE / 2)", "true"),
+    ("alone", "sees no deep elements", "fabsf(v) < 0x1p-14f && element != 0 ? DEEP : 0", "0"),
+    ("turns", "counts no low elements", "low += fabsf(v) < 1;", "low += 0;"),
+    ("turns", "takes infinities for numbers", "largest >> 23 << EXPONENT_AT", "min(largest >> 23, 200u) << EXPONENT_AT"),
+    ("turns", "gives stages back that are being multiplied", "        multiply_wait<0>();\n#pragma unroll\n        for (int stage",
+     "#pragma unroll\n        for (int stage"),
+    ("turns", "mistakes a neighbour's part", "lane % 2 ? other | e.lo << 16 : e.hi | other << 16",
+     "lane % 2 ? e.lo | other << 16 : e.hi | other << 16"),
+    ("turns", "stores a strip's line in another order", "pieces[warp][lane][(4 + i / 8) ^ lane % 8] = lo;",
+     "pieces[warp][lane][(4 + i / 8) ^ lane % 4] = lo;"),
+    ("alone", "looks at a part of the lines", "for (int i = threadIdx.x % 32; i < count; i += 32)",
+     "for (int i = threadIdx.x % 32; i < count - 16; i += 32)"),
+    ("turns", "reads past the end of a line", "held[i] = first + i * 32 + lane < k ? from[first + i * 32 + lane] : 0;",
+     "held[i] = first + i * 32 < k ? from[first + i * 32 + lane] : 0;"),
+    ("turns", "stops strict sums short of the end of K", "first < g.k; first += STRICT_K", "first + STRICT_K / 2 < g.k; first += STRICT_K"),
+    ("turns", "drops the last interval of K", "(g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL)", "(g.k + STEP - 1) / (STEP * INTERVAL)"),
 ]

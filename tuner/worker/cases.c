@@ -21,6 +21,8 @@
 #define STEEP_INTERVALS 12  /* of promotion, for each part of K */
 #define STEEP_FIRST     512 /* the large product; the others are below 1/16 */
 
+#define SUMS_SIDE 16 /* of a product whose sums are looked at on average */
+
 #define BATCH_BYTE 260 /* products of the batches that pass a byte, and some more */
 
 /* No batch is so large that a kernel's workspace passes this. */
@@ -200,7 +202,10 @@ static void choose_values(drawing *d, int64_t turn, gt_case *c)
 {
     if (d->types->exact)
         return;
-    if (turn % 8 == 3) {
+    if (turn % 8 == 1 && d->types->parts > 0) {
+        c->values = GT_VALUES_UNEVEN;
+        c->odd = (gt_operand)below(d, 2);
+    } else if (turn % 8 == 3) {
         c->values = GT_VALUES_WIDE;
         c->odd = (gt_operand)below(d, 2);
     } else if (turn % 8 == 6 || turn % 16 == 9) {
@@ -419,12 +424,22 @@ static gt_status add_long(drawing *d)
     return status;
 }
 
-/* Where sums are to be promoted: many intervals of that in every part of K. */
+/* Where sums are to be promoted: many intervals of that in every part of K. Where they have as many bits as others it shows
+ * on average, over some elements. */
 static gt_status add_steep(drawing *d)
 {
     gt_case *c;
     if (d->types->promoted == 0)
         return GT_OK;
+    if (d->types->parts > 0) {
+        const gt_status added = add(d, SUMS_SIDE, SUMS_SIDE, GT_SUMS_K + below(d, d->step), 1, &c);
+        if (added == GT_OK) {
+            c->values = GT_VALUES_NORMAL;
+            c->beta = 0;
+            c->alpha = 1;
+        }
+        return added;
+    }
     const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k + below(d, d->step);
     const gt_status status = add(d, 1 + below(d, 5), 1 + below(d, 5), k, 1, &c);
     if (status == GT_OK) {

@@ -22,7 +22,10 @@ typedef enum gt_values {
     GT_VALUES_WIDE,   /* rows of A and columns of B scaled by powers of two: one down to subnormal numbers, one up */
     GT_VALUES_HARD,   /* NaN and infinities at some places of one operand */
     GT_VALUES_STEEP,  /* one large product, then small ones that a sum with it cannot hold: it is to be promoted */
+    GT_VALUES_UNEVEN, /* elements of a row of A or column of B far apart, for operands that may be split into parts */
 } gt_values;
+
+#define GT_SUMS_K 2048 /* of the product that tells by the mean of its errors whether sums are promoted */
 
 /* Which hard values: one kind alone is not hidden by another. */
 #define GT_HARD_KINDS 3 /* NaN, infinity, negative infinity: a bit each */

@@ -5,7 +5,8 @@
 #include "checks.h"
 #include "parallel.h"
 
-#define HARD_EVERY 4 /* elements of C for each of a kind */
+#define HARD_EVERY  4  /* elements of C for each of a kind */
+#define LARGE_EVERY 64 /* rows of A or columns of B for each with an element far larger than the others */
 
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
  * other up to where products still fit; the ends of what a row may have are often met. */
@@ -80,6 +81,38 @@ static void make_steep(const gt_case *c, gt_operand operand, char *data)
         }
 }
 
+/*
+ * For operands that may be split into parts: of one operand the element of one place along K is 2^40 times the others, in
+ * one row of A or column of B, often the last, and in some more, and the other operand's are zeros there, so that it tells nothing of the
+ * sum; or its elements are spread over 2^24, or over 2^48, at random.
+ */
+static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, char *data)
+{
+    const gt_problem *p = &c->problem;
+    const gt_stored o = gt_problem_stored(p, operand);
+    const gt_type_info *type = gt_type_find(o.type);
+    const bool k_down = operand == GT_A ? p->class.op_a == GT_T : p->class.op_b == GT_N;
+    const int64_t place = (int64_t)(seed >> 8) % p->k, lines = k_down ? o.columns : o.rows;
+    const int64_t chosen = seed >> 4 & 1 ? lines - 1 : (int64_t)(seed >> 16) % lines;
+    const int spread = seed % 4 == 0 ? 24 : 48;
+    for (int64_t row = 0; row < p->batch * o.rows; row++)
+        for (int64_t column = 0; column < o.columns; column++) {
+            const int64_t at = row / o.rows * o.stride + row % o.rows * o.ld + column;
+            const bool here = (k_down ? row % o.rows : column) == place;
+            const double value = type->load(data, at);
+            if (seed % 2 == 0) {
+                if (operand == c->odd)
+                    type->store(data, at, ldexp(value, -(int)(gt_random_bits(seed, (uint64_t)at) % (uint64_t)spread)));
+            } else if (here && operand != c->odd) {
+                type->store(data, at, 0);
+            } else if (here) {
+                const int64_t line = k_down ? column : row % o.rows;
+                if (line == chosen || gt_random_bits(seed, (uint64_t)line) % LARGE_EVERY == 0)
+                    type->store(data, at, ldexp(value, 40));
+            }
+        }
+}
+
 /* One operand of a case. Poison stays between its rows, and in a C that nobody reads and that is not to be filled. */
 static void fill_operand(const gt_case *c, gt_operand operand, const gt_pool *pool, gt_draws *places, char *data)
 {
@@ -120,6 +153,8 @@ static void fill_case(void *data, size_t index)
             harden(c, o, &draws, operand);
         else if (c->values == GT_VALUES_STEEP && o != GT_C)
             make_steep(c, o, operand);
+        else if (c->values == GT_VALUES_UNEVEN && o != GT_C && c->problem.k > 0)
+            make_uneven(c, o, scales >> 1, operand);
     }
 }
 

@@ -26,6 +26,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
              c->values == GT_VALUES_WIDE   ? ", wide values"
              : c->values == GT_VALUES_HARD ? ", nan and inf"
              : c->values == GT_VALUES_STEEP ? ", a large product first"
+             : c->values == GT_VALUES_UNEVEN ? ", elements far apart"
                                            : "",
              c->again ? ", again" : "");
 }
@@ -80,6 +81,7 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const gt_type_info *type = gt_type_find(p->class.type_c);
     const gt_reference_terms t = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta);
     const bool normal = c->values == GT_VALUES_NORMAL && !types->exact, counts = normal && is_average(p, types);
+    const bool promotes = normal && types->parts > 0 && p->k >= GT_SUMS_K;
     const double least = underflow(c, types) * underflow(c, types);
     int64_t at = index * p->m * p->n;
     for (int64_t i = 0; i < p->m; i++) {
@@ -96,13 +98,17 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             const double error = fabs(got - wanted), scale = fabs(c->alpha) * r->magnitude[at] + fabs(c->beta * was);
             if (error > trial->error * scale && scale > 0)
                 trial->error = error / scale;
-            if (!counts)
+            if (!counts && !promotes)
                 continue;
             const double ab = c->alpha * r->sum[at], bc = c->beta * was;
             const double variance =
                 t.square * square + t.parts * (ab * ab + bc * bc) + t.whole * wanted * wanted + t.least / 12;
-            if (variance > 0) {
-                const double ratio = error * error / variance, share = t.square * square / variance;
+            const double ratio = variance > 0 ? error * error / variance : 0;
+            if (promotes) {
+                e->promoted_sum += ratio;
+                e->promoted_count++;
+            } else if (variance > 0) {
+                const double share = t.square * square / variance;
                 e->sum += ratio;
                 e->count++;
                 e->sums_sum += share * ratio;
@@ -118,7 +124,8 @@ bool gt_compare_errors(const gt_errors *e, gt_trial *trial)
     const struct {
         const char *what;
         double sum, count;
-    } kinds[] = {{"errors", e->sum, e->count}, {"errors of sums", e->sums_sum, e->sums_count}};
+    } kinds[] = {{"errors", e->sum, e->count}, {"errors of sums", e->sums_sum, e->sums_count},
+                 {"errors of long sums", e->promoted_sum, e->promoted_count}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].count >= VARIANCE_LEAST && kinds[i].sum > VARIANCE_LIMIT * kinds[i].count)
             return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,
