@@ -6,13 +6,13 @@
 // is computed by multiply-adds of f32 instead.
 //
 // The error of an element of op(A) op(B), over S = sum of |a||b|, with P = 32 INTERVAL: parts are kept to 2^-22 each, and
-// lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-21 S of deep elements. A step of sixteen products errs by
+// lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by
 // 17 2^-25 + 2^-23 of the largest magnitude in it, so P of them by (P / 16) (17 2^-25 + 2^-23) of theirs; the small
 // products have twice as many steps and 2^-10 of the magnitude. f32 rounds two sums an interval, each 2^-24 S at most. So
 //
-//     |error| <= S (5 2^-22 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (2 ceil(K / P) + 1) 2^-24)
+//     |error| <= S (3 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (2 ceil(K / P) + 1) 2^-24)
 //
-// which is 1.9e-5 S with P = 64 and K = 8192; a chain of fused multiply-adds has K 2^-24, 4.9e-4 S.
+// which is 2.0e-5 S with P = 64 and K = 8192; a chain of fused multiply-adds has K 2^-24, 4.9e-4 S.
 #include "gemm.cuh"
 
 #ifndef BM // threadblock tile
@@ -257,28 +257,60 @@ __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int
 
 // ---- f32, where parts do not suffice ----
 
-// Subtiles of a tile one after the other, by all consumers, through shared memory.
-constexpr int STRICT_SIDE = 64, STRICT_K = 16, STRICT_ROWS = STRICT_SIDE / (CONSUMERS / 16);
-static_assert(2 * STRICT_SIDE * STRICT_K * (int)sizeof(float) <= BUFFER_BYTES, "operands fit into the buffers of C");
+// Subtiles of a tile one after the other, by all consumers, through shared memory: a thread has eight rows and four columns.
+constexpr int STRICT_M = 64 * WARP_GROUPS, STRICT_N = 64, STRICT_K = 16, STRICT_ROWS = 8;
+static_assert((STRICT_M + STRICT_N) * STRICT_K * (int)sizeof(float) <= BUFFER_BYTES, "operands fit into the buffers of C");
+
+// A thread's share of a step of an operand, on its way from global memory to [STRICT_K][SIDE].
+template <int SIDE, bool OF_A, bool ALONG_K> struct strict_operand {
+    static constexpr int COUNT = SIDE * STRICT_K / CONSUMERS;
+    int thread;
+    float held[COUNT];
+
+    __device__ __forceinline__ int inner(int n) const
+    {
+        const int e = thread + n * CONSUMERS;
+        return ALONG_K ? e % STRICT_K : e / SIDE;
+    }
+    __device__ __forceinline__ int outer(int n) const
+    {
+        const int e = thread + n * CONSUMERS;
+        return ALONG_K ? e / STRICT_K : e % SIDE;
+    }
+    __device__ __forceinline__ void load(const gt_args &g, gt_int first, gt_int k)
+    {
+#pragma unroll
+        for (int n = 0; n < COUNT; n++)
+            held[n] = OF_A ? gt_load_a(g, first + outer(n), k + inner(n)) : gt_load_b(g, k + inner(n), first + outer(n));
+    }
+    __device__ __forceinline__ void store(float (*to)[SIDE]) const
+    {
+#pragma unroll
+        for (int n = 0; n < COUNT; n++)
+            to[inner(n)][outer(n)] = held[n];
+    }
+};
 
 __device__ __forceinline__ void multiply_strictly(const gt_args &g, float *shared, gt_int row, gt_int column)
 {
-    float(*const a)[STRICT_SIDE] = (float(*)[STRICT_SIDE])shared, (*const b)[STRICT_SIDE] = a + STRICT_K;
-    const int thread_row = threadIdx.x / 16 * STRICT_ROWS, thread_column = threadIdx.x % 16 * 4;
+    float(*const a)[STRICT_M] = (float(*)[STRICT_M])shared;
+    float(*const b)[STRICT_N] = (float(*)[STRICT_N])(shared + STRICT_M * STRICT_K);
+    int thread; // asked for here, so that what follows from it takes no registers elsewhere
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    const int thread_row = thread / 16 * STRICT_ROWS, thread_column = thread % 16 * 4;
+    strict_operand<STRICT_M, true, GT_A_ALONG_K> next_a = {thread};
+    strict_operand<STRICT_N, false, GT_B_ALONG_K> next_b = {thread};
     float sum[STRICT_ROWS][4] = {};
+    next_a.load(g, row, 0);
+    next_b.load(g, column, 0);
 #pragma unroll 1
     for (gt_int first = 0; first < g.k; first += STRICT_K) {
         consumers_sync(); // what was there has been read
-#pragma unroll 1
-        for (int e = threadIdx.x; e < STRICT_SIDE * STRICT_K; e += CONSUMERS) {
-            const int inner_a = GT_A_ALONG_K ? e % STRICT_K : e / STRICT_SIDE,
-                      outer_a = GT_A_ALONG_K ? e / STRICT_K : e % STRICT_SIDE,
-                      inner_b = GT_B_ALONG_K ? e % STRICT_K : e / STRICT_SIDE,
-                      outer_b = GT_B_ALONG_K ? e / STRICT_K : e % STRICT_SIDE;
-            a[inner_a][outer_a] = gt_load_a(g, row + outer_a, first + inner_a);
-            b[inner_b][outer_b] = gt_load_b(g, first + inner_b, column + outer_b);
-        }
+        next_a.store(a);
+        next_b.store(b);
         consumers_sync();
+        next_a.load(g, row, first + STRICT_K);
+        next_b.load(g, column, first + STRICT_K);
 #pragma unroll 4
         for (int k = 0; k < STRICT_K; k++) {
             const gt_vector<float, 4> four = *(const gt_vector<float, 4> *)&b[k][thread_column];
@@ -304,9 +336,9 @@ __device__ __forceinline__ void compute_strictly(gt_args g, char *buffers, gt_in
     if (g.n > column + BN)
         g.n = column + BN; // the next tile's are not this one's
 #pragma unroll 1
-    for (int i = 0; i < BM; i += STRICT_SIDE)
+    for (int i = 0; i < BM; i += STRICT_M)
 #pragma unroll 1
-        for (int j = 0; j < BN; j += STRICT_SIDE)
+        for (int j = 0; j < BN; j += STRICT_N)
             multiply_strictly(g, (float *)buffers, row + i, column + j);
     consumers_sync();
 }

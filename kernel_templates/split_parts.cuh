@@ -3,14 +3,14 @@
 // f16, and lo, the rest times 2^11 rounded to f16: v = hi + 2^-11 lo, and 22 bits of it are kept. Of every PARTS_STEP
 // elements along K the his come first and then their los, 128 bytes in all, zeros behind the last.
 //
-// What the rest of v is, and is not:
+// What is kept of v:
 //   |v| >= 2^-14: hi errs by 2^-11 |v| at most, lo by 2^-11 of that: 2^-22 |v|.
 //   |v| < 2^-14: hi is subnormal and errs by 2^-25; lo, 2^-14 at most, errs by 2^-25: 2^-36. Such an element is "deep".
-// Beside their products, of magnitude S = sum of |a||b|, n deep elements of a pair of lines add an error of 2^-36 2^15 n at
-// most. An element is "low" where |v| < 1; of K products all but those of low elements are 1 at least. So where half of K
-// or less are of low elements, of which deep ones are some, that error is at most 2^-21 K / 2 and S at least K / 2: it adds
-// 2^-21 S. Lines of which this cannot be said, or that have NaN or infinities, or whose sums might pass the largest
-// number, are not multiplied this way: their tiles are computed by multiply-adds of f32 (split.cu).
+// So n deep elements of a row and a column add an error of 2^-36 2^15 n at most to their product of magnitude S = sum of
+// |a||b|. An element is "low" where |v| < 2^-4: of K terms of S all but those of low elements are 2^-8 at least. Where s are
+// low and n <= 2^-6 (K - s), the error is 2^-27 (K - s) at most and S is 2^-8 (K - s) at least: it is within 2^-19 S. Lines
+// of which this cannot be said, or that have NaN or infinities, or whose sums might pass the largest number, are not
+// multiplied this way: their tiles are computed by multiply-adds of f32 (split.cu).
 #ifndef GT_SPLIT_PARTS_CUH
 #define GT_SPLIT_PARTS_CUH
 
@@ -23,10 +23,11 @@ constexpr float LO_SCALE = 0x1p11f;
 // What is known of a line. src/core/copies.c has its size and its place, behind the lines of its matrix.
 struct line_known {
     float undo;    // its square undoes the line's scale
-    unsigned what; // whether it has deep elements, the exponent of the largest one, the share of low ones
+    unsigned what; // the exponent of its largest element, 8 bits; the share of low elements, and of deep ones, 12 bits each
 };
-constexpr unsigned DEEP = 1u << 31, SHARE_WHOLE = 0xffff;
-constexpr int EXPONENT_AT = 16, NOT_FINITE = 255;
+constexpr int EXPONENT_AT = 24, LOW_AT = 12, NOT_FINITE = 255;
+constexpr unsigned SHARE = 4095;      // most of a share; of low elements, all
+constexpr unsigned DEEP_WHOLE = 16384; // all, of deep elements
 
 struct operand_parts {
     gt_half *lines;
@@ -47,8 +48,10 @@ __device__ __forceinline__ operand_parts parts_of(const gt_args &g, bool of_a)
 
 // ---- the kernel before the product ----
 
-constexpr int PARTS_WARPS = 8;
+constexpr int PARTS_WARPS = 16;
 constexpr unsigned MAGNITUDE = 0x7fffffff;
+typedef gt_vector<float, 4> four_elements;
+typedef gt_vector<unsigned, 2> four_parts;
 
 // A line's scale, from the bits of its largest magnitude: its square is multiplied with.
 struct line_scale {
@@ -63,198 +66,272 @@ struct line_scale {
     __device__ __forceinline__ float undo() const { return __int_as_float((127 - half) << 23); }
 };
 
-// An element's parts, and what it counts for.
+// What a line has of such elements.
+struct line_counts {
+    int low = 0, deep = 0;
+};
+
+// An element's parts, and what it counts for where it is one of the line.
 struct element_parts {
     unsigned hi, lo; // bits
 
-    __device__ __forceinline__ element_parts(float element, float up, int &low, unsigned &deep)
+    __device__ __forceinline__ element_parts(float element, float up, bool counts, line_counts &counted)
     {
         const float v = element * up * up;
         const gt_half high(v), rest((v - float(high)) * LO_SCALE);
         hi = high.bits;
         lo = rest.bits;
-        low += fabsf(v) < 1;
-        deep |= fabsf(v) < 0x1p-14f && element != 0 ? DEEP : 0;
+        counted.low += fabsf(v) < 0x1p-4f && counts;
+        counted.deep += fabsf(v) < 0x1p-14f && element != 0;
     }
 };
 
-__device__ __forceinline__ line_known know(unsigned largest, int low, unsigned deep, gt_int k)
+__device__ __forceinline__ line_known know(unsigned largest, line_counts counted, gt_int k)
 {
-    const unsigned share = k == 0 || largest == 0 ? 0 : (unsigned)(((gt_int)low * SHARE_WHOLE + k - 1) / k);
-    return {line_scale(largest).undo(), deep | largest >> 23 << EXPONENT_AT | share};
+    if (largest == 0)
+        return {1, 0};
+    const gt_int low = ((gt_int)counted.low * SHARE + k - 1) / k, deep = ((gt_int)counted.deep * DEEP_WHOLE + k - 1) / k;
+    return {line_scale(largest).undo(),
+            largest >> 23 << EXPONENT_AT | (unsigned)low << LOW_AT | (deep < SHARE ? (unsigned)deep : SHARE)};
 }
 
-// A line that is stored along K, by a warp; a lane has one of each PARTS_STEP elements.
-__device__ __forceinline__ void split_line(const float *from, gt_int k, gt_half *to, line_known *known)
-{
-    constexpr int AHEAD = 8; // loads under way
-    const int lane = threadIdx.x % 32;
-    unsigned largest = 0, deep = 0;
-    int low = 0;
-    for (gt_int first = lane; first < k; first += AHEAD * 32)
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++)
-            if (first + i * 32 < k)
-                largest = max(largest, __float_as_uint(from[first + i * 32]) & MAGNITUDE);
-    largest = __reduce_max_sync(~0u, largest);
-    const float up = line_scale(largest).up();
-    unsigned *const words = (unsigned *)to + lane % 2 * (PARTS_STEP / 2) + lane / 2;
-    for (gt_int first = 0; first < k; first += AHEAD * 32) {
-        float held[AHEAD];
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++)
-            held[i] = first + i * 32 + lane < k ? from[first + i * 32 + lane] : 0;
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++) {
-            int is_low = 0;
-            const element_parts e(held[i], up, is_low, deep);
-            low += first + i * 32 + lane < k ? is_low : 0;
-            // Even lanes store two his, odd ones two los.
-            const unsigned other = __shfl_xor_sync(~0u, lane % 2 ? e.hi : e.lo, 1);
-            if (first + i * 32 < k)
-                words[first + i * 32] = lane % 2 ? other | e.lo << 16 : e.hi | other << 16;
-        }
+// What warps of a block tell each other. Those of a line are `apart` and the next ones.
+struct told {
+    unsigned largest[PARTS_WARPS][32];
+    line_counts counted[PARTS_WARPS][32];
+
+    __device__ __forceinline__ static unsigned find_largest(const unsigned (*of)[32], unsigned first, int warps)
+    {
+        unsigned largest = 0;
+        for (int w = 0; w < warps; w++)
+            largest = max(largest, of[first + w][threadIdx.x % 32]);
+        return largest;
     }
-    low = __reduce_add_sync(~0u, low);
-    deep = __reduce_or_sync(~0u, deep);
-    if (lane == 0)
-        *known = know(largest, low, deep, k);
-}
+    __device__ __forceinline__ static line_counts count(const line_counts (*of)[32], unsigned first, int warps)
+    {
+        line_counts all;
+        for (int w = 0; w < warps; w++) {
+            all.low += of[first + w][threadIdx.x % 32].low;
+            all.deep += of[first + w][threadIdx.x % 32].deep;
+        }
+        return all;
+    }
+};
 
-// 32 lines that are stored across K, by a block: a lane has a line, a warp PARTS_STEP elements of each at a time.
-// `lines` of them are there.
-__device__ __forceinline__ void split_strip(const float *from, gt_int ld, int lines, gt_int k, gt_half *to, gt_int to_ld,
-                                            line_known *known)
-{
-    __shared__ unsigned largest_of[PARTS_WARPS][32], deep_of[PARTS_WARPS][32];
-    __shared__ int low_of[PARTS_WARPS][32];
-    __shared__ gt_vector<unsigned, 4> pieces[PARTS_WARPS][32][8];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const bool there = lane < lines;
-    unsigned largest = 0, deep = 0;
-    int low = 0;
-    from += there ? lane : 0;
-    for (gt_int first = warp * PARTS_STEP; first < k; first += PARTS_WARPS * PARTS_STEP)
+// Lines that are stored along K: `warps` of a block share each. A lane has four neighbours of every 128 elements.
+struct long_lines {
+    static constexpr int AHEAD = 4, SPAN = AHEAD * 128; // loads under way, and what they bring
+
+    __device__ __forceinline__ static int warps(gt_int k) { return k > 8192 ? PARTS_WARPS : k > 1024 ? 4 : 1; }
+    __device__ __forceinline__ static gt_int of_block(gt_int k) { return PARTS_WARPS / warps(k); }
+
+    __device__ __forceinline__ static void load(four_elements (&held)[AHEAD], const float *from, gt_int at, gt_int k)
+    {
 #pragma unroll
-        for (int i = 0; i < PARTS_STEP; i++)
-            if (first + i < k && there)
-                largest = max(largest, __float_as_uint(from[(first + i) * ld]) & MAGNITUDE);
-    largest_of[warp][lane] = largest;
-    __syncthreads();
+        for (int i = 0; i < AHEAD; i++, at += 128)
+            if (GT_ALIGN >= 16 && at + 4 <= k)
+                held[i] = *(const four_elements *)(from + at);
+            else
 #pragma unroll
-    for (int w = 0; w < PARTS_WARPS; w++)
-        largest = max(largest, largest_of[w][lane]);
-    const float up = line_scale(largest).up();
-    for (gt_int first = warp * PARTS_STEP; first < k; first += PARTS_WARPS * PARTS_STEP) {
-        float held[PARTS_STEP];
+                for (int e = 0; e < 4; e++)
+                    held[i].e[e] = at + e < k ? from[at + e] : 0;
+    }
+
+    // Those that begin with the first of a block, `lines` of them.
+    __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k, gt_half *to,
+                                                 gt_int to_ld, line_known *known)
+    {
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, of_line = warps(k), line = warp / of_line;
+        const bool there = line < lines;
+        const gt_int first = (warp % of_line) * (gt_int)SPAN + lane * 4, end = there ? k : 0;
+        four_elements held[AHEAD];
+        line_counts counted;
+        unsigned largest = 0;
+        from += line * ld;
+        to += line * to_ld + lane / 8 * (2 * PARTS_STEP) + lane % 8 * 4;
+        for (gt_int at = first; at < end; at += of_line * SPAN) {
+            load(held, from, at, k);
 #pragma unroll
-        for (int i = 0; i < PARTS_STEP; i++)
-            held[i] = first + i < k && there ? from[(first + i) * ld] : 0;
+            for (int i = 0; i < AHEAD * 4; i++)
+                largest = max(largest, __float_as_uint(held[i / 4].e[i % 4]) & MAGNITUDE);
+        }
+        t.largest[warp][lane] = __reduce_max_sync(~0u, largest);
+        __syncthreads();
+        largest = told::find_largest(t.largest, line * of_line, of_line);
+        const float up = line_scale(largest).up();
+        for (gt_int at = first; at - lane % 8 * 4 < end; at += of_line * SPAN) {
+            load(held, from, at, k);
 #pragma unroll
-        for (int i = 0; i < PARTS_STEP; i += 8) {
-            gt_vector<unsigned, 4> hi, lo;
+            for (int i = 0; i < AHEAD; i++) {
+                const gt_int p = at + i * 128;
+                four_parts hi, lo;
 #pragma unroll
-            for (int e = 0; e < 4; e++) {
-                int is_low[2] = {0, 0};
-                const element_parts even(held[i + e * 2], up, is_low[0], deep), odd(held[i + e * 2 + 1], up, is_low[1], deep);
-                hi.e[e] = even.hi | odd.hi << 16;
-                lo.e[e] = even.lo | odd.lo << 16;
-                low += (first + i + e * 2 < k ? is_low[0] : 0) + (first + i + e * 2 + 1 < k ? is_low[1] : 0);
+                for (int e = 0; e < 4; e += 2) {
+                    const element_parts even(held[i].e[e], up, p + e < k, counted),
+                        odd(held[i].e[e + 1], up, p + e + 1 < k, counted);
+                    hi.e[e / 2] = even.hi | odd.hi << 16;
+                    lo.e[e / 2] = even.lo | odd.lo << 16;
+                }
+                if (p - lane % 8 * 4 < k) { // of a step that has elements
+                    gt_half *place = to + (p - lane * 4) * 2;
+                    *(four_parts *)place = hi;
+                    *(four_parts *)(place + PARTS_STEP) = lo;
+                }
             }
-            pieces[warp][lane][i / 8 ^ lane % 8] = hi;
-            pieces[warp][lane][(4 + i / 8) ^ lane % 8] = lo;
         }
-        __syncwarp();
-        // Eight lanes store a line's 128 bytes.
+        t.counted[warp][lane].low = __reduce_add_sync(~0u, counted.low);
+        t.counted[warp][lane].deep = __reduce_add_sync(~0u, counted.deep);
+        __syncthreads();
+        if (there && warp % of_line == 0 && lane == 0)
+            known[line] = know(largest, told::count(t.counted, warp, of_line), k);
+    }
+};
+
+// Lines that are stored across K, 32 by a block: a lane has a line, a warp PARTS_STEP elements of each at a time.
+struct strip {
+    __device__ __forceinline__ static gt_int of_block(gt_int) { return 32; }
+
+    __device__ __forceinline__ static void load(float (&held)[PARTS_STEP], const float *from, gt_int ld, gt_int first,
+                                                gt_int k)
+    {
+        from += first * ld;
+        if (first + PARTS_STEP <= k) {
 #pragma unroll
-        for (int i = 0; i < 32; i += 4) {
-            const int line = i + lane / 8;
+            for (int i = 0; i < PARTS_STEP; i++)
+                held[i] = from[i * ld];
+        } else {
+#pragma unroll
+            for (int i = 0; i < PARTS_STEP; i++)
+                held[i] = first + i < k ? from[i * ld] : 0;
+        }
+    }
+
+    __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k, gt_half *to,
+                                                 gt_int to_ld, line_known *known)
+    {
+        __shared__ gt_vector<unsigned, 4> pieces[PARTS_WARPS][32][4];
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        float held[PARTS_STEP];
+        line_counts counted;
+        unsigned largest = 0;
+        from += lane < lines ? lane : 0; // others do again what the first one does
+        for (gt_int first = warp * PARTS_STEP; first < k; first += PARTS_WARPS * PARTS_STEP) {
+            load(held, from, ld, first, k);
+#pragma unroll
+            for (int i = 0; i < PARTS_STEP; i++)
+                largest = max(largest, __float_as_uint(held[i]) & MAGNITUDE);
+        }
+        t.largest[warp][lane] = largest;
+        __syncthreads();
+        largest = told::find_largest(t.largest, 0, PARTS_WARPS);
+        const float up = line_scale(largest).up();
+        for (gt_int first = warp * PARTS_STEP; first < k; first += PARTS_WARPS * PARTS_STEP) {
+            unsigned lo[PARTS_STEP / 2];
+            load(held, from, ld, first, k);
+#pragma unroll
+            for (int i = 0; i < PARTS_STEP; i += 8) {
+                gt_vector<unsigned, 4> hi;
+#pragma unroll
+                for (int e = i; e < i + 8; e += 2) {
+                    const element_parts even(held[e], up, first + e < k, counted),
+                        odd(held[e + 1], up, first + e + 1 < k, counted);
+                    hi.e[(e - i) / 2] = even.hi | odd.hi << 16;
+                    lo[e / 2] = even.lo | odd.lo << 16;
+                }
+                pieces[warp][lane][i / 8 ^ lane / 2 % 4] = hi;
+            }
+            store(pieces[warp], lines, to + first * 2, to_ld);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                pieces[warp][lane][i ^ lane / 2 % 4] = {lo[i * 4], lo[i * 4 + 1], lo[i * 4 + 2], lo[i * 4 + 3]};
+            store(pieces[warp], lines, to + first * 2 + PARTS_STEP, to_ld);
+        }
+        t.counted[warp][lane] = counted;
+        __syncthreads();
+        if (warp == 0 && lane < lines)
+            known[lane] = know(largest, told::count(t.counted, 0, PARTS_WARPS), k);
+    }
+
+    // Four lanes store a line's his, or los: 64 bytes.
+    __device__ __forceinline__ static void store(const gt_vector<unsigned, 4> (&pieces)[32][4], gt_int lines, gt_half *to,
+                                                 gt_int to_ld)
+    {
+        const int lane = threadIdx.x % 32;
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < 32; i += 8) {
+            const int line = i + lane / 4;
             if (line < lines)
-                *(gt_vector<unsigned, 4> *)(to + line * to_ld + first * 2 + lane % 8 * 8) =
-                    pieces[warp][line][lane % 8 ^ line % 8];
+                *(gt_vector<unsigned, 4> *)(to + line * to_ld + lane % 4 * 8) = pieces[line][lane % 4 ^ line / 2 % 4];
         }
         __syncwarp();
     }
-    low_of[warp][lane] = low;
-    deep_of[warp][lane] = deep;
-    __syncthreads();
-    if (warp == 0) {
-#pragma unroll
-        for (int w = 1; w < PARTS_WARPS; w++) {
-            low += low_of[w][lane];
-            deep |= deep_of[w][lane];
-        }
-        if (there)
-            known[lane] = know(largest, low, deep, k);
-    }
-    __syncthreads(); // the next strip's are written to the same place
-}
+};
 
-// The lines of an operand that the number-th block of those of its matrix has.
-template <bool ALONG_K> __device__ __forceinline__ gt_int lines_of_block()
-{
-    return ALONG_K ? PARTS_WARPS : 32;
-}
-template <bool ALONG_K>
-__device__ __forceinline__ void split_lines(const gt_args &g, bool of_a, const float *from, gt_int ld, gt_int lines,
-                                            gt_int number)
-{
-    const operand_parts to = parts_of(g, of_a);
-    const gt_int to_ld = parts_ld(g), first = number * lines_of_block<ALONG_K>();
-    if (ALONG_K) {
-        const gt_int line = first + threadIdx.x / 32;
-        if (line < lines)
-            split_line(from + line * ld, g.k, to.lines + line * to_ld, to.known + line);
-    } else {
-        split_strip(from + first, ld, gt_clip(lines - first, 32), g.k, to.lines + first * to_ld, to_ld, to.known + first);
-    }
-}
+template <bool ALONG_K> struct lines_of {
+    typedef long_lines type;
+};
+template <> struct lines_of<false> {
+    typedef strip type;
+};
+typedef lines_of<GT_A_ALONG_K>::type lines_a;
+typedef lines_of<GT_B_ALONG_K>::type lines_b;
 
-// Blocks deal out among them the lines of op(A), then those of op(B).
-extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32) repack(const __grid_constant__ gt_args g)
+// Blocks deal out among them the lines of both operands; strips, which take longer, first.
+extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, 2) repack(const __grid_constant__ gt_args g)
 {
-    constexpr bool A = GT_A_ALONG_K, B = GT_B_ALONG_K;
+    constexpr bool B_FIRST = GT_A_ALONG_K && !GT_B_ALONG_K;
+    __shared__ told t;
     gt_begin();
-    const gt_int of_a = (g.m + lines_of_block<A>() - 1) / lines_of_block<A>(),
-                 all = of_a + (g.n + lines_of_block<B>() - 1) / lines_of_block<B>();
-    for (gt_int number = blockIdx.x; number < all; number += gridDim.x)
-        if (number < of_a)
-            split_lines<A>(g, true, g.a + blockIdx.z * g.stride_a, g.lda, g.m, number);
+    const gt_int of_a = lines_a::of_block(g.k), of_b = lines_b::of_block(g.k), ld = parts_ld(g);
+    const gt_int blocks_a = (g.m + of_a - 1) / of_a, blocks_b = (g.n + of_b - 1) / of_b;
+    const operand_parts a = parts_of(g, true), b = parts_of(g, false);
+    for (gt_int number = blockIdx.x; number < blocks_a + blocks_b; number += gridDim.x) {
+        const bool is_a = B_FIRST ? number >= blocks_b : number < blocks_a;
+        const gt_int first =
+            (is_a == B_FIRST ? number - (B_FIRST ? blocks_b : blocks_a) : number) * (is_a ? of_a : of_b);
+        if (is_a)
+            lines_a::split(t, g.a + blockIdx.z * g.stride_a + first * (GT_A_ALONG_K ? g.lda : 1), g.lda, g.m - first, g.k,
+                           a.lines + first * ld, ld, a.known + first);
         else
-            split_lines<B>(g, false, g.b + blockIdx.z * g.stride_b, g.ldb, g.n, number - of_a);
+            lines_b::split(t, g.b + blockIdx.z * g.stride_b + first * (GT_B_ALONG_K ? g.ldb : 1), g.ldb, g.n - first, g.k,
+                           b.lines + first * ld, ld, b.known + first);
+        __syncthreads(); // what was told has been read
+    }
 }
 
 // ---- what the product asks ----
 
-// Of some lines of an operand: whether there are deep elements, the exponent of the largest one, the largest share of low
-// ones. All lanes of a warp ask, and know.
+// Of some lines of an operand: the exponent of the largest element, the largest shares of low and deep ones. All lanes of a
+// warp ask, and know.
 struct lines_known {
-    unsigned deep, exponent, share;
+    unsigned exponent = 0, low = 0, deep = 0;
 
     __device__ __forceinline__ lines_known(const line_known *known, gt_int first, int count, gt_int lines)
     {
-        deep = exponent = share = 0;
         for (int i = threadIdx.x % 32; i < count; i += 32)
             if (first + i < lines) {
                 const unsigned what = known[first + i].what;
-                deep |= what & DEEP;
-                exponent = max(exponent, (what & ~DEEP) >> EXPONENT_AT);
-                share = max(share, what & SHARE_WHOLE);
+                exponent = max(exponent, what >> EXPONENT_AT);
+                low = max(low, what >> LOW_AT & SHARE);
+                deep = max(deep, what & SHARE);
             }
-        deep = __reduce_or_sync(~0u, deep);
         exponent = __reduce_max_sync(~0u, exponent);
-        share = __reduce_max_sync(~0u, share);
+        low = __reduce_max_sync(~0u, low);
+        deep = __reduce_max_sync(~0u, deep);
     }
 };
 
-// Whether the parts of lines may be multiplied: as said above. Elements with an exponent x are below 2^(x - 126); sums
-// stay below 2^126, so that rounding does not carry them beyond the largest number either.
+// Whether the parts of lines may be multiplied: as said above, n <= 2^-6 (K - s), or there is nothing deep. Elements with
+// an exponent x are below 2^(x - 126); sums stay below 2^126, so that rounding does not carry them beyond the largest
+// number either.
 __device__ __forceinline__ bool parts_suffice(const gt_args &g, gt_int row, int rows, gt_int column, int columns)
 {
     const lines_known a(parts_of(g, true).known, row, rows, g.m), b(parts_of(g, false).known, column, columns, g.n);
-    const int terms = 64 - __clzll(g.k); // K is below two to that
-    return a.exponent != NOT_FINITE && b.exponent != NOT_FINITE && (int)(a.exponent + b.exponent) + terms <= 2 * 126 + 126 &&
-           (!(a.deep | b.deep) || a.share + b.share <= SHARE_WHOLE / 2);
+    const int terms = 64 - __clzll(g.k), deep = (int)(a.deep + b.deep); // K is below two to `terms`
+    static_assert(DEEP_WHOLE / 64 * 16 >= SHARE, "16 times a deep share is 2^6 times its part of all");
+    return a.exponent != NOT_FINITE && b.exponent != NOT_FINITE && (int)(a.exponent + b.exponent) + terms <= 3 * 126 &&
+           (deep == 0 || deep * 16 <= (int)SHARE - (int)(a.low + b.low));
 }
 
 #endif

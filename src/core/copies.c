@@ -6,11 +6,15 @@
 
 #define LINE 128 /* bytes that a line is a multiple of */
 
+/* Of a block that copies, and of one that splits. */
+#define COPY_THREADS  256
+#define PARTS_THREADS 512
+
 /* Of operands in two parts: elements that high parts are followed by their low ones after, bytes that are known of a
  * line, lines of a block. */
 #define PARTS_STEP  32
 #define PARTS_KNOWN 8
-#define PARTS_LINES 8
+#define PARTS_LINES 4
 
 /* An operand in two parts. False where its bytes pass 64 bits. */
 static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *copy, int64_t *total)
@@ -67,6 +71,7 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
         squares += parts ? copies.copy[i].rows / PARTS_LINES + 1
                          : (copies.copy[i].rows / SQUARE + 1) * (copies.copy[i].columns / SQUARE + 1);
     }
+    copies.threads = parts ? PARTS_THREADS : COPY_THREADS;
     copies.blocks = squares < BLOCKS_MOST ? (unsigned)squares : BLOCKS_MOST;
     *out = copies;
     return GT_OK;

@@ -205,6 +205,7 @@ static void choose_values(drawing *d, int64_t turn, gt_case *c)
     if (turn % 8 == 1 && d->types->parts > 0) {
         c->values = GT_VALUES_UNEVEN;
         c->odd = (gt_operand)below(d, 2);
+        c->uneven = (gt_uneven)below(d, GT_UNEVEN_COUNT);
     } else if (turn % 8 == 3) {
         c->values = GT_VALUES_WIDE;
         c->odd = (gt_operand)below(d, 2);
@@ -424,22 +425,35 @@ static gt_status add_long(drawing *d)
     return status;
 }
 
-/* Where sums are to be promoted: many intervals of that in every part of K. Where they have as many bits as others it shows
- * on average, over some elements. */
+/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. And one element
+ * far below the others, of so many that few is not what is wrong with it. */
+static gt_status add_parts(drawing *d)
+{
+    gt_case *c;
+    if (d->types->parts == 0)
+        return GT_OK;
+    gt_status status = add(d, SUMS_SIDE, SUMS_SIDE, GT_SUMS_K + below(d, d->step), 1, &c);
+    if (status != GT_OK)
+        return status;
+    c->values = GT_VALUES_NORMAL;
+    c->alpha = 1;
+    c->beta = 0;
+    if ((status = add(d, 1 + below(d, 5), 1 + below(d, 5), 100 + below(d, 100), 1, &c)) == GT_OK) {
+        c->values = GT_VALUES_UNEVEN;
+        c->uneven = GT_UNEVEN_SMALL;
+        c->odd = (gt_operand)below(d, 2);
+        c->alpha = 1;
+        c->beta = 0;
+    }
+    return status;
+}
+
+/* Where sums are to be promoted: many intervals of that in every part of K. */
 static gt_status add_steep(drawing *d)
 {
     gt_case *c;
-    if (d->types->promoted == 0)
+    if (d->types->promoted == 0 || d->types->parts > 0)
         return GT_OK;
-    if (d->types->parts > 0) {
-        const gt_status added = add(d, SUMS_SIDE, SUMS_SIDE, GT_SUMS_K + below(d, d->step), 1, &c);
-        if (added == GT_OK) {
-            c->values = GT_VALUES_NORMAL;
-            c->beta = 0;
-            c->alpha = 1;
-        }
-        return added;
-    }
     const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k + below(d, d->step);
     const gt_status status = add(d, 1 + below(d, 5), 1 + below(d, 5), k, 1, &c);
     if (status == GT_OK) {
@@ -545,7 +559,8 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_status (*const kinds[])(drawing *) = {add_edges, add_rows, add_columns, add_steps, add_general, add_empty,
-                                                    add_dealt, add_long, add_steep, add_batch, add_repeated};
+                                                    add_dealt, add_long, add_steep, add_parts, add_batch,
+                                                    add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;

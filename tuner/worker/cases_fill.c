@@ -81,35 +81,41 @@ static void make_steep(const gt_case *c, gt_operand operand, char *data)
         }
 }
 
-/*
- * For operands that may be split into parts: of one operand the element of one place along K is 2^40 times the others, in
- * one row of A or column of B, often the last, and in some more, and the other operand's are zeros there, so that it tells nothing of the
- * sum; or its elements are spread over 2^24, or over 2^48, at random.
- */
+/* What an element of an uneven operand is multiplied with: `here` is the one place along K, `line` its row of A or column
+ * of B, of so many. */
+static double unevenness(const gt_case *c, bool here, int64_t line, int64_t lines, uint64_t seed, int64_t at)
+{
+    const int64_t chosen = seed >> 4 & 1 ? lines - 1 : (int64_t)(seed >> 16) % lines;
+    switch (c->uneven) {
+    case GT_UNEVEN_SPREAD:
+        return ldexp(1, -(int)(gt_random_bits(seed, (uint64_t)at) % 24));
+    case GT_UNEVEN_FAR:
+        return ldexp(1, -(int)(gt_random_bits(seed, (uint64_t)at) % 48));
+    case GT_UNEVEN_LARGE:
+        return here && (line == chosen || gt_random_bits(seed, (uint64_t)line) % LARGE_EVERY == 0) ? 0x1p40 : 1;
+    default:
+        return here ? 0x1p-38 : 1;
+    }
+}
+
+/* The other operand has zeros at that place, or at all others, so that what is large there tells nothing of the sum. */
 static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, char *data)
 {
     const gt_problem *p = &c->problem;
     const gt_stored o = gt_problem_stored(p, operand);
     const gt_type_info *type = gt_type_find(o.type);
     const bool k_down = operand == GT_A ? p->class.op_a == GT_T : p->class.op_b == GT_N;
-    const int64_t place = (int64_t)(seed >> 8) % p->k, lines = k_down ? o.columns : o.rows;
-    const int64_t chosen = seed >> 4 & 1 ? lines - 1 : (int64_t)(seed >> 16) % lines;
-    const int spread = seed % 4 == 0 ? 24 : 48;
+    const int64_t place = (int64_t)(seed >> 8) % p->k;
     for (int64_t row = 0; row < p->batch * o.rows; row++)
         for (int64_t column = 0; column < o.columns; column++) {
             const int64_t at = row / o.rows * o.stride + row % o.rows * o.ld + column;
             const bool here = (k_down ? row % o.rows : column) == place;
             const double value = type->load(data, at);
-            if (seed % 2 == 0) {
-                if (operand == c->odd)
-                    type->store(data, at, ldexp(value, -(int)(gt_random_bits(seed, (uint64_t)at) % (uint64_t)spread)));
-            } else if (here && operand != c->odd) {
+            if (operand == c->odd)
+                type->store(data, at, value * unevenness(c, here, k_down ? column : row % o.rows,
+                                                         k_down ? o.columns : o.rows, seed, at));
+            else if (c->uneven == (here ? GT_UNEVEN_LARGE : GT_UNEVEN_SMALL))
                 type->store(data, at, 0);
-            } else if (here) {
-                const int64_t line = k_down ? column : row % o.rows;
-                if (line == chosen || gt_random_bits(seed, (uint64_t)line) % LARGE_EVERY == 0)
-                    type->store(data, at, ldexp(value, 40));
-            }
         }
 }
 
