@@ -146,14 +146,16 @@ double gt_estimate_us(const gt_terms *t, const gt_terms *c)
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .multiply = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .store = 1, .sums = 1,
           .copies = 1}},
-    {"simt", {.launch = 0.645, .begin = 1.647, .multiply = 1.163, .step = 2.789, .l2 = 2.894, .memory = 0.48, .store
-              = 2.052, .sums = 1.561, .copies = 1}},
-    {"simt_cluster", {.launch = 0.76, .begin = 0.754, .multiply = 1.026, .step = 3.21, .l2 = 1.124, .memory = 1.389,
-                      .store = 6.031, .sums = 1.108, .copies = 0.835}},
-    {"simt_ws", {.launch = 0.179, .begin = 5.705, .multiply = 1.002, .step = 1.208, .l2 = 0.984, .memory = 1.16,
-                 .store = 2.553, .sums = 4.66, .copies = 1.648}},
-    {"skinny", {.launch = 0.544, .begin = 1.178, .multiply = 2.463, .step = 1.947, .l2 = 0.137, .memory = 1.115,
-                .store = 10.502, .sums = 2.005, .copies = 1}},
+    {"batched", {.launch = 2.674, .begin = 0.703, .multiply = 5.013, .step = 0.463, .l2 = 0.876, .memory = 0.531,
+                 .store = 1.081, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.343, .begin = 2.306, .multiply = 1.163, .step = 2.789, .l2 = 2.783, .memory = 0.869,
+              .store = 1.958, .sums = 1.586, .copies = 1}},
+    {"simt_cluster", {.launch = 0.784, .begin = 1.072, .multiply = 1.101, .step = 0.799, .l2 = 1.537,
+                      .memory = 1.537, .store = 5.622, .sums = 1.09, .copies = 0.962}},
+    {"simt_ws", {.launch = 0.748, .begin = 6.073, .multiply = 1.026, .step = 0.762, .l2 = 1, .memory = 1.032,
+                 .store = 2.236, .sums = 4.517, .copies = 1.04}},
+    {"skinny", {.launch = 0.565, .begin = 1.168, .multiply = 2.481, .step = 1.829, .l2 = 0.461, .memory = 1.151,
+                .store = 10.502, .sums = 1.883, .copies = 1}},
 };
 
 const gt_terms *gt_estimate_shipped(const char *family)
