@@ -17,6 +17,7 @@ typedef enum gt_store_mode {
     GT_STORE_READ,  /* the file must exist; nothing is written, but an interrupted transaction is rolled back where
                        allowed */
     GT_STORE_WRITE, /* created and migrated where needed */
+    GT_STORE_ADD,   /* the same inside an application: it waits no longer for others than a reader does */
 } gt_store_mode;
 
 /*
@@ -57,6 +58,20 @@ typedef struct gt_run {
     const char *arguments; /* the command line */
     uint64_t seed;
 } gt_run;
+
+/* Under what a run proved and timed kernels. Another driver or compiler may change both, another gemmtune what is
+ * checked. */
+typedef struct gt_conditions {
+    char driver[32], nvrtc[32], program[32];
+} gt_conditions;
+
+/* Those of a run, "" each where there is no such run. */
+gt_status gt_store_find_conditions(gt_store *store, int64_t run, gt_conditions *conditions);
+
+/* What differs from the ones of now, "driver 12.9, now 13.0"; "" if nothing. What is empty in either is not compared.
+ * Returns text. */
+#define GT_CONDITIONS_TEXT 96
+const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions *now, char text[GT_CONDITIONS_TEXT]);
 
 gt_status gt_store_run_begin(gt_store *store, const gt_run *run, int64_t *id);
 /* end is "done", "budget", "interrupted" or "failed". */
@@ -110,6 +125,7 @@ typedef struct gt_measured {
     gt_trial trial;
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
+    int64_t run;        /* that measured it */
     bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
     double baseline_us; /* the best of the baselines' newest times there, on that GPU; 0: none */
     double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */
@@ -196,6 +212,28 @@ typedef struct gt_merged {
  * changes meanwhile is refused with a line that names it.
  */
 gt_status gt_store_merge(gt_store *store, const char *from, gt_merged *merged);
+
+/* A problem that a program asked for through one function, and what became of its calls. */
+typedef struct gt_wanted {
+    gt_problem problem;
+    const char *symbol; /* "cublasSgemm_v2" */
+    const char *fate;   /* "answered", else why not */
+    bool tunable;       /* whether tuning may change that */
+    int64_t calls;
+    double us;       /* one call without gemmtune, more than 0 */
+    double saved_us; /* of that, by stored times */
+} gt_wanted;
+
+/* How many rows of them a database keeps: those that were seen last. */
+#define GT_WANTED_MOST 20000
+
+/* Adds calls to those that are stored, in one transaction; times become the new ones. */
+gt_status gt_store_put_wanted(gt_store *store, int64_t gpu, const char *program, const gt_wanted *list, size_t count);
+
+/* The problems that were asked for on a GPU model and that tuning may help, at most `most` of them: those whose calls
+ * take longest. They come in groups of one type and layout, the longest group first. Owned: free(). */
+gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t most, gt_problem **problems,
+                               size_t *count);
 
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */

@@ -6,6 +6,7 @@
 #include "../../src/core/status.h"
 #include "options.h"
 #include "output.h"
+#include "wanted.h"
 #include "../claims.h"
 #include "../fit.h"
 #include "../timer.h"
@@ -468,7 +469,8 @@ int gt_cmd_tune(const gt_options_cli *given)
     if (status == GT_OK && given->all_types)
         status = keep_offered(&engine, &kept);
     if (status == GT_OK)
-        status = list_problems(options, &engine.device, &problems, &total);
+        status = options->wanted ? gt_wanted_problems(&engine, &kept, &problems, &total)
+                                 : list_problems(options, &engine.device, &problems, &total);
     if (status == GT_OK)
         status = take_shard(options, &engine, problems, &total);
     if (status == GT_OK && !(tuned = calloc(total + 1, sizeof *tuned)))
