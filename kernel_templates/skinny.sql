@@ -106,7 +106,7 @@ SELECT side, CASE side WHEN 0 THEN b_few ELSE cover END AS bm, CASE side WHEN 0 
        (clusters > 1) * clusters * b_few * cover * :acc_bytes AS ws_tile, :cc >= 90 AS dependent_launch,
        CAST(clocks AS INTEGER) AS clocks
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
-WHERE :math IN ('strict', 'tf32', 'fast')
+WHERE :math IN ('strict', 'tf32', 'fast', 'split')
   -- dot products are `vector`'s, where it has them: here a lane would have four columns or more
   AND (:m > 1 OR :n > 1 OR :math <> 'strict'
        OR :type NOT IN ('f32', 's32', 'f64', 'f16', 'f16_f32', 'bf16', 'bf16_f32'))

@@ -96,7 +96,7 @@ const gt_option_row gt_option_rows[] = {
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 16384, drawn by --seed", TUNE | BENCH},
     [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
     [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
-    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~NO_PROBLEMS},
+    [MATH] = {"math", "LIST", 0, "strict; split, tf32: f32 on tensor cores; fast", ALL & ~NO_PROBLEMS},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)",
                 ALL & ~(VERIFY | REVALIDATE | NO_PROBLEMS | FIT)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
