@@ -36,4 +36,4 @@ SELECT 1 AS bm, bn, cols, warps_n, warps_k, unroll, split_k, threads, warps_k * 
        (split_k > 1) * split_k * bn * :acc_bytes AS ws_tile, :cc >= 90 AS dependent_launch, CAST(clocks AS INTEGER) AS clocks
 FROM ranked
 WHERE place <= 64 AND :m = 1 AND :math = 'strict'
-  AND :type IN ('f32', 's32', 'f64', 'f16', 'f16_f32', 'bf16', 'bf16_f32');
+  AND :type IN ('f32', 'f64');
