@@ -1,5 +1,6 @@
 /* Asking the store. What comes out has been range-checked: file contents are untrusted. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,8 @@ gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, con
     int64_t id = 0;
     gt_kernel_row row = {0};
     gt_bind bind = gt_sql_start(
-        store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT max(c.trial) FROM (" GT_CONVICTIONS ") c"
-               " WHERE c.source_hash = ?1 AND c.nvrtc = ?2 AND c.arch = ?3)");
+        store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT c.trial FROM (" GT_CONVICTIONS ") c"
+               " WHERE c.source_hash = ?1 AND c.nvrtc = ?2 AND c.arch = ?3 ORDER BY c.tried_at DESC LIMIT 1)");
     gt_bind_text(&bind, kernel->source_hash, sizeof kernel->source_hash);
     gt_bind_text(&bind, kernel->nvrtc, sizeof kernel->nvrtc);
     gt_bind_text(&bind, kernel->arch, sizeof kernel->arch);
@@ -43,14 +44,48 @@ gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, con
     if (status != GT_OK || !row.intact) /* a damaged row is mended by trying again */
         return status;
     bind = gt_sql_start(
-        store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT max(id) FROM"
-               " (SELECT max(id) AS id FROM trial WHERE kernel = ?1 AND problem = ?2 AND gpu = ?3 AND stage = 'screen'"
+        store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT id FROM"
+               " (SELECT id, tried_at FROM trial WHERE kernel = ?1 AND problem = ?2 AND gpu = ?3 AND stage = 'screen'"
                " AND outcome IN " GT_NO_BLAME " UNION ALL"
-               " SELECT max(id) FROM trial WHERE kernel = ?1 AND outcome = 'compile_error'))");
+               " SELECT id, tried_at FROM trial WHERE kernel = ?1 AND outcome = 'compile_error')"
+               " ORDER BY tried_at DESC LIMIT 1)");
     gt_bind_int(&bind, id);
     gt_bind_int(&bind, problem);
     gt_bind_int(&bind, gpu);
     return find_one(store, &bind, found, trial);
+}
+
+gt_status gt_store_find_conditions(gt_store *store, int64_t run, gt_conditions *out)
+{
+    gt_conditions found = {0};
+    gt_bind bind = gt_sql_start(store, "SELECT substr(driver, 1, 31), substr(nvrtc, 1, 31), substr(program, 1, 31) FROM run"
+                                       " WHERE id = ?");
+    gt_bind_int(&bind, run);
+    const int code = gt_sql_step(store, &bind);
+    gt_take take = {.row = bind.statement};
+    if (code == SQLITE_ROW) {
+        gt_take_text(&take, found.driver, sizeof found.driver);
+        gt_take_text(&take, found.nvrtc, sizeof found.nvrtc);
+        gt_take_text(&take, found.program, sizeof found.program);
+    }
+    const gt_status status = gt_sql_done(store, &bind, code);
+    if (status == GT_OK)
+        *out = found;
+    return status;
+}
+
+const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions *now, char text[GT_CONDITIONS_TEXT])
+{
+    const struct {
+        const char *name, *then, *now;
+    } parts[] = {{"driver", then->driver, now->driver},
+                 {"NVRTC", then->nvrtc, now->nvrtc},
+                 {"gemmtune", then->program, now->program}};
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !*text; i++)
+        if (*parts[i].then && *parts[i].now && strcmp(parts[i].then, parts[i].now) != 0)
+            snprintf(text, GT_CONDITIONS_TEXT, "%s %s, now %s", parts[i].name, parts[i].then, parts[i].now);
+    return text;
 }
 
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found)
@@ -80,8 +115,7 @@ static gt_status find_real(gt_store *store, gt_bind *bind, double *value)
 
 gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, double *us)
 {
-    gt_bind bind = gt_sql_start(store, "SELECT min(us) FROM (SELECT us, max(id) FROM baseline WHERE problem = ?1"
-                                       " AND gpu = ?2 AND outcome = 'ok' AND us IS NOT NULL GROUP BY name)");
+    gt_bind bind = gt_sql_start(store, "SELECT " GT_BASELINE_US("?1", "?2", ""));
     gt_bind_int(&bind, problem);
     gt_bind_int(&bind, gpu);
     return find_real(store, &bind, us);

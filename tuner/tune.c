@@ -5,16 +5,25 @@
 #include <string.h>
 
 #include "../src/core/status.h"
+#include "verdict.h"
 
 /* The race's field: the fastest in screening, as long as they are this close to the best. */
 #define FINALISTS 4
 #define CLOSE 1.06
 
+/* Winners besides the newest, of files that were merged, that race too. */
+#define RIVALS 8
+#define FIELD (FINALISTS + 1 + RIVALS)
+
+/* The fastest besides the winner that are proved and raced with it after a change. */
+#define RUNNERS_UP 3
+
 /* Times the best one's that a shape of tile may take and still be stored for other sizes. */
 #define WORTH_KEEPING 1.25
 
 /* Seconds of racing, by effort. */
-static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5};
+static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
+                                      [GT_EFFORT_COVER] = 0.15};
 
 /* Seconds for cuBLASLt to try its algorithms: enough for the first few that it expects to be fast. `gemmtune bench`
  * lets it try all. */
@@ -39,6 +48,8 @@ typedef struct work {
     /* What earlier runs left of this problem: the winner, which defends its place in every race, and what this run
      * would show, which is of its family where that is given. */
     known winner, own;
+    known rivals[RIVALS]; /* other winners, which the newest has never raced */
+    size_t rival_count;
     known fastest; /* of all that were ever measured on it */
 } work;
 
@@ -107,11 +118,11 @@ static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
     return status;
 }
 
-/* What is stored of a kernel's code. A GPU launches the cubin; PTX, three times as large, is kept for winners only. The
- * software GPU runs nothing without it. */
+/* What is stored of a kernel's code. A GPU launches the cubin; PTX, three times as large, is kept for winners only, and
+ * not of the many that are there for other sizes. The software GPU runs nothing without it. */
 static gt_code code_to_store(const work *w, const gt_code *code, bool winner)
 {
-    if (winner || w->engine->driver->soft)
+    if ((winner && !w->tuning->covering) || w->engine->driver->soft)
         return *code;
     return (gt_code){.cubin = code->cubin, .cubin_bytes = code->cubin_bytes};
 }
@@ -189,6 +200,22 @@ static void keep(known *to, const gt_measured *row)
     *to = (known){row->kernel_id, *row->kernel, row->trial};
 }
 
+/* Keeps a kernel that races with the winner; where there are too many, the slowest goes. */
+static void keep_rival(work *w, const gt_measured *row)
+{
+    const size_t most = w->tuning->revalidating ? RUNNERS_UP : RIVALS;
+    size_t slowest = 0;
+    if (w->rival_count < most) {
+        keep(&w->rivals[w->rival_count++], row);
+        return;
+    }
+    for (size_t i = 1; i < most; i++)
+        if (w->rivals[i].trial.us > w->rivals[slowest].trial.us)
+            slowest = i;
+    if (row->trial.us < w->rivals[slowest].trial.us)
+        keep(&w->rivals[slowest], row);
+}
+
 /* Reads what earlier runs, and this one so far, have stored of the problem. */
 static gt_status recall(work *w)
 {
@@ -197,6 +224,7 @@ static gt_status recall(work *w)
     gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
     if (status != GT_OK)
         return status;
+    w->rival_count = 0;
     for (size_t i = 0; i < measured.count; i++) {
         const gt_measured *row = &measured.list[i];
         if (!row->same_gpu || !gt_problem_same_size(&row->problem, w->problem) ||
@@ -204,6 +232,8 @@ static gt_status recall(work *w)
             continue;
         if (row->winner)
             keep(&w->winner, row);
+        else if (row->unbeaten || w->tuning->revalidating)
+            keep_rival(w, row);
         if (w->fastest.kernel_id == 0 || row->trial.us < w->fastest.trial.us)
             keep(&w->fastest, row);
         if (family && strcmp(row->kernel->family, family) == 0 &&
@@ -282,51 +312,107 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
     return status;
 }
 
-/* The finalists once more, interleaved, with the winner of earlier runs, cuBLAS and cuBLASLt among them. */
+/* Lets a winner of earlier runs defend its place, unless its source is in the field already. *errors gets what it was
+ * once checked to. */
+static gt_status add_defender(const work *w, const known *winner, gt_kernel *kernels, gt_code *codes, double *errors,
+                              size_t *count)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(kernels[i].source_hash, winner->kernel.source_hash) == 0)
+            return GT_OK;
+    const gt_status status = gt_store_find_code(w->engine->store, winner->kernel_id, &codes[*count]);
+    if (status == GT_ERROR_CORRUPT || status == GT_ERROR_UNTRUSTED)
+        return GT_OK; /* nobody would run it any more */
+    if (status == GT_OK) {
+        kernels[*count] = winner->kernel;
+        errors[(*count)++] = winner->trial.error;
+    }
+    return status;
+}
+
+/* The finalists once more, interleaved, with the winners of earlier runs, cuBLAS and cuBLASLt among them. */
 static gt_status race(work *w)
 {
     gt_candidate *finalists[FINALISTS];
-    gt_kernel kernels[FINALISTS + 1];
-    gt_code codes[FINALISTS + 1] = {0};
-    gt_contestant contestants[FINALISTS + 1];
-    gt_trial trials[FINALISTS + 1] = {0};
+    gt_kernel kernels[FIELD];
+    gt_code codes[FIELD] = {0};
+    gt_contestant contestants[FIELD];
+    gt_trial trials[FIELD] = {0};
+    double errors[FIELD];
     gt_baseline baselines[GT_BASELINE_COUNT] = {0};
     const gt_engine_options *options = &w->engine->options;
-    const size_t passed = gt_search_best(w->search, finalists, FINALISTS);
+    const size_t passed = w->search ? gt_search_best(w->search, finalists, FINALISTS) : 0;
     size_t count = 0;
-    bool defends = w->winner.kernel_id != 0;
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < passed && finalists[i]->trial.us <= CLOSE * finalists[0]->trial.us; i++) {
         const gt_code *code;
         kernels[count] = finalists[i]->kernel;
         if ((status = gt_engine_code(w->engine, &w->problem->class, &kernels[count], &code)) == GT_OK)
             status = gt_code_copy(code, &codes[count]);
-        defends = defends && strcmp(kernels[count].source_hash, w->winner.kernel.source_hash) != 0;
-        count++;
+        errors[count++] = finalists[i]->trial.error;
     }
     const size_t found = count;
-    if (status == GT_OK && count > 0 && defends) {
-        kernels[count] = w->winner.kernel;
-        status = gt_store_find_code(w->engine->store, w->winner.kernel_id, &codes[count]);
-        if (status == GT_OK)
-            count++;
-        else if (status == GT_ERROR_CORRUPT || status == GT_ERROR_UNTRUSTED)
-            status = GT_OK; /* nobody would run it any more */
-    }
+    if (status == GT_OK && w->winner.kernel_id != 0 && (found > 0 || w->rival_count > 0 || !w->search))
+        status = add_defender(w, &w->winner, kernels, codes, errors, &count);
+    for (size_t i = 0; status == GT_OK && i < w->rival_count; i++)
+        status = add_defender(w, &w->rivals[i], kernels, codes, errors, &count);
     for (size_t i = 0; i < count; i++)
         contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
-    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[options->effort],
+    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[w->tuning->effort],
                                  .search_s = BASELINE_SEARCH_S, .baselines = options->baselines};
     if (status == GT_OK && count > 0)
         status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, baselines);
     for (size_t i = 0; i < count; i++)
         if (trials[i].error == 0)
-            trials[i].error = i < found ? finalists[i]->trial.error : w->winner.trial.error;
+            trials[i].error = errors[i];
     if (status == GT_OK && count > 0)
         status = store_race(w, kernels, codes, trials, count, options->family ? found : count, baselines);
-    for (size_t i = 0; i < FINALISTS + 1; i++)
+    for (size_t i = 0; i < FIELD; i++)
         gt_code_finish(&codes[i]);
     return status;
+}
+
+/* Proves a stored kernel right again; one that is not is out of service, and of this race. */
+static gt_status prove(work *w, const known *kernel, bool *right)
+{
+    gt_code code = {0};
+    gt_trial trial;
+    gt_status status = gt_store_find_code(w->engine->store, kernel->kernel_id, &code);
+    if (status == GT_OK) {
+        const gt_contestant contestant = {&kernel->kernel, &code};
+        const gt_try_terms terms = {.seed = w->engine->options.check_seed,
+                                    .quick = w->engine->options.effort == GT_EFFORT_QUICK};
+        status = gt_verdict_find(w->engine, w->problem, &contestant, &terms, &trial);
+        *right = status == GT_OK && trial.outcome == GT_TRIAL_OK;
+        if (status == GT_OK && gt_outcome_convicts(trial.outcome))
+            status = gt_verdict_put(w->engine, w->problem, &kernel->kernel, &trial);
+        if (status == GT_OK && !*right)
+            note(w, &kernel->kernel, &trial, true);
+    }
+    gt_code_finish(&code);
+    return status == GT_ERROR_CORRUPT ? GT_OK : status;
+}
+
+/* The winner and its runners-up, proved right and raced again: the order may have changed. */
+static gt_status revalidate(work *w)
+{
+    bool right = false;
+    size_t kept = 0;
+    gt_status status = gt_store_problem(w->engine->store, w->problem, &w->problem_id);
+    if (status == GT_OK)
+        status = recall(w);
+    if (status == GT_OK && w->winner.kernel_id != 0)
+        status = prove(w, &w->winner, &right);
+    if (!right)
+        w->winner.kernel_id = 0;
+    for (size_t i = 0; status == GT_OK && i < w->rival_count && !gt_engine_interrupted(); i++) {
+        right = false;
+        status = prove(w, &w->rivals[i], &right);
+        if (right)
+            w->rivals[kept++] = w->rivals[i];
+    }
+    w->rival_count = kept;
+    return status == GT_OK && !gt_engine_interrupted() ? race(w) : status;
 }
 
 /* Screens and races, unless this very search was brought to its end before. */
@@ -335,7 +421,7 @@ static gt_status tune_problem(work *w)
     gt_engine *engine = w->engine;
     gt_tuning *tuning = w->tuning;
     const gt_search_options options = {
-        .effort = engine->options.effort,
+        .effort = tuning->effort,
         .seed = engine->options.seed,
         .family = engine->options.family,
         .seeds = tuning->seeds,
@@ -347,19 +433,19 @@ static gt_status tune_problem(work *w)
     if (status == GT_OK)
         status = recall(w);
     if (status == GT_OK && !tuning->only_seeds)
-        status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search, &searched);
+        status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[tuning->effort], &searched);
     if (status != GT_OK)
         return status;
-    if (searched && w->own.kernel_id != 0)
+    if (searched && w->own.kernel_id != 0 && w->rival_count == 0)
         return show_stored(w);
     if ((status = gt_search_create(&engine->families, &engine->device, w->problem, &options, &w->search)) == GT_OK)
         status = screen(w);
-    if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0)
+    if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)
         status = show_stored(w);
     else if (status == GT_OK && !gt_engine_interrupted())
         status = race(w);
     if (status == GT_OK && !tuning->only_seeds && w->tuned->won && !out_of_time(w))
-        status = gt_store_put_searched(engine->store, engine->run, engine->gpu, w->problem_id, engine->search);
+        status = gt_store_put_searched(engine->store, engine->run, engine->gpu, w->problem_id, engine->search[tuning->effort]);
     return status;
 }
 
@@ -372,11 +458,11 @@ gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
     tuning->state.what = name;
     tuning->state.best_tflops = 0;
     tuning->state.best = NULL;
-    gt_status status = tune_problem(&w);
+    gt_status status = tuning->revalidating ? revalidate(&w) : tune_problem(&w);
     /* A wait that Ctrl-C ended is no failure: what was found so far is stored. */
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK;
-    if (status == GT_OK && gt_engine_interrupted() && !tuned->won && !tuning->only_seeds)
+    if (status == GT_OK && gt_engine_interrupted() && !tuned->won && !tuning->only_seeds && !tuning->revalidating)
         status = show_interrupted(&w);
     gt_search_destroy(w.search);
     tuning->state.what = "";
