@@ -25,8 +25,9 @@ def put_baseline(database, us):
     """cuBLAS needs this long for everything that was tuned."""
     with sqlite3.connect(database) as db:
         db.execute("DELETE FROM baseline")
-        db.execute("INSERT INTO baseline (run, gpu, problem, name, version, outcome, detail, timing, us, samples)"
-                   " SELECT max(run), gpu, problem, 'cublas', '13.0', 'ok', '', timing, ?, 3 FROM trial"
+        db.execute("INSERT INTO baseline (run, gpu, problem, name, version, outcome, detail, timing, us, samples,"
+                   " measured_at) SELECT max(run), gpu, problem, 'cublas', '13.0', 'ok', '', timing, ?, 3,"
+                   " CURRENT_TIMESTAMP || printf('.%06d', row_number() OVER ()) FROM trial"
                    " GROUP BY gpu, problem, timing", (us,))
     db.close()
 
@@ -36,9 +37,9 @@ class Dropin(unittest.TestCase):
     def setUpClass(cls):
         cls.tuned = os.path.join(FOLDER, "tuned.db")
         for layout in ["nn", "nt", "tn", "tt"]:
-            tune(cls.tuned, "--family", "simt", "--type", "f32", "--layout", layout, "--shapes", "64,20x33x17")
-        tune(cls.tuned, "--family", "simt", "--type", "f64,f16,f16_f32,bf16,bf16_f32,s8", "--shapes", "64")
-        tune(cls.tuned, "--family", "simt", "--type", "f32", "--math", "tf32", "--shapes", "64")
+            tune(cls.tuned, "--family", "naive", "--type", "f32", "--layout", layout, "--shapes", "64,20x33x17")
+        tune(cls.tuned, "--family", "naive", "--type", "f64,f16,f16_f32,bf16,bf16_f32,s8", "--shapes", "64")
+        tune(cls.tuned, "--family", "naive", "--type", "f32", "--math", "tf32", "--shapes", "64")
         tune(cls.tuned, "--family", "skinny", "--type", "f32", "--shapes", "16x16x4096")
         put_baseline(cls.tuned, SLOW)
 
@@ -75,7 +76,7 @@ class Dropin(unittest.TestCase):
             self.assertEqual(self.counts(self.run_program("layouts", "answered", program)), (144, 144, 0))
 
     def test_all_types_are_answered_and_right(self):
-        self.assertEqual(self.counts(self.run_program("types", "answered")), (37, 37, 0))
+        self.assertEqual(self.counts(self.run_program("types", "answered")), (45, 45, 0))
 
     def test_what_is_not_offered_comes_to_cublas(self):
         line = self.run_program("others", "forwarded")
@@ -84,7 +85,14 @@ class Dropin(unittest.TestCase):
 
     def test_tf32_is_left_to_nvidias_libraries_where_a_user_overrides_it(self):
         line = self.run_program("types", "any", NVIDIA_TF32_OVERRIDE="0")
-        self.assertEqual(self.counts(line), (37, 32, 5))
+        self.assertEqual(self.counts(line), (45, 40, 5))
+
+    def test_f32_is_rounded_to_tf32_only_where_the_user_says_so(self):
+        self.assertEqual(self.counts(self.run_program("rounded", "answered", words=["--f32", "tf32"])), (2, 2, 0))
+        self.assertEqual(self.counts(self.run_program("rounded", "any")), (2, 2, 0))
+        done = subprocess.run([GEMMTUNE, "run", "--f32", "f16", "true"], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--f32 takes strict or tf32", done.stderr)
 
     def test_statuses_are_cublas_own(self):
         self.assertEqual(self.counts(self.run_program("statuses", "forwarded")), (11, 0, 11))
@@ -134,7 +142,7 @@ class Dropin(unittest.TestCase):
         line = self.run_program("forks", "forwarded", words=["--capture-only"], database=database)
         self.assertEqual(self.counts(line), (1, 0, 1))
         self.assertIn("(1 only counted); next: gemmtune tune --wanted", line)
-        tune(database, "--family", "simt", "--wanted", "--top", "1")
+        tune(database, "--family", "naive", "--wanted", "--top", "1")
         self.assertEqual(self.ask(database, "SELECT DISTINCT type, layout, m, n, k FROM trial JOIN problem ON"
                                   " problem.id = problem"), [("f32", "nn", 64, 64, 64)])
         put_baseline(database, SLOW)

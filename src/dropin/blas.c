@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,21 +23,22 @@
 #define SET_UP_US 400e3
 
 /* What is assumed before it is known. */
-#define LAUNCH_US   100.0  /* of a product, beside its copies and its kernel */
-#define LINK_BYTES  8e3    /* a microsecond, from pageable memory and back */
-#define KERNEL_FLOP 10e6   /* a microsecond */
-#define GAIN        0.8    /* of the CPU's time that the GPU may take at most */
+#define LAUNCH_US   100.0 /* of a product, beside its copies and its kernel */
+#define LINK_BYTES  16e3  /* a microsecond, from pageable memory and back */
+#define KERNEL_FLOP 10e6  /* a microsecond */
+#define GAIN        0.8   /* of the CPU's time that the GPU may take at most */
+#define LINK_SIZES  64    /* powers of two: small copies are slower */
 
 static _Thread_local int inside; /* the program's own library, which may call another function that is seen here */
 
 /* Measured in this process; 0: not yet. They are hints: threads may overwrite each other's. */
 static struct {
     pthread_once_t read;
-    int64_t threshold;              /* multiply-adds; -1: by the rates */
-    _Atomic double cpu_flop[2];     /* a microsecond: f32, f64 */
-    _Atomic double link_bytes;      /* a microsecond */
-    _Atomic double missed_us;       /* what the GPU would have saved so far */
-    atomic_bool ready;              /* the GPU is set up */
+    int64_t threshold;          /* multiply-adds; -1: by the rates */
+    _Atomic double cpu_flop[2]; /* a microsecond: f32, f64 */
+    _Atomic double link_bytes[LINK_SIZES]; /* a microsecond, of products that move so many */
+    _Atomic double missed_us;   /* what the GPU would have saved so far */
+    atomic_bool ready;          /* the GPU is set up */
 } rates = {.read = PTHREAD_ONCE_INIT};
 
 static double now_us(void)
@@ -145,11 +147,17 @@ static double bytes(const gt_blas_call *c)
     return elements * (c->type == GT_F64 ? 8 : 4);
 }
 
+static _Atomic double *find_link(const gt_blas_call *c)
+{
+    const int size = ilogb(bytes(c));
+    return &rates.link_bytes[size < LINK_SIZES ? size : LINK_SIZES - 1];
+}
+
 /* Whether the GPU is expected to be faster, with a kernel that takes so many microseconds; 0: not known. */
 static bool is_faster(const gt_blas_call *c, double kernel_us, double *saved_us)
 {
     const double cpu_flop = atomic_load_explicit(&rates.cpu_flop[c->type == GT_F64], memory_order_relaxed);
-    const double link = atomic_load_explicit(&rates.link_bytes, memory_order_relaxed);
+    const double link = atomic_load_explicit(find_link(c), memory_order_relaxed);
     const double flop = 2 * work(c), cpu_us = cpu_flop > 0 ? flop / cpu_flop : 0;
     const double gpu_us = LAUNCH_US + bytes(c) / (link > 0 ? link : LINK_BYTES) +
                           (kernel_us > 0 ? kernel_us : flop / KERNEL_FLOP);
@@ -209,7 +217,7 @@ static gt_fate answer(const gt_blas_call *call)
     const gt_fate fate =
         gt_host_run(&product, rates.threshold >= 0, is_still_worth_it, (void *)call, &moved_us);
     if (fate == GT_FATE_ANSWERED && moved_us > 0)
-        atomic_store_explicit(&rates.link_bytes, bytes(call) / moved_us, memory_order_relaxed);
+        atomic_store_explicit(find_link(call), bytes(call) / moved_us, memory_order_relaxed);
     return fate;
 }
 

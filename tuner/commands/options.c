@@ -69,7 +69,7 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, WANTED, TOP, CAPTURE_ONLY, BLAS,
+    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, WANTED, TOP, CAPTURE_ONLY, F32, BLAS,
     NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
@@ -106,6 +106,7 @@ const gt_option_row gt_option_rows[] = {
     [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE},
     [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
     [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
+    [F32] = {"f32", "MATH", 0, "strict, or tf32: f32 on tensor cores, rounded (strict)", RUN},
     [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
@@ -286,6 +287,14 @@ static gt_status read_arch(const char *text, gt_options_cli *o)
     return gt_arch_parse(text, &device);
 }
 
+static gt_status read_f32(const char *text, gt_options_cli *o)
+{
+    o->f32 = text;
+    return strcmp(text, "strict") == 0 || strcmp(text, "tf32") == 0
+               ? GT_OK
+               : gt_fail(GT_ERROR_INVALID, "--f32 takes strict or tf32, not '%.40s'", text);
+}
+
 #define AT(field) .offset = offsetof(gt_options_cli, field)
 static const setting settings[OPTION_COUNT] = {
     [DEVICE] = {READ, .read = read_device},
@@ -315,6 +324,7 @@ static const setting settings[OPTION_COUNT] = {
     [WANTED] = {SWITCH, AT(wanted)},
     [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
     [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
+    [F32] = {READ, .read = read_f32},
     [BLAS] = {SWITCH, AT(blas)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [JSON] = {SWITCH, AT(json)},
@@ -559,7 +569,7 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
 {
     gt_options_cli o = {
         .command = "tune", .batch = 1, .align = 16,
-        .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
+        .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .f32 = "strict", .line = join(argc, argv),
         .files = calloc((size_t)argc + 1, sizeof *o.files),
     };
     uint64_t given = 0;

@@ -94,6 +94,7 @@ typedef struct gt_options_cli {
     bool wanted;          /* tune --wanted: what programs asked for, by `gemmtune run` */
     int top;              /* --top N of them; 0: all */
     bool capture_only;    /* run --capture-only */
+    const char *f32;      /* run --f32 strict|tf32 */
     bool blas;            /* run --blas: products of host memory, in place of cuBLAS's */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     const char **files;   /* merge INTO FROM: the words behind the operand; owned */

@@ -63,7 +63,8 @@ static gt_status prepare(const gt_options_cli *options)
     if (status == GT_OK && options->database && setenv("GEMMTUNE_DB", options->database, 1) != 0)
         status = gt_fail_memory();
     if (status == GT_OK && (setenv("GEMMTUNE_SUMMARY", options->quiet ? "" : process, 1) != 0 ||
-                            setenv("GEMMTUNE_CAPTURE", options->capture_only ? "only" : "on", 1) != 0))
+                            setenv("GEMMTUNE_CAPTURE", options->capture_only ? "only" : "on", 1) != 0 ||
+                            setenv("GEMMTUNE_F32", options->f32, 1) != 0))
         status = gt_fail_memory();
     return status;
 }
