@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13."""
+"""gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM_12, PROGRAM_13 = sys.argv[1:4]
+GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM = sys.argv[1:5]
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
 SLOW, FAST = 1e6, 1e-3  # microseconds: a cuBLAS that anybody beats, and one that nobody does
 
@@ -38,7 +38,7 @@ class Dropin(unittest.TestCase):
         cls.tuned = os.path.join(FOLDER, "tuned.db")
         for layout in ["nn", "nt", "tn", "tt"]:
             tune(cls.tuned, "--family", "naive", "--type", "f32", "--layout", layout, "--shapes", "64,20x33x17")
-        tune(cls.tuned, "--family", "naive", "--type", "f64,f16,f16_f32,bf16,bf16_f32,s8", "--shapes", "64")
+        tune(cls.tuned, "--family", "naive", "--type", "f64,f16,f16_f32,bf16,bf16_f32,s8", "--shapes", "63")
         tune(cls.tuned, "--family", "naive", "--type", "f32", "--math", "tf32", "--shapes", "64")
         tune(cls.tuned, "--family", "skinny", "--type", "f32", "--shapes", "16x16x4096")
         put_baseline(cls.tuned, SLOW)
@@ -93,6 +93,16 @@ class Dropin(unittest.TestCase):
         done = subprocess.run([GEMMTUNE, "run", "--f32", "f16", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--f32 takes strict or tf32", done.stderr)
+
+    def test_descriptors_of_cublaslt_are_read_and_plain_products_answered(self):
+        env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")
+        env["LD_LIBRARY_PATH"] = ":".join(["/usr/local/cuda/lib64", env.get("LD_LIBRARY_PATH", "")])
+        done = subprocess.run([GEMMTUNE, "run", "--", LT_PROGRAM], env=env, text=True, capture_output=True, timeout=300)
+        if done.returncode == 77:
+            self.skipTest(done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.counts(done.stderr), (41, 34, 7))
+        self.assertIn("(3 type or mode not offered, 3 with an epilogue, 1 scalars on the device)", done.stderr)
 
     def test_statuses_are_cublas_own(self):
         self.assertEqual(self.counts(self.run_program("statuses", "forwarded")), (11, 0, 11))
@@ -240,4 +250,4 @@ class Dropin(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])

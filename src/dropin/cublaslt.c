@@ -8,10 +8,10 @@
 enum { A, B, C, D };
 
 /* Attributes of an operation and of a layout, and values of theirs: numbers of NVIDIA's header. */
-enum { COMPUTE_TYPE = 0, SCALE_TYPE = 1, POINTER_MODE = 2, OP_A = 3, OP_B = 4, OP_C = 5, EPILOGUE = 7,
-       SM_TARGET = 15, EMULATION = 38 };
+enum { COMPUTE_TYPE = 0, SCALE_TYPE = 1, POINTER_MODE = 2, OP_A = 3, OP_B = 4, OP_C = 5, FILL = 6,
+       EPILOGUE = 7, SM_TARGET = 15, EMULATION = 38 };
 enum { TYPE = 0, ORDER = 1, ROWS = 2, COLUMNS = 3, LEADING = 4, BATCH = 5, STRIDE = 6, PLANE = 7, BATCH_MODE = 8 };
-enum { ORDER_COLUMN = 0, ORDER_ROW = 1, EPILOGUE_DEFAULT = 1 };
+enum { ORDER_COLUMN = 0, ORDER_ROW = 1, FILL_FULL = 2, EPILOGUE_DEFAULT = 1 };
 
 /* Pointers to factors and results that only 8-bit floats have, and to what an epilogue needs: all NULL in a plain
  * product. */
@@ -90,7 +90,7 @@ static bool read_operation(get_attribute *get, const gt_lt_call *call, operation
     o->op_b = read_int(&r, OP_B);
     o->state = (gt_cublas_state){.stream = call->stream, .pointer_mode = read_int(&r, POINTER_MODE),
                                  .epilogue = read_int(&r, EPILOGUE) != EPILOGUE_DEFAULT};
-    bool plain = !r.failed && is_zero(&r, OP_C, sizeof(int32_t)) && is_zero(&r, SM_TARGET, sizeof(int32_t)) &&
+    bool plain = read_int(&r, FILL) == FILL_FULL && !r.failed && is_zero(&r, OP_C, sizeof(int32_t)) && is_zero(&r, SM_TARGET, sizeof(int32_t)) &&
                  is_zero(&r, EMULATION, sizeof(void *));
     for (size_t i = 0; plain && i < sizeof pointers / sizeof pointers[0]; i++)
         plain = is_zero(&r, pointers[i], sizeof(void *));
