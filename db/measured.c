@@ -23,12 +23,16 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
     gt_take take = {.row = row};
     measured->kernel_id = gt_take_int(&take, INT64_MIN, INT64_MAX);
     measured->kernel = NULL;
+    measured->estimate_us = 0;
     gt_take_problem(&take, like, &measured->problem);
     gt_take_trial(&take, &measured->trial);
     measured->same_gpu = gt_take_int(&take, 0, 1) != 0;
     measured->winner = gt_take_int(&take, 0, 1) != 0;
     measured->unbeaten = gt_take_int(&take, 0, 1) != 0;
-    measured->baseline_us = gt_take_real(&take, 0, GT_LONGEST_US, 0);
+    const double warm = gt_take_real(&take, 0, GT_LONGEST_US, 0), cold = gt_take_real(&take, 0, GT_LONGEST_US, 0);
+    const gt_trial *trial = &measured->trial;
+    const double scaled = trial->us_cold > 0 ? cold / trial->us_cold * trial->us : 0;
+    measured->baseline_us = scaled > 0 && scaled < warm ? scaled : warm;
     return !take.bad && measured->trial.us > 0;
 }
 
@@ -61,7 +65,8 @@ static const char measured_sql[] =
     "  max(unbeaten AND same_gpu) OVER (PARTITION BY kernel, problem) AS champion,"
     "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
     "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner, r.champion,"
-    " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing")
+    " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing") ","
+    " " GT_BASELINE_LEAST("us_cold", "t.problem", "t.gpu", " AND b.timing = t.timing")
     " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"
     " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.tried_at DESC, t.us";
 
@@ -132,6 +137,18 @@ static gt_status read_kernels(gt_store *store, gt_measurements *m)
     return status;
 }
 
+/* What choices are made by, once for all of them. */
+static void estimate(const gt_device *device, gt_measurements *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        gt_measured *row = &m->list[i];
+        gt_terms terms;
+        if (gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
+            row->estimate_us =
+                gt_estimate_us(&terms, gt_estimate_find(m->fitted, m->fitted_count, row->kernel->family));
+    }
+}
+
 gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class, gt_measurements *out)
 {
     const gt_types *types = gt_class_types(class);
@@ -161,6 +178,10 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
     if (status == GT_OK)
         status = read_kernels(store, &m);
     if (status == GT_OK)
+        status = gt_store_find_fitted(store, device, types, &m.fitted, &m.fitted_count, &m.misfits);
+    if (status == GT_OK)
+        estimate(device, &m);
+    if (status == GT_OK)
         *out = m;
     else
         gt_measurements_finish(&m);
@@ -171,5 +192,6 @@ void gt_measurements_finish(gt_measurements *measurements)
 {
     free(measurements->list);
     free(measurements->kernels);
+    free(measurements->fitted);
     *measurements = (gt_measurements){0};
 }

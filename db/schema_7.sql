@@ -40,6 +40,17 @@ CREATE UNIQUE INDEX baseline_time ON baseline (measured_at, run);
 DROP INDEX baseline_of;
 CREATE INDEX baseline_of ON baseline (problem, gpu, name, measured_at);
 
+-- Coefficients of the estimate of time, fitted to trials on a GPU (gemmtune fit); a row for each of its terms.
+CREATE TABLE coefficient (
+    gpu INTEGER NOT NULL REFERENCES gpu (id),
+    type TEXT NOT NULL,
+    math TEXT NOT NULL,
+    family TEXT NOT NULL,
+    term TEXT NOT NULL,
+    value REAL NOT NULL CHECK (value >= 0),
+    UNIQUE (gpu, type, math, family, term)
+) STRICT;
+
 -- What programs asked for that know nothing of gemmtune: counted by what is preloaded into them.
 CREATE TABLE wanted (
     id INTEGER PRIMARY KEY,

@@ -58,10 +58,10 @@ static gt_status check_tables(gt_store *store)
         store,
         "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND"
         " (type = 'table' AND strict AND name IN ('gpu', 'problem', 'kernel', 'run', 'trial', 'baseline', 'peak',"
-        " 'searched', 'bandwidth', 'kernel_param', 'wanted')"
+        " 'searched', 'bandwidth', 'kernel_param', 'coefficient', 'wanted')"
         " OR type = 'view' AND name = 'best_configs')",
         &count);
-    if (status == GT_OK && count != 12)
+    if (status == GT_OK && count != 13)
         return gt_fail(GT_ERROR_DATABASE, "%s: damaged, tables are missing; move it away and tune again", store->path);
     return status;
 }

@@ -6,6 +6,7 @@
 #define GT_STORE_H
 
 #include "../src/core/device.h"
+#include "../src/core/estimate.h"
 #include "../src/core/kernel.h"
 #include "../src/core/problem.h"
 #include "trial.h"
@@ -83,6 +84,12 @@ gt_status gt_store_put_bandwidth(gt_store *store, int64_t gpu, double copy_tbs);
 gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const gt_types *types, double *tflops);
 gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, double *copy_tbs);
 
+/* The coefficients of estimates that were fitted on a GPU model for products of some types, family by family. Those that
+ * make no sense are left out and counted. *list is owned by the caller: free(). A put replaces what was there. */
+gt_status gt_store_put_fitted(gt_store *store, int64_t gpu, const gt_types *types, const gt_fitted *list, size_t count);
+gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const gt_types *types, gt_fitted **list,
+                               size_t *count, size_t *left_out);
+
 /* A search of a problem came to its end; search is the hash of all that it depends on. */
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found);
@@ -105,7 +112,9 @@ typedef struct gt_measured {
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
     bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
-    double baseline_us; /* the best of the baselines' newest times there, on that GPU; 0: none */
+    double baseline_us; /* the best of the baselines' newest times there, on that GPU, by which of the two figures, warm or
+                           cold, they are better: programs run between the two; 0: none */
+    double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */
 } gt_measured;
 
 /* A list of them, and the kernels that they point to. */
@@ -113,6 +122,8 @@ typedef struct gt_measurements {
     gt_measured *list;
     size_t count;
     gt_kernel *kernels;
+    gt_fitted *fitted; /* coefficients of estimates; families that have none take the shipped ones */
+    size_t fitted_count, misfits; /* misfits: families whose coefficients make no sense, which take them too */
     size_t damaged;   /* kernels, or measurements of them, that were left out because their rows are damaged */
     char damage[512]; /* one line on the first of them */
 } gt_measurements;
@@ -174,6 +185,20 @@ typedef struct gt_forget {
  */
 gt_status gt_store_forget(gt_store *store, const gt_forget *what, int64_t *kernels, int64_t *trials);
 
+/* How many rows a merge brought; of those that were there already none is counted. */
+typedef struct gt_merged {
+    int64_t runs, problems, trials, baselines;
+} gt_merged;
+
+/*
+ * Takes in all that another file holds, in one transaction: all of it or, where this fails, nothing. Rows keep their
+ * times and the runs they belong to; what is here already stays, so a second time changes nothing, and in whatever order
+ * files are merged, all answers are the same. A failure in any of them convicts. GT_ERROR_INVALID: the same file; a file
+ * that gt_store_open refuses, is damaged anywhere, has a kernel that does not match its seal or its code's hash, or
+ * changes meanwhile is refused with a line that names it.
+ */
+gt_status gt_store_merge(gt_store *store, const char *from, gt_merged *merged);
+
 /* A problem that a program asked for through one function, and what became of its calls. */
 typedef struct gt_wanted {
     gt_problem problem;
@@ -192,23 +217,9 @@ typedef struct gt_wanted {
 gt_status gt_store_put_wanted(gt_store *store, int64_t gpu, const char *program, const gt_wanted *list, size_t count);
 
 /* The problems that were asked for on a GPU model and that tuning may help, at most `most` of them: those whose calls
- * take longest. They come in groups of one type and layout, the longest group first. Owned: free(). */
+ * take longest. They come type by type, the type first whose calls take longest. Owned: free(). */
 gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t most, gt_problem **problems,
                                size_t *count);
-
-/* How many rows a merge brought; of those that were there already none is counted. */
-typedef struct gt_merged {
-    int64_t runs, problems, trials, baselines;
-} gt_merged;
-
-/*
- * Takes in all that another file holds, in one transaction: all of it or, where this fails, nothing. Rows keep their
- * times and the runs they belong to; what is here already stays, so a second time changes nothing, and in whatever order
- * files are merged, all answers are the same. A failure in any of them convicts. GT_ERROR_INVALID: the same file; a file
- * that gt_store_open refuses, is damaged anywhere, has a kernel that does not match its seal or its code's hash, or
- * changes meanwhile is refused with a line that names it.
- */
-gt_status gt_store_merge(gt_store *store, const char *from, gt_merged *merged);
 
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */

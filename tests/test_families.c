@@ -17,8 +17,9 @@
 
 /* What the space is asked for. Tall tiles, wide ones, K that is worth splitting. */
 static const struct {
-    int64_t m, n, k;
-} sizes[] = {{2048, 2048, 2048}, {256, 256, 1024}, {64, 512, 8192}, {1008, 48, 304}, {16, 4096, 512}};
+    int64_t m, n, k, batch;
+} sizes[] = {{2048, 2048, 2048, 1}, {256, 256, 1024, 1}, {64, 512, 8192, 1}, {1008, 48, 304, 1}, {16, 4096, 512, 1},
+             {24, 40, 48, 500}};
 
 static const int alignments[] = {16, 4, 8, 2, 1};
 
@@ -66,7 +67,8 @@ static gt_gemm draw_class(const group *g)
     const size_t size = check_random() % (sizeof sizes / sizeof sizes[0]);
     const int align = alignments[check_random() % (sizeof alignments / sizeof alignments[0])];
     const int ab = gt_type_find(g->types->a)->bytes, c = gt_type_find(g->types->c)->bytes, least = ab < c ? ab : c;
-    return (gt_gemm){.m = sizes[size].m, .n = sizes[size].n, .k = sizes[size].k, .op_a = g->op_a, .op_b = g->op_b,
+    return (gt_gemm){.m = sizes[size].m, .n = sizes[size].n, .k = sizes[size].k,
+                     .batch = sizes[size].batch, .op_a = g->op_a, .op_b = g->op_b,
                      .type_ab = g->types->a, .type_b = g->types->b, .type_c = g->types->c, .math = g->types->math,
                      .align = align > least ? align : least};
 }

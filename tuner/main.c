@@ -18,7 +18,7 @@ static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_BENCH] = gt_cmd_bench,   [GT_COMMAND_SPACE] = gt_cmd_space, [GT_COMMAND_RENDER] = gt_cmd_render,
     [GT_COMMAND_PROFILE] = gt_cmd_profile, [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_FORGET] = gt_cmd_forget,
     [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,         [GT_COMMAND_MERGE] = gt_cmd_merge,
-    [GT_COMMAND_WANTED] = gt_cmd_wanted,
+    [GT_COMMAND_FIT] = gt_cmd_fit,       [GT_COMMAND_WANTED] = gt_cmd_wanted,
 };
 
 #define SCREEN 24 /* lines, of 80 columns */

@@ -120,7 +120,8 @@ void gt_close(gt_context *context)
         return;
     gt_choices_finish(&context->choices);
     for (size_t i = 0; i < context->source_count; i++) {
-        gt_measurements_finish(&context->sources[i].measured);
+        for (size_t j = 0; j < GT_READINGS; j++)
+            gt_measurements_finish(&context->sources[i].readings[j].measured);
         gt_store_close(context->sources[i].store);
     }
     if (context->retained) {

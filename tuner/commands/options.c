@@ -24,10 +24,11 @@
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUN    (1u << GT_COMMAND_RUN)
 #define MERGE  (1u << GT_COMMAND_MERGE)
+#define FIT    (1u << GT_COMMAND_FIT)
 #define WANTS  (1u << GT_COMMAND_WANTED)
-#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS)     /* those that work on no sizes and types */
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS) /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
-#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
+#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | FIT) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
 
 const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
@@ -62,29 +63,31 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
     [GT_COMMAND_MERGE] = {"merge", "INTO FROM", "default", "f32", NULL,
                           "Takes the rows of other databases into one.",
                           "gemmtune merge all.db node1.db node2.db"},
+    [GT_COMMAND_FIT] = {"fit", NULL, "default", "all", NULL, "Fits the estimate for untuned sizes to all trials.",
+                        "gemmtune fit --type f32"},
     [GT_COMMAND_WANTED] = {"wanted", NULL, "default", "f32", NULL, "Shows which products programs asked for under run.",
                            "gemmtune wanted --top 20"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
-    DEVICE, DB, SHAPES, RANDOM, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, WANTED, TOP, CAPTURE_ONLY, F32, BLAS,
-    NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
+    DEVICE, DB, SHAPES, RANDOM, WANTED, TOP, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT,
+    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, TRIALS, SAVE, CAPTURE_ONLY, F32, BLAS, NO_CUBLAS,
+    JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
 const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
-                RUNS | SPACE | RENDER | PROFILE},
+                RUNS | SPACE | RENDER | PROFILE | FIT},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~NO_PROBLEMS},
-    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover", ALL & ~(NO_PROBLEMS | FIT)},
+    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 16384, drawn by --seed", TUNE | BENCH},
     [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
     [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
     [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~NO_PROBLEMS},
-    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | NO_PROBLEMS)},
+    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | NO_PROBLEMS | FIT)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
                RUNS | SPACE | RENDER | PROFILE | FORGET},
@@ -92,7 +95,7 @@ const gt_option_row gt_option_rows[] = {
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
     [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less", TUNE | VERIFY},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
-    [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS, .rare = true},
+    [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER, .rare = true},
     [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
@@ -103,7 +106,9 @@ const gt_option_row gt_option_rows[] = {
     [ALL_ROWS] = {"all", NULL, 0, "every configuration; verify: every kernel", SPACE | VERIFY},
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
-    [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE},
+    [TRIALS] = {"trials", "FILE", 0, "a table of trials instead of the database's", FIT},
+    [SAVE] = {"save", "FILE", 0, "writes the table of trials", FIT},
+    [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE, .rare = true},
     [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
     [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
     [F32] = {"f32", "MATH", 0, "strict, or tf32: f32 on tensor cores, rounded (strict)", RUN},
@@ -321,6 +326,8 @@ static const setting settings[OPTION_COUNT] = {
     [ALL_ROWS] = {SWITCH, AT(all)},
     [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
+    [TRIALS] = {TEXT, AT(trials)},
+    [SAVE] = {TEXT, AT(save)},
     [WANTED] = {SWITCH, AT(wanted)},
     [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
     [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
@@ -521,7 +528,7 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    if ((RUN | MERGE | WANTS) >> o->command_id & 1)
+    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE || o->command_id == GT_COMMAND_WANTED)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
@@ -533,9 +540,15 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
     if (status != GT_OK)
         return status;
+    const bool usual = shapes == row->shapes && o->random == 0 && !o->shapes_given;
     status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
-    if (status == GT_OK && o->all_types && shapes == row->shapes && o->random == 0 && !o->shapes_given)
+    if (status == GT_OK && o->all_types && usual)
         status = gt_shapes_parse("short", &o->few);
+    if (o->shapes.cover && !((TUNE | BENCH) >> o->command_id & 1))
+        return gt_fail(GT_ERROR_INVALID, "%s takes no --shapes cover: that is for tune and bench", o->command);
+    /* Who asks for one layout, batch, alignment or family gets that, and nothing beside it. */
+    if (o->command_id == GT_COMMAND_TUNE && usual && !(given & (1ull << LAYOUT | 1ull << BATCH | 1ull << ALIGN | 1ull << FAMILY)))
+        o->shapes.cover = o->few.cover = true;
     if (status == GT_OK && o->random > 0)
         status = gt_shapes_draw(o->random, o->seed, &o->shapes);
     for (size_t i = 0; status == GT_OK && i < o->type_count; i++)
