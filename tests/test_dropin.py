@@ -240,6 +240,17 @@ class Dropin(unittest.TestCase):
                               capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (-13, ""))
 
+    def test_a_program_that_nothing_can_be_preloaded_into_is_told_of(self):
+        static = os.path.join(FOLDER, "static")
+        with open(os.path.join(FOLDER, "static.c"), "w") as file:
+            file.write("int main(void) { return 3; }")
+        if subprocess.run(["cc", "-static", "-o", static, static + ".c"], capture_output=True).returncode != 0:
+            self.skipTest("no static libc")
+        done = subprocess.run([GEMMTUNE, "run", static], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertRegex(done.stderr, r"^gemmtune: .*/static is static: .*\n$")
+        self.assertEqual(subprocess.run([GEMMTUNE, "run", "-q", static], capture_output=True).stderr, b"")
+
     def test_a_program_without_products_and_one_that_is_not_there_are_told_of(self):
         done = subprocess.run([GEMMTUNE, "run", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (0, ""))

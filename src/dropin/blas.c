@@ -48,52 +48,60 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-typedef struct search {
-    const char *name;
-    void *found;
-    const void *self; /* where this library was loaded */
-} search;
-
-static void *look_into(const char *path, const search *s)
+/* A symbol of a library that is loaded, and of those it was linked with; NULL if it has none but this library's. */
+static void *look_into(const char *path, const char *name)
 {
-    Dl_info info;
+    static const char here;
+    Dl_info self, other;
     void *library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
-    void *symbol = library ? dlsym(library, s->name) : NULL;
+    void *symbol = library ? dlsym(library, name) : NULL;
     if (library)
         dlclose(library); /* it stays: the program has it */
-    return symbol && dladdr(symbol, &info) && info.dli_fbase != s->self ? symbol : NULL;
+    return symbol && dladdr(&here, &self) && dladdr(symbol, &other) && other.dli_fbase != self.dli_fbase ? symbol : NULL;
 }
 
-static int look_at(struct dl_phdr_info *object, size_t size, void *data)
+static int list_object(struct dl_phdr_info *object, size_t size, void *data)
 {
-    search *s = data;
     (void)size;
-    if (!s->found && object->dlpi_name && object->dlpi_name[0])
-        s->found = look_into(object->dlpi_name, s);
+    if (object->dlpi_name && object->dlpi_name[0])
+        fprintf(data, "%s%c", object->dlpi_name, '\0');
     return 0;
 }
 
-/* In what the caller was linked with; else the next in the loader's order; else in any library that is loaded: Python
- * gives each a scope of its own. */
+/* In any library: Python gives each a scope of its own. Their names are listed first, for the list is under a lock of
+ * the loader's, which must not be held while libraries are looked into. */
+static void *look_everywhere(const char *name)
+{
+    char *paths = NULL;
+    size_t length = 0;
+    void *symbol = NULL;
+    FILE *stream = open_memstream(&paths, &length);
+    if (!stream)
+        return NULL;
+    dl_iterate_phdr(list_object, stream);
+    if (fclose(stream) == 0)
+        for (const char *path = paths; !symbol && path < paths + length; path += strlen(path) + 1)
+            symbol = look_into(path, name);
+    free(paths);
+    return symbol;
+}
+
+/* In what the caller was linked with; else the next in the loader's order; else anywhere. */
 void *gt_blas_find(gt_blas_function *function, const void *caller)
 {
-    static const char self;
+    const char *name = gt_symbol_name(function->symbol);
     Dl_info info;
-    search s = {.name = gt_symbol_name(function->symbol)};
     void *symbol = atomic_load_explicit(&function->real, memory_order_acquire);
     if (symbol)
         return symbol;
-    s.self = dladdr(&self, &info) ? info.dli_fbase : NULL;
     if (dladdr(caller, &info))
-        symbol = look_into(info.dli_fname, &s);
+        symbol = look_into(info.dli_fname, name);
     if (!symbol)
-        symbol = dlsym(RTLD_NEXT, s.name);
+        symbol = dlsym(RTLD_NEXT, name);
+    if (!symbol)
+        symbol = look_everywhere(name);
     if (!symbol) {
-        dl_iterate_phdr(look_at, &s);
-        symbol = s.found;
-    }
-    if (!symbol) {
-        dprintf(STDERR_FILENO, "gemmtune: no BLAS of the program's has %s\n", s.name);
+        dprintf(STDERR_FILENO, "gemmtune: no BLAS of the program's has %s\n", name);
         abort();
     }
     if (function->plain && dladdr(symbol, &info)) {
