@@ -192,6 +192,18 @@ class Dropin(unittest.TestCase):
         self.assertEqual(self.counts(line), (144, 0, 144))
         self.assertIn("(144 cuBLAS is as fast)", line)
 
+    def test_a_margin_leaves_to_cublas_what_is_little_faster(self):
+        database = self.copy("margin.db")
+        put_baseline(database, SLOW)
+        with sqlite3.connect(database) as db:
+            db.execute("UPDATE baseline SET us = 1.5 * (SELECT min(us) FROM trial WHERE trial.problem = baseline.problem)")
+        db.close()
+        self.assertEqual(self.counts(self.run_program("forks", "answered", database=database)), (1, 1, 0))
+        self.assertEqual(self.counts(self.run_program("forks", "answered", words=["--margin", "20"], database=database)),
+                         (1, 1, 0))
+        line = self.run_program("forks", "forwarded", words=["--margin", "80"], database=database)
+        self.assertIn("(1 cuBLAS is as fast)", line)
+
     def test_without_a_time_of_cublas_nothing_is_claimed(self):
         database = self.copy("unraced.db")
         with sqlite3.connect(database) as db:

@@ -59,15 +59,16 @@ static gt_status preload(const char *front)
 /* What the front finds in its environment. */
 static gt_status prepare(const gt_options_cli *options)
 {
-    char process[24], *front = find_front(options->blas ? GT_BLAS_LIBRARY : GT_FRONT_LIBRARY);
+    char process[24], margin[24], *front = find_front(options->blas ? GT_BLAS_LIBRARY : GT_FRONT_LIBRARY);
     gt_status status = front ? preload(front) : GT_ERROR_IO;
     free(front);
     snprintf(process, sizeof process, "%ld", (long)getpid());
+    snprintf(margin, sizeof margin, "%d", options->margin);
     if (status == GT_OK && options->database && setenv("GEMMTUNE_DB", options->database, 1) != 0)
         status = gt_fail_memory();
     if (status == GT_OK && (setenv("GEMMTUNE_SUMMARY", options->quiet ? "" : process, 1) != 0 ||
                             setenv("GEMMTUNE_CAPTURE", options->capture_only ? "only" : "on", 1) != 0 ||
-                            setenv("GEMMTUNE_F32", options->f32, 1) != 0))
+                            setenv("GEMMTUNE_F32", options->f32, 1) != 0 || setenv("GEMMTUNE_MARGIN", margin, 1) != 0))
         status = gt_fail_memory();
     return status;
 }
