@@ -19,7 +19,7 @@ static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_PROFILE] = gt_cmd_profile, [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_FORGET] = gt_cmd_forget,
     [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,         [GT_COMMAND_MERGE] = gt_cmd_merge,
     [GT_COMMAND_WHY] = gt_cmd_why,         [GT_COMMAND_REPORT] = gt_cmd_report,
-    [GT_COMMAND_REVALIDATE] = gt_cmd_revalidate,
+    [GT_COMMAND_REVALIDATE] = gt_cmd_revalidate, [GT_COMMAND_SLURM] = gt_cmd_slurm,
 };
 
 #define SCREEN 24 /* lines, of 80 columns */
@@ -40,8 +40,8 @@ static void print_help(void)
         const int used = printf("  %s %s", row->name, row->operand ? row->operand : "");
         printf("%*s%s%s\n", 18 - used, "", row->summary, i == GT_COMMAND_TUNE ? " Default." : "");
     }
-    puts("\ngemmtune COMMAND --help shows a command's options; --version the version.\n\n"
-         "Examples:");
+    puts("\ngemmtune COMMAND --help shows a command's options and an example.");
+    fputs(SCREEN - 8 - GT_COMMAND_COUNT > 0 ? "\nExamples:\n" : "", stdout);
     for (int i = 0; i < SCREEN - 8 - GT_COMMAND_COUNT && i < 4; i++)
         printf("  %s\n", examples[i]);
 }

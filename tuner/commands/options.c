@@ -27,7 +27,8 @@
 #define WHY    (1u << GT_COMMAND_WHY)
 #define REPORT (1u << GT_COMMAND_REPORT)
 #define REVALIDATE (1u << GT_COMMAND_REVALIDATE)
-#define NO_PROBLEMS (DOCTOR | RUN | MERGE | REPORT)    /* those that work on no sizes and types */
+#define SLURM  (1u << GT_COMMAND_SLURM)
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE | REPORT | SLURM) /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY | REVALIDATE) /* those that launch kernels */
 #define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | REVALIDATE) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
@@ -70,12 +71,14 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                            "gemmtune report -o report.html"},
     [GT_COMMAND_REVALIDATE] = {"revalidate", NULL, "default", "all", NULL, "Races winners again that a change may have made stale.",
                                "gemmtune revalidate --budget 2m"},
+    [GT_COMMAND_SLURM] = {"slurm", "[-- TUNE]", "default", "f32", NULL, "Prints a script that tunes on a Slurm cluster.",
+                          "gemmtune slurm --shards 8 --gpus h200,a100 -- --type all"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, OUTPUT, JSON, VERBOSE, QUIET, HELP, VERSION,
+    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, OUTPUT, SHARDS, GPUS, DRY_RUN, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
@@ -83,7 +86,7 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WHY | REPORT | REVALIDATE},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WHY | REPORT | REVALIDATE | SLURM},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(NO_PROBLEMS | WHY | REVALIDATE)},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
     [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
@@ -110,7 +113,10 @@ const gt_option_row gt_option_rows[] = {
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH | REVALIDATE},
     [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
-    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN | REPORT)},
+    [SHARDS] = {"shards", "N", 0, "tasks for each GPU model, one GPU each (4)", SLURM},
+    [GPUS] = {"gpus", "LIST", 0, "Slurm's names of GPU types: h200,a100 (any)", SLURM},
+    [DRY_RUN] = {"dry-run", NULL, 0, "say what the script does", SLURM},
+    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN | REPORT | SLURM)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY | REVALIDATE},
     [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN | MERGE},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
@@ -316,6 +322,9 @@ static const setting settings[OPTION_COUNT] = {
     [CHECKED] = {SWITCH, AT(checked)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [OUTPUT] = {TEXT, AT(output)},
+    [SHARDS] = {INT, AT(shards), .least = 1, .most = 10000},
+    [GPUS] = {TEXT, AT(gpus)},
+    [DRY_RUN] = {SWITCH, AT(dry_run)},
     [JSON] = {SWITCH, AT(json)},
     [VERBOSE] = {SWITCH, AT(verbose)},
     [QUIET] = {SWITCH, AT(quiet)},
@@ -361,7 +370,7 @@ static gt_status take_word(char *const *words, gt_options_cli *o)
     const char *word = *words;
     if (o->command_given && !gt_command_rows[o->command_id].operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes no operand, but there is '%.40s'", o->command, word);
-    if (o->operand && o->command_id == GT_COMMAND_MERGE) {
+    if (o->command_given && (o->command_id == GT_COMMAND_SLURM || (o->operand && o->command_id == GT_COMMAND_MERGE))) {
         o->files[o->file_count++] = word;
         return GT_OK;
     }
@@ -496,7 +505,7 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE)
+    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE || o->command_id == GT_COMMAND_SLURM)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
@@ -546,7 +555,7 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
 {
     gt_options_cli o = {
         .command = "tune", .batch = 1, .align = 16,
-        .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
+        .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .shards = 4, .line = join(argc, argv),
         .files = calloc((size_t)argc + 1, sizeof *o.files),
     };
     uint64_t given = 0;
