@@ -23,8 +23,8 @@ struct gt_store {
 };
 
 extern const char gt_embedded_schema_sql[], gt_embedded_schema_2_sql[], gt_embedded_schema_3_sql[],
-    gt_embedded_schema_4_sql[], gt_embedded_schema_5_sql[], gt_embedded_schema_6_sql[],
-    gt_embedded_schema_7_sql[], gt_embedded_views_sql[];
+    gt_embedded_schema_4_sql[], gt_embedded_schema_5_sql[], gt_embedded_schema_6_sql[], gt_embedded_schema_7_sql[],
+    gt_embedded_views_sql[];
 
 /* migrate.c: the format this program writes, and the way to it from an earlier one, 0 for an empty file, inside a write
  * transaction with foreign keys off. */
@@ -181,8 +181,9 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 /* measured.c: a problem of a class with its columns m, n, k, batch, align. */
 void gt_take_problem(gt_take *take, const gt_class *class, gt_problem *problem);
 
-/* put.c: the row of a problem, if there is one. */
+/* put.c: the row of a problem, if there is one; a new one, inside a write transaction. */
 gt_status gt_problem_find(gt_store *store, const gt_problem *problem, bool *found, int64_t *id);
+gt_status gt_problem_insert(gt_store *store, const gt_problem *problem, int64_t *id);
 
 /* The condition that a row of gpu is the model of a device, and its four parameters. What the driver leaves free of
  * the memory differs by some megabytes between its versions, so memory is compared with room; models that share a

@@ -234,7 +234,7 @@ gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code)
     gt_code found = {0};
     const char *damaged = NULL;
     /* Readers asked when they opened it. */
-    gt_status status = store->mode == GT_STORE_WRITE ? gt_trust_check(store->path) : GT_OK;
+    gt_status status = store->mode != GT_STORE_READ ? gt_trust_check(store->path) : GT_OK;
     if (status != GT_OK)
         return status;
     gt_bind bind = gt_sql_start(store, gt_kernel_sql);

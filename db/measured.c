@@ -23,6 +23,7 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
     gt_take take = {.row = row};
     measured->kernel_id = gt_take_int(&take, INT64_MIN, INT64_MAX);
     measured->kernel = NULL;
+    measured->estimate_us = 0;
     gt_take_problem(&take, like, &measured->problem);
     gt_take_trial(&take, &measured->trial);
     measured->same_gpu = gt_take_int(&take, 0, 1) != 0;
@@ -133,6 +134,18 @@ static gt_status read_kernels(gt_store *store, gt_measurements *m)
     return status;
 }
 
+/* What choices are made by, once for all of them. */
+static void estimate(const gt_device *device, gt_measurements *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        gt_measured *row = &m->list[i];
+        gt_terms terms;
+        if (gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
+            row->estimate_us =
+                gt_estimate_us(&terms, gt_estimate_find(m->fitted, m->fitted_count, row->kernel->family));
+    }
+}
+
 gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class, gt_measurements *out)
 {
     const gt_types *types = gt_class_types(class);
@@ -162,6 +175,10 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
     if (status == GT_OK)
         status = read_kernels(store, &m);
     if (status == GT_OK)
+        status = gt_store_find_fitted(store, device, types, &m.fitted, &m.fitted_count, &m.misfits);
+    if (status == GT_OK)
+        estimate(device, &m);
+    if (status == GT_OK)
         *out = m;
     else
         gt_measurements_finish(&m);
@@ -172,5 +189,6 @@ void gt_measurements_finish(gt_measurements *measurements)
 {
     free(measurements->list);
     free(measurements->kernels);
+    free(measurements->fitted);
     *measurements = (gt_measurements){0};
 }

@@ -83,7 +83,7 @@ gt_status gt_problem_find(gt_store *store, const gt_problem *problem, bool *foun
     return gt_sql_find(store, &bind, found, id);
 }
 
-static gt_status insert_problem(gt_store *store, const gt_problem *problem, int64_t *id)
+gt_status gt_problem_insert(gt_store *store, const gt_problem *problem, int64_t *id)
 {
     gt_bind bind = gt_sql_start(store, "INSERT INTO problem (type, math, layout, m, n, k, batch, align, epilogue)"
                                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -106,7 +106,7 @@ gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *
             return status;
         status = gt_problem_find(store, problem, &found, &row);
         if (status == GT_OK && !found)
-            status = insert_problem(store, problem, &row);
+            status = gt_problem_insert(store, problem, &row);
         status = gt_sql_end(store, status);
     }
     if (status == GT_OK)

@@ -20,6 +20,8 @@ static const char tiled[] =
     "        else if (BUG == 8) asm volatile(\"bar.sync 1, 288;\" ::: \"memory\");\n"
     "        else if (BUG == 22) asm volatile(\"barrier.cluster.arrive.relaxed; barrier.cluster.wait;\" ::: \"memory\");\n"
     "        else if (BUG != 1 && BUG != 15) __syncthreads();\n"
+    "        if (BUG == 23) asm volatile(\"barrier.cluster.wait;\" ::: \"memory\");\n"
+    "        if (BUG == 24) asm volatile(\"barrier.cluster.arrive;\" ::: \"memory\");\n"
     "        for (int q = 0; q < 16; q++) sum += as[y][q] * bs[q][x];\n"
     "        if (BUG != 2) __syncthreads();\n"
     "    }\n"
@@ -89,7 +91,7 @@ static const char ring[] =
     "    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;\n"
     "    if (threadIdx.x == 0 && BUG != 5)\n"
     "        for (int s = 0; s < 2; s++) {\n"
-    "            asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(BAR(full[s])), \"r\"(BUG == 1 ? 33 : 32) : \"memory\");\n"
+    "            asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(BAR(full[s])), \"r\"(BUG == 1 ? 33 : BUG == 8 ? 31 : 32) : \"memory\");\n"
     "            asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(BAR(empty[s])), \"r\"(32) : \"memory\");\n"
     "        }\n"
     "    __syncthreads();\n"
@@ -176,6 +178,8 @@ static const bug bugs[] = {
     {tiled, 20, "beta dropped", WRONG},
     {tiled, 21, "no barrier between warps that happen to come in order", "race: this read of shared address"},
     {tiled, 22, "a relaxed barrier, which orders nothing", "race: this read of shared address"},
+    {tiled, 23, "a wait for a cluster at whose barrier nobody arrived", "without an arrival"},
+    {tiled, 24, "arrivals at a cluster's barrier without a wait", "without a wait"},
     {staged, 0, "nothing", RIGHT},
     {staged, 1, "wait for one copy too few", IN_FLIGHT},
     {staged, 2, "one stage", IN_FLIGHT},
@@ -191,6 +195,7 @@ static const bug bugs[] = {
     {ring, 5, "barriers not initialised", UNWRITTEN},
     {ring, 6, "full stage not told", DEADLOCK},
     {ring, 7, "full stage told twice", DEADLOCK},
+    {ring, 8, "barrier for one arrival too few", "ended between those of a warp's lanes"},
     {copied, 0, "nothing", RIGHT},
     {copied, 1, "more bytes expected than come", DEADLOCK},
     {copied, 2, "fewer bytes expected than come", DEADLOCK}, /* the count never comes to zero */

@@ -85,8 +85,17 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     kernel.facts.repack = 11; /* along K: 129 lines of 28 bytes, and 65 */
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.workspace_bytes, 3 * (129 + 65) * 128);
-    kernel.facts.repack = 12;
-    CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);
+    kernel.facts.repack = 27; /* in two parts: 7 of K are 32, twice, of two bytes each; and eight bytes a line */
+    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_INT(launch.workspace_bytes, 3 * ((129 + 65) * 128 + 1152 + 640));
+    CHECK_INT(launch.copies.blocks, 33 + 17); /* of four lines each */
+    CHECK_INT(launch.copies.copy[GT_A].type, GT_F16);
+    CHECK_INT(launch.copies.copy[GT_A].columns, 64);
+    const int wrong[] = {4, 12, 15, 19, 24};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        kernel.facts.repack = wrong[i];
+        CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);
+    }
 }
 
 TEST(nothing_is_launched_for_an_empty_result)
@@ -216,6 +225,23 @@ TEST(large_batches_are_launched_in_turns)
     CHECK_INT(seen.z[1], 70000 - 65535);
     CHECK(seen.args[1].a == (const char *)0x1000 + 65535ll * 4 * 4);
     CHECK(seen.args[1].c == (const char *)0x3000 + 65535ll * 4 * 4 && seen.args[1].d == seen.args[1].c);
+}
+
+TEST(a_block_of_several_products_is_told_how_many_there_are)
+{
+    const gt_driver driver = {.cuLaunchKernelEx = record_launch};
+    gt_kernel kernel = tile(16, 16);
+    const gt_problem few = sized(2, 2, 2, 13), many = sized(2, 2, 2, 600000);
+    const gt_launch_operands operands = plain();
+    kernel.facts.products = 8;
+    memset(&seen, 0, sizeof seen);
+    launch(&driver, &kernel, &few, &operands);
+    CHECK(seen.calls == 1 && seen.z[0] == 2 && seen.args[0].batch == 13);
+    memset(&seen, 0, sizeof seen);
+    launch(&driver, &kernel, &many, &operands);
+    CHECK(seen.calls == 2 && seen.z[0] == 65535 && seen.args[0].batch == 65535 * 8);
+    CHECK(seen.args[1].batch == 600000 - 65535 * 8 && seen.z[1] == (600000 - 65535 * 8 + 7) / 8);
+    CHECK(seen.args[1].a == (const char *)0x1000 + 65535ll * 8 * 4 * 4);
 }
 
 TEST(zero_alpha_makes_k_zero_and_gives_no_operands)

@@ -22,7 +22,8 @@
 #define WORTH_KEEPING 1.25
 
 /* Seconds of racing, by effort. */
-static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5};
+static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
+                                      [GT_EFFORT_COVER] = 0.15};
 
 /* Seconds for cuBLASLt to try its algorithms: enough for the first few that it expects to be fast. `gemmtune bench`
  * lets it try all. */
@@ -117,11 +118,11 @@ static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
     return status;
 }
 
-/* What is stored of a kernel's code. A GPU launches the cubin; PTX, three times as large, is kept for winners only. The
- * software GPU runs nothing without it. */
+/* What is stored of a kernel's code. A GPU launches the cubin; PTX, three times as large, is kept for winners only, and
+ * not of the many that are there for other sizes. The software GPU runs nothing without it. */
 static gt_code code_to_store(const work *w, const gt_code *code, bool winner)
 {
-    if (winner || w->engine->driver->soft)
+    if ((winner && !w->tuning->covering) || w->engine->driver->soft)
         return *code;
     return (gt_code){.cubin = code->cubin, .cubin_bytes = code->cubin_bytes};
 }
@@ -357,7 +358,7 @@ static gt_status race(work *w)
         status = add_defender(w, &w->rivals[i], kernels, codes, errors, &count);
     for (size_t i = 0; i < count; i++)
         contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
-    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[options->effort],
+    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[w->tuning->effort],
                                  .search_s = BASELINE_SEARCH_S, .baselines = options->baselines};
     if (status == GT_OK && count > 0)
         status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, baselines);
@@ -420,7 +421,7 @@ static gt_status tune_problem(work *w)
     gt_engine *engine = w->engine;
     gt_tuning *tuning = w->tuning;
     const gt_search_options options = {
-        .effort = engine->options.effort,
+        .effort = tuning->effort,
         .seed = engine->options.seed,
         .family = engine->options.family,
         .seeds = tuning->seeds,
@@ -432,7 +433,7 @@ static gt_status tune_problem(work *w)
     if (status == GT_OK)
         status = recall(w);
     if (status == GT_OK && !tuning->only_seeds)
-        status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search, &searched);
+        status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[tuning->effort], &searched);
     if (status != GT_OK)
         return status;
     if (searched && w->own.kernel_id != 0 && w->rival_count == 0)
@@ -444,7 +445,7 @@ static gt_status tune_problem(work *w)
     else if (status == GT_OK && !gt_engine_interrupted())
         status = race(w);
     if (status == GT_OK && !tuning->only_seeds && w->tuned->won && !out_of_time(w))
-        status = gt_store_put_searched(engine->store, engine->run, engine->gpu, w->problem_id, engine->search);
+        status = gt_store_put_searched(engine->store, engine->run, engine->gpu, w->problem_id, engine->search[tuning->effort]);
     return status;
 }
 

@@ -8,7 +8,7 @@
 #define RATES(f32_, s32_, f64, f16, bf16, tf32, s8, f8) \
     {[GT_UNIT_F32] = f32_,        [GT_UNIT_S32] = s32_,         [GT_UNIT_F64] = f64, \
      [GT_UNIT_TENSOR_F16] = f16, [GT_UNIT_TENSOR_BF16] = bf16, [GT_UNIT_TENSOR_TF32] = tf32, \
-     [GT_UNIT_TENSOR_S8] = s8,   [GT_UNIT_TENSOR_F8] = f8}
+     [GT_UNIT_TENSOR_S8] = s8,   [GT_UNIT_TENSOR_F8] = f8,     [GT_UNIT_TENSOR_SPLIT] = (f16) / 3}
 static const struct {
     int cc;
     int rates[GT_UNIT_COUNT];
@@ -89,6 +89,18 @@ gt_status gt_device_query(const gt_driver *driver, int ordinal, gt_device *out)
     name_arch(device.cc, device.arch);
     *out = device;
     return GT_OK;
+}
+
+gt_status gt_device_of(const gt_driver *driver, CUdevice handle, gt_device *device)
+{
+    int count = 0;
+    gt_status status = gt_device_count(driver, &count);
+    for (int i = 0; status == GT_OK && i < count; i++) {
+        CUdevice other;
+        if (driver->cuDeviceGet(&other, i) == CUDA_SUCCESS && other == handle)
+            return gt_device_query(driver, i, device);
+    }
+    return status != GT_OK ? status : gt_fail(GT_ERROR_NO_DEVICE, "the current CUDA context's device is gone");
 }
 
 const char *gt_device_option(const gt_device *device, char text[GT_DEVICE_OPTION])

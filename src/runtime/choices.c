@@ -45,7 +45,8 @@ gt_chosen *gt_choices_find(gt_choices *choices, const gt_problem *problem, const
     while (chosen &&
            (!gt_class_same(&chosen->problem.class, &problem->class) ||
             !gt_problem_same_size(&chosen->problem, problem) ||
-            chosen->demands.deterministic != demands->deterministic || chosen->demands.max_error != demands->max_error))
+            chosen->demands.deterministic != demands->deterministic ||
+            chosen->demands.max_error != demands->max_error || chosen->demands.refused != demands->refused))
         chosen = chosen->next;
     if (chosen && chosen->users++ == 0) {
         *(chosen->newer ? &chosen->newer->older : &choices->newest) = chosen->older;

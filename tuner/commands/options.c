@@ -24,13 +24,15 @@
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUN    (1u << GT_COMMAND_RUN)
 #define MERGE  (1u << GT_COMMAND_MERGE)
+#define FIT    (1u << GT_COMMAND_FIT)
+#define WANTS  (1u << GT_COMMAND_WANTED)
 #define WHY    (1u << GT_COMMAND_WHY)
 #define REPORT (1u << GT_COMMAND_REPORT)
 #define REVALIDATE (1u << GT_COMMAND_REVALIDATE)
 #define SLURM  (1u << GT_COMMAND_SLURM)
-#define NO_PROBLEMS (DOCTOR | RUN | MERGE | REPORT | SLURM) /* those that work on no sizes and types */
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS | REPORT | SLURM) /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY | REVALIDATE) /* those that launch kernels */
-#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | REVALIDATE) /* those that take several types */
+#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | FIT | REVALIDATE) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
 
 const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
@@ -65,6 +67,10 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
     [GT_COMMAND_MERGE] = {"merge", "INTO FROM", "default", "f32", NULL,
                           "Takes the rows of other databases into one.",
                           "gemmtune merge all.db node1.db node2.db"},
+    [GT_COMMAND_FIT] = {"fit", NULL, "default", "all", NULL, "Fits the estimate for untuned sizes to all trials.",
+                        "gemmtune fit --type f32"},
+    [GT_COMMAND_WANTED] = {"wanted", NULL, "default", "f32", NULL, "Shows which products programs asked for under run.",
+                           "gemmtune wanted --top 20"},
     [GT_COMMAND_WHY] = {"why", "SHAPE", "default", "f32", NULL, "Shows the evidence for one winner.",
                         "gemmtune why 4096 --type bf16"},
     [GT_COMMAND_REPORT] = {"report", NULL, "default", "f32", NULL, "Writes the database as one HTML page.",
@@ -77,22 +83,25 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
-    DEVICE, DB, SHAPES, RANDOM, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, OUTPUT, SHARDS, GPUS, DRY_RUN, JSON, VERBOSE, QUIET, HELP, VERSION,
+    DEVICE, DB, SHAPES, RANDOM, WANTED, TOP, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT,
+    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, UNTUNED, TRIALS, SAVE, CAPTURE_ONLY, BLAS, NO_CUBLAS,
+    OUTPUT, SHARDS, GPUS, DRY_RUN, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
 const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
-                RUNS | SPACE | RENDER | PROFILE},
+                RUNS | SPACE | RENDER | PROFILE | FIT},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WHY | REPORT | REVALIDATE | SLURM},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(NO_PROBLEMS | WHY | REVALIDATE)},
-    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT | WHY | REPORT | REVALIDATE | SLURM},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover",
+                ALL & ~(NO_PROBLEMS | FIT | WHY | REVALIDATE)},
+    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 16384, drawn by --seed", TUNE | BENCH},
     [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
     [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
-    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~NO_PROBLEMS},
-    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | REVALIDATE | NO_PROBLEMS)},
+    [MATH] = {"math", "LIST", 0, "strict; split, tf32: f32 on tensor cores; fast", ALL & ~NO_PROBLEMS},
+    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)",
+                ALL & ~(VERIFY | REVALIDATE | NO_PROBLEMS | FIT)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
                (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
@@ -111,6 +120,13 @@ const gt_option_row gt_option_rows[] = {
     [ALL_ROWS] = {"all", NULL, 0, "every configuration, kernel or winner", SPACE | VERIFY | REVALIDATE},
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
+    [UNTUNED] = {"untuned", NULL, 0, "as if these shapes had not been tuned", BENCH},
+    [TRIALS] = {"trials", "FILE", 0, "a table of trials instead of the database's", FIT},
+    [SAVE] = {"save", "FILE", 0, "writes the table of trials", FIT},
+    [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE, .rare = true},
+    [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
+    [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
+    [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH | REVALIDATE},
     [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
     [SHARDS] = {"shards", "N", 0, "tasks for each GPU model, one GPU each (4)", SLURM},
@@ -320,6 +336,13 @@ static const setting settings[OPTION_COUNT] = {
     [ALL_ROWS] = {SWITCH, AT(all)},
     [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
+    [UNTUNED] = {SWITCH, AT(untuned)},
+    [TRIALS] = {TEXT, AT(trials)},
+    [SAVE] = {TEXT, AT(save)},
+    [WANTED] = {SWITCH, AT(wanted)},
+    [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
+    [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
+    [BLAS] = {SWITCH, AT(blas)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [OUTPUT] = {TEXT, AT(output)},
     [SHARDS] = {INT, AT(shards), .least = 1, .most = 10000},
@@ -472,6 +495,20 @@ static gt_status check_forget(uint64_t given)
     return GT_OK;
 }
 
+/* What programs asked for has sizes, layouts and alignment of its own; and any type, where none is named. */
+static gt_status check_wanted(gt_options_cli *o, uint64_t given)
+{
+    static const int of_shapes[] = {SHAPES, RANDOM, LAYOUT, BATCH, ALIGN};
+    for (size_t i = 0; o->wanted && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
+        if (given >> of_shapes[i] & 1)
+            return gt_fail(GT_ERROR_INVALID, "--wanted and --%s: one of them", gt_option_rows[of_shapes[i]].name);
+    if (o->command_id == GT_COMMAND_TUNE && o->top > 0 && !o->wanted)
+        return gt_fail(GT_ERROR_INVALID, "tune takes --top with --wanted only");
+    if (o->wanted && !o->type_given)
+        o->type_names = "all";
+    return GT_OK;
+}
+
 static gt_status check_shapes(const gt_options_cli *given, const gt_types *types)
 {
     gt_options_cli o = *given;
@@ -505,7 +542,8 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE || o->command_id == GT_COMMAND_SLURM)
+    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE || o->command_id == GT_COMMAND_WANTED ||
+        o->command_id == GT_COMMAND_SLURM)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
@@ -514,14 +552,22 @@ static gt_status check(gt_options_cli *o, uint64_t given)
     if (o->command_id == GT_COMMAND_WHY && o->shapes.count != 1)
         return gt_fail(GT_ERROR_INVALID, "why takes one shape, not %zu", o->shapes.count);
     suit_software(o, given, &shapes);
-    gt_status status = find_types(o);
+    gt_status status = check_wanted(o, given);
+    if (status == GT_OK)
+        status = find_types(o);
     if (status == GT_OK)
         status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
     if (status != GT_OK)
         return status;
+    const bool usual = shapes == row->shapes && o->random == 0 && !o->shapes_given;
     status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
-    if (status == GT_OK && o->all_types && shapes == row->shapes && o->random == 0 && !o->shapes_given)
+    if (status == GT_OK && o->all_types && usual)
         status = gt_shapes_parse("short", &o->few);
+    if (o->shapes.cover && !((TUNE | BENCH) >> o->command_id & 1))
+        return gt_fail(GT_ERROR_INVALID, "%s takes no --shapes cover: that is for tune and bench", o->command);
+    /* Who asks for one layout, batch, alignment or family gets that, and nothing beside it. */
+    if (o->command_id == GT_COMMAND_TUNE && usual && !(given & (1ull << LAYOUT | 1ull << BATCH | 1ull << ALIGN | 1ull << FAMILY)))
+        o->shapes.cover = o->few.cover = true;
     if (status == GT_OK && o->random > 0)
         status = gt_shapes_draw(o->random, o->seed, &o->shapes);
     for (size_t i = 0; status == GT_OK && i < o->type_count; i++)

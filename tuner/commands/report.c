@@ -60,14 +60,14 @@ static void put_number(FILE *out, const char *class, const char *format, double 
         gt_html_text(out, NULL);
 }
 
-static void put_table(FILE *out, const gt_winner *list, size_t count)
+static void put_table(FILE *out, const gt_best_row *list, size_t count)
 {
     fputs("<table><thead><tr><th>shape<th>type<th class='wide long'>family and configuration<th class=n>us<th class='n wide'>TFLOPS"
           "<th class='n wide'>peak %<th class=n>vs cuBLAS<th class='n wide'>margin %<th class='n wide'>error"
           "<th class=wide>tuned<tbody>\n",
           out);
     for (size_t i = 0; i < count; i++) {
-        const gt_winner *w = &list[i];
+        const gt_best_row *w = &list[i];
         char shape[GT_SHAPE_LENGTH];
         gt_shape_name(w->m, w->n, w->k, shape);
         fprintf(out, "<tr><td>%s %s", shape, w->layout);
@@ -95,7 +95,7 @@ static void put_table(FILE *out, const gt_winner *list, size_t count)
 }
 
 /* How many winners wait for `gemmtune revalidate`, by what changed since. */
-static void put_stale(FILE *out, const gt_winner *list, size_t count)
+static void put_stale(FILE *out, const gt_best_row *list, size_t count)
 {
     bool begun = false;
     for (size_t i = 0; i < count; i++) {
@@ -124,7 +124,7 @@ static void put_tile(FILE *out, const char *what, const char *format, double val
     fprintf(out, "</b>%s</div>\n", what);
 }
 
-static void put_summary(FILE *out, const gt_winner *list, size_t count)
+static void put_summary(FILE *out, const gt_best_row *list, size_t count)
 {
     gt_rating rating = {0};
     size_t stale = 0;
@@ -145,13 +145,13 @@ static void put_summary(FILE *out, const gt_winner *list, size_t count)
 }
 
 /* A GPU's part: figures for each type, then what is about all of them. */
-static gt_status put_gpu(gt_store *store, FILE *out, const gt_winner *list, size_t count)
+static gt_status put_gpu(gt_store *store, FILE *out, const gt_best_row *list, size_t count)
 {
     fputs("<h2>", out);
     gt_html_text(out, list[0].gpu);
     fputs("</h2>\n", out);
     for (size_t i = 0, size; i < count; i += size) {
-        size = gt_winners_of_types(list + i, count - i);
+        size = gt_best_rows_of_types(list + i, count - i);
         fputs("<h3>", out);
         gt_html_text(out, list[i].type);
         putc(' ', out);
@@ -178,8 +178,8 @@ static gt_status put_page(gt_store *store, FILE *out)
     char day[32] = "";
     const time_t now = time(NULL);
     struct tm parts;
-    gt_winners winners;
-    gt_status status = gt_winners_read(store, &winners);
+    gt_best_rows winners;
+    gt_status status = gt_best_rows_read(store, &winners);
     if (status != GT_OK)
         return status;
     strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &parts));
@@ -192,11 +192,11 @@ static gt_status put_page(gt_store *store, FILE *out)
     if (winners.count == 0)
         fputs("<p>Nothing is tuned yet: run gemmtune.</p>\n", out);
     for (size_t i = 0, size; status == GT_OK && i < winners.count; i += size) {
-        size = gt_winners_of_gpu(winners.list + i, winners.count - i);
+        size = gt_best_rows_of_gpu(winners.list + i, winners.count - i);
         status = put_gpu(store, out, winners.list + i, size);
     }
     fprintf(out, "<script>\n%s</script>\n", gt_embedded_report_js);
-    gt_winners_finish(&winners);
+    gt_best_rows_finish(&winners);
     return status;
 }
 

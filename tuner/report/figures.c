@@ -14,12 +14,12 @@ const char *gt_figure_rate(double ratio)
     return !(ratio > 0) ? "any" : ratio > (1 + GT_TIE) ? "good" : ratio < (1 - GT_TIE) ? "bad" : "tie";
 }
 
-static double gflop(const gt_winner *w)
+static double gflop(const gt_best_row *w)
 {
     return 2e-9 * (double)w->m * (double)w->n * (double)w->k * (double)w->batch;
 }
 
-static void name(const gt_winner *w, char text[256])
+static void name(const gt_best_row *w, char text[256])
 {
     char shape[GT_SHAPE_LENGTH];
     gt_shape_name(w->m, w->n, w->k, shape);
@@ -27,7 +27,7 @@ static void name(const gt_winner *w, char text[256])
              w->us, w->tflops);
 }
 
-void gt_figure_ratios(FILE *out, const gt_winner *list, size_t count)
+void gt_figure_ratios(FILE *out, const gt_best_row *list, size_t count)
 {
     gt_axis x = {.label = "GFLOP"}, y = {.label = "cuBLAS\xe2\x80\x99s time over ours"};
     char text[300];
@@ -51,7 +51,7 @@ void gt_figure_ratios(FILE *out, const gt_winner *list, size_t count)
     gt_chart_end(&chart);
 }
 
-void gt_figure_roofline(FILE *out, const gt_winner *list, size_t count)
+void gt_figure_roofline(FILE *out, const gt_best_row *list, size_t count)
 {
     gt_axis x = {.label = "flops a byte of A, B and C"}, y = {.label = "TFLOPS"};
     const double peak = list[0].peak, copy = list[0].copy_tbs;
@@ -77,7 +77,7 @@ void gt_figure_roofline(FILE *out, const gt_winner *list, size_t count)
 }
 
 /* The largest error that checks saw, beside what one rounding of a result gives. */
-void gt_figure_errors(FILE *out, const gt_winner *list, size_t count)
+void gt_figure_errors(FILE *out, const gt_best_row *list, size_t count)
 {
     gt_axis x = {.label = "k"}, y = {.label = "largest error over \xce\xa3|a||b|"};
     const gt_types *types = gt_types_parse(list[0].type, GT_MATH_STRICT);

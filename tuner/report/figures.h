@@ -4,12 +4,12 @@
 
 #include <stdio.h>
 
-#include "winners.h"
+#include "best_rows.h"
 
 /* Winners of one GPU, type and math: against cuBLAS, beside what the GPU can do, and their errors. */
-void gt_figure_ratios(FILE *out, const gt_winner *list, size_t count);
-void gt_figure_roofline(FILE *out, const gt_winner *list, size_t count);
-void gt_figure_errors(FILE *out, const gt_winner *list, size_t count);
+void gt_figure_ratios(FILE *out, const gt_best_row *list, size_t count);
+void gt_figure_roofline(FILE *out, const gt_best_row *list, size_t count);
+void gt_figure_errors(FILE *out, const gt_best_row *list, size_t count);
 
 /* How soon searches on a GPU come near their best. */
 gt_status gt_figure_progress(gt_store *store, FILE *out, const char *gpu);

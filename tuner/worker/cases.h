@@ -1,7 +1,7 @@
 /*
  * The small products that a kernel is checked on. They are drawn from a seed for one kernel, so that over its checks
- * every remainder of m and n by its tile and of k by its step is met, sizes next to the tile's and to powers of two,
- * numbers of steps of K up to beyond its stages and parts, with scalars, batches, strides and values of every kind,
+ * every remainder of m and n by its tile and of k by its step is met, sizes next to the tile's and to powers of two, sizes
+ * that are equal, every small size, numbers of steps of K up to beyond its stages and parts, with scalars, batches, strides and values of every kind,
  * pointers that are aligned as promised and no better, and sides of many tiles. All of them lie in one piece of memory,
  * poison between them.
  */
@@ -21,8 +21,16 @@ typedef enum gt_values {
     GT_VALUES_NORMAL, /* near normal; integers of the whole range */
     GT_VALUES_WIDE,   /* rows of A and columns of B scaled by powers of two: one down to subnormal numbers, one up */
     GT_VALUES_HARD,   /* NaN and infinities at some places of one operand */
+    GT_VALUES_WHOLE,  /* whole numbers whose sums are exact in every order: results are right to the last bit */
     GT_VALUES_STEEP,  /* one large product, then small ones that a sum with it cannot hold: it is to be promoted */
+    GT_VALUES_UNEVEN, /* elements of a row of A or column of B far apart, for operands that may be split into parts */
 } gt_values;
+
+/* How elements are far apart: spread at random over 2^24, or 2^48; in some rows of A or columns of B one 2^40 times the
+ * others; or one of each 2^-38 of the others. */
+typedef enum gt_uneven { GT_UNEVEN_SPREAD, GT_UNEVEN_FAR, GT_UNEVEN_LARGE, GT_UNEVEN_SMALL, GT_UNEVEN_COUNT } gt_uneven;
+
+#define GT_SUMS_K 2048 /* of the product that tells by the mean of its errors whether sums are promoted */
 
 /* Which hard values: one kind alone is not hidden by another. */
 #define GT_HARD_KINDS 3 /* NaN, infinity, negative infinity: a bit each */
@@ -34,10 +42,12 @@ typedef struct gt_case {
     gt_problem problem;
     double alpha, beta; /* exact in the accumulator's type */
     gt_values values;
-    gt_operand odd; /* the operand that has the hard values, or is scaled down */
+    gt_operand odd; /* the operand that has the hard values, is scaled down, or is uneven */
     unsigned hard;  /* the kinds that it has */
+    gt_uneven uneven;
     gt_fill fill;   /* what C holds before where beta is 0 */
     uint64_t seed;  /* of its elements */
+    bool itself;    /* B is A, the same memory */
     bool again;     /* follows a case of the same sizes and finds the workspace as that one left it */
     bool watched;   /* the software GPU looks for races in it */
     int repeats;    /* launches, one after the other; more than one only where beta is 0 */
@@ -64,6 +74,12 @@ size_t gt_cases_end(const gt_cases *cases, size_t index);
 
 /* What the memory holds before: image has room for cases->bytes. pools: one for each operand, of its type. */
 void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void *image);
+
+/* The largest whole number of operands whose sums over k are exact; 0: there is none. */
+int64_t gt_cases_whole(const gt_types *types, int64_t k);
+
+/* The step of K of a kernel: its `bk`, else a usual one. */
+int64_t gt_cases_step(const gt_kernel *kernel);
 
 /* What was met, for the trial's row: "213 products, 64 of 64 remainders of m, 64 of 64 of n, 16 of 16 of k". */
 void gt_cases_describe(const gt_cases *cases, const gt_kernel *kernel, char *text, size_t bytes);

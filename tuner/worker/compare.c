@@ -25,9 +25,11 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
     snprintf(name + length, GT_CASE_NAME - (size_t)length, ", alpha=%.9g beta=%.9g%s%s", c->alpha, c->beta,
              c->values == GT_VALUES_WIDE   ? ", wide values"
              : c->values == GT_VALUES_HARD ? ", nan and inf"
+             : c->values == GT_VALUES_WHOLE ? ", whole numbers"
              : c->values == GT_VALUES_STEEP ? ", a large product first"
+             : c->values == GT_VALUES_UNEVEN ? ", elements far apart"
                                            : "",
-             c->again ? ", again" : "");
+             c->itself ? ", A by itself" : c->again ? ", again" : "");
 }
 
 /* Subnormal sums are rounded to a unit in every step. Operands that are rounded may be subnormal too, and meet others
@@ -41,16 +43,24 @@ static double underflow(const gt_case *c, const gt_types *types)
     return ((double)c->problem.k + 4) * (sums + operands) * (1 + fabs(c->alpha));
 }
 
-/* What is known of one element: NaN and infinities are as they are, anything else within the square of a bound. What
- * C's type may not hold becomes infinite. */
-static bool matches(const gt_type_info *type, double got, double wanted, double bound_square)
+/* What is known of one element: NaN and infinities are as they are, anything else within `last` of the result's
+ * magnitude and the square of a bound. What C's type may not hold becomes infinite. */
+static bool matches(const gt_type_info *type, double got, double wanted, double last, double bound_square)
 {
-    const double error = got - wanted;
+    const double beyond = fabs(got - wanted) - last * fabs(wanted);
     if (!isfinite(wanted)) /* its square is infinite, and so is the bound */
         return isnan(wanted) ? isnan(got) : got == wanted;
-    if (error * error <= bound_square)
+    if (beyond <= 0 || beyond * beyond <= bound_square)
         return true;
-    return isinf(got) && fabs(wanted) + sqrt(bound_square) > type->most && (got > 0) == (wanted > 0);
+    return isinf(got) && (1 + last) * fabs(wanted) + sqrt(bound_square) > type->most && (got > 0) == (wanted > 0);
+}
+
+/* A number as C's type holds it. */
+static double rounded(const gt_type_info *type, double value)
+{
+    double place = 0;
+    type->store(&place, 0, value);
+    return type->load(&place, 0);
 }
 
 static bool fail_element(const gt_case *c, int64_t index, int64_t i, int64_t j, double got, double wanted, double bound,
@@ -64,12 +74,12 @@ static bool fail_element(const gt_case *c, int64_t index, int64_t i, int64_t j, 
                          (long long)i, (long long)j, product, got, wanted, bound, name);
 }
 
-/* Whether errors of a product are what they are on average. Those of rounded operands are shared by the elements of a
- * row or column. */
+/* Whether errors of a product are what they are on average. Those of operands that are rounded, or in parts, are shared by
+ * the elements of a row or column. */
 static bool is_average(const gt_problem *p, const gt_types *types)
 {
     const int64_t few = p->m < p->n ? p->m : p->n;
-    return p->k <= VARIANCE_K && (!types->rounded || few * p->k >= VARIANCE_OPERANDS);
+    return p->k <= VARIANCE_K && ((!types->rounded && types->parts == 0) || few * p->k >= VARIANCE_OPERANDS);
 }
 
 bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, const void *before, const void *after,
@@ -79,7 +89,9 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const gt_types *types = gt_class_types(&p->class);
     const gt_type_info *type = gt_type_find(p->class.type_c);
     const gt_reference_terms t = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta);
-    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact, counts = normal && is_average(p, types);
+    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact;
+    const bool counts = normal && !c->itself && is_average(p, types);
+    const bool promotes = normal && types->parts > 0 && p->k >= GT_SUMS_K;
     const double least = underflow(c, types) * underflow(c, types);
     int64_t at = index * p->m * p->n;
     for (int64_t i = 0; i < p->m; i++) {
@@ -88,21 +100,28 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             const double was = c->beta == 0 ? 0 : type->load(before, row + j), got = type->load(after, row + j);
             const double wanted = gt_reference_scale(types, c->alpha, r->sum[at], c->beta, was);
             const double square = c->alpha == 0 ? 0 : r->square[at];
-            const double bound = t.bound_square * square + t.bound_c * was * was + t.least + least;
-            if (!matches(type, got, wanted, bound))
-                return fail_element(c, index, i, j, got, wanted, sqrt(bound), trial);
+            const double worst = t.worst * r->magnitude[at] + t.worst_c * fabs(was);
+            const double bound = fmin(t.bound_square * square + t.bound_c * was * was, worst * worst) + t.least + least;
+            if (c->values == GT_VALUES_WHOLE && got != rounded(type, wanted))
+                return fail_element(c, index, i, j, got, wanted, 0, trial);
+            if (!matches(type, got, wanted, t.bound_last, bound))
+                return fail_element(c, index, i, j, got, wanted, t.bound_last * fabs(wanted) + sqrt(bound), trial);
             if (!normal || !isfinite(got))
                 continue;
             const double error = fabs(got - wanted), scale = fabs(c->alpha) * r->magnitude[at] + fabs(c->beta * was);
             if (error > trial->error * scale && scale > 0)
                 trial->error = error / scale;
-            if (!counts)
+            if (!counts && !promotes)
                 continue;
             const double ab = c->alpha * r->sum[at], bc = c->beta * was;
             const double variance =
                 t.square * square + t.parts * (ab * ab + bc * bc) + t.whole * wanted * wanted + t.least / 12;
-            if (variance > 0) {
-                const double ratio = error * error / variance, share = t.square * square / variance;
+            const double ratio = variance > 0 ? error * error / variance : 0;
+            if (promotes) {
+                e->promoted_sum += ratio;
+                e->promoted_count++;
+            } else if (variance > 0) {
+                const double share = t.square * square / variance;
                 e->sum += ratio;
                 e->count++;
                 e->sums_sum += share * ratio;
@@ -118,7 +137,8 @@ bool gt_compare_errors(const gt_errors *e, gt_trial *trial)
     const struct {
         const char *what;
         double sum, count;
-    } kinds[] = {{"errors", e->sum, e->count}, {"errors of sums", e->sums_sum, e->sums_count}};
+    } kinds[] = {{"errors", e->sum, e->count}, {"errors of sums", e->sums_sum, e->sums_count},
+                 {"errors of long sums", e->promoted_sum, e->promoted_count}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].count >= VARIANCE_LEAST && kinds[i].sum > VARIANCE_LIMIT * kinds[i].count)
             return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,

@@ -37,7 +37,9 @@
  * each with its own part of q: the variances add up to the same with P instead of k.
  *
  * Operands that are rounded first, with unit roundoff o, give products with a relative error of at most 2 o. It depends
- * on magnitudes alone, so that the errors have the products' signs: variance at most 4 o^2 q.
+ * on magnitudes alone, so that the errors have the products' signs: variance at most 4 o^2 q. So do operands in two
+ * parts: a part of eleven bits and the rest, rounded to eleven bits, lie within 2^-23 of an element, with its sign and
+ * two more of theirs; the product of the rests, which is left out, is 2^-22 at most and 2^-24.5 on average.
  *
  * A residual adds up elements times independent signs x_j: the variance of sum_j x_j e_ij is sum_j e_ij^2 whatever the
  * e_ij are to each other, so q and c^2 are simply added up over j. For a row, q_i = sum_p a_ip^2 (sum_j b_pj^2).
@@ -51,6 +53,12 @@
  *
  * Where C's type is short of exponents a result may be subnormal: it is then rounded to a unit, its smallest number.
  *
+ * Of a single element more is known. The last two roundings err by u and v times the result at most: where C has few
+ * bits that is much less than 8 v sqrt(q), and shows what is wrong with sums that have more. And no sum errs by more
+ * than the worst case over all signs, which is less than 8 sigma where k is small: with t the sum of all |x_p|, u t for
+ * each of k - 1 additions, for all products and for alpha; where tensor cores cut, w t for each of k products and of n
+ * sums that meet others, r t for each of n results; 2 o t where operands are rounded.
+ *
  * The reference errs too, in f64. Its sum is of as many additions as it says, on partial sums like the candidate's, and
  * rounded; then it is scaled as C is. That counts where C is f64 itself.
  */
@@ -61,7 +69,9 @@ double gt_reference_bound(const gt_types *types, int64_t k, int64_t own, double 
                           double c_square)
 {
     const gt_reference_terms t = gt_reference_terms_of(types, k, own, alpha, beta);
-    return sqrt((alpha == 0 ? 0 : t.bound_square * square) + (beta == 0 ? 0 : t.bound_c * c_square) + t.least);
+    const double last = SIGMAS * SIGMAS * 2 * types->result_roundoff * types->result_roundoff;
+    return sqrt((alpha == 0 ? 0 : (t.bound_square + last * alpha * alpha) * square) +
+                (beta == 0 ? 0 : (t.bound_c + last * beta * beta) * c_square) + t.least);
 }
 
 /*
@@ -82,9 +92,9 @@ double gt_reference_bound(const gt_types *types, int64_t k, int64_t own, double 
 #define R 0.18033688011112042
 #define H 0.36067376022224085
 
-/* What tensor cores add: at worst, and on average, both times q. */
+/* What tensor cores add: within the bound, and on average, both times q; and at worst, times the sum of magnitudes. */
 typedef struct cut_terms {
-    double bound, mean;
+    double bound, mean, worst;
 } cut_terms;
 
 static cut_terms terms_of_cut(const gt_cut *cut, double k)
@@ -93,21 +103,26 @@ static cut_terms terms_of_cut(const gt_cut *cut, double k)
         return (cut_terms){0};
     const double w = cut->product * cut->product, r = cut->sum * cut->sum, n = ceil(k / cut->group);
     const double lost = H * (2 * n + 1) / 3;
-    return (cut_terms){.bound = 2 * w * k + r * n * n, .mean = R * w * k + r * (lost * lost + R * (n + 1) / 2)};
+    return (cut_terms){.bound = 2 * w * k + r * n * n, .mean = R * w * k + r * (lost * lost + R * (n + 1) / 2),
+                       .worst = cut->product * (k + n) + cut->sum * n};
 }
 
 gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64_t own, double alpha, double beta)
 {
     const double u = types->roundoff * types->roundoff, v = types->result_roundoff * types->result_roundoff;
     const double length = (double)k, least = types->exact ? 0 : gt_type_find(types->c)->least;
-    const double o = types->rounded ? types->rounded->roundoff * types->rounded->roundoff : 0;
+    const double operand = types->rounded ? types->rounded->roundoff : types->parts, o = operand * operand;
     const double e = types->exact ? 0 : OWN;
     const bool promotes = types->promoted > 0 && k > types->promoted;
     const cut_terms cut = terms_of_cut(&types->cut, promotes ? types->promoted : length);
     return (gt_reference_terms){
         .bound_square = SIGMAS * SIGMAS * alpha * alpha *
-                        (u * (length + 2) + cut.bound + 4 * o + 2 * v + e * ((double)own + 4)),
-        .bound_c = SIGMAS * SIGMAS * beta * beta * (u + 2 * v + 3 * e),
+                        (u * (length + 2) + cut.bound + 4 * o + e * ((double)own + 4)),
+        .bound_c = SIGMAS * SIGMAS * beta * beta * (u + 3 * e),
+        .bound_last = types->roundoff + types->result_roundoff,
+        .worst = fabs(alpha) *
+                 (types->roundoff * (length + 2) + terms_of_cut(&types->cut, length).worst + 2.01 * sqrt(o)),
+        .worst_c = fabs(beta) * 2 * types->roundoff,
         .square = alpha * alpha * (u * R * (length + 1) / 2 + cut.mean + 2 * R * o + e * R * ((double)own + 1)),
         .parts = (u + e) * R,
         .whole = (v + e) * R,

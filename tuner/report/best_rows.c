@@ -1,4 +1,4 @@
-#include "winners.h"
+#include "best_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static double number(const char *text)
 }
 
 /* Bytes of A, B and C, each once. */
-static double count_bytes(const gt_winner *w)
+static double count_bytes(const gt_best_row *w)
 {
     gt_math math;
     const gt_types *types = gt_math_parse(w->math, &math) ? gt_types_parse(w->type, math) : NULL;
@@ -40,11 +40,11 @@ static double count_bytes(const gt_winner *w)
 
 static int take_winner(void *data, int count, const char *const *names, const char *const *v)
 {
-    gt_winners *p = data;
+    gt_best_rows *p = data;
     (void)count, (void)names;
     if (p->count == p->room) {
         const size_t room = p->room ? 2 * p->room : 256;
-        gt_winner *list = realloc(p->list, room * sizeof *list);
+        gt_best_row *list = realloc(p->list, room * sizeof *list);
         if (!list) {
             p->status = gt_fail_memory();
             return 1;
@@ -52,8 +52,8 @@ static int take_winner(void *data, int count, const char *const *names, const ch
         p->list = list;
         p->room = room;
     }
-    gt_winner *w = &p->list[p->count++];
-    *w = (gt_winner){.m = atoll(v[8]), .n = atoll(v[9]), .k = atoll(v[10]), .batch = atoll(v[11]), .us = number(v[12]),
+    gt_best_row *w = &p->list[p->count++];
+    *w = (gt_best_row){.m = atoll(v[8]), .n = atoll(v[9]), .k = atoll(v[10]), .batch = atoll(v[11]), .us = number(v[12]),
                   .tflops = number(v[13]), .peak_percent = number(v[14]), .ratio = number(v[15]), .error = number(v[16]),
                   .margin = v[17] ? number(v[17]) : -1, .peak = number(v[18]), .copy_tbs = number(v[19])};
     const struct {
@@ -71,26 +71,26 @@ static int take_winner(void *data, int count, const char *const *names, const ch
     return 0;
 }
 
-gt_status gt_winners_read(gt_store *store, gt_winners *out)
+gt_status gt_best_rows_read(gt_store *store, gt_best_rows *out)
 {
-    gt_winners winners = {0};
+    gt_best_rows winners = {0};
     gt_status status = gt_store_query(store, winners_sql, NULL, take_winner, &winners);
     if (status == GT_OK)
         status = winners.status;
     if (status == GT_OK)
         *out = winners;
     else
-        gt_winners_finish(&winners);
+        gt_best_rows_finish(&winners);
     return status;
 }
 
-void gt_winners_finish(gt_winners *winners)
+void gt_best_rows_finish(gt_best_rows *winners)
 {
     free(winners->list);
-    *winners = (gt_winners){0};
+    *winners = (gt_best_rows){0};
 }
 
-size_t gt_winners_of_gpu(const gt_winner *list, size_t count)
+size_t gt_best_rows_of_gpu(const gt_best_row *list, size_t count)
 {
     size_t end = 0;
     while (end < count && strcmp(list[end].gpu, list[0].gpu) == 0)
@@ -98,7 +98,7 @@ size_t gt_winners_of_gpu(const gt_winner *list, size_t count)
     return end;
 }
 
-size_t gt_winners_of_types(const gt_winner *list, size_t count)
+size_t gt_best_rows_of_types(const gt_best_row *list, size_t count)
 {
     size_t end = 0;
     while (end < count && strcmp(list[end].gpu, list[0].gpu) == 0 && strcmp(list[end].type, list[0].type) == 0 &&
