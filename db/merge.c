@@ -86,6 +86,23 @@ static const merged_table bandwidths = {
     "INSERT INTO bandwidth (gpu, copy_tbs) VALUES (?, ?) ON CONFLICT (gpu) DO UPDATE"
     " SET copy_tbs = max(copy_tbs, excluded.copy_tbs)", NULL, NOBODY, {GPU, NOBODY}};
 
+/* A fit follows from trials, and has no time: the one that is here stays, until `gemmtune fit` makes a new one. */
+static const merged_table coefficients = {
+    "SELECT gpu, type, math, family, term, value FROM coefficient",
+    "INSERT INTO coefficient (gpu, type, math, family, term, value) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (gpu, type, math, family, term) DO NOTHING", NULL, NOBODY, {GPU, NOBODY}};
+/* Calls are counted up where a program runs. The larger count has the smaller one in it where the files are of one machine,
+ * and a sum would grow with every merge. */
+static const merged_table wants = {
+    "SELECT gpu, problem, symbol, fate, program, tunable, calls, us, saved_us, first_seen, last_seen FROM wanted",
+    "INSERT INTO wanted (gpu, problem, symbol, fate, program, tunable, calls, us, saved_us, first_seen, last_seen)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (gpu, problem, symbol, fate, program) DO UPDATE SET"
+    " (tunable, us, saved_us) = (SELECT excluded.tunable, excluded.us, excluded.saved_us WHERE excluded.last_seen > last_seen"
+    "  UNION ALL SELECT tunable, us, saved_us LIMIT 1), calls = max(calls, excluded.calls),"
+    " first_seen = min(first_seen, excluded.first_seen), last_seen = max(last_seen, excluded.last_seen)"
+    " WHERE excluded.calls > calls OR excluded.last_seen > last_seen OR excluded.first_seen < first_seen",
+    NULL, NOBODY, {GPU, PROBLEM, NOBODY}};
+
 static gt_status fail_damaged(const merge *m, const char *what)
 {
     return gt_fail(GT_ERROR_DATABASE, "%s: damaged, %s; nothing of it was merged", m->from->path, what);
@@ -264,7 +281,11 @@ static gt_status merge_all(merge *m, gt_merged *merged)
         status = merge_table(m, &searches, &others);
     if (status == GT_OK)
         status = merge_table(m, &peaks, &others);
-    return status == GT_OK ? merge_table(m, &bandwidths, &others) : status;
+    if (status == GT_OK)
+        status = merge_table(m, &bandwidths, &others);
+    if (status == GT_OK)
+        status = merge_table(m, &coefficients, &others);
+    return status == GT_OK ? merge_table(m, &wants, &others) : status;
 }
 
 /* SQLite's own writers wait while it is read; others do not. */

@@ -337,6 +337,28 @@ TEST(a_check_that_was_passed_clears_failures_before_it_and_none_after)
     }
 }
 
+TEST(what_programs_asked_for_is_counted_once_however_often_it_is_merged)
+{
+    const files names = make_files();
+    gt_store *store = open_quick(names.into);
+    for (int i = 0; i < 2; i++) {
+        const char *path = i == 0 ? names.from : names.third;
+        fixture f = {.path = path, .store = open_quick(path)};
+        fixture_rows(&f);
+        const gt_wanted wanted = {.problem = f.problem, .symbol = "cublasSgemm_v2", .fate = "not tuned", .tunable = true,
+                                  .calls = 10 + i, .us = 5 + i};
+        CHECK_OK(gt_store_put_wanted(f.store, f.gpu, "train", &wanted, 1));
+        CHECK_OK(gt_sql_execute(f.store, i == 0 ? "UPDATE wanted SET last_seen = '2026-02-02', first_seen = '2026-01-02'"
+                                                : "UPDATE wanted SET last_seen = '2026-02-01', first_seen = '2026-01-01'"));
+        gt_store_close(f.store);
+    }
+    for (int i = 0; i < 3; i++)
+        merge_into(store, i == 1 ? names.third : names.from);
+    CHECK_STR(ask(store, "SELECT calls || ' ' || us || ' ' || first_seen || ' ' || last_seen FROM wanted"),
+              "11 5.0 2026-01-01 2026-02-02");
+    gt_store_close(store);
+}
+
 TEST(a_merged_kernel_has_the_code_that_any_file_had)
 {
     const files names = make_files();
