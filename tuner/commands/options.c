@@ -75,9 +75,11 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                         "gemmtune why 4096 --type bf16"},
     [GT_COMMAND_REPORT] = {"report", NULL, "default", "f32", NULL, "Writes the database as one HTML page.",
                            "gemmtune report -o report.html"},
-    [GT_COMMAND_REVALIDATE] = {"revalidate", NULL, "default", "all", NULL, "Races winners again that a change may have made stale.",
+    [GT_COMMAND_REVALIDATE] = {"revalidate", NULL, "default", "all", NULL,
+                               "Races winners again that a change may have made stale.",
                                "gemmtune revalidate --budget 2m"},
-    [GT_COMMAND_SLURM] = {"slurm", "[-- TUNE]", "default", "f32", NULL, "Prints a script that tunes on a Slurm cluster.",
+    [GT_COMMAND_SLURM] = {"slurm", "[-- TUNE]", "default", "f32", NULL,
+                          "Prints a script that tunes on a Slurm cluster.",
                           "gemmtune slurm --shards 8 --gpus h200,a100 -- --type all"},
 };
 
@@ -102,12 +104,14 @@ const gt_option_row gt_option_rows[] = {
     [MATH] = {"math", "LIST", 0, "strict; split, tf32: f32 on tensor cores; fast", ALL & ~NO_PROBLEMS},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)",
                 ALL & ~(VERIFY | REVALIDATE | NO_PROBLEMS | FIT)},
-    [BATCH] = {"batch", "N", 0, "products in one call (1)", (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
+    [BATCH] = {"batch", "N", 0, "products in one call (1)",
+               (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
                (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
     [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST | FORGET},
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
-    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less", TUNE | VERIFY | REVALIDATE},
+    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less",
+                TUNE | VERIFY | REVALIDATE},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE | REVALIDATE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
@@ -474,7 +478,10 @@ static gt_status check_family(const gt_options_cli *o)
 {
     gt_families families;
     const gt_family *family;
-    const char *name = o->command_id == GT_COMMAND_WHY ? NULL : o->operand ? o->operand : (TUNE | LADDER) >> o->command_id & 1 ? o->family : NULL;
+    const char *name = o->command_id == GT_COMMAND_WHY        ? NULL
+                       : o->operand                           ? o->operand
+                       : (TUNE | LADDER) >> o->command_id & 1 ? o->family
+                                                              : NULL;
     if (!name || gt_families_init(o->templates, &families) != GT_OK)
         return GT_OK;
     const gt_status status = gt_families_get(&families, name, &family);

@@ -1,4 +1,5 @@
-/* gemmtune revalidate: winners that were proved under another driver, compiler or gemmtune are proved and raced again. */
+/* gemmtune revalidate: winners that were proved under another driver, compiler or gemmtune are proved and raced
+ * again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +78,9 @@ static int take_use(void *data, int count, const char *const *names, const char 
 
 static gt_status find_use(gt_store *store, stale *s)
 {
-    static const char sql[] = "SELECT sum(w.calls * w.us) FROM wanted w JOIN problem p ON p.id = w.problem WHERE p.type = ?1"
-                              " AND p.math = ?2 AND p.layout = ?3 AND p.m = ?4 AND p.n = ?5 AND p.k = ?6 AND p.batch = ?7";
+    static const char sql[] =
+        "SELECT sum(w.calls * w.us) FROM wanted w JOIN problem p ON p.id = w.problem WHERE p.type = ?1"
+        " AND p.math = ?2 AND p.layout = ?3 AND p.m = ?4 AND p.n = ?5 AND p.k = ?6 AND p.batch = ?7";
     const int64_t numbers[] = {s->problem.m, s->problem.n, s->problem.k, s->problem.batch};
     char texts[4][24];
     for (int i = 0; i < 4; i++)
@@ -176,8 +178,8 @@ int gt_cmd_revalidate(const gt_options_cli *options)
     if (status == GT_OK && !options->quiet && s.count == 0)
         gt_print_note("%zu winners, all proved under the conditions of now", s.winners);
     else if (status == GT_OK && !options->quiet)
-        gt_print_note("%zu of %zu winners were proved under other conditions; %zu revalidated%s", s.count, s.winners, done,
-                      done < s.count ? ", the rest is for the next run" : "");
+        gt_print_note("%zu of %zu winners were proved under other conditions; %zu revalidated%s", s.count, s.winners,
+                      done, done < s.count ? ", the rest is for the next run" : "");
     gt_engine_close(&engine, status != GT_OK            ? "failed"
                              : gt_engine_interrupted() ? "interrupted"
                              : done < s.count          ? "budget"

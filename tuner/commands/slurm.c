@@ -82,8 +82,9 @@ static void put_models(const char *list)
 static void explain(const gt_options_cli *options, const char *models, const char *database)
 {
     printf("The script, run once (bash tune.sh), submits for each GPU model (%s):\n"
-           "  an array of %d tasks with one GPU each. A task tunes its part of the problems on a local disk, and saves a copy\n"
-           "  in %s.shards every minute and when it is stopped. Preempted or out of time it is requeued and goes on;\n"
+           "  an array of %d tasks with one GPU each. A task tunes its part of the problems on a local disk, and\n"
+           "  saves a copy every minute and when it is stopped in\n  %s.shards;\n"
+           "  preempted or out of time it is requeued and goes on;\n"
            "  a job behind it that merges the copies, races winners that never met, tunes what a lost task left out,\n"
            "  verifies all winners, and puts the result in its place by a rename:\n"
            "  %s\n"
