@@ -159,11 +159,11 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 #define GT_SEED(t) "coalesce(" t ".seed, (SELECT seed FROM run WHERE id = " t ".run))"
 #define GT_NO_BLAME "('ok', 'compile_error', 'launch_error', 'over_resources')"
 #define GT_CONVICTIONS                                                                                       \
-    "SELECT f.id AS trial, f.tried_at, f.problem, " GT_SEED("f") " AS seed, b.source_hash, b.nvrtc, b.arch"              \
+    "SELECT f.id AS trial, f.tried_at, f.problem, " GT_SEED("f") " AS seed, b.source_hash, b.nvrtc, b.arch"  \
     " FROM trial f JOIN kernel b ON b.id = f.kernel WHERE f.outcome NOT IN " GT_NO_BLAME                     \
     " AND NOT EXISTS (SELECT 1 FROM trial v JOIN kernel a ON a.id = v.kernel WHERE v.stage = 'verify'"       \
-    " AND v.outcome = 'ok' AND v.problem = f.problem AND v.tried_at > f.tried_at AND " GT_SEED("v") " = " GT_SEED("f")   \
-    " AND " GT_SAME_CODE("a", "b") ")"
+    " AND v.outcome = 'ok' AND v.problem = f.problem AND v.tried_at > f.tried_at"                           \
+    " AND " GT_SEED("v") " = " GT_SEED("f") " AND " GT_SAME_CODE("a", "b") ")"
 
 /* Every kernel that is convicted, with the trial that did it. Also a view of the database, for people and
  * best_configs. */

@@ -207,10 +207,10 @@ typedef struct gt_merged {
 
 /*
  * Takes in all that another file holds, in one transaction: all of it or, where this fails, nothing. Rows keep their
- * times and the runs they belong to; what is here already stays, so a second time changes nothing, and in whatever order
- * files are merged, all answers are the same. A failure in any of them convicts. GT_ERROR_INVALID: the same file; a file
- * that gt_store_open refuses, is damaged anywhere, has a kernel that does not match its seal or its code's hash, or
- * changes meanwhile is refused with a line that names it.
+ * times and the runs they belong to; what is here already stays, so a second time changes nothing, and in whatever
+ * order files are merged, all answers are the same. A failure in any of them convicts. GT_ERROR_INVALID: the same file;
+ * a file that gt_store_open refuses, is damaged anywhere, has a kernel that does not match its seal or its code's hash,
+ * or changes meanwhile is refused with a line that names it.
  */
 gt_status gt_store_merge(gt_store *store, const char *from, gt_merged *merged);
 
