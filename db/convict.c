@@ -7,10 +7,10 @@
 static const char convicted_sql[] =
     "SELECT t.kernel, k.cubin IS NOT NULL, " GT_PROBLEM_CLASS ", p.m, p.n, p.k, p.batch, p.align, l.seed,"
     " t.gpu IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU "), " GT_TRIAL_COLUMNS
-    " FROM (SELECT max(c.trial) AS trial, c.seed FROM (" GT_CONVICTIONS ") c WHERE c.arch = ?"
+    " FROM (SELECT c.trial, c.seed, max(c.tried_at) FROM (" GT_CONVICTIONS ") c WHERE c.arch = ?"
     "  GROUP BY c.source_hash, c.nvrtc, c.problem, c.seed) l"
     " JOIN trial t ON t.id = l.trial JOIN kernel k ON k.id = t.kernel JOIN problem p ON p.id = t.problem"
-    " ORDER BY t.id DESC";
+    " ORDER BY t.tried_at DESC";
 
 static bool take_convicted(sqlite3_stmt *row, gt_convicted *convicted)
 {

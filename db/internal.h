@@ -23,7 +23,7 @@ struct gt_store {
 };
 
 extern const char gt_embedded_schema_sql[], gt_embedded_schema_2_sql[], gt_embedded_schema_3_sql[],
-    gt_embedded_schema_4_sql[], gt_embedded_schema_5_sql[], gt_embedded_schema_6_sql[],
+    gt_embedded_schema_4_sql[], gt_embedded_schema_5_sql[], gt_embedded_schema_6_sql[], gt_embedded_schema_7_sql[],
     gt_embedded_views_sql[];
 
 /* migrate.c: the format this program writes, and the way to it from an earlier one, 0 for an empty file, inside a write
@@ -113,7 +113,7 @@ typedef struct gt_kernel_row {
 extern const char gt_kernel_sql[];
 void gt_take_kernel(gt_take *take, gt_kernel_row *row);
 
-/* A kernel by its row's id; params are read of a usable one only. */
+/* A kernel by its row's id; params are read of an intact one only. */
 gt_status gt_kernel_read(gt_store *store, int64_t id, gt_kernel_row *row);
 
 /* Seals a row as it is: for what was just written. */
@@ -128,7 +128,7 @@ gt_status gt_kernel_fail(gt_store *store, int64_t id, const char *what, const ch
 
 /* kernel.c: the row of a kernel, if there is one; the same, made where there is none and mended where it is damaged,
  * inside a write transaction. class is that of the problem it runs: GT_ERROR_INVALID where the kernel was rendered for
- * another that does not serve it. */
+ * another that does not serve it. NULL: not known, for a kernel that has no code and gets none. */
 gt_status gt_kernel_find(gt_store *store, const gt_kernel *kernel, bool *found, int64_t *id);
 gt_status gt_kernel_put(gt_store *store, const gt_kernel *kernel, const gt_class *class, const gt_code *code,
                         int64_t *id);
@@ -159,10 +159,10 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 #define GT_SEED(t) "coalesce(" t ".seed, (SELECT seed FROM run WHERE id = " t ".run))"
 #define GT_NO_BLAME "('ok', 'compile_error', 'launch_error', 'over_resources')"
 #define GT_CONVICTIONS                                                                                       \
-    "SELECT f.id AS trial, f.problem, " GT_SEED("f") " AS seed, b.source_hash, b.nvrtc, b.arch"              \
+    "SELECT f.id AS trial, f.tried_at, f.problem, " GT_SEED("f") " AS seed, b.source_hash, b.nvrtc, b.arch"              \
     " FROM trial f JOIN kernel b ON b.id = f.kernel WHERE f.outcome NOT IN " GT_NO_BLAME                     \
     " AND NOT EXISTS (SELECT 1 FROM trial v JOIN kernel a ON a.id = v.kernel WHERE v.stage = 'verify'"       \
-    " AND v.outcome = 'ok' AND v.problem = f.problem AND v.id > f.id AND " GT_SEED("v") " = " GT_SEED("f")   \
+    " AND v.outcome = 'ok' AND v.problem = f.problem AND v.tried_at > f.tried_at AND " GT_SEED("v") " = " GT_SEED("f")   \
     " AND " GT_SAME_CODE("a", "b") ")"
 
 /* Every kernel that is convicted, with the trial that did it. Also a view of the database, for people and
@@ -170,11 +170,20 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 #define GT_CONVICTED                                                                                         \
     "SELECT k.id AS kernel, c.trial FROM (" GT_CONVICTIONS ") c CROSS JOIN kernel k ON " GT_SAME_CODE("k", "c")
 
+/* The best of the baselines' newest times on a problem, in microseconds; NULL: none. `more` narrows the rows `b` that
+ * count. Two that are as new as each other, which takes two files, are both the newest. */
+#define GT_BASELINE_US(problem, gpu, more)                                                                   \
+    "(SELECT min(b.us) FROM baseline b WHERE b.problem = " problem " AND b.gpu = " gpu " AND b.outcome = 'ok'" \
+    " AND b.us IS NOT NULL" more " AND NOT EXISTS (SELECT 1 FROM baseline n WHERE n.problem = b.problem"     \
+    " AND n.gpu = b.gpu AND n.name = b.name AND n.measured_at > b.measured_at AND n.outcome = 'ok'"          \
+    " AND n.us IS NOT NULL AND n.timing = b.timing))"
+
 /* measured.c: a problem of a class with its columns m, n, k, batch, align. */
 void gt_take_problem(gt_take *take, const gt_class *class, gt_problem *problem);
 
-/* put.c: the row of a problem, if there is one. */
+/* put.c: the row of a problem, if there is one; a new one, inside a write transaction. */
 gt_status gt_problem_find(gt_store *store, const gt_problem *problem, bool *found, int64_t *id);
+gt_status gt_problem_insert(gt_store *store, const gt_problem *problem, int64_t *id);
 
 /* The condition that a row of gpu is the model of a device, and its four parameters. What the driver leaves free of
  * the memory differs by some megabytes between its versions, so memory is compared with room; models that share a

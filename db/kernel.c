@@ -93,11 +93,11 @@ static gt_status retire_damaged(gt_store *store, const gt_kernel *kernel)
 static gt_status insert_kernel(gt_store *store, const gt_kernel *kernel, const gt_class *class, int64_t *id)
 {
     char text[GT_CLASS_LENGTH];
-    gt_status status = retire_damaged(store, kernel);
+    gt_status status = class ? retire_damaged(store, kernel) : GT_OK;
     if (status != GT_OK)
         return status;
     gt_bind bind = gt_sql_start(store, insert_sql);
-    bind_kernel(&bind, kernel, gt_class_text(class, text));
+    bind_kernel(&bind, kernel, class ? gt_class_text(class, text) : NULL);
     status = gt_sql_run(store, &bind);
     *id = sqlite3_last_insert_rowid(store->db);
     return status == GT_OK ? insert_params(store, *id, &kernel->params) : status;
@@ -176,8 +176,10 @@ gt_status gt_kernel_put(gt_store *store, const gt_kernel *kernel, const gt_class
 {
     bool found = false;
     gt_status status = gt_kernel_find(store, kernel, &found, id);
-    if (status == GT_OK)
-        status = found ? mend_kernel(store, *id, kernel, class) : insert_kernel(store, kernel, class, id);
+    if (status == GT_OK && !found)
+        status = insert_kernel(store, kernel, class, id);
+    else if (status == GT_OK && class)
+        status = mend_kernel(store, *id, kernel, class);
     if (status == GT_OK && code)
         status = update_code(store, *id, code);
     return status == GT_OK ? gt_kernel_reseal(store, *id) : status;
@@ -232,7 +234,7 @@ gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code)
     gt_code found = {0};
     const char *damaged = NULL;
     /* Readers asked when they opened it. */
-    gt_status status = store->mode == GT_STORE_WRITE ? gt_trust_check(store->path) : GT_OK;
+    gt_status status = store->mode != GT_STORE_READ ? gt_trust_check(store->path) : GT_OK;
     if (status != GT_OK)
         return status;
     gt_bind bind = gt_sql_start(store, gt_kernel_sql);

@@ -23,10 +23,12 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
     gt_take take = {.row = row};
     measured->kernel_id = gt_take_int(&take, INT64_MIN, INT64_MAX);
     measured->kernel = NULL;
+    measured->estimate_us = 0;
     gt_take_problem(&take, like, &measured->problem);
     gt_take_trial(&take, &measured->trial);
     measured->same_gpu = gt_take_int(&take, 0, 1) != 0;
     measured->winner = gt_take_int(&take, 0, 1) != 0;
+    measured->unbeaten = gt_take_int(&take, 0, 1) != 0;
     measured->baseline_us = gt_take_real(&take, 0, GT_LONGEST_US, 0);
     return !take.bad && measured->trial.us > 0;
 }
@@ -40,13 +42,15 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
 static const char measured_sql[] =
     "WITH convicted AS MATERIALIZED (" GT_CONVICTED "),"
     " tried AS ("
-    " SELECT t.id, t.kernel, t.problem, t.timing, g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"
+    " SELECT t.id, t.kernel, t.problem, t.timing, t.tried_at, g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"
     "  t.margin IS NOT NULL AND t.id = coalesce("
     "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'measured'"
-    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.id DESC LIMIT 1),"
+    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.tried_at DESC, w.us LIMIT 1),"
     "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'modelled'"
-    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.id DESC LIMIT 1))"
-    "  AS winner"
+    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.tried_at DESC, w.us LIMIT 1))"
+    "  AS winner,"
+    "  t.margin IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trial l WHERE l.kernel = t.kernel AND l.problem = t.problem"
+    "   AND l.gpu = t.gpu AND l.stage = 'race' AND l.margin IS NULL AND l.tried_at > t.tried_at) AS unbeaten"
     " FROM kernel k CROSS JOIN trial t ON t.kernel = k.id CROSS JOIN gpu g ON g.id = t.gpu"
     "  CROSS JOIN problem p ON p.id = t.problem"
     " WHERE k.arch = ? AND k.cubin IS NOT NULL AND g.arch = k.arch AND p.type = ? AND p.math = ? AND p.layout = ?"
@@ -54,13 +58,13 @@ static const char measured_sql[] =
     "  AND k.id NOT IN (SELECT kernel FROM convicted)),"
     " ranked AS ("
     " SELECT *, row_number() OVER (PARTITION BY kernel, problem"
-    "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, id DESC) AS place,"
+    "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, tried_at DESC) AS place,"
+    "  max(unbeaten AND same_gpu) OVER (PARTITION BY kernel, problem) AS champion,"
     "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
-    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner,"
-    " (SELECT min(us) FROM (SELECT us, max(id) FROM baseline b WHERE b.problem = t.problem AND b.gpu = t.gpu"
-    "  AND b.timing = t.timing AND b.outcome = 'ok' AND b.us IS NOT NULL GROUP BY b.name))"
+    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner, r.champion,"
+    " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing")
     " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"
-    " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.id DESC";
+    " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.tried_at DESC, t.us";
 
 static int by_id(const void *a, const void *b)
 {
@@ -129,6 +133,18 @@ static gt_status read_kernels(gt_store *store, gt_measurements *m)
     return status;
 }
 
+/* What choices are made by, once for all of them. */
+static void estimate(const gt_device *device, gt_measurements *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        gt_measured *row = &m->list[i];
+        gt_terms terms;
+        if (gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
+            row->estimate_us =
+                gt_estimate_us(&terms, gt_estimate_find(m->fitted, m->fitted_count, row->kernel->family));
+    }
+}
+
 gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class, gt_measurements *out)
 {
     const gt_types *types = gt_class_types(class);
@@ -158,6 +174,10 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
     if (status == GT_OK)
         status = read_kernels(store, &m);
     if (status == GT_OK)
+        status = gt_store_find_fitted(store, device, types, &m.fitted, &m.fitted_count, &m.misfits);
+    if (status == GT_OK)
+        estimate(device, &m);
+    if (status == GT_OK)
         *out = m;
     else
         gt_measurements_finish(&m);
@@ -168,5 +188,6 @@ void gt_measurements_finish(gt_measurements *measurements)
 {
     free(measurements->list);
     free(measurements->kernels);
+    free(measurements->fitted);
     *measurements = (gt_measurements){0};
 }

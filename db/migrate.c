@@ -11,6 +11,7 @@ static const char *const steps[] = {
     gt_embedded_schema_4_sql,
     gt_embedded_schema_5_sql,
     gt_embedded_schema_6_sql,
+    gt_embedded_schema_7_sql,
 };
 
 #define STEPS ((int64_t)(sizeof steps / sizeof steps[0]))
@@ -142,7 +143,7 @@ gt_status gt_migrate(gt_store *store, int64_t from)
     const int64_t last = gt_migrate_format();
     /* Views hold nothing. Those of before would stand in the way of changes to their tables. */
     gt_status status = gt_sql_execute(store, "DROP VIEW IF EXISTS best_configs; DROP VIEW IF EXISTS config;"
-                                             " DROP VIEW IF EXISTS convicted");
+                                             " DROP VIEW IF EXISTS convicted; DROP VIEW IF EXISTS contested");
     char version[64];
     for (int64_t format = from + 1; status == GT_OK && format <= last; format++) {
         if (format <= STEPS)

@@ -14,7 +14,8 @@
 
 const char *gt_store_system_path(void)
 {
-    return "/var/lib/" FILE_NAME;
+    const char *file = gt_environment(GT_ENV_SYSTEM_DATABASE);
+    return file ? file : GT_SYSTEM_DATABASE;
 }
 
 gt_status gt_store_default_path(char *path, size_t size)

@@ -6,6 +6,14 @@
 
 #include "internal.h"
 
+/* The time of a new row: the clock's. Times of one file only grow, also where the clock was set back or a row came from a
+ * machine whose clock runs ahead: the order of rows is that of their making. Two milliseconds are at least one, whichever
+ * way SQLite rounds. */
+#define TIME_FORMAT "'%Y-%m-%d %H:%M:%f'"
+#define NEXT_TIME(table, column)                                                                             \
+    "max(strftime(" TIME_FORMAT ", 'now'), coalesce(strftime(" TIME_FORMAT ", (SELECT max(" column ") FROM " table ")," \
+    " '+0.002 seconds'), ''))"
+
 void gt_bind_gpu(gt_bind *bind, const gt_device *device)
 {
     gt_bind_text(bind, device->name, sizeof device->name);
@@ -75,7 +83,7 @@ gt_status gt_problem_find(gt_store *store, const gt_problem *problem, bool *foun
     return gt_sql_find(store, &bind, found, id);
 }
 
-static gt_status insert_problem(gt_store *store, const gt_problem *problem, int64_t *id)
+gt_status gt_problem_insert(gt_store *store, const gt_problem *problem, int64_t *id)
 {
     gt_bind bind = gt_sql_start(store, "INSERT INTO problem (type, math, layout, m, n, k, batch, align, epilogue)"
                                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -98,7 +106,7 @@ gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *
             return status;
         status = gt_problem_find(store, problem, &found, &row);
         if (status == GT_OK && !found)
-            status = insert_problem(store, problem, &row);
+            status = gt_problem_insert(store, problem, &row);
         status = gt_sql_end(store, status);
     }
     if (status == GT_OK)
@@ -171,8 +179,8 @@ static gt_status insert_trial(gt_store *store, const int64_t keys[4], const gt_t
     snprintf(seed, sizeof seed, "%" PRIu64, trial->seed);
     gt_bind bind = gt_sql_start(
         store, "INSERT INTO trial (run, gpu, problem, kernel, outcome, detail, timing, us, us_min, us_spread, us_cold,"
-               " samples, clock_mhz, error, stage, stopped_early, margin, registers, spills, seed)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+               " samples, clock_mhz, error, stage, stopped_early, margin, registers, spills, seed, tried_at)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " NEXT_TIME("trial", "tried_at") ")");
     for (int i = 0; i < 4; i++)
         gt_bind_int(&bind, keys[i]);
     bind_times(&bind, trial);
@@ -229,7 +237,8 @@ gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64
         return status;
     gt_bind bind = gt_sql_start(
         store, "INSERT INTO baseline (run, gpu, problem, name, version, outcome, detail, timing, us, us_min, us_spread,"
-               " us_cold, samples, clock_mhz, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+               " us_cold, samples, clock_mhz, error, measured_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+               " " NEXT_TIME("baseline", "measured_at") ")");
     gt_bind_int(&bind, run);
     gt_bind_int(&bind, gpu);
     gt_bind_int(&bind, problem);

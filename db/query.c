@@ -29,8 +29,8 @@ gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, con
     int64_t id = 0;
     gt_kernel_row row = {0};
     gt_bind bind = gt_sql_start(
-        store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT max(c.trial) FROM (" GT_CONVICTIONS ") c"
-               " WHERE c.source_hash = ?1 AND c.nvrtc = ?2 AND c.arch = ?3)");
+        store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT c.trial FROM (" GT_CONVICTIONS ") c"
+               " WHERE c.source_hash = ?1 AND c.nvrtc = ?2 AND c.arch = ?3 ORDER BY c.tried_at DESC LIMIT 1)");
     gt_bind_text(&bind, kernel->source_hash, sizeof kernel->source_hash);
     gt_bind_text(&bind, kernel->nvrtc, sizeof kernel->nvrtc);
     gt_bind_text(&bind, kernel->arch, sizeof kernel->arch);
@@ -43,10 +43,11 @@ gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, con
     if (status != GT_OK || !row.intact) /* a damaged row is mended by trying again */
         return status;
     bind = gt_sql_start(
-        store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT max(id) FROM"
-               " (SELECT max(id) AS id FROM trial WHERE kernel = ?1 AND problem = ?2 AND gpu = ?3 AND stage = 'screen'"
+        store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT id FROM"
+               " (SELECT id, tried_at FROM trial WHERE kernel = ?1 AND problem = ?2 AND gpu = ?3 AND stage = 'screen'"
                " AND outcome IN " GT_NO_BLAME " UNION ALL"
-               " SELECT max(id) FROM trial WHERE kernel = ?1 AND outcome = 'compile_error'))");
+               " SELECT id, tried_at FROM trial WHERE kernel = ?1 AND outcome = 'compile_error')"
+               " ORDER BY tried_at DESC LIMIT 1)");
     gt_bind_int(&bind, id);
     gt_bind_int(&bind, problem);
     gt_bind_int(&bind, gpu);
@@ -80,8 +81,7 @@ static gt_status find_real(gt_store *store, gt_bind *bind, double *value)
 
 gt_status gt_store_find_baseline(gt_store *store, int64_t gpu, int64_t problem, double *us)
 {
-    gt_bind bind = gt_sql_start(store, "SELECT min(us) FROM (SELECT us, max(id) FROM baseline WHERE problem = ?1"
-                                       " AND gpu = ?2 AND outcome = 'ok' AND us IS NOT NULL GROUP BY name)");
+    gt_bind bind = gt_sql_start(store, "SELECT " GT_BASELINE_US("?1", "?2", ""));
     gt_bind_int(&bind, problem);
     gt_bind_int(&bind, gpu);
     return find_real(store, &bind, us);

@@ -81,7 +81,7 @@ gt_status gt_kernel_read(gt_store *store, int64_t id, gt_kernel_row *row)
     if (code == SQLITE_ROW)
         gt_take_kernel(&take, row);
     const gt_status status = gt_sql_done(store, &bind, code);
-    return status == GT_OK && row->usable ? read_params(store, id, row) : status;
+    return status == GT_OK && row->intact ? read_params(store, id, row) : status;
 }
 
 gt_status gt_kernel_reseal(gt_store *store, int64_t id)

@@ -86,7 +86,7 @@ gt_status gt_sql_connect(gt_store *store)
     if (code == SQLITE_OK)
         code = guard(store->db);
     if (code == SQLITE_OK)
-        code = sqlite3_busy_timeout(store->db, store->mode == GT_STORE_READ ? READER_WAIT_MS : WRITER_WAIT_MS);
+        code = sqlite3_busy_timeout(store->db, store->mode == GT_STORE_WRITE ? WRITER_WAIT_MS : READER_WAIT_MS);
     return code == SQLITE_OK ? GT_OK : gt_sql_fail(store, code);
 }
 

@@ -25,7 +25,7 @@ static gt_status check_header(const gt_store *store)
     if (code == SQLITE_OK)
         code = file->pMethods->xFileSize(file, &size);
     if (code == SQLITE_OK && size == 0 && stat(store->path, &st) == 0 && st.st_size == 0)
-        return store->mode == GT_STORE_WRITE ? GT_OK : gt_fail(GT_ERROR_DATABASE, EMPTY, store->path);
+        return store->mode != GT_STORE_READ ? GT_OK : gt_fail(GT_ERROR_DATABASE, EMPTY, store->path);
     if (code == SQLITE_OK && size >= HEADER_BYTES)
         code = file->pMethods->xRead(file, header, sizeof header, 0);
     if (code != SQLITE_OK)
@@ -58,10 +58,10 @@ static gt_status check_tables(gt_store *store)
         store,
         "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND"
         " (type = 'table' AND strict AND name IN ('gpu', 'problem', 'kernel', 'run', 'trial', 'baseline', 'peak',"
-        " 'searched', 'bandwidth', 'kernel_param')"
+        " 'searched', 'bandwidth', 'kernel_param', 'coefficient', 'wanted')"
         " OR type = 'view' AND name = 'best_configs')",
         &count);
-    if (status == GT_OK && count != 11)
+    if (status == GT_OK && count != 13)
         return gt_fail(GT_ERROR_DATABASE, "%s: damaged, tables are missing; move it away and tune again", store->path);
     return status;
 }

@@ -6,6 +6,7 @@
 #define GT_STORE_H
 
 #include "../src/core/device.h"
+#include "../src/core/estimate.h"
 #include "../src/core/kernel.h"
 #include "../src/core/problem.h"
 #include "trial.h"
@@ -16,6 +17,7 @@ typedef enum gt_store_mode {
     GT_STORE_READ,  /* the file must exist; nothing is written, but an interrupted transaction is rolled back where
                        allowed */
     GT_STORE_WRITE, /* created and migrated where needed */
+    GT_STORE_ADD,   /* the same inside an application: it waits no longer for others than a reader does */
 } gt_store_mode;
 
 /*
@@ -36,7 +38,7 @@ const char *gt_store_path(const gt_store *store);
  * Folders are made by gt_store_open in WRITE mode. GT_ERROR_INVALID if path is too small. */
 gt_status gt_store_default_path(char *path, size_t size);
 
-/* The system-wide file that stands behind the user's. */
+/* The system-wide file that stands behind the user's: $GEMMTUNE_SYSTEM_DB, else what the build says (-Dsystem_db). */
 const char *gt_store_system_path(void);
 
 /* Whether a store is on a network file system, where locks may not be what they seem: worth a warning before tuning.
@@ -82,6 +84,12 @@ gt_status gt_store_put_bandwidth(gt_store *store, int64_t gpu, double copy_tbs);
 gt_status gt_store_find_peak(gt_store *store, const gt_device *device, const gt_types *types, double *tflops);
 gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, double *copy_tbs);
 
+/* The coefficients of estimates that were fitted on a GPU model for products of some types, family by family. Those that
+ * make no sense are left out and counted. *list is owned by the caller: free(). A put replaces what was there. */
+gt_status gt_store_put_fitted(gt_store *store, int64_t gpu, const gt_types *types, const gt_fitted *list, size_t count);
+gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const gt_types *types, gt_fitted **list,
+                               size_t *count, size_t *left_out);
+
 /* A search of a problem came to its end; search is the hash of all that it depends on. */
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found);
@@ -103,7 +111,9 @@ typedef struct gt_measured {
     gt_trial trial;
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
+    bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
     double baseline_us; /* the best of the baselines' newest times there, on that GPU; 0: none */
+    double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */
 } gt_measured;
 
 /* A list of them, and the kernels that they point to. */
@@ -111,6 +121,8 @@ typedef struct gt_measurements {
     gt_measured *list;
     size_t count;
     gt_kernel *kernels;
+    gt_fitted *fitted; /* coefficients of estimates; families that have none take the shipped ones */
+    size_t fitted_count, misfits; /* misfits: families whose coefficients make no sense, which take them too */
     size_t damaged;   /* kernels, or measurements of them, that were left out because their rows are damaged */
     char damage[512]; /* one line on the first of them */
 } gt_measurements;
@@ -171,6 +183,42 @@ typedef struct gt_forget {
  * thing is named, or by fewer than GT_FORGET_PREFIX digits.
  */
 gt_status gt_store_forget(gt_store *store, const gt_forget *what, int64_t *kernels, int64_t *trials);
+
+/* How many rows a merge brought; of those that were there already none is counted. */
+typedef struct gt_merged {
+    int64_t runs, problems, trials, baselines;
+} gt_merged;
+
+/*
+ * Takes in all that another file holds, in one transaction: all of it or, where this fails, nothing. Rows keep their
+ * times and the runs they belong to; what is here already stays, so a second time changes nothing, and in whatever order
+ * files are merged, all answers are the same. A failure in any of them convicts. GT_ERROR_INVALID: the same file; a file
+ * that gt_store_open refuses, is damaged anywhere, has a kernel that does not match its seal or its code's hash, or
+ * changes meanwhile is refused with a line that names it.
+ */
+gt_status gt_store_merge(gt_store *store, const char *from, gt_merged *merged);
+
+/* A problem that a program asked for through one function, and what became of its calls. */
+typedef struct gt_wanted {
+    gt_problem problem;
+    const char *symbol; /* "cublasSgemm_v2" */
+    const char *fate;   /* "answered", else why not */
+    bool tunable;       /* whether tuning may change that */
+    int64_t calls;
+    double us;       /* one call without gemmtune, more than 0 */
+    double saved_us; /* of that, by stored times */
+} gt_wanted;
+
+/* How many rows of them a database keeps: those that were seen last. */
+#define GT_WANTED_MOST 20000
+
+/* Adds calls to those that are stored, in one transaction; times become the new ones. */
+gt_status gt_store_put_wanted(gt_store *store, int64_t gpu, const char *program, const gt_wanted *list, size_t count);
+
+/* The problems that were asked for on a GPU model and that tuning may help, at most `most` of them: those whose calls
+ * take longest. They come in groups of one type and layout, the longest group first. Owned: free(). */
+gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t most, gt_problem **problems,
+                               size_t *count);
 
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */

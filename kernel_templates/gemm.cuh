@@ -189,9 +189,10 @@ struct gt_full_args : gt_args {
     gt_int ldd, stride_d;
     const void *bias, *scale_a, *scale_b, *scale_d; // NULL: none
     const GT_ACC *scalars;                          // alpha and beta in device memory; NULL: those above
+    gt_int batch;                                   // matrices of this launch
 };
 
-static_assert(sizeof(gt_args) == 16 * 8 && sizeof(gt_full_args) == 24 * 8, "the host passes this block");
+static_assert(sizeof(gt_args) == 16 * 8 && sizeof(gt_full_args) == 25 * 8, "the host passes this block");
 
 // Neighbours that move in one access.
 template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector

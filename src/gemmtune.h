@@ -91,7 +91,7 @@ typedef enum gt_math {
     GT_MATH_TF32 = 1,   /* f32: operands rounded to 11 significant bits, for tensor cores */
     GT_MATH_FAST = 2,   /* 8-bit floats: all of a sum in the precision of tensor cores, 14 bits */
     GT_MATH_SPLIT = 3,  /* f32: tensor cores multiply operands in two parts of f16 each, 22 bits together, and f32 adds up
-                           sums of 128 products at most. Where that would not do (NaN, infinities, sums that may pass the
+                           sums of 64 products at most. Where that would not do (NaN, infinities, sums that may pass the
                            largest number, elements too far below their row's largest) and where it is faster, strict */
 } gt_math;
 
@@ -142,7 +142,8 @@ static inline gt_gemm gt_gemm_make(gt_type type, int64_t m, int64_t n, int64_t k
 
 /* Options of gt_open. Zero everywhere is the default. */
 typedef struct gt_options {
-    const char *database; /* NULL: $GEMMTUNE_DB, else the user's, else the system's */
+    const char *database; /* NULL: $GEMMTUNE_DB, else the user's; behind it $GEMMTUNE_SYSTEM_DB, else the
+                             system's, for what that has not */
     const char *driver;   /* NULL: $GEMMTUNE_DRIVER, else libcuda.so.1; "soft", "soft:a100": the software GPU; else a
                              library to load as the CUDA driver */
     int device;           /* used only where the calling thread has no current context */

@@ -4,6 +4,7 @@
  * products of that part all, none or any number must not have come to cuBLAS.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,6 +334,42 @@ static void threads(cublasHandle_t handle, unsigned *seed)
         pthread_join(list[i], NULL);
 }
 
+static size_t find_free(void)
+{
+    size_t bytes;
+    CUDA(cuMemGetInfo(&bytes, NULL));
+    return bytes;
+}
+
+/* A kernel with a workspace has one for each stream: what runs at the same time must not share it. */
+static void workspaces(cublasHandle_t handle, unsigned *seed)
+{
+    const product split = {F32(16, 16, 4096), .typed = true};
+    CUstream first, second;
+    size_t before, taken[4];
+    REQUIRE(cublasGetStream_v2(handle, &first) == FAKE_SUCCESS);
+    CUDA(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+    run(handle, &(product){F32(64, 64, 64), .typed = true}, seed); /* the library is there */
+    for (int i = 0; i < 4; i++) {
+        REQUIRE(cublasSetStream_v2(handle, i & 1 ? second : first) == FAKE_SUCCESS);
+        before = find_free();
+        run(handle, &split, seed);
+        taken[i] = before - find_free();
+    }
+    /* The first one brought its kernel, too. */
+    REQUIRE(taken[0] >= taken[1] && taken[1] > 0 && taken[2] == 0 && taken[3] == 0);
+    REQUIRE(cublasSetStream_v2(handle, first) == FAKE_SUCCESS);
+    CUDA(cuStreamDestroy(second));
+}
+
+/* Ends as no program would like to, some seconds after its product. */
+static void killed(cublasHandle_t handle, unsigned *seed)
+{
+    run(handle, &(product){F32(64, 64, 64), .typed = true}, seed);
+    sleep(7);
+    raise(SIGKILL);
+}
+
 /* More sizes than are remembered. */
 static void many(cublasHandle_t handle, unsigned *seed)
 {
@@ -360,7 +397,7 @@ int main(int argc, char **argv)
         void (*run)(cublasHandle_t handle, unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
                  {"capture", capture}, {"threads", threads}, {"forks", forks},
-                 {"many", many}};
+                 {"many", many}, {"workspaces", workspaces}, {"killed", killed}};
     unsigned seed = (unsigned)getpid();
     CUstream stream;
     CUdevice device;

@@ -4,7 +4,7 @@
 A mutant that compiles to other code than its template must be rejected. One that passes has survived: it is either
 equivalent, for a reason that mutants/equivalent.txt gives, or unexplained, which is a gap in the tuner's checks.
 
-On a real GPU (--device 0 --jobs 1) the last lines tell how many are seen there, and by what: wrong values, crashes.
+On a real GPU (--device 0) the second table tells how many are seen there, and by what: wrong values, crashes.
 """
 import argparse
 import collections
@@ -130,14 +130,20 @@ def table(results):
     return "\n".join(lines)
 
 
+def causes(results):
+    """A line for each class: what its mutants were rejected by."""
+    tally = collections.Counter((r.mutant.name, r.why.split(":")[0]) for r in results if r.verdict == REJECTED)
+    outcomes = sorted({outcome for _, outcome in tally}, key=lambda o: -sum(n for (_, x), n in tally.items() if x == o))
+    names = sorted({name for name, _ in tally}, key=CLASSES.index)
+    lines = ["rejected by  " + "".join(f"{o:>16}" for o in outcomes)]
+    return "\n".join(lines + [f"{name:<13}" + "".join(f"{tally[name, o]:>16}" for o in outcomes) for name in names])
+
+
 def summary(results):
     counted = [r for r in results if r.verdict in COUNTED]
     survivors = [r for r in counted if r.verdict == SURVIVED]
     subjects = {r.mutant.subject for r in counted}
-    seen = collections.Counter(r.why.split(":")[0] for r in counted if r.verdict == REJECTED)
-    by = ", ".join(f"{outcome} {number}" for outcome, number in seen.most_common())
-    return (f"rejected by {by or 'nobody'}\n"
-            f"{len(counted)} mutants in {len({r.mutant.name for r in counted})} classes of {', '.join(sorted(subjects))}: "
+    return (f"{len(counted)} mutants in {len({r.mutant.name for r in counted})} classes of {', '.join(sorted(subjects))}: "
             f"{len(survivors)} unexplained survivors ({100 * len(survivors) / max(len(counted), 1):.1f}%)")
 
 
@@ -192,8 +198,7 @@ def main():
     except NoCompiler as error:
         print(error)
         return 77
-    print(table(results))
-    print(summary(results))
+    print(table(results), causes(results), summary(results), sep="\n")
     return 1 if any(r.verdict == SURVIVED for r in results) else 0
 
 

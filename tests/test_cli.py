@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else "gemmtune"
-COMMANDS = "tune best ladder bench space render profile verify forget doctor run".split()
+COMMANDS = "tune best ladder bench space render profile verify forget doctor run merge fit wanted".split()
 
 
 def run(*words, **more):

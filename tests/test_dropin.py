@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13."""
 
+import json
 import os
 import re
 import shutil
@@ -56,13 +57,17 @@ class Dropin(unittest.TestCase):
 
     def counts(self, line):
         """Seen, answered, forwarded of the summary, which is all that is on stderr."""
-        found = re.fullmatch(r"gemmtune: (\d+) products?: (\d+) answered, (\d+) forwarded( \(.*\))?\n", line)
+        found = re.fullmatch(r"gemmtune: (\d+) products?: (\d+) answered, (\d+) forwarded( \(.*?\))?(; saved about"
+                             r" [0-9.e+]+ of [0-9.e+]+ ms)?(; not stored: .*|; next: gemmtune tune --wanted)?\n", line)
         self.assertTrue(found, line)
         return tuple(map(int, found.groups()[:3]))
 
     def copy(self, name):
         path = os.path.join(FOLDER, name)
         shutil.copy(self.tuned, path)
+        with sqlite3.connect(path) as db:
+            db.execute("DELETE FROM wanted")
+        db.close()
         return path
 
     def test_all_ops_rows_and_batches_are_answered_and_right(self):
@@ -88,6 +93,68 @@ class Dropin(unittest.TestCase):
         line = self.run_program("capture", "any")
         self.assertEqual(self.counts(line), (6, 4, 2))
         self.assertIn("(2 in a graph capture)", line)
+
+    def test_each_stream_has_a_workspace_of_its_own(self):
+        self.assertEqual(self.counts(self.run_program("workspaces", "answered")), (5, 5, 0))
+
+    def ask(self, database, sql):
+        with sqlite3.connect(database) as db:
+            rows = db.execute(sql).fetchall()
+        db.close()
+        return rows
+
+    def test_what_a_program_asked_for_is_known_afterwards(self):
+        database = self.copy("asked.db")
+        for times in [1, 2]:
+            line = self.run_program("layouts", "answered", database=database)
+            self.assertIn("; saved about", line)
+            self.assertEqual(self.ask(database, "SELECT sum(calls) FROM wanted WHERE program LIKE '%layouts'"),
+                             [(144 * times,)])
+        self.assertEqual(self.ask(database, "SELECT symbol, sum(calls) FROM wanted GROUP BY symbol HAVING symbol LIKE"
+                                  " 'cublasS%' ORDER BY symbol"),
+                         [("cublasSgemmStridedBatched", 36), ("cublasSgemmStridedBatched_64", 36),
+                          ("cublasSgemm_v2", 36), ("cublasSgemm_v2_64", 36)])
+        self.assertEqual(self.ask(database, "SELECT DISTINCT fate, m, n, k, layout FROM wanted JOIN problem ON"
+                                  " problem.id = problem WHERE layout = 'nt' AND batch = 1 AND align = 4"),
+                         [("answered", 20, 33, 17, "nt")])
+        self.run_program("others", "forwarded", database=database)
+        self.assertEqual(self.ask(database, "SELECT fate, sum(calls) FROM wanted WHERE program LIKE '%others'"
+                                  " GROUP BY fate ORDER BY fate"),
+                         [("scalars on the device", 1), ("type or mode not offered", 5)])
+        done = subprocess.run([GEMMTUNE, "wanted", "--db", database, "--json"], check=True, capture_output=True)
+        rows = json.loads(done.stdout)
+        self.assertEqual(sum(row["calls"] for row in rows), 288 + 6)
+        self.assertEqual([row["ms"] for row in rows], sorted((row["ms"] for row in rows), reverse=True))
+        top = subprocess.run([GEMMTUNE, "wanted", "--db", database, "--json", "--top", "1"], check=True,
+                             capture_output=True)
+        self.assertEqual(json.loads(top.stdout), rows[:1])
+
+    def test_what_was_only_counted_can_be_tuned_and_is_answered_then(self):
+        database = os.path.join(FOLDER, "counted.db")
+        line = self.run_program("forks", "forwarded", words=["--capture-only"], database=database)
+        self.assertEqual(self.counts(line), (1, 0, 1))
+        self.assertIn("(1 only counted); next: gemmtune tune --wanted", line)
+        tune(database, "--family", "simt", "--wanted", "--top", "1")
+        self.assertEqual(self.ask(database, "SELECT DISTINCT type, layout, m, n, k FROM trial JOIN problem ON"
+                                  " problem.id = problem"), [("f32", "nn", 64, 64, 64)])
+        put_baseline(database, SLOW)
+        self.assertEqual(self.counts(self.run_program("forks", "answered", database=database)), (1, 1, 0))
+
+    def test_a_program_that_is_killed_has_told_what_it_asked_for(self):
+        database = self.copy("killed.db")
+        with self.assertRaises(AssertionError):
+            self.run_program("killed", "answered", database=database)
+        self.assertEqual(self.ask(database, "SELECT sum(calls) FROM wanted"), [(1,)])
+
+    def test_nothing_is_written_where_that_cannot_be_and_it_is_told(self):
+        database = self.copy("locked.db")
+        with sqlite3.connect(database, isolation_level=None) as db:
+            db.execute("BEGIN IMMEDIATE")
+            line = self.run_program("forks", "answered", database=database)
+            db.execute("ROLLBACK")
+        db.close()
+        self.assertEqual(self.counts(line), (1, 1, 0))
+        self.assertIn("; not stored: ", line)
 
     def test_eight_threads_with_two_streams_each(self):
         self.assertEqual(self.counts(self.run_program("threads", "answered")), (192, 192, 0))

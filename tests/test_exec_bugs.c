@@ -20,6 +20,8 @@ static const char tiled[] =
     "        else if (BUG == 8) asm volatile(\"bar.sync 1, 288;\" ::: \"memory\");\n"
     "        else if (BUG == 22) asm volatile(\"barrier.cluster.arrive.relaxed; barrier.cluster.wait;\" ::: \"memory\");\n"
     "        else if (BUG != 1 && BUG != 15) __syncthreads();\n"
+    "        if (BUG == 23) asm volatile(\"barrier.cluster.wait;\" ::: \"memory\");\n"
+    "        if (BUG == 24) asm volatile(\"barrier.cluster.arrive;\" ::: \"memory\");\n"
     "        for (int q = 0; q < 16; q++) sum += as[y][q] * bs[q][x];\n"
     "        if (BUG != 2) __syncthreads();\n"
     "    }\n"
@@ -176,6 +178,8 @@ static const bug bugs[] = {
     {tiled, 20, "beta dropped", WRONG},
     {tiled, 21, "no barrier between warps that happen to come in order", "race: this read of shared address"},
     {tiled, 22, "a relaxed barrier, which orders nothing", "race: this read of shared address"},
+    {tiled, 23, "a wait for a cluster at whose barrier nobody arrived", "without an arrival"},
+    {tiled, 24, "arrivals at a cluster's barrier without a wait", "without a wait"},
     {staged, 0, "nothing", RIGHT},
     {staged, 1, "wait for one copy too few", IN_FLIGHT},
     {staged, 2, "one stage", IN_FLIGHT},

@@ -3,9 +3,11 @@
  * offers, rendered and compiled as the tuner does it and run through the driver: f32 in all layouts, others in one that
  * is drawn, and of the 8-bit floats, which are many, one in six. At least 132 of them on one device; in the
  * environment CHECK_FAMILIES=N asks for N, CHECK_FAMILY=NAME for one family, CHECK_TYPE=NAME for one type, in all
- * layouts. The seed is fixed and printed; CHECK_SEED=N gives another.
+ * layouts. The seed is fixed and printed; CHECK_SEED=N gives another. With CHECK_VERIFIED=1 each goes through the
+ * tuner's own checks instead, one in four through all of them and others through the quick ones: none may refuse it.
  */
 #include "../tuner/compile.h"
+#include "../tuner/worker/verify.h"
 #include "params_fixture.h"
 #include "product_fixture.h"
 
@@ -15,8 +17,9 @@
 
 /* What the space is asked for. Tall tiles, wide ones, K that is worth splitting. */
 static const struct {
-    int64_t m, n, k;
-} sizes[] = {{2048, 2048, 2048}, {256, 256, 1024}, {64, 512, 8192}, {1008, 48, 304}, {16, 4096, 512}};
+    int64_t m, n, k, batch;
+} sizes[] = {{2048, 2048, 2048, 1}, {256, 256, 1024, 1}, {64, 512, 8192, 1}, {1008, 48, 304, 1}, {16, 4096, 512, 1},
+             {24, 40, 48, 500}};
 
 static const int alignments[] = {16, 4, 8, 2, 1};
 
@@ -34,10 +37,14 @@ typedef struct sample {
     gt_gemm class;
 } sample;
 
+extern const char gt_embedded_checks_cu[];
+
 static struct {
     gt_driver *driver;
     gt_device device;
     gt_nvrtc *nvrtc;
+    gt_checks checks;
+    gt_verifier verifier;
     gt_families families;
     group groups[1024];
     size_t group_count;
@@ -60,7 +67,8 @@ static gt_gemm draw_class(const group *g)
     const size_t size = check_random() % (sizeof sizes / sizeof sizes[0]);
     const int align = alignments[check_random() % (sizeof alignments / sizeof alignments[0])];
     const int ab = gt_type_find(g->types->a)->bytes, c = gt_type_find(g->types->c)->bytes, least = ab < c ? ab : c;
-    return (gt_gemm){.m = sizes[size].m, .n = sizes[size].n, .k = sizes[size].k, .op_a = g->op_a, .op_b = g->op_b,
+    return (gt_gemm){.m = sizes[size].m, .n = sizes[size].n, .k = sizes[size].k,
+                     .batch = sizes[size].batch, .op_a = g->op_a, .op_b = g->op_b,
                      .type_ab = g->types->a, .type_b = g->types->b, .type_c = g->types->c, .math = g->types->math,
                      .align = align > least ? align : least};
 }
@@ -159,6 +167,36 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
     gt_module_unload(shared.driver, &module);
 }
 
+static void open_verifier(void)
+{
+    CUstream stream;
+    gt_code code;
+    CHECK_OK(gt_nvrtc_compile(shared.nvrtc, gt_embedded_checks_cu, shared.device.arch, &code, NULL));
+    CHECK(shared.driver->cuStreamCreate(&stream, CU_STREAM_DEFAULT) == CUDA_SUCCESS);
+    CHECK_OK(gt_checks_init(shared.driver, stream, &code, &shared.checks));
+    gt_verifier_init(&shared.checks, &shared.verifier);
+    gt_code_finish(&code);
+}
+
+/* The tuner's checks of one configuration. */
+static void verify(const gt_compiled *compiled, const gt_gemm *class)
+{
+    const gt_kernel *kernel = &compiled->kernel;
+    gt_problem problem;
+    gt_trial trial = {0};
+    gt_kernel_runner runner = {0};
+    const bool quick = check_random() % 4 != 0;
+    CHECK_OK(gt_problem_init(class, &problem));
+    problem.class.align = class->align;
+    if (!gt_verify_prepare(&shared.verifier, &problem.class, kernel, check_random(), quick, &trial) ||
+        !gt_kernel_runner_init(shared.driver, shared.checks.stream, kernel, &compiled->code, &runner, &trial) ||
+        !gt_verify_cases(&shared.verifier, kernel, &runner.runner, &trial))
+        check_fail(__FILE__, __LINE__, "%s %s for %s, %s %s, align %d: refused, %s", kernel->family,
+                   text_of(&kernel->params), kernel->arch, gt_class_types(&problem.class)->name,
+                   gt_class_layout(&problem.class), class->align, trial.detail);
+    gt_kernel_runner_finish(&runner);
+}
+
 /* Whether the family's code is seen with f32 already: other types are converted there. */
 static bool is_converted(const group *g)
 {
@@ -200,6 +238,9 @@ TEST(sampled_configurations_of_every_family_multiply_right)
     if (!getenv("CHECK_SEED"))
         check.random = SEED + (unsigned)shared.device.cc;
     printf("seed %llu\n", (unsigned long long)check.random);
+    const bool verified = getenv("CHECK_VERIFIED") != NULL;
+    if (verified)
+        open_verifier();
     CHECK_OK(gt_compiler_create(shared.nvrtc, 2, &compiler));
     find_groups(compiler);
     const size_t submitted = submit_more(compiler, wanted, more != NULL);
@@ -209,7 +250,10 @@ TEST(sampled_configurations_of_every_family_multiply_right)
             check_fail(__FILE__, __LINE__, "%s %s for %s: %s", compiled.kernel.family,
                        text_of(&compiled.kernel.params), compiled.kernel.arch, compiled.detail);
         CHECK(compiled.code.cubin_bytes > 0 && strstr(compiled.code.ptx, ".entry " GT_ENTRY));
-        run_products(&compiled, &s->class);
+        if (verified)
+            verify(&compiled, &s->class);
+        else
+            run_products(&compiled, &s->class);
         gt_code_finish(&compiled.code);
         free(s);
         ran++;

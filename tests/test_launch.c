@@ -227,6 +227,23 @@ TEST(large_batches_are_launched_in_turns)
     CHECK(seen.args[1].c == (const char *)0x3000 + 65535ll * 4 * 4 && seen.args[1].d == seen.args[1].c);
 }
 
+TEST(a_block_of_several_products_is_told_how_many_there_are)
+{
+    const gt_driver driver = {.cuLaunchKernelEx = record_launch};
+    gt_kernel kernel = tile(16, 16);
+    const gt_problem few = sized(2, 2, 2, 13), many = sized(2, 2, 2, 600000);
+    const gt_launch_operands operands = plain();
+    kernel.facts.products = 8;
+    memset(&seen, 0, sizeof seen);
+    launch(&driver, &kernel, &few, &operands);
+    CHECK(seen.calls == 1 && seen.z[0] == 2 && seen.args[0].batch == 13);
+    memset(&seen, 0, sizeof seen);
+    launch(&driver, &kernel, &many, &operands);
+    CHECK(seen.calls == 2 && seen.z[0] == 65535 && seen.args[0].batch == 65535 * 8);
+    CHECK(seen.args[1].batch == 600000 - 65535 * 8 && seen.z[1] == (600000 - 65535 * 8 + 7) / 8);
+    CHECK(seen.args[1].a == (const char *)0x1000 + 65535ll * 8 * 4 * 4);
+}
+
 TEST(zero_alpha_makes_k_zero_and_gives_no_operands)
 {
     const gt_driver driver = {.cuLaunchKernelEx = record_launch};

@@ -85,6 +85,59 @@ TEST(an_operand_without_elements_lowers_no_alignment)
     CHECK_INT(p.class.align, 4);
 }
 
+/* The memory of op(A)'s element (i, p), of op(B)'s (p, j) and C's (i, j), in elements. */
+static int64_t place_a(const gt_problem *p, int64_t i, int64_t at)
+{
+    return p->class.op_a == GT_N ? i * p->lda + at : at * p->lda + i;
+}
+static int64_t place_b(const gt_problem *p, int64_t at, int64_t j)
+{
+    return p->class.op_b == GT_N ? at * p->ldb + j : j * p->ldb + at;
+}
+
+TEST(a_folded_problem_is_the_same_product)
+{
+    static const int64_t sizes[][3] = {{40, 1, 24}, {1, 40, 24}, {1, 1, 24}, {40, 30, 24}, {40, 1, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int variant = 0; variant < 8; variant++) {
+            gt_gemm gemm = GT_GEMM(GT_F32, sizes[i][0], sizes[i][1], sizes[i][2]);
+            gt_problem plain, folded;
+            bool swapped;
+            gemm.op_a = variant & 1 ? GT_T : GT_N;
+            gemm.op_b = variant & 2 ? GT_T : GT_N;
+            gemm.ldc = variant & 4 ? 44 : 0;
+            CHECK_OK(gt_problem_init(&gemm, &plain));
+            CHECK_OK(gt_problem_fold(&gemm, &folded, &swapped));
+            CHECK(folded.class.align >= plain.class.align);
+            for (int64_t e = 0; e < 24 * 40; e++) {
+                const int64_t r = e % plain.m, c = e % plain.n, p = e % plain.k;
+                CHECK_INT(place_a(&plain, r, p), swapped ? place_b(&folded, p, r) : place_a(&folded, r, p));
+                CHECK_INT(place_b(&plain, p, c), swapped ? place_a(&folded, c, p) : place_b(&folded, p, c));
+                CHECK_INT(r * plain.ldc + c, swapped ? c * folded.ldc + r : r * folded.ldc + c);
+            }
+        }
+}
+
+TEST(vectors_that_lie_together_have_two_layouts_and_dot_products_one)
+{
+    for (int variant = 0; variant < 4; variant++) {
+        gt_gemm column = GT_GEMM(GT_F32, 40, 1, 24), dot = GT_GEMM(GT_F32, 1, 1, 24);
+        gt_problem p;
+        bool swapped;
+        column.op_a = dot.op_a = variant & 1 ? GT_T : GT_N;
+        column.op_b = dot.op_b = variant & 2 ? GT_T : GT_N;
+        CHECK_OK(gt_problem_fold(&column, &p, &swapped));
+        CHECK(swapped && p.m == 1 && p.n == 40 && p.class.align == 16);
+        CHECK_STR(gt_class_layout(&p.class), variant & 1 ? "nn" : "nt");
+        CHECK_OK(gt_problem_fold(&dot, &p, &swapped));
+        CHECK(!swapped && p.class.align == 16);
+        CHECK_STR(gt_class_layout(&p.class), "nt");
+        column.ldc = 2; /* a column of a wider matrix is no row */
+        CHECK_OK(gt_problem_fold(&column, &p, &swapped));
+        CHECK(!swapped && p.m == 40);
+    }
+}
+
 TEST(bad_fields_are_named)
 {
     const struct {

@@ -64,7 +64,8 @@ static int64_t choose(gt_problem problem, gt_demands demands, const gt_measured 
                       gt_selection *selection)
 {
     const gt_device device = h200();
-    return gt_select(&device, &problem, &demands, list, count, selection) == GT_OK
+    const gt_measurements measured = {.list = (gt_measured *)list, .count = count};
+    return gt_select(&device, &problem, &demands, &measured, selection) == GT_OK
                ? list[selection->index].kernel_id : -1;
 }
 
@@ -200,13 +201,14 @@ TEST(size_between_neighbours_takes_the_tile_that_fills_the_machine)
 TEST(prediction_follows_the_number_of_turns)
 {
     const gt_kernel kernel = tiled(128, 128, 1);
-    const gt_measured list[] = {row(1, kernel, sized(128 * 12, 128 * 11, 1024), 62.5)};
+    gt_measured list[] = {row(1, kernel, sized(128 * 12, 128 * 11, 1024), 62.5)};
+    const gt_measurements measured = {.list = list, .count = COUNT(list)};
     const size_t rows[] = {0};
     const gt_device device = h200();
     const gt_problem one = sized(128 * 12, 128 * 11, 1024), more = sized(128 * 12, 128 * 11 + 1, 1024);
     size_t nearest;
-    CHECK_NEAR(gt_select_predict(&device, &one, list, rows, 1, &nearest), 62.5, 1e-9);
-    CHECK(gt_select_predict(&device, &more, list, rows, 1, &nearest) > 100);
+    CHECK_NEAR(gt_select_predict(&device, &one, &measured, rows, 1, &nearest), 62.5, 1e-9);
+    CHECK(gt_select_predict(&device, &more, &measured, rows, 1, &nearest) > 100);
     CHECK(nearest == 0);
 }
 
@@ -216,16 +218,17 @@ TEST(blocks_that_share_all_tiles_take_as_long_as_their_tiles)
     whole.facts.blocks = 132;
     split = whole;
     split.facts.ws_tile = 2 * 128 * 256 * 4;
-    const gt_measured list[] = {row(1, whole, sized(4096, 4096, 4096), 2600), row(2, split, sized(4096, 4096, 4096), 2600)};
+    gt_measured list[] = {row(1, whole, sized(4096, 4096, 4096), 2600), row(2, split, sized(4096, 4096, 4096), 2600)};
+    const gt_measurements measured = {.list = list, .count = COUNT(list)};
     const gt_device device = h200();
     const gt_problem fewer = sized(2048, 2304, 4096), few = sized(512, 512, 4096);
     size_t nearest, rows[] = {0, 1};
     /* 144 tiles: two turns of whole tiles, one and a little of split ones; 512 tiles were four turns, nearly. */
-    CHECK_NEAR(gt_select_predict(&device, &fewer, list, rows, 1, &nearest), 1300, 100);
-    CHECK_NEAR(gt_select_predict(&device, &fewer, list, rows + 1, 1, &nearest), 750, 100);
+    CHECK_NEAR(gt_select_predict(&device, &fewer, &measured, rows, 1, &nearest), 1300, 100);
+    CHECK_NEAR(gt_select_predict(&device, &fewer, &measured, rows + 1, 1, &nearest), 750, 100);
     /* 8 tiles: one turn, as long as a full one; split, next to nothing. */
-    CHECK_NEAR(gt_select_predict(&device, &few, list, rows, 1, &nearest), 650, 100);
-    CHECK(gt_select_predict(&device, &few, list, rows + 1, 1, &nearest) < 200);
+    CHECK_NEAR(gt_select_predict(&device, &few, &measured, rows, 1, &nearest), 650, 100);
+    CHECK(gt_select_predict(&device, &few, &measured, rows + 1, 1, &nearest) < 200);
 }
 
 TEST(small_sizes_take_small_tiles_or_split_k)
@@ -352,16 +355,38 @@ TEST(nothing_usable_names_the_command_that_helps)
     const gt_problem problem = sized(300, 200, 100);
     gt_selection selection = {.index = 77};
     list[0].trial.outcome = GT_TRIAL_WRONG_RESULT;
-    CHECK_STATUS(gt_select(&device, &problem, &anything, list, COUNT(list), &selection), GT_ERROR_NOT_TUNED);
-    CHECK_STATUS(gt_select(&device, &problem, &anything, NULL, 0, &selection), GT_ERROR_NOT_TUNED);
+    const gt_measurements measured = {.list = list, .count = COUNT(list)}, none = {0};
+    CHECK_STATUS(gt_select(&device, &problem, &anything, &measured, &selection), GT_ERROR_NOT_TUNED);
+    CHECK_STATUS(gt_select(&device, &problem, &anything, &none, &selection), GT_ERROR_NOT_TUNED);
     CHECK(selection.index == 77);
     CHECK_STR(gt_error_message(),
               "no kernel for f32 nn 300x200x100 on NVIDIA H200 in the database: run `gemmtune --device 0 --type f32 "
               "--layout nn --shapes 300x200x100`");
     gt_device software = h200();
     strcpy(software.soft, "soft:h200");
-    CHECK_STATUS(gt_select(&software, &problem, &anything, NULL, 0, &selection), GT_ERROR_NOT_TUNED);
+    CHECK_STATUS(gt_select(&software, &problem, &anything, &none, &selection), GT_ERROR_NOT_TUNED);
     CHECK(strstr(gt_error_message(), "run `gemmtune --device soft:h200 --type f32 ") != NULL);
+}
+
+/* 70,000 products of 33x17x5 once went to a kernel that wanted 1.1 TB. */
+TEST(a_workspace_that_cannot_be_had_rules_a_kernel_out)
+{
+    gt_kernel split = tiled(64, 64, 8), whole = tiled(64, 64, 1);
+    split.facts.ws_tile = 8 * 64 * 64 * 4;
+    const gt_measured list[] = {
+        row(1, split, sized(64, 64, 4096), 5), row(2, whole, sized(64, 64, 4096), 50),
+        row(1, split, sized(64, 64, 64), 5),   row(2, whole, sized(64, 64, 64), 50),
+    };
+    gt_problem many = sized(33, 17, 5);
+    gt_selection selection;
+    CHECK_INT(choose(sized(60, 60, 4000), anything, list, COUNT(list), &selection), 1);
+    CHECK_INT(choose(sized(60, 60, 4000), (gt_demands){.refused = 1000}, list, COUNT(list), &selection), 2);
+    many.batch = 70000;
+    gt_device small = h200();
+    small.memory_bytes = 1 << 30; /* of 8.6 GB that it would take */
+    const gt_measurements measured = {.list = (gt_measured *)list, .count = COUNT(list)};
+    CHECK_OK(gt_select(&small, &many, &anything, &measured, &selection));
+    CHECK_INT(list[selection.index].kernel_id, 2);
 }
 
 TEST(ties_go_to_the_smallest_id_in_any_order)
@@ -384,7 +409,7 @@ TEST(expectation_respects_the_memory)
                                 row(2, tiled(16, 64, 32), sized(16, 256, 256), 3)};
     gt_selection selection;
     choose(sized(1, 8192, 4096), anything, list, COUNT(list), &selection);
-    CHECK(selection.expected_us > 39);
+    CHECK(selection.expected_us > 34); /* nearly twice as long: some of it is there for any size */
 }
 
 /* A machine of another make than the one select.c has in mind: kernels differ in efficiency, latency is hidden

@@ -156,22 +156,38 @@ TEST(a_seed_draws_the_same_shapes_again_and_another_seed_others)
     gt_shapes_finish(&c);
 }
 
-TEST(drawn_sizes_are_spread_evenly_from_1_to_6000)
+TEST(drawn_sizes_are_small_as_often_as_large_and_a_third_each_is_aligned_to_8_and_64)
 {
-    gt_shapes shapes = drawn(5000, check_random());
-    int thirds[3] = {0};
-    int64_t least = INT64_MAX, most = 0;
+    gt_shapes shapes = drawn(6000, check_random());
+    int octaves[15] = {0}, aligned[3] = {0};
     for (size_t i = 0; i < shapes.count; i++) {
         const int64_t sizes[] = {shapes.list[i].m, shapes.list[i].n, shapes.list[i].k};
-        for (int j = 0; j < 3; j++) {
-            least = sizes[j] < least ? sizes[j] : least;
-            most = sizes[j] > most ? sizes[j] : most;
-            thirds[(sizes[j] - 1) / 2000]++;
+        CHECK(sizes[0] * sizes[1] * sizes[2] <= GT_RANDOM_WORK);
+        const int64_t bits = sizes[0] | sizes[1] | sizes[2];
+        aligned[bits % 64 == 0 ? 2 : bits % 8 == 0 ? 1 : 0]++;
+        for (int j = 0; j < 3 && bits % 8 != 0; j++) {
+            CHECK(sizes[j] >= 1 && sizes[j] <= GT_RANDOM_SIZE);
+            octaves[63 - __builtin_clzll((unsigned long long)sizes[j])]++;
         }
     }
-    CHECK(least >= 1 && least <= 20 && most <= 6000 && most >= 5980);
-    for (int i = 0; i < 3; i++) /* 5000 expected, 58 the standard deviation */
-        CHECK_NEAR(thirds[i], 5000, 400);
+    for (int i = 0; i < 3; i++) /* products of three large sizes are left out more often the more they are rounded up */
+        CHECK_NEAR(aligned[i], 2000, 500);
+    for (int i = 0; i < 9; i++) /* 6000 sizes in 14 octaves, the small ones of which no limit cuts: 420, and more */
+        CHECK(octaves[i] > 330 && octaves[i] < 620);
+    gt_shapes_finish(&shapes);
+}
+
+TEST(cover_is_a_word_of_lists)
+{
+    gt_shapes shapes;
+    CHECK_OK(gt_shapes_parse("cover", &shapes));
+    CHECK(shapes.cover && shapes.count == 0);
+    gt_shapes_finish(&shapes);
+    CHECK_OK(gt_shapes_parse("64,cover", &shapes));
+    CHECK(shapes.cover && shapes.count == 1);
+    gt_shapes_finish(&shapes);
+    CHECK_OK(gt_shapes_parse("64", &shapes));
+    CHECK(!shapes.cover);
     gt_shapes_finish(&shapes);
 }
 

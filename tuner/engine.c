@@ -63,7 +63,7 @@ static gt_status hash_search(gt_engine *engine)
     FILE *stream = open_memstream(&text, &size);
     if (!stream)
         return gt_fail_memory();
-    fprintf(stream, "%d %s %s %s %s", (int)options->effort, options->family ? options->family : "*", gt_version(),
+    fprintf(stream, "0 %s %s %s %s", options->family ? options->family : "*", gt_version(),
             engine->nvrtc->version, engine->device.arch);
     for (const struct gt_embedded_header *header = gt_embedded_headers; header->name; header++)
         fprintf(stream, "\n%s", header->text);
@@ -74,7 +74,10 @@ static gt_status hash_search(gt_engine *engine)
         free(text);
         return gt_fail_memory();
     }
-    gt_hash(text, size, engine->search);
+    for (int effort = 0; effort < GT_EFFORT_COUNT; effort++) {
+        text[0] = (char)('0' + effort);
+        gt_hash(text, size, engine->search[effort]);
+    }
     free(text);
     return GT_OK;
 }

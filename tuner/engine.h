@@ -42,7 +42,7 @@ typedef struct gt_engine {
     gt_store *store;
     int64_t run, gpu;
     int claims; /* of problems, where the engine writes: claims.h */
-    char search[GT_HASH_LENGTH]; /* of all that a search depends on but the problem and the GPU */
+    char search[GT_EFFORT_COUNT][GT_HASH_LENGTH]; /* of all that a search depends on but the problem and the GPU */
     double started; /* seconds of a clock that only goes forward */
 } gt_engine;
 

@@ -17,12 +17,21 @@ static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_TUNE] = gt_cmd_tune,     [GT_COMMAND_BEST] = gt_cmd_best,   [GT_COMMAND_LADDER] = gt_cmd_ladder,
     [GT_COMMAND_BENCH] = gt_cmd_bench,   [GT_COMMAND_SPACE] = gt_cmd_space, [GT_COMMAND_RENDER] = gt_cmd_render,
     [GT_COMMAND_PROFILE] = gt_cmd_profile, [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_FORGET] = gt_cmd_forget,
-    [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,
+    [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,         [GT_COMMAND_MERGE] = gt_cmd_merge,
+    [GT_COMMAND_FIT] = gt_cmd_fit,       [GT_COMMAND_WANTED] = gt_cmd_wanted,
 };
 
-/* Everything on one screen: 24 lines of 80 columns. */
+#define SCREEN 24 /* lines, of 80 columns */
+
+/* Everything on one screen: as many examples as there is room for. */
 static void print_help(void)
 {
+    static const char *const examples[] = {
+        "gemmtune                                  tune the first GPU, all types",
+        "gemmtune --device 1 --budget 10m          the second GPU, for ten minutes",
+        "gemmtune --shapes 4096,1..64x4096x4096    sizes of your own",
+        "gemmtune best --json                      the winners, for programs",
+    };
     puts("gemmtune finds the fastest matrix-product kernels for your GPU and stores them.\n\n"
          "Usage: gemmtune [COMMAND] [options]\n");
     for (int i = 0; i < GT_COMMAND_COUNT; i++) {
@@ -31,23 +40,28 @@ static void print_help(void)
         printf("%*s%s%s\n", 18 - used, "", row->summary, i == GT_COMMAND_TUNE ? " Default." : "");
     }
     puts("\ngemmtune COMMAND --help shows a command's options; --version the version.\n\n"
-         "Examples:\n"
-         "  gemmtune                                  tune the first GPU, all types\n"
-         "  gemmtune --device 1 --budget 10m          the second GPU, for ten minutes\n"
-         "  gemmtune --shapes 4096,1..64x4096x4096    sizes of your own\n"
-         "  gemmtune best --json                      the winners, for programs\n"
-         "  gemmtune doctor                           what is missing on this machine");
+         "Examples:");
+    for (int i = 0; i < SCREEN - 8 - GT_COMMAND_COUNT && i < 4; i++)
+        printf("  %s\n", examples[i]);
+}
+
+/* --help itself is not told to somebody who has just used it. */
+static bool is_told(const gt_option_row *option, gt_command_id id)
+{
+    return (option->commands >> id & 1) && option->letter != 'V' && option->letter != 'h';
 }
 
 static void print_command_help(gt_command_id id)
 {
     const gt_command_row *row = &gt_command_rows[id];
+    int count = 3; /* lines: usage, summary, example */
+    for (const gt_option_row *option = gt_option_rows; option->name; option++)
+        count += is_told(option, id);
     printf("Usage: gemmtune %s [options]%s%s\n%s\n", row->name, row->operand ? " " : "",
            row->operand ? row->operand : "", row->summary);
     for (const gt_option_row *option = gt_option_rows; option->name; option++) {
         char letter[8] = "    ", name[40];
-        /* --help itself is not told to somebody who has just used it: tune's options fill the screen. */
-        if (!(option->commands >> id & 1) || option->letter == 'V' || option->letter == 'h')
+        if (!is_told(option, id) || (option->rare && count > SCREEN && count--))
             continue;
         if (option->letter)
             snprintf(letter, sizeof letter, "-%c, ", option->letter);

@@ -17,6 +17,7 @@ static const struct {
     [GT_EFFORT_QUICK] = {2, 8, 4, 1, 1},
     [GT_EFFORT_NORMAL] = {2, 12, 4, 2, 2},
     [GT_EFFORT_FULL] = {SIZE_MAX, SIZE_MAX, 0, 0, 0},
+    [GT_EFFORT_COVER] = {3, 3, 0, 0, 0},
 };
 
 /* Times the model's favourite that another family's may take and still get its full share of the first round. */
@@ -24,6 +25,9 @@ static const struct {
 
 /* A later round that gains less than this is the last one. */
 #define WORTH_GOING_ON 0.005
+
+/* Tunables, beside those of the tile, in which a configuration may differ from a seed and stand for it. */
+#define SEED_UNLIKE 3
 
 /* One configuration of one space, with the model's estimate. */
 typedef struct point {
@@ -95,6 +99,14 @@ static gt_status list_points(gt_search *search, const gt_problem *problem)
     return GT_OK;
 }
 
+static bool has_seed(const gt_search_options *options, const char *family)
+{
+    for (size_t i = 0; i < options->seed_count; i++)
+        if (strcmp(options->seeds[i].family, family) == 0)
+            return true;
+    return false;
+}
+
 gt_status gt_search_create(const gt_families *families, const gt_device *device, const gt_problem *problem,
                            const gt_search_options *options, gt_search **out)
 {
@@ -110,7 +122,8 @@ gt_status gt_search_create(const gt_families *families, const gt_device *device,
         status = gt_families_get(families, options->family, &family);
     }
     for (size_t i = 0; status == GT_OK && i < families->count; i++)
-        if (!options->family || strcmp(options->family, families->list[i].name) == 0)
+        if ((!options->family || strcmp(options->family, families->list[i].name) == 0) &&
+            (!options->only_seeds || has_seed(options, families->list[i].name)))
             status = add_space(search, problem, &families->list[i]);
     if (status != GT_OK)
         goto fail;
@@ -170,22 +183,48 @@ static gt_status hand_out(gt_search *search, point *p)
 }
 
 /* Columns that make two configurations different shapes of tile; the others are details to refine later. */
+static const char *const tile_columns[] = {"bm", "bn", "tm", "tn", "split_k"};
+#define TILE_COLUMNS (sizeof tile_columns / sizeof tile_columns[0])
+
+static bool is_tile(const char *column)
+{
+    for (size_t i = 0; i < TILE_COLUMNS; i++)
+        if (strcmp(tile_columns[i], column) == 0)
+            return true;
+    return false;
+}
+
 static bool same_tile(const gt_space *space, size_t a, const gt_space *other, size_t b)
 {
-    static const char *const columns[] = {"bm", "bn", "tm", "tn", "split_k"};
     if (space != other)
         return false;
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        if (gt_space_value(space, a, columns[i], 0) != gt_space_value(space, b, columns[i], 0))
+    for (size_t i = 0; i < TILE_COLUMNS; i++)
+        if (gt_space_value(space, a, tile_columns[i], 0) != gt_space_value(space, b, tile_columns[i], 0))
             return false;
     return true;
 }
 
-/* The point with a seed's parameters; NULL if this space has none. */
+/* In how many tunables a point differs from a seed, whose values are those of the space's columns; those that make it
+ * another shape of tile count for many. */
+static int unlike(const point *p, const int64_t *wanted)
+{
+    const gt_space *space = p->space;
+    const int64_t *values = space->values + p->row * (size_t)space->columns;
+    int different = 0;
+    for (int c = 0; c < space->columns; c++)
+        if (space->tunable[c] && values[c] != wanted[c])
+            different += is_tile(space->names[c]) ? SEED_UNLIKE + 1 : 1;
+    return different;
+}
+
+/* The point with a seed's parameters, or of the same tile with nearly all of them: other layouts and alignments do not
+ * have the same choices. NULL if this space has none. */
 static point *find_seed(gt_search *search, const gt_seed *seed)
 {
     const gt_space *space = NULL;
     int64_t wanted[GT_SPACE_COLUMNS];
+    point *nearest = NULL;
+    int least = SEED_UNLIKE + 1;
     for (size_t i = 0; i < search->space_count; i++)
         if (strcmp(search->spaces[i].family->name, seed->family) == 0)
             space = &search->spaces[i];
@@ -194,17 +233,15 @@ static point *find_seed(gt_search *search, const gt_seed *seed)
     for (int c = 0; c < space->columns; c++)
         if (space->tunable[c] && !gt_params_find(&seed->params, space->names[c], &wanted[c]))
             return NULL;
-    for (size_t i = 0; i < search->point_count; i++) {
-        if (search->points[i].space != space)
-            continue;
-        const int64_t *values = space->values + search->points[i].row * (size_t)space->columns;
-        int c = 0;
-        while (c < space->columns && (!space->tunable[c] || values[c] == wanted[c]))
-            c++;
-        if (c == space->columns)
-            return &search->points[i];
-    }
-    return NULL;
+    for (size_t i = 0; i < search->point_count && least > 0; i++)
+        if (search->points[i].space == space) {
+            const int different = unlike(&search->points[i], wanted);
+            if (different < least) {
+                least = different;
+                nearest = &search->points[i];
+            }
+        }
+    return nearest;
 }
 
 static int by_place(const void *a, const void *b)

@@ -12,7 +12,10 @@ typedef enum gt_effort {
     GT_EFFORT_QUICK,
     GT_EFFORT_NORMAL,
     GT_EFFORT_FULL, /* every configuration of every space */
+    GT_EFFORT_COVER, /* less than quick: what won on problems like this one, and a few more */
 } gt_effort;
+
+#define GT_EFFORT_COUNT 4
 
 typedef struct gt_candidate {
     const gt_space *space;
@@ -26,7 +29,7 @@ typedef struct gt_candidate {
 
 typedef struct gt_search gt_search;
 
-/* A kernel that did well on another problem and is tried here first. */
+/* A kernel that did well on another problem and is tried here first, or what this space has that is most like it. */
 typedef struct gt_seed {
     char family[GT_FAMILY_LENGTH];
     gt_params params;

@@ -10,11 +10,16 @@
 #define FINALISTS 4
 #define CLOSE 1.06
 
+/* Winners besides the newest, of files that were merged, that race too. */
+#define RIVALS 8
+#define FIELD (FINALISTS + 1 + RIVALS)
+
 /* Times the best one's that a shape of tile may take and still be stored for other sizes. */
 #define WORTH_KEEPING 1.25
 
 /* Seconds of racing, by effort. */
-static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5};
+static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
+                                      [GT_EFFORT_COVER] = 0.15};
 
 /* Seconds for cuBLASLt to try its algorithms: enough for the first few that it expects to be fast. `gemmtune bench`
  * lets it try all. */
@@ -39,6 +44,8 @@ typedef struct work {
     /* What earlier runs left of this problem: the winner, which defends its place in every race, and what this run
      * would show, which is of its family where that is given. */
     known winner, own;
+    known rivals[RIVALS]; /* other winners, which the newest has never raced */
+    size_t rival_count;
     known fastest; /* of all that were ever measured on it */
 } work;
 
@@ -107,11 +114,11 @@ static gt_status prepare_round(work *w, gt_candidate **round, size_t count)
     return status;
 }
 
-/* What is stored of a kernel's code. A GPU launches the cubin; PTX, three times as large, is kept for winners only. The
- * software GPU runs nothing without it. */
+/* What is stored of a kernel's code. A GPU launches the cubin; PTX, three times as large, is kept for winners only, and
+ * not of the many that are there for other sizes. The software GPU runs nothing without it. */
 static gt_code code_to_store(const work *w, const gt_code *code, bool winner)
 {
-    if (winner || w->engine->driver->soft)
+    if ((winner && !w->tuning->covering) || w->engine->driver->soft)
         return *code;
     return (gt_code){.cubin = code->cubin, .cubin_bytes = code->cubin_bytes};
 }
@@ -197,6 +204,7 @@ static gt_status recall(work *w)
     gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
     if (status != GT_OK)
         return status;
+    w->rival_count = 0;
     for (size_t i = 0; i < measured.count; i++) {
         const gt_measured *row = &measured.list[i];
         if (!row->same_gpu || !gt_problem_same_size(&row->problem, w->problem) ||
@@ -204,6 +212,8 @@ static gt_status recall(work *w)
             continue;
         if (row->winner)
             keep(&w->winner, row);
+        else if (row->unbeaten && w->rival_count < RIVALS)
+            keep(&w->rivals[w->rival_count++], row);
         if (w->fastest.kernel_id == 0 || row->trial.us < w->fastest.trial.us)
             keep(&w->fastest, row);
         if (family && strcmp(row->kernel->family, family) == 0 &&
@@ -282,49 +292,62 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
     return status;
 }
 
-/* The finalists once more, interleaved, with the winner of earlier runs, cuBLAS and cuBLASLt among them. */
+/* Lets a winner of earlier runs defend its place, unless its source is in the field already. *errors gets what it was
+ * once checked to. */
+static gt_status add_defender(const work *w, const known *winner, gt_kernel *kernels, gt_code *codes, double *errors,
+                              size_t *count)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp(kernels[i].source_hash, winner->kernel.source_hash) == 0)
+            return GT_OK;
+    const gt_status status = gt_store_find_code(w->engine->store, winner->kernel_id, &codes[*count]);
+    if (status == GT_ERROR_CORRUPT || status == GT_ERROR_UNTRUSTED)
+        return GT_OK; /* nobody would run it any more */
+    if (status == GT_OK) {
+        kernels[*count] = winner->kernel;
+        errors[(*count)++] = winner->trial.error;
+    }
+    return status;
+}
+
+/* The finalists once more, interleaved, with the winners of earlier runs, cuBLAS and cuBLASLt among them. */
 static gt_status race(work *w)
 {
     gt_candidate *finalists[FINALISTS];
-    gt_kernel kernels[FINALISTS + 1];
-    gt_code codes[FINALISTS + 1] = {0};
-    gt_contestant contestants[FINALISTS + 1];
-    gt_trial trials[FINALISTS + 1] = {0};
+    gt_kernel kernels[FIELD];
+    gt_code codes[FIELD] = {0};
+    gt_contestant contestants[FIELD];
+    gt_trial trials[FIELD] = {0};
+    double errors[FIELD];
     gt_baseline baselines[GT_BASELINE_COUNT] = {0};
     const gt_engine_options *options = &w->engine->options;
     const size_t passed = gt_search_best(w->search, finalists, FINALISTS);
     size_t count = 0;
-    bool defends = w->winner.kernel_id != 0;
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < passed && finalists[i]->trial.us <= CLOSE * finalists[0]->trial.us; i++) {
         const gt_code *code;
         kernels[count] = finalists[i]->kernel;
         if ((status = gt_engine_code(w->engine, &w->problem->class, &kernels[count], &code)) == GT_OK)
             status = gt_code_copy(code, &codes[count]);
-        defends = defends && strcmp(kernels[count].source_hash, w->winner.kernel.source_hash) != 0;
-        count++;
+        errors[count++] = finalists[i]->trial.error;
     }
     const size_t found = count;
-    if (status == GT_OK && count > 0 && defends) {
-        kernels[count] = w->winner.kernel;
-        status = gt_store_find_code(w->engine->store, w->winner.kernel_id, &codes[count]);
-        if (status == GT_OK)
-            count++;
-        else if (status == GT_ERROR_CORRUPT || status == GT_ERROR_UNTRUSTED)
-            status = GT_OK; /* nobody would run it any more */
-    }
+    if (status == GT_OK && w->winner.kernel_id != 0 && (found > 0 || w->rival_count > 0))
+        status = add_defender(w, &w->winner, kernels, codes, errors, &count);
+    for (size_t i = 0; status == GT_OK && i < w->rival_count; i++)
+        status = add_defender(w, &w->rivals[i], kernels, codes, errors, &count);
     for (size_t i = 0; i < count; i++)
         contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
-    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[options->effort],
+    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[w->tuning->effort],
                                  .search_s = BASELINE_SEARCH_S, .baselines = options->baselines};
     if (status == GT_OK && count > 0)
         status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, baselines);
     for (size_t i = 0; i < count; i++)
         if (trials[i].error == 0)
-            trials[i].error = i < found ? finalists[i]->trial.error : w->winner.trial.error;
+            trials[i].error = errors[i];
     if (status == GT_OK && count > 0)
         status = store_race(w, kernels, codes, trials, count, options->family ? found : count, baselines);
-    for (size_t i = 0; i < FINALISTS + 1; i++)
+    for (size_t i = 0; i < FIELD; i++)
         gt_code_finish(&codes[i]);
     return status;
 }
@@ -335,7 +358,7 @@ static gt_status tune_problem(work *w)
     gt_engine *engine = w->engine;
     gt_tuning *tuning = w->tuning;
     const gt_search_options options = {
-        .effort = engine->options.effort,
+        .effort = tuning->effort,
         .seed = engine->options.seed,
         .family = engine->options.family,
         .seeds = tuning->seeds,
@@ -347,19 +370,19 @@ static gt_status tune_problem(work *w)
     if (status == GT_OK)
         status = recall(w);
     if (status == GT_OK && !tuning->only_seeds)
-        status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search, &searched);
+        status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[tuning->effort], &searched);
     if (status != GT_OK)
         return status;
-    if (searched && w->own.kernel_id != 0)
+    if (searched && w->own.kernel_id != 0 && w->rival_count == 0)
         return show_stored(w);
     if ((status = gt_search_create(&engine->families, &engine->device, w->problem, &options, &w->search)) == GT_OK)
         status = screen(w);
-    if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0)
+    if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)
         status = show_stored(w);
     else if (status == GT_OK && !gt_engine_interrupted())
         status = race(w);
     if (status == GT_OK && !tuning->only_seeds && w->tuned->won && !out_of_time(w))
-        status = gt_store_put_searched(engine->store, engine->run, engine->gpu, w->problem_id, engine->search);
+        status = gt_store_put_searched(engine->store, engine->run, engine->gpu, w->problem_id, engine->search[tuning->effort]);
     return status;
 }
 

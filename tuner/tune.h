@@ -27,10 +27,12 @@ typedef struct gt_tuning {
     double deadline;         /* when, by the engine's clock, the share of these types ends; 0: never */
     double until;            /* when, by the engine's clock, this problem's share of the budget ends; 0: never */
     char best[GT_PARAMS_TEXT]; /* the configuration that the progress shows */
+    gt_effort effort;     /* of the next problem */
     const gt_seed *seeds; /* winners on other problems, tried first */
     size_t seed_count;
     gt_rejections rejections; /* of all problems so far */
     bool verbose; /* a line for each of them */
+    bool covering;   /* the problem is one of the cover list */
     bool only_seeds; /* the last lap: every winner on every problem, and nothing else */
 } gt_tuning;
 

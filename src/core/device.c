@@ -91,6 +91,18 @@ gt_status gt_device_query(const gt_driver *driver, int ordinal, gt_device *out)
     return GT_OK;
 }
 
+gt_status gt_device_of(const gt_driver *driver, CUdevice handle, gt_device *device)
+{
+    int count = 0;
+    gt_status status = gt_device_count(driver, &count);
+    for (int i = 0; status == GT_OK && i < count; i++) {
+        CUdevice other;
+        if (driver->cuDeviceGet(&other, i) == CUDA_SUCCESS && other == handle)
+            return gt_device_query(driver, i, device);
+    }
+    return status != GT_OK ? status : gt_fail(GT_ERROR_NO_DEVICE, "the current CUDA context's device is gone");
+}
+
 const char *gt_device_option(const gt_device *device, char text[GT_DEVICE_OPTION])
 {
     if (device->soft[0])

@@ -27,6 +27,9 @@ gt_status gt_device_count(const gt_driver *driver, int *count);
 /* Reads the facts of one GPU. GT_ERROR_NO_DEVICE names the range where ordinal is outside it. */
 gt_status gt_device_query(const gt_driver *driver, int ordinal, gt_device *device);
 
+/* The same by a device's handle: the driver documents no relation between that and the ordinal. */
+gt_status gt_device_of(const gt_driver *driver, CUdevice handle, gt_device *device);
+
 #define GT_DEVICE_OPTION 48
 
 /* What `gemmtune --device` takes for it, "0" or "soft:h200": for advice. */

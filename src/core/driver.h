@@ -18,6 +18,7 @@
     X(cuDeviceGetPCIBusId) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease)                          \
     X(cuCtxSetCurrent) X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize)                              \
     X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemcpyHtoD) X(cuMemcpyDtoH)                               \
+    X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync)                                                                \
     X(cuMemsetD8) X(cuMemsetD32) X(cuMemsetD32Async) X(cuMemHostRegister) X(cuMemHostUnregister)             \
     X(cuMemGetAllocationGranularity) X(cuMemAddressReserve) X(cuMemAddressFree)                              \
     X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess)                               \

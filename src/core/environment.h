@@ -6,6 +6,7 @@
 
 typedef enum gt_variable {
     GT_ENV_DATABASE,  /* GEMMTUNE_DB: the database file */
+    GT_ENV_SYSTEM_DATABASE, /* GEMMTUNE_SYSTEM_DB: the file behind it, which all users read */
     GT_ENV_DRIVER,    /* GEMMTUNE_DRIVER: the driver to load instead of libcuda.so.1; "soft" is the software GPU */
     GT_ENV_SOFTGPU,   /* GEMMTUNE_SOFTGPU: the software GPU's library */
     GT_ENV_NVRTC,     /* GEMMTUNE_NVRTC: the NVRTC library to load */
@@ -17,6 +18,8 @@ typedef enum gt_variable {
     GT_ENV_PYTHON,    /* VIRTUAL_ENV: a Python environment that may hold NVRTC's wheel */
     GT_ENV_DISABLE,   /* GEMMTUNE_DISABLE: preloaded, do nothing, unless it is 0 */
     GT_ENV_SUMMARY,   /* GEMMTUNE_SUMMARY: preloaded, end with a line on stderr; the process that also tells of nothing */
+    GT_ENV_CAPTURE,   /* GEMMTUNE_CAPTURE: preloaded, store which products a program asks for; "only": answer none */
+    GT_ENV_BLAS_THRESHOLD, /* GEMMTUNE_BLAS_THRESHOLD: multiply-adds of a product of host memory that goes to the GPU */
     GT_ENV_TF32_OVERRIDE, /* NVIDIA_TF32_OVERRIDE: whether NVIDIA's libraries use tf32, whatever programs say */
 } gt_variable;
 

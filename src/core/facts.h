@@ -29,6 +29,8 @@
     X(cluster_y, "cluster_y", 1, 16, 1, false, true, 4)                                                      \
     /* A persistent grid of so many blocks, which share all tiles; 0: a block for each tile. */              \
     X(blocks, "blocks", 0, 1 << 16, 0, true, true, 4)                                                        \
+    /* Matrices of a batch whose tiles one block computes. */                                                \
+    X(products, "products", 1, 1024, 1, true, true, 7)                                                       \
     /* Workspace bytes for one tile of C, or for one block of a persistent grid. */                          \
     X(ws_tile, "ws_tile", 0, 1ll << 32, 0, false, true, 4)                                                   \
     /* Operands that another kernel of the same code copies into the workspace first: 1 A, 2 B, 3 both; 4 or \

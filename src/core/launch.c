@@ -52,7 +52,9 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
         tiles = f->blocks;
     launch.grid[0] = (unsigned)round_up(tiles, f->cluster_x);
     launch.grid[1] = (unsigned)f->split_k;
-    launch.grid[2] = problem->batch < GRID_YZ ? (unsigned)problem->batch : GRID_YZ;
+    const int64_t deep = (problem->batch - 1) / f->products + 1;
+    launch.grid[2] = deep < GRID_YZ ? (unsigned)deep : GRID_YZ;
+    launch.products = (unsigned)f->products;
     if (f->ws_tile > 0) {
         int64_t counters;
         units = tiles * launch.grid[2];
@@ -112,15 +114,16 @@ static CUresult launch_kernel(const gt_driver *driver, CUfunction function, CUla
 
 /* Launches the first `batch` matrices from where the arguments point. */
 static CUresult launch_once(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
-                            unsigned batch, const gt_args *args, CUstream stream)
+                            unsigned batch, gt_args *args, CUstream stream)
 {
     static const unsigned alone[2] = {1, 1};
+    args->batch = batch;
     const CUlaunchConfig copies = {
         .gridDimX = launch->copies.blocks, .gridDimY = 1, .gridDimZ = batch,
         .blockDimX = launch->copies.threads, .blockDimY = 1, .blockDimZ = 1, .hStream = stream,
     };
     const CUlaunchConfig product = {
-        .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = batch,
+        .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = (batch - 1) / launch->products + 1,
         .blockDimX = launch->threads, .blockDimY = 1, .blockDimZ = 1,
         .sharedMemBytes = launch->smem_bytes, .hStream = stream,
     };
@@ -173,13 +176,14 @@ CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const g
         return CUDA_SUCCESS;
     const gt_problem *p = &launch->problem;
     gt_args args = make_args(launch, operands);
-    if (p->batch <= launch->grid[2])
-        return launch_once(driver, module, launch, launch->grid[2], &args, stream);
+    const int64_t most = (int64_t)launch->grid[2] * launch->products; /* matrices of one launch */
+    if (p->batch <= most)
+        return launch_once(driver, module, launch, (unsigned)p->batch, &args, stream);
     const int64_t a = gt_type_find(p->class.type_a)->bytes, b = gt_type_find(p->class.type_b)->bytes,
                   c = gt_type_find(p->class.type_c)->bytes;
-    for (int64_t done = 0; done < p->batch; done += launch->grid[2]) {
+    for (int64_t done = 0; done < p->batch; done += most) {
         const int64_t left = p->batch - done;
-        const unsigned batch = left < launch->grid[2] ? (unsigned)left : launch->grid[2];
+        const unsigned batch = (unsigned)(left < most ? left : most);
         const CUresult result = launch_once(driver, module, launch, batch, &args, stream);
         if (result != CUDA_SUCCESS)
             return result;

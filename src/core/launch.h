@@ -38,15 +38,17 @@ typedef struct gt_args {
     const void *bias;                       /* NULL: none */
     const void *scale_a, *scale_b, *scale_d; /* of 8-bit types; NULL: 1 */
     const void *scalars;                    /* alpha and beta in device memory; NULL: those above */
+    int64_t batch;                          /* matrices of this launch */
 } gt_args;
 
-_Static_assert(sizeof(gt_args) == 24 * 8, "kernels expect this block");
+_Static_assert(sizeof(gt_args) == 25 * 8, "kernels expect this block");
 
 typedef struct gt_launch {
     gt_problem problem;
     const gt_type_info *scalar; /* of alpha and beta */
     bool empty;                 /* no element of C: nothing to launch */
-    unsigned grid[3]; /* tiles or persistent blocks, parts of K, matrices */
+    unsigned grid[3]; /* tiles or persistent blocks, parts of K, matrices or, where a block has several, so many */
+    unsigned products; /* matrices of a block */
     unsigned threads, smem_bytes, cluster[2];
     gt_copies copies; /* of operands, made first, in the workspace */
     bool dependent;  /* programmatic dependent launch */

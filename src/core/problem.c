@@ -117,6 +117,46 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
     return GT_OK;
 }
 
+gt_status gt_problem_fold(const gt_gemm *gemm, gt_problem *problem, bool *swapped)
+{
+    gt_problem p;
+    gt_status status = gt_problem_init(gemm, &p);
+    if (status != GT_OK)
+        return status;
+    gt_gemm same = gt_class_gemm(&p.class, p.m, p.n, p.k);
+    const bool swap = p.n == 1 && p.m > 1 && p.ldc == 1 && p.class.type_a == p.class.type_b;
+    same.align = gemm->align; /* of pointers; rows may lie better than they did */
+    same.batch = p.batch;
+    same.lda = p.lda;
+    same.ldb = p.ldb;
+    same.ldc = p.ldc;
+    same.stride_a = p.stride_a;
+    same.stride_b = p.stride_b;
+    same.stride_c = p.stride_c;
+    if (swap) {
+        same.m = 1;
+        same.n = p.m;
+        same.op_a = p.class.op_b == GT_N ? GT_T : GT_N;
+        same.op_b = p.class.op_a == GT_N ? GT_T : GT_N;
+        same.lda = p.ldb;
+        same.ldb = p.lda;
+        same.ldc = p.m;
+        same.stride_a = p.stride_b;
+        same.stride_b = p.stride_a;
+    }
+    if (same.m == 1 && same.op_a == GT_T && same.lda == 1) {
+        same.op_a = GT_N;
+        same.lda = 0;
+    }
+    if (same.n == 1 && same.op_b == GT_N && same.ldb == 1) {
+        same.op_b = GT_T;
+        same.ldb = 0;
+    }
+    if ((status = gt_problem_init(&same, problem)) == GT_OK)
+        *swapped = swap;
+    return status;
+}
+
 static const char *const layouts[2][2] = {[GT_N] = {[GT_N] = "nn", [GT_T] = "nt"},
                                           [GT_T] = {[GT_N] = "tn", [GT_T] = "tt"}};
 

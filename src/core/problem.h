@@ -41,6 +41,13 @@ typedef struct gt_stored {
  */
 gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem);
 
+/*
+ * The same product in the form that vectors are tuned in, and checked as above. C of one column that lies together is C
+ * of one row: the product of the transposed operands, B before A (*swapped), where both have one type. A vector that
+ * lies together is stored along K. So rows are long, and as aligned as they are.
+ */
+gt_status gt_problem_fold(const gt_gemm *gemm, gt_problem *problem, bool *swapped);
+
 /* The row of its types: never NULL for the class of a problem. */
 const gt_types *gt_class_types(const gt_class *class);
 

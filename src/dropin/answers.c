@@ -1,13 +1,12 @@
 #include "answers.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS 4096 /* a power of two */
-#define MOST  3072 /* entries: beyond three quarters a search takes many steps */
+#define SLOTS 4096 /* a power of two; beyond three quarters a search takes many steps */
 
-_Static_assert(sizeof(gt_answer_key) == 12 * 8 + 6 * 4, "keys have no bytes between fields");
+_Static_assert(GT_ANSWERS_MOST <= SLOTS / 4 * 3, "there is room");
+_Static_assert(sizeof(gt_answer_key) == 12 * 8 + 8 * 4, "keys have no bytes between fields");
 
 static _Atomic(gt_answer *) slots[SLOTS];
 static size_t count;
@@ -21,9 +20,9 @@ static size_t first_slot(const gt_answer_key *key)
     return (size_t)(hash ^ hash >> 32) & (SLOTS - 1);
 }
 
-const gt_answer *gt_answers_find(const gt_answer_key *key)
+gt_answer *gt_answers_find(const gt_answer_key *key)
 {
-    const gt_answer *answer;
+    gt_answer *answer;
     size_t slot = first_slot(key);
     while ((answer = atomic_load_explicit(&slots[slot], memory_order_acquire)) &&
            memcmp(&answer->key, key, sizeof *key) != 0)
@@ -31,18 +30,26 @@ const gt_answer *gt_answers_find(const gt_answer_key *key)
     return answer;
 }
 
-bool gt_answers_have_room(void)
+gt_answer *gt_answers_next(size_t *at)
 {
-    return count + 2 <= MOST;
+    gt_answer *answer = NULL;
+    while (!answer && *at < SLOTS)
+        answer = atomic_load_explicit(&slots[(*at)++], memory_order_acquire);
+    return answer;
 }
 
-const gt_answer *gt_answers_add(const gt_answer *answer)
+bool gt_answers_have_room(void)
+{
+    return count + 2 <= GT_ANSWERS_MOST;
+}
+
+gt_answer *gt_answers_add(const gt_answer *answer)
 {
     gt_answer *copy = malloc(sizeof *copy);
     size_t slot = first_slot(&answer->key);
     if (!copy)
         return NULL;
-    *copy = *answer;
+    memcpy(copy, answer, sizeof *copy);
     while (atomic_load_explicit(&slots[slot], memory_order_relaxed))
         slot = (slot + 1) & (SLOTS - 1);
     atomic_store_explicit(&slots[slot], copy, memory_order_release);

@@ -1,12 +1,16 @@
 /*
- * What was decided for each problem: the plan that answers it, or why none does. Read without a lock; entries are added
- * one at a time and never change or go, so the table is bounded.
+ * What was decided for each problem: the plan that answers it, or why none does, and how often it was asked for. Read
+ * without a lock; entries are added one at a time and never go, so the table is bounded. Only their counts change.
  */
 #ifndef GT_ANSWERS_H
 #define GT_ANSWERS_H
 
+#include <stdatomic.h>
+
 #include "../gemmtune.h"
 #include "tally.h"
+
+#define GT_ANSWERS_MOST 3072
 
 /* Whole numbers only: no bytes between the fields, so that they are compared as memory. */
 typedef struct gt_answer_key {
@@ -15,6 +19,8 @@ typedef struct gt_answer_key {
     int64_t m, n, k, batch;
     int64_t lda, ldb, ldc, stride_a, stride_b, stride_c;
     int32_t op_a, op_b, type_ab, type_c, math, align;
+    int32_t symbol;  /* that was called: gt_symbol */
+    int32_t refused; /* gt_fate: GT_FATE_ANSWERED, or what it was before the database was asked */
 } gt_answer_key;
 
 typedef struct gt_answer {
@@ -22,15 +28,21 @@ typedef struct gt_answer {
     gt_fate fate;
     bool by_stream; /* the plan has a workspace: there is one for each stream, under its own key */
     gt_plan *plan;  /* where fate is GT_FATE_ANSWERED and it is not by stream */
+    double baseline_us, expected_us; /* of the plan; 0: there was none */
+    atomic_ullong calls;
+    unsigned long long stored; /* of the calls; the capture's own */
 } gt_answer;
 
 /* The answer to a problem; NULL if nothing was decided yet. Thread-safe. */
-const gt_answer *gt_answers_find(const gt_answer_key *key);
+gt_answer *gt_answers_find(const gt_answer_key *key);
+
+/* Each answer in turn, from *at = 0 on; NULL behind the last. Thread-safe. */
+gt_answer *gt_answers_next(size_t *at);
 
 /* Whether there is room for two more. Under a lock of the caller's, like the next one. */
 bool gt_answers_have_room(void);
 
 /* Adds an answer to a key that has none, where there is room; NULL if memory is out. */
-const gt_answer *gt_answers_add(const gt_answer *answer);
+gt_answer *gt_answers_add(const gt_answer *answer);
 
 #endif

@@ -86,7 +86,7 @@ static bool is_tf32_overridden(void)
     return overridden;
 }
 
-/* Finds types and math, by the compute type and the handle's math mode. */
+/* Finds types and math, by the compute type and the handle's math mode. False for types that have no name here. */
 static bool translate_types(const gt_cublas_call *call, int math_mode, gt_gemm *gemm)
 {
     const int mode = math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS; /* ours are never reduced */
@@ -94,19 +94,14 @@ static bool translate_types(const gt_cublas_call *call, int math_mode, gt_gemm *
     while (i < sizeof offers / sizeof offers[0] &&
            (offers[i].ab != call->type_a || offers[i].c != call->type_c || offers[i].compute != call->compute))
         i++;
-    if (i == sizeof offers / sizeof offers[0] || call->type_b != call->type_a ||
-        (call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT && call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR))
+    if (i == sizeof offers / sizeof offers[0] || call->type_b != call->type_a)
         return false;
     gemm->type_ab = offers[i].type_ab;
     gemm->type_c = offers[i].type_c;
     gemm->math = offers[i].math;
     if (mode == GT_CUBLAS_MATH_TF32 && call->compute == GT_CUBLAS_COMPUTE_32F && gemm->type_ab == GT_F32)
         gemm->math = GT_MATH_TF32;
-    if (gemm->math == GT_MATH_TF32 && is_tf32_overridden())
-        return false;
-    const bool is_short = gemm->type_ab == GT_F16 || gemm->type_ab == GT_BF16;
-    return mode == GT_CUBLAS_MATH_DEFAULT || mode == GT_CUBLAS_MATH_TF32 ||
-           (mode == GT_CUBLAS_MATH_PEDANTIC && !is_short);
+    return true;
 }
 
 static bool is_legal(const gt_cublas_call *c)
@@ -139,6 +134,18 @@ static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
     gemm->deterministic = 1; /* as cuBLAS is by default */
 }
 
+/* Whether the library computes as the handle and the call ask. */
+static bool is_mode_offered(const gt_cublas_call *call, const state *s, const gt_gemm *gemm)
+{
+    const int mode = s->math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS;
+    const bool is_short = gemm->type_ab == GT_F16 || gemm->type_ab == GT_BF16;
+    if (s->sm_target != 0 || (gemm->math == GT_MATH_TF32 && is_tf32_overridden()) ||
+        (call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT && call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR))
+        return false;
+    return mode == GT_CUBLAS_MATH_DEFAULT || mode == GT_CUBLAS_MATH_TF32 ||
+           (mode == GT_CUBLAS_MATH_PEDANTIC && !is_short);
+}
+
 /* What cuBLAS takes and the library has no word for, or cuBLAS refuses and the library would not. */
 static bool is_offered(const gt_cublas_call *c, const gt_gemm *gemm)
 {
@@ -150,17 +157,20 @@ static bool is_offered(const gt_cublas_call *c, const gt_gemm *gemm)
 
 static gt_fate answer(gt_cublas_library *library, const gt_cublas_call *call)
 {
-    gt_gemm gemm = {0};
+    gt_request request = {.symbol = call->symbol};
+    gt_gemm *gemm = &request.gemm;
     state s = {0};
     if (!is_legal(call) || !read_state(library, call->handle, &s))
         return GT_FATE_ARGUMENTS;
-    if (s.pointer_mode != GT_CUBLAS_HOST_SCALARS)
-        return GT_FATE_SCALARS;
-    translate_layout(call, &gemm);
-    if (s.sm_target != 0 || !translate_types(call, s.math_mode, &gemm) || !is_offered(call, &gemm))
+    translate_layout(call, gemm);
+    if (!translate_types(call, s.math_mode, gemm) || !is_offered(call, gemm))
         return GT_FATE_MODE;
+    if (!is_mode_offered(call, &s, gemm))
+        request.refused = GT_FATE_MODE;
+    else if (s.pointer_mode != GT_CUBLAS_HOST_SCALARS)
+        request.refused = GT_FATE_SCALARS;
     const gt_operands operands = {.alpha = call->alpha, .beta = call->beta, .a = call->b, .b = call->a, .c = call->c};
-    return gt_front_run(&gemm, s.stream, &operands);
+    return gt_front_run(&request, s.stream, &operands);
 }
 
 bool gt_cublas_answer(gt_cublas_library *library, const gt_cublas_call *call)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "symbols.h"
+
 /* The program's own cuBLAS, of one major version. */
 typedef struct gt_cublas_library {
     const char *soname;
@@ -13,6 +15,7 @@ typedef struct gt_cublas_library {
 } gt_cublas_library;
 
 typedef struct gt_cublas_call {
+    gt_symbol symbol;
     void *handle;
     int op_a, op_b;
     int64_t m, n, k;

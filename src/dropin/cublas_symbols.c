@@ -20,8 +20,10 @@
 
 static gt_cublas_library library = {.soname = SONAME};
 
-/* The name of a function: as cuBLAS has it, and in this library, where there is one for each major. */
+/* The name of a function as cuBLAS has it, its number, and its name in this library, where there is one for each
+ * major. */
 #define SYMBOL(name)   JOIN(name, SUFFIX)
+#define NUMBER(name)   JOIN(GT_SYMBOL_, SYMBOL(name))
 #define INTERNAL(name) JOIN(JOIN(SYMBOL(name), _of_), GT_CUBLAS_MAJOR)
 
 #define FUNCTION(name, ...)                                                                                  \

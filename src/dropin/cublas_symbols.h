@@ -4,7 +4,7 @@ FUNCTION(cublasSgemm_v2, void *handle, int op_a, int op_b, INTEGER m, INTEGER n,
          const float *a, INTEGER lda, const float *b, INTEGER ldb, const float *beta, float *c, INTEGER ldc)
 {
     const gt_cublas_call call = {
-        .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
+        .symbol = NUMBER(cublasSgemm_v2), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
         .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
         .type_a = GT_CUDA_32F, .type_b = GT_CUDA_32F, .type_c = GT_CUDA_32F, .compute = GT_CUBLAS_COMPUTE_32F,
         .batch = 1, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
@@ -19,7 +19,7 @@ FUNCTION(cublasSgemmStridedBatched, void *handle, int op_a, int op_b, INTEGER m,
          long long stride_b, const float *beta, float *c, INTEGER ldc, long long stride_c, INTEGER batch)
 {
     const gt_cublas_call call = {
-        .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
+        .symbol = NUMBER(cublasSgemmStridedBatched), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
         .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
         .type_a = GT_CUDA_32F, .type_b = GT_CUDA_32F, .type_c = GT_CUDA_32F, .compute = GT_CUBLAS_COMPUTE_32F,
         .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch,
@@ -35,7 +35,7 @@ FUNCTION(cublasDgemm_v2, void *handle, int op_a, int op_b, INTEGER m, INTEGER n,
          const double *a, INTEGER lda, const double *b, INTEGER ldb, const double *beta, double *c, INTEGER ldc)
 {
     const gt_cublas_call call = {
-        .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
+        .symbol = NUMBER(cublasDgemm_v2), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
         .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
         .type_a = GT_CUDA_64F, .type_b = GT_CUDA_64F, .type_c = GT_CUDA_64F, .compute = GT_CUBLAS_COMPUTE_64F,
         .batch = 1, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
@@ -50,7 +50,7 @@ FUNCTION(cublasDgemmStridedBatched, void *handle, int op_a, int op_b, INTEGER m,
          long long stride_b, const double *beta, double *c, INTEGER ldc, long long stride_c, INTEGER batch)
 {
     const gt_cublas_call call = {
-        .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
+        .symbol = NUMBER(cublasDgemmStridedBatched), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
         .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
         .type_a = GT_CUDA_64F, .type_b = GT_CUDA_64F, .type_c = GT_CUDA_64F, .compute = GT_CUBLAS_COMPUTE_64F,
         .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch,
@@ -67,7 +67,7 @@ FUNCTION(cublasGemmEx, void *handle, int op_a, int op_b, INTEGER m, INTEGER n, I
          int type_c, INTEGER ldc, int compute, int algorithm)
 {
     const gt_cublas_call call = {
-        .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
+        .symbol = NUMBER(cublasGemmEx), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
         .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
         .type_a = type_a, .type_b = type_b, .type_c = type_c, .compute = compute, .algorithm = algorithm,
         .batch = 1,
@@ -84,7 +84,7 @@ FUNCTION(cublasGemmStridedBatchedEx, void *handle, int op_a, int op_b, INTEGER m
          INTEGER batch, int compute, int algorithm)
 {
     const gt_cublas_call call = {
-        .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
+        .symbol = NUMBER(cublasGemmStridedBatchedEx), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
         .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
         .type_a = type_a, .type_b = type_b, .type_c = type_c, .compute = compute, .algorithm = algorithm,
         .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch,

@@ -9,23 +9,27 @@
 #include "../core/driver.h"
 #include "../core/environment.h"
 #include "answers.h"
+#include "capture.h"
 
 #define CONTEXTS        16             /* of CUDA: one a GPU is usual */
 #define WORKSPACE_LIMIT (256ull << 20) /* bytes of device memory that a program never asked for */
 
 /* What is called of the library, which is loaded with the first product: it brings SQLite along. */
 #define LIBRARY_SYMBOLS(X)                                                                                   \
-    X(gt_open) X(gt_plan_gemm) X(gt_plan_describe) X(gt_plan_destroy) X(gt_execute_ex) X(gt_error_message)
+    X(gt_open) X(gt_plan_gemm) X(gt_plan_describe) X(gt_plan_destroy) X(gt_execute_ex) X(gt_error_message)    \
+    X(gt_counted_open) X(gt_counted_store)
 
 /* A CUDA context that products were seen in. */
 typedef struct opened {
     uint64_t id;
-    gt_context *library; /* NULL: it could not be opened there */
+    gt_context *library; /* NULL: it could not be opened there, or was not tried yet */
+    bool tried;
 } opened;
 
 static struct {
     pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
     atomic_bool off;
+    bool only_counts;
     bool usable;          /* library and driver are there */
     gt_driver *driver;
     /* These came with CUDA 12.0 or before; the software GPU, where handles are not used again, has none of them. */
@@ -96,6 +100,7 @@ static void begin(void)
     const char *disable = gt_environment(GT_ENV_DISABLE);
     if (disable && strcmp(disable, "0") != 0)
         turn_off();
+    front.only_counts = gt_capture_read_environment();
     pthread_atfork(NULL, NULL, turn_off);
 }
 
@@ -107,8 +112,11 @@ bool gt_front_is_on(void)
 
 __attribute__((destructor)) static void end(void)
 {
-    if (gt_front_is_on())
-        gt_tally_print();
+    char next[GT_CAPTURE_TEXT];
+    if (!gt_front_is_on())
+        return;
+    gt_capture_end(next);
+    gt_tally_print(next);
 }
 
 /* Handles of contexts and streams are used again by CUDA; ids are not. */
@@ -141,85 +149,99 @@ static bool is_captured(CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The library in the current CUDA context, opened with its first product. Under the lock. */
-static gt_context *enter(uint64_t context)
+/* The current CUDA context, in which products are counted from its first on; NULL if there are too many. Under the
+ * lock. */
+static opened *enter(uint64_t context)
 {
     size_t i = 0;
     while (i < front.context_count && front.contexts[i].id != context)
         i++;
-    if (i < front.context_count)
-        return front.contexts[i].library;
     if (i == CONTEXTS)
         return NULL;
-    front.contexts[i].id = context;
-    if (front.gt_open(NULL, &front.contexts[i].library) != GT_OK)
+    if (i == front.context_count) {
+        front.contexts[front.context_count++].id = context;
+        gt_capture_begin(context, front.gt_counted_open, front.gt_counted_store, front.gt_error_message);
+    }
+    return &front.contexts[i];
+}
+
+/* The library there, opened with the first product that asks for it. Under the lock. */
+static gt_context *open_there(opened *context)
+{
+    if (!context->tried && front.gt_open(NULL, &context->library) != GT_OK)
         gt_tally_why(front.gt_error_message());
-    front.context_count++;
-    return front.contexts[i].library;
+    context->tried = true;
+    return context->library;
 }
 
 /* Whether a plan may answer. */
-static gt_fate judge(const gt_description *d)
+static gt_fate judge(const gt_description *d, bool alone)
 {
+    if (front.workspace_bytes + d->workspace > WORKSPACE_LIMIT)
+        return GT_FATE_NO_ROOM;
+    if (alone)
+        return GT_FATE_ANSWERED;
     if (d->choice == GT_CHOICE_FALLBACK)
         return GT_FATE_NOT_TUNED;
     if (d->baseline_us <= 0)
         return GT_FATE_NO_BASELINE;
-    if (d->expected_us >= d->baseline_us)
-        return GT_FATE_SLOWER;
-    return front.workspace_bytes + d->workspace > WORKSPACE_LIMIT ? GT_FATE_NO_ROOM : GT_FATE_ANSWERED;
+    return d->expected_us >= d->baseline_us ? GT_FATE_SLOWER : GT_FATE_ANSWERED;
 }
 
-/* Plans a problem and decides about it. Under the lock. */
-static gt_fate decide(uint64_t context, const gt_gemm *gemm, gt_plan **out, size_t *workspace)
+/* Plans a problem and decides about it: fate, plan and its times are filled in. Under the lock. */
+static void decide(opened *context, const gt_request *request, gt_answer *answer, size_t *workspace)
 {
-    gt_context *library = enter(context);
-    gt_plan *plan = NULL;
+    gt_context *library = open_there(context);
     gt_description d;
+    answer->fate = GT_FATE_UNAVAILABLE;
     if (!library)
-        return GT_FATE_UNAVAILABLE;
-    const gt_status status = front.gt_plan_gemm(library, gemm, &plan);
+        return;
+    const gt_status status = front.gt_plan_gemm(library, &request->gemm, &answer->plan);
+    answer->fate = status == GT_OK                  ? GT_FATE_FAILED
+                   : status == GT_ERROR_NOT_TUNED   ? GT_FATE_NOT_TUNED
+                   : status == GT_ERROR_UNSUPPORTED ? GT_FATE_MODE
+                   : status == GT_ERROR_INVALID     ? GT_FATE_ARGUMENTS
+                                                    : GT_FATE_FAILED;
     if (status != GT_OK)
-        return status == GT_ERROR_NOT_TUNED     ? GT_FATE_NOT_TUNED
-               : status == GT_ERROR_UNSUPPORTED ? GT_FATE_MODE
-               : status == GT_ERROR_INVALID     ? GT_FATE_ARGUMENTS
-                                                : GT_FATE_FAILED;
-    const gt_fate fate = front.gt_plan_describe(plan, &d) == GT_OK ? judge(&d) : GT_FATE_FAILED;
-    if (fate != GT_FATE_ANSWERED) {
-        front.gt_plan_destroy(plan);
-        return fate;
+        return;
+    if (front.gt_plan_describe(answer->plan, &d) == GT_OK) {
+        answer->fate = judge(&d, request->alone);
+        answer->baseline_us = d.baseline_us;
+        answer->expected_us = d.expected_us;
+        *workspace = d.workspace;
     }
-    front.workspace_bytes += d.workspace;
-    *workspace = d.workspace;
-    *out = plan;
-    return fate;
+    if (answer->fate == GT_FATE_ANSWERED)
+        front.workspace_bytes += d.workspace;
+    else {
+        front.gt_plan_destroy(answer->plan);
+        answer->plan = NULL;
+        *workspace = 0;
+    }
 }
 
 /* Takes a decision into the table. A plan with a workspace answers for one stream only; for the others an entry without
  * a stream says so. Under the lock. */
-static const gt_answer *remember(const gt_answer_key *key, uint64_t stream, gt_fate fate, gt_plan *plan,
-                                 size_t workspace)
+static gt_answer *remember(gt_answer *answer, uint64_t stream, size_t workspace)
 {
-    const gt_answer marker = {.key = *key, .fate = fate, .by_stream = true};
-    gt_answer answer = {.key = *key, .fate = fate, .plan = plan};
-    const gt_answer *marked = gt_answers_find(key), *added = NULL;
+    const gt_answer marker = {.key = answer->key, .fate = answer->fate, .by_stream = true};
+    gt_answer *marked = gt_answers_find(&answer->key), *added = NULL;
     if (workspace > 0 && !marked)
         marked = gt_answers_add(&marker);
     if (marked)
-        answer.key.stream = stream;
+        answer->key.stream = stream;
     if (marked || workspace == 0)
-        added = gt_answers_add(&answer);
+        added = gt_answers_add(answer);
     if (!added) {
-        front.gt_plan_destroy(plan);
+        front.gt_plan_destroy(answer->plan);
         front.workspace_bytes -= workspace;
     }
     return added;
 }
 
 /* Looks a problem up: its answer, for the stream where that matters; NULL if nothing was decided. */
-static const gt_answer *look_up(const gt_answer_key *key, uint64_t stream)
+static gt_answer *look_up(const gt_answer_key *key, uint64_t stream)
 {
-    const gt_answer *answer = gt_answers_find(key);
+    gt_answer *answer = gt_answers_find(key);
     if (!answer || !answer->by_stream)
         return answer;
     gt_answer_key own = *key;
@@ -229,18 +251,20 @@ static const gt_answer *look_up(const gt_answer_key *key, uint64_t stream)
 
 /* The slow path: some milliseconds for the first problem, less for others. A thread may load and allocate while others
  * capture their streams only if it says so. */
-static const gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_gemm *gemm)
+static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_request *request)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     pthread_mutex_lock(&front.lock);
-    const gt_answer *answer = look_up(key, stream); /* another thread may have been faster */
-    if (!answer && gt_answers_have_room()) {
-        gt_plan *plan = NULL;
+    gt_answer *answer = look_up(key, stream); /* another thread may have been faster */
+    opened *context = !answer && gt_answers_have_room() ? enter(key->context) : NULL;
+    if (context) {
+        gt_answer made = {.key = *key, .fate = (gt_fate)key->refused};
         size_t workspace = 0;
         if (front.exchange_capture_mode)
             front.exchange_capture_mode(&mode);
-        const gt_fate fate = decide(key->context, gemm, &plan, &workspace);
-        answer = remember(key, stream, fate, plan, workspace);
+        if (made.fate == GT_FATE_ANSWERED)
+            decide(context, request, &made, &workspace);
+        answer = remember(&made, stream, workspace);
         if (front.exchange_capture_mode)
             front.exchange_capture_mode(&mode);
     }
@@ -248,35 +272,67 @@ static const gt_answer *learn(const gt_answer_key *key, uint64_t stream, const g
     return answer;
 }
 
-gt_fate gt_front_run(const gt_gemm *gemm, struct CUstream_st *stream, const gt_operands *operands)
+static gt_answer_key make_key(const gt_request *request)
 {
-    uint64_t stream_id = 0;
-    gt_answer_key key = {
+    const gt_gemm *gemm = &request->gemm;
+    return (gt_answer_key){
         .m = gemm->m, .n = gemm->n, .k = gemm->k, .batch = gemm->batch,
         .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc,
         .stride_a = gemm->stride_a, .stride_b = gemm->stride_b, .stride_c = gemm->stride_c,
         .op_a = (int32_t)gemm->op_a, .op_b = (int32_t)gemm->op_b, .type_ab = (int32_t)gemm->type_ab,
         .type_c = (int32_t)gemm->type_c, .math = (int32_t)gemm->math, .align = gemm->align,
+        .symbol = (int32_t)request->symbol, .refused = (int32_t)(front.only_counts ? GT_FATE_COUNTED : request->refused),
     };
+}
+
+/* The answer to a product that has none yet, or one for each stream; NULL if it cannot be remembered. */
+static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_request *request)
+{
+    uint64_t stream_id = 0;
+    /* A graph may run beside the stream that it was captured from: a workspace would have two users. */
+    if (key->refused == GT_FATE_ANSWERED && is_captured(stream))
+        key->refused = GT_FATE_CAPTURE;
+    if (key->refused == GT_FATE_ANSWERED && !find_stream(stream, &stream_id))
+        key->refused = GT_FATE_FAILED;
+    gt_answer *answer = look_up(key, stream_id);
+    return answer ? answer : learn(key, stream_id, request);
+}
+
+/* Finds the answer and counts the call. */
+static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out)
+{
+    gt_answer_key key = make_key(request);
     pthread_once(&front.set_up, set_up);
     if (!front.usable)
         return GT_FATE_UNAVAILABLE;
     if (!find_context(&key.context))
         return GT_FATE_FAILED;
-    const gt_answer *answer = gt_answers_find(&key);
-    if (!answer || answer->by_stream) {
-        /* A graph may run beside the stream that it was captured from: a workspace would have two users. */
-        if (is_captured(stream))
-            return GT_FATE_CAPTURE;
-        if (!find_stream(stream, &stream_id))
-            return GT_FATE_FAILED;
-        answer = look_up(&key, stream_id);
-        if (!answer)
-            answer = learn(&key, stream_id, gemm);
-    }
+    gt_answer *answer = gt_answers_find(&key);
+    if (!answer || answer->by_stream)
+        answer = find_answer(&key, stream, request);
     if (!answer)
         return GT_FATE_NO_ROOM;
-    if (answer->fate != GT_FATE_ANSWERED)
-        return answer->fate;
+    atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
+    *out = answer;
+    return answer->fate;
+}
+
+gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)
+{
+    const gt_fate fate = find(request, stream, answer);
+    if (fate == GT_FATE_ANSWERED)
+        *expected_us = (*answer)->expected_us;
+    return fate;
+}
+
+gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt_operands *operands)
+{
     return front.gt_execute_ex(answer->plan, stream, operands) == GT_OK ? GT_FATE_ANSWERED : GT_FATE_FAILED;
+}
+
+gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands)
+{
+    gt_answer *answer;
+    const gt_fate fate = find(request, stream, &answer);
+    return fate == GT_FATE_ANSWERED ? gt_front_execute(answer, stream, operands) : fate;
 }

@@ -5,17 +5,33 @@
 #ifndef GT_FRONT_H
 #define GT_FRONT_H
 
+#include <stdbool.h>
+
 #include "../gemmtune.h"
+#include "symbols.h"
 #include "tally.h"
 
 /* False where GEMMTUNE_DISABLE is set, and in the child of a process that has seen products. */
 bool gt_front_is_on(void);
 
+/* A product as a program asked for it. */
+typedef struct gt_request {
+    gt_gemm gemm; /* align is what the pointers have */
+    gt_symbol symbol;
+    bool alone;      /* no cuBLAS competes: whatever is tuned may answer */
+    gt_fate refused; /* GT_FATE_ANSWERED, or why it cannot be answered whatever the database has: it is counted */
+} gt_request;
+
 /*
  * Enqueues the product on the stream by a plan that is expected to be faster than cuBLAS is: GT_FATE_ANSWERED. With any
- * other fate nothing was enqueued. gemm->align is what the pointers have. Thread-safe; takes a lock only for a problem
- * that was not seen before in this CUDA context and, where a plan needs a workspace, stream.
+ * other fate nothing was enqueued. Thread-safe; takes a lock only for a problem that was not seen before in this CUDA
+ * context and, where a plan needs a workspace, stream.
  */
-gt_fate gt_front_run(const gt_gemm *gemm, struct CUstream_st *stream, const gt_operands *operands);
+gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands);
+
+/* The same in two steps: whether it would be answered, and what is expected of that, in microseconds; and the rest. */
+typedef struct gt_answer gt_answer;
+gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us);
+gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt_operands *operands);
 
 #endif

@@ -7,26 +7,41 @@
 
 #include "../core/environment.h"
 
-static const char *const texts[] = {
-    [GT_FATE_ANSWERED] = "answered",
-    [GT_FATE_UNAVAILABLE] = "unavailable",
-    [GT_FATE_ARGUMENTS] = "empty or illegal",
-    [GT_FATE_MODE] = "type or mode not offered",
-    [GT_FATE_SCALARS] = "scalars on the device",
-    [GT_FATE_CAPTURE] = "in a graph capture",
-    [GT_FATE_NOT_TUNED] = "not tuned",
-    [GT_FATE_NO_BASELINE] = "no time of cuBLAS stored",
-    [GT_FATE_SLOWER] = "cuBLAS is as fast",
-    [GT_FATE_NO_ROOM] = "too many problems",
-    [GT_FATE_FAILED] = "failed",
+static const struct {
+    const char *text;
+    bool tunable;
+} fates[] = {
+    [GT_FATE_ANSWERED] = {"answered", true}, /* by a kernel of another size, perhaps */
+    [GT_FATE_UNAVAILABLE] = {"unavailable", true},
+    [GT_FATE_ARGUMENTS] = {"empty or illegal", false},
+    [GT_FATE_MODE] = {"type or mode not offered", false},
+    [GT_FATE_SCALARS] = {"scalars on the device", false},
+    [GT_FATE_SMALL] = {"not worth the way to the GPU", false},
+    [GT_FATE_CAPTURE] = {"in a graph capture", true},
+    [GT_FATE_COUNTED] = {"only counted", true},
+    [GT_FATE_NOT_TUNED] = {"not tuned", true},
+    [GT_FATE_NO_BASELINE] = {"no time of cuBLAS stored", true},
+    [GT_FATE_SLOWER] = {"cuBLAS is as fast", true},
+    [GT_FATE_NO_ROOM] = {"too many problems", false},
+    [GT_FATE_FAILED] = {"failed", false},
 };
 
-_Static_assert(sizeof texts / sizeof texts[0] == GT_FATE_COUNT, "a text for each");
+_Static_assert(sizeof fates / sizeof fates[0] == GT_FATE_COUNT, "a row for each");
 
 static struct {
     atomic_ullong counts[GT_FATE_COUNT];
     char why[256];
 } tally;
+
+const char *gt_fate_text(gt_fate fate)
+{
+    return fates[fate].text;
+}
+
+bool gt_fate_is_tunable(gt_fate fate)
+{
+    return fates[fate].tunable;
+}
 
 void gt_tally_count(gt_fate fate)
 {
@@ -39,7 +54,12 @@ void gt_tally_why(const char *message)
         snprintf(tally.why, sizeof tally.why, "%s", message);
 }
 
-void gt_tally_print(void)
+bool gt_tally_has_why(void)
+{
+    return tally.why[0] != 0;
+}
+
+void gt_tally_print(const char *next)
 {
     const char *asked = gt_environment(GT_ENV_SUMMARY);
     unsigned long long seen = 0, counts[GT_FATE_COUNT];
@@ -49,7 +69,7 @@ void gt_tally_print(void)
     for (int i = 0; i < GT_FATE_COUNT; i++)
         seen += counts[i] = atomic_load_explicit(&tally.counts[i], memory_order_relaxed);
     if (seen == 0 && strtol(asked, NULL, 10) == (long)getpid())
-        dprintf(STDERR_FILENO, "gemmtune: no product of cuBLAS's seen; gemmtune(1), run, says which calls are\n");
+        dprintf(STDERR_FILENO, "gemmtune: no product of " GT_FRONT_OF "'s seen; gemmtune(1), run, says which calls are\n");
     if (seen == 0)
         return;
     int length = snprintf(line, sizeof line, "gemmtune: %llu product%s: %llu answered, %llu forwarded", seen,
@@ -58,8 +78,8 @@ void gt_tally_print(void)
     for (int i = GT_FATE_ANSWERED + 1; i < GT_FATE_COUNT; i++)
         if (counts[i] > 0) {
             length += snprintf(line + length, sizeof line - (size_t)length, "%s%llu %s", before, counts[i],
-                               i == GT_FATE_UNAVAILABLE && tally.why[0] ? tally.why : texts[i]);
+                               i == GT_FATE_UNAVAILABLE && tally.why[0] ? tally.why : fates[i].text);
             before = ", ";
         }
-    dprintf(STDERR_FILENO, "%s%s\n", line, *before == ',' ? ")" : "");
+    dprintf(STDERR_FILENO, "%s%s%s\n", line, *before == ',' ? ")" : "", next);
 }

@@ -14,10 +14,9 @@ static void unload(gt_choices *choices, gt_loaded *loaded)
     free(loaded);
 }
 
-/* Frees a choice that stands in no list any more. */
-static void discard(gt_choices *choices, gt_chosen *chosen)
+void gt_choices_discard(gt_choices *choices, gt_chosen *chosen)
 {
-    if (chosen->loaded && --chosen->loaded->users == 0)
+    if (chosen && chosen->loaded && --chosen->loaded->users == 0)
         unload(choices, chosen->loaded);
     free(chosen);
 }
@@ -27,7 +26,7 @@ void gt_choices_finish(gt_choices *choices)
     for (size_t i = 0; i < choices->bucket_count; i++)
         for (gt_chosen *chosen = choices->buckets[i], *next; chosen; chosen = next) {
             next = chosen->next;
-            discard(choices, chosen);
+            gt_choices_discard(choices, chosen);
         }
     free(choices->buckets);
     *choices = (gt_choices){.driver = choices->driver};
@@ -46,7 +45,8 @@ gt_chosen *gt_choices_find(gt_choices *choices, const gt_problem *problem, const
     while (chosen &&
            (!gt_class_same(&chosen->problem.class, &problem->class) ||
             !gt_problem_same_size(&chosen->problem, problem) ||
-            chosen->demands.deterministic != demands->deterministic || chosen->demands.max_error != demands->max_error))
+            chosen->demands.deterministic != demands->deterministic ||
+            chosen->demands.max_error != demands->max_error || chosen->demands.refused != demands->refused))
         chosen = chosen->next;
     if (chosen && chosen->users++ == 0) {
         *(chosen->newer ? &chosen->newer->older : &choices->newest) = chosen->older;
@@ -82,7 +82,7 @@ gt_status gt_choices_add(gt_choices *choices, gt_chosen *chosen)
 {
     const gt_status status = grow(choices);
     if (status != GT_OK) {
-        discard(choices, chosen);
+        gt_choices_discard(choices, chosen);
         return status;
     }
     gt_chosen **bucket = bucket_of(choices->buckets, choices->bucket_count, &chosen->problem);
@@ -103,7 +103,7 @@ static void evict_oldest(gt_choices *choices)
     *(chosen->newer ? &chosen->newer->older : &choices->newest) = NULL;
     choices->unused--;
     choices->count--;
-    discard(choices, chosen);
+    gt_choices_discard(choices, chosen);
 }
 
 void gt_choices_release(gt_choices *choices, gt_chosen *chosen)

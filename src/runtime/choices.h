@@ -51,6 +51,9 @@ gt_chosen *gt_choices_find(gt_choices *choices, const gt_problem *problem, const
 /* Takes a new choice in, in use. It is freed after GT_ERROR_MEMORY. */
 gt_status gt_choices_add(gt_choices *choices, gt_chosen *chosen);
 
+/* Frees a choice that was never added, and unloads its kernel if that was the last to use it; NULL is allowed. */
+void gt_choices_discard(gt_choices *choices, gt_chosen *chosen);
+
 /* Gives a choice back that was found or added. The oldest unused one goes where there are too many. */
 void gt_choices_release(gt_choices *choices, gt_chosen *chosen);
 

@@ -60,21 +60,6 @@ static gt_status open_sources(gt_context *context, const gt_options *options)
     return context->source_count > 0 ? GT_OK : fail_no_database(options, has_home ? path : gt_store_system_path());
 }
 
-/* The ordinal of a device's handle: the driver documents no relation between the two. */
-static gt_status find_ordinal(const gt_driver *driver, CUdevice handle, int *ordinal)
-{
-    int count = 0;
-    gt_status status = gt_device_count(driver, &count);
-    for (int i = 0; status == GT_OK && i < count; i++) {
-        CUdevice other;
-        if (driver->cuDeviceGet(&other, i) == CUDA_SUCCESS && other == handle) {
-            *ordinal = i;
-            return GT_OK;
-        }
-    }
-    return status != GT_OK ? status : gt_fail(GT_ERROR_NO_DEVICE, "the current CUDA context's device is gone");
-}
-
 /* Takes the current context, or makes the device's primary one current, and reads the device's facts. */
 static gt_status open_device(gt_context *context, int ordinal)
 {
@@ -82,12 +67,11 @@ static gt_status open_device(gt_context *context, int ordinal)
     gt_status status = gt_driver_check(driver, driver->cuCtxGetCurrent(&context->cuda), "cuCtxGetCurrent");
     if (status == GT_OK && context->cuda) {
         status = gt_driver_check(driver, driver->cuCtxGetDevice(&context->handle), "cuCtxGetDevice");
-        if (status == GT_OK)
-            status = find_ordinal(driver, context->handle, &ordinal);
+        return status == GT_OK ? gt_device_of(driver, context->handle, &context->device) : status;
     }
     if (status == GT_OK)
         status = gt_device_query(driver, ordinal, &context->device);
-    if (status != GT_OK || context->cuda)
+    if (status != GT_OK)
         return status;
     status = gt_driver_check(driver, driver->cuDeviceGet(&context->handle, ordinal), "cuDeviceGet");
     if (status == GT_OK)
@@ -136,7 +120,8 @@ void gt_close(gt_context *context)
         return;
     gt_choices_finish(&context->choices);
     for (size_t i = 0; i < context->source_count; i++) {
-        gt_measurements_finish(&context->sources[i].measured);
+        for (size_t j = 0; j < GT_READINGS; j++)
+            gt_measurements_finish(&context->sources[i].readings[j].measured);
         gt_store_close(context->sources[i].store);
     }
     if (context->retained) {

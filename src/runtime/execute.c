@@ -16,7 +16,8 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
         gt_type type;
         bool needed;
     } operands[] = {
-        {"A", o->a, class->type_a, reads}, {"B", o->b, class->type_b, reads}, {"C", o->c, class->type_c, true}};
+        {plan->swapped ? "B" : "A", o->a, class->type_a, reads},
+        {plan->swapped ? "A" : "B", o->b, class->type_b, reads}, {"C", o->c, class->type_c, true}};
     for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
         const uintptr_t address = (uintptr_t)operands[i].pointer;
         const int align = (int)(address & -address & 15), element = gt_type_find(operands[i].type)->bytes;
@@ -81,8 +82,9 @@ gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const g
     memcpy(&o.alpha, operands->alpha, (size_t)plan->launch.scalar->bytes);
     memcpy(&o.beta, operands->beta, (size_t)plan->launch.scalar->bytes);
     const bool reads = gt_launch_reads(&plan->launch, &o.alpha);
-    o.a = reads ? operands->a : NULL; /* never read, so they need not be good pointers */
-    o.b = reads ? operands->b : NULL;
+    const void *const a = plan->swapped ? operands->b : operands->a, *const b = plan->swapped ? operands->a : operands->b;
+    o.a = reads ? a : NULL; /* never read, so they need not be good pointers */
+    o.b = reads ? b : NULL;
     o.c = operands->c;
     const uintptr_t unaligned =
         (((uintptr_t)o.a | (uintptr_t)o.b) & plan->unaligned_ab) | ((uintptr_t)o.c & plan->unaligned_c);

@@ -2,24 +2,63 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static gt_status read_source(const gt_context *context, gt_source *source, const gt_class *class)
+static void drop_code(gt_measurements *measured, const gt_kernel *code)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < measured->count; i++) {
+        const gt_kernel *kernel = measured->list[i].kernel;
+        if (strcmp(kernel->source_hash, code->source_hash) != 0 || strcmp(kernel->nvrtc, code->nvrtc) != 0 ||
+            strcmp(kernel->arch, code->arch) != 0)
+            measured->list[kept++] = measured->list[i];
+    }
+    measured->count = kept;
+}
+
+/* Code that failed by one database's trials is out of service in the other, too. */
+static gt_status drop_convicted(const gt_context *context, const gt_source *source, gt_measurements *measured)
+{
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < context->source_count; i++) {
+        gt_convictions convictions = {0};
+        if (&context->sources[i] == source)
+            continue;
+        status = gt_store_find_convicted(context->sources[i].store, &context->device, &convictions);
+        for (size_t j = 0; j < convictions.count; j++)
+            drop_code(measured, &convictions.list[j].kernel);
+        gt_convictions_finish(&convictions);
+    }
+    return status;
+}
+
+/* The measurements for a class, read now or before. */
+static gt_status read_source(const gt_context *context, gt_source *source, const gt_class *class, gt_reading **out)
 {
     gt_measurements measured;
-    if (source->is_read && gt_class_same(&source->class, class))
-        return GT_OK;
+    for (size_t i = 0; i < GT_READINGS; i++)
+        if (source->readings[i].is_read && gt_class_same(&source->readings[i].class, class)) {
+            *out = &source->readings[i];
+            return GT_OK;
+        }
     gt_status status = gt_store_find_measured(source->store, &context->device, class, &measured);
+    if (status == GT_OK && (status = drop_convicted(context, source, &measured)) != GT_OK)
+        gt_measurements_finish(&measured);
     if (status != GT_OK)
         return status;
-    gt_measurements_finish(&source->measured);
-    source->measured = measured;
-    source->class = *class;
-    source->is_read = true;
+    gt_reading *reading = &source->readings[source->oldest];
+    source->oldest = (source->oldest + 1) % GT_READINGS;
+    gt_measurements_finish(&reading->measured);
+    *reading = (gt_reading){.is_read = true, .class = *class, .measured = measured};
+    *out = reading;
     if (measured.damaged > 1)
         gt_context_tell(context, "%s (not used, and neither are %zu more that are damaged)", measured.damage,
                         measured.damaged - 1);
     else if (measured.damaged > 0)
         gt_context_tell(context, "%s (not used)", measured.damage);
+    if (measured.misfits > 0)
+        gt_context_tell(context, "%s: the coefficients of %zu families make no sense (not used; run `gemmtune fit`)",
+                        gt_store_path(source->store), measured.misfits);
     return GT_OK;
 }
 
@@ -59,27 +98,27 @@ static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
 }
 
 /* The best kernel of one source that can be loaded. One that cannot is told of and the next best taken. */
-static gt_status choose_from(gt_context *context, gt_source *source, const gt_problem *problem, gt_chosen *chosen)
+static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *chosen)
 {
     gt_status failure = GT_OK;
     char first[512];
     for (;;) {
-        gt_status status = read_source(context, source, &problem->class);
+        gt_reading *reading;
+        gt_status status = read_source(context, source, &chosen->problem.class, &reading);
         if (status != GT_OK)
             return status;
-        status = gt_select(&context->device, problem, &chosen->demands, source->measured.list, source->measured.count,
-                           &chosen->selection);
-        if (status == GT_ERROR_NOT_TUNED && failure == GT_OK && source->measured.damaged > 0) {
+        status = gt_select(&context->device, &chosen->problem, &chosen->demands, &reading->measured, &chosen->selection);
+        if (status == GT_ERROR_NOT_TUNED && failure == GT_OK && reading->measured.damaged > 0) {
             failure = GT_ERROR_CORRUPT;
-            snprintf(first, sizeof first, "%s", source->measured.damage);
+            snprintf(first, sizeof first, "%s", reading->measured.damage);
         }
         if (status == GT_ERROR_NOT_TUNED && failure != GT_OK) {
-            source->is_read = false; /* what was dropped may have been a passing trouble */
+            reading->is_read = false; /* what was dropped may have been a passing trouble */
             return gt_fail(failure, "%s; no other kernel for this problem can be loaded", first);
         }
         if (status != GT_OK)
             return status;
-        const gt_measured *row = &source->measured.list[chosen->selection.index];
+        const gt_measured *row = &reading->measured.list[chosen->selection.index];
         status = load(context, source, row, &chosen->loaded);
         if (status == GT_OK) {
             chosen->kernel = *row->kernel;
@@ -93,50 +132,64 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
             snprintf(first, sizeof first, "%s", gt_error_message());
         }
         gt_context_tell(context, "%s (taking the next best kernel instead)", gt_error_message());
-        drop_kernel(&source->measured, row->kernel_id);
+        drop_kernel(&reading->measured, row->kernel_id);
     }
 }
 
-/* The best kernel of all sources, the user's before the system's. */
-static gt_status choose_any(gt_context *context, const gt_problem *problem, gt_chosen *chosen)
+/* The user's rows stand before the system's; but what was tuned for this very problem stands before what is only expected
+ * to be good at it, and that before what was measured on another GPU model. */
+static gt_status choose_among(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
 {
+    gt_chosen *best = NULL;
     gt_status status = GT_ERROR_NOT_TUNED;
-    for (size_t i = 0; i < context->source_count && (status == GT_ERROR_NOT_TUNED || status == GT_ERROR_CORRUPT); i++)
-        status = choose_from(context, &context->sources[i], problem, chosen);
-    return status;
+    for (size_t i = 0; i < context->source_count; i++) {
+        gt_chosen *chosen = calloc(1, sizeof *chosen);
+        if (chosen) {
+            chosen->problem = *problem;
+            chosen->demands = *demands;
+        }
+        const gt_status found = chosen ? choose_from(context, &context->sources[i], chosen) : gt_fail_memory();
+        const bool exact = found == GT_OK && chosen->selection.choice == GT_CHOICE_EXACT;
+        const bool better = found == GT_OK && (!best || chosen->selection.choice < best->selection.choice);
+        if (chosen)
+            gt_choices_discard(&context->choices, better ? best : chosen);
+        if (better)
+            best = chosen;
+        else if (!best)
+            status = found;
+        if (exact || (found != GT_OK && found != GT_ERROR_NOT_TUNED && found != GT_ERROR_CORRUPT))
+            break;
+    }
+    *out = best;
+    return best ? GT_OK : status;
 }
 
-/* The same, or a kernel of a math that serves the problem's, where nobody tuned that. */
-static gt_status choose_served(gt_context *context, const gt_problem *problem, gt_chosen *chosen)
+/* The same; where nobody tuned the problem's math, a kernel of one that serves it. */
+static gt_status choose_served(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
 {
-    const gt_status status = choose_any(context, problem, chosen);
+    const gt_status status = choose_among(context, problem, demands, out);
     gt_problem served = *problem;
     char message[512];
     served.class.math = gt_math_served_by(problem->class.math);
     if (status != GT_ERROR_NOT_TUNED || served.class.math == problem->class.math)
         return status;
     snprintf(message, sizeof message, "%s", gt_error_message());
-    return choose_any(context, &served, chosen) == GT_OK ? GT_OK : gt_fail(status, "%s", message);
+    if (choose_among(context, &served, demands, out) != GT_OK)
+        return gt_fail(status, "%s", message);
+    (*out)->problem = *problem; /* it is found again by what was asked for */
+    return GT_OK;
 }
 
 /* The context's choice for a problem, made now or before, in use. Under the lock. */
 static gt_status choose(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
 {
-    gt_status status;
     gt_chosen *chosen = gt_choices_find(&context->choices, problem, demands);
     if (chosen) {
         *out = chosen;
         return GT_OK;
     }
-    if (!(chosen = calloc(1, sizeof *chosen)))
-        return gt_fail_memory();
-    chosen->problem = *problem;
-    chosen->demands = *demands;
-    if ((status = choose_served(context, problem, chosen)) != GT_OK) {
-        free(chosen);
-        return status;
-    }
-    if ((status = gt_choices_add(&context->choices, chosen)) == GT_OK)
+    gt_status status = choose_served(context, problem, demands, &chosen);
+    if (status == GT_OK && (status = gt_choices_add(&context->choices, chosen)) == GT_OK)
         *out = chosen;
     return status;
 }
@@ -150,6 +203,10 @@ static gt_status allocate_workspace(gt_plan *plan)
     if (bytes == 0)
         return GT_OK;
     CUresult result = driver->cuMemAlloc(&plan->workspace, bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        plan->workspace = 0;
+        return gt_fail(GT_ERROR_MEMORY, "no device memory for a workspace of %zu bytes", bytes);
+    }
     if (result != CUDA_SUCCESS) {
         char what[64];
         plan->workspace = 0;
@@ -167,14 +224,56 @@ static gt_status allocate_workspace(gt_plan *plan)
     return gt_driver_check(driver, result, "clearing the workspace");
 }
 
+/* Chooses, and works out the launch. */
+static gt_status prepare(gt_plan *plan, const gt_problem *problem, const gt_demands *demands)
+{
+    gt_context *context = plan->context;
+    pthread_mutex_lock(&context->lock);
+    const gt_status status = choose(context, problem, demands, &plan->chosen);
+    pthread_mutex_unlock(&context->lock);
+    if (status != GT_OK)
+        return status;
+    plan->module = plan->chosen->loaded->module;
+    return gt_launch_init(&plan->chosen->kernel, problem, &plan->launch);
+}
+
+static void release(gt_plan *plan)
+{
+    if (!plan->chosen)
+        return;
+    pthread_mutex_lock(&plan->context->lock);
+    gt_choices_release(&plan->context->choices, plan->chosen);
+    pthread_mutex_unlock(&plan->context->lock);
+    plan->chosen = NULL;
+}
+
+/* A plan for a problem, with its workspace. Where there is no memory for that, a kernel that needs less of it is taken. */
+static gt_status make_plan(gt_plan *plan, const gt_problem *problem, gt_demands demands)
+{
+    char refused[512] = "";
+    for (;;) {
+        gt_status status = prepare(plan, problem, &demands);
+        if (status == GT_ERROR_NOT_TUNED && *refused)
+            return gt_fail(GT_ERROR_MEMORY, "%s; no kernel for this problem needs less", refused);
+        if (status == GT_OK)
+            status = allocate_workspace(plan);
+        if (status != GT_ERROR_MEMORY || !plan->chosen)
+            return status;
+        snprintf(refused, sizeof refused, "%s", gt_error_message());
+        demands.refused = gt_launch_memory(&plan->launch) / 2 + 1;
+        release(plan);
+    }
+}
+
 gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
 {
     gt_problem problem;
+    bool swapped;
     if (!context || !gemm || !out)
         return gt_fail(GT_ERROR_INVALID, "%s is NULL", !context ? "context" : !gemm ? "gemm" : "plan");
     if (!(gemm->max_error >= 0))
         return gt_fail(GT_ERROR_INVALID, "max_error is %g; it must be 0 (any) or more", gemm->max_error);
-    gt_status status = gt_problem_init(gemm, &problem);
+    gt_status status = gt_problem_fold(gemm, &problem, &swapped);
     if (status != GT_OK)
         return status;
     const gt_demands demands = {.deterministic = gemm->deterministic != 0, .max_error = gemm->max_error};
@@ -183,8 +282,7 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
         return gt_fail_memory();
     plan->context = context;
     plan->driver = context->driver;
-    plan->unaligned_ab = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_a) - 1;
-    plan->unaligned_c = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_c) - 1;
+    plan->swapped = swapped;
     plan->launch = (gt_launch){.problem = problem, .empty = problem.m == 0 || problem.n == 0};
     if (plan->launch.empty) {
         *out = plan;
@@ -192,15 +290,16 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     }
     if ((status = gt_context_enter(context, &plan->cuda)) != GT_OK)
         goto fail;
-    pthread_mutex_lock(&context->lock);
-    status = choose(context, &problem, &demands, &plan->chosen);
-    pthread_mutex_unlock(&context->lock);
+    if ((status = make_plan(plan, &problem, demands)) == GT_ERROR_NOT_TUNED) {
+        /* Vectors were perhaps tuned as somebody wrote them, or only what is in this layout. */
+        plan->swapped = false;
+        if ((status = gt_problem_init(gemm, &problem)) == GT_OK)
+            status = make_plan(plan, &problem, demands);
+    }
     if (status != GT_OK)
         goto fail;
-    plan->module = plan->chosen->loaded->module;
-    if ((status = gt_launch_init(&plan->chosen->kernel, &problem, &plan->launch)) != GT_OK ||
-        (status = allocate_workspace(plan)) != GT_OK)
-        goto fail;
+    plan->unaligned_ab = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_a) - 1;
+    plan->unaligned_c = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_c) - 1;
     *out = plan;
     return GT_OK;
 fail:
@@ -225,11 +324,7 @@ void gt_plan_destroy(gt_plan *plan)
         return;
     if (plan->workspace)
         free_workspace(plan);
-    if (plan->chosen) {
-        pthread_mutex_lock(&plan->context->lock);
-        gt_choices_release(&plan->context->choices, plan->chosen);
-        pthread_mutex_unlock(&plan->context->lock);
-    }
+    release(plan);
     free(plan);
 }
 

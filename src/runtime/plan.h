@@ -6,12 +6,20 @@
 
 #include "choices.h"
 
-/* A database, and the measurements last read from it: programs plan many sizes of one class. */
+/* What was read from a database for one class. */
+typedef struct gt_reading {
+    bool is_read;
+    gt_class class;
+    gt_measurements measured;
+} gt_reading;
+
+#define GT_READINGS 16 /* kept of a database */
+
+/* A database, and what was last read from it: programs plan many sizes of a few classes. */
 typedef struct gt_source {
     gt_store *store;
-    bool is_read;
-    gt_class class; /* that the measurements were read for */
-    gt_measurements measured;
+    gt_reading readings[GT_READINGS];
+    size_t oldest; /* of them: the next to go */
 } gt_source;
 
 struct gt_context {
@@ -42,6 +50,7 @@ struct gt_plan {
     gt_chosen *chosen; /* the context's; NULL for an empty product */
     gt_module module;  /* the choice's */
     gt_launch launch;
+    bool swapped;      /* the launch's A is the caller's B, and the other way round */
     uintptr_t unaligned_ab, unaligned_c; /* bits that no pointer to A or B, to C may have */
     CUcontext cuda;         /* where the workspace is */
     CUdeviceptr workspace;  /* 0: none */

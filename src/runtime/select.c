@@ -7,25 +7,14 @@
 
 #include "../core/launch.h"
 
-/* Microseconds from one kernel's end to the next one's start in a stream: what an empty kernel costs on every GPU
- * of the last years, give or take one. */
-#define OVERHEAD_US 2.5
-
-/* A block's fixed cost, filling its pipeline and storing its tile, in steps of K. */
-#define FIXED_K 48.0
-
-/* Latency left uncovered by a set of resident blocks, as the work of so many warps: a lone block of 4 warps gets 2/3
- * of the SM's throughput, one of 8 warps 4/5. */
-#define UNCOVERED_WARPS 2.0
-
-/* Measurements of a kernel that count for one prediction, and the squared distance that halves the weight of one. */
-#define NEIGHBOURS 3
-#define NEAR 0.02
+/* The squared distance, in logarithms of sizes, that halves the weight of a measurement; and the one at which a kernel's
+ * own measurements say as much about it as those of its family near the problem. */
+#define NEAR        0.02
+#define FAMILY_NEAR 2.0
 
 /* A prediction is trusted less the farther it reaches: so much of it for each factor of e in the sizes. Of many
- * kernels with optimistic and pessimistic predictions, the smallest is likely an optimistic one. On an H200 predictions
- * of simt were off by 5% (root mean square) at a factor of e, 9% at e^2, 20 to 30% beyond: three times that much. */
-#define DISTRUST 0.15
+ * kernels with optimistic and pessimistic predictions, the smallest is likely an optimistic one. */
+#define DISTRUST 0.10
 
 /* Distance of two sizes in log-space: a product of sizes tells nothing, 256x4096 and 1024x1024 are far apart. */
 static double distance2(const gt_problem *a, const gt_problem *b)
@@ -39,96 +28,127 @@ static double distance2(const gt_problem *a, const gt_problem *b)
     return sum;
 }
 
-/* Tiles of one matrix, those at its edges included. */
-static double tile_count(const gt_kernel *kernel, const gt_problem *problem)
+static const gt_terms *coefficients_of(const gt_measurements *measured, const gt_kernel *kernel)
 {
-    return ceil((double)problem->m / (double)kernel->facts.tile_m) *
-           ceil((double)problem->n / (double)kernel->facts.tile_n);
+    return gt_estimate_find(measured->fitted, measured->fitted_count, kernel->family);
 }
 
-/*
- * Tiles that the busiest SM works on where a fixed number of blocks shares all of them. With a workspace tiles are
- * split along K and the work is even; else each block takes whole ones, and one that has its SM for itself is no faster
- * than beside another.
- */
-static double shared_tiles(const gt_kernel *kernel, const gt_problem *problem, int sm_count)
-{
-    const double tiles = tile_count(kernel, problem);
-    const double each = kernel->facts.ws_tile > 0 ? tiles / kernel->facts.blocks : ceil(tiles / kernel->facts.blocks);
-    return each * kernel->facts.blocks / sm_count * (double)problem->batch;
-}
+/* A measurement that may be used. */
+typedef struct entry {
+    size_t row;         /* in the list */
+    double estimate_us; /* of its kernel on the problem */
+    double far;         /* squared distance to the problem */
+    double ratio;       /* logarithm of the time over its own estimate; NaN: there is none */
+} entry;
 
-/*
- * How long the busiest SM works, in steps of K of one block that has the SM's full throughput; 0 if the kernel
- * cannot be launched. Blocks are dealt evenly over the SMs, each SM works on as many as it holds at a time, and they
- * share its throughput: `resident` blocks take as long as resident blocks' work, and the uncovered latency more.
- */
-static double sm_work(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem)
-{
-    gt_launch launch;
-    if (gt_launch_init(kernel, problem, &launch) != GT_OK || launch.empty)
-        return 0;
-    const int resident = gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers,
-                                             (int)kernel->facts.smem_bytes);
-    if (resident < 1)
-        return 0;
-    const int sm_count = device->sm_count > 0 ? device->sm_count : 1;
-    const double blocks = (double)launch.grid[0] * launch.grid[1] * (double)problem->batch;
-    const double per_sm = kernel->facts.blocks > 0 ? shared_tiles(kernel, problem, sm_count) : ceil(blocks / sm_count);
-    const double sets = ceil(per_sm / resident), warps = ceil((double)kernel->facts.threads / 32);
-    const double steps = ceil((double)problem->k / kernel->facts.split_k) + FIXED_K;
-    return (per_sm + sets * UNCOVERED_WARPS / warps) * steps;
-}
-
-static double bytes_moved(const gt_problem *p)
-{
-    const double a = (double)p->m * (double)p->k, b = (double)p->k * (double)p->n, c = (double)p->m * (double)p->n;
-    return (double)p->batch *
-           ((a + b) * gt_type_find(p->class.type_a)->bytes + c * gt_type_find(p->class.type_c)->bytes);
-}
-
-/* Microseconds of one unit of sm_work that a measurement shows. */
-static double unit_us(const gt_device *device, const gt_measured *row)
-{
-    /* A kernel that took hardly longer than an empty one still worked. */
-    const double worked = fmax(row->trial.us - OVERHEAD_US, 0.2 * row->trial.us);
-    return worked / sm_work(device, row->kernel, &row->problem);
-}
-
-double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measured *list,
-                         const size_t *rows, size_t count, size_t *nearest)
-{
-    size_t best[NEIGHBOURS];
-    double far[NEIGHBOURS], weights = 0, sum = 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        const double d = distance2(problem, &list[rows[i]].problem);
-        size_t at = kept < NEIGHBOURS ? kept++ : NEIGHBOURS;
-        for (; at > 0 && far[at - 1] > d; at--)
-            if (at < NEIGHBOURS) {
-                far[at] = far[at - 1];
-                best[at] = best[at - 1];
-            }
-        if (at < NEIGHBOURS) {
-            far[at] = d;
-            best[at] = rows[i];
-        }
-    }
-    for (size_t i = 0; i < kept; i++) {
-        const double weight = 1 / (NEAR + far[i]);
-        sum += weight * log(unit_us(device, &list[best[i]]));
-        weights += weight;
-    }
-    *nearest = best[0];
-    return OVERHEAD_US + sm_work(device, list[best[0]].kernel, problem) * exp(sum / weights);
-}
+/* What a family's measurements near a problem are over their estimates, found once for each. */
+typedef struct family_ratio {
+    char family[GT_FAMILY_LENGTH];
+    double ratio;
+} family_ratio;
 
 /* What the search below looks at: the measurements that may be used, kernel by kernel. */
 typedef struct usable {
-    size_t *rows; /* indices into the list, a kernel's own together */
+    entry *entries; /* a kernel's own together */
     size_t count;
     bool refused; /* something fitted the problem, but not the demands */
+    family_ratio families[32];
+    size_t family_count;
 } usable;
+
+/* Distances and ratios, once for all kernels and families. */
+static void compare(const gt_device *device, const gt_problem *problem, const gt_measurements *measured, usable *pool)
+{
+    for (size_t i = 0; i < pool->count; i++) {
+        entry *e = &pool->entries[i];
+        const gt_measured *row = &measured->list[e->row];
+        gt_terms terms;
+        double us = row->estimate_us;
+        if (us <= 0 && gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
+            us = gt_estimate_us(&terms, coefficients_of(measured, row->kernel));
+        e->far = distance2(problem, &row->problem);
+        e->ratio = us > 0 && isfinite(us) ? log(row->trial.us / us) : NAN;
+    }
+}
+
+/* A mean of ratios, the nearer to the problem the weightier. */
+typedef struct mean {
+    double sum, weights;
+    double least; /* squared distance */
+    size_t nearest; /* row */
+} mean;
+
+static mean average(const gt_measurements *measured, const entry *entries, size_t count, const char *family)
+{
+    mean m = {.least = INFINITY};
+    for (const entry *e = entries; e < entries + count; e++) {
+        if (isnan(e->ratio) || (family && strcmp(measured->list[e->row].kernel->family, family) != 0))
+            continue;
+        const double weight = 1 / (NEAR + e->far);
+        m.sum += weight * e->ratio;
+        m.weights += weight;
+        if (e->far < m.least) {
+            m.least = e->far;
+            m.nearest = e->row;
+        }
+    }
+    return m;
+}
+
+static double ratio_of_family(const gt_measurements *measured, usable *pool, const char *family)
+{
+    for (size_t i = 0; i < pool->family_count; i++)
+        if (strcmp(pool->families[i].family, family) == 0)
+            return pool->families[i].ratio;
+    const mean m = average(measured, pool->entries, pool->count, family);
+    const double ratio = m.weights > 0 ? m.sum / m.weights : 0;
+    if (pool->family_count < sizeof pool->families / sizeof pool->families[0]) {
+        family_ratio *found = &pool->families[pool->family_count++];
+        memcpy(found->family, family, sizeof found->family);
+        found->ratio = ratio;
+    }
+    return ratio;
+}
+
+/* One kernel on the problem. */
+typedef struct prospect {
+    size_t nearest; /* of its measurements */
+    double us, score;
+} prospect;
+
+static bool predict(const gt_measurements *measured, usable *pool, const entry *own, size_t count, prospect *out)
+{
+    const double family_weight = 1 / (NEAR + FAMILY_NEAR);
+    mean m = average(measured, own, count, NULL);
+    if (m.weights <= 0)
+        return false;
+    m.sum += family_weight * ratio_of_family(measured, pool, measured->list[own[0].row].kernel->family);
+    m.weights += family_weight;
+    const double us = own[0].estimate_us * exp(m.sum / m.weights);
+    *out = (prospect){m.nearest, us, us * (1 + DISTRUST * sqrt(m.least))};
+    return isfinite(us) && us > 0;
+}
+
+double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
+                         const size_t *rows, size_t count, size_t *nearest)
+{
+    const gt_kernel *kernel = measured->list[rows[0]].kernel;
+    usable pool = {.entries = calloc(count, sizeof *pool.entries), .count = count};
+    gt_terms terms;
+    prospect found = {0};
+    if (pool.entries && gt_estimate_terms(device, kernel, problem, &terms, NULL)) {
+        for (size_t i = 0; i < count; i++)
+            pool.entries[i] = (entry){
+                .row = rows[i], .estimate_us = gt_estimate_us(&terms, coefficients_of(measured, kernel))};
+        compare(device, problem, measured, &pool);
+        if (predict(measured, &pool, pool.entries, count, &found))
+            *nearest = found.nearest;
+        else
+            found.us = 0;
+    }
+    free(pool.entries);
+    return found.us;
+}
 
 /* 0 is best: a clock on this GPU, a clock on another of the architecture, then the software GPU's model. */
 static int rank(const gt_measured *row)
@@ -136,11 +156,22 @@ static int rank(const gt_measured *row)
     return (row->trial.modelled ? 2 : 0) + (row->same_gpu ? 0 : 1);
 }
 
-static bool fits(const gt_device *device, const gt_problem *problem, const gt_measured *row)
+static bool fits(const gt_problem *problem, const gt_measured *row)
 {
     return row->trial.outcome == GT_TRIAL_OK && isfinite(row->trial.us) && row->trial.us > 0 && row->problem.k >= 0 &&
-           row->problem.batch > 0 && gt_class_serves(&row->problem.class, &problem->class) &&
-           sm_work(device, row->kernel, problem) > 0 && sm_work(device, row->kernel, &row->problem) > 0;
+           row->problem.batch > 0 && gt_class_serves(&row->problem.class, &problem->class);
+}
+
+/* A kernel's estimate on the problem; 0 where it cannot be launched, or not with a workspace that can be had. */
+static double estimate(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
+                       const gt_measurements *measured, const gt_kernel *kernel)
+{
+    gt_terms terms;
+    size_t workspace;
+    const bool runs = gt_estimate_terms(device, kernel, problem, &terms, &workspace) &&
+                      (demands->refused == 0 || workspace < demands->refused) &&
+                      (device->memory_bytes <= 0 || workspace < (size_t)device->memory_bytes);
+    return runs ? gt_estimate_us(&terms, coefficients_of(measured, kernel)) : 0;
 }
 
 static bool is_accurate(const gt_demands *demands, const gt_measured *row)
@@ -151,7 +182,7 @@ static bool is_accurate(const gt_demands *demands, const gt_measured *row)
 static int by_kernel(const void *left, const void *right, void *data)
 {
     const gt_measured *list = data;
-    const size_t a = *(const size_t *)left, b = *(const size_t *)right;
+    const size_t a = ((const entry *)left)->row, b = ((const entry *)right)->row;
     const int64_t x = list[a].kernel_id, y = list[b].kernel_id;
     return x != y ? (x > y) - (x < y) : (a > b) - (a < b);
 }
@@ -159,35 +190,53 @@ static int by_kernel(const void *left, const void *right, void *data)
 static size_t group_end(const usable *pool, const gt_measured *list, size_t begin)
 {
     size_t end = begin + 1;
-    while (end < pool->count && list[pool->rows[end]].kernel_id == list[pool->rows[begin]].kernel_id)
+    while (end < pool->count && list[pool->entries[end].row].kernel_id == list[pool->entries[begin].row].kernel_id)
         end++;
     return end;
+}
+
+/* Of a sorted pool the kernels that can run the problem, with their estimates. */
+static void keep_runnable(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
+                          const gt_measurements *measured, usable *pool)
+{
+    size_t kept = 0;
+    for (size_t begin = 0, end; begin < pool->count; begin = end) {
+        end = group_end(pool, measured->list, begin);
+        const double us = estimate(device, problem, demands, measured, measured->list[pool->entries[begin].row].kernel);
+        for (size_t i = begin; us > 0 && i < end; i++)
+            pool->entries[kept++] = (entry){.row = pool->entries[i].row, .estimate_us = us};
+    }
+    pool->count = kept;
 }
 
 /* Fills the pool with the best-ranked usable measurements. Accuracy is asked for later: it is a fact of one problem
  * where that was measured, else of all that a kernel was measured on. */
 static gt_status pool_init(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                           const gt_measured *list, size_t count, usable *out)
+                           const gt_measurements *measured, usable *out)
 {
-    usable pool = {.rows = malloc((count ? count : 1) * sizeof *pool.rows)};
-    int best = 4;
-    if (!pool.rows)
+    const gt_measured *list = measured->list;
+    usable pool = {.entries = malloc((measured->count + 1) * sizeof *pool.entries)};
+    if (!pool.entries)
         return gt_fail_memory();
-    for (size_t i = 0; i < count; i++) {
-        if (!fits(device, problem, &list[i]))
+    for (size_t i = 0; i < measured->count; i++) {
+        if (!fits(problem, &list[i]))
             continue;
-        if (demands->deterministic && !list[i].kernel->facts.deterministic) {
+        if (demands->deterministic && !list[i].kernel->facts.deterministic)
             pool.refused = true;
-            continue;
-        }
-        if (rank(&list[i]) < best) {
-            best = rank(&list[i]);
-            pool.count = 0;
-        }
-        if (rank(&list[i]) == best)
-            pool.rows[pool.count++] = i;
+        else
+            pool.entries[pool.count++] = (entry){.row = i};
     }
-    qsort_r(pool.rows, pool.count, sizeof *pool.rows, by_kernel, (void *)list);
+    qsort_r(pool.entries, pool.count, sizeof *pool.entries, by_kernel, (void *)list);
+    keep_runnable(device, problem, demands, measured, &pool);
+    int best = 4;
+    size_t kept = 0;
+    for (size_t i = 0; i < pool.count; i++)
+        best = rank(&list[pool.entries[i].row]) < best ? rank(&list[pool.entries[i].row]) : best;
+    for (size_t i = 0; i < pool.count; i++)
+        if (rank(&list[pool.entries[i].row]) == best)
+            pool.entries[kept++] = pool.entries[i];
+    pool.count = kept;
+    compare(device, problem, measured, &pool);
     *out = pool;
     return GT_OK;
 }
@@ -207,13 +256,13 @@ static bool is_better(const gt_measured *a, const gt_measured *b)
  * nearest size where both were, against the fastest kernel there. Like a prediction it is trusted less the farther that
  * is: the baseline may do better here.
  */
-static double expect_baseline(const gt_problem *problem, const gt_measured *list, const usable *pool, double expected_us)
+static double expect_baseline(const gt_measured *list, const usable *pool, double expected_us)
 {
     const gt_measured *nearest = NULL;
     double least = INFINITY;
     for (size_t i = 0; i < pool->count; i++) {
-        const gt_measured *row = &list[pool->rows[i]];
-        const double far = distance2(problem, &row->problem);
+        const gt_measured *row = &list[pool->entries[i].row];
+        const double far = pool->entries[i].far;
         if (row->baseline_us > 0 && (far < least || (far == least && row->trial.us < nearest->trial.us))) {
             nearest = row;
             least = far;
@@ -228,7 +277,7 @@ static bool select_exact(const gt_problem *problem, const gt_demands *demands, c
     const gt_measured *best = NULL;
     size_t kernels = 0;
     for (size_t i = 0; i < pool->count; i++) {
-        const gt_measured *row = &list[pool->rows[i]];
+        const gt_measured *row = &list[pool->entries[i].row];
         if (!row->same_gpu || !gt_problem_same_size(&row->problem, problem) || !is_accurate(demands, row))
             continue;
         kernels++;
@@ -239,7 +288,7 @@ static bool select_exact(const gt_problem *problem, const gt_demands *demands, c
         return false;
     *out = (gt_selection){
         .index = (size_t)(best - list), .choice = GT_CHOICE_EXACT, .expected_us = best->trial.us,
-        .baseline_us = best->baseline_us > 0 ? best->baseline_us : expect_baseline(problem, list, pool, best->trial.us),
+        .baseline_us = best->baseline_us > 0 ? best->baseline_us : expect_baseline(list, pool, best->trial.us),
         .modelled = best->trial.modelled,
     };
     if (best->winner)
@@ -250,109 +299,97 @@ static bool select_exact(const gt_problem *problem, const gt_demands *demands, c
     return true;
 }
 
-/* The smallest time that memory allows: what a measurement at least as hungry for bytes and of a like size reached;
- * 0 where there is none. The same for every kernel, so it corrects the expectation and never the choice. */
-static double memory_us(const gt_problem *problem, const gt_measured *list, const usable *pool)
+static int by_size(const void *left, const void *right, void *data)
 {
-    const double bytes = bytes_moved(problem), hunger = bytes / (gt_problem_flops(problem) + 1);
-    double rate = 0;
-    for (size_t i = 0; i < pool->count; i++) {
-        const gt_measured *row = &list[pool->rows[i]];
-        const double moved = bytes_moved(&row->problem);
-        if (moved / (gt_problem_flops(&row->problem) + 1) > hunger / 2 && moved > bytes / 4)
-            rate = fmax(rate, moved / row->trial.us);
-    }
-    return rate > 0 ? bytes / rate : 0;
+    const gt_measured *list = data;
+    const gt_problem *a = &list[((const entry *)left)->row].problem, *b = &list[((const entry *)right)->row].problem;
+    return a->m != b->m   ? (a->m > b->m) - (a->m < b->m)
+           : a->n != b->n ? (a->n > b->n) - (a->n < b->n)
+           : a->k != b->k ? (a->k > b->k) - (a->k < b->k)
+                          : (a->batch > b->batch) - (a->batch < b->batch);
 }
 
-/* Multiply-adds that a kernel performs on a problem, those of the tiles' edges beyond the matrix included. */
-static double multiply_adds(const gt_kernel *kernel, const gt_problem *problem)
-{
-    return tile_count(kernel, problem) * (double)(kernel->facts.tile_m * kernel->facts.tile_n) * (double)problem->k *
-           (double)problem->batch;
-}
-
-/* Elements of C that one thread computes: what it reads from shared memory for each multiply-add falls with them. */
-static double elements_per_thread(const gt_kernel *kernel)
-{
-    return (double)kernel->facts.tile_m * kernel->facts.tile_n / (double)kernel->facts.threads;
-}
-
-/* The most multiply-adds in a microsecond that measurements of kernels like this one show, those with as many elements
- * a thread or fewer. A kernel that was only seen on problems too small to fill the GPU shows the latency of its steps,
- * not their throughput; on a large one it will not pass its like. */
-static double highest_rate(const gt_measured *list, const usable *pool, const gt_kernel *kernel)
-{
-    const double elements = elements_per_thread(kernel);
-    double rate = 0;
-    for (size_t i = 0; i < pool->count; i++) {
-        const gt_measured *row = &list[pool->rows[i]];
-        if (elements_per_thread(row->kernel) <= elements)
-            rate = fmax(rate, multiply_adds(row->kernel, &row->problem) / row->trial.us);
-    }
-    return rate;
-}
-
-static size_t count_sizes(const gt_measured *list, const usable *pool)
+/* Sorts the pool by sizes. */
+static size_t count_sizes(const gt_measured *list, usable *pool)
 {
     size_t sizes = 0;
-    for (size_t i = 0; i < pool->count; i++) {
-        size_t before = 0;
-        while (before < i && !gt_problem_same_size(&list[pool->rows[before]].problem, &list[pool->rows[i]].problem))
-            before++;
-        sizes += before == i;
-    }
+    qsort_r(pool->entries, pool->count, sizeof *pool->entries, by_size, (void *)list);
+    for (size_t i = 0; i < pool->count; i++)
+        sizes += i == 0 || by_size(&pool->entries[i - 1], &pool->entries[i], (void *)list) != 0;
     return sizes;
 }
 
-static void give_reason(const gt_device *device, const gt_measured *list, const usable *pool, size_t kernels,
-                        size_t nearest, gt_selection *out)
+/* The best prospects, best first. */
+#define PODIUM 3
+typedef struct podium {
+    prospect list[PODIUM];
+    size_t count;
+    size_t kernels; /* that there were */
+} podium;
+
+/* Kernels come in the order of their ids: a tie stays with the first. */
+static void enter(podium *p, const prospect *found)
 {
-    const gt_problem *near = &list[nearest].problem;
+    size_t at = p->count < PODIUM ? p->count++ : PODIUM;
+    for (; at > 0 && p->list[at - 1].score > found->score; at--)
+        if (at < PODIUM)
+            p->list[at] = p->list[at - 1];
+    if (at < PODIUM)
+        p->list[at] = *found;
+}
+
+static void give_reason(const gt_device *device, const gt_measured *list, usable *pool, const podium *best,
+                        gt_selection *out)
+{
+    const gt_problem *near = &list[best->list[0].nearest].problem;
     const size_t sizes = count_sizes(list, pool);
-    char where[GT_REASON_LENGTH / 2];
+    char where[GT_REASON_LENGTH / 3];
     if (out->choice == GT_CHOICE_PREDICTED)
         snprintf(where, sizeof where, "%zu other size%s", sizes, sizes == 1 ? "" : "s");
     else
         snprintf(where, sizeof where, "another %s GPU, not on this %.64s", device->arch, device->name);
-    snprintf(out->reason, sizeof out->reason,
-             "fastest expected of %zu kernel%s tuned on %s; its nearest is %lldx%lldx%lld", kernels,
-             kernels == 1 ? "" : "s", where, (long long)near->m, (long long)near->n, (long long)near->k);
+    int length = snprintf(out->reason, sizeof out->reason,
+                          "fastest expected of %zu kernel%s tuned on %s; its nearest is %lldx%lldx%lld", best->kernels,
+                          best->kernels == 1 ? "" : "s", where, (long long)near->m, (long long)near->n, (long long)near->k);
+    if (near->batch > 1)
+        length += snprintf(out->reason + length, sizeof out->reason - (size_t)length, " batch %lld",
+                           (long long)near->batch);
+    for (size_t i = 1; i < best->count && (size_t)length < sizeof out->reason; i++) {
+        const gt_kernel *kernel = list[best->list[i].nearest].kernel;
+        length += snprintf(out->reason + length, sizeof out->reason - (size_t)length, "%s%s %lldx%lld %.3g us",
+                           i == 1 ? "; next " : ", ", kernel->family, (long long)kernel->facts.tile_m,
+                           (long long)kernel->facts.tile_n, best->list[i].us);
+    }
 }
 
-static bool select_predicted(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                             const gt_measured *list, const usable *pool, gt_selection *out)
+static bool select_predicted(const gt_device *device, const gt_demands *demands, const gt_measurements *measured,
+                             usable *pool, gt_selection *out)
 {
-    double best_score = INFINITY, best_us = 0;
-    size_t best = 0, kernels = 0;
+    const gt_measured *list = measured->list;
+    podium best = {0};
     for (size_t begin = 0, end; begin < pool->count; begin = end) {
-        size_t nearest, accurate = 0;
+        prospect found;
+        size_t accurate = 0;
         end = group_end(pool, list, begin);
         for (size_t i = begin; i < end; i++)
-            accurate += is_accurate(demands, &list[pool->rows[i]]);
-        if (accurate < end - begin)
+            accurate += is_accurate(demands, &list[pool->entries[i].row]);
+        if (accurate < end - begin ||
+            !predict(measured, pool, pool->entries + begin, end - begin, &found))
             continue;
-        kernels++;
-        const double model = gt_select_predict(device, problem, list, pool->rows + begin, end - begin, &nearest);
-        const gt_kernel *kernel = list[nearest].kernel;
-        const double us = fmax(model, multiply_adds(kernel, problem) / highest_rate(list, pool, kernel));
-        const double score = us * (1 + DISTRUST * sqrt(distance2(problem, &list[nearest].problem)));
-        if (score < best_score) { /* kernels come in the order of their ids: a tie stays with the first */
-            best_score = score;
-            best_us = us;
-            best = nearest;
-        }
+        best.kernels++;
+        enter(&best, &found);
     }
-    if (kernels == 0)
+    if (best.kernels == 0)
         return false;
+    const gt_measured *first = &list[best.list[0].nearest];
     *out = (gt_selection){
-        .index = best,
-        .choice = list[best].same_gpu ? GT_CHOICE_PREDICTED : GT_CHOICE_FALLBACK,
-        .expected_us = fmax(best_us, memory_us(problem, list, pool)),
-        .modelled = list[best].trial.modelled,
+        .index = best.list[0].nearest,
+        .choice = first->same_gpu ? GT_CHOICE_PREDICTED : GT_CHOICE_FALLBACK,
+        .expected_us = best.list[0].us,
+        .modelled = first->trial.modelled,
     };
-    out->baseline_us = expect_baseline(problem, list, pool, out->expected_us);
-    give_reason(device, list, pool, kernels, best, out);
+    out->baseline_us = expect_baseline(list, pool, out->expected_us);
+    give_reason(device, list, pool, &best, out);
     return true;
 }
 
@@ -381,15 +418,15 @@ static gt_status fail_not_tuned(const gt_device *device, const gt_problem *probl
 }
 
 gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                    const gt_measured *list, size_t count, gt_selection *selection)
+                    const gt_measurements *measured, gt_selection *selection)
 {
     usable pool = {0};
-    gt_status status = pool_init(device, problem, demands, list, count, &pool);
+    gt_status status = pool_init(device, problem, demands, measured, &pool);
     if (status != GT_OK)
         return status;
-    if (!select_exact(problem, demands, list, &pool, selection) &&
-        !select_predicted(device, problem, demands, list, &pool, selection))
+    if (!select_exact(problem, demands, measured->list, &pool, selection) &&
+        !select_predicted(device, demands, measured, &pool, selection))
         status = fail_not_tuned(device, problem, demands, &pool);
-    free(pool.rows);
+    free(pool.entries);
     return status;
 }

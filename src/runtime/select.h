@@ -4,12 +4,13 @@
 
 #include "../../db/store.h"
 
-#define GT_REASON_LENGTH 256
+#define GT_REASON_LENGTH 320
 
 /* What a caller asks of a kernel beyond the problem itself. */
 typedef struct gt_demands {
     bool deterministic;
     double max_error; /* 0: any */
+    size_t refused;   /* so many bytes of workspace could not be had: fewer than that; 0: as many as the device has */
 } gt_demands;
 
 typedef struct gt_selection {
@@ -18,23 +19,25 @@ typedef struct gt_selection {
     double expected_us;
     double baseline_us; /* what cuBLAS needs for the same: measured, or expected; 0: not known */
     bool modelled;
-    char reason[GT_REASON_LENGTH]; /* one sentence */
+    char reason[GT_REASON_LENGTH]; /* one sentence; where it was estimated, from what, and the two next best */
 } gt_selection;
 
 /*
  * Chooses among the measurements of gt_store_find_measured. Clocks come before models, this GPU before others of its
  * architecture; then a measurement of this very problem (the race's winner, else the fastest), then the smallest
- * predicted time. The same list always gives the same choice. GT_ERROR_NOT_TUNED says what is missing and the
+ * estimated time. The same list always gives the same choice. GT_ERROR_NOT_TUNED says what is missing and the
  * command that tunes it; GT_ERROR_MEMORY.
  */
 gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                    const gt_measured *list, size_t count, gt_selection *selection);
+                    const gt_measurements *measured, gt_selection *selection);
 
 /*
- * The time in microseconds that a kernel is expected to take on a problem, from its own measurements: list[rows[0]]
- * to list[rows[count - 1]], at least one. *nearest is the row that says most about this problem.
+ * The time in microseconds that the kernel of some measurements is expected to take on a problem: its estimate, as much
+ * more or less as the measurements near the problem were, list[rows[0]] to list[rows[count - 1]], at least one; where
+ * they are far, as those of its family. *nearest is the row that says most about this problem. 0 where the kernel cannot
+ * run it.
  */
-double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measured *list,
+double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
                          const size_t *rows, size_t count, size_t *nearest);
 
 #endif

@@ -111,7 +111,7 @@ SPLIT = [
     ("turns", "gives stages back that are being multiplied", "        multiply_wait<0>();\n#pragma unroll\n        for (int stage",
      "#pragma unroll\n        for (int stage"),
     ("turns", "mistakes a neighbour's part", "lo.e[e / 2] = even.lo | odd.lo << 16;", "lo.e[e / 2] = odd.lo | even.lo << 16;"),
-    ("turns", "stores a strip's line in another order", "pieces[line][lane % 4 ^ line / 2 % 4]", "pieces[line][lane % 4]"),
+    ("turns", "stores a strip's line in another order", "pieces[line][place_of(which, line)];", "pieces[line][which];"),
     ("turns", "forgets what one warp has seen", "for (int w = 0; w < warps; w++)\n            largest",
      "for (int w = 1; w < warps; w++)\n            largest"),
     ("alone", "looks at a part of the lines", "for (int i = threadIdx.x % 32; i < count; i += 32)",

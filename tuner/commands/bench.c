@@ -42,7 +42,7 @@ static gt_status choose(gt_engine *engine, entry *e, gt_code *code)
     const gt_demands demands = {0};
     gt_status status = gt_store_find_measured(engine->store, &engine->device, &e->problem.class, &measured);
     if (status == GT_OK)
-        status = gt_select(&engine->device, &e->problem, &demands, measured.list, measured.count, &e->selection);
+        status = gt_select(&engine->device, &e->problem, &demands, &measured, &e->selection);
     if (status == GT_OK) {
         e->kernel = *measured.list[e->selection.index].kernel;
         status = gt_store_find_code(engine->store, measured.list[e->selection.index].kernel_id, code);
@@ -114,7 +114,7 @@ static void number_or_none(gt_table *table, const char *format, double value)
         gt_table_none(table);
 }
 
-static void print_row(gt_table *table, const gt_ceilings *most, const entry *e)
+static void print_row(gt_table *table, const gt_options_cli *options, const gt_ceilings *most, const entry *e)
 {
     static const char *const choices[] = {"exact", "predicted", "fallback"};
     static const gt_trial none;
@@ -122,8 +122,8 @@ static void print_row(gt_table *table, const gt_ceilings *most, const entry *e)
     const int best = gt_baseline_best(e->baselines);
     const gt_trial *ours = e->ours.outcome == GT_TRIAL_OK ? &e->ours : &none;
     const gt_trial *baseline = best >= 0 ? &e->baselines[best].trial : &none;
-    char shape[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT], types[GT_TYPES_TEXT];
-    gt_shape_name(e->problem.m, e->problem.n, e->problem.k, shape);
+    char shape[GT_OPTIONS_SHAPE], params[GT_PARAMS_TEXT], types[GT_TYPES_TEXT];
+    gt_options_shape(options, &e->problem, shape);
     gt_table_text(table, gt_types_text(gt_class_types(&e->problem.class), types));
     gt_table_text(table, shape);
     gt_table_text(table, e->kernel.family);
@@ -155,12 +155,12 @@ static void print_ratings(const gt_options_cli *options, const entry *entries, c
         const gt_figure figure = (gt_figure)(i % GT_FIGURE_COUNT);
         const gt_rating *rating = &s->ratings[i / GT_FIGURE_COUNT][figure];
         const gt_problem *weakest = &entries[rating->weakest].problem;
-        char shape[GT_SHAPE_LENGTH], types[GT_TYPES_TEXT];
+        char shape[GT_OPTIONS_SHAPE], types[GT_TYPES_TEXT];
         if (rating->count == 0)
             continue;
         if (figure == GT_FIGURE_WARM)
             gt_table_rule(table);
-        gt_shape_name(weakest->m, weakest->n, weakest->k, shape);
+        gt_options_shape(options, weakest, shape);
         gt_table_text(table, gt_types_text(options->type_list[i / GT_FIGURE_COUNT], types));
         gt_table_text(table, gt_figure_name(figure));
         gt_table_integer(table, rating->count);
@@ -283,7 +283,7 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && gt_class_types(&entries[i].problem.class) != gt_class_types(&entries[i - 1].problem.class))
             gt_table_rule(table);
-        print_row(table, &gt_limits_find(limits, types, &entries[i].problem)->ceilings, &entries[i]);
+        print_row(table, options, &gt_limits_find(limits, types, &entries[i].problem)->ceilings, &entries[i]);
     }
     gt_table_finish(table);
     fputs(json ? ", \"ratings\": " : *s->version ? "\n" : "", stdout);
@@ -304,13 +304,14 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
 /* Of all types those that something is stored for. */
 static gt_status keep_tuned(const gt_engine *engine, gt_options_cli *options)
 {
+    static const gt_shape any = {256, 256, 256};
     gt_status status = GT_OK;
     size_t kept = 0;
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++) {
         gt_measurements measured = {0};
         gt_problem problem;
         options->types = options->type_list[i];
-        status = gt_options_problem(options, &options->shapes.list[0], &problem);
+        status = gt_options_problem(options, options->shapes.count > 0 ? &options->shapes.list[0] : &any, &problem);
         if (status == GT_OK)
             status = gt_store_find_measured(engine->store, &engine->device, &problem.class, &measured);
         if (measured.count > 0)

@@ -176,6 +176,22 @@ static int say_ceilings(void *data, int columns, const char *const *names, const
     return 0;
 }
 
+/* What stands behind the user's; most machines have none. */
+static void check_system(report *r, const gt_options_cli *options)
+{
+    gt_store *store;
+    const gt_status status =
+        options->database ? GT_ERROR_NO_DATABASE : gt_store_open(gt_store_system_path(), GT_STORE_READ, &store);
+    if (status == GT_ERROR_NO_DATABASE)
+        return;
+    if (status != GT_OK) {
+        say(r, WARNING, "system", "the library goes on without it", "%s", gt_error_message());
+        return;
+    }
+    say(r, OK, "system", NULL, "%s, behind the user's database", gt_store_path(store));
+    gt_store_close(store);
+}
+
 static void check_database(report *r, const gt_options_cli *options)
 {
     gt_store *store;
@@ -242,6 +258,7 @@ int gt_cmd_doctor(const gt_options_cli *options)
     check_baseline(&r, "cublas", "cuBLAS");
     check_baseline(&r, "cublasLt", "cuBLASLt");
     check_database(&r, options);
+    check_system(&r, options);
     if (r.json)
         print_gpus(&r);
     else

@@ -23,8 +23,12 @@
 #define FORGET (1u << GT_COMMAND_FORGET)
 #define DOCTOR (1u << GT_COMMAND_DOCTOR)
 #define RUN    (1u << GT_COMMAND_RUN)
+#define MERGE  (1u << GT_COMMAND_MERGE)
+#define FIT    (1u << GT_COMMAND_FIT)
+#define WANTS  (1u << GT_COMMAND_WANTED)
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS) /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
-#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET) /* those that take several types */
+#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | FIT) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
 
 const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
@@ -56,25 +60,34 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
     [GT_COMMAND_RUN] = {"run", "PROGRAM", "default", "f32", NULL,
                         "Runs a program of cuBLAS's with tuned kernels.",
                         "gemmtune run -- python3 train.py"},
+    [GT_COMMAND_MERGE] = {"merge", "INTO FROM", "default", "f32", NULL,
+                          "Takes the rows of other databases into one.",
+                          "gemmtune merge all.db node1.db node2.db"},
+    [GT_COMMAND_FIT] = {"fit", NULL, "default", "all", NULL, "Fits the estimate for untuned sizes to all trials.",
+                        "gemmtune fit --type f32"},
+    [GT_COMMAND_WANTED] = {"wanted", NULL, "default", "f32", NULL, "Shows which products programs asked for under run.",
+                           "gemmtune wanted --top 20"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
-    DEVICE, DB, SHAPES, RANDOM, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT, SEED, JOBS,
-    TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, NO_CUBLAS, JSON, VERBOSE, QUIET, HELP, VERSION,
+    DEVICE, DB, SHAPES, RANDOM, WANTED, TOP, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT,
+    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, TRIALS, SAVE, CAPTURE_ONLY, BLAS, NO_CUBLAS, JSON,
+    VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
 const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
-                RUNS | SPACE | RENDER | PROFILE},
+                RUNS | SPACE | RENDER | PROFILE | FIT},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE; commas between", ALL & ~(DOCTOR | RUN)},
-    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 6000, drawn by --seed", TUNE | BENCH},
-    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~(DOCTOR | RUN)},
-    [MATH] = {"math", "LIST", 0, "strict; split, tf32: f32 on tensor cores; fast", ALL & ~(DOCTOR | RUN)},
-    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | DOCTOR | RUN)},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover", ALL & ~(NO_PROBLEMS | FIT)},
+    [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 16384, drawn by --seed", TUNE | BENCH},
+    [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
+    [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
+    [MATH] = {"math", "LIST", 0, "strict; split, tf32: f32 on tensor cores; fast", ALL & ~NO_PROBLEMS},
+    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | NO_PROBLEMS | FIT)},
     [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
                RUNS | SPACE | RENDER | PROFILE | FORGET},
@@ -84,25 +97,31 @@ const gt_option_row gt_option_rows[] = {
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
-    [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER},
+    [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER, .rare = true},
     [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
                    TUNE | LADDER | SPACE | RENDER | PROFILE | VERIFY},
-    [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR},
+    [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR, .rare = true},
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
     [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
     [ALL_ROWS] = {"all", NULL, 0, "every configuration; verify: every kernel", SPACE | VERIFY},
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
+    [TRIALS] = {"trials", "FILE", 0, "a table of trials instead of the database's", FIT},
+    [SAVE] = {"save", "FILE", 0, "writes the table of trials", FIT},
+    [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE, .rare = true},
+    [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
+    [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
+    [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
     [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
-    [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN},
+    [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN | MERGE},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
     [VERSION] = {"version", NULL, 'V', "the program's version", ALL},
     [OPTION_COUNT] = {.name = NULL},
 };
 
-_Static_assert(OPTION_COUNT < 32, "the given options fit a word");
+_Static_assert(OPTION_COUNT < 64, "the given options fit a word");
 
 static gt_status unknown_option(const char *word)
 {
@@ -159,6 +178,11 @@ static gt_status read_device(const char *text, gt_options_cli *o)
     if (status == GT_OK)
         o->device = (int)number;
     return status;
+}
+
+static gt_status read_shard(const char *text, gt_options_cli *o)
+{
+    return gt_shard_parse(text, &o->shard);
 }
 
 static gt_status read_effort(const char *text, gt_options_cli *o)
@@ -273,6 +297,7 @@ static const setting settings[OPTION_COUNT] = {
     [DB] = {TEXT, AT(database)},
     [SHAPES] = {READ, .read = read_shapes},
     [RANDOM] = {INT, AT(random), .least = 1, .most = 10000},
+    [SHARD] = {READ, .read = read_shard},
     [TYPE] = {READ, .read = read_type},
     [MATH] = {READ, .read = read_math},
     [LAYOUT] = {READ, .read = read_layout},
@@ -292,6 +317,12 @@ static const setting settings[OPTION_COUNT] = {
     [ALL_ROWS] = {SWITCH, AT(all)},
     [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
+    [TRIALS] = {TEXT, AT(trials)},
+    [SAVE] = {TEXT, AT(save)},
+    [WANTED] = {SWITCH, AT(wanted)},
+    [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
+    [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
+    [BLAS] = {SWITCH, AT(blas)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [JSON] = {SWITCH, AT(json)},
     [VERBOSE] = {SWITCH, AT(verbose)},
@@ -338,6 +369,10 @@ static gt_status take_word(char *const *words, gt_options_cli *o)
     const char *word = *words;
     if (o->command_given && !gt_command_rows[o->command_id].operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes no operand, but there is '%.40s'", o->command, word);
+    if (o->operand && o->command_id == GT_COMMAND_MERGE) {
+        o->files[o->file_count++] = word;
+        return GT_OK;
+    }
     if (o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes one %s, but there is '%.40s' too", o->command, "FAMILY", word);
     if (o->command_given) {
@@ -356,7 +391,7 @@ static gt_status take_word(char *const *words, gt_options_cli *o)
 }
 
 /* Goes through the words. *given gets a bit for each option. */
-static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *given)
+static gt_status read_words(int argc, char **argv, gt_options_cli *o, uint64_t *given)
 {
     struct option longs[OPTION_COUNT + 1] = {0};
     gt_status status = GT_OK;
@@ -386,7 +421,7 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
         else if (found == '?' || (is_long && strcspn(argv[at] + 2, "=") != strlen(name)))
             status = unknown_option(argv[at]);
         else if ((status = apply(option, optarg, o)) == GT_OK)
-            *given |= 1u << option;
+            *given |= UINT64_C(1) << option;
     }
     for (; status == GT_OK && !o->program && optind < argc; optind++) /* behind "--" */
         status = take_word(argv + optind, o);
@@ -394,7 +429,7 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, unsigned *
 }
 
 /* The software GPU does in seconds what a GPU does in milliseconds: less is tried, on sizes that fit a laptop. */
-static void suit_software(gt_options_cli *o, unsigned given, const char **shapes)
+static void suit_software(gt_options_cli *o, uint64_t given, const char **shapes)
 {
     const char *types = gt_command_rows[o->command_id].soft_types;
     if (!gt_driver_is_soft(o->driver ? o->driver : gt_environment(GT_ENV_DRIVER), NULL))
@@ -424,7 +459,7 @@ static gt_status check_family(const gt_options_cli *o)
 }
 
 /* One thing is forgotten at a time, and only sizes have a type and a layout. */
-static gt_status check_forget(unsigned given)
+static gt_status check_forget(uint64_t given)
 {
     static const int of_shapes[] = {TYPE, MATH, LAYOUT, BATCH, ALIGN};
     const bool shapes = given >> SHAPES & 1;
@@ -433,6 +468,20 @@ static gt_status check_forget(unsigned given)
     for (size_t i = 0; !shapes && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
         if (given >> of_shapes[i] & 1)
             return gt_fail(GT_ERROR_INVALID, "forget takes --%s with --shapes only", gt_option_rows[of_shapes[i]].name);
+    return GT_OK;
+}
+
+/* What programs asked for has sizes, layouts and alignment of its own; and any type, where none is named. */
+static gt_status check_wanted(gt_options_cli *o, uint64_t given)
+{
+    static const int of_shapes[] = {SHAPES, RANDOM, LAYOUT, BATCH, ALIGN};
+    for (size_t i = 0; o->wanted && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
+        if (given >> of_shapes[i] & 1)
+            return gt_fail(GT_ERROR_INVALID, "--wanted and --%s: one of them", gt_option_rows[of_shapes[i]].name);
+    if (o->command_id == GT_COMMAND_TUNE && o->top > 0 && !o->wanted)
+        return gt_fail(GT_ERROR_INVALID, "tune takes --top with --wanted only");
+    if (o->wanted && !o->type_given)
+        o->type_names = "all";
     return GT_OK;
 }
 
@@ -453,7 +502,7 @@ static gt_status check_shapes(const gt_options_cli *given, const gt_types *types
 }
 
 /* What only shows once all words are read. */
-static gt_status check(gt_options_cli *o, unsigned given)
+static gt_status check(gt_options_cli *o, uint64_t given)
 {
     const gt_command_row *row = &gt_command_rows[o->command_id];
     const char *shapes = row->shapes;
@@ -465,21 +514,31 @@ static gt_status check(gt_options_cli *o, unsigned given)
         return GT_OK;
     if (o->verbose && o->quiet)
         return gt_fail(GT_ERROR_INVALID, "--verbose and --quiet: one of them");
+    if (o->command_id == GT_COMMAND_MERGE && o->file_count == 0)
+        return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    if (o->command_id == GT_COMMAND_RUN)
+    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE || o->command_id == GT_COMMAND_WANTED)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
     suit_software(o, given, &shapes);
-    gt_status status = find_types(o);
+    gt_status status = check_wanted(o, given);
+    if (status == GT_OK)
+        status = find_types(o);
     if (status == GT_OK)
         status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
     if (status != GT_OK)
         return status;
+    const bool usual = shapes == row->shapes && o->random == 0 && !o->shapes_given;
     status = o->shapes_given || o->random > 0 ? GT_OK : gt_shapes_parse(shapes, &o->shapes);
-    if (status == GT_OK && o->all_types && shapes == row->shapes && o->random == 0 && !o->shapes_given)
+    if (status == GT_OK && o->all_types && usual)
         status = gt_shapes_parse("short", &o->few);
+    if (o->shapes.cover && !((TUNE | BENCH) >> o->command_id & 1))
+        return gt_fail(GT_ERROR_INVALID, "%s takes no --shapes cover: that is for tune and bench", o->command);
+    /* Who asks for one layout, batch, alignment or family gets that, and nothing beside it. */
+    if (o->command_id == GT_COMMAND_TUNE && usual && !(given & (1ull << LAYOUT | 1ull << BATCH | 1ull << ALIGN | 1ull << FAMILY)))
+        o->shapes.cover = o->few.cover = true;
     if (status == GT_OK && o->random > 0)
         status = gt_shapes_draw(o->random, o->seed, &o->shapes);
     for (size_t i = 0; status == GT_OK && i < o->type_count; i++)
@@ -514,9 +573,10 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
     gt_options_cli o = {
         .command = "tune", .batch = 1, .align = 16,
         .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
+        .files = calloc((size_t)argc + 1, sizeof *o.files),
     };
-    unsigned given = 0;
-    gt_status status = o.line ? read_words(argc, argv, &o, &given) : gt_fail_memory();
+    uint64_t given = 0;
+    gt_status status = o.line && o.files ? read_words(argc, argv, &o, &given) : gt_fail_memory();
     if (status == GT_OK)
         status = check(&o, given);
     if (status == GT_OK)
@@ -532,4 +592,6 @@ void gt_options_finish(gt_options_cli *options)
     gt_shapes_finish(&options->few);
     free(options->line);
     options->line = NULL;
+    free(options->files);
+    options->files = NULL;
 }

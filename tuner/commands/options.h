@@ -7,6 +7,7 @@
 #include "../../src/core/device.h"
 #include "../../src/core/problem.h"
 #include "../engine.h"
+#include "../shard.h"
 #include "shapes.h"
 #include "type_list.h"
 
@@ -23,9 +24,12 @@ typedef enum gt_command_id {
     GT_COMMAND_FORGET,
     GT_COMMAND_DOCTOR,
     GT_COMMAND_RUN,
+    GT_COMMAND_MERGE,
+    GT_COMMAND_FIT,
+    GT_COMMAND_WANTED,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 11
+#define GT_COMMAND_COUNT 14
 
 typedef struct gt_command_row {
     const char *name;
@@ -43,6 +47,7 @@ typedef struct gt_option_row {
     int letter;        /* 'q' for -q; 0: none */
     const char *help;
     unsigned commands; /* one bit for each command that takes it, 1u << GT_COMMAND_TUNE */
+    bool rare;         /* left to the manual where the help of a command would not fit a screen */
 } gt_option_row;
 
 extern const gt_command_row gt_command_rows[GT_COMMAND_COUNT];
@@ -77,6 +82,7 @@ typedef struct gt_options_cli {
     gt_shapes few;        /* a shorter list for types that are less usual, where there are all; else empty */
     bool shapes_given;
     int random;           /* --random N: so many of them are drawn; 0: none */
+    gt_shard shard;       /* --shard I/N */
     gt_effort effort;     /* --effort quick|normal|full */
     double budget_s;      /* --budget 10m; 0: none */
     double limit_s;       /* --timeout 10s: one candidate */
@@ -86,7 +92,15 @@ typedef struct gt_options_cli {
     bool json, quiet, verbose, all, no_cublas; /* --json --quiet --verbose --all --no-cublas */
     bool checked;         /* verify --checked */
     int rounds;           /* verify --rounds N */
+    const char *trials;   /* fit --trials FILE; NULL: those of the database */
+    const char *save;     /* fit --save FILE: writes them there; NULL: nowhere */
+    bool wanted;          /* tune --wanted: what programs asked for, by `gemmtune run` */
+    int top;              /* --top N of them; 0: all */
+    bool capture_only;    /* run --capture-only */
+    bool blas;            /* run --blas: products of host memory, in place of cuBLAS's */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
+    const char **files;   /* merge INTO FROM: the words behind the operand; owned */
+    size_t file_count;
     char *const *program; /* run PROGRAM ARGUMENTS: these words, a NULL behind them; else NULL */
     char *line;           /* the command line as one text, for the run's row */
 } gt_options_cli;
@@ -105,8 +119,13 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 /* Every problem under these options: type by type, each with its list of shapes. Owned: free(). */
 gt_status gt_options_problems(const gt_options_cli *options, gt_problem **problems, size_t *count);
 
-/* How many problems, from the first on, have the first one's types. */
+/* How many problems, from the first on, have the first one's types and layout. */
 size_t gt_options_group(const gt_problem *problems, size_t count);
+
+#define GT_OPTIONS_SHAPE 128
+
+/* A problem in a table: "1024x512x64"; "1024x512x64 nt batch 8 align 4" where the options do not say that already. */
+void gt_options_shape(const gt_options_cli *options, const gt_problem *problem, char text[GT_OPTIONS_SHAPE]);
 
 /* What the engine takes of them. It points into options. */
 gt_engine_options gt_options_engine(const gt_options_cli *options);
@@ -114,6 +133,6 @@ gt_engine_options gt_options_engine(const gt_options_cli *options);
 /* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
-    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run;
+    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge, gt_cmd_fit, gt_cmd_wanted;
 
 #endif

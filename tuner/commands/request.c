@@ -1,9 +1,12 @@
 /* What options ask for, once they are read: problems, an engine, a device. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "../../src/core/driver.h"
 #include "../values.h"
+#include "cover.h"
 #include "options.h"
 
 gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shape, gt_problem *problem)
@@ -13,9 +16,11 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
         .op_b = options->op_b, .type_ab = options->types->a, .type_b = options->types->b,
         .type_c = options->types->c, .math = options->types->math, .align = options->align,
     };
-    return gt_problem_init(&gemm, problem);
+    bool swapped;
+    return gt_problem_fold(&gemm, problem, &swapped);
 }
 
+/* Where there are all types the less usual ones have fewer shapes. */
 static const gt_shapes *shapes_of(const gt_options_cli *options, const gt_types *types)
 {
     return options->few.count > 0 && !gt_types_are_usual(types) ? &options->few : &options->shapes;
@@ -27,7 +32,7 @@ gt_status gt_options_problems(const gt_options_cli *given, gt_problem **out, siz
     gt_status status = GT_OK;
     size_t room = 0, count = 0;
     for (size_t i = 0; i < given->type_count; i++)
-        room += shapes_of(given, given->type_list[i])->count;
+        room += shapes_of(given, given->type_list[i])->count + GT_COVER_MOST;
     gt_problem *problems = calloc(room + 1, sizeof *problems);
     if (!problems)
         return gt_fail_memory();
@@ -36,6 +41,8 @@ gt_status gt_options_problems(const gt_options_cli *given, gt_problem **out, siz
         options.types = given->type_list[i];
         for (size_t j = 0; status == GT_OK && j < shapes->count; j++)
             status = gt_options_problem(&options, &shapes->list[j], &problems[count++]);
+        if (status == GT_OK && shapes->cover)
+            status = gt_cover_problems(options.types, problems, &count);
     }
     if (status != GT_OK) {
         free(problems);
@@ -46,10 +53,25 @@ gt_status gt_options_problems(const gt_options_cli *given, gt_problem **out, siz
     return GT_OK;
 }
 
+void gt_options_shape(const gt_options_cli *options, const gt_problem *problem, char text[GT_OPTIONS_SHAPE])
+{
+    int length = snprintf(text, GT_OPTIONS_SHAPE, "%lldx%lldx%lld", (long long)problem->m, (long long)problem->n,
+                          (long long)problem->k);
+    if (!options->shapes.cover)
+        return;
+    if (problem->class.op_a != options->op_a || problem->class.op_b != options->op_b)
+        length += snprintf(text + length, GT_OPTIONS_SHAPE - (size_t)length, " %s", gt_class_layout(&problem->class));
+    if (problem->batch != options->batch)
+        length += snprintf(text + length, GT_OPTIONS_SHAPE - (size_t)length, " batch %lld", (long long)problem->batch);
+    if (problem->class.align != options->align)
+        snprintf(text + length, GT_OPTIONS_SHAPE - (size_t)length, " align %d", problem->class.align);
+}
+
 size_t gt_options_group(const gt_problem *problems, size_t count)
 {
     size_t end = 0;
-    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class))
+    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class) &&
+           strcmp(gt_class_layout(&problems[end].class), gt_class_layout(&problems[0].class)) == 0)
         end++;
     return end;
 }

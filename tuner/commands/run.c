@@ -17,7 +17,7 @@
 #define PATH_LENGTH 4096
 
 /* The front: beside a program that was not installed, beside one that was, where that was to be. Owned: free(). */
-static char *find_front(void)
+static char *find_front(const char *library)
 {
     static const char *const beside[] = {"/../src/dropin/", "/../" GT_LIBRARY_SUBFOLDER "/"};
     char program[PATH_LENGTH], path[2 * PATH_LENGTH];
@@ -26,13 +26,15 @@ static char *find_front(void)
     program[length > 0 ? length : 0] = 0;
     const int folder = length > 0 ? (int)(strrchr(program, '/') - program) : 0;
     for (size_t i = 0; !found && i < sizeof beside / sizeof beside[0]; i++) {
-        snprintf(path, sizeof path, "%.*s%s%s", folder, program, beside[i], GT_FRONT_LIBRARY);
+        snprintf(path, sizeof path, "%.*s%s%s", folder, program, beside[i], library);
+        found = realpath(path, NULL);
+    }
+    if (!found) {
+        snprintf(path, sizeof path, "%s/%s", GT_SOFTGPU_FOLDER, library);
         found = realpath(path, NULL);
     }
     if (!found)
-        found = realpath(GT_SOFTGPU_FOLDER "/" GT_FRONT_LIBRARY, NULL);
-    if (!found)
-        gt_fail(GT_ERROR_IO, "%s is neither beside this program nor in %s: install gemmtune again", GT_FRONT_LIBRARY,
+        gt_fail(GT_ERROR_IO, "%s is neither beside this program nor in %s: install gemmtune again", library,
                 GT_SOFTGPU_FOLDER);
     return found;
 }
@@ -54,13 +56,14 @@ static gt_status preload(const char *front)
 /* What the front finds in its environment. */
 static gt_status prepare(const gt_options_cli *options)
 {
-    char process[24], *front = find_front();
+    char process[24], *front = find_front(options->blas ? GT_BLAS_LIBRARY : GT_FRONT_LIBRARY);
     gt_status status = front ? preload(front) : GT_ERROR_IO;
     free(front);
     snprintf(process, sizeof process, "%ld", (long)getpid());
     if (status == GT_OK && options->database && setenv("GEMMTUNE_DB", options->database, 1) != 0)
         status = gt_fail_memory();
-    if (status == GT_OK && setenv("GEMMTUNE_SUMMARY", options->quiet ? "" : process, 1) != 0)
+    if (status == GT_OK && (setenv("GEMMTUNE_SUMMARY", options->quiet ? "" : process, 1) != 0 ||
+                            setenv("GEMMTUNE_CAPTURE", options->capture_only ? "only" : "on", 1) != 0))
         status = gt_fail_memory();
     return status;
 }

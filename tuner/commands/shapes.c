@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -192,6 +193,10 @@ static gt_status read_item(const place *at, gt_shapes *shapes)
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         if (at->length == strlen(lists[i].word) && strncmp(at->item, lists[i].word, at->length) == 0)
             return read_list(lists[i].list, NULL, shapes);
+    if (at->length == strlen("cover") && strncmp(at->item, "cover", at->length) == 0) {
+        shapes->cover = true;
+        return GT_OK;
+    }
     if (*at->item != '@')
         return read_sizes(at, shapes);
     if (at->file)
@@ -230,7 +235,7 @@ gt_status gt_shapes_parse(const char *text, gt_shapes *out)
 {
     gt_shapes shapes = {0};
     gt_status status = read_list(text, NULL, &shapes);
-    if (status == GT_OK && shapes.count == 0)
+    if (status == GT_OK && shapes.count == 0 && !shapes.cover)
         status = gt_fail(GT_ERROR_INVALID, "the list of shapes '%.80s' is empty; write for example 4096 or 1024x512x64",
                          text);
     if (status == GT_OK)
@@ -240,10 +245,12 @@ gt_status gt_shapes_parse(const char *text, gt_shapes *out)
     return status;
 }
 
-/* One size of the stream that a seed stands for. 64 random bits: what the remainder prefers is beyond notice. */
-static int64_t draw(uint64_t seed, uint64_t index)
+/* One size of the stream that a seed stands for, rounded up to a multiple of `unit`. */
+static int64_t draw(uint64_t seed, uint64_t index, int64_t unit)
 {
-    return 1 + (int64_t)(gt_random_bits(seed, index) % GT_RANDOM_SIZE);
+    const double share = (double)(gt_random_bits(seed, index) >> 11) * 0x1p-53;
+    const int64_t size = (int64_t)pow(GT_RANDOM_SIZE + 1.0, share);
+    return (size + unit - 1) / unit * unit;
 }
 
 gt_status gt_shapes_draw(int count, uint64_t seed, gt_shapes *shapes)
@@ -252,8 +259,13 @@ gt_status gt_shapes_draw(int count, uint64_t seed, gt_shapes *shapes)
     const place at = {.item = item, .length = sizeof item - 1};
     const size_t before = shapes->count;
     gt_status status = GT_OK;
-    for (uint64_t i = 0; status == GT_OK && shapes->count < before + (size_t)count; i += 3)
-        status = add(&at, (gt_shape){draw(seed, i), draw(seed, i + 1), draw(seed, i + 2)}, shapes);
+    for (uint64_t i = 0; status == GT_OK && shapes->count < before + (size_t)count; i += 3) {
+        static const int64_t units[] = {1, 8, 64};
+        const int64_t unit = units[i / 3 % 3];
+        const gt_shape shape = {draw(seed, i, unit), draw(seed, i + 1, unit), draw(seed, i + 2, unit)};
+        if (shape.m * shape.n * shape.k <= GT_RANDOM_WORK)
+            status = add(&at, shape, shapes);
+    }
     if (status != GT_OK)
         shapes->count = before;
     return status;

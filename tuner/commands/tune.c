@@ -6,9 +6,13 @@
 #include "../../src/core/status.h"
 #include "options.h"
 #include "output.h"
+#include "wanted.h"
 #include "../claims.h"
+#include "../fit.h"
 #include "../timer.h"
 #include "../tune.h"
+#include "../winners.h"
+#include "cover.h"
 
 /* Refuses a shape that cannot fit the GPU before anything is tuned. */
 static gt_status check_memory(const gt_device *device, const gt_problem *problem)
@@ -26,6 +30,7 @@ static gt_status check_memory(const gt_device *device, const gt_problem *problem
 /* Of all types those that some family has a kernel for, here and among the families that were asked for. */
 static gt_status keep_offered(const gt_engine *engine, gt_options_cli *options)
 {
+    static const gt_shape any = {256, 256, 256};
     const gt_search_options search_options = {.family = engine->options.family};
     gt_status status = GT_OK;
     size_t kept = 0;
@@ -33,7 +38,7 @@ static gt_status keep_offered(const gt_engine *engine, gt_options_cli *options)
         gt_search *search = NULL;
         gt_problem problem;
         options->types = options->type_list[i];
-        status = gt_options_problem(options, &options->shapes.list[0], &problem);
+        status = gt_options_problem(options, options->shapes.count > 0 ? &options->shapes.list[0] : &any, &problem);
         if (status == GT_OK)
             status = gt_search_create(&engine->families, &engine->device, &problem, &search_options, &search);
         gt_search_destroy(search);
@@ -64,13 +69,23 @@ static gt_status list_problems(const gt_options_cli *options, const gt_device *d
     return status;
 }
 
-static void print_row(gt_table *table, const gt_ceilings *most, const gt_tuned *t)
+/* The part of the list that is this machine's. */
+static gt_status take_shard(const gt_options_cli *options, const gt_engine *engine, gt_problem *problems, size_t *total)
+{
+    const size_t all = *total;
+    const gt_status status = gt_shard_take(&options->shard, engine->driver->soft, problems, total);
+    if (status == GT_OK && options->shard.count > 0 && !options->quiet)
+        gt_print_note("shard %d/%d: %zu of %zu problems", options->shard.index, options->shard.count, *total, all);
+    return status;
+}
+
+static void print_row(gt_table *table, const gt_options_cli *options, const gt_ceilings *most, const gt_tuned *t)
 {
     const double speed = t->won ? gt_problem_flops(&t->problem) / t->trial.us * 1e-6 : 0;
     const double shares[] = {gt_ceilings_peak_percent(most, &t->problem, t->trial.us),
                              gt_ceilings_copy_percent(most, &t->problem, t->trial.us)};
-    char shape[GT_SHAPE_LENGTH], params[GT_PARAMS_TEXT], types[GT_TYPES_TEXT];
-    gt_shape_name(t->problem.m, t->problem.n, t->problem.k, shape);
+    char shape[GT_OPTIONS_SHAPE], params[GT_PARAMS_TEXT], types[GT_TYPES_TEXT];
+    gt_options_shape(options, &t->problem, shape);
     gt_table_text(table, gt_types_text(gt_class_types(&t->problem.class), types));
     gt_table_text(table, shape);
     if (!t->won) {
@@ -99,6 +114,26 @@ static void print_row(gt_table *table, const gt_ceilings *most, const gt_tuned *
     gt_table_text(table, t->trial.modelled ? "modelled" : "measured");
 }
 
+/* The cover list has a table of its own only where it was asked for by name. */
+static bool is_shown(const gt_options_cli *options, const gt_problem *problem)
+{
+    return options->shapes_given || !options->shapes.cover || gt_cover_row(problem) < 0;
+}
+
+/* What became of the cover list beside the table. */
+static void note_cover(const gt_options_cli *options, const gt_tuned *tuned, size_t count)
+{
+    size_t hidden = 0, won = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!is_shown(options, &tuned[i].problem)) {
+            hidden++;
+            won += tuned[i].won;
+        }
+    if (hidden > 0 && !options->quiet)
+        gt_print_note("and %zu of %zu problems of other kinds, layouts and alignments, for sizes that nobody tunes "
+                      "(--shapes cover)", won, hidden);
+}
+
 static void print_table(const gt_engine *engine, const gt_options_cli *options, const gt_limits *limits,
                         const gt_tuned *tuned, size_t count)
 {
@@ -109,10 +144,15 @@ static void print_table(const gt_engine *engine, const gt_options_cli *options, 
     };
     char line[GT_LIMITS_LINE];
     gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
+    const gt_types *last = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (i > 0 && gt_class_types(&tuned[i].problem.class) != gt_class_types(&tuned[i - 1].problem.class))
+        const gt_types *types = gt_class_types(&tuned[i].problem.class);
+        if (!is_shown(options, &tuned[i].problem))
+            continue;
+        if (last && types != last)
             gt_table_rule(table);
-        print_row(table, &gt_limits_find(limits, options->type_count, &tuned[i].problem)->ceilings, &tuned[i]);
+        last = types;
+        print_row(table, options, &gt_limits_find(limits, options->type_count, &tuned[i].problem)->ceilings, &tuned[i]);
     }
     gt_table_finish(table);
     if (options->json)
@@ -131,16 +171,6 @@ static void print_notes(const gt_engine *engine, const gt_options_cli *options)
                       "tune into it, or use a local file, --db FILE");
     if (options->random > 0)
         gt_print_note("%d random shapes, seed %llu", options->random, (unsigned long long)options->seed);
-}
-
-static void remember(gt_seed *seeds, size_t *count, const gt_kernel *kernel)
-{
-    for (size_t i = 0; i < *count; i++)
-        if (gt_params_same(&seeds[i].params, &kernel->params) && strcmp(seeds[i].family, kernel->family) == 0)
-            return;
-    memcpy(seeds[*count].family, kernel->family, sizeof kernel->family);
-    seeds[*count].params = kernel->params;
-    ++*count;
 }
 
 static void report(gt_tuning *tuning, const gt_tuned *t)
@@ -199,10 +229,25 @@ static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool
     return status;
 }
 
+/* How a problem is searched, and what its search begins with. One of the cover list is searched quickly where it is
+ * the first of its row; what won there is tried on the others, and little else. */
+static void choose_search(gt_tuning *tuning, gt_winners *winners, bool covers, const gt_problem *problem)
+{
+    const int row = covers ? gt_cover_row(problem) : -1;
+    tuning->effort = tuning->engine->options.effort;
+    tuning->seeds = winners->seeds;
+    tuning->covering = row >= 0;
+    tuning->seed_count = row >= 0 ? gt_winners_of_row(winners, row) : 0;
+    if (row >= 0 && tuning->effort != GT_EFFORT_FULL)
+        tuning->effort = tuning->seed_count > 0 ? GT_EFFORT_COVER : GT_EFFORT_QUICK;
+    if (tuning->seed_count == 0)
+        tuning->seed_count = gt_winners_all(winners);
+}
+
 /* Tunes the problems, in order but for those that another tuner of the database works on: these come last, and little
  * is left to do for them. *count says how many were reached. */
-static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *problems, size_t total, gt_tuned *tuned,
-                           size_t *count)
+static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, const gt_problem *problems,
+                           size_t total, gt_tuned *tuned, size_t *count)
 {
     const int before = tuning->state.step; /* problems of other types */
     gt_status status = GT_OK;
@@ -217,24 +262,29 @@ static gt_status tune_each(gt_tuning *tuning, gt_seed *seeds, const gt_problem *
         /* One share more than there are problems: the last lap's. */
         tuning->until = share_until(tuning, total - *count + 1);
         tuning->state.step = before + (int)*count;
+        choose_search(tuning, winners, covers, &problems[i]);
         if ((status = tune_claimed(tuning, &problems[i], turn >= total, t, &done[i])) != GT_OK || !done[i])
             continue;
         ++*count;
         report(tuning, t);
         if (t->won)
-            remember(seeds, &tuning->seed_count, &t->kernel);
+            gt_winners_add(winners, &t->kernel, &t->problem.class, covers ? gt_cover_row(&t->problem) : -1);
     }
     free(done);
     return status;
 }
 
-/* The last lap: every winner on every problem. What was tuned first gets what was found last, and the library has
- * measurements of each kernel on many sizes to predict from. */
-static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
+/* The last lap: every winner of a class on every problem of it. What was tuned first gets what was found last, and the
+ * library has measurements of each kernel on many sizes to predict from. */
+static gt_status last_lap(gt_tuning *tuning, gt_winners *winners, bool covers, gt_tuned *tuned, size_t count)
 {
     tuning->only_seeds = true;
     for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
         gt_tuned again;
+        choose_search(tuning, winners, covers, &tuned[i].problem);
+        tuning->seed_count = gt_winners_of_class(winners, &tuned[i].problem.class);
+        if (tuning->seed_count < 2)
+            continue;
         tuning->until = share_until(tuning, count - i);
         bool reached;
         const gt_status status = tune_claimed(tuning, &tuned[i].problem, false, &again, &reached);
@@ -251,6 +301,15 @@ static gt_status last_lap(gt_tuning *tuning, gt_tuned *tuned, size_t count)
         report(tuning, &again);
     }
     return GT_OK;
+}
+
+/* Whether a run tried anything: all known from runs before, these have had their last lap. */
+static bool tried_any(const gt_tuned *tuned, size_t count)
+{
+    int tried = 0;
+    for (size_t i = 0; i < count; i++)
+        tried += tuned[i].tried;
+    return tried > 0;
 }
 
 /* Whether a kernel is out of service. */
@@ -272,6 +331,7 @@ static gt_status find_convicted(const gt_engine *engine, const gt_tuned *tuned, 
 static gt_status replace_convicted(gt_tuning *tuning, gt_tuned *tuned, size_t count)
 {
     tuning->only_seeds = false;
+    tuning->effort = tuning->engine->options.effort;
     for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
         gt_tuned *t = &tuned[i], again = {0};
         bool convicted = false, reached = false;
@@ -327,12 +387,15 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
 static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, double deadline, gt_progress_state *state,
                            const gt_problem *problems, size_t total, gt_tuned *tuned, size_t *count)
 {
-    gt_seed *seeds = calloc(total + 1, sizeof *seeds);
-    gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .seeds = seeds,
-                        .state = *state, .deadline = deadline, .verbose = options->verbose};
-    gt_status status = seeds ? tune_each(&tuning, seeds, problems, total, tuned, count) : gt_fail_memory();
-    if (status == GT_OK && tuning.seed_count > 1)
-        status = last_lap(&tuning, tuned, *count);
+    gt_winners winners;
+    gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .state = *state,
+                        .deadline = deadline, .verbose = options->verbose};
+    const bool covers = options->shapes.cover || options->few.cover;
+    gt_status status = gt_winners_init(total, &winners);
+    if (status == GT_OK)
+        status = tune_each(&tuning, &winners, covers, problems, total, tuned, count);
+    if (status == GT_OK && tried_any(tuned, *count))
+        status = last_lap(&tuning, &winners, covers, tuned, *count);
     if (status == GT_OK)
         status = replace_convicted(&tuning, tuned, *count);
     *state = tuning.state;
@@ -340,7 +403,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     restore_order(problems, total, tuned, *count);
     explain(&tuning.rejections, options, tuned, *count);
     gt_rejections_finish(&tuning.rejections);
-    free(seeds);
+    gt_winners_finish(&winners);
     return status;
 }
 
@@ -361,6 +424,22 @@ static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, cons
                            tuned + *count, &more);
         *count += more;
     }
+    return status;
+}
+
+/* Fits the estimate, by which the library chooses for sizes that nobody tuned, to what was measured of a type. */
+static gt_status fit_estimate(gt_engine *engine, const gt_types *types)
+{
+    gt_measurements lists[GT_FIT_LISTS] = {0};
+    gt_fit fit = {0};
+    gt_status status = gt_fit_read(engine->store, &engine->device, types, lists);
+    if (status == GT_OK)
+        status = gt_fit_init(&engine->device, lists, GT_FIT_LISTS, false, &fit);
+    if (status == GT_OK)
+        status = gt_fit_store(engine->store, engine->gpu, types, &fit);
+    gt_fit_finish(&fit);
+    for (int i = 0; i < GT_FIT_LISTS; i++)
+        gt_measurements_finish(&lists[i]);
     return status;
 }
 
@@ -390,19 +469,25 @@ int gt_cmd_tune(const gt_options_cli *given)
     if (status == GT_OK && given->all_types)
         status = keep_offered(&engine, &kept);
     if (status == GT_OK)
-        status = list_problems(options, &engine.device, &problems, &total);
-    if (status == GT_OK && !(tuned = calloc(total, sizeof *tuned)))
+        status = options->wanted ? gt_wanted_problems(&engine, &kept, &problems, &total)
+                                 : list_problems(options, &engine.device, &problems, &total);
+    if (status == GT_OK)
+        status = take_shard(options, &engine, problems, &total);
+    if (status == GT_OK && !(tuned = calloc(total + 1, sizeof *tuned)))
         status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
+    for (size_t i = 0; status == GT_OK && total > 0 && i < options->type_count; i++)
         status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)
         status = tune_all(&engine, options, problems, total, tuned, &count);
+    for (size_t i = 0; status == GT_OK && i < options->type_count && tried_any(tuned, count); i++)
+        status = fit_estimate(&engine, options->type_list[i]);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     if (status != GT_OK)
         code = gt_print_failure();
     if (count > 0)
         print_table(&engine, options, limits, tuned, count);
+    note_cover(options, tuned, count);
     if (count > 0 && !options->quiet)
         gt_print_note("stored in %s", gt_store_path(engine.store));
     for (size_t i = 0; i < count; i++)

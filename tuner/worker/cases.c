@@ -11,7 +11,7 @@
  * than a grid has in z), launches of the case that is repeated. With a bound there is at least the second. */
 #define LONG_K       65537
 #define LONG_LEAST   4200
-#define MANY_TILES   200
+#define MANY_TILES   260
 #define TILES_LEAST  20
 #define MANY_BATCH   65536
 #define BATCH_LEAST  16
@@ -30,11 +30,18 @@
 
 #define MANY_STEPS 64 /* numbers of steps of K that are met, of those up to beyond all stages and parts */
 
+#define SHORT_STEP  128 /* of K, of which rows or columns of every length may have two */
+#define LENGTHS     256 /* of m, n and k, up to which each is met where there is no bound */
+#define FEWEST      12  /* remainders of a side that are met in any case */
+#define ALIKE_MOST  64  /* of a matrix that is multiplied by itself: sums of squares are no sums of random signs */
+#define ALIKE_LARGE 4   /* larger ones of equal sides where there is no bound */
+
 /* Shares of the bounded work. */
 #define GENERAL_SHARE 0.2
 #define EDGE_SHARE    0.2
 #define SWEEP_SHARE   0.15 /* for rows, and for columns */
 #define STEP_SHARE    0.15
+#define DEPTH_SHARE   0.05
 #define DEAL_SHARE    0.2 /* for each of its cases */
 #define LONG_SHARE    0.1
 #define SIDE_SHARE    0.05 /* for rows, and for columns */
@@ -56,6 +63,7 @@
 
 /* Scalars go from 2^-11 to 2^12, and a few beyond 2^-FAR_POWERS and 2^FAR_POWERS, where the types have such numbers. */
 #define SCALAR_POWERS 11
+#define PLAIN_SCALARS 6 /* one of so many is a small number */
 #define FAR_POWERS    88
 
 /* All numbers from 0 to length - 1 in an order of their own: start, start + step, ... modulo the length. */
@@ -106,12 +114,16 @@ static int64_t below(drawing *d, int64_t limit)
 
 /* ---- scalars ---- */
 
-/* Full mantissas of either sign, and 1, -1 and 0. Integers take any. */
+/* Full mantissas of either sign, and 1, -1 and 0. Integers take any. Now and then another number that programs like. */
 static double draw_scalar(drawing *d, int kind)
 {
-    static const double special[] = {1, -1, 0};
+    static const double special[] = {1, -1, 0}, plain[] = {2, 0.5, 3, 0.25, 4, 10};
     if (kind >= 2)
         return special[kind - 2];
+    if (below(d, PLAIN_SCALARS) == 0) {
+        const double number = plain[below(d, sizeof plain / sizeof plain[0])];
+        return (kind == 0 ? 1 : -1) * (d->types->exact ? ceil(number) : number);
+    }
     if (d->types->exact)
         return (double)(int32_t)(uint32_t)gt_draw_bits(&d->random);
     const double mantissa = 1 + (double)(gt_draw_bits(&d->random) >> 12) * 0x1p-52;
@@ -270,40 +282,51 @@ static int64_t affordable(const drawing *d, double share, double each, int64_t l
     return count >= (double)most ? most : count < (double)least ? least : (int64_t)count;
 }
 
-/* Sides next to the tile's and to twice that and remainders of a few, then sides next to powers of two; a long one
- * meets a short one. Every other one has K of less than a step. */
+/* Sides next to the tile's and to twice that, and remainders of a few; a long one meets a short one. Every other one has
+ * K of less than a step. Then sides next to powers of two, at least one of either kind, beside short ones. */
 static gt_status add_edges(drawing *d)
 {
     static const int64_t powers[] = {63, 64, 65, 127, 128, 129, 255, 256, 257};
     const int64_t m = d->tile_m, n = d->tile_n;
     const int64_t rows[] = {2, 3, m - 1, m, m + 1, 2 * m - 1, 2 * m, 2 * m + 1};
     const int64_t columns[] = {2 * n + 1, 2 * n, 2 * n - 1, n + 1, n, n - 1, 3, 2};
-    const int64_t own = sizeof rows / sizeof rows[0], others = sizeof powers / sizeof powers[0];
-    const walk w = draw_walk(&d->random, others);
+    const int64_t own = sizeof rows / sizeof rows[0], others = 2 * sizeof powers / sizeof powers[0];
     double left = allowance(d, EDGE_SHARE);
     gt_status status = GT_OK;
-    for (int64_t i = 0; status == GT_OK && i < own + others && (i < own || left > 0); i++) {
+    for (int64_t i = 0; status == GT_OK && i < own + others && (i < own + 2 || left > 0); i++) {
         gt_case *c;
-        const int64_t power = walk_at(&w, i), k = draw_k(d, i % 2);
-        const int64_t side_m = i < own ? rows[i] : powers[power], side_n = i < own ? columns[i] : powers[others - 1 - power];
+        const int64_t power = i < own ? 0 : powers[(i - own) / 2], k = draw_k(d, i < own ? i % 2 : 1);
+        const int64_t side_m = i < own ? rows[i] : i % 2 ? power : draw_few(d, m),
+                      side_n = i < own ? columns[i] : i % 2 ? draw_few(d, n) : power;
         left -= work_of(d, side_m, side_n, k, 1);
         status = add(d, side_m > 0 ? side_m : 1, side_n > 0 ? side_n : 1, k, 1, &c);
     }
     return status;
 }
 
-/* Every remainder along one side, often behind a whole tile, the other side short. */
+/* Every remainder along one side, often behind a whole tile, the other side short. Then every length up to LENGTHS that
+ * was not met, with a short K or of more than a step. */
 static gt_status add_sweep(drawing *d, bool rows)
 {
     const int64_t tile = rows ? d->tile_m : d->tile_n, other = rows ? d->tile_n : d->tile_m;
-    const walk w = draw_walk(&d->random, tile);
-    const double each = 1.5 * work_of(d, 1, 1, d->step + 1, 1);
-    const int64_t count = affordable(d, SWEEP_SHARE, each, 12, tile);
+    const walk rests = draw_walk(&d->random, tile), lengths = draw_walk(&d->random, LENGTHS);
+    const int64_t swept = affordable(d, SWEEP_SHARE, 1.5 * work_of(d, 1, 1, d->step + 1, 1), FEWEST, tile);
+    bool met[LENGTHS + 1] = {false};
+    double left = allowance(d, SWEEP_SHARE);
     gt_status status = GT_OK;
-    for (int64_t i = 0; status == GT_OK && i < count; i++) {
+    for (int64_t i = 0; status == GT_OK && i < swept + LENGTHS && (i < swept || left > 0); i++) {
         gt_case *c;
-        const int64_t side = 1 + walk_at(&w, i) + (below(d, 4) == 0 ? tile : 0), few = draw_few(d, other);
-        const int64_t k = draw_k(d, draw_steps(d)), batch = below(d, 6) == 0 ? 2 + below(d, 3) : 1;
+        const int64_t length = i - swept, few = draw_few(d, other);
+        const int64_t side = length >= 0 ? 1 + walk_at(&lengths, length)
+                                         : 1 + walk_at(&rests, i) + (below(d, 4) == 0 ? tile : 0);
+        if (length >= 0 && met[side])
+            continue;
+        if (side <= LENGTHS)
+            met[side] = true;
+        const int64_t whole = d->step <= SHORT_STEP ? below(d, 2) * d->step : 0;
+        const int64_t k = length >= 0 ? whole + draw_few(d, d->step) : draw_k(d, draw_steps(d));
+        const int64_t batch = length < 0 && below(d, 6) == 0 ? 2 + below(d, 3) : 1;
+        left -= work_of(d, side, few, k, batch);
         status = add(d, rows ? side : few, rows ? few : side, k, batch, &c);
     }
     return status;
@@ -330,6 +353,21 @@ static gt_status add_steps(drawing *d)
     for (int64_t i = 0; status == GT_OK && i < count && i < MANY_STEPS && (i < own || left > 0); i++) {
         gt_case *c;
         const int64_t steps = i < own ? i : own + walk_at(&w, i), k = draw_k(d, steps);
+        left -= work_of(d, 1, 1, k, 1);
+        status = add(d, draw_few(d, d->tile_m), draw_few(d, d->tile_n), k, 1, &c);
+    }
+    return status;
+}
+
+/* Every length of K up to LENGTHS. */
+static gt_status add_depths(drawing *d)
+{
+    const walk lengths = draw_walk(&d->random, LENGTHS);
+    double left = allowance(d, DEPTH_SHARE);
+    gt_status status = GT_OK;
+    for (int64_t i = 0; status == GT_OK && i < LENGTHS && left > 0; i++) {
+        gt_case *c;
+        const int64_t k = 1 + walk_at(&lengths, i);
         left -= work_of(d, 1, 1, k, 1);
         status = add(d, draw_few(d, d->tile_m), draw_few(d, d->tile_n), k, 1, &c);
     }
@@ -393,6 +431,38 @@ static gt_status add_general(drawing *d)
     if ((status = add(d, odd * SECTORS, (4 - odd) * SECTORS, (1 + 2 * below(d, 2)) * SECTORS, 1, &c)) == GT_OK) {
         c->alpha = draw_scalar(d, 0);
         c->watched = true;
+    }
+    return status;
+}
+
+/* Adds a case whose operands have one stride between rows. */
+static gt_status add_alike(drawing *d, int64_t m, int64_t n, int64_t k, gt_case **out)
+{
+    const gt_status status = add(d, m, n, k, 1, out);
+    if (status != GT_OK)
+        return status;
+    const int64_t unit = d->class->align / gt_class_element(d->class), longest = m > n ? m > k ? m : k : n > k ? n : k;
+    gt_gemm gemm = gt_class_gemm(d->class, m, n, k);
+    gemm.lda = gemm.ldb = gemm.ldc = (longest + unit - 1) / unit * unit;
+    return gt_problem_init(&gemm, &(*out)->problem);
+}
+
+/* Sides that are as long as others: two of them and all, and a matrix that is multiplied by itself. */
+static gt_status add_equal(drawing *d)
+{
+    const int64_t tile = d->tile_m < d->tile_n ? d->tile_m : d->tile_n, most = tile < ALIKE_MOST ? tile : ALIKE_MOST;
+    const int64_t a = 1 + below(d, most), b = a + 1 + below(d, 4);
+    const int64_t sides[][3] = {{a, a, b}, {a, b, a}, {b, a, a}, {b, b, b}, {a, a, a}};
+    const int count = sizeof sides / sizeof sides[0];
+    gt_status status = GT_OK;
+    for (int i = 0; status == GT_OK && i < count + (d->work == 0 ? ALIKE_LARGE : 0); i++) {
+        gt_case *c;
+        const int64_t large = 1 + below(d, LENGTHS), *side = i < count ? sides[i] : (const int64_t[]){large, large, large};
+        if ((status = add_alike(d, side[0], side[1], side[2], &c)) == GT_OK) {
+            c->alpha = draw_scalar(d, 0);
+            c->values = GT_VALUES_NORMAL;
+            c->itself = i == count - 1 && d->class->type_a == d->class->type_b;
+        }
     }
     return status;
 }
@@ -539,6 +609,8 @@ static void place_cases(const gt_class *class, gt_cases *cases)
             cases->list[i].place[o] = at;
             at += gt_problem_bytes(p, o);
         }
+        if (cases->list[i].itself)
+            cases->list[i].place[GT_B] = cases->list[i].place[GT_A];
     }
     cases->bytes = (at + GT_CASE_GUARD + 255) / 256 * 256;
 }
@@ -548,7 +620,7 @@ size_t gt_cases_end(const gt_cases *cases, size_t index)
     return index + 1 < cases->count ? cases->list[index + 1].begin : cases->bytes;
 }
 
-static int64_t step_of(const gt_kernel *kernel)
+int64_t gt_cases_step(const gt_kernel *kernel)
 {
     int64_t step = 16;
     gt_params_find(&kernel->params, "bk", &step);
@@ -558,9 +630,9 @@ static int64_t step_of(const gt_kernel *kernel)
 gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *out)
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
-    static gt_status (*const kinds[])(drawing *) = {add_edges, add_rows, add_columns, add_steps, add_general, add_empty,
-                                                    add_dealt, add_long, add_steep, add_parts, add_batch,
-                                                    add_repeated};
+    static gt_status (*const kinds[])(drawing *) = {add_edges, add_rows, add_columns, add_steps, add_depths, add_general,
+                                                    add_empty, add_equal, add_dealt, add_long, add_steep, add_parts,
+                                                    add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;
@@ -569,7 +641,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
         return gt_fail(GT_ERROR_INVALID, "a tile of %lld x %lld, K in %lld parts", (long long)f->tile_m,
                        (long long)f->tile_n, (long long)f->split_k);
     drawing d = {.class = class, .types = gt_class_types(class), .facts = f, .tile_m = f->tile_m, .tile_n = f->tile_n,
-                 .step = step_of(kernel), .stages = stages > 0 ? stages : 1, .work = work, .random = {.seed = seed},
+                 .step = gt_cases_step(kernel), .stages = stages > 0 ? stages : 1, .work = work, .random = {.seed = seed},
                  .per_product = f->blocks > 0 ? f->ws_tile * f->blocks : f->ws_tile, .cases = &cases};
     d.depth = (d.stages + 1) * f->split_k;
     d.rests = draw_walk(&d.random, d.step);
@@ -611,7 +683,7 @@ static int64_t count_met(const gt_cases *cases, size_t size, int64_t by)
 
 void gt_cases_describe(const gt_cases *cases, const gt_kernel *kernel, char *text, size_t bytes)
 {
-    const int64_t tile_m = kernel->facts.tile_m, tile_n = kernel->facts.tile_n, step = step_of(kernel);
+    const int64_t tile_m = kernel->facts.tile_m, tile_n = kernel->facts.tile_n, step = gt_cases_step(kernel);
     snprintf(text, bytes, "%zu products, %lld of %lld remainders of m, %lld of %lld of n, %lld of %lld of k",
              cases->count, (long long)count_met(cases, offsetof(gt_problem, m), tile_m), (long long)tile_m,
              (long long)count_met(cases, offsetof(gt_problem, n), tile_n), (long long)tile_n,

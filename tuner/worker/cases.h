@@ -1,7 +1,7 @@
 /*
  * The small products that a kernel is checked on. They are drawn from a seed for one kernel, so that over its checks
- * every remainder of m and n by its tile and of k by its step is met, sizes next to the tile's and to powers of two,
- * numbers of steps of K up to beyond its stages and parts, with scalars, batches, strides and values of every kind,
+ * every remainder of m and n by its tile and of k by its step is met, sizes next to the tile's and to powers of two, sizes
+ * that are equal, every small size, numbers of steps of K up to beyond its stages and parts, with scalars, batches, strides and values of every kind,
  * pointers that are aligned as promised and no better, and sides of many tiles. All of them lie in one piece of memory,
  * poison between them.
  */
@@ -46,6 +46,7 @@ typedef struct gt_case {
     gt_uneven uneven;
     gt_fill fill;   /* what C holds before where beta is 0 */
     uint64_t seed;  /* of its elements */
+    bool itself;    /* B is A, the same memory */
     bool again;     /* follows a case of the same sizes and finds the workspace as that one left it */
     bool watched;   /* the software GPU looks for races in it */
     int repeats;    /* launches, one after the other; more than one only where beta is 0 */
@@ -72,6 +73,9 @@ size_t gt_cases_end(const gt_cases *cases, size_t index);
 
 /* What the memory holds before: image has room for cases->bytes. pools: one for each operand, of its type. */
 void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void *image);
+
+/* The step of K of a kernel: its `bk`, else a usual one. */
+int64_t gt_cases_step(const gt_kernel *kernel);
 
 /* What was met, for the trial's row: "213 products, 64 of 64 remainders of m, 64 of 64 of n, 16 of 16 of k". */
 void gt_cases_describe(const gt_cases *cases, const gt_kernel *kernel, char *text, size_t bytes);

@@ -150,6 +150,8 @@ static void fill_case(void *data, size_t index)
         *at = GT_POISON;
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
         char *const operand = f->image + c->place[o];
+        if (o == GT_B && c->itself)
+            continue;
         fill_operand(c, o, &f->pools[o], &draws, operand);
         if (o == GT_C && c->beta == 0)
             continue;

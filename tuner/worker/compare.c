@@ -28,7 +28,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
              : c->values == GT_VALUES_STEEP ? ", a large product first"
              : c->values == GT_VALUES_UNEVEN ? ", elements far apart"
                                            : "",
-             c->again ? ", again" : "");
+             c->itself ? ", A by itself" : c->again ? ", again" : "");
 }
 
 /* Subnormal sums are rounded to a unit in every step. Operands that are rounded may be subnormal too, and meet others
@@ -42,16 +42,16 @@ static double underflow(const gt_case *c, const gt_types *types)
     return ((double)c->problem.k + 4) * (sums + operands) * (1 + fabs(c->alpha));
 }
 
-/* What is known of one element: NaN and infinities are as they are, anything else within the square of a bound. What
- * C's type may not hold becomes infinite. */
-static bool matches(const gt_type_info *type, double got, double wanted, double bound_square)
+/* What is known of one element: NaN and infinities are as they are, anything else within `last` of the result's
+ * magnitude and the square of a bound. What C's type may not hold becomes infinite. */
+static bool matches(const gt_type_info *type, double got, double wanted, double last, double bound_square)
 {
-    const double error = got - wanted;
+    const double beyond = fabs(got - wanted) - last * fabs(wanted);
     if (!isfinite(wanted)) /* its square is infinite, and so is the bound */
         return isnan(wanted) ? isnan(got) : got == wanted;
-    if (error * error <= bound_square)
+    if (beyond <= 0 || beyond * beyond <= bound_square)
         return true;
-    return isinf(got) && fabs(wanted) + sqrt(bound_square) > type->most && (got > 0) == (wanted > 0);
+    return isinf(got) && (1 + last) * fabs(wanted) + sqrt(bound_square) > type->most && (got > 0) == (wanted > 0);
 }
 
 static bool fail_element(const gt_case *c, int64_t index, int64_t i, int64_t j, double got, double wanted, double bound,
@@ -80,7 +80,8 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const gt_types *types = gt_class_types(&p->class);
     const gt_type_info *type = gt_type_find(p->class.type_c);
     const gt_reference_terms t = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta);
-    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact, counts = normal && is_average(p, types);
+    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact;
+    const bool counts = normal && !c->itself && is_average(p, types);
     const bool promotes = normal && types->parts > 0 && p->k >= GT_SUMS_K;
     const double least = underflow(c, types) * underflow(c, types);
     int64_t at = index * p->m * p->n;
@@ -90,9 +91,10 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             const double was = c->beta == 0 ? 0 : type->load(before, row + j), got = type->load(after, row + j);
             const double wanted = gt_reference_scale(types, c->alpha, r->sum[at], c->beta, was);
             const double square = c->alpha == 0 ? 0 : r->square[at];
-            const double bound = t.bound_square * square + t.bound_c * was * was + t.least + least;
-            if (!matches(type, got, wanted, bound))
-                return fail_element(c, index, i, j, got, wanted, sqrt(bound), trial);
+            const double worst = t.worst * r->magnitude[at] + t.worst_c * fabs(was);
+            const double bound = fmin(t.bound_square * square + t.bound_c * was * was, worst * worst) + t.least + least;
+            if (!matches(type, got, wanted, t.bound_last, bound))
+                return fail_element(c, index, i, j, got, wanted, t.bound_last * fabs(wanted) + sqrt(bound), trial);
             if (!normal || !isfinite(got))
                 continue;
             const double error = fabs(got - wanted), scale = fabs(c->alpha) * r->magnitude[at] + fabs(c->beta * was);

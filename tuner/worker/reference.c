@@ -53,6 +53,12 @@
  *
  * Where C's type is short of exponents a result may be subnormal: it is then rounded to a unit, its smallest number.
  *
+ * Of a single element more is known. The last two roundings err by u and v times the result at most: where C has few
+ * bits that is much less than 8 v sqrt(q), and shows what is wrong with sums that have more. And no sum errs by more
+ * than the worst case over all signs, which is less than 8 sigma where k is small: with t the sum of all |x_p|, u t for
+ * each of k - 1 additions, for all products and for alpha; where tensor cores cut, w t for each of k products and of n
+ * sums that meet others, r t for each of n results; 2 o t where operands are rounded.
+ *
  * The reference errs too, in f64. Its sum is of as many additions as it says, on partial sums like the candidate's, and
  * rounded; then it is scaled as C is. That counts where C is f64 itself.
  */
@@ -63,7 +69,9 @@ double gt_reference_bound(const gt_types *types, int64_t k, int64_t own, double 
                           double c_square)
 {
     const gt_reference_terms t = gt_reference_terms_of(types, k, own, alpha, beta);
-    return sqrt((alpha == 0 ? 0 : t.bound_square * square) + (beta == 0 ? 0 : t.bound_c * c_square) + t.least);
+    const double last = SIGMAS * SIGMAS * 2 * types->result_roundoff * types->result_roundoff;
+    return sqrt((alpha == 0 ? 0 : (t.bound_square + last * alpha * alpha) * square) +
+                (beta == 0 ? 0 : (t.bound_c + last * beta * beta) * c_square) + t.least);
 }
 
 /*
@@ -84,9 +92,9 @@ double gt_reference_bound(const gt_types *types, int64_t k, int64_t own, double 
 #define R 0.18033688011112042
 #define H 0.36067376022224085
 
-/* What tensor cores add: at worst, and on average, both times q. */
+/* What tensor cores add: within the bound, and on average, both times q; and at worst, times the sum of magnitudes. */
 typedef struct cut_terms {
-    double bound, mean;
+    double bound, mean, worst;
 } cut_terms;
 
 static cut_terms terms_of_cut(const gt_cut *cut, double k)
@@ -95,7 +103,8 @@ static cut_terms terms_of_cut(const gt_cut *cut, double k)
         return (cut_terms){0};
     const double w = cut->product * cut->product, r = cut->sum * cut->sum, n = ceil(k / cut->group);
     const double lost = H * (2 * n + 1) / 3;
-    return (cut_terms){.bound = 2 * w * k + r * n * n, .mean = R * w * k + r * (lost * lost + R * (n + 1) / 2)};
+    return (cut_terms){.bound = 2 * w * k + r * n * n, .mean = R * w * k + r * (lost * lost + R * (n + 1) / 2),
+                       .worst = cut->product * (k + n) + cut->sum * n};
 }
 
 gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64_t own, double alpha, double beta)
@@ -108,8 +117,12 @@ gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64
     const cut_terms cut = terms_of_cut(&types->cut, promotes ? types->promoted : length);
     return (gt_reference_terms){
         .bound_square = SIGMAS * SIGMAS * alpha * alpha *
-                        (u * (length + 2) + cut.bound + 4 * o + 2 * v + e * ((double)own + 4)),
-        .bound_c = SIGMAS * SIGMAS * beta * beta * (u + 2 * v + 3 * e),
+                        (u * (length + 2) + cut.bound + 4 * o + e * ((double)own + 4)),
+        .bound_c = SIGMAS * SIGMAS * beta * beta * (u + 3 * e),
+        .bound_last = types->roundoff + types->result_roundoff,
+        .worst = fabs(alpha) *
+                 (types->roundoff * (length + 2) + terms_of_cut(&types->cut, length).worst + 2.01 * sqrt(o)),
+        .worst_c = fabs(beta) * 2 * types->roundoff,
         .square = alpha * alpha * (u * R * (length + 1) / 2 + cut.mean + 2 * R * o + e * R * ((double)own + 1)),
         .parts = (u + e) * R,
         .whole = (v + e) * R,

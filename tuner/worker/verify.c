@@ -242,7 +242,7 @@ bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner,
             return false;
     if (!gt_compare_errors(&errors, trial))
         return false;
-    if (!v->quick && !gt_far_verify(&v->far, v->checks, &v->class, &kernel->facts, v->seed, runner, &far, trial))
+    if (!v->quick && !gt_far_verify(&v->far, v->checks, &v->class, kernel, v->seed, runner, &far, trial))
         return false;
     gt_cases_describe(&v->cases, kernel, trial->detail, sizeof trial->detail);
     if (!far)

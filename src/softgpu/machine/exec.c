@@ -240,6 +240,7 @@ static void start_warp(sg_warp *w)
     w->split_count = 0;
     w->flight_count = 0;
     w->wgmma_fenced = false;
+    w->cluster_arrived = 0;
     memset(w->groups, 0, sizeof w->groups);
     memset(w->bulk_groups, 0, sizeof w->bulk_groups);
     memset(w->predicates, 0, kernel->predicate_count * sizeof(uint32_t));

@@ -129,8 +129,15 @@ static void settle_cluster(sg_cluster *cluster)
             sg_split_release(&cluster->blocks[b].warps[i], SG_BARRIER_CLUSTER);
 }
 
+/* Arrivals and waits of a thread take turns: anything else is undefined. */
 static void cluster_arrive(sg_warp *w, const sg_op *op, uint32_t mask)
 {
+    if (w->cluster_arrived & mask) {
+        sg_fault_at(w, op, w->cluster_arrived & mask, SG_FAULT_BARRIER, 0,
+                    "a second arrival at the cluster's barrier without a wait");
+        return;
+    }
+    w->cluster_arrived |= mask;
     if (w->block->race)
         sg_race_cluster_arrive(w, op);
     sg_late_arrive(w, op);
@@ -141,13 +148,20 @@ static void cluster_arrive(sg_warp *w, const sg_op *op, uint32_t mask)
 
 static void cluster_wait(sg_warp *w, const sg_op *op, uint32_t mask)
 {
+    if (mask & ~w->cluster_arrived) {
+        sg_fault_at(w, op, mask & ~w->cluster_arrived, SG_FAULT_BARRIER, 0,
+                    "a wait at the cluster's barrier without an arrival");
+        return;
+    }
     /* Looked at again when the phase is over: only then is known what came before. */
     if (w->block->cluster->barrier_phase == w->cluster_phase) {
         w->pc = (uint32_t)(op - w->ops);
         sg_split_wait(w, mask, SG_BARRIER_CLUSTER);
-    } else if (w->block->race) {
-        sg_race_cluster_leave(w);
+        return;
     }
+    w->cluster_arrived &= ~mask;
+    if (w->block->race)
+        sg_race_cluster_leave(w);
 }
 
 /* bar.sync a{, b}; bar.arrive a, b; bar.red.op d, a{, b}, p; barrier{.cta} the same, not aligned unless it says so. */

@@ -74,6 +74,7 @@ struct sg_warp {
     uint32_t index;     /* in the block */
     uint32_t alive;     /* lanes that exist and have not left */
     uint32_t cluster_phase; /* of the cluster's barrier, in which it arrived last */
+    uint32_t cluster_arrived; /* lanes that have, and have not waited since */
     uint32_t lanes_of;  /* the mask that lanes spells out */
     _Alignas(SG_ROW_BYTES) uint32_t lanes[SG_LANES];
     sg_split splits[SG_LANES];

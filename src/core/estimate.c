@@ -1,0 +1,179 @@
+#include "estimate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "launch.h"
+
+/* Nominal rates: bytes in a clock that L2 gives one SM, and that memory, or L2 where all operands stay there, gives each
+ * of all SMs. */
+#define L2_RATE     40.0
+#define MEMORY_RATE 18.0
+#define WARM_RATE   28.0
+
+/* Latency left uncovered by a set of resident blocks, as the work of so many warps: a lone block of 4 warps gets 2/3
+ * of the SM's throughput, one of 8 warps 4/5. */
+#define UNCOVERED_WARPS 2.0
+
+/* Clocks until partial sums are known to be there, in the workspace, in a cluster and among persistent blocks; until
+ * copies are made. */
+#define SUMS_BEGIN    2500.0
+#define CLUSTER_BEGIN 1500.0
+#define STREAM_BEGIN  5000.0
+#define COPIES_BEGIN  6000.0
+
+#define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
+
+const char *const gt_term_names[GT_TERM_COUNT] = {
+#define X(name) #name,
+    GT_TERMS(X)
+#undef X
+};
+
+double *gt_term(gt_terms *terms, size_t index)
+{
+    return (double *)terms + index;
+}
+
+static double at_least_one(double number)
+{
+    return number > 1 ? number : 1;
+}
+
+static double param(const gt_kernel *kernel, const char *name, double absent)
+{
+    int64_t value;
+    return gt_params_find(&kernel->params, name, &value) && value > 0 ? (double)value : absent;
+}
+
+/* What the terms are made of. */
+typedef struct shares {
+    double per_sm;        /* tiles, or parts of them, of the busiest SM */
+    double sets;          /* times that an SM's blocks are replaced by others */
+    double part, steps;   /* of K, that a block works on; stages of it */
+    double rows, columns; /* of a tile that are inside the matrix, where it is larger than that */
+    double warps;         /* on the SM at once */
+} shares;
+
+/*
+ * Blocks are dealt evenly over the SMs, and each SM works on as many as it holds at a time. Persistent blocks share all
+ * tiles: with a workspace tiles are split along K and the work is even, else each takes whole ones.
+ */
+static shares find_shares(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const gt_launch *launch,
+                          int resident)
+{
+    const gt_facts *f = &kernel->facts;
+    const double sms = at_least_one(device->sm_count), bk = param(kernel, "bk", 16), batch = (double)p->batch;
+    const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
+    const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
+    const double blocks = (double)f->blocks;
+    shares s = {
+        .per_sm = ceil(launched / sms), /* blocks, for now */
+        .rows = fmin((double)f->tile_m, (double)p->m),
+        .columns = fmin((double)f->tile_n, (double)p->n),
+    };
+    s.sets = ceil(s.per_sm / resident);
+    s.warps = ceil((double)f->threads / 32) * fmin(s.per_sm, resident);
+    s.per_sm *= (double)f->products;
+    if (blocks > 0)
+        s.per_sm = (f->ws_tile > 0 ? tiles / blocks : ceil(tiles / blocks)) * blocks / sms * batch;
+    s.steps = ceil(ceil((double)p->k / bk) / (double)f->split_k);
+    s.part = s.steps * bk;
+    return s;
+}
+
+bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, gt_terms *out,
+                       size_t *workspace)
+{
+    const gt_facts *f = &kernel->facts;
+    gt_launch launch;
+    if (gt_launch_init(kernel, p, &launch) != GT_OK || launch.empty)
+        return false;
+    const int resident = gt_device_occupancy(device, (int)f->threads, kernel->registers, (int)f->smem_bytes);
+    if (resident < 1)
+        return false;
+    const shares s = find_shares(device, kernel, p, &launch, resident);
+    const double sms = at_least_one(device->sm_count), clock = device->clock_khz > 0 ? device->clock_khz * 1e-3 : 1500;
+    const double peak = gt_device_peak_tflops(device, gt_class_types(&p->class));
+    const double multiply_adds = peak > 0 ? peak * 1e6 / 2 / sms / clock : 128; /* of an SM in a clock */
+    const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
+    const double operands = ((m + n) * k * ab + m * n * c) * batch;
+    const double tile = (double)f->tile_m * (double)f->tile_n;
+    const bool streams = f->blocks > 0 && f->ws_tile > 0;
+    double sums = 0;
+    if (f->ws_tile > 0)
+        sums += (streams ? STREAM_BEGIN : SUMS_BEGIN) + fmin(s.per_sm, 4) * (double)f->ws_tile / SUMS_RATE;
+    if (f->cluster_y > 1)
+        sums += CLUSTER_BEGIN + s.per_sm * tile * 4 / SUMS_RATE;
+    const double copied = (double)(launch.copies.bytes[GT_A] + launch.copies.bytes[GT_B]) * batch;
+    *out = (gt_terms){
+        .launch = 1,
+        .begin = s.sets * 1000 / clock,
+        .multiply = s.per_sm * tile * s.part * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / multiply_adds / clock,
+        .step = s.sets * s.steps * 100 / clock,
+        .l2 = s.per_sm * (s.rows + s.columns) * s.part * ab / L2_RATE / clock,
+        .memory = operands / (operands < 0.8 * (double)device->l2_bytes ? WARM_RATE : MEMORY_RATE) / sms / clock,
+        .store = s.per_sm * s.rows * s.columns * c * (p->class.align < 16 ? 2 : 1) / L2_RATE / clock,
+        .sums = sums / clock,
+        .copies = copied > 0 ? (COPIES_BEGIN + 2 * copied / MEMORY_RATE / sms) / clock : 0,
+    };
+    if (workspace)
+        *workspace = gt_launch_memory(&launch);
+    return true;
+}
+
+double gt_estimate_us(const gt_terms *t, const gt_terms *c)
+{
+    /* Near the largest of the three, and above it where two are alike. */
+    const double multiply = t->multiply * c->multiply, l2 = t->l2 * c->l2, memory = t->memory * c->memory;
+    const double most = fmax(multiply, fmax(l2, memory));
+    const double a = multiply / most, b = l2 / most, d = memory / most;
+    const double together = most > 0 ? most * sqrt(sqrt(a * a * a * a + b * b * b * b + d * d * d * d)) : 0;
+    return t->launch * c->launch + t->begin * c->begin + together + t->step * c->step + t->store * c->store +
+           t->sums * c->sums + t->copies * c->copies;
+}
+
+/* Fitted by `gemmtune fit --trials tests/trials_h200.txt`, but the first: what the terms are meant to be, for families
+ * that nobody has fitted. */
+static const gt_fitted shipped[] = {
+    {"", {.launch = 1.5, .begin = 1.5, .multiply = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .store = 1, .sums = 1,
+          .copies = 1}},
+    {"simt", {.launch = 0.655, .begin = 1.647, .multiply = 1.172, .step = 2.724, .l2 = 2.894, .memory = 0.636,
+              .store = 2.004, .sums = 1.561, .copies = 1}},
+    {"simt_cluster", {.launch = 0.778, .begin = 0.953, .multiply = 1.067, .step = 2.155, .l2 = 1.274, .memory = 1.444,
+                      .store = 5.621, .sums = 1.09, .copies = 0.932}},
+    {"simt_ws", {.launch = 0.502, .begin = 5.795, .multiply = 1.026, .step = 0.941, .l2 = 1, .memory = 1.048,
+                 .store = 2.325, .sums = 4.447, .copies = 1.142}},
+    {"skinny", {.launch = 0.616, .begin = 0.162, .multiply = 1.918, .step = 1.238, .l2 = 0.142, .memory = 1.399,
+                .store = 10.835, .sums = 1.943, .copies = 1}},
+};
+
+const gt_terms *gt_estimate_shipped(const char *family)
+{
+    for (size_t i = 1; i < sizeof shipped / sizeof shipped[0]; i++)
+        if (strcmp(shipped[i].family, family) == 0)
+            return &shipped[i].coefficients;
+    return &shipped[0].coefficients;
+}
+
+#define LARGEST 1e4
+
+bool gt_estimate_check(const gt_terms *coefficients)
+{
+    gt_terms copy = *coefficients;
+    for (size_t i = 0; i < GT_TERM_COUNT; i++) {
+        const double value = *gt_term(&copy, i);
+        if (!(value >= 0 && value <= LARGEST))
+            return false;
+    }
+    return copy.launch > 0 && copy.multiply > 0 && copy.memory > 0;
+}
+
+const gt_terms *gt_estimate_find(const gt_fitted *list, size_t count, const char *family)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].family, family) == 0)
+            return &list[i].coefficients;
+    return gt_estimate_shipped(family);
+}

@@ -1,0 +1,59 @@
+/*
+ * One estimate of time: how long a kernel takes on a problem, as a sum of named terms. Each term is what a machine of
+ * the device's nominal rates would need for one thing, in microseconds; a coefficient says how much more it takes. They
+ * are fitted to trials (gemmtune fit). Nothing but launch facts and a few parameters is needed: no template, no compiler.
+ */
+#ifndef GT_ESTIMATE_H
+#define GT_ESTIMATE_H
+
+#include "device.h"
+#include "kernel.h"
+
+#define GT_TERMS(X)                                                                                          \
+    X(launch)   /* a microsecond, whatever is launched */                                                    \
+    X(begin)    /* 1000 clocks for each set of blocks that are resident together: their first loads */       \
+    X(multiply) /* multiply-adds of the busiest SM, those beyond the matrix and idle issue slots included */ \
+    X(step)     /* 100 clocks for each stage of K */                                                         \
+    X(l2)       /* what the busiest SM reads of A and B, 40 bytes a clock */                                 \
+    X(memory)   /* A, B and C once, 18 bytes a clock and SM; less where they stay in L2 */                   \
+    X(store)    /* the busiest SM's elements of C, 40 bytes a clock, half of that where rows are not aligned */ \
+    X(sums)     /* partial sums on their way, through the workspace and in clusters */                       \
+    X(copies)   /* operands that are copied first */
+
+/* Terms, or a coefficient for each of them. */
+typedef struct gt_terms {
+#define X(name) double name;
+    GT_TERMS(X)
+#undef X
+} gt_terms;
+
+#define GT_TERM_COUNT (sizeof(gt_terms) / sizeof(double))
+
+extern const char *const gt_term_names[GT_TERM_COUNT];
+
+/* A term or coefficient by its number. */
+double *gt_term(gt_terms *terms, size_t index);
+
+/* The terms of a kernel on a problem; false where it cannot be launched. *workspace, where not NULL: its bytes. */
+bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem, gt_terms *terms,
+                       size_t *workspace);
+
+/* Microseconds: the sum, where multiply-adds, L2 and memory go on at the same time. */
+double gt_estimate_us(const gt_terms *terms, const gt_terms *coefficients);
+
+/* The coefficients that a family has where none were fitted on this machine. */
+const gt_terms *gt_estimate_shipped(const char *family);
+
+/* Whether coefficients make sense: a file may say anything. */
+bool gt_estimate_check(const gt_terms *coefficients);
+
+/* The coefficients of one family, for products of some types. */
+typedef struct gt_fitted {
+    char family[GT_FAMILY_LENGTH];
+    gt_terms coefficients;
+} gt_fitted;
+
+/* Those of a family in a list of `count`, else the shipped ones. */
+const gt_terms *gt_estimate_find(const gt_fitted *list, size_t count, const char *family);
+
+#endif

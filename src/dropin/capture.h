@@ -1,0 +1,26 @@
+/*
+ * Which products a program asks for, kept for `gemmtune wanted` and `gemmtune tune --wanted`: calls are counted with the
+ * answers, in memory, and added to the database every few seconds, by a thread of this file's, and at the end.
+ */
+#ifndef GT_CAPTURE_H
+#define GT_CAPTURE_H
+
+#include <stdbool.h>
+
+#include "../runtime/wanted.h"
+#include "symbols.h"
+
+/* Reads, once, whether anything is to be stored. True if products are counted and nothing is answered. */
+bool gt_capture_read_environment(void);
+
+/* Counted from now on are products in a CUDA context, the current one, by its id. `open` and `store` are the library's.
+ * Under a lock of the caller's; a context that cannot be counted in is left out. */
+void gt_capture_begin(uint64_t context, __typeof__(gt_counted_open) *open, __typeof__(gt_counted_store) *store,
+                      __typeof__(gt_error_message) *message);
+
+#define GT_CAPTURE_TEXT 256
+
+/* Stores what is not stored yet, for the last time, and says in `text` what was saved and what to do next. */
+void gt_capture_end(char text[GT_CAPTURE_TEXT]);
+
+#endif

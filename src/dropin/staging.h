@@ -1,0 +1,32 @@
+/*
+ * Copies between pageable host memory and the GPU through two pinned buffers, filled and emptied by several threads: one
+ * thread copies at a fifth of the speed of the link of an H200 (55 GB/s from pinned memory, 9 to 16 from pageable).
+ */
+#ifndef GT_STAGING_H
+#define GT_STAGING_H
+
+#include "../core/driver.h"
+
+typedef struct gt_staging gt_staging;
+
+/* Rows in host memory, and the same rows on the GPU. */
+typedef struct gt_staged {
+    char *host;
+    CUdeviceptr device;
+    size_t rows, row_bytes;
+    size_t host_pitch, pitch; /* bytes from one row to the next, there and here; no less than row_bytes */
+} gt_staged;
+
+/* In the current context; NULL where memory cannot be pinned. It is there until the process ends. */
+gt_staging *gt_staging_create(const gt_driver *driver, CUstream stream);
+
+/* Whether a row fits a buffer. */
+bool gt_staging_takes(const gt_staged *staged);
+
+/* Enqueues the rows' way to the GPU; host memory may change once it returned. False on failure of CUDA's. */
+bool gt_staging_upload(gt_staging *staging, const gt_staged *staged);
+
+/* The way back: done when it returns. On failure some rows may have been written. */
+bool gt_staging_download(gt_staging *staging, const gt_staged *staged);
+
+#endif

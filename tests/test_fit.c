@@ -1,0 +1,129 @@
+/* The estimate of time: its terms, a fit to trials of an H200, and what a database may say of it. */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../src/runtime/select.h"
+#include "../tuner/fit.h"
+#include "../tuner/trials.h"
+#include "store_fixture.h"
+
+static gt_trials h200(void)
+{
+    const char *path = getenv("GEMMTUNE_TRIALS");
+    gt_trials trials;
+    if (!path)
+        SKIP("GEMMTUNE_TRIALS names the table");
+    CHECK_OK(gt_trials_read(path, &trials));
+    return trials;
+}
+
+TEST(shipped_coefficients_agree_with_the_trials_in_the_repository)
+{
+    gt_trials trials = h200();
+    gt_fit fit;
+    CHECK_OK(gt_fit_init(&trials.device, trials.lists, trials.count, true, &fit));
+    CHECK(fit.count >= 4);
+    for (size_t i = 0; i < fit.count; i++) {
+        const gt_fit_family *f = &fit.families[i];
+        printf("%s: %zu trials, %.1f%% shipped, %.1f%% fitted, %.1f%% held out\n", f->fitted.family, f->trials,
+               100 * f->shipped, 100 * f->error, 100 * f->held_out);
+        CHECK(f->trials < 40 || f->shipped < 0.15); /* unlike any other coefficients: see below */
+        CHECK(f->error < f->shipped * 1.05 + 0.01);
+    }
+    printf("left out: %.3f, %.2f at most, of %zu\n", fit.before.mean, fit.before.worst, fit.before.problems);
+    CHECK(fit.before.problems >= 15 && fit.before.mean < 1.05 && fit.before.among_first >= 0.9);
+    gt_fit_finish(&fit);
+    gt_trials_finish(&trials);
+}
+
+/* A family that nobody fitted begins with what the terms are meant to be, and its own trials mend that. */
+TEST(a_fit_finds_what_makes_times_up)
+{
+    gt_trials trials = h200();
+    const gt_terms truth = {.launch = 2, .begin = 3, .multiply = 1.5, .step = 0.2, .l2 = 0.7, .memory = 1.3, .store = 2,
+                            .sums = 0.5, .copies = 1};
+    gt_fit fit;
+    for (size_t i = 0; i < trials.count; i++)
+        for (size_t j = 0; j < trials.lists[i].count; j++) {
+            gt_measured *row = &trials.lists[i].list[j];
+            gt_terms terms;
+            strcpy(((gt_kernel *)row->kernel)->family, "unheard_of");
+            CHECK(gt_estimate_terms(&trials.device, row->kernel, &row->problem, &terms, NULL));
+            row->trial.us = gt_estimate_us(&terms, &truth);
+        }
+    CHECK_OK(gt_fit_init(&trials.device, trials.lists, trials.count, true, &fit));
+    CHECK_INT(fit.count, 1);
+    CHECK(fit.families[0].shipped > 0.1 && fit.families[0].error < 0.01 && fit.families[0].held_out < 0.02);
+    CHECK(fit.after.mean < 1.05); /* kernels that were measured nearer are trusted more, right or wrong */
+    gt_fit_finish(&fit);
+    gt_trials_finish(&trials);
+}
+
+TEST(a_table_is_written_as_it_was_read_and_a_bad_line_is_named)
+{
+    gt_trials trials = h200(), again;
+    const char *path = in_folder(check_folder(), "trials.txt");
+    FILE *file = fopen(path, "w");
+    CHECK(file && gt_trials_write_device(file, &trials.device));
+    for (size_t i = 0; i < trials.count; i++)
+        CHECK(gt_trials_write(file, &trials.lists[i]));
+    CHECK(fclose(file) == 0);
+    CHECK_OK(gt_trials_read(path, &again));
+    CHECK_INT(again.count, trials.count);
+    for (size_t i = 0; i < trials.count; i++) {
+        CHECK_INT(again.lists[i].count, trials.lists[i].count);
+        for (size_t j = 0; j < trials.lists[i].count; j++) {
+            const gt_measured *a = &again.lists[i].list[j], *b = &trials.lists[i].list[j];
+            CHECK(a->kernel_id == b->kernel_id && a->trial.us == b->trial.us &&
+                  gt_problem_same_size(&a->problem, &b->problem) &&
+                  memcmp(&a->kernel->facts, &b->kernel->facts, sizeof a->kernel->facts) == 0);
+        }
+    }
+    gt_trials_finish(&again);
+    gt_trials_finish(&trials);
+    static const char *const bad[] = {"f32 strict none nn 16\t1x1x1x1\t0\tsimt\t0\ttile_m=1 tile_n=1 threads=32\t",
+                                      "f32 strict none nn 16\t1x1x1\t5\tsimt\t0\ttile_m=1 tile_n=1 threads=32\t",
+                                      "f32 strict none nn 16\t1x1x1x1\t5\tsimt\t0\ttile_m=1 tile_n=1 threads=9999\t",
+                                      "f32 strict none nn 16\t1x1x1x1\t5\tsimt\t0\tnothing=1\t", "anything"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK((file = fopen(path, "w")) != NULL);
+        fprintf(file, "device cc=90 sm_count=132 clock_khz=1980000 name=x\n%s\n", bad[i]);
+        CHECK(fclose(file) == 0);
+        CHECK_STATUS(gt_trials_read(path, &again), GT_ERROR_INVALID);
+        CHECK(strstr(gt_error_message(), "line 2") != NULL);
+        gt_trials_finish(&again);
+    }
+}
+
+/* Whatever a file says, families take sensible coefficients. */
+TEST(absurd_coefficients_are_left_out)
+{
+    static const char *const values[] = {"-1", "1e300", "9e999", "0.0"};
+    fixture f = fixture_open();
+    gt_store *store = f.store;
+    const gt_device device = make_device("a GPU");
+    const gt_types *types = gt_types_parse("f32", GT_MATH_STRICT);
+    gt_fitted good = {.family = "simt", .coefficients = *gt_estimate_shipped("simt")}, *found;
+    int64_t gpu;
+    size_t count, left_out;
+    CHECK_OK(gt_store_gpu(store, &device, &gpu));
+    CHECK_OK(gt_store_put_fitted(store, gpu, types, &good, 1));
+    CHECK_OK(gt_store_find_fitted(store, &device, types, &found, &count, &left_out));
+    CHECK(count == 1 && left_out == 0 && memcmp(&found[0].coefficients, &good.coefficients, sizeof(gt_terms)) == 0);
+    free(found);
+    good.coefficients.memory = NAN;
+    CHECK_STATUS(gt_store_put_fitted(store, gpu, types, &good, 1), GT_ERROR_INVALID);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        char sql[200];
+        snprintf(sql, sizeof sql, "PRAGMA ignore_check_constraints = 1;"
+                                  " UPDATE coefficient SET value = %s WHERE term = 'multiply'", values[i]);
+        vandalise(gt_store_path(store), sql);
+        CHECK_OK(gt_store_find_fitted(store, &device, types, &found, &count, &left_out));
+        CHECK(count == 0 && left_out == 1);
+        free(found);
+    }
+    fixture_close(&f);
+}
+
+CHECK_MAIN

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Databases of several machines, on the software GPU: test_fleet.py PROGRAM PLAN.
+
+PLAN tells what the library plans.
+"""
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, PLAN = (sys.argv.pop(1) for _ in range(2))
+
+
+def run(*words, program=PROGRAM, **env):
+    done = subprocess.run([program, *words], text=True, timeout=250, stdin=subprocess.DEVNULL, capture_output=True,
+                          env={**os.environ, "GEMMTUNE_DB": path("none.db"), "ASAN_OPTIONS": "detect_leaks=0", **env})
+    return done.returncode, done.stdout, done.stderr
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def ask(name, sql):
+    with sqlite3.connect(path(name)) as db:
+        return db.execute(sql).fetchall()
+
+
+def setUpModule():
+    code, _, err = run("--device", "soft", "--shapes", "32", "--family", "naive", "--quiet", "--db", path("a.db"))
+    if "NVRTC" in err:
+        raise unittest.SkipTest(err)
+    assert code == 0, err
+    # Another machine, where another kernel won an hour before; neither was in the other's race.
+    shutil.copy(path("a.db"), path("b.db"))
+    with sqlite3.connect(path("b.db")) as db:
+        db.execute("UPDATE run SET identity = 'another'")
+        db.execute("UPDATE trial SET tried_at = strftime('%Y-%m-%d %H:%M:%f', tried_at, '-1 hour')")
+        db.execute("UPDATE trial SET margin = iif(margin IS NULL, 0.5, NULL) WHERE stage = 'race'")
+    for name in ["a.db", "b.db"]:
+        with sqlite3.connect(path(name)) as db:
+            db.execute("DELETE FROM trial WHERE stage = 'race' AND margin IS NULL")
+
+
+class Merge(unittest.TestCase):
+    def test_two_winners_race_in_the_next_run_and_only_then(self):
+        code, out, err = run("merge", path("all.db"), path("a.db"), path("b.db"))
+        self.assertEqual(code, 0, err)
+        self.assertIn("1 problem has more than one winner", err)
+        tune = ["--device", "soft", "--shapes", "32", "--family", "naive", "--quiet", "--db", path("all.db")]
+        races = "SELECT count(*) FROM trial WHERE stage = 'race'"
+        before = ask("all.db", races)[0][0]
+        self.assertEqual(run(*tune)[0], 0)
+        self.assertGreater(ask("all.db", races)[0][0], before)
+        self.assertEqual(ask("all.db", "SELECT * FROM contested"), [])
+        after = ask("all.db", races)
+        self.assertEqual(run(*tune)[0], 0)
+        self.assertEqual(ask("all.db", races), after)
+
+    def test_a_file_that_is_refused_leaves_the_others_merged(self):
+        with open(path("text.db"), "w") as file:
+            file.write("My thesis.")
+        code, out, err = run("merge", "--json", path("some.db"), path("a.db"), path("text.db"), path("b.db"), "--quiet")
+        self.assertEqual(code, 1)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn("text.db: not a gemmtune database", err)
+        self.assertEqual([(os.path.basename(row["merged"]), row["runs"]) for row in json.loads(out)],
+                         [("a.db", 1), ("b.db", 1)])
+
+    def test_a_merge_needs_two_files(self):
+        for words in [["merge"], ["merge", path("new.db")]]:
+            code, out, err = run(*words)
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1))
+            self.assertIn("needs two files", err)
+        self.assertFalse(os.path.exists(path("new.db")))
+
+
+class System(unittest.TestCase):
+    """The system's file behind the user's."""
+
+    def plan(self, **env):
+        code, out, err = run("32", program=PLAN, **env)
+        return out.strip().split(" ", 1) if code == 0 else err
+
+    def user(self, *changes):
+        shutil.copy(path("b.db"), path("user.db"))
+        with sqlite3.connect(path("user.db")) as db:
+            for sql in changes:
+                db.execute(sql)
+        return {"GEMMTUNE_DB": path("user.db"), "GEMMTUNE_SYSTEM_DB": path("a.db")}
+
+    def test_the_users_rows_win(self):
+        [(theirs,)], [(ours,)] = (ask(name, "SELECT params FROM best_configs") for name in ("a.db", "b.db"))
+        self.assertNotEqual(ours, theirs)
+        self.assertEqual(self.plan(**self.user()), ["exact", ours])
+
+    def test_a_problem_that_only_the_system_tuned_is_not_predicted_from_the_users_rows(self):
+        [(theirs,)] = ask("a.db", "SELECT params FROM best_configs")
+        self.assertEqual(self.plan(**self.user("UPDATE problem SET m = 16")), ["exact", theirs])
+
+    def test_without_a_file_of_ones_own_the_systems_is_used(self):
+        self.assertEqual(self.plan(GEMMTUNE_SYSTEM_DB=path("a.db"))[0], "exact")
+
+    def test_code_that_failed_for_the_user_is_not_taken_from_the_system(self):
+        user = self.user("UPDATE problem SET m = 16", "UPDATE trial SET outcome = 'wrong_result', margin = NULL")
+        self.assertIn("tune", self.plan(**user))
+
+    def test_a_file_that_others_can_write_is_not_trusted(self):
+        shutil.copy(path("a.db"), path("open.db"))
+        os.chmod(path("open.db"), 0o666)
+        self.assertIn("others can write it", self.plan(GEMMTUNE_SYSTEM_DB=path("open.db")))
+
+
+if __name__ == "__main__":
+    FOLDER = tempfile.TemporaryDirectory(prefix="gemmtune-test-")
+    unittest.main(verbosity=2)

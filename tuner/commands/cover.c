@@ -1,0 +1,110 @@
+#include "cover.h"
+
+#include <string.h>
+
+#include "type_list.h"
+
+/* Which types a row is for, each in all of the ones before it. */
+typedef enum scope { EVERY, USUAL, F32 } scope;
+
+/* How rows lie: every size as it is, or this much less in bytes of an element, but for the smallest sizes. */
+#define ALIGNED 1u
+#define EVEN    2u /* rows are a multiple of 8 bytes: f32 only */
+#define ODD     4u
+
+/* Sizes up to this one are what makes a row of the table, and stay. */
+#define KEPT 8
+
+/* Sizes are multiples of 16, so that rows of any type are aligned. Vectors have two layouts, dot products one: see
+ * gt_problem_fold. Rows that more types have come first. */
+static const struct {
+    int64_t m, n, k, batch;
+    unsigned rows;
+    scope scope;
+} table[] = {
+    {640, 512, 768, 1, ALIGNED | EVEN | ODD, EVERY},
+    {2304, 2048, 1792, 1, ALIGNED | ODD, USUAL},
+    {32, 3072, 3072, 1, ALIGNED | ODD, USUAL},
+    {192, 192, 192, 1, ALIGNED | EVEN | ODD, F32},
+    {48, 48, 48, 1, ALIGNED | ODD, F32},
+    {3072, 2048, 64, 1, ALIGNED | ODD, F32},    /* short K */
+    {96, 112, 16384, 1, ALIGNED | ODD, F32},    /* deep K */
+    {4, 3072, 3072, 1, ALIGNED | ODD, F32},
+    {3072, 32, 3072, 1, ALIGNED | ODD, F32},
+    {3072, 4, 3072, 1, ALIGNED | ODD, F32},
+    {1, 6144, 6144, 1, ALIGNED | ODD, F32},
+    {1, 768, 768, 1, ALIGNED | ODD, F32},
+    {1, 1, 131072, 1, ALIGNED | ODD, F32},
+    {384, 384, 384, 24, ALIGNED | ODD, F32},
+    {64, 64, 64, 2048, ALIGNED | ODD, F32},
+    {16, 16, 16, 16384, ALIGNED | ODD, F32},
+};
+
+#define TABLE (sizeof table / sizeof table[0])
+
+static int64_t shrink(int64_t size, int64_t less)
+{
+    return size > KEPT ? size - less : size;
+}
+
+static gt_gemm make(size_t row, const gt_types *types, int64_t less, gt_op op_a, gt_op op_b)
+{
+    return (gt_gemm){
+        .m = shrink(table[row].m, less), .n = shrink(table[row].n, less), .k = shrink(table[row].k, less),
+        .batch = table[row].batch, .op_a = op_a, .op_b = op_b, .type_ab = types->a, .type_b = types->b,
+        .type_c = types->c, .math = types->math,
+    };
+}
+
+/* Whether a problem is in the list already: some layouts of vectors are one. */
+static bool is_known(const gt_problem *problems, size_t count, const gt_problem *problem)
+{
+    for (size_t i = 0; i < count; i++)
+        if (gt_problem_same(&problems[i], problem))
+            return true;
+    return false;
+}
+
+static scope scope_of(const gt_types *types)
+{
+    return strcmp(types->name, "f32") == 0 && types->math == GT_MATH_STRICT ? F32
+           : gt_types_are_usual(types)                                     ? USUAL
+                                                                           : EVERY;
+}
+
+gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count)
+{
+    static const struct {
+        unsigned rows;
+        int64_t less;
+    } lies[] = {{ALIGNED, 0}, {ODD, 1}, {EVEN, 2}};
+    const scope of_type = scope_of(types);
+    gt_status status = GT_OK;
+    /* Every kind in the first layout comes before the others: a run may be cut. */
+    for (int variant = 0; variant < 12; variant++)
+        for (size_t row = 0; status == GT_OK && row < TABLE && table[row].scope <= of_type; row++) {
+            const gt_op op_a = variant / 6 ? GT_T : GT_N, op_b = variant / 3 % 2 ? GT_T : GT_N;
+            const unsigned rows = lies[variant % 3].rows;
+            const gt_gemm gemm = make(row, types, lies[variant % 3].less, op_a, op_b);
+            bool swapped;
+            /* Others than f32 have their list in nn, odd sizes among them; the less usual ones need only what serves
+             * all rows. */
+            if (!(table[row].rows & rows) || (of_type != F32 && (rows == EVEN || (op_a == GT_N && op_b == GT_N))) ||
+                (of_type == EVERY && rows == ALIGNED))
+                continue;
+            status = gt_problem_fold(&gemm, &problems[*count], &swapped);
+            if (status == GT_OK && !is_known(problems, *count, &problems[*count]))
+                ++*count;
+        }
+    return status;
+}
+
+int gt_cover_row(const gt_problem *problem)
+{
+    for (size_t row = 0; row < TABLE; row++)
+        for (int64_t less = 0; less <= 2; less++)
+            if (problem->m == shrink(table[row].m, less) && problem->n == shrink(table[row].n, less) &&
+                problem->k == shrink(table[row].k, less) && problem->batch == table[row].batch)
+                return (int)row;
+    return -1;
+}

@@ -1,0 +1,20 @@
+/*
+ * Problems that a first run tunes beside its list of sizes, so that none is without a kernel of its kind: small, flat,
+ * deep and skinny ones, vectors and batches, in every layout, with rows that are aligned and rows that are not.
+ */
+#ifndef GT_COVER_H
+#define GT_COVER_H
+
+#include "../../src/core/problem.h"
+
+#define GT_COVER_MOST 160 /* problems of one type, at most */
+
+/* Appends the problems of some types to *count others: all of them for f32, those of each layout for others. There is
+ * room for GT_COVER_MOST more. */
+gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count);
+
+/* The row of the table that a problem is of, whatever its types, layout and alignment; -1 for any other. What was best
+ * for one problem of a row is likely good for the others. */
+int gt_cover_row(const gt_problem *problem);
+
+#endif

@@ -1,0 +1,130 @@
+/* gemmtune fit: fits the estimate of time to what was measured, and says how good it is for sizes nobody tuned. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/core/status.h"
+#include "../fit.h"
+#include "../trials.h"
+#include "options.h"
+#include "output.h"
+
+static void print_families(const gt_options_cli *options, const gt_types *types, const gt_fit *fit)
+{
+    gt_column columns[6 + GT_TERM_COUNT] = {{"type", GT_LEFT},       {"family", GT_LEFT},  {"trials", GT_RIGHT},
+                                            {"shipped %", GT_RIGHT}, {"fitted %", GT_RIGHT}, {"held out %", GT_RIGHT}};
+    char text[GT_TYPES_TEXT];
+    for (size_t i = 0; i < GT_TERM_COUNT; i++)
+        columns[6 + i] = (gt_column){gt_term_names[i], GT_RIGHT};
+    gt_table *table = gt_table_create(stdout, options->json, columns, 6 + GT_TERM_COUNT);
+    for (size_t i = 0; i < fit->count; i++) {
+        gt_fit_family family = fit->families[i];
+        gt_table_text(table, gt_types_text(types, text));
+        gt_table_text(table, family.fitted.family);
+        gt_table_integer(table, (int64_t)family.trials);
+        gt_table_number(table, "%.1f", 100 * family.shipped);
+        gt_table_number(table, "%.1f", 100 * family.error);
+        if (family.held_out > 0)
+            gt_table_number(table, "%.1f", 100 * family.held_out);
+        else
+            gt_table_none(table);
+        for (size_t t = 0; t < GT_TERM_COUNT; t++)
+            gt_table_number(table, "%.3f", *gt_term(&family.fitted.coefficients, t));
+    }
+    gt_table_finish(table);
+}
+
+static void print_choices(const char *by, const gt_fit_choices *c)
+{
+    char name[GT_PROBLEM_NAME_LENGTH] = "";
+    if (c->problems == 0)
+        return;
+    if (c->worst > 1)
+        gt_problem_name(&c->worst_problem, name);
+    printf("%s: left out, each of %zu problems takes %.3f of its best known time at the geometric mean, %.2f at most%s%s%s; "
+           "the best kernel is among the first 8 on %.0f%%\n", by, c->problems, c->mean, c->worst, *name ? " (" : "", name,
+           *name ? ")" : "", 100 * c->among_first);
+}
+
+static gt_status fit_lists(const gt_options_cli *options, const gt_device *device, const gt_types *types,
+                           const gt_measurements *lists, size_t count, gt_fit *fit)
+{
+    const gt_status status = gt_fit_init(device, lists, count, true, fit);
+    if (status != GT_OK || fit->count == 0)
+        return status;
+    print_families(options, types, fit);
+    if (!options->json) {
+        print_choices("shipped", &fit->before);
+        print_choices("fitted", &fit->after);
+    }
+    return GT_OK;
+}
+
+/* A table of trials, whose types follow each other. Nothing is stored. */
+static gt_status fit_table(const gt_options_cli *options)
+{
+    gt_trials trials;
+    gt_status status = gt_trials_read(options->trials, &trials);
+    for (size_t i = 0, end; status == GT_OK && i < trials.count; i = end) {
+        const gt_types *types = gt_class_types(&trials.lists[i].list[0].problem.class);
+        gt_fit fit;
+        for (end = i + 1; end < trials.count && gt_class_types(&trials.lists[end].list[0].problem.class) == types; end++)
+            continue;
+        status = fit_lists(options, &trials.device, types, trials.lists + i, end - i, &fit);
+        gt_fit_finish(&fit);
+    }
+    gt_trials_finish(&trials);
+    return status;
+}
+
+/* One type of a database: told of, stored, and written where a table is wanted. */
+static gt_status fit_type(const gt_options_cli *options, const gt_device *device, gt_store *store, int64_t gpu,
+                          const gt_types *types, FILE *table)
+{
+    gt_measurements lists[GT_FIT_LISTS] = {0};
+    gt_fit fit = {0};
+    size_t trials = 0;
+    gt_status status = gt_fit_read(store, device, types, lists);
+    for (size_t i = 0; status == GT_OK && i < GT_FIT_LISTS; i++) {
+        trials += lists[i].count;
+        if (table && !gt_trials_write(table, &lists[i]))
+            status = gt_fail(GT_ERROR_IO, "cannot write the table of trials");
+    }
+    if (status == GT_OK && trials > 0)
+        status = fit_lists(options, device, types, lists, GT_FIT_LISTS, &fit);
+    if (status == GT_OK && trials > 0)
+        status = gt_fit_store(store, gpu, types, &fit);
+    gt_fit_finish(&fit);
+    for (size_t i = 0; i < GT_FIT_LISTS; i++)
+        gt_measurements_finish(&lists[i]);
+    return status;
+}
+
+static gt_status fit_store(const gt_options_cli *options)
+{
+    gt_device device;
+    gt_store *store = NULL;
+    int64_t gpu = 0;
+    FILE *table = NULL;
+    gt_status status = gt_options_device(options, &device);
+    if (status == GT_OK)
+        status = gt_store_open(options->database, GT_STORE_WRITE, &store);
+    if (status == GT_OK)
+        status = gt_store_gpu(store, &device, &gpu);
+    if (status == GT_OK && options->save && !(table = fopen(options->save, "w")))
+        status = gt_fail(GT_ERROR_IO, "cannot write '%s'", options->save);
+    if (status == GT_OK && table && !gt_trials_write_device(table, &device))
+        status = gt_fail(GT_ERROR_IO, "cannot write '%s'", options->save);
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
+        status = fit_type(options, &device, store, gpu, options->type_list[i], table);
+    if (table && fclose(table) != 0 && status == GT_OK)
+        status = gt_fail(GT_ERROR_IO, "cannot write '%s'", options->save);
+    gt_store_close(store);
+    return status;
+}
+
+int gt_cmd_fit(const gt_options_cli *options)
+{
+    const gt_status status = options->trials ? fit_table(options) : fit_store(options);
+    return status == GT_OK ? 0 : gt_print_failure();
+}

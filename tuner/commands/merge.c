@@ -1,0 +1,56 @@
+/* gemmtune merge: takes the rows of other databases into one. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../db/store.h"
+#include "../../src/core/status.h"
+#include "options.h"
+#include "output.h"
+
+static const gt_column columns[] = {{"merged", GT_LEFT},    {"runs", GT_RIGHT},      {"problems", GT_RIGHT},
+                                    {"trials", GT_RIGHT},   {"baselines", GT_RIGHT}};
+
+static int take_count(void *data, int count, const char *const *names, const char *const *values)
+{
+    (void)count, (void)names;
+    *(long long *)data = values[0] ? atoll(values[0]) : 0;
+    return 1;
+}
+
+/* Winners of different files have never raced each other. */
+static gt_status tell_contested(gt_store *store, bool quiet)
+{
+    long long count = 0;
+    const gt_status status = gt_store_query(store, "SELECT count(*) FROM contested", NULL, take_count, &count);
+    if (status == GT_OK && count > 0 && !quiet)
+        gt_print_note("%lld problem%s more than one winner; `gemmtune` on such a GPU races them", count,
+                      count == 1 ? " has" : "s have");
+    return status;
+}
+
+/* Each file is a transaction of its own: one that is refused leaves the others merged. */
+int gt_cmd_merge(const gt_options_cli *options)
+{
+    gt_store *store;
+    int code = 0;
+    if (gt_store_open(options->operand, GT_STORE_WRITE, &store) != GT_OK)
+        return gt_print_failure();
+    gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < options->file_count; i++) {
+        gt_merged merged;
+        if (gt_store_merge(store, options->files[i], &merged) != GT_OK) {
+            code = gt_print_failure();
+            continue;
+        }
+        gt_table_text(table, options->files[i]);
+        gt_table_integer(table, merged.runs);
+        gt_table_integer(table, merged.problems);
+        gt_table_integer(table, merged.trials);
+        gt_table_integer(table, merged.baselines);
+    }
+    gt_table_finish(table);
+    if (tell_contested(store, options->quiet) != GT_OK)
+        code = gt_print_failure();
+    gt_store_close(store);
+    return code;
+}
