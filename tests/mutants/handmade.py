@@ -107,7 +107,6 @@ SPLIT = [
     ("alone", "takes no notice of deep elements", "(deep == 0 || deep * 16 <= (int)SHARE - (int)(a.low + b.low))", "true"),
     ("alone", "sees no deep elements", "counted.deep += fabsf(v) < 0x1p-14f && element != 0;", "counted.deep += 0;"),
     ("turns", "counts no low elements", "counted.low += fabsf(v) < 0x1p-4f && counts;", "counted.low += 0;"),
-    ("turns", "takes infinities for numbers", "largest >> 23 << EXPONENT_AT", "min(largest >> 23, 200u) << EXPONENT_AT"),
     ("turns", "gives stages back that are being multiplied", "        multiply_wait<0>();\n#pragma unroll\n        for (int stage",
      "#pragma unroll\n        for (int stage"),
     ("turns", "mistakes a neighbour's part", "lo.e[e / 2] = even.lo | odd.lo << 16;", "lo.e[e / 2] = odd.lo | even.lo << 16;"),
