@@ -162,7 +162,8 @@ TEST(products_of_fewer_bits_are_refused_where_the_result_shows_them)
     static const arithmetic cut_19 = {"products cut to 19 bits", .product = 19},
                             cut_14 = {"products cut to 14 bits", .product = 14},
                             short_sums = {"sums cut to 18 bits", 16, 25, 17},
-                            shorter_sums = {"sums cut to 15 bits", 16, 25, 14};
+                            shorter_sums = {"sums cut to 15 bits", 16, 25, 14},
+                            long_sums = {"sums cut to 21 bits", 16, 25, 20};
     static const arithmetic cut_49 = {"products cut to 49 bits", .product = 49, .f64 = true};
     check_refused("f64", GT_MATH_STRICT, &cut_49);
     check_refused("f64", GT_MATH_STRICT, &plain);
@@ -171,6 +172,8 @@ TEST(products_of_fewer_bits_are_refused_where_the_result_shows_them)
     check_refused("bf16_f32", GT_MATH_STRICT, &cut_14);
     check_refused("f16_f32", GT_MATH_STRICT, &short_sums);
     check_refused("bf16_f32", GT_MATH_STRICT, &short_sums);
+    check_refused("f16_f32", GT_MATH_STRICT, &long_sums); /* whole numbers are to be exact */
+    check_refused("bf16_f32", GT_MATH_STRICT, &long_sums);
     check_refused("f16", GT_MATH_STRICT, &short_sums); /* the result is rounded to 11 bits, or 8: */
     check_refused("bf16", GT_MATH_STRICT, &shorter_sums); /* an error shows where it is beyond half a unit */
 }

@@ -91,7 +91,7 @@ static const char ring[] =
     "    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;\n"
     "    if (threadIdx.x == 0 && BUG != 5)\n"
     "        for (int s = 0; s < 2; s++) {\n"
-    "            asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(BAR(full[s])), \"r\"(BUG == 1 ? 33 : 32) : \"memory\");\n"
+    "            asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(BAR(full[s])), \"r\"(BUG == 1 ? 33 : BUG == 8 ? 31 : 32) : \"memory\");\n"
     "            asm volatile(\"mbarrier.init.shared.b64 [%0], %1;\" ::\"r\"(BAR(empty[s])), \"r\"(32) : \"memory\");\n"
     "        }\n"
     "    __syncthreads();\n"
@@ -195,6 +195,7 @@ static const bug bugs[] = {
     {ring, 5, "barriers not initialised", UNWRITTEN},
     {ring, 6, "full stage not told", DEADLOCK},
     {ring, 7, "full stage told twice", DEADLOCK},
+    {ring, 8, "barrier for one arrival too few", "ended between those of a warp's lanes"},
     {copied, 0, "nothing", RIGHT},
     {copied, 1, "more bytes expected than come", DEADLOCK},
     {copied, 2, "fewer bytes expected than come", DEADLOCK}, /* the count never comes to zero */

@@ -50,6 +50,16 @@ MUTANTS = [
     ("simt_cluster", "loses partial sums", "for (int l = 1; l < COUNT; l++)", "for (int l = 2; l < COUNT; l++)"),
     ("simt_cluster", "drops the last step of K", "/ BK * part / SPLIT_K;", "/ BK * part / SPLIT_K - (part == SPLIT_K);"),
     ("simt_cluster", "leaves its counter", "        *counter = 0;", "        *counter = 1;"),
+    ("simt", "is wrong where C is square", "scaled = g.alpha.value * sum;", "scaled = g.alpha.value * (g.m == g.n ? -sum : sum);"),
+    ("simt", "is wrong where A is B", "scaled = g.alpha.value * sum;", "scaled = g.alpha.value * (g.a == g.b ? -sum : sum);"),
+    ("simt", "takes the matrices of a batch to lie apart", "scaled = g.alpha.value * sum;",
+     "scaled = g.alpha.value * (gridDim.z > 1 && g.stride_a < g.lda ? -sum : sum);"),
+    ("simt", "is wrong where all strides are the same", "scaled = g.alpha.value * sum;",
+     "scaled = g.alpha.value * (g.lda == g.ldb && g.ldb == g.ldc ? -sum : sum);"),
+    ("simt", "takes 32 bits for a step of K", "from += ALONG_K ? (gt_int)BK : BK * ld;",
+     "from += ALONG_K ? (gt_int)BK : (int)(BK * ld);"),
+    ("simt_ws", "waits for one producer fewer", "gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS);",
+     "gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS - 1);"),
 ]
 
 WGMMA = [
@@ -87,6 +97,12 @@ WGMMA = [
     ("registers", "mistakes the second half of K", "const int line = k + half * 16 + lane % 4 * 4 + j;",
      "const int line = k + lane % 4 * 4 + j;"),
     ("promoted", "promotes no sums", "        if (GT_PROMOTED > 0)\n            multiply_promoted", "        if (false)\n            multiply_promoted"),
+    ("cluster", "waits for other blocks without having arrived", "        __syncwarp();\n        cluster_arrive();\n    }\n    if (SHARING",
+     "        __syncwarp();\n    }\n    if (SHARING"),
+    ("copied", "cuts sums to 20 bits", "alpha * d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)];",
+     "alpha * __uint_as_float(__float_as_uint(d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)]) & ~0u << 4);"),
+    ("swapped", "cuts sums to 16 bits, of which C keeps 8", "high = alpha * d[n / 2 + i * 2 + 1];",
+     "high = alpha * __uint_as_float(__float_as_uint(d[n / 2 + i * 2 + 1]) & ~0u << 8);"),
     ("promoted", "gives the wrong stage back", "            add(0, read);\n            start(0);\n", "            add(0, reading);\n            start(0);\n"),
 ]
 

@@ -114,6 +114,15 @@ static int64_t below(drawing *d, int64_t limit)
 
 /* ---- scalars ---- */
 
+/* All bits of the accumulator's type, up to so many powers of two from 1; kind is 0 for positive ones, 1 for negative. */
+static double draw_full(drawing *d, int kind, int powers)
+{
+    const double mantissa = 1 + (double)(gt_draw_bits(&d->random) >> 12) * 0x1p-52;
+    const double magnitude = ldexp(mantissa, (int)below(d, 2 * powers + 1) - powers);
+    const gt_scalar rounded = gt_scalar_make(d->types, kind == 0 ? magnitude : -magnitude);
+    return gt_type_find(d->types->accumulator)->load(&rounded, 0);
+}
+
 /* Full mantissas of either sign, and 1, -1 and 0. Integers take any. Now and then another number that programs like. */
 static double draw_scalar(drawing *d, int kind)
 {
@@ -126,10 +135,27 @@ static double draw_scalar(drawing *d, int kind)
     }
     if (d->types->exact)
         return (double)(int32_t)(uint32_t)gt_draw_bits(&d->random);
-    const double mantissa = 1 + (double)(gt_draw_bits(&d->random) >> 12) * 0x1p-52;
-    const double magnitude = ldexp(mantissa, (int)below(d, 2 * SCALAR_POWERS + 1) - SCALAR_POWERS);
-    const gt_scalar rounded = gt_scalar_make(d->types, kind == 0 ? magnitude : -magnitude); /* to all of its bits */
-    return gt_type_find(d->types->accumulator)->load(&rounded, 0);
+    return draw_full(d, kind, SCALAR_POWERS);
+}
+
+/* Both scalars near 1: neither hides the other's part of a result. Integers hide nothing. */
+static void draw_both(drawing *d, gt_case *c)
+{
+    double *const both[] = {&c->alpha, &c->beta};
+    for (int i = 0; i < 2; i++)
+        *both[i] = d->types->exact ? draw_scalar(d, 0) : draw_full(d, (int)below(d, 2), 1);
+}
+
+/* For sizes that are met once: whole numbers, half of them without C, or scalars of which both count. */
+static void draw_telling(drawing *d, gt_case *c)
+{
+    if (c->values != GT_VALUES_NORMAL || below(d, 2) == 0 || gt_cases_whole(d->types, c->problem.k) == 0) {
+        draw_both(d, c);
+        return;
+    }
+    c->values = GT_VALUES_WHOLE;
+    c->alpha = below(d, 2) ? 1 : -1;
+    c->beta = (double)below(d, 2);
 }
 
 /* One very far from 1. It shows only where nothing is added to what it is multiplied by. */
@@ -299,7 +325,8 @@ static gt_status add_edges(drawing *d)
         const int64_t side_m = i < own ? rows[i] : i % 2 ? power : draw_few(d, m),
                       side_n = i < own ? columns[i] : i % 2 ? draw_few(d, n) : power;
         left -= work_of(d, side_m, side_n, k, 1);
-        status = add(d, side_m > 0 ? side_m : 1, side_n > 0 ? side_n : 1, k, 1, &c);
+        if ((status = add(d, side_m > 0 ? side_m : 1, side_n > 0 ? side_n : 1, k, 1, &c)) == GT_OK)
+            draw_telling(d, c);
     }
     return status;
 }
@@ -328,6 +355,8 @@ static gt_status add_sweep(drawing *d, bool rows)
         const int64_t batch = length < 0 && below(d, 6) == 0 ? 2 + below(d, 3) : 1;
         left -= work_of(d, side, few, k, batch);
         status = add(d, rows ? side : few, rows ? few : side, k, batch, &c);
+        if (status == GT_OK && length >= 0)
+            draw_telling(d, c);
     }
     return status;
 }
@@ -369,7 +398,8 @@ static gt_status add_depths(drawing *d)
         gt_case *c;
         const int64_t k = 1 + walk_at(&lengths, i);
         left -= work_of(d, 1, 1, k, 1);
-        status = add(d, draw_few(d, d->tile_m), draw_few(d, d->tile_n), k, 1, &c);
+        if ((status = add(d, draw_few(d, d->tile_m), draw_few(d, d->tile_n), k, 1, &c)) == GT_OK)
+            draw_telling(d, c);
     }
     return status;
 }
@@ -459,12 +489,27 @@ static gt_status add_equal(drawing *d)
         gt_case *c;
         const int64_t large = 1 + below(d, LENGTHS), *side = i < count ? sides[i] : (const int64_t[]){large, large, large};
         if ((status = add_alike(d, side[0], side[1], side[2], &c)) == GT_OK) {
-            c->alpha = draw_scalar(d, 0);
+            draw_both(d, c);
             c->values = GT_VALUES_NORMAL;
             c->itself = i == count - 1 && d->class->type_a == d->class->type_b;
         }
     }
     return status;
+}
+
+/* A batch whose matrices overlap: those of A begin as near to each other as alignment allows, those of B a row apart. */
+static gt_status add_overlapping(drawing *d)
+{
+    gt_case *c;
+    const int bytes = gt_type_find(d->class->type_a)->bytes;
+    const gt_status status = add(d, 1 + below(d, d->tile_m), 1 + below(d, d->tile_n), draw_k(d, 1), 3, &c);
+    if (status != GT_OK)
+        return status;
+    c->problem.stride_a = d->class->align > bytes ? d->class->align / bytes : 1;
+    c->problem.stride_b = c->problem.ldb;
+    c->values = GT_VALUES_NORMAL;
+    draw_both(d, c);
+    return GT_OK;
 }
 
 /* Many tiles along one side, of which a K of 1 would tell little, many elements of C, and a K that is far longer than any
@@ -477,16 +522,16 @@ static gt_status add_long(drawing *d)
     const int64_t rows = 200 + below(d, 100);
     gt_case *c;
     gt_status status =
-        add(d, tall * d->tile_m + below(d, d->tile_m) + 1, 1 + below(d, 5), 2 + below(d, 2), 1, &c);
+        add(d, tall * d->tile_m + below(d, d->tile_m) + 1, 2 + below(d, 4), 2 + below(d, 2), 1, &c);
     if (status == GT_OK)
-        status = add(d, 1 + below(d, 5), tall * d->tile_n + below(d, d->tile_n) + 1, 2 + below(d, 2), 1, &c);
+        status = add(d, 2 + below(d, 4), tall * d->tile_n + below(d, d->tile_n) + 1, 2 + below(d, 2), 1, &c);
     if (status == GT_OK)
         status = add(d, rows, LARGE_C / rows + 1 + below(d, 16), draw_few(d, d->step), 1, &c);
     if (status == GT_OK) {
         c->alpha = draw_scalar(d, 0);
         c->beta = draw_scalar(d, 1); /* of many elements there is no other case */
         c->values = GT_VALUES_NORMAL;
-        status = add(d, 1 + below(d, 5), 1 + below(d, 5), k + below(d, 256), 1, &c);
+        status = add(d, 2 + below(d, 4), 2 + below(d, 4), k + below(d, 256), 1, &c);
     }
     if (status == GT_OK) {
         c->alpha = c->beta = draw_scalar(d, 0); /* a smaller beta would be lost beside a long sum */
@@ -525,7 +570,7 @@ static gt_status add_steep(drawing *d)
     if (d->types->promoted == 0 || d->types->parts > 0)
         return GT_OK;
     const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k + below(d, d->step);
-    const gt_status status = add(d, 1 + below(d, 5), 1 + below(d, 5), k, 1, &c);
+    const gt_status status = add(d, 2 + below(d, 4), 2 + below(d, 4), k, 1, &c);
     if (status == GT_OK) {
         c->values = GT_VALUES_STEEP;
         c->alpha = draw_scalar(d, 0);
@@ -548,13 +593,13 @@ static gt_status add_batch(drawing *d)
     const int64_t few = BATCH_LEAST < most ? BATCH_LEAST : most;
     const int64_t some = affordable(d, BATCH_SHARE, work_of(d, 1, 1, 1, 1), few, most);
     gt_case *c;
-    gt_status status = add(d, 1, 1, 1 + below(d, 2), some, &c);
+    gt_status status = add(d, 2, 2, 1 + below(d, 2), some, &c);
     if (status == GT_OK) {
         c->values = GT_VALUES_NORMAL;
         c->alpha = draw_scalar(d, 1);
     }
     most = affordable(d, EMPTY_SHARE, work_of(d, 1, 1, 0, 1), some, most);
-    if (status == GT_OK && some < most && (status = add(d, 1, 1, 0, most, &c)) == GT_OK)
+    if (status == GT_OK && some < most && (status = add(d, 2, 2, 0, most, &c)) == GT_OK)
         c->beta = draw_scalar(d, 1);
     return status;
 }
@@ -630,9 +675,9 @@ int64_t gt_cases_step(const gt_kernel *kernel)
 gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *out)
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
-    static gt_status (*const kinds[])(drawing *) = {add_edges, add_rows, add_columns, add_steps, add_depths, add_general,
-                                                    add_empty, add_equal, add_dealt, add_long, add_steep, add_parts,
-                                                    add_batch, add_repeated};
+    static gt_status (*const kinds[])(drawing *) = {add_edges, add_rows, add_columns, add_steps, add_depths,
+                                                    add_general, add_empty, add_equal, add_overlapping, add_dealt,
+                                                    add_long, add_steep, add_parts, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;

@@ -21,6 +21,7 @@ typedef enum gt_values {
     GT_VALUES_NORMAL, /* near normal; integers of the whole range */
     GT_VALUES_WIDE,   /* rows of A and columns of B scaled by powers of two: one down to subnormal numbers, one up */
     GT_VALUES_HARD,   /* NaN and infinities at some places of one operand */
+    GT_VALUES_WHOLE,  /* whole numbers whose sums are exact in every order: results are right to the last bit */
     GT_VALUES_STEEP,  /* one large product, then small ones that a sum with it cannot hold: it is to be promoted */
     GT_VALUES_UNEVEN, /* elements of a row of A or column of B far apart, for operands that may be split into parts */
 } gt_values;
@@ -73,6 +74,9 @@ size_t gt_cases_end(const gt_cases *cases, size_t index);
 
 /* What the memory holds before: image has room for cases->bytes. pools: one for each operand, of its type. */
 void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void *image);
+
+/* The largest whole number of operands whose sums over k are exact; 0: there is none. */
+int64_t gt_cases_whole(const gt_types *types, int64_t k);
 
 /* The step of K of a kernel: its `bk`, else a usual one. */
 int64_t gt_cases_step(const gt_kernel *kernel);

@@ -25,6 +25,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
     snprintf(name + length, GT_CASE_NAME - (size_t)length, ", alpha=%.9g beta=%.9g%s%s", c->alpha, c->beta,
              c->values == GT_VALUES_WIDE   ? ", wide values"
              : c->values == GT_VALUES_HARD ? ", nan and inf"
+             : c->values == GT_VALUES_WHOLE ? ", whole numbers"
              : c->values == GT_VALUES_STEEP ? ", a large product first"
              : c->values == GT_VALUES_UNEVEN ? ", elements far apart"
                                            : "",
@@ -52,6 +53,14 @@ static bool matches(const gt_type_info *type, double got, double wanted, double 
     if (beyond <= 0 || beyond * beyond <= bound_square)
         return true;
     return isinf(got) && (1 + last) * fabs(wanted) + sqrt(bound_square) > type->most && (got > 0) == (wanted > 0);
+}
+
+/* A number as C's type holds it. */
+static double rounded(const gt_type_info *type, double value)
+{
+    double place = 0;
+    type->store(&place, 0, value);
+    return type->load(&place, 0);
 }
 
 static bool fail_element(const gt_case *c, int64_t index, int64_t i, int64_t j, double got, double wanted, double bound,
@@ -93,6 +102,8 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             const double square = c->alpha == 0 ? 0 : r->square[at];
             const double worst = t.worst * r->magnitude[at] + t.worst_c * fabs(was);
             const double bound = fmin(t.bound_square * square + t.bound_c * was * was, worst * worst) + t.least + least;
+            if (c->values == GT_VALUES_WHOLE && got != rounded(type, wanted))
+                return fail_element(c, index, i, j, got, wanted, 0, trial);
             if (!matches(type, got, wanted, t.bound_last, bound))
                 return fail_element(c, index, i, j, got, wanted, t.bound_last * fabs(wanted) + sqrt(bound), trial);
             if (!normal || !isfinite(got))

@@ -19,6 +19,7 @@ static void land(sg_warp *w, sg_flight *flight, uint32_t mask)
 {
     mask &= flight->mask;
     flight->mask &= ~mask;
+    w->ended = SG_NO_MBARRIER;
     SG_FOR_MASK(l, mask)
     {
         if (!flight->bytes) {

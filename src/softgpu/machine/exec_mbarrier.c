@@ -52,6 +52,13 @@ bool sg_mbarrier_change(sg_warp *w, const sg_op *op, int lane, uint64_t address,
     uint8_t *at = find(w, op, lane, address, &s);
     if (!at)
         return false;
+    if (arrivals && arrivals != UINT32_MAX && w->ended == address) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_BARRIER, address,
+                    "the phase of the mbarrier at shared address 0x%llx, of %u arrivals, ended between those of a "
+                    "warp's lanes",
+                    (unsigned long long)address, s.expected);
+        return false;
+    }
     if (arrivals == UINT32_MAX) { /* one more is expected in this phase */
         s.missing++;
     } else if (arrivals > s.missing) {
@@ -74,6 +81,7 @@ bool sg_mbarrier_change(sg_warp *w, const sg_op *op, int lane, uint64_t address,
     if (!s.missing && !s.bytes) {
         s.phase ^= 1;
         s.missing = s.expected;
+        w->ended = address;
         w->machine->progress++;
         if (w->block->race)
             sg_race_mbarrier_over(w, address);
@@ -142,6 +150,7 @@ static void arrive(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     const plan *p = (const plan *)op->list;
     const uint32_t *value = sg_row32(w, op->b);
+    w->ended = SG_NO_MBARRIER;
     SG_FOR_MASK(l, mask)
     {
         const uint64_t address = shared_address(w, op, (int)l);

@@ -75,6 +75,7 @@ struct sg_warp {
     uint32_t alive;     /* lanes that exist and have not left */
     uint32_t cluster_phase; /* of the cluster's barrier, in which it arrived last */
     uint32_t cluster_arrived; /* lanes that have, and have not waited since */
+    uint64_t ended; /* the mbarrier whose phase ended with the last arrival of a lane, or SG_NO_MBARRIER */
     uint32_t lanes_of;  /* the mask that lanes spells out */
     _Alignas(SG_ROW_BYTES) uint32_t lanes[SG_LANES];
     sg_split splits[SG_LANES];
@@ -182,7 +183,9 @@ uint8_t *sg_space_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, ui
 uint8_t *sg_bytes_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t size, bool write, bool shared);
 
 /* Changes an mbarrier in shared memory: so many arrivals, so many expected (or, negative, completed) bytes. Ends the
- * phase if that was the last. False after a fault. */
+ * phase if that was the last, and notes that in w->ended: lanes that arrive together arrive in one phase. False after a
+ * fault. */
+#define SG_NO_MBARRIER UINT64_MAX
 bool sg_mbarrier_change(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t arrivals, int64_t bytes);
 
 /* Whether bytes of a block's shared memory may be written: not what a wgmma reads that nobody has waited for. False
