@@ -173,7 +173,7 @@ static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s)
     translate_layout(call, gemm);
     if (!translate_types(call, s->math_mode, gemm) || !is_offered(call, gemm))
         return GT_FATE_MODE;
-    request.refused = !is_mode_offered(call, s, gemm)                   ? GT_FATE_MODE
+    request.refused = !is_mode_offered(call, s, gemm)             ? GT_FATE_MODE
                       : s->pointer_mode != GT_CUBLAS_HOST_SCALARS ? GT_FATE_SCALARS
                       : s->epilogue                               ? GT_FATE_EPILOGUE
                                                                   : GT_FATE_ANSWERED;
