@@ -90,9 +90,16 @@ class Dropin(unittest.TestCase):
     def test_f32_is_rounded_to_tf32_only_where_the_user_says_so(self):
         self.assertEqual(self.counts(self.run_program("rounded", "answered", words=["--f32", "tf32"])), (2, 2, 0))
         self.assertEqual(self.counts(self.run_program("rounded", "any")), (2, 2, 0))
+        database = self.copy("split.db")
+        tune(database, "--family", "split", "--type", "f32", "--math", "split", "--shapes", "64")
+        put_baseline(database, SLOW)
+        self.assertEqual(self.counts(self.run_program("rounded", "any", words=["--f32", "split"], database=database)),
+                         (2, 2, 0))
+        self.assertEqual(self.ask(database, "SELECT math, calls FROM wanted JOIN problem ON problem.id = problem"
+                                  " WHERE fate = 'answered' ORDER BY math"), [("split", 1), ("strict", 1)])
         done = subprocess.run([GEMMTUNE, "run", "--f32", "f16", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("--f32 takes strict or tf32", done.stderr)
+        self.assertIn("--f32 takes strict, split or tf32", done.stderr)
 
     def test_descriptors_of_cublaslt_are_read_and_plain_products_answered(self):
         env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")

@@ -72,14 +72,16 @@ static const struct {
 static struct {
     pthread_once_t once;
     bool tf32_overridden; /* by a variable of NVIDIA's that its libraries obey */
-    bool f32_is_tf32;     /* products of f32 may be computed in tf32 */
+    gt_math f32_math;     /* that products of f32 may be computed in, where the program asks for f32 */
 } asked = {.once = PTHREAD_ONCE_INIT};
 
 static void read_environment(void)
 {
     const char *f32 = gt_environment(GT_ENV_F32);
     asked.tf32_overridden = gt_environment(GT_ENV_TF32_OVERRIDE) != NULL;
-    asked.f32_is_tf32 = f32 && strcmp(f32, "tf32") == 0;
+    asked.f32_math = f32 && strcmp(f32, "tf32") == 0    ? GT_MATH_TF32
+                     : f32 && strcmp(f32, "split") == 0 ? GT_MATH_SPLIT
+                                                        : GT_MATH_STRICT;
 }
 
 /* Finds types and math, by the compute type and the handle's math mode. False for types that have no name here. */
@@ -157,10 +159,10 @@ static float load_half(const void *data)
 }
 
 /* Whether the user allows what the program did not ask for. It stays with what it asked to be pedantic. */
-static bool may_be_tf32(const gt_cublas_call *call, const gt_cublas_state *s, const gt_gemm *gemm)
+static bool may_be_looser(const gt_cublas_call *call, const gt_cublas_state *s, const gt_gemm *gemm)
 {
-    return asked.f32_is_tf32 && gemm->type_ab == GT_F32 && gemm->math == GT_MATH_STRICT && !asked.tf32_overridden &&
-           call->compute == GT_CUBLAS_COMPUTE_32F &&
+    return asked.f32_math != GT_MATH_STRICT && gemm->type_ab == GT_F32 && gemm->math == GT_MATH_STRICT &&
+           !(asked.f32_math == GT_MATH_TF32 && asked.tf32_overridden) && call->compute == GT_CUBLAS_COMPUTE_32F &&
            (s->math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS) == GT_CUBLAS_MATH_DEFAULT;
 }
 
@@ -171,7 +173,7 @@ static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s)
     translate_layout(call, gemm);
     if (!translate_types(call, s->math_mode, gemm) || !is_offered(call, gemm))
         return GT_FATE_MODE;
-    request.refused = !is_mode_offered(call, s, gemm)                   ? GT_FATE_MODE
+    request.refused = !is_mode_offered(call, s, gemm)             ? GT_FATE_MODE
                       : s->pointer_mode != GT_CUBLAS_HOST_SCALARS ? GT_FATE_SCALARS
                       : s->epilogue                               ? GT_FATE_EPILOGUE
                                                                   : GT_FATE_ANSWERED;
@@ -182,11 +184,11 @@ static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s)
         operands.alpha = &scalars[0];
         operands.beta = &scalars[1];
     }
-    if (request.refused == GT_FATE_ANSWERED && may_be_tf32(call, s, gemm)) {
-        gt_request rounded = request;
-        rounded.gemm.math = GT_MATH_TF32;
-        rounded.alone = true; /* cuBLAS would compute in f32 */
-        if (gt_front_run(&rounded, s->stream, &operands) == GT_FATE_ANSWERED)
+    if (request.refused == GT_FATE_ANSWERED && may_be_looser(call, s, gemm)) {
+        gt_request looser = request;
+        looser.gemm.math = asked.f32_math;
+        looser.alone = asked.f32_math == GT_MATH_TF32; /* what is stored of cuBLAS is its tf32, and not what it would do */
+        if (gt_front_run(&looser, s->stream, &operands) == GT_FATE_ANSWERED)
             return GT_FATE_ANSWERED;
     }
     return gt_front_run(&request, s->stream, &operands);

@@ -131,7 +131,7 @@ const gt_option_row gt_option_rows[] = {
     [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
     [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
     [MARGIN] = {"margin", "PERCENT", 0, "answer what is so much faster than cuBLAS (0)", RUN},
-    [F32] = {"f32", "MATH", 0, "strict, or tf32: f32 on tensor cores, rounded (strict)", RUN},
+    [F32] = {"f32", "MATH", 0, "strict; split, tf32: f32 on tensor cores (strict)", RUN},
     [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH | REVALIDATE},
     [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
@@ -319,9 +319,9 @@ static gt_status read_arch(const char *text, gt_options_cli *o)
 static gt_status read_f32(const char *text, gt_options_cli *o)
 {
     o->f32 = text;
-    return strcmp(text, "strict") == 0 || strcmp(text, "tf32") == 0
+    return strcmp(text, "strict") == 0 || strcmp(text, "split") == 0 || strcmp(text, "tf32") == 0
                ? GT_OK
-               : gt_fail(GT_ERROR_INVALID, "--f32 takes strict or tf32, not '%.40s'", text);
+               : gt_fail(GT_ERROR_INVALID, "--f32 takes strict, split or tf32, not '%.40s'", text);
 }
 
 #define AT(field) .offset = offsetof(gt_options_cli, field)
