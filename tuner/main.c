@@ -35,8 +35,8 @@ static void print_help(void)
         const int used = printf("  %s %s", row->name, row->operand ? row->operand : "");
         printf("%*s%s%s\n", 18 - used, "", row->summary, i == GT_COMMAND_TUNE ? " Default." : "");
     }
-    puts("\n`gemmtune` alone tunes the first GPU. gemmtune COMMAND --help shows a command's\n"
-         "options and an example; --version the version.");
+    puts("\ngemmtune COMMAND --help shows a command's options; --version the version.\n"
+         "Example: gemmtune --device 1 --budget 10m tunes the second GPU for ten minutes.");
 }
 
 /* --help itself is not told to somebody who has just used it. */
