@@ -381,12 +381,17 @@ TEST(a_workspace_that_cannot_be_had_rules_a_kernel_out)
     gt_selection selection;
     CHECK_INT(choose(sized(60, 60, 4000), anything, list, COUNT(list), &selection), 1);
     CHECK_INT(choose(sized(60, 60, 4000), (gt_demands){.refused = 1000}, list, COUNT(list), &selection), 2);
+    many.batch = 60000;
+    const gt_measured batches[] = {row(1, split, many, 5), row(2, whole, many, 500)};
+    const gt_measurements measured = {.list = (gt_measured *)batches, .count = COUNT(batches)};
+    gt_device large = h200(), small = large;
     many.batch = 70000;
-    gt_device small = h200();
-    small.memory_bytes = 1 << 30; /* of 8.6 GB that it would take */
-    const gt_measurements measured = {.list = (gt_measured *)list, .count = COUNT(list)};
+    large.memory_bytes = 1ll << 40;
+    small.memory_bytes = 1ll << 30; /* of 9.2 GB that it would take */
+    CHECK_OK(gt_select(&large, &many, &anything, &measured, &selection));
+    CHECK_INT(batches[selection.index].kernel_id, 1);
     CHECK_OK(gt_select(&small, &many, &anything, &measured, &selection));
-    CHECK_INT(list[selection.index].kernel_id, 2);
+    CHECK_INT(batches[selection.index].kernel_id, 2);
 }
 
 TEST(ties_go_to_the_smallest_id_in_any_order)

@@ -107,6 +107,18 @@ static bool has_seed(const gt_search_options *options, const char *family)
     return false;
 }
 
+/* The spaces of all families that are asked for; of the seeds' only, where it is to be quick. */
+static gt_status add_spaces(gt_search *search, const gt_families *families, const gt_problem *problem, bool narrow)
+{
+    const gt_search_options *options = &search->options;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < families->count; i++)
+        if ((!options->family || strcmp(options->family, families->list[i].name) == 0) &&
+            (!narrow || has_seed(options, families->list[i].name)))
+            status = add_space(search, problem, &families->list[i]);
+    return status;
+}
+
 gt_status gt_search_create(const gt_families *families, const gt_device *device, const gt_problem *problem,
                            const gt_search_options *options, gt_search **out)
 {
@@ -121,10 +133,11 @@ gt_status gt_search_create(const gt_families *families, const gt_device *device,
         const gt_family *family;
         status = gt_families_get(families, options->family, &family);
     }
-    for (size_t i = 0; status == GT_OK && i < families->count; i++)
-        if ((!options->family || strcmp(options->family, families->list[i].name) == 0) &&
-            (!options->only_seeds || has_seed(options, families->list[i].name)))
-            status = add_space(search, problem, &families->list[i]);
+    const bool narrow = options->only_seeds || options->effort == GT_EFFORT_COVER;
+    if (status == GT_OK)
+        status = add_spaces(search, families, problem, narrow);
+    if (status == GT_OK && search->point_count == 0 && narrow)
+        status = add_spaces(search, families, problem, false);
     if (status != GT_OK)
         goto fail;
     if (search->point_count == 0) {

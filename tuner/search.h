@@ -12,7 +12,7 @@ typedef enum gt_effort {
     GT_EFFORT_QUICK,
     GT_EFFORT_NORMAL,
     GT_EFFORT_FULL, /* every configuration of every space */
-    GT_EFFORT_COVER, /* less than quick: what won on problems like this one, and a few more */
+    GT_EFFORT_COVER, /* less than quick: what won on problems like this one, and a few more of the same families */
 } gt_effort;
 
 #define GT_EFFORT_COUNT 4

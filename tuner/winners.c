@@ -64,6 +64,14 @@ size_t gt_winners_of_class(gt_winners *winners, const gt_class *class)
     return chosen;
 }
 
+bool gt_winners_has(const gt_winners *winners, int row, int align)
+{
+    for (size_t i = 0; i < winners->count; i++)
+        if (winners->list[i].row == row && winners->list[i].class.align == align)
+            return true;
+    return false;
+}
+
 size_t gt_winners_all(gt_winners *winners)
 {
     size_t chosen = 0;

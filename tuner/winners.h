@@ -28,6 +28,9 @@ void gt_winners_add(gt_winners *winners, const gt_kernel *kernel, const gt_class
 size_t gt_winners_of_row(gt_winners *winners, int row);
 size_t gt_winners_of_class(gt_winners *winners, const gt_class *class);
 
+/* Whether one of a row is of an alignment. */
+bool gt_winners_has(const gt_winners *winners, int row, int align);
+
 /* Chooses all of them, each configuration once. */
 size_t gt_winners_all(gt_winners *winners);
 

@@ -82,7 +82,8 @@ gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const g
     memcpy(&o.alpha, operands->alpha, (size_t)plan->launch.scalar->bytes);
     memcpy(&o.beta, operands->beta, (size_t)plan->launch.scalar->bytes);
     const bool reads = gt_launch_reads(&plan->launch, &o.alpha);
-    const void *const a = plan->swapped ? operands->b : operands->a, *const b = plan->swapped ? operands->a : operands->b;
+    const void *const a = plan->swapped ? operands->b : operands->a;
+    const void *const b = plan->swapped ? operands->a : operands->b;
     o.a = reads ? a : NULL; /* never read, so they need not be good pointers */
     o.b = reads ? b : NULL;
     o.c = operands->c;

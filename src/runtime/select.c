@@ -73,8 +73,9 @@ static int by_kernel(const void *left, const void *right, void *data)
 
 static size_t group_end(const usable *pool, const gt_measured *list, size_t begin)
 {
+    const int64_t id = list[pool->near.list[begin].row].kernel_id;
     size_t end = begin + 1;
-    while (end < pool->near.count && list[pool->near.list[end].row].kernel_id == list[pool->near.list[begin].row].kernel_id)
+    while (end < pool->near.count && list[pool->near.list[end].row].kernel_id == id)
         end++;
     return end;
 }
@@ -86,7 +87,8 @@ static void keep_runnable(const gt_device *device, const gt_problem *problem, co
     size_t kept = 0;
     for (size_t begin = 0, end; begin < pool->near.count; begin = end) {
         end = group_end(pool, measured->list, begin);
-        const double us = estimate(device, problem, demands, measured, measured->list[pool->near.list[begin].row].kernel);
+        const gt_kernel *kernel = measured->list[pool->near.list[begin].row].kernel;
+        const double us = estimate(device, problem, demands, measured, kernel);
         for (size_t i = begin; us > 0 && i < end; i++)
             pool->near.list[kept++] = (gt_neighbour){.row = pool->near.list[i].row, .estimate_us = us};
     }
@@ -186,7 +188,8 @@ static bool select_exact(const gt_problem *problem, const gt_demands *demands, c
 static int by_size(const void *left, const void *right, void *data)
 {
     const gt_measured *list = data;
-    const gt_problem *a = &list[((const gt_neighbour *)left)->row].problem, *b = &list[((const gt_neighbour *)right)->row].problem;
+    const gt_problem *a = &list[((const gt_neighbour *)left)->row].problem;
+    const gt_problem *b = &list[((const gt_neighbour *)right)->row].problem;
     return a->m != b->m   ? (a->m > b->m) - (a->m < b->m)
            : a->n != b->n ? (a->n > b->n) - (a->n < b->n)
            : a->k != b->k ? (a->k > b->k) - (a->k < b->k)
