@@ -1,5 +1,6 @@
 /* Asking the store. What comes out has been range-checked: file contents are untrusted. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,39 @@ gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, con
     gt_bind_int(&bind, problem);
     gt_bind_int(&bind, gpu);
     return find_one(store, &bind, found, trial);
+}
+
+gt_status gt_store_find_conditions(gt_store *store, int64_t run, gt_conditions *out)
+{
+    gt_conditions found = {0};
+    gt_bind bind = gt_sql_start(store, "SELECT substr(driver, 1, 31), substr(nvrtc, 1, 31), substr(program, 1, 31) FROM run"
+                                       " WHERE id = ?");
+    gt_bind_int(&bind, run);
+    const int code = gt_sql_step(store, &bind);
+    gt_take take = {.row = bind.statement};
+    if (code == SQLITE_ROW) {
+        gt_take_text(&take, found.driver, sizeof found.driver);
+        gt_take_text(&take, found.nvrtc, sizeof found.nvrtc);
+        gt_take_text(&take, found.program, sizeof found.program);
+    }
+    const gt_status status = gt_sql_done(store, &bind, code);
+    if (status == GT_OK)
+        *out = found;
+    return status;
+}
+
+const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions *now, char text[GT_CONDITIONS_TEXT])
+{
+    const struct {
+        const char *name, *then, *now;
+    } parts[] = {{"driver", then->driver, now->driver},
+                 {"NVRTC", then->nvrtc, now->nvrtc},
+                 {"gemmtune", then->program, now->program}};
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !*text; i++)
+        if (*parts[i].then && *parts[i].now && strcmp(parts[i].then, parts[i].now) != 0)
+            snprintf(text, GT_CONDITIONS_TEXT, "%s %s, now %s", parts[i].name, parts[i].then, parts[i].now);
+    return text;
 }
 
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found)

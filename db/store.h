@@ -59,6 +59,20 @@ typedef struct gt_run {
     uint64_t seed;
 } gt_run;
 
+/* Under what a run proved and timed kernels. Another driver or compiler may change both, another gemmtune what is
+ * checked. */
+typedef struct gt_conditions {
+    char driver[32], nvrtc[32], program[32];
+} gt_conditions;
+
+/* Those of a run, "" each where there is no such run. */
+gt_status gt_store_find_conditions(gt_store *store, int64_t run, gt_conditions *conditions);
+
+/* What differs from the ones of now, "driver 12.9, now 13.0"; "" if nothing. What is empty in either is not compared.
+ * Returns text. */
+#define GT_CONDITIONS_TEXT 96
+const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions *now, char text[GT_CONDITIONS_TEXT]);
+
 gt_status gt_store_run_begin(gt_store *store, const gt_run *run, int64_t *id);
 /* end is "done", "budget", "interrupted" or "failed". */
 gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end);
@@ -111,6 +125,7 @@ typedef struct gt_measured {
     gt_trial trial;
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
+    int64_t run;        /* that measured it */
     bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
     double baseline_us; /* the best of the baselines' newest times there, on that GPU; 0: none */
     double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */

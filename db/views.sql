@@ -38,7 +38,7 @@ SELECT g.name AS gpu, p.type, p.math, p.layout, p.m, p.n, p.k, p.batch, k.family
                                  AND n.name = b.name AND n.measured_at > b.measured_at AND n.outcome = 'ok'
                                  AND n.timing = b.timing AND n.us IS NOT NULL)))
            / t.us AS vs_cublas,
-       t.error, t.margin, t.timing, substr(t.tried_at, 1, 19) AS tuned_at, p.align, k.id AS kernel
+       t.error, t.margin, t.timing, substr(t.tried_at, 1, 19) AS tuned_at, p.align, k.id AS kernel, t.run
 FROM problem p
 CROSS JOIN gpu g
 JOIN trial t ON t.id = coalesce(

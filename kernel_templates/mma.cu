@@ -46,10 +46,11 @@
 #define OCC 1
 #endif
 
-constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
+constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32, COPIERS = THREADS_;
 
 #include "dependent_launch.cuh"
 #include "mma_copy.cuh"
+#include "mma_epilogue.cuh"
 #include "split_k.cuh"
 
 constexpr int STEPS = BK / policy::STEP, AHEAD = FRAGMENTS - 1; // k-steps of a tile, and read before they are due
@@ -61,34 +62,12 @@ static_assert(STAGES >= 2 && (LOAD == 1 || STAGES == 2), "one stage is read whil
 
 typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A> operand_a;
 typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B> operand_b;
-typedef gt_fragments<BM, WM, GT_OPERAND_A_ALONG_K, true> fragments_a;
-typedef gt_fragments<BN, WN, GT_OPERAND_B_ALONG_K, false> fragments_b;
 constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES;
 
-// Sums by blocks of 8 x 8, a lane's two of each.
-constexpr int BLOCKS_M = WM / 8, BLOCKS_N = WN / 8;
-typedef GT_ACC sums[BLOCKS_M][BLOCKS_N][2];
-
-// On its way through shared memory C has two blocks of rows of each warp at a time, in lines that begin in different
-// banks.
-constexpr int PITCH = WN + 8;
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES,
                STAGES *STAGE > WARPS * 16 * PITCH * GT_ACC_BYTES ? STAGES * STAGE : WARPS * 16 * PITCH * GT_ACC_BYTES);
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
-
-// Columns in serpentine: of two products side by side, both take the same blocks of one operand.
-__device__ __forceinline__ void multiply(sums &sum, const fragments_a::fragment &a, const fragments_b::fragment &b,
-                                         int begin = 0, int end = BLOCKS_M)
-{
-#pragma unroll
-    for (int i = begin; i < end; i += 2)
-#pragma unroll
-        for (int f = 0; f < BLOCKS_N; f++) {
-            const int j = i % 4 ? BLOCKS_N - 1 - f : f;
-            policy::multiply(sum[i][j], sum[i + 1][j], a[i], a[i + 1], b[j]);
-        }
-}
 
 // Whether sums are to be promoted behind a k-step of the t-th tile: GT_PROMOTED or fewer products have gone into them.
 __device__ __forceinline__ bool is_promoted(int t, int step)
@@ -232,76 +211,6 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *sha
                                                          (bool *)shared, [] { __syncthreads(); });
 }
 
-// C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the block's tile lies
-// in the matrix and C's old values do not count, as mostly.
-struct epilogue {
-    static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
-    static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
-    const gt_args &g;
-    GT_C *c; // of this matrix of the batch
-    gt_int row, column;
-
-    static __device__ __forceinline__ int outer_row(int block, int inner)
-    {
-        return gt_outer<fragments_a::UNIT>(block, inner);
-    }
-    static __device__ __forceinline__ gt_vector<GT_ACC, RUN> run(const sums &sum, int block, int n)
-    {
-        gt_vector<GT_ACC, RUN> r;
-#pragma unroll
-        for (int v = 0; v < RUN; v++)
-            r.e[v] = sum[block][n * UNIT + v % UNIT][v / UNIT];
-        return r;
-    }
-    template <int WIDE, bool PLAIN> __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
-    {
-        if (PLAIN) {
-            gt_vector<GT_C, WIDE> result;
-#pragma unroll
-            for (int u = 0; u < WIDE; u++)
-                result.e[u] = GT_C(g.alpha.value * sum[u]);
-            *(gt_vector<GT_C, WIDE> *)(c + (row + i) * g.ldc + column + j) = result;
-        } else if (row + i < g.m) {
-            gt_store_c_vector<WIDE>(g, row + i, column + j, sum, blockIdx.z * g.stride_c);
-        }
-    }
-
-    __device__ __forceinline__ void store_direct(const sums &sum) const
-    {
-        const int lane = threadIdx.x % 32;
-#pragma unroll
-        for (int i = 0; i < BLOCKS_M; i++)
-#pragma unroll
-            for (int n = 0; n < BLOCKS_N / UNIT; n++) {
-                const gt_vector<GT_ACC, RUN> r = run(sum, i, n);
-#pragma unroll
-                for (int v = 0; v < RUN; v += WIDTH)
-                    store<WIDTH, true>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
-            }
-    }
-    // Lanes side by side store neighbours: whole sectors, wherever rows of C begin and however short elements are.
-    template <bool PLAIN> __device__ __forceinline__ void store_staged(const sums &sum, GT_ACC *staging) const
-    {
-        const int lane = threadIdx.x % 32;
-        staging += threadIdx.x / 32 * (16 * PITCH);
-#pragma unroll
-        for (int i = 0; i < BLOCKS_M; i += 2) {
-            __syncwarp(); // what lay there has been read
-#pragma unroll
-            for (int h = 0; h < 2; h++)
-#pragma unroll
-                for (int n = 0; n < BLOCKS_N / UNIT; n++)
-                    *(gt_vector<GT_ACC, RUN> *)&staging[(h * 8 + lane / 4) * PITCH + n * 8 * UNIT + lane % 4 * RUN] =
-                        run(sum, i + h, n);
-            __syncwarp();
-#pragma unroll(PLAIN ? 8 : 1)
-            for (int e = lane * GT_WIDE_C; e < 16 * WN; e += 32 * GT_WIDE_C)
-                store<GT_WIDE_C, PLAIN>(outer_row(i + e / WN / 8, e / WN % 8), e % WN,
-                                        &staging[e / WN * PITCH + e % WN]);
-        }
-    }
-};
-
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args g)
 {
     extern __shared__ __align__(128) char stages[];
@@ -324,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
     const bool plain = g.beta.value == GT_ACC(0) && row + BM <= g.m && column + BN <= g.n;
     if (!STORE && plain) {
-        e.store_direct(sum);
+        e.store_direct<true>(sum);
         return;
     }
     __syncthreads(); // all fragments have been read

@@ -1,5 +1,7 @@
 // The way of operands from global memory into stages: copies in the background, or through registers, where they stay
-// while products are made. Needs THREADS_ and LOAD.
+// while products are made.
+//
+// Needs: LOAD, THREADS_ of the block, and COPIERS, those of them that copy: the last ones.
 #ifndef GT_MMA_COPY_CUH
 #define GT_MMA_COPY_CUH
 
@@ -70,8 +72,8 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
     static constexpr int VEC = (ANYWHERE ? CHUNK : ALIGN) / GT_AB_BYTES; // elements that go together
     // Threads side by side along a line, lines that all threads take at once, and what is left for further rounds.
     static constexpr int PIECES = stage::LINE / VEC;
-    static constexpr int MOST = THREADS_ & -THREADS_, POWER = PIECES & -PIECES, ABREAST = POWER < MOST ? POWER : MOST;
-    static constexpr int PASS = THREADS_ / ABREAST, SEGMENTS = PIECES / ABREAST;
+    static constexpr int MOST = COPIERS & -COPIERS, POWER = PIECES & -PIECES, ABREAST = POWER < MOST ? POWER : MOST;
+    static constexpr int PASS = COPIERS / ABREAST, SEGMENTS = PIECES / ABREAST;
     static constexpr int COUNT = (stage::LINES + PASS - 1) / PASS * SEGMENTS;
 
     const GT_AB *from; // this thread's first piece of the next tile
@@ -82,11 +84,11 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
 
     static __device__ __forceinline__ int line()
     {
-        return threadIdx.x / ABREAST;
+        return (threadIdx.x - (THREADS_ - COPIERS)) / ABREAST;
     }
     static __device__ __forceinline__ int along()
     {
-        return threadIdx.x % ABREAST * VEC;
+        return (threadIdx.x - (THREADS_ - COPIERS)) % ABREAST * VEC;
     }
     // From the first to the n-th piece: lines, and elements along the line.
     static constexpr __device__ int lines(int n)

@@ -181,12 +181,12 @@ template <int UNIT> __device__ __forceinline__ int gt_outer(int block, int inner
 template <int OUTER, int W, bool ALONG_K, bool OF_A> struct gt_fragments {
     typedef gt_stage<OUTER, ALONG_K> stage;
     typedef gt_reader<GT_AB_BYTES, ALONG_K, OF_A> reader;
-    static constexpr int UNIT = reader::UNIT, BLOCKS = W / 8;
+    static constexpr int UNIT = reader::UNIT, OUTER_BLOCKS = W / 8;
     static constexpr int ACROSS = W / reader::SPAN, DEEP = policy::STEP / reader::DEPTH; // reads of a k-step
     static constexpr int PLACES = ALONG_K ? BK / reader::DEPTH : ACROSS;                 // along a line
     static_assert(W % reader::SPAN == 0 && policy::STEP % reader::DEPTH == 0, "whole reads");
 
-    typedef reg fragment[BLOCKS][policy::PARTS];
+    typedef reg fragment[OUTER_BLOCKS][policy::PARTS];
     int place[PLACES]; // of this lane's first line
 
     // Lines further on lie a fixed distance from these: twist repeats with every read along K or across.

@@ -108,12 +108,13 @@ template <> struct gt_mma<gt_e5m2> : gt_mma_f8 {
 template <> struct gt_mma<gt_byte> : gt_mma_f8 {
 };
 
-// Four elements of K a part; Hopper has an instruction for two parts, and one for four.
+// Four elements of K a part; Hopper has instructions for two blocks of rows by one part, two and four.
 #ifndef INST_K
 #define INST_K 4
 #endif
+#define GT_MMA_F64_PAIRS (INST_K == 4 && __CUDA_ARCH__ < 900) // of two instructions each, in steps of two parts
 template <> struct gt_mma<double> : gt_mma_as_stored<double> {
-    static constexpr int STEP = INST_K < 8 ? 8 : INST_K, PARTS = STEP / 4;
+    static constexpr int STEP = GT_MMA_F64_PAIRS ? 8 : INST_K, PARTS = STEP / 4;
     GT_MMA_MULTIPLY(double)
     {
 #if INST_K == 16
@@ -127,6 +128,10 @@ template <> struct gt_mma<double> : gt_mma_as_stored<double> {
             "{%0, %1, %2, %3};"
             : "+d"(s[0]), "+d"(s[1]), "+d"(t[0]), "+d"(t[1])
             : "d"(a[0]), "d"(b[0]), "d"(a[1]), "d"(b[1]), "d"(c[0]), "d"(c[1]));
+#elif !GT_MMA_F64_PAIRS
+        asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+            : "+d"(s[0]), "+d"(s[1]), "+d"(t[0]), "+d"(t[1])
+            : "d"(a[0]), "d"(b[0]), "d"(c[0]));
 #else
 #pragma unroll
         for (int p = 0; p < PARTS; p++) {

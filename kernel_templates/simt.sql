@@ -53,7 +53,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        -- The assembler's first level keeps the order that wide register tiles need, and is slower with narrow ones.
        + CASE WHEN tm * tn = 16 THEN 60 * (ptxas = 1) WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END AS penalty
 FROM full, split_k, grouping, ptxas
-WHERE :math IN ('strict', 'tf32', 'fast')
+WHERE :math IN ('strict', 'tf32', 'fast', 'split')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
   AND regs <= 255 AND occ * regs * threads <= 65536
   AND (split_k = 1 OR (tiles * split_k <= 4 * :sm_count AND :k >= 2 * bk * split_k))

@@ -69,7 +69,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, kmajor, cluster_k, split_k, r
             AS INTEGER) AS clocks,
        (clusters > 1) * clusters * bm * bn * :acc_bytes AS ws_tile, 1 AS dependent_launch
 FROM timed
-WHERE :type IN ('f32', 's32') AND :cc >= 90
+WHERE :type IN ('f32', 's32') AND :math IN ('strict', 'split') AND :cc >= 90
   -- with the consumers' staging buffer where C is not aligned, and the barriers
   AND smem_bytes + (:align < 16) * 4 * :acc_bytes * (threads - 128) <= :smem_limit - 512
   AND (waves = 1 OR (split_k = 1 AND waves <= 4))

@@ -55,7 +55,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repac
             + (repack > 0) * 7000 + 1.0 * copied / :sm_count AS INTEGER) AS clocks,
        CASE stream_k WHEN 1 THEN 2 * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, 1 AS dependent_launch
 FROM paced, grouping
-WHERE :type IN ('f32', 's32') AND :cc >= 90
+WHERE :type IN ('f32', 's32') AND :math IN ('strict', 'split') AND :cc >= 90
   -- with the consumers' staging buffer where C is not aligned, and the barriers
   AND occ * (smem_bytes + (:align < 16) * 4 * :acc_bytes * (threads - 128) + 1024 + 128) <= :smem_limit + 1024
   AND (stream_k = 0 OR tiles % blocks <> 0)

@@ -106,7 +106,7 @@ SELECT side, CASE side WHEN 0 THEN b_few ELSE cover END AS bm, CASE side WHEN 0 
        (clusters > 1) * clusters * b_few * cover * :acc_bytes AS ws_tile, :cc >= 90 AS dependent_launch,
        CAST(clocks AS INTEGER) AS clocks
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
-WHERE :math IN ('strict', 'tf32', 'fast')
+WHERE :math IN ('strict', 'tf32', 'fast', 'split')
   AND standing <= 64
   AND (hint = 0 OR (standing <= 8 AND :cc >= 80)) -- what matters little is tried on the best only
 ORDER BY clocks, hint;

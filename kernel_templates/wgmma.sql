@@ -5,7 +5,7 @@ WITH RECURSIVE
      -- The tile along the instruction's M, warp groups, blocks on a multiprocessor, and registers of a thread for sums and
      -- fragments that leave room for the rest.
      rows(side_m, warp_groups, occ, most) AS (VALUES
-         (64, 1, 1, 192), (64, 1, 2, 128), (64, 1, 3, 48), (128, 1, 1, 192), (128, 2, 1, 192), (128, 2, 2, 48),
+         (64, 1, 1, 192), (64, 1, 2, 128), (64, 1, 3, 48), (128, 1, 1, 192), (128, 2, 1, 208), (128, 2, 2, 48),
          (192, 3, 1, 96), (256, 2, 1, 192)),
      -- Blocks of a cluster share operands, or K. Of those that share K not all multiprocessors hold four or eight.
      cluster(cluster_m, cluster_n, cluster_k, held) AS (VALUES
@@ -18,12 +18,14 @@ WITH RECURSIVE
                           WHEN :type = 'f32' AND :math = 'tf32' THEN 4
                           WHEN :type = 's8' OR :type LIKE 'e4m3%' OR :type LIKE 'e5m2%' THEN 1 END AS bytes,
                      :type LIKE 'e_m_%' AND :math = 'strict' AS promoted),
-     -- Copies first, aligned, of what the copy engine cannot read; and along K of what only registers could turn.
+     -- Copies first, aligned, of what the copy engine cannot read: as stored, or along K, which leaves the tile's side
+     -- free; and along K of what only registers could turn.
      repack(repack) AS (VALUES (0), (7), (9), (10), (11)),
      copied AS (SELECT *, CASE WHEN repack & 1 AND repack & 8 THEN 1 ELSE NOT :trans_a END AS a_along_k,
                        CASE WHEN repack & 2 AND repack & 8 THEN 1 ELSE :trans_b END AS b_along_k
                 FROM kind, repack
-                WHERE CASE WHEN :align < 16 THEN repack = CASE bytes WHEN 2 THEN 7 ELSE 11 END
+                WHERE CASE WHEN :align < 16 THEN (repack = 7 AND bytes = 2)
+                                                 OR (repack = 11 AND (bytes <> 2 OR :trans_a OR NOT :trans_b))
                            WHEN bytes = 2 THEN repack = 0
                            ELSE repack = 0
                                 OR (repack & 8 AND (repack & 1) <= :trans_a AND (repack & 2) / 2 <= NOT :trans_b) END),

@@ -90,6 +90,9 @@ typedef enum gt_math {
                            products in that of tensor cores, which keep 14 bits, and these added up in f32 */
     GT_MATH_TF32 = 1,   /* f32: operands rounded to 11 significant bits, for tensor cores */
     GT_MATH_FAST = 2,   /* 8-bit floats: all of a sum in the precision of tensor cores, 14 bits */
+    GT_MATH_SPLIT = 3,  /* f32: tensor cores multiply operands in two parts of f16 each, 22 bits together, and f32 adds up
+                           sums of 128 products at most. Where that would not do (NaN, infinities, sums that may pass the
+                           largest number, elements too far below their row's largest) and where it is faster, strict */
 } gt_math;
 
 /* What is done with a result element before it is stored. */

@@ -9,7 +9,8 @@ import tempfile
 import unittest
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else "gemmtune"
-COMMANDS = "tune best ladder bench space render profile verify forget doctor run merge fit wanted".split()
+COMMANDS = ("tune best ladder bench space render profile verify forget doctor run merge fit wanted why report"
+            " revalidate").split()
 
 
 def run(*words, **more):
@@ -58,6 +59,8 @@ class CommandLine(unittest.TestCase):
         self.refused("frobnicate", says="unknown command")
         self.refused("worker", says="unknown command")
         self.refused("worker", "x", says="unknown command")
+        self.refused("why", says="needs a SHAPE")
+        self.refused("why", "64,128", says="one shape")
         self.refused("render", says="needs a FAMILY")
         self.refused("best", "4096", says="no operand")
         self.refused("best", "--effort", "full", says="takes no --effort")

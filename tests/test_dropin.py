@@ -25,8 +25,8 @@ def put_baseline(database, us):
     """cuBLAS needs this long for everything that was tuned."""
     with sqlite3.connect(database) as db:
         db.execute("DELETE FROM baseline")
-        db.execute("INSERT INTO baseline (run, gpu, problem, name, version, outcome, detail, timing, us, samples)"
-                   " SELECT max(run), gpu, problem, 'cublas', '13.0', 'ok', '', timing, ?, 3 FROM trial"
+        db.execute("INSERT INTO baseline (run, gpu, problem, name, version, outcome, detail, timing, us, samples,"
+                   " measured_at) SELECT max(run), gpu, problem, 'cublas', '13.0', 'ok', '', timing, ?, 3, max(tried_at) FROM trial"
                    " GROUP BY gpu, problem, timing", (us,))
     db.close()
 

@@ -79,6 +79,76 @@ class Merge(unittest.TestCase):
         self.assertFalse(os.path.exists(path("new.db")))
 
 
+class Why(unittest.TestCase):
+    def test_the_evidence_is_told_and_nothing_is_written(self):
+        with open(path("a.db"), "rb") as file:
+            before = file.read()
+        code, out, err = run("why", "32", "--json", "--db", path("a.db"))
+        self.assertEqual((code, err), (0, ""))
+        [why] = json.loads(out)
+        [(family, params, us)] = ask("a.db", "SELECT family, params, us FROM best_configs")
+        [winner] = why["winner"]
+        self.assertEqual((winner["family"], winner["configuration"]), (family, params))
+        self.assertAlmostEqual(winner["us"], us)
+        self.assertEqual([row["behind %"] for row in why["race"]], [0])
+        self.assertEqual([(row["family"], row["tried"], row["passed"]) for row in why["families"]], [("naive", 4, 4)])
+        self.assertEqual({row["stage"]: row["failed"] for row in why["proof"]}, {"screen": 0, "race": 0})
+        with open(path("a.db"), "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_failures_come_with_their_reason_and_neighbours_with_their_size(self):
+        shutil.copy(path("a.db"), path("why.db"))
+        with sqlite3.connect(path("why.db")) as db:
+            db.execute("UPDATE trial SET outcome = 'wrong_result', detail = 'element 7' WHERE id = (SELECT id FROM trial "
+                       "WHERE kernel NOT IN (SELECT kernel FROM trial WHERE margin IS NOT NULL) LIMIT 1)")
+            db.execute("INSERT INTO problem SELECT 2, type, math, layout, 48, n, k, batch, align, epilogue FROM problem")
+            db.execute("UPDATE trial SET problem = 2 WHERE id = (SELECT min(id) FROM trial WHERE outcome = 'ok')")
+        [why] = json.loads(run("why", "32", "--json", "--db", path("why.db"))[1])
+        self.assertEqual([(row["outcome"], row["reason"]) for row in why["failures"]], [("wrong_result", "element 7")])
+        self.assertEqual([row["shape"] for row in why["neighbours"]], ["48x32x32"])
+
+    def test_a_size_that_was_never_tried_is_one_line(self):
+        code, out, err = run("why", "64x32x32", "--db", path("a.db"))
+        self.assertEqual((code, out, err.count("\n")), (1, "", 1))
+        self.assertIn("nothing was tried on f32 nn 64x32x32", err)
+
+
+class Stale(unittest.TestCase):
+    """Winners that were proved under another driver."""
+
+    def setUp(self):
+        # The loser of the race is said to be twice as fast as it is, and to have won.
+        shutil.copy(path("a.db"), path("stale.db"))
+        with sqlite3.connect(path("stale.db")) as db:
+            db.execute("UPDATE run SET driver = '12.1'")
+            db.execute("DELETE FROM trial WHERE stage = 'race'")
+            db.execute("UPDATE trial SET stage = 'race', us = us / 2, margin = 0.5 WHERE id = (SELECT t.id FROM trial t JOIN "
+                       "kernel k ON k.id = t.kernel WHERE k.cubin NOT NULL ORDER BY us DESC LIMIT 1)")
+
+    def test_a_winner_that_is_slower_now_is_replaced_and_told_of(self):
+        [(before,)] = ask("stale.db", "SELECT params FROM best_configs")
+        code, out, err = run("revalidate", "--device", "soft", "--effort", "quick", "--json", "--db", path("stale.db"))
+        self.assertEqual(code, 0, err)
+        [row] = json.loads(out)
+        self.assertEqual((row["proved under"], row["winner"]), ("driver 12.1, now 13.0", "replaced"))
+        self.assertGreater(row["change %"], 50)
+        [(after, driver)] = ask("stale.db", "SELECT params, driver FROM best_configs b JOIN run r ON r.id = b.run")
+        self.assertNotEqual(after, before)
+        self.assertEqual(driver, "13.0")
+        code, out, err = run("revalidate", "--device", "soft", "--json", "--db", path("stale.db"))
+        self.assertEqual((code, out.strip()), (0, "[]"))
+        self.assertIn("all proved under the conditions of now", err)
+
+    def test_the_library_and_the_doctor_tell_of_it(self):
+        code, out, err = run("32", program=PLAN, GEMMTUNE_DB=path("stale.db"))
+        self.assertEqual(code, 0, err)
+        self.assertIn("log: the winner for f32 nn 32x32x32 was proved under driver 12.1, now 13.0", out)
+        out = run("doctor", GEMMTUNE_DB=path("stale.db"))[1]
+        self.assertRegex(out, r"warning  stale +1 winners on NVIDIA H200 \(software\) were proved under driver 12\.1")
+        out = run("doctor", GEMMTUNE_DB=path("a.db"))[1]
+        self.assertNotIn("stale", out)
+
+
 class System(unittest.TestCase):
     """The system's file behind the user's."""
 

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 from mutants import SURVIVED, Laboratory, read_list, summary, table
 from mutate import Generator
 from compiler import Compiler, NoCompiler  # from here on in the folder that mutate adds
-from handmade import MUTANTS, SPACES, WGMMA
+from handmade import MUTANTS, SPACES, SPLIT, WGMMA
 from sources import Source
 from spaces import configurations
 from tuner import Tuner, is_ok
@@ -65,22 +65,30 @@ class Mutants(unittest.TestCase):
                 for outcome, detail in found:  # the software GPU says where
                     self.assertTrue(outcome != "crash" or "line" in detail, detail)
 
-    def test_no_mutant_of_wgmma_passes(self):
-        text, named = Source(TEMPLATES, "wgmma").text, {c.name: c for c in configurations("wgmma")}
-        for _, wrong, right_text, _ in WGMMA:
-            self.assertEqual(text.count(right_text), 1, f"wgmma has changed: find again what {wrong}")
+    def test_no_mutant_of_wgmma_or_split_passes(self):
+        made = [(family, *mutant) for family, mutants in (("wgmma", WGMMA), ("split", SPLIT)) for mutant in mutants]
+        texts = {family: Source(TEMPLATES, family).text for family in ("wgmma", "split")}
+        named = {c.key: c for family in texts for c in configurations(family)}
+        for family, _, wrong, right_text, _ in made:
+            self.assertEqual(texts[family].count(right_text), 1, f"{family} has changed: find again what {wrong}")
         seed = int(SEED or time.time())
-        drawn = random.Random(seed).sample(WGMMA, min(COUNT, len(WGMMA)))
-        print(f"made by hand of wgmma: {len(drawn)} of {len(WGMMA)}, seed {seed}", flush=True)
+        drawn = random.Random(seed).sample(made, min(COUNT, len(made)))
+        print(f"made by hand of wgmma and split: {len(drawn)} of {len(made)}, seed {seed}", flush=True)
         tuner = Tuner(PROGRAM, "soft:h200", "60s")
+
+        def tune(mutant):
+            family, name, _, right_text, wrong_text = mutant
+            configuration = named[family, name]
+            return tuner.tune(family, configuration.space(), texts[family].replace(right_text, wrong_text),
+                              *configuration.product)
+
         try:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                found_of = list(pool.map(lambda m: tuner.tune("wgmma", named[m[0]].space(), text.replace(m[2], m[3]),
-                                                              *named[m[0]].product), drawn))
+                found_of = list(pool.map(tune, drawn))
         except NoCompiler as error:
             raise unittest.SkipTest(str(error))
-        for (_, wrong, _, _), found in zip(drawn, found_of):
-            with self.subTest(wrong):
+        for (family, _, wrong, _, _), found in zip(drawn, found_of):
+            with self.subTest(f"{family} {wrong}"):
                 self.assertTrue(all(outcome not in ("ok", "compile_error") for outcome, _ in found), found)
 
     def test_sums_of_8_bit_floats_are_promoted(self):

@@ -191,9 +191,9 @@ TEST(values_are_checked)
     check_refused(WORDS("--align", "3"), "--align takes 1, 2, 4, 8 or 16, not '3'");
     check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: " TYPES " and all");
     check_refused(WORDS("--type", "f32,f16,"), "unknown type ''; there are: " TYPES " and all");
-    check_refused(WORDS("--math", "loose"), "unknown math 'loose'; there are: strict tf32 fast and all");
+    check_refused(WORDS("--math", "loose"), "unknown math 'loose'; there are: strict tf32 fast split and all");
     check_refused(WORDS("--math", "tf32", "--type", "f32,f16"), "--math tf32 does not fit f16, which has: strict");
-    check_refused(WORDS("--math", "fast", "--type", "f32"), "--math fast does not fit f32, which has: strict tf32");
+    check_refused(WORDS("--math", "fast", "--type", "f32"), "--math fast does not fit f32, which has: strict tf32 split");
     check_refused(WORDS("--math", "tf32", "--type", "e4m3"), "--math tf32 does not fit e4m3, which has: strict fast");
     check_refused(WORDS("--type", "tf32"), "tf32 is no type but a math mode: --math tf32");
     check_refused(WORDS("--type", "all", "--math", "tf32", "--align", "2"), "align is 2 bytes, smaller than an element");
@@ -336,7 +336,7 @@ static size_t count_types(void)
 
 TEST(a_gpu_is_tuned_for_all_types_the_usual_ones_first)
 {
-    static const char *const first[] = {"f32", "bf16", "f16", "f32 tf32", "f64", "s8"};
+    static const char *const first[] = {"f32", "f32 split", "bf16", "f16", "f32 tf32", "f64", "s8"};
     gt_options_cli o;
     CHECK_OK(parse((const char *const[]){"gemmtune", NULL}, &o));
     CHECK(o.all_types);
@@ -464,10 +464,10 @@ TEST(maths_come_in_lists_and_each_type_takes_those_it_has)
     CHECK_STR(o.type_list[2]->name, "bf16");
     gt_options_finish(&o);
     CHECK_OK(parse(WORDS("forget", "--shapes", "64", "--type", "f32", "--math", "all"), &o));
-    CHECK_INT(o.type_count, 2);
+    CHECK_INT(o.type_count, 3);
     gt_options_finish(&o);
     CHECK_OK(parse(WORDS("best", "--type", "f32"), &o)); /* shows what there is */
-    CHECK_INT(o.type_count, 2);
+    CHECK_INT(o.type_count, 3);
     gt_options_finish(&o);
 }
 

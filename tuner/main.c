@@ -19,19 +19,15 @@ static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_PROFILE] = gt_cmd_profile, [GT_COMMAND_VERIFY] = gt_cmd_verify, [GT_COMMAND_FORGET] = gt_cmd_forget,
     [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,         [GT_COMMAND_MERGE] = gt_cmd_merge,
     [GT_COMMAND_FIT] = gt_cmd_fit,       [GT_COMMAND_WANTED] = gt_cmd_wanted,
+    [GT_COMMAND_WHY] = gt_cmd_why,         [GT_COMMAND_REPORT] = gt_cmd_report,
+    [GT_COMMAND_REVALIDATE] = gt_cmd_revalidate,
 };
 
 #define SCREEN 24 /* lines, of 80 columns */
 
-/* Everything on one screen: as many examples as there is room for. */
+/* Everything on one screen; every command's own help has an example. */
 static void print_help(void)
 {
-    static const char *const examples[] = {
-        "gemmtune                                  tune the first GPU, all types",
-        "gemmtune --device 1 --budget 10m          the second GPU, for ten minutes",
-        "gemmtune --shapes 4096,1..64x4096x4096    sizes of your own",
-        "gemmtune best --json                      the winners, for programs",
-    };
     puts("gemmtune finds the fastest matrix-product kernels for your GPU and stores them.\n\n"
          "Usage: gemmtune [COMMAND] [options]\n");
     for (int i = 0; i < GT_COMMAND_COUNT; i++) {
@@ -39,10 +35,8 @@ static void print_help(void)
         const int used = printf("  %s %s", row->name, row->operand ? row->operand : "");
         printf("%*s%s%s\n", 18 - used, "", row->summary, i == GT_COMMAND_TUNE ? " Default." : "");
     }
-    puts("\ngemmtune COMMAND --help shows a command's options; --version the version.\n\n"
-         "Examples:");
-    for (int i = 0; i < SCREEN - 8 - GT_COMMAND_COUNT && i < 4; i++)
-        printf("  %s\n", examples[i]);
+    puts("\ngemmtune COMMAND --help shows a command's options; --version the version.\n"
+         "Example: gemmtune --device 1 --budget 10m tunes the second GPU for ten minutes.");
 }
 
 /* --help itself is not told to somebody who has just used it. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../src/core/status.h"
+#include "verdict.h"
 
 /* The race's field: the fastest in screening, as long as they are this close to the best. */
 #define FINALISTS 4
@@ -13,6 +14,9 @@
 /* Winners besides the newest, of files that were merged, that race too. */
 #define RIVALS 8
 #define FIELD (FINALISTS + 1 + RIVALS)
+
+/* The fastest besides the winner that are proved and raced with it after a change. */
+#define RUNNERS_UP 3
 
 /* Times the best one's that a shape of tile may take and still be stored for other sizes. */
 #define WORTH_KEEPING 1.25
@@ -196,6 +200,22 @@ static void keep(known *to, const gt_measured *row)
     *to = (known){row->kernel_id, *row->kernel, row->trial};
 }
 
+/* Keeps a kernel that races with the winner; where there are too many, the slowest goes. */
+static void keep_rival(work *w, const gt_measured *row)
+{
+    const size_t most = w->tuning->revalidating ? RUNNERS_UP : RIVALS;
+    size_t slowest = 0;
+    if (w->rival_count < most) {
+        keep(&w->rivals[w->rival_count++], row);
+        return;
+    }
+    for (size_t i = 1; i < most; i++)
+        if (w->rivals[i].trial.us > w->rivals[slowest].trial.us)
+            slowest = i;
+    if (row->trial.us < w->rivals[slowest].trial.us)
+        keep(&w->rivals[slowest], row);
+}
+
 /* Reads what earlier runs, and this one so far, have stored of the problem. */
 static gt_status recall(work *w)
 {
@@ -212,8 +232,8 @@ static gt_status recall(work *w)
             continue;
         if (row->winner)
             keep(&w->winner, row);
-        else if (row->unbeaten && w->rival_count < RIVALS)
-            keep(&w->rivals[w->rival_count++], row);
+        else if (row->unbeaten || w->tuning->revalidating)
+            keep_rival(w, row);
         if (w->fastest.kernel_id == 0 || row->trial.us < w->fastest.trial.us)
             keep(&w->fastest, row);
         if (family && strcmp(row->kernel->family, family) == 0 &&
@@ -321,7 +341,7 @@ static gt_status race(work *w)
     double errors[FIELD];
     gt_baseline baselines[GT_BASELINE_COUNT] = {0};
     const gt_engine_options *options = &w->engine->options;
-    const size_t passed = gt_search_best(w->search, finalists, FINALISTS);
+    const size_t passed = w->search ? gt_search_best(w->search, finalists, FINALISTS) : 0;
     size_t count = 0;
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < passed && finalists[i]->trial.us <= CLOSE * finalists[0]->trial.us; i++) {
@@ -332,7 +352,7 @@ static gt_status race(work *w)
         errors[count++] = finalists[i]->trial.error;
     }
     const size_t found = count;
-    if (status == GT_OK && w->winner.kernel_id != 0 && (found > 0 || w->rival_count > 0))
+    if (status == GT_OK && w->winner.kernel_id != 0 && (found > 0 || w->rival_count > 0 || !w->search))
         status = add_defender(w, &w->winner, kernels, codes, errors, &count);
     for (size_t i = 0; status == GT_OK && i < w->rival_count; i++)
         status = add_defender(w, &w->rivals[i], kernels, codes, errors, &count);
@@ -350,6 +370,49 @@ static gt_status race(work *w)
     for (size_t i = 0; i < FIELD; i++)
         gt_code_finish(&codes[i]);
     return status;
+}
+
+/* Proves a stored kernel right again; one that is not is out of service, and of this race. */
+static gt_status prove(work *w, const known *kernel, bool *right)
+{
+    gt_code code = {0};
+    gt_trial trial;
+    gt_status status = gt_store_find_code(w->engine->store, kernel->kernel_id, &code);
+    if (status == GT_OK) {
+        const gt_contestant contestant = {&kernel->kernel, &code};
+        const gt_try_terms terms = {.seed = w->engine->options.check_seed,
+                                    .quick = w->engine->options.effort == GT_EFFORT_QUICK};
+        status = gt_verdict_find(w->engine, w->problem, &contestant, &terms, &trial);
+        *right = status == GT_OK && trial.outcome == GT_TRIAL_OK;
+        if (status == GT_OK && gt_outcome_convicts(trial.outcome))
+            status = gt_verdict_put(w->engine, w->problem, &kernel->kernel, &trial);
+        if (status == GT_OK && !*right)
+            note(w, &kernel->kernel, &trial, true);
+    }
+    gt_code_finish(&code);
+    return status == GT_ERROR_CORRUPT ? GT_OK : status;
+}
+
+/* The winner and its runners-up, proved right and raced again: the order may have changed. */
+static gt_status revalidate(work *w)
+{
+    bool right = false;
+    size_t kept = 0;
+    gt_status status = gt_store_problem(w->engine->store, w->problem, &w->problem_id);
+    if (status == GT_OK)
+        status = recall(w);
+    if (status == GT_OK && w->winner.kernel_id != 0)
+        status = prove(w, &w->winner, &right);
+    if (!right)
+        w->winner.kernel_id = 0;
+    for (size_t i = 0; status == GT_OK && i < w->rival_count && !gt_engine_interrupted(); i++) {
+        right = false;
+        status = prove(w, &w->rivals[i], &right);
+        if (right)
+            w->rivals[kept++] = w->rivals[i];
+    }
+    w->rival_count = kept;
+    return status == GT_OK && !gt_engine_interrupted() ? race(w) : status;
 }
 
 /* Screens and races, unless this very search was brought to its end before. */
@@ -395,11 +458,11 @@ gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
     tuning->state.what = name;
     tuning->state.best_tflops = 0;
     tuning->state.best = NULL;
-    gt_status status = tune_problem(&w);
+    gt_status status = tuning->revalidating ? revalidate(&w) : tune_problem(&w);
     /* A wait that Ctrl-C ended is no failure: what was found so far is stored. */
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK;
-    if (status == GT_OK && gt_engine_interrupted() && !tuned->won && !tuning->only_seeds)
+    if (status == GT_OK && gt_engine_interrupted() && !tuned->won && !tuning->only_seeds && !tuning->revalidating)
         status = show_interrupted(&w);
     gt_search_destroy(w.search);
     tuning->state.what = "";

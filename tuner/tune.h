@@ -33,6 +33,7 @@ typedef struct gt_tuning {
     gt_rejections rejections; /* of all problems so far */
     bool verbose; /* a line for each of them */
     bool covering;   /* the problem is one of the cover list */
+    bool revalidating; /* winners and runners-up as they are stored, and nothing else */
     bool only_seeds; /* the last lap: every winner on every problem, and nothing else */
 } gt_tuning;
 

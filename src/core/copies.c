@@ -6,6 +6,32 @@
 
 #define LINE 128 /* bytes that a line is a multiple of */
 
+/* Of a block that copies, and of one that splits. */
+#define COPY_THREADS  256
+#define PARTS_THREADS 512
+
+/* Of operands in two parts: elements that high parts are followed by their low ones after, bytes that are known of a
+ * line, lines of a block. */
+#define PARTS_STEP  32
+#define PARTS_KNOWN 8
+#define PARTS_LINES 4
+
+/* An operand in two parts. False where its bytes pass 64 bits. */
+static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *copy, int64_t *total)
+{
+    const gt_type_info *type = gt_type_find(GT_F16);
+    const int64_t rows = operand == GT_A ? p->m : p->n;
+    int64_t columns, lines, known;
+    if (__builtin_add_overflow(p->k, PARTS_STEP - 1, &columns) ||
+        __builtin_mul_overflow(columns / PARTS_STEP, 2 * PARTS_STEP, &columns) ||
+        __builtin_mul_overflow(columns * type->bytes, rows, &lines) ||
+        __builtin_mul_overflow(rows, PARTS_KNOWN, &known) || __builtin_add_overflow(known, LINE - 1, &known) ||
+        __builtin_add_overflow(lines, known / LINE * LINE, total))
+        return false;
+    *copy = (gt_stored){GT_F16, rows, columns, columns, *total / type->bytes};
+    return true;
+}
+
 /* An operand's copy. False where its bytes pass 64 bits. */
 static bool describe(const gt_problem *p, gt_operand operand, int64_t how, gt_stored *copy, int64_t *total)
 {
@@ -26,17 +52,26 @@ static bool describe(const gt_problem *p, gt_operand operand, int64_t how, gt_st
 gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *out)
 {
     gt_copies copies = {0};
+    const int64_t how = facts->repack & ~(int64_t)3;
+    const bool parts = how == (GT_COPY_SPLIT | GT_COPY_ALONG_K);
     int64_t all = 0, squares = 0;
+    if (facts->repack > 0 && (facts->repack == how || (how != 0 && how != GT_COPY_AS_STORED && how != GT_COPY_ALONG_K && !parts)))
+        return gt_fail(GT_ERROR_INVALID, "repack is %lld, which is no way to copy operands", (long long)facts->repack);
     for (gt_operand i = GT_A; i <= GT_B; i++) {
         int64_t one;
         if (!(facts->repack >> i & 1))
             continue;
-        if (!describe(p, i, facts->repack, &copies.copy[i], &one) || __builtin_add_overflow(all, one, &all))
+        if (parts && gt_problem_stored(p, i).type != GT_F32)
+            return gt_fail(GT_ERROR_INVALID, "only f32 is split into two parts");
+        if (!(parts ? describe_parts(p, i, &copies.copy[i], &one) : describe(p, i, facts->repack, &copies.copy[i], &one)) ||
+            __builtin_add_overflow(all, one, &all))
             return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
         copies.copied[i] = true;
         copies.bytes[i] = (size_t)one;
-        squares += (copies.copy[i].rows / SQUARE + 1) * (copies.copy[i].columns / SQUARE + 1);
+        squares += parts ? copies.copy[i].rows / PARTS_LINES + 1
+                         : (copies.copy[i].rows / SQUARE + 1) * (copies.copy[i].columns / SQUARE + 1);
     }
+    copies.threads = parts ? PARTS_THREADS : COPY_THREADS;
     copies.blocks = squares < BLOCKS_MOST ? (unsigned)squares : BLOCKS_MOST;
     *out = copies;
     return GT_OK;

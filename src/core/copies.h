@@ -6,15 +6,16 @@
 #include "facts.h"
 #include "problem.h"
 
-#define GT_COPY_THREADS 256 /* of a block that copies */
-
 /* Of the fact `repack`, beside 1 for A and 2 for B: copies have the lines of the operand, or one for each row of op(A) or
  * column of op(B). Else they have one for each k-step. */
 #define GT_COPY_AS_STORED 4
 #define GT_COPY_ALONG_K   8
+/* Each element of f32 as two of f16, of every 32 along K the high parts and then the low ones, zeros behind the last; and
+ * behind the lines what is known of each, eight bytes. Only along K. */
+#define GT_COPY_SPLIT 16
 
 typedef struct gt_copies {
-    unsigned blocks;             /* that make the copies of one matrix; 0: there are none */
+    unsigned blocks, threads;    /* blocks that make the copies of one matrix, 0: there are none; threads of each */
     bool copied[GT_OPERANDS];
     gt_stored copy[GT_OPERANDS]; /* lines aligned to 128 bytes */
     size_t bytes[GT_OPERANDS];   /* of one matrix */

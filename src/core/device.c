@@ -8,7 +8,7 @@
 #define RATES(f32_, s32_, f64, f16, bf16, tf32, s8, f8) \
     {[GT_UNIT_F32] = f32_,        [GT_UNIT_S32] = s32_,         [GT_UNIT_F64] = f64, \
      [GT_UNIT_TENSOR_F16] = f16, [GT_UNIT_TENSOR_BF16] = bf16, [GT_UNIT_TENSOR_TF32] = tf32, \
-     [GT_UNIT_TENSOR_S8] = s8,   [GT_UNIT_TENSOR_F8] = f8}
+     [GT_UNIT_TENSOR_S8] = s8,   [GT_UNIT_TENSOR_F8] = f8,     [GT_UNIT_TENSOR_SPLIT] = (f16) / 3}
 static const struct {
     int cc;
     int rates[GT_UNIT_COUNT];

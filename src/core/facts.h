@@ -34,8 +34,8 @@
     /* Workspace bytes for one tile of C, or for one block of a persistent grid. */                          \
     X(ws_tile, "ws_tile", 0, 1ll << 32, 0, false, true, 4)                                                   \
     /* Operands that another kernel of the same code copies into the workspace first: 1 A, 2 B, 3 both; 4 or \
-     * 8 more for lines as they are stored, or along K. */                                                   \
-    X(repack, "repack", 0, 11, 0, true, true, 4)                                                             \
+     * 8 more for lines as they are stored, or along K; 16 more for two parts of f16. */                      \
+    X(repack, "repack", 0, 27, 0, true, true, 4)                                                             \
     /* It waits itself for the stream's earlier work (programmatic dependent launch). */                     \
     X(dependent_launch, "dependent_launch", 0, 1, 0, false, true, 4)                                         \
     /* Tensor maps passed before the argument block: boxes in elements of A, B and C as they are stored, 0   \

@@ -120,7 +120,7 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
     args->batch = batch;
     const CUlaunchConfig copies = {
         .gridDimX = launch->copies.blocks, .gridDimY = 1, .gridDimZ = batch,
-        .blockDimX = GT_COPY_THREADS, .blockDimY = 1, .blockDimZ = 1, .hStream = stream,
+        .blockDimX = launch->copies.threads, .blockDimY = 1, .blockDimZ = 1, .hStream = stream,
     };
     const CUlaunchConfig product = {
         .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = (batch - 1) / launch->products + 1,

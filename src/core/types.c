@@ -218,6 +218,8 @@ static const gt_types rows[] = {
     /* Tensor cores take steps of four. */
     ROW("f32", GT_MATH_TF32, ALIKE(GT_F32), TO_F32, .accumulator = GT_F32, .roundoff = 0x1p-24,
         .cublas = COMPUTE_32F_FAST_TF32, .unit = GT_UNIT_TENSOR_TF32, .rounded = &tf32, .cut = {4, 0x1p-24, 0x1p-23})
+    /* kernel_templates/split.cu says what is proved of it. */
+    ROW("f32", GT_MATH_SPLIT, ALIKE(GT_F32), TO_F32, TENSOR_16(GT_UNIT_TENSOR_SPLIT), .parts = 0x1p-23, .promoted = 128)
     FLOATS_8(FAST_ROW, TENSOR_8)
 };
 static const char names[] = STRICT(NAME);
@@ -273,11 +275,17 @@ const char *gt_types_maths(const char *name, char text[GT_TYPES_TEXT])
     return text;
 }
 
-static const char *const maths[] = {[GT_MATH_STRICT] = "strict", [GT_MATH_TF32] = "tf32", [GT_MATH_FAST] = "fast"};
+static const char *const maths[] = {[GT_MATH_STRICT] = "strict", [GT_MATH_TF32] = "tf32", [GT_MATH_FAST] = "fast",
+                                   [GT_MATH_SPLIT] = "split"};
 
 const char *gt_math_name(gt_math math)
 {
     return (size_t)math < sizeof maths / sizeof maths[0] ? maths[math] : "unknown";
+}
+
+gt_math gt_math_served_by(gt_math math)
+{
+    return math == GT_MATH_SPLIT ? GT_MATH_STRICT : math;
 }
 
 bool gt_math_parse(const char *name, gt_math *out)

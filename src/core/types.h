@@ -34,9 +34,10 @@ typedef enum gt_unit {
     GT_UNIT_TENSOR_TF32,
     GT_UNIT_TENSOR_S8,
     GT_UNIT_TENSOR_F8,
+    GT_UNIT_TENSOR_SPLIT, /* three products of f16 for each */
 } gt_unit;
 
-#define GT_UNIT_COUNT 8
+#define GT_UNIT_COUNT 9
 
 /*
  * What tensor cores may do to a sum. One step aligns the products of a group and the sum so far to the largest of them,
@@ -68,6 +69,7 @@ typedef struct gt_types {
     double roundoff;        /* unit roundoff of the accumulator's type; 0 if exact */
     double result_roundoff; /* of C's; 0 if exact */
     const gt_rounded *rounded; /* operands; NULL: they are multiplied as they are */
+    double parts;              /* unit roundoff of operands as two parts; 0: they are multiplied whole */
     gt_cut cut;
     int promoted; /* products that tensor cores may sum before the sum goes to another in the accumulator's type; 0: any
                      number */
@@ -93,6 +95,9 @@ const char *gt_types_text(const gt_types *types, char text[GT_TYPES_TEXT]);
 /* The name of a math mode as in the database, "unknown" for what is none; which one has a name, false for none. */
 const char *gt_math_name(gt_math math);
 bool gt_math_parse(const char *name, gt_math *math);
+
+/* The math whose kernels serve a mode beside its own: strict for split, which promises less; else the mode itself. */
+gt_math gt_math_served_by(gt_math math);
 
 /* The math modes that types of this name have, "strict tf32", for messages. Returns text. */
 const char *gt_types_maths(const char *name, char text[GT_TYPES_TEXT]);

@@ -97,17 +97,31 @@ static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
     measured->count = kept;
 }
 
+/* Tells of a winner that was proved and timed under another driver: both may have changed since. */
+static void tell_stale(const gt_context *context, const gt_source *source, const gt_chosen *chosen, int64_t run)
+{
+    gt_conditions then, now = {0};
+    char why[GT_CONDITIONS_TEXT], name[GT_PROBLEM_NAME_LENGTH];
+    const int version = context->driver->version;
+    snprintf(now.driver, sizeof now.driver, "%d.%d", version / 1000, version % 1000 / 10);
+    if (!context->log || chosen->selection.choice != GT_CHOICE_EXACT ||
+        gt_store_find_conditions(source->store, run, &then) != GT_OK || !*gt_conditions_compare(&then, &now, why))
+        return;
+    gt_problem_name(&chosen->problem, name);
+    gt_context_tell(context, "the winner for %s was proved under %s; `gemmtune revalidate` proves it again", name, why);
+}
+
 /* The best kernel of one source that can be loaded. One that cannot is told of and the next best taken. */
-static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *chosen)
+static gt_status choose_from(gt_context *context, gt_source *source, const gt_problem *problem, gt_chosen *chosen)
 {
     gt_status failure = GT_OK;
     char first[512];
     for (;;) {
         gt_reading *reading;
-        gt_status status = read_source(context, source, &chosen->problem.class, &reading);
+        gt_status status = read_source(context, source, &problem->class, &reading);
         if (status != GT_OK)
             return status;
-        status = gt_select(&context->device, &chosen->problem, &chosen->demands, &reading->measured, &chosen->selection);
+        status = gt_select(&context->device, problem, &chosen->demands, &reading->measured, &chosen->selection);
         if (status == GT_ERROR_NOT_TUNED && failure == GT_OK && reading->measured.damaged > 0) {
             failure = GT_ERROR_CORRUPT;
             snprintf(first, sizeof first, "%s", reading->measured.damage);
@@ -123,6 +137,7 @@ static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *
         if (status == GT_OK) {
             chosen->kernel = *row->kernel;
             gt_params_text(&chosen->kernel.params, chosen->params);
+            tell_stale(context, source, chosen, row->run);
             return GT_OK;
         }
         if (status != GT_ERROR_CORRUPT && status != GT_ERROR_DRIVER)
@@ -137,8 +152,9 @@ static gt_status choose_from(gt_context *context, gt_source *source, gt_chosen *
 }
 
 /* The user's rows stand before the system's; but what was tuned for this very problem stands before what is only expected
- * to be good at it, and that before what was measured on another GPU model. */
-static gt_status choose_among(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
+ * to be good at it, and that before what was measured on another GPU model. Kernels are those that serve `served`. */
+static gt_status choose_among(gt_context *context, const gt_problem *problem, const gt_problem *served,
+                              const gt_demands *demands, gt_chosen **out)
 {
     gt_chosen *best = NULL;
     gt_status status = GT_ERROR_NOT_TUNED;
@@ -148,7 +164,7 @@ static gt_status choose_among(gt_context *context, const gt_problem *problem, co
             chosen->problem = *problem;
             chosen->demands = *demands;
         }
-        const gt_status found = chosen ? choose_from(context, &context->sources[i], chosen) : gt_fail_memory();
+        const gt_status found = chosen ? choose_from(context, &context->sources[i], served, chosen) : gt_fail_memory();
         const bool exact = found == GT_OK && chosen->selection.choice == GT_CHOICE_EXACT;
         const bool better = found == GT_OK && (!best || chosen->selection.choice < best->selection.choice);
         if (chosen)
@@ -164,6 +180,19 @@ static gt_status choose_among(gt_context *context, const gt_problem *problem, co
     return best ? GT_OK : status;
 }
 
+/* Where nobody tuned the problem's math, kernels of one that serves it. */
+static gt_status choose_served(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
+{
+    const gt_status status = choose_among(context, problem, problem, demands, out);
+    gt_problem served = *problem;
+    char message[512];
+    served.class.math = gt_math_served_by(problem->class.math);
+    if (status != GT_ERROR_NOT_TUNED || served.class.math == problem->class.math)
+        return status;
+    snprintf(message, sizeof message, "%s", gt_error_message());
+    return choose_among(context, problem, &served, demands, out) == GT_OK ? GT_OK : gt_fail(status, "%s", message);
+}
+
 /* The context's choice for a problem, made now or before, in use. Under the lock. */
 static gt_status choose(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
 {
@@ -172,7 +201,7 @@ static gt_status choose(gt_context *context, const gt_problem *problem, const gt
         *out = chosen;
         return GT_OK;
     }
-    gt_status status = choose_among(context, problem, demands, &chosen);
+    gt_status status = choose_served(context, problem, demands, &chosen);
     if (status == GT_OK && (status = gt_choices_add(&context->choices, chosen)) == GT_OK)
         *out = chosen;
     return status;

@@ -9,6 +9,12 @@ import sys
 import tempfile
 
 
+def type_options(types):
+    """Of "f32", or "f32 split": types and math."""
+    name, _, math = types.partition(" ")
+    return ["--type", name, *(["--math", math] if math else [])]
+
+
 class NoCompiler(Exception):
     pass
 
@@ -29,7 +35,7 @@ class Compiler:
             pathlib.Path(folder, family + ".cu").write_text(source)
             pathlib.Path(folder, family + ".sql").write_text(space)
             return subprocess.run([self.program, "render", family, "--templates", folder, "--arch", self.arch,
-                                   "--shapes", shape, "--layout", layout, "--type", types], capture_output=True, check=True).stdout
+                                   "--shapes", shape, "--layout", layout, *type_options(types)], capture_output=True, check=True).stdout
 
     def compile(self, family, space, source, shape, layout, types):
         """The instructions of a family's only configuration; None if it does not compile."""

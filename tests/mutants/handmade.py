@@ -1,6 +1,6 @@
 """Mutants made by hand: a family, what is wrong with it, and how that is written. And the configurations that take the
 broken paths: K is shared within blocks, clusters and through the workspace; rows of C and B begin anywhere. Those of wgmma
-take the configuration that they name of spaces.py."""
+and split take the configuration that they name of spaces.py."""
 
 SPACES = {
     "simt": """SELECT 32 AS bm, 64 AS bn, 16 AS bk, 16 AS wm, 32 AS wn, 4 AS tm, 4 AS tn, 3 AS stages, 2 AS split_k,
@@ -104,4 +104,35 @@ WGMMA = [
     ("swapped", "cuts sums to 16 bits, of which C keeps 8", "high = alpha * d[n / 2 + i * 2 + 1];",
      "high = alpha * __uint_as_float(__float_as_uint(d[n / 2 + i * 2 + 1]) & ~0u << 8);"),
     ("promoted", "gives the wrong stage back", "            add(0, read);\n            start(0);\n", "            add(0, reading);\n            start(0);\n"),
+]
+
+SPLIT = [
+    ("turns", "undoes no row's scale", "const float both = undo[i / 2][i % 2] * other;", "const float both = other;"),
+    ("alone", "undoes columns' scales for rows", "undo[i / 2][i % 2] = at < g.m ? rows[at].undo : 0;",
+     "undo[i / 2][i % 2] = at < g.n ? columns[at].undo : 0;"),
+    ("alone", "undoes twice as much as there was", "return __int_as_float((127 - half) << 23);",
+     "return __int_as_float((126 - half) << 23);"),
+    ("alone", "scales beyond the largest number", "(14 - power) >> 1", "(16 - power) >> 1"),
+    ("turns", "leaves lo hi out", "                    multiply<true, true>(some[i], rows + LO, columns, 1);\n", ""),
+    ("turns", "leaves hi lo out", "multiply<true, true>(some[i], rows, columns + LO, adds);",
+     "multiply<true, true>(some[i], rows + LO, columns, adds);"),
+    ("alone", "adds los as if they were his", "* (1 / LO_SCALE);", ";"),
+    ("alone", "promotes no sums", "multiply_parts<false>(r, at, some, 0);\n        pass_turn();\n        multiply_wait<0>();\n",
+     "multiply_parts<false>(r, at, d, 1);\n        pass_turn();\n        multiply_wait<0>();\n#pragma unroll\n"
+     "        for (int e = 0; e < COUNT; e++)\n            (&some[0][0])[e] = 0;\n"),
+    ("alone", "takes no notice of deep elements", "(deep == 0 || deep * 16 <= (int)SHARE - (int)(a.low + b.low))", "true"),
+    ("alone", "sees no deep elements", "counted.deep += fabsf(v) < 0x1p-14f && element != 0;", "counted.deep += 0;"),
+    ("turns", "counts no low elements", "counted.low += fabsf(v) < 0x1p-4f && counts;", "counted.low += 0;"),
+    ("turns", "takes infinities for numbers", "largest >> 23 << EXPONENT_AT", "min(largest >> 23, 200u) << EXPONENT_AT"),
+    ("turns", "gives stages back that are being multiplied", "        multiply_wait<0>();\n#pragma unroll\n        for (int stage",
+     "#pragma unroll\n        for (int stage"),
+    ("turns", "mistakes a neighbour's part", "lo.e[e / 2] = even.lo | odd.lo << 16;", "lo.e[e / 2] = odd.lo | even.lo << 16;"),
+    ("turns", "stores a strip's line in another order", "pieces[line][lane % 4 ^ line / 2 % 4]", "pieces[line][lane % 4]"),
+    ("turns", "forgets what one warp has seen", "for (int w = 0; w < warps; w++)\n            largest",
+     "for (int w = 1; w < warps; w++)\n            largest"),
+    ("alone", "looks at a part of the lines", "for (int i = threadIdx.x % 32; i < count; i += 32)",
+     "for (int i = threadIdx.x % 32; i < count - 16; i += 32)"),
+    ("turns", "leaves out the end of a line", "if (p - lane % 8 * 4 < k) {", "if (p + 32 - lane % 8 * 4 <= k) {"),
+    ("turns", "stops strict sums short of the end of K", "first < g.k; first += STRICT_K", "first + STRICT_K / 2 < g.k; first += STRICT_K"),
+    ("turns", "drops the last interval of K", "(g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL)", "(g.k + STEP - 1) / (STEP * INTERVAL)"),
 ]

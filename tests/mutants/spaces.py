@@ -8,6 +8,8 @@ FACTS = {
     "mma": """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
         max(stages * bk * (bm + bn) * 2, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
         (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, :cc >= 90 AS dependent_launch""",
+    "mma_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs, stages * bk * (bm + bn) * 8 AS smem_bytes,
+        1 AS dependent_launch""",
     "simt_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs,
         stages * (bk * (bm + bn)
             + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk
@@ -28,10 +30,15 @@ FACTS = {
             warps_k * CASE side WHEN 1 THEN bn * (bm + 4) ELSE bm * (bn + 4) END * 4)
         + (cluster_k > 1) * bm * bn * 4 AS smem_bytes,
         (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
+    "split": """warp_groups * 128 + 128 AS threads, 128 AS regs,
+        stages * (bm + bn) * 128 + 2 * warp_groups * 64 * CASE WHEN bn % 32 THEN 16 ELSE 32 END * 4 + 16 * stages AS smem_bytes,
+        bm AS box_a_rows, 64 AS box_a_columns, bn AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab,
+        (:align >= 16) * 64 AS box_c_rows, (:align >= 16) * CASE WHEN bn % 32 THEN 16 ELSE 32 END AS box_c_columns,
+        (:align >= 16) * CASE WHEN bn % 32 THEN 2 ELSE 3 END AS swizzle_c, :math = 'split' AS dependent_launch""",
 }
 
 
-TYPES = {"mma": "bf16_f32", "wgmma": "bf16_f32"}  # f32 where nothing else is said
+TYPES = {"mma": "bf16_f32", "mma_ws": "f64", "wgmma": "bf16_f32", "split": "f32 split"}  # f32 where nothing else is said
 SWIZZLES = {32: 1, 64: 2, 128: 3}  # by the bytes of a line
 BYTES = {"bf16": (2, 2), "bf16_f32": (2, 4), "s8": (1, 4), "e4m3": (1, 2)}  # of A and B, of C
 
@@ -105,8 +112,13 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=32 wn=16 stages=4 fragments=2 inst_k=16 split_k=3 group=1 load=1 store=1 occ=1 repack=0"),
     ("mma", "one buffer", "64x128x256", "nt",
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=1 inst_k=16 split_k=1 group=1 load=1 store=1 occ=1 repack=0"),
+    # Tiles that a few blocks share, rows that begin at any element; a block for each tile.
+    ("mma_ws", "persistent", "64x127x256", "nn",
+     "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=4 stages=4 group=8 occ=1 repack=0 blocks=3"),
+    ("mma_ws", "tiles", "64x64x256", "tt",
+     "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=8 stages=3 group=1 occ=1 repack=0 blocks=0"),
     # K over clusters and their blocks; B shared in a cluster, persistent; A shared, operands swapped; copies first; B
-    # through registers; sums promoted.
+    # through registers; sums promoted, with the next stage's products running, or in turns.
     ("wgmma", "split", "64x128x512", "nn",
      "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=2 split_k=4 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "cluster", "192x128x256", "tn",
@@ -122,6 +134,14 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("wgmma", "promoted", "64x128x384", "nt",
      "bm=64 bn=64 bk=128 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0",
      "e4m3"),
+    ("wgmma", "turns", "256x112x384", "nt",
+     "bm=128 bn=112 bk=128 swap=0 warp_groups=2 stages=4 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=1",
+     "e4m3"),
+    # Rows of A and columns of B in parts, by lines and by strips, two warp groups in turns, persistent; one, the other way.
+    ("split", "turns", "200x112x200", "nn",
+     "bm=128 bn=64 bk=32 warp_groups=2 stages=4 interval=2 ordered=1 group=1 repack=27 occ=1 blocks=3"),
+    ("split", "alone", "64x79x170", "tt",
+     "bm=64 bn=48 bk=32 warp_groups=1 stages=3 interval=1 ordered=0 group=1 repack=27 occ=1 blocks=0"),
     # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
     ("skinny", "rows", "16x512x512", "nn",
      "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 "

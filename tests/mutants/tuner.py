@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import tempfile
 
-from compiler import NoCompiler
+from compiler import NoCompiler, type_options
 
 # Rejections that the tuner makes by reading the compiled code.
 READ_IN_CODE = ("never waits",)
@@ -29,7 +29,7 @@ class Tuner:
             database = os.path.join(folder, "m.db")
             run = subprocess.run(
                 [self.program, "tune", "--device", self.device, "--db", database, "--templates", folder, "--family", family,
-                 "--shapes", shape, "--layout", layout, "--type", types, "--timeout", self.timeout, "--no-cublas", "--quiet"],
+                 "--shapes", shape, "--layout", layout, *type_options(types), "--timeout", self.timeout, "--no-cublas", "--quiet"],
                 capture_output=True, text=True, timeout=600, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
             if "NVRTC" in run.stderr:
                 raise NoCompiler(run.stderr)

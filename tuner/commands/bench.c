@@ -21,6 +21,7 @@ typedef struct entry {
     gt_problem problem;
     gt_kernel kernel;
     gt_selection selection;
+    double tuned_us; /* where the shape is to pass for untuned: what is stored of its best kernel; 0: nothing */
     gt_trial ours;
     gt_baseline baselines[GT_BASELINE_COUNT];
 } entry;
@@ -35,12 +36,30 @@ typedef struct summary {
     const char *version;      /* cuBLAS's; "" if it did not race */
 } summary;
 
-/* The kernel an application would get for this problem, with its code. */
-static gt_status choose(gt_engine *engine, entry *e, gt_code *code)
+/* Takes what was measured on a problem out of the list; returns the best time of it, 0 for none. */
+static double leave_out(gt_measurements *measured, const gt_problem *problem)
+{
+    double best = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < measured->count; i++) {
+        const gt_measured *row = &measured->list[i];
+        if (!gt_problem_same_size(&row->problem, problem))
+            measured->list[kept++] = *row;
+        else if (best == 0 || row->trial.us < best)
+            best = row->trial.us;
+    }
+    measured->count = kept;
+    return best;
+}
+
+/* The kernel an application would get for this problem, or would if nobody had tuned it, with its code. */
+static gt_status choose(gt_engine *engine, bool untuned, entry *e, gt_code *code)
 {
     gt_measurements measured = {0};
     const gt_demands demands = {0};
     gt_status status = gt_store_find_measured(engine->store, &engine->device, &e->problem.class, &measured);
+    if (status == GT_OK && untuned)
+        e->tuned_us = leave_out(&measured, &e->problem);
     if (status == GT_OK)
         status = gt_select(&engine->device, &e->problem, &demands, &measured, &e->selection);
     if (status == GT_OK) {
@@ -51,7 +70,7 @@ static gt_status choose(gt_engine *engine, entry *e, gt_code *code)
     return status;
 }
 
-static gt_status bench_one(gt_engine *engine, entry *e)
+static gt_status bench_one(gt_engine *engine, bool untuned, entry *e)
 {
     gt_code code = {0};
     const gt_try_terms check = {.seed = engine->options.check_seed};
@@ -59,7 +78,7 @@ static gt_status bench_one(gt_engine *engine, entry *e)
                                  .search_s = SEARCH_SECONDS, .baselines = engine->options.baselines};
     for (int i = 0; i < GT_BASELINE_COUNT; i++)
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
-    gt_status status = choose(engine, e, &code);
+    gt_status status = choose(engine, untuned, e, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&e->kernel, &code};
         /* Stored results are not believed: a kernel is proved right here before it is timed. */
@@ -251,6 +270,30 @@ static void print_json_summary(const gt_engine *engine, const gt_limits *limits,
     printf(", \"seed\": %llu}}\n", (unsigned long long)engine->options.seed);
 }
 
+/* What it costs that shapes are not tuned. */
+static void print_untuned(const gt_options_cli *options, const entry *entries, size_t count)
+{
+    double sum = 0, least = HUGE_VAL;
+    size_t shapes = 0, weakest = 0;
+    char shape[GT_OPTIONS_SHAPE];
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].tuned_us <= 0 || entries[i].ours.outcome != GT_TRIAL_OK || entries[i].ours.us <= 0)
+            continue;
+        const double share = entries[i].tuned_us / entries[i].ours.us;
+        sum += log(share);
+        shapes++;
+        if (share < least) {
+            least = share;
+            weakest = i;
+        }
+    }
+    if (shapes == 0)
+        return;
+    gt_options_shape(options, &entries[weakest].problem, shape);
+    printf("untuned, %zu shape%s reach%s %.3f of their tuned speed at the geometric mean, %.3f at least (%s)\n", shapes,
+           shapes == 1 ? "" : "s", shapes == 1 ? "es" : "", exp(sum / (double)shapes), least, shape);
+}
+
 /* Why a baseline was not there, once for each: a table without it would pass for a victory. A cuBLAS that does not
  * autotune has raced all the same. */
 static void note_absent(const gt_options_cli *options, const entry *entries, size_t count)
@@ -292,6 +335,8 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
         print_json_summary(engine, limits, types, s, &c);
     else
         print_footer(engine, options, s, &c);
+    if (!json && options->untuned)
+        print_untuned(options, entries, count);
     note_absent(options, entries, count);
     for (size_t i = 0; i < count; i++) {
         char params[GT_PARAMS_TEXT];
@@ -335,7 +380,7 @@ static gt_status bench_all(gt_engine *engine, const gt_options_cli *options, ent
         const gt_progress_state state = {.step = (int)*count, .steps = (int)total, .what = name,
                                          .elapsed = gt_engine_elapsed(engine)};
         gt_progress_update(progress, &state);
-        if ((status = bench_one(engine, &entries[*count])) != GT_OK)
+        if ((status = bench_one(engine, options->untuned, &entries[*count])) != GT_OK)
             break;
     }
     gt_progress_destroy(progress);

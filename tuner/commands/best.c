@@ -6,6 +6,7 @@
 
 #include "../../db/store.h"
 #include "../../src/core/status.h"
+#include "../../src/runtime/select.h"
 #include "options.h"
 #include "output.h"
 
@@ -49,6 +50,7 @@ typedef struct listing {
     gt_column columns[MOST_COLUMNS];
     char *names; /* the view's own, copied for as long as the table lives */
     size_t rows;
+    bool *seen; /* of the shapes that were asked for */
     char group[256];  /* GPU, type and math of the last row */
     gt_status status; /* of making the table */
 } listing;
@@ -70,9 +72,10 @@ static const char *find(const char *name, int count, const char *const *names, c
 }
 
 /* Whether --shapes, where given, names this row's sizes. */
-static bool wanted(const gt_options_cli *options, int count, const char *const *names, const char *const *values)
+static bool wanted(listing *l, int count, const char *const *names, const char *const *values)
 {
     static const char *const keys[] = {"m", "n", "k"};
+    const gt_options_cli *options = l->options;
     int64_t sizes[3];
     for (int i = 0; i < 3; i++) {
         const char *text = find(keys[i], count, names, values);
@@ -80,8 +83,10 @@ static bool wanted(const gt_options_cli *options, int count, const char *const *
     }
     for (size_t i = 0; options->shapes_given && i < options->shapes.count; i++) {
         const gt_shape *s = &options->shapes.list[i];
-        if (s->m == sizes[0] && s->n == sizes[1] && s->k == sizes[2])
+        if (s->m == sizes[0] && s->n == sizes[1] && s->k == sizes[2]) {
+            l->seen[i] = true;
             return true;
+        }
     }
     return !options->shapes_given;
 }
@@ -141,7 +146,7 @@ static void separate(listing *l, int count, const char *const *names, const char
 static int put_row(void *data, int count, const char *const *names, const char *const *values)
 {
     listing *l = data;
-    if (!wanted(l->options, count, names, values))
+    if (!wanted(l, count, names, values))
         return 0;
     if (!l->table && (l->status = begin(l, count, names)) != GT_OK)
         return 1;
@@ -173,6 +178,41 @@ static gt_status open_store(const gt_options_cli *options, gt_store **store)
                                                                                 : gt_fail(status, "%s", missing);
 }
 
+/* What the library would take for a shape that is not tuned, on the GPU of this machine. */
+static void explain(const gt_options_cli *options, gt_store *store, const gt_device *device, const gt_shape *shape)
+{
+    const gt_demands demands = {0};
+    gt_measurements measured = {0};
+    gt_selection selection;
+    gt_problem problem;
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT];
+    if (gt_options_problem(options, shape, &problem) != GT_OK ||
+        gt_store_find_measured(store, device, &problem.class, &measured) != GT_OK)
+        return;
+    gt_problem_name(&problem, name);
+    if (gt_select(device, &problem, &demands, &measured, &selection) == GT_OK) {
+        const gt_kernel *kernel = measured.list[selection.index].kernel;
+        gt_print_note("%s: not tuned; the library takes %s %s, %.3g us: %s", name, kernel->family,
+                      gt_params_text(&kernel->params, params), selection.expected_us, selection.reason);
+    } else {
+        gt_print_note("%s", gt_error_message());
+    }
+    gt_measurements_finish(&measured);
+}
+
+static void explain_untuned(const listing *l, gt_store *store)
+{
+    gt_driver *driver;
+    gt_device device;
+    if (gt_driver_open(l->options->driver, &driver) != GT_OK)
+        return; /* what would be taken depends on the GPU */
+    if (gt_device_query(driver, l->options->device, &device) == GT_OK)
+        for (size_t i = 0; l->options->shapes_given && i < l->options->shapes.count; i++)
+            if (!l->seen[i])
+                explain(l->options, store, &device, &l->options->shapes.list[i]);
+    gt_driver_close(driver);
+}
+
 int gt_cmd_best(const gt_options_cli *options)
 {
     static const char sql[] =
@@ -182,9 +222,9 @@ int gt_cmd_best(const gt_options_cli *options)
     const gt_class class = {.op_a = options->op_a, .op_b = options->op_b};
     const bool typed = options->type_given || options->math_names;
     const bool filtered = typed || options->layout_given || options->family || options->shapes_given;
-    listing l = {.options = options};
+    listing l = {.options = options, .seen = calloc(options->shapes.count + 1, sizeof *l.seen)};
     gt_store *store = NULL;
-    gt_status status = open_store(options, &store);
+    gt_status status = l.seen ? open_store(options, &store) : gt_fail_memory();
     for (size_t i = 0; status == GT_OK && i < (typed ? options->type_count : 1); i++) {
         const char *const filters[] = {typed ? options->type_list[i]->name : "",
                                        options->layout_given ? gt_class_layout(&class) : "",
@@ -201,7 +241,10 @@ int gt_cmd_best(const gt_options_cli *options)
                           gt_store_path(store));
     }
     gt_table_finish(l.table);
+    if (status == GT_OK && !options->quiet && !options->json)
+        explain_untuned(&l, store);
     free(l.names);
+    free(l.seen);
     gt_store_close(store);
     return status == GT_OK ? 0 : gt_print_failure();
 }

@@ -33,6 +33,7 @@ typedef struct report {
     size_t checks;
     gt_device *gpus;
     size_t gpu_count;
+    gt_conditions now; /* as far as they are known */
 } report;
 
 /* One finding. advice says what to do; NULL where the detail does already, or nothing is to be done. */
@@ -89,6 +90,7 @@ static int check_driver(report *r, const gt_options_cli *options)
         return 0;
     }
     const int version = driver->version;
+    snprintf(r->now.driver, sizeof r->now.driver, "%d.%d", version / 1000, version % 1000 / 10);
     say(r, OK, "driver", NULL, "CUDA %d.%d, %s", version / 1000, version % 1000 / 10, gt_library_path(driver->library));
     if (gt_device_count(driver, &count) != GT_OK)
         say(r, MISSING, "GPU", NULL, "%s", gt_error_message());
@@ -108,6 +110,7 @@ static void check_nvrtc(report *r, const gt_options_cli *options, int driver)
         say(r, MISSING, "NVRTC", NULL, "%s", gt_error_message());
         return;
     }
+    snprintf(r->now.nvrtc, sizeof r->now.nvrtc, "%s", nvrtc->version);
     /* A driver loads what any compiler of its own major version made. */
     const bool newer = driver > 0 && atoi(nvrtc->version) > driver / 1000;
     say(r, newer ? WARNING : OK, "NVRTC",
@@ -176,6 +179,34 @@ static int say_ceilings(void *data, int columns, const char *const *names, const
     return 0;
 }
 
+static int say_stale(void *data, int columns, const char *const *names, const char *const *values)
+{
+    (void)columns, (void)names;
+    say(data, WARNING, "stale", "gemmtune revalidate proves and times them again",
+        "%s winners on %s were proved under driver %s, NVRTC %s, gemmtune %s", values[0], values[1], values[2], values[3],
+        values[4]);
+    return 0;
+}
+
+/* Winners for the GPUs of this machine that were proved under other conditions. */
+static gt_status check_stale(report *r, gt_store *store)
+{
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < r->gpu_count; i++) {
+        const char *const parameters[] = {r->gpus[i].name, r->now.driver, r->now.nvrtc, gt_version(), NULL};
+        bool known = false; /* two cards of one model */
+        for (size_t j = 0; j < i; j++)
+            known = known || strcmp(r->gpus[j].name, r->gpus[i].name) == 0;
+        if (!known)
+            status = gt_store_query(store,
+                                    "SELECT count(*), b.gpu, r.driver, r.nvrtc, r.program FROM best_configs b JOIN run r ON"
+                                    " r.id = b.run WHERE b.gpu = ?1 AND ((?2 <> '' AND r.driver <> ?2) OR (?3 <> '' AND"
+                                    " r.nvrtc <> ?3) OR r.program <> ?4) GROUP BY 2, 3, 4, 5 ORDER BY 1 DESC",
+                                    parameters, say_stale, r);
+    }
+    return status;
+}
+
 /* What stands behind the user's; most machines have none. */
 static void check_system(report *r, const gt_options_cli *options)
 {
@@ -226,6 +257,8 @@ static void check_database(report *r, const gt_options_cli *options)
                                 " ', '), (SELECT printf('%.2f', copy_tbs) FROM bandwidth WHERE gpu = g.id)"
                                 " FROM gpu g JOIN peak p ON p.gpu = g.id GROUP BY g.id ORDER BY g.name",
                                 NULL, say_ceilings, r);
+    if (status == GT_OK)
+        status = check_stale(r, store);
     if (status != GT_OK)
         say(r, MISSING, "contents", NULL, "%s", gt_error_message());
     gt_store_close(store);

@@ -26,9 +26,12 @@
 #define MERGE  (1u << GT_COMMAND_MERGE)
 #define FIT    (1u << GT_COMMAND_FIT)
 #define WANTS  (1u << GT_COMMAND_WANTED)
-#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS) /* those that work on no sizes and types */
-#define RUNS   (TUNE | LADDER | BENCH | VERIFY) /* those that launch kernels */
-#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | FIT) /* those that take several types */
+#define WHY    (1u << GT_COMMAND_WHY)
+#define REPORT (1u << GT_COMMAND_REPORT)
+#define REVALIDATE (1u << GT_COMMAND_REVALIDATE)
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS | REPORT) /* those that work on no sizes and types */
+#define RUNS   (TUNE | LADDER | BENCH | VERIFY | REVALIDATE) /* those that launch kernels */
+#define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | FIT | REVALIDATE) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
 
 const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
@@ -67,13 +70,19 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                         "gemmtune fit --type f32"},
     [GT_COMMAND_WANTED] = {"wanted", NULL, "default", "f32", NULL, "Shows which products programs asked for under run.",
                            "gemmtune wanted --top 20"},
+    [GT_COMMAND_WHY] = {"why", "SHAPE", "default", "f32", NULL, "Shows the evidence for one winner.",
+                        "gemmtune why 4096 --type bf16"},
+    [GT_COMMAND_REPORT] = {"report", NULL, "default", "f32", NULL, "Writes the database as one HTML page.",
+                           "gemmtune report -o report.html"},
+    [GT_COMMAND_REVALIDATE] = {"revalidate", NULL, "default", "all", NULL, "Races winners again that a change may have made stale.",
+                               "gemmtune revalidate --budget 2m"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, WANTED, TOP, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT,
-    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, TRIALS, SAVE, CAPTURE_ONLY, BLAS, NO_CUBLAS, JSON,
-    VERBOSE, QUIET, HELP, VERSION,
+    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, UNTUNED, TRIALS, SAVE, CAPTURE_ONLY, BLAS, NO_CUBLAS,
+    OUTPUT, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
@@ -81,20 +90,22 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE | FIT},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT},
-    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover", ALL & ~(NO_PROBLEMS | FIT)},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT | WHY | REPORT | REVALIDATE},
+    [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover",
+                ALL & ~(NO_PROBLEMS | FIT | WHY | REVALIDATE)},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 16384, drawn by --seed", TUNE | BENCH},
     [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
     [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
-    [MATH] = {"math", "LIST", 0, "strict; tf32: f32 rounded; fast: not promoted", ALL & ~NO_PROBLEMS},
-    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)", ALL & ~(VERIFY | NO_PROBLEMS | FIT)},
-    [BATCH] = {"batch", "N", 0, "products in one call (1)", RUNS | SPACE | RENDER | PROFILE | FORGET},
+    [MATH] = {"math", "LIST", 0, "strict; split, tf32: f32 on tensor cores; fast", ALL & ~NO_PROBLEMS},
+    [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)",
+                ALL & ~(VERIFY | REVALIDATE | NO_PROBLEMS | FIT)},
+    [BATCH] = {"batch", "N", 0, "products in one call (1)", (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
-               RUNS | SPACE | RENDER | PROFILE | FORGET},
+               (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
     [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST | FORGET},
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
-    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less", TUNE | VERIFY},
-    [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE},
+    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less", TUNE | VERIFY | REVALIDATE},
+    [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE | REVALIDATE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER, .rare = true},
@@ -103,18 +114,20 @@ const gt_option_row gt_option_rows[] = {
     [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR, .rare = true},
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
     [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
-    [ALL_ROWS] = {"all", NULL, 0, "every configuration; verify: every kernel", SPACE | VERIFY},
+    [ALL_ROWS] = {"all", NULL, 0, "every configuration, kernel or winner", SPACE | VERIFY | REVALIDATE},
     [ROUNDS] = {"rounds", "N", 0, "repeat the checks, each time with other data (1)", VERIFY},
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
+    [UNTUNED] = {"untuned", NULL, 0, "as if these shapes had not been tuned", BENCH},
     [TRIALS] = {"trials", "FILE", 0, "a table of trials instead of the database's", FIT},
     [SAVE] = {"save", "FILE", 0, "writes the table of trials", FIT},
     [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE, .rare = true},
     [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
     [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
     [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
-    [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH},
-    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN)},
-    [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY},
+    [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH | REVALIDATE},
+    [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
+    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN | REPORT)},
+    [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY | REVALIDATE},
     [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN | MERGE},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
     [VERSION] = {"version", NULL, 'V', "the program's version", ALL},
@@ -317,6 +330,7 @@ static const setting settings[OPTION_COUNT] = {
     [ALL_ROWS] = {SWITCH, AT(all)},
     [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
+    [UNTUNED] = {SWITCH, AT(untuned)},
     [TRIALS] = {TEXT, AT(trials)},
     [SAVE] = {TEXT, AT(save)},
     [WANTED] = {SWITCH, AT(wanted)},
@@ -324,6 +338,7 @@ static const setting settings[OPTION_COUNT] = {
     [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
     [BLAS] = {SWITCH, AT(blas)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
+    [OUTPUT] = {TEXT, AT(output)},
     [JSON] = {SWITCH, AT(json)},
     [VERBOSE] = {SWITCH, AT(verbose)},
     [QUIET] = {SWITCH, AT(quiet)},
@@ -402,7 +417,7 @@ static gt_status read_words(int argc, char **argv, gt_options_cli *o, uint64_t *
     opterr = 0;
     while (status == GT_OK && !o->program) {
         const int at = optind > 0 ? optind : 1;
-        const int found = getopt_long(argc, argv, "-:vqhV", longs, NULL); /* "-": words in their order */
+        const int found = getopt_long(argc, argv, "-:vqo:hV", longs, NULL); /* "-": words in their order */
         if (found == -1)
             break;
         int option = 0;
@@ -450,7 +465,7 @@ static gt_status check_family(const gt_options_cli *o)
 {
     gt_families families;
     const gt_family *family;
-    const char *name = o->operand ? o->operand : (TUNE | LADDER) >> o->command_id & 1 ? o->family : NULL;
+    const char *name = o->command_id == GT_COMMAND_WHY ? NULL : o->operand ? o->operand : (TUNE | LADDER) >> o->command_id & 1 ? o->family : NULL;
     if (!name || gt_families_init(o->templates, &families) != GT_OK)
         return GT_OK;
     const gt_status status = gt_families_get(&families, name, &family);
@@ -522,6 +537,10 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
+    if (o->command_id == GT_COMMAND_WHY && read_shapes(o->operand, o) != GT_OK)
+        return GT_ERROR_INVALID;
+    if (o->command_id == GT_COMMAND_WHY && o->shapes.count != 1)
+        return gt_fail(GT_ERROR_INVALID, "why takes one shape, not %zu", o->shapes.count);
     suit_software(o, given, &shapes);
     gt_status status = check_wanted(o, given);
     if (status == GT_OK)

@@ -27,9 +27,12 @@ typedef enum gt_command_id {
     GT_COMMAND_MERGE,
     GT_COMMAND_FIT,
     GT_COMMAND_WANTED,
+    GT_COMMAND_WHY,
+    GT_COMMAND_REPORT,
+    GT_COMMAND_REVALIDATE,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 14
+#define GT_COMMAND_COUNT 17
 
 typedef struct gt_command_row {
     const char *name;
@@ -92,12 +95,14 @@ typedef struct gt_options_cli {
     bool json, quiet, verbose, all, no_cublas; /* --json --quiet --verbose --all --no-cublas */
     bool checked;         /* verify --checked */
     int rounds;           /* verify --rounds N */
+    bool untuned;         /* bench --untuned */
     const char *trials;   /* fit --trials FILE; NULL: those of the database */
     const char *save;     /* fit --save FILE: writes them there; NULL: nowhere */
     bool wanted;          /* tune --wanted: what programs asked for, by `gemmtune run` */
     int top;              /* --top N of them; 0: all */
     bool capture_only;    /* run --capture-only */
     bool blas;            /* run --blas: products of host memory, in place of cuBLAS's */
+    const char *output;   /* report --output FILE; NULL: standard output */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     const char **files;   /* merge INTO FROM: the words behind the operand; owned */
     size_t file_count;
@@ -119,7 +124,7 @@ gt_status gt_options_problem(const gt_options_cli *options, const gt_shape *shap
 /* Every problem under these options: type by type, each with its list of shapes. Owned: free(). */
 gt_status gt_options_problems(const gt_options_cli *options, gt_problem **problems, size_t *count);
 
-/* How many problems, from the first on, have the first one's types and layout. */
+/* How many problems, from the first on, have the first one's types. */
 size_t gt_options_group(const gt_problem *problems, size_t count);
 
 #define GT_OPTIONS_SHAPE 128
@@ -133,6 +138,7 @@ gt_engine_options gt_options_engine(const gt_options_cli *options);
 /* Every subcommand: 0 on success, 1 on failure (it printed why), 2 is for a bad command line. */
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
-    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge, gt_cmd_fit, gt_cmd_wanted;
+    gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge, gt_cmd_fit,
+    gt_cmd_wanted, gt_cmd_why, gt_cmd_report, gt_cmd_revalidate;
 
 #endif

@@ -70,8 +70,7 @@ void gt_options_shape(const gt_options_cli *options, const gt_problem *problem, 
 size_t gt_options_group(const gt_problem *problems, size_t count)
 {
     size_t end = 0;
-    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class) &&
-           strcmp(gt_class_layout(&problems[end].class), gt_class_layout(&problems[0].class)) == 0)
+    while (end < count && gt_class_types(&problems[end].class) == gt_class_types(&problems[0].class))
         end++;
     return end;
 }

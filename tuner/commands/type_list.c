@@ -12,7 +12,7 @@ static const char *next_word(const char **list, char word[41])
     return word;
 }
 
-/* "strict tf32 fast", for messages. Returns text. */
+/* "strict tf32 fast split", for messages. Returns text. */
 static const char *list_maths(char text[GT_TYPES_TEXT])
 {
     size_t length = 0;
@@ -44,7 +44,7 @@ static gt_status find_maths(const char *list, unsigned *maths)
 
 /* The types that most programs use, in the order in which they are tuned. The first run takes the whole list of shapes
  * for these and a shorter one for the others, so that an H200 has all of them in less than 25 minutes. */
-static const char *const usual[] = {"f32", "bf16", "f16", "f32 tf32", "f64", "s8", "e4m3"};
+static const char *const usual[] = {"f32", "f32 split", "bf16", "f16", "f32 tf32", "f64", "s8", "e4m3"};
 #define USUAL (sizeof usual / sizeof usual[0])
 
 /* The place among the usual types; USUAL for others. */

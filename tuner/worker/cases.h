@@ -23,7 +23,14 @@ typedef enum gt_values {
     GT_VALUES_HARD,   /* NaN and infinities at some places of one operand */
     GT_VALUES_WHOLE,  /* whole numbers whose sums are exact in every order: results are right to the last bit */
     GT_VALUES_STEEP,  /* one large product, then small ones that a sum with it cannot hold: it is to be promoted */
+    GT_VALUES_UNEVEN, /* elements of a row of A or column of B far apart, for operands that may be split into parts */
 } gt_values;
+
+/* How elements are far apart: spread at random over 2^24, or 2^48; in some rows of A or columns of B one 2^40 times the
+ * others; or one of each 2^-38 of the others. */
+typedef enum gt_uneven { GT_UNEVEN_SPREAD, GT_UNEVEN_FAR, GT_UNEVEN_LARGE, GT_UNEVEN_SMALL, GT_UNEVEN_COUNT } gt_uneven;
+
+#define GT_SUMS_K 2048 /* of the product that tells by the mean of its errors whether sums are promoted */
 
 /* Which hard values: one kind alone is not hidden by another. */
 #define GT_HARD_KINDS 3 /* NaN, infinity, negative infinity: a bit each */
@@ -35,8 +42,9 @@ typedef struct gt_case {
     gt_problem problem;
     double alpha, beta; /* exact in the accumulator's type */
     gt_values values;
-    gt_operand odd; /* the operand that has the hard values, or is scaled down */
+    gt_operand odd; /* the operand that has the hard values, is scaled down, or is uneven */
     unsigned hard;  /* the kinds that it has */
+    gt_uneven uneven;
     gt_fill fill;   /* what C holds before where beta is 0 */
     uint64_t seed;  /* of its elements */
     bool itself;    /* B is A, the same memory */

@@ -5,7 +5,8 @@
 #include "checks.h"
 #include "parallel.h"
 
-#define HARD_EVERY 4 /* elements of C for each of a kind */
+#define HARD_EVERY  4  /* elements of C for each of a kind */
+#define LARGE_EVERY 64 /* rows of A or columns of B for each with an element far larger than the others */
 
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
  * other up to where products still fit; the ends of what a row may have are often met. */
@@ -115,6 +116,44 @@ static void make_whole(const gt_case *c, gt_operand operand, gt_draws *draws, ch
                                         (double)gt_draw_below(draws, most + 1));
 }
 
+/* What an element of an uneven operand is multiplied with: `here` is the one place along K, `line` its row of A or column
+ * of B, of so many. */
+static double unevenness(const gt_case *c, bool here, int64_t line, int64_t lines, uint64_t seed, int64_t at)
+{
+    const int64_t chosen = seed >> 4 & 1 ? lines - 1 : (int64_t)(seed >> 16) % lines;
+    switch (c->uneven) {
+    case GT_UNEVEN_SPREAD:
+        return ldexp(1, -(int)(gt_random_bits(seed, (uint64_t)at) % 24));
+    case GT_UNEVEN_FAR:
+        return ldexp(1, -(int)(gt_random_bits(seed, (uint64_t)at) % 48));
+    case GT_UNEVEN_LARGE:
+        return here && (line == chosen || gt_random_bits(seed, (uint64_t)line) % LARGE_EVERY == 0) ? 0x1p40 : 1;
+    default:
+        return here ? 0x1p-38 : 1;
+    }
+}
+
+/* The other operand has zeros at that place, or at all others, so that what is large there tells nothing of the sum. */
+static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, char *data)
+{
+    const gt_problem *p = &c->problem;
+    const gt_stored o = gt_problem_stored(p, operand);
+    const gt_type_info *type = gt_type_find(o.type);
+    const bool k_down = operand == GT_A ? p->class.op_a == GT_T : p->class.op_b == GT_N;
+    const int64_t place = (int64_t)(seed >> 8) % p->k;
+    for (int64_t row = 0; row < p->batch * o.rows; row++)
+        for (int64_t column = 0; column < o.columns; column++) {
+            const int64_t at = row / o.rows * o.stride + row % o.rows * o.ld + column;
+            const bool here = (k_down ? row % o.rows : column) == place;
+            const double value = type->load(data, at);
+            if (operand == c->odd)
+                type->store(data, at, value * unevenness(c, here, k_down ? column : row % o.rows,
+                                                         k_down ? o.columns : o.rows, seed, at));
+            else if (c->uneven == (here ? GT_UNEVEN_LARGE : GT_UNEVEN_SMALL))
+                type->store(data, at, 0);
+        }
+}
+
 /* One operand of a case. Poison stays between its rows, and in a C that nobody reads and that is not to be filled. */
 static void fill_operand(const gt_case *c, gt_operand operand, const gt_pool *pool, gt_draws *places, char *data)
 {
@@ -159,6 +198,8 @@ static void fill_case(void *data, size_t index)
             make_whole(c, o, &draws, operand);
         else if (c->values == GT_VALUES_STEEP && o != GT_C)
             make_steep(c, o, operand);
+        else if (c->values == GT_VALUES_UNEVEN && o != GT_C && c->problem.k > 0)
+            make_uneven(c, o, scales >> 1, operand);
     }
 }
 

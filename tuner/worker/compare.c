@@ -27,6 +27,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
              : c->values == GT_VALUES_HARD ? ", nan and inf"
              : c->values == GT_VALUES_WHOLE ? ", whole numbers"
              : c->values == GT_VALUES_STEEP ? ", a large product first"
+             : c->values == GT_VALUES_UNEVEN ? ", elements far apart"
                                            : "",
              c->itself ? ", A by itself" : c->again ? ", again" : "");
 }
@@ -73,12 +74,12 @@ static bool fail_element(const gt_case *c, int64_t index, int64_t i, int64_t j, 
                          (long long)i, (long long)j, product, got, wanted, bound, name);
 }
 
-/* Whether errors of a product are what they are on average. Those of rounded operands are shared by the elements of a
- * row or column. */
+/* Whether errors of a product are what they are on average. Those of operands that are rounded, or in parts, are shared by
+ * the elements of a row or column. */
 static bool is_average(const gt_problem *p, const gt_types *types)
 {
     const int64_t few = p->m < p->n ? p->m : p->n;
-    return p->k <= VARIANCE_K && (!types->rounded || few * p->k >= VARIANCE_OPERANDS);
+    return p->k <= VARIANCE_K && ((!types->rounded && types->parts == 0) || few * p->k >= VARIANCE_OPERANDS);
 }
 
 bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, const void *before, const void *after,
@@ -90,6 +91,7 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const gt_reference_terms t = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta);
     const bool normal = c->values == GT_VALUES_NORMAL && !types->exact;
     const bool counts = normal && !c->itself && is_average(p, types);
+    const bool promotes = normal && types->parts > 0 && p->k >= GT_SUMS_K;
     const double least = underflow(c, types) * underflow(c, types);
     int64_t at = index * p->m * p->n;
     for (int64_t i = 0; i < p->m; i++) {
@@ -109,13 +111,17 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             const double error = fabs(got - wanted), scale = fabs(c->alpha) * r->magnitude[at] + fabs(c->beta * was);
             if (error > trial->error * scale && scale > 0)
                 trial->error = error / scale;
-            if (!counts)
+            if (!counts && !promotes)
                 continue;
             const double ab = c->alpha * r->sum[at], bc = c->beta * was;
             const double variance =
                 t.square * square + t.parts * (ab * ab + bc * bc) + t.whole * wanted * wanted + t.least / 12;
-            if (variance > 0) {
-                const double ratio = error * error / variance, share = t.square * square / variance;
+            const double ratio = variance > 0 ? error * error / variance : 0;
+            if (promotes) {
+                e->promoted_sum += ratio;
+                e->promoted_count++;
+            } else if (variance > 0) {
+                const double share = t.square * square / variance;
                 e->sum += ratio;
                 e->count++;
                 e->sums_sum += share * ratio;
@@ -131,7 +137,8 @@ bool gt_compare_errors(const gt_errors *e, gt_trial *trial)
     const struct {
         const char *what;
         double sum, count;
-    } kinds[] = {{"errors", e->sum, e->count}, {"errors of sums", e->sums_sum, e->sums_count}};
+    } kinds[] = {{"errors", e->sum, e->count}, {"errors of sums", e->sums_sum, e->sums_count},
+                 {"errors of long sums", e->promoted_sum, e->promoted_count}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].count >= VARIANCE_LEAST && kinds[i].sum > VARIANCE_LIMIT * kinds[i].count)
             return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,

@@ -15,6 +15,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME]);
 typedef struct gt_errors {
     double sum, count;           /* all alike */
     double sums_sum, sums_count; /* each by its sum's share of the variance: alpha, beta and C hide some */
+    double promoted_sum, promoted_count; /* all alike, of long sums that are to be promoted */
 } gt_errors;
 
 /*

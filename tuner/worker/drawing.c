@@ -164,7 +164,11 @@ static void choose_values(gt_drawing *d, int64_t turn, gt_case *c)
 {
     if (d->types->exact)
         return;
-    if (turn % 8 == 3) {
+    if (turn % 8 == 1 && d->types->parts > 0) {
+        c->values = GT_VALUES_UNEVEN;
+        c->odd = (gt_operand)gt_drawing_below(d, 2);
+        c->uneven = (gt_uneven)gt_drawing_below(d, GT_UNEVEN_COUNT);
+    } else if (turn % 8 == 3) {
         c->values = GT_VALUES_WIDE;
         c->odd = (gt_operand)gt_drawing_below(d, 2);
     } else if (turn % 8 == 6 || turn % 16 == 9) {

@@ -106,6 +106,8 @@ bool gt_judge_cases(const gt_cases *cases, size_t first, size_t end, const void 
         errors->count += o->errors.count;
         errors->sums_sum += o->errors.sums_sum;
         errors->sums_count += o->errors.sums_count;
+        errors->promoted_sum += o->errors.promoted_sum;
+        errors->promoted_count += o->errors.promoted_count;
     }
     if (bad)
         gt_trial_fail(trial, bad->outcome, "%s", bad->detail);

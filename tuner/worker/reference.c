@@ -37,7 +37,9 @@
  * each with its own part of q: the variances add up to the same with P instead of k.
  *
  * Operands that are rounded first, with unit roundoff o, give products with a relative error of at most 2 o. It depends
- * on magnitudes alone, so that the errors have the products' signs: variance at most 4 o^2 q.
+ * on magnitudes alone, so that the errors have the products' signs: variance at most 4 o^2 q. So do operands in two
+ * parts: a part of eleven bits and the rest, rounded to eleven bits, lie within 2^-23 of an element, with its sign and
+ * two more of theirs; the product of the rests, which is left out, is 2^-22 at most and 2^-24.5 on average.
  *
  * A residual adds up elements times independent signs x_j: the variance of sum_j x_j e_ij is sum_j e_ij^2 whatever the
  * e_ij are to each other, so q and c^2 are simply added up over j. For a row, q_i = sum_p a_ip^2 (sum_j b_pj^2).
@@ -109,7 +111,7 @@ gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64
 {
     const double u = types->roundoff * types->roundoff, v = types->result_roundoff * types->result_roundoff;
     const double length = (double)k, least = types->exact ? 0 : gt_type_find(types->c)->least;
-    const double o = types->rounded ? types->rounded->roundoff * types->rounded->roundoff : 0;
+    const double operand = types->rounded ? types->rounded->roundoff : types->parts, o = operand * operand;
     const double e = types->exact ? 0 : OWN;
     const bool promotes = types->promoted > 0 && k > types->promoted;
     const cut_terms cut = terms_of_cut(&types->cut, promotes ? types->promoted : length);

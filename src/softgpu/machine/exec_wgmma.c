@@ -245,16 +245,22 @@ typedef struct matrices {
     float a[ROWS * DEPTH_MOST], b[DEPTH_MOST * COLUMNS_MOST], c[ROWS * COLUMNS_MOST];
 } matrices;
 
+/* The sum of two numbers, cut: where rounding made it larger (Knuth's two-sum tells what is left), the next one toward
+ * zero. */
+static inline float add_cut(float a, float b)
+{
+    const float sum = a + b, of_b = sum - a, rest = (a - (sum - of_b)) + (b - of_b);
+    return sg_float_of(sg_bits_of(sum) - (sum * rest < 0));
+}
+
 /* Products are exact in f32, so that fusing them changes nothing; sums are in the order of K. Four rows and eight
- * columns at a time stay in registers. */
+ * columns at a time stay in registers. What an instruction adds to a sum is cut, as tensor cores do. */
 SG_VECTOR static void multiply(const plan *p, matrices *m)
 {
     const uint32_t n = p->n, k = p->k;
     for (uint32_t i = 0; i < ROWS; i += 4)
         for (uint32_t j = 0; j < n; j += 8) {
-            float sums[4][8];
-            for (uint32_t r = 0; r < 4; r++)
-                memcpy(sums[r], m->c + (i + r) * n + j, sizeof sums[r]);
+            float sums[4][8] = {0};
             for (uint32_t q = 0; q < k; q++) {
                 const float *line = m->b + q * n + j, *x = m->a + i * k + q;
                 for (uint32_t e = 0; e < 8; e++) {
@@ -265,7 +271,8 @@ SG_VECTOR static void multiply(const plan *p, matrices *m)
                 }
             }
             for (uint32_t r = 0; r < 4; r++)
-                memcpy(m->c + (i + r) * n + j, sums[r], sizeof sums[r]);
+                for (uint32_t e = 0; e < 8; e++)
+                    m->c[(i + r) * n + j + e] = add_cut(m->c[(i + r) * n + j + e], sums[r][e]);
         }
 }
 

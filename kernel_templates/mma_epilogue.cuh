@@ -1,0 +1,83 @@
+// C from the sums of warps: as lanes have them, or through shared memory.
+//
+// Needs: what mma_warp.cuh does.
+#ifndef GT_MMA_EPILOGUE_CUH
+#define GT_MMA_EPILOGUE_CUH
+
+#include "mma_warp.cuh"
+
+// On its way through shared memory C has two blocks of rows of each warp at a time, in lines that begin in different
+// banks.
+constexpr int PITCH = WN + 8;
+
+// C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the block's tile lies
+// in the matrix and C's old values do not count, as mostly.
+struct epilogue {
+    static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
+    static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
+    const gt_args &g;
+    GT_C *c; // of this matrix of the batch
+    gt_int row, column;
+
+    static __device__ __forceinline__ int outer_row(int block, int inner)
+    {
+        return gt_outer<fragments_a::UNIT>(block, inner);
+    }
+    static __device__ __forceinline__ gt_vector<GT_ACC, RUN> run(const sums &sum, int block, int n)
+    {
+        gt_vector<GT_ACC, RUN> r;
+#pragma unroll
+        for (int v = 0; v < RUN; v++)
+            r.e[v] = sum[block][n * UNIT + v % UNIT][v / UNIT];
+        return r;
+    }
+    template <int WIDE, bool PLAIN> __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
+    {
+        if (PLAIN) {
+            gt_vector<GT_C, WIDE> result;
+#pragma unroll
+            for (int u = 0; u < WIDE; u++)
+                result.e[u] = GT_C(g.alpha.value * sum[u]);
+            *(gt_vector<GT_C, WIDE> *)(c + (row + i) * g.ldc + column + j) = result;
+        } else if (row + i < g.m) {
+            gt_store_c_vector<WIDE>(g, row + i, column + j, sum, blockIdx.z * g.stride_c);
+        }
+    }
+
+    template <bool PLAIN> __device__ __forceinline__ void store_direct(const sums &sum) const
+    {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M; i++)
+#pragma unroll
+            for (int n = 0; n < BLOCKS_N / UNIT; n++) {
+                const gt_vector<GT_ACC, RUN> r = run(sum, i, n);
+#pragma unroll
+                for (int v = 0; v < RUN; v += WIDTH)
+                    store<WIDTH, PLAIN>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
+            }
+    }
+    // Lanes side by side store neighbours: whole sectors, wherever rows of C begin and however short elements are.
+    template <bool PLAIN> __device__ __forceinline__ void store_staged(const sums &sum, GT_ACC *staging) const
+    {
+        const int lane = threadIdx.x % 32;
+        staging += threadIdx.x / 32 * (16 * PITCH);
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M; i += 2) {
+            __syncwarp(); // what lay there has been read
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+#pragma unroll
+                for (int n = 0; n < BLOCKS_N / UNIT; n++)
+                    *(gt_vector<GT_ACC, RUN> *)&staging[(h * 8 + lane / 4) * PITCH + n * 8 * UNIT + lane % 4 * RUN] =
+                        run(sum, i + h, n);
+            __syncwarp();
+#pragma unroll(PLAIN ? 8 : 1)
+            for (int e = lane * GT_WIDE_C; e < 16 * WN; e += 32 * GT_WIDE_C)
+                store<GT_WIDE_C, PLAIN>(outer_row(i + e / WN / 8, e / WN % 8), e % WN,
+                                        &staging[e / WN * PITCH + e % WN]);
+        }
+    }
+};
+
+#endif

@@ -1,0 +1,200 @@
+// Tensor cores through mma.sync, warp-specialised and persistent: the kernel for large products of f64 on Hopper, whose
+// own instructions (wgmma) do not take them. Four producer warps copy tiles of K (BM x BN x BK) into a ring of stages
+// in shared memory. Consumer warps, of WM x WN of the tile each, read fragments and multiply. They wait for stages and
+// never for each other: of the two on a scheduler one multiplies while the other reads, stores C or waits. BLOCKS
+// blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile.
+#ifndef GT_AB
+#define GT_AB  double
+#define GT_C   double
+#define GT_ACC double
+#endif
+#include "gemm.cuh"
+
+#ifndef BM // threadblock tile
+#define BM 128
+#endif
+#ifndef BN
+#define BN 128
+#endif
+#ifndef BK
+#define BK 16
+#endif
+#ifndef WM // warp tile
+#define WM 64
+#endif
+#ifndef WN
+#define WN 32
+#endif
+#ifndef STAGES // tiles of K in flight
+#define STAGES 5
+#endif
+#ifndef GROUP // tile rows that are walked together, for L2
+#define GROUP 8
+#endif
+#ifndef OCC // blocks an SM should hold
+#define OCC 1
+#endif
+#define LOAD 1 // copies are in the background
+
+constexpr int WARPS_N = BN / WN, CONSUMERS = BM / WM * WARPS_N * 32, PRODUCERS = 128;
+constexpr int THREADS_ = CONSUMERS + PRODUCERS, COPIERS = PRODUCERS, PRODUCER_REGISTERS = 56;
+
+#include "dependent_launch.cuh"
+#include "mbarrier.cuh"
+#include "mma_copy.cuh"
+#include "mma_epilogue.cuh"
+#include "roles.cuh"
+
+constexpr int STEPS = BK / policy::STEP; // k-steps of a tile
+static_assert(GT_PROMOTED == 0, "sums stay where they are");
+static_assert(BK % policy::STEP == 0 && STEPS % 2 == 0, "k-steps go through both buffers of fragments");
+static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
+static_assert(CONSUMERS % 128 == 0, "registers change hands between groups of four warps");
+static_assert(STAGES >= 3, "two stages are read while another is filled");
+
+typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A> operand_a;
+typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B> operand_b;
+constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES;
+
+GT_ASSERT_FACT(THREADS, THREADS_);
+GT_ASSERT_FACT(SMEM_BYTES, STAGES *STAGE);
+
+// Where stages and their mbarriers begin: full[s] is complete when stage s has been filled, empty[s] when it has been
+// read.
+struct ring {
+    char *stages;
+    unsigned full, empty;
+
+    __device__ __forceinline__ char *a_of(const place &p) const
+    {
+        return stages + p.stage * STAGE;
+    }
+    __device__ __forceinline__ char *b_of(const place &p) const
+    {
+        return a_of(p) + operand_a::stage::BYTES;
+    }
+    __device__ __forceinline__ unsigned full_of(const place &p) const
+    {
+        return full + p.stage * GT_MBARRIER_BYTES;
+    }
+    __device__ __forceinline__ unsigned empty_of(const place &p) const
+    {
+        return empty + p.stage * GT_MBARRIER_BYTES;
+    }
+};
+
+__device__ __forceinline__ unsigned count_tiles(const gt_args &g)
+{
+    return (unsigned)((g.m + BM - 1) / BM) * (unsigned)((g.n + BN - 1) / BN);
+}
+
+__device__ __forceinline__ void produce(const gt_args &g, const ring &r)
+{
+    const gt_operand all_a = gt_operand_a(g), all_b = gt_operand_b(g);
+    place at = {0, 1};
+    for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
+        const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
+        operand_a a(all_a, tile.row * BM, g.m, 0);
+        operand_b b(all_b, tile.column * BN, g.n, 0);
+#pragma unroll 1
+        for (gt_int k_left = g.k; k_left > 0; k_left -= BK, at.advance()) {
+            gt_mbarrier_wait(r.empty_of(at), at.phase);
+            a.fetch(r.a_of(at), k_left, all_a.at, 0, operand_a::COUNT);
+            b.fetch(r.b_of(at), k_left, all_b.at, 0, operand_b::COUNT);
+            gt_mbarrier_arrive_after_copies(r.full_of(at));
+            a.advance();
+            b.advance();
+        }
+    }
+}
+
+// A warp has read a stage.
+__device__ __forceinline__ void release(unsigned empty)
+{
+    __syncwarp();
+    if (GT_CHECKED || threadIdx.x % 32 == 0)
+        gt_mbarrier_arrive(empty);
+}
+
+// The sums of a warp's tile, of as many stages. Fragments are read a k-step ahead, into the other of two buffers.
+__device__ __forceinline__ void multiply_stages(const ring &r, int stages, const fragments_a &reads_a,
+                                                const fragments_b &reads_b, place &at, sums &sum)
+{
+    fragments_a::fragment a[2];
+    fragments_b::fragment b[2];
+    const auto read = [&](const place &from, int step) {
+        reads_a.read(a[step % 2], gt_shared_address(r.a_of(from)), step);
+        reads_b.read(b[step % 2], gt_shared_address(r.b_of(from)), step);
+    };
+    const auto multiply_step = [&](int step) {
+        fragments_a::convert(a[step % 2]);
+        fragments_b::convert(b[step % 2]);
+        multiply(sum, a[step % 2], b[step % 2]);
+    };
+    if (stages > 0) {
+        gt_mbarrier_wait(r.full_of(at), at.phase);
+        read(at, 0);
+    }
+#pragma unroll 1
+    for (int left = stages; left > 0; left--) {
+#pragma unroll
+        for (int k = 0; k < STEPS - 1; k++) {
+            read(at, k + 1);
+            multiply_step(k);
+        }
+        // Behind the last stage its first k-step is read again, for nothing: a question there would cost copies of all
+        // fragments between registers.
+        place next = at;
+        next.advance();
+        const place from = left > 1 ? next : at;
+        gt_mbarrier_wait(r.full_of(from), from.phase);
+        read(from, 0);
+        multiply_step(STEPS - 1);
+        release(r.empty_of(at));
+        at = next;
+    }
+}
+
+__device__ __forceinline__ void consume(const gt_args &g, const ring &r)
+{
+    const int warp = threadIdx.x / 32, warp_row = warp / WARPS_N * WM, warp_column = warp % WARPS_N * WN;
+    const fragments_a reads_a(warp_row);
+    const fragments_b reads_b(warp_column);
+    const int stages = (int)((g.k + BK - 1) / BK);
+    place at = {0, 0};
+    for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
+        sums sum = {};
+        multiply_stages(r, stages, reads_a, reads_b, at, sum);
+        const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
+        const gt_int row = tile.row * BM, column = tile.column * BN;
+        const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
+        if (g.beta.value == GT_ACC(0) && row + BM <= g.m && column + BN <= g.n)
+            e.store_direct<true>(sum);
+        else
+            e.store_direct<false>(sum);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args g)
+{
+    extern __shared__ __align__(128) char stages[];
+    __shared__ gt_mbarrier full[STAGES], empty[STAGES];
+    if (threadIdx.x == 0) {
+#pragma unroll
+        for (int s = 0; s < STAGES; s++) {
+            gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS);
+            gt_mbarrier_init(gt_shared_address(&empty[s]), CONSUMERS / 32 * GT_WARP_ARRIVALS);
+        }
+    }
+    __syncthreads();
+    const ring r = {stages, gt_shared_address(full), gt_shared_address(empty)};
+    if (threadIdx.x >= CONSUMERS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
+        gt_begin();
+        produce(g, r);
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
+        gt_wait();
+        consume(g, r);
+    }
+}

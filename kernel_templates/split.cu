@@ -1,0 +1,412 @@
+// f32 on Hopper's tensor cores (--math split). Operands come in two parts of f16, x = hi + 2^-11 lo (split_parts.cuh says
+// what is kept of them), and a b is summed up as hi hi + 2^-11 (hi lo + lo hi). Tensor cores cut their sums, so that those
+// of INTERVAL steps of K go to others in f32: first those of the small products, scaled, then those of hi hi. The copy
+// engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply (wgmma). BLOCKS blocks stay on
+// their multiprocessors and take tile after tile, or there is a block for each tile. A tile whose lines do not allow parts
+// is computed by multiply-adds of f32 instead.
+//
+// The error of an element of op(A) op(B), over S = sum of |a||b|, with P = 32 INTERVAL: parts are kept to 2^-22 each, and
+// lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by
+// 17 2^-25 + 2^-23 of the largest magnitude in it, so P of them by (P / 16) (17 2^-25 + 2^-23) of theirs; the small
+// products have twice as many steps and 2^-10 of the magnitude. f32 rounds two sums an interval, each 2^-24 S at most. So
+//
+//     |error| <= S (3 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (2 ceil(K / P) + 1) 2^-24)
+//
+// which is 2.0e-5 S with P = 64 and K = 8192; a chain of fused multiply-adds has K 2^-24, 4.9e-4 S.
+#include "gemm.cuh"
+
+#ifndef BM // threadblock tile
+#define BM 128
+#endif
+#ifndef BN
+#define BN 192
+#endif
+#ifndef BK // of K, a stage
+#define BK 32
+#endif
+#ifndef WARP_GROUPS // that multiply
+#define WARP_GROUPS 2
+#endif
+#ifndef STAGES
+#define STAGES 4
+#endif
+#ifndef INTERVAL // stages whose products tensor cores sum
+#define INTERVAL 2
+#endif
+#ifndef ORDERED // 1: two warp groups take turns, so that one's products run while the other adds up
+#define ORDERED 1
+#endif
+#ifndef GROUP // rows of tiles that are walked together, for L2
+#define GROUP 8
+#endif
+#ifndef OCC // blocks an SM should hold
+#define OCC 1
+#endif
+#ifndef REPACK // both operands, along K, in two parts
+#define REPACK 27
+#endif
+
+#include "split_parts.cuh"
+
+constexpr int STEP = BK;
+static_assert(STEP == PARTS_STEP && REPACK == 27, "a stage has a line of parts");
+static_assert(GT_PROMOTED == 0 || STEP * INTERVAL <= GT_PROMOTED, "sums are promoted");
+
+// What tensor cores are given: a line of a stage has the his of STEP elements and then their los.
+#undef BK
+#define BK (2 * STEP)
+#undef GT_AB_BYTES
+#define GT_AB_BYTES 2
+#undef GT_PTX_A
+#undef GT_PTX_B
+#define GT_PTX_A "f16"
+#define GT_PTX_B "f16"
+#define SWAP          0
+#define INSTRUCTION_N BN
+constexpr int STACKED = BM / (64 * WARP_GROUPS), CLUSTER_K = 1;
+constexpr bool FROM_REGISTERS = false;
+
+#include "async_copy.cuh"
+#include "mbarrier.cuh"
+#include "wgmma_instruction.cuh"
+#include "wgmma_operand.cuh"
+#include "wgmma_epilogue.cuh"
+
+typedef operand_tile<BM, true, 1> tile_a;
+typedef operand_tile<BN, true, 1> tile_b;
+constexpr int STAGE = tile_a::BYTES + tile_b::BYTES;
+constexpr int CONSUMERS = WARP_GROUPS * 128, PRODUCERS = 128, THREADS_ = CONSUMERS + PRODUCERS;
+constexpr bool TURNS = ORDERED && WARP_GROUPS == 2;
+static_assert(STACKED * 64 * WARP_GROUPS == BM, "instructions cover the tile");
+static_assert(STAGES > INTERVAL, "an interval is read while the next one is filled");
+
+// What lies in shared memory behind the stages and the buffers of C. full[s] is complete when stage s has been filled,
+// empty[s] when it has been read.
+struct behind_buffers {
+    gt_mbarrier full[STAGES], empty[STAGES];
+};
+constexpr int BUFFERS_AT = STAGES * STAGE, BUFFER_BYTES = WARP_GROUPS * BUFFERS * SUBTILE_BYTES,
+              BEHIND_AT = BUFFERS_AT + BUFFER_BYTES;
+
+GT_ASSERT_FACT(THREADS, THREADS_);
+GT_ASSERT_FACT(SMEM_BYTES, BEHIND_AT + sizeof(behind_buffers));
+GT_ASSERT_FACT(BOX_A_ROWS, tile_a::BOX_ROWS);
+GT_ASSERT_FACT(BOX_A_COLUMNS, tile_a::BOX_COLUMNS);
+GT_ASSERT_FACT(BOX_B_ROWS, tile_b::BOX_ROWS);
+GT_ASSERT_FACT(BOX_B_COLUMNS, tile_b::BOX_COLUMNS);
+GT_ASSERT_FACT(BOX_C_ROWS, MAP_C ? SUBTILE_ROWS : 0);
+GT_ASSERT_FACT(BOX_C_COLUMNS, MAP_C ? C_BOX_COLUMNS : 0);
+GT_ASSERT_FACT(SWIZZLE_C, MAP_C ? C_SWIZZLE : 0);
+
+constexpr int PRODUCER_REGISTERS = 24;
+#include "roles.cuh"
+
+// Where stages and their mbarriers begin in shared memory.
+struct ring {
+    unsigned stages, full, empty;
+
+    __device__ __forceinline__ unsigned full_of(const place &p) const { return full + p.stage * GT_MBARRIER_BYTES; }
+    __device__ __forceinline__ unsigned empty_of(const place &p) const { return empty + p.stage * GT_MBARRIER_BYTES; }
+    __device__ __forceinline__ unsigned a_of(const place &p) const { return stages + p.stage * STAGE; }
+    __device__ __forceinline__ unsigned b_of(const place &p) const { return a_of(p) + tile_a::BYTES; }
+};
+
+// Tiles, and intervals of each: the last one may have steps beyond K, which are zeros.
+__device__ __forceinline__ unsigned count_tiles(const gt_args &g)
+{
+    return (unsigned)((g.m + BM - 1) / BM) * (unsigned)((g.n + BN - 1) / BN);
+}
+__device__ __forceinline__ int count_intervals(const gt_args &g)
+{
+    return (int)((g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL));
+}
+
+// ---- copies, by a warp ----
+
+__device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const gt_args &g,
+                                        const ring &r)
+{
+    const int steps = count_intervals(g) * INTERVAL;
+    place at = {0, 1};
+    for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
+        const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
+        const int row = (int)tile.row * BM, column = (int)tile.column * BN;
+        if (!parts_suffice(g, row, BM, column, BN))
+            continue;
+#pragma unroll 1
+        for (int step = 0; step < steps; step++, at.advance()) {
+            gt_mbarrier_wait(r.empty_of(at), at.phase);
+            if (threadIdx.x == CONSUMERS) {
+                gt_mbarrier_expect(r.full_of(at), STAGE);
+                tile_a::copy(r.a_of(at), map_a, row, step * BK, r.full_of(at), 0, 0, 1);
+                tile_b::copy(r.b_of(at), map_b, column, step * BK, r.full_of(at), 0, 0, 1);
+            }
+            __syncwarp();
+        }
+    }
+}
+
+// ---- products ----
+
+__device__ __forceinline__ void consumers_sync()
+{
+    asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
+}
+
+// Warp groups start products in turns: barrier 4 says that it is the first one's, barrier 5 the second one's.
+__device__ __forceinline__ void take_turn()
+{
+    if (TURNS)
+        asm volatile("barrier.sync %0, 256;" ::"r"(4 + (int)threadIdx.x / 128) : "memory");
+}
+__device__ __forceinline__ void pass_turn()
+{
+    if (TURNS)
+        asm volatile("barrier.arrive %0, 256;" ::"r"(5 - (int)threadIdx.x / 128) : "memory");
+}
+
+// Starts the products of an interval's stages: hi hi, or the small ones. The first ones replace the sums unless they are
+// to be added.
+template <bool SMALL>
+__device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED], int first_adds)
+{
+    // The same in all threads of a warp, which the compiler cannot know.
+    const int outer = __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
+#pragma unroll
+    for (int stage = 0; stage < INTERVAL; stage++, at.advance()) {
+        const unsigned long long a = tile_a::descriptor(r.a_of(at)) + tile_a::further(outer, 0),
+                                 b = tile_b::descriptor(r.b_of(at));
+        if (SMALL)
+            gt_mbarrier_wait(r.full_of(at), at.phase);
+        if (SMALL || stage == 0)
+            multiply_begin();
+#pragma unroll
+        for (int k = 0; k < STEP; k += INSTRUCTION_K)
+#pragma unroll
+            for (int i = 0; i < STACKED; i++) {
+                const int adds = stage > 0 || k > 0 ? 1 : first_adds;
+                const unsigned long long rows = a + tile_a::further(i * 64, k), columns = b + tile_b::further(0, k);
+                constexpr int LO = tile_a::further(0, STEP);
+                if (SMALL) {
+                    multiply<true, true>(some[i], rows, columns + LO, adds);
+                    multiply<true, true>(some[i], rows + LO, columns, 1);
+                } else {
+                    multiply<true, true>(some[i], rows, columns, adds);
+                }
+            }
+    }
+    multiply_commit();
+}
+
+__device__ __forceinline__ void multiply_tile(const ring &r, int intervals, place &at, sums (&d)[STACKED])
+{
+    constexpr int COUNT = STACKED * INSTRUCTION_N / 2;
+    sums some[STACKED];
+#pragma unroll
+    for (int e = 0; e < COUNT; e++)
+        (&d[0][0])[e] = 0;
+#pragma unroll 1
+    for (int interval = 0; interval < intervals; interval++) {
+        take_turn();
+        multiply_parts<true>(r, at, some, 0);
+        pass_turn();
+        multiply_wait<0>();
+#pragma unroll
+        for (int e = 0; e < COUNT; e++)
+            (&d[0][0])[e] += (&some[0][0])[e] * (1 / LO_SCALE);
+        take_turn();
+        multiply_parts<false>(r, at, some, 0);
+        pass_turn();
+        multiply_wait<0>();
+#pragma unroll
+        for (int stage = 0; stage < INTERVAL; stage++, at.advance())
+            if (GT_CHECKED || threadIdx.x % 32 == 0)
+                gt_mbarrier_arrive(r.empty_of(at));
+#pragma unroll
+        for (int e = 0; e < COUNT; e++)
+            (&d[0][0])[e] += (&some[0][0])[e];
+    }
+}
+
+// Undoes the scales of lines. Half of both powers at a time: a product that is not zero is 2^-48 at least and does not
+// become subnormal before the result does, so that it is rounded once.
+__device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int column, sums (&d)[STACKED])
+{
+    const line_known *rows = parts_of(g, true).known, *columns = parts_of(g, false).known;
+    const int lane = threadIdx.x % 32;
+    float undo[STACKED][2];
+    row += threadIdx.x / 128 * (STACKED * 64) + threadIdx.x % 128 / 32 * 16 + lane / 4;
+    column += lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < STACKED * 2; i++) {
+        const gt_int at = row + i / 2 * 64 + i % 2 * 8;
+        undo[i / 2][i % 2] = at < g.m ? rows[at].undo : 0;
+    }
+#pragma unroll
+    for (int n = 0; n < BN / 4; n++) {
+        const gt_int at = column + n / 2 * 8 + n % 2;
+        const float other = at < g.n ? columns[at].undo : 0;
+#pragma unroll
+        for (int i = 0; i < STACKED * 2; i++) {
+            const float both = undo[i / 2][i % 2] * other;
+            float &sum = d[i / 2][n / 2 * 4 + i % 2 * 2 + n % 2];
+            sum = sum * both * both;
+        }
+    }
+}
+
+// ---- f32, where parts do not suffice ----
+
+// Subtiles of a tile one after the other, by all consumers, through shared memory: a thread has eight rows and four columns.
+constexpr int STRICT_M = 64 * WARP_GROUPS, STRICT_N = 64, STRICT_K = 16, STRICT_ROWS = 8;
+static_assert((STRICT_M + STRICT_N) * STRICT_K * (int)sizeof(float) <= BUFFER_BYTES, "operands fit into the buffers of C");
+
+// A thread's share of a step of an operand, on its way from global memory to [STRICT_K][SIDE].
+template <int SIDE, bool OF_A, bool ALONG_K> struct strict_operand {
+    static constexpr int COUNT = SIDE * STRICT_K / CONSUMERS;
+    int thread;
+    float held[COUNT];
+
+    __device__ __forceinline__ int inner(int n) const
+    {
+        const int e = thread + n * CONSUMERS;
+        return ALONG_K ? e % STRICT_K : e / SIDE;
+    }
+    __device__ __forceinline__ int outer(int n) const
+    {
+        const int e = thread + n * CONSUMERS;
+        return ALONG_K ? e / STRICT_K : e % SIDE;
+    }
+    __device__ __forceinline__ void load(const gt_args &g, gt_int first, gt_int k)
+    {
+#pragma unroll
+        for (int n = 0; n < COUNT; n++)
+            held[n] = OF_A ? gt_load_a(g, first + outer(n), k + inner(n)) : gt_load_b(g, k + inner(n), first + outer(n));
+    }
+    __device__ __forceinline__ void store(float (*to)[SIDE]) const
+    {
+#pragma unroll
+        for (int n = 0; n < COUNT; n++)
+            to[inner(n)][outer(n)] = held[n];
+    }
+};
+
+__device__ __forceinline__ void multiply_strictly(const gt_args &g, float *shared, gt_int row, gt_int column)
+{
+    float(*const a)[STRICT_M] = (float(*)[STRICT_M])shared;
+    float(*const b)[STRICT_N] = (float(*)[STRICT_N])(shared + STRICT_M * STRICT_K);
+    int thread; // asked for here, so that what follows from it takes no registers elsewhere
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    const int thread_row = thread / 16 * STRICT_ROWS, thread_column = thread % 16 * 4;
+    strict_operand<STRICT_M, true, GT_A_ALONG_K> next_a = {thread};
+    strict_operand<STRICT_N, false, GT_B_ALONG_K> next_b = {thread};
+    float sum[STRICT_ROWS][4] = {};
+    next_a.load(g, row, 0);
+    next_b.load(g, column, 0);
+#pragma unroll 1
+    for (gt_int first = 0; first < g.k; first += STRICT_K) {
+        consumers_sync(); // what was there has been read
+        next_a.store(a);
+        next_b.store(b);
+        consumers_sync();
+        next_a.load(g, row, first + STRICT_K);
+        next_b.load(g, column, first + STRICT_K);
+#pragma unroll 4
+        for (int k = 0; k < STRICT_K; k++) {
+            const gt_vector<float, 4> four = *(const gt_vector<float, 4> *)&b[k][thread_column];
+#pragma unroll
+            for (int i = 0; i < STRICT_ROWS; i++)
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    sum[i][j] += a[k][thread_row + i] * four.e[j];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < STRICT_ROWS; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            if (row + thread_row + i < g.m && column + thread_column + j < g.n)
+                gt_store_c(g, row + thread_row + i, column + thread_column + j, sum[i][j]);
+}
+
+__device__ __forceinline__ void compute_strictly(gt_args g, char *buffers, gt_int row, gt_int column)
+{
+    gt_select_batch(g);
+    output::finish(); // the copy engine has read the buffers
+    if (g.n > column + BN)
+        g.n = column + BN; // the next tile's are not this one's
+#pragma unroll 1
+    for (int i = 0; i < BM; i += STRICT_M)
+#pragma unroll 1
+        for (int j = 0; j < BN; j += STRICT_N)
+            multiply_strictly(g, (float *)buffers, row + i, column + j);
+    consumers_sync();
+}
+
+// ---- the product's kernel ----
+
+__device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_args &g, const ring &r, char *stages)
+{
+    const int intervals = count_intervals(g);
+    output out = {stages + BUFFERS_AT + threadIdx.x / 128 * (BUFFERS * SUBTILE_BYTES)};
+    place at = {0, 0};
+    if (threadIdx.x >= 128)
+        pass_turn(); // the first warp group begins
+    for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
+        const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
+        const int row = (int)tile.row * BM, column = (int)tile.column * BN;
+        if (!parts_suffice(g, row, BM, column, BN)) {
+            compute_strictly(g, stages + BUFFERS_AT, row, column);
+            continue;
+        }
+        sums d[STACKED];
+        multiply_tile(r, intervals, at, d);
+        undo_scales(g, row, column, d);
+        out.store(g, map_c, row, column, 0, d[0]);
+    }
+    if (threadIdx.x < 128)
+        take_turn();
+    output::finish();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
+    gemm(const __grid_constant__ gt_tensor_map map_a, const __grid_constant__ gt_tensor_map map_b,
+#if MAP_C
+         const __grid_constant__ gt_tensor_map map_c,
+#endif
+         const __grid_constant__ gt_args g)
+{
+    extern __shared__ __align__(1024) char stages[];
+    behind_buffers &shared = *(behind_buffers *)(stages + BEHIND_AT);
+    const ring r = {gt_shared_address(stages), gt_shared_address(shared.full), gt_shared_address(shared.empty)};
+#if MAP_C
+    const gt_tensor_map *of_c = &map_c;
+#else
+    const gt_tensor_map *of_c = nullptr;
+#endif
+    if (threadIdx.x == CONSUMERS) {
+#pragma unroll
+        for (int s = 0; s < STAGES; s++) {
+            gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, 1);
+            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, CONSUMERS / 32 * GT_WARP_ARRIVALS);
+        }
+        gt_fence_async(); // the copy engine sees them
+    } else if (threadIdx.x == CONSUMERS + 32) {
+        gt_prefetch_map(map_a);
+        gt_prefetch_map(map_b);
+        if (MAP_C)
+            gt_prefetch_map(*of_c);
+    }
+    __syncthreads();
+    if (threadIdx.x >= CONSUMERS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
+        if (threadIdx.x < CONSUMERS + 32) {
+            gt_begin();
+            produce(map_a, map_b, g, r);
+        }
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
+        gt_wait();
+        consume(of_c, g, r, stages);
+    }
+}

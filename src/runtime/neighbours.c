@@ -1,0 +1,94 @@
+#include "neighbours.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The squared distance, in logarithms of sizes, that halves the weight of a measurement; and the one at which a kernel's
+ * own measurements say as much about it as those of its family near the problem. */
+#define NEAR        0.02
+#define FAMILY_NEAR 2.0
+
+/* Distance of two sizes in log-space: a product of sizes tells nothing, 256x4096 and 1024x1024 are far apart. */
+static double distance2(const gt_problem *a, const gt_problem *b)
+{
+    const double steps[] = {
+        log((double)(a->m + 1) / (double)(b->m + 1)), log((double)(a->n + 1) / (double)(b->n + 1)),
+        log((double)(a->k + 1) / (double)(b->k + 1)), log((double)a->batch / (double)b->batch)};
+    double sum = 0;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        sum += steps[i] * steps[i];
+    return sum;
+}
+
+const gt_terms *gt_neighbours_coefficients(const gt_measurements *measured, const gt_kernel *kernel)
+{
+    return gt_estimate_find(measured->fitted, measured->fitted_count, kernel->family);
+}
+
+void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
+                           gt_neighbours *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        gt_neighbour *e = &all->list[i];
+        const gt_measured *row = &measured->list[e->row];
+        gt_terms terms;
+        double us = row->estimate_us;
+        if (us <= 0 && gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
+            us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, row->kernel));
+        e->far = distance2(problem, &row->problem);
+        e->ratio = us > 0 && isfinite(us) ? log(row->trial.us / us) : NAN;
+    }
+}
+
+/* A mean of ratios, the nearer to the problem the weightier. */
+typedef struct mean {
+    double sum, weights;
+    double least; /* squared distance */
+    size_t nearest; /* row */
+} mean;
+
+static mean average(const gt_measurements *measured, const gt_neighbour *entries, size_t count, const char *family)
+{
+    mean m = {.least = INFINITY};
+    for (const gt_neighbour *e = entries; e < entries + count; e++) {
+        if (isnan(e->ratio) || (family && strcmp(measured->list[e->row].kernel->family, family) != 0))
+            continue;
+        const double weight = 1 / (NEAR + e->far);
+        m.sum += weight * e->ratio;
+        m.weights += weight;
+        if (e->far < m.least) {
+            m.least = e->far;
+            m.nearest = e->row;
+        }
+    }
+    return m;
+}
+
+static double ratio_of_family(const gt_measurements *measured, gt_neighbours *all, const char *family)
+{
+    for (size_t i = 0; i < all->family_count; i++)
+        if (strcmp(all->families[i].family, family) == 0)
+            return all->families[i].ratio;
+    const mean m = average(measured, all->list, all->count, family);
+    const double ratio = m.weights > 0 ? m.sum / m.weights : 0;
+    if (all->family_count < sizeof all->families / sizeof all->families[0]) {
+        gt_family_ratio *found = &all->families[all->family_count++];
+        memcpy(found->family, family, sizeof found->family);
+        found->ratio = ratio;
+    }
+    return ratio;
+}
+
+bool gt_neighbours_predict(const gt_measurements *measured, gt_neighbours *all, const gt_neighbour *own, size_t count,
+                           gt_prospect *out)
+{
+    const double family_weight = 1 / (NEAR + FAMILY_NEAR);
+    mean m = average(measured, own, count, NULL);
+    if (m.weights <= 0)
+        return false;
+    m.sum += family_weight * ratio_of_family(measured, all, measured->list[own[0].row].kernel->family);
+    m.weights += family_weight;
+    const double us = own[0].estimate_us * exp(m.sum / m.weights);
+    *out = (gt_prospect){m.nearest, us, us * (1 + GT_DISTRUST * sqrt(m.least))};
+    return isfinite(us) && us > 0;
+}
