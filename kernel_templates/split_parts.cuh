@@ -95,7 +95,7 @@ __device__ __forceinline__ line_known know(unsigned largest, line_counts counted
             largest >> 23 << EXPONENT_AT | (unsigned)low << LOW_AT | (deep < SHARE ? (unsigned)deep : SHARE)};
 }
 
-// What warps of a block tell each other. Those of a line are `apart` and the next ones.
+// What warps of a block tell each other: of a line those from `first` on, so many.
 struct told {
     unsigned largest[PARTS_WARPS][32];
     line_counts counted[PARTS_WARPS][32];
@@ -159,7 +159,9 @@ struct long_lines {
         __syncthreads();
         largest = told::find_largest(t.largest, line * of_line, of_line);
         const float up = line_scale(largest).up();
-        for (gt_int at = first; at - lane % 8 * 4 < end; at += of_line * SPAN) {
+        // From the end on: what was read last is still in a cache.
+        const gt_int turns = (end + of_line * SPAN - 1) / (of_line * SPAN);
+        for (gt_int at = first + (turns - 1) * of_line * SPAN; at >= 0; at -= of_line * SPAN) {
             load(held, from, at, k);
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
@@ -187,21 +189,25 @@ struct long_lines {
     }
 };
 
-// Lines that are stored across K, 32 by a block: a lane has a line, a warp PARTS_STEP elements of each at a time.
+// Lines that are stored across K, WIDTH by a block: a warp has PARTS_STEP elements of each at a time, a lane 16 of one.
 struct strip {
-    __device__ __forceinline__ static gt_int of_block(gt_int) { return 32; }
+    static constexpr int WIDTH = 16, ELEMENTS = PARTS_STEP * WIDTH / 32, TURN = PARTS_WARPS * PARTS_STEP;
+    typedef float elements[ELEMENTS];
+    typedef gt_vector<unsigned, 4> piece; // eight his or los
+    static constexpr int PIECES = PARTS_STEP / 8, OWN = ELEMENTS / 8;
 
-    __device__ __forceinline__ static void load(float (&held)[PARTS_STEP], const float *from, gt_int ld, gt_int first,
-                                                gt_int k)
+    __device__ __forceinline__ static gt_int of_block(gt_int) { return WIDTH; }
+
+    __device__ __forceinline__ static void load(elements &held, const float *from, gt_int ld, gt_int first, gt_int k)
     {
         from += first * ld;
-        if (first + PARTS_STEP <= k) {
+        if (first + ELEMENTS <= k) {
 #pragma unroll
-            for (int i = 0; i < PARTS_STEP; i++)
+            for (int i = 0; i < ELEMENTS; i++)
                 held[i] = from[i * ld];
         } else {
 #pragma unroll
-            for (int i = 0; i < PARTS_STEP; i++)
+            for (int i = 0; i < ELEMENTS; i++)
                 held[i] = first + i < k ? from[i * ld] : 0;
         }
     }
@@ -209,28 +215,39 @@ struct strip {
     __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k, gt_half *to,
                                                  gt_int to_ld, line_known *known)
     {
-        __shared__ gt_vector<unsigned, 4> pieces[PARTS_WARPS][32][4];
-        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-        float held[PARTS_STEP];
+        __shared__ piece pieces[PARTS_WARPS][WIDTH][PIECES];
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, line = lane % WIDTH, half = lane / WIDTH;
+        const gt_int begin = warp * PARTS_STEP + half * ELEMENTS; // of this lane
+        elements held, next;
         line_counts counted;
         unsigned largest = 0;
-        from += lane < lines ? lane : 0; // others do again what the first one does
-        for (gt_int first = warp * PARTS_STEP; first < k; first += PARTS_WARPS * PARTS_STEP) {
+        from += line < lines ? line : 0; // others do again what the first one does
+        for (gt_int first = begin; first < k; first += 2 * TURN) {
             load(held, from, ld, first, k);
+            load(next, from, ld, first + TURN, k);
 #pragma unroll
-            for (int i = 0; i < PARTS_STEP; i++)
-                largest = max(largest, __float_as_uint(held[i]) & MAGNITUDE);
+            for (int i = 0; i < ELEMENTS; i++)
+                largest = max(largest, max(__float_as_uint(held[i]) & MAGNITUDE, __float_as_uint(next[i]) & MAGNITUDE));
         }
-        t.largest[warp][lane] = largest;
+        t.largest[warp][lane] = max(largest, __shfl_xor_sync(~0u, largest, WIDTH));
         __syncthreads();
         largest = told::find_largest(t.largest, 0, PARTS_WARPS);
         const float up = line_scale(largest).up();
-        for (gt_int first = warp * PARTS_STEP; first < k; first += PARTS_WARPS * PARTS_STEP) {
-            unsigned lo[PARTS_STEP / 2];
-            load(held, from, ld, first, k);
+        // From the end on: what was read last is still in a cache. The elements of the next turn come meanwhile.
+        gt_int first = begin + (k - 1 - warp * PARTS_STEP + TURN) / TURN * TURN - TURN;
+        if (first >= 0)
+            load(next, from, ld, first, k);
+        for (; first >= 0; first -= TURN) {
+            unsigned lo[ELEMENTS / 2];
 #pragma unroll
-            for (int i = 0; i < PARTS_STEP; i += 8) {
-                gt_vector<unsigned, 4> hi;
+            for (int i = 0; i < ELEMENTS; i++)
+                held[i] = next[i];
+            if (first >= TURN)
+                load(next, from, ld, first - TURN, k);
+            gt_half *const place = to + (first - half * ELEMENTS) * 2;
+#pragma unroll
+            for (int i = 0; i < ELEMENTS; i += 8) {
+                piece hi;
 #pragma unroll
                 for (int e = i; e < i + 8; e += 2) {
                     const element_parts even(held[e], up, first + e < k, counted),
@@ -238,31 +255,35 @@ struct strip {
                     hi.e[(e - i) / 2] = even.hi | odd.hi << 16;
                     lo[e / 2] = even.lo | odd.lo << 16;
                 }
-                pieces[warp][lane][i / 8 ^ lane / 2 % 4] = hi;
+                pieces[warp][line][place_of(half * OWN + i / 8, line)] = hi;
             }
-            store(pieces[warp], lines, to + first * 2, to_ld);
+            store(pieces[warp], lines, place, to_ld);
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                pieces[warp][lane][i ^ lane / 2 % 4] = {lo[i * 4], lo[i * 4 + 1], lo[i * 4 + 2], lo[i * 4 + 3]};
-            store(pieces[warp], lines, to + first * 2 + PARTS_STEP, to_ld);
+            for (int i = 0; i < OWN; i++)
+                pieces[warp][line][place_of(half * OWN + i, line)] = {lo[i * 4], lo[i * 4 + 1], lo[i * 4 + 2], lo[i * 4 + 3]};
+            store(pieces[warp], lines, place + PARTS_STEP, to_ld);
         }
-        t.counted[warp][lane] = counted;
+        t.counted[warp][lane].low = counted.low + __shfl_xor_sync(~0u, counted.low, WIDTH);
+        t.counted[warp][lane].deep = counted.deep + __shfl_xor_sync(~0u, counted.deep, WIDTH);
         __syncthreads();
-        if (warp == 0 && lane < lines)
-            known[lane] = know(largest, told::count(t.counted, 0, PARTS_WARPS), k);
+        if (warp == 0 && lane < WIDTH && line < lines)
+            known[line] = know(largest, told::count(t.counted, 0, PARTS_WARPS), k);
     }
 
+    // Where a piece of a line lies, so that eight lanes find theirs in all banks.
+    __device__ __forceinline__ static int place_of(int piece, int line) { return piece ^ line / 2 % PIECES; }
+
     // Four lanes store a line's his, or los: 64 bytes.
-    __device__ __forceinline__ static void store(const gt_vector<unsigned, 4> (&pieces)[32][4], gt_int lines, gt_half *to,
+    __device__ __forceinline__ static void store(const piece (&pieces)[WIDTH][PIECES], gt_int lines, gt_half *to,
                                                  gt_int to_ld)
     {
-        const int lane = threadIdx.x % 32;
+        const int lane = threadIdx.x % 32, which = lane % PIECES;
         __syncwarp();
 #pragma unroll
-        for (int i = 0; i < 32; i += 8) {
-            const int line = i + lane / 4;
+        for (int i = 0; i < WIDTH; i += 32 / PIECES) {
+            const int line = i + lane / PIECES;
             if (line < lines)
-                *(gt_vector<unsigned, 4> *)(to + line * to_ld + lane % 4 * 8) = pieces[line][lane % 4 ^ line / 2 % 4];
+                *(piece *)(to + line * to_ld + which * 8) = pieces[line][place_of(which, line)];
         }
         __syncwarp();
     }

@@ -91,7 +91,7 @@ typedef enum gt_math {
     GT_MATH_TF32 = 1,   /* f32: operands rounded to 11 significant bits, for tensor cores */
     GT_MATH_FAST = 2,   /* 8-bit floats: all of a sum in the precision of tensor cores, 14 bits */
     GT_MATH_SPLIT = 3,  /* f32: tensor cores multiply operands in two parts of f16 each, 22 bits together, and f32 adds up
-                           sums of 128 products at most. Where that would not do (NaN, infinities, sums that may pass the
+                           sums of 64 products at most. Where that would not do (NaN, infinities, sums that may pass the
                            largest number, elements too far below their row's largest) and where it is faster, strict */
 } gt_math;
 
@@ -171,8 +171,9 @@ typedef struct gt_description {
     size_t workspace;      /* bytes of device memory an execution works in: the plan's own, or a caller's */
     unsigned grid[3];
     unsigned threads;
-    double baseline_us;    /* what cuBLAS needs for the same: its time in the same race (exact), else no less than this
-                              is expected from the nearest size that it raced on; 0: it raced on none */
+    double baseline_us;    /* what cuBLAS needs for the same: its time in the same race (exact), or less where it did
+                              better with a cold cache; else no less than this is expected from the nearest size that it
+                              raced on; 0: it raced on none */
 } gt_description;
 
 /*

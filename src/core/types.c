@@ -219,7 +219,7 @@ static const gt_types rows[] = {
     ROW("f32", GT_MATH_TF32, ALIKE(GT_F32), TO_F32, .accumulator = GT_F32, .roundoff = 0x1p-24,
         .cublas = COMPUTE_32F_FAST_TF32, .unit = GT_UNIT_TENSOR_TF32, .rounded = &tf32, .cut = {4, 0x1p-24, 0x1p-23})
     /* kernel_templates/split.cu says what is proved of it. */
-    ROW("f32", GT_MATH_SPLIT, ALIKE(GT_F32), TO_F32, TENSOR_16(GT_UNIT_TENSOR_SPLIT), .parts = 0x1p-23, .promoted = 128)
+    ROW("f32", GT_MATH_SPLIT, ALIKE(GT_F32), TO_F32, TENSOR_16(GT_UNIT_TENSOR_SPLIT), .parts = 0x1p-23, .promoted = 64)
     FLOATS_8(FAST_ROW, TENSOR_8)
 };
 static const char names[] = STRICT(NAME);

@@ -99,7 +99,7 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const bool counts = normal && !c->itself && is_average(p, types);
     const bool promotes = normal && types->parts > 0 && p->k >= GT_SUMS_K;
     const double least = underflow(c, types) * underflow(c, types);
-    const bool close = types->cut.group == 0 || has_near_exponents(c);
+    const bool close = types->cut.group == 0 || (types->parts == 0 && has_near_exponents(c));
     const double last = close ? t.bound_last : 0;
     int64_t at = index * p->m * p->n;
     for (int64_t i = 0; i < p->m; i++) {

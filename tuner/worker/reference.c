@@ -58,8 +58,9 @@
  * than the worst case over all signs, which is less than 8 sigma where k is small: with t the sum of all |x_p|, u t for
  * each of k - 1 additions, for all products and for alpha; where tensor cores cut, w t for each of k products and of n
  * sums that meet others, r t for each of n results; 2 o t where operands are rounded. Tensor cores do not keep to that
- * where exponents are far apart: an H200 was seen to err by 2^-20 in sums of three products with wide values, perhaps
- * because subnormal operands are aligned as if they were not. Such values are held to 8 sigma with v's.
+ * where exponents are far apart: an H200 was seen to err by 2^-20 in sums of three products of f16 with wide values,
+ * perhaps because subnormal operands are aligned as if they were not. Such values, and operands in parts, of which more is
+ * left out, are held to 8 sigma with v's.
  *
  * The reference errs too, in f64. Its sum is of as many additions as it says, on partial sums like the candidate's, and
  * rounded; then it is scaled as C is. That counts where C is f64 itself.
