@@ -115,8 +115,8 @@ static gt_status add_long(gt_drawing *d)
     return status;
 }
 
-/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. And one element
- * far below the others, of so many that few is not what is wrong with it. */
+/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. And one
+ * element far below the others, of so many that few is not what is wrong with it. */
 static gt_status add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -128,7 +128,9 @@ static gt_status add_parts(gt_drawing *d)
     c->values = GT_VALUES_NORMAL;
     c->alpha = 1;
     c->beta = 0;
-    if ((status = gt_drawing_add(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100), 1, &c)) == GT_OK) {
+    status = gt_drawing_add(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
+                            1, &c);
+    if (status == GT_OK) {
         c->values = GT_VALUES_UNEVEN;
         c->uneven = GT_UNEVEN_SMALL;
         c->odd = (gt_operand)gt_drawing_below(d, 2);
@@ -251,21 +253,10 @@ int64_t gt_cases_step(const gt_kernel *kernel)
 gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *out)
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
-    static gt_status (*const kinds[])(gt_drawing *) = {gt_cases_add_edges,
-                                                       gt_cases_add_rows,
-                                                       gt_cases_add_columns,
-                                                       gt_cases_add_steps,
-                                                       gt_cases_add_depths,
-                                                       add_general,
-                                                       add_empty,
-                                                       gt_cases_add_equal,
-                                                       gt_cases_add_overlapping,
-                                                       gt_cases_add_dealt,
-                                                       add_long,
-                                                       add_steep,
-                                                       add_parts,
-                                                       add_batch,
-                                                       add_repeated};
+    static gt_cases_kind *const kinds[] = {
+        gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths, add_general,
+        add_empty, gt_cases_add_equal, gt_cases_add_overlapping, gt_cases_add_dealt, add_long, add_steep, add_parts,
+        add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;

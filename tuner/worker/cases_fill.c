@@ -99,7 +99,7 @@ int64_t gt_cases_whole(const gt_types *types, int64_t k)
     const double unit = fmax(2 * types->roundoff, fmax(types->cut.sum, types->cut.product)); /* of a sum that is cut */
     const double sums = fmin(0.5 / unit, gt_type_find(types->c)->most / 2), most = sqrt(sums / (double)(k > 0 ? k : 1));
     const double limit = fmin(most, types->rounded ? 1 / types->rounded->roundoff : most);
-    return types->exact ? 0
+    return types->exact || types->parts > 0 ? 0
                         : (int64_t)fmin(limit, fmin(last_whole(gt_type_find(types->a), limit * 2),
                                                     last_whole(gt_type_find(types->b), limit * 2)));
 }

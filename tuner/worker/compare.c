@@ -74,6 +74,12 @@ static bool fail_element(const gt_case *c, int64_t index, int64_t i, int64_t j, 
                          (long long)i, (long long)j, product, got, wanted, bound, name);
 }
 
+/* Whether elements are about as large as each other. */
+static bool has_near_exponents(const gt_case *c)
+{
+    return c->values == GT_VALUES_NORMAL || c->values == GT_VALUES_HARD || c->values == GT_VALUES_WHOLE;
+}
+
 /* Whether errors of a product are what they are on average. Those of operands that are rounded, or in parts, are shared by
  * the elements of a row or column. */
 static bool is_average(const gt_problem *p, const gt_types *types)
@@ -93,6 +99,8 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const bool counts = normal && !c->itself && is_average(p, types);
     const bool promotes = normal && types->parts > 0 && p->k >= GT_SUMS_K;
     const double least = underflow(c, types) * underflow(c, types);
+    const bool close = types->cut.group == 0 || (types->parts == 0 && has_near_exponents(c));
+    const double last = close ? t.bound_last : 0;
     int64_t at = index * p->m * p->n;
     for (int64_t i = 0; i < p->m; i++) {
         const int64_t row = index * p->stride_c + i * p->ldc;
@@ -101,11 +109,13 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             const double wanted = gt_reference_scale(types, c->alpha, r->sum[at], c->beta, was);
             const double square = c->alpha == 0 ? 0 : r->square[at];
             const double worst = t.worst * r->magnitude[at] + t.worst_c * fabs(was);
-            const double bound = fmin(t.bound_square * square + t.bound_c * was * was, worst * worst) + t.least + least;
+            const double sums = t.bound_square * square + t.bound_c * was * was;
+            const double result = t.result * (c->alpha * c->alpha * square + c->beta * c->beta * was * was);
+            const double bound = (close ? fmin(sums, worst * worst) : sums + result) + t.least + least;
             if (c->values == GT_VALUES_WHOLE && got != rounded(type, wanted))
                 return fail_element(c, index, i, j, got, wanted, 0, trial);
-            if (!matches(type, got, wanted, t.bound_last, bound))
-                return fail_element(c, index, i, j, got, wanted, t.bound_last * fabs(wanted) + sqrt(bound), trial);
+            if (!matches(type, got, wanted, last, bound))
+                return fail_element(c, index, i, j, got, wanted, last * fabs(wanted) + sqrt(bound), trial);
             if (!normal || !isfinite(got))
                 continue;
             const double error = fabs(got - wanted), scale = fabs(c->alpha) * r->magnitude[at] + fabs(c->beta * was);

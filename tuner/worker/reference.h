@@ -44,7 +44,7 @@ bool gt_reference_accepts(double result, double expected, double bound);
 /*
  * For many elements of one product: what its elements' squares, magnitudes and scaled parts are multiplied with. An
  * element errs by no more than `bound_last` and the smaller of the root of the first two and of the next two, `least`
- * added. The sum of the others and a twelfth of `least` is the mean square of the error that the arithmetic itself
+ * added; on tensor cores that is not known where exponents are far apart: there `result` counts instead. The sum of the others and a twelfth of `least` is the mean square of the error that the arithmetic itself
  * gives an element: multiply-adds one after the other, each rounded once, or what tensor cores do, then alpha, beta and
  * C. Sums in another order err less. A kernel whose errors are twice that on average does not compute with what it was
  * given. All are 0 for integers. Where they come from is told in reference.c.
@@ -53,6 +53,7 @@ typedef struct gt_reference_terms {
     double bound_square, bound_c; /* of square, of c^2 */
     double worst, worst_c;        /* of magnitude, of |c| */
     double bound_last;            /* of the result's magnitude */
+    double result;                /* more of alpha^2 square and beta^2 c^2, in the place of worst and bound_last */
     double square, parts, whole;  /* of square, of (alpha sum)^2 and (beta c)^2, of their sum's square */
     double least;                 /* the square of the smallest number that C holds */
 } gt_reference_terms;
