@@ -120,7 +120,8 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
        CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * (500 + 1500 * (waves = 1))
             + (cluster_k > 1) * (1800 + 1.0 * bm * bn * :acc_bytes / 64)
             + (parts > 1) * (2500 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 60)
-            + (repack > 0) * (6000 + 2000 * (repack = 11 AND bytes = 2) + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
-                                     / (17.0 * :sm_count)) AS INTEGER) AS clocks
+            + (repack > 0) * (6000 + 2000 * (repack = 11 AND bytes = 2)
+                              + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
+                                / (17.0 * :sm_count)) AS INTEGER) AS clocks
 FROM paced
 WHERE bytes > 0 AND :cc >= 90;
