@@ -172,8 +172,9 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 
 /* The best of the baselines' newest times on a problem, in microseconds; NULL: none. `more` narrows the rows `b` that
  * count. Two that are as new as each other, which takes two files, are both the newest. */
-#define GT_BASELINE_US(problem, gpu, more)                                                                   \
-    "(SELECT min(b.us) FROM baseline b WHERE b.problem = " problem " AND b.gpu = " gpu " AND b.outcome = 'ok'" \
+#define GT_BASELINE_US(problem, gpu, more) GT_BASELINE_LEAST("us", problem, gpu, more)
+#define GT_BASELINE_LEAST(column, problem, gpu, more)                                                        \
+    "(SELECT min(b." column ") FROM baseline b WHERE b.problem = " problem " AND b.gpu = " gpu " AND b.outcome = 'ok'" \
     " AND b.us IS NOT NULL" more " AND NOT EXISTS (SELECT 1 FROM baseline n WHERE n.problem = b.problem"     \
     " AND n.gpu = b.gpu AND n.name = b.name AND n.measured_at > b.measured_at AND n.outcome = 'ok'"          \
     " AND n.us IS NOT NULL AND n.timing = b.timing))"

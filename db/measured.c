@@ -30,7 +30,10 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
     measured->winner = gt_take_int(&take, 0, 1) != 0;
     measured->unbeaten = gt_take_int(&take, 0, 1) != 0;
     measured->run = gt_take_int(&take, INT64_MIN, INT64_MAX);
-    measured->baseline_us = gt_take_real(&take, 0, GT_LONGEST_US, 0);
+    const double warm = gt_take_real(&take, 0, GT_LONGEST_US, 0), cold = gt_take_real(&take, 0, GT_LONGEST_US, 0);
+    const gt_trial *trial = &measured->trial;
+    const double scaled = trial->us_cold > 0 ? cold / trial->us_cold * trial->us : 0;
+    measured->baseline_us = scaled > 0 && scaled < warm ? scaled : warm;
     return !take.bad && measured->trial.us > 0;
 }
 
@@ -66,7 +69,8 @@ static const char measured_sql[] =
     "  max(unbeaten AND same_gpu) OVER (PARTITION BY kernel, problem) AS champion,"
     "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
     "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner, r.champion, t.run,"
-    " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing")
+    " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing") ","
+    " " GT_BASELINE_LEAST("us_cold", "t.problem", "t.gpu", " AND b.timing = t.timing")
     " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"
     " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.tried_at DESC, t.us";
 

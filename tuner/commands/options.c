@@ -86,8 +86,8 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, WANTED, TOP, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT,
-    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, UNTUNED, TRIALS, SAVE, CAPTURE_ONLY, BLAS, NO_CUBLAS,
-    OUTPUT, SHARDS, GPUS, DRY_RUN, JSON, VERBOSE, QUIET, HELP, VERSION,
+    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, UNTUNED, TRIALS, SAVE, CAPTURE_ONLY, MARGIN,
+    F32, BLAS, NO_CUBLAS, OUTPUT, SHARDS, GPUS, DRY_RUN, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
@@ -130,6 +130,8 @@ const gt_option_row gt_option_rows[] = {
     [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE, .rare = true},
     [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
     [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
+    [MARGIN] = {"margin", "PERCENT", 0, "answer what is so much faster than cuBLAS (0)", RUN},
+    [F32] = {"f32", "MATH", 0, "strict, or tf32: f32 on tensor cores, rounded (strict)", RUN},
     [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH | REVALIDATE},
     [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
@@ -314,6 +316,14 @@ static gt_status read_arch(const char *text, gt_options_cli *o)
     return gt_arch_parse(text, &device);
 }
 
+static gt_status read_f32(const char *text, gt_options_cli *o)
+{
+    o->f32 = text;
+    return strcmp(text, "strict") == 0 || strcmp(text, "tf32") == 0
+               ? GT_OK
+               : gt_fail(GT_ERROR_INVALID, "--f32 takes strict or tf32, not '%.40s'", text);
+}
+
 #define AT(field) .offset = offsetof(gt_options_cli, field)
 static const setting settings[OPTION_COUNT] = {
     [DEVICE] = {READ, .read = read_device},
@@ -346,6 +356,8 @@ static const setting settings[OPTION_COUNT] = {
     [WANTED] = {SWITCH, AT(wanted)},
     [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
     [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
+    [MARGIN] = {INT, AT(margin), .least = 0, .most = 1000},
+    [F32] = {READ, .read = read_f32},
     [BLAS] = {SWITCH, AT(blas)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [OUTPUT] = {TEXT, AT(output)},
@@ -608,7 +620,8 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
 {
     gt_options_cli o = {
         .command = "tune", .batch = 1, .align = 16,
-        .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .shards = 4, .line = join(argc, argv),
+        .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .shards = 4, .f32 = "strict",
+        .line = join(argc, argv),
         .files = calloc((size_t)argc + 1, sizeof *o.files),
     };
     uint64_t given = 0;

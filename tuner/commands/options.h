@@ -102,6 +102,8 @@ typedef struct gt_options_cli {
     bool wanted;          /* tune --wanted: what programs asked for, by `gemmtune run` */
     int top;              /* --top N of them; 0: all */
     bool capture_only;    /* run --capture-only */
+    int margin;           /* run --margin PERCENT */
+    const char *f32;      /* run --f32 strict|tf32 */
     bool blas;            /* run --blas: products of host memory, in place of cuBLAS's */
     const char *output;   /* report --output FILE; NULL: standard output */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
