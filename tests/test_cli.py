@@ -41,7 +41,7 @@ class CommandLine(unittest.TestCase):
             self.assertLessEqual(len(lines), 24, words)
             self.assertLessEqual(max(map(len, lines)), 80, words)
             self.assertIn("Usage: gemmtune", out)
-            self.assertIn("xample", out)
+            self.assertRegex(out, "[Ee]xample")
 
     def test_help_names_every_command(self):
         out = run("--help")[1]

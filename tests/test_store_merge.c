@@ -1,6 +1,7 @@
 /* Files of many machines become one: all of them or nothing, in any order, as often as one likes. */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "store_fixture.h"
@@ -9,8 +10,8 @@
 #define PROBLEMS 5
 #define KERNELS 8
 /* Fewer of each where nobody asks for all of them. */
-#define ROUNDS (getenv("CHECK_LONG") ? 200 : 40)
-#define KILLS (getenv("CHECK_LONG") ? 100 : 30)
+#define ROUNDS (getenv("CHECK_LONG") ? 200 : 25)
+#define KILLS (getenv("CHECK_LONG") ? 100 : 20)
 
 /* Three files of a test. */
 typedef struct files {
@@ -472,6 +473,50 @@ static void make_large(const char *path)
         CHECK_OK(put(&f, &kernel, &code, make_trial(1 + i)));
     }
     gt_store_close(f.store);
+}
+
+TEST(a_disk_that_fills_up_leaves_the_file_as_it_was)
+{
+    const files names = make_files();
+    struct rlimit before;
+    make_large(names.from);
+    make_file(names.into, 1000, 100, "2026-03-01 12:00:00");
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const struct rlimit small = {1 << 20, before.rlim_max};
+    gt_store *store = open_quick(names.into);
+    gt_merged merged;
+    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    const gt_status status = gt_store_merge(store, names.from, &merged);
+    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    CHECK(status == GT_ERROR_IO && strstr(gt_error_message(), names.into));
+    CHECK_STR(ask(store, "SELECT count(*) FROM trial"), "1");
+    CHECK_STR(ask(store, "PRAGMA integrity_check"), "ok");
+    merge_into(store, names.from);
+    CHECK_STR(ask(store, "SELECT count(*) FROM trial"), "101");
+    gt_store_close(store);
+}
+
+TEST(two_merges_at_once_both_come_to_their_end)
+{
+    const files names = make_files();
+    pid_t children[2];
+    gt_store_close(open_quick(names.into));
+    make_large(names.from);
+    make_file(names.third, 1000, 100, "2026-03-01 12:00:00");
+    fflush(stdout);
+    for (int i = 0; i < 2; i++)
+        if ((children[i] = fork()) == 0) {
+            CHECK_OK(merge_one(names.into, i == 0 ? names.from : names.third));
+            _exit(0);
+        }
+    for (int i = 0; i < 2; i++) {
+        int status = -1;
+        CHECK(waitpid(children[i], &status, 0) == children[i] && status == 0);
+    }
+    gt_store *store = open_quick(names.into);
+    CHECK_STR(ask(store, "SELECT count(*) || ' ' || count(DISTINCT run) FROM trial"), "101 2");
+    gt_store_close(store);
 }
 
 static double now_us(void)

@@ -5,7 +5,7 @@
 /* The picture's own units; on a phone they are about pixels. */
 #define WIDTH  400
 #define HEIGHT 240
-#define LEFT   40
+#define LEFT   50
 #define RIGHT  392
 #define TOP    8
 #define BOTTOM 204
