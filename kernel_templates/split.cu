@@ -1,14 +1,15 @@
-// f32 on Hopper's tensor cores (--math split). Operands come in two parts of f16, x = hi + 2^-11 lo (split_parts.cuh says
-// what is kept of them), and a b is summed up as hi hi + 2^-11 (hi lo + lo hi). Tensor cores cut their sums, so that those
-// of INTERVAL steps of K go to others in f32: first those of the small products, scaled, then those of hi hi. The copy
-// engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply (wgmma). BLOCKS blocks stay on
-// their multiprocessors and take tile after tile, or there is a block for each tile. A tile whose lines do not allow parts
-// is computed by multiply-adds of f32 instead.
+// f32 on Hopper's tensor cores (--math split). Operands come in two parts of f16, x = hi + 2^-11 lo (split_parts.cuh
+// says what is kept of them), and a b is summed up as hi hi + 2^-11 (hi lo + lo hi). Tensor cores cut their sums, so
+// that those of INTERVAL steps of K go to others in f32: first those of the small products, scaled, then those of hi
+// hi. The copy engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply (wgmma).
+// BLOCKS blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile. A tile whose
+// lines do not allow parts is computed by multiply-adds of f32 instead.
 //
-// The error of an element of op(A) op(B), over S = sum of |a||b|, with P = 32 INTERVAL: parts are kept to 2^-22 each, and
-// lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by
-// 17 2^-25 + 2^-23 of the largest magnitude in it, so P of them by (P / 16) (17 2^-25 + 2^-23) of theirs; the small
-// products have twice as many steps and 2^-10 of the magnitude. f32 rounds two sums an interval, each 2^-24 S at most. So
+// The error of an element of op(A) op(B), over S = sum of |a||b|, with P = 32 INTERVAL: parts are kept to 2^-22 each,
+// and lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by 17
+// 2^-25 + 2^-23 of the largest magnitude in it, so P of them by (P / 16) (17 2^-25 + 2^-23) of theirs; the small
+// products have twice as many steps and 2^-10 of the magnitude. f32 rounds two sums an interval, each 2^-24 S at most.
+// So
 //
 //     |error| <= S (3 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (2 ceil(K / P) + 1) 2^-24)
 //
@@ -59,8 +60,8 @@ static_assert(GT_PROMOTED == 0 || STEP * INTERVAL <= GT_PROMOTED, "sums are prom
 #define GT_AB_BYTES 2
 #undef GT_PTX_A
 #undef GT_PTX_B
-#define GT_PTX_A "f16"
-#define GT_PTX_B "f16"
+#define GT_PTX_A      "f16"
+#define GT_PTX_B      "f16"
 #define SWAP          0
 #define INSTRUCTION_N BN
 constexpr int STACKED = BM / (64 * WARP_GROUPS), CLUSTER_K = 1;
@@ -105,10 +106,22 @@ constexpr int PRODUCER_REGISTERS = 24;
 struct ring {
     unsigned stages, full, empty;
 
-    __device__ __forceinline__ unsigned full_of(const place &p) const { return full + p.stage * GT_MBARRIER_BYTES; }
-    __device__ __forceinline__ unsigned empty_of(const place &p) const { return empty + p.stage * GT_MBARRIER_BYTES; }
-    __device__ __forceinline__ unsigned a_of(const place &p) const { return stages + p.stage * STAGE; }
-    __device__ __forceinline__ unsigned b_of(const place &p) const { return a_of(p) + tile_a::BYTES; }
+    __device__ __forceinline__ unsigned full_of(const place &p) const
+    {
+        return full + p.stage * GT_MBARRIER_BYTES;
+    }
+    __device__ __forceinline__ unsigned empty_of(const place &p) const
+    {
+        return empty + p.stage * GT_MBARRIER_BYTES;
+    }
+    __device__ __forceinline__ unsigned a_of(const place &p) const
+    {
+        return stages + p.stage * STAGE;
+    }
+    __device__ __forceinline__ unsigned b_of(const place &p) const
+    {
+        return a_of(p) + tile_a::BYTES;
+    }
 };
 
 // Tiles, and intervals of each: the last one may have steps beyond K, which are zeros.
@@ -165,8 +178,8 @@ __device__ __forceinline__ void pass_turn()
         asm volatile("barrier.arrive %0, 256;" ::"r"(5 - (int)threadIdx.x / 128) : "memory");
 }
 
-// Starts the products of an interval's stages: hi hi, or the small ones. The first ones replace the sums unless they are
-// to be added.
+// Starts the products of an interval's stages: hi hi, or the small ones. The first ones replace the sums unless they
+// are to be added.
 template <bool SMALL>
 __device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED], int first_adds)
 {
@@ -257,9 +270,11 @@ __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int
 
 // ---- f32, where parts do not suffice ----
 
-// Subtiles of a tile one after the other, by all consumers, through shared memory: a thread has eight rows and four columns.
+// Subtiles of a tile one after the other, by all consumers, through shared memory: a thread has eight rows and four
+// columns.
 constexpr int STRICT_M = 64 * WARP_GROUPS, STRICT_N = 64, STRICT_K = 16, STRICT_ROWS = 8;
-static_assert((STRICT_M + STRICT_N) * STRICT_K * (int)sizeof(float) <= BUFFER_BYTES, "operands fit into the buffers of C");
+static_assert((STRICT_M + STRICT_N) * STRICT_K * (int)sizeof(float) <= BUFFER_BYTES,
+              "operands fit into the buffers of C");
 
 // A thread's share of a step of an operand, on its way from global memory to [STRICT_K][SIDE].
 template <int SIDE, bool OF_A, bool ALONG_K> struct strict_operand {
@@ -281,7 +296,8 @@ template <int SIDE, bool OF_A, bool ALONG_K> struct strict_operand {
     {
 #pragma unroll
         for (int n = 0; n < COUNT; n++)
-            held[n] = OF_A ? gt_load_a(g, first + outer(n), k + inner(n)) : gt_load_b(g, k + inner(n), first + outer(n));
+            held[n] =
+                OF_A ? gt_load_a(g, first + outer(n), k + inner(n)) : gt_load_b(g, k + inner(n), first + outer(n));
     }
     __device__ __forceinline__ void store(float (*to)[SIDE]) const
     {

@@ -18,7 +18,7 @@ WITH RECURSIVE
              FROM sized WHERE occ * (smem_bytes + 1024) <= :smem_limit + 1024),
      -- Clocks of 32 of K: products, what moves in shared memory, what comes from L2, two promotions an interval.
      paced AS (SELECT *, max(bm / 64 * bn * 3.0, (bm / 64 * (2048 + 32 * bn) * 6 + stage_bytes) / 128.0, stage_bytes / 46.0)
-                         * 1.06 + stacked * bn / interval * 0.2 AS pace
+                         * 1.16 + stacked * bn / interval * 0.2 AS pace
                FROM fit WHERE place = 1)
 SELECT bm, bn, 32 AS bk, warp_groups, stages, interval, warp_groups = 2 AS ordered,
        CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", 27 AS repack, occ,

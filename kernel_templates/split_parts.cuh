@@ -1,16 +1,16 @@
 // Operands of f32 in two parts of f16. A kernel that runs before the product scales each row of op(A) and column of
-// op(B), a "line", by a power of four, so that its largest element v has 2^13 <= |v| < 2^15, and writes hi, v rounded to
-// f16, and lo, the rest times 2^11 rounded to f16: v = hi + 2^-11 lo, and 22 bits of it are kept. Of every PARTS_STEP
-// elements along K the his come first and then their los, 128 bytes in all, zeros behind the last.
+// op(B), a "line", by a power of four, so that its largest element v has 2^13 <= |v| < 2^15, and writes hi, v rounded
+// to f16, and lo, the rest times 2^11 rounded to f16: v = hi + 2^-11 lo, and 22 bits of it are kept. Of every
+// PARTS_STEP elements along K the his come first and then their los, 128 bytes in all, zeros behind the last.
 //
 // What is kept of v:
 //   |v| >= 2^-14: hi errs by 2^-11 |v| at most, lo by 2^-11 of that: 2^-22 |v|.
 //   |v| < 2^-14: hi is subnormal and errs by 2^-25; lo, 2^-14 at most, errs by 2^-25: 2^-36. Such an element is "deep".
-// So n deep elements of a row and a column add an error of 2^-36 2^15 n at most to their product of magnitude S = sum of
-// |a||b|. An element is "low" where |v| < 2^-4: of K terms of S all but those of low elements are 2^-8 at least. Where s are
-// low and n <= 2^-6 (K - s), the error is 2^-27 (K - s) at most and S is 2^-8 (K - s) at least: it is within 2^-19 S. Lines
-// of which this cannot be said, or that have NaN or infinities, or whose sums might pass the largest number, are not
-// multiplied this way: their tiles are computed by multiply-adds of f32 (split.cu).
+// So n deep elements of a row and a column add an error of 2^-36 2^15 n at most to their product of magnitude S = sum
+// of |a||b|. An element is "low" where |v| < 2^-4: of K terms of S all but those of low elements are 2^-8 at least.
+// Where s are low and n <= 2^-6 (K - s), the error is 2^-27 (K - s) at most and S is 2^-8 (K - s) at least: it is
+// within 2^-19 S. Lines of which this cannot be said, or that have NaN or infinities, or whose sums might pass the
+// largest number, are not multiplied this way: their tiles are computed by multiply-adds of f32 (split.cu).
 #ifndef GT_SPLIT_PARTS_CUH
 #define GT_SPLIT_PARTS_CUH
 
@@ -22,11 +22,12 @@ constexpr float LO_SCALE = 0x1p11f;
 
 // What is known of a line. src/core/copies.c has its size and its place, behind the lines of its matrix.
 struct line_known {
-    float undo;    // its square undoes the line's scale
-    unsigned what; // the exponent of its largest element, 8 bits; the share of low elements, and of deep ones, 12 bits each
+    float undo; // its square undoes the line's scale
+    unsigned
+        what; // the exponent of its largest element, 8 bits; the share of low elements, and of deep ones, 12 bits each
 };
 constexpr int EXPONENT_AT = 24, LOW_AT = 12, NOT_FINITE = 255;
-constexpr unsigned SHARE = 4095;      // most of a share; of low elements, all
+constexpr unsigned SHARE = 4095;       // most of a share; of low elements, all
 constexpr unsigned DEEP_WHOLE = 16384; // all, of deep elements
 
 struct operand_parts {
@@ -62,8 +63,14 @@ struct line_scale {
         const int power = largest >> 23 ? (int)(largest >> 23) - 127 : 31 - __clz(largest) - 149;
         half = largest == 0 ? 0 : (14 - power) >> 1;
     }
-    __device__ __forceinline__ float up() const { return __int_as_float((127 + half) << 23); }
-    __device__ __forceinline__ float undo() const { return __int_as_float((127 - half) << 23); }
+    __device__ __forceinline__ float up() const
+    {
+        return __int_as_float((127 + half) << 23);
+    }
+    __device__ __forceinline__ float undo() const
+    {
+        return __int_as_float((127 - half) << 23);
+    }
 };
 
 // What a line has of such elements.
@@ -90,7 +97,8 @@ __device__ __forceinline__ line_known know(unsigned largest, line_counts counted
 {
     if (largest == 0)
         return {1, 0};
-    const gt_int low = ((gt_int)counted.low * SHARE + k - 1) / k, deep = ((gt_int)counted.deep * DEEP_WHOLE + k - 1) / k;
+    const gt_int low = ((gt_int)counted.low * SHARE + k - 1) / k,
+                 deep = ((gt_int)counted.deep * DEEP_WHOLE + k - 1) / k;
     return {line_scale(largest).undo(),
             largest >> 23 << EXPONENT_AT | (unsigned)low << LOW_AT | (deep < SHARE ? (unsigned)deep : SHARE)};
 }
@@ -122,8 +130,14 @@ struct told {
 struct long_lines {
     static constexpr int AHEAD = 4, SPAN = AHEAD * 128; // loads under way, and what they bring
 
-    __device__ __forceinline__ static int warps(gt_int k) { return k > 8192 ? PARTS_WARPS : k > 1024 ? 4 : 1; }
-    __device__ __forceinline__ static gt_int of_block(gt_int k) { return PARTS_WARPS / warps(k); }
+    __device__ __forceinline__ static int warps(gt_int k)
+    {
+        return k > 8192 ? PARTS_WARPS : k > 1024 ? 4 : 1;
+    }
+    __device__ __forceinline__ static gt_int of_block(gt_int k)
+    {
+        return PARTS_WARPS / warps(k);
+    }
 
     __device__ __forceinline__ static void load(four_elements (&held)[AHEAD], const float *from, gt_int at, gt_int k)
     {
@@ -138,8 +152,8 @@ struct long_lines {
     }
 
     // Those that begin with the first of a block, `lines` of them.
-    __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k, gt_half *to,
-                                                 gt_int to_ld, line_known *known)
+    __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k,
+                                                 gt_half *to, gt_int to_ld, line_known *known)
     {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, of_line = warps(k), line = warp / of_line;
         const bool there = line < lines;
@@ -196,7 +210,10 @@ struct strip {
     typedef gt_vector<unsigned, 4> piece; // eight his or los
     static constexpr int PIECES = PARTS_STEP / 8, OWN = ELEMENTS / 8;
 
-    __device__ __forceinline__ static gt_int of_block(gt_int) { return WIDTH; }
+    __device__ __forceinline__ static gt_int of_block(gt_int)
+    {
+        return WIDTH;
+    }
 
     __device__ __forceinline__ static void load(elements &held, const float *from, gt_int ld, gt_int first, gt_int k)
     {
@@ -212,8 +229,8 @@ struct strip {
         }
     }
 
-    __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k, gt_half *to,
-                                                 gt_int to_ld, line_known *known)
+    __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k,
+                                                 gt_half *to, gt_int to_ld, line_known *known)
     {
         __shared__ piece pieces[PARTS_WARPS][WIDTH][PIECES];
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, line = lane % WIDTH, half = lane / WIDTH;
@@ -260,7 +277,8 @@ struct strip {
             store(pieces[warp], lines, place, to_ld);
 #pragma unroll
             for (int i = 0; i < OWN; i++)
-                pieces[warp][line][place_of(half * OWN + i, line)] = {lo[i * 4], lo[i * 4 + 1], lo[i * 4 + 2], lo[i * 4 + 3]};
+                pieces[warp][line][place_of(half * OWN + i, line)] = {lo[i * 4], lo[i * 4 + 1], lo[i * 4 + 2],
+                                                                      lo[i * 4 + 3]};
             store(pieces[warp], lines, place + PARTS_STEP, to_ld);
         }
         t.counted[warp][lane].low = counted.low + __shfl_xor_sync(~0u, counted.low, WIDTH);
@@ -271,7 +289,10 @@ struct strip {
     }
 
     // Where a piece of a line lies, so that eight lanes find theirs in all banks.
-    __device__ __forceinline__ static int place_of(int piece, int line) { return piece ^ line / 2 % PIECES; }
+    __device__ __forceinline__ static int place_of(int piece, int line)
+    {
+        return piece ^ line / 2 % PIECES;
+    }
 
     // Four lanes store a line's his, or los: 64 bytes.
     __device__ __forceinline__ static void store(const piece (&pieces)[WIDTH][PIECES], gt_int lines, gt_half *to,
@@ -312,19 +333,19 @@ extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, 2) repack(const _
         const gt_int first =
             (is_a == B_FIRST ? number - (B_FIRST ? blocks_b : blocks_a) : number) * (is_a ? of_a : of_b);
         if (is_a)
-            lines_a::split(t, g.a + blockIdx.z * g.stride_a + first * (GT_A_ALONG_K ? g.lda : 1), g.lda, g.m - first, g.k,
-                           a.lines + first * ld, ld, a.known + first);
+            lines_a::split(t, g.a + blockIdx.z * g.stride_a + first * (GT_A_ALONG_K ? g.lda : 1), g.lda, g.m - first,
+                           g.k, a.lines + first * ld, ld, a.known + first);
         else
-            lines_b::split(t, g.b + blockIdx.z * g.stride_b + first * (GT_B_ALONG_K ? g.ldb : 1), g.ldb, g.n - first, g.k,
-                           b.lines + first * ld, ld, b.known + first);
+            lines_b::split(t, g.b + blockIdx.z * g.stride_b + first * (GT_B_ALONG_K ? g.ldb : 1), g.ldb, g.n - first,
+                           g.k, b.lines + first * ld, ld, b.known + first);
         __syncthreads(); // what was told has been read
     }
 }
 
 // ---- what the product asks ----
 
-// Of some lines of an operand: the exponent of the largest element, the largest shares of low and deep ones. All lanes of a
-// warp ask, and know.
+// Of some lines of an operand: the exponent of the largest element, the largest shares of low and deep ones. All lanes
+// of a warp ask, and know.
 struct lines_known {
     unsigned exponent = 0, low = 0, deep = 0;
 
@@ -343,9 +364,9 @@ struct lines_known {
     }
 };
 
-// Whether the parts of lines may be multiplied: as said above, n <= 2^-6 (K - s), or there is nothing deep. Elements with
-// an exponent x are below 2^(x - 126); sums stay below 2^126, so that rounding does not carry them beyond the largest
-// number either.
+// Whether the parts of lines may be multiplied: as said above, n <= 2^-6 (K - s), or there is nothing deep. Elements
+// with an exponent x are below 2^(x - 126); sums stay below 2^126, so that rounding does not carry them beyond the
+// largest number either.
 __device__ __forceinline__ bool parts_suffice(const gt_args &g, gt_int row, int rows, gt_int column, int columns)
 {
     const lines_known a(parts_of(g, true).known, row, rows, g.m), b(parts_of(g, false).known, column, columns, g.n);

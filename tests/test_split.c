@@ -1,7 +1,7 @@
 /*
- * Products in f32 by parts (GT_MATH_SPLIT) as applications run them: whatever the operands hold, results are as close as is
- * promised, and NaN and infinities are where strict sums have them. CHECK_PLANTED=N in the environment: so many random
- * products with planted values, not some.
+ * Products in f32 by parts (GT_MATH_SPLIT) as applications run them: whatever the operands hold, results are as close
+ * as is promised, and NaN and infinities are where strict sums have them. CHECK_PLANTED=N in the environment: so many
+ * random products with planted values, not some.
  */
 #include <math.h>
 #include <sys/wait.h>
@@ -26,7 +26,8 @@ static void open_driver(void)
 static const char space[] =
     "SELECT 128 AS bm, 32 AS bn, 32 AS bk, 2 AS warp_groups, 4 AS stages, 2 AS interval, 1 AS ordered, 1 AS \"group\","
     " 27 AS repack, 1 AS occ, 0 AS blocks, 384 AS threads, 4 * 160 * 128 + 2 * 8192 + 64 AS smem_bytes, 168 AS regs,"
-    " 128 AS box_a_rows, 64 AS box_a_columns, 32 AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab, 1 AS dependent_launch"
+    " 128 AS box_a_rows, 64 AS box_a_columns, 32 AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab, 1 AS "
+    "dependent_launch"
     " WHERE :math = 'split' AND :cc = 90";
 
 /* A folder with the family's template and that space. */
@@ -60,9 +61,11 @@ static gt_context *tuned(const char *name, const char *options)
     CHECK(driver->cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
     CHECK(driver->cuCtxSetCurrent(context) == CUDA_SUCCESS);
     snprintf(path, sizeof path, "%s/%s.db", check_folder(), name);
-    snprintf(command, sizeof command,
-             "test -e %s || %s tune --quiet --no-cublas --device 0 --db %s --type f32 --effort quick --budget 1s --shapes "
-             "%dx%dx%d --family %s > /dev/null", path, program, path, M, N, K, options);
+    snprintf(
+        command, sizeof command,
+        "test -e %s || %s tune --quiet --no-cublas --device 0 --db %s --type f32 --effort quick --budget 1s --shapes "
+        "%dx%dx%d --family %s > /dev/null",
+        path, program, path, M, N, K, options);
     const int code = system(command);
     CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
     const gt_options where = {.database = path};
@@ -136,7 +139,8 @@ static void check_product(product *p)
 
 /* Values that parts cannot hold, or hold at the end of their range; those beside each other are never both multiplied
  * up to the largest number and back. */
-static const float planted[] = {NAN, INFINITY, -INFINITY, 1e-40f, -1e-45f, 0x1p-126f, -0.0f, 0, 1e30f, -1e30f, 3e38f, 1e-20f, 1e-30f};
+static const float planted[] = {NAN, INFINITY, -INFINITY, 1e-40f, -1e-45f, 0x1p-126f, -0.0f,
+                                0,   1e30f,    -1e30f,    3e38f,  1e-20f,  1e-30f};
 
 static void plant(product *p)
 {

@@ -55,7 +55,8 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
     const int64_t how = facts->repack & ~(int64_t)3;
     const bool parts = how == (GT_COPY_SPLIT | GT_COPY_ALONG_K);
     int64_t all = 0, squares = 0;
-    if (facts->repack > 0 && (facts->repack == how || (how != 0 && how != GT_COPY_AS_STORED && how != GT_COPY_ALONG_K && !parts)))
+    const bool whole = how == 0 || how == GT_COPY_AS_STORED || how == GT_COPY_ALONG_K;
+    if (facts->repack > 0 && (facts->repack == how || !(whole || parts)))
         return gt_fail(GT_ERROR_INVALID, "repack is %lld, which is no way to copy operands", (long long)facts->repack);
     for (gt_operand i = GT_A; i <= GT_B; i++) {
         int64_t one;
@@ -63,13 +64,13 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
             continue;
         if (parts && gt_problem_stored(p, i).type != GT_F32)
             return gt_fail(GT_ERROR_INVALID, "only f32 is split into two parts");
-        if (!(parts ? describe_parts(p, i, &copies.copy[i], &one) : describe(p, i, facts->repack, &copies.copy[i], &one)) ||
+        gt_stored *const copy = &copies.copy[i];
+        if (!(parts ? describe_parts(p, i, copy, &one) : describe(p, i, facts->repack, copy, &one)) ||
             __builtin_add_overflow(all, one, &all))
             return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
         copies.copied[i] = true;
         copies.bytes[i] = (size_t)one;
-        squares += parts ? copies.copy[i].rows / PARTS_LINES + 1
-                         : (copies.copy[i].rows / SQUARE + 1) * (copies.copy[i].columns / SQUARE + 1);
+        squares += parts ? copy->rows / PARTS_LINES + 1 : (copy->rows / SQUARE + 1) * (copy->columns / SQUARE + 1);
     }
     copies.threads = parts ? PARTS_THREADS : COPY_THREADS;
     copies.blocks = squares < BLOCKS_MOST ? (unsigned)squares : BLOCKS_MOST;

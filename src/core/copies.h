@@ -10,8 +10,8 @@
  * column of op(B). Else they have one for each k-step. */
 #define GT_COPY_AS_STORED 4
 #define GT_COPY_ALONG_K   8
-/* Each element of f32 as two of f16, of every 32 along K the high parts and then the low ones, zeros behind the last; and
- * behind the lines what is known of each, eight bytes. Only along K. */
+/* Each element of f32 as two of f16, of every 32 along K the high parts and then the low ones, zeros behind the last;
+ * and behind the lines what is known of each, eight bytes. Only along K. */
 #define GT_COPY_SPLIT 16
 
 typedef struct gt_copies {
