@@ -159,11 +159,11 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 #define GT_SEED(t) "coalesce(" t ".seed, (SELECT seed FROM run WHERE id = " t ".run))"
 #define GT_NO_BLAME "('ok', 'compile_error', 'launch_error', 'over_resources')"
 #define GT_CONVICTIONS                                                                                       \
-    "SELECT f.id AS trial, f.tried_at, f.problem, " GT_SEED("f") " AS seed, b.source_hash, b.nvrtc, b.arch"              \
+    "SELECT f.id AS trial, f.tried_at, f.problem, " GT_SEED("f") " AS seed, b.source_hash, b.nvrtc, b.arch"  \
     " FROM trial f JOIN kernel b ON b.id = f.kernel WHERE f.outcome NOT IN " GT_NO_BLAME                     \
     " AND NOT EXISTS (SELECT 1 FROM trial v JOIN kernel a ON a.id = v.kernel WHERE v.stage = 'verify'"       \
-    " AND v.outcome = 'ok' AND v.problem = f.problem AND v.tried_at > f.tried_at AND " GT_SEED("v") " = " GT_SEED("f")   \
-    " AND " GT_SAME_CODE("a", "b") ")"
+    " AND v.outcome = 'ok' AND v.problem = f.problem AND v.tried_at > f.tried_at"                           \
+    " AND " GT_SEED("v") " = " GT_SEED("f") " AND " GT_SAME_CODE("a", "b") ")"
 
 /* Every kernel that is convicted, with the trial that did it. Also a view of the database, for people and
  * best_configs. */
@@ -172,8 +172,9 @@ bool gt_outcome_parse(const char *name, gt_outcome *outcome);
 
 /* The best of the baselines' newest times on a problem, in microseconds; NULL: none. `more` narrows the rows `b` that
  * count. Two that are as new as each other, which takes two files, are both the newest. */
-#define GT_BASELINE_US(problem, gpu, more)                                                                   \
-    "(SELECT min(b.us) FROM baseline b WHERE b.problem = " problem " AND b.gpu = " gpu " AND b.outcome = 'ok'" \
+#define GT_BASELINE_US(problem, gpu, more) GT_BASELINE_LEAST("us", problem, gpu, more)
+#define GT_BASELINE_LEAST(column, problem, gpu, more)                                                        \
+    "(SELECT min(b." column ") FROM baseline b WHERE b.problem = " problem " AND b.gpu = " gpu " AND b.outcome = 'ok'" \
     " AND b.us IS NOT NULL" more " AND NOT EXISTS (SELECT 1 FROM baseline n WHERE n.problem = b.problem"     \
     " AND n.gpu = b.gpu AND n.name = b.name AND n.measured_at > b.measured_at AND n.outcome = 'ok'"          \
     " AND n.us IS NOT NULL AND n.timing = b.timing))"

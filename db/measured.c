@@ -30,7 +30,10 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
     measured->winner = gt_take_int(&take, 0, 1) != 0;
     measured->unbeaten = gt_take_int(&take, 0, 1) != 0;
     measured->run = gt_take_int(&take, INT64_MIN, INT64_MAX);
-    measured->baseline_us = gt_take_real(&take, 0, GT_LONGEST_US, 0);
+    const double warm = gt_take_real(&take, 0, GT_LONGEST_US, 0), cold = gt_take_real(&take, 0, GT_LONGEST_US, 0);
+    const gt_trial *trial = &measured->trial;
+    const double scaled = trial->us_cold > 0 ? cold / trial->us_cold * trial->us : 0;
+    measured->baseline_us = scaled > 0 && scaled < warm ? scaled : warm;
     return !take.bad && measured->trial.us > 0;
 }
 
@@ -43,12 +46,15 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
 static const char measured_sql[] =
     "WITH convicted AS MATERIALIZED (" GT_CONVICTED "),"
     " tried AS ("
-    " SELECT t.id, t.kernel, t.problem, t.timing, t.tried_at, g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"
+    " SELECT t.id, t.kernel, t.problem, t.timing, t.tried_at,"
+    "  g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"
     "  t.margin IS NOT NULL AND t.id = coalesce("
     "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'measured'"
-    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.tried_at DESC, w.us LIMIT 1),"
+    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"
+    "    ORDER BY w.tried_at DESC, w.us LIMIT 1),"
     "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'modelled'"
-    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted) ORDER BY w.tried_at DESC, w.us LIMIT 1))"
+    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"
+    "    ORDER BY w.tried_at DESC, w.us LIMIT 1))"
     "  AS winner,"
     "  t.margin IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trial l WHERE l.kernel = t.kernel AND l.problem = t.problem"
     "   AND l.gpu = t.gpu AND l.stage = 'race' AND l.margin IS NULL AND l.tried_at > t.tried_at) AS unbeaten"
@@ -63,7 +69,8 @@ static const char measured_sql[] =
     "  max(unbeaten AND same_gpu) OVER (PARTITION BY kernel, problem) AS champion,"
     "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
     "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner, r.champion, t.run,"
-    " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing")
+    " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing") ","
+    " " GT_BASELINE_LEAST("us_cold", "t.problem", "t.gpu", " AND b.timing = t.timing")
     " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"
     " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.tried_at DESC, t.us";
 

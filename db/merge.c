@@ -1,5 +1,5 @@
-/* Merging: all that another file knows comes into this one, in one transaction. Rows keep their times and their runs, and
- * what tells a row apart is the same in every file, so the order of merges does not matter and a second one changes
+/* Merging: all that another file knows comes into this one, in one transaction. Rows keep their times and their runs,
+ * and what tells a row apart is the same in every file, so the order of merges does not matter and a second one changes
  * nothing. */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "internal.h"
 
-#define CACHE "PRAGMA cache_size = -262144" /* 256 MiB: a million rows go into their indices without touching the disk */
+#define CACHE "PRAGMA cache_size = -262144" /* 256 MiB: the indices of a million rows */
 
 /* Tables whose rows are referred to by their ids. */
 typedef enum referred { GPU, PROBLEM, RUN, KERNEL, REFERRED_COUNT, NOBODY = REFERRED_COUNT } referred;
@@ -36,8 +36,8 @@ typedef struct merged_table {
 } merged_table;
 
 #define TRIAL_COLUMNS                                                                                        \
-    "run, gpu, problem, kernel, stage, outcome, detail, timing, us, us_min, us_spread, us_cold, samples, stopped_early," \
-    " clock_mhz, error, margin, registers, spills, tried_at, seed"
+    "run, gpu, problem, kernel, stage, outcome, detail, timing, us, us_min, us_spread, us_cold, samples,"      \
+    " stopped_early, clock_mhz, error, margin, registers, spills, tried_at, seed"
 #define BASELINE_COLUMNS                                                                                     \
     "run, gpu, problem, name, version, outcome, detail, timing, us, us_min, us_spread, us_cold, samples, clock_mhz," \
     " error, measured_at"
@@ -60,7 +60,8 @@ static const merged_table problems = {
 static const merged_table runs = {
     "SELECT id, " RUN_COLUMNS " FROM run ORDER BY id",
     "INSERT INTO run (" RUN_COLUMNS ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (identity)"
-    " DO UPDATE SET ended = excluded.ended, ending = excluded.ending WHERE run.ended IS NULL AND excluded.ended NOT NULL",
+    " DO UPDATE SET ended = excluded.ended, ending = excluded.ending"
+    " WHERE run.ended IS NULL AND excluded.ended IS NOT NULL",
     "SELECT id FROM run WHERE identity = ?", RUN, {NOBODY}};
 static const merged_table trials = {
     "SELECT " TRIAL_COLUMNS " FROM trial ORDER BY id",
@@ -72,8 +73,8 @@ static const merged_table baselines = {
     " ON CONFLICT (measured_at, run) DO NOTHING", NULL, NOBODY, {RUN, GPU, PROBLEM, NOBODY}};
 static const merged_table searches = {
     "SELECT run, gpu, problem, search FROM searched",
-    "INSERT INTO searched (run, gpu, problem, search) VALUES (?, ?, ?, ?) ON CONFLICT (gpu, problem, search) DO NOTHING",
-    NULL, NOBODY, {RUN, GPU, PROBLEM, NOBODY}};
+    "INSERT INTO searched (run, gpu, problem, search) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (gpu, problem, search) DO NOTHING", NULL, NOBODY, {RUN, GPU, PROBLEM, NOBODY}};
 /* The most that a GPU could do is the larger of two that were found in the same way. */
 static const merged_table peaks = {
     "SELECT gpu, type, math, tflops, source FROM peak",
@@ -85,6 +86,24 @@ static const merged_table bandwidths = {
     "SELECT gpu, copy_tbs FROM bandwidth",
     "INSERT INTO bandwidth (gpu, copy_tbs) VALUES (?, ?) ON CONFLICT (gpu) DO UPDATE"
     " SET copy_tbs = max(copy_tbs, excluded.copy_tbs)", NULL, NOBODY, {GPU, NOBODY}};
+
+/* A fit follows from trials, and has no time: the one that is here stays, until `gemmtune fit` makes a new one. */
+static const merged_table coefficients = {
+    "SELECT gpu, type, math, family, term, value FROM coefficient",
+    "INSERT INTO coefficient (gpu, type, math, family, term, value) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (gpu, type, math, family, term) DO NOTHING", NULL, NOBODY, {GPU, NOBODY}};
+/* Calls are counted up where a program runs. The larger count has the smaller one in it where the files are of one
+ * machine, and a sum would grow with every merge. */
+static const merged_table wants = {
+    "SELECT gpu, problem, symbol, fate, program, tunable, calls, us, saved_us, first_seen, last_seen FROM wanted",
+    "INSERT INTO wanted (gpu, problem, symbol, fate, program, tunable, calls, us, saved_us, first_seen, last_seen)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (gpu, problem, symbol, fate, program) DO UPDATE SET"
+    " (tunable, us, saved_us) = (SELECT excluded.tunable, excluded.us, excluded.saved_us"
+    "  WHERE excluded.last_seen > last_seen UNION ALL SELECT tunable, us, saved_us LIMIT 1),"
+    " calls = max(calls, excluded.calls), first_seen = min(first_seen, excluded.first_seen),"
+    " last_seen = max(last_seen, excluded.last_seen)"
+    " WHERE excluded.calls > calls OR excluded.last_seen > last_seen OR excluded.first_seen < first_seen",
+    NULL, NOBODY, {GPU, PROBLEM, NOBODY}};
 
 static gt_status fail_damaged(const merge *m, const char *what)
 {
@@ -168,8 +187,8 @@ static gt_status merge_table(merge *m, const merged_table *table, int64_t *added
     return status == GT_OK ? ended : status;
 }
 
-/* The code that comes over with a kernel: where there is none here, else, of two that were compiled from one source, the
- * one with the smaller hash, whichever came first. */
+/* The code that comes over with a kernel: where there is none here, else, of two that were compiled from one source,
+ * the one with the smaller hash, whichever came first. */
 static gt_status choose_code(merge *m, int64_t theirs, const gt_kernel_row *row, gt_code *code)
 {
     gt_kernel_row here = {0};
@@ -184,8 +203,8 @@ static gt_status choose_code(merge *m, int64_t theirs, const gt_kernel_row *row,
     return order < 0 || (order == 0 && !*here.ptx_hash) ? gt_store_find_code(m->from, theirs, code) : GT_OK;
 }
 
-/* One kernel, which must be what its seal says where it has code. A row without needs none: it is there for the failures
- * of its trials. */
+/* One kernel, which must be what its seal says where it has code. A row without needs none: it is there for the
+ * failures of its trials. */
 static gt_status merge_kernel(merge *m, int64_t theirs, bool has_code)
 {
     gt_kernel_row row;
@@ -264,7 +283,11 @@ static gt_status merge_all(merge *m, gt_merged *merged)
         status = merge_table(m, &searches, &others);
     if (status == GT_OK)
         status = merge_table(m, &peaks, &others);
-    return status == GT_OK ? merge_table(m, &bandwidths, &others) : status;
+    if (status == GT_OK)
+        status = merge_table(m, &bandwidths, &others);
+    if (status == GT_OK)
+        status = merge_table(m, &coefficients, &others);
+    return status == GT_OK ? merge_table(m, &wants, &others) : status;
 }
 
 /* SQLite's own writers wait while it is read; others do not. */

@@ -6,13 +6,13 @@
 
 #include "internal.h"
 
-/* The time of a new row: the clock's. Times of one file only grow, also where the clock was set back or a row came from a
- * machine whose clock runs ahead: the order of rows is that of their making. Two milliseconds are at least one, whichever
- * way SQLite rounds. */
+/* The time of a new row: the clock's. Times of one file only grow, also where the clock was set back or a row came from
+ * a machine whose clock runs ahead: the order of rows is that of their making. Two milliseconds are at least one,
+ * whichever way SQLite rounds. */
 #define TIME_FORMAT "'%Y-%m-%d %H:%M:%f'"
 #define NEXT_TIME(table, column)                                                                             \
-    "max(strftime(" TIME_FORMAT ", 'now'), coalesce(strftime(" TIME_FORMAT ", (SELECT max(" column ") FROM " table ")," \
-    " '+0.002 seconds'), ''))"
+    "max(strftime(" TIME_FORMAT ", 'now'), coalesce(strftime(" TIME_FORMAT ","                               \
+    " (SELECT max(" column ") FROM " table "), '+0.002 seconds'), ''))"
 
 void gt_bind_gpu(gt_bind *bind, const gt_device *device)
 {
@@ -180,7 +180,8 @@ static gt_status insert_trial(gt_store *store, const int64_t keys[4], const gt_t
     gt_bind bind = gt_sql_start(
         store, "INSERT INTO trial (run, gpu, problem, kernel, outcome, detail, timing, us, us_min, us_spread, us_cold,"
                " samples, clock_mhz, error, stage, stopped_early, margin, registers, spills, seed, tried_at)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " NEXT_TIME("trial", "tried_at") ")");
+               " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+               " " NEXT_TIME("trial", "tried_at") ")");
     for (int i = 0; i < 4; i++)
         gt_bind_int(&bind, keys[i]);
     bind_times(&bind, trial);

@@ -58,8 +58,9 @@ gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, con
 gt_status gt_store_find_conditions(gt_store *store, int64_t run, gt_conditions *out)
 {
     gt_conditions found = {0};
-    gt_bind bind = gt_sql_start(store, "SELECT substr(driver, 1, 31), substr(nvrtc, 1, 31), substr(program, 1, 31) FROM run"
-                                       " WHERE id = ?");
+    gt_bind bind =
+        gt_sql_start(store, "SELECT substr(driver, 1, 31), substr(nvrtc, 1, 31), substr(program, 1, 31) FROM run"
+                            " WHERE id = ?");
     gt_bind_int(&bind, run);
     const int code = gt_sql_step(store, &bind);
     gt_take take = {.row = bind.statement};

@@ -127,7 +127,8 @@ typedef struct gt_measured {
     bool winner;        /* the newest winner of a race on that problem */
     int64_t run;        /* that measured it */
     bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
-    double baseline_us; /* the best of the baselines' newest times there, on that GPU; 0: none */
+    double baseline_us; /* the best of the baselines' newest times there, on that GPU, by which of the two figures, warm or
+                           cold, they are better: programs run between the two; 0: none */
     double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */
 } gt_measured;
 
@@ -206,10 +207,10 @@ typedef struct gt_merged {
 
 /*
  * Takes in all that another file holds, in one transaction: all of it or, where this fails, nothing. Rows keep their
- * times and the runs they belong to; what is here already stays, so a second time changes nothing, and in whatever order
- * files are merged, all answers are the same. A failure in any of them convicts. GT_ERROR_INVALID: the same file; a file
- * that gt_store_open refuses, is damaged anywhere, has a kernel that does not match its seal or its code's hash, or
- * changes meanwhile is refused with a line that names it.
+ * times and the runs they belong to; what is here already stays, so a second time changes nothing, and in whatever
+ * order files are merged, all answers are the same. A failure in any of them convicts. GT_ERROR_INVALID: the same file;
+ * a file that gt_store_open refuses, is damaged anywhere, has a kernel that does not match its seal or its code's hash,
+ * or changes meanwhile is refused with a line that names it.
  */
 gt_status gt_store_merge(gt_store *store, const char *from, gt_merged *merged);
 
@@ -231,7 +232,7 @@ typedef struct gt_wanted {
 gt_status gt_store_put_wanted(gt_store *store, int64_t gpu, const char *program, const gt_wanted *list, size_t count);
 
 /* The problems that were asked for on a GPU model and that tuning may help, at most `most` of them: those whose calls
- * take longest. They come in groups of one type and layout, the longest group first. Owned: free(). */
+ * take longest. They come type by type, the type first whose calls take longest. Owned: free(). */
 gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t most, gt_problem **problems,
                                size_t *count);
 

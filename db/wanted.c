@@ -51,7 +51,7 @@ static const char wanted_sql[] =
     " WHERE w.tunable AND w.gpu IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ")"
     " GROUP BY p.id ORDER BY cost DESC, p.id LIMIT ?)"
     "SELECT " GT_PROBLEM_CLASS ", p.m, p.n, p.k, p.batch, p.align FROM asked p"
-    " ORDER BY sum(cost) OVER (PARTITION BY p.type, p.math, p.layout) DESC, p.type, p.math, p.layout, cost DESC, p.id";
+    " ORDER BY sum(cost) OVER (PARTITION BY p.type, p.math) DESC, p.type, p.math, cost DESC, p.id";
 
 /* False where a row makes no sense: of a type that this program does not know. */
 static bool take_problem(sqlite3_stmt *row, gt_problem *problem)

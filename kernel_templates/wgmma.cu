@@ -39,6 +39,9 @@
 #ifndef SPLIT_K // parts of K along the grid's y, CLUSTER_K of them in a cluster
 #define SPLIT_K 1
 #endif
+#ifndef LOAD // operands come by 1 cp.async, 2 the copy engine
+#define LOAD 2
+#endif
 #ifndef OCC // blocks an SM should hold
 #define OCC 1
 #endif
@@ -97,89 +100,15 @@ GT_ASSERT_FACT(SMEM_BYTES, BEHIND_AT + sizeof(behind_buffers));
 GT_ASSERT_FACT(CLUSTER_X, SHARING);
 GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
 GT_ASSERT_FACT(WS_TILE, PARTS > 1 ? PARTS * BM * BN * GT_ACC_BYTES : 0);
-GT_ASSERT_FACT(BOX_A_ROWS, tile_a::BOX_ROWS);
-GT_ASSERT_FACT(BOX_A_COLUMNS, tile_a::BOX_COLUMNS);
-GT_ASSERT_FACT(BOX_B_ROWS, tile_b::BOX_ROWS);
-GT_ASSERT_FACT(BOX_B_COLUMNS, tile_b::BOX_COLUMNS);
+GT_ASSERT_FACT(BOX_A_ROWS, LOAD == 2 ? tile_a::BOX_ROWS : 0);
+GT_ASSERT_FACT(BOX_A_COLUMNS, LOAD == 2 ? tile_a::BOX_COLUMNS : 0);
+GT_ASSERT_FACT(BOX_B_ROWS, LOAD == 2 ? tile_b::BOX_ROWS : 0);
+GT_ASSERT_FACT(BOX_B_COLUMNS, LOAD == 2 ? tile_b::BOX_COLUMNS : 0);
 GT_ASSERT_FACT(BOX_C_ROWS, MAP_C ? SUBTILE_ROWS : 0);
 GT_ASSERT_FACT(BOX_C_COLUMNS, MAP_C ? C_BOX_COLUMNS : 0);
 GT_ASSERT_FACT(SWIZZLE_C, MAP_C ? C_SWIZZLE : 0);
 
-constexpr int PRODUCER_REGISTERS = 40;
-#include "roles.cuh"
-
-// Where stages and their mbarriers begin in shared memory.
-struct ring {
-    unsigned stages, full, empty;
-
-    __device__ __forceinline__ unsigned full_of(const place &p) const
-    {
-        return full + p.stage * GT_MBARRIER_BYTES;
-    }
-    __device__ __forceinline__ unsigned empty_of(const place &p) const
-    {
-        return empty + p.stage * GT_MBARRIER_BYTES;
-    }
-    __device__ __forceinline__ unsigned a_of(const place &p) const
-    {
-        return stages + p.stage * STAGE;
-    }
-    __device__ __forceinline__ unsigned b_of(const place &p) const
-    {
-        return a_of(p) + tile_a::BYTES;
-    }
-};
-
-// This block among those of its cluster that share operands.
-__device__ __forceinline__ unsigned rank_m()
-{
-    return SHARING == 1 ? 0 : blockIdx.x % SHARING % CLUSTER_M;
-}
-__device__ __forceinline__ unsigned rank_n()
-{
-    return SHARING == 1 ? 0 : blockIdx.x % SHARING / CLUSTER_M;
-}
-
-// The tiles of a block, and its part of their steps of K. A cluster's blocks have neighbours, some of which may lie
-// outside C.
-struct schedule {
-    unsigned clusters; // of tiles
-    gt_int first, end; // steps of BK
-
-    __device__ __forceinline__ schedule(const gt_args &g)
-    {
-        constexpr int M = BM * CLUSTER_M, N = BN * CLUSTER_N;
-        const gt_int steps = (g.k + BK - 1) / BK;
-        clusters = (unsigned)((g.m + M - 1) / M) * (unsigned)((g.n + N - 1) / N);
-        first = SPLIT_K == 1 ? 0 : steps * blockIdx.y / SPLIT_K;
-        end = SPLIT_K == 1 ? steps : steps * (blockIdx.y + 1) / SPLIT_K;
-    }
-    __device__ __forceinline__ static gt_tile find(const gt_args &g, unsigned number)
-    {
-        const gt_tile t = gt_find_tile<BM * CLUSTER_M, BN * CLUSTER_N>(g, GROUP, number);
-        return {t.row * CLUSTER_M + rank_m(), t.column * CLUSTER_N + rank_n()};
-    }
-};
-
-// ---- copies ----
-
-__device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const gt_args &g,
-                                        const ring &r)
-{
-    const schedule plan(g);
-    place at = {0, 1};
-    for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
-        const gt_tile tile = schedule::find(g, number);
-        const int row = (int)tile.row * BM, column = (int)tile.column * BN;
-#pragma unroll 1
-        for (gt_int step = plan.first; step < plan.end; step++, at.advance()) {
-            gt_mbarrier_wait_cluster<SHARING>(r.empty_of(at), at.phase);
-            gt_mbarrier_expect(r.full_of(at), STAGE);
-            tile_a::copy(r.a_of(at), map_a, row, (int)step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M);
-            tile_b::copy(r.b_of(at), map_b, column, (int)step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1);
-        }
-    }
-}
+#include "wgmma_producer.cuh"
 
 // ---- products ----
 
@@ -428,7 +357,8 @@ __device__ __forceinline__ void publish_barriers()
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Producers, of which one has made the mbarriers, need not wait for consumers, but blocks of a cluster for each other.
+// A producer that has made the mbarriers, and is the only one, need not wait for consumers, but blocks of a cluster wait
+// for each other.
 template <bool PRODUCER> __device__ __forceinline__ void barriers_made()
 {
     if (SHARING * CLUSTER_K > 1) {
@@ -441,12 +371,14 @@ template <bool PRODUCER> __device__ __forceinline__ void barriers_made()
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
-    gemm(const __grid_constant__ gt_tensor_map map_a, const __grid_constant__ gt_tensor_map map_b,
-#if MAP_C
-         const __grid_constant__ gt_tensor_map map_c,
+extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(
+#if LOAD == 2
+    const __grid_constant__ gt_tensor_map map_a, const __grid_constant__ gt_tensor_map map_b,
 #endif
-         const __grid_constant__ gt_args g)
+#if MAP_C
+    const __grid_constant__ gt_tensor_map map_c,
+#endif
+    const __grid_constant__ gt_args g)
 {
     extern __shared__ __align__(1024) char stages[];
     behind_buffers &shared = *(behind_buffers *)(stages + BEHIND_AT);
@@ -459,7 +391,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
     if (threadIdx.x == CONSUMERS) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
-            gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, 1);
+            gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, LOAD == 2 ? 1 : PRODUCERS);
             gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, SHARING * CONSUMERS / 32 * GT_WARP_ARRIVALS);
         }
         if (CLUSTER_K > 1) {
@@ -468,19 +400,26 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
         }
         publish_barriers();
     } else if (threadIdx.x == CONSUMERS + 32) {
+#if LOAD == 2
         gt_prefetch_map(map_a);
         gt_prefetch_map(map_b);
+#endif
         if (MAP_C)
             gt_prefetch_map(*of_c);
     }
     if (threadIdx.x >= CONSUMERS) {
         __syncwarp();
-        barriers_made<true>();
+        barriers_made<LOAD == 2>();
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
+#if LOAD == 2
         if (threadIdx.x == CONSUMERS) {
             gt_begin();
             produce(map_a, map_b, g, r);
         }
+#else
+        gt_begin();
+        produce_by_threads(g, r);
+#endif
         __syncwarp();
         if (CLUSTER_K > 1) { // as consumers do when they exchange sums
             cluster_arrive();

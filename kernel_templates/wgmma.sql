@@ -20,11 +20,14 @@ WITH RECURSIVE
                      :type LIKE 'e_m_%' AND :math = 'strict' AS promoted),
      -- Copies first, aligned, of what the copy engine cannot read: as stored, or along K, which leaves the tile's side
      -- free; and along K of what only registers could turn.
+     -- Or producers' threads copy from rows that begin at 4 or 8 bytes.
      repack(repack) AS (VALUES (0), (7), (9), (10), (11)),
+     load(load) AS (VALUES (1), (2)),
      copied AS (SELECT *, CASE WHEN repack & 1 AND repack & 8 THEN 1 ELSE NOT :trans_a END AS a_along_k,
                        CASE WHEN repack & 2 AND repack & 8 THEN 1 ELSE :trans_b END AS b_along_k
-                FROM kind, repack
-                WHERE CASE WHEN :align < 16 THEN (repack = 7 AND bytes = 2)
+                FROM kind, repack, load
+                WHERE CASE WHEN load = 1 THEN repack = 0 AND bytes = 2 AND :align IN (4, 8)
+                           WHEN :align < 16 THEN (repack = 7 AND bytes = 2)
                                                  OR (repack = 11 AND (bytes <> 2 OR :trans_a OR NOT :trans_b))
                            WHEN bytes = 2 THEN repack = 0
                            ELSE repack = 0
@@ -45,7 +48,8 @@ WITH RECURSIVE
                   AND (swap = 1 OR :m > 32 OR bytes <> 2) AND (cluster_m = 1 OR :m > bm) AND (cluster_n = 1 OR :n > bn)
                   AND n % (16 * cluster_k) = 0
                   -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole.
-                  AND (n % 64 = 0 OR n < 48 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END)),
+                  AND (load = 2 OR cluster_m * cluster_n = 1)
+                  AND (n % 64 = 0 OR n < 48 OR load = 1 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END)),
      sized AS (SELECT *, warp_groups * 128 + 128 AS threads, lines * line AS bk,
                       (:k + lines * line - 1) / (lines * line) AS all_steps,
                       -- Of C, along the instruction's N, on its way through shared memory.
@@ -55,10 +59,10 @@ WITH RECURSIVE
                WHERE (lines = 1 OR NOT (from_registers OR promoted))
                  AND (cluster_k = 1 OR (tiles * :batch * cluster_k <= held * occ AND :k >= lines * line * 2 * cluster_k))),
      -- Lines that do not begin where those of L2 do are fetched in two parts.
-     stage AS (SELECT *, CASE WHEN repack & 1 OR CASE WHEN :trans_a THEN :m ELSE :k END * bytes % 128 = 0 THEN 1.0 ELSE 1.8 END
-                         AS broken_a,
-                      CASE WHEN repack & 2 OR CASE WHEN :trans_b THEN :k ELSE :n END * bytes % 128 = 0 THEN 1.0 ELSE 1.8 END
-                         AS broken_b,
+     stage AS (SELECT *, CASE WHEN load = 1 OR repack & 1 OR CASE WHEN :trans_a THEN :m ELSE :k END * bytes % 128 = 0
+                              THEN 1.0 ELSE 1.8 END AS broken_a,
+                      CASE WHEN load = 1 OR repack & 2 OR CASE WHEN :trans_b THEN :k ELSE :n END * bytes % 128 = 0
+                              THEN 1.0 ELSE 1.8 END AS broken_b,
                       bk * bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + line - 1) / line * line END
                                        + CASE WHEN b_along_k THEN bn ELSE (bn + line - 1) / line * line END) AS stage_bytes,
                       CASE WHEN stacked * n / cluster_k = subtile_n * instructions OR warp_groups = 3 THEN 1 ELSE 2 END
@@ -69,10 +73,10 @@ WITH RECURSIVE
      -- Stages that fit, behind them C's buffers and barriers. As many as there is room for, or a few less. Two stages are
      -- read, the one that multiplies and the one before.
      fit AS (SELECT *, stages * stage_bytes + buffer_bytes + 16 * stages + 16 AS smem_bytes,
-                    row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, occ, cluster_m, cluster_n, cluster_k, repack
-                                       ORDER BY stages DESC) AS place
+                    row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, occ, cluster_m, cluster_n, cluster_k, repack,
+                                                    load ORDER BY stages DESC) AS place
              FROM stage, stages
-             WHERE (stages > 3 OR stage_bytes >= 40960)
+             WHERE (stages > 3 OR (stage_bytes >= 40960 AND load = 2))
                AND (cluster_k = 1 OR bm * bn * :acc_bytes * (2 * cluster_k - 1) / cluster_k <= stages * stage_bytes)
                AND occ * (stages * stage_bytes + buffer_bytes + 16 * stages + 16 + 1024) <= :smem_limit + 1024),
      -- Parts of K that meet in the workspace, each the work of a cluster.
@@ -92,18 +96,19 @@ WITH RECURSIVE
                           (side_m / 64 * (2048 * (1 + (from_registers AND bytes = 1)) + 32 * n) * (bk * bytes / 32) + stage_bytes)
                           / 128.0,
                           bk * bytes * (bm * broken_a / cluster_n + bn * broken_b / cluster_m)
-                          / min(50.0, occ * (stages - 1.7) * stage_bytes / 1300.0)) + 20 + promoted * stacked * n / 2 AS pace,
+                          / min(50.0, occ * (stages - 1.7) * stage_bytes / 1300.0),
+                          (load = 1) * stage_bytes / (occ * 7.0 * :align)) + 20 + promoted * stacked * n / 2 AS pace,
                       bm * bn / cluster_k * :c_bytes / 40 + 800 AS store,
                       1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
                       / CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM parted)
 SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, split_k,
-       CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", repack, occ,
+       CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", repack, load, occ,
        CASE WHEN units > :sm_count * occ AND split_k = 1 THEN :sm_count * occ ELSE 0 END AS blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, cluster_m * cluster_n AS cluster_x,
        cluster_k AS cluster_y, CASE WHEN parts > 1 THEN parts * bm * bn * :acc_bytes ELSE 0 END AS ws_tile,
-       CASE WHEN a_along_k THEN bm / cluster_n ELSE bk END AS box_a_rows, line AS box_a_columns,
-       CASE WHEN b_along_k THEN bn / cluster_m ELSE bk END AS box_b_rows, line AS box_b_columns,
+       (load = 2) * CASE WHEN a_along_k THEN bm / cluster_n ELSE bk END AS box_a_rows, (load = 2) * line AS box_a_columns,
+       (load = 2) * CASE WHEN b_along_k THEN bn / cluster_m ELSE bk END AS box_b_rows, (load = 2) * line AS box_b_columns,
        3 AS swizzle_ab, CASE WHEN broken_a > 1 OR broken_b > 1 THEN 1 ELSE 2 END AS map_promotion,
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN subtile_n ELSE 64 * instructions END AS box_c_rows,
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN 128 / :c_bytes ELSE subtile_n END AS box_c_columns,

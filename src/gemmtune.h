@@ -171,8 +171,9 @@ typedef struct gt_description {
     size_t workspace;      /* bytes of device memory an execution works in: the plan's own, or a caller's */
     unsigned grid[3];
     unsigned threads;
-    double baseline_us;    /* what cuBLAS needs for the same: its time in the same race (exact), else no less than this
-                              is expected from the nearest size that it raced on; 0: it raced on none */
+    double baseline_us;    /* what cuBLAS needs for the same: its time in the same race (exact), or less where it did
+                              better with a cold cache; else no less than this is expected from the nearest size that it
+                              raced on; 0: it raced on none */
 } gt_description;
 
 /*

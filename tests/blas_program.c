@@ -163,6 +163,29 @@ static void threads(unsigned *seed)
         pthread_join(list[i], NULL);
 }
 
+/* Products that a GPU would do faster: the CPU has the first ones, until they would have paid for setting a GPU up. */
+static void learns(unsigned *seed)
+{
+    enum { N = 256, K = 80 };
+    const int32_t n = N, k = K;
+    const double alpha = 1, beta = 0;
+    double *a = make(N * K, true, seed), *b = make(N * K, true, seed), *c = make(N * N, true, seed), sum = 0;
+    int calls = 0, forwarded = 0;
+    for (; calls < 2000 && calls == forwarded; calls++) {
+        const int before = fakeBlasCalls();
+        dgemm_("N", "N", &n, &n, &k, &alpha, a, &n, b, &k, &beta, c, &n, 1, 1);
+        forwarded += fakeBlasCalls() - before;
+    }
+    printf("%d of %d came to the CPU\n", forwarded, calls);
+    REQUIRE(forwarded > 5 && forwarded == calls - 1);
+    for (int l = 0; l < K; l++)
+        sum += a[l * N + 3] * b[7 * K + l];
+    REQUIRE(c[7 * N + 3] == sum);
+    free(a);
+    free(b);
+    free(c);
+}
+
 /* A child of a process that has used the GPU computes on the CPU. */
 static void forks(unsigned *seed)
 {
@@ -185,7 +208,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(unsigned *seed);
-    } parts[] = {{"layouts", layouts}, {"large", large}, {"others", others}, {"threads", threads}, {"forks", forks}};
+    } parts[] = {{"layouts", layouts}, {"large", large}, {"others", others}, {"threads", threads}, {"forks", forks},
+                 {"learns", learns}};
     unsigned seed = (unsigned)getpid();
     REQUIRE(argc == 3);
     answered = strcmp(argv[2], "answered") == 0;

@@ -80,6 +80,14 @@ static int call(cublasHandle_t handle, const product *p, const void *alpha, cons
                                                       c->data, c->ld, c->stride, p->batch)
                        : cublasSgemmStridedBatched(SIZES, a->data, (int)a->ld, a->stride, b->data, (int)b->ld,
                                                    b->stride, beta, c->data, (int)c->ld, c->stride, (int)p->batch);
+    if (p->typed && p->strided && p->type_ab == GT_F16)
+        return p->wide ? cublasHgemmStridedBatched_64(WIDE, a->data, a->ld, a->stride, b->data, b->ld, b->stride, beta,
+                                                      c->data, c->ld, c->stride, p->batch)
+                       : cublasHgemmStridedBatched(SIZES, a->data, (int)a->ld, a->stride, b->data, (int)b->ld,
+                                                   b->stride, beta, c->data, (int)c->ld, c->stride, (int)p->batch);
+    if (p->typed && p->type_ab == GT_F16)
+        return p->wide ? cublasHgemm_64(WIDE, a->data, a->ld, b->data, b->ld, beta, c->data, c->ld)
+                       : cublasHgemm(SIZES, a->data, (int)a->ld, b->data, (int)b->ld, beta, c->data, (int)c->ld);
     if (p->typed && p->strided)
         return p->wide ? cublasDgemmStridedBatched_64(WIDE, a->data, a->ld, a->stride, b->data, b->ld, b->stride, beta,
                                                       c->data, c->ld, c->stride, p->batch)
@@ -138,7 +146,10 @@ static bool run(cublasHandle_t handle, const product *p, unsigned *seed)
     matrix b = make_matrix(p, p->type_ab, p->op_b ? p->n : p->k, p->op_b ? p->k : p->n, seed);
     matrix c = make_matrix(p, p->type_c, p->m, p->n, seed);
     const gt_type_info *scalar =
-        gt_type_find(p->type_ab == GT_F64 ? GT_F64 : p->type_ab == GT_S8 ? GT_S32 : GT_F32);
+        gt_type_find(p->compute == FAKE_16F ? GT_F16
+                     : p->type_ab == GT_F64 ? GT_F64
+                     : p->type_ab == GT_S8  ? GT_S32
+                                            : GT_F32);
     double alpha, beta; /* room for any */
     CUstream stream;
     scalar->store(&alpha, 0, 2);
@@ -189,6 +200,7 @@ static void types(cublasHandle_t handle, unsigned *seed)
         int compute;
         bool typed;
     } rows[] = {{GT_F64, GT_F64, FAKE_64F, true},   {GT_F64, GT_F64, FAKE_64F, false},
+                {GT_F16, GT_F16, FAKE_16F, true},   {GT_F16, GT_F16, FAKE_16F, false},
                 {GT_F16, GT_F16, FAKE_32F, false},  {GT_F16, GT_F32, FAKE_32F, false},
                 {GT_BF16, GT_BF16, FAKE_32F, false}, {GT_BF16, GT_F32, FAKE_32F, false},
                 {GT_S8, GT_S32, FAKE_32I, false},   {GT_F32, GT_F32, FAKE_32F_FAST_TF32, false},
@@ -207,6 +219,32 @@ static void types(cublasHandle_t handle, unsigned *seed)
     REQUIRE(cublasSetMathMode(handle, 3) == FAKE_SUCCESS);
     run(handle, &(product){F32(64, 64, 64), .typed = true}, seed);
     REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
+}
+
+/* f32 where tf32 makes a difference that whole numbers show: 4097 is 4096 there. */
+static void rounded(cublasHandle_t handle, unsigned *seed)
+{
+    const product p = {F32(64, 64, 64), .typed = true};
+    matrix a = make_matrix(&p, GT_F32, 64, 64, seed), b = make_matrix(&p, GT_F32, 64, 64, seed),
+           c = make_matrix(&p, GT_F32, 64, 64, seed);
+    const float alpha = 1, beta = 0;
+    float x[64 * 64];
+    for (int pedantic = 0; pedantic < 2; pedantic++) {
+        for (int i = 0; i < 64 * 64; i++)
+            x[i] = 4097;
+        CUDA(cuMemcpyHtoD((CUdeviceptr)a.data, x, sizeof x));
+        for (int i = 0; i < 64 * 64; i++)
+            x[i] = i % 65 == 0;
+        CUDA(cuMemcpyHtoD((CUdeviceptr)b.data, x, sizeof x));
+        REQUIRE(cublasSetMathMode(handle, pedantic ? 2 : 0) == FAKE_SUCCESS);
+        REQUIRE(call(handle, &p, &alpha, &a, &b, &beta, &c) == FAKE_SUCCESS);
+        CUDA(cuCtxSynchronize());
+        CUDA(cuMemcpyDtoH(x, (CUdeviceptr)c.data, sizeof x));
+        REQUIRE(x[0] == (expected == ANSWERED && !pedantic ? 4096 : 4097));
+    }
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&c);
 }
 
 /* What is cuBLAS's alone: every one of these comes to it. */
@@ -397,7 +435,7 @@ int main(int argc, char **argv)
         void (*run)(cublasHandle_t handle, unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
                  {"capture", capture}, {"threads", threads}, {"forks", forks},
-                 {"many", many}, {"workspaces", workspaces}, {"killed", killed}};
+                 {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed}};
     unsigned seed = (unsigned)getpid();
     CUstream stream;
     CUdevice device;

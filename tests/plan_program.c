@@ -1,5 +1,5 @@
-/* plan_program SIZE...: what the library plans for a cube of f32, a line for each: how it was chosen, and what. Lines of the
- * library's log come first. */
+/* plan_program SIZE...: what the library plans for a cube of f32, a line for each: how it was chosen, and what. Lines
+ * of the library's log come first. */
 #include <gemmtune.h>
 #include <stdio.h>
 #include <stdlib.h>

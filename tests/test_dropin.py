@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13."""
+"""gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM_12, PROGRAM_13 = sys.argv[1:4]
+GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM = sys.argv[1:5]
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
 SLOW, FAST = 1e6, 1e-3  # microseconds: a cuBLAS that anybody beats, and one that nobody does
 
@@ -26,7 +26,8 @@ def put_baseline(database, us):
     with sqlite3.connect(database) as db:
         db.execute("DELETE FROM baseline")
         db.execute("INSERT INTO baseline (run, gpu, problem, name, version, outcome, detail, timing, us, samples,"
-                   " measured_at) SELECT max(run), gpu, problem, 'cublas', '13.0', 'ok', '', timing, ?, 3, max(tried_at) FROM trial"
+                   " measured_at) SELECT max(run), gpu, problem, 'cublas', '13.0', 'ok', '', timing, ?, 3,"
+                   " CURRENT_TIMESTAMP || printf('.%06d', row_number() OVER ()) FROM trial"
                    " GROUP BY gpu, problem, timing", (us,))
     db.close()
 
@@ -36,9 +37,9 @@ class Dropin(unittest.TestCase):
     def setUpClass(cls):
         cls.tuned = os.path.join(FOLDER, "tuned.db")
         for layout in ["nn", "nt", "tn", "tt"]:
-            tune(cls.tuned, "--family", "simt", "--type", "f32", "--layout", layout, "--shapes", "64,20x33x17")
-        tune(cls.tuned, "--family", "simt", "--type", "f64,f16,f16_f32,bf16,bf16_f32,s8", "--shapes", "64")
-        tune(cls.tuned, "--family", "simt", "--type", "f32", "--math", "tf32", "--shapes", "64")
+            tune(cls.tuned, "--family", "naive", "--type", "f32", "--layout", layout, "--shapes", "64,20x33x17")
+        tune(cls.tuned, "--family", "naive", "--type", "f64,f16,f16_f32,bf16,bf16_f32,s8", "--shapes", "63")
+        tune(cls.tuned, "--family", "naive", "--type", "f32", "--math", "tf32", "--shapes", "64")
         tune(cls.tuned, "--family", "skinny", "--type", "f32", "--shapes", "16x16x4096")
         put_baseline(cls.tuned, SLOW)
 
@@ -75,7 +76,7 @@ class Dropin(unittest.TestCase):
             self.assertEqual(self.counts(self.run_program("layouts", "answered", program)), (144, 144, 0))
 
     def test_all_types_are_answered_and_right(self):
-        self.assertEqual(self.counts(self.run_program("types", "answered")), (37, 37, 0))
+        self.assertEqual(self.counts(self.run_program("types", "answered")), (45, 45, 0))
 
     def test_what_is_not_offered_comes_to_cublas(self):
         line = self.run_program("others", "forwarded")
@@ -84,7 +85,24 @@ class Dropin(unittest.TestCase):
 
     def test_tf32_is_left_to_nvidias_libraries_where_a_user_overrides_it(self):
         line = self.run_program("types", "any", NVIDIA_TF32_OVERRIDE="0")
-        self.assertEqual(self.counts(line), (37, 32, 5))
+        self.assertEqual(self.counts(line), (45, 40, 5))
+
+    def test_f32_is_rounded_to_tf32_only_where_the_user_says_so(self):
+        self.assertEqual(self.counts(self.run_program("rounded", "answered", words=["--f32", "tf32"])), (2, 2, 0))
+        self.assertEqual(self.counts(self.run_program("rounded", "any")), (2, 2, 0))
+        done = subprocess.run([GEMMTUNE, "run", "--f32", "f16", "true"], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--f32 takes strict or tf32", done.stderr)
+
+    def test_descriptors_of_cublaslt_are_read_and_plain_products_answered(self):
+        env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")
+        env["LD_LIBRARY_PATH"] = ":".join(["/usr/local/cuda/lib64", env.get("LD_LIBRARY_PATH", "")])
+        done = subprocess.run([GEMMTUNE, "run", "--", LT_PROGRAM], env=env, text=True, capture_output=True, timeout=300)
+        if done.returncode == 77:
+            self.skipTest(done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.counts(done.stderr), (41, 34, 7))
+        self.assertIn("(3 type or mode not offered, 3 with an epilogue, 1 scalars on the device)", done.stderr)
 
     def test_statuses_are_cublas_own(self):
         self.assertEqual(self.counts(self.run_program("statuses", "forwarded")), (11, 0, 11))
@@ -134,7 +152,7 @@ class Dropin(unittest.TestCase):
         line = self.run_program("forks", "forwarded", words=["--capture-only"], database=database)
         self.assertEqual(self.counts(line), (1, 0, 1))
         self.assertIn("(1 only counted); next: gemmtune tune --wanted", line)
-        tune(database, "--family", "simt", "--wanted", "--top", "1")
+        tune(database, "--family", "naive", "--wanted", "--top", "1")
         self.assertEqual(self.ask(database, "SELECT DISTINCT type, layout, m, n, k FROM trial JOIN problem ON"
                                   " problem.id = problem"), [("f32", "nn", 64, 64, 64)])
         put_baseline(database, SLOW)
@@ -173,6 +191,18 @@ class Dropin(unittest.TestCase):
         line = self.run_program("layouts", "forwarded", database=database)
         self.assertEqual(self.counts(line), (144, 0, 144))
         self.assertIn("(144 cuBLAS is as fast)", line)
+
+    def test_a_margin_leaves_to_cublas_what_is_little_faster(self):
+        database = self.copy("margin.db")
+        put_baseline(database, SLOW)
+        with sqlite3.connect(database) as db:
+            db.execute("UPDATE baseline SET us = 1.5 * (SELECT min(us) FROM trial WHERE trial.problem = baseline.problem)")
+        db.close()
+        self.assertEqual(self.counts(self.run_program("forks", "answered", database=database)), (1, 1, 0))
+        self.assertEqual(self.counts(self.run_program("forks", "answered", words=["--margin", "20"], database=database)),
+                         (1, 1, 0))
+        line = self.run_program("forks", "forwarded", words=["--margin", "80"], database=database)
+        self.assertIn("(1 cuBLAS is as fast)", line)
 
     def test_without_a_time_of_cublas_nothing_is_claimed(self):
         database = self.copy("unraced.db")
@@ -222,6 +252,17 @@ class Dropin(unittest.TestCase):
                               capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (-13, ""))
 
+    def test_a_program_that_nothing_can_be_preloaded_into_is_told_of(self):
+        static = os.path.join(FOLDER, "static")
+        with open(os.path.join(FOLDER, "static.c"), "w") as file:
+            file.write("int main(void) { return 3; }")
+        if subprocess.run(["cc", "-static", "-o", static, static + ".c"], capture_output=True).returncode != 0:
+            self.skipTest("no static libc")
+        done = subprocess.run([GEMMTUNE, "run", static], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertRegex(done.stderr, r"^gemmtune: .*/static is static: .*\n$")
+        self.assertEqual(subprocess.run([GEMMTUNE, "run", "-q", static], capture_output=True).stderr, b"")
+
     def test_a_program_without_products_and_one_that_is_not_there_are_told_of(self):
         done = subprocess.run([GEMMTUNE, "run", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
@@ -232,4 +273,4 @@ class Dropin(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])

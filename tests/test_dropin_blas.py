@@ -57,6 +57,10 @@ class DropinBlas(unittest.TestCase):
         self.assertIn("(96 not worth the way to the GPU)", line)
         self.assertEqual(self.check("layouts", "forwarded", GEMMTUNE_BLAS_THRESHOLD="11221")[0], (96, 0, 96))
 
+    def test_the_gpu_is_set_up_once_that_would_have_paid(self):
+        counts, line = self.check("learns", "any")
+        self.assertEqual((counts[1], counts[0] > 5), (1, True), line)
+
     def test_without_a_driver_or_a_database_the_cpu_computes(self):
         counts, line = self.check("layouts", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER="/nowhere/cuda")
         self.assertEqual(counts, (96, 0, 96))

@@ -29,6 +29,12 @@ static const char tiled[] =
     "        if (threadIdx.x == 0) bs[0][0] = 1;\n"
     "        if (threadIdx.x >= 32) sum *= bs[0][0];\n"
     "    }\n"
+    "    if (BUG == 25 || BUG == 26) {\n"
+    "        as[0][threadIdx.x] = sum;\n"
+    "        if (BUG == 26) __syncwarp();\n"
+    "        const float others = as[0][threadIdx.x ^ 1];\n"
+    "        sum += others - others;\n"
+    "    }\n"
     "    if (i < n + (BUG == 16) && j < n + (BUG == 4)) {\n"
     "        float *to = c + (BUG == 17 ? i % 128 : i) * ldc + j;\n"
     "        *to = (BUG == 19 ? sum : alpha * sum) + (BUG == 7 || beta != 0 ? (BUG == 20 ? 1 : beta) * *to : 0);\n"
@@ -176,10 +182,12 @@ static const bug bugs[] = {
     {tiled, 18, "place in a tile of more than 128 in a signed byte", "write of 4 bytes at shared address"},
     {tiled, 19, "alpha dropped", WRONG},
     {tiled, 20, "beta dropped", WRONG},
-    {tiled, 21, "no barrier between warps that happen to come in order", "race: this read of shared address"},
+    {tiled, 21, "no barrier between warps that happen to come in order", "race: this "},
     {tiled, 22, "a relaxed barrier, which orders nothing", "race: this read of shared address"},
     {tiled, 23, "a wait for a cluster at whose barrier nobody arrived", "without an arrival"},
     {tiled, 24, "arrivals at a cluster's barrier without a wait", "without a wait"},
+    {tiled, 25, "lanes that exchange numbers and do not meet", "by another lane of the warp"},
+    {tiled, 26, "nothing: they meet", RIGHT},
     {staged, 0, "nothing", RIGHT},
     {staged, 1, "wait for one copy too few", IN_FLIGHT},
     {staged, 2, "one stage", IN_FLIGHT},

@@ -604,4 +604,20 @@ TEST(measurements_come_with_the_baselines_newest_and_best_time)
     fixture_close(&f);
 }
 
+TEST(a_baseline_that_is_better_cold_is_taken_at_that)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    gt_measurements found;
+    gt_trial won = make_win(100, 0.1), theirs = make_trial(130);
+    won.us_cold = 200;
+    theirs.us_cold = 180; /* 0.9 of ours, where it is 1.3 warm */
+    CHECK_OK(put(&f, &kernel, &code_of_tests, won));
+    CHECK_OK(gt_store_put_baseline(f.store, f.run, f.gpu, f.problem_id, "cublas", "13.0", &theirs));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK_NEAR(found.list[0].baseline_us, 90, 1e-9);
+    gt_measurements_finish(&found);
+    fixture_close(&f);
+}
+
 CHECK_MAIN

@@ -117,8 +117,8 @@ static void draw_file(const char *path, int number)
     snprintf(sql, sizeof sql, "UPDATE trial SET tried_at = strftime('%%Y-%%m-%%d %%H:%%M:%%f', '2026-01-01', (id * 11 +"
                               " %d) || ' seconds')", (int)(check_random() % 100));
     CHECK_OK(gt_sql_execute(f.store, sql));
-    snprintf(sql, sizeof sql, "UPDATE baseline SET measured_at = strftime('%%Y-%%m-%%d %%H:%%M:%%f', '2026-01-01', (id *"
-                              " 11 + %d) || ' seconds')", (int)(check_random() % 40));
+    snprintf(sql, sizeof sql, "UPDATE baseline SET measured_at = strftime('%%Y-%%m-%%d %%H:%%M:%%f', '2026-01-01',"
+                              " (id * 11 + %d) || ' seconds')", (int)(check_random() % 40));
     CHECK_OK(gt_sql_execute(f.store, sql));
     if (number % 2)
         CHECK_OK(gt_store_run_end(f.store, f.run, "done"));
@@ -138,8 +138,8 @@ static int add_row(void *data, int columns, const char *const *names, const char
 static char *answers(const char *path)
 {
     static const char *const questions[] = {
-        "SELECT gpu, type, math, layout, m, n, k, batch, family, stages, params, us, tflops, peak_pct, vs_cublas, error,"
-        " margin, timing, tuned_at FROM best_configs ORDER BY gpu, m",
+        "SELECT gpu, type, math, layout, m, n, k, batch, family, stages, params, us, tflops, peak_pct, vs_cublas,"
+        " error, margin, timing, tuned_at FROM best_configs ORDER BY gpu, m",
         "SELECT k.source_hash, count(*) FROM convicted c JOIN kernel k ON k.id = c.kernel GROUP BY 1 ORDER BY 1",
         "SELECT g.name, p.m, c.timing, c.winners FROM contested c JOIN gpu g ON g.id = c.gpu JOIN problem p ON"
         " p.id = c.problem ORDER BY 1, 2, 3",
@@ -335,6 +335,29 @@ TEST(a_check_that_was_passed_clears_failures_before_it_and_none_after)
         CHECK_STR(ask(store, "SELECT count(*) FROM convicted"), later ? "0" : "1");
         gt_store_close(store);
     }
+}
+
+TEST(what_programs_asked_for_is_counted_once_however_often_it_is_merged)
+{
+    const files names = make_files();
+    gt_store *store = open_quick(names.into);
+    for (int i = 0; i < 2; i++) {
+        const char *path = i == 0 ? names.from : names.third;
+        fixture f = {.path = path, .store = open_quick(path)};
+        fixture_rows(&f);
+        const gt_wanted wanted = {.problem = f.problem, .symbol = "cublasSgemm_v2", .fate = "not tuned",
+                                  .tunable = true, .calls = 10 + i, .us = 5 + i};
+        CHECK_OK(gt_store_put_wanted(f.store, f.gpu, "train", &wanted, 1));
+        CHECK_OK(gt_sql_execute(f.store, "UPDATE wanted SET first_seen = '2026-01-02', last_seen = '2026-02-02'"));
+        if (i == 1)
+            CHECK_OK(gt_sql_execute(f.store, "UPDATE wanted SET first_seen = '2026-01-01', last_seen = '2026-02-01'"));
+        gt_store_close(f.store);
+    }
+    for (int i = 0; i < 3; i++)
+        merge_into(store, i == 1 ? names.third : names.from);
+    CHECK_STR(ask(store, "SELECT calls || ' ' || us || ' ' || first_seen || ' ' || last_seen FROM wanted"),
+              "11 5.0 2026-01-01 2026-02-02");
+    gt_store_close(store);
 }
 
 TEST(a_merged_kernel_has_the_code_that_any_file_had)

@@ -9,7 +9,7 @@
 
 /* A fit begins with the shipped coefficients, and what few trials say nothing about stays near them: each coefficient
  * counts as so many trials that are off by its own distance, in logarithms. */
-#define PRIOR_TRIALS 2.0
+#define PRIOR_TRIALS 10.0
 
 /* Changes of a coefficient's logarithm that are tried, from the first on and each half of the one before. */
 #define FIRST_STEP 0.5

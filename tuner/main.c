@@ -20,7 +20,7 @@ static gt_command *const commands[GT_COMMAND_COUNT] = {
     [GT_COMMAND_DOCTOR] = gt_cmd_doctor, [GT_COMMAND_RUN] = gt_cmd_run,         [GT_COMMAND_MERGE] = gt_cmd_merge,
     [GT_COMMAND_FIT] = gt_cmd_fit,       [GT_COMMAND_WANTED] = gt_cmd_wanted,
     [GT_COMMAND_WHY] = gt_cmd_why,         [GT_COMMAND_REPORT] = gt_cmd_report,
-    [GT_COMMAND_REVALIDATE] = gt_cmd_revalidate,
+    [GT_COMMAND_REVALIDATE] = gt_cmd_revalidate, [GT_COMMAND_SLURM] = gt_cmd_slurm,
 };
 
 #define SCREEN 24 /* lines, of 80 columns */
@@ -35,8 +35,7 @@ static void print_help(void)
         const int used = printf("  %s %s", row->name, row->operand ? row->operand : "");
         printf("%*s%s%s\n", 18 - used, "", row->summary, i == GT_COMMAND_TUNE ? " Default." : "");
     }
-    puts("\n`gemmtune` alone tunes the first GPU. gemmtune COMMAND --help shows a command's\n"
-         "options and an example; --version the version.");
+    puts("\ngemmtune COMMAND --help: its options and an example; --version: the version.");
 }
 
 /* --help itself is not told to somebody who has just used it. */

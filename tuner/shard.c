@@ -10,8 +10,8 @@
 
 /*
  * What tuning a problem takes, in seconds, for a comparison of problems: compiling and checking candidates on small
- * products is the same for all of them, their launches at full size grow with the work. Seen on an H200: six seconds for
- * the average of the default list, twenty for the largest; the software GPU does 50 million operations a second.
+ * products is the same for all of them, their launches at full size grow with the work. Seen on an H200: six seconds
+ * for the average of the default list, twenty for the largest; the software GPU does 50 million operations a second.
  */
 #define FIXED_S 4.0
 #define GPU_LAUNCHES 600

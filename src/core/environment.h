@@ -19,6 +19,8 @@ typedef enum gt_variable {
     GT_ENV_DISABLE,   /* GEMMTUNE_DISABLE: preloaded, do nothing, unless it is 0 */
     GT_ENV_SUMMARY,   /* GEMMTUNE_SUMMARY: preloaded, end with a line on stderr; the process that also tells of nothing */
     GT_ENV_CAPTURE,   /* GEMMTUNE_CAPTURE: preloaded, store which products a program asks for; "only": answer none */
+    GT_ENV_MARGIN,    /* GEMMTUNE_MARGIN: preloaded, percent that cuBLAS must be slower by */
+    GT_ENV_F32,       /* GEMMTUNE_F32: preloaded, "tf32": products of f32 may be computed so */
     GT_ENV_BLAS_THRESHOLD, /* GEMMTUNE_BLAS_THRESHOLD: multiply-adds of a product of host memory that goes to the GPU */
     GT_ENV_TF32_OVERRIDE, /* NVIDIA_TF32_OVERRIDE: whether NVIDIA's libraries use tf32, whatever programs say */
 } gt_variable;

@@ -60,6 +60,7 @@ typedef struct shares {
     double part, steps;   /* of K, that a block works on; stages of it */
     double rows, columns; /* of a tile that are inside the matrix, where it is larger than that */
     double warps;         /* on the SM at once */
+    double sharers;       /* persistent blocks that a tile is split among */
 } shares;
 
 /*
@@ -78,6 +79,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
         .per_sm = ceil(launched / sms), /* blocks, for now */
         .rows = fmin((double)f->tile_m, (double)p->m),
         .columns = fmin((double)f->tile_n, (double)p->n),
+        .sharers = at_least_one(blocks / tiles),
     };
     s.sets = ceil(s.per_sm / resident);
     s.warps = ceil((double)f->threads / 32) * fmin(s.per_sm, resident);
@@ -109,8 +111,10 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     const double tile = (double)f->tile_m * (double)f->tile_n;
     const bool streams = f->blocks > 0 && f->ws_tile > 0;
     double sums = 0;
-    if (f->ws_tile > 0)
-        sums += (streams ? STREAM_BEGIN : SUMS_BEGIN) + fmin(s.per_sm, 4) * (double)f->ws_tile / SUMS_RATE;
+    if (streams)
+        sums += s.sets * (STREAM_BEGIN + tile * 4 * s.sharers / SUMS_RATE);
+    else if (f->ws_tile > 0)
+        sums += SUMS_BEGIN + fmin(s.per_sm, 4) * (double)f->ws_tile / SUMS_RATE;
     if (f->cluster_y > 1)
         sums += CLUSTER_BEGIN + s.per_sm * tile * 4 / SUMS_RATE;
     const double copied = (double)(launch.copies.bytes[GT_A] + launch.copies.bytes[GT_B]) * batch;
@@ -146,14 +150,16 @@ double gt_estimate_us(const gt_terms *t, const gt_terms *c)
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .multiply = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .store = 1, .sums = 1,
           .copies = 1}},
-    {"simt", {.launch = 0.645, .begin = 1.647, .multiply = 1.163, .step = 2.789, .l2 = 2.894, .memory = 0.48, .store
-              = 2.052, .sums = 1.561, .copies = 1}},
-    {"simt_cluster", {.launch = 0.76, .begin = 0.754, .multiply = 1.026, .step = 3.21, .l2 = 1.124, .memory = 1.389,
-                      .store = 6.031, .sums = 1.108, .copies = 0.835}},
-    {"simt_ws", {.launch = 0.179, .begin = 5.705, .multiply = 1.002, .step = 1.208, .l2 = 0.984, .memory = 1.16,
-                 .store = 2.553, .sums = 4.66, .copies = 1.648}},
-    {"skinny", {.launch = 0.544, .begin = 1.178, .multiply = 2.463, .step = 1.947, .l2 = 0.137, .memory = 1.115,
-                .store = 10.502, .sums = 2.005, .copies = 1}},
+    {"batched", {.launch = 2.473, .begin = 1.023, .multiply = 4.459, .step = 0.481, .l2 = 0.932, .memory = 0.656,
+                 .store = 1.151, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.495, .begin = 2.083, .multiply = 1.191, .step = 2.404, .l2 = 2.849, .memory = 0.947,
+              .store = 1.943, .sums = 1.586, .copies = 1}},
+    {"simt_cluster", {.launch = 0.931, .begin = 1.215, .multiply = 1.154, .step = 0.632, .l2 = 1.367,
+                      .memory = 1.525, .store = 4.447, .sums = 1.032, .copies = 0.977}},
+    {"simt_ws", {.launch = 1.313, .begin = 2.416, .multiply = 1.136, .step = 0.689, .l2 = 1.016, .memory = 1.008,
+                 .store = 2.343, .sums = 0.271, .copies = 1}},
+    {"skinny", {.launch = 0.635, .begin = 1.168, .multiply = 2.58, .step = 1.018, .l2 = 0.616, .memory = 1.225,
+                .store = 9.713, .sums = 1.928, .copies = 1}},
 };
 
 const gt_terms *gt_estimate_shipped(const char *family)

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,21 +23,22 @@
 #define SET_UP_US 400e3
 
 /* What is assumed before it is known. */
-#define LAUNCH_US   100.0  /* of a product, beside its copies and its kernel */
-#define LINK_BYTES  8e3    /* a microsecond, from pageable memory and back */
-#define KERNEL_FLOP 10e6   /* a microsecond */
-#define GAIN        0.8    /* of the CPU's time that the GPU may take at most */
+#define LAUNCH_US   100.0 /* of a product, beside its copies and its kernel */
+#define LINK_BYTES  16e3  /* a microsecond, from pageable memory and back */
+#define KERNEL_FLOP 10e6  /* a microsecond */
+#define GAIN        0.8   /* of the CPU's time that the GPU may take at most */
+#define LINK_SIZES  64    /* powers of two: small copies are slower */
 
 static _Thread_local int inside; /* the program's own library, which may call another function that is seen here */
 
 /* Measured in this process; 0: not yet. They are hints: threads may overwrite each other's. */
 static struct {
     pthread_once_t read;
-    int64_t threshold;              /* multiply-adds; -1: by the rates */
-    _Atomic double cpu_flop[2];     /* a microsecond: f32, f64 */
-    _Atomic double link_bytes;      /* a microsecond */
-    _Atomic double missed_us;       /* what the GPU would have saved so far */
-    atomic_bool ready;              /* the GPU is set up */
+    int64_t threshold;          /* multiply-adds; -1: by the rates */
+    _Atomic double cpu_flop[2]; /* a microsecond: f32, f64 */
+    _Atomic double link_bytes[LINK_SIZES]; /* a microsecond, of products that move so many */
+    _Atomic double missed_us;   /* what the GPU would have saved so far */
+    atomic_bool ready;          /* the GPU is set up */
 } rates = {.read = PTHREAD_ONCE_INIT};
 
 static double now_us(void)
@@ -46,52 +48,60 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-typedef struct search {
-    const char *name;
-    void *found;
-    const void *self; /* where this library was loaded */
-} search;
-
-static void *look_into(const char *path, const search *s)
+/* A symbol of a library that is loaded, and of those it was linked with; NULL if it has none but this library's. */
+static void *look_into(const char *path, const char *name)
 {
-    Dl_info info;
+    static const char here;
+    Dl_info self, other;
     void *library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
-    void *symbol = library ? dlsym(library, s->name) : NULL;
+    void *symbol = library ? dlsym(library, name) : NULL;
     if (library)
         dlclose(library); /* it stays: the program has it */
-    return symbol && dladdr(symbol, &info) && info.dli_fbase != s->self ? symbol : NULL;
+    return symbol && dladdr(&here, &self) && dladdr(symbol, &other) && other.dli_fbase != self.dli_fbase ? symbol : NULL;
 }
 
-static int look_at(struct dl_phdr_info *object, size_t size, void *data)
+static int list_object(struct dl_phdr_info *object, size_t size, void *data)
 {
-    search *s = data;
     (void)size;
-    if (!s->found && object->dlpi_name && object->dlpi_name[0])
-        s->found = look_into(object->dlpi_name, s);
+    if (object->dlpi_name && object->dlpi_name[0])
+        fprintf(data, "%s%c", object->dlpi_name, '\0');
     return 0;
 }
 
-/* In what the caller was linked with; else the next in the loader's order; else in any library that is loaded: Python
- * gives each a scope of its own. */
+/* In any library: Python gives each a scope of its own. Their names are listed first, for the list is under a lock of
+ * the loader's, which must not be held while libraries are looked into. */
+static void *look_everywhere(const char *name)
+{
+    char *paths = NULL;
+    size_t length = 0;
+    void *symbol = NULL;
+    FILE *stream = open_memstream(&paths, &length);
+    if (!stream)
+        return NULL;
+    dl_iterate_phdr(list_object, stream);
+    if (fclose(stream) == 0)
+        for (const char *path = paths; !symbol && path < paths + length; path += strlen(path) + 1)
+            symbol = look_into(path, name);
+    free(paths);
+    return symbol;
+}
+
+/* In what the caller was linked with; else the next in the loader's order; else anywhere. */
 void *gt_blas_find(gt_blas_function *function, const void *caller)
 {
-    static const char self;
+    const char *name = gt_symbol_name(function->symbol);
     Dl_info info;
-    search s = {.name = gt_symbol_name(function->symbol)};
     void *symbol = atomic_load_explicit(&function->real, memory_order_acquire);
     if (symbol)
         return symbol;
-    s.self = dladdr(&self, &info) ? info.dli_fbase : NULL;
     if (dladdr(caller, &info))
-        symbol = look_into(info.dli_fname, &s);
+        symbol = look_into(info.dli_fname, name);
     if (!symbol)
-        symbol = dlsym(RTLD_NEXT, s.name);
+        symbol = dlsym(RTLD_NEXT, name);
+    if (!symbol)
+        symbol = look_everywhere(name);
     if (!symbol) {
-        dl_iterate_phdr(look_at, &s);
-        symbol = s.found;
-    }
-    if (!symbol) {
-        dprintf(STDERR_FILENO, "gemmtune: no BLAS of the program's has %s\n", s.name);
+        dprintf(STDERR_FILENO, "gemmtune: no BLAS of the program's has %s\n", name);
         abort();
     }
     if (function->plain && dladdr(symbol, &info)) {
@@ -145,11 +155,17 @@ static double bytes(const gt_blas_call *c)
     return elements * (c->type == GT_F64 ? 8 : 4);
 }
 
+static _Atomic double *find_link(const gt_blas_call *c)
+{
+    const int size = ilogb(bytes(c));
+    return &rates.link_bytes[size < LINK_SIZES ? size : LINK_SIZES - 1];
+}
+
 /* Whether the GPU is expected to be faster, with a kernel that takes so many microseconds; 0: not known. */
 static bool is_faster(const gt_blas_call *c, double kernel_us, double *saved_us)
 {
     const double cpu_flop = atomic_load_explicit(&rates.cpu_flop[c->type == GT_F64], memory_order_relaxed);
-    const double link = atomic_load_explicit(&rates.link_bytes, memory_order_relaxed);
+    const double link = atomic_load_explicit(find_link(c), memory_order_relaxed);
     const double flop = 2 * work(c), cpu_us = cpu_flop > 0 ? flop / cpu_flop : 0;
     const double gpu_us = LAUNCH_US + bytes(c) / (link > 0 ? link : LINK_BYTES) +
                           (kernel_us > 0 ? kernel_us : flop / KERNEL_FLOP);
@@ -209,7 +225,7 @@ static gt_fate answer(const gt_blas_call *call)
     const gt_fate fate =
         gt_host_run(&product, rates.threshold >= 0, is_still_worth_it, (void *)call, &moved_us);
     if (fate == GT_FATE_ANSWERED && moved_us > 0)
-        atomic_store_explicit(&rates.link_bytes, bytes(call) / moved_us, memory_order_relaxed);
+        atomic_store_explicit(find_link(call), bytes(call) / moved_us, memory_order_relaxed);
     return fate;
 }
 

@@ -180,7 +180,7 @@ void gt_capture_end(char text[GT_CAPTURE_TEXT])
     add_up(&total, &saved, &tunable);
     text[0] = 0;
     if (saved > 0)
-        length = (size_t)snprintf(text, GT_CAPTURE_TEXT, "; saved about %.3g of %.3g ms", saved, total);
+        length = (size_t)snprintf(text, GT_CAPTURE_TEXT, "; saved about %.1f of %.1f ms", saved, total);
     if (capture.failure[0] && !gt_tally_has_why()) /* or that one says it all */
         snprintf(text + length, GT_CAPTURE_TEXT - length, "; not stored: %s", capture.failure);
     else if (!capture.failure[0] && tunable > 0 && atomic_load(&capture.count) > 0)

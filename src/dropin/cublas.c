@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "../core/environment.h"
+#include "../core/types.h"
 #include "cublas_abi.h"
 #include "front.h"
 
@@ -26,14 +28,8 @@ void *gt_cublas_find(const gt_cublas_library *library, const char *name, _Atomic
     return symbol;
 }
 
-/* How a handle is set. */
-typedef struct state {
-    struct CUstream_st *stream;
-    int pointer_mode, math_mode, sm_target;
-} state;
-
 /* False where the handle is none, or cuBLAS too old to be asked. */
-static bool read_state(gt_cublas_library *library, void *handle, state *s)
+static bool read_state(gt_cublas_library *library, void *handle, gt_cublas_state *s)
 {
     cublas_get_stream *const stream =
         (cublas_get_stream *)gt_cublas_find(library, "cublasGetStream_v2", &library->get_stream);
@@ -50,8 +46,8 @@ static bool read_state(gt_cublas_library *library, void *handle, state *s)
            sm_target(handle, &s->sm_target) == GT_CUBLAS_SUCCESS;
 }
 
-/* The types and compute types that the library has, and its names for them. Pedantic 16-bit products are not among
- * them: tensor cores cut sums. */
+/* The types and compute types that the library has, and its names for them. Sums in f16 become sums in f32, which are
+ * closer. Pedantic 16-bit products are not among them: tensor cores cut sums. */
 static const struct {
     int ab, c, compute;
     gt_type type_ab, type_c;
@@ -64,26 +60,26 @@ static const struct {
     {GT_CUDA_64F, GT_CUDA_64F, GT_CUBLAS_COMPUTE_64F_PEDANTIC, GT_F64, GT_F64, GT_MATH_STRICT},
     {GT_CUDA_16F, GT_CUDA_16F, GT_CUBLAS_COMPUTE_32F, GT_F16, GT_F16, GT_MATH_STRICT},
     {GT_CUDA_16F, GT_CUDA_32F, GT_CUBLAS_COMPUTE_32F, GT_F16, GT_F32, GT_MATH_STRICT},
+    {GT_CUDA_16F, GT_CUDA_16F, GT_CUBLAS_COMPUTE_16F, GT_F16, GT_F16, GT_MATH_STRICT},
     {GT_CUDA_16BF, GT_CUDA_16BF, GT_CUBLAS_COMPUTE_32F, GT_BF16, GT_BF16, GT_MATH_STRICT},
     {GT_CUDA_16BF, GT_CUDA_32F, GT_CUBLAS_COMPUTE_32F, GT_BF16, GT_F32, GT_MATH_STRICT},
     {GT_CUDA_8I, GT_CUDA_32I, GT_CUBLAS_COMPUTE_32I, GT_S8, GT_S32, GT_MATH_STRICT},
     {GT_CUDA_8I, GT_CUDA_32I, GT_CUBLAS_COMPUTE_32I_PEDANTIC, GT_S8, GT_S32, GT_MATH_STRICT},
 };
 
-/* NVIDIA's libraries obey a variable that overrides what programs say of tf32. It is read once: a program may change its
- * environment beside other threads. */
-static bool overridden;
+/* What users ask for, whatever their programs do. Read once: a program may change its environment beside other
+ * threads. */
+static struct {
+    pthread_once_t once;
+    bool tf32_overridden; /* by a variable of NVIDIA's that its libraries obey */
+    bool f32_is_tf32;     /* products of f32 may be computed in tf32 */
+} asked = {.once = PTHREAD_ONCE_INIT};
 
-static void read_override(void)
+static void read_environment(void)
 {
-    overridden = gt_environment(GT_ENV_TF32_OVERRIDE) != NULL;
-}
-
-static bool is_tf32_overridden(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, read_override);
-    return overridden;
+    const char *f32 = gt_environment(GT_ENV_F32);
+    asked.tf32_overridden = gt_environment(GT_ENV_TF32_OVERRIDE) != NULL;
+    asked.f32_is_tf32 = f32 && strcmp(f32, "tf32") == 0;
 }
 
 /* Finds types and math, by the compute type and the handle's math mode. False for types that have no name here. */
@@ -135,11 +131,11 @@ static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
 }
 
 /* Whether the library computes as the handle and the call ask. */
-static bool is_mode_offered(const gt_cublas_call *call, const state *s, const gt_gemm *gemm)
+static bool is_mode_offered(const gt_cublas_call *call, const gt_cublas_state *s, const gt_gemm *gemm)
 {
     const int mode = s->math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS;
     const bool is_short = gemm->type_ab == GT_F16 || gemm->type_ab == GT_BF16;
-    if (s->sm_target != 0 || (gemm->math == GT_MATH_TF32 && is_tf32_overridden()) ||
+    if (s->sm_target != 0 || (gemm->math == GT_MATH_TF32 && asked.tf32_overridden) ||
         (call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT && call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR))
         return false;
     return mode == GT_CUBLAS_MATH_DEFAULT || mode == GT_CUBLAS_MATH_TF32 ||
@@ -155,29 +151,83 @@ static bool is_offered(const gt_cublas_call *c, const gt_gemm *gemm)
            (gemm->align >= INTEGER_ALIGN && c->lda % INTEGER_ALIGN == 0 && c->ldb % INTEGER_ALIGN == 0);
 }
 
-static gt_fate answer(gt_cublas_library *library, const gt_cublas_call *call)
+static float load_half(const void *data)
+{
+    return (float)gt_type_find(GT_F16)->load(data, 0);
+}
+
+/* Whether the user allows what the program did not ask for. It stays with what it asked to be pedantic. */
+static bool may_be_tf32(const gt_cublas_call *call, const gt_cublas_state *s, const gt_gemm *gemm)
+{
+    return asked.f32_is_tf32 && gemm->type_ab == GT_F32 && gemm->math == GT_MATH_STRICT && !asked.tf32_overridden &&
+           call->compute == GT_CUBLAS_COMPUTE_32F &&
+           (s->math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS) == GT_CUBLAS_MATH_DEFAULT;
+}
+
+static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s)
 {
     gt_request request = {.symbol = call->symbol};
     gt_gemm *gemm = &request.gemm;
-    state s = {0};
-    if (!is_legal(call) || !read_state(library, call->handle, &s))
-        return GT_FATE_ARGUMENTS;
     translate_layout(call, gemm);
-    if (!translate_types(call, s.math_mode, gemm) || !is_offered(call, gemm))
+    if (!translate_types(call, s->math_mode, gemm) || !is_offered(call, gemm))
         return GT_FATE_MODE;
-    if (!is_mode_offered(call, &s, gemm))
-        request.refused = GT_FATE_MODE;
-    else if (s.pointer_mode != GT_CUBLAS_HOST_SCALARS)
-        request.refused = GT_FATE_SCALARS;
-    const gt_operands operands = {.alpha = call->alpha, .beta = call->beta, .a = call->b, .b = call->a, .c = call->c};
-    return gt_front_run(&request, s.stream, &operands);
+    request.refused = !is_mode_offered(call, s, gemm)                   ? GT_FATE_MODE
+                      : s->pointer_mode != GT_CUBLAS_HOST_SCALARS ? GT_FATE_SCALARS
+                      : s->epilogue                               ? GT_FATE_EPILOGUE
+                                                                  : GT_FATE_ANSWERED;
+    gt_operands operands = {.alpha = call->alpha, .beta = call->beta, .a = call->b, .b = call->a, .c = call->c};
+    const bool half = call->compute == GT_CUBLAS_COMPUTE_16F && request.refused == GT_FATE_ANSWERED;
+    const float scalars[2] = {half ? load_half(call->alpha) : 0, half ? load_half(call->beta) : 0};
+    if (half) {
+        operands.alpha = &scalars[0];
+        operands.beta = &scalars[1];
+    }
+    if (request.refused == GT_FATE_ANSWERED && may_be_tf32(call, s, gemm)) {
+        gt_request rounded = request;
+        rounded.gemm.math = GT_MATH_TF32;
+        rounded.alone = true; /* cuBLAS would compute in f32 */
+        if (gt_front_run(&rounded, s->stream, &operands) == GT_FATE_ANSWERED)
+            return GT_FATE_ANSWERED;
+    }
+    return gt_front_run(&request, s->stream, &operands);
+}
+
+bool gt_cublas_refuse(gt_fate fate)
+{
+    gt_tally_count(fate);
+    return false;
+}
+
+bool gt_cublas_answer_as(const gt_cublas_call *call, const gt_cublas_state *state)
+{
+    pthread_once(&asked.once, read_environment);
+    const gt_fate fate = is_legal(call) ? answer(call, state) : GT_FATE_ARGUMENTS;
+    gt_tally_count(fate);
+    return fate == GT_FATE_ANSWERED;
 }
 
 bool gt_cublas_answer(gt_cublas_library *library, const gt_cublas_call *call)
 {
-    if (!gt_front_is_on())
+    gt_cublas_state state = {0};
+    if (gt_cublas_is_left() || !gt_front_is_on())
         return false;
-    const gt_fate fate = answer(library, call);
-    gt_tally_count(fate);
-    return fate == GT_FATE_ANSWERED;
+    return read_state(library, call->handle, &state) ? gt_cublas_answer_as(call, &state)
+                                                     : gt_cublas_refuse(GT_FATE_ARGUMENTS);
+}
+
+static _Thread_local int left;
+
+void gt_cublas_leave(void)
+{
+    left++;
+}
+
+void gt_cublas_return(void)
+{
+    left--;
+}
+
+bool gt_cublas_is_left(void)
+{
+    return left > 0;
 }

@@ -4,14 +4,17 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "symbols.h"
+#include "tally.h"
 
 /* The program's own cuBLAS, of one major version. */
 typedef struct gt_cublas_library {
     const char *soname;
     _Atomic(void *) get_stream, get_pointer_mode, get_math_mode, get_sm_target;
+    _Atomic(void *) get_layout, get_operation; /* of cuBLASLt */
 } gt_cublas_library;
 
 typedef struct gt_cublas_call {
@@ -28,10 +31,28 @@ typedef struct gt_cublas_call {
     int compute, algorithm;
 } gt_cublas_call;
 
+/* How a product is computed: of the handle, or of cuBLASLt's descriptor. */
+typedef struct gt_cublas_state {
+    struct CUstream_st *stream;
+    int pointer_mode, math_mode, sm_target;
+    bool epilogue; /* more than a product is asked for */
+} gt_cublas_state;
+
 /* A function of the program's own cuBLAS, remembered in *slot; NULL if it has none of that name. */
 void *gt_cublas_find(const gt_cublas_library *library, const char *name, _Atomic(void *) *slot);
 
-/* True if the product is enqueued; else nothing was done and the call has to be forwarded. */
+/* True if the product is enqueued; else nothing was done and the call has to be forwarded, between the two below. */
 bool gt_cublas_answer(gt_cublas_library *library, const gt_cublas_call *call);
+
+/* The same where the state is known. */
+bool gt_cublas_answer_as(const gt_cublas_call *call, const gt_cublas_state *state);
+
+/* Counts a call that is none of the library's products. False. */
+bool gt_cublas_refuse(gt_fate fate);
+
+/* Around the program's own function: cuBLAS calls cuBLASLt, through the loader, and that is not looked at again. */
+void gt_cublas_leave(void);
+void gt_cublas_return(void);
+bool gt_cublas_is_left(void);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "cublas.h"
 #include "cublas_abi.h"
+#include "cublaslt.h"
 
 #define TEXT_(x)     #x
 #define TEXT(x)      TEXT_(x)
@@ -37,7 +38,10 @@ static gt_cublas_library library = {.soname = SONAME};
         static _Atomic(void *) slot;                                                                         \
         __typeof__(INTERNAL(name)) *const real =                                                             \
             (__typeof__(INTERNAL(name)) *)gt_cublas_find(&library, TEXT(SYMBOL(name)), &slot);               \
-        return real ? real(__VA_ARGS__) : GT_CUBLAS_NOT_INITIALIZED;                                            \
+        gt_cublas_leave();                                                                                   \
+        const int status = real ? real(__VA_ARGS__) : GT_CUBLAS_NOT_INITIALIZED;                             \
+        gt_cublas_return();                                                                                  \
+        return status;                                                                                       \
     } while (0)
 
 #define INTEGER int
@@ -49,3 +53,25 @@ static gt_cublas_library library = {.soname = SONAME};
 #define INTEGER int64_t
 #define SUFFIX  _64
 #include "cublas_symbols.h"
+
+/* cuBLASLt's library has versions of its own. */
+#undef SONAME
+#undef SUFFIX
+#define SONAME "libcublasLt.so." TEXT(GT_CUBLAS_MAJOR)
+#define SUFFIX
+#define library lt_library
+static gt_cublas_library lt_library = {.soname = SONAME};
+
+FUNCTION(cublasLtMatmul, void *handle, void *operation, const void *alpha, const void *a, void *layout_a, const void *b,
+         void *layout_b, const void *beta, const void *c, void *layout_c, void *d, void *layout_d,
+         const void *algorithm, void *workspace, size_t workspace_bytes, struct CUstream_st *stream)
+{
+    const gt_lt_call call = {
+        .handle = handle, .operation = operation, .alpha = alpha, .beta = beta, .stream = stream,
+        .data = {a, b, c, d}, .layouts = {layout_a, layout_b, layout_c, layout_d},
+    };
+    if (gt_lt_answer(&lt_library, &call))
+        return GT_CUBLAS_SUCCESS;
+    FORWARD(cublasLtMatmul, handle, operation, alpha, a, layout_a, b, layout_b, beta, c, layout_c, d, layout_d, algorithm,
+            workspace, workspace_bytes, stream);
+}

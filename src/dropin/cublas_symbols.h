@@ -1,66 +1,44 @@
 /* The functions with sizes of type INTEGER, whose names end in SUFFIX: included by cublas_symbols.c for each kind. */
 
-FUNCTION(cublasSgemm_v2, void *handle, int op_a, int op_b, INTEGER m, INTEGER n, INTEGER k, const float *alpha,
-         const float *a, INTEGER lda, const float *b, INTEGER ldb, const float *beta, float *c, INTEGER ldc)
-{
-    const gt_cublas_call call = {
-        .symbol = NUMBER(cublasSgemm_v2), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
-        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
-        .type_a = GT_CUDA_32F, .type_b = GT_CUDA_32F, .type_c = GT_CUDA_32F, .compute = GT_CUBLAS_COMPUTE_32F,
-        .batch = 1, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
-    };
-    if (gt_cublas_answer(&library, &call))
-        return GT_CUBLAS_SUCCESS;
-    FORWARD(cublasSgemm_v2, handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
+/* A product of one type, and many of them. */
+#define TYPED(gemm, batched, element, type, compute_type)                                                    \
+    FUNCTION(gemm, void *handle, int op_a, int op_b, INTEGER m, INTEGER n, INTEGER k, const element *alpha,  \
+             const element *a, INTEGER lda, const element *b, INTEGER ldb, const element *beta, element *c,  \
+             INTEGER ldc)                                                                                    \
+    {                                                                                                        \
+        const gt_cublas_call call = {                                                                        \
+            .symbol = NUMBER(gemm), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,    \
+            .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,        \
+            .type_a = type, .type_b = type, .type_c = type, .compute = compute_type, .batch = 1,             \
+            .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,                                                        \
+        };                                                                                                   \
+        if (gt_cublas_answer(&library, &call))                                                               \
+            return GT_CUBLAS_SUCCESS;                                                                        \
+        FORWARD(gemm, handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                     \
+    }                                                                                                        \
+    FUNCTION(batched, void *handle, int op_a, int op_b, INTEGER m, INTEGER n, INTEGER k,                     \
+             const element *alpha, const element *a, INTEGER lda, long long stride_a, const element *b,      \
+             INTEGER ldb, long long stride_b, const element *beta, element *c, INTEGER ldc,                  \
+             long long stride_c, INTEGER batch)                                                              \
+    {                                                                                                        \
+        const gt_cublas_call call = {                                                                        \
+            .symbol = NUMBER(batched), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k, \
+            .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,        \
+            .type_a = type, .type_b = type, .type_c = type, .compute = compute_type, .batch = batch,         \
+            .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c,                                \
+            .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,                                                        \
+        };                                                                                                   \
+        if (gt_cublas_answer(&library, &call))                                                               \
+            return GT_CUBLAS_SUCCESS;                                                                        \
+        FORWARD(batched, handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c,    \
+                ldc, stride_c, batch);                                                                       \
+    }
 
-FUNCTION(cublasSgemmStridedBatched, void *handle, int op_a, int op_b, INTEGER m, INTEGER n, INTEGER k,
-         const float *alpha, const float *a, INTEGER lda, long long stride_a, const float *b, INTEGER ldb,
-         long long stride_b, const float *beta, float *c, INTEGER ldc, long long stride_c, INTEGER batch)
-{
-    const gt_cublas_call call = {
-        .symbol = NUMBER(cublasSgemmStridedBatched), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
-        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
-        .type_a = GT_CUDA_32F, .type_b = GT_CUDA_32F, .type_c = GT_CUDA_32F, .compute = GT_CUBLAS_COMPUTE_32F,
-        .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch,
-        .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
-    };
-    if (gt_cublas_answer(&library, &call))
-        return GT_CUBLAS_SUCCESS;
-    FORWARD(cublasSgemmStridedBatched, handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c,
-            ldc, stride_c, batch);
-}
+TYPED(cublasSgemm_v2, cublasSgemmStridedBatched, float, GT_CUDA_32F, GT_CUBLAS_COMPUTE_32F)
+TYPED(cublasDgemm_v2, cublasDgemmStridedBatched, double, GT_CUDA_64F, GT_CUBLAS_COMPUTE_64F)
+TYPED(cublasHgemm, cublasHgemmStridedBatched, uint16_t, GT_CUDA_16F, GT_CUBLAS_COMPUTE_16F)
 
-FUNCTION(cublasDgemm_v2, void *handle, int op_a, int op_b, INTEGER m, INTEGER n, INTEGER k, const double *alpha,
-         const double *a, INTEGER lda, const double *b, INTEGER ldb, const double *beta, double *c, INTEGER ldc)
-{
-    const gt_cublas_call call = {
-        .symbol = NUMBER(cublasDgemm_v2), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
-        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
-        .type_a = GT_CUDA_64F, .type_b = GT_CUDA_64F, .type_c = GT_CUDA_64F, .compute = GT_CUBLAS_COMPUTE_64F,
-        .batch = 1, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
-    };
-    if (gt_cublas_answer(&library, &call))
-        return GT_CUBLAS_SUCCESS;
-    FORWARD(cublasDgemm_v2, handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-
-FUNCTION(cublasDgemmStridedBatched, void *handle, int op_a, int op_b, INTEGER m, INTEGER n, INTEGER k,
-         const double *alpha, const double *a, INTEGER lda, long long stride_a, const double *b, INTEGER ldb,
-         long long stride_b, const double *beta, double *c, INTEGER ldc, long long stride_c, INTEGER batch)
-{
-    const gt_cublas_call call = {
-        .symbol = NUMBER(cublasDgemmStridedBatched), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
-        .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
-        .type_a = GT_CUDA_64F, .type_b = GT_CUDA_64F, .type_c = GT_CUDA_64F, .compute = GT_CUBLAS_COMPUTE_64F,
-        .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch,
-        .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
-    };
-    if (gt_cublas_answer(&library, &call))
-        return GT_CUBLAS_SUCCESS;
-    FORWARD(cublasDgemmStridedBatched, handle, op_a, op_b, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c,
-            ldc, stride_c, batch);
-}
+#undef TYPED
 
 FUNCTION(cublasGemmEx, void *handle, int op_a, int op_b, INTEGER m, INTEGER n, INTEGER k, const void *alpha,
          const void *a, int type_a, INTEGER lda, const void *b, int type_b, INTEGER ldb, const void *beta, void *c,

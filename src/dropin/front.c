@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../core/driver.h"
@@ -30,6 +31,7 @@ static struct {
     pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
     atomic_bool off;
     bool only_counts;
+    double margin; /* times our expected time that cuBLAS must need more than */
     bool usable;          /* library and driver are there */
     gt_driver *driver;
     /* These came with CUDA 12.0 or before; the software GPU, where handles are not used again, has none of them. */
@@ -97,10 +99,11 @@ static void turn_off(void)
  * parent's. */
 static void begin(void)
 {
-    const char *disable = gt_environment(GT_ENV_DISABLE);
+    const char *disable = gt_environment(GT_ENV_DISABLE), *margin = gt_environment(GT_ENV_MARGIN);
     if (disable && strcmp(disable, "0") != 0)
         turn_off();
     front.only_counts = gt_capture_read_environment();
+    front.margin = 1 + (margin ? strtod(margin, NULL) / 100 : 0);
     pthread_atfork(NULL, NULL, turn_off);
 }
 
@@ -185,7 +188,7 @@ static gt_fate judge(const gt_description *d, bool alone)
         return GT_FATE_NOT_TUNED;
     if (d->baseline_us <= 0)
         return GT_FATE_NO_BASELINE;
-    return d->expected_us >= d->baseline_us ? GT_FATE_SLOWER : GT_FATE_ANSWERED;
+    return front.margin * d->expected_us >= d->baseline_us ? GT_FATE_SLOWER : GT_FATE_ANSWERED;
 }
 
 /* Plans a problem and decides about it: fate, plan and its times are filled in. Under the lock. */
@@ -281,7 +284,8 @@ static gt_answer_key make_key(const gt_request *request)
         .stride_a = gemm->stride_a, .stride_b = gemm->stride_b, .stride_c = gemm->stride_c,
         .op_a = (int32_t)gemm->op_a, .op_b = (int32_t)gemm->op_b, .type_ab = (int32_t)gemm->type_ab,
         .type_c = (int32_t)gemm->type_c, .math = (int32_t)gemm->math, .align = gemm->align,
-        .symbol = (int32_t)request->symbol, .refused = (int32_t)(front.only_counts ? GT_FATE_COUNTED : request->refused),
+        .symbol = (int32_t)request->symbol, .alone = request->alone,
+        .refused = (int32_t)(front.only_counts ? GT_FATE_COUNTED : request->refused),
     };
 }
 

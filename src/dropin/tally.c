@@ -15,6 +15,7 @@ static const struct {
     [GT_FATE_UNAVAILABLE] = {"unavailable", true},
     [GT_FATE_ARGUMENTS] = {"empty or illegal", false},
     [GT_FATE_MODE] = {"type or mode not offered", false},
+    [GT_FATE_EPILOGUE] = {"with an epilogue", false},
     [GT_FATE_SCALARS] = {"scalars on the device", false},
     [GT_FATE_SMALL] = {"not worth the way to the GPU", false},
     [GT_FATE_CAPTURE] = {"in a graph capture", true},

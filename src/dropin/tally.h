@@ -9,6 +9,7 @@ typedef enum gt_fate {
     GT_FATE_UNAVAILABLE, /* no database, no driver, no library: gt_tally_why says which */
     GT_FATE_ARGUMENTS,   /* illegal or empty: the program's own library has the status for it */
     GT_FATE_MODE,        /* types, compute type, math mode, algorithm or strides that are not offered */
+    GT_FATE_EPILOGUE,    /* more than a product: a bias, an activation */
     GT_FATE_SCALARS,     /* alpha and beta are in device memory */
     GT_FATE_SMALL,       /* of host memory, and not worth the way to the GPU */
     GT_FATE_CAPTURE,     /* first seen while its stream was captured, or its kernel has a workspace */
@@ -20,7 +21,7 @@ typedef enum gt_fate {
     GT_FATE_FAILED,      /* a kernel could not be loaded or launched */
 } gt_fate;
 
-#define GT_FATE_COUNT 13
+#define GT_FATE_COUNT 14
 
 /* In words, "not tuned"; and whether tuning may change it. */
 const char *gt_fate_text(gt_fate fate);

@@ -83,7 +83,10 @@ EXPORT int cublasGemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op
                                          int compute, int algorithm)
 {
     const gt_type_info *ab = find_type(type_a), *to = find_type(type_c);
-    const gt_type_info *scalar = gt_type_find(compute == FAKE_64F ? GT_F64 : compute == FAKE_32I ? GT_S32 : GT_F32);
+    const gt_type_info *scalar = gt_type_find(compute == FAKE_64F   ? GT_F64
+                                              : compute == FAKE_32I ? GT_S32
+                                              : compute == FAKE_16F ? GT_F16
+                                                                    : GT_F32);
     CUstreamCaptureStatus captured;
     (void)algorithm;
     calls++;
@@ -128,8 +131,8 @@ EXPORT int cublasGemmStridedBatchedEx(cublasHandle_t handle, int op_a, int op_b,
 SINGLE(, int)
 SINGLE(_64, int64_t)
 
-#define TYPED(letter, type, id, compute, suffix, integer)                                                    \
-    EXPORT int cublas##letter##gemm_v2##suffix(cublasHandle_t handle, int op_a, int op_b, integer m, integer n, \
+#define TYPED(gemm, batched, type, id, compute, suffix, integer)                                             \
+    EXPORT int gemm##suffix(cublasHandle_t handle, int op_a, int op_b, integer m, integer n,                 \
                                                integer k, const type *alpha, const type *a, integer lda,     \
                                                const type *b, integer ldb, const type *beta, type *c,        \
                                                integer ldc)                                                  \
@@ -137,7 +140,7 @@ SINGLE(_64, int64_t)
         return cublasGemmStridedBatchedEx_64(handle, op_a, op_b, m, n, k, alpha, a, id, lda, 0, b, id, ldb, 0, \
                                              beta, c, id, ldc, 0, 1, compute, -1);                           \
     }                                                                                                        \
-    EXPORT int cublas##letter##gemmStridedBatched##suffix(                                                   \
+    EXPORT int batched##suffix(                                                                              \
         cublasHandle_t handle, int op_a, int op_b, integer m, integer n, integer k, const type *alpha, const type *a, \
         integer lda, long long stride_a, const type *b, integer ldb, long long stride_b, const type *beta, type *c,   \
         integer ldc, long long stride_c, integer batch)                                                      \
@@ -145,7 +148,9 @@ SINGLE(_64, int64_t)
         return cublasGemmStridedBatchedEx_64(handle, op_a, op_b, m, n, k, alpha, a, id, lda, stride_a, b, id, ldb,   \
                                              stride_b, beta, c, id, ldc, stride_c, batch, compute, -1);      \
     }
-TYPED(S, float, FAKE_R_32F, FAKE_32F, , int)
-TYPED(S, float, FAKE_R_32F, FAKE_32F, _64, int64_t)
-TYPED(D, double, FAKE_R_64F, FAKE_64F, , int)
-TYPED(D, double, FAKE_R_64F, FAKE_64F, _64, int64_t)
+TYPED(cublasSgemm_v2, cublasSgemmStridedBatched, float, FAKE_R_32F, FAKE_32F, , int)
+TYPED(cublasSgemm_v2, cublasSgemmStridedBatched, float, FAKE_R_32F, FAKE_32F, _64, int64_t)
+TYPED(cublasDgemm_v2, cublasDgemmStridedBatched, double, FAKE_R_64F, FAKE_64F, , int)
+TYPED(cublasDgemm_v2, cublasDgemmStridedBatched, double, FAKE_R_64F, FAKE_64F, _64, int64_t)
+TYPED(cublasHgemm, cublasHgemmStridedBatched, uint16_t, FAKE_R_16F, FAKE_16F, , int)
+TYPED(cublasHgemm, cublasHgemmStridedBatched, uint16_t, FAKE_R_16F, FAKE_16F, _64, int64_t)

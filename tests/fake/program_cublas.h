@@ -37,6 +37,11 @@ int cublasGetSmCountTarget(cublasHandle_t handle, int *count);
     int cublasDgemmStridedBatched##suffix(cublasHandle_t, int, int, integer, integer, integer, const double *, \
                                           const double *, integer, long long, const double *, integer, long long, \
                                           const double *, double *, integer, long long, integer);            \
+    int cublasHgemm##suffix(cublasHandle_t, int, int, integer, integer, integer, const uint16_t *, const uint16_t *, \
+                            integer, const uint16_t *, integer, const uint16_t *, uint16_t *, integer);      \
+    int cublasHgemmStridedBatched##suffix(cublasHandle_t, int, int, integer, integer, integer, const uint16_t *, \
+                                          const uint16_t *, integer, long long, const uint16_t *, integer,   \
+                                          long long, const uint16_t *, uint16_t *, integer, long long, integer); \
     int cublasGemmEx##suffix(cublasHandle_t, int, int, integer, integer, integer, const void *, const void *, int, \
                              integer, const void *, int, integer, const void *, void *, int, integer, int, int); \
     int cublasGemmStridedBatchedEx##suffix(cublasHandle_t, int, int, integer, integer, integer, const void *, \

@@ -56,12 +56,13 @@ def facts_of_wgmma(parameters, layout, types):
     stage = p["bk"] * ab * sum(side if along_k else -(-side // line) * line
                                for side, along_k in ((p["bm"], a_along_k), (p["bn"], b_along_k)))
     rows, columns = (subtile_n, 128 // c) if p["swap"] else (64 * instructions, subtile_n)
-    parts = p["split_k"] // p["cluster_k"]
+    parts, mapped = p["split_k"] // p["cluster_k"], p.get("load", 2) == 2
     return f"""{groups * 128 + 128} AS threads, 128 AS regs, {p["cluster_m"] * p["cluster_n"]} AS cluster_x,
         {p["cluster_k"]} AS cluster_y,
         {p["stages"] * stage + buffers * groups * 64 * instructions * subtile_n * c + 16 * p["stages"] + 16} AS smem_bytes,
-        {p["bm"] // p["cluster_n"] if a_along_k else p["bk"]} AS box_a_rows, {line} AS box_a_columns,
-        {p["bn"] // p["cluster_m"] if b_along_k else p["bk"]} AS box_b_rows, {line} AS box_b_columns, 3 AS swizzle_ab,
+        {mapped * (p["bm"] // p["cluster_n"] if a_along_k else p["bk"])} AS box_a_rows, {mapped * line} AS box_a_columns,
+        {mapped * (p["bn"] // p["cluster_m"] if b_along_k else p["bk"])} AS box_b_rows, {mapped * line} AS box_b_columns,
+        3 AS swizzle_ab,
         (:align >= 16) * {rows} AS box_c_rows, (:align >= 16) * {columns} AS box_c_columns,
         (:align >= 16) * {SWIZZLES[columns * c]} AS swizzle_c,
         {(parts > 1) * parts * p["bm"] * p["bn"] * 4} AS ws_tile, 1 AS dependent_launch"""
@@ -118,7 +119,7 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("mma_ws", "tiles", "64x64x256", "tt",
      "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=8 stages=3 group=1 occ=1 repack=0 blocks=0"),
     # K over clusters and their blocks; B shared in a cluster, persistent; A shared, operands swapped; copies first; B
-    # through registers; sums promoted, with the next stage's products running, or in turns.
+    # through registers; sums promoted, with the next stage's products running, or not; copies by threads.
     ("wgmma", "split", "64x128x512", "nn",
      "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=2 split_k=4 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "cluster", "192x128x256", "tn",
@@ -134,9 +135,12 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("wgmma", "promoted", "64x128x384", "nt",
      "bm=64 bn=64 bk=128 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0",
      "e4m3"),
-    ("wgmma", "turns", "256x112x384", "nt",
+    ("wgmma", "not ahead", "256x112x384", "nt",
      "bm=128 bn=112 bk=128 swap=0 warp_groups=2 stages=4 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=1",
      "e4m3"),
+    ("wgmma", "threads", "64x124x260", "nn",
+     "bm=64 bn=80 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 load=1 occ=1 "
+     "blocks=1"),
     # Rows of A and columns of B in parts, by lines and by strips, two warp groups in turns, persistent; one, the other way.
     ("split", "turns", "200x112x200", "nn",
      "bm=128 bn=64 bk=32 warp_groups=2 stages=4 interval=2 ordered=1 group=1 repack=27 occ=1 blocks=3"),

@@ -29,7 +29,8 @@
 #define WHY    (1u << GT_COMMAND_WHY)
 #define REPORT (1u << GT_COMMAND_REPORT)
 #define REVALIDATE (1u << GT_COMMAND_REVALIDATE)
-#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS | REPORT) /* those that work on no sizes and types */
+#define SLURM  (1u << GT_COMMAND_SLURM)
+#define NO_PROBLEMS (DOCTOR | RUN | MERGE | WANTS | REPORT | SLURM) /* those that work on no sizes and types */
 #define RUNS   (TUNE | LADDER | BENCH | VERIFY | REVALIDATE) /* those that launch kernels */
 #define LISTS  (TUNE | BENCH | VERIFY | BEST | FORGET | FIT | REVALIDATE) /* those that take several types */
 #define ALL    ((1u << GT_COMMAND_COUNT) - 1)
@@ -74,15 +75,19 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
                         "gemmtune why 4096 --type bf16"},
     [GT_COMMAND_REPORT] = {"report", NULL, "default", "f32", NULL, "Writes the database as one HTML page.",
                            "gemmtune report -o report.html"},
-    [GT_COMMAND_REVALIDATE] = {"revalidate", NULL, "default", "all", NULL, "Races winners again that a change may have made stale.",
+    [GT_COMMAND_REVALIDATE] = {"revalidate", NULL, "default", "all", NULL,
+                               "Races winners again that a change may have made stale.",
                                "gemmtune revalidate --budget 2m"},
+    [GT_COMMAND_SLURM] = {"slurm", "[-- TUNE]", "default", "f32", NULL,
+                          "Prints a script that tunes on a Slurm cluster.",
+                          "gemmtune slurm --shards 8 --gpus h200,a100 -- --type all"},
 };
 
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, WANTED, TOP, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT,
-    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, UNTUNED, TRIALS, SAVE, CAPTURE_ONLY, BLAS, NO_CUBLAS,
-    OUTPUT, JSON, VERBOSE, QUIET, HELP, VERSION,
+    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, UNTUNED, TRIALS, SAVE, CAPTURE_ONLY, MARGIN,
+    F32, BLAS, NO_CUBLAS, OUTPUT, SHARDS, GPUS, DRY_RUN, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
 
@@ -90,7 +95,7 @@ const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
                 RUNS | SPACE | RENDER | PROFILE | FIT},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
-            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT | WHY | REPORT | REVALIDATE},
+            TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT | WHY | REPORT | REVALIDATE | SLURM},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover",
                 ALL & ~(NO_PROBLEMS | FIT | WHY | REVALIDATE)},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 16384, drawn by --seed", TUNE | BENCH},
@@ -99,12 +104,14 @@ const gt_option_row gt_option_rows[] = {
     [MATH] = {"math", "LIST", 0, "strict; split, tf32: f32 on tensor cores; fast", ALL & ~NO_PROBLEMS},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)",
                 ALL & ~(VERIFY | REVALIDATE | NO_PROBLEMS | FIT)},
-    [BATCH] = {"batch", "N", 0, "products in one call (1)", (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
+    [BATCH] = {"batch", "N", 0, "products in one call (1)",
+               (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
     [ALIGN] = {"align", "BYTES", 0, "what pointers are a multiple of: 1, 2, 4, 8, 16 (16)",
                (RUNS & ~REVALIDATE) | SPACE | RENDER | PROFILE | FORGET | WHY},
     [FAMILY] = {"family", "NAME", 0, "only this family of kernels", TUNE | LADDER | BEST | FORGET},
     [KERNEL] = {"kernel", "ID", 0, "by number (best --json has it), or its source's hash", FORGET},
-    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less", TUNE | VERIFY | REVALIDATE},
+    [EFFORT] = {"effort", "LEVEL", 0, "quick, normal or full (normal); quick verifies less",
+                TUNE | VERIFY | REVALIDATE},
     [BUDGET] = {"budget", "TIME", 0, "stop after this long: 90, 10m, 1h30m", TUNE | REVALIDATE},
     [TIMEOUT] = {"timeout", "TIME", 0, "how long one candidate may take (10s)", RUNS},
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
@@ -123,10 +130,15 @@ const gt_option_row gt_option_rows[] = {
     [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE, .rare = true},
     [TOP] = {"top", "N", 0, "the N that take longest (all)", TUNE | WANTS, .rare = true},
     [CAPTURE_ONLY] = {"capture-only", NULL, 0, "answer nothing: see what the program asks for", RUN},
+    [MARGIN] = {"margin", "PERCENT", 0, "answer what is so much faster than cuBLAS (0)", RUN},
+    [F32] = {"f32", "MATH", 0, "strict, or tf32: f32 on tensor cores, rounded (strict)", RUN},
     [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH | REVALIDATE},
     [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
-    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN | REPORT)},
+    [SHARDS] = {"shards", "N", 0, "tasks for each GPU model, one GPU each (4)", SLURM},
+    [GPUS] = {"gpus", "LIST", 0, "Slurm's names of GPU types: h200,a100 (any)", SLURM},
+    [DRY_RUN] = {"dry-run", NULL, 0, "say what the script does", SLURM},
+    [JSON] = {"json", NULL, 0, "JSON on standard output", ALL & ~(RENDER | RUN | REPORT | SLURM)},
     [VERBOSE] = {"verbose", NULL, 'v', "every rejected candidate, every round", TUNE | VERIFY | REVALIDATE},
     [QUIET] = {"quiet", NULL, 'q', "no progress and no notes", RUNS | BEST | RUN | MERGE},
     [HELP] = {"help", NULL, 'h', "this text", ALL},
@@ -304,6 +316,14 @@ static gt_status read_arch(const char *text, gt_options_cli *o)
     return gt_arch_parse(text, &device);
 }
 
+static gt_status read_f32(const char *text, gt_options_cli *o)
+{
+    o->f32 = text;
+    return strcmp(text, "strict") == 0 || strcmp(text, "tf32") == 0
+               ? GT_OK
+               : gt_fail(GT_ERROR_INVALID, "--f32 takes strict or tf32, not '%.40s'", text);
+}
+
 #define AT(field) .offset = offsetof(gt_options_cli, field)
 static const setting settings[OPTION_COUNT] = {
     [DEVICE] = {READ, .read = read_device},
@@ -336,9 +356,14 @@ static const setting settings[OPTION_COUNT] = {
     [WANTED] = {SWITCH, AT(wanted)},
     [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
     [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
+    [MARGIN] = {INT, AT(margin), .least = 0, .most = 1000},
+    [F32] = {READ, .read = read_f32},
     [BLAS] = {SWITCH, AT(blas)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [OUTPUT] = {TEXT, AT(output)},
+    [SHARDS] = {INT, AT(shards), .least = 1, .most = 10000},
+    [GPUS] = {TEXT, AT(gpus)},
+    [DRY_RUN] = {SWITCH, AT(dry_run)},
     [JSON] = {SWITCH, AT(json)},
     [VERBOSE] = {SWITCH, AT(verbose)},
     [QUIET] = {SWITCH, AT(quiet)},
@@ -384,7 +409,7 @@ static gt_status take_word(char *const *words, gt_options_cli *o)
     const char *word = *words;
     if (o->command_given && !gt_command_rows[o->command_id].operand)
         return gt_fail(GT_ERROR_INVALID, "%s takes no operand, but there is '%.40s'", o->command, word);
-    if (o->operand && o->command_id == GT_COMMAND_MERGE) {
+    if (o->command_given && (o->command_id == GT_COMMAND_SLURM || (o->operand && o->command_id == GT_COMMAND_MERGE))) {
         o->files[o->file_count++] = word;
         return GT_OK;
     }
@@ -465,7 +490,10 @@ static gt_status check_family(const gt_options_cli *o)
 {
     gt_families families;
     const gt_family *family;
-    const char *name = o->command_id == GT_COMMAND_WHY ? NULL : o->operand ? o->operand : (TUNE | LADDER) >> o->command_id & 1 ? o->family : NULL;
+    const char *name = o->command_id == GT_COMMAND_WHY        ? NULL
+                       : o->operand                           ? o->operand
+                       : (TUNE | LADDER) >> o->command_id & 1 ? o->family
+                                                              : NULL;
     if (!name || gt_families_init(o->templates, &families) != GT_OK)
         return GT_OK;
     const gt_status status = gt_families_get(&families, name, &family);
@@ -533,7 +561,8 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
-    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE || o->command_id == GT_COMMAND_WANTED)
+    if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE || o->command_id == GT_COMMAND_WANTED ||
+        o->command_id == GT_COMMAND_SLURM)
         return GT_OK;
     if (!o->type_given)
         o->type_names = row->types;
@@ -591,7 +620,8 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
 {
     gt_options_cli o = {
         .command = "tune", .batch = 1, .align = 16,
-        .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .line = join(argc, argv),
+        .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .f32 = "strict", .shards = 4,
+        .line = join(argc, argv),
         .files = calloc((size_t)argc + 1, sizeof *o.files),
     };
     uint64_t given = 0;

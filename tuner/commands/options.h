@@ -30,9 +30,10 @@ typedef enum gt_command_id {
     GT_COMMAND_WHY,
     GT_COMMAND_REPORT,
     GT_COMMAND_REVALIDATE,
+    GT_COMMAND_SLURM,
 } gt_command_id;
 
-#define GT_COMMAND_COUNT 17
+#define GT_COMMAND_COUNT 18
 
 typedef struct gt_command_row {
     const char *name;
@@ -101,10 +102,15 @@ typedef struct gt_options_cli {
     bool wanted;          /* tune --wanted: what programs asked for, by `gemmtune run` */
     int top;              /* --top N of them; 0: all */
     bool capture_only;    /* run --capture-only */
+    int margin;           /* run --margin PERCENT */
+    const char *f32;      /* run --f32 strict|tf32 */
     bool blas;            /* run --blas: products of host memory, in place of cuBLAS's */
     const char *output;   /* report --output FILE; NULL: standard output */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
-    const char **files;   /* merge INTO FROM: the words behind the operand; owned */
+    int shards;           /* slurm --shards N */
+    const char *gpus;     /* slurm --gpus LIST; NULL: any */
+    bool dry_run;         /* slurm --dry-run */
+    const char **files;   /* merge INTO FROM: the words behind the operand; slurm -- WORDS; owned */
     size_t file_count;
     char *const *program; /* run PROGRAM ARGUMENTS: these words, a NULL behind them; else NULL */
     char *line;           /* the command line as one text, for the run's row */
@@ -139,6 +145,6 @@ gt_engine_options gt_options_engine(const gt_options_cli *options);
 typedef int gt_command(const gt_options_cli *options);
 gt_command gt_cmd_tune, gt_cmd_best, gt_cmd_ladder, gt_cmd_bench, gt_cmd_space, gt_cmd_render,
     gt_cmd_profile, gt_cmd_verify, gt_cmd_forget, gt_cmd_doctor, gt_cmd_run, gt_cmd_merge, gt_cmd_fit,
-    gt_cmd_wanted, gt_cmd_why, gt_cmd_report, gt_cmd_revalidate;
+    gt_cmd_wanted, gt_cmd_why, gt_cmd_report, gt_cmd_revalidate, gt_cmd_slurm;
 
 #endif

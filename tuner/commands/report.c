@@ -42,8 +42,9 @@ static gt_status put_families(gt_store *store, FILE *out, const char *gpu)
         " printf('%.2f', max(2.0 * p.m * p.n * p.k * p.batch / b.us / 1e6))"
         " FROM best b JOIN fastest f ON f.problem = b.problem JOIN problem p ON p.id = b.problem"
         " GROUP BY b.family ORDER BY avg(f.us / b.us)";
-    fputs("<figure><figcaption>Families: the best of each beside the fastest of all</figcaption><table><thead><tr><th>family"
-          "<th class='n wide'>problems<th class=n>fastest<th class=n>mean speed<th class=n>most TFLOPS<tbody>\n",
+    fputs("<figure><figcaption>Families: the best of each beside the fastest of all</figcaption><table>"
+          "<thead><tr><th>family<th class='n wide'>problems<th class=n>fastest<th class=n>mean speed"
+          "<th class=n>most TFLOPS<tbody>\n",
           out);
     const gt_status status = gt_store_query(store, sql, (const char *const[]){gpu, NULL}, put_family, out);
     fputs("</table></figure>\n", out);
@@ -62,9 +63,9 @@ static void put_number(FILE *out, const char *class, const char *format, double 
 
 static void put_table(FILE *out, const gt_best_row *list, size_t count)
 {
-    fputs("<table><thead><tr><th>shape<th>type<th class='wide long'>family and configuration<th class=n>us<th class='n wide'>TFLOPS"
-          "<th class='n wide'>peak %<th class=n>vs cuBLAS<th class='n wide'>margin %<th class='n wide'>error"
-          "<th class=wide>tuned<tbody>\n",
+    fputs("<table><thead><tr><th>shape<th>type<th class='wide long'>family and configuration<th class=n>us"
+          "<th class='n wide'>TFLOPS<th class='n wide'>peak %<th class=n>vs cuBLAS<th class='n wide'>margin %"
+          "<th class='n wide'>error<th class=wide>tuned<tbody>\n",
           out);
     for (size_t i = 0; i < count; i++) {
         const gt_best_row *w = &list[i];
@@ -108,7 +109,8 @@ static void put_stale(FILE *out, const gt_best_row *list, size_t count)
         if (same == 0 || before > 0)
             continue;
         if (!begun)
-            fputs("<h3>Proved under other conditions</h3><table><thead><tr><th class=long>what changed<th class=n>winners<tbody>\n", out);
+            fputs("<h3>Proved under other conditions</h3><table>"
+                  "<thead><tr><th class=long>what changed<th class=n>winners<tbody>\n", out);
         begun = true;
         fputs("<tr><td class=long>", out);
         gt_html_text(out, list[i].stale);
@@ -184,7 +186,8 @@ static gt_status put_page(gt_store *store, FILE *out)
         return status;
     strftime(day, sizeof day, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &parts));
     fprintf(out, "<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width, "
-                 "initial-scale=1'>\n<title>gemmtune report</title>\n<style>\n%s</style>\n<h1>gemmtune report</h1>\n<p>",
+                 "initial-scale=1'>\n<title>gemmtune report</title>\n<style>\n%s</style>\n"
+                 "<h1>gemmtune report</h1>\n<p>",
             gt_embedded_report_css);
     gt_html_text(out, gt_store_path(store));
     fprintf(out, ", %s, gemmtune %s</p>\n", day, gt_version());

@@ -1,4 +1,5 @@
-/* gemmtune revalidate: winners that were proved under another driver, compiler or gemmtune are proved and raced again. */
+/* gemmtune revalidate: winners that were proved under another driver, compiler or gemmtune are proved and raced
+ * again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct stale {
     gt_problem problem;
     gt_kernel kernel;
     double us;
+    double use; /* us that programs' calls of it took in all, as far as somebody counted */
     char why[GT_CONDITIONS_TEXT];
 } stale;
 
@@ -67,11 +69,32 @@ static gt_status find_in(gt_engine *engine, const gt_options_cli *options, const
     return status;
 }
 
-/* Those that take longest first: a budget goes where most is to be had. */
-static int by_time(const void *a, const void *b)
+static int take_use(void *data, int count, const char *const *names, const char *const *values)
 {
-    const double x = ((const stale *)a)->us, y = ((const stale *)b)->us;
-    return (x < y) - (x > y);
+    (void)count, (void)names;
+    *(double *)data = values[0] ? strtod(values[0], NULL) : 0;
+    return 1;
+}
+
+static gt_status find_use(gt_store *store, stale *s)
+{
+    static const char sql[] =
+        "SELECT sum(w.calls * w.us) FROM wanted w JOIN problem p ON p.id = w.problem WHERE p.type = ?1"
+        " AND p.math = ?2 AND p.layout = ?3 AND p.m = ?4 AND p.n = ?5 AND p.k = ?6 AND p.batch = ?7";
+    const int64_t numbers[] = {s->problem.m, s->problem.n, s->problem.k, s->problem.batch};
+    char texts[4][24];
+    for (int i = 0; i < 4; i++)
+        snprintf(texts[i], sizeof texts[i], "%lld", (long long)numbers[i]);
+    const char *const parameters[] = {gt_class_types(&s->problem.class)->name, gt_math_name(s->problem.class.math),
+                                      gt_class_layout(&s->problem.class), texts[0], texts[1], texts[2], texts[3], NULL};
+    return gt_store_query(store, sql, parameters, take_use, &s->use);
+}
+
+/* What programs spend most time in comes first, then what takes longest: a budget goes where most is to be had. */
+static int by_use(const void *a, const void *b)
+{
+    const stale *x = a, *y = b;
+    return x->use != y->use ? (x->use < y->use) - (x->use > y->use) : (x->us < y->us) - (x->us > y->us);
 }
 
 static gt_status find_stale(gt_engine *engine, const gt_options_cli *given, stales *s)
@@ -86,7 +109,9 @@ static gt_status find_stale(gt_engine *engine, const gt_options_cli *given, stal
         options.op_b = ops[i % 2];
         status = find_in(engine, &options, &now, s);
     }
-    qsort(s->list, s->count, sizeof *s->list, by_time);
+    for (size_t i = 0; status == GT_OK && i < s->count; i++)
+        status = find_use(engine->store, &s->list[i]);
+    qsort(s->list, s->count, sizeof *s->list, by_use);
     return status;
 }
 
@@ -153,8 +178,8 @@ int gt_cmd_revalidate(const gt_options_cli *options)
     if (status == GT_OK && !options->quiet && s.count == 0)
         gt_print_note("%zu winners, all proved under the conditions of now", s.winners);
     else if (status == GT_OK && !options->quiet)
-        gt_print_note("%zu of %zu winners were proved under other conditions; %zu revalidated%s", s.count, s.winners, done,
-                      done < s.count ? ", the rest is for the next run" : "");
+        gt_print_note("%zu of %zu winners were proved under other conditions; %zu revalidated%s", s.count, s.winners,
+                      done, done < s.count ? ", the rest is for the next run" : "");
     gt_engine_close(&engine, status != GT_OK            ? "failed"
                              : gt_engine_interrupted() ? "interrupted"
                              : done < s.count          ? "budget"

@@ -1,9 +1,12 @@
 /* gemmtune run: becomes another program, with the front preloaded that answers its products. */
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../src/core/status.h"
@@ -56,20 +59,69 @@ static gt_status preload(const char *front)
 /* What the front finds in its environment. */
 static gt_status prepare(const gt_options_cli *options)
 {
-    char process[24], *front = find_front(options->blas ? GT_BLAS_LIBRARY : GT_FRONT_LIBRARY);
+    char process[24], margin[24], *front = find_front(options->blas ? GT_BLAS_LIBRARY : GT_FRONT_LIBRARY);
     gt_status status = front ? preload(front) : GT_ERROR_IO;
     free(front);
     snprintf(process, sizeof process, "%ld", (long)getpid());
+    snprintf(margin, sizeof margin, "%d", options->margin);
     if (status == GT_OK && options->database && setenv("GEMMTUNE_DB", options->database, 1) != 0)
         status = gt_fail_memory();
     if (status == GT_OK && (setenv("GEMMTUNE_SUMMARY", options->quiet ? "" : process, 1) != 0 ||
-                            setenv("GEMMTUNE_CAPTURE", options->capture_only ? "only" : "on", 1) != 0))
+                            setenv("GEMMTUNE_CAPTURE", options->capture_only ? "only" : "on", 1) != 0 ||
+                            setenv("GEMMTUNE_F32", options->f32, 1) != 0 || setenv("GEMMTUNE_MARGIN", margin, 1) != 0))
         status = gt_fail_memory();
     return status;
 }
 
+/* The program's file, found as execvp finds it; -1 if it cannot be read. */
+static int open_program(const char *name)
+{
+    const char *folders = getenv("PATH"); /* the shell's variable, not ours */
+    char path[2 * PATH_LENGTH];
+    int file = strchr(name, '/') ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    while (!strchr(name, '/') && folders && file < 0) {
+        const size_t length = strcspn(folders, ":");
+        snprintf(path, sizeof path, "%.*s/%s", (int)length, length > 0 ? folders : ".", name);
+        file = access(path, X_OK) == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        folders = folders[length] ? folders + length + 1 : NULL;
+    }
+    return file;
+}
+
+/* Whether an executable names no loader: it is static, and nothing is ever preloaded into it. */
+static bool is_static(int file)
+{
+    Elf64_Ehdr head;
+    Elf64_Phdr part;
+    bool loader = false;
+    if (pread(file, &head, sizeof head, 0) != (ssize_t)sizeof head || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof part)
+        return false; /* a script, or of another machine */
+    for (int i = 0; i < head.e_phnum && !loader; i++)
+        loader = pread(file, &part, sizeof part, (off_t)(head.e_phoff + (unsigned)i * sizeof part)) ==
+                     (ssize_t)sizeof part && part.p_type == PT_INTERP;
+    return !loader;
+}
+
+/* Tells of a program that nothing can be preloaded into: it would run as ever, without a word. */
+static void tell_unreachable(const char *name)
+{
+    struct stat st;
+    const int file = open_program(name);
+    if (file < 0)
+        return;
+    if (fstat(file, &st) == 0 && (((st.st_mode & S_ISUID) && st.st_uid != getuid()) ||
+                                  ((st.st_mode & S_ISGID) && st.st_gid != getgid())))
+        gt_print_note("%s runs with the rights of another user: the loader preloads nothing into it", name);
+    else if (is_static(file))
+        gt_print_note("%s is static: nothing can be preloaded into it", name);
+    close(file);
+}
+
 int gt_cmd_run(const gt_options_cli *options)
 {
+    if (!options->quiet)
+        tell_unreachable(options->program[0]);
     if (prepare(options) != GT_OK)
         return gt_print_failure();
     signal(SIGPIPE, SIG_DFL); /* what is ignored here would stay so there */

@@ -11,7 +11,7 @@
 #define MOST_COLUMNS 9
 
 /* A question to the database and its answer as a table. Parameters of all: 1 the problem, 2 the GPU, 3 the winner's
- * kernel, 4 the bytes of A, B and C together. Kinds of columns: text, integer, or a number's digits behind the point. */
+ * kernel, 4 the bytes of A, B and C together. Kinds of columns: text, integer, or digits behind the point. */
 typedef struct section {
     const char *key, *title, *sql;
     struct {
@@ -23,8 +23,9 @@ typedef struct section {
 /* The trials that a race left: of the run in which the winner won last, the newest of each kernel. */
 #define RACE                                                                                                 \
     "(SELECT kernel, us, us_spread, clock_mhz, outcome, margin, max(tried_at) FROM trial"                    \
-    " WHERE problem = ?1 AND gpu = ?2 AND stage = 'race' AND run = (SELECT run FROM trial WHERE problem = ?1 AND gpu = ?2" \
-    " AND kernel = ?3 AND margin IS NOT NULL ORDER BY tried_at DESC LIMIT 1) GROUP BY kernel)"
+    " WHERE problem = ?1 AND gpu = ?2 AND stage = 'race' AND run ="                           \
+    " (SELECT run FROM trial WHERE problem = ?1 AND gpu = ?2 AND kernel = ?3 AND margin IS NOT NULL"          \
+    " ORDER BY tried_at DESC LIMIT 1) GROUP BY kernel)"
 #define FLOPS "(2.0 * p.m * p.n * p.k * p.batch)"
 #define BEST "b.gpu = g.name AND b.type = p.type AND b.math = p.math AND b.layout = p.layout AND b.batch = p.batch"
 
@@ -36,7 +37,8 @@ static const section sections[] = {
      {{"family", 't'}, {"configuration", 't'}, {"us", '2'}, {"TFLOPS", '2'}, {"margin %", '1'}, {"timing", 't'},
       {"tuned at", 't'}, {"kernel", 'i'}}},
     {"bound", "What bounds it",
-     "SELECT CASE " FLOPS " / ?4 * w.copy_tbs > k.tflops WHEN 1 THEN 'multiply-adds' WHEN 0 THEN 'memory' END, " FLOPS " / ?4,"
+     "SELECT CASE " FLOPS " / ?4 * w.copy_tbs > k.tflops WHEN 1 THEN 'multiply-adds' WHEN 0 THEN 'memory' END,"
+     " " FLOPS " / ?4,"
      " k.tflops / w.copy_tbs, 100 * " FLOPS " / t.us / 1e6 / k.tflops, k.tflops, k.source,"
      " 100 * ?4 / t.us / 1e6 / w.copy_tbs, w.copy_tbs"
      " FROM (SELECT us, max(tried_at) FROM trial WHERE problem = ?1 AND gpu = ?2 AND kernel = ?3 AND us IS NOT NULL) t"
@@ -51,8 +53,9 @@ static const section sections[] = {
      {{"family", 't'}, {"configuration", 't'}, {"us", '2'}, {"behind %", '1'}, {"spread %", '1'}, {"MHz", '0'},
       {"outcome", 't'}}},
     {"baselines", "Others on the same problem",
-     "SELECT b.name, b.version, b.us, b.us / (SELECT us FROM trial WHERE problem = ?1 AND gpu = ?2 AND kernel = ?3 AND us"
-     " IS NOT NULL ORDER BY margin IS NULL, tried_at DESC LIMIT 1), b.clock_mhz, substr(max(b.measured_at), 1, 19)"
+     "SELECT b.name, b.version, b.us, b.us / (SELECT us FROM trial WHERE problem = ?1 AND gpu = ?2 AND kernel = ?3"
+     " AND us IS NOT NULL ORDER BY margin IS NULL, tried_at DESC LIMIT 1), b.clock_mhz,"
+     " substr(max(b.measured_at), 1, 19)"
      " FROM baseline b WHERE b.problem = ?1 AND b.gpu = ?2 AND b.us IS NOT NULL GROUP BY b.name ORDER BY b.us",
      {{"library", 't'}, {"version", 't'}, {"us", '2'}, {"vs winner", '3'}, {"MHz", '0'}, {"measured at", 't'}}},
     {"proof", "What its code was checked on, here and on other problems",
@@ -78,8 +81,8 @@ static const section sections[] = {
      "SELECT b.m || 'x' || b.n || 'x' || b.k, b.family, b.params, b.us, b.tflops, iif(b.kernel = ?3, 'yes', 'no')"
      " FROM problem p CROSS JOIN gpu g JOIN best_configs b ON " BEST
      " AND b.align = p.align AND (b.m <> p.m OR b.n <> p.n OR b.k <> p.k) AND b.m > 0 AND b.n > 0 AND b.k > 0"
-     " WHERE p.id = ?1 AND g.id = ?2 ORDER BY max(1.0 * b.m / p.m, 1.0 * p.m / b.m) * max(1.0 * b.n / p.n, 1.0 * p.n / b.n)"
-     " * max(1.0 * b.k / p.k, 1.0 * p.k / b.k), b.m, b.n, b.k LIMIT 6",
+     " WHERE p.id = ?1 AND g.id = ?2 ORDER BY max(1.0 * b.m / p.m, 1.0 * p.m / b.m)"
+     " * max(1.0 * b.n / p.n, 1.0 * p.n / b.n) * max(1.0 * b.k / p.k, 1.0 * p.k / b.k), b.m, b.n, b.k LIMIT 6",
      {{"shape", 't'}, {"family", 't'}, {"configuration", 't'}, {"us", '2'}, {"TFLOPS", '2'}, {"same kernel", 't'}}},
 };
 
@@ -180,8 +183,8 @@ static gt_status find_places(gt_store *store, const gt_problem *problem, places 
     for (int i = 0; i < 5; i++)
         snprintf(texts[i], sizeof texts[i], "%lld", (long long)numbers[i]);
     const char *const parameters[] = {gt_class_types(&problem->class)->name, gt_math_name(problem->class.math),
-                                      gt_class_layout(&problem->class), texts[0], texts[1], texts[2], texts[3], texts[4],
-                                      gt_epilogue_name(problem->class.epilogue), NULL};
+                                      gt_class_layout(&problem->class), texts[0], texts[1], texts[2], texts[3],
+                                      texts[4], gt_epilogue_name(problem->class.epilogue), NULL};
     const gt_status status = gt_store_query(store, sql, parameters, put_place, found);
     if (status != GT_OK || found->count > 0)
         return status;

@@ -6,13 +6,13 @@
 
 #include "../../src/core/status.h"
 
-/* The winners, in the order of `best`, with what their GPU can do and, where the newest run on that GPU had another driver,
- * compiler or gemmtune than the one that proved them, the difference. */
+/* The winners, in the order of `best`, with what their GPU can do and, where the newest run on that GPU had another
+ * driver, compiler or gemmtune than the one that proved them, the difference. */
 static const char winners_sql[] =
     "WITH newest AS MATERIALIZED (SELECT g.id, g.name, r.driver, r.nvrtc, r.program FROM gpu g JOIN run r ON r.id ="
     "  (SELECT t.run FROM trial t WHERE t.gpu = g.id ORDER BY t.tried_at DESC LIMIT 1))"
-    "SELECT b.gpu, b.type, b.math, b.layout, b.family, b.timing, b.tuned_at, b.params, b.m, b.n, b.k, b.batch, b.us, b.tflops,"
-    " b.peak_pct, b.vs_cublas, b.error, 100 * b.margin,"
+    "SELECT b.gpu, b.type, b.math, b.layout, b.family, b.timing, b.tuned_at, b.params, b.m, b.n, b.k, b.batch, b.us,"
+    " b.tflops, b.peak_pct, b.vs_cublas, b.error, 100 * b.margin,"
     " (SELECT tflops FROM peak WHERE gpu = n.id AND type = b.type AND math = b.math),"
     " (SELECT copy_tbs FROM bandwidth WHERE gpu = n.id),"
     " CASE WHEN r.driver <> n.driver THEN 'driver ' || r.driver || ', now ' || n.driver"
@@ -33,7 +33,8 @@ static double count_bytes(const gt_best_row *w)
     const gt_types *types = gt_math_parse(w->math, &math) ? gt_types_parse(w->type, math) : NULL;
     if (!types)
         return 0;
-    const double a = gt_type_find(types->a)->bytes, b = gt_type_find(types->b)->bytes, c = gt_type_find(types->c)->bytes;
+    const double a = gt_type_find(types->a)->bytes, b = gt_type_find(types->b)->bytes;
+    const double c = gt_type_find(types->c)->bytes;
     return (double)w->batch * (a * (double)w->m * (double)w->k + b * (double)w->k * (double)w->n +
                                c * (double)w->m * (double)w->n);
 }
@@ -53,9 +54,10 @@ static int take_winner(void *data, int count, const char *const *names, const ch
         p->room = room;
     }
     gt_best_row *w = &p->list[p->count++];
-    *w = (gt_best_row){.m = atoll(v[8]), .n = atoll(v[9]), .k = atoll(v[10]), .batch = atoll(v[11]), .us = number(v[12]),
-                  .tflops = number(v[13]), .peak_percent = number(v[14]), .ratio = number(v[15]), .error = number(v[16]),
-                  .margin = v[17] ? number(v[17]) : -1, .peak = number(v[18]), .copy_tbs = number(v[19])};
+    *w = (gt_best_row){.m = atoll(v[8]), .n = atoll(v[9]), .k = atoll(v[10]), .batch = atoll(v[11]),
+                       .us = number(v[12]), .tflops = number(v[13]), .peak_percent = number(v[14]),
+                       .ratio = number(v[15]), .error = number(v[16]), .margin = v[17] ? number(v[17]) : -1,
+                       .peak = number(v[18]), .copy_tbs = number(v[19])};
     const struct {
         char *to;
         size_t size;

@@ -23,8 +23,8 @@ void gt_axis_take(gt_axis *axis, double value);
 gt_chart gt_chart_begin(FILE *out, const char *caption, gt_axis x, gt_axis y);
 void gt_chart_end(const gt_chart *chart);
 
-/* A stripe between two heights; a line; a point with a text that shows when one points at it. Points outside the axes are
- * left out, lines end there. */
+/* A stripe between two heights; a line; a point with a text that shows when one points at it. Points outside the axes
+ * are left out, lines end there. */
 void gt_chart_band(const gt_chart *chart, double low, double high);
 void gt_chart_line(const gt_chart *chart, const char *class, double x0, double y0, double x1, double y1);
 void gt_chart_dot(const gt_chart *chart, const char *class, double x, double y, const char *title);

@@ -23,8 +23,8 @@ static void name(const gt_best_row *w, char text[256])
 {
     char shape[GT_SHAPE_LENGTH];
     gt_shape_name(w->m, w->n, w->k, shape);
-    snprintf(text, 256, "%s %s%s, %s: %.4g us, %.4g TFLOPS", w->layout, shape, w->batch > 1 ? " batched" : "", w->family,
-             w->us, w->tflops);
+    snprintf(text, 256, "%s %s%s, %s: %.4g us, %.4g TFLOPS", w->layout, shape, w->batch > 1 ? " batched" : "",
+             w->family, w->us, w->tflops);
 }
 
 void gt_figure_ratios(FILE *out, const gt_best_row *list, size_t count)
@@ -71,7 +71,8 @@ void gt_figure_roofline(FILE *out, const gt_best_row *list, size_t count)
         gt_chart_line(&chart, "l", chart.x.low, chart.x.low * copy, peak / copy, peak);
     for (size_t i = 0; i < count; i++) {
         name(&list[i], text);
-        gt_chart_dot(&chart, gt_figure_rate(list[i].ratio), gflop(&list[i]) * 1e9 / list[i].bytes, list[i].tflops, text);
+        gt_chart_dot(&chart, gt_figure_rate(list[i].ratio), gflop(&list[i]) * 1e9 / list[i].bytes, list[i].tflops,
+                     text);
     }
     gt_chart_end(&chart);
 }

@@ -198,8 +198,11 @@ static void decode_block_barrier(sg_decoder *d, bool aligned)
 /* Lanes of a warp. members: those that take part; all that live must come before anything happens. */
 static bool gathered(sg_warp *w, const sg_op *op, uint32_t mask, uint32_t members)
 {
-    if (!(members & w->alive & ~mask & ~w->active))
+    if (!(members & w->alive & ~mask & ~w->active)) {
+        if (w->block->race)
+            sg_race_meet(w);
         return true;
+    }
     w->pc = (uint32_t)(op - w->ops);
     sg_split_yield(w);
     return false;

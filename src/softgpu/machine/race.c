@@ -326,6 +326,8 @@ bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint
     access x = describe(w, op, kind, words);
     const bool plain = !words.strong && (!x.writes || !own->places);
     uint32_t last = UINT32_MAX;
+    if (!words.strong && !words.async && !sg_race_touch_lanes(w, op, mask, at, size, x.writes))
+        return false;
     sg_agent_touch(w);
     SG_FOR_MASK(l, mask)
     {

@@ -2,9 +2,9 @@
  * Races: two accesses to the same bytes, one of them a write, by warps that nothing put in order, and that are not both
  * strong (relaxed or more, or atomic) in a scope that holds both warps. What puts in order is PTX's memory model:
  * barriers of a block and a cluster, mbarriers, and releases and acquires, alone or made of a fence and a strong
- * access, through one place in memory and each of a scope that holds the other. Lanes of one warp count as ordered. All
- * of global memory is watched, and shared memory, whose blocks must also have begun before others of their cluster
- * come.
+ * access, through one place in memory and each of a scope that holds the other. Lanes of one warp count as ordered,
+ * but for what they do in shared memory before they have met (race_lanes.c). All of global memory is watched, and shared
+ * memory, whose blocks must also have begun before others of their cluster come.
  *
  * Two rules are milder than the model's. A relaxed arrival at a barrier of the cluster tells of what the warp has read,
  * and of others' writes that it knows of: values that were used have arrived, and shared memory has one place. An
@@ -52,6 +52,9 @@ bool sg_race_touch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint
                           sg_touch touch);
 bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size,
                           sg_touch touch);
+
+/* The lanes of a warp have met. */
+void sg_race_meet(sg_warp *w);
 
 /* Barriers of a block, by number; the barrier of a cluster; mbarriers, by shared address, which `find` an object that
  * was set up before. False with a report. */

@@ -56,8 +56,11 @@ struct sg_race *sg_race_create(const sg_block *block)
     race->shared.bytes = (block->shared_bytes + 3) & ~3u;
     race->shared.shift = 2;
     race->shared.cells = calloc(race->shared.bytes / 4 + 1, sizeof race->shared.cells[0]);
-    if (race->shared.cells)
+    race->marks = calloc(race->shared.bytes / 4 + 1, sizeof race->marks[0]);
+    if (race->shared.cells && race->marks)
         return race;
+    free(race->shared.cells);
+    free(race->marks);
     free(race);
     return NULL;
 }
@@ -88,6 +91,7 @@ void sg_race_destroy(struct sg_race *race, uint32_t warps)
         return;
     empty(race, warps);
     finish_region(&race->shared);
+    free(race->marks);
     free(race);
 }
 
@@ -111,12 +115,13 @@ void sg_race_begin(sg_block *block)
     struct sg_races *races = block->machine->races;
     empty(race, block->warp_count);
     memset(race->shared.cells, 0, (race->shared.bytes >> race->shared.shift) * sizeof race->shared.cells[0]);
+    memset(race->marks, 0, race->shared.bytes / 4 * sizeof race->marks[0]);
     race->base = 1 + (uint32_t)races->block_count * races->stride;
     if (!note_block(races, block))
         races->lost = true;
     for (uint32_t i = 0; i < block->warp_count; i++) {
         sg_agent *agent = &race->agents[i];
-        *agent = (sg_agent){.number = race->base + i, .clock = 1, .known.all.base = race->base};
+        *agent = (sg_agent){.number = race->base + i, .clock = 1, .meeting = 1, .known.all.base = race->base};
         sg_moment *own = agent->known.all.own;
         own[i] = own[block->warp_count] = (sg_moment){1, 1}; /* that the block has begun */
         for (int a = 0; a < SG_ASYNCS && block->machine->kernel->async; a++)

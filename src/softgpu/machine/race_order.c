@@ -64,6 +64,11 @@ static void tell_relaxed(sg_warp *w, sg_known *to)
     me->touched = false;
 }
 
+void sg_race_meet(sg_warp *w)
+{
+    sg_agent_of(w)->meeting++;
+}
+
 void sg_race_arrive(sg_warp *w, int8_t barrier)
 {
     tell(w, &w->block->race->barriers[barrier]);
@@ -71,6 +76,7 @@ void sg_race_arrive(sg_warp *w, int8_t barrier)
 
 void sg_race_leave(sg_warp *w, int8_t barrier)
 {
+    sg_race_meet(w);
     join(races_of(w), &sg_agent_of(w)->known, &w->block->race->barriers[barrier]);
 }
 
@@ -97,6 +103,7 @@ void sg_race_cluster_over(sg_cluster *cluster)
 
 void sg_race_cluster_leave(sg_warp *w)
 {
+    sg_race_meet(w);
     join(races_of(w), &sg_agent_of(w)->known, &w->block->cluster->blocks[0].race->passed);
 }
 
@@ -271,6 +278,7 @@ void sg_race_mbarrier_over(sg_warp *w, uint64_t address)
 void sg_race_mbarrier_leave(sg_warp *w, uint64_t address)
 {
     const sg_place *place = find_mbarrier(w, address);
+    sg_race_meet(w);
     if (place)
         join(races_of(w), &sg_agent_of(w)->known, &place->slots[1].known);
 }

@@ -50,6 +50,11 @@ typedef struct sg_region {
     sg_place **places; /* NULL: never any */
 } sg_region;
 
+/* The last write of a word of shared memory by a lane, and the last reads since; race_lanes.c's. */
+typedef struct sg_lane_mark {
+    uint64_t write, read;
+} sg_lane_mark;
+
 /* A warp. */
 typedef struct sg_agent {
     sg_known known;
@@ -57,11 +62,13 @@ typedef struct sg_agent {
     sg_known heard[SG_SCOPES];  /* what strong reads met; a fence of at least that scope makes it known */
     uint32_t number, clock;
     uint32_t told; /* the clock at its last fence that reached other blocks */
+    uint32_t meeting; /* how often its lanes have met */
     bool touched;  /* memory, since it last told others of what it did */
 } sg_agent;
 
 struct sg_race {
     sg_region shared;
+    sg_lane_mark *marks; /* of the words of shared memory */
     sg_known barriers[SG_BARRIERS];
     sg_known arrived, passed; /* of the cluster's barrier: in this phase, in those before. The first block's are used */
     uint32_t base; /* number of its first warp; behind the last one's is the number of its beginning */
@@ -107,5 +114,8 @@ void sg_known_clear(sg_known *known);
 void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t size, sg_touch touch, sg_words words);
 
 void sg_region_forget_places(sg_region *region);
+
+/* Accesses of lanes to their block's shared memory; false with a report if one of them comes to another lane's. */
+bool sg_race_touch_lanes(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool writes);
 
 #endif

@@ -1,0 +1,192 @@
+// The ring of stages, the tiles that a block takes, and the producers that fill the one with the other: a thread that
+// asks the copy engine for boxes, or, where rows begin at a multiple of 4 or 8 bytes only, which the copy engine cannot
+// read, all threads of the producers by cp.async, to where the copy engine would put it, swizzled as it does it.
+//
+// Needs: the tunables of wgmma, tile_a, tile_b, STAGE, SHARING, PRODUCERS, CONSUMERS and THREADS_.
+#ifndef GT_WGMMA_PRODUCER_CUH
+#define GT_WGMMA_PRODUCER_CUH
+
+#include "async_copy.cuh"
+#include "mbarrier.cuh"
+#include "repack.cuh"
+#include "wgmma_operand.cuh"
+
+constexpr int PRODUCER_REGISTERS = LOAD == 1 ? 56 : 40;
+#include "roles.cuh"
+static_assert(LOAD == 2 || (SHARING == 1 && GT_ACCESS >= 4), "a block's own copies, of four bytes or more");
+
+// Where stages and their mbarriers begin in shared memory.
+struct ring {
+    unsigned stages, full, empty;
+
+    __device__ __forceinline__ unsigned full_of(const place &p) const
+    {
+        return full + p.stage * GT_MBARRIER_BYTES;
+    }
+    __device__ __forceinline__ unsigned empty_of(const place &p) const
+    {
+        return empty + p.stage * GT_MBARRIER_BYTES;
+    }
+    __device__ __forceinline__ unsigned a_of(const place &p) const
+    {
+        return stages + p.stage * STAGE;
+    }
+    __device__ __forceinline__ unsigned b_of(const place &p) const
+    {
+        return a_of(p) + tile_a::BYTES;
+    }
+};
+
+// This block among those of its cluster that share operands.
+__device__ __forceinline__ unsigned rank_m()
+{
+    return SHARING == 1 ? 0 : blockIdx.x % SHARING % CLUSTER_M;
+}
+__device__ __forceinline__ unsigned rank_n()
+{
+    return SHARING == 1 ? 0 : blockIdx.x % SHARING / CLUSTER_M;
+}
+
+// The tiles of a block, and its part of their steps of K. A cluster's blocks have neighbours, some of which may lie
+// outside C.
+struct schedule {
+    unsigned clusters; // of tiles
+    gt_int first, end; // steps of BK
+
+    __device__ __forceinline__ schedule(const gt_args &g)
+    {
+        constexpr int M = BM * CLUSTER_M, N = BN * CLUSTER_N;
+        const gt_int steps = (g.k + BK - 1) / BK;
+        clusters = (unsigned)((g.m + M - 1) / M) * (unsigned)((g.n + N - 1) / N);
+        first = SPLIT_K == 1 ? 0 : steps * blockIdx.y / SPLIT_K;
+        end = SPLIT_K == 1 ? steps : steps * (blockIdx.y + 1) / SPLIT_K;
+    }
+    __device__ __forceinline__ static gt_tile find(const gt_args &g, unsigned number)
+    {
+        const gt_tile t = gt_find_tile<BM * CLUSTER_M, BN * CLUSTER_N>(g, GROUP, number);
+        return {t.row * CLUSTER_M + rank_m(), t.column * CLUSTER_N + rank_n()};
+    }
+};
+
+// ---- copies by the copy engine ----
+
+__device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const gt_args &g,
+                                        const ring &r)
+{
+    const schedule plan(g);
+    place at = {0, 1};
+    for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
+        const gt_tile tile = schedule::find(g, number);
+        const int row = (int)tile.row * BM, column = (int)tile.column * BN;
+#pragma unroll 1
+        for (gt_int step = plan.first; step < plan.end; step++, at.advance()) {
+            gt_mbarrier_wait_cluster<SHARING>(r.empty_of(at), at.phase);
+            gt_mbarrier_expect(r.full_of(at), STAGE);
+            tile_a::copy(r.a_of(at), map_a, row, (int)step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M);
+            tile_b::copy(r.b_of(at), map_b, column, (int)step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1);
+        }
+    }
+}
+
+// ---- copies by threads ----
+
+#if LOAD == 1
+// Of a line's 128 bytes a thread copies a piece, the same of every PASS-th line.
+template <typename TILE, int SIDE> struct copied_tile {
+    static constexpr int PIECES = 128 / GT_ACCESS, PASS = PRODUCERS / PIECES, WIDTH = GT_ACCESS / GT_AB_BYTES;
+    static constexpr int LINES = TILE::ALONG_K ? SIDE : BK, ROUNDS = (LINES + PASS - 1) / PASS;
+    static_assert(LINES % PASS == 0 && 16 % PASS == 0, "swizzled alike in every round, or in every other");
+
+    const GT_AB *all, *from; // the operand, and this thread's first piece of the next stage
+    gt_int ld;
+    int side_left; // lines or elements of a line that lie in the matrix
+
+    static __device__ __forceinline__ int line()
+    {
+        return ((int)threadIdx.x - CONSUMERS) / PIECES;
+    }
+    static __device__ __forceinline__ int along()
+    {
+        return threadIdx.x % PIECES * WIDTH;
+    }
+    __device__ __forceinline__ copied_tile(gt_operand matrix, gt_int side_first, gt_int side_end, gt_int k)
+    {
+        all = matrix.at;
+        ld = matrix.ld;
+        side_left = gt_clip(side_end - side_first, SIDE);
+        from = all + along() + (TILE::ALONG_K ? (side_first + line()) * ld + k : (k + line()) * ld + side_first);
+    }
+
+    // Starts the copies of a stage of which k_left steps of K lie in the matrix; zeros stand for what lies outside.
+    template <bool WHOLE> __device__ __forceinline__ void copy_as(unsigned to, int k_left) const
+    {
+        const unsigned within = line() * 128 + (along() * GT_AB_BYTES ^ line() % 8 * 16);
+#pragma unroll
+        for (int box = 0; box < TILE::BOXES; box++)
+#pragma unroll
+            for (int round = 0; round < ROUNDS; round++) {
+                const int across = round * PASS + line(), inward = box * LINE + along();
+                const int left = TILE::ALONG_K ? k_left - inward : side_left - inward;
+                const bool inside = WHOLE || (across < (TILE::ALONG_K ? side_left : k_left) && left > 0);
+                const GT_AB *piece = from + round * PASS * ld + box * LINE;
+                if (TILE::ALONG_K || SIDE % LINE == 0 || inward < SIDE)
+                    gt_copy_async<GT_ACCESS>(to + box * TILE::BOX_BYTES + round * PASS * 128 +
+                                                 (within ^ round * PASS % 8 * 16),
+                                             inside ? piece : all,
+                                             WHOLE || left >= WIDTH ? inside * GT_ACCESS : inside * left * GT_AB_BYTES);
+            }
+    }
+    __device__ __forceinline__ void copy(unsigned to, gt_int k_left)
+    {
+        if (k_left >= BK && side_left == SIDE)
+            copy_as<true>(to, BK);
+        else
+            copy_as<false>(to, gt_clip(k_left, BK));
+        from += TILE::ALONG_K ? (gt_int)BK : BK * ld;
+    }
+};
+
+// Stages whose copies are under way. The oldest is there, for the copy engine's side of memory too, when this thread
+// has waited for it.
+struct stages_under_way {
+    // Enough for the latency. More would be late: consumers are told of the oldest when the youngest has begun.
+    static constexpr int MOST = STAGES > 3 ? 3 : STAGES - 1;
+    place oldest;
+    int count;
+
+    template <int LEFT> __device__ __forceinline__ void finish(unsigned full)
+    {
+        gt_wait_copies<LEFT>();
+        gt_fence_async();
+        gt_mbarrier_arrive(full + oldest.stage * GT_MBARRIER_BYTES);
+        oldest.advance();
+        count--;
+    }
+};
+
+__device__ __forceinline__ void produce_by_threads(const gt_args &g, const ring &r)
+{
+    const schedule plan(g);
+    const gt_operand a = gt_operand_a(g), b = gt_operand_b(g);
+    place at = {0, 1};
+    stages_under_way under_way = {{0, 0}, 0};
+    for (unsigned number = blockIdx.x; number < plan.clusters; number += gridDim.x) {
+        const gt_tile tile = schedule::find(g, number);
+        copied_tile<tile_a, BM> of_a(a, tile.row * BM, g.m, plan.first * BK);
+        copied_tile<tile_b, BN> of_b(b, tile.column * BN, g.n, plan.first * BK);
+#pragma unroll 1
+        for (gt_int step = plan.first; step < plan.end; step++, at.advance()) {
+            gt_mbarrier_wait(r.empty_of(at), at.phase);
+            of_a.copy(r.a_of(at), g.k - step * BK);
+            of_b.copy(r.b_of(at), g.k - step * BK);
+            gt_commit_copies();
+            if (++under_way.count == under_way.MOST)
+                under_way.finish<under_way.MOST - 1>(r.full);
+        }
+    }
+    while (under_way.count > 0)
+        under_way.finish<0>(r.full);
+}
+#endif
+
+#endif

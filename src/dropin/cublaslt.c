@@ -1,0 +1,200 @@
+#include "cublaslt.h"
+
+#include <string.h>
+
+#include "cublas_abi.h"
+#include "front.h"
+
+enum { A, B, C, D };
+
+/* Attributes of an operation and of a layout, and values of theirs: numbers of NVIDIA's header. */
+enum { COMPUTE_TYPE = 0, SCALE_TYPE = 1, POINTER_MODE = 2, OP_A = 3, OP_B = 4, OP_C = 5, FILL = 6,
+       EPILOGUE = 7, SM_TARGET = 15, EMULATION = 38 };
+enum { TYPE = 0, ORDER = 1, ROWS = 2, COLUMNS = 3, LEADING = 4, BATCH = 5, STRIDE = 6, PLANE = 7, BATCH_MODE = 8 };
+enum { ORDER_COLUMN = 0, ORDER_ROW = 1, FILL_FULL = 2, EPILOGUE_DEFAULT = 1 };
+
+/* Pointers to factors and results that only 8-bit floats have, and to what an epilogue needs: all NULL in a plain
+ * product. */
+static const int pointers[] = {17, 18, 19, 20, 21, 36};
+
+typedef int get_attribute(void *object, int attribute, void *value, size_t size, size_t *written);
+
+/* Attributes are read until one cannot be: then the program's own library has the status for it. */
+typedef struct reader {
+    get_attribute *get;
+    void *object;
+    bool failed;
+} reader;
+
+static void read_value(reader *r, int attribute, void *value, size_t size)
+{
+    size_t written = 0;
+    if (!r->failed && (r->get(r->object, attribute, value, size, &written) != GT_CUBLAS_SUCCESS || written != size))
+        r->failed = true;
+}
+
+static int32_t read_int(reader *r, int attribute)
+{
+    int32_t value = 0;
+    read_value(r, attribute, &value, sizeof value);
+    return value;
+}
+
+static int64_t read_long(reader *r, int attribute)
+{
+    int64_t value = 0;
+    read_value(r, attribute, &value, sizeof value);
+    return value;
+}
+
+/* Whether an attribute is zero, or not known to an older library. */
+static bool is_zero(const reader *r, int attribute, size_t size)
+{
+    char value[16] = {0};
+    static const char zero[16];
+    size_t written = 0;
+    return r->get(r->object, attribute, value, size, &written) != GT_CUBLAS_SUCCESS || memcmp(value, zero, size) == 0;
+}
+
+typedef struct matrix {
+    int type, order, batch;
+    int64_t rows, columns, ld, stride;
+} matrix;
+
+/* False where the layout is none, or says what has no name here. */
+static bool read_matrix(get_attribute *get, void *layout, matrix *m)
+{
+    reader r = {.get = get, .object = layout, .failed = !layout};
+    m->type = read_int(&r, TYPE);
+    m->order = read_int(&r, ORDER);
+    m->rows = read_long(&r, ROWS);
+    m->columns = read_long(&r, COLUMNS);
+    m->ld = read_long(&r, LEADING);
+    m->batch = read_int(&r, BATCH);
+    m->stride = read_long(&r, STRIDE);
+    return !r.failed && (m->order == ORDER_COLUMN || m->order == ORDER_ROW) && m->rows > 0 && m->columns > 0 &&
+           is_zero(&r, PLANE, sizeof(int64_t)) && is_zero(&r, BATCH_MODE, sizeof(int32_t));
+}
+
+typedef struct operation {
+    int compute, scale, op_a, op_b;
+    gt_cublas_state state;
+} operation;
+
+static bool read_operation(get_attribute *get, const gt_lt_call *call, operation *o)
+{
+    reader r = {.get = get, .object = call->operation, .failed = !call->operation};
+    o->compute = read_int(&r, COMPUTE_TYPE);
+    o->scale = read_int(&r, SCALE_TYPE);
+    o->op_a = read_int(&r, OP_A);
+    o->op_b = read_int(&r, OP_B);
+    o->state = (gt_cublas_state){.stream = call->stream, .pointer_mode = read_int(&r, POINTER_MODE),
+                                 .epilogue = read_int(&r, EPILOGUE) != EPILOGUE_DEFAULT};
+    bool plain = read_int(&r, FILL) == FILL_FULL && !r.failed && is_zero(&r, OP_C, sizeof(int32_t)) && is_zero(&r, SM_TARGET, sizeof(int32_t)) &&
+                 is_zero(&r, EMULATION, sizeof(void *));
+    for (size_t i = 0; plain && i < sizeof pointers / sizeof pointers[0]; i++)
+        plain = is_zero(&r, pointers[i], sizeof(void *));
+    return plain;
+}
+
+/* Scalars are of the type that sums have, as gt_execute takes them. */
+static bool is_usual_scale(const operation *o)
+{
+    switch (o->compute) {
+    case GT_CUBLAS_COMPUTE_16F:
+        return o->scale == GT_CUDA_16F;
+    case GT_CUBLAS_COMPUTE_64F:
+    case GT_CUBLAS_COMPUTE_64F_PEDANTIC:
+        return o->scale == GT_CUDA_64F;
+    case GT_CUBLAS_COMPUTE_32I:
+    case GT_CUBLAS_COMPUTE_32I_PEDANTIC:
+        return o->scale == GT_CUDA_32I;
+    default:
+        return o->scale == GT_CUDA_32F;
+    }
+}
+
+/* Whether beta, in host memory, is zero: then C is not read, and may be NULL. Negative zero is one too. */
+static bool is_beta_zero(const operation *o, const void *beta)
+{
+    const double value = o->scale == GT_CUDA_64F   ? *(const double *)beta
+                         : o->scale == GT_CUDA_32F ? *(const float *)beta
+                         : o->scale == GT_CUDA_32I ? *(const int32_t *)beta
+                                                   : *(const uint16_t *)beta & 0x7fff;
+    return value == 0;
+}
+
+/* A matrix of rows is one of columns, transposed. */
+static void make_column_major(matrix *m, int *op)
+{
+    const int64_t rows = m->rows;
+    if (m->order == ORDER_COLUMN)
+        return;
+    m->rows = m->columns;
+    m->columns = rows;
+    *op = *op == GT_CUBLAS_OP_N ? GT_CUBLAS_OP_T : GT_CUBLAS_OP_N;
+}
+
+static bool is_same(const matrix *x, const matrix *y)
+{
+    return x->type == y->type && x->order == y->order && x->rows == y->rows && x->columns == y->columns &&
+           x->ld == y->ld && x->batch == y->batch && (x->batch == 1 || x->stride == y->stride);
+}
+
+/* The call of cuBLAS that asks for the same. False where sizes do not fit together: cuBLASLt has a status for that. */
+static bool translate(const gt_lt_call *call, const operation *o, const matrix list[4], gt_cublas_call *out)
+{
+    matrix a = list[A], b = list[B], d = list[D];
+    int op_a = o->op_a, op_b = o->op_b, op_d = GT_CUBLAS_OP_N;
+    const void *first = call->data[A], *second = call->data[B];
+    make_column_major(&a, &op_a);
+    make_column_major(&b, &op_b);
+    make_column_major(&d, &op_d);
+    if (op_d != GT_CUBLAS_OP_N) { /* all transposed: the operands change places, and their ops */
+        const matrix m = a;
+        const int op = op_a;
+        a = b;
+        b = m;
+        op_a = op_b == GT_CUBLAS_OP_N ? GT_CUBLAS_OP_T : GT_CUBLAS_OP_N;
+        op_b = op == GT_CUBLAS_OP_N ? GT_CUBLAS_OP_T : GT_CUBLAS_OP_N;
+        first = call->data[B];
+        second = call->data[A];
+    }
+    const bool flip_a = op_a != GT_CUBLAS_OP_N, flip_b = op_b != GT_CUBLAS_OP_N;
+    *out = (gt_cublas_call){
+        .symbol = GT_SYMBOL_cublasLtMatmul, .handle = call->handle, .op_a = op_a, .op_b = op_b, .m = d.rows,
+        .n = d.columns, .k = flip_a ? a.rows : a.columns, .alpha = call->alpha, .beta = call->beta, .a = first,
+        .b = second, .c = (void *)call->data[D], .type_a = a.type, .type_b = b.type, .type_c = d.type, .lda = a.ld,
+        .ldb = b.ld, .ldc = d.ld, .stride_a = a.stride, .stride_b = b.stride, .stride_c = d.stride, .batch = d.batch,
+        .compute = o->compute, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
+    };
+    return (flip_a ? a.columns : a.rows) == out->m && (flip_b ? b.rows : b.columns) == out->n &&
+           (flip_b ? b.columns : b.rows) == out->k && a.batch == d.batch && b.batch == d.batch;
+}
+
+bool gt_lt_answer(gt_cublas_library *library, const gt_lt_call *call)
+{
+    matrix list[4];
+    operation o;
+    gt_cublas_call plain;
+    if (gt_cublas_is_left() || !gt_front_is_on())
+        return false;
+    get_attribute *const of_layout =
+        (get_attribute *)gt_cublas_find(library, "cublasLtMatrixLayoutGetAttribute", &library->get_layout);
+    get_attribute *const of_operation =
+        (get_attribute *)gt_cublas_find(library, "cublasLtMatmulDescGetAttribute", &library->get_operation);
+    if (!of_layout || !of_operation || !call->handle || !call->operation || !call->alpha || !call->beta)
+        return gt_cublas_refuse(GT_FATE_ARGUMENTS);
+    if (!read_operation(of_operation, call, &o))
+        return gt_cublas_refuse(GT_FATE_MODE);
+    for (int i = A; i <= D; i++)
+        if (!read_matrix(of_layout, call->layouts[i], &list[i]))
+            return gt_cublas_refuse(GT_FATE_MODE);
+    if (!is_usual_scale(&o) || list[C].type != list[D].type)
+        return gt_cublas_refuse(GT_FATE_MODE);
+    const bool in_place = call->data[C] == call->data[D] && is_same(&list[C], &list[D]);
+    if (o.state.pointer_mode == GT_CUBLAS_HOST_SCALARS && !in_place && !is_beta_zero(&o, call->beta))
+        return gt_cublas_refuse(GT_FATE_EPILOGUE);
+    return translate(call, &o, list, &plain) ? gt_cublas_answer_as(&plain, &o.state)
+                                             : gt_cublas_refuse(GT_FATE_ARGUMENTS);
+}

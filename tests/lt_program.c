@@ -1,0 +1,180 @@
+/*
+ * A program that knows nothing of gemmtune and calls NVIDIA's own cuBLASLt, whose descriptors need no GPU: products that
+ * are answered run on the software GPU, and cuBLASLt itself, which has none, has a status for those that come to it.
+ * test_dropin.py runs it with the front preloaded. 77: there is no cuBLASLt.
+ */
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REQUIRE(condition)                                                                                   \
+    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition), exit(1)))
+#define CUDA(call) REQUIRE((call) == CUDA_SUCCESS)
+
+enum { SUCCESS = 0, NOT_INITIALIZED = 1 };
+enum { R_32F = 0, R_64F = 1, COMPUTE_32F = 68, COMPUTE_64F = 70 };
+enum { POINTER_MODE = 2, OP_A = 3, OP_B = 4, EPILOGUE = 7, SM_TARGET = 15, A_SCALE = 17 };
+enum { ORDER = 1, BATCH = 5, STRIDE = 6, PLANE = 7 };
+enum { M = 33, N = 20, K = 17, MATRICES = 2 };
+
+static int (*make_operation)(void **, int, int), (*free_operation)(void *);
+static int (*make_layout)(void **, int, uint64_t, uint64_t, int64_t), (*free_layout)(void *);
+static int (*set_operation)(void *, int, const void *, size_t), (*set_layout)(void *, int, const void *, size_t);
+static int (*matmul)(void *, void *, const void *, const void *, void *, const void *, void *, const void *, const void *,
+                     void *, void *, void *, const void *, void *, size_t, CUstream);
+static CUstream stream;
+
+static bool load(void)
+{
+    void *lt = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_GLOBAL);
+    if (!lt)
+        return false;
+#define FIND(pointer, name) REQUIRE((pointer = (__typeof__(pointer))dlsym(lt, name)))
+    FIND(make_operation, "cublasLtMatmulDescCreate");
+    FIND(free_operation, "cublasLtMatmulDescDestroy");
+    FIND(set_operation, "cublasLtMatmulDescSetAttribute");
+    FIND(make_layout, "cublasLtMatrixLayoutCreate");
+    FIND(free_layout, "cublasLtMatrixLayoutDestroy");
+    FIND(set_layout, "cublasLtMatrixLayoutSetAttribute");
+    /* As a program that is linked with it finds it. */
+    REQUIRE((matmul = (__typeof__(matmul))dlvsym(RTLD_DEFAULT, "cublasLtMatmul", "libcublasLt.so.13")));
+    return true;
+}
+
+typedef struct product {
+    int ops[2], rows[3]; /* of A and B; which of A, B and D have their rows apart, not their columns */
+    bool wide, apart;    /* f64; C is another matrix than D */
+    double beta;
+    int batch;
+    int attribute, value; /* of the operation, beside the usual; 0: none */
+    bool on_layout;       /* it is one of A's layout */
+} product;
+
+typedef struct matrix {
+    int64_t rows, columns, ld, stride;
+    double host[MATRICES * 40 * 40];
+    CUdeviceptr data;
+    void *layout;
+} matrix;
+
+static void fill(matrix *x, const product *p, int64_t rows, int64_t columns, bool by_rows, unsigned *seed)
+{
+    const size_t element = p->wide ? 8 : 4;
+    char image[sizeof x->host];
+    x->rows = rows;
+    x->columns = columns;
+    x->ld = (by_rows ? columns : rows) + 2;
+    x->stride = x->ld * (by_rows ? rows : columns) + 3;
+    for (int64_t i = 0; i < x->stride * MATRICES; i++) {
+        x->host[i] = (double)(rand_r(seed) % 5) - 2;
+        if (p->wide)
+            memcpy(image + i * 8, &x->host[i], 8);
+        else
+            memcpy(image + i * 4, &(float){(float)x->host[i]}, 4);
+    }
+    CUDA(cuMemAlloc(&x->data, (size_t)(x->stride * MATRICES) * element));
+    CUDA(cuMemcpyHtoD(x->data, image, (size_t)(x->stride * MATRICES) * element));
+    REQUIRE(make_layout(&x->layout, p->wide ? R_64F : R_32F, (uint64_t)rows, (uint64_t)columns, x->ld) == SUCCESS);
+    REQUIRE(set_layout(x->layout, ORDER, &(int32_t){by_rows}, 4) == SUCCESS);
+    REQUIRE(set_layout(x->layout, BATCH, &(int32_t){p->batch}, 4) == SUCCESS);
+    REQUIRE(set_layout(x->layout, STRIDE, &x->stride, 8) == SUCCESS);
+}
+
+static double at(const matrix *x, bool by_rows, bool flip, int batch, int64_t row, int64_t column)
+{
+    const int64_t r = flip ? column : row, c = flip ? row : column;
+    return x->host[batch * x->stride + (by_rows ? r * x->ld + c : c * x->ld + r)];
+}
+
+static void check(const product *p, const matrix *a, const matrix *b, const matrix *d)
+{
+    char image[sizeof d->host];
+    CUDA(cuMemcpyDtoH(image, d->data, (size_t)(d->stride * MATRICES) * (p->wide ? 8 : 4)));
+    for (int i = 0; i < p->batch; i++)
+        for (int64_t row = 0; row < M; row++)
+            for (int64_t column = 0; column < N; column++) {
+                const int64_t where = i * d->stride + (p->rows[2] ? row * d->ld + column : column * d->ld + row);
+                double sum = 0, right, got;
+                float narrow;
+                for (int64_t l = 0; l < K; l++)
+                    sum += at(a, p->rows[0], p->ops[0], i, row, l) * at(b, p->rows[1], p->ops[1], i, l, column);
+                right = 2 * sum + p->beta * d->host[where];
+                memcpy(&got, image + where * 8 % (int64_t)sizeof image, 8);
+                memcpy(&narrow, image + where * 4, 4);
+                REQUIRE((p->wide ? got : narrow) == right);
+            }
+}
+
+/* Runs a product; its status, and a right result where that is success. */
+static int run(const product *p, unsigned *seed)
+{
+    static matrix a, b, c, d;
+    static char handle[1 << 16];
+    const double wide[] = {2, p->beta};
+    const float narrow[] = {2, (float)p->beta};
+    void *operation;
+    fill(&a, p, p->ops[0] ? K : M, p->ops[0] ? M : K, p->rows[0], seed);
+    fill(&b, p, p->ops[1] ? N : K, p->ops[1] ? K : N, p->rows[1], seed);
+    fill(&c, p, M, N, p->rows[2], seed);
+    fill(&d, p, M, N, p->rows[2], seed);
+    REQUIRE(make_operation(&operation, p->wide ? COMPUTE_64F : COMPUTE_32F, p->wide ? R_64F : R_32F) == SUCCESS);
+    REQUIRE(set_operation(operation, OP_A, &p->ops[0], 4) == SUCCESS);
+    REQUIRE(set_operation(operation, OP_B, &p->ops[1], 4) == SUCCESS);
+    if (p->on_layout)
+        REQUIRE(set_layout(a.layout, p->attribute, &(int64_t){p->value}, 8) == SUCCESS);
+    else if (p->attribute)
+        REQUIRE(set_operation(operation, p->attribute, &(int64_t){p->value}, p->attribute == A_SCALE ? 8 : 4) == SUCCESS);
+    const void *alpha = p->wide ? (const void *)&wide[0] : &narrow[0], *beta = p->wide ? (const void *)&wide[1] : &narrow[1];
+    const matrix *old = p->apart ? &c : &d;
+    const int status = matmul(handle, operation, alpha, (void *)a.data, a.layout, (void *)b.data, b.layout, beta,
+                              p->apart && p->beta == 0 ? NULL : (void *)old->data, old->layout, (void *)d.data, d.layout,
+                              NULL, NULL, 0, stream);
+    CUDA(cuStreamSynchronize(stream));
+    if (status == SUCCESS)
+        check(p, &a, &b, &d);
+    matrix *const all[] = {&a, &b, &c, &d};
+    for (int i = 0; i < 4; i++) {
+        CUDA(cuMemFree(all[i]->data));
+        free_layout(all[i]->layout);
+    }
+    free_operation(operation);
+    return status;
+}
+
+int main(void)
+{
+    unsigned seed = 1;
+    CUcontext context;
+    if (!load()) {
+        printf("no cuBLASLt: %s\n", dlerror());
+        return 77;
+    }
+    CUDA(cuInit(0));
+    CUDA(cuDevicePrimaryCtxRetain(&context, 0));
+    CUDA(cuCtxSetCurrent(context));
+    CUDA(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int bits = 0; bits < 32; bits++) {
+        const product p = {.ops = {bits & 1, bits >> 1 & 1}, .rows = {bits >> 2 & 1, bits >> 3 & 1, bits >> 4},
+                           .batch = 1 + bits % 2, .beta = bits % 3 ? -3 : 0};
+        REQUIRE(run(&p, &seed) == SUCCESS);
+    }
+    REQUIRE(run(&(product){.batch = 1, .wide = true, .beta = -3}, &seed) == SUCCESS);
+    REQUIRE(run(&(product){.batch = 1, .apart = true}, &seed) == SUCCESS); /* C is not read */
+    /* What is cuBLASLt's alone. */
+    static const product others[] = {
+        {.batch = 1, .beta = -3, .apart = true},
+        {.batch = 1, .attribute = EPILOGUE, .value = 2},
+        {.batch = 1, .attribute = EPILOGUE, .value = 4},
+        {.batch = 1, .attribute = POINTER_MODE, .value = 1},
+        {.batch = 1, .attribute = SM_TARGET, .value = 64},
+        {.batch = 1, .attribute = A_SCALE, .value = 4096},
+        {.batch = 1, .attribute = PLANE, .value = 64, .on_layout = true},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        REQUIRE(run(&others[i], &seed) == NOT_INITIALIZED);
+    return 0;
+}
