@@ -109,7 +109,8 @@ static gt_status add_long(gt_drawing *d)
                                 1, &c);
     }
     if (status == GT_OK) {
-        c->alpha = c->beta = gt_drawing_scalar(d, 0); /* a smaller beta would be lost beside a long sum */
+        c->beta = gt_drawing_scalar(d, 0);
+        c->alpha = d->types->exact ? c->beta : c->beta / 64; /* C would be lost beside a long sum */
         c->values = GT_VALUES_NORMAL;
     }
     return status;
