@@ -314,8 +314,9 @@ TEST(a_winner_that_failed_on_another_size_is_not_planned_until_it_has_passed)
 {
 #define INSERT                                                                                               \
     "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, samples, stopped_early,"  \
-    " registers, spills, seed) SELECT 1, 1, id, 1, "
-#define ELSEWHERE ", '', 'modelled', 0, 0, 0, 0, '42' FROM problem WHERE m = 32"
+    " registers, spills, seed, tried_at) SELECT 1, 1, id, 1, "
+#define ELSEWHERE                                                                                            \
+    ", '', 'modelled', 0, 0, 0, 0, '42', (SELECT max(tried_at) || '1' FROM trial) FROM problem WHERE m = 32" /* newest */
     static const char failed[] = INSERT "'race', 'wrong_result'" ELSEWHERE;
     static const char passed[] = INSERT "'verify', 'ok'" ELSEWHERE;
     static const char *const steps[][2] = {{"", "naive"}, {failed, "partial_sums"}, {passed, "naive"}};

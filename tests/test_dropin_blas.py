@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM = sys.argv[1:3]
+GEMMTUNE, PROGRAM = map(os.path.abspath, sys.argv[1:3])
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-blas-")
 
 

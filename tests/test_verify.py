@@ -117,8 +117,9 @@ class Verify(unittest.TestCase):
         path = self.copy_of(self.tuned)
         with sqlite3.connect(path) as db:
             db.execute("INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, samples, "
-                       "stopped_early, registers, spills, seed) SELECT run, gpu, problem, kernel, 'verify', 'crash', "
-                       "'', timing, 0, 0, 0, 0, ? FROM trial WHERE margin IS NOT NULL", (str(seed),))
+                       "stopped_early, registers, spills, seed, tried_at) SELECT run, gpu, problem, kernel, 'verify', "
+                       "'crash', '', timing, 0, 0, 0, 0, ?, (SELECT max(tried_at) || '1' FROM trial) FROM trial "
+                       "WHERE margin IS NOT NULL", (str(seed),))
         self.assertEqual(best(path), [SLOW])
         return path
 

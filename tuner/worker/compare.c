@@ -32,14 +32,32 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
              c->itself ? ", A by itself" : c->again ? ", again" : "");
 }
 
-/* Subnormal sums are rounded to a unit in every step. Operands that are rounded may be subnormal too, and meet others
- * that are up to four times a power of two. */
+/* The smallest number of a type that has all its digits. */
+static double least_normal(const gt_type_info *type)
+{
+    double digit = 1, place = 0;
+    do {
+        digit /= 2;
+        type->store(&place, 0, 1 + digit);
+    } while (type->load(&place, 0) == 1 + digit);
+    return type->least / (2 * digit);
+}
+
+/*
+ * Subnormal sums are rounded to a unit in every step. Operands that are rounded may be subnormal too, and meet others
+ * that are up to four times a power of two. Tensor cores align products by the exponents of their operands, and a
+ * subnormal number has that of the smallest normal one: seen on an H200, where sums of such products are cut earlier.
+ */
 static double underflow(const gt_case *c, const gt_types *types)
 {
     if (c->values != GT_VALUES_WIDE || types->exact)
         return 0;
+    const gt_type_info *small = gt_type_find(c->odd == GT_A ? types->a : types->b);
+    const gt_type_info *large = gt_type_find(c->odd == GT_A ? types->b : types->a);
     const double sums = gt_type_find(types->accumulator)->least;
-    const double operands = types->rounded ? ldexp(types->rounded->least, 2 * gt_type_find(types->a)->most_scale + 2) : 0;
+    const double rounded = types->rounded ? types->rounded->least : 0;
+    const double cut = types->cut.group > 0 ? 2 * types->cut.product * least_normal(small) : 0;
+    const double operands = ldexp(rounded + cut, 2 * large->most_scale + 2);
     return ((double)c->problem.k + 4) * (sums + operands) * (1 + fabs(c->alpha));
 }
 
