@@ -1,6 +1,7 @@
 #!/bin/sh
 # What can only be seen on a GPU, in one go: tests/on_gpu.sh BUILD DATABASE [STEP...]
-# Steps: suite tune bench ladder verify library alone sanitizer. Default: all, in this order. $TYPES are tuned (f32).
+# Steps: suite tune bench ladder verify library alone sanitizer. Default: all, in this order. $TYPES are tuned (f32), on
+# $SHAPES (the default list, without what covers other sizes).
 set -u
 build=$1 database=$2
 shift 2
@@ -54,7 +55,7 @@ sanitizer() {
 for s in $steps; do
     case $s in
     suite) step suite meson test -C "$build" --suite gpu --print-errorlogs ;;
-    tune) step tune "$gemmtune" tune --device 0 --type "$types" ;;
+    tune) step tune "$gemmtune" tune --device 0 --type "$types" --shapes "${SHAPES:-default}" ;;
     bench) step bench "$gemmtune" bench --type "$types" --quiet ;;
     ladder) step ladder "$gemmtune" ladder --quiet ;;
     verify) step verify "$gemmtune" verify --quiet ;;

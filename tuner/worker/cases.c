@@ -116,8 +116,22 @@ static gt_status add_long(gt_drawing *d)
     return status;
 }
 
-/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. And one
- * element far below the others, of so many that few is not what is wrong with it. */
+static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, gt_uneven uneven, gt_operand odd)
+{
+    gt_case *c;
+    const gt_status status = gt_drawing_add(d, m, n, 100 + gt_drawing_below(d, 100), 1, &c);
+    if (status == GT_OK) {
+        c->values = GT_VALUES_UNEVEN;
+        c->uneven = uneven;
+        c->odd = odd;
+        c->alpha = 1;
+        c->beta = 0;
+    }
+    return status;
+}
+
+/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element far
+ * below the others, of so many that few is not what is wrong with it. The last row or column of a tile, alone. */
 static gt_status add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -129,15 +143,12 @@ static gt_status add_parts(gt_drawing *d)
     c->values = GT_VALUES_NORMAL;
     c->alpha = 1;
     c->beta = 0;
-    status = gt_drawing_add(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
-                            1, &c);
-    if (status == GT_OK) {
-        c->values = GT_VALUES_UNEVEN;
-        c->uneven = GT_UNEVEN_SMALL;
-        c->odd = (gt_operand)gt_drawing_below(d, 2);
-        c->alpha = 1;
-        c->beta = 0;
-    }
+    status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), GT_UNEVEN_SMALL,
+                        (gt_operand)gt_drawing_below(d, 2));
+    if (status == GT_OK)
+        status = add_uneven(d, d->tile_m, 1 + gt_drawing_below(d, 5), GT_UNEVEN_LAST, GT_A);
+    if (status == GT_OK)
+        status = add_uneven(d, 1 + gt_drawing_below(d, 5), d->tile_n, GT_UNEVEN_LAST, GT_B);
     return status;
 }
 

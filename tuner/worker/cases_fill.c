@@ -126,6 +126,8 @@ static double unevenness(const gt_case *c, bool here, int64_t line, int64_t line
         return ldexp(1, -(int)(gt_random_bits(seed, (uint64_t)at) % 24));
     case GT_UNEVEN_FAR:
         return ldexp(1, -(int)(gt_random_bits(seed, (uint64_t)at) % 48));
+    case GT_UNEVEN_LAST:
+        return here && line == lines - 1 ? 0x1p40 : 1;
     case GT_UNEVEN_LARGE:
         return here && (line == chosen || gt_random_bits(seed, (uint64_t)line) % LARGE_EVERY == 0) ? 0x1p40 : 1;
     default:
@@ -149,7 +151,7 @@ static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, cha
             if (operand == c->odd)
                 type->store(data, at, value * unevenness(c, here, k_down ? column : row % o.rows,
                                                          k_down ? o.columns : o.rows, seed, at));
-            else if (c->uneven == (here ? GT_UNEVEN_LARGE : GT_UNEVEN_SMALL))
+            else if (here ? c->uneven == GT_UNEVEN_LARGE || c->uneven == GT_UNEVEN_LAST : c->uneven == GT_UNEVEN_SMALL)
                 type->store(data, at, 0);
         }
 }
