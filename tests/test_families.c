@@ -12,7 +12,7 @@
 #include "product_fixture.h"
 
 #define SEED    20261115u
-#define SAMPLES 124
+#define SAMPLES 104
 #define LEAST   1 /* configurations of a group; more of them in turn, until there are enough */
 
 /* What the space is asked for. Tall tiles, wide ones, K that is worth splitting. */
