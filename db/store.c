@@ -195,6 +195,14 @@ gt_status gt_store_open(const char *path, gt_store_mode mode, gt_store **store)
     return GT_OK;
 }
 
+gt_status gt_store_find(const char *path)
+{
+    gt_store *store = NULL;
+    const gt_status status = gt_store_open(path, GT_STORE_READ, &store);
+    gt_store_close(store);
+    return status;
+}
+
 const char *gt_store_path(const gt_store *store)
 {
     return store->path;

@@ -28,6 +28,10 @@ typedef enum gt_store_mode {
  */
 gt_status gt_store_open(const char *path, gt_store_mode mode, gt_store **store);
 
+/* Whether there is a store to read: for those who write only what belongs to something that is there. It fails as opening
+ * would. */
+gt_status gt_store_find(const char *path);
+
 /* NULL is allowed. */
 void gt_store_close(gt_store *store);
 

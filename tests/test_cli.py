@@ -179,6 +179,16 @@ class Advice(unittest.TestCase):
             self.assertEqual((code, out), (1, ""))
             self.assertIn(f"run `gemmtune --device soft:a100 --db {path}`", err)
 
+    def test_what_reads_a_database_makes_none(self):
+        path = os.path.join(FOLDER.name, "none.db")
+        for words in [["best"], ["why", "64"], ["report"], ["forget", "--shapes", "64"], ["fit", "--device", "soft"],
+                      ["revalidate", "--device", "soft"]]:
+            with self.subTest(words[0]):
+                code, out, err = run(*words, "--db", path)
+                self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
+                self.assertIn(f"{path}: no database here", err)
+                self.assertFalse(os.path.exists(path))
+
     def test_profile_says_that_it_counts_on_the_software_gpu(self):
         code, out, err = run("profile", "naive", "--shapes", "16", "--device", "0")
         if "NVRTC" in err:

@@ -79,7 +79,7 @@ static gt_status fit_table(const gt_options_cli *options)
 
 /* One type of a database: told of, stored, and written where a table is wanted. */
 static gt_status fit_type(const gt_options_cli *options, const gt_device *device, gt_store *store, int64_t gpu,
-                          const gt_types *types, FILE *table)
+                          const gt_types *types, FILE *table, size_t *all)
 {
     gt_measurements lists[GT_FIT_LISTS] = {0};
     gt_fit fit = {0};
@@ -94,6 +94,7 @@ static gt_status fit_type(const gt_options_cli *options, const gt_device *device
         status = fit_lists(options, device, types, lists, GT_FIT_LISTS, &fit);
     if (status == GT_OK && trials > 0)
         status = gt_fit_store(store, gpu, types, &fit);
+    *all += trials;
     gt_fit_finish(&fit);
     for (size_t i = 0; i < GT_FIT_LISTS; i++)
         gt_measurements_finish(&lists[i]);
@@ -106,7 +107,10 @@ static gt_status fit_store(const gt_options_cli *options)
     gt_store *store = NULL;
     int64_t gpu = 0;
     FILE *table = NULL;
+    size_t trials = 0;
     gt_status status = gt_options_device(options, &device);
+    if (status == GT_OK)
+        status = gt_store_find(options->database);
     if (status == GT_OK)
         status = gt_store_open(options->database, GT_STORE_WRITE, &store);
     if (status == GT_OK)
@@ -116,7 +120,10 @@ static gt_status fit_store(const gt_options_cli *options)
     if (status == GT_OK && table && !gt_trials_write_device(table, &device))
         status = gt_fail(GT_ERROR_IO, "cannot write '%s'", options->save);
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
-        status = fit_type(options, &device, store, gpu, options->type_list[i], table);
+        status = fit_type(options, &device, store, gpu, options->type_list[i], table, &trials);
+    if (status == GT_OK && trials == 0)
+        status = gt_fail(GT_ERROR_NOT_TUNED, "nothing to fit: %s has no trial of these types on %s", gt_store_path(store),
+                         device.name);
     if (table && fclose(table) != 0 && status == GT_OK)
         status = gt_fail(GT_ERROR_IO, "cannot write '%s'", options->save);
     gt_store_close(store);

@@ -18,17 +18,6 @@ typedef struct forgetting {
     int64_t rows; /* that went */
 } forgetting;
 
-/* Writing makes a file where there is none, and there is nothing to forget in a new one. */
-static gt_status open_store(const char *path, gt_store **store)
-{
-    gt_store *there;
-    const gt_status status = gt_store_open(path, GT_STORE_READ, &there);
-    if (status != GT_OK)
-        return status;
-    gt_store_close(there);
-    return gt_store_open(path, GT_STORE_WRITE, store);
-}
-
 /* Forgets one thing; a row tells of it under this name where anything went. */
 static gt_status forget(forgetting *f, const gt_forget *what, const char *name)
 {
@@ -88,7 +77,9 @@ int gt_cmd_forget(const gt_options_cli *options)
 {
     char name[NAME_LENGTH] = "";
     forgetting f = {0};
-    gt_status status = open_store(options->database, &f.store);
+    gt_status status = gt_store_find(options->database);
+    if (status == GT_OK)
+        status = gt_store_open(options->database, GT_STORE_WRITE, &f.store);
     if (status == GT_OK)
         f.table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
     if (status == GT_OK && options->kernel) {

@@ -167,6 +167,8 @@ int gt_cmd_revalidate(const gt_options_cli *options)
     stales s = {0};
     size_t done = 0, lost = 0;
     const gt_engine_options engine_options = gt_options_engine(options);
+    if (gt_store_find(options->database) != GT_OK)
+        return gt_print_failure();
     gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_WRITE, &engine);
     if (status == GT_OK)
