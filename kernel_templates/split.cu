@@ -101,28 +101,7 @@ GT_ASSERT_FACT(SWIZZLE_C, MAP_C ? C_SWIZZLE : 0);
 
 constexpr int PRODUCER_REGISTERS = 24;
 #include "roles.cuh"
-
-// Where stages and their mbarriers begin in shared memory.
-struct ring {
-    unsigned stages, full, empty;
-
-    __device__ __forceinline__ unsigned full_of(const place &p) const
-    {
-        return full + p.stage * GT_MBARRIER_BYTES;
-    }
-    __device__ __forceinline__ unsigned empty_of(const place &p) const
-    {
-        return empty + p.stage * GT_MBARRIER_BYTES;
-    }
-    __device__ __forceinline__ unsigned a_of(const place &p) const
-    {
-        return stages + p.stage * STAGE;
-    }
-    __device__ __forceinline__ unsigned b_of(const place &p) const
-    {
-        return a_of(p) + tile_a::BYTES;
-    }
-};
+#include "wgmma_ring.cuh"
 
 // Tiles, and intervals of each: the last one may have steps beyond K, which are zeros.
 __device__ __forceinline__ unsigned count_tiles(const gt_args &g)

@@ -1,6 +1,6 @@
-// The ring of stages, the tiles that a block takes, and the producers that fill the one with the other: a thread that
-// asks the copy engine for boxes, or, where rows begin at a multiple of 4 or 8 bytes only, which the copy engine cannot
-// read, all threads of the producers by cp.async, to where the copy engine would put it, swizzled as it does it.
+// The tiles that a block takes, and the producers that fill the ring of stages with them: a thread that asks the copy
+// engine for boxes, or, where rows begin at a multiple of 4 or 8 bytes only, which the copy engine cannot read, all
+// threads of the producers by cp.async, to where the copy engine would put it, swizzled as it does it.
 //
 // Needs: the tunables of wgmma, tile_a, tile_b, STAGE, SHARING, PRODUCERS, CONSUMERS and THREADS_.
 #ifndef GT_WGMMA_PRODUCER_CUH
@@ -13,29 +13,8 @@
 
 constexpr int PRODUCER_REGISTERS = LOAD == 1 ? 56 : 40;
 #include "roles.cuh"
+#include "wgmma_ring.cuh"
 static_assert(LOAD == 2 || (SHARING == 1 && GT_ACCESS >= 4), "a block's own copies, of four bytes or more");
-
-// Where stages and their mbarriers begin in shared memory.
-struct ring {
-    unsigned stages, full, empty;
-
-    __device__ __forceinline__ unsigned full_of(const place &p) const
-    {
-        return full + p.stage * GT_MBARRIER_BYTES;
-    }
-    __device__ __forceinline__ unsigned empty_of(const place &p) const
-    {
-        return empty + p.stage * GT_MBARRIER_BYTES;
-    }
-    __device__ __forceinline__ unsigned a_of(const place &p) const
-    {
-        return stages + p.stage * STAGE;
-    }
-    __device__ __forceinline__ unsigned b_of(const place &p) const
-    {
-        return a_of(p) + tile_a::BYTES;
-    }
-};
 
 // This block among those of its cluster that share operands.
 __device__ __forceinline__ unsigned rank_m()
