@@ -74,7 +74,7 @@ static_assert(GT_PROMOTED == 0 || BK <= GT_PROMOTED, "sums of a stage are promot
 #include "wgmma_epilogue.cuh"
 
 constexpr int SHARING = CLUSTER_M * CLUSTER_N; // blocks of a cluster that share operands
-constexpr int PARTS = SPLIT_K / CLUSTER_K;     // of K that meet in the workspace
+constexpr int PARTS = SPLIT_K / CLUSTER_K;     // of K that meet in the workspace; more than one: any number
 constexpr int CONSUMERS = WARP_GROUPS * 128, PRODUCERS = 128, THREADS_ = CONSUMERS + PRODUCERS;
 static_assert(STACKED * 64 * WARP_GROUPS == SIDE_M, "instructions cover the tile");
 static_assert(BK % LINE == 0, "whole lines");
@@ -314,9 +314,10 @@ __device__ __forceinline__ void exchange(char *stages, unsigned met, const sums 
 __device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, GT_ACC *own)
 {
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x, slot = tile * CLUSTER_K + blockIdx.y % CLUSTER_K;
-    four_acc *parts = (four_acc *)gt_workspace(g) + slot * PARTS * PART + threadIdx.x;
-    return gt_add_parts<PARTS, PART, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, g.counters + slot * PARTS,
-                                                       (four_acc *)own, last, consumers_sync);
+    const unsigned count = gridDim.y / CLUSTER_K;
+    four_acc *parts = (four_acc *)gt_workspace(g) + slot * count * PART + threadIdx.x;
+    return gt_add_parts<PART, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, count, g.counters + slot * count,
+                                                (four_acc *)own, last, consumers_sync);
 }
 
 __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_args &g, const ring &r, char *stages,

@@ -37,8 +37,8 @@ struct schedule {
         constexpr int M = BM * CLUSTER_M, N = BN * CLUSTER_N;
         const gt_int steps = (g.k + BK - 1) / BK;
         clusters = (unsigned)((g.m + M - 1) / M) * (unsigned)((g.n + N - 1) / N);
-        first = SPLIT_K == 1 ? 0 : steps * blockIdx.y / SPLIT_K;
-        end = SPLIT_K == 1 ? steps : steps * (blockIdx.y + 1) / SPLIT_K;
+        first = SPLIT_K == 1 ? 0 : gt_first_step<SPLIT_K, CLUSTER_K>(steps, blockIdx.y);
+        end = SPLIT_K == 1 ? steps : gt_first_step<SPLIT_K, CLUSTER_K>(steps, blockIdx.y + 1);
     }
     __device__ __forceinline__ static gt_tile find(const gt_args &g, unsigned number)
     {

@@ -208,7 +208,7 @@ static double find_us(const gt_measurements *all, const gt_measurements *among, 
 static size_t place_of_best(const gt_device *device, const gt_problem *problem, const gt_measurements *all,
                             const gt_measurements *among, double best_us)
 {
-    const gt_demands demands = {0};
+    const gt_demands demands = {.as_made = true};
     gt_measurements rest = *among;
     gt_selection selection;
     size_t place = 1;
@@ -242,7 +242,7 @@ static gt_status judge_choices(const gt_device *device, const gt_measurements *l
         if (!others.list)
             return gt_fail_memory();
         for (size_t i = 0; i < all->count; i++) {
-            const gt_demands demands = {0};
+            const gt_demands demands = {.as_made = true};
             const gt_problem *problem = &all->list[i].problem;
             gt_selection selection;
             size_t before = 0;

@@ -24,6 +24,10 @@
 
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
 
+/* Steps of K that are worth a block of their own; blocks or clusters that may meet in the workspace. */
+#define FEWEST_STEPS  2.0
+#define MOST_CLUSTERS 256.0
+
 const char *const gt_term_names[GT_TERM_COUNT] = {
 #define X(name) #name,
     GT_TERMS(X)
@@ -89,6 +93,15 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
     s.part = s.steps * step;
     return s;
+}
+
+int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, int64_t blocks)
+{
+    const gt_facts *f = &kernel->facts;
+    const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n) * (double)p->batch;
+    const double filling = floor((double)(blocks * device->sm_count) / (tiles * (double)f->cluster_y));
+    const double worth = floor((double)p->k / step_of(kernel) / FEWEST_STEPS / (double)f->cluster_y);
+    return (int64_t)at_least_one(fmin(fmin(filling, worth), MOST_CLUSTERS)) * f->cluster_y;
 }
 
 bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, gt_terms *out,

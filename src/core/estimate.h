@@ -38,6 +38,10 @@ double *gt_term(gt_terms *terms, size_t index);
 bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem, gt_terms *terms,
                        size_t *workspace);
 
+/* The parts of K in which a kernel whose facts say any_split gives every SM so many blocks, or nearly; fewer where they
+ * would have next to nothing to do. */
+int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem, int64_t blocks);
+
 /* Microseconds: the sum, where multiply-adds, L2 and memory go on at the same time. */
 double gt_estimate_us(const gt_terms *terms, const gt_terms *coefficients);
 

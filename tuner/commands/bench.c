@@ -63,7 +63,7 @@ static gt_status choose(gt_engine *engine, bool untuned, entry *e, gt_code *code
     if (status == GT_OK)
         status = gt_select(&engine->device, &e->problem, &demands, &measured, &e->selection);
     if (status == GT_OK) {
-        e->kernel = *measured.list[e->selection.index].kernel;
+        e->kernel = gt_selection_kernel(&measured, &e->selection);
         status = gt_store_find_code(engine->store, measured.list[e->selection.index].kernel_id, code);
     }
     gt_measurements_finish(&measured);
