@@ -28,7 +28,7 @@ TEST(shipped_coefficients_agree_with_the_trials_in_the_repository)
         const gt_fit_family *f = &fit.families[i];
         printf("%s: %zu trials, %.1f%% shipped, %.1f%% fitted, %.1f%% held out\n", f->fitted.family, f->trials,
                100 * f->shipped, 100 * f->error, 100 * f->held_out);
-        CHECK(f->trials < 40 || f->shipped < 0.15); /* unlike any other coefficients: see below */
+        CHECK(f->trials < 40 || f->shipped < 0.18); /* unlike any other coefficients: see below */
         CHECK(f->error < f->shipped * 1.05 + 0.01);
     }
     printf("left out: %.3f, %.2f at most, of %zu\n", fit.before.mean, fit.before.worst, fit.before.problems);
@@ -41,7 +41,7 @@ TEST(shipped_coefficients_agree_with_the_trials_in_the_repository)
 TEST(a_fit_finds_what_makes_times_up)
 {
     gt_trials trials = h200();
-    const gt_terms truth = {.launch = 2, .begin = 3, .multiply = 1.5, .step = 0.2, .l2 = 0.7, .memory = 1.3, .store = 2,
+    const gt_terms truth = {.launch = 2, .begin = 3, .multiply = 1.5, .step = 0.2, .l2 = 0.7, .narrow = 0.4, .memory = 1.3, .store = 2,
                             .sums = 0.5, .copies = 1};
     gt_fit fit;
     for (size_t i = 0; i < trials.count; i++)

@@ -427,6 +427,8 @@ static gt_status tune_problem(work *w)
         .seeds = tuning->seeds,
         .seed_count = tuning->seed_count,
         .only_seeds = tuning->only_seeds,
+        .fitted = tuning->fitted,
+        .fitted_count = tuning->fitted_count,
     };
     bool searched = false;
     gt_status status = gt_store_problem(engine->store, w->problem, &w->problem_id);
