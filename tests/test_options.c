@@ -239,6 +239,18 @@ TEST(the_software_gpu_tries_less_on_smaller_sizes)
     CHECK_STATUS(parse(WORDS("--device", "software"), &o), GT_ERROR_INVALID);
 }
 
+TEST(regret_is_measured_on_shapes_of_its_own)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("bench", "--regret", "5", "--seed", "7", "--budget", "10m"), &o));
+    CHECK(o.regret == 5 && o.shapes.count == 5 && o.budget_s == 600);
+    gt_options_finish(&o);
+    check_refused(WORDS("bench", "--regret", "5", "--shapes", "64"),
+                  "--regret draws its shapes: no --shapes, --random or --untuned beside it");
+    check_refused(WORDS("bench", "--budget", "10m"), "bench takes --budget beside --regret only");
+    check_refused(WORDS("tune", "--regret", "5"), "tune takes no --regret; see gemmtune tune --help");
+}
+
 TEST(random_shapes_stand_for_the_default_list_or_beside_the_given_ones)
 {
     gt_options_cli o, again;

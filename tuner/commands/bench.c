@@ -12,6 +12,7 @@
 #include "output.h"
 #include "../progress.h"
 #include "ratings.h"
+#include "regret.h"
 
 #define RACE_SECONDS   1.0
 #define SEARCH_SECONDS 60.0 /* for all of cuBLASLt's algorithms, which take far less but on the largest shapes */
@@ -36,22 +37,6 @@ typedef struct summary {
     const char *version;      /* cuBLAS's; "" if it did not race */
 } summary;
 
-/* Takes what was measured on a problem out of the list; returns the best time of it, 0 for none. */
-static double leave_out(gt_measurements *measured, const gt_problem *problem)
-{
-    double best = 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < measured->count; i++) {
-        const gt_measured *row = &measured->list[i];
-        if (!gt_problem_same_size(&row->problem, problem))
-            measured->list[kept++] = *row;
-        else if (best == 0 || row->trial.us < best)
-            best = row->trial.us;
-    }
-    measured->count = kept;
-    return best;
-}
-
 /* The kernel an application would get for this problem, or would if nobody had tuned it, with its code. */
 static gt_status choose(gt_engine *engine, bool untuned, entry *e, gt_code *code)
 {
@@ -59,7 +44,7 @@ static gt_status choose(gt_engine *engine, bool untuned, entry *e, gt_code *code
     const gt_demands demands = {0};
     gt_status status = gt_store_find_measured(engine->store, &engine->device, &e->problem.class, &measured);
     if (status == GT_OK && untuned)
-        e->tuned_us = leave_out(&measured, &e->problem);
+        e->tuned_us = gt_measurements_leave_out(&measured, &e->problem);
     if (status == GT_OK)
         status = gt_select(&engine->device, &e->problem, &demands, &measured, &e->selection);
     if (status == GT_OK) {
@@ -397,6 +382,8 @@ int gt_cmd_bench(const gt_options_cli *given)
     entry *entries = NULL;
     size_t total = 0, done = 0;
     int code = 0;
+    if (given->regret > 0)
+        return gt_bench_regret(given);
     const gt_engine_options engine_options = gt_options_engine(given);
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
     if (status == GT_OK && given->all_types)
