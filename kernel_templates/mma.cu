@@ -224,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
 
     const gt_operand a = gt_operand_a(g), b = gt_operand_b(g);
     mainloop loop = {{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, g.k - first * BK, stages};
-    gt_begin();
+    gt_begin_evenly();
     sums sum = {};
     if (tiles > 0)
         loop.run(tiles, warp_row, warp_column, sum);

@@ -254,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const int warp_column = warp % WARPS_N * WN + lane % LANES_N * 4;
     constexpr int SPAN_M = WM / (TM / 4), SPAN_N = WN / (TN / 4);
 
-    gt_begin();
+    gt_begin_evenly();
     const auto fetch = [&](int stage) {
         a.fetch(stages + stage * STAGE, k_left, args.a);
         b.fetch(stages + stage * STAGE + operand_a::ELEMENTS, k_left, args.b);

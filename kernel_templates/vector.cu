@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     const gt_int column = first + warp_n * WIDTH;
     GT_ACC sum[SUMS] = {};
 
-    gt_begin();
+    gt_begin_evenly();
     if (ALONG_K) {
         const GT_AB *line[COLS]; // columns beyond the last are the last once more
 #pragma unroll

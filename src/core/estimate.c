@@ -70,6 +70,17 @@ static double more_pieces(const gt_kernel *kernel, const gt_problem *p, int64_t 
     return kernel->facts.repack & operand ? 0 : 1 / fmin(p->class.align, 16) - 1.0 / 16;
 }
 
+/* Multiply-adds of an SM in a clock: of its tensor cores, or, where threads have tiles of their own, of their FMA units. */
+static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt_class *class, double clock)
+{
+    const gt_types *types = gt_class_types(class);
+    const bool by_threads = param(kernel, "tm", 0) > 0 || param(kernel, "unroll", 0) > 0;
+    if (by_threads && types->accumulator == GT_F32)
+        types = gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT);
+    const double peak = gt_device_peak_tflops(device, types);
+    return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
+}
+
 /* What the terms are made of. */
 typedef struct shares {
     double per_sm;        /* tiles, or parts of them, of the busiest SM */
@@ -129,8 +140,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         return false;
     const shares s = find_shares(device, kernel, p, &launch, resident);
     const double sms = at_least_one(device->sm_count), clock = device->clock_khz > 0 ? device->clock_khz * 1e-3 : 1500;
-    const double peak = gt_device_peak_tflops(device, gt_class_types(&p->class));
-    const double multiply_adds = peak > 0 ? peak * 1e6 / 2 / sms / clock : 128; /* of an SM in a clock */
+    const double multiply_adds = rate_of(device, kernel, &p->class, clock);
     const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
     const double operands = ((m + n) * k * ab + m * n * c) * batch;

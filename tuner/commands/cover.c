@@ -28,11 +28,11 @@ static const struct {
     {192, 192, 192, 1, ALIGNED | EVEN | ODD, HALF},
     {3072, 2048, 64, 1, ALIGNED | ODD, HALF},    /* short K */
     {96, 112, 16384, 1, ALIGNED | ODD, HALF},    /* deep K */
-    {3072, 32, 3072, 1, ALIGNED | ODD, HALF},
     {1, 6144, 6144, 1, ALIGNED | ODD, HALF},
-    {384, 384, 384, 24, ALIGNED | ODD, HALF},
     {64, 64, 64, 2048, ALIGNED | ODD, HALF},
     {48, 48, 48, 1, ALIGNED | ODD, F32},
+    {3072, 32, 3072, 1, ALIGNED | ODD, F32},
+    {384, 384, 384, 24, ALIGNED | ODD, F32},
     {4, 3072, 3072, 1, ALIGNED | ODD, F32},
     {3072, 4, 3072, 1, ALIGNED | ODD, F32},
     {8192, 8, 8, 1, ALIGNED, F32},               /* nothing but C */
