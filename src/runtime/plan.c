@@ -289,13 +289,16 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     gt_status status = gt_problem_fold(gemm, &problem, &swapped);
     if (status != GT_OK)
         return status;
-    const gt_demands demands = {.deterministic = gemm->deterministic != 0, .max_error = gemm->max_error};
+    const gt_demands demands = {.deterministic = gemm->deterministic != 0,
+                                .epilogue = gemm->epilogue != GT_EPILOGUE_NONE,
+                                .max_error = gemm->max_error};
     gt_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return gt_fail_memory();
     plan->context = context;
     plan->driver = context->driver;
     plan->swapped = swapped;
+    plan->own.epilogue = gemm->epilogue;
     plan->launch = (gt_launch){.problem = problem, .empty = problem.m == 0 || problem.n == 0};
     if (plan->launch.empty) {
         *out = plan;
@@ -311,8 +314,10 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     }
     if (status != GT_OK)
         goto fail;
+    plan->reads_apart = gt_kernel_has_epilogue(&plan->chosen->kernel);
     plan->unaligned_ab = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_a) - 1;
     plan->unaligned_c = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_c) - 1;
+    plan->unaligned_bias = (uintptr_t)gt_type_find(problem.class.type_c)->bytes - 1;
     *out = plan;
     return GT_OK;
 fail:

@@ -107,7 +107,8 @@ static gt_status pool_init(const gt_device *device, const gt_problem *problem, c
     for (size_t i = 0; i < measured->count; i++) {
         if (!fits(problem, &list[i]))
             continue;
-        if (demands->deterministic && !list[i].kernel->facts.deterministic)
+        if ((demands->deterministic && !list[i].kernel->facts.deterministic) ||
+            (demands->epilogue && !gt_kernel_has_epilogue(list[i].kernel)))
             pool.refused = true;
         else
             pool.near.list[pool.near.count++] = (gt_neighbour){.row = i};
@@ -296,9 +297,10 @@ static gt_status fail_not_tuned(const gt_device *device, const gt_problem *probl
     if (problem->class.align != 16)
         snprintf(align, sizeof align, " --align %d", problem->class.align);
     return gt_fail(GT_ERROR_NOT_TUNED,
-                   "no %skernel%s for %s on %s in the database: run `gemmtune --device %s --type %s%s --layout %s "
+                   "no %skernel%s%s for %s on %s in the database: run `gemmtune --device %s --type %s%s --layout %s "
                    "--shapes %lldx%lldx%lld%s%s`",
-                   refused && demands->deterministic ? "deterministic " : "", accurate, name, device->name,
+                   refused && demands->deterministic ? "deterministic " : "",
+                   refused && demands->epilogue ? " with epilogues" : "", accurate, name, device->name,
                    gt_device_option(device, option), gt_class_types(&problem->class)->name, math,
                    gt_class_layout(&problem->class), (long long)problem->m, (long long)problem->n,
                    (long long)(problem->k ? problem->k : 1), batch, align);

@@ -9,6 +9,7 @@
 /* What a caller asks of a kernel beyond the problem itself. */
 typedef struct gt_demands {
     bool deterministic;
+    bool epilogue;    /* it applies one */
     double max_error; /* 0: any */
     size_t refused;   /* so many bytes of workspace could not be had: fewer than that; 0: as many as the device has */
 } gt_demands;
