@@ -67,13 +67,14 @@ typedef struct gt_run {
  * checked. */
 typedef struct gt_conditions {
     char driver[32], nvrtc[32], program[32];
+    double clock_mhz; /* of the SMs; what a trial ran at, and for now the highest that the GPU has; 0: not known */
 } gt_conditions;
 
-/* Those of a run, "" each where there is no such run. */
+/* Those of a run, "" each where there is no such run; the clock is its trials'. */
 gt_status gt_store_find_conditions(gt_store *store, int64_t run, gt_conditions *conditions);
 
-/* What differs from the ones of now, "driver 12.9, now 13.0"; "" if nothing. What is empty in either is not compared.
- * Returns text. */
+/* What differs from the ones of now, "driver 12.9, now 13.0"; "" if nothing. What is empty in either is not compared, and
+ * a lower clock then proves nothing: load lowers it. Returns text. */
 #define GT_CONDITIONS_TEXT 96
 const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions *now, char text[GT_CONDITIONS_TEXT]);
 

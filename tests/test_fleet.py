@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 PROGRAM, PLAN = (sys.argv.pop(1) for _ in range(2))
+TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernel_templates")
 
 
 def run(*words, program=PROGRAM, **env):
@@ -114,7 +115,7 @@ class Why(unittest.TestCase):
 
 
 class Stale(unittest.TestCase):
-    """Winners that were proved under another driver."""
+    """Winners that were proved under another driver, clock or template."""
 
     def setUp(self):
         # The loser of the race is said to be twice as fast as it is, and to have won.
@@ -144,9 +145,36 @@ class Stale(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertIn("log: the winner for f32 nn 32x32x32 was proved under driver 12.1, now 13.0", out)
         out = run("doctor", GEMMTUNE_DB=path("stale.db"))[1]
-        self.assertRegex(out, r"warning  stale +1 winners on NVIDIA H200 \(software\) were proved under driver 12\.1")
+        self.assertRegex(out, r"warning  stale +1 winner on NVIDIA H200 \(software\) was proved under driver 12\.1, now 13\.0")
         out = run("doctor", GEMMTUNE_DB=path("a.db"))[1]
         self.assertNotIn("stale", out)
+
+    def test_a_clock_that_the_gpu_does_not_reach_any_more_is_told_of(self):
+        shutil.copy(path("a.db"), path("clock.db"))
+        for mhz, stale in [(1985, False), (2400, True)]:
+            with sqlite3.connect(path("clock.db")) as db:
+                db.execute("UPDATE trial SET clock_mhz = ?", (mhz,))
+            out = run("32", program=PLAN, GEMMTUNE_DB=path("clock.db"))[1]
+            self.assertEqual("was proved under an SM clock of 2400 MHz, now 1980 at most" in out, stale)
+
+    def test_a_winner_of_another_template_races_what_its_configuration_is_rendered_to_now(self):
+        other = path("templates")
+        shutil.copytree(TEMPLATES, other, ignore=lambda _, names: [n for n in names if not n.startswith("naive.")])
+        with open(os.path.join(other, "naive.cu"), "a") as file:
+            file.write("// Another template.\n")
+        shutil.copy(path("a.db"), path("other.db"))
+        doctor = ["doctor", "--templates", other, "--db", path("other.db")]
+        says = "1 winner on NVIDIA H200 (software) was proved under another template of naive"
+        self.assertIn(says, run(*doctor)[1])
+        kernels = "SELECT count(DISTINCT source_hash) FROM kernel"
+        [(before,)] = ask("other.db", kernels)
+        code, out, err = run("revalidate", "--device", "soft", "--effort", "quick", "--json", *doctor[1:])
+        self.assertEqual(code, 0, err)
+        self.assertEqual([row["proved under"] for row in json.loads(out)], ["another template of naive"])
+        self.assertEqual(ask("other.db", kernels), [(before + 1,)])
+        raced = "SELECT count(*) FROM trial WHERE stage = 'race' AND outcome = 'ok' AND kernel = (SELECT max(id) FROM kernel)"
+        self.assertEqual(ask("other.db", raced), [(1,)])
+        self.assertNotIn(says, run(*doctor)[1])
 
 
 class System(unittest.TestCase):

@@ -38,13 +38,12 @@ double gt_engine_elapsed(const gt_engine *engine)
 
 static gt_status begin_run(gt_engine *engine)
 {
-    char host[256] = "", driver[32];
+    char host[256] = "";
     const gt_engine_options *options = &engine->options;
     gethostname(host, sizeof host - 1);
-    snprintf(driver, sizeof driver, "%d.%d", engine->driver->version / 1000, engine->driver->version % 1000 / 10);
     const gt_run run = {
         .program = gt_version(),
-        .driver = driver,
+        .driver = engine->driver->release,
         .nvrtc = engine->nvrtc->version,
         .host = host,
         .arguments = options->line,

@@ -97,6 +97,19 @@ static gt_status choose_profile(const gt_driver *driver, const char *profile)
                    profile);
 }
 
+/* What tells drivers apart: many have one CUDA version. The kernel module knows its own. */
+static void describe_release(gt_driver *driver)
+{
+    char number[24] = "";
+    FILE *file = driver->soft ? NULL : fopen("/sys/module/nvidia/version", "re");
+    if (file && fgets(number, sizeof number, file))
+        number[strcspn(number, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    snprintf(driver->release, sizeof driver->release, "%d.%d%s%s", driver->version / 1000, driver->version % 1000 / 10,
+             *number ? " " : "", number);
+}
+
 gt_status gt_driver_open(const char *name, gt_driver **out)
 {
     gt_status status = GT_OK;
@@ -144,6 +157,7 @@ gt_status gt_driver_open(const char *name, gt_driver **out)
                          driver->version / 1000, driver->version % 1000 / 10);
         goto fail;
     }
+    describe_release(driver);
     *out = driver;
     return GT_OK;
 fail:
