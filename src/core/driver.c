@@ -41,14 +41,16 @@ gt_status gt_driver_check_name(const char *name)
     const char *profile;
     if (!gt_driver_is_soft(name, &profile))
         return GT_OK;
-    const size_t length = strcspn(profile, ","); /* behind it: what to look for, "races" */
+    const size_t length = strcspn(profile, ","); /* behind it: what to look for, how many there are */
     bool known = *profile == '\0' && name[4] == '\0';
     for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++)
         known = known || (strlen(profiles[i]) == length && strncmp(profile, profiles[i], length) == 0);
-    if (known && (profile[length] == '\0' || strcmp(profile + length, ",races") == 0))
+    if (known && (profile[length] == '\0' || strcmp(profile + length, ",races") == 0 ||
+                  strncmp(profile + length, ",gpus=", 6) == 0))
         return GT_OK;
     return gt_fail(GT_ERROR_INVALID,
-                   "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4, each with ,races behind it",
+                   "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4, each with ,races or ,gpus=2 "
+                   "behind it",
                    profile);
 }
 
