@@ -31,6 +31,13 @@ bool gt_engine_interrupted(void)
     return interrupted != 0;
 }
 
+void gt_engine_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
 double gt_engine_elapsed(const gt_engine *engine)
 {
     return gt_now() - engine->started;
@@ -152,10 +159,8 @@ static gt_status compile_checks(gt_engine *engine)
 
 gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine)
 {
-    struct sigaction action = {.sa_handler = on_signal};
     *engine = (gt_engine){.options = *options, .claims = -1, .started = gt_now()};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    gt_engine_catch_signals();
     gt_status status = gt_driver_open(options->driver, &engine->driver);
     if (status == GT_OK)
         status = gt_device_query(engine->driver, options->device, &engine->device);

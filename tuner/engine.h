@@ -85,8 +85,9 @@ void gt_engine_close(gt_engine *engine, const char *end);
 /* Seconds since the engine was opened. */
 double gt_engine_elapsed(const gt_engine *engine);
 
-/* Whether Ctrl-C or SIGTERM came. */
+/* Whether Ctrl-C or SIGTERM came, from the first engine on, or from when somebody said to catch them. */
 bool gt_engine_interrupted(void);
+void gt_engine_catch_signals(void);
 
 /* A kernel's code, from this run's cache or compiled now; kernel gets its source hash and compiler. The code belongs
  * to the cache and is valid until the next call. GT_ERROR_COMPILE says why there is none. */

@@ -49,8 +49,8 @@ static gt_status check_template(gt_store *store, const gt_stale_terms *terms, gt
     free(source);
     if (strcmp(kernel.source_hash, s->kernel.source_hash) == 0)
         return GT_OK;
-    status = ask(store, "SELECT count(*) FROM kernel k JOIN trial t ON t.kernel = k.id JOIN problem p ON p.id = t.problem"
-                        " WHERE k.source_hash = ?9 AND" IS_PROBLEM, &s->problem, kernel.source_hash, &tried);
+    status = ask(store, "SELECT count(*) FROM kernel k JOIN trial t ON t.kernel = k.id JOIN problem p ON"
+                        " p.id = t.problem WHERE k.source_hash = ?9 AND" IS_PROBLEM, &s->problem, kernel.source_hash, &tried);
     if (status == GT_OK && tried == 0)
         snprintf(s->why, sizeof s->why, "another template of %s", s->kernel.family);
     return status;
@@ -125,8 +125,8 @@ gt_status gt_stales_find(gt_store *store, const gt_stale_terms *terms, gt_stales
             status = find_in(store, terms, &problem.class, &found);
     }
     for (size_t i = 0; status == GT_OK && i < found.count; i++)
-        status = ask(store, "SELECT sum(w.calls * w.us) FROM wanted w JOIN problem p ON p.id = w.problem WHERE" IS_PROBLEM,
-                     &found.list[i].problem, NULL, &found.list[i].use);
+        status = ask(store, "SELECT sum(w.calls * w.us) FROM wanted w JOIN problem p ON p.id = w.problem"
+                            " WHERE" IS_PROBLEM, &found.list[i].problem, NULL, &found.list[i].use);
     if (status != GT_OK) {
         gt_stales_finish(&found);
         return status;

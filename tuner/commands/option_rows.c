@@ -49,7 +49,7 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 };
 
 const gt_option_row gt_option_rows[] = {
-    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
+    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft: the software one; tune: all",
                 RUNS | SPACE | RENDER | PROFILE | FIT},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT | WHY | REPORT | REVALIDATE | SLURM},
