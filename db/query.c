@@ -101,17 +101,32 @@ const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions
     return text;
 }
 
+/* Whether a query has a row. */
+static gt_status find_any(gt_store *store, gt_bind *bind, bool *found)
+{
+    const int code = gt_sql_step(store, bind);
+    const gt_status status = gt_sql_done(store, bind, code);
+    if (status == GT_OK)
+        *found = code == SQLITE_ROW;
+    return status;
+}
+
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found)
 {
     gt_bind bind = gt_sql_start(store, "SELECT 1 FROM searched WHERE gpu = ?1 AND problem = ?2 AND search = ?3");
     gt_bind_int(&bind, gpu);
     gt_bind_int(&bind, problem);
     gt_bind_text(&bind, search, GT_HASH_LENGTH);
-    const int code = gt_sql_step(store, &bind);
-    const gt_status status = gt_sql_done(store, &bind, code);
-    if (status == GT_OK)
-        *found = code == SQLITE_ROW;
-    return status;
+    return find_any(store, &bind, found);
+}
+
+gt_status gt_store_has_types(gt_store *store, const gt_types *types, bool *has)
+{
+    const char *math = gt_math_name(types->math);
+    gt_bind bind = gt_sql_start(store, "SELECT 1 FROM problem WHERE type = ?1 AND math = ?2 LIMIT 1");
+    gt_bind_text(&bind, types->name, strlen(types->name) + 1);
+    gt_bind_text(&bind, math, strlen(math) + 1);
+    return find_any(store, &bind, has);
 }
 
 /* Runs a query for one number; 0 where there is none, or none that makes sense. */

@@ -109,6 +109,9 @@ gt_status gt_store_put_fitted(gt_store *store, int64_t gpu, const gt_types *type
 gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const gt_types *types, gt_fitted **list,
                                size_t *count, size_t *left_out);
 
+/* Whether there is any problem of these types. */
+gt_status gt_store_has_types(gt_store *store, const gt_types *types, bool *has);
+
 /* A search of a problem came to its end; search is the hash of all that it depends on. */
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found);

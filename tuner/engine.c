@@ -134,8 +134,15 @@ static gt_status compile_checks(gt_engine *engine)
     FILE *stream = open_memstream(&source, &size);
     if (!stream)
         return gt_fail_memory();
-    for (size_t i = 0; i < options->type_count; i++)
-        wanted[options->types[i]->a] = wanted[options->types[i]->b] = wanted[options->types[i]->c] = true;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++) {
+        const gt_types *types = options->types[i];
+        bool has = true;
+        if (options->stored)
+            status = gt_store_has_types(engine->store, types, &has);
+        if (has)
+            wanted[types->a] = wanted[types->b] = wanted[types->c] = true;
+    }
     if (options->type_count > 0) {
         fputs("#define SOME_TYPES", stream);
         for (gt_type type = 0; gt_type_find(type); type++)
@@ -143,14 +150,15 @@ static gt_status compile_checks(gt_engine *engine)
                 fprintf(stream, " KERNELS(%s)", gt_type_find(type)->name);
         for (size_t i = 0; i < options->type_count; i++) {
             const gt_type a = options->types[i]->a, b = options->types[i]->b;
-            if (a != b && !paired[a][b])
+            if (a != b && wanted[a] && wanted[b] && !paired[a][b])
                 fprintf(stream, " SAMPLE(%s, %s)", gt_type_find(a)->name, gt_type_find(b)->name);
             paired[a][b] = true;
         }
         fputs("\n", stream);
     }
     fputs(gt_embedded_checks_cu, stream);
-    gt_status status = fclose(stream) == 0 ? GT_OK : gt_fail_memory();
+    if (fclose(stream) != 0 && status == GT_OK)
+        status = gt_fail_memory();
     if (status == GT_OK)
         status = gt_nvrtc_compile(engine->nvrtc, source, engine->device.arch, &engine->checks, NULL);
     free(source);

@@ -19,6 +19,7 @@ typedef struct gt_engine_options {
     const char *family;    /* only this one is searched; NULL: all that fit */
     const gt_types *const *types; /* that there will be products of */
     size_t type_count;            /* 0: any */
+    bool stored; /* of these, there will be products only of types that the store has */
     gt_effort effort;
     gt_variant variant; /* in which kernels are rendered */
     uint64_t seed;       /* of the search */

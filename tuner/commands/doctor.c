@@ -13,6 +13,7 @@
 #include "../cuda_library.h"
 #include "../nvrtc.h"
 #include "../stale.h"
+#include "../worker/clock.h"
 #include "options.h"
 #include "output.h"
 
@@ -33,6 +34,7 @@ typedef struct report {
     bool json, colour, ready;
     size_t checks;
     gt_device *gpus;
+    double *clocks; /* that they run at now, MHz */
     size_t gpu_count;
     gt_conditions now; /* as far as they are known */
 } report;
@@ -72,11 +74,14 @@ static void check_gpu(report *r, const gt_driver *driver, int ordinal)
         say(r, MISSING, topic, NULL, "%s", gt_error_message());
         return;
     }
-    r->gpu_count++;
+    const double mhz = r->clocks[r->gpu_count++] = gt_clock_awake_mhz(driver, d);
+    char slowed[32] = "";
+    if (mhz < 0.98 * d->clock_khz / 1e3)
+        snprintf(slowed, sizeof slowed, ", now %.0f", mhz);
     say(r, d->cc >= OLDEST_CC ? OK : MISSING, topic,
         d->cc >= OLDEST_CC ? NULL : "kernels need compute capability 7.5 (Turing) or newer: choose another --device",
-        "%s, %s, %d SMs at %d MHz, %.1f GiB, L2 %.0f MiB, shared memory %d KiB a block, f32 peak %.1f TFLOPS", d->name,
-        d->arch, d->sm_count, d->clock_khz / 1000, (double)d->memory_bytes / (1 << 30),
+        "%s, %s, %d SMs at %d MHz%s, %.1f GiB, L2 %.0f MiB, shared memory %d KiB a block, f32 peak %.1f TFLOPS", d->name,
+        d->arch, d->sm_count, d->clock_khz / 1000, slowed, (double)d->memory_bytes / (1 << 30),
         (double)d->l2_bytes / (1 << 20), d->smem_limit >> 10,
         gt_device_peak_tflops(d, gt_types_parse("f32", GT_MATH_STRICT)));
 }
@@ -98,7 +103,8 @@ static int check_driver(report *r, const gt_options_cli *options)
     else if (count == 0)
         say(r, MISSING, "GPU", "check nvidia-smi and CUDA_VISIBLE_DEVICES", "the driver shows none");
     r->gpus = calloc((size_t)count + 1, sizeof *r->gpus);
-    for (int i = 0; r->gpus && i < count; i++)
+    r->clocks = calloc((size_t)count + 1, sizeof *r->clocks);
+    for (int i = 0; r->gpus && r->clocks && i < count; i++)
         check_gpu(r, driver, i);
     gt_driver_close(driver);
     return version;
@@ -214,7 +220,7 @@ static gt_status check_stale(report *r, const gt_options_cli *options, gt_store 
         bool known = false; /* two cards of one model */
         for (size_t j = 0; j < i; j++)
             known = known || strcmp(r->gpus[j].name, r->gpus[i].name) == 0;
-        terms.now.clock_mhz = r->gpus[i].clock_khz / 1e3;
+        terms.now.clock_mhz = r->clocks[i];
         if (known || (status = gt_stales_find(store, &terms, &stales)) != GT_OK)
             continue;
         say_stale(r, r->gpus[i].name, &stales);
@@ -315,5 +321,6 @@ int gt_cmd_doctor(const gt_options_cli *options)
     else
         puts(r.ready ? "\nReady to tune." : "\nNot ready: see what is missing above.");
     free(r.gpus);
+    free(r.clocks);
     return r.ready ? 0 : 1;
 }

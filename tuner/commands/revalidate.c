@@ -8,10 +8,11 @@
 #include "output.h"
 #include "../stale.h"
 #include "../tune.h"
+#include "../worker/clock.h"
 
 static const gt_column columns[] = {
-    {"problem", GT_LEFT}, {"proved under", GT_LEFT}, {"was us", GT_RIGHT},      {"us", GT_RIGHT},
-    {"change %", GT_RIGHT}, {"winner", GT_LEFT},     {"configuration", GT_LEFT},
+    {"problem", GT_LEFT},   {"proved under", GT_LEFT}, {"was us", GT_RIGHT}, {"us", GT_RIGHT},    {"change %", GT_RIGHT},
+    {"was MHz", GT_RIGHT}, {"MHz", GT_RIGHT},         {"winner", GT_LEFT},  {"configuration", GT_LEFT},
 };
 
 static gt_status find_stale(const gt_engine *engine, const gt_options_cli *options, gt_stales *stales)
@@ -19,8 +20,16 @@ static gt_status find_stale(const gt_engine *engine, const gt_options_cli *optio
     gt_stale_terms terms = {.device = &engine->device, .families = &engine->families, .types = options->type_list,
                             .type_count = options->type_count, .all = options->all};
     const gt_status status = gt_store_find_conditions(engine->store, engine->run, &terms.now);
-    terms.now.clock_mhz = engine->device.clock_khz / 1e3;
+    terms.now.clock_mhz = gt_clock_awake_mhz(engine->driver, &engine->device);
     return status == GT_OK ? gt_stales_find(engine->store, &terms, stales) : status;
+}
+
+static void print_clock(gt_table *table, double mhz)
+{
+    if (mhz > 0)
+        gt_table_number(table, "%.0f", mhz);
+    else
+        gt_table_none(table);
 }
 
 static void print_row(gt_table *table, const gt_stale *was, const gt_tuned *now)
@@ -32,14 +41,16 @@ static void print_row(gt_table *table, const gt_stale *was, const gt_tuned *now)
     gt_table_text(table, *was->why ? was->why : "the same");
     gt_table_number(table, "%.2f", was->trial.us);
     if (!now->won) {
-        gt_table_none(table);
-        gt_table_none(table);
+        for (int i = 0; i < 4; i++)
+            gt_table_none(table);
         gt_table_text(table, "none is right: tune again");
         gt_table_none(table);
         return;
     }
     gt_table_number(table, "%.2f", now->trial.us);
     gt_table_number(table, "%+.1f", 100 * (now->trial.us / was->trial.us - 1));
+    print_clock(table, was->trial.clock_mhz);
+    print_clock(table, now->trial.clock_mhz);
     gt_table_text(table, same ? "kept" : "replaced");
     char text[GT_FAMILY_LENGTH + GT_PARAMS_TEXT + 2];
     snprintf(text, sizeof text, "%s %s", now->kernel.family, gt_params_text(&now->kernel.params, params));
