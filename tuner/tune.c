@@ -278,10 +278,13 @@ static gt_status show_stored(work *w)
     return status;
 }
 
-/* What an interruption leaves: the winner of earlier runs, else the fastest so far, as `gemmtune best` shows it. */
-static gt_status show_interrupted(work *w)
+/* What an interruption or the end of a budget leaves: the winner of earlier runs, else the fastest so far, as `gemmtune
+ * best` shows it. */
+static gt_status show_known(work *w)
 {
-    gt_status status = recall(w);
+    gt_status status = gt_store_problem(w->engine->store, w->problem, &w->problem_id);
+    if (status == GT_OK)
+        status = recall(w);
     if (status == GT_OK && w->own.kernel_id == 0 && !w->engine->options.family)
         w->own = w->fastest;
     return status == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
@@ -300,7 +303,7 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &stored,
                                     &trials[i]);
         if (status == GT_OK && i < own && trials[i].outcome == GT_TRIAL_OK && trials[i].us > 0 &&
-            (!w->tuned->won || trials[i].us < w->tuned->trial.us)) {
+            (!w->tuned->won || gt_trial_deciding_us(&trials[i]) < gt_trial_deciding_us(&w->tuned->trial))) {
             w->tuned->won = true;
             w->tuned->kernel = kernels[i];
             w->tuned->trial = trials[i];
@@ -490,12 +493,12 @@ gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
     tuning->state.what = name;
     tuning->state.best_tflops = 0;
     tuning->state.best = NULL;
-    gt_status status = tuning->revalidating ? revalidate(&w) : tune_problem(&w);
+    gt_status status = tuning->revalidating ? revalidate(&w) : tuning->showing ? show_known(&w) : tune_problem(&w);
     /* A wait that Ctrl-C ended is no failure: what was found so far is stored. */
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK;
     if (status == GT_OK && gt_engine_interrupted() && !tuned->won && !tuning->only_seeds && !tuning->revalidating)
-        status = show_interrupted(&w);
+        status = show_known(&w);
     gt_search_destroy(w.search);
     tuning->state.what = "";
     tuning->state.best = NULL;

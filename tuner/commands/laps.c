@@ -61,9 +61,16 @@ static void choose_search(gt_tuning *tuning, gt_winners *winners, bool covers, c
         tuning->seed_count = gt_winners_all(winners);
 }
 
+/* Whether the time is up. The first problem of a run is never left out. */
+static bool is_over(const gt_engine *engine, double deadline, size_t reached)
+{
+    return deadline > 0 && reached > 0 && gt_engine_elapsed(engine) >= deadline;
+}
+
 /* Tunes the problems, in order but for those that another tuner of the database works on: these come last, and little
- * is left to do for them. *count says how many were reached. */
-static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, const gt_problem *problems,
+ * is left to do for them. Of those that are left when the time is up what is known is shown, where others tuned before.
+ * *count says how many were reached. */
+static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, bool others, const gt_problem *problems,
                            size_t total, gt_tuned *tuned, size_t *count)
 {
     const int before = tuning->state.step; /* problems of other types */
@@ -74,6 +81,9 @@ static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, 
     for (size_t turn = 0; status == GT_OK && turn < 2 * total && !gt_engine_interrupted(); turn++) {
         const size_t i = turn % total;
         gt_tuned *t = &tuned[*count];
+        tuning->showing = is_over(tuning->engine, tuning->deadline, *count);
+        if (tuning->showing && !others)
+            break;
         if (done[i])
             continue;
         /* One share more than there are problems: the last lap's. */
@@ -81,6 +91,8 @@ static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, 
         tuning->state.step = before + (int)*count;
         choose_search(tuning, winners, covers, &problems[i]);
         if ((status = tune_claimed(tuning, &problems[i], turn >= total, t, &done[i])) != GT_OK || !done[i])
+            continue;
+        if (tuning->showing && !t->won)
             continue;
         ++*count;
         gt_tuned_line(tuning, t);
@@ -96,7 +108,8 @@ static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, 
 static gt_status last_lap(gt_tuning *tuning, gt_winners *winners, bool covers, gt_tuned *tuned, size_t count)
 {
     tuning->only_seeds = true;
-    for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
+    tuning->showing = false;
+    for (size_t i = 0; i < count && !gt_engine_interrupted() && !is_over(tuning->engine, tuning->deadline, count); i++) {
         gt_tuned again;
         choose_search(tuning, winners, covers, &tuned[i].problem);
         tuning->seed_count = gt_winners_of_class(winners, &tuned[i].problem.class);
@@ -146,7 +159,7 @@ static gt_status find_convicted(const gt_engine *engine, const gt_tuned *tuned, 
  * which a race of what was tried is enough. */
 static gt_status replace_convicted(gt_tuning *tuning, gt_tuned *tuned, size_t count)
 {
-    tuning->only_seeds = false;
+    tuning->only_seeds = tuning->showing = false;
     tuning->effort = tuning->engine->options.effort;
     for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
         gt_tuned *t = &tuned[i], again = {0};
@@ -190,7 +203,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     const bool covers = options->shapes.cover || options->few.cover;
     gt_status status = gt_winners_init(total, &winners);
     if (status == GT_OK)
-        status = tune_each(&tuning, &winners, covers, problems, total, tuned, count);
+        status = tune_each(&tuning, &winners, covers, options->all_devices, problems, total, tuned, count);
     /* All known from runs before, they have had it; but parts of a list only by themselves. */
     if (status == GT_OK && (gt_laps_tried_any(tuned, *count) || options->all_devices))
         status = last_lap(&tuning, &winners, covers, tuned, *count);
@@ -213,6 +226,8 @@ gt_status gt_laps_run(gt_engine *engine, const gt_options_cli *options, const gt
     gt_status status = GT_OK;
     for (size_t i = 0, group; status == GT_OK && i < total && !gt_engine_interrupted(); i += group) {
         const double elapsed = gt_engine_elapsed(engine);
+        if (is_over(engine, budget, *count) && !options->all_devices)
+            break;
         size_t more = 0;
         group = gt_options_group(problems + i, total - i);
         const double share = (budget - elapsed) * (double)group / (double)(total - i);

@@ -210,8 +210,7 @@ static void tell_failed(const tuners *t)
     }
 }
 
-/* Every problem of every model, most of which are known by now. A budget has at least a moment left: a problem that
- * nobody came to gets a kernel. */
+/* Every problem of every model, most of which are known by now. A budget has at least a moment left. */
 static int finish_all(const gt_options_cli *given, const tuners *t, const char *since, double started)
 {
     int code = 0;

@@ -105,9 +105,9 @@ static gt_status fit_estimate(gt_engine *engine, const gt_types *types)
 }
 
 /* How the run is stored to have ended. */
-static const char *ending(gt_status status, const gt_tuned *tuned, size_t count)
+static const char *ending(gt_status status, const gt_tuned *tuned, size_t count, size_t total)
 {
-    bool cut = false;
+    bool cut = count < total;
     for (size_t i = 0; i < count; i++)
         cut = cut || tuned[i].cut;
     return status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : cut ? "budget" : "done";
@@ -173,12 +173,14 @@ int gt_tune_device(const gt_options_cli *given, const char *since)
     if (count > 0)
         gt_tuned_print(&engine, options, limits, tuned, count);
     gt_tuned_note_cover(options, tuned, count);
+    if (status == GT_OK && count < total && !gt_engine_interrupted() && !options->quiet)
+        gt_print_note("the budget ended before %zu of %zu problems; the same command goes on with them", total - count, total);
     if (count > 0 && !options->quiet)
         gt_print_note("stored in %s", gt_store_path(engine.store));
     for (size_t i = 0; i < count; i++)
         if (!tuned[i].won)
             code = 1;
-    gt_engine_close(&engine, ending(status, tuned, count));
+    gt_engine_close(&engine, ending(status, tuned, count, total));
     free(tuned);
     free(problems);
     return gt_engine_interrupted() ? 130 : code;
