@@ -97,15 +97,18 @@ static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
     measured->count = kept;
 }
 
-/* Tells of a winner that was proved and timed under another driver: both may have changed since. */
-static void tell_stale(const gt_context *context, const gt_source *source, const gt_chosen *chosen, int64_t run)
+/* Tells of a winner that was proved and timed under another driver or clock: both may have changed since. */
+static void tell_stale(const gt_context *context, const gt_source *source, const gt_chosen *chosen,
+                       const gt_measured *row)
 {
-    gt_conditions then, now = {0};
+    gt_conditions then, now = {.clock_mhz = context->device.clock_khz / 1e3};
     char why[GT_CONDITIONS_TEXT], name[GT_PROBLEM_NAME_LENGTH];
-    const int version = context->driver->version;
-    snprintf(now.driver, sizeof now.driver, "%d.%d", version / 1000, version % 1000 / 10);
+    snprintf(now.driver, sizeof now.driver, "%s", context->driver->release);
     if (!context->log || chosen->selection.choice != GT_CHOICE_EXACT ||
-        gt_store_find_conditions(source->store, run, &then) != GT_OK || !*gt_conditions_compare(&then, &now, why))
+        gt_store_find_conditions(source->store, row->run, &then) != GT_OK)
+        return;
+    then.clock_mhz = row->trial.clock_mhz;
+    if (!*gt_conditions_compare(&then, &now, why))
         return;
     gt_problem_name(&chosen->problem, name);
     gt_context_tell(context, "the winner for %s was proved under %s; `gemmtune revalidate` proves it again", name, why);
@@ -137,7 +140,7 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
         if (status == GT_OK) {
             chosen->kernel = *row->kernel;
             gt_params_text(&chosen->kernel.params, chosen->params);
-            tell_stale(context, source, chosen, row->run);
+            tell_stale(context, source, chosen, row);
             return GT_OK;
         }
         if (status != GT_ERROR_CORRUPT && status != GT_ERROR_DRIVER)
