@@ -130,6 +130,16 @@ static void large(unsigned *seed)
     run(call_sgemm_, false, &(product){.m = 2100, .n = 2200, .k = 3, .pad = 5, .beta = -3}, false, seed);
 }
 
+/* Sizes that are cut into tiles along every side where the GPU has little memory, the last ones smaller. */
+static void tiles(unsigned *seed)
+{
+    for (int bits = 0; bits < 4; bits++) {
+        const product p = {.flip_a = bits & 1, .flip_b = bits >> 1, .m = 290, .n = 90, .k = 130, .pad = bits,
+                           .beta = bits % 2 ? -3 : 0};
+        run(bits & 2 ? call_dgemm_ : call_sgemm_, bits & 2, &p, false, seed);
+    }
+}
+
 /* What a BLAS has its own answer to: it comes there, with the lengths of its texts. */
 static void others(unsigned *seed)
 {
@@ -209,7 +219,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"large", large}, {"others", others}, {"threads", threads}, {"forks", forks},
-                 {"learns", learns}};
+                 {"learns", learns}, {"tiles", tiles}};
     unsigned seed = (unsigned)getpid();
     REQUIRE(argc == 3);
     answered = strcmp(argv[2], "answered") == 0;
