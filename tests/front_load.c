@@ -1,7 +1,7 @@
 /*
  * A program that looks cuBLAS up by dlsym and calls it often, to be run under `gemmtune run --dlsym`, on any GPU:
  *
- *   front_load CUBLAS cost                  what a call costs the host, through the front and without it
+ *   front_load CUBLAS cost [N]              what a call costs the host, through the front and without it
  *   front_load CUBLAS threads THREADS CALLS  CALLS products of mixed sizes by THREADS threads with four streams each, all
  *                                           checked, while the process forks
  *
@@ -98,10 +98,10 @@ static CUfunction load_empty(void)
                : NULL;
 }
 
-static void cost(const char *soname)
+static void cost(const char *soname, int n)
 {
-    enum { N = 256 };
-    static float zeros[N * N];
+    const size_t count = (size_t)n * (size_t)n;
+    float *const zeros = calloc(count, sizeof *zeros);
     static double own[ROUNDS], front[ROUNDS], bare[ROUNDS];
     static const float alpha = 1, beta = 0;
     sgemm *const without = (sgemm *)dlvsym(cublas, "cublasSgemm_v2", soname);
@@ -114,22 +114,23 @@ static void cost(const char *soname)
     sched_setaffinity(0, sizeof cores, &cores);
     CUDA(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     void *const handle = make_handle(stream);
-    float *const a = make_buffer(N * N, zeros), *const b = make_buffer(N * N, zeros), *const c = make_buffer(N * N, NULL);
+    float *const a = make_buffer(count, zeros), *const b = make_buffer(count, zeros), *const c = make_buffer(count, NULL);
     for (int round = -1; round < ROUNDS; round++)
         for (int kind = 0; kind < 3; kind++) {
             double *const list = kind == 0 ? own : kind == 1 ? front : bare;
             const double begun = now_us();
             for (int i = 0; i < CALLS; i++)
                 if (kind < 2)
-                    REQUIRE((kind ? multiply : without)(handle, 0, 0, N, N, N, &alpha, a, N, b, N, &beta, c, N) == 0);
+                    REQUIRE((kind ? multiply : without)(handle, 0, 0, n, n, n, &alpha, a, n, b, n, &beta, c, n) == 0);
                 else if (empty)
                     CUDA(cuLaunchKernel(empty, 64, 1, 1, 256, 1, 1, 0, stream, NULL, NULL));
             if (round >= 0)
                 list[round] = (now_us() - begun) / CALLS;
             CUDA(cuStreamSynchronize(stream));
         }
-    printf("sgemm of %d cubed, us of the host a call: %.3f without, %.3f with the front%s, %.3f an empty kernel\n", N,
+    printf("sgemm of %d cubed, us of the host a call: %.3f without, %.3f with the front%s, %.3f an empty kernel\n", n,
            median(own), median(front), multiply == without ? " (not there)" : "", median(bare));
+    free(zeros);
 }
 
 /* Sizes, and layouts, that the threads ask for. */
@@ -267,7 +268,7 @@ int main(int argc, char **argv)
     CUDA(cuCtxSetCurrent(context));
     multiply = (sgemm *)find("cublasSgemm_v2");
     if (strcmp(argv[2], "cost") == 0)
-        cost(strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1]);
+        cost(strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1], argc > 3 ? atoi(argv[3]) : 256);
     else
         threads(argc > 3 ? atoi(argv[3]) : 64, argc > 4 ? atol(argv[4]) : 1000000);
     return 0;
