@@ -108,6 +108,11 @@ gt_status gt_store_put_fitted(gt_store *store, int64_t gpu, const gt_types *type
 gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const gt_types *types, gt_fitted **list,
                                size_t *count, size_t *left_out);
 
+/* What programs measured of a machine with such a GPU, by name: kept beside the coefficients, for it is used as they are.
+ * The newest one of any GPU is found; *value stays where there is none. */
+gt_status gt_store_put_rate(gt_store *store, int64_t gpu, const char *name, double value);
+gt_status gt_store_find_rate(gt_store *store, const char *name, double *value);
+
 /* A search of a problem came to its end; search is the hash of all that it depends on. */
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found);

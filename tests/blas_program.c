@@ -173,7 +173,8 @@ static void threads(unsigned *seed)
         pthread_join(list[i], NULL);
 }
 
-/* Products that a GPU would do faster: the CPU has the first ones, until they would have paid for setting a GPU up. */
+/* Products that a GPU would do faster: the CPU has the first ones, until they would have paid for setting a GPU up. Where
+ * it is known how slow the CPU is, one of them may have. */
 static void learns(unsigned *seed)
 {
     enum { N = 256, K = 80 };
@@ -187,7 +188,7 @@ static void learns(unsigned *seed)
         forwarded += fakeBlasCalls() - before;
     }
     printf("%d of %d came to the CPU\n", forwarded, calls);
-    REQUIRE(forwarded > 5 && forwarded == calls - 1);
+    REQUIRE(forwarded == calls - 1 && (answered ? forwarded == 0 : forwarded > 5));
     for (int l = 0; l < K; l++)
         sum += a[l * N + 3] * b[7 * K + l];
     REQUIRE(c[7 * N + 3] == sum);
