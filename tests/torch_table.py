@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""PyTorch models with and without the front: torch_table.py GEMMTUNE [BUDGET].
+"""PyTorch models with and without the front: torch_table.py GEMMTUNE [BUDGET [TYPE,...]].
 
-Runs models of linear layers in four types without us, captures what they ask for, tunes that for BUDGET (75s), runs them
-again, with --f32 split too, and once more without us. Times are medians of steps as the device sees them; errors are of
-the outputs, relative to the largest element, against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
+Runs models of linear layers, in f32, tf32, bf16 and f16 unless told, and captures what they ask for, tunes that for BUDGET
+(75s), runs them again, with --f32 split too, and once more without us. Times are medians of steps as the device sees them;
+errors are of the outputs, relative to the largest element, against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU
+and PyTorch.
 """
+import copy
 import json
 import math
 import os
@@ -14,7 +16,7 @@ import sys
 import tempfile
 
 TOKENS, WIDTH, ODD = 2048, 1024, 1023
-TYPES = ["f32", "tf32", "bf16", "f16"]
+ROUNDS = 12
 
 
 def make_models(torch):
@@ -55,32 +57,30 @@ def make_models(torch):
     }
 
 
-def measure(path, reference_path, rounds, only):
+def measure(path, reference_path, kinds):
     """Times and errors of every model and type, as JSON in a file."""
     import torch
     rows, references = [], torch.load(reference_path) if os.path.exists(reference_path) else {}
     dtypes = {"f32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-    for kind in only or TYPES:
+    for kind in kinds:
         torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
         torch.manual_seed(1)
         for name, (model, shape, trains, graph) in make_models(torch).items():
-            x = torch.randn(*shape)
-            model, x = model.to(dtypes[kind]).cuda(), x.to(dtypes[kind]).cuda()
-            # A model in f64 of the same numbers; only without us, so that its products are cuBLAS's.
+            x = torch.randn(*shape).to(dtypes[kind])
+            model = model.to(dtypes[kind])
             key = "%s %s" % (kind, name)
-            if not only and key not in references:
-                wide = model.double()
+            if key not in references:  # of the same numbers, on the CPU: no product of a GPU's
                 with torch.no_grad():
-                    references[key] = wide(x.double()).cpu()
-                model = wide.to(dtypes[kind])
-            rows.append([kind, name, *time_model(torch, model, x, trains, graph, rounds, references[key])])
+                    references[key] = copy.deepcopy(model).double()(x.double())
+            model, x = model.cuda(), x.cuda()
+            rows.append([kind, name, *time_model(torch, model, x, trains, graph, references[key])])
     if not os.path.exists(reference_path):
         torch.save(references, reference_path)
     with open(path, "w") as file:
         json.dump(rows, file)
 
 
-def time_model(torch, model, x, trains, graph, rounds, reference):
+def time_model(torch, model, x, trains, graph, reference):
     def step():
         if not trains:
             with torch.no_grad():
@@ -100,7 +100,7 @@ def time_model(torch, model, x, trains, graph, rounds, reference):
                 y = step()
         run = captured.replay if graph else step
         times = []
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             begin.record()
             for _ in range(8):
@@ -116,42 +116,38 @@ def time_model(torch, model, x, trains, graph, rounds, reference):
 
 def main():
     program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "75s"
+    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32", "tf32", "bf16", "f16"]
     folder = tempfile.mkdtemp(prefix="gemmtune-torch-")
 
-    def child(words, rounds, only=()):
+    def child(words, asked):
         path = os.path.join(folder, "rows.json")
-        subprocess.run([*words, sys.executable, __file__, "--measure", path, os.path.join(folder, "reference.pt"),
-                        str(rounds), *only], check=True)
+        subprocess.run([*words, sys.executable, __file__, "--measure", path, os.path.join(folder, "reference.pt"), *asked],
+                       check=True)
         with open(path) as file:
             return {(kind, name): (ms, error) for kind, name, ms, error in json.load(file)}
 
-    before = child([], 15)
-    child([program, "run", "--capture-only", "--f32", "split", "--"], 1, TYPES)
+    before = child([program, "run", "--capture-only", "--f32", "split", "--"], kinds)
     subprocess.run([program, "tune", "--wanted", "--effort", "quick", "--budget", budget, "--quiet"], check=True,
                    stdout=subprocess.DEVNULL)
-    ours = child([program, "run", "--"], 15, TYPES)
-    split = child([program, "run", "--f32", "split", "--"], 15, ["f32"])
-    after = child([], 15, TYPES)
+    ours = child([program, "run", "--"], kinds)
+    split = child([program, "run", "--f32", "split", "--"], ["f32"]) if "f32" in kinds else {}
+    after = child([], kinds)
     print("%-6s %-24s %9s %9s %7s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "error", "with us"))
     ratios = {}
-    for kind, table in [(kind, ours) for kind in TYPES] + [("split", split)]:
-        for name in make_names(before):
-            key = ("f32" if kind == "split" else kind, name)
+    for kind, table in [(kind, ours) for kind in kinds] + ([("split", split)] if split else []):
+        of_type = "f32" if kind == "split" else kind
+        for key in [key for key in before if key[0] == of_type]:
             ms = (before[key][0] + after[key][0]) / 2
             ratios.setdefault(kind, []).append(ms / table[key][0])
-            print("%-6s %-24s %9.4f %9.4f %7.3f %9.2g %9.2g" % (kind, name, ms, table[key][0], ms / table[key][0],
+            print("%-6s %-24s %9.4f %9.4f %7.3f %9.2g %9.2g" % (kind, key[1], ms, table[key][0], ms / table[key][0],
                                                                before[key][1], table[key][1]))
     for kind, list_ in ratios.items():
         print("%-6s %.3f at the geometric mean, %.3f at least" % (
             kind, math.exp(sum(map(math.log, list_)) / len(list_)), min(list_)))
 
 
-def make_names(table):
-    return [name for kind, name in table if kind == TYPES[0]]
-
-
 if __name__ == "__main__":
     if sys.argv[1] == "--measure":
-        measure(sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:])
+        measure(sys.argv[2], sys.argv[3], sys.argv[4:])
     else:
         main()
