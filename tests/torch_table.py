@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 TOKENS, WIDTH, ODD = 2048, 1024, 1023
-ROUNDS = 12
+ROUNDS, ROWS = 12, 64  # of times; of outputs whose error is looked at
 
 
 def make_models(torch):
@@ -71,7 +71,7 @@ def measure(path, reference_path, kinds):
             key = "%s %s" % (kind, name)
             if key not in references:  # of the same numbers, on the CPU: no product of a GPU's
                 with torch.no_grad():
-                    references[key] = copy.deepcopy(model).double()(x.double())
+                    references[key] = copy.deepcopy(model).double()(x.double())[:ROWS].clone()
             model, x = model.cuda(), x.cuda()
             rows.append([kind, name, *time_model(torch, model, x, trains, graph, references[key])])
     if not os.path.exists(reference_path):
@@ -110,7 +110,7 @@ def time_model(torch, model, x, trains, graph, reference):
             times.append(begin.elapsed_time(end) / 8)
         y = y if graph else result
         torch.cuda.synchronize()
-    difference = (y.detach().double().cpu() - reference).abs().max() / reference.abs().max()
+    difference = (y[:ROWS].detach().double().cpu() - reference).abs().max() / reference.abs().max()
     return statistics.median(times), difference.item()
 
 
