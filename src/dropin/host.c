@@ -70,7 +70,7 @@ static gt_fate find_answers(const gt_host_product *p, const gt_tiles *tiles, gt_
         const bool last[3] = {i & 1, i & 2, i & 4};
         const gt_request request = {.gemm = gt_pipeline_problem(p, tiles, last), .symbol = p->symbol, .alone = true};
         gt_answer **answer = &answers->of[last[0]][last[1]][last[2]];
-        const int64_t count = answers->counts[last[0]][last[1]][last[2]] = gt_pipeline_count(p, tiles, last);
+        const int64_t count = gt_pipeline_count(p, tiles, last);
         double us = 0;
         if (count == 0)
             continue;
@@ -99,7 +99,7 @@ static gt_fate run(const gt_host_product *p, gt_host_worth *worth, void *data, d
     bool written;
     if (!host.pipeline && !(host.pipeline = gt_pipeline_create(host.driver, host.context)))
         return GT_FATE_FAILED;
-    if (!gt_tiles_choose(p->m, p->n, p->k, p->type == GT_F64 ? 8 : 4, find_limit(), gt_pipeline_line(), &tiles))
+    if (!gt_tiles_choose(p->m, p->n, p->k, p->type == GT_F64 ? 8 : 4, find_limit(), GT_STAGING_LINE, &tiles))
         return GT_FATE_NO_ROOM;
     const gt_fate fate = find_answers(p, &tiles, &answers, &kernel_us);
     if (fate != GT_FATE_ANSWERED)

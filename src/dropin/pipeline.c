@@ -83,11 +83,6 @@ CUstream gt_pipeline_stream(const gt_pipeline *pipeline)
     return pipeline->run;
 }
 
-size_t gt_pipeline_line(void)
-{
-    return GT_STAGING_LINE;
-}
-
 size_t gt_pipeline_held(const gt_pipeline *pipeline)
 {
     size_t bytes = 0;
