@@ -15,17 +15,23 @@ typedef void *look_up(void *handle, const char *name);
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The loader's, or that of another library which does as this one. Its version differs by the age of libc and by
- * machine. */
+/* The version that dlsym had in the first glibc for a machine; every later one has it too. */
+#ifdef __x86_64__
+#define FIRST_VERSION "GLIBC_2.2.5"
+#else
+#define FIRST_VERSION "GLIBC_2.17"
+#endif
+
+/* Found without a failure, whose text would be allocated: programs with an allocator of their own call dlsym to set that
+ * up. */
 static look_up *find_next(void)
 {
-    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.27"};
     static _Atomic(void *) found;
     void *next = atomic_load_explicit(&found, memory_order_acquire);
-    for (size_t i = 0; !next && i < sizeof versions / sizeof versions[0]; i++)
-        next = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-    if (!next)
-        abort(); /* no libc that this was built for is without one */
+    if (next)
+        return (look_up *)next;
+    if (!(next = dlvsym(RTLD_NEXT, "dlsym", FIRST_VERSION)))
+        abort(); /* no libc that this was built for is without it */
     atomic_store_explicit(&found, next, memory_order_release);
     return (look_up *)next;
 }
