@@ -52,7 +52,7 @@ static __attribute__((noinline)) void *look_up_cublas(look_up *next, void *handl
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)
 {
     look_up *const next = find_next();
-    if (handle != RTLD_DEFAULT && handle != RTLD_NEXT && name && strncmp(name, "cublas", 6) == 0)
+    if (handle != RTLD_DEFAULT && handle != RTLD_NEXT && strncmp(name, "cublas", 6) == 0)
         return look_up_cublas(next, handle, name);
     return next(handle, name);
 }
