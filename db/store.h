@@ -112,6 +112,11 @@ gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const g
 /* Whether there is any problem of these types. */
 gt_status gt_store_has_types(gt_store *store, const gt_types *types, bool *has);
 
+/* What programs measured of a machine with such a GPU, by name: kept beside the coefficients, for it is used as they are.
+ * The newest one of any GPU is found; *value stays where there is none. */
+gt_status gt_store_put_rate(gt_store *store, int64_t gpu, const char *name, double value);
+gt_status gt_store_find_rate(gt_store *store, const char *name, double *value);
+
 /* A search of a problem came to its end; search is the hash of all that it depends on. */
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found);

@@ -27,7 +27,7 @@
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                           \
     X(cuLaunchKernel) X(cuLaunchKernelEx)                                                                    \
     X(cuTensorMapEncodeTiled) X(cuTensorMapReplaceAddress)                                                   \
-    X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize)                                              \
+    X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitEvent)                         \
     X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuStreamIsCapturing)                             \
     X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)                           \
     X(cuEventCreate) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime) X(cuEventDestroy)

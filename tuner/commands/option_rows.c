@@ -90,6 +90,7 @@ const gt_option_row gt_option_rows[] = {
     [MARGIN] = {"margin", "PERCENT", 0, "answer what is so much faster than cuBLAS (0)", RUN},
     [F32] = {"f32", "MATH", 0, "strict; split, tf32: f32 on tensor cores (strict)", RUN},
     [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
+    [DLSYM] = {"dlsym", NULL, 0, "also where the program finds cuBLAS by dlsym (JAX)", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH | REVALIDATE},
     [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
     [SHARDS] = {"shards", "N", 0, "tasks for each GPU model, one GPU each (4)", SLURM},

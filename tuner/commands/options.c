@@ -228,6 +228,7 @@ static const setting settings[OPTION_COUNT] = {
     [MARGIN] = {INT, AT(margin), .least = 0, .most = 1000},
     [F32] = {READ, .read = read_f32},
     [BLAS] = {SWITCH, AT(blas)},
+    [DLSYM] = {SWITCH, AT(dlsym)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [OUTPUT] = {TEXT, AT(output)},
     [SHARDS] = {INT, AT(shards), .least = 1, .most = 10000},
@@ -430,6 +431,8 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return gt_fail(GT_ERROR_INVALID, "--device all is for tune; %s takes one GPU: --device N", o->command);
     if (o->all_devices && o->shard.count > 0)
         return gt_fail(GT_ERROR_INVALID, "--device all and --shard: one of them");
+    if (o->blas && o->dlsym)
+        return gt_fail(GT_ERROR_INVALID, "--blas and --dlsym: one of them");
     if (o->command_id == GT_COMMAND_MERGE && o->file_count == 0)
         return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)

@@ -106,6 +106,7 @@ typedef struct gt_options_cli {
     int margin;           /* run --margin PERCENT */
     const char *f32;      /* run --f32 strict|split|tf32 */
     bool blas;            /* run --blas: products of host memory, in place of cuBLAS's */
+    bool dlsym;           /* run --dlsym */
     const char *output;   /* report --output FILE; NULL: standard output */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     int shards;           /* slurm --shards N */
