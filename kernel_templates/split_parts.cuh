@@ -38,13 +38,22 @@ __device__ __forceinline__ gt_int parts_ld(const gt_args &g)
 {
     return (g.k + PARTS_STEP - 1) / PARTS_STEP * (2 * PARTS_STEP);
 }
-__device__ __forceinline__ operand_parts parts_of(const gt_args &g, bool of_a)
+// Bytes of a matrix with so many lines.
+__device__ __forceinline__ gt_int parts_size(const gt_args &g, gt_int lines)
 {
     constexpr gt_int UNIT = 128;
-    const gt_int line = parts_ld(g) * 2, a = g.m * line + (g.m * sizeof(line_known) + UNIT - 1) / UNIT * UNIT,
-                 b = g.n * line + (g.n * sizeof(line_known) + UNIT - 1) / UNIT * UNIT;
+    return lines * parts_ld(g) * 2 + (lines * sizeof(line_known) + UNIT - 1) / UNIT * UNIT;
+}
+__device__ __forceinline__ operand_parts parts_of(const gt_args &g, bool of_a)
+{
+    const gt_int a = parts_size(g, g.m), b = parts_size(g, g.n);
     char *at = (char *)g.workspace + (of_a ? blockIdx.z * a : gridDim.z * a + blockIdx.z * b);
-    return {(gt_half *)at, (line_known *)(at + (of_a ? g.m : g.n) * line)};
+    return {(gt_half *)at, (line_known *)(at + (of_a ? g.m : g.n) * parts_ld(g) * 2)};
+}
+// The workspace behind them.
+__device__ __forceinline__ void *gt_workspace(const gt_args &g)
+{
+    return (char *)g.workspace + gridDim.z * (parts_size(g, g.m) + parts_size(g, g.n));
 }
 
 // ---- the kernel before the product ----
