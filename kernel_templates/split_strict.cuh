@@ -1,5 +1,7 @@
-// Tiles of C that the parts of their lines do not suffice for (split_parts.cuh), by multiply-adds of f32. Blocks that
-// share K have the whole of it here, and share subtiles of the tile instead.
+// Tiles of C that the parts of their lines do not suffice for (split_parts.cuh), by multiply-adds of f32. Sums of
+// STRICT_INTERVAL products go to others, so that an error is within (STRICT_INTERVAL + ceil(K / STRICT_INTERVAL)) 2^-24
+// of the sum of |a||b|, which is less than split.cu has of parts. Blocks that share K have the whole of it here, and
+// share subtiles of the tile instead.
 //
 // Needs: BM, BN, WARP_GROUPS, SPLIT_K, CONSUMERS, BUFFERS_AT and consumers_sync.
 #ifndef GT_SPLIT_STRICT_CUH
@@ -8,7 +10,7 @@
 #include "gemm.cuh"
 
 // All consumers have a subtile, a thread eight rows and four columns of it.
-constexpr int STRICT_M = 64 * WARP_GROUPS, STRICT_N = 64, STRICT_K = 16, STRICT_ROWS = 8;
+constexpr int STRICT_M = 64 * WARP_GROUPS, STRICT_N = 64, STRICT_K = 16, STRICT_ROWS = 8, STRICT_INTERVAL = 64;
 
 // A step of both operands. Lines are longer than needed, so that neighbours along K are stored into other banks.
 struct __align__(16) strict_step
@@ -58,30 +60,37 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, strict_step 
     const int thread_row = thread / 16 * STRICT_ROWS, thread_column = thread % 16 * 4;
     strict_operand<STRICT_M, GT_A_ALONG_K> next_a(thread, g.a, g.lda, row, g.m);
     strict_operand<STRICT_N, GT_B_ALONG_K> next_b(thread, g.b, g.ldb, column, g.n);
-    float sum[STRICT_ROWS][4] = {};
-    int which = 0;
+    float sum[STRICT_ROWS][4] = {}, some[STRICT_ROWS][4] = {};
+    int step = 0;
     next_a.load(g.k);
     next_b.load(g.k);
     consumers_sync(); // the last subtile's steps have been read
 #pragma unroll 1
-    for (gt_int left = g.k; left > 0; left -= STRICT_K, which ^= 1) {
-        next_a.store(steps[which].a);
-        next_b.store(steps[which].b);
+    for (gt_int left = g.k; left > 0; left -= STRICT_K) {
+        strict_step &now = steps[step % 2];
+        next_a.store(now.a);
+        next_b.store(now.b);
         consumers_sync();
         next_a.load(left - STRICT_K);
         next_b.load(left - STRICT_K);
 #pragma unroll 4
         for (int k = 0; k < STRICT_K; k++) {
             typedef gt_vector<float, 4> four;
-            const four b = *(const four *)&steps[which].b[k][thread_column];
+            const four b = *(const four *)&now.b[k][thread_column];
 #pragma unroll
             for (int i = 0; i < STRICT_ROWS; i++) {
-                const four a = *(const four *)&steps[which].a[k][thread_row + i / 4 * 4];
+                const four a = *(const four *)&now.a[k][thread_row + i / 4 * 4];
 #pragma unroll
                 for (int j = 0; j < 4; j++)
-                    sum[i][j] += a.e[i % 4] * b.e[j];
+                    some[i][j] += a.e[i % 4] * b.e[j];
             }
         }
+        if (++step % (STRICT_INTERVAL / STRICT_K) == 0 || left <= STRICT_K)
+#pragma unroll
+            for (int e = 0; e < STRICT_ROWS * 4; e++) {
+                sum[e / 4][e % 4] += some[e / 4][e % 4];
+                some[e / 4][e % 4] = 0;
+            }
     }
 #pragma unroll
     for (int i = 0; i < STRICT_ROWS; i++)
