@@ -130,7 +130,6 @@ SPLIT = [
     ("turns", "forgets what one warp has seen", "for (int w = 0; w < warps; w++)\n            largest",
      "for (int w = 1; w < warps; w++)\n            largest"),
     ("turns", "forgets what other blocks have seen", "return told::find_largest(largest, 0, blocks());", "return own;"),
-    ("turns", "counts what one block has seen", "return told::count(counted, 0, blocks());", "return own;"),
     ("turns", "reads what other blocks have seen before they tell", "tell(largest[rank()][threadIdx.x], own);\n        meet();\n",
      "tell(largest[rank()][threadIdx.x], own);\n        __syncthreads();\n"),
     ("alone", "looks at a part of the lines", "for (int i = threadIdx.x % 32; i < count; i += 32)",
