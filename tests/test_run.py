@@ -39,6 +39,15 @@ class Run(unittest.TestCase):
         with sqlite3.connect(DATABASE) as db:
             self.assertEqual(db.execute("SELECT ending FROM run ORDER BY id LIMIT 1").fetchone(), ("budget",))
 
+    def test_what_a_budget_does_not_reach_is_left_and_told(self):
+        path = os.path.join(os.path.dirname(DATABASE), "short.db")
+        words = ["--device", "soft", "--family", "naive", "--shapes", "16..32768", "--budget", "1s", "--db", path]
+        code, out, err = run("tune", *words)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, r"the budget ended before \d+ of 12 problems; the same command goes on with them")
+        with sqlite3.connect(path) as db:
+            self.assertLess(db.execute("SELECT count(DISTINCT problem) FROM trial").fetchone()[0], 12)
+
     def test_a_network_file_system_is_warned_of_once(self):
         self.assertEqual(self.err.count("network file system"), 1, self.err)
         self.assertNotIn("network", self.out)

@@ -292,7 +292,7 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &stored,
                                     &trials[i]);
         if (status == GT_OK && i < own && trials[i].outcome == GT_TRIAL_OK && trials[i].us > 0 &&
-            (!w->tuned->won || trials[i].us < w->tuned->trial.us)) {
+            (!w->tuned->won || gt_trial_deciding_us(&trials[i]) < gt_trial_deciding_us(&w->tuned->trial))) {
             w->tuned->won = true;
             w->tuned->kernel = kernels[i];
             w->tuned->trial = trials[i];

@@ -246,6 +246,12 @@ static void choose_search(gt_tuning *tuning, gt_winners *winners, bool covers, c
         tuning->seed_count = gt_winners_all(winners);
 }
 
+/* Whether the time is up. The first problem of a run is never left out. */
+static bool is_over(const gt_engine *engine, double deadline, size_t reached)
+{
+    return gt_engine_interrupted() || (deadline > 0 && reached > 0 && gt_engine_elapsed(engine) >= deadline);
+}
+
 /* Tunes the problems, in order but for those that another tuner of the database works on: these come last, and little
  * is left to do for them. *count says how many were reached. */
 static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, const gt_problem *problems,
@@ -256,7 +262,7 @@ static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, 
     bool *done = calloc(total, sizeof *done);
     if (!done)
         return gt_fail_memory();
-    for (size_t turn = 0; status == GT_OK && turn < 2 * total && !gt_engine_interrupted(); turn++) {
+    for (size_t turn = 0; status == GT_OK && turn < 2 * total && !is_over(tuning->engine, tuning->deadline, *count); turn++) {
         const size_t i = turn % total;
         gt_tuned *t = &tuned[*count];
         if (done[i])
@@ -281,7 +287,7 @@ static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, 
 static gt_status last_lap(gt_tuning *tuning, gt_winners *winners, bool covers, gt_tuned *tuned, size_t count)
 {
     tuning->only_seeds = true;
-    for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
+    for (size_t i = 0; i < count && !is_over(tuning->engine, tuning->deadline, count); i++) {
         gt_tuned again;
         choose_search(tuning, winners, covers, &tuned[i].problem);
         tuning->seed_count = gt_winners_of_class(winners, &tuned[i].problem.class);
@@ -416,7 +422,7 @@ static gt_status tune_all(gt_engine *engine, const gt_options_cli *options, cons
     const double budget = options->budget_s;
     gt_progress_state state = {.steps = (int)total, .budget = budget};
     gt_status status = GT_OK;
-    for (size_t i = 0, group; status == GT_OK && i < total && !gt_engine_interrupted(); i += group) {
+    for (size_t i = 0, group; status == GT_OK && i < total && !is_over(engine, budget, *count); i += group) {
         const double elapsed = gt_engine_elapsed(engine);
         size_t more = 0;
         group = gt_options_group(problems + i, total - i);
@@ -446,9 +452,9 @@ static gt_status fit_estimate(gt_engine *engine, const gt_types *types)
 }
 
 /* How the run is stored to have ended. */
-static const char *ending(gt_status status, const gt_tuned *tuned, size_t count)
+static const char *ending(gt_status status, const gt_tuned *tuned, size_t count, size_t total)
 {
-    bool cut = false;
+    bool cut = count < total;
     for (size_t i = 0; i < count; i++)
         cut = cut || tuned[i].cut;
     return status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : cut ? "budget" : "done";
@@ -490,12 +496,14 @@ int gt_cmd_tune(const gt_options_cli *given)
     if (count > 0)
         print_table(&engine, options, limits, tuned, count);
     note_cover(options, tuned, count);
+    if (status == GT_OK && count < total && !gt_engine_interrupted() && !options->quiet)
+        gt_print_note("the budget ended before %zu of %zu problems; the same command goes on with them", total - count, total);
     if (count > 0 && !options->quiet)
         gt_print_note("stored in %s", gt_store_path(engine.store));
     for (size_t i = 0; i < count; i++)
         if (!tuned[i].won)
             code = 1;
-    gt_engine_close(&engine, ending(status, tuned, count));
+    gt_engine_close(&engine, ending(status, tuned, count, total));
     free(tuned);
     free(problems);
     return gt_engine_interrupted() ? 130 : code;
