@@ -280,6 +280,9 @@ class Ladder(unittest.TestCase):
         self.assertEqual({rung["configuration"] for rung in rungs.values()}, {"none for f16_f32 nn 64x64x64 on sm_80"})
         self.assertEqual({rung["GFLOPS"] for rung in rungs.values()}, {None})
         self.assertGreater(self.climb("--device", "soft:a100", "--shapes", "64", "--family", "mma")[17]["GFLOPS"], 0)
+        last = self.climb("--device", "soft:a100", "--shapes", "64", "--family", "split")
+        self.assertEqual({order: rung["configuration"] for order, rung in last.items()},
+                         {21: "none for f32 split nn 64x64x64 on sm_80"})
 
 
 # Where K is 16, 32 rows are the fastest, and the author's estimate likes 16 better; other sizes have only one

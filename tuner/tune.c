@@ -450,12 +450,37 @@ static gt_status revalidate(work *w)
     return status == GT_OK && !gt_engine_interrupted() ? race(w) : status;
 }
 
+/* What won on the same size in a math whose kernels serve this one too: so the problem gets nothing slower. */
+static gt_status find_served(const work *w, gt_seed *seed, bool *found)
+{
+    gt_class class = w->problem->class;
+    gt_measurements measured;
+    class.math = gt_math_served_by(class.math);
+    *found = false;
+    if (class.math == w->problem->class.math)
+        return GT_OK;
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &class, &measured);
+    if (status != GT_OK)
+        return status;
+    for (size_t i = 0; i < measured.count && !*found; i++) {
+        const gt_measured *row = &measured.list[i];
+        *found = row->winner && row->same_gpu && gt_problem_same_size(&row->problem, w->problem) &&
+                 gt_class_same(&row->problem.class, &class);
+        if (*found) {
+            memcpy(seed->family, row->kernel->family, sizeof seed->family);
+            seed->params = row->kernel->params;
+        }
+    }
+    gt_measurements_finish(&measured);
+    return GT_OK;
+}
+
 /* Screens and races, unless this very search was brought to its end before. */
 static gt_status tune_problem(work *w)
 {
     gt_engine *engine = w->engine;
     gt_tuning *tuning = w->tuning;
-    const gt_search_options options = {
+    gt_search_options options = {
         .effort = tuning->effort,
         .seed = engine->options.seed,
         .family = engine->options.family,
@@ -463,10 +488,15 @@ static gt_status tune_problem(work *w)
         .seed_count = tuning->seed_count,
         .only_seeds = tuning->only_seeds,
     };
-    bool searched = false;
+    gt_seed served;
+    bool searched = false, found = false;
     gt_status status = gt_store_problem(engine->store, w->problem, &w->problem_id);
     if (status == GT_OK)
         status = recall(w);
+    if (status == GT_OK && !tuning->only_seeds)
+        status = find_served(w, &served, &found);
+    if (found)
+        options.served = &served;
     if (status == GT_OK && !tuning->only_seeds)
         status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[tuning->effort], &searched);
     if (status != GT_OK)
