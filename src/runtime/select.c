@@ -78,9 +78,12 @@ static double estimate(const gt_device *device, const gt_problem *problem, const
     *parts = 0;
     /* The bound of its error was asked for as it was made. */
     const bool any = kernel->facts.any_split && !demands->as_made && demands->max_error <= 0;
-    for (int64_t blocks = 1; any && blocks <= MOST_BLOCKS; blocks++) {
-        gt_kernel split = *kernel;
-        gt_kernel_split(&split, gt_estimate_parts(device, kernel, problem, blocks));
+    gt_kernel split = *kernel;
+    for (int64_t blocks = 1; any && blocks <= MOST_BLOCKS; blocks *= 2) {
+        const int64_t wanted = gt_estimate_parts(device, kernel, problem, blocks);
+        if (wanted == split.facts.split_k) /* as before: there is no more to share */
+            continue;
+        gt_kernel_split(&split, wanted);
         const double us = estimate_made(device, problem, demands, measured, &split);
         if (us > 0 && (best <= 0 || us < best)) {
             best = us;
