@@ -259,6 +259,15 @@ static gt_host_product translate(const gt_blas_call *c)
     };
 }
 
+/* The best of late, as of the CPU: copies that were in somebody's way say little of the next ones. */
+static void learn_link(const gt_blas_call *call, double seen)
+{
+    _Atomic double *link = find_link(call);
+    const double before = atomic_load_explicit(link, memory_order_relaxed);
+    const double faded = 0.7 * (before > 0 ? before : LINK_BYTES) + 0.3 * seen;
+    atomic_store_explicit(link, seen > faded ? seen : faded, memory_order_relaxed);
+}
+
 static gt_fate answer(const gt_blas_call *call)
 {
     if (call->function->foreign)
@@ -272,7 +281,7 @@ static gt_fate answer(const gt_blas_call *call)
     const gt_fate fate =
         gt_host_run(&product, rates.threshold >= 0, is_still_worth_it, (void *)call, &moved_us);
     if (fate == GT_FATE_ANSWERED && moved_us > 0)
-        atomic_store_explicit(find_link(call), bytes(call) / moved_us, memory_order_relaxed);
+        learn_link(call, bytes(call) / moved_us);
     return fate;
 }
 
