@@ -27,12 +27,12 @@ WITH side(side) AS (VALUES (4), (8), (16), (32), (64)),
      paced AS (SELECT *, (blocks + :sm_count - 1) / :sm_count AS on_sm, (:k + bk - 1) / bk AS steps,
                       1.0 * :batch * ((:m + :n) * :k * :elem_bytes + :m * :n * :c_bytes) / (18 * :sm_count) AS memory
                FROM counted WHERE fit >= 1)
-SELECT bm, bn, bk, tm, tn, products, threads, smem_bytes, regs, :cc >= 90 AS dependent_launch,
+SELECT bm, bn, bk, tm, tn, products, threads, smem_bytes, regs, :cc >= 90 AS dependent_launch, 1 AS epilogue,
        CAST(max(memory, on_sm * threads / 128.0
                         * (steps * (bk * (1.1 * tm * tn + 0.5 * (tm + tn))
                                     + (bm + bn) * bk / "group" * CASE WHEN :align < 16 THEN 4.0 ELSE 2.0 END) + 60
                            + tm * tn * CASE WHEN :align < 16 THEN 3.0 ELSE 1.5 END))
             + 0.5 * memory + 1500 + (on_sm + fit - 1) / fit * (900 + steps * 500.0) + on_sm * 40.0 AS INTEGER) AS clocks
 FROM paced
-WHERE :math = 'strict' AND :type IN ('f32', 'f64', 'f16', 'bf16')
+WHERE :math IN ('strict', 'split') AND :type IN ('f32', 'f64', 'f16', 'bf16')
   AND :m <= 64 AND :n <= 64;

@@ -11,7 +11,7 @@
 constexpr int PITCH = WN + 8;
 
 // C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the block's tile lies
-// in the matrix and C's old values do not count, as mostly.
+// in the matrix, and alpha times sums is all, as mostly.
 struct epilogue {
     static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
     static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;

@@ -5,6 +5,7 @@
 //
 // Both operands lie in shared memory as [BK][BM] and [BK][BN], whatever their layout in global memory, so that a
 // thread reads its rows and columns of one k-step in 16-byte pieces.
+#define FINISHES_STORED (GT_C_BYTES == GT_ACC_BYTES)
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
@@ -328,4 +329,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 gt_store_c_vector<4>(g, r, column + warp_column + j / 4 * SPAN_N, four);
             }
     }
+    constexpr int WIDE = GT_WIDE_C < 4 ? 1 : 4;
+    if (FINISHES_STORED && gt_has_epilogue(g))
+#pragma unroll 4
+        for (int p = 0; p < TM * TN; p += WIDE) {
+            const int i = p / TN, j = p % TN;
+            gt_finish_stored<WIDE>(g, row + warp_row + i / 4 * SPAN_M + i % 4,
+                                   column + warp_column + j / 4 * SPAN_N + j % 4);
+        }
 }

@@ -3,6 +3,7 @@
 // tiles are those of warp_specialised.cuh. SLICES K-slice groups of consumer warps share the k-steps of every stage
 // (sliced-K), CLUSTER_K blocks of a cluster take parts of K and add up in each other's shared memory, and the clusters
 // of one tile meet in the workspace (split-K). Partial sums are added in a fixed order.
+#define FINISHES_STORED true
 #include "gemm.cuh"
 #include "split_k.cuh"
 
@@ -192,11 +193,18 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
         add_cluster(r, result, result);
     if (CLUSTERS > 1 && !add_clusters(g, result))
         return;
+    const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
+    const int piece = rank() * OWN + threadIdx.x / SLICE_THREADS; // the first; the next one is so many behind it
+    constexpr int NEXT = CONSUMERS / SLICE_THREADS;
 #pragma unroll
     for (int n = 0; n < TURNS; n++)
         if (n * CONSUMERS + threadIdx.x < SHARE)
-            store_piece<false>(g, tile.row * BM + first_row(), tile.column * BN + first_column(),
-                               rank() * OWN + (n * CONSUMERS + threadIdx.x) / SLICE_THREADS, result[n]);
+            store_piece<GENERAL>(g, row, column, piece + n * NEXT, result[n]);
+    if (gt_has_epilogue(g))
+#pragma unroll 1
+        for (int n = 0; n < TURNS; n++)
+            if (n * CONSUMERS + threadIdx.x < SHARE)
+                store_piece<FINISH>(g, row, column, piece + n * NEXT, four_acc());
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)

@@ -103,12 +103,12 @@ SELECT side, CASE side WHEN 0 THEN b_few ELSE cover END AS bm, CASE side WHEN 0 
        CASE side WHEN 0 THEN t_few ELSE t_many END AS tm, CASE side WHEN 0 THEN t_many ELSE t_few END AS tn,
        warps_few, warps_many, warps_k, lanes_k, stages, cluster_k, split_k, hint, occ,
        threads, smem_bytes, cluster_k AS cluster_y, regs,
-       (clusters > 1) * clusters * b_few * cover * :acc_bytes AS ws_tile, :cc >= 90 AS dependent_launch,
+       (clusters > 1) * clusters * b_few * cover * :acc_bytes AS ws_tile, :cc >= 90 AS dependent_launch, 1 AS epilogue,
        CAST(clocks AS INTEGER) AS clocks
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
 WHERE :math IN ('strict', 'tf32', 'fast', 'split')
   -- dot products are `vector`'s, where it has them: here a lane would have four columns or more
-  AND (:m > 1 OR :n > 1 OR :math <> 'strict'
+  AND (:m > 1 OR :n > 1 OR :math NOT IN ('strict', 'split')
        OR :type NOT IN ('f32', 'f64'))
   AND standing <= 64
   AND (hint = 0 OR (standing <= 8 AND :cc >= 80)) -- what matters little is tried on the best only

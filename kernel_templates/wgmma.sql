@@ -116,7 +116,7 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN 128 / :c_bytes ELSE subtile_n END AS box_c_columns,
        CASE WHEN :align < 16 THEN 0 WHEN swap OR subtile_n * :c_bytes = 128 THEN 3 WHEN subtile_n * :c_bytes = 64 THEN 2
             ELSE 1 END AS swizzle_c,
-       1 AS dependent_launch,
+       1 AS dependent_launch, 1 AS epilogue,
        CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * (500 + 1500 * (waves = 1))
             + (cluster_k > 1) * (1800 + 1.0 * bm * bn * :acc_bytes / 64)
             + (parts > 1) * (2500 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 60)

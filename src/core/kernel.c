@@ -6,6 +6,12 @@
 
 #define FACT_LINE 64 /* a name, '=', a 64-bit number, the end of a line */
 
+bool gt_kernel_has_epilogue(const gt_kernel *kernel)
+{
+    int64_t has = 0;
+    return gt_params_find(&kernel->params, "epilogue", &has) && has == 1;
+}
+
 void gt_code_finish(gt_code *code)
 {
     free(code->cubin);

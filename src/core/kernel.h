@@ -26,6 +26,9 @@ typedef struct gt_kernel {
     int registers, spills; /* per thread; bytes of local memory */
 } gt_kernel;
 
+/* Whether it applies an epilogue and reads C beside D: its parameter `epilogue`. Kernels of before have none. */
+bool gt_kernel_has_epilogue(const gt_kernel *kernel);
+
 /* A kernel's code. Owned: gt_code_finish. */
 typedef struct gt_code {
     void *cubin;

@@ -49,7 +49,7 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 };
 
 const gt_option_row gt_option_rows[] = {
-    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
+    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft: the software one; tune: all",
                 RUNS | SPACE | RENDER | PROFILE | FIT},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT | WHY | REPORT | REVALIDATE | SLURM},
@@ -74,7 +74,7 @@ const gt_option_row gt_option_rows[] = {
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER, .rare = true},
     [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
-                   TUNE | LADDER | SPACE | RENDER | PROFILE | VERIFY},
+                   TUNE | LADDER | SPACE | RENDER | PROFILE | VERIFY | DOCTOR | REVALIDATE},
     [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR, .rare = true},
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
     [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},

@@ -127,7 +127,8 @@ bool gt_kernel_runner_init(const gt_driver *driver, CUstream stream, const gt_ke
                            gt_kernel_runner *out, gt_trial *trial)
 {
     gt_kernel_runner self = {
-        .runner = {prepare_kernel, launch_kernel, inspect_kernel, protect_kernel},
+        .runner = {prepare_kernel, launch_kernel, inspect_kernel, protect_kernel,
+                   .epilogue = gt_kernel_has_epilogue(kernel)},
         .driver = driver, .stream = stream, .kernel = kernel,
     };
     const gt_status status = gt_module_load(driver, kernel, code, &self.module);
