@@ -13,7 +13,9 @@
 #include "host.h"
 #include "worth.h"
 
-static _Thread_local int inside; /* the program's own library, which may call another function that is seen here */
+/* In the program's own library, which may call another function that is seen here. Preloaded, this has a place in every
+ * thread from the start. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) int inside;
 
 static double now_us(void)
 {
@@ -108,11 +110,17 @@ static double scalar(gt_type type, const void *value)
     return type == GT_F64 ? *(const double *)value : *(const float *)value;
 }
 
+/* Multiply-adds. */
+static double count(const gt_blas_call *c)
+{
+    return (double)c->m * (double)c->n * (double)c->k;
+}
+
 static gt_work measure(const gt_blas_call *c)
 {
     const double m = (double)c->m, n = (double)c->n, k = (double)c->k;
     const double elements = m * k + k * n + (scalar(c->type, c->beta) != 0 ? 2 : 1) * m * n;
-    return (gt_work){.type = c->type, .multiply_adds = m * n * k, .bytes = elements * (c->type == GT_F64 ? 8 : 4)};
+    return (gt_work){.type = c->type, .multiply_adds = count(c), .bytes = elements * (c->type == GT_F64 ? 8 : 4)};
 }
 
 static bool is_still_worth_it(void *work, double kernel_us)
@@ -156,7 +164,8 @@ bool gt_blas_answer(const gt_blas_call *call)
 {
     if (inside || !gt_front_is_on())
         return false;
-    const gt_fate fate = answer(call);
+    /* Most products of most programs are too small for any GPU, and take little longer than to look at their arguments. */
+    const gt_fate fate = gt_worth_seeing(count(call)) || gt_worth_is_told() ? answer(call) : GT_FATE_SMALL;
     gt_tally_count(fate);
     return fate == GT_FATE_ANSWERED;
 }
@@ -164,7 +173,7 @@ bool gt_blas_answer(const gt_blas_call *call)
 /* The clock is for large products only: a small one takes no longer than to read it. */
 double gt_blas_leave(const gt_blas_call *call)
 {
-    return inside++ == 0 && gt_worth_seeing((double)call->m * (double)call->n * (double)call->k) ? now_us() : 0;
+    return inside++ == 0 && gt_worth_seeing(count(call)) ? now_us() : 0;
 }
 
 void gt_blas_return(const gt_blas_call *call, double left)

@@ -33,6 +33,7 @@ static const char *const kinds[] = {"cpu f32", "cpu f64", "link"};
 /* Measured in this process, or in one before; 0: not yet. They are hints: threads may overwrite each other's. */
 static struct {
     pthread_once_t read, load;
+    atomic_bool is_read;
     int64_t threshold; /* multiply-adds; -1: by the rates */
     _Atomic double of[KINDS][SIZES]; /* flop, or bytes moved, a microsecond */
     _Atomic double missed_us; /* what the GPU would have saved so far */
@@ -111,11 +112,13 @@ static void read_threshold(void)
     errno = 0;
     const long long number = text ? strtoll(text, &end, 10) : -1;
     rates.threshold = !text || end == text || *end || errno || number < 0 ? -1 : number;
+    atomic_store_explicit(&rates.is_read, true, memory_order_release);
 }
 
 bool gt_worth_is_told(void)
 {
-    pthread_once(&rates.read, read_threshold);
+    if (!atomic_load_explicit(&rates.is_read, memory_order_acquire))
+        pthread_once(&rates.read, read_threshold);
     return rates.threshold >= 0;
 }
 
