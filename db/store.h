@@ -67,13 +67,14 @@ typedef struct gt_run {
  * checked. */
 typedef struct gt_conditions {
     char driver[32], nvrtc[32], program[32];
+    double clock_mhz; /* of the SMs; what a trial ran at, and for now the highest that the GPU has; 0: not known */
 } gt_conditions;
 
-/* Those of a run, "" each where there is no such run. */
+/* Those of a run, "" each where there is no such run; the clock is its trials'. */
 gt_status gt_store_find_conditions(gt_store *store, int64_t run, gt_conditions *conditions);
 
-/* What differs from the ones of now, "driver 12.9, now 13.0"; "" if nothing. What is empty in either is not compared.
- * Returns text. */
+/* What differs from the ones of now, "driver 12.9, now 13.0"; "" if nothing. What is empty in either is not compared, and
+ * a lower clock then proves nothing: load lowers it. Returns text. */
 #define GT_CONDITIONS_TEXT 96
 const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions *now, char text[GT_CONDITIONS_TEXT]);
 
@@ -107,6 +108,14 @@ gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, doub
 gt_status gt_store_put_fitted(gt_store *store, int64_t gpu, const gt_types *types, const gt_fitted *list, size_t count);
 gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const gt_types *types, gt_fitted **list,
                                size_t *count, size_t *left_out);
+
+/* Whether there is any problem of these types. */
+gt_status gt_store_has_types(gt_store *store, const gt_types *types, bool *has);
+
+/* What programs measured of a machine with such a GPU, by name: kept beside the coefficients, for it is used as they are.
+ * The newest one of any GPU is found; *value stays where there is none. */
+gt_status gt_store_put_rate(gt_store *store, int64_t gpu, const char *name, double value);
+gt_status gt_store_find_rate(gt_store *store, const char *name, double *value);
 
 /* A search of a problem came to its end; search is the hash of all that it depends on. */
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);

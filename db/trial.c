@@ -41,6 +41,11 @@ bool gt_outcome_convicts(gt_outcome outcome)
            outcome == GT_TRIAL_CRASH;
 }
 
+double gt_trial_deciding_us(const gt_trial *trial)
+{
+    return trial->us_cold > 0 ? sqrt(trial->us * trial->us_cold) : trial->us;
+}
+
 bool gt_outcome_parse(const char *name, gt_outcome *outcome)
 {
     for (unsigned i = 0; i < GT_OUTCOME_COUNT; i++)

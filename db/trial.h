@@ -58,4 +58,8 @@ typedef struct gt_trial {
     bool varied;                   /* launched twice on the same data, it gave different bits */
 } gt_trial;
 
+/* What decides a race. Programs run between both figures, launches back to back and cold ones: it is their geometric
+ * mean, where both are known. */
+double gt_trial_deciding_us(const gt_trial *trial);
+
 #endif

@@ -34,5 +34,5 @@ SELECT bm, bn, bk, tm, tn, products, threads, smem_bytes, regs, :cc >= 90 AS dep
                            + tm * tn * CASE WHEN :align < 16 THEN 3.0 ELSE 1.5 END))
             + 0.5 * memory + 1500 + (on_sm + fit - 1) / fit * (900 + steps * 500.0) + on_sm * 40.0 AS INTEGER) AS clocks
 FROM paced
-WHERE :math = 'strict' AND :type IN ('f32', 'f64', 'f16', 'bf16')
+WHERE :math IN ('strict', 'split') AND :type IN ('f32', 'f64', 'f16', 'bf16')
   AND :m <= 64 AND :n <= 64;

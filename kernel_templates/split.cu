@@ -2,14 +2,14 @@
 // says what is kept of them), and a b is summed up as hi hi + 2^-11 (hi lo + lo hi). Tensor cores cut their sums, so
 // that those of INTERVAL steps of K go to others in f32: first those of the small products, scaled, then those of hi
 // hi. The copy engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply (wgmma).
-// BLOCKS blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile. A tile whose
-// lines do not allow parts is computed by multiply-adds of f32 instead.
+// BLOCKS blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile, or SPLIT_K
+// of them, which share K. A tile whose lines do not allow parts is computed by multiply-adds of f32 instead.
 //
 // The error of an element of op(A) op(B), over S = sum of |a||b|, with P = 32 INTERVAL: parts are kept to 2^-22 each,
 // and lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by 17
 // 2^-25 + 2^-23 of the largest magnitude in it, so P of them by (P / 16) (17 2^-25 + 2^-23) of theirs; the small
-// products have twice as many steps and 2^-10 of the magnitude. f32 rounds two sums an interval, each 2^-24 S at most.
-// So
+// products have twice as many steps and 2^-10 of the magnitude. f32 rounds two sums an interval, each 2^-24 S at most;
+// blocks that share K have no more sums among them than one that has all of it. So
 //
 //     |error| <= S (3 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (2 ceil(K / P) + 1) 2^-24)
 //
@@ -40,6 +40,12 @@
 #ifndef GROUP // rows of tiles that are walked together, for L2
 #define GROUP 8
 #endif
+#ifndef SPLIT_K // parts of K along the grid's y, CLUSTER_K of them in a cluster
+#define SPLIT_K 1
+#endif
+#ifndef CLUSTER_K // blocks of a cluster, along K
+#define CLUSTER_K 1
+#endif
 #ifndef OCC // blocks an SM should hold
 #define OCC 1
 #endif
@@ -64,7 +70,7 @@ static_assert(GT_PROMOTED == 0 || STEP * INTERVAL <= GT_PROMOTED, "sums are prom
 #define GT_PTX_B      "f16"
 #define SWAP          0
 #define INSTRUCTION_N BN
-constexpr int STACKED = BM / (64 * WARP_GROUPS), CLUSTER_K = 1;
+constexpr int STACKED = BM / (64 * WARP_GROUPS), SHARING = 1;
 constexpr bool FROM_REGISTERS = false;
 
 #include "async_copy.cuh"
@@ -82,15 +88,19 @@ static_assert(STACKED * 64 * WARP_GROUPS == BM, "instructions cover the tile");
 static_assert(STAGES > INTERVAL, "an interval is read while the next one is filled");
 
 // What lies in shared memory behind the stages and the buffers of C. full[s] is complete when stage s has been filled,
-// empty[s] when it has been read.
+// empty[s] when it has been read, `met` when this block has the sums of all blocks that share its K.
 struct behind_buffers {
-    gt_mbarrier full[STAGES], empty[STAGES];
+    gt_mbarrier full[STAGES], empty[STAGES], met;
+    bool last; // of the clusters that share K
 };
-constexpr int BUFFERS_AT = STAGES * STAGE, BUFFER_BYTES = WARP_GROUPS * BUFFERS * SUBTILE_BYTES,
-              BEHIND_AT = BUFFERS_AT + BUFFER_BYTES;
+constexpr int BUFFERS_AT = STAGES * STAGE, BEHIND_AT = BUFFERS_AT + WARP_GROUPS * BUFFERS * SUBTILE_BYTES;
+#include "wgmma_split_k.cuh"
+#include "split_strict.cuh"
 
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, BEHIND_AT + sizeof(behind_buffers));
+GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
+GT_ASSERT_FACT(WS_TILE, CLUSTERS > 1 ? CLUSTERS * BM * BN * GT_ACC_BYTES : 0);
 GT_ASSERT_FACT(BOX_A_ROWS, tile_a::BOX_ROWS);
 GT_ASSERT_FACT(BOX_A_COLUMNS, tile_a::BOX_COLUMNS);
 GT_ASSERT_FACT(BOX_B_ROWS, tile_b::BOX_ROWS);
@@ -108,9 +118,33 @@ __device__ __forceinline__ unsigned count_tiles(const gt_args &g)
 {
     return (unsigned)((g.m + BM - 1) / BM) * (unsigned)((g.n + BN - 1) / BN);
 }
-__device__ __forceinline__ int count_intervals(const gt_args &g)
+__device__ __forceinline__ gt_int count_intervals(const gt_args &g)
 {
-    return (int)((g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL));
+    return (g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL);
+}
+
+// A tile that is computed strictly is given all stages, empty, to work in: its consumers take them and give them back.
+__device__ __forceinline__ void lend_stages(const ring &r, place &at)
+{
+#pragma unroll 1
+    for (int stage = 0; stage < STAGES; stage++, at.advance()) {
+        gt_mbarrier_wait(r.empty_of(at), at.phase);
+        if (threadIdx.x == CONSUMERS)
+            gt_mbarrier_arrive(r.full_of(at));
+    }
+}
+__device__ __forceinline__ void take_stages(const ring &r, place at)
+{
+#pragma unroll 1
+    for (int stage = 0; stage < STAGES; stage++, at.advance())
+        gt_mbarrier_wait(r.full_of(at), at.phase);
+}
+__device__ __forceinline__ void give_back(const ring &r, place &at, int stages)
+{
+#pragma unroll
+    for (int stage = 0; stage < stages; stage++, at.advance())
+        if (GT_CHECKED || threadIdx.x % 32 == 0)
+            gt_mbarrier_arrive(r.empty_of(at));
 }
 
 // ---- copies, by a warp ----
@@ -118,15 +152,17 @@ __device__ __forceinline__ int count_intervals(const gt_args &g)
 __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const gt_args &g,
                                         const ring &r)
 {
-    const int steps = count_intervals(g) * INTERVAL;
+    const k_steps intervals(count_intervals(g));
     place at = {0, 1};
     for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
-        if (!parts_suffice(g, row, BM, column, BN))
+        if (!parts_suffice(g, row, BM, column, BN)) {
+            lend_stages(r, at);
             continue;
+        }
 #pragma unroll 1
-        for (int step = 0; step < steps; step++, at.advance()) {
+        for (int step = (int)intervals.first * INTERVAL; step < (int)intervals.end * INTERVAL; step++, at.advance()) {
             gt_mbarrier_wait(r.empty_of(at), at.phase);
             if (threadIdx.x == CONSUMERS) {
                 gt_mbarrier_expect(r.full_of(at), STAGE);
@@ -139,11 +175,6 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
 }
 
 // ---- products ----
-
-__device__ __forceinline__ void consumers_sync()
-{
-    asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
-}
 
 // Warp groups start products in turns: barrier 4 says that it is the first one's, barrier 5 the second one's.
 __device__ __forceinline__ void take_turn()
@@ -210,19 +241,17 @@ __device__ __forceinline__ void multiply_tile(const ring &r, int intervals, plac
         multiply_parts<false>(r, at, some, 0);
         pass_turn();
         multiply_wait<0>();
-#pragma unroll
-        for (int stage = 0; stage < INTERVAL; stage++, at.advance())
-            if (GT_CHECKED || threadIdx.x % 32 == 0)
-                gt_mbarrier_arrive(r.empty_of(at));
+        give_back(r, at, INTERVAL);
 #pragma unroll
         for (int e = 0; e < COUNT; e++)
             (&d[0][0])[e] += (&some[0][0])[e];
     }
 }
 
-// Undoes the scales of lines. Half of both powers at a time: a product that is not zero is 2^-48 at least and does not
-// become subnormal before the result does, so that it is rounded once.
-__device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int column, sums (&d)[STACKED])
+// Undoes the scales of lines, in the sums that this block stores, from this row and column on. Half of both powers at a
+// time: a product that is not zero is 2^-48 at least and does not become subnormal before the result does, so that it
+// is rounded once.
+__device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int column, GT_ACC *own)
 {
     const line_known *rows = parts_of(g, true).known, *columns = parts_of(g, false).known;
     const int lane = threadIdx.x % 32;
@@ -235,114 +264,25 @@ __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int
         undo[i / 2][i % 2] = at < g.m ? rows[at].undo : 0;
     }
 #pragma unroll
-    for (int n = 0; n < BN / 4; n++) {
+    for (int n = 0; n < OWN_N / 4; n++) {
         const gt_int at = column + n / 2 * 8 + n % 2;
         const float other = at < g.n ? columns[at].undo : 0;
 #pragma unroll
         for (int i = 0; i < STACKED * 2; i++) {
             const float both = undo[i / 2][i % 2] * other;
-            float &sum = d[i / 2][n / 2 * 4 + i % 2 * 2 + n % 2];
+            float &sum = own[i / 2 * (OWN_N / 2) + n / 2 * 4 + i % 2 * 2 + n % 2];
             sum = sum * both * both;
         }
     }
 }
 
-// ---- f32, where parts do not suffice ----
-
-// Subtiles of a tile one after the other, by all consumers, through shared memory: a thread has eight rows and four
-// columns.
-constexpr int STRICT_M = 64 * WARP_GROUPS, STRICT_N = 64, STRICT_K = 16, STRICT_ROWS = 8;
-static_assert((STRICT_M + STRICT_N) * STRICT_K * (int)sizeof(float) <= BUFFER_BYTES,
-              "operands fit into the buffers of C");
-
-// A thread's share of a step of an operand, on its way from global memory to [STRICT_K][SIDE].
-template <int SIDE, bool OF_A, bool ALONG_K> struct strict_operand {
-    static constexpr int COUNT = SIDE * STRICT_K / CONSUMERS;
-    int thread;
-    float held[COUNT];
-
-    __device__ __forceinline__ int inner(int n) const
-    {
-        const int e = thread + n * CONSUMERS;
-        return ALONG_K ? e % STRICT_K : e / SIDE;
-    }
-    __device__ __forceinline__ int outer(int n) const
-    {
-        const int e = thread + n * CONSUMERS;
-        return ALONG_K ? e / STRICT_K : e % SIDE;
-    }
-    __device__ __forceinline__ void load(const gt_args &g, gt_int first, gt_int k)
-    {
-#pragma unroll
-        for (int n = 0; n < COUNT; n++)
-            held[n] =
-                OF_A ? gt_load_a(g, first + outer(n), k + inner(n)) : gt_load_b(g, k + inner(n), first + outer(n));
-    }
-    __device__ __forceinline__ void store(float (*to)[SIDE]) const
-    {
-#pragma unroll
-        for (int n = 0; n < COUNT; n++)
-            to[inner(n)][outer(n)] = held[n];
-    }
-};
-
-__device__ __forceinline__ void multiply_strictly(const gt_args &g, float *shared, gt_int row, gt_int column)
-{
-    float(*const a)[STRICT_M] = (float(*)[STRICT_M])shared;
-    float(*const b)[STRICT_N] = (float(*)[STRICT_N])(shared + STRICT_M * STRICT_K);
-    int thread; // asked for here, so that what follows from it takes no registers elsewhere
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-    const int thread_row = thread / 16 * STRICT_ROWS, thread_column = thread % 16 * 4;
-    strict_operand<STRICT_M, true, GT_A_ALONG_K> next_a = {thread};
-    strict_operand<STRICT_N, false, GT_B_ALONG_K> next_b = {thread};
-    float sum[STRICT_ROWS][4] = {};
-    next_a.load(g, row, 0);
-    next_b.load(g, column, 0);
-#pragma unroll 1
-    for (gt_int first = 0; first < g.k; first += STRICT_K) {
-        consumers_sync(); // what was there has been read
-        next_a.store(a);
-        next_b.store(b);
-        consumers_sync();
-        next_a.load(g, row, first + STRICT_K);
-        next_b.load(g, column, first + STRICT_K);
-#pragma unroll 4
-        for (int k = 0; k < STRICT_K; k++) {
-            const gt_vector<float, 4> four = *(const gt_vector<float, 4> *)&b[k][thread_column];
-#pragma unroll
-            for (int i = 0; i < STRICT_ROWS; i++)
-#pragma unroll
-                for (int j = 0; j < 4; j++)
-                    sum[i][j] += a[k][thread_row + i] * four.e[j];
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < STRICT_ROWS; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            if (row + thread_row + i < g.m && column + thread_column + j < g.n)
-                gt_store_c(g, row + thread_row + i, column + thread_column + j, sum[i][j]);
-}
-
-__device__ __forceinline__ void compute_strictly(gt_args g, char *buffers, gt_int row, gt_int column)
-{
-    gt_select_batch(g);
-    output::finish(); // the copy engine has read the buffers
-    if (g.n > column + BN)
-        g.n = column + BN; // the next tile's are not this one's
-#pragma unroll 1
-    for (int i = 0; i < BM; i += STRICT_M)
-#pragma unroll 1
-        for (int j = 0; j < BN; j += STRICT_N)
-            multiply_strictly(g, (float *)buffers, row + i, column + j);
-    consumers_sync();
-}
-
 // ---- the product's kernel ----
 
-__device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_args &g, const ring &r, char *stages)
+__device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_args &g, const ring &r, char *stages,
+                                        behind_buffers &shared)
 {
-    const int intervals = count_intervals(g);
+    const k_steps intervals(count_intervals(g));
+    const unsigned rank = blockIdx.y % CLUSTER_K;
     output out = {stages + BUFFERS_AT + threadIdx.x / 128 * (BUFFERS * SUBTILE_BYTES)};
     place at = {0, 0};
     if (threadIdx.x >= 128)
@@ -351,13 +291,24 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
         if (!parts_suffice(g, row, BM, column, BN)) {
-            compute_strictly(g, stages + BUFFERS_AT, row, column);
+            take_stages(r, at);
+            compute_strictly(g, stages, row, column);
+            gt_fence_async(); // copies come behind what this thread did there
+            __syncwarp();
+            give_back(r, at, STAGES);
+            if (CLUSTER_K > 1)
+                meet_exchange();
             continue;
         }
         sums d[STACKED];
-        multiply_tile(r, intervals, at, d);
-        undo_scales(g, row, column, d);
-        out.store(g, map_c, row, column, 0, d[0]);
+        multiply_tile(r, (int)(intervals.end - intervals.first), at, d);
+        GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
+        if (CLUSTER_K > 1)
+            exchange(stages, gt_shared_address(&shared.met), d, exchanged);
+        if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
+            continue;
+        undo_scales(g, row, column + rank * OWN_N, own);
+        out.store(g, map_c, row, column, rank, own);
     }
     if (threadIdx.x < 128)
         take_turn();
@@ -385,23 +336,30 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
             gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, 1);
             gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, CONSUMERS / 32 * GT_WARP_ARRIVALS);
         }
-        gt_fence_async(); // the copy engine sees them
+        if (CLUSTER_K > 1)
+            init_exchange(gt_shared_address(&shared.met));
+        publish_barriers();
     } else if (threadIdx.x == CONSUMERS + 32) {
         gt_prefetch_map(map_a);
         gt_prefetch_map(map_b);
         if (MAP_C)
             gt_prefetch_map(*of_c);
     }
-    __syncthreads();
+    __syncwarp();
+    barriers_made<false>();
     if (threadIdx.x >= CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x < CONSUMERS + 32) {
             gt_begin();
             produce(map_a, map_b, g, r);
         }
+        if (CLUSTER_K > 1)
+            meet_exchange();
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         gt_wait();
-        consume(of_c, g, r, stages);
+        consume(of_c, g, r, stages, shared);
     }
+    if (CLUSTER_K > 1)
+        cluster_wait(); // other blocks write into this one's stages
 }

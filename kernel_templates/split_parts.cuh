@@ -38,18 +38,27 @@ __device__ __forceinline__ gt_int parts_ld(const gt_args &g)
 {
     return (g.k + PARTS_STEP - 1) / PARTS_STEP * (2 * PARTS_STEP);
 }
-__device__ __forceinline__ operand_parts parts_of(const gt_args &g, bool of_a)
+// Bytes of a matrix with so many lines.
+__device__ __forceinline__ gt_int parts_size(const gt_args &g, gt_int lines)
 {
     constexpr gt_int UNIT = 128;
-    const gt_int line = parts_ld(g) * 2, a = g.m * line + (g.m * sizeof(line_known) + UNIT - 1) / UNIT * UNIT,
-                 b = g.n * line + (g.n * sizeof(line_known) + UNIT - 1) / UNIT * UNIT;
+    return lines * parts_ld(g) * 2 + (lines * sizeof(line_known) + UNIT - 1) / UNIT * UNIT;
+}
+__device__ __forceinline__ operand_parts parts_of(const gt_args &g, bool of_a)
+{
+    const gt_int a = parts_size(g, g.m), b = parts_size(g, g.n);
     char *at = (char *)g.workspace + (of_a ? blockIdx.z * a : gridDim.z * a + blockIdx.z * b);
-    return {(gt_half *)at, (line_known *)(at + (of_a ? g.m : g.n) * line)};
+    return {(gt_half *)at, (line_known *)(at + (of_a ? g.m : g.n) * parts_ld(g) * 2)};
+}
+// The workspace behind them.
+__device__ __forceinline__ void *gt_workspace(const gt_args &g)
+{
+    return (char *)g.workspace + gridDim.z * (parts_size(g, g.m) + parts_size(g, g.n));
 }
 
 // ---- the kernel before the product ----
 
-constexpr int PARTS_WARPS = 16;
+constexpr int PARTS_WARPS = 16, PARTS_CLUSTER = 8; // warps of a block, blocks of a cluster at most
 constexpr unsigned MAGNITUDE = 0x7fffffff;
 typedef gt_vector<float, 4> four_elements;
 typedef gt_vector<unsigned, 2> four_parts;
@@ -126,10 +135,68 @@ struct told {
     }
 };
 
+// Blocks of a cluster share strips (below), each a part of K, so that what is read twice is still in L2 the second
+// time. They tell each other of their lines, all lanes of a warp the same: one writes for all blocks, and all meet.
+struct told_in_cluster {
+    line_counts counted[PARTS_CLUSTER][32];
+    unsigned largest[PARTS_CLUSTER][32];
+
+    __device__ __forceinline__ static unsigned blocks()
+    {
+        unsigned count;
+        asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(count));
+        return count;
+    }
+    __device__ __forceinline__ static unsigned rank()
+    {
+        unsigned rank;
+        asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+        return rank;
+    }
+    // What was written into other blocks is there behind it.
+    __device__ __forceinline__ static void meet()
+    {
+        asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    }
+    template <typename T> __device__ __forceinline__ static void tell(const T &here, unsigned value)
+    {
+        const unsigned at = (unsigned)__cvta_generic_to_shared(&here);
+        for (unsigned block = 0; block < blocks(); block++)
+            asm volatile("{\n.reg .u32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+                         "st.shared::cluster.u32 [there], %2;\n}" ::"r"(at),
+                         "r"(block), "r"(value)
+                         : "memory");
+    }
+    __device__ __forceinline__ unsigned find_largest(unsigned own)
+    {
+        if (blocks() == 1)
+            return own;
+        if (threadIdx.x < 32)
+            tell(largest[rank()][threadIdx.x], own);
+        meet();
+        return told::find_largest(largest, 0, blocks());
+    }
+    __device__ __forceinline__ line_counts count(line_counts own)
+    {
+        if (blocks() == 1)
+            return own;
+        if (threadIdx.x < 32) {
+            tell(counted[rank()][threadIdx.x].low, own.low);
+            tell(counted[rank()][threadIdx.x].deep, own.deep);
+        }
+        meet();
+        return told::count(counted, 0, blocks());
+    }
+};
+
 // Lines that are stored along K: `warps` of a block share each. A lane has four neighbours of every 128 elements.
 struct long_lines {
     static constexpr int AHEAD = 4, SPAN = AHEAD * 128; // loads under way, and what they bring
 
+    __device__ __forceinline__ static unsigned blocks()
+    {
+        return 1; // that share lines
+    }
     __device__ __forceinline__ static int warps(gt_int k)
     {
         return k > 8192 ? PARTS_WARPS : k > 1024 ? 4 : 1;
@@ -203,13 +270,18 @@ struct long_lines {
     }
 };
 
-// Lines that are stored across K, WIDTH by a block: a warp has PARTS_STEP elements of each at a time, a lane 16 of one.
+// Lines that are stored across K, WIDTH by a cluster: a warp has PARTS_STEP elements of each at a time, a lane 16 of
+// one.
 struct strip {
     static constexpr int WIDTH = 16, ELEMENTS = PARTS_STEP * WIDTH / 32, TURN = PARTS_WARPS * PARTS_STEP;
     typedef float elements[ELEMENTS];
     typedef gt_vector<unsigned, 4> piece; // eight his or los
     static constexpr int PIECES = PARTS_STEP / 8, OWN = ELEMENTS / 8;
 
+    __device__ __forceinline__ static unsigned blocks()
+    {
+        return told_in_cluster::blocks();
+    }
     __device__ __forceinline__ static gt_int of_block(gt_int)
     {
         return WIDTH;
@@ -233,34 +305,36 @@ struct strip {
                                                  gt_half *to, gt_int to_ld, line_known *known)
     {
         __shared__ piece pieces[PARTS_WARPS][WIDTH][PIECES];
+        __shared__ told_in_cluster others;
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, line = lane % WIDTH, half = lane / WIDTH;
-        const gt_int begin = warp * PARTS_STEP + half * ELEMENTS; // of this lane
+        const gt_int of_warp = (others.rank() * PARTS_WARPS + warp) * PARTS_STEP, turn = others.blocks() * TURN;
+        const gt_int begin = of_warp + half * ELEMENTS; // of this lane
         elements held, next;
         line_counts counted;
         unsigned largest = 0;
         from += line < lines ? line : 0; // others do again what the first one does
-        for (gt_int first = begin; first < k; first += 2 * TURN) {
+        for (gt_int first = begin; first < k; first += 2 * turn) {
             load(held, from, ld, first, k);
-            load(next, from, ld, first + TURN, k);
+            load(next, from, ld, first + turn, k);
 #pragma unroll
             for (int i = 0; i < ELEMENTS; i++)
                 largest = max(largest, max(__float_as_uint(held[i]) & MAGNITUDE, __float_as_uint(next[i]) & MAGNITUDE));
         }
         t.largest[warp][lane] = max(largest, __shfl_xor_sync(~0u, largest, WIDTH));
         __syncthreads();
-        largest = told::find_largest(t.largest, 0, PARTS_WARPS);
+        largest = others.find_largest(told::find_largest(t.largest, 0, PARTS_WARPS));
         const float up = line_scale(largest).up();
         // From the end on: what was read last is still in a cache. The elements of the next turn come meanwhile.
-        gt_int first = begin + (k - 1 - warp * PARTS_STEP + TURN) / TURN * TURN - TURN;
+        gt_int first = begin + (k - 1 - of_warp + turn) / turn * turn - turn;
         if (first >= 0)
             load(next, from, ld, first, k);
-        for (; first >= 0; first -= TURN) {
+        for (; first >= 0; first -= turn) {
             unsigned lo[ELEMENTS / 2];
 #pragma unroll
             for (int i = 0; i < ELEMENTS; i++)
                 held[i] = next[i];
-            if (first >= TURN)
-                load(next, from, ld, first - TURN, k);
+            if (first >= turn)
+                load(next, from, ld, first - turn, k);
             gt_half *const place = to + (first - half * ELEMENTS) * 2;
 #pragma unroll
             for (int i = 0; i < ELEMENTS; i += 8) {
@@ -284,8 +358,9 @@ struct strip {
         t.counted[warp][lane].low = counted.low + __shfl_xor_sync(~0u, counted.low, WIDTH);
         t.counted[warp][lane].deep = counted.deep + __shfl_xor_sync(~0u, counted.deep, WIDTH);
         __syncthreads();
-        if (warp == 0 && lane < WIDTH && line < lines)
-            known[line] = know(largest, told::count(t.counted, 0, PARTS_WARPS), k);
+        counted = others.count(told::count(t.counted, 0, PARTS_WARPS));
+        if (others.rank() == 0 && warp == 0 && lane < WIDTH && line < lines)
+            known[line] = know(largest, counted, k);
     }
 
     // Where a piece of a line lies, so that eight lanes find theirs in all banks.
@@ -319,25 +394,31 @@ template <> struct lines_of<false> {
 typedef lines_of<GT_A_ALONG_K>::type lines_a;
 typedef lines_of<GT_B_ALONG_K>::type lines_b;
 
-// Blocks deal out among them the lines of both operands; strips, which take longer, first.
+// Blocks deal out among them the lines of both operands; strips, which take longer, first, so that they begin with the
+// first block of a cluster.
 extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, 2) repack(const __grid_constant__ gt_args g)
 {
     constexpr bool B_FIRST = GT_A_ALONG_K && !GT_B_ALONG_K;
     __shared__ told t;
+    if (told_in_cluster::blocks() > 1)
+        told_in_cluster::meet(); // all run
     gt_begin();
     const gt_int of_a = lines_a::of_block(g.k), of_b = lines_b::of_block(g.k), ld = parts_ld(g);
-    const gt_int blocks_a = (g.m + of_a - 1) / of_a, blocks_b = (g.n + of_b - 1) / of_b;
+    const gt_int blocks_a = (g.m + of_a - 1) / of_a * lines_a::blocks(),
+                 blocks_b = (g.n + of_b - 1) / of_b * lines_b::blocks();
     const operand_parts a = parts_of(g, true), b = parts_of(g, false);
     for (gt_int number = blockIdx.x; number < blocks_a + blocks_b; number += gridDim.x) {
         const bool is_a = B_FIRST ? number >= blocks_b : number < blocks_a;
-        const gt_int first =
-            (is_a == B_FIRST ? number - (B_FIRST ? blocks_b : blocks_a) : number) * (is_a ? of_a : of_b);
-        if (is_a)
+        const gt_int within = is_a == B_FIRST ? number - (B_FIRST ? blocks_b : blocks_a) : number;
+        if (is_a) {
+            const gt_int first = within / lines_a::blocks() * of_a;
             lines_a::split(t, g.a + blockIdx.z * g.stride_a + first * (GT_A_ALONG_K ? g.lda : 1), g.lda, g.m - first,
                            g.k, a.lines + first * ld, ld, a.known + first);
-        else
+        } else {
+            const gt_int first = within / lines_b::blocks() * of_b;
             lines_b::split(t, g.b + blockIdx.z * g.stride_b + first * (GT_B_ALONG_K ? g.ldb : 1), g.ldb, g.n - first,
                            g.k, b.lines + first * ld, ld, b.known + first);
+        }
         __syncthreads(); // what was told has been read
     }
 }

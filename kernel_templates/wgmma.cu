@@ -58,7 +58,6 @@ constexpr int STACKED = SIDE_M / (64 * WARP_GROUPS); // instructions along it th
 #include "dependent_launch.cuh"
 #include "mbarrier.cuh"
 #include "repack.cuh"
-#include "split_k.cuh"
 #include "tensor_copy.cuh"
 #include "wgmma_instruction.cuh"
 #include "wgmma_operand.cuh"
@@ -74,13 +73,11 @@ static_assert(GT_PROMOTED == 0 || BK <= GT_PROMOTED, "sums of a stage are promot
 #include "wgmma_epilogue.cuh"
 
 constexpr int SHARING = CLUSTER_M * CLUSTER_N; // blocks of a cluster that share operands
-constexpr int PARTS = SPLIT_K / CLUSTER_K;     // of K that meet in the workspace
 constexpr int CONSUMERS = WARP_GROUPS * 128, PRODUCERS = 128, THREADS_ = CONSUMERS + PRODUCERS;
 static_assert(STACKED * 64 * WARP_GROUPS == SIDE_M, "instructions cover the tile");
 static_assert(BK % LINE == 0, "whole lines");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 static_assert(SPLIT_K == 1 || SHARING == 1, "a block that shares K has one tile");
-static_assert(PARTS * CLUSTER_K == SPLIT_K, "a cluster's blocks have each a part of K");
 
 typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N> tile_a;
 typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M> tile_b;
@@ -91,15 +88,16 @@ constexpr int STAGE = tile_a::BYTES + tile_b::BYTES;
 // all blocks that share its K.
 struct behind_buffers {
     gt_mbarrier full[STAGES], empty[STAGES], met;
-    bool last; // of the parts of K
+    bool last; // of the clusters that share K
 };
 constexpr int BUFFERS_AT = STAGES * STAGE, BEHIND_AT = BUFFERS_AT + WARP_GROUPS * BUFFERS * SUBTILE_BYTES;
+#include "wgmma_split_k.cuh"
 
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, BEHIND_AT + sizeof(behind_buffers));
 GT_ASSERT_FACT(CLUSTER_X, SHARING);
 GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
-GT_ASSERT_FACT(WS_TILE, PARTS > 1 ? PARTS * BM * BN * GT_ACC_BYTES : 0);
+GT_ASSERT_FACT(WS_TILE, CLUSTERS > 1 ? CLUSTERS * BM * BN * GT_ACC_BYTES : 0);
 GT_ASSERT_FACT(BOX_A_ROWS, LOAD == 2 ? tile_a::BOX_ROWS : 0);
 GT_ASSERT_FACT(BOX_A_COLUMNS, LOAD == 2 ? tile_a::BOX_COLUMNS : 0);
 GT_ASSERT_FACT(BOX_B_ROWS, LOAD == 2 ? tile_b::BOX_ROWS : 0);
@@ -248,77 +246,6 @@ __device__ __forceinline__ void multiply_promoted(const ring &r, const char *sta
 
 // ---- C ----
 
-__device__ __forceinline__ void consumers_sync()
-{
-    asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
-}
-
-// All threads of a cluster meet. Nothing is released: that would wait for every store to arrive.
-__device__ __forceinline__ void cluster_arrive()
-{
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait()
-{
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-typedef gt_vector<GT_ACC, 4> four_acc;
-constexpr int FOURS = OWN / 4, PART = FOURS * CONSUMERS; // four_acc of a thread's own sums, and of all threads'
-constexpr int OWN_FOURS = OWN_N / 8;                     // and of one instruction's
-static_assert(CLUSTER_K == 1 || (2 * CLUSTER_K - 1) * PART * (int)sizeof(four_acc) <= BUFFERS_AT,
-              "sums that are exchanged fit into the stages");
-
-// Of the sums of all blocks of the cluster, which share K, this block gets its own part and adds it up, in the order of
-// blocks. The copy engine carries them: this block's, in CLUSTER_K parts, lie at the beginning of the stages, and
-// behind them is room for what comes from the others.
-__device__ __forceinline__ void exchange(char *stages, unsigned met, const sums (&d)[STACKED], GT_ACC *own)
-{
-    const unsigned rank = blockIdx.y % CLUSTER_K;
-    four_acc *parts = (four_acc *)stages + threadIdx.x;
-    if (FROM_REGISTERS)
-        gt_fence_async(); // other blocks' copies come behind this thread's reads
-    consumers_sync();
-    cluster_arrive(); // this block has read its stages
-#pragma unroll
-    for (int part = 0; part < CLUSTER_K; part++)
-#pragma unroll
-        for (int i = 0; i < FOURS; i++)
-            parts[part * PART + i * CONSUMERS] =
-                *(const four_acc *)&d[i / OWN_FOURS][part * (OWN_N / 2) + i % OWN_FOURS * 4];
-    gt_fence_async();
-    consumers_sync();
-    cluster_wait();
-    // The t-th block after this one, in turn, finds this one's part behind its own, the (CLUSTER_K - t)-th of those
-    // there.
-    if (threadIdx.x > 0 && threadIdx.x < CLUSTER_K) {
-        const unsigned to = (rank + threadIdx.x) % CLUSTER_K, from = gt_shared_address(stages);
-        gt_copy_to_block(from + (2 * CLUSTER_K - 1 - threadIdx.x) * PART * sizeof(four_acc),
-                         from + to * PART * sizeof(four_acc), PART * sizeof(four_acc), met, to);
-    }
-    gt_mbarrier_wait_cluster<CLUSTER_K>(met, 0);
-    cluster_arrive(); // this block's parts may be written over
-#pragma unroll
-    for (unsigned block = 0; block < CLUSTER_K; block++) {
-        const unsigned before = (block + CLUSTER_K - rank - 1) % CLUSTER_K;
-        const four_acc *part = parts + (block == rank ? rank : CLUSTER_K + before) * PART;
-#pragma unroll
-        for (int i = 0; i < FOURS; i++)
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                own[i * 4 + e] = block == 0 ? part[i * CONSUMERS].e[e] : own[i * 4 + e] + part[i * CONSUMERS].e[e];
-    }
-}
-
-// The sums of all clusters that share K, in the last of them; false in the others.
-__device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, GT_ACC *own)
-{
-    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x, slot = tile * CLUSTER_K + blockIdx.y % CLUSTER_K;
-    four_acc *parts = (four_acc *)gt_workspace(g) + slot * PARTS * PART + threadIdx.x;
-    return gt_add_parts<PARTS, PART, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, g.counters + slot * PARTS,
-                                                       (four_acc *)own, last, consumers_sync);
-}
-
 __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_args &g, const ring &r, char *stages,
                                         behind_buffers &shared)
 {
@@ -342,33 +269,11 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
         if (CLUSTER_K > 1)
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);
-        if (PARTS > 1 && !add_parts(g, &shared.last, own))
+        if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
         out.store(g, map_c, row, column, blockIdx.y % CLUSTER_K, own);
     }
     output::finish();
-}
-
-// Makes the mbarriers known to the copy engine, and to the other blocks.
-__device__ __forceinline__ void publish_barriers()
-{
-    if (SHARING * CLUSTER_K > 1)
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-// A producer that has made the mbarriers, and is the only one, need not wait for consumers, but blocks of a cluster wait
-// for each other.
-template <bool PRODUCER> __device__ __forceinline__ void barriers_made()
-{
-    if (SHARING * CLUSTER_K > 1) {
-        cluster_arrive();
-        cluster_wait();
-    } else if (PRODUCER) {
-        asm volatile("barrier.arrive 1, %0;" ::"n"(THREADS_) : "memory");
-    } else {
-        asm volatile("barrier.sync 1, %0;" ::"n"(THREADS_) : "memory");
-    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(
@@ -394,10 +299,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(
             gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, LOAD == 2 ? 1 : PRODUCERS);
             gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, SHARING * CONSUMERS / 32 * GT_WARP_ARRIVALS);
         }
-        if (CLUSTER_K > 1) {
-            gt_mbarrier_init(gt_shared_address(&shared.met), 1);
-            gt_mbarrier_expect(gt_shared_address(&shared.met), (CLUSTER_K - 1) * PART * (int)sizeof(four_acc));
-        }
+        if (CLUSTER_K > 1)
+            init_exchange(gt_shared_address(&shared.met));
         publish_barriers();
     } else if (threadIdx.x == CONSUMERS + 32) {
 #if LOAD == 2
@@ -421,11 +324,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(
         produce_by_threads(g, r);
 #endif
         __syncwarp();
-        if (CLUSTER_K > 1) { // as consumers do when they exchange sums
-            cluster_arrive();
-            cluster_wait();
-            cluster_arrive();
-        }
+        if (CLUSTER_K > 1)
+            meet_exchange();
     } else {
         barriers_made<false>();
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));

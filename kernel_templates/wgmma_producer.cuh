@@ -10,6 +10,7 @@
 #include "mbarrier.cuh"
 #include "repack.cuh"
 #include "wgmma_operand.cuh"
+#include "wgmma_split_k.cuh"
 
 constexpr int PRODUCER_REGISTERS = LOAD == 1 ? 56 : 40;
 #include "roles.cuh"
@@ -28,17 +29,13 @@ __device__ __forceinline__ unsigned rank_n()
 
 // The tiles of a block, and its part of their steps of K. A cluster's blocks have neighbours, some of which may lie
 // outside C.
-struct schedule {
+struct schedule : k_steps {
     unsigned clusters; // of tiles
-    gt_int first, end; // steps of BK
 
-    __device__ __forceinline__ schedule(const gt_args &g)
+    __device__ __forceinline__ schedule(const gt_args &g) : k_steps((g.k + BK - 1) / BK)
     {
         constexpr int M = BM * CLUSTER_M, N = BN * CLUSTER_N;
-        const gt_int steps = (g.k + BK - 1) / BK;
         clusters = (unsigned)((g.m + M - 1) / M) * (unsigned)((g.n + N - 1) / N);
-        first = SPLIT_K == 1 ? 0 : steps * blockIdx.y / SPLIT_K;
-        end = SPLIT_K == 1 ? steps : steps * (blockIdx.y + 1) / SPLIT_K;
     }
     __device__ __forceinline__ static gt_tile find(const gt_args &g, unsigned number)
     {

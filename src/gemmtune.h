@@ -123,7 +123,8 @@ typedef struct gt_gemm {
     gt_type type_ab, type_c;
     gt_math math;
     gt_epilogue epilogue;
-    double max_error;  /* largest accepted error relative to the sum of |a||b|; 0: whatever math gives */
+    double max_error;  /* largest accepted error of an element of op(A) op(B) relative to its sum of |a||b|: the fastest
+                          kernel of any math of these types that is proved to stay within it, for this k; 0: of math */
     int deterministic; /* nonzero: only kernels that give the same bits each time */
     int align;         /* bytes every pointer will be a multiple of, or of its elements where those are larger: 1, 2,
                           4, 8 or 16; 0 means 16 */
@@ -183,6 +184,9 @@ typedef struct gt_description {
     double baseline_us;    /* what cuBLAS needs for the same: its time in the same race (exact), or less where it did
                               better with a cold cache; else no less than this is expected from the nearest size that it
                               raced on; 0: it raced on none */
+    gt_math math;          /* of the kernel: another than was asked for where max_error allows it or strict serves */
+    double error_bound;    /* what the error of an element of op(A) op(B) is proved to be within, relative to its sum of
+                              |a||b|, whatever the operands hold; 0: exact */
 } gt_description;
 
 /*

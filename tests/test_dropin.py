@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT."""
+"""gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT
+DLSYM CUBLAS_12 CUBLAS_13."""
 
 import json
+import itertools
 import os
 import re
 import shutil
@@ -11,13 +13,14 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM = sys.argv[1:5]
+GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, CUBLAS_12, CUBLAS_13 = sys.argv[1:8]
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
 SLOW, FAST = 1e6, 1e-3  # microseconds: a cuBLAS that anybody beats, and one that nobody does
 
 
 def tune(database, *words):
-    subprocess.run([GEMMTUNE, "tune", "--quiet", "--effort", "quick", "--budget", "8s", "--no-cublas", "--db", database,
+    """Tunes one problem: a run finds something for its first one whatever the budget is."""
+    subprocess.run([GEMMTUNE, "tune", "--quiet", "--effort", "quick", "--budget", "2s", "--no-cublas", "--db", database,
                     *words], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -36,9 +39,10 @@ class Dropin(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.tuned = os.path.join(FOLDER, "tuned.db")
-        for layout in ["nn", "nt", "tn", "tt"]:
-            tune(cls.tuned, "--family", "naive", "--type", "f32", "--layout", layout, "--shapes", "64,20x33x17")
-        tune(cls.tuned, "--family", "naive", "--type", "f64,f16,f16_f32,bf16,bf16_f32,s8", "--shapes", "63")
+        for layout, shape in itertools.product(["nn", "nt", "tn", "tt"], ["64", "20x33x17"]):
+            tune(cls.tuned, "--family", "naive", "--type", "f32", "--layout", layout, "--shapes", shape)
+        for type in ["f64", "f16", "f16_f32", "bf16", "bf16_f32", "s8"]:
+            tune(cls.tuned, "--family", "naive", "--type", type, "--shapes", "63")
         tune(cls.tuned, "--family", "naive", "--type", "f32", "--math", "tf32", "--shapes", "64")
         tune(cls.tuned, "--family", "skinny", "--type", "f32", "--shapes", "16x16x4096")
         tune(cls.tuned, "--family", "batched", "--type", "f32", "--shapes", "20x33x17")  # has epilogues
@@ -111,6 +115,23 @@ class Dropin(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(self.counts(done.stderr), (55, 45, 10))
         self.assertIn("(3 type or mode not offered, 6 with an epilogue, 1 scalars on the device)", done.stderr)
+
+    def look_up(self, expected, words=(), **more):
+        env = {**os.environ, "GEMMTUNE_DB": self.tuned, "ASAN_OPTIONS": "verify_asan_link_order=0", **more}
+        return subprocess.run([GEMMTUNE, "run", *words, "--", DLSYM_PROGRAM, CUBLAS_12, CUBLAS_13, expected], env=env,
+                              text=True, capture_output=True, timeout=300)
+
+    def test_a_program_that_finds_cublas_by_dlsym_is_answered_where_that_is_asked_for(self):
+        done = self.look_up("answered", ["--dlsym"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.counts(done.stderr), (6, 3, 3))
+        done = subprocess.run([GEMMTUNE, "run", "--dlsym", "--blas", "true"], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (2, "gemmtune: --blas and --dlsym: one of them\n"))
+
+    def test_it_finds_cublas_itself_where_nothing_answers(self):
+        for words, more in [(["--dlsym"], {"GEMMTUNE_DISABLE": "1"}), ([], {"GEMMTUNE_DISABLE": "1"})]:
+            done = self.look_up("forwarded", words, **more)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_statuses_are_cublas_own(self):
         self.assertEqual(self.counts(self.run_program("statuses", "forwarded")), (11, 0, 11))
@@ -281,4 +302,4 @@ class Dropin(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[8:])

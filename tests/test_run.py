@@ -39,6 +39,15 @@ class Run(unittest.TestCase):
         with sqlite3.connect(DATABASE) as db:
             self.assertEqual(db.execute("SELECT ending FROM run ORDER BY id LIMIT 1").fetchone(), ("budget",))
 
+    def test_what_a_budget_does_not_reach_is_left_and_told(self):
+        path = os.path.join(os.path.dirname(DATABASE), "short.db")
+        words = ["--device", "soft", "--family", "naive", "--shapes", "16..32768", "--budget", "1s", "--db", path]
+        code, out, err = run("tune", *words)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, r"the budget ended before \d+ of 12 problems; the same command goes on with them")
+        with sqlite3.connect(path) as db:
+            self.assertLess(db.execute("SELECT count(DISTINCT problem) FROM trial").fetchone()[0], 12)
+
     def test_a_network_file_system_is_warned_of_once(self):
         self.assertEqual(self.err.count("network file system"), 1, self.err)
         self.assertNotIn("network", self.out)
@@ -271,6 +280,9 @@ class Ladder(unittest.TestCase):
         self.assertEqual({rung["configuration"] for rung in rungs.values()}, {"none for f16_f32 nn 64x64x64 on sm_80"})
         self.assertEqual({rung["GFLOPS"] for rung in rungs.values()}, {None})
         self.assertGreater(self.climb("--device", "soft:a100", "--shapes", "64", "--family", "mma")[17]["GFLOPS"], 0)
+        last = self.climb("--device", "soft:a100", "--shapes", "64", "--family", "split")
+        self.assertEqual({order: rung["configuration"] for order, rung in last.items()},
+                         {21: "none for f32 split nn 64x64x64 on sm_80"})
 
 
 # Where K is 16, 32 rows are the fastest, and the author's estimate likes 16 better; other sizes have only one

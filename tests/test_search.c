@@ -210,6 +210,22 @@ TEST(what_won_elsewhere_is_tried_first)
     close_search(&f);
 }
 
+TEST(what_won_in_a_math_that_serves_this_one_is_tried_first)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_FULL}, 4096, 4096, 4096);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    const gt_seed served = seed_of(round[count - 1]); /* the model's last choice */
+    close_search(&f);
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK, .served = &served}, 4096, 4096, 4096);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK_STR(round[0]->kernel.family, served.family);
+    CHECK(gt_params_same(&round[0]->kernel.params, &served.params));
+    close_search(&f);
+}
+
 TEST(a_lap_of_seeds_tries_nothing_else)
 {
     fixture f;

@@ -262,23 +262,27 @@ TEST(only_deterministic_kernels_where_that_is_asked_for)
     CHECK(strstr(gt_error_message(), "no deterministic kernel") != NULL);
 }
 
-TEST(kernels_with_a_larger_recorded_error_are_not_eligible)
+TEST(kernels_whose_bound_is_larger_are_not_eligible)
 {
     gt_measured list[] = {
-        row(1, tiled(128, 128, 1), sized(512, 512, 512), 10),
-        row(2, tiled(64, 64, 1), sized(512, 512, 512), 12),
-        row(1, tiled(128, 128, 1), sized(1024, 1024, 1024), 50),
-        row(2, tiled(64, 64, 1), sized(1024, 1024, 1024), 70),
+        row(1, tiled(128, 128, 1), sized(512, 512, 4096), 10), /* multiply-adds: 4096 2^-24 is 2.4e-4 */
+        row(2, tiled(64, 64, 1), sized(512, 512, 4096), 12),   /* parts: 2.0e-5 */
     };
-    const gt_demands strict = {.max_error = 1e-6}, stricter = {.max_error = 1e-9};
-    list[0].trial.error = 1e-5;
+    gt_kernel parts = *list[1].kernel;
+    parts.facts.repack = 27;
+    list[1].kernel = &parts;
+    list[0].problem.class.math = list[1].problem.class.math = GT_MATH_SPLIT;
+    gt_problem asked = sized(512, 512, 4096);
+    asked.class.math = GT_MATH_SPLIT;
     gt_selection selection;
-    CHECK_INT(choose(sized(512, 512, 512), anything, list, 4, &selection), 1);
-    CHECK_INT(choose(sized(512, 512, 512), strict, list, 4, &selection), 2);
-    CHECK_INT(choose(sized(1024, 1024, 1024), strict, list, 4, &selection), 1);
-    CHECK_INT(choose(sized(700, 700, 700), strict, list, 4, &selection), 2);
-    CHECK_INT(choose(sized(700, 700, 700), stricter, list, 4, &selection), -1);
-    CHECK(strstr(gt_error_message(), "with an error up to 1e-09") != NULL);
+    CHECK_INT(choose(asked, anything, list, 2, &selection), 1);
+    CHECK_INT(choose(asked, (gt_demands){.max_error = 2.5e-4}, list, 2, &selection), 1);
+    CHECK_INT(choose(asked, (gt_demands){.max_error = 2.4e-4}, list, 2, &selection), 2);
+    CHECK_INT(choose(asked, (gt_demands){.max_error = 2.1e-5}, list, 2, &selection), 2);
+    CHECK_INT(choose(asked, (gt_demands){.max_error = 2.0e-5}, list, 2, &selection), -1);
+    CHECK(strstr(gt_error_message(), "with an error up to 2e-05") != NULL);
+    asked.k = 90; /* 90 2^-24 is 5.4e-6, parts have 5.55e-6 */
+    CHECK_INT(choose(asked, (gt_demands){.max_error = 5.5e-6}, list, 2, &selection), 1);
 }
 
 TEST(kernels_never_run_on_less_alignment_than_they_were_made_for)

@@ -25,7 +25,7 @@ static void open_driver(void)
 /* A configuration of the family with two warp groups that take turns; all launch facts follow. */
 static const char space[] =
     "SELECT 128 AS bm, 32 AS bn, 32 AS bk, 2 AS warp_groups, 4 AS stages, 2 AS interval, 1 AS ordered, 1 AS \"group\","
-    " 27 AS repack, 1 AS occ, 0 AS blocks, 384 AS threads, 4 * 160 * 128 + 2 * 8192 + 64 AS smem_bytes, 168 AS regs,"
+    " 27 AS repack, 1 AS occ, 0 AS blocks, 384 AS threads, 4 * 160 * 128 + 2 * 8192 + 80 AS smem_bytes, 168 AS regs,"
     " 128 AS box_a_rows, 64 AS box_a_columns, 32 AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab, 1 AS "
     "dependent_launch"
     " WHERE :math = 'split' AND :cc = 90";
@@ -262,6 +262,35 @@ TEST(where_nobody_tuned_split_a_strict_kernel_serves_it)
     CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_NOT_TUNED);
     CHECK(strstr(gt_error_message(), "--type f32 --math split --layout tn"));
     gt_close(gt);
+}
+
+TEST(max_error_takes_any_math_whose_bound_is_small_enough)
+{
+    gt_context *parts = tuned_by_parts(), *strict = tuned("strict", "naive");
+    gt_gemm gemm = split_gemm();
+    gt_plan *plan;
+    gt_description d;
+    gemm.math = GT_MATH_STRICT;
+    CHECK_STATUS(gt_plan_gemm(parts, &gemm, &plan), GT_ERROR_NOT_TUNED);
+    gemm.max_error = 6e-6; /* parts have 5.8e-6 */
+    CHECK_OK(gt_plan_gemm(parts, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK_STR(d.family, "split");
+    CHECK_INT(d.math, GT_MATH_SPLIT);
+    CHECK(d.error_bound >= BOUND && d.error_bound <= gemm.max_error);
+    gt_plan_destroy(plan);
+    CHECK_STATUS(gt_plan_gemm(strict, &gemm, &plan), GT_ERROR_UNSUPPORTED);
+    CHECK(strstr(gt_error_message(), "max_error is 6e-06; the smallest bound of the kernels for f32 nn 70x45x131"));
+    CHECK(strstr(gt_error_message(), "is 7.80821e-06"));
+    gemm.max_error = 1e-5;
+    CHECK_OK(gt_plan_gemm(strict, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK_NEAR(d.error_bound, K * 0x1p-24, 1e-12);
+    gt_plan_destroy(plan);
+    gemm.op_a = GT_T; /* nothing at all */
+    CHECK_STATUS(gt_plan_gemm(strict, &gemm, &plan), GT_ERROR_NOT_TUNED);
+    gt_close(parts);
+    gt_close(strict);
 }
 
 CHECK_MAIN

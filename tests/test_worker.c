@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -101,9 +102,11 @@ static void play_job(int fd, const gt_message *message)
             _exit(4);
         phase(fd, GT_PHASE_VERIFYING, i);
         act(fd, !first ? part : *part == 'h' ? "hang" : "segv", i);
-        int64_t tenths = 0;
+        int64_t tenths = 0, cold_tenths = 0;
         gt_params_find(&contestant.kernel.params, "tenths", &tenths);
+        gt_params_find(&contestant.kernel.params, "cold_tenths", &cold_tenths);
         answer.trials[i].us = (double)tenths / 10;
+        answer.trials[i].us_cold = (double)cold_tenths / 10;
         answer.trials[i].registers = (int)getpid();
         answer.trials[i].error = (double)job.seed;
     }
@@ -416,6 +419,23 @@ TEST(a_race_goes_on_without_those_that_break_it)
     CHECK_STR(baselines[GT_BASELINE_CUBLASLT].version, "13.1.0");
     CHECK_INT(baselines[GT_BASELINE_CUBLAS].trial.stage, GT_STAGE_RACE);
     CHECK_INT(gt_worker_losses(worker), 3);
+    gt_worker_destroy(worker);
+}
+
+TEST(a_race_is_decided_by_both_times)
+{
+    gt_kernel kernels[] = {part("good", 10), part("good", 10.2), part("good", 20)};
+    gt_contestant contestants[3];
+    gt_trial trials[3];
+    gt_worker *worker = make_worker(NULL);
+    const int64_t cold_tenths[] = {200, 150, 150};
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(gt_params_add(&kernels[i].params, "cold_tenths", cold_tenths[i]));
+        contestants[i] = (gt_contestant){&kernels[i], &code};
+    }
+    CHECK_OK(gt_worker_race(worker, &problem, contestants, 3, &with_all, trials, NULL));
+    CHECK(trials[0].margin == -1 && trials[2].margin == -1);
+    CHECK_NEAR(trials[1].margin, sqrt(10 * 20 / (10.2 * 15)) - 1, 1e-9);
     gt_worker_destroy(worker);
 }
 

@@ -31,6 +31,13 @@ bool gt_engine_interrupted(void)
     return interrupted != 0;
 }
 
+void gt_engine_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
 double gt_engine_elapsed(const gt_engine *engine)
 {
     return gt_now() - engine->started;
@@ -38,13 +45,12 @@ double gt_engine_elapsed(const gt_engine *engine)
 
 static gt_status begin_run(gt_engine *engine)
 {
-    char host[256] = "", driver[32];
+    char host[256] = "";
     const gt_engine_options *options = &engine->options;
     gethostname(host, sizeof host - 1);
-    snprintf(driver, sizeof driver, "%d.%d", engine->driver->version / 1000, engine->driver->version % 1000 / 10);
     const gt_run run = {
         .program = gt_version(),
-        .driver = driver,
+        .driver = engine->driver->release,
         .nvrtc = engine->nvrtc->version,
         .host = host,
         .arguments = options->line,
@@ -128,8 +134,15 @@ static gt_status compile_checks(gt_engine *engine)
     FILE *stream = open_memstream(&source, &size);
     if (!stream)
         return gt_fail_memory();
-    for (size_t i = 0; i < options->type_count; i++)
-        wanted[options->types[i]->a] = wanted[options->types[i]->b] = wanted[options->types[i]->c] = true;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++) {
+        const gt_types *types = options->types[i];
+        bool has = true;
+        if (options->stored)
+            status = gt_store_has_types(engine->store, types, &has);
+        if (has)
+            wanted[types->a] = wanted[types->b] = wanted[types->c] = true;
+    }
     if (options->type_count > 0) {
         fputs("#define SOME_TYPES", stream);
         for (gt_type type = 0; gt_type_find(type); type++)
@@ -137,14 +150,15 @@ static gt_status compile_checks(gt_engine *engine)
                 fprintf(stream, " KERNELS(%s)", gt_type_find(type)->name);
         for (size_t i = 0; i < options->type_count; i++) {
             const gt_type a = options->types[i]->a, b = options->types[i]->b;
-            if (a != b && !paired[a][b])
+            if (a != b && wanted[a] && wanted[b] && !paired[a][b])
                 fprintf(stream, " SAMPLE(%s, %s)", gt_type_find(a)->name, gt_type_find(b)->name);
             paired[a][b] = true;
         }
         fputs("\n", stream);
     }
     fputs(gt_embedded_checks_cu, stream);
-    gt_status status = fclose(stream) == 0 ? GT_OK : gt_fail_memory();
+    if (fclose(stream) != 0 && status == GT_OK)
+        status = gt_fail_memory();
     if (status == GT_OK)
         status = gt_nvrtc_compile(engine->nvrtc, source, engine->device.arch, &engine->checks, NULL);
     free(source);
@@ -153,10 +167,8 @@ static gt_status compile_checks(gt_engine *engine)
 
 gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine)
 {
-    struct sigaction action = {.sa_handler = on_signal};
     *engine = (gt_engine){.options = *options, .claims = -1, .started = gt_now()};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    gt_engine_catch_signals();
     gt_status status = gt_driver_open(options->driver, &engine->driver);
     if (status == GT_OK)
         status = gt_device_query(engine->driver, options->device, &engine->device);

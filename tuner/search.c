@@ -328,7 +328,10 @@ static gt_status first_round(gt_search *search)
 {
     const size_t wanted = plans[search->options.effort].first;
     size_t taken = 0;
-    gt_status status = hand_out_seeds(search);
+    point *served = search->options.served ? find_seed(search, search->options.served) : NULL;
+    gt_status status = served ? hand_out(search, served) : GT_OK;
+    if (status == GT_OK)
+        status = hand_out_seeds(search);
     if (status != GT_OK || search->options.only_seeds)
         return status;
     if (wanted < SIZE_MAX) {

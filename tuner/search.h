@@ -41,7 +41,8 @@ typedef struct gt_search_options {
     const char *family;   /* only this one; NULL: every family that is no rung of the ladder */
     const gt_seed *seeds; /* may be NULL */
     size_t seed_count;
-    bool only_seeds; /* nothing else is tried */
+    const gt_seed *served; /* what won on this size in a math that serves this one, tried before all others; or NULL */
+    bool only_seeds;       /* nothing else is tried */
 } gt_search_options;
 
 /* GT_ERROR_UNSUPPORTED if no family offers anything for the problem. families must outlive *search. Owned:

@@ -13,7 +13,7 @@
 
 /* Winners besides the newest, of files that were merged, that race too. */
 #define RIVALS 8
-#define FIELD (FINALISTS + 1 + RIVALS)
+#define FIELD (FINALISTS + 2 + RIVALS)
 
 /* The fastest besides the winner that are proved and raced with it after a change. */
 #define RUNNERS_UP 3
@@ -51,6 +51,7 @@ typedef struct work {
     known rivals[RIVALS]; /* other winners, which the newest has never raced */
     size_t rival_count;
     known fastest; /* of all that were ever measured on it */
+    known anew;    /* revalidating: the winner's configuration, rendered and compiled now; its source is known first */
 } work;
 
 /* A budget ends a search, but not before it has found something or seen that little can be found. */
@@ -200,6 +201,11 @@ static void keep(known *to, const gt_measured *row)
     *to = (known){row->kernel_id, *row->kernel, row->trial};
 }
 
+static bool is_same_code(const gt_kernel *a, const gt_kernel *b)
+{
+    return strcmp(a->source_hash, b->source_hash) == 0 && strcmp(a->nvrtc, b->nvrtc) == 0;
+}
+
 /* Keeps a kernel that races with the winner; where there are too many, the slowest goes. */
 static void keep_rival(work *w, const gt_measured *row)
 {
@@ -232,6 +238,8 @@ static gt_status recall(work *w)
             continue;
         if (row->winner)
             keep(&w->winner, row);
+        else if (is_same_code(row->kernel, &w->anew.kernel))
+            keep(&w->anew, row);
         else if (row->unbeaten || w->tuning->revalidating)
             keep_rival(w, row);
         if (w->fastest.kernel_id == 0 || row->trial.us < w->fastest.trial.us)
@@ -270,10 +278,13 @@ static gt_status show_stored(work *w)
     return status;
 }
 
-/* What an interruption leaves: the winner of earlier runs, else the fastest so far, as `gemmtune best` shows it. */
-static gt_status show_interrupted(work *w)
+/* What an interruption or the end of a budget leaves: the winner of earlier runs, else the fastest so far, as `gemmtune
+ * best` shows it. */
+static gt_status show_known(work *w)
 {
-    gt_status status = recall(w);
+    gt_status status = gt_store_problem(w->engine->store, w->problem, &w->problem_id);
+    if (status == GT_OK)
+        status = recall(w);
     if (status == GT_OK && w->own.kernel_id == 0 && !w->engine->options.family)
         w->own = w->fastest;
     return status == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
@@ -292,7 +303,7 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &stored,
                                     &trials[i]);
         if (status == GT_OK && i < own && trials[i].outcome == GT_TRIAL_OK && trials[i].us > 0 &&
-            (!w->tuned->won || trials[i].us < w->tuned->trial.us)) {
+            (!w->tuned->won || gt_trial_deciding_us(&trials[i]) < gt_trial_deciding_us(&w->tuned->trial))) {
             w->tuned->won = true;
             w->tuned->kernel = kernels[i];
             w->tuned->trial = trials[i];
@@ -312,13 +323,13 @@ static gt_status store_race(work *w, const gt_kernel *kernels, const gt_code *co
     return status;
 }
 
-/* Lets a winner of earlier runs defend its place, unless its source is in the field already. *errors gets what it was
+/* Lets a winner of earlier runs defend its place, unless its code is in the field already. *errors gets what it was
  * once checked to. */
 static gt_status add_defender(const work *w, const known *winner, gt_kernel *kernels, gt_code *codes, double *errors,
                               size_t *count)
 {
     for (size_t i = 0; i < *count; i++)
-        if (strcmp(kernels[i].source_hash, winner->kernel.source_hash) == 0)
+        if (is_same_code(&kernels[i], &winner->kernel))
             return GT_OK;
     const gt_status status = gt_store_find_code(w->engine->store, winner->kernel_id, &codes[*count]);
     if (status == GT_ERROR_CORRUPT || status == GT_ERROR_UNTRUSTED)
@@ -354,6 +365,8 @@ static gt_status race(work *w)
     const size_t found = count;
     if (status == GT_OK && w->winner.kernel_id != 0 && (found > 0 || w->rival_count > 0 || !w->search))
         status = add_defender(w, &w->winner, kernels, codes, errors, &count);
+    if (status == GT_OK && w->anew.kernel_id != 0)
+        status = add_defender(w, &w->anew, kernels, codes, errors, &count);
     for (size_t i = 0; status == GT_OK && i < w->rival_count; i++)
         status = add_defender(w, &w->rivals[i], kernels, codes, errors, &count);
     for (size_t i = 0; i < count; i++)
@@ -393,6 +406,26 @@ static gt_status prove(work *w, const known *kernel, bool *right)
     return status == GT_ERROR_CORRUPT ? GT_OK : status;
 }
 
+/* The winner's configuration, where the template or the compiler makes another kernel of it now, is tried as any candidate
+ * is, and races if it passes. What the template or the compiler takes no more is left as it is. */
+static gt_status try_anew(work *w)
+{
+    gt_candidate c = {.kernel = w->winner.kernel};
+    bool tried = false;
+    gt_status status = gt_families_find(&w->engine->families, c.kernel.family)
+                           ? gt_engine_prepare(w->engine, &w->problem->class, &c.kernel, false)
+                           : GT_ERROR_INVALID;
+    if (status == GT_ERROR_INVALID)
+        return GT_OK;
+    if (status != GT_OK || is_same_code(&c.kernel, &w->winner.kernel))
+        return status;
+    status = gt_store_find_trial(w->engine->store, w->engine->gpu, w->problem_id, &c.kernel, &tried, &c.trial);
+    if (status == GT_OK && !tried)
+        status = try_candidate(w, &c);
+    w->anew.kernel = c.kernel;
+    return status == GT_OK ? recall(w) : status;
+}
+
 /* The winner and its runners-up, proved right and raced again: the order may have changed. */
 static gt_status revalidate(work *w)
 {
@@ -401,6 +434,8 @@ static gt_status revalidate(work *w)
     gt_status status = gt_store_problem(w->engine->store, w->problem, &w->problem_id);
     if (status == GT_OK)
         status = recall(w);
+    if (status == GT_OK && w->winner.kernel_id != 0)
+        status = try_anew(w);
     if (status == GT_OK && w->winner.kernel_id != 0)
         status = prove(w, &w->winner, &right);
     if (!right)
@@ -415,12 +450,37 @@ static gt_status revalidate(work *w)
     return status == GT_OK && !gt_engine_interrupted() ? race(w) : status;
 }
 
+/* What won on the same size in a math whose kernels serve this one too: so the problem gets nothing slower. */
+static gt_status find_served(const work *w, gt_seed *seed, bool *found)
+{
+    gt_class class = w->problem->class;
+    gt_measurements measured;
+    class.math = gt_math_served_by(class.math);
+    *found = false;
+    if (class.math == w->problem->class.math)
+        return GT_OK;
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &class, &measured);
+    if (status != GT_OK)
+        return status;
+    for (size_t i = 0; i < measured.count && !*found; i++) {
+        const gt_measured *row = &measured.list[i];
+        *found = row->winner && row->same_gpu && gt_problem_same_size(&row->problem, w->problem) &&
+                 gt_class_same(&row->problem.class, &class);
+        if (*found) {
+            memcpy(seed->family, row->kernel->family, sizeof seed->family);
+            seed->params = row->kernel->params;
+        }
+    }
+    gt_measurements_finish(&measured);
+    return GT_OK;
+}
+
 /* Screens and races, unless this very search was brought to its end before. */
 static gt_status tune_problem(work *w)
 {
     gt_engine *engine = w->engine;
     gt_tuning *tuning = w->tuning;
-    const gt_search_options options = {
+    gt_search_options options = {
         .effort = tuning->effort,
         .seed = engine->options.seed,
         .family = engine->options.family,
@@ -428,10 +488,15 @@ static gt_status tune_problem(work *w)
         .seed_count = tuning->seed_count,
         .only_seeds = tuning->only_seeds,
     };
-    bool searched = false;
+    gt_seed served;
+    bool searched = false, found = false;
     gt_status status = gt_store_problem(engine->store, w->problem, &w->problem_id);
     if (status == GT_OK)
         status = recall(w);
+    if (status == GT_OK && !tuning->only_seeds)
+        status = find_served(w, &served, &found);
+    if (found)
+        options.served = &served;
     if (status == GT_OK && !tuning->only_seeds)
         status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[tuning->effort], &searched);
     if (status != GT_OK)
@@ -458,12 +523,12 @@ gt_status gt_tune(gt_tuning *tuning, const gt_problem *problem, gt_tuned *tuned)
     tuning->state.what = name;
     tuning->state.best_tflops = 0;
     tuning->state.best = NULL;
-    gt_status status = tuning->revalidating ? revalidate(&w) : tune_problem(&w);
+    gt_status status = tuning->revalidating ? revalidate(&w) : tuning->showing ? show_known(&w) : tune_problem(&w);
     /* A wait that Ctrl-C ended is no failure: what was found so far is stored. */
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK;
     if (status == GT_OK && gt_engine_interrupted() && !tuned->won && !tuning->only_seeds && !tuning->revalidating)
-        status = show_interrupted(&w);
+        status = show_known(&w);
     gt_search_destroy(w.search);
     tuning->state.what = "";
     tuning->state.best = NULL;

@@ -34,6 +34,7 @@ typedef struct gt_tuning {
     bool verbose; /* a line for each of them */
     bool covering;   /* the problem is one of the cover list */
     bool revalidating; /* winners and runners-up as they are stored, and nothing else */
+    bool showing;    /* what is stored, and nothing is tried */
     bool only_seeds; /* the last lap: every winner on every problem, and nothing else */
 } gt_tuning;
 

@@ -208,19 +208,22 @@ gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_c
 /* The fastest one's lead over the next; none where it stands alone. */
 static void set_margin(gt_trial *trials, size_t count)
 {
-    gt_trial *first = NULL, *second = NULL;
+    gt_trial *first = NULL;
+    double least = 0, next = 0;
     for (size_t i = 0; i < count; i++) {
         if (trials[i].outcome != GT_TRIAL_OK || !(trials[i].us > 0))
             continue;
-        if (!first || trials[i].us < first->us) {
-            second = first;
+        const double us = gt_trial_deciding_us(&trials[i]);
+        if (!first || us < least) {
+            next = least;
+            least = us;
             first = &trials[i];
-        } else if (!second || trials[i].us < second->us) {
-            second = &trials[i];
+        } else if (next == 0 || us < next) {
+            next = us;
         }
     }
     if (first)
-        first->margin = second ? second->us / first->us - 1 : 0;
+        first->margin = next > 0 ? next / least - 1 : 0;
 }
 
 /* A race as far as it has come. */

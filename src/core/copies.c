@@ -11,10 +11,12 @@
 #define PARTS_THREADS 512
 
 /* Of operands in two parts: elements that high parts are followed by their low ones after, bytes that are known of a
- * line, lines of a block. */
-#define PARTS_STEP  32
-#define PARTS_KNOWN 8
-#define PARTS_LINES 4
+ * line, lines of a block, blocks of a cluster at most and what each should have of K. */
+#define PARTS_STEP    32
+#define PARTS_KNOWN   8
+#define PARTS_LINES   4
+#define PARTS_CLUSTER 8
+#define PARTS_SHARE   1024
 
 /* An operand in two parts. False where its bytes pass 64 bits. */
 static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *copy, int64_t *total)
@@ -30,6 +32,15 @@ static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *c
         return false;
     *copy = (gt_stored){GT_F16, rows, columns, columns, *total / type->bytes};
     return true;
+}
+
+/* Blocks of a cluster that share a line. */
+static unsigned share_parts(int64_t k)
+{
+    unsigned blocks = 1;
+    while (blocks < PARTS_CLUSTER && k >= 2 * blocks * PARTS_SHARE)
+        blocks *= 2;
+    return blocks;
 }
 
 /* An operand's copy. False where its bytes pass 64 bits. */
@@ -73,7 +84,9 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
         squares += parts ? copy->rows / PARTS_LINES + 1 : (copy->rows / SQUARE + 1) * (copy->columns / SQUARE + 1);
     }
     copies.threads = parts ? PARTS_THREADS : COPY_THREADS;
+    copies.cluster = parts ? share_parts(p->k) : 1;
     copies.blocks = squares < BLOCKS_MOST ? (unsigned)squares : BLOCKS_MOST;
+    copies.blocks += (copies.cluster - copies.blocks % copies.cluster) % copies.cluster;
     *out = copies;
     return GT_OK;
 }

@@ -16,6 +16,7 @@
 
 typedef struct gt_copies {
     unsigned blocks, threads;    /* blocks that make the copies of one matrix, 0: there are none; threads of each */
+    unsigned cluster;            /* blocks of a cluster, of which there are whole ones */
     bool copied[GT_OPERANDS];
     gt_stored copy[GT_OPERANDS]; /* lines aligned to 128 bytes */
     size_t bytes[GT_OPERANDS];   /* of one matrix */

@@ -116,7 +116,7 @@ static CUresult launch_kernel(const gt_driver *driver, CUfunction function, CUla
 static CUresult launch_once(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
                             unsigned batch, gt_args *args, CUstream stream)
 {
-    static const unsigned alone[2] = {1, 1};
+    const unsigned copying[2] = {launch->copies.cluster, 1};
     args->batch = batch;
     const CUlaunchConfig copies = {
         .gridDimX = launch->copies.blocks, .gridDimY = 1, .gridDimZ = batch,
@@ -132,7 +132,7 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
     int count = 0;
     CUresult result = CUDA_SUCCESS;
     if (launch->copies.blocks)
-        result = launch_kernel(driver, module->repack, copies, alone, launch->dependent, block);
+        result = launch_kernel(driver, module->repack, copies, copying, launch->dependent, block);
     if (result == CUDA_SUCCESS && launch->maps.count > 0) {
         const void *copied_a = gt_copies_find(&launch->copies, GT_A, batch, args->workspace);
         const void *copied_b = gt_copies_find(&launch->copies, GT_B, batch, args->workspace);

@@ -25,21 +25,24 @@
 /* What is assumed before it is known. */
 #define LAUNCH_US   100.0 /* of a product, beside its copies and its kernel */
 #define LINK_BYTES  16e3  /* a microsecond, from pageable memory and back */
+#define LINK_MOST   64e3
 #define KERNEL_FLOP 10e6  /* a microsecond */
 #define GAIN        0.8   /* of the CPU's time that the GPU may take at most */
 #define LINK_SIZES  64    /* powers of two: small copies are slower */
+#define FADE        1.005 /* of a link's rate, for each product that it kept on the CPU: it is tried again some day */
+#define RATES       (2 + LINK_SIZES)
 
 static _Thread_local int inside; /* the program's own library, which may call another function that is seen here */
 
-/* Measured in this process; 0: not yet. They are hints: threads may overwrite each other's. */
+/* Measured in this process, or in one before; 0: not yet. They are hints: threads may overwrite each other's. */
 static struct {
-    pthread_once_t read;
+    pthread_once_t read, load;
     int64_t threshold;          /* multiply-adds; -1: by the rates */
     _Atomic double cpu_flop[2]; /* a microsecond: f32, f64 */
     _Atomic double link_bytes[LINK_SIZES]; /* a microsecond, of products that move so many */
     _Atomic double missed_us;   /* what the GPU would have saved so far */
     atomic_bool ready;          /* the GPU is set up */
-} rates = {.read = PTHREAD_ONCE_INIT};
+} rates = {.read = PTHREAD_ONCE_INIT, .load = PTHREAD_ONCE_INIT};
 
 static double now_us(void)
 {
@@ -143,6 +146,42 @@ static void read_threshold(void)
     rates.threshold = !text || end == text || *end || errno || number < 0 ? -1 : number;
 }
 
+/* Each rate by its name in the database: how fast the CPU is at a type, and the link at a size. */
+static _Atomic double *find_rate(size_t i, char *name, size_t room)
+{
+    if (i < 2)
+        snprintf(name, room, "cpu %s", i == 0 ? "f32" : "f64");
+    else
+        snprintf(name, room, "link %zu", i - 2);
+    return i < 2 ? &rates.cpu_flop[i] : &rates.link_bytes[i - 2];
+}
+
+static void load_rates(void)
+{
+    gt_rate list[RATES] = {0};
+    for (size_t i = 0; i < RATES; i++)
+        find_rate(i, list[i].name, sizeof list[i].name);
+    gt_front_load_rates(list, RATES);
+    for (size_t i = 0; i < RATES; i++)
+        if (list[i].value > 0)
+            atomic_store_explicit(find_rate(i, list[i].name, sizeof list[i].name), list[i].value, memory_order_relaxed);
+}
+
+/* What was measured beside a GPU. */
+__attribute__((destructor)) static void store_rates(void)
+{
+    gt_rate list[RATES];
+    size_t count = 0;
+    if (!gt_front_is_on() || !atomic_load_explicit(&rates.ready, memory_order_relaxed))
+        return;
+    for (size_t i = 0; i < RATES; i++) {
+        list[count].value =
+            atomic_load_explicit(find_rate(i, list[count].name, sizeof list[count].name), memory_order_relaxed);
+        count += list[count].value > 0;
+    }
+    gt_front_store_rates(list, count);
+}
+
 static double work(const gt_blas_call *c)
 {
     return (double)c->m * (double)c->n * (double)c->k;
@@ -180,8 +219,16 @@ static bool is_worth_it(const gt_blas_call *c)
     pthread_once(&rates.read, read_threshold);
     if (rates.threshold >= 0)
         return work(c) >= (double)rates.threshold;
-    if (work(c) < LEAST_WORK || !is_faster(c, 0, &saved_us))
+    if (work(c) < LEAST_WORK)
         return false;
+    pthread_once(&rates.load, load_rates);
+    if (!is_faster(c, 0, &saved_us)) {
+        _Atomic double *link = find_link(c);
+        const double rate = atomic_load_explicit(link, memory_order_relaxed);
+        if (rate < LINK_MOST)
+            atomic_store_explicit(link, FADE * rate, memory_order_relaxed);
+        return false;
+    }
     if (atomic_load_explicit(&rates.ready, memory_order_relaxed))
         return true;
     const double missed = atomic_load_explicit(&rates.missed_us, memory_order_relaxed) + saved_us;

@@ -16,14 +16,33 @@
  * gets cuBLAS's own status. */
 #define INTEGER_ALIGN 4
 
+/* Whether a function is of a library of the program's own, not of any cuBLAS. */
+static bool is_between(const void *function)
+{
+    Dl_info info;
+    return function && dladdr(function, &info) && info.dli_fname && !strstr(info.dli_fname, "libcublas");
+}
+
+/* The program's own function of a name. That is cuBLAS's; but in a program that is linked with cuBLAS, a library of its
+ * own may come before that in the loader's order, as this one does. Python loads cuBLAS into a scope of its own, where
+ * that order does not lead. */
+static void *find_own(const gt_cublas_library *library, const char *name)
+{
+    void *const real = dlopen(library->soname, RTLD_NOLOAD | RTLD_LAZY), *const next = dlsym(RTLD_NEXT, name);
+    if (!real) /* what asked for no version has the first of this library's, whatever its cuBLAS is */
+        return next;
+    const bool is_linked = dlvsym(RTLD_NEXT, library->probe, library->soname) == dlsym(real, library->probe);
+    return is_linked && is_between(next) ? next : dlsym(real, name);
+}
+
 void *gt_cublas_find(const gt_cublas_library *library, const char *name, _Atomic(void *) *slot)
 {
     void *symbol = atomic_load_explicit(slot, memory_order_acquire);
     if (symbol)
         return symbol;
-    /* By its name: where it was loaded into a scope of its own, as Python does, RTLD_NEXT does not see it. */
-    void *real = dlopen(library->soname, RTLD_NOLOAD | RTLD_LAZY);
-    symbol = dlsym(real ? real : RTLD_NEXT, name);
+    gt_cublas_leave(); /* dlsym may be another library of ours */
+    symbol = find_own(library, name);
+    gt_cublas_return();
     atomic_store_explicit(slot, symbol, memory_order_release);
     return symbol;
 }

@@ -14,6 +14,7 @@
 /* The program's own cuBLAS, of one major version. */
 typedef struct gt_cublas_library {
     const char *soname;
+    const char *probe; /* a function that nobody stands before */
     _Atomic(void *) get_stream, get_pointer_mode, get_math_mode, get_sm_target;
     _Atomic(void *) get_layout, get_operation; /* of cuBLASLt */
 } gt_cublas_library;

@@ -18,7 +18,7 @@
 /* What is called of the library, which is loaded with the first product: it brings SQLite along. */
 #define LIBRARY_SYMBOLS(X)                                                                                   \
     X(gt_open) X(gt_plan_gemm) X(gt_plan_describe) X(gt_plan_destroy) X(gt_execute_ex) X(gt_error_message)    \
-    X(gt_counted_open) X(gt_counted_store)
+    X(gt_counted_open) X(gt_counted_store) X(gt_rates_load) X(gt_rates_store)
 
 /* A CUDA context that products were seen in. */
 typedef struct opened {
@@ -28,11 +28,12 @@ typedef struct opened {
 } opened;
 
 static struct {
-    pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
+    pthread_once_t begun, loaded, set_up; /* with the first product; the library; with the first that could be answered */
     atomic_bool off;
     bool only_counts;
     double margin; /* times our expected time that cuBLAS must need more than */
-    bool usable;          /* library and driver are there */
+    bool has_library;
+    bool usable; /* library and driver are there */
     gt_driver *driver;
     /* These came with CUDA 12.0 or before; the software GPU, where handles are not used again, has none of them. */
     CUresult (*context_id)(CUcontext context, unsigned long long *id);
@@ -45,7 +46,8 @@ static struct {
 #define X(symbol) __typeof__(symbol) *symbol;
     LIBRARY_SYMBOLS(X)
 #undef X
-} front = {.begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+} front = {.begun = PTHREAD_ONCE_INIT, .loaded = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT,
+         .lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The library beside this one: installed, in the same folder; built, in the one above. */
 static void *open_library(void)
@@ -63,7 +65,7 @@ static void *open_library(void)
     return library ? library : dlopen(GT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void set_up(void)
+static void load_library(void)
 {
     void *library = open_library();
     if (!library) {
@@ -79,6 +81,14 @@ static void set_up(void)
         return;
     }
 #undef X
+    front.has_library = true;
+}
+
+static void set_up(void)
+{
+    pthread_once(&front.loaded, load_library);
+    if (!front.has_library)
+        return;
     if (gt_driver_open(NULL, &front.driver) != GT_OK) {
         gt_tally_why(gt_error_message());
         return;
@@ -319,6 +329,20 @@ static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out)
     atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
     *out = answer;
     return answer->fate;
+}
+
+void gt_front_load_rates(gt_rate *list, size_t count)
+{
+    pthread_once(&front.loaded, load_library);
+    if (front.has_library)
+        front.gt_rates_load(list, count);
+}
+
+void gt_front_store_rates(const gt_rate *list, size_t count)
+{
+    const gt_counted_gpu *gpu = gt_capture_gpu();
+    if (gpu && count > 0)
+        front.gt_rates_store(gpu, list, count); /* the next program measures anew what this one could not store */
 }
 
 gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #define PAGE         4096
-#define BUFFERS      2
-#define BUFFER_BYTES ((size_t)16 << 20)
+#define BUFFERS      4
+#define BUFFER_BYTES GT_STAGING_LINE
 #define MOST_THREADS 8
 #define LEAST_BYTES  ((size_t)1 << 20) /* that one thread copies in less time than it takes to wake others */
 
@@ -157,11 +157,6 @@ gt_staging *gt_staging_create(const gt_driver *driver, CUstream stream)
     drop_buffers(staging, made);
     free(staging);
     return NULL;
-}
-
-bool gt_staging_takes(const gt_staged *staged)
-{
-    return staged->pitch <= BUFFER_BYTES;
 }
 
 bool gt_staging_upload(gt_staging *staging, const gt_staged *s)

@@ -1,5 +1,5 @@
 /*
- * Copies between pageable host memory and the GPU through two pinned buffers, filled and emptied by several threads: one
+ * Copies between pageable host memory and the GPU through a ring of pinned buffers, filled and emptied by several threads: one
  * thread copies at a fifth of the speed of the link of an H200 (55 GB/s from pinned memory, 9 to 16 from pageable).
  */
 #ifndef GT_STAGING_H
@@ -9,19 +9,19 @@
 
 typedef struct gt_staging gt_staging;
 
+#define GT_STAGING_LINE ((size_t)4 << 20)
+
 /* Rows in host memory, and the same rows on the GPU. */
 typedef struct gt_staged {
     char *host;
     CUdeviceptr device;
     size_t rows, row_bytes;
-    size_t host_pitch, pitch; /* bytes from one row to the next, there and here; no less than row_bytes */
+    size_t host_pitch, pitch; /* bytes from one row to the next, there and here; no less than row_bytes, and pitch no
+                                 more than GT_STAGING_LINE */
 } gt_staged;
 
 /* In the current context; NULL where memory cannot be pinned. It is there until the process ends. */
 gt_staging *gt_staging_create(const gt_driver *driver, CUstream stream);
-
-/* Whether a row fits a buffer. */
-bool gt_staging_takes(const gt_staged *staged);
 
 /* Enqueues the rows' way to the GPU; host memory may change once it returned. False on failure of CUDA's. */
 bool gt_staging_upload(gt_staging *staging, const gt_staged *staged);

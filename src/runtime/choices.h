@@ -24,6 +24,7 @@ typedef struct gt_loaded {
 typedef struct gt_chosen {
     gt_problem problem; /* class and sizes */
     gt_demands demands;
+    gt_math math; /* of the kernel, which may be another than was asked for */
     gt_selection selection;
     gt_kernel kernel;
     char params[GT_PARAMS_TEXT]; /* the kernel's, for people */

@@ -1,8 +1,11 @@
 #include "plan.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "../core/bound.h"
 
 static void drop_code(gt_measurements *measured, const gt_kernel *code)
 {
@@ -97,15 +100,18 @@ static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
     measured->count = kept;
 }
 
-/* Tells of a winner that was proved and timed under another driver: both may have changed since. */
-static void tell_stale(const gt_context *context, const gt_source *source, const gt_chosen *chosen, int64_t run)
+/* Tells of a winner that was proved and timed under another driver or clock: both may have changed since. */
+static void tell_stale(const gt_context *context, const gt_source *source, const gt_chosen *chosen,
+                       const gt_measured *row)
 {
-    gt_conditions then, now = {0};
+    gt_conditions then, now = {.clock_mhz = context->device.clock_khz / 1e3};
     char why[GT_CONDITIONS_TEXT], name[GT_PROBLEM_NAME_LENGTH];
-    const int version = context->driver->version;
-    snprintf(now.driver, sizeof now.driver, "%d.%d", version / 1000, version % 1000 / 10);
+    snprintf(now.driver, sizeof now.driver, "%s", context->driver->release);
     if (!context->log || chosen->selection.choice != GT_CHOICE_EXACT ||
-        gt_store_find_conditions(source->store, run, &then) != GT_OK || !*gt_conditions_compare(&then, &now, why))
+        gt_store_find_conditions(source->store, row->run, &then) != GT_OK)
+        return;
+    then.clock_mhz = row->trial.clock_mhz;
+    if (!*gt_conditions_compare(&then, &now, why))
         return;
     gt_problem_name(&chosen->problem, name);
     gt_context_tell(context, "the winner for %s was proved under %s; `gemmtune revalidate` proves it again", name, why);
@@ -137,7 +143,7 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
         if (status == GT_OK) {
             chosen->kernel = *row->kernel;
             gt_params_text(&chosen->kernel.params, chosen->params);
-            tell_stale(context, source, chosen, row->run);
+            tell_stale(context, source, chosen, row);
             return GT_OK;
         }
         if (status != GT_ERROR_CORRUPT && status != GT_ERROR_DRIVER)
@@ -163,6 +169,7 @@ static gt_status choose_among(gt_context *context, const gt_problem *problem, co
         if (chosen) {
             chosen->problem = *problem;
             chosen->demands = *demands;
+            chosen->math = served->class.math;
         }
         const gt_status found = chosen ? choose_from(context, &context->sources[i], served, chosen) : gt_fail_memory();
         const bool exact = found == GT_OK && chosen->selection.choice == GT_CHOICE_EXACT;
@@ -193,6 +200,57 @@ static gt_status choose_served(gt_context *context, const gt_problem *problem, c
     return choose_among(context, problem, &served, demands, out) == GT_OK ? GT_OK : gt_fail(status, "%s", message);
 }
 
+/* The problem in the math of a row; false where that row is of other types. */
+static bool in_math_of(const gt_problem *problem, const gt_types *types, gt_problem *out)
+{
+    *out = *problem;
+    out->class.math = types->math;
+    return gt_class_types(&out->class) == types;
+}
+
+/* Says that no kernel is accurate enough, where that is so, and which bound the best one has. */
+static gt_status fail_unbounded(gt_context *context, const gt_problem *problem, const gt_demands *demands)
+{
+    char name[GT_PROBLEM_NAME_LENGTH];
+    double least = INFINITY;
+    gt_problem served;
+    for (size_t i = 0; gt_types_at(i); i++)
+        for (size_t j = 0; in_math_of(problem, gt_types_at(i), &served) && j < context->source_count; j++) {
+            gt_reading *reading;
+            if (read_source(context, &context->sources[j], &served.class, &reading) == GT_OK)
+                least = fmin(least, gt_select_least_bound(&served, &reading->measured));
+        }
+    if (least <= demands->max_error || !isfinite(least))
+        return GT_ERROR_NOT_TUNED;
+    gt_problem_name(problem, name);
+    return gt_fail(GT_ERROR_UNSUPPORTED, "max_error is %g; the smallest bound of the kernels for %s is %g",
+                   demands->max_error, name, least);
+}
+
+/* Of all maths of the problem's types, the fastest kernel whose errors are within the bound that is asked for. */
+static gt_status choose_bounded(gt_context *context, const gt_problem *problem, const gt_demands *demands,
+                                gt_chosen **out)
+{
+    gt_chosen *best = NULL;
+    gt_problem served;
+    for (size_t i = 0; gt_types_at(i); i++) {
+        gt_chosen *chosen = NULL;
+        if (!in_math_of(problem, gt_types_at(i), &served))
+            continue;
+        const gt_status status = choose_among(context, problem, &served, demands, &chosen);
+        const bool better =
+            status == GT_OK && (!best || chosen->selection.expected_us < best->selection.expected_us);
+        gt_choices_discard(&context->choices, better ? best : chosen);
+        if (better)
+            best = chosen;
+    }
+    *out = best;
+    if (best)
+        return GT_OK;
+    const gt_status status = fail_unbounded(context, problem, demands);
+    return status == GT_ERROR_NOT_TUNED ? choose_among(context, problem, problem, demands, out) : status;
+}
+
 /* The context's choice for a problem, made now or before, in use. Under the lock. */
 static gt_status choose(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
 {
@@ -201,7 +259,8 @@ static gt_status choose(gt_context *context, const gt_problem *problem, const gt
         *out = chosen;
         return GT_OK;
     }
-    gt_status status = choose_served(context, problem, demands, &chosen);
+    gt_status status = demands->max_error > 0 ? choose_bounded(context, problem, demands, &chosen)
+                                              : choose_served(context, problem, demands, &chosen);
     if (status == GT_OK && (status = gt_choices_add(&context->choices, chosen)) == GT_OK)
         *out = chosen;
     return status;
@@ -246,8 +305,10 @@ static gt_status prepare(gt_plan *plan, const gt_problem *problem, const gt_dema
     pthread_mutex_unlock(&context->lock);
     if (status != GT_OK)
         return status;
+    gt_problem served = *problem;
+    served.class.math = plan->chosen->math;
     plan->module = plan->chosen->loaded->module;
-    return gt_launch_init(&plan->chosen->kernel, problem, &plan->launch);
+    return gt_launch_init(&plan->chosen->kernel, &served, &plan->launch);
 }
 
 static void release(gt_plan *plan)
@@ -368,6 +429,9 @@ gt_status gt_plan_describe(const gt_plan *plan, gt_description *description)
         .grid = {plan->launch.grid[0], plan->launch.grid[1], plan->launch.grid[2]},
         .threads = plan->launch.threads,
         .baseline_us = chosen->selection.baseline_us,
+        .math = chosen->math,
+        .error_bound = gt_error_bound(gt_class_types(&plan->launch.problem.class), &chosen->kernel.facts,
+                                      plan->launch.problem.k),
     };
     return GT_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/bound.h"
 #include "neighbours.h"
 
 double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
@@ -58,9 +59,25 @@ static double estimate(const gt_device *device, const gt_problem *problem, const
     return runs ? gt_estimate_us(&terms, gt_neighbours_coefficients(measured, kernel)) : 0;
 }
 
-static bool is_accurate(const gt_demands *demands, const gt_measured *row)
+static double bound(const gt_problem *problem, const gt_kernel *kernel)
 {
-    return demands->max_error <= 0 || row->trial.error <= demands->max_error;
+    return gt_error_bound(gt_class_types(&problem->class), &kernel->facts, problem->k);
+}
+
+static bool satisfies(const gt_problem *problem, const gt_demands *demands, const gt_kernel *kernel)
+{
+    return (!demands->deterministic || kernel->facts.deterministic) &&
+           (!demands->epilogue || gt_kernel_has_epilogue(kernel)) &&
+           (demands->max_error <= 0 || bound(problem, kernel) <= demands->max_error);
+}
+
+double gt_select_least_bound(const gt_problem *problem, const gt_measurements *measured)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < measured->count; i++)
+        if (fits(problem, &measured->list[i]))
+            least = fmin(least, bound(problem, measured->list[i].kernel));
+    return least;
 }
 
 static int by_kernel(const void *left, const void *right, void *data)
@@ -95,8 +112,7 @@ static void keep_runnable(const gt_device *device, const gt_problem *problem, co
     pool->near.count = kept;
 }
 
-/* Fills the pool with the best-ranked usable measurements. Accuracy is asked for later: it is a fact of one problem
- * where that was measured, else of all that a kernel was measured on. */
+/* Fills the pool with the best-ranked usable measurements. */
 static gt_status pool_init(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
                            const gt_measurements *measured, usable *out)
 {
@@ -107,8 +123,7 @@ static gt_status pool_init(const gt_device *device, const gt_problem *problem, c
     for (size_t i = 0; i < measured->count; i++) {
         if (!fits(problem, &list[i]))
             continue;
-        if ((demands->deterministic && !list[i].kernel->facts.deterministic) ||
-            (demands->epilogue && !gt_kernel_has_epilogue(list[i].kernel)))
+        if (!satisfies(problem, demands, list[i].kernel))
             pool.refused = true;
         else
             pool.near.list[pool.near.count++] = (gt_neighbour){.row = i};
@@ -158,14 +173,13 @@ static double expect_baseline(const gt_measured *list, const usable *pool, doubl
     return nearest ? expected_us * nearest->baseline_us / nearest->trial.us / (1 + GT_DISTRUST * sqrt(least)) : 0;
 }
 
-static bool select_exact(const gt_problem *problem, const gt_demands *demands, const gt_measured *list,
-                         const usable *pool, gt_selection *out)
+static bool select_exact(const gt_problem *problem, const gt_measured *list, const usable *pool, gt_selection *out)
 {
     const gt_measured *best = NULL;
     size_t kernels = 0;
     for (size_t i = 0; i < pool->near.count; i++) {
         const gt_measured *row = &list[pool->near.list[i].row];
-        if (!row->same_gpu || !gt_problem_same_size(&row->problem, problem) || !is_accurate(demands, row))
+        if (!row->same_gpu || !gt_problem_same_size(&row->problem, problem))
             continue;
         kernels++;
         if (!best || is_better(row, best))
@@ -250,19 +264,14 @@ static void give_reason(const gt_device *device, const gt_measured *list, usable
     }
 }
 
-static bool select_predicted(const gt_device *device, const gt_demands *demands, const gt_measurements *measured,
-                             usable *pool, gt_selection *out)
+static bool select_predicted(const gt_device *device, const gt_measurements *measured, usable *pool, gt_selection *out)
 {
     const gt_measured *list = measured->list;
     podium best = {0};
     for (size_t begin = 0, end; begin < pool->near.count; begin = end) {
         gt_prospect found;
-        size_t accurate = 0;
         end = group_end(pool, list, begin);
-        for (size_t i = begin; i < end; i++)
-            accurate += is_accurate(demands, &list[pool->near.list[i].row]);
-        if (accurate < end - begin ||
-            !gt_neighbours_predict(measured, &pool->near, pool->near.list + begin, end - begin, &found))
+        if (!gt_neighbours_predict(measured, &pool->near, pool->near.list + begin, end - begin, &found))
             continue;
         best.kernels++;
         enter(&best, &found);
@@ -313,8 +322,8 @@ gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt
     gt_status status = pool_init(device, problem, demands, measured, &pool);
     if (status != GT_OK)
         return status;
-    if (!select_exact(problem, demands, measured->list, &pool, selection) &&
-        !select_predicted(device, demands, measured, &pool, selection))
+    if (!select_exact(problem, measured->list, &pool, selection) &&
+        !select_predicted(device, measured, &pool, selection))
         status = fail_not_tuned(device, problem, demands, &pool);
     free(pool.near.list);
     return status;

@@ -10,7 +10,7 @@
 typedef struct gt_demands {
     bool deterministic;
     bool epilogue;    /* it applies one */
-    double max_error; /* 0: any */
+    double max_error; /* that a kernel's bound may be, gt_error_bound; 0: any */
     size_t refused;   /* so many bytes of workspace could not be had: fewer than that; 0: as many as the device has */
 } gt_demands;
 
@@ -31,6 +31,9 @@ typedef struct gt_selection {
  */
 gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
                     const gt_measurements *measured, gt_selection *selection);
+
+/* The smallest bound of all measured kernels that can run a problem; INFINITY where there are none. */
+double gt_select_least_bound(const gt_problem *problem, const gt_measurements *measured);
 
 /*
  * The time in microseconds that the kernel of some measurements is expected to take on a problem: its estimate, as much

@@ -31,10 +31,12 @@ FACTS = {
         + (cluster_k > 1) * bm * bn * 4 AS smem_bytes,
         (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
     "split": """warp_groups * 128 + 128 AS threads, 128 AS regs,
-        stages * (bm + bn) * 128 + 2 * warp_groups * 64 * CASE WHEN bn % 32 THEN 16 ELSE 32 END * 4 + 16 * stages AS smem_bytes,
+        stages * (bm + bn) * 128 + CASE WHEN bn / cluster_k = 32 THEN 1 ELSE 2 END * warp_groups * 64
+            * CASE WHEN bn / cluster_k % 32 THEN 16 ELSE 32 END * 4 + 16 * stages + 16 AS smem_bytes,
+        cluster_k AS cluster_y, (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile,
         bm AS box_a_rows, 64 AS box_a_columns, bn AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab,
-        (:align >= 16) * 64 AS box_c_rows, (:align >= 16) * CASE WHEN bn % 32 THEN 16 ELSE 32 END AS box_c_columns,
-        (:align >= 16) * CASE WHEN bn % 32 THEN 2 ELSE 3 END AS swizzle_c, :math = 'split' AS dependent_launch""",
+        (:align >= 16) * 64 AS box_c_rows, (:align >= 16) * CASE WHEN bn / cluster_k % 32 THEN 16 ELSE 32 END AS box_c_columns,
+        (:align >= 16) * CASE WHEN bn / cluster_k % 32 THEN 2 ELSE 3 END AS swizzle_c, :math = 'split' AS dependent_launch""",
 }
 
 
@@ -141,11 +143,17 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("wgmma", "threads", "64x124x260", "nn",
      "bm=64 bn=80 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 load=1 occ=1 "
      "blocks=1"),
-    # Rows of A and columns of B in parts, by lines and by strips, two warp groups in turns, persistent; one, the other way.
+    # Rows of A and columns of B in parts, by lines and by strips, two warp groups in turns, persistent; one, the other way; K
+    # over blocks of a cluster and over clusters.
     ("split", "turns", "200x112x200", "nn",
-     "bm=128 bn=64 bk=32 warp_groups=2 stages=4 interval=2 ordered=1 group=1 repack=27 occ=1 blocks=3"),
+     "bm=128 bn=64 bk=32 warp_groups=2 stages=4 interval=2 ordered=1 cluster_k=1 split_k=1 group=1 repack=27 occ=1 "
+     "blocks=3"),
     ("split", "alone", "64x79x170", "tt",
-     "bm=64 bn=48 bk=32 warp_groups=1 stages=3 interval=1 ordered=0 group=1 repack=27 occ=1 blocks=0"),
+     "bm=64 bn=48 bk=32 warp_groups=1 stages=3 interval=1 ordered=0 cluster_k=1 split_k=1 group=1 repack=27 occ=1 "
+     "blocks=0"),
+    ("split", "shared", "64x128x512", "nn",
+     "bm=64 bn=128 bk=32 warp_groups=1 stages=3 interval=1 ordered=0 cluster_k=2 split_k=4 group=1 repack=27 occ=1 "
+     "blocks=0"),
     # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
     ("skinny", "rows", "16x512x512", "nn",
      "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 "

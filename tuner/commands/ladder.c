@@ -16,6 +16,7 @@ typedef struct production {
     int64_t order;
     const char *technique, *family;
     bool persistent;
+    gt_math math;
     struct {
         const char *name;
         int64_t value;
@@ -24,16 +25,17 @@ typedef struct production {
 
 #define MOST_TRIED 3
 
-/* Behind WMMA, in the same types. Hopper's begin with small tiles, each in a block of its own. */
+/* Behind WMMA, in the same types; the last one is f32 again. Hopper's begin with small tiles, each in a block of its own. */
 static const production productions[] = {
-    {17, "mma.sync, ldmatrix", "mma", true, {{"split_k", 1}}},
-    {18, "TMA, wgmma", "wgmma", false,
+    {17, "mma.sync, ldmatrix", "mma", true, GT_MATH_STRICT, {{"split_k", 1}}},
+    {18, "TMA, wgmma", "wgmma", false, GT_MATH_STRICT,
      {{"warp_groups", 1}, {"bm", 64}, {"swap", 0}, {"cluster_m", 1}, {"cluster_n", 1}, {"cluster_k", 1},
       {"split_k", 1}}},
-    {19, "warp-specialised, large tile", "wgmma", false,
+    {19, "warp-specialised, large tile", "wgmma", false, GT_MATH_STRICT,
      {{"warp_groups", 2}, {"swap", 0}, {"cluster_m", 1}, {"cluster_n", 1}, {"cluster_k", 1}, {"split_k", 1}}},
-    {20, "persistent, clusters of two", "wgmma", true,
+    {20, "persistent, clusters of two", "wgmma", true, GT_MATH_STRICT,
      {{"swap", 0}, {"cluster_m", 2}, {"cluster_n", 1}, {"cluster_k", 1}, {"split_k", 1}}},
+    {21, "operands in two parts of f16", "split", true, GT_MATH_SPLIT, {{"split_k", 1}}},
 };
 
 /* One technique on one problem, with the fastest of its configurations. */
@@ -202,10 +204,10 @@ static gt_status climb_productions(ladder *l, const gt_problem *problem)
 {
     const gt_unit unit = gt_class_types(&problem->class)->unit;
     gt_status status = GT_OK;
-    if (unit != GT_UNIT_TENSOR_F16 && unit != GT_UNIT_TENSOR_BF16)
+    if (unit != GT_UNIT_TENSOR_F16 && unit != GT_UNIT_TENSOR_BF16 && unit != GT_UNIT_TENSOR_SPLIT)
         return GT_OK;
     for (size_t i = 0; status == GT_OK && i < sizeof productions / sizeof productions[0]; i++)
-        if (!gt_engine_interrupted() &&
+        if (!gt_engine_interrupted() && productions[i].math == problem->class.math &&
             (!l->options->family || strcmp(l->options->family, productions[i].family) == 0))
             status = climb_production(l, problem, &productions[i]);
     return status;
@@ -317,9 +319,12 @@ int gt_cmd_ladder(const gt_options_cli *options)
         l.state.done = l.state.total = 0;
         l.state.what = name;
         status = climb_all(&l, shape, options->types);
-        /* The last rungs take f16 and give f32: they stand on the ladder of f32. */
-        if (status == GT_OK && options->types == gt_types_parse("f32", GT_MATH_STRICT))
+        /* The last rungs take f16 and give f32, or split f32 into f16: they stand on the ladder of f32. */
+        const bool f32 = options->types == gt_types_parse("f32", GT_MATH_STRICT);
+        if (status == GT_OK && f32)
             status = climb_all(&l, shape, gt_types_parse("f16_f32", GT_MATH_STRICT));
+        if (status == GT_OK && f32)
+            status = climb_all(&l, shape, gt_types_parse("f32", GT_MATH_SPLIT));
         if (status == GT_OK)
             print_size(&l, table, shape);
         l.state.what = "";

@@ -49,7 +49,7 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 };
 
 const gt_option_row gt_option_rows[] = {
-    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft or soft:a100 is the software GPU",
+    [DEVICE] = {"device", "N", 0, "GPU to use (0); soft: the software one; tune: all",
                 RUNS | SPACE | RENDER | PROFILE | FIT},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT | WHY | REPORT | REVALIDATE | SLURM},
@@ -74,7 +74,7 @@ const gt_option_row gt_option_rows[] = {
     [SEED] = {"seed", "N", 0, "of checks (drawn), search and random shapes (1)", RUNS},
     [JOBS] = {"jobs", "N", 0, "compiling threads (as many as cores)", TUNE | LADDER, .rare = true},
     [TEMPLATES] = {"templates", "DIR", 0, "folder with families of your own",
-                   TUNE | LADDER | SPACE | RENDER | PROFILE | VERIFY},
+                   TUNE | LADDER | SPACE | RENDER | PROFILE | VERIFY | DOCTOR | REVALIDATE},
     [NVRTC] = {"nvrtc", "FILE", 0, "the NVRTC library to load", RUNS | PROFILE | DOCTOR, .rare = true},
     [ARCH] = {"arch", "ARCH", 0, "work for sm_80, sm_90a ... instead of the GPU", SPACE | RENDER},
     [PARAMS] = {"params", "LIST", 0, "choose the configuration: \"bm=128 bn=128\"", RENDER | PROFILE},
@@ -90,6 +90,7 @@ const gt_option_row gt_option_rows[] = {
     [MARGIN] = {"margin", "PERCENT", 0, "answer what is so much faster than cuBLAS (0)", RUN},
     [F32] = {"f32", "MATH", 0, "strict; split, tf32: f32 on tensor cores (strict)", RUN},
     [BLAS] = {"blas", NULL, 0, "products of BLAS, in host memory, not those of cuBLAS", RUN},
+    [DLSYM] = {"dlsym", NULL, 0, "also where the program finds cuBLAS by dlsym (JAX)", RUN},
     [NO_CUBLAS] = {"no-cublas", NULL, 0, "do not race against cuBLAS", TUNE | LADDER | BENCH | REVALIDATE},
     [OUTPUT] = {"output", "FILE", 'o', "where to write it (standard output)", REPORT},
     [SHARDS] = {"shards", "N", 0, "tasks for each GPU model, one GPU each (4)", SLURM},

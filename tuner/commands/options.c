@@ -60,6 +60,9 @@ static gt_status read_device(const char *text, gt_options_cli *o)
 {
     int64_t number;
     o->device_given = true;
+    o->all_devices = strcmp(text, "all") == 0;
+    if (o->all_devices)
+        return GT_OK;
     if (gt_driver_is_soft(text, NULL)) {
         o->driver = text;
         o->device = 0;
@@ -225,6 +228,7 @@ static const setting settings[OPTION_COUNT] = {
     [MARGIN] = {INT, AT(margin), .least = 0, .most = 1000},
     [F32] = {READ, .read = read_f32},
     [BLAS] = {SWITCH, AT(blas)},
+    [DLSYM] = {SWITCH, AT(dlsym)},
     [NO_CUBLAS] = {SWITCH, AT(no_cublas)},
     [OUTPUT] = {TEXT, AT(output)},
     [SHARDS] = {INT, AT(shards), .least = 1, .most = 10000},
@@ -423,6 +427,12 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return GT_OK;
     if (o->verbose && o->quiet)
         return gt_fail(GT_ERROR_INVALID, "--verbose and --quiet: one of them");
+    if (o->all_devices && o->command_id != GT_COMMAND_TUNE)
+        return gt_fail(GT_ERROR_INVALID, "--device all is for tune; %s takes one GPU: --device N", o->command);
+    if (o->all_devices && o->shard.count > 0)
+        return gt_fail(GT_ERROR_INVALID, "--device all and --shard: one of them");
+    if (o->blas && o->dlsym)
+        return gt_fail(GT_ERROR_INVALID, "--blas and --dlsym: one of them");
     if (o->command_id == GT_COMMAND_MERGE && o->file_count == 0)
         return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
@@ -487,7 +497,7 @@ gt_status gt_options_parse(int argc, char **argv, gt_options_cli *out)
     gt_options_cli o = {
         .command = "tune", .batch = 1, .align = 16,
         .effort = GT_EFFORT_NORMAL, .limit_s = 10, .seed = 1, .rounds = 1, .f32 = "strict", .shards = 4,
-        .line = join(argc, argv),
+        .words = argv, .word_count = (size_t)argc, .line = join(argc, argv),
         .files = calloc((size_t)argc + 1, sizeof *o.files),
     };
     uint64_t given = 0;

@@ -117,7 +117,8 @@ static int take_point(void *data, int count, const char *const *names, const cha
     return ++c->count == sizeof c->x / sizeof c->x[0];
 }
 
-/* How soon a search comes near its best: on average over the problems of a GPU, as long as half of them go on. */
+/* How soon a search comes near its best: on average over the problems of a GPU, as long as half of them go on. One whose
+ * search has ended is where it will stay. */
 gt_status gt_figure_progress(gt_store *store, FILE *out, const char *gpu)
 {
     static const char sql[] =
@@ -125,8 +126,8 @@ gt_status gt_figure_progress(gt_store *store, FILE *out, const char *gpu)
         "  min(t.us) OVER (PARTITION BY t.problem) AS final FROM trial t JOIN gpu g ON g.id = t.gpu"
         "  WHERE g.name = ?1 AND t.stage = 'screen' AND t.outcome = 'ok' AND t.us IS NOT NULL"
         "  WINDOW w AS (PARTITION BY t.problem ORDER BY t.tried_at))"
-        "SELECT place, avg(final / best) FROM tried GROUP BY place"
-        " HAVING count(*) * 2 >= (SELECT count(DISTINCT problem) FROM tried) ORDER BY place";
+        "SELECT place, 1 - sum(1 - final / best) / n FROM tried, (SELECT count(DISTINCT problem) AS n FROM tried)"
+        " GROUP BY place HAVING count(*) * 2 >= n ORDER BY place";
     gt_axis x = {.label = "candidates that passed"}, y = {.label = "share of the final speed"};
     curve c = {.count = 0};
     const gt_status status = gt_store_query(store, sql, (const char *const[]){gpu, NULL}, take_point, &c);

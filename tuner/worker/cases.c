@@ -152,13 +152,15 @@ static gt_status add_parts(gt_drawing *d)
     return status;
 }
 
-/* Where sums are to be promoted: many intervals of that in every part of K. */
+/* Where sums are to be promoted: many intervals of that in every part of K. Where operands may be split into parts, so many
+ * that blocks may share a row or column, of which one has the largest element. */
 static gt_status add_steep(gt_drawing *d)
 {
     gt_case *c;
-    if (d->types->promoted == 0 || d->types->parts > 0)
+    if (d->types->promoted == 0)
         return GT_OK;
-    const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k + gt_drawing_below(d, d->step);
+    const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k +
+                      (d->types->parts > 0 ? LONG_LEAST : 0) + gt_drawing_below(d, d->step);
     const gt_status status = gt_drawing_add(d, 2 + gt_drawing_below(d, 4), 2 + gt_drawing_below(d, 4), k, 1, &c);
     if (status == GT_OK) {
         c->values = GT_VALUES_STEEP;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../src/core/bound.h"
 #include "../../src/core/status.h"
 
 /*
@@ -106,7 +107,7 @@ static cut_terms terms_of_cut(const gt_cut *cut, double k)
     const double w = cut->product * cut->product, r = cut->sum * cut->sum, n = ceil(k / cut->group);
     const double lost = H * (2 * n + 1) / 3;
     return (cut_terms){.bound = 2 * w * k + r * n * n, .mean = R * w * k + r * (lost * lost + R * (n + 1) / 2),
-                       .worst = cut->product * (k + n) + cut->sum * n};
+                       .worst = gt_cut_worst(cut, k)};
 }
 
 gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64_t own, double alpha, double beta)

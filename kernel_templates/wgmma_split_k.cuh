@@ -1,0 +1,137 @@
+// Blocks that share K, in families that feed wgmma: of SPLIT_K parts of K, CLUSTER_K are added up in a cluster, and
+// CLUSTERS clusters meet in the workspace. Sums are added in the order of parts, so that results are the same every
+// time.
+//
+// Needs: SPLIT_K, CLUSTER_K, SHARING, FROM_REGISTERS, CONSUMERS, THREADS_, STAGES, BUFFERS_AT, gt_workspace, and what
+// wgmma_epilogue.cuh offers.
+#ifndef GT_WGMMA_SPLIT_K_CUH
+#define GT_WGMMA_SPLIT_K_CUH
+
+#include "mbarrier.cuh"
+#include "split_k.cuh"
+#include "tensor_copy.cuh"
+#include "wgmma_epilogue.cuh"
+
+constexpr int CLUSTERS = SPLIT_K / CLUSTER_K;
+static_assert(CLUSTERS * CLUSTER_K == SPLIT_K, "a cluster's blocks have each a part of K");
+
+// The steps of K that are this block's, of so many.
+struct k_steps {
+    gt_int first, end;
+
+    __device__ __forceinline__ explicit k_steps(gt_int all)
+    {
+        first = SPLIT_K == 1 ? 0 : all * blockIdx.y / SPLIT_K;
+        end = SPLIT_K == 1 ? all : all * (blockIdx.y + 1) / SPLIT_K;
+    }
+};
+
+__device__ __forceinline__ void consumers_sync()
+{
+    asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
+}
+
+// All threads of a cluster meet. Nothing is released: that would wait for every store to arrive.
+__device__ __forceinline__ void cluster_arrive()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait()
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+typedef gt_vector<GT_ACC, 4> four_acc;
+constexpr int FOURS = OWN / 4, PART = FOURS * CONSUMERS; // four_acc of a thread's own sums, and of all threads'
+constexpr int OWN_FOURS = OWN_N / 8;                     // and of one instruction's
+static_assert(CLUSTER_K == 1 || (2 * CLUSTER_K - 1) * PART * (int)sizeof(four_acc) <= BUFFERS_AT,
+              "sums that are exchanged fit into the stages");
+
+// `met` is complete when this block has the sums of all blocks that share its K.
+__device__ __forceinline__ void init_exchange(unsigned met)
+{
+    gt_mbarrier_init(met, 1);
+    gt_mbarrier_expect(met, (CLUSTER_K - 1) * PART * (int)sizeof(four_acc));
+}
+
+// Of the sums of all blocks of the cluster, which share K, this block gets its own part and adds it up, in the order of
+// blocks. The copy engine carries them: this block's, in CLUSTER_K parts, lie at the beginning of the stages, and
+// behind them is room for what comes from the others.
+__device__ __forceinline__ void exchange(char *stages, unsigned met, const sums (&d)[STACKED], GT_ACC *own)
+{
+    const unsigned rank = blockIdx.y % CLUSTER_K;
+    four_acc *parts = (four_acc *)stages + threadIdx.x;
+    if (FROM_REGISTERS)
+        gt_fence_async(); // other blocks' copies come behind this thread's reads
+    consumers_sync();
+    cluster_arrive(); // this block has read its stages
+#pragma unroll
+    for (int part = 0; part < CLUSTER_K; part++)
+#pragma unroll
+        for (int i = 0; i < FOURS; i++)
+            parts[part * PART + i * CONSUMERS] =
+                *(const four_acc *)&d[i / OWN_FOURS][part * (OWN_N / 2) + i % OWN_FOURS * 4];
+    gt_fence_async();
+    consumers_sync();
+    cluster_wait();
+    // The t-th block after this one, in turn, finds this one's part behind its own, the (CLUSTER_K - t)-th of those
+    // there.
+    if (threadIdx.x > 0 && threadIdx.x < CLUSTER_K) {
+        const unsigned to = (rank + threadIdx.x) % CLUSTER_K, from = gt_shared_address(stages);
+        gt_copy_to_block(from + (2 * CLUSTER_K - 1 - threadIdx.x) * PART * sizeof(four_acc),
+                         from + to * PART * sizeof(four_acc), PART * sizeof(four_acc), met, to);
+    }
+    gt_mbarrier_wait_cluster<CLUSTER_K>(met, 0);
+    cluster_arrive(); // this block's parts may be written over
+#pragma unroll
+    for (unsigned block = 0; block < CLUSTER_K; block++) {
+        const unsigned before = (block + CLUSTER_K - rank - 1) % CLUSTER_K;
+        const four_acc *part = parts + (block == rank ? rank : CLUSTER_K + before) * PART;
+#pragma unroll
+        for (int i = 0; i < FOURS; i++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                own[i * 4 + e] = block == 0 ? part[i * CONSUMERS].e[e] : own[i * 4 + e] + part[i * CONSUMERS].e[e];
+    }
+}
+
+// What threads that have no sums do meanwhile.
+__device__ __forceinline__ void meet_exchange()
+{
+    cluster_arrive();
+    cluster_wait();
+    cluster_arrive();
+}
+
+// The sums of all clusters that share K, in the last of them; false in the others.
+__device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, GT_ACC *own)
+{
+    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x, slot = tile * CLUSTER_K + blockIdx.y % CLUSTER_K;
+    four_acc *parts = (four_acc *)gt_workspace(g) + slot * CLUSTERS * PART + threadIdx.x;
+    return gt_add_parts<CLUSTERS, PART, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, g.counters + slot * CLUSTERS,
+                                                          (four_acc *)own, last, consumers_sync);
+}
+
+// Makes the mbarriers known to the copy engine, and to the other blocks.
+__device__ __forceinline__ void publish_barriers()
+{
+    if (SHARING * CLUSTER_K > 1)
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// A producer that has made the mbarriers, and is the only one, need not wait for consumers, but blocks of a cluster
+// wait for each other.
+template <bool PRODUCER> __device__ __forceinline__ void barriers_made()
+{
+    if (SHARING * CLUSTER_K > 1) {
+        cluster_arrive();
+        cluster_wait();
+    } else if (PRODUCER) {
+        asm volatile("barrier.arrive 1, %0;" ::"n"(THREADS_) : "memory");
+    } else {
+        asm volatile("barrier.sync 1, %0;" ::"n"(THREADS_) : "memory");
+    }
+}
+
+#endif
