@@ -201,6 +201,9 @@ typedef struct gt_convictions {
 gt_status gt_store_find_convicted(gt_store *store, const gt_device *device, gt_convictions *convictions);
 void gt_convictions_finish(gt_convictions *convictions);
 
+/* Takes the code out of a list that is out of service by another store's trials. */
+gt_status gt_measurements_drop_convicted(gt_measurements *measured, gt_store *other, const gt_device *device);
+
 #define GT_FORGET_PREFIX 4 /* hexadecimal digits, at least */
 
 /* What to forget: one of these; the others are 0 or NULL. */
