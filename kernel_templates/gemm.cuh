@@ -327,9 +327,9 @@ __device__ __forceinline__ const GT_C *gt_old(const gt_args &g, const GT_C *resu
 #endif
 }
 
-// Bias, relu and gelu of results, of which number u stands `along(u)` columns behind column j; what lies beyond the last
-// column has no bias. relu keeps NaN. Code that mostly does not run is to be short: it is compiled and stored all the
-// same.
+// Bias, relu and gelu of results, of which number u stands `along(u)` columns behind column j; what lies beyond the
+// last column has no bias. relu keeps NaN. Code that mostly does not run is to be short: it is compiled and stored all
+// the same.
 template <int COUNT, typename ALONG>
 __device__ __forceinline__ void gt_finish(const gt_args &g, gt_int j, GT_ACC (&results)[COUNT], ALONG along)
 {
