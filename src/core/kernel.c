@@ -6,10 +6,14 @@
 
 #define FACT_LINE 64 /* a name, '=', a 64-bit number, the end of a line */
 
-bool gt_kernel_has_epilogue(const gt_kernel *kernel)
+void gt_kernel_split(gt_kernel *kernel, int64_t parts)
 {
-    int64_t has = 0;
-    return gt_params_find(&kernel->params, "epilogue", &has) && has == 1;
+    gt_facts *f = &kernel->facts;
+    f->ws_tile = f->ws_tile / (f->split_k / f->cluster_y) * (parts / f->cluster_y);
+    f->split_k = parts;
+    for (int64_t i = 0; i < kernel->params.count; i++)
+        if (strcmp(kernel->params.list[i].name, "split_k") == 0)
+            kernel->params.list[i].value = parts;
 }
 
 void gt_code_finish(gt_code *code)
