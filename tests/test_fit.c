@@ -58,8 +58,8 @@ TEST(a_fit_to_the_trials_of_another_gpu_orders_them_better_than_what_was_shipped
 TEST(a_fit_finds_what_makes_times_up)
 {
     gt_trials trials = h200();
-    const gt_terms truth = {.launch = 2, .begin = 3, .multiply = 1.5, .step = 0.2, .l2 = 0.7, .narrow = 0.4, .memory = 1.3, .store = 2,
-                            .sums = 0.5, .copies = 1};
+    const gt_terms truth = {.launch = 2, .begin = 3, .multiply = 1.5, .step = 0.2, .l2 = 0.7, .narrow = 0.4, .memory = 1.3,
+                            .store = 2, .sums = 0.5, .copies = 1};
     gt_fit fit;
     for (size_t i = 0; i < trials.count; i++)
         for (size_t j = 0; j < trials.lists[i].count; j++) {

@@ -1,6 +1,7 @@
 /*
- * The search of one problem: which configurations to try, in which order. First those that are expected to be fastest, one
- * of each shape of tile; then, round after round, the neighbours of the best measured ones. `full` is every configuration.
+ * The search of one problem: which configurations to try, in which order. First those that are expected to be fastest,
+ * one of each shape of tile; then, round after round, the neighbours of the best measured ones. `full` is every
+ * configuration.
  */
 #ifndef GT_SEARCH_H
 #define GT_SEARCH_H

@@ -70,7 +70,7 @@ static double more_pieces(const gt_kernel *kernel, const gt_problem *p, int64_t 
     return kernel->facts.repack & operand ? 0 : 1 / fmin(p->class.align, 16) - 1.0 / 16;
 }
 
-/* Multiply-adds of an SM in a clock: of its tensor cores, or, where threads have tiles of their own, of their FMA units. */
+/* Multiply-adds of an SM in a clock: of its tensor cores or, where threads have tiles of their own, of its FMA units. */
 static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt_class *class, double clock)
 {
     const gt_types *types = gt_class_types(class);
@@ -136,7 +136,8 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
 int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, int64_t blocks)
 {
     const gt_facts *f = &kernel->facts;
-    const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n) * (double)p->batch;
+    const double tiles =
+        ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n) * (double)p->batch;
     const double sms = sms_of(device, kernel, resident_of(device, kernel));
     const double filling = floor((double)blocks * sms / (tiles * (double)f->cluster_y));
     const double worth = floor((double)p->k / step_of(kernel, p) / FEWEST_STEPS / (double)f->cluster_y);

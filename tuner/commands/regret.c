@@ -86,8 +86,9 @@ static gt_status race(gt_engine *engine, entry *e)
             contestants[count] = (gt_contestant){&e->kernels[i], &e->codes[i]};
             who[count++] = i;
         }
-    gt_status status = count > 0 ? gt_worker_race(engine->worker, &e->problem, contestants, count, &terms, trials, baselines)
-                                 : GT_OK;
+    gt_status status = GT_OK;
+    if (count > 0)
+        status = gt_worker_race(engine->worker, &e->problem, contestants, count, &terms, trials, baselines);
     for (size_t i = 0; status == GT_OK && i < count; i++) {
         e->trials[who[i]] = trials[i];
         e->there[who[i]] = trials[i].outcome == GT_TRIAL_OK && trials[i].us > 0;
@@ -163,8 +164,8 @@ static void print_sum(const gt_options_cli *options, const char *name, const ent
 }
 
 /* One shape after the other, each with its share of the time that is left. */
-static gt_status measure_all(gt_engine *engine, const gt_options_cli *options, gt_store *own, entry *entries, size_t total,
-                             size_t *count)
+static gt_status measure_all(gt_engine *engine, const gt_options_cli *options, gt_store *own, entry *entries,
+                             size_t total, size_t *count)
 {
     gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .state.steps = (int)total};
     gt_status status = GT_OK;

@@ -180,7 +180,7 @@ static void choose_values(gt_drawing *d, int64_t turn, gt_case *c)
     }
 }
 
-/* A kernel that takes any number of parts of K is launched with others than its own, every third time: fewer, and more. */
+/* A kernel that takes any number of parts of K is launched with others than its own every third time, fewer and more. */
 static int64_t draw_parts(gt_drawing *d)
 {
     const int64_t own = d->facts->split_k, cluster = d->facts->cluster_y;
