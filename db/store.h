@@ -88,6 +88,9 @@ gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end);
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
                              const gt_code *code, const gt_trial *trial);
 
+/* Puts the code of a kernel that was tried on a problem without it. */
+gt_status gt_store_put_code(gt_store *store, int64_t problem, const gt_kernel *kernel, const gt_code *code);
+
 /* A baseline's time on the same problem in the same run: name is "cublas" or "cublaslt", version its own. */
 gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *name,
                                 const char *version, const gt_trial *trial);
@@ -165,6 +168,9 @@ typedef struct gt_measurements {
 gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class,
                                  gt_measurements *measurements);
 void gt_measurements_finish(gt_measurements *measurements);
+
+/* Takes what was measured on a problem's sizes out of a list; returns the best time of it, 0 for none. */
+double gt_measurements_leave_out(gt_measurements *measurements, const gt_problem *problem);
 
 /* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of
  * a file that others can write: GT_ERROR_UNTRUSTED. *code: gt_code_finish. */

@@ -102,7 +102,7 @@ static void cost(const char *soname, int n)
 {
     const size_t count = (size_t)n * (size_t)n;
     float *const zeros = calloc(count, sizeof *zeros);
-    static double own[ROUNDS], front[ROUNDS], bare[ROUNDS];
+    static double own[ROUNDS], front[ROUNDS], bare[ROUNDS], over_own[ROUNDS], over_bare[ROUNDS];
     static const float alpha = 1, beta = 0;
     sgemm *const without = (sgemm *)dlvsym(cublas, "cublasSgemm_v2", soname);
     const CUfunction empty = load_empty();
@@ -128,8 +128,13 @@ static void cost(const char *soname, int n)
                 list[round] = (now_us() - begun) / CALLS;
             CUDA(cuStreamSynchronize(stream));
         }
-    printf("sgemm of %d cubed, us of the host a call: %.3f without, %.3f with the front%s, %.3f an empty kernel\n", n,
-           median(own), median(front), multiply == without ? " (not there)" : "", median(bare));
+    for (int round = 0; round < ROUNDS; round++) {
+        over_own[round] = front[round] - own[round];
+        over_bare[round] = front[round] - bare[round];
+    }
+    printf("sgemm of %d cubed, us of the host a call: %.3f without, %.3f with the front%s, %.3f more (%.3f more than an"
+           " empty kernel's %.3f)\n", n, median(own), median(front), multiply == without ? " (not there)" : "",
+           median(over_own), median(over_bare), median(bare));
     free(zeros);
 }
 

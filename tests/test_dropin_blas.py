@@ -74,10 +74,10 @@ class DropinBlas(unittest.TestCase):
     def test_the_gpu_is_set_up_once_that_would_have_paid_and_the_next_program_knows_the_rates(self):
         counts, line = self.check("learns", "any")
         self.assertEqual((counts[1], counts[0] > 5), (1, True), line)
-        rate = "SELECT value > 0, value < 1e6 FROM coefficient WHERE family = 'host' AND term = 'cpu f64'"
+        rate = "SELECT value > 0, value < 1e6 FROM coefficient WHERE family = 'host' AND term = 'cpu f64 22'"
         with sqlite3.connect(self.tuned) as db:
             self.assertEqual(db.execute(rate).fetchall(), [(1, 1)])
-            db.execute("UPDATE coefficient SET value = 1e-3 WHERE term = 'cpu f64'")
+            db.execute("UPDATE coefficient SET value = 1e-3 WHERE term = 'cpu f64 22'")
         db.close()
         self.assertEqual(self.check("learns", "answered")[0], (1, 1, 0))
         with sqlite3.connect(self.tuned) as db:

@@ -174,8 +174,12 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
     if (gt_module_load(shared.driver, kernel, &compiled->code, &module) != GT_OK)
         check_fail(__FILE__, __LINE__, "%s %s for %s: %s", kernel->family, text_of(&kernel->params), kernel->arch,
                    gt_error_message());
-    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
-        product_run(shared.driver, &module, kernel, class, &products[i]);
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        gt_kernel launched = *kernel;
+        if (kernel->facts.any_split && i % 2 == 0)
+            gt_kernel_split(&launched, kernel->facts.cluster_y * (int64_t)(1 + check_random() % 5));
+        product_run(shared.driver, &module, &launched, class, &products[i]);
+    }
     gt_module_unload(shared.driver, &module);
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """PyTorch models with and without the front: torch_table.py GEMMTUNE [BUDGET [TYPE,...]].
 
-Runs models of linear layers, in f32, tf32, bf16 and f16 unless told, and captures what they ask for, tunes that for BUDGET
-(75s), runs them again, with --f32 split too, and once more without us. Times are medians of steps as the device sees them;
-errors are of the outputs, relative to the largest element, against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU
-and PyTorch.
+Runs models of linear layers, in f32, f32 under --f32 split, tf32, bf16 and f16 unless told, and captures what they ask for
+while nothing is answered, tunes that for BUDGET (90s), and runs them again. Times are medians of steps as the device sees
+them; errors are of the outputs, relative to the largest element, against the same model in f64. $GEMMTUNE_DB is used. Needs
+a GPU and PyTorch.
 """
 import copy
 import json
@@ -115,8 +115,9 @@ def time_model(torch, model, x, trains, graph, reference):
 
 
 def main():
-    program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "75s"
-    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32", "tf32", "bf16", "f16"]
+    program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "90s"
+    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32", "split", "tf32", "bf16", "f16"]
+    plain = [kind for kind in kinds if kind != "split"]
     folder = tempfile.mkdtemp(prefix="gemmtune-torch-")
 
     def child(words, asked):
@@ -126,21 +127,18 @@ def main():
         with open(path) as file:
             return {(kind, name): (ms, error) for kind, name, ms, error in json.load(file)}
 
-    before = child([program, "run", "--capture-only", "--f32", "split", "--"], kinds)
+    before = child([program, "run", "--capture-only", "--f32", "split" if "split" in kinds else "strict", "--"], plain)
     subprocess.run([program, "tune", "--wanted", "--effort", "quick", "--budget", budget, "--quiet"], check=True,
                    stdout=subprocess.DEVNULL)
-    ours = child([program, "run", "--"], kinds)
-    split = child([program, "run", "--f32", "split", "--"], ["f32"]) if "f32" in kinds else {}
-    after = child([], kinds)
+    ours = child([program, "run", "--"], plain)
+    split = child([program, "run", "--f32", "split", "--"], ["f32"]) if "split" in kinds else {}
     print("%-6s %-24s %9s %9s %7s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "error", "with us"))
     ratios = {}
-    for kind, table in [(kind, ours) for kind in kinds] + ([("split", split)] if split else []):
-        of_type = "f32" if kind == "split" else kind
-        for key in [key for key in before if key[0] == of_type]:
-            ms = (before[key][0] + after[key][0]) / 2
-            ratios.setdefault(kind, []).append(ms / table[key][0])
-            print("%-6s %-24s %9.4f %9.4f %7.3f %9.2g %9.2g" % (kind, key[1], ms, table[key][0], ms / table[key][0],
-                                                               before[key][1], table[key][1]))
+    for kind in kinds:
+        for key in [key for key in before if key[0] == ("f32" if kind == "split" else kind)]:
+            (ms, error), (our_ms, our_error) = before[key], (split if kind == "split" else ours)[key]
+            ratios.setdefault(kind, []).append(ms / our_ms)
+            print("%-6s %-24s %9.4f %9.4f %7.3f %9.2g %9.2g" % (kind, key[1], ms, our_ms, ms / our_ms, error, our_error))
     for kind, list_ in ratios.items():
         print("%-6s %.3f at the geometric mean, %.3f at least" % (
             kind, math.exp(sum(map(math.log, list_)) / len(list_)), min(list_)))

@@ -236,7 +236,8 @@ bool gt_cublas_answer(gt_cublas_library *library, const gt_cublas_call *call)
                                                      : gt_cublas_refuse(GT_FATE_ARGUMENTS);
 }
 
-static _Thread_local int left;
+/* Preloaded, it has a place in every thread from the start. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) int left;
 
 void gt_cublas_leave(void)
 {

@@ -29,7 +29,7 @@ typedef struct opened {
 
 static struct {
     pthread_once_t begun, loaded, set_up; /* with the first product; the library; with the first that could be answered */
-    atomic_bool off;
+    _Atomic(enum { UNKNOWN, ON, OFF }) state;
     bool only_counts;
     double margin; /* times our expected time that cuBLAS must need more than */
     bool has_library;
@@ -102,7 +102,7 @@ static void set_up(void)
 
 static void turn_off(void)
 {
-    atomic_store(&front.off, true);
+    atomic_store(&front.state, OFF);
 }
 
 /* CUDA does not survive a fork, the lock may have been held by a thread that is not there, and counts are the
@@ -110,17 +110,17 @@ static void turn_off(void)
 static void begin(void)
 {
     const char *disable = gt_environment(GT_ENV_DISABLE), *margin = gt_environment(GT_ENV_MARGIN);
-    if (disable && strcmp(disable, "0") != 0)
-        turn_off();
     front.only_counts = gt_capture_read_environment();
     front.margin = 1 + (margin ? strtod(margin, NULL) / 100 : 0);
     pthread_atfork(NULL, NULL, turn_off);
+    atomic_store(&front.state, disable && strcmp(disable, "0") != 0 ? OFF : ON);
 }
 
 bool gt_front_is_on(void)
 {
-    pthread_once(&front.begun, begin);
-    return !atomic_load_explicit(&front.off, memory_order_relaxed);
+    if (atomic_load_explicit(&front.state, memory_order_acquire) == UNKNOWN)
+        pthread_once(&front.begun, begin);
+    return atomic_load_explicit(&front.state, memory_order_relaxed) == ON;
 }
 
 __attribute__((destructor)) static void end(void)

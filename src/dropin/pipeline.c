@@ -69,9 +69,9 @@ gt_pipeline *gt_pipeline_create(const gt_driver *driver, CUcontext context)
     for (int i = 0; made && i < OPERANDS * 2; i++)
         made = make_slot(driver, &p->operands[i / 2].slots[i % 2]);
     if (made)
-        p->uploads = gt_staging_create(driver, p->up);
+        p->uploads = gt_staging_create(driver, context, p->up);
     if (p->uploads)
-        p->downloads = gt_staging_create(driver, p->down);
+        p->downloads = gt_staging_create(driver, context, p->down);
     if (p->downloads)
         return p;
     free(p);

@@ -123,7 +123,7 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
         const gt_measured *row = &reading->measured.list[chosen->selection.index];
         status = load(context, source, row, &chosen->loaded);
         if (status == GT_OK) {
-            chosen->kernel = *row->kernel;
+            chosen->kernel = gt_selection_kernel(&reading->measured, &chosen->selection);
             gt_params_text(&chosen->kernel.params, chosen->params);
             tell_stale(context, source, chosen, row);
             return GT_OK;
