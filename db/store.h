@@ -88,6 +88,9 @@ gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end);
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
                              const gt_code *code, const gt_trial *trial);
 
+/* Puts the code of a kernel that was tried on a problem without it. */
+gt_status gt_store_put_code(gt_store *store, int64_t problem, const gt_kernel *kernel, const gt_code *code);
+
 /* A baseline's time on the same problem in the same run: name is "cublas" or "cublaslt", version its own. */
 gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *name,
                                 const char *version, const gt_trial *trial);
@@ -166,6 +169,9 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
                                  gt_measurements *measurements);
 void gt_measurements_finish(gt_measurements *measurements);
 
+/* Takes what was measured on a problem's sizes out of a list; returns the best time of it, 0 for none. */
+double gt_measurements_leave_out(gt_measurements *measurements, const gt_problem *problem);
+
 /* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of
  * a file that others can write: GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
@@ -194,6 +200,9 @@ typedef struct gt_convictions {
  * pass, newest first. *convictions: gt_convictions_finish. */
 gt_status gt_store_find_convicted(gt_store *store, const gt_device *device, gt_convictions *convictions);
 void gt_convictions_finish(gt_convictions *convictions);
+
+/* Takes the code out of a list that is out of service by another store's trials. */
+gt_status gt_measurements_drop_convicted(gt_measurements *measured, gt_store *other, const gt_device *device);
 
 #define GT_FORGET_PREFIX 4 /* hexadecimal digits, at least */
 

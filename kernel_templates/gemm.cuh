@@ -176,7 +176,7 @@ template <typename T> union gt_slot {
     unsigned long long bits;
 };
 
-struct gt_first_args {
+struct gt_args {
     const GT_AB *a;
     const GT_AB *b;
     GT_C *c;            // where results go
@@ -186,27 +186,19 @@ struct gt_first_args {
     gt_int lda, ldb, ldc;
     gt_int stride_a, stride_b, stride_c;
     gt_slot<GT_ACC> alpha, beta;
-};
-
-// The block with all that the host passes behind it. A kernel takes what it needs: a parameter that is longer costs
-// registers, also where nobody reads its end (measured: 64 became 70 in the rung of privatised registers).
-struct gt_full_args : gt_first_args {
+#if EPILOGUE // The host passes it all. A parameter that is longer costs registers, also where nobody reads its end
+             // (measured: 64 became 70 in the rung of privatised registers).
     gt_int reserved[3];
-    const GT_C *bias; // one for each column, if the epilogue has it
-    gt_int apart;     // elements from where results go to the C that beta scales, which lies as they do
+    const GT_C *bias;                 // one for each column, if the epilogue has it
+    gt_int apart;                     // elements from where results go to the C that beta scales, which lies as they do
     unsigned epilogue, reserved_half; // GT_BIAS and so on; 0: none
     gt_int reserved_too;
     const GT_ACC *scalars; // alpha and beta in device memory; NULL: those above
     gt_int batch;          // matrices of this launch
+#endif
 };
 
-static_assert(sizeof(gt_first_args) == 16 * 8 && sizeof(gt_full_args) == 25 * 8, "the host passes this block");
-
-#if EPILOGUE
-typedef gt_full_args gt_args;
-#else
-typedef gt_first_args gt_args;
-#endif
+static_assert(sizeof(gt_args) == (EPILOGUE ? 25 : 16) * 8, "the host passes this block");
 
 // Neighbours that move in one access.
 template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
@@ -272,6 +264,21 @@ __device__ __forceinline__ gt_vector<T, WIDTH> gt_load_vector(const T *from, int
                 v.e[u] = from[u];
     }
     return v;
+}
+
+// Stores a vector in one access. Left to itself the compiler stores some of 16 bytes in four: it loses sight of their
+// alignment.
+template <int WIDTH, typename T> __device__ __forceinline__ void gt_store_vector(T *to, const gt_vector<T, WIDTH> &v)
+{
+    if constexpr (sizeof v == 16) {
+        const gt_vector<unsigned, 4> w = *(const gt_vector<unsigned, 4> *)&v;
+        asm volatile("{\n\t.reg .u64 global;\n\tcvta.to.global.u64 global, %0;\n\t"
+                     "st.global.v4.b32 [global], {%1, %2, %3, %4};\n\t}" ::"l"(to),
+                     "r"(w.e[0]), "r"(w.e[1]), "r"(w.e[2]), "r"(w.e[3])
+                     : "memory");
+    } else {
+        *(gt_vector<T, WIDTH> *)to = v;
+    }
 }
 
 // What is done with a result, bits of gt_args.epilogue: the same as gt_epilogue's in gemmtune.h.
@@ -376,12 +383,15 @@ __device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt
     if (WIDTH <= GT_WIDE_C && j + WIDTH <= g.n) {
         typedef gt_vector<GT_C, WIDTH> vector;
         GT_C *c = g.c + away + i * g.ldc + j;
-        GT_ACC results[WIDTH];
         vector stored;
 #pragma unroll
         for (int u = 0; u < WIDTH; u++)
-            results[u] = g.alpha.value * sums[u];
+            stored.e[u] = GT_C(g.alpha.value * sums[u]);
         if (!gt_is_plain(g)) {
+            GT_ACC results[WIDTH];
+#pragma unroll
+            for (int u = 0; u < WIDTH; u++)
+                results[u] = g.alpha.value * sums[u];
             if (g.beta.value != GT_ACC(0)) {
                 const vector old = *(const vector *)gt_old(g, c);
 #pragma unroll
@@ -390,11 +400,11 @@ __device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt
             }
             if (!FINISHES_STORED)
                 gt_finish(g, j, results, [](int u) { return u; });
-        }
 #pragma unroll
-        for (int u = 0; u < WIDTH; u++)
-            stored.e[u] = GT_C(results[u]);
-        *(vector *)c = stored;
+            for (int u = 0; u < WIDTH; u++)
+                stored.e[u] = GT_C(results[u]);
+        }
+        gt_store_vector(c, stored);
     } else if (WIDTH > GT_WIDE_C) {
 #pragma unroll
         for (int u = 0; u < WIDTH; u++)
@@ -431,7 +441,7 @@ __device__ __forceinline__ void gt_finish_stored(const gt_args &g, gt_int i, gt_
     for (int u = 0; u < WIDTH; u++)
         stored.e[u] = GT_C(results[u]);
     if (left == WIDTH) {
-        *(gt_vector<GT_C, WIDTH> *)c = stored;
+        gt_store_vector(c, stored);
     } else {
 #pragma unroll
         for (int u = 0; u < WIDTH - 1; u++)

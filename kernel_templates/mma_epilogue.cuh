@@ -38,7 +38,7 @@ struct epilogue {
 #pragma unroll
             for (int u = 0; u < WIDE; u++)
                 result.e[u] = GT_C(g.alpha.value * sum[u]);
-            *(gt_vector<GT_C, WIDE> *)(c + (row + i) * g.ldc + column + j) = result;
+            gt_store_vector(c + (row + i) * g.ldc + column + j, result);
         } else if (row + i < g.m) {
             gt_store_c_vector<WIDE>(g, row + i, column + j, sum, blockIdx.z * g.stride_c);
         }

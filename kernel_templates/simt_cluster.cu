@@ -20,7 +20,7 @@
 #define CROSSED            (TM * TN > 64 || (TM * TN == 64 && KMAJOR != 1))
 #include "warp_specialised.cuh"
 
-constexpr int CLUSTERS = SPLIT_K / CLUSTER_K; // of one tile
+constexpr int CLUSTERS = SPLIT_K / CLUSTER_K; // of one tile; more than one: any number of them
 constexpr int OWN = PIECES / CLUSTER_K;       // pieces of every thread's sums that a block of the cluster adds up
 static_assert(SPLIT_K % CLUSTER_K == 0 && PIECES % CLUSTER_K == 0 && OWN > 0, "a cluster's blocks have equal shares");
 
@@ -46,7 +46,7 @@ __device__ __forceinline__ unsigned rank()
 // A share of the steps of K.
 __device__ __forceinline__ gt_int share(const gt_args &g, unsigned part)
 {
-    return (g.k + BK - 1) / BK * part / SPLIT_K;
+    return gt_first_step<SPLIT_K, CLUSTER_K>((g.k + BK - 1) / BK, part);
 }
 
 __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
@@ -169,10 +169,11 @@ __device__ __forceinline__ bool add_clusters(const gt_args &g, four_acc *result)
 {
     __shared__ bool last;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    unsigned *counter = g.counters + tile * SPLIT_K + rank();
-    four_acc *parts = (four_acc *)gt_workspace(g) + (tile * CLUSTER_K + rank()) * CLUSTERS * SHARE + threadIdx.x;
-    return gt_add_parts<CLUSTERS, SHARE, CONSUMERS, TURNS>(parts, blockIdx.y / CLUSTER_K, counter, result, &last,
-                                                           consumers_sync);
+    const unsigned count = gridDim.y / CLUSTER_K;
+    unsigned *counter = g.counters + tile * gridDim.y + rank();
+    four_acc *parts = (four_acc *)gt_workspace(g) + (tile * CLUSTER_K + rank()) * count * SHARE + threadIdx.x;
+    return gt_add_parts<SHARE, CONSUMERS, TURNS>(parts, blockIdx.y / CLUSTER_K, count, counter, result, &last,
+                                                 consumers_sync);
 }
 
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)

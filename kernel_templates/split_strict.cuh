@@ -3,7 +3,7 @@
 // of the sum of |a||b|, which is less than split.cu has of parts. Blocks that share K have the whole of it here, and
 // share subtiles of the tile instead.
 //
-// Needs: BM, BN, WARP_GROUPS, SPLIT_K, CONSUMERS, BUFFERS_AT and consumers_sync.
+// Needs: BM, BN, WARP_GROUPS, SPLIT_K, CLUSTER_K, CONSUMERS, BUFFERS_AT and consumers_sync.
 #ifndef GT_SPLIT_STRICT_CUH
 #define GT_SPLIT_STRICT_CUH
 
@@ -106,7 +106,7 @@ __device__ __forceinline__ void compute_strictly(gt_args g, char *stages, gt_int
     if (g.n > column + BN)
         g.n = column + BN; // the next tile's are not this one's
 #pragma unroll 1
-    for (int subtile = blockIdx.y; subtile < BM / STRICT_M * ALONG_N; subtile += SPLIT_K) {
+    for (int subtile = blockIdx.y; subtile < BM / STRICT_M * ALONG_N; subtile += gt_parts<SPLIT_K, CLUSTER_K>()) {
         const gt_int first_row = row + subtile / ALONG_N * STRICT_M,
                      first_column = column + subtile % ALONG_N * STRICT_N;
         if (first_row < g.m && first_column < g.n)

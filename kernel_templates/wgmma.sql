@@ -109,6 +109,7 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
        CASE WHEN units > :sm_count * occ AND split_k = 1 THEN :sm_count * occ ELSE 0 END AS blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, cluster_m * cluster_n AS cluster_x,
        cluster_k AS cluster_y, CASE WHEN parts > 1 THEN parts * bm * bn * :acc_bytes ELSE 0 END AS ws_tile,
+       parts > 1 AS any_split,
        (load = 2) * CASE WHEN a_along_k THEN bm / cluster_n ELSE bk END AS box_a_rows, (load = 2) * line AS box_a_columns,
        (load = 2) * CASE WHEN b_along_k THEN bn / cluster_m ELSE bk END AS box_b_rows, (load = 2) * line AS box_b_columns,
        3 AS swizzle_ab, CASE WHEN broken_a > 1 OR broken_b > 1 THEN 1 ELSE 2 END AS map_promotion,

@@ -45,6 +45,7 @@ class Dropin(unittest.TestCase):
             tune(cls.tuned, "--family", "naive", "--type", type, "--shapes", "63")
         tune(cls.tuned, "--family", "naive", "--type", "f32", "--math", "tf32", "--shapes", "64")
         tune(cls.tuned, "--family", "skinny", "--type", "f32", "--shapes", "16x16x4096")
+        tune(cls.tuned, "--family", "batched", "--type", "f32", "--shapes", "20x33x17")  # has epilogues
         put_baseline(cls.tuned, SLOW)
 
     @classmethod
@@ -105,15 +106,15 @@ class Dropin(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--f32 takes strict, split or tf32", done.stderr)
 
-    def test_descriptors_of_cublaslt_are_read_and_plain_products_answered(self):
+    def test_descriptors_of_cublaslt_are_read_and_products_with_epilogues_answered(self):
         env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")
         env["LD_LIBRARY_PATH"] = ":".join(["/usr/local/cuda/lib64", env.get("LD_LIBRARY_PATH", "")])
         done = subprocess.run([GEMMTUNE, "run", "--", LT_PROGRAM], env=env, text=True, capture_output=True, timeout=300)
         if done.returncode == 77:
             self.skipTest(done.stdout.strip())
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(self.counts(done.stderr), (41, 34, 7))
-        self.assertIn("(3 type or mode not offered, 3 with an epilogue, 1 scalars on the device)", done.stderr)
+        self.assertEqual(self.counts(done.stderr), (55, 45, 10))
+        self.assertIn("(3 type or mode not offered, 6 with an epilogue, 1 scalars on the device)", done.stderr)
 
     def look_up(self, expected, words=(), **more):
         env = {**os.environ, "GEMMTUNE_DB": self.tuned, "ASAN_OPTIONS": "verify_asan_link_order=0", **more}

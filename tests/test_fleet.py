@@ -265,6 +265,14 @@ class System(unittest.TestCase):
         [(theirs,)] = ask("a.db", "SELECT params FROM best_configs")
         self.assertEqual(self.plan(**self.user("UPDATE problem SET m = 16")), ["exact", theirs])
 
+    def test_bench_runs_what_the_library_would(self):
+        [(theirs,)] = ask("a.db", "SELECT params FROM best_configs")
+        code, out, err = run("bench", "--device", "soft", "--shapes", "32", "--json", "--quiet",
+                             **self.user("UPDATE problem SET m = 16"))
+        self.assertEqual(code, 0, err)
+        [row] = json.loads(out)["shapes"]
+        self.assertEqual((row["choice"], row["configuration"]), ("exact", theirs))
+
     def test_without_a_file_of_ones_own_the_systems_is_used(self):
         self.assertEqual(self.plan(GEMMTUNE_SYSTEM_DB=path("a.db"))[0], "exact")
 

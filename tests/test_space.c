@@ -232,7 +232,7 @@ TEST(a_template_may_include_the_headers_and_nothing_else_is_touched)
     write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
     CHECK_OK(gt_families_init(folder, &families));
     CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem.class, GT_VARIANT_FAST, &kernel, &source));
-    const char *args = strstr(source, "struct gt_first_args {"), *other = strstr(source, "#include \"other.cuh\"\n");
+    const char *args = strstr(source, "struct gt_args {"), *other = strstr(source, "#include \"other.cuh\"\n");
     const char *ring = strstr(source, "struct ring {"), *within = strstr(source, "struct mainloop {");
     CHECK(args && other && ring && args < other && other < ring && ring < within && strstr(within, "// last\n"));
     CHECK(!strstr(source, "#include \"gemm") && !strstr(source, "#include \"warp"));
@@ -252,8 +252,8 @@ TEST(a_header_that_others_include_too_is_rendered_once)
     write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
     CHECK_OK(gt_families_init(folder, &families));
     CHECK_OK(gt_render(gt_families_find(&families, "mine"), &problem.class, GT_VARIANT_FAST, &kernel, &source));
-    const char *args = strstr(source, "struct gt_first_args {"), *copy = strstr(source, "struct gt_carrier {");
-    CHECK(args && copy && args < copy && !strstr(args + 1, "struct gt_first_args {"));
+    const char *args = strstr(source, "struct gt_args {"), *copy = strstr(source, "struct gt_carrier {");
+    CHECK(args && copy && args < copy && !strstr(args + 1, "struct gt_args {"));
     CHECK(strstr(copy, "\n// last\n") && !strstr(source, "#include"));
     free(source);
     gt_families_finish(&families);

@@ -100,11 +100,25 @@ static gt_status create_worker(gt_engine *engine)
     return gt_worker_create(&options, &engine->worker);
 }
 
+/* The system's database; most machines have none. Without one of the user's own it takes its place; with one it is done
+ * without where it cannot be read, as in the library. `gemmtune doctor` tells why. */
+static gt_status open_behind(gt_engine *engine)
+{
+    const gt_status status =
+        gt_store_open(gt_store_system_path(), GT_STORE_READ, engine->store ? &engine->behind : &engine->store);
+    return engine->store || status == GT_ERROR_NO_DATABASE ? GT_OK : status;
+}
+
 static gt_status open_store(gt_engine *engine, gt_store_mode mode)
 {
     const char *wanted = engine->options.database;
     char path[PATH_MAX], device[GT_DEVICE_OPTION];
     const gt_status status = gt_store_open(wanted, mode, &engine->store);
+    if (engine->options.behind && !wanted && (status == GT_OK || status == GT_ERROR_NO_DATABASE)) {
+        const gt_status behind = open_behind(engine);
+        if (behind != GT_OK || engine->store)
+            return behind;
+    }
     if (status != GT_ERROR_NO_DATABASE || (!wanted && gt_store_default_path(path, sizeof path) != GT_OK))
         return status;
     return gt_fail(status, "no database at %s: run `gemmtune --device %s%s%s` to make one", wanted ? wanted : path,
@@ -208,6 +222,7 @@ void gt_engine_close(gt_engine *engine, const char *end)
     if (engine->store && engine->run)
         gt_store_run_end(engine->store, engine->run, end);
     gt_store_close(engine->store);
+    gt_store_close(engine->behind);
     if (engine->claims >= 0)
         close(engine->claims);
     gt_families_finish(&engine->families);

@@ -18,8 +18,9 @@
 /* The fastest besides the winner that are proved and raced with it after a change. */
 #define RUNNERS_UP 3
 
-/* Times the best one's that a shape of tile may take and still be stored for other sizes. */
-#define WORTH_KEEPING 1.25
+/* Times the best one's that a shape of tile may take and still be stored for other sizes; how many of them, at most. */
+#define WORTH_KEEPING 1.10
+#define MOST_KEPT     32
 
 /* Seconds of racing, by effort. */
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
@@ -146,11 +147,9 @@ static gt_status try_candidate(work *w, gt_candidate *c)
     c->kernel.registers = c->trial.registers;
     c->kernel.spills = c->trial.spills;
     /* The best so far is stored with its code: killed now, the problem still has a kernel to load. So is what won on
-     * another problem, and the best of each shape of tile that is not far behind: they may be the best for sizes that
-     * nobody tunes. */
+     * another problem. */
     const bool passed = c->trial.outcome == GT_TRIAL_OK, best = passed && (w->best_us == 0 || c->trial.us < w->best_us);
-    const bool near = passed && c->trial.us < WORTH_KEEPING * w->best_us;
-    const bool keep = best || (near && gt_search_leads(w->search, c)) || (w->tuning->only_seeds && code);
+    const bool keep = best || (w->tuning->only_seeds && code);
     const gt_code stored = keep ? code_to_store(w, code, false) : (gt_code){0};
     status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel,
                                 keep ? &stored : NULL, &c->trial);
@@ -192,6 +191,25 @@ static gt_status screen(work *w)
         }
         if (status != GT_OK)
             break;
+    }
+    return status;
+}
+
+/* Stores the code of the best of each shape of tile that is not far behind: they may be the best for sizes that nobody
+ * tunes. Others can never be chosen. */
+static gt_status keep_worthy(work *w)
+{
+    gt_candidate *best[MOST_KEPT];
+    const size_t count = gt_search_best(w->search, best, MOST_KEPT);
+    gt_status status = GT_OK;
+    for (size_t i = 1; status == GT_OK && i < count && best[i]->trial.us < WORTH_KEEPING * best[0]->trial.us; i++) {
+        const gt_code *code;
+        if (!best[i]->now || !gt_search_leads(w->search, best[i]))
+            continue;
+        status = gt_engine_code(w->engine, &w->problem->class, &best[i]->kernel, &code);
+        const gt_code stored = status == GT_OK ? code_to_store(w, code, false) : (gt_code){0};
+        if (status == GT_OK)
+            status = gt_store_put_code(w->engine->store, w->problem_id, &best[i]->kernel, &stored);
     }
     return status;
 }
@@ -487,6 +505,8 @@ static gt_status tune_problem(work *w)
         .seeds = tuning->seeds,
         .seed_count = tuning->seed_count,
         .only_seeds = tuning->only_seeds,
+        .fitted = tuning->fitted,
+        .fitted_count = tuning->fitted_count,
     };
     gt_seed served;
     bool searched = false, found = false;
@@ -505,6 +525,8 @@ static gt_status tune_problem(work *w)
         return show_stored(w);
     if ((status = gt_search_create(&engine->families, &engine->device, w->problem, &options, &w->search)) == GT_OK)
         status = screen(w);
+    if (status == GT_OK && !tuning->only_seeds && !gt_engine_interrupted())
+        status = keep_worthy(w);
     if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)
         status = show_stored(w);
     else if (status == GT_OK && !gt_engine_interrupted())

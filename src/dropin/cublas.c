@@ -130,10 +130,10 @@ static bool is_legal(const gt_cublas_call *c)
 }
 
 /* A column-major product is the row-major one of the transposes: C' = B' A', whose operands change places and keep
- * their ops. Of real numbers the conjugate transpose is the transpose. */
+ * their ops, and whose columns have the bias. Of real numbers the conjugate transpose is the transpose. */
 static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
 {
-    const uintptr_t bits = (uintptr_t)c->a | (uintptr_t)c->b | (uintptr_t)c->c | 16;
+    const uintptr_t bits = (uintptr_t)c->a | (uintptr_t)c->b | (uintptr_t)c->c | (uintptr_t)c->d | 16;
     const bool many = c->batch > 1; /* the strides of one matrix mean nothing */
     gemm->m = c->n;
     gemm->n = c->m;
@@ -148,6 +148,7 @@ static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
     gemm->op_a = c->op_b == GT_CUBLAS_OP_N ? GT_N : GT_T;
     gemm->op_b = c->op_a == GT_CUBLAS_OP_N ? GT_N : GT_T;
     gemm->align = (int)(bits & -bits);
+    gemm->epilogue = c->epilogue;
     gemm->deterministic = 1; /* as cuBLAS is by default */
 }
 
@@ -196,7 +197,8 @@ static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s)
                       : s->pointer_mode != GT_CUBLAS_HOST_SCALARS ? GT_FATE_SCALARS
                       : s->epilogue                               ? GT_FATE_EPILOGUE
                                                                   : GT_FATE_ANSWERED;
-    gt_operands operands = {.alpha = call->alpha, .beta = call->beta, .a = call->b, .b = call->a, .c = call->c};
+    gt_operands operands = {.alpha = call->alpha, .beta = call->beta, .a = call->b, .b = call->a, .c = call->c,
+                            .d = call->d, .bias = call->bias};
     const bool half = call->compute == GT_CUBLAS_COMPUTE_16F && request.refused == GT_FATE_ANSWERED;
     const float scalars[2] = {half ? load_half(call->alpha) : 0, half ? load_half(call->beta) : 0};
     if (half) {

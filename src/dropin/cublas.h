@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../gemmtune.h"
 #include "symbols.h"
 #include "tally.h"
 
@@ -24,7 +25,9 @@ typedef struct gt_cublas_call {
     int op_a, op_b;
     int64_t m, n, k;
     const void *alpha, *a, *b, *beta;
-    void *c;
+    void *c, *d; /* results go to C where there is no D, which lies as C does */
+    const void *bias; /* one for each row of C */
+    gt_epilogue epilogue;
     int type_a, type_b, type_c; /* cudaDataType_t */
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;
@@ -36,7 +39,7 @@ typedef struct gt_cublas_call {
 typedef struct gt_cublas_state {
     struct CUstream_st *stream;
     int pointer_mode, math_mode, sm_target;
-    bool epilogue; /* more than a product is asked for */
+    bool epilogue; /* one is asked for that the library does not have */
 } gt_cublas_state;
 
 /* A function of the program's own cuBLAS, remembered in *slot; NULL if it has none of that name. */

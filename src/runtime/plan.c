@@ -7,31 +7,13 @@
 
 #include "../core/bound.h"
 
-static void drop_code(gt_measurements *measured, const gt_kernel *code)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < measured->count; i++) {
-        const gt_kernel *kernel = measured->list[i].kernel;
-        if (strcmp(kernel->source_hash, code->source_hash) != 0 || strcmp(kernel->nvrtc, code->nvrtc) != 0 ||
-            strcmp(kernel->arch, code->arch) != 0)
-            measured->list[kept++] = measured->list[i];
-    }
-    measured->count = kept;
-}
-
 /* Code that failed by one database's trials is out of service in the other, too. */
 static gt_status drop_convicted(const gt_context *context, const gt_source *source, gt_measurements *measured)
 {
     gt_status status = GT_OK;
-    for (size_t i = 0; status == GT_OK && i < context->source_count; i++) {
-        gt_convictions convictions = {0};
-        if (&context->sources[i] == source)
-            continue;
-        status = gt_store_find_convicted(context->sources[i].store, &context->device, &convictions);
-        for (size_t j = 0; j < convictions.count; j++)
-            drop_code(measured, &convictions.list[j].kernel);
-        gt_convictions_finish(&convictions);
-    }
+    for (size_t i = 0; status == GT_OK && i < context->source_count; i++)
+        if (&context->sources[i] != source)
+            status = gt_measurements_drop_convicted(measured, context->sources[i].store, &context->device);
     return status;
 }
 
@@ -141,7 +123,7 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
         const gt_measured *row = &reading->measured.list[chosen->selection.index];
         status = load(context, source, row, &chosen->loaded);
         if (status == GT_OK) {
-            chosen->kernel = *row->kernel;
+            chosen->kernel = gt_selection_kernel(&reading->measured, &chosen->selection);
             gt_params_text(&chosen->kernel.params, chosen->params);
             tell_stale(context, source, chosen, row);
             return GT_OK;

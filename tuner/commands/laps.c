@@ -50,6 +50,8 @@ static void choose_search(gt_tuning *tuning, gt_winners *winners, bool covers, c
 {
     const int row = covers ? gt_cover_row(problem) : -1;
     tuning->effort = tuning->engine->options.effort;
+    if (tuning->brief && tuning->effort == GT_EFFORT_NORMAL)
+        tuning->effort = GT_EFFORT_QUICK;
     tuning->seeds = winners->seeds;
     tuning->covering = row >= 0;
     tuning->seed_count = row >= 0 ? gt_winners_of_row(winners, row) : 0;
@@ -200,8 +202,15 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     gt_winners winners;
     gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .state = *state,
                         .deadline = deadline, .verbose = options->verbose};
+    const gt_types *types = gt_class_types(&problems[0].class);
     const bool covers = options->shapes.cover || options->few.cover;
+    gt_fitted *fitted = NULL;
+    size_t misfits;
     gt_status status = gt_winners_init(total, &winners);
+    if (status == GT_OK)
+        status = gt_store_find_fitted(engine->store, &engine->device, types, &fitted, &tuning.fitted_count, &misfits);
+    tuning.fitted = fitted;
+    tuning.brief = options->all_types && !gt_types_are_usual(types);
     if (status == GT_OK)
         status = tune_each(&tuning, &winners, covers, options->all_devices, problems, total, tuned, count);
     /* All known from runs before, they have had it; but parts of a list only by themselves. */
@@ -215,6 +224,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     gt_tuned_explain(&tuning.rejections, options, tuned, *count);
     gt_rejections_finish(&tuning.rejections);
     gt_winners_finish(&winners);
+    free(fitted);
     return status;
 }
 

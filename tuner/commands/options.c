@@ -220,6 +220,7 @@ static const setting settings[OPTION_COUNT] = {
     [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
     [UNTUNED] = {SWITCH, AT(untuned)},
+    [REGRET] = {INT, AT(regret), .least = 1, .most = 10000},
     [TRIALS] = {TEXT, AT(trials)},
     [SAVE] = {TEXT, AT(save)},
     [WANTED] = {SWITCH, AT(wanted)},
@@ -414,6 +415,19 @@ static gt_status check_shapes(const gt_options_cli *given, const gt_types *types
     return status;
 }
 
+/* Regret is measured on random shapes; nothing else that bench does takes long enough for a budget. */
+static gt_status check_regret(gt_options_cli *o, uint64_t given)
+{
+    if (o->regret == 0)
+        return o->command_id == GT_COMMAND_BENCH && (given >> BUDGET & 1)
+                   ? gt_fail(GT_ERROR_INVALID, "bench takes --budget beside --regret only")
+                   : GT_OK;
+    if (given & (1ull << SHAPES | 1ull << RANDOM | 1ull << UNTUNED))
+        return gt_fail(GT_ERROR_INVALID, "--regret draws its shapes: no --shapes, --random or --untuned beside it");
+    o->random = o->regret;
+    return GT_OK;
+}
+
 /* What only shows once all words are read. */
 static gt_status check(gt_options_cli *o, uint64_t given)
 {
@@ -452,6 +466,8 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         status = find_types(o);
     if (status == GT_OK)
         status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
+    if (status == GT_OK)
+        status = check_regret(o, given);
     if (status != GT_OK)
         return status;
     const bool usual = shapes == row->shapes && o->random == 0 && !o->shapes_given;

@@ -59,6 +59,7 @@ typedef struct gt_case {
     bool itself;    /* B is A, the same memory */
     bool again;     /* follows a case of the same sizes and finds the workspace as that one left it */
     bool watched;   /* the software GPU looks for races in it */
+    int64_t parts;  /* of K, where the kernel takes any; 0: those that it was made for */
     int repeats;    /* launches, one after the other; more than one only where beta is 0 */
     size_t begin;   /* of its part of the memory, which ends where the next case's begins; a multiple of 256 bytes */
     size_t place[GT_OPERANDS]; /* of A, B and C in the memory, bytes */

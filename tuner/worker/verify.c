@@ -205,7 +205,10 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     bool varied = false;
     gt_case_name(c, name);
     snprintf(doing, sizeof doing, "running (%s)", name);
-    if (!c->again && !runner->prepare(runner, &c->problem, trial))
+    runner->parts = c->parts;
+    const bool ready = c->again || runner->prepare(runner, &c->problem, trial);
+    runner->parts = 0;
+    if (!ready)
         return false;
     CUresult result = launch(v, c, runner, index);
     if (result == CUDA_SUCCESS && driver->soft && c->watched && c->beta == 0)
