@@ -1,8 +1,8 @@
 // Many small products: a block computes the tiles of PRODUCTS matrices of a batch, each by a group of threads of its own
 // (BM / TM x BN / TN). A group brings BK steps of K at a time through registers into shared memory, the next ones while
 // it multiplies; where a group is part of a warp, no other warp is waited for.
-#ifndef EPILOGUE
-#define EPILOGUE 1 // the number of matrices is behind the arguments that every kernel takes
+#ifndef GT_EPILOGUE
+#define GT_EPILOGUE 1 // the number of matrices is behind the arguments that every kernel takes
 #endif
 #include "dependent_launch.cuh"
 #include "gemm.cuh"

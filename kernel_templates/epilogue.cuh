@@ -55,8 +55,8 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_i
     column += lane % WIDTH - lane_column() * 4;
 #pragma unroll
     for (int e = 0; e < 128; e += 32)
-        store_one<STEP>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH, STEP == FINISH ? 0 : staging[e + lane],
-                        away);
+        store_one<STEP>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH,
+                        STEP == FINISH ? 0 : staging[e + lane], away);
 }
 
 // Stores the p-th four sums; row and column are the thread's first ones. Four in a column go one by one: lanes side by

@@ -51,8 +51,8 @@
 #ifndef GT_ALIGN // bytes that divide every pointer, row and batch stride
 #define GT_ALIGN 16
 #endif
-#ifndef EPILOGUE // 1: results may have a bias and pass through relu or gelu, and C need not lie where they go
-#define EPILOGUE 0
+#ifndef GT_EPILOGUE // 1: results may have a bias and pass through relu or gelu, and C need not lie where they go
+#define GT_EPILOGUE 0
 #endif
 #ifndef FINISHES_STORED // whether bias, relu and gelu are left to gt_finish_stored
 #define FINISHES_STORED false
@@ -186,7 +186,7 @@ struct gt_args {
     gt_int lda, ldb, ldc;
     gt_int stride_a, stride_b, stride_c;
     gt_slot<GT_ACC> alpha, beta;
-#if EPILOGUE // The host passes it all. A parameter that is longer costs registers, also where nobody reads its end
+#if GT_EPILOGUE // The host passes it all. A parameter that is longer costs registers, also where nobody reads its end
              // (measured: 64 became 70 in the rung of privatised registers).
     gt_int reserved[3];
     const GT_C *bias;                 // one for each column, if the epilogue has it
@@ -198,7 +198,7 @@ struct gt_args {
 #endif
 };
 
-static_assert(sizeof(gt_args) == (EPILOGUE ? 25 : 16) * 8, "the host passes this block");
+static_assert(sizeof(gt_args) == (GT_EPILOGUE ? 25 : 16) * 8, "the host passes this block");
 
 // Neighbours that move in one access.
 template <typename T, int WIDTH> struct __align__(WIDTH * sizeof(T)) gt_vector
@@ -304,7 +304,7 @@ template <typename T> __device__ __forceinline__ T gt_gelu(T x)
 // Whether results have any of these.
 __device__ __forceinline__ bool gt_has_epilogue(const gt_args &g)
 {
-#if EPILOGUE
+#if GT_EPILOGUE
     return g.epilogue != 0;
 #else
     return false;
@@ -320,20 +320,20 @@ __device__ __forceinline__ bool gt_is_plain(const gt_args &g)
 // Where C's old value of a result lies.
 __device__ __forceinline__ const GT_C *gt_old(const gt_args &g, const GT_C *result)
 {
-#if EPILOGUE
+#if GT_EPILOGUE
     return result + g.apart;
 #else
     return result;
 #endif
 }
 
-// Bias, relu and gelu of results, of which number u stands `along(u)` columns behind column j; what lies beyond the last
-// column has no bias. relu keeps NaN. Code that mostly does not run is to be short: it is compiled and stored all the
-// same.
+// Bias, relu and gelu of results, of which number u stands `along(u)` columns behind column j; what lies beyond the
+// last column has no bias. relu keeps NaN. Code that mostly does not run is to be short: it is compiled and stored all
+// the same.
 template <int COUNT, typename ALONG>
 __device__ __forceinline__ void gt_finish(const gt_args &g, gt_int j, GT_ACC (&results)[COUNT], ALONG along)
 {
-#if EPILOGUE
+#if GT_EPILOGUE
     constexpr int STEP = COUNT % 2 ? 1 : 2;
     if (g.epilogue & GT_BIAS) {
         const GT_C *bias = g.bias + j;

@@ -73,8 +73,8 @@ template <typename T> __device__ __forceinline__ float unpack(unsigned both, int
     return float(value);
 }
 
-// Puts a warp's sums into the buffer. PLAIN: only scaled; else with beta times what lies there, and the epilogue. `left`
-// is the subtile's first column of C.
+// Puts a warp's sums into the buffer. PLAIN: only scaled; else with beta times what lies there, and the epilogue.
+// `left` is the subtile's first column of C.
 template <bool PLAIN, typename T = GT_C>
 __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, gt_int left, const GT_ACC *d)
 {
@@ -120,8 +120,7 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, gt_
             const int next = rest % 2, row = rest / 2 * ALONG_M, instruction = row / 2, below = row % 2;
             const int along_n = column + lane % 4 * 2 + next,
                       along_m = FROM_REGISTERS ? fragment_row(instruction, below) : warp * 16 + lane / 4 + below * 8;
-            vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))),
-                   v;
+            vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))), v;
             GT_ACC results[WIDE];
 #pragma unroll
             for (int u = 0; u < WIDE; u++) {

@@ -127,6 +127,11 @@ static void check(const product *p, const matrix *a, const matrix *b, const matr
             }
 }
 
+static bool is_long(int attribute)
+{
+    return attribute == A_SCALE || attribute == BIAS || attribute == BIAS_STRIDE;
+}
+
 /* Runs a product; its status, and a right result where that is success. */
 static int run(const product *p, unsigned *seed)
 {
@@ -155,7 +160,7 @@ static int run(const product *p, unsigned *seed)
     if (p->on_layout)
         REQUIRE(set_layout(a.layout, p->attribute, &(int64_t){p->value}, 8) == SUCCESS);
     else if (p->attribute)
-        REQUIRE(set_operation(operation, p->attribute, &(int64_t){p->value}, p->attribute == A_SCALE || p->attribute == BIAS || p->attribute == BIAS_STRIDE ? 8 : 4) == SUCCESS);
+        REQUIRE(set_operation(operation, p->attribute, &(int64_t){p->value}, is_long(p->attribute) ? 8 : 4) == SUCCESS);
     const void *alpha = p->wide ? (const void *)&wide[0] : &narrow[0], *beta = p->wide ? (const void *)&wide[1] : &narrow[1];
     const matrix *old = p->apart ? &c : &d;
     const int status = matmul(handle, operation, alpha, (void *)a.data, a.layout, (void *)b.data, b.layout, beta,
@@ -196,7 +201,8 @@ int main(void)
     REQUIRE(run(&(product){.batch = 2, .beta = -3, .apart = true}, &seed) == SUCCESS);
     static const int epilogues[] = {RELU, WITH_BIAS, RELU | WITH_BIAS, GELU, GELU | WITH_BIAS};
     for (int i = 0; i < 10; i++) {
-        const product p = {.batch = 1 + i % 2, .beta = i % 3 ? 0 : -3, .apart = i % 4 == 3, .epilogue = epilogues[i % 5]};
+        const product p = {
+            .batch = 1 + i % 2, .beta = i % 3 ? 0 : -3, .apart = i % 4 == 3, .epilogue = epilogues[i % 5]};
         REQUIRE(run(&p, &seed) == SUCCESS);
     }
     /* What is cuBLASLt's alone: a mask beside the result, a bias along its columns, one of another type or none. */

@@ -134,7 +134,8 @@ static inline bool product_is(const product *p, const operand *c, const uint8_t 
     *expected = p->epilogue & GT_EPILOGUE_GELU ? x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) : x;
     gt_type_find(c->type)->store(&rounded, 0, *expected);
     if (p->epilogue & GT_EPILOGUE_GELU)
-        return fabs(result - *expected) <= 0x1p-19 * fabs(x) + 2 * fabs(gt_reference_load(c->type, &rounded, 0) - *expected);
+        return fabs(result - *expected) <=
+               0x1p-19 * fabs(x) + 2 * fabs(gt_reference_load(c->type, &rounded, 0) - *expected);
     return memcmp(&rounded, at, c->width) == 0 || (result == 0 && x == 0);
 }
 
@@ -152,8 +153,8 @@ static inline void product_compare(const gt_driver *driver, const product *p, co
                 double expected;
                 linear += p->epilogue & GT_EPILOGUE_BIAS ? bias->values[j] : 0;
                 for (int64_t s = 0; s < p->k && p->alpha; s++)
-                    linear += p->alpha * product_value(a, x, q->class.op_a, i, s) *
-                                product_value(b, x, q->class.op_b, s, j);
+                    linear +=
+                        p->alpha * product_value(a, x, q->class.op_a, i, s) * product_value(b, x, q->class.op_b, s, j);
                 uint8_t *at = found + product_at(d, x, i, j);
                 if (!product_is(p, d, at, linear, &expected))
                     check_fail(__FILE__, __LINE__, "%s: (%lld, %lld) of matrix %lld is %.9g, not %.9g", what,

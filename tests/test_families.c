@@ -192,7 +192,7 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
          gelu ? GT_EPILOGUE_GELU_BIAS : GT_EPILOGUE_RELU_BIAS, false},
         {5, tn + 1, bk + tail(bk), 2, 2, 3, 1, true, GT_EPILOGUE_RELU_BIAS, true},
     };
-    if (gt_kernel_has_epilogue(kernel))
+    if (kernel->facts.epilogue)
         product_run(shared.driver, &module, kernel, class, &finished[check_random() % 2]);
     gt_module_unload(shared.driver, &module);
 }

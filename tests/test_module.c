@@ -81,14 +81,12 @@ DEVICE_TEST(a_kernel_that_is_said_to_have_epilogues_takes_their_arguments)
             "extern \"C\" __global__ void gemm(const __grid_constant__ block b) { b.p[0] = 1; }", &code);
     CHECK_INT(gt_cubin_parameter_bytes(code.cubin, code.cubin_bytes, "gemm"), GT_ARGS_BYTES);
     check_loads(&k, &code);
-    k.params.list[k.params.count++] = (gt_param){"epilogue", 1};
+    k.facts.epilogue = 1;
     check_loads(&k, &code);
     gt_code_finish(&code);
     compile(SOURCE("", "64"), &code); /* as if its row in the database were another's */
-    gt_module module;
-    CHECK_STATUS(gt_module_load(cu, &k, &code, &module), GT_ERROR_CORRUPT);
-    CHECK(strstr(gt_error_message(), "are 8 by its code, 200"));
-    k.params.list[1].value = 0;
+    check_corrupt(&k, &code, "with those of epilogues, are 8 by its code, 200 by its facts");
+    k.facts.epilogue = 0;
     check_loads(&k, &code);
     gt_code_finish(&code);
 }

@@ -40,6 +40,8 @@
     X(repack, "repack", 0, 27, 0, true, true, 4)                                                             \
     /* It waits itself for the stream's earlier work (programmatic dependent launch). */                     \
     X(dependent_launch, "dependent_launch", 0, 1, 0, false, true, 4)                                         \
+    /* It takes the whole argument block, applies an epilogue and reads C beside D. */                       \
+    X(epilogue, "epilogue", 0, 1, 0, false, true, 8)                                                         \
     /* Tensor maps passed before the argument block: boxes in elements of A, B and C as they are stored, 0   \
      * for no map, and the swizzle of A's and B's, and of C's, a CUtensorMapSwizzle. */                      \
     X(box_a_rows, "box_a_rows", 0, 256, 0, false, true, 4)                                                   \

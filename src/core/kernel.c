@@ -16,12 +16,6 @@ void gt_kernel_split(gt_kernel *kernel, int64_t parts)
             kernel->params.list[i].value = parts;
 }
 
-bool gt_kernel_has_epilogue(const gt_kernel *kernel)
-{
-    int64_t has = 0;
-    return gt_params_find(&kernel->params, "epilogue", &has) && has == 1;
-}
-
 void gt_code_finish(gt_code *code)
 {
     free(code->cubin);

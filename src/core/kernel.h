@@ -29,9 +29,6 @@ typedef struct gt_kernel {
 /* The kernel as it is launched with so many parts of K, a multiple of its cluster's; its facts must say any_split. */
 void gt_kernel_split(gt_kernel *kernel, int64_t parts);
 
-/* Whether it applies an epilogue and reads C beside D: its parameter `epilogue`. Kernels of before have none. */
-bool gt_kernel_has_epilogue(const gt_kernel *kernel);
-
 /* A kernel's code. Owned: gt_code_finish. */
 typedef struct gt_code {
     void *cubin;

@@ -40,7 +40,7 @@ static gt_status check_facts(const gt_driver *driver, const gt_kernel *kernel, c
     const int64_t maps = (f->box_a_rows > 0) + (f->box_b_rows > 0) + (f->box_c_rows > 0),
                   passed = maps * (int64_t)sizeof(CUtensorMap) + GT_ARGS_BYTES,
                   taken = gt_cubin_parameter_bytes(code->cubin, code->cubin_bytes, GT_ENTRY);
-    if (gt_kernel_has_epilogue(kernel) && taken > 0 && taken < passed)
+    if (f->epilogue && taken > 0 && taken < passed)
         return fail_facts(kernel, "bytes of parameters, with those of epilogues, are", taken, passed);
     if (driver->cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, handle, device) == CUDA_SUCCESS &&
         driver->cuDeviceGetAttribute(&limit, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device) ==

@@ -17,8 +17,8 @@ enum { ORDER_COLUMN = 0, ORDER_ROW = 1, FILL_FULL = 2 };
 static const struct {
     int value;
     gt_epilogue epilogue;
-} epilogues[] = {{1, GT_EPILOGUE_NONE}, {2, GT_EPILOGUE_RELU},  {4, GT_EPILOGUE_BIAS}, {6, GT_EPILOGUE_RELU_BIAS},
-                 {32, GT_EPILOGUE_GELU}, {36, GT_EPILOGUE_GELU_BIAS}};
+} epilogues[] = {{1, GT_EPILOGUE_NONE},      {2, GT_EPILOGUE_RELU},  {4, GT_EPILOGUE_BIAS},
+                 {6, GT_EPILOGUE_RELU_BIAS}, {32, GT_EPILOGUE_GELU}, {36, GT_EPILOGUE_GELU_BIAS}};
 
 /* Pointers to factors and results that only 8-bit floats have: all NULL in a product of others. */
 static const int pointers[] = {17, 18, 19, 20, 21, 36};
@@ -171,8 +171,8 @@ static bool is_epilogue_offered(const operation *o, const matrix *d)
 {
     const bool biased = o->epilogue & GT_EPILOGUE_BIAS;
     return o->epilogue == GT_EPILOGUE_NONE ||
-           (o->scale == GT_CUDA_32F && (!biased || (d->order == ORDER_COLUMN &&
-                                                    (o->bias_type == -1 || o->bias_type == d->type))));
+           (o->scale == GT_CUDA_32F &&
+            (!biased || (d->order == ORDER_COLUMN && (o->bias_type == -1 || o->bias_type == d->type))));
 }
 
 static bool is_same(const matrix *x, const matrix *y)
@@ -204,8 +204,8 @@ static bool translate(const gt_lt_call *call, const operation *o, const matrix l
     *out = (gt_cublas_call){
         .symbol = GT_SYMBOL_cublasLtMatmul, .handle = call->handle, .op_a = op_a, .op_b = op_b, .m = d.rows,
         .n = d.columns, .k = flip_a ? a.rows : a.columns, .alpha = call->alpha, .beta = call->beta, .a = first,
-        .b = second, .c = (void *)call->data[D], .bias = o->bias, .epilogue = o->epilogue, .type_a = a.type, .type_b = b.type, .type_c = d.type, .lda = a.ld,
-        .ldb = b.ld, .ldc = d.ld, .stride_a = a.stride, .stride_b = b.stride, .stride_c = d.stride, .batch = d.batch,
+        .b = second, .c = (void *)call->data[D], .bias = o->bias, .epilogue = o->epilogue, .type_a = a.type,
+        .type_b = b.type, .type_c = d.type, .lda = a.ld, .ldb = b.ld, .ldc = d.ld, .stride_a = a.stride, .stride_b = b.stride, .stride_c = d.stride, .batch = d.batch,
         .compute = o->compute, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
     };
     return (flip_a ? a.columns : a.rows) == out->m && (flip_b ? b.rows : b.columns) == out->n &&

@@ -16,10 +16,10 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
         const void *pointer;
         gt_type type;
         bool needed;
-    } operands[] = {
-        {plan->swapped ? "B" : "A", o->a, class->type_a, reads},
-        {plan->swapped ? "A" : "B", o->b, class->type_b, reads}, {"C", o->c, class->type_c, scales || !o->d},
-        {"D", o->d, class->type_c, false}};
+    } operands[] = {{plan->swapped ? "B" : "A", o->a, class->type_a, reads},
+                    {plan->swapped ? "A" : "B", o->b, class->type_b, reads},
+                    {"C", o->c, class->type_c, scales || !o->d},
+                    {"D", o->d, class->type_c, false}};
     for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
         const uintptr_t address = (uintptr_t)operands[i].pointer;
         const int align = (int)(address & -address & 15), element = gt_type_find(operands[i].type)->bytes;
@@ -101,8 +101,8 @@ gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const g
     const uintptr_t unaligned = (((uintptr_t)o.a | (uintptr_t)o.b) & plan->unaligned_ab) |
                                 (((uintptr_t)o.c | (uintptr_t)o.d) & plan->unaligned_c) |
                                 ((uintptr_t)o.bias & plan->unaligned_bias);
-    const bool missing = (reads && (!o.a || !o.b)) || (!o.c && (scales || !o.d)) ||
-                         (!o.bias && o.epilogue & GT_EPILOGUE_BIAS);
+    const bool missing =
+        (reads && (!o.a || !o.b)) || (!o.c && (scales || !o.d)) || (!o.bias && o.epilogue & GT_EPILOGUE_BIAS);
     if (UNLIKELY(unaligned || missing || (o.d && scales && !plan->reads_apart)))
         return refuse(plan, &o, reads, scales);
     const bool lent = operands->workspace != NULL;

@@ -357,7 +357,7 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     }
     if (status != GT_OK)
         goto fail;
-    plan->reads_apart = gt_kernel_has_epilogue(&plan->chosen->kernel);
+    plan->reads_apart = plan->chosen->kernel.facts.epilogue != 0;
     plan->unaligned_ab = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_a) - 1;
     plan->unaligned_c = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_c) - 1;
     plan->unaligned_bias = (uintptr_t)gt_type_find(problem.class.type_c)->bytes - 1;

@@ -101,7 +101,7 @@ static double bound(const gt_problem *problem, const gt_kernel *kernel)
 static bool satisfies(const gt_problem *problem, const gt_demands *demands, const gt_kernel *kernel)
 {
     return (!demands->deterministic || kernel->facts.deterministic) &&
-           (!demands->epilogue || gt_kernel_has_epilogue(kernel)) &&
+           (!demands->epilogue || kernel->facts.epilogue) &&
            (demands->max_error <= 0 || bound(problem, kernel) <= demands->max_error);
 }
 

@@ -307,7 +307,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     gt_drawing d = {.class = class,
                     .types = gt_class_types(class),
                     .facts = f,
-                    .epilogue = gt_kernel_has_epilogue(kernel),
+                    .epilogue = f->epilogue != 0,
                     .tile_m = f->tile_m,
                     .tile_n = f->tile_n,
                     .step = gt_cases_step(kernel),

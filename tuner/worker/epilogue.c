@@ -20,8 +20,8 @@ double gt_epilogue_activate(gt_epilogue epilogue, double x)
  *
  * gelu is computed as x / (1 + 2^y), with y = -2 / ln 2 sqrt(2 / pi) (x + 0.044715 x^3). Three roundings of y err by
  * 3 2^-24 |y|, that is by 1.3e-7 |y| of 2^y; the instruction for 2^y by 2^-22.5 of it, the one for 1 / z by 2^-23, the
- * sum and the product by 2^-24 each. The first two count by the share of 2^y in 1 + 2^y, and |y| min(1, 2^y) / (1 + 2^y)
- * is below 0.4: together less than 4.5e-7 |x|. What is below the smallest normal number becomes zero.
+ * sum and the product by 2^-24 each. The first two count by the share of 2^y in 1 + 2^y; |y| min(1, 2^y) / (1 + 2^y) is
+ * below 0.4: together less than 4.5e-7 |x|. What is below the smallest normal number becomes zero.
  */
 #define GELU_SLOPE 1.13
 #define GELU_ERROR 0x1p-20

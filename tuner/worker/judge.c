@@ -23,13 +23,14 @@ typedef struct judgement {
 /* Says what lies at a place of a case's memory that changed, and should not have. */
 static bool fail_changed(const gt_case *c, size_t at, gt_trial *trial)
 {
+    /* In the order in which they lie. */
     const gt_stored of_bias = {c->problem.class.type_c, 1, gt_case_bias(c), gt_case_bias(c), 0};
     const size_t element = (size_t)gt_type_find(of_bias.type)->bytes;
     const struct {
         const char *name, *written;
         size_t begin, bytes;
         gt_stored stored;
-    } pieces[] = { /* as they lie */
+    } pieces[] = {
         {"A", "A", c->place[GT_A], gt_problem_bytes(&c->problem, GT_A), gt_problem_stored(&c->problem, GT_A)},
         {"B", "B", c->place[GT_B], gt_problem_bytes(&c->problem, GT_B), gt_problem_stored(&c->problem, GT_B)},
         {"C", c->beside ? "C" : "C's padding", c->place[GT_C], gt_problem_bytes(&c->problem, GT_C),

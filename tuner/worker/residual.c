@@ -365,7 +365,7 @@ typedef struct terms {
 
 static const terms timed_terms = {.alpha = 1};
 
-/* Rounding's bound for rows, columns or elements: a bias is one more term that is rounded as C's is, and one more sum. */
+/* Rounding's bound for rows, columns or elements: a bias is one more term, rounded as C's is, and one more sum. */
 static double bound_of(const gt_types *types, int64_t k, int64_t own, const terms *t, double square, double c_square,
                        double bias_square)
 {

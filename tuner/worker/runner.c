@@ -131,7 +131,7 @@ bool gt_kernel_runner_init(const gt_driver *driver, CUstream stream, const gt_ke
 {
     gt_kernel_runner self = {
         .runner = {prepare_kernel, launch_kernel, inspect_kernel, protect_kernel,
-                   .epilogue = gt_kernel_has_epilogue(kernel)},
+                   .epilogue = kernel->facts.epilogue != 0},
         .driver = driver, .stream = stream, .kernel = kernel,
     };
     const gt_status status = gt_module_load(driver, kernel, code, &self.module);
