@@ -45,34 +45,68 @@ struct line_scale {
     }
 };
 
-// What a line has of such elements.
+// What a line has of such elements; zeros that stand behind its end count as low.
 struct line_counts {
     int low = 0, deep = 0;
 };
 
-// An element's parts, and what it counts for where it is one of the line.
-struct element_parts {
-    unsigned hi, lo; // bits
+// What is seen of a line's elements on their way.
+struct line_seen {
+    unsigned largest = 0;
+    line_counts counted;
 
-    __device__ __forceinline__ element_parts(float element, float up, bool counts, line_counts &counted)
+    // Few elements are low, mostly: they are looked for only where the smallest one is.
+    template <int COUNT> __device__ __forceinline__ void see(const float (&elements)[COUNT], float up)
     {
-        const float v = element * up * up;
-        const gt_half high(v), rest((v - float(high)) * LO_SCALE);
-        hi = high.bits;
-        lo = rest.bits;
-        counted.low += fabsf(v) < 0x1p-4f && counts;
-        counted.deep += fabsf(v) < 0x1p-14f && element != 0;
+        unsigned least = ~0u;
+#pragma unroll
+        for (int e = 0; e < COUNT; e++) {
+            largest = max(largest, magnitude(elements[e]));
+            least = min(least, magnitude(elements[e]));
+        }
+        if (__uint_as_float(least) * up * up < 0x1p-4f)
+#pragma unroll
+            for (int e = 0; e < COUNT; e++) {
+                const float v = fabsf(elements[e]) * up * up;
+                counted.low += v < 0x1p-4f;
+                counted.deep += v < 0x1p-14f && elements[e] != 0;
+            }
     }
 };
 
-__device__ __forceinline__ line_known know(unsigned largest, line_scale scale, line_counts counted, gt_int k)
+// The parts of two neighbours, the first one's in the lower halves.
+struct pair_parts {
+    unsigned hi, lo;
+
+    __device__ __forceinline__ static unsigned pack(float first, float second)
+    {
+        unsigned both;
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+        return both;
+    }
+    __device__ __forceinline__ static float unpack(unsigned short bits)
+    {
+        gt_half value;
+        value.bits = bits;
+        return float(value);
+    }
+    __device__ __forceinline__ pair_parts(float first, float second, float up)
+    {
+        const float v = first * up * up, w = second * up * up;
+        hi = pack(v, w);
+        lo = pack((v - unpack((unsigned short)hi)) * LO_SCALE, (w - unpack((unsigned short)(hi >> 16))) * LO_SCALE);
+    }
+};
+
+// `behind`: zeros behind its end that were counted.
+__device__ __forceinline__ line_known know(const line_seen &seen, line_scale scale, gt_int k, gt_int behind)
 {
-    if (largest == 0)
+    if (seen.largest == 0)
         return {1, 0};
-    const gt_int low = ((gt_int)counted.low * SHARE + k - 1) / k,
-                 deep = ((gt_int)counted.deep * DEEP_WHOLE + k - 1) / k;
+    const gt_int low = ((seen.counted.low - behind) * SHARE + k - 1) / k,
+                 deep = ((gt_int)seen.counted.deep * DEEP_WHOLE + k - 1) / k;
     return {scale.undo(),
-            largest >> 23 << EXPONENT_AT | (unsigned)low << LOW_AT | (deep < SHARE ? (unsigned)deep : SHARE)};
+            seen.largest >> 23 << EXPONENT_AT | (unsigned)low << LOW_AT | (deep < SHARE ? (unsigned)deep : SHARE)};
 }
 
 // What warps of a block tell each other: of a line those from `first` on, so many.
@@ -144,18 +178,17 @@ struct told_in_cluster {
         meet();
         return told::find_largest(sampled, 0, blocks());
     }
-    __device__ __forceinline__ void add(unsigned &own, line_counts &own_counts)
+    __device__ __forceinline__ void add(line_seen &own)
     {
         if (blocks() == 1)
             return;
         if (threadIdx.x < 32) {
-            tell(largest[rank()][threadIdx.x], own);
-            tell(counted[rank()][threadIdx.x].low, own_counts.low);
-            tell(counted[rank()][threadIdx.x].deep, own_counts.deep);
+            tell(largest[rank()][threadIdx.x], own.largest);
+            tell(counted[rank()][threadIdx.x].low, own.counted.low);
+            tell(counted[rank()][threadIdx.x].deep, own.counted.deep);
         }
         meet();
-        own = told::find_largest(largest, 0, blocks());
-        own_counts = told::count(counted, 0, blocks());
+        own = {told::find_largest(largest, 0, blocks()), told::count(counted, 0, blocks())};
     }
     // Before they are told again.
     __device__ __forceinline__ static void begin_again()
@@ -182,16 +215,18 @@ struct long_lines {
         return PARTS_WARPS / warps(k);
     }
 
-    __device__ __forceinline__ static void load(four_elements (&held)[AHEAD], const float *from, gt_int at, gt_int k)
+    typedef float elements[AHEAD * 4];
+
+    __device__ __forceinline__ static void load(elements &held, const float *from, gt_int at, gt_int k)
     {
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++, at += 128)
+        for (int i = 0; i < AHEAD * 4; i += 4, at += 128)
             if (GT_ALIGN >= 16 && at + 4 <= k)
-                held[i] = *(const four_elements *)(from + at);
+                *(four_elements *)&held[i] = *(const four_elements *)(from + at);
             else
 #pragma unroll
                 for (int e = 0; e < 4; e++)
-                    held[i].e[e] = at + e < k ? from[at + e] : 0;
+                    held[i + e] = at + e < k ? from[at + e] : 0;
     }
 
     // Those that begin with the first of a block, `lines` of them.
@@ -202,66 +237,56 @@ struct long_lines {
         const bool there = line < lines;
         const gt_int first = (warp % of_line) * (gt_int)SPAN + lane * 4, end = there ? k : 0;
         const gt_int turn = of_line * SPAN;
-        four_elements held[AHEAD];
-        unsigned largest = 0;
+        elements held;
+        line_seen sample;
         from += line * ld;
         to += line * to_ld + lane / 8 * (2 * PARTS_STEP) + lane % 8 * 4;
         load(held, from, first, end);
-#pragma unroll
-        for (int i = 0; i < AHEAD * 4; i++)
-            largest = max(largest, magnitude(held[i / 4].e[i % 4]));
-        t.sampled[warp][lane] = __reduce_max_sync(~0u, largest);
+        sample.see(held, 1);
+        t.sampled[warp][lane] = __reduce_max_sync(~0u, sample.largest);
         __syncthreads();
         line_scale scale(told::find_largest(t.sampled, line * of_line, of_line), k <= turn);
         for (;;) {
             const float up = scale.up();
-            line_counts counted;
-            largest = 0;
+            line_seen seen;
             for (gt_int begin = 0; begin < end; begin += turn) {
                 const gt_int at = begin + first;
                 load(held, from, at, k);
+                seen.see(held, up);
 #pragma unroll
                 for (int i = 0; i < AHEAD; i++) {
                     const gt_int p = at + i * 128;
-                    four_parts hi, lo;
-#pragma unroll
-                    for (int e = 0; e < 4; e += 2) {
-                        const element_parts even(held[i].e[e], up, p + e < k, counted),
-                            odd(held[i].e[e + 1], up, p + e + 1 < k, counted);
-                        largest = max(largest, max(magnitude(held[i].e[e]), magnitude(held[i].e[e + 1])));
-                        hi.e[e / 2] = even.hi | odd.hi << 16;
-                        lo.e[e / 2] = even.lo | odd.lo << 16;
-                    }
+                    const pair_parts even(held[i * 4], held[i * 4 + 1], up), odd(held[i * 4 + 2], held[i * 4 + 3], up);
                     if (p - lane % 8 * 4 < k) { // of a step that has elements
                         gt_half *place = to + (p - lane * 4) * 2;
-                        *(four_parts *)place = hi;
-                        *(four_parts *)(place + PARTS_STEP) = lo;
+                        *(four_parts *)place = {even.hi, odd.hi};
+                        *(four_parts *)(place + PARTS_STEP) = {even.lo, odd.lo};
                     }
                 }
             }
-            t.largest[warp][lane] = __reduce_max_sync(~0u, largest);
-            t.counted[warp][lane].low = __reduce_add_sync(~0u, counted.low);
-            t.counted[warp][lane].deep = __reduce_add_sync(~0u, counted.deep);
+            t.largest[warp][lane] = __reduce_max_sync(~0u, seen.largest);
+            t.counted[warp][lane].low = __reduce_add_sync(~0u, seen.counted.low);
+            t.counted[warp][lane].deep = __reduce_add_sync(~0u, seen.counted.deep);
             __syncthreads();
-            largest = told::find_largest(t.largest, line * of_line, of_line);
-            counted = told::count(t.counted, line * of_line, of_line);
-            if (!__syncthreads_or(!scale.fits(largest))) {
+            seen = {told::find_largest(t.largest, line * of_line, of_line),
+                    told::count(t.counted, line * of_line, of_line)};
+            if (!__syncthreads_or(!scale.fits(seen.largest))) {
                 if (there && warp % of_line == 0 && lane == 0)
-                    known[line] = know(largest, scale, counted, k);
+                    known[line] = know(seen, scale, k, (k + turn - 1) / turn * turn - k);
                 break;
             }
-            scale = line_scale(largest, true);
+            scale = line_scale(seen.largest, true);
         }
     }
 };
 
-// Lines that are stored across K, WIDTH by a cluster: a warp has PARTS_STEP elements of each at a time, a lane 16 of
-// one.
+// Lines that are stored across K, a warp's width of them by a cluster: a lane has one, PARTS_STEP elements of it at a
+// time, in two halves.
 struct strip {
-    static constexpr int WIDTH = 16, ELEMENTS = PARTS_STEP * WIDTH / 32, TURN = PARTS_WARPS * PARTS_STEP;
+    static constexpr int WIDTH = 32, ELEMENTS = PARTS_STEP / 2, TURN = PARTS_WARPS * PARTS_STEP;
     typedef float elements[ELEMENTS];
     typedef gt_vector<unsigned, 4> piece; // eight his or los
-    static constexpr int PIECES = PARTS_STEP / 8, OWN = ELEMENTS / 8;
+    static constexpr int PIECES = PARTS_STEP / 8;
 
     __device__ __forceinline__ static unsigned blocks()
     {
@@ -277,12 +302,12 @@ struct strip {
         from += first * ld;
         if (first + ELEMENTS <= k) {
 #pragma unroll
-            for (int i = 0; i < ELEMENTS; i++)
-                held[i] = from[i * ld];
+            for (int i = 0; i < ELEMENTS; i++, from += ld)
+                held[i] = *from;
         } else {
 #pragma unroll
-            for (int i = 0; i < ELEMENTS; i++)
-                held[i] = first + i < k ? from[i * ld] : 0;
+            for (int i = 0; i < ELEMENTS; i++, from += ld)
+                held[i] = first + i < k ? *from : 0;
         }
     }
 
@@ -291,67 +316,59 @@ struct strip {
     {
         __shared__ piece pieces[PARTS_WARPS][WIDTH][PIECES];
         __shared__ told_in_cluster others;
-        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, line = lane % WIDTH, half = lane / WIDTH;
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         const gt_int of_warp = (others.rank() * PARTS_WARPS + warp) * PARTS_STEP, turn = others.blocks() * TURN;
-        const gt_int begin = of_warp + half * ELEMENTS; // of this lane
-        elements held, next;
-        unsigned largest = 0;
-        from += line < lines ? line : 0; // others do again what the first one does
-        load(held, from, ld, begin, k);
-        load(next, from, ld, begin + turn, k);
+        elements held;
+        line_seen sample;
+        from += lane < lines ? lane : 0; // others do again what the first one does
 #pragma unroll
-        for (int i = 0; i < ELEMENTS; i++)
-            largest = max(largest, max(magnitude(held[i]), magnitude(next[i])));
-        t.sampled[warp][lane] = max(largest, __shfl_xor_sync(~0u, largest, WIDTH));
+        for (int half = 0; half < 2; half++) {
+            load(held, from, ld, of_warp + half * ELEMENTS, k);
+            sample.see(held, 1);
+        }
+        t.sampled[warp][lane] = sample.largest;
         __syncthreads();
-        line_scale scale(others.sample(told::find_largest(t.sampled, 0, PARTS_WARPS)), k <= 2 * turn);
+        line_scale scale(others.sample(told::find_largest(t.sampled, 0, PARTS_WARPS)), k <= turn);
         for (;;) {
             const float up = scale.up();
-            line_counts counted;
-            largest = 0;
-            load(next, from, ld, begin, k);
+            line_seen seen;
             for (gt_int at = of_warp; at < k; at += turn) {
-                const gt_int first = at + half * ELEMENTS;
                 gt_half *const place = to + at * 2;
-                unsigned lo[ELEMENTS / 2];
+                piece lo[PIECES];
 #pragma unroll
-                for (int i = 0; i < ELEMENTS; i++)
-                    held[i] = next[i];
-                if (at + turn < k)
-                    load(next, from, ld, first + turn, k); // comes meanwhile
+                for (int half = 0; half < 2; half++) {
+                    load(held, from, ld, at + half * ELEMENTS, k);
+                    seen.see(held, up);
 #pragma unroll
-                for (int i = 0; i < ELEMENTS; i += 8) {
-                    piece hi;
+                    for (int i = 0; i < ELEMENTS; i += 8) {
+                        const int which = half * (PIECES / 2) + i / 8;
+                        piece hi;
 #pragma unroll
-                    for (int e = i; e < i + 8; e += 2) {
-                        const element_parts even(held[e], up, first + e < k, counted),
-                            odd(held[e + 1], up, first + e + 1 < k, counted);
-                        largest = max(largest, max(magnitude(held[e]), magnitude(held[e + 1])));
-                        hi.e[(e - i) / 2] = even.hi | odd.hi << 16;
-                        lo[e / 2] = even.lo | odd.lo << 16;
+                        for (int e = 0; e < 8; e += 2) {
+                            const pair_parts both(held[i + e], held[i + e + 1], up);
+                            hi.e[e / 2] = both.hi;
+                            lo[which].e[e / 2] = both.lo;
+                        }
+                        pieces[warp][lane][place_of(which, lane)] = hi;
                     }
-                    pieces[warp][line][place_of(half * OWN + i / 8, line)] = hi;
                 }
                 store(pieces[warp], lines, place, to_ld);
 #pragma unroll
-                for (int i = 0; i < OWN; i++)
-                    pieces[warp][line][place_of(half * OWN + i, line)] = {lo[i * 4], lo[i * 4 + 1], lo[i * 4 + 2],
-                                                                          lo[i * 4 + 3]};
+                for (int i = 0; i < PIECES; i++)
+                    pieces[warp][lane][place_of(i, lane)] = lo[i];
                 store(pieces[warp], lines, place + PARTS_STEP, to_ld);
             }
-            t.largest[warp][lane] = max(largest, __shfl_xor_sync(~0u, largest, WIDTH));
-            t.counted[warp][lane].low = counted.low + __shfl_xor_sync(~0u, counted.low, WIDTH);
-            t.counted[warp][lane].deep = counted.deep + __shfl_xor_sync(~0u, counted.deep, WIDTH);
+            t.largest[warp][lane] = seen.largest;
+            t.counted[warp][lane] = seen.counted;
             __syncthreads();
-            largest = told::find_largest(t.largest, 0, PARTS_WARPS);
-            counted = told::count(t.counted, 0, PARTS_WARPS);
-            others.add(largest, counted);
-            if (!__syncthreads_or(!scale.fits(largest))) {
-                if (others.rank() == 0 && warp == 0 && lane < WIDTH && line < lines)
-                    known[line] = know(largest, scale, counted, k);
+            seen = {told::find_largest(t.largest, 0, PARTS_WARPS), told::count(t.counted, 0, PARTS_WARPS)};
+            others.add(seen);
+            if (!__syncthreads_or(!scale.fits(seen.largest))) {
+                if (others.rank() == 0 && warp == 0 && lane < lines)
+                    known[lane] = know(seen, scale, k, (k + PARTS_STEP - 1) / PARTS_STEP * PARTS_STEP - k);
                 break;
             }
-            scale = line_scale(largest, true);
+            scale = line_scale(seen.largest, true);
             others.begin_again();
         }
     }
@@ -367,13 +384,12 @@ struct strip {
                                                  gt_int to_ld)
     {
         const int lane = threadIdx.x % 32, which = lane % PIECES;
+        to += lane / PIECES * to_ld + which * 8;
         __syncwarp();
 #pragma unroll
-        for (int i = 0; i < WIDTH; i += 32 / PIECES) {
-            const int line = i + lane / PIECES;
+        for (int line = lane / PIECES; line < WIDTH; line += 32 / PIECES, to += 32 / PIECES * to_ld)
             if (line < lines)
-                *(piece *)(to + line * to_ld + which * 8) = pieces[line][place_of(which, line)];
-        }
+                *(piece *)to = pieces[line][place_of(which, line)];
         __syncwarp();
     }
 };

@@ -11,14 +11,14 @@
 #define PARTS_THREADS 512
 
 /* Of operands in two parts: elements that high parts are followed by their low ones after, bytes that are known of a
- * line, lines of a block; blocks of a cluster at most, what each should have of K, and lines for which there should not
- * be more blocks. */
+ * line, lines of a block; blocks of a cluster at most, what each should have of K, and with how many lines all of them
+ * fill a GPU. */
 #define PARTS_STEP    32
 #define PARTS_KNOWN   8
 #define PARTS_LINES   4
 #define PARTS_CLUSTER 8
-#define PARTS_SHARE   1024
-#define PARTS_FEW     4096
+#define PARTS_SHARE   512
+#define PARTS_MANY    8192
 
 /* An operand in two parts. False where its bytes pass 64 bits. */
 static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *copy, int64_t *total)
@@ -43,7 +43,7 @@ static unsigned share_parts(const gt_facts *facts, const gt_problem *p)
     const int64_t lines = p->m > p->n ? p->m : p->n;
     unsigned blocks = 1;
     while (facts->dependent_launch && blocks < PARTS_CLUSTER && p->k >= 2 * blocks * PARTS_SHARE &&
-           lines * p->batch < PARTS_FEW / (2 * blocks))
+           lines <= PARTS_MANY / (2 * blocks) / p->batch)
         blocks *= 2;
     return blocks;
 }
