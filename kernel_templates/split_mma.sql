@@ -12,7 +12,7 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
                       max(stages * (bm + bn) * 128, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
                       ((:k + 31) / 32 + split_k - 1) / split_k AS steps
                FROM tile, stages, split_k
-               WHERE bm < 2 * :m + 64 AND bn < 2 * :n + 32),
+               WHERE bm < 2 * :m + 64 AND bn < 2 * :n + 32 AND (stages > 2 OR bm * bn >= 8192)),
      full AS (SELECT *, (tiles * split_k + :sm_count - 1) / :sm_count AS on_sm,
                      wm * wn / 16 + (wm + wn) / 4 + 60 AS regs
               FROM sized

@@ -9,8 +9,9 @@
 
 #include "split_parts.cuh"
 
-// All consumers have a subtile, a thread eight rows and four columns of it.
-constexpr int STRICT_M = CONSUMERS / 2, STRICT_N = 64, STRICT_K = 16, STRICT_ROWS = 8, STRICT_INTERVAL = 64;
+// All consumers have a subtile, a thread eight rows and four columns of every 64 of it.
+constexpr int STRICT_M = CONSUMERS / 2, STRICT_FOURS = BN > 64 ? 2 : 1, STRICT_N = 64 * STRICT_FOURS, STRICT_K = 16,
+              STRICT_ROWS = 8, STRICT_INTERVAL = 64;
 
 // A step of both operands. Lines are longer than needed, so that neighbours along K are stored into other banks.
 struct __align__(16) strict_step
@@ -62,7 +63,7 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
     const int thread_row = thread / 16 * STRICT_ROWS, thread_column = thread % 16 * 4;
     strict_operand<STRICT_M, GT_A_ALONG_K> next_a(thread, g.a, g.lda, row, g.m);
     strict_operand<STRICT_N, GT_B_ALONG_K> next_b(thread, g.b, g.ldb, column, g.n);
-    float sum[STRICT_ROWS][4] = {}, some[STRICT_ROWS][4] = {};
+    float sum[STRICT_ROWS][STRICT_FOURS][4] = {}, some[STRICT_ROWS][STRICT_FOURS][4] = {};
     int step = 0;
     next_a.load(g.k);
     next_b.load(g.k);
@@ -78,26 +79,32 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
 #pragma unroll 4
         for (int k = 0; k < STRICT_K; k++) {
             typedef gt_vector<float, 4> four;
-            const four b = *(const four *)&now.b[k][thread_column];
+            four a[STRICT_ROWS / 4], b[STRICT_FOURS];
 #pragma unroll
-            for (int i = 0; i < STRICT_ROWS; i++) {
-                const four a = *(const four *)&now.a[k][thread_row + i / 4 * 4];
+            for (int i = 0; i < STRICT_ROWS / 4; i++)
+                a[i] = *(const four *)&now.a[k][thread_row + i * 4];
 #pragma unroll
-                for (int j = 0; j < 4; j++)
-                    some[i][j] += a.e[i % 4] * b.e[j];
-            }
+            for (int i = 0; i < STRICT_FOURS; i++)
+                b[i] = *(const four *)&now.b[k][thread_column + i * 64];
+#pragma unroll
+            for (int i = 0; i < STRICT_ROWS; i++)
+#pragma unroll
+                for (int j = 0; j < STRICT_FOURS * 4; j++)
+                    some[i][j / 4][j % 4] += a[i / 4].e[i % 4] * b[j / 4].e[j % 4];
         }
         if ((++step % (STRICT_INTERVAL / STRICT_K) == 0 && how == IN_INTERVALS) || left <= STRICT_K)
 #pragma unroll
-            for (int e = 0; e < STRICT_ROWS * 4; e++) {
-                sum[e / 4][e % 4] += some[e / 4][e % 4];
-                some[e / 4][e % 4] = 0;
+            for (int e = 0; e < STRICT_ROWS * STRICT_FOURS * 4; e++) {
+                (&sum[0][0][0])[e] += (&some[0][0][0])[e];
+                (&some[0][0][0])[e] = 0;
             }
     }
 #pragma unroll
-    for (int i = 0; i < STRICT_ROWS; i++)
-        if (row + thread_row + i < g.m)
-            gt_store_c_vector<4>(g, row + thread_row + i, column + thread_column, sum[i]);
+    for (int i = 0; i < STRICT_ROWS * STRICT_FOURS; i++) {
+        const gt_int at = row + thread_row + i / STRICT_FOURS, beside = column + thread_column + i % STRICT_FOURS * 64;
+        if (at < g.m)
+            gt_store_c_vector<4>(g, at, beside, sum[i / STRICT_FOURS][i % STRICT_FOURS]);
+    }
 }
 
 // The tile that begins at this row and column. `stages` are the consumers', to work in.
