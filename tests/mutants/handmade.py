@@ -122,7 +122,7 @@ SPLIT = [
      "        for (int e = 0; e < COUNT; e++)\n            (&some[0][0])[e] = 0;\n"),
     ("alone", "takes no notice of deep elements", "deep == 0 || deep * 16 <= (int)SHARE - (int)(a.low + b.low) ?", "true ?"),
     ("alone", "sees no deep elements", "counted.deep += v < 0x1p-14f && elements[e] != 0;", "counted.deep += 0;"),
-    ("turns", "counts no low elements", "counted.low += v < 0x1p-4f;", "counted.low += elements[e] == 0;"),
+    ("turns", "counts no low elements", "(seen.counted.low - behind) * SHARE", "0 * SHARE"),
     ("turns", "gives stages back that are being multiplied", "        multiply_wait<0>();\n        give_back(r, at, INTERVAL);\n",
      "        give_back(r, at, INTERVAL);\n"),
     ("turns", "mistakes a neighbour's part", "lo = pack((v - unpack((unsigned short)hi)) * LO_SCALE, (w - unpack((unsigned short)(hi >> 16))) * LO_SCALE);",
