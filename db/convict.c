@@ -1,5 +1,6 @@
 /* Kernels out of service: those whose code failed a check and has not passed it since. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "internal.h"
 
@@ -79,4 +80,26 @@ void gt_convictions_finish(gt_convictions *convictions)
 {
     free(convictions->list);
     *convictions = (gt_convictions){0};
+}
+
+static void drop_code(gt_measurements *measured, const gt_kernel *code)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < measured->count; i++) {
+        const gt_kernel *kernel = measured->list[i].kernel;
+        if (strcmp(kernel->source_hash, code->source_hash) != 0 || strcmp(kernel->nvrtc, code->nvrtc) != 0 ||
+            strcmp(kernel->arch, code->arch) != 0)
+            measured->list[kept++] = measured->list[i];
+    }
+    measured->count = kept;
+}
+
+gt_status gt_measurements_drop_convicted(gt_measurements *measured, gt_store *other, const gt_device *device)
+{
+    gt_convictions convictions = {0};
+    const gt_status status = gt_store_find_convicted(other, device, &convictions);
+    for (size_t i = 0; i < convictions.count; i++)
+        drop_code(measured, &convictions.list[i].kernel);
+    gt_convictions_finish(&convictions);
+    return status;
 }

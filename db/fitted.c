@@ -1,4 +1,4 @@
-/* Coefficients of the estimate of time, in and out. */
+/* Coefficients of the estimate of time, and rates of the machine, in and out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,4 +88,26 @@ gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const g
     *out_count = kept;
     *left_out = count - kept;
     return GT_OK;
+}
+
+/* Rates are of no type and math, and "host" is no family. */
+gt_status gt_store_put_rate(gt_store *store, int64_t gpu, const char *name, double value)
+{
+    gt_bind bind = gt_sql_start(store, "INSERT OR REPLACE INTO coefficient (gpu, type, math, family, term, value)"
+                                       " VALUES (?, '', '', 'host', ?, ?)");
+    gt_bind_int(&bind, gpu);
+    gt_bind_text(&bind, name, GT_ANY_LENGTH);
+    gt_bind_real(&bind, value);
+    return gt_sql_run(store, &bind);
+}
+
+gt_status gt_store_find_rate(gt_store *store, const char *name, double *value)
+{
+    gt_bind bind = gt_sql_start(store, "SELECT value FROM coefficient WHERE type = '' AND math = '' AND family = 'host'"
+                                       " AND term = ? ORDER BY rowid DESC LIMIT 1");
+    gt_bind_text(&bind, name, GT_ANY_LENGTH);
+    const int code = gt_sql_step(store, &bind);
+    if (code == SQLITE_ROW)
+        *value = sqlite3_column_double(bind.statement, 0);
+    return gt_sql_done(store, &bind, code == SQLITE_ROW ? SQLITE_DONE : code);
 }

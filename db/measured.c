@@ -192,6 +192,21 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
     return status;
 }
 
+double gt_measurements_leave_out(gt_measurements *measured, const gt_problem *problem)
+{
+    double best = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < measured->count; i++) {
+        const gt_measured *row = &measured->list[i];
+        if (!gt_problem_same_size(&row->problem, problem))
+            measured->list[kept++] = *row;
+        else if (best == 0 || row->trial.us < best)
+            best = row->trial.us;
+    }
+    measured->count = kept;
+    return best;
+}
+
 void gt_measurements_finish(gt_measurements *measurements)
 {
     free(measurements->list);

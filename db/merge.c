@@ -8,7 +8,10 @@
 
 #include "internal.h"
 
-#define CACHE "PRAGMA cache_size = -262144" /* 256 MiB: the indices of a million rows */
+/* 256 MiB hold the indices of a million rows. That references are good is known before a row is put (bind_row); for SQLite
+ * to look them up again takes a quarter of the time. */
+#define IN_BULK "PRAGMA cache_size = -262144; PRAGMA foreign_keys = OFF"
+#define AS_EVER "PRAGMA foreign_keys = ON"
 
 /* Tables whose rows are referred to by their ids. */
 typedef enum referred { GPU, PROBLEM, RUN, KERNEL, REFERRED_COUNT, NOBODY = REFERRED_COUNT } referred;
@@ -327,9 +330,12 @@ gt_status gt_store_merge(gt_store *into, const char *from, gt_merged *merged)
         return gt_fail(GT_ERROR_INVALID, "%s: a file is not merged into itself", from);
     gt_status status = gt_store_open(from, GT_STORE_READ, &m.from);
     if (status == GT_OK)
-        status = gt_sql_execute(into, CACHE);
+        status = gt_sql_execute(into, IN_BULK);
     if (status == GT_OK)
         status = merge_locked(&m, &counts);
+    const gt_status ended = gt_sql_execute(into, AS_EVER);
+    if (status == GT_OK)
+        status = ended;
     for (int i = 0; i < REFERRED_COUNT; i++)
         free(m.maps[i].list);
     gt_store_close(m.from);

@@ -230,6 +230,19 @@ gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t 
     return gt_sql_end(store, status);
 }
 
+gt_status gt_store_put_code(gt_store *store, int64_t problem, const gt_kernel *kernel, const gt_code *code)
+{
+    int64_t id;
+    gt_class class;
+    gt_status status = gt_sql_begin(store);
+    if (status != GT_OK)
+        return status;
+    status = find_class(store, problem, &class);
+    if (status == GT_OK)
+        status = gt_kernel_put(store, kernel, &class, code, &id);
+    return gt_sql_end(store, status);
+}
+
 gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *name,
                                 const char *version, const gt_trial *trial)
 {

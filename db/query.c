@@ -75,6 +75,15 @@ gt_status gt_store_find_conditions(gt_store *store, int64_t run, gt_conditions *
     return status;
 }
 
+/* Of "13.0 580.159.04" rows of before have the first word only. */
+static bool same_driver(const char *a, const char *b)
+{
+    const size_t cuda = strcspn(a, " ");
+    return cuda == strcspn(b, " ") && strncmp(a, b, cuda) == 0 && (!a[cuda] || !b[cuda] || strcmp(a, b) == 0);
+}
+
+#define SAME_CLOCK 1.02 /* times the highest clock that a GPU may be read at */
+
 const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions *now, char text[GT_CONDITIONS_TEXT])
 {
     const struct {
@@ -84,9 +93,22 @@ const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions
                  {"gemmtune", then->program, now->program}};
     text[0] = '\0';
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !*text; i++)
-        if (*parts[i].then && *parts[i].now && strcmp(parts[i].then, parts[i].now) != 0)
+        if (*parts[i].then && *parts[i].now &&
+            !(i == 0 ? same_driver(then->driver, now->driver) : strcmp(parts[i].then, parts[i].now) == 0))
             snprintf(text, GT_CONDITIONS_TEXT, "%s %s, now %s", parts[i].name, parts[i].then, parts[i].now);
+    if (!*text && now->clock_mhz > 0 && then->clock_mhz > SAME_CLOCK * now->clock_mhz)
+        snprintf(text, GT_CONDITIONS_TEXT, "an SM clock of %.0f MHz, now %.0f at most", then->clock_mhz, now->clock_mhz);
     return text;
+}
+
+/* Whether a query has a row. */
+static gt_status find_any(gt_store *store, gt_bind *bind, bool *found)
+{
+    const int code = gt_sql_step(store, bind);
+    const gt_status status = gt_sql_done(store, bind, code);
+    if (status == GT_OK)
+        *found = code == SQLITE_ROW;
+    return status;
 }
 
 gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, const char *search, bool *found)
@@ -95,11 +117,16 @@ gt_status gt_store_find_searched(gt_store *store, int64_t gpu, int64_t problem, 
     gt_bind_int(&bind, gpu);
     gt_bind_int(&bind, problem);
     gt_bind_text(&bind, search, GT_HASH_LENGTH);
-    const int code = gt_sql_step(store, &bind);
-    const gt_status status = gt_sql_done(store, &bind, code);
-    if (status == GT_OK)
-        *found = code == SQLITE_ROW;
-    return status;
+    return find_any(store, &bind, found);
+}
+
+gt_status gt_store_has_types(gt_store *store, const gt_types *types, bool *has)
+{
+    const char *math = gt_math_name(types->math);
+    gt_bind bind = gt_sql_start(store, "SELECT 1 FROM problem WHERE type = ?1 AND math = ?2 LIMIT 1");
+    gt_bind_text(&bind, types->name, strlen(types->name) + 1);
+    gt_bind_text(&bind, math, strlen(math) + 1);
+    return find_any(store, &bind, has);
 }
 
 /* Runs a query for one number; 0 where there is none, or none that makes sense. */

@@ -67,13 +67,14 @@ typedef struct gt_run {
  * checked. */
 typedef struct gt_conditions {
     char driver[32], nvrtc[32], program[32];
+    double clock_mhz; /* of the SMs; what a trial ran at, and for now the highest that the GPU has; 0: not known */
 } gt_conditions;
 
-/* Those of a run, "" each where there is no such run. */
+/* Those of a run, "" each where there is no such run; the clock is its trials'. */
 gt_status gt_store_find_conditions(gt_store *store, int64_t run, gt_conditions *conditions);
 
-/* What differs from the ones of now, "driver 12.9, now 13.0"; "" if nothing. What is empty in either is not compared.
- * Returns text. */
+/* What differs from the ones of now, "driver 12.9, now 13.0"; "" if nothing. What is empty in either is not compared, and
+ * a lower clock then proves nothing: load lowers it. Returns text. */
 #define GT_CONDITIONS_TEXT 96
 const char *gt_conditions_compare(const gt_conditions *then, const gt_conditions *now, char text[GT_CONDITIONS_TEXT]);
 
@@ -86,6 +87,9 @@ gt_status gt_store_run_end(gt_store *store, int64_t run, const char *end);
  * class cannot have run this problem. */
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
                              const gt_code *code, const gt_trial *trial);
+
+/* Puts the code of a kernel that was tried on a problem without it. */
+gt_status gt_store_put_code(gt_store *store, int64_t problem, const gt_kernel *kernel, const gt_code *code);
 
 /* A baseline's time on the same problem in the same run: name is "cublas" or "cublaslt", version its own. */
 gt_status gt_store_put_baseline(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *name,
@@ -107,6 +111,14 @@ gt_status gt_store_find_bandwidth(gt_store *store, const gt_device *device, doub
 gt_status gt_store_put_fitted(gt_store *store, int64_t gpu, const gt_types *types, const gt_fitted *list, size_t count);
 gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const gt_types *types, gt_fitted **list,
                                size_t *count, size_t *left_out);
+
+/* Whether there is any problem of these types. */
+gt_status gt_store_has_types(gt_store *store, const gt_types *types, bool *has);
+
+/* What programs measured of a machine with such a GPU, by name: kept beside the coefficients, for it is used as they are.
+ * The newest one of any GPU is found; *value stays where there is none. */
+gt_status gt_store_put_rate(gt_store *store, int64_t gpu, const char *name, double value);
+gt_status gt_store_find_rate(gt_store *store, const char *name, double *value);
 
 /* A search of a problem came to its end; search is the hash of all that it depends on. */
 gt_status gt_store_put_searched(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const char *search);
@@ -157,6 +169,9 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
                                  gt_measurements *measurements);
 void gt_measurements_finish(gt_measurements *measurements);
 
+/* Takes what was measured on a problem's sizes out of a list; returns the best time of it, 0 for none. */
+double gt_measurements_leave_out(gt_measurements *measurements, const gt_problem *problem);
+
 /* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of
  * a file that others can write: GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
@@ -185,6 +200,9 @@ typedef struct gt_convictions {
  * pass, newest first. *convictions: gt_convictions_finish. */
 gt_status gt_store_find_convicted(gt_store *store, const gt_device *device, gt_convictions *convictions);
 void gt_convictions_finish(gt_convictions *convictions);
+
+/* Takes the code out of a list that is out of service by another store's trials. */
+gt_status gt_measurements_drop_convicted(gt_measurements *measured, gt_store *other, const gt_device *device);
 
 #define GT_FORGET_PREFIX 4 /* hexadecimal digits, at least */
 

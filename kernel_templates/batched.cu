@@ -1,6 +1,9 @@
 // Many small products: a block computes the tiles of PRODUCTS matrices of a batch, each by a group of threads of its own
 // (BM / TM x BN / TN). A group brings BK steps of K at a time through registers into shared memory, the next ones while
 // it multiplies; where a group is part of a warp, no other warp is waited for.
+#ifndef GT_EPILOGUE
+#define GT_EPILOGUE 1 // the number of matrices is behind the arguments that every kernel takes
+#endif
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
 
@@ -76,7 +79,7 @@ __device__ __forceinline__ void meet()
         __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constant__ gt_full_args args)
+extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constant__ gt_args args)
 {
     extern __shared__ __align__(16) GT_AB tiles[];
     const int thread = threadIdx.x % GROUP, group = threadIdx.x / GROUP;

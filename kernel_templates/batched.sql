@@ -27,7 +27,7 @@ WITH side(side) AS (VALUES (4), (8), (16), (32), (64)),
      paced AS (SELECT *, (blocks + :sm_count - 1) / :sm_count AS on_sm, (:k + bk - 1) / bk AS steps,
                       1.0 * :batch * ((:m + :n) * :k * :elem_bytes + :m * :n * :c_bytes) / (18 * :sm_count) AS memory
                FROM counted WHERE fit >= 1)
-SELECT bm, bn, bk, tm, tn, products, threads, smem_bytes, regs, :cc >= 90 AS dependent_launch,
+SELECT bm, bn, bk, tm, tn, products, threads, smem_bytes, regs, :cc >= 90 AS dependent_launch, 1 AS epilogue,
        CAST(max(memory, on_sm * threads / 128.0
                         * (steps * (bk * (1.1 * tm * tn + 0.5 * (tm + tn))
                                     + (bm + bn) * bk / "group" * CASE WHEN :align < 16 THEN 4.0 ELSE 2.0 END) + 60

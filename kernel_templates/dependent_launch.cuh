@@ -18,5 +18,22 @@ __device__ __forceinline__ void gt_begin()
 #endif
     gt_wait();
 }
+// The same for small blocks, of which an SM holds many: the next kernel begins when this one's turn has come. Else those
+// that come behind it take their places, too, in the gaps that others leave, and blocks of one launch share an SM while
+// other SMs have none: 126 blocks of simt take 1.6 times as long on an H200. A few blocks gain 0.2 us by an early start.
+__device__ __forceinline__ void gt_begin_evenly()
+{
+    constexpr unsigned FEW = 8;
+    const bool few = gridDim.x * gridDim.y * gridDim.z <= FEW;
+#if __CUDA_ARCH__ >= 900
+    if (few)
+        asm volatile("griddepcontrol.launch_dependents;");
+#endif
+    gt_wait();
+#if __CUDA_ARCH__ >= 900
+    if (!few)
+        asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
 
 #endif

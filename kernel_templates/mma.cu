@@ -30,7 +30,7 @@
 #ifndef FRAGMENTS // buffers of fragments: with two they are read a k-step ahead
 #define FRAGMENTS 2
 #endif
-#ifndef SPLIT_K // parts of K along the grid's y, of a block each
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each; more than one: any number of them
 #define SPLIT_K 1
 #endif
 #ifndef GROUP // tile rows that are walked together, for L2
@@ -200,15 +200,15 @@ struct mainloop {
     }
 };
 
-// The sums of all SPLIT_K blocks of the tile, in the last of them; false in the others.
+// The sums of all blocks of the tile, in the last of them; false in the others.
 __device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *shared)
 {
     typedef gt_vector<GT_ACC, 16 / GT_ACC_BYTES> vector;
     constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * THREADS_;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    vector *parts = (vector *)gt_workspace(g) + tile * SPLIT_K * TOTAL + threadIdx.x;
-    return gt_add_parts<SPLIT_K, TOTAL, THREADS_, COUNT>(parts, blockIdx.y, &g.counters[tile], (vector *)&sum[0][0][0],
-                                                         (bool *)shared, [] { __syncthreads(); });
+    vector *parts = (vector *)gt_workspace(g) + tile * gt_parts<SPLIT_K>() * TOTAL + threadIdx.x;
+    return gt_add_parts<TOTAL, THREADS_, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[tile],
+                                                (vector *)&sum[0][0][0], (bool *)shared, [] { __syncthreads(); });
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args g)
@@ -219,19 +219,19 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const int warp = threadIdx.x / 32, warp_row = warp / WARPS_N * WM, warp_column = warp % WARPS_N * WN;
 
     // This block's part of K, in whole tiles.
-    const gt_int all = (g.k + BK - 1) / BK, share = (all + SPLIT_K - 1) / SPLIT_K, first = blockIdx.y * share;
+    const gt_int all = (g.k + BK - 1) / BK, share = gt_share<SPLIT_K>(all), first = blockIdx.y * share;
     const int tiles = (int)(first >= all ? 0 : all - first < share ? all - first : share);
 
     const gt_operand a = gt_operand_a(g), b = gt_operand_b(g);
     mainloop loop = {{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, g.k - first * BK, stages};
-    gt_begin();
+    gt_begin_evenly();
     sums sum = {};
     if (tiles > 0)
         loop.run(tiles, warp_row, warp_column, sum);
     if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
     const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
-    const bool plain = g.beta.value == GT_ACC(0) && row + BM <= g.m && column + BN <= g.n;
+    const bool plain = gt_is_plain(g) && row + BM <= g.m && column + BN <= g.n;
     if (!STORE && plain) {
         e.store_direct<true>(sum);
         return;

@@ -81,7 +81,8 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                FROM paced)
 SELECT bm, bn, bk, wm, wn, stages, fragments, inst_k, split_k, "group", load, store, occ, repack,
        threads, smem_bytes, regs,
-       CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, :cc >= 90 AS dependent_launch,
+       CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, split_k > 1 AS any_split,
+       :cc >= 90 AS dependent_launch, 1 AS epilogue,
        -- Steps; beginnings, barriers, latency that stages do not cover; C; partial sums; copies first.
        CAST(on_sm * steps * clocks_step
             + (on_sm + together - 1) / together

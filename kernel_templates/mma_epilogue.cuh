@@ -11,7 +11,7 @@
 constexpr int PITCH = WN + 8;
 
 // C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the block's tile lies
-// in the matrix and C's old values do not count, as mostly.
+// in the matrix, and alpha times sums is all, as mostly.
 struct epilogue {
     static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
     static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
@@ -38,7 +38,7 @@ struct epilogue {
 #pragma unroll
             for (int u = 0; u < WIDE; u++)
                 result.e[u] = GT_C(g.alpha.value * sum[u]);
-            *(gt_vector<GT_C, WIDE> *)(c + (row + i) * g.ldc + column + j) = result;
+            gt_store_vector(c + (row + i) * g.ldc + column + j, result);
         } else if (row + i < g.m) {
             gt_store_c_vector<WIDE>(g, row + i, column + j, sum, blockIdx.z * g.stride_c);
         }

@@ -23,7 +23,7 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
                FROM sized)
 SELECT bm, bn, bk, wm, wn, inst_k, stages, "group", occ, repack,
        CASE WHEN tiles / :batch > :sm_count * occ THEN :sm_count * occ ELSE 0 END AS blocks,
-       threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, 1 AS dependent_launch,
+       threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, 1 AS dependent_launch, 1 AS epilogue,
        -- Stages; C; beginning and end; copies first.
        CAST(waves * occ * ((:k + 15) / 16 * pace + bm * bn * 0.25) + 6000
             + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch / :sm_count) AS INTEGER) AS clocks

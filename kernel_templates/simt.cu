@@ -5,6 +5,7 @@
 //
 // Both operands lie in shared memory as [BK][BM] and [BK][BN], whatever their layout in global memory, so that a
 // thread reads its rows and columns of one k-step in 16-byte pieces.
+#define FINISHES_STORED (GT_C_BYTES == GT_ACC_BYTES)
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
@@ -35,7 +36,7 @@
 #ifndef STAGES // tiles of K in flight
 #define STAGES 3
 #endif
-#ifndef SPLIT_K // parts of K along the grid's y, of a block each
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each; more than one: any number of them
 #define SPLIT_K 1
 #endif
 #ifndef GROUP // tile rows that are walked together, for L2
@@ -200,25 +201,26 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, 
     }
 }
 
-// The sums of all SPLIT_K blocks of the tile, in the last of them; false in the others. Not gt_add_parts: its reads
+// The sums of all blocks of the tile, in the last of them; false in the others. Not gt_add_parts: its reads
 // would change which registers the main loop has its sums in, and how often these meet in a bank.
 __device__ __forceinline__ bool add_parts(const gt_args &g, GT_ACC (&sum)[TM][TN], void *shared)
 {
     constexpr int PIECES = TM * TN / 4;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    four_acc *parts = (four_acc *)g.workspace + tile * SPLIT_K * (PIECES * THREADS_) + threadIdx.x;
+    const unsigned count = gt_parts<SPLIT_K>();
+    four_acc *parts = (four_acc *)g.workspace + tile * count * (PIECES * THREADS_) + threadIdx.x;
     four_acc *mine = parts + (gt_int)blockIdx.y * (PIECES * THREADS_);
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
         mine[p * THREADS_] = *(four_acc *)&sum[p * 4 / TN][p * 4 % TN];
-    if (!gt_arrive_last<SPLIT_K>(&g.counters[tile], (bool *)shared, [] { __syncthreads(); }))
+    if (!gt_arrive_last(count, &g.counters[tile], (bool *)shared, [] { __syncthreads(); }))
         return false;
     if (threadIdx.x == 0)
         g.counters[tile] = 0;
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
         *(four_acc *)&sum[p * 4 / TN][p * 4 % TN] = parts[p * THREADS_];
-    for (int s = 1; s < SPLIT_K; s++)
+    for (unsigned s = 1; s < count; s++)
 #pragma unroll
         for (int p = 0; p < PIECES; p++) {
             const four_acc part = parts[((gt_int)s * PIECES + p) * THREADS_];
@@ -238,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const gt_int row = tile.row * BM, column = tile.column * BN;
 
     // This block's part of K, in whole tiles.
-    const gt_int all = (g.k + BK - 1) / BK, share = (all + SPLIT_K - 1) / SPLIT_K;
+    const gt_int all = (g.k + BK - 1) / BK, share = gt_share<SPLIT_K>(all);
     const gt_int first = blockIdx.y * share;
     const int tiles = (int)(first >= all ? 0 : all - first < share ? all - first : share);
     gt_int k_left = g.k - first * BK; // from the next tile to fetch on
@@ -253,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const int warp_column = warp % WARPS_N * WN + lane % LANES_N * 4;
     constexpr int SPAN_M = WM / (TM / 4), SPAN_N = WN / (TN / 4);
 
-    gt_begin();
+    gt_begin_evenly();
     const auto fetch = [&](int stage) {
         a.fetch(stages + stage * STAGE, k_left, args.a);
         b.fetch(stages + stage * STAGE + operand_a::ELEMENTS, k_left, args.b);
@@ -328,4 +330,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 gt_store_c_vector<4>(g, r, column + warp_column + j / 4 * SPAN_N, four);
             }
     }
+    constexpr int WIDE = GT_WIDE_C < 4 ? 1 : 4;
+    if (FINISHES_STORED && gt_has_epilogue(g))
+#pragma unroll 4
+        for (int p = 0; p < TM * TN; p += WIDE) {
+            const int i = p / TN, j = p % TN;
+            gt_finish_stored<WIDE>(g, row + warp_row + i / 4 * SPAN_M + i % 4,
+                                   column + warp_column + j / 4 * SPAN_N + j % 4);
+        }
 }

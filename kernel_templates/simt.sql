@@ -43,7 +43,8 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
               WHERE occ = 1 OR tm * tn <= 64)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        threads, smem_bytes, regs,
-       CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, :cc >= 90 AS dependent_launch,
+       CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, split_k > 1 AS any_split,
+       :cc >= 90 AS dependent_launch, 1 AS epilogue,
        -- What the tuner's model does not see, in thousandths: fitted to 2,586 trials of sixteen shapes on an H200.
        CASE threads WHEN 64 THEN 55 WHEN 128 THEN 30 ELSE 0 END
        + CASE tm * tn WHEN 128 THEN 70 WHEN 64 THEN 70 * (tm <> tn) WHEN 32 THEN -70 ELSE -60 END

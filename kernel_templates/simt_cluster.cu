@@ -3,6 +3,7 @@
 // tiles are those of warp_specialised.cuh. SLICES K-slice groups of consumer warps share the k-steps of every stage
 // (sliced-K), CLUSTER_K blocks of a cluster take parts of K and add up in each other's shared memory, and the clusters
 // of one tile meet in the workspace (split-K). Partial sums are added in a fixed order.
+#define FINISHES_STORED true
 #include "gemm.cuh"
 #include "split_k.cuh"
 
@@ -19,7 +20,7 @@
 #define CROSSED            (TM * TN > 64 || (TM * TN == 64 && KMAJOR != 1))
 #include "warp_specialised.cuh"
 
-constexpr int CLUSTERS = SPLIT_K / CLUSTER_K; // of one tile
+constexpr int CLUSTERS = SPLIT_K / CLUSTER_K; // of one tile; more than one: any number of them
 constexpr int OWN = PIECES / CLUSTER_K;       // pieces of every thread's sums that a block of the cluster adds up
 static_assert(SPLIT_K % CLUSTER_K == 0 && PIECES % CLUSTER_K == 0 && OWN > 0, "a cluster's blocks have equal shares");
 
@@ -45,7 +46,7 @@ __device__ __forceinline__ unsigned rank()
 // A share of the steps of K.
 __device__ __forceinline__ gt_int share(const gt_args &g, unsigned part)
 {
-    return (g.k + BK - 1) / BK * part / SPLIT_K;
+    return gt_first_step<SPLIT_K, CLUSTER_K>((g.k + BK - 1) / BK, part);
 }
 
 __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
@@ -168,10 +169,11 @@ __device__ __forceinline__ bool add_clusters(const gt_args &g, four_acc *result)
 {
     __shared__ bool last;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    unsigned *counter = g.counters + tile * SPLIT_K + rank();
-    four_acc *parts = (four_acc *)gt_workspace(g) + (tile * CLUSTER_K + rank()) * CLUSTERS * SHARE + threadIdx.x;
-    return gt_add_parts<CLUSTERS, SHARE, CONSUMERS, TURNS>(parts, blockIdx.y / CLUSTER_K, counter, result, &last,
-                                                           consumers_sync);
+    const unsigned count = gridDim.y / CLUSTER_K;
+    unsigned *counter = g.counters + tile * gridDim.y + rank();
+    four_acc *parts = (four_acc *)gt_workspace(g) + (tile * CLUSTER_K + rank()) * count * SHARE + threadIdx.x;
+    return gt_add_parts<SHARE, CONSUMERS, TURNS>(parts, blockIdx.y / CLUSTER_K, count, counter, result, &last,
+                                                 consumers_sync);
 }
 
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
@@ -192,11 +194,18 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
         add_cluster(r, result, result);
     if (CLUSTERS > 1 && !add_clusters(g, result))
         return;
+    const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
+    const int piece = rank() * OWN + threadIdx.x / SLICE_THREADS; // the first; the next one is so many behind it
+    constexpr int NEXT = CONSUMERS / SLICE_THREADS;
 #pragma unroll
     for (int n = 0; n < TURNS; n++)
         if (n * CONSUMERS + threadIdx.x < SHARE)
-            store_piece<false>(g, tile.row * BM + first_row(), tile.column * BN + first_column(),
-                               rank() * OWN + (n * CONSUMERS + threadIdx.x) / SLICE_THREADS, result[n]);
+            store_piece<GENERAL>(g, row, column, piece + n * NEXT, result[n]);
+    if (gt_has_epilogue(g))
+#pragma unroll 1
+        for (int n = 0; n < TURNS; n++)
+            if (n * CONSUMERS + threadIdx.x < SHARE)
+                store_piece<FINISH>(g, row, column, piece + n * NEXT, four_acc());
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)

@@ -67,7 +67,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, kmajor, cluster_k, split_k, r
             + (repack > 0) * 7000
             + 2.0 * :elem_bytes * :batch * ((repack & 1) * :m + (repack >> 1) * :n) * :k / (8 * :sm_count)
             AS INTEGER) AS clocks,
-       (clusters > 1) * clusters * bm * bn * :acc_bytes AS ws_tile, 1 AS dependent_launch
+       (clusters > 1) * clusters * bm * bn * :acc_bytes AS ws_tile, clusters > 1 AS any_split, 1 AS dependent_launch, 1 AS epilogue
 FROM timed
 WHERE :type IN ('f32', 's32') AND :math IN ('strict', 'split') AND :cc >= 90
   -- with the consumers' staging buffer where C is not aligned, and the barriers

@@ -3,6 +3,7 @@
 // x WN) and thread tiles (TM x TN) are those of warp_specialised.cuh. BLOCKS blocks stay on their multiprocessors and
 // take tile after tile. Tiles that do not divide evenly among them are split along K by stream-K; the block that has
 // the end of such a tile adds the partial sums of the others in a fixed order and makes C of them.
+#define FINISHES_STORED true
 #include "gemm.cuh"
 
 #ifndef GROUP // tile rows that are walked together, for L2
@@ -151,9 +152,9 @@ __device__ __forceinline__ void fix_up(const gt_args &g, const schedule &plan, g
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
             if (plain)
-                store_piece<true>(g, row, column, p + i, sum[i]);
+                store_piece<PLAIN>(g, row, column, p + i, sum[i]);
             else
-                store_piece<false>(g, row, column, p + i, sum[i]);
+                store_piece<GENERAL>(g, row, column, p + i, sum[i]);
     }
     consumers_sync();
     for (unsigned block = first + threadIdx.x; block < blockIdx.x; block += CONSUMERS)
@@ -174,17 +175,19 @@ __device__ __forceinline__ void store_segment(const gt_args &g, const schedule &
     const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
     if (!first_part) {
         fix_up(g, plan, s.tile * plan.steps, row, column, is_plain(g, tile));
-        return;
-    }
-    if (is_plain(g, tile)) {
+    } else if (is_plain(g, tile)) {
 #pragma unroll
         for (int p = 0; p < PIECES; p++)
-            store_piece<true>(g, row, column, p, piece(sum, p));
+            store_piece<PLAIN>(g, row, column, p, piece(sum, p));
     } else {
 #pragma unroll
         for (int p = 0; p < PIECES; p++)
-            store_piece<false>(g, row, column, p, piece(sum, p));
+            store_piece<GENERAL>(g, row, column, p, piece(sum, p));
     }
+    if (gt_has_epilogue(g))
+#pragma unroll 4
+        for (int p = 0; p < PIECES; p++)
+            store_piece<FINISH>(g, row, column, p, four_acc());
 }
 
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)

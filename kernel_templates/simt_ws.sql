@@ -53,7 +53,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repac
             + stream_k * (6000 + CASE WHEN tiles < blocks THEN 0.15 ELSE 0.28 END * occ * bm * bn
                                * max(1.0, 1.0 * blocks / tiles))
             + (repack > 0) * 7000 + 1.0 * copied / :sm_count AS INTEGER) AS clocks,
-       CASE stream_k WHEN 1 THEN 2 * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, 1 AS dependent_launch
+       CASE stream_k WHEN 1 THEN 2 * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, 1 AS dependent_launch, 1 AS epilogue
 FROM paced, grouping
 WHERE :type IN ('f32', 's32') AND :math IN ('strict', 'split') AND :cc >= 90
   -- with the consumers' staging buffer where C is not aligned, and the barriers

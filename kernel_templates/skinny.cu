@@ -71,7 +71,7 @@ constexpr int LANES_MANY = 32 / LANES_K;                // lanes over the many
 constexpr int FEW = T_FEW * WARPS_FEW;                  // the tile: of the few,
 constexpr int COVER = WARPS_MANY * LANES_MANY * T_MANY; // and of the many,
 constexpr int OWN = COVER / CLUSTER_K;                  // of which a block stores so many
-constexpr int CLUSTERS = SPLIT_K / CLUSTER_K;           // that share a tile
+constexpr int CLUSTERS = SPLIT_K / CLUSTER_K;           // that share a tile; more than one: any number
 constexpr int UNIT = 4 * LANES_K;                       // k-steps that a warp takes at once
 constexpr int UNITS = BK / (WARPS_K * UNIT);            // units of a warp in a chunk
 
@@ -171,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const gt_int first_few = (gt_int)(blockIdx.x / across) * FEW, first_many = (gt_int)(blockIdx.x % across) * COVER;
 
     // This block's part of K, in whole units.
-    const gt_int units = (g.k + UNIT - 1) / UNIT, share = (units + SPLIT_K - 1) / SPLIT_K * UNIT;
+    const gt_int units = (g.k + UNIT - 1) / UNIT, share = gt_share<SPLIT_K, CLUSTER_K>(units) * UNIT;
     const gt_int k = blockIdx.y * share, k_count = g.k - k < share ? g.k - k : share;
 
     gt_begin();

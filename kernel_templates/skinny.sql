@@ -103,7 +103,8 @@ SELECT side, CASE side WHEN 0 THEN b_few ELSE cover END AS bm, CASE side WHEN 0 
        CASE side WHEN 0 THEN t_few ELSE t_many END AS tm, CASE side WHEN 0 THEN t_many ELSE t_few END AS tn,
        warps_few, warps_many, warps_k, lanes_k, stages, cluster_k, split_k, hint, occ,
        threads, smem_bytes, cluster_k AS cluster_y, regs,
-       (clusters > 1) * clusters * b_few * cover * :acc_bytes AS ws_tile, :cc >= 90 AS dependent_launch,
+       (clusters > 1) * clusters * b_few * cover * :acc_bytes AS ws_tile, clusters > 1 AS any_split,
+       :cc >= 90 AS dependent_launch, 1 AS epilogue,
        CAST(clocks AS INTEGER) AS clocks
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
 WHERE :math IN ('strict', 'tf32', 'fast', 'split')

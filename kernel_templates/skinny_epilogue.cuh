@@ -142,9 +142,10 @@ __device__ __forceinline__ bool add_clusters(const gt_args &g, GT_ACC (&result)[
 {
     typedef gt_vector<GT_ACC, 1> one;
     const gt_int place = ((gt_int)blockIdx.z * gridDim.x + blockIdx.x) * CLUSTER_K + rank();
-    one *parts = (one *)g.workspace + place * CLUSTERS * RESULTS + threadIdx.x;
-    return gt_add_parts<CLUSTERS, RESULTS, THREADS_, EACH>(parts, blockIdx.y / CLUSTER_K, &g.counters[place],
-                                                           (one *)result, (bool *)shared, [] { __syncthreads(); });
+    const unsigned count = gridDim.y / CLUSTER_K;
+    one *parts = (one *)g.workspace + place * count * RESULTS + threadIdx.x;
+    return gt_add_parts<RESULTS, THREADS_, EACH>(parts, blockIdx.y / CLUSTER_K, count, &g.counters[place],
+                                                 (one *)result, (bool *)shared, [] { __syncthreads(); });
 }
 
 // C of this thread's results.

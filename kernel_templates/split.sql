@@ -38,9 +38,10 @@ SELECT bm, bn, 32 AS bk, warp_groups, stages, interval, warp_groups = 2 AS order
        CASE WHEN units > :sm_count * occ THEN :sm_count * occ ELSE 0 END AS blocks,
        warp_groups * 128 + 128 AS threads, smem_bytes, 65536 / ((warp_groups * 128 + 128) * occ) / 8 * 8 AS regs,
        cluster_k AS cluster_y, CASE WHEN parts > 1 THEN parts * bm * bn * 4 ELSE 0 END AS ws_tile,
+       parts > 1 AS any_split,
        bm AS box_a_rows, 64 AS box_a_columns, bn AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab,
        CASE WHEN :align < 16 THEN 0 ELSE 64 END AS box_c_rows, CASE WHEN :align < 16 THEN 0 ELSE subtile_n END AS box_c_columns,
-       CASE WHEN :align < 16 THEN 0 WHEN subtile_n = 32 THEN 3 ELSE 2 END AS swizzle_c, 1 AS dependent_launch,
+       CASE WHEN :align < 16 THEN 0 WHEN subtile_n = 32 THEN 3 ELSE 2 END AS swizzle_c, 1 AS dependent_launch, 1 AS epilogue,
        CAST(busy * (steps * pace + bm * bn / cluster_k / 8 + 2500) + 12000
             + (cluster_k > 1) * (1800 + bm * bn / 16) + (parts > 1) * (2500 + 1.0 * parts * bm * bn / cluster_k / 15)
             + 8.0 * :batch * (:m + :n) * :k / (15.0 * :sm_count) AS INTEGER) AS clocks

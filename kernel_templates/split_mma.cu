@@ -29,7 +29,7 @@
 #ifndef STAGES // tiles of K in flight
 #define STAGES 3
 #endif
-#ifndef SPLIT_K // parts of K along the grid's y, of a block each
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each; more than one: any number of them
 #define SPLIT_K 1
 #endif
 #ifndef GROUP // tile rows that are walked together, for L2
@@ -52,8 +52,9 @@ static_assert(GT_PROMOTED == 0 || STEP <= GT_PROMOTED, "sums are promoted");
 #undef BK
 #define BK (2 * STEP)
 #undef GT_AB
-#define GT_AB gt_half
-#define LOAD  1
+#define GT_AB     gt_half
+#define LOAD      1
+#define CLUSTER_K 1
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32, COPIERS = THREADS_;
 constexpr int CONSUMERS = THREADS_;
 
@@ -181,15 +182,15 @@ __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int
     }
 }
 
-// The sums of all SPLIT_K blocks of the tile, in the last of them; false in the others.
+// The sums of all blocks of the tile, in the last of them; false in the others.
 __device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *shared)
 {
     typedef gt_vector<GT_ACC, 4> vector;
     constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * THREADS_;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    vector *parts = (vector *)gt_workspace(g) + tile * SPLIT_K * TOTAL + threadIdx.x;
-    return gt_add_parts<SPLIT_K, TOTAL, THREADS_, COUNT>(parts, blockIdx.y, &g.counters[tile], (vector *)&sum[0][0][0],
-                                                         (bool *)shared, consumers_sync);
+    vector *parts = (vector *)gt_workspace(g) + tile * gt_parts<SPLIT_K>() * TOTAL + threadIdx.x;
+    return gt_add_parts<TOTAL, THREADS_, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[tile],
+                                                (vector *)&sum[0][0][0], (bool *)shared, consumers_sync);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args g)
@@ -205,8 +206,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         return;
     }
     // This block's part of K, in whole tiles.
-    const gt_int all = ld / BK, first = all * blockIdx.y / SPLIT_K;
-    const int tiles = (int)(all * (blockIdx.y + 1) / SPLIT_K - first);
+    const gt_int all = ld / BK, first = gt_first_step<SPLIT_K>(all, blockIdx.y);
+    const int tiles = (int)(gt_first_step<SPLIT_K>(all, blockIdx.y + 1) - first);
     const gt_operand a = {parts_of(g, true).lines, ld}, b = {parts_of(g, false).lines, ld};
     mainloop loop = {{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, ld - first * BK, stages};
     sums sum = {};

@@ -24,7 +24,8 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
                FROM full, rate)
 SELECT bm, bn, 32 AS bk, wm, wn, stages, split_k, CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 1 END AS "group", 27 AS repack,
        occ, warps * 32 AS threads, smem_bytes, regs,
-       CASE WHEN split_k > 1 THEN split_k * bm * bn * 4 ELSE 0 END AS ws_tile, :cc >= 90 AS dependent_launch,
+       CASE WHEN split_k > 1 THEN split_k * bm * bn * 4 ELSE 0 END AS ws_tile, split_k > 1 AS any_split,
+       :cc >= 90 AS dependent_launch, 1 AS epilogue,
        CAST(on_sm * (steps * pace + bm * bn / 6) + (on_sm + occ - 1) / occ * (2500 + 400.0 * steps / stages) + 12000
             + (split_k > 1) * (3000 + split_k * bm * bn * 0.08)
             + 8.0 * :batch * (:m + :n) * :k / (14.0 * :sm_count) AS INTEGER) AS clocks

@@ -3,10 +3,11 @@
 // of the sum of |a||b|, which is less than split.cu has of parts, unless they may pass the largest number. Blocks that
 // share K have the whole of it here, and share subtiles of the tile instead.
 //
-// Needs: BM, BN, SPLIT_K, CONSUMERS, BUFFERS_AT and consumers_sync.
+// Needs: BM, BN, SPLIT_K, CLUSTER_K, CONSUMERS, BUFFERS_AT and consumers_sync.
 #ifndef GT_SPLIT_STRICT_CUH
 #define GT_SPLIT_STRICT_CUH
 
+#include "split_k.cuh"
 #include "split_parts.cuh"
 
 // All consumers have a subtile, a thread eight rows and four columns of every 64 of it.
@@ -115,7 +116,7 @@ __device__ __forceinline__ void compute_strictly(gt_args g, way how, char *stage
     if (g.n > column + BN)
         g.n = column + BN; // the next tile's are not this one's
 #pragma unroll 1
-    for (int subtile = blockIdx.y; subtile < BM / STRICT_M * ALONG_N; subtile += SPLIT_K) {
+    for (int subtile = blockIdx.y; subtile < BM / STRICT_M * ALONG_N; subtile += gt_parts<SPLIT_K, CLUSTER_K>()) {
         const gt_int first_row = row + subtile / ALONG_N * STRICT_M,
                      first_column = column + subtile % ALONG_N * STRICT_N;
         if (first_row < g.m && first_column < g.n)

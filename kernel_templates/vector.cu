@@ -1,7 +1,7 @@
 // A vector times a matrix: one row of C, bound by memory. Every element of B is used once, so nothing is staged in
 // shared memory: lanes hold UNROLL vectors of B in registers while they are on their way, and many warps hide the rest.
 // Where B lies along K, a warp has COLS columns and its lanes lie over K; else lanes lie over the columns. WARPS_K warps
-// of a block, and SPLIT_K blocks that meet in the workspace, share K; partial sums are added in a fixed order.
+// of a block, and blocks that meet in the workspace, share K; partial sums are added in a fixed order.
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
 #include "split_k.cuh"
@@ -24,7 +24,7 @@
 #ifndef UNROLL // vectors on their way to a lane, of each column
 #define UNROLL 4
 #endif
-#ifndef SPLIT_K // parts of K along the grid's y, of a block each
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each; more than one: any number of them
 #define SPLIT_K 1
 #endif
 
@@ -109,12 +109,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warp_n = warp % WARPS_N, warp_k = warp / WARPS_N;
 
     // This block's part of K, in whole steps.
-    const gt_int steps = (g.k + STEP - 1) / STEP, share = (steps + SPLIT_K - 1) / SPLIT_K * STEP;
+    const gt_int steps = (g.k + STEP - 1) / STEP, share = gt_share<SPLIT_K>(steps) * STEP;
     const gt_int begin = blockIdx.y * share, end = g.k - begin < share ? g.k : begin + share;
     const gt_int column = first + warp_n * WIDTH;
     GT_ACC sum[SUMS] = {};
 
-    gt_begin();
+    gt_begin_evenly();
     if (ALONG_K) {
         const GT_AB *line[COLS]; // columns beyond the last are the last once more
 #pragma unroll
@@ -155,9 +155,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
                 total[i].e[0] += partial[w * BN + i * THREADS_ + threadIdx.x];
     if (SPLIT_K > 1) {
         const gt_int number = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-        one *parts = (one *)g.workspace + number * (SPLIT_K * BN) + threadIdx.x;
-        if (!gt_add_parts<SPLIT_K, BN, THREADS_, COUNT>(parts, blockIdx.y, &g.counters[number], total, (bool *)partial,
-                                                        [] { __syncthreads(); }))
+        one *parts = (one *)g.workspace + number * (gt_parts<SPLIT_K>() * BN) + threadIdx.x;
+        if (!gt_add_parts<BN, THREADS_, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[number], total,
+                                               (bool *)partial, [] { __syncthreads(); }))
             return;
     }
 #pragma unroll

@@ -33,7 +33,8 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
                 FROM timed),
      ranked AS (SELECT *, row_number() OVER (ORDER BY clocks) AS place FROM chosen)
 SELECT 1 AS bm, bn, cols, warps_n, warps_k, unroll, split_k, threads, warps_k * bn * :acc_bytes AS smem_bytes, regs,
-       (split_k > 1) * split_k * bn * :acc_bytes AS ws_tile, :cc >= 90 AS dependent_launch, CAST(clocks AS INTEGER) AS clocks
+       (split_k > 1) * split_k * bn * :acc_bytes AS ws_tile, split_k > 1 AS any_split, :cc >= 90 AS dependent_launch,
+       1 AS epilogue, CAST(clocks AS INTEGER) AS clocks
 FROM ranked
 WHERE place <= 64 AND :m = 1 AND :math IN ('strict', 'split')
   AND :type IN ('f32', 'f64');

@@ -109,6 +109,7 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
        CASE WHEN units > :sm_count * occ AND split_k = 1 THEN :sm_count * occ ELSE 0 END AS blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, cluster_m * cluster_n AS cluster_x,
        cluster_k AS cluster_y, CASE WHEN parts > 1 THEN parts * bm * bn * :acc_bytes ELSE 0 END AS ws_tile,
+       parts > 1 AS any_split,
        (load = 2) * CASE WHEN a_along_k THEN bm / cluster_n ELSE bk END AS box_a_rows, (load = 2) * line AS box_a_columns,
        (load = 2) * CASE WHEN b_along_k THEN bn / cluster_m ELSE bk END AS box_b_rows, (load = 2) * line AS box_b_columns,
        3 AS swizzle_ab, CASE WHEN broken_a > 1 OR broken_b > 1 THEN 1 ELSE 2 END AS map_promotion,
@@ -116,7 +117,7 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN 128 / :c_bytes ELSE subtile_n END AS box_c_columns,
        CASE WHEN :align < 16 THEN 0 WHEN swap OR subtile_n * :c_bytes = 128 THEN 3 WHEN subtile_n * :c_bytes = 64 THEN 2
             ELSE 1 END AS swizzle_c,
-       1 AS dependent_launch,
+       1 AS dependent_launch, 1 AS epilogue,
        CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * (500 + 1500 * (waves = 1))
             + (cluster_k > 1) * (1800 + 1.0 * bm * bn * :acc_bytes / 64)
             + (parts > 1) * (2500 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 60)

@@ -73,9 +73,10 @@ template <typename T> __device__ __forceinline__ float unpack(unsigned both, int
     return float(value);
 }
 
-// Puts a warp's sums into the buffer. OLD: with beta times what lies there.
-template <bool OLD, typename T = GT_C>
-__device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, const GT_ACC *d)
+// Puts a warp's sums into the buffer. PLAIN: only scaled; else with beta times what lies there, and the epilogue.
+// `left` is the subtile's first column of C.
+template <bool PLAIN, typename T = GT_C>
+__device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, gt_int left, const GT_ACC *d)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
     const GT_ACC alpha = g.alpha.value, beta = g.beta.value;
@@ -86,17 +87,22 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, con
             const unsigned line = gt_shared_address(buffer) + (SWAP ? subtile_at(n + along_n + lane % 8, along_m)
                                                                     : subtile_at(along_m + lane % 8, n + along_n));
             unsigned r[4];
-            if (OLD)
+            GT_ACC results[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                results[i] = alpha * d[n / 2 + i];
+            if (!PLAIN && beta != GT_ACC(0)) {
                 gt_read_matrices<SWAP>(r, line);
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                GT_ACC low = alpha * d[n / 2 + i * 2], high = alpha * d[n / 2 + i * 2 + 1];
-                if (OLD) {
-                    low += beta * unpack<T>(r[i], 0);
-                    high += beta * unpack<T>(r[i], 1);
-                }
-                r[i] = pack(T(), low, high);
+                for (int i = 0; i < 8; i++)
+                    results[i] += beta * unpack<T>(r[i / 2], i % 2);
             }
+            if (!PLAIN)
+                gt_finish(g, left + (SWAP ? warp * 16 + lane / 4 : lane % 4 * 2), results,
+                          [=](int i) { return SWAP ? i / 2 % 2 * 8 : n + i / 4 * 8 + i % 2; });
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                r[i] = pack(T(), results[i * 2], results[i * 2 + 1]);
             gt_write_matrices<SWAP>(line, r);
         }
     } else {
@@ -114,16 +120,24 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, con
             const int next = rest % 2, row = rest / 2 * ALONG_M, instruction = row / 2, below = row % 2;
             const int along_n = column + lane % 4 * 2 + next,
                       along_m = FROM_REGISTERS ? fragment_row(instruction, below) : warp * 16 + lane / 4 + below * 8;
-            vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))),
-                   v = {};
-            if (OLD)
-                v = *c;
+            vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))), v;
+            GT_ACC results[WIDE];
 #pragma unroll
             for (int u = 0; u < WIDE; u++) {
                 const int i = SWAP ? (row + u) / 2 : instruction, half = SWAP ? (row + u) % 2 : below;
-                const GT_ACC scaled = alpha * d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)];
-                v.e[u] = OLD ? T(scaled + beta * GT_ACC(v.e[u])) : T(scaled);
+                results[u] = alpha * d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)];
             }
+            if (!PLAIN && beta != GT_ACC(0)) {
+                v = *c;
+#pragma unroll
+                for (int u = 0; u < WIDE; u++)
+                    results[u] += beta * GT_ACC(v.e[u]);
+            }
+            if (!PLAIN)
+                gt_finish(g, left + (SWAP ? along_m : along_n), results, [](int u) { return u; });
+#pragma unroll
+            for (int u = 0; u < WIDE; u++)
+                v.e[u] = T(results[u]);
             *c = v;
         }
     }
@@ -143,7 +157,7 @@ __device__ __forceinline__ void move_subtile(const gt_args &g, char *buffer, gt_
         GT_C *c = g.c + blockIdx.z * g.stride_c + (row + y) * g.ldc + column + x;
         vector *held = (vector *)(buffer + subtile_at(y, x));
         if (IN)
-            *held = gt_load_vector<WIDE>(c, left);
+            *held = gt_load_vector<WIDE>(gt_old(g, c), left);
         else if (left == WIDE)
             *(vector *)c = *held;
         else
@@ -163,11 +177,11 @@ struct output {
     }
 
     // C of its sums in a tile that begins at this row and column. `part`: which of the tile's CLUSTER_K parts they are.
-    // Mostly C's old values do not count and the copy engine can store everything: that is code of its own, and little.
+    // Mostly sums are only scaled and the copy engine can store everything: that is code of its own, and little.
     __device__ __forceinline__ void store(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
                                           unsigned part, const GT_ACC *d)
     {
-        if (MAP_C && g.beta.value == GT_ACC(0) && (g.n % STORED_AT_ONCE == 0 || column + BN <= g.n))
+        if (MAP_C && gt_is_plain(g) && (g.n % STORED_AT_ONCE == 0 || column + BN <= g.n))
             store_as<true>(g, map, row, column, part, d);
         else
             store_as<false>(g, map, row, column, part, d);
@@ -194,10 +208,11 @@ struct output {
             if (!PLAIN && g.beta.value != GT_ACC(0)) {
                 move_subtile<true>(g, buffer, top, left);
                 warp_group_sync();
-                fill_subtile<true>(g, buffer, first);
-            } else {
-                fill_subtile<false>(g, buffer, first);
             }
+            if (PLAIN || gt_is_plain(g))
+                fill_subtile<true>(g, buffer, left, first);
+            else
+                fill_subtile<false>(g, buffer, left, first);
             if (MAP_C)
                 gt_fence_async();
             warp_group_sync();

@@ -1,6 +1,6 @@
 // Blocks that share K, in families that feed wgmma: of SPLIT_K parts of K, CLUSTER_K are added up in a cluster, and
-// CLUSTERS clusters meet in the workspace. Sums are added in the order of parts, so that results are the same every
-// time.
+// CLUSTERS clusters, or as many as the launch has where there is more than one, meet in the workspace. Sums are added
+// in the order of parts, so that results are the same every time.
 //
 // Needs: SPLIT_K, CLUSTER_K, SHARING, FROM_REGISTERS, CONSUMERS, THREADS_, STAGES, BUFFERS_AT, gt_workspace, and what
 // wgmma_epilogue.cuh offers.
@@ -21,8 +21,8 @@ struct k_steps {
 
     __device__ __forceinline__ explicit k_steps(gt_int all)
     {
-        first = SPLIT_K == 1 ? 0 : all * blockIdx.y / SPLIT_K;
-        end = SPLIT_K == 1 ? all : all * (blockIdx.y + 1) / SPLIT_K;
+        first = SPLIT_K == 1 ? 0 : gt_first_step<SPLIT_K, CLUSTER_K>(all, blockIdx.y);
+        end = SPLIT_K == 1 ? all : gt_first_step<SPLIT_K, CLUSTER_K>(all, blockIdx.y + 1);
     }
 };
 
@@ -107,9 +107,10 @@ __device__ __forceinline__ void meet_exchange()
 __device__ __forceinline__ bool add_parts(const gt_args &g, bool *last, GT_ACC *own)
 {
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x, slot = tile * CLUSTER_K + blockIdx.y % CLUSTER_K;
-    four_acc *parts = (four_acc *)gt_workspace(g) + slot * CLUSTERS * PART + threadIdx.x;
-    return gt_add_parts<CLUSTERS, PART, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, g.counters + slot * CLUSTERS,
-                                                          (four_acc *)own, last, consumers_sync);
+    const unsigned count = gridDim.y / CLUSTER_K;
+    four_acc *parts = (four_acc *)gt_workspace(g) + slot * count * PART + threadIdx.x;
+    return gt_add_parts<PART, CONSUMERS, FOURS>(parts, blockIdx.y / CLUSTER_K, count, g.counters + slot * count,
+                                                (four_acc *)own, last, consumers_sync);
 }
 
 // Makes the mbarriers known to the copy engine, and to the other blocks.

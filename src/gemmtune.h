@@ -10,7 +10,7 @@
  *     gt_plan_destroy(plan);
  *     gt_close(gt);
  *
- * C = alpha * op(A) * op(B) + beta * C, matrices row-major. Every call returns GT_OK (zero) or a negative
+ * C = alpha * op(A) * op(B) + beta * C, matrices row-major; with bias, relu or gelu on the way if asked. Every call returns GT_OK (zero) or a negative
  * gt_status; outputs are untouched on failure, and gt_error_message() says in one line what went wrong.
  * The library never prints and never aborts. It needs the CUDA driver and SQLite, nothing else of CUDA.
  *
@@ -95,9 +95,18 @@ typedef enum gt_math {
                            largest number, elements too far below their row's largest) and where it is faster, strict */
 } gt_math;
 
-/* What is done with a result element before it is stored. */
+/*
+ * What is done with a result before it is rounded to C's type and stored: a bias, one number of C's type for each of the
+ * n columns and the same in all rows and products of a batch, is added; then relu, max(x, 0), which keeps NaN, or gelu in
+ * the form with tanh, x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). gelu is there where sums are in f32.
+ */
 typedef enum gt_epilogue {
     GT_EPILOGUE_NONE = 0,
+    GT_EPILOGUE_BIAS = 1,
+    GT_EPILOGUE_RELU = 2,
+    GT_EPILOGUE_RELU_BIAS = 3,
+    GT_EPILOGUE_GELU = 4,
+    GT_EPILOGUE_GELU_BIAS = 5,
 } gt_epilogue;
 
 /*
@@ -205,6 +214,9 @@ typedef struct gt_operands {
     const void *alpha, *beta; /* host values of the accumulator's type */
     const void *a, *b;
     void *c;
+    void *d;          /* where results go, laid out as C, which is only read then, and not even that where beta is 0; NULL:
+                         into C */
+    const void *bias; /* n elements, if the plan's epilogue has it */
     void *workspace; /* device memory of the caller's, a multiple of 256 bytes; NULL: the plan's own */
     size_t workspace_bytes;
 } gt_operands;
@@ -221,9 +233,11 @@ GT_API gt_status gt_execute(const gt_plan *plan, struct CUstream_st *stream, con
                             const void *b, const void *beta, void *c);
 
 /*
- * The same with the operands in a struct, and in a workspace of the caller's: one plan then runs on many streams at the
- * same time. The workspace needs no preparation and has no meaning between executions; GT_ERROR_INVALID if it is
- * smaller than gt_plan_describe says, GT_ERROR_ALIGNMENT if it is no multiple of 256 bytes.
+ * The same with the operands in a struct: D = epilogue(alpha * op(A) * op(B) + beta * C + bias). D may be C or apart from
+ * it; where beta is not 0 and the plan's kernel, from an earlier gemmtune, cannot read C from elsewhere, that is
+ * GT_ERROR_UNSUPPORTED. In a workspace of the caller's one plan runs on many streams at the same time. The workspace needs
+ * no preparation and has no meaning between executions; GT_ERROR_INVALID if it is smaller than gt_plan_describe says,
+ * GT_ERROR_ALIGNMENT if it is no multiple of 256 bytes.
  */
 GT_API gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const gt_operands *operands);
 

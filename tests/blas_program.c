@@ -130,6 +130,16 @@ static void large(unsigned *seed)
     run(call_sgemm_, false, &(product){.m = 2100, .n = 2200, .k = 3, .pad = 5, .beta = -3}, false, seed);
 }
 
+/* Sizes that are cut into tiles along every side where the GPU has little memory, the last ones smaller. */
+static void tiles(unsigned *seed)
+{
+    for (int bits = 0; bits < 4; bits++) {
+        const product p = {.flip_a = bits & 1, .flip_b = bits >> 1, .m = 290, .n = 90, .k = 130, .pad = bits,
+                           .beta = bits % 2 ? -3 : 0};
+        run(bits & 2 ? call_dgemm_ : call_sgemm_, bits & 2, &p, false, seed);
+    }
+}
+
 /* What a BLAS has its own answer to: it comes there, with the lengths of its texts. */
 static void others(unsigned *seed)
 {
@@ -163,7 +173,8 @@ static void threads(unsigned *seed)
         pthread_join(list[i], NULL);
 }
 
-/* Products that a GPU would do faster: the CPU has the first ones, until they would have paid for setting a GPU up. */
+/* Products that a GPU would do faster: the CPU has the first ones, until they would have paid for setting a GPU up. Where
+ * it is known how slow the CPU is, one of them may have. */
 static void learns(unsigned *seed)
 {
     enum { N = 256, K = 80 };
@@ -177,7 +188,7 @@ static void learns(unsigned *seed)
         forwarded += fakeBlasCalls() - before;
     }
     printf("%d of %d came to the CPU\n", forwarded, calls);
-    REQUIRE(forwarded > 5 && forwarded == calls - 1);
+    REQUIRE(forwarded == calls - 1 && (answered ? forwarded == 0 : forwarded > 5));
     for (int l = 0; l < K; l++)
         sum += a[l * N + 3] * b[7 * K + l];
     REQUIRE(c[7 * N + 3] == sum);
@@ -209,7 +220,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"large", large}, {"others", others}, {"threads", threads}, {"forks", forks},
-                 {"learns", learns}};
+                 {"learns", learns}, {"tiles", tiles}};
     unsigned seed = (unsigned)getpid();
     REQUIRE(argc == 3);
     answered = strcmp(argv[2], "answered") == 0;

@@ -5,6 +5,7 @@
  */
 #include <cuda.h>
 #include <dlfcn.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +18,9 @@
 
 enum { SUCCESS = 0, NOT_INITIALIZED = 1 };
 enum { R_32F = 0, R_64F = 1, COMPUTE_32F = 68, COMPUTE_64F = 70 };
-enum { POINTER_MODE = 2, OP_A = 3, OP_B = 4, EPILOGUE = 7, SM_TARGET = 15, A_SCALE = 17 };
+enum { POINTER_MODE = 2, OP_A = 3, OP_B = 4, EPILOGUE = 7, BIAS = 8, BIAS_STRIDE = 10, SM_TARGET = 15, A_SCALE = 17,
+       BIAS_TYPE = 26 };
+enum { RELU = 2, WITH_BIAS = 4, GELU = 32, AUX = 128 };
 enum { ORDER = 1, BATCH = 5, STRIDE = 6, PLANE = 7 };
 enum { M = 33, N = 20, K = 17, MATRICES = 2 };
 
@@ -50,6 +53,7 @@ typedef struct product {
     bool wide, apart;    /* f64; C is another matrix than D */
     double beta;
     int batch;
+    int epilogue;         /* 0: none; else with a bias in any case, whether it is to be added or not */
     int attribute, value; /* of the operation, beside the usual; 0: none */
     bool on_layout;       /* it is one of A's layout */
 } product;
@@ -90,7 +94,21 @@ static double at(const matrix *x, bool by_rows, bool flip, int batch, int64_t ro
     return x->host[batch * x->stride + (by_rows ? r * x->ld + c : c * x->ld + r)];
 }
 
-static void check(const product *p, const matrix *a, const matrix *b, const matrix *d)
+/* Small whole numbers, and halves of them, so that relu meets no sum that is near zero. */
+static double bias_of(int64_t row)
+{
+    return (double)(row % 7) - 3.5;
+}
+
+static double finish(int epilogue, double x, int64_t row)
+{
+    x += epilogue & WITH_BIAS ? bias_of(row) : 0;
+    if (epilogue & RELU)
+        return x > 0 ? x : 0;
+    return epilogue & GELU ? x / 2 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))) : x;
+}
+
+static void check(const product *p, const matrix *a, const matrix *b, const matrix *c, const matrix *d)
 {
     char image[sizeof d->host];
     CUDA(cuMemcpyDtoH(image, d->data, (size_t)(d->stride * MATRICES) * (p->wide ? 8 : 4)));
@@ -102,11 +120,16 @@ static void check(const product *p, const matrix *a, const matrix *b, const matr
                 float narrow;
                 for (int64_t l = 0; l < K; l++)
                     sum += at(a, p->rows[0], p->ops[0], i, row, l) * at(b, p->rows[1], p->ops[1], i, l, column);
-                right = 2 * sum + p->beta * d->host[where];
+                right = finish(p->epilogue, 2 * sum + p->beta * c->host[where], row);
                 memcpy(&got, image + where * 8 % (int64_t)sizeof image, 8);
                 memcpy(&narrow, image + where * 4, 4);
-                REQUIRE((p->wide ? got : narrow) == right);
+                REQUIRE(fabs((p->wide ? got : narrow) - right) <= (p->epilogue & GELU ? 1e-5 : 0));
             }
+}
+
+static bool is_long(int attribute)
+{
+    return attribute == A_SCALE || attribute == BIAS || attribute == BIAS_STRIDE;
 }
 
 /* Runs a product; its status, and a right result where that is success. */
@@ -116,7 +139,13 @@ static int run(const product *p, unsigned *seed)
     static char handle[1 << 16];
     const double wide[] = {2, p->beta};
     const float narrow[] = {2, (float)p->beta};
+    float bias[M];
+    CUdeviceptr biases;
     void *operation;
+    for (int i = 0; i < M; i++)
+        bias[i] = (float)bias_of(i);
+    CUDA(cuMemAlloc(&biases, sizeof bias));
+    CUDA(cuMemcpyHtoD(biases, bias, sizeof bias));
     fill(&a, p, p->ops[0] ? K : M, p->ops[0] ? M : K, p->rows[0], seed);
     fill(&b, p, p->ops[1] ? N : K, p->ops[1] ? K : N, p->rows[1], seed);
     fill(&c, p, M, N, p->rows[2], seed);
@@ -124,10 +153,14 @@ static int run(const product *p, unsigned *seed)
     REQUIRE(make_operation(&operation, p->wide ? COMPUTE_64F : COMPUTE_32F, p->wide ? R_64F : R_32F) == SUCCESS);
     REQUIRE(set_operation(operation, OP_A, &p->ops[0], 4) == SUCCESS);
     REQUIRE(set_operation(operation, OP_B, &p->ops[1], 4) == SUCCESS);
+    if (p->epilogue) {
+        REQUIRE(set_operation(operation, EPILOGUE, &p->epilogue, 4) == SUCCESS);
+        REQUIRE(set_operation(operation, BIAS, &biases, 8) == SUCCESS);
+    }
     if (p->on_layout)
         REQUIRE(set_layout(a.layout, p->attribute, &(int64_t){p->value}, 8) == SUCCESS);
     else if (p->attribute)
-        REQUIRE(set_operation(operation, p->attribute, &(int64_t){p->value}, p->attribute == A_SCALE ? 8 : 4) == SUCCESS);
+        REQUIRE(set_operation(operation, p->attribute, &(int64_t){p->value}, is_long(p->attribute) ? 8 : 4) == SUCCESS);
     const void *alpha = p->wide ? (const void *)&wide[0] : &narrow[0], *beta = p->wide ? (const void *)&wide[1] : &narrow[1];
     const matrix *old = p->apart ? &c : &d;
     const int status = matmul(handle, operation, alpha, (void *)a.data, a.layout, (void *)b.data, b.layout, beta,
@@ -135,12 +168,13 @@ static int run(const product *p, unsigned *seed)
                               NULL, NULL, 0, stream);
     CUDA(cuStreamSynchronize(stream));
     if (status == SUCCESS)
-        check(p, &a, &b, &d);
+        check(p, &a, &b, old, &d);
     matrix *const all[] = {&a, &b, &c, &d};
     for (int i = 0; i < 4; i++) {
         CUDA(cuMemFree(all[i]->data));
         free_layout(all[i]->layout);
     }
+    CUDA(cuMemFree(biases));
     free_operation(operation);
     return status;
 }
@@ -164,11 +198,21 @@ int main(void)
     }
     REQUIRE(run(&(product){.batch = 1, .wide = true, .beta = -3}, &seed) == SUCCESS);
     REQUIRE(run(&(product){.batch = 1, .apart = true}, &seed) == SUCCESS); /* C is not read */
-    /* What is cuBLASLt's alone. */
+    REQUIRE(run(&(product){.batch = 2, .beta = -3, .apart = true}, &seed) == SUCCESS);
+    static const int epilogues[] = {RELU, WITH_BIAS, RELU | WITH_BIAS, GELU, GELU | WITH_BIAS};
+    for (int i = 0; i < 10; i++) {
+        const product p = {
+            .batch = 1 + i % 2, .beta = i % 3 ? 0 : -3, .apart = i % 4 == 3, .epilogue = epilogues[i % 5]};
+        REQUIRE(run(&p, &seed) == SUCCESS);
+    }
+    /* What is cuBLASLt's alone: a mask beside the result, a bias along its columns, one of another type or none. */
     static const product others[] = {
-        {.batch = 1, .beta = -3, .apart = true},
-        {.batch = 1, .attribute = EPILOGUE, .value = 2},
-        {.batch = 1, .attribute = EPILOGUE, .value = 4},
+        {.batch = 1, .epilogue = RELU | AUX},
+        {.batch = 1, .epilogue = WITH_BIAS, .rows = {0, 0, 1}},
+        {.batch = 1, .epilogue = WITH_BIAS, .attribute = BIAS_TYPE, .value = R_64F},
+        {.batch = 2, .epilogue = WITH_BIAS, .attribute = BIAS_STRIDE, .value = 64},
+        {.batch = 1, .epilogue = WITH_BIAS, .attribute = BIAS},
+        {.batch = 1, .epilogue = RELU, .wide = true},
         {.batch = 1, .attribute = POINTER_MODE, .value = 1},
         {.batch = 1, .attribute = SM_TARGET, .value = 64},
         {.batch = 1, .attribute = A_SCALE, .value = 4096},

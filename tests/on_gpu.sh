@@ -1,11 +1,11 @@
 #!/bin/sh
 # What can only be seen on a GPU, in one go: tests/on_gpu.sh BUILD DATABASE [STEP...]
-# Steps: suite tune bench ladder verify library alone sanitizer. Default: all, in this order. $TYPES are tuned (f32), on
-# $SHAPES (the default list, without what covers other sizes).
+# Steps: suite tune bench ladder verify library fronts alone sanitizer. Default: all, in this order. $TYPES are tuned (f32),
+# on $SHAPES (the default list, without what covers other sizes).
 set -u
 build=$1 database=$2
 shift 2
-steps=${*:-suite tune bench ladder verify library alone sanitizer}
+steps=${*:-suite tune bench ladder verify library fronts alone sanitizer}
 gemmtune=$build/tuner/gemmtune
 export GEMMTUNE_DB=$database
 types=${TYPES:-f32}
@@ -26,6 +26,15 @@ alone() {
         unset CUDA_HOME LD_LIBRARY_PATH GEMMTUNE_NVRTC
         ls /usr/local/cuda/lib64/libnvrtc* 2>/dev/null && exit 1
         "$1" "$2"' alone "$build/tests/example_plan" "$database"
+}
+
+# What a call costs through the front, answered and forwarded, and a million calls by 64 threads; PyTorch, where it is.
+fronts() {
+    for words in "" --capture-only; do
+        "$gemmtune" run --dlsym $words -- "$build/tests/front_load" libcublas.so.13 cost || return 1
+    done
+    "$gemmtune" run --dlsym -- "$build/tests/front_load" libcublas.so.13 threads 64 1000000 || return 1
+    if python3 -c 'import torch' 2>/dev/null; then python3 "$(dirname "$0")/torch_table.py" "$gemmtune"; fi
 }
 
 # Runs one tool of compute-sanitizer over gemmtune; its report is left in /tmp/sanitizer-TOOL.
@@ -60,6 +69,7 @@ for s in $steps; do
     ladder) step ladder "$gemmtune" ladder --quiet ;;
     verify) step verify "$gemmtune" verify --quiet ;;
     library) step library "$build/tests/bench_library" "$database" ;;
+    fronts) step fronts fronts ;;
     alone) step alone alone ;;
     sanitizer) step sanitizer sanitizer ;;
     *) echo "on_gpu.sh: no step '$s'" >&2; exit 2 ;;

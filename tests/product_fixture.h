@@ -5,6 +5,8 @@
 #ifndef PRODUCT_FIXTURE_H
 #define PRODUCT_FIXTURE_H
 
+#include <math.h>
+
 #include "../src/core/launch.h"
 #include "../src/softgpu/softgpu.h"
 #include "../tuner/worker/reference.h"
@@ -16,6 +18,8 @@ typedef struct product {
     int64_t pad;  /* elements, at least, from the end of a row to the next one */
     bool guarded; /* NaN around and between the elements, which must stay; else memory of just the right size, of
                      which nobody has written more than the elements: to read beyond is a fault on the software GPU */
+    gt_epilogue epilogue;
+    bool beside; /* results go to a D of their own */
 } product;
 
 #define POISON 0xff /* every byte of a NaN, in any type of floating point */
@@ -121,39 +125,53 @@ static inline int product_value(const operand *x, int64_t matrix, gt_op op, int6
     return x->values[matrix * x->rows * x->columns + (op == GT_N ? i * x->columns + j : j * x->columns + i)];
 }
 
-/* Every element of C as it must be, everything else as it was; `what` begins a failure's line. */
-static inline void product_compare(const gt_driver *driver, const product *p, const gt_problem *q, const operand *a,
-                                   const operand *b, operand *c, const char *what)
+/* Whether an element is what it must be, rounded once; gelu is as near as its instructions bring it. */
+static inline bool product_is(const product *p, const operand *c, const uint8_t *at, int64_t linear, double *expected)
 {
-    uint8_t *found = malloc(c->whole);
-    CHECK(found && driver->cuMemcpyDtoH(found, c->base, c->whole) == CUDA_SUCCESS);
+    const double x = (double)(p->epilogue & GT_EPILOGUE_RELU && linear < 0 ? 0 : linear);
+    const double result = gt_reference_load(c->type, at, 0);
+    uint64_t rounded = 0;
+    *expected = p->epilogue & GT_EPILOGUE_GELU ? x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) : x;
+    gt_type_find(c->type)->store(&rounded, 0, *expected);
+    if (p->epilogue & GT_EPILOGUE_GELU)
+        return fabs(result - *expected) <=
+               0x1p-19 * fabs(x) + 2 * fabs(gt_reference_load(c->type, &rounded, 0) - *expected);
+    return memcmp(&rounded, at, c->width) == 0 || (result == 0 && x == 0);
+}
+
+/* Every result as it must be, in `d`, everything else as it was; `what` begins a failure's line. */
+static inline void product_compare(const gt_driver *driver, const product *p, const gt_problem *q, const operand *a,
+                                   const operand *b, const operand *c, const operand *bias, const operand *d,
+                                   const char *what)
+{
+    uint8_t *found = malloc(d->whole);
+    CHECK(found && driver->cuMemcpyDtoH(found, d->base, d->whole) == CUDA_SUCCESS);
     for (int64_t x = 0; x < p->batch; x++)
         for (int64_t i = 0; i < p->m; i++)
             for (int64_t j = 0; j < p->n; j++) {
-                int64_t expected = p->beta ? p->beta * product_value(c, x, GT_N, i, j) : 0;
+                int64_t linear = p->beta ? p->beta * product_value(c, x, GT_N, i, j) : 0;
+                double expected;
+                linear += p->epilogue & GT_EPILOGUE_BIAS ? bias->values[j] : 0;
                 for (int64_t s = 0; s < p->k && p->alpha; s++)
-                    expected += p->alpha * product_value(a, x, q->class.op_a, i, s) *
-                                product_value(b, x, q->class.op_b, s, j);
-                uint8_t *at = found + product_at(c, x, i, j);
-                const double result = gt_reference_load(c->type, at, 0);
-                uint64_t rounded = 0;
-                gt_type_find(c->type)->store(&rounded, 0, (double)expected);
-                if (memcmp(&rounded, at, c->width) != 0 && !(result == 0 && expected == 0))
-                    check_fail(__FILE__, __LINE__, "%s: (%lld, %lld) of matrix %lld is %.9g, not %lld", what,
-                               (long long)i, (long long)j, (long long)x, result, (long long)expected);
-                memset(at, POISON, c->width);
+                    linear +=
+                        p->alpha * product_value(a, x, q->class.op_a, i, s) * product_value(b, x, q->class.op_b, s, j);
+                uint8_t *at = found + product_at(d, x, i, j);
+                if (!product_is(p, d, at, linear, &expected))
+                    check_fail(__FILE__, __LINE__, "%s: (%lld, %lld) of matrix %lld is %.9g, not %.9g", what,
+                               (long long)i, (long long)j, (long long)x, gt_reference_load(d->type, at, 0), expected);
+                memset(at, POISON, d->width);
             }
-    for (size_t i = 0; p->guarded && i < c->whole; i++)
+    for (size_t i = 0; p->guarded && i < d->whole; i++)
         if (found[i] != POISON)
-            check_fail(__FILE__, __LINE__, "%s: a write %lld bytes into C, where no element is", what,
-                       (long long)i - (long long)c->before);
+            check_fail(__FILE__, __LINE__, "%s: a write %lld bytes into results, where no element is", what,
+                       (long long)i - (long long)d->before);
     free(found);
-    const operand *const inputs[] = {a, b};
-    for (int i = 0; i < 2 && p->guarded; i++) {
+    const operand *const inputs[] = {a, b, c};
+    for (int i = 0; i < 2 + p->beside && p->guarded; i++) {
         CHECK(found = malloc(inputs[i]->whole));
         CHECK(driver->cuMemcpyDtoH(found, inputs[i]->base, inputs[i]->whole) == CUDA_SUCCESS);
         if (memcmp(found, inputs[i]->image, inputs[i]->whole) != 0)
-            check_fail(__FILE__, __LINE__, "%s: %c or its surroundings changed", what, "AB"[i]);
+            check_fail(__FILE__, __LINE__, "%s: %c or its surroundings changed", what, "ABC"[i]);
         free(found);
     }
 }
@@ -211,7 +229,9 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
                                 class->op_a == GT_N ? p->k : p->m, class->align);
     operand b = product_operand(p, type_b, class->op_b == GT_N ? p->k : p->n,
                                 class->op_b == GT_N ? p->n : p->k, class->align);
-    operand c = product_operand(p, class->type_c, p->m, p->n, class->align);
+    operand c = product_operand(p, class->type_c, p->m, p->n, class->align), d = c;
+    const product flat = {.batch = 1, .guarded = p->guarded};
+    operand bias = product_operand(&flat, class->type_c, 1, p->n, 1);
     gt_gemm gemm = *class;
     gt_problem q;
     gt_launch launch;
@@ -222,21 +242,30 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
     CHECK_OK(gt_problem_init(&gemm, &q));
     CHECK(q.class.align >= class->align);
     gt_problem_name(&q, name);
-    snprintf(what, sizeof what, "%s %s for %s, %s ld %lld %lld %lld, alpha %d beta %d%s", kernel->family,
+    snprintf(what, sizeof what, "%s %s for %s, %s ld %lld %lld %lld, alpha %d beta %d epilogue %d%s%s", kernel->family,
              gt_params_text(&kernel->params, params), kernel->arch, name, (long long)a.ld, (long long)b.ld,
-             (long long)c.ld, p->alpha, p->beta, p->guarded ? ", guarded" : "");
+             (long long)c.ld, p->alpha, p->beta, (int)p->epilogue, p->beside ? ", D beside C" : "",
+             p->guarded ? ", guarded" : "");
     CHECK_OK(gt_launch_init(kernel, &q, &launch));
     product_place(driver, p, true, &a);
     product_place(driver, p, true, &b);
     product_place(driver, p, p->beta != 0, &c);
+    product_place(driver, &flat, true, &bias);
+    if (p->beside)
+        product_place(driver, p, false, &d);
     const gt_launch_operands operands = {
         .a = p->alpha ? (const void *)(uintptr_t)(a.base + a.before) : NULL,
         .b = p->alpha ? (const void *)(uintptr_t)(b.base + b.before) : NULL,
         .c = (void *)(uintptr_t)(c.base + c.before),
+        .d = p->beside ? (void *)(uintptr_t)(d.base + d.before) : NULL,
+        .epilogue = p->epilogue, .bias = (const void *)(uintptr_t)(bias.base + bias.before),
         .alpha = gt_scalar_make(types, p->alpha), .beta = gt_scalar_make(types, p->beta),
     };
     product_launch(driver, module, &launch, &operands, what);
-    product_compare(driver, p, &q, &a, &b, &c, what);
+    product_compare(driver, p, &q, &a, &b, &c, &bias, p->beside ? &d : &c, what);
+    if (p->beside)
+        product_release(driver, &d);
+    product_release(driver, &bias);
     product_release(driver, &a);
     product_release(driver, &b);
     product_release(driver, &c);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The built program as people and scripts meet it: test_cli.py PROGRAM. Needs no GPU."""
+import glob
 import json
 import os
 import resource
@@ -205,6 +206,30 @@ class Advice(unittest.TestCase):
             self.skipTest(err)
         self.assertEqual(code, 1)
         self.assertIn("x.db", err)
+
+
+class Regret(unittest.TestCase):
+    def test_what_untuned_and_normal_lose_is_measured_outside_the_users_database(self):
+        path = os.path.join(FOLDER.name, "regret.db")
+        code, out, err = run("tune", "--device", "soft", "--shapes", "1x15x15", "--layout", "nt", "--effort", "quick",
+                             "--budget", "1s", "--db", path)
+        if "NVRTC" in err:
+            self.skipTest(err)
+        self.assertEqual(code, 0, err)
+        with open(path, "rb") as file:
+            before = file.read()
+        folders = set(glob.glob("/tmp/gemmtune-*/regret.db*"))
+        code, out, err = run("bench", "--device", "soft", "--regret", "1", "--seed", "20", "--budget", "2s", "--db", path)
+        self.assertEqual(code, 0, err)
+        row = next(line for line in out.splitlines() if "1x7x11" in line).split()
+        untuned, normal = float(row[-2]), float(row[-1])
+        self.assertTrue(min(untuned, normal) >= 1.0 and max(untuned, normal) < 100)
+        self.assertIn(f"untuned: 1 shape takes {untuned:.3f} of the best known time", out)
+        self.assertIn(f"normal: 1 shape takes {normal:.3f} of the best known time", out)
+        self.assertIn("seed 20", out)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), before)
+        self.assertEqual(set(glob.glob("/tmp/gemmtune-*/regret.db*")) - folders, set())
 
 
 class Trust(unittest.TestCase):

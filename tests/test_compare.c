@@ -59,7 +59,7 @@ static bool passes(const gt_types *types, const arithmetic *how, gt_trial *trial
         for (int64_t index = 0; good && index < c->problem.batch; index++) {
             for (int64_t row = 0; row < c->problem.m; row++)
                 compute_row(c, how, image, index, row, after);
-            good = gt_compare_product(c, &reference, index, image + c->place[GT_C], after + c->place[GT_C], &errors,
+            good = gt_compare_product(c, &reference, index, image + c->place[GT_C], NULL, after + c->place[GT_C], &errors,
                                       trial);
         }
         gt_reference_finish(&reference);

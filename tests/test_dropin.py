@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT."""
+"""gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT
+DLSYM CUBLAS_12 CUBLAS_13."""
 
 import json
 import itertools
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM = sys.argv[1:5]
+GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, CUBLAS_12, CUBLAS_13 = sys.argv[1:8]
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
 SLOW, FAST = 1e6, 1e-3  # microseconds: a cuBLAS that anybody beats, and one that nobody does
 
@@ -44,6 +45,7 @@ class Dropin(unittest.TestCase):
             tune(cls.tuned, "--family", "naive", "--type", type, "--shapes", "63")
         tune(cls.tuned, "--family", "naive", "--type", "f32", "--math", "tf32", "--shapes", "64")
         tune(cls.tuned, "--family", "skinny", "--type", "f32", "--shapes", "16x16x4096")
+        tune(cls.tuned, "--family", "batched", "--type", "f32", "--shapes", "20x33x17")  # has epilogues
         put_baseline(cls.tuned, SLOW)
 
     @classmethod
@@ -104,15 +106,32 @@ class Dropin(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--f32 takes strict, split or tf32", done.stderr)
 
-    def test_descriptors_of_cublaslt_are_read_and_plain_products_answered(self):
+    def test_descriptors_of_cublaslt_are_read_and_products_with_epilogues_answered(self):
         env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")
         env["LD_LIBRARY_PATH"] = ":".join(["/usr/local/cuda/lib64", env.get("LD_LIBRARY_PATH", "")])
         done = subprocess.run([GEMMTUNE, "run", "--", LT_PROGRAM], env=env, text=True, capture_output=True, timeout=300)
         if done.returncode == 77:
             self.skipTest(done.stdout.strip())
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(self.counts(done.stderr), (41, 34, 7))
-        self.assertIn("(3 type or mode not offered, 3 with an epilogue, 1 scalars on the device)", done.stderr)
+        self.assertEqual(self.counts(done.stderr), (55, 45, 10))
+        self.assertIn("(3 type or mode not offered, 6 with an epilogue, 1 scalars on the device)", done.stderr)
+
+    def look_up(self, expected, words=(), **more):
+        env = {**os.environ, "GEMMTUNE_DB": self.tuned, "ASAN_OPTIONS": "verify_asan_link_order=0", **more}
+        return subprocess.run([GEMMTUNE, "run", *words, "--", DLSYM_PROGRAM, CUBLAS_12, CUBLAS_13, expected], env=env,
+                              text=True, capture_output=True, timeout=300)
+
+    def test_a_program_that_finds_cublas_by_dlsym_is_answered_where_that_is_asked_for(self):
+        done = self.look_up("answered", ["--dlsym"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.counts(done.stderr), (6, 3, 3))
+        done = subprocess.run([GEMMTUNE, "run", "--dlsym", "--blas", "true"], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (2, "gemmtune: --blas and --dlsym: one of them\n"))
+
+    def test_it_finds_cublas_itself_where_nothing_answers(self):
+        for words, more in [(["--dlsym"], {"GEMMTUNE_DISABLE": "1"}), ([], {"GEMMTUNE_DISABLE": "1"})]:
+            done = self.look_up("forwarded", words, **more)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_statuses_are_cublas_own(self):
         self.assertEqual(self.counts(self.run_program("statuses", "forwarded")), (11, 0, 11))
@@ -283,4 +302,4 @@ class Dropin(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[8:])

@@ -52,15 +52,37 @@ class DropinBlas(unittest.TestCase):
     def test_matrices_larger_than_the_buffers_are_right(self):
         self.assertEqual(self.check("large", "answered", GEMMTUNE_BLAS_THRESHOLD="1000000")[0], (1, 1, 0))
 
+    def test_what_the_gpu_has_no_memory_for_is_computed_in_tiles(self):
+        for limit, launches in [("220000", range(4 * 2 * 2 * 2, 200)), ("2000000", [4])]:
+            with sqlite3.connect(self.tuned) as db:
+                db.execute("DELETE FROM wanted")
+            db.close()
+            counts, line = self.check("tiles", "answered", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_BLAS_MEMORY=limit)
+            self.assertEqual(counts, (4, 4, 0))
+            with sqlite3.connect(self.tuned) as db:
+                self.assertIn(db.execute("SELECT sum(calls) FROM wanted").fetchone()[0], launches)
+            db.close()
+        counts, line = self.check("tiles", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_BLAS_MEMORY="90000")
+        self.assertIn("(4 too many problems)", line)
+
     def test_what_is_small_stays_on_the_cpu_and_no_driver_is_looked_for(self):
         counts, line = self.check("layouts", "forwarded", GEMMTUNE_DRIVER="/nowhere/libcuda.so.1")
         self.assertEqual(counts, (96, 0, 96))
         self.assertIn("(96 not worth the way to the GPU)", line)
         self.assertEqual(self.check("layouts", "forwarded", GEMMTUNE_BLAS_THRESHOLD="11221")[0], (96, 0, 96))
 
-    def test_the_gpu_is_set_up_once_that_would_have_paid(self):
+    def test_the_gpu_is_set_up_once_that_would_have_paid_and_the_next_program_knows_the_rates(self):
         counts, line = self.check("learns", "any")
         self.assertEqual((counts[1], counts[0] > 5), (1, True), line)
+        rate = "SELECT value > 0, value < 1e6 FROM coefficient WHERE family = 'host' AND term = 'cpu f64 22'"
+        with sqlite3.connect(self.tuned) as db:
+            self.assertEqual(db.execute(rate).fetchall(), [(1, 1)])
+            db.execute("UPDATE coefficient SET value = 1e-3 WHERE term = 'cpu f64 22'")
+        db.close()
+        self.assertEqual(self.check("learns", "answered")[0], (1, 1, 0))
+        with sqlite3.connect(self.tuned) as db:
+            db.execute("DELETE FROM coefficient WHERE family = 'host'")
+        db.close()
 
     def test_without_a_driver_or_a_database_the_cpu_computes(self):
         counts, line = self.check("layouts", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER="/nowhere/cuda")

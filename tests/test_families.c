@@ -148,10 +148,16 @@ static int64_t tail(int64_t bk)
     return 1 + (int64_t)(check_random() % (uint64_t)(bk > 1 ? bk - 1 : 1));
 }
 
+static const gt_types *types_of(const gt_gemm *class)
+{
+    return gt_types_find(class->type_ab, class->type_b ? class->type_b : class->type_ab, class->type_c, class->math);
+}
+
 /*
  * The products of one configuration: tails in every dimension and K longer than all stages, less than a tile, one row,
  * one column, no K, alpha or beta zero, batches, rows with and without a pad. A write between rows is seen where they
- * are guarded and beta is 0 (else it might be the NaN that it read there), or where its read of C is a fault.
+ * are guarded and beta is 0 (else it might be the NaN that it read there), or where its read of C is a fault. Then
+ * one with an epilogue, if it has any.
  */
 static void run_products(const gt_compiled *compiled, const gt_gemm *class)
 {
@@ -174,8 +180,20 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
     if (gt_module_load(shared.driver, kernel, &compiled->code, &module) != GT_OK)
         check_fail(__FILE__, __LINE__, "%s %s for %s: %s", kernel->family, text_of(&kernel->params), kernel->arch,
                    gt_error_message());
-    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
-        product_run(shared.driver, &module, kernel, class, &products[i]);
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        gt_kernel launched = *kernel;
+        if (kernel->facts.any_split && i % 2 == 0)
+            gt_kernel_split(&launched, kernel->facts.cluster_y * (int64_t)(1 + check_random() % 5));
+        product_run(shared.driver, &module, &launched, class, &products[i]);
+    }
+    const bool gelu = types_of(class)->accumulator == GT_F32;
+    const product finished[] = {
+        {tm + 1, tn + 2, kernel->facts.split_k * bk + tail(bk), 1, -2, 0, 3, true,
+         gelu ? GT_EPILOGUE_GELU_BIAS : GT_EPILOGUE_RELU_BIAS, false},
+        {5, tn + 1, bk + tail(bk), 2, 2, 3, 1, true, GT_EPILOGUE_RELU_BIAS, true},
+    };
+    if (kernel->facts.epilogue)
+        product_run(shared.driver, &module, kernel, class, &finished[check_random() % 2]);
     gt_module_unload(shared.driver, &module);
 }
 

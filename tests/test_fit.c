@@ -8,14 +8,19 @@
 #include "../tuner/trials.h"
 #include "store_fixture.h"
 
-static gt_trials h200(void)
+static gt_trials read_table(const char *variable)
 {
-    const char *path = getenv("GEMMTUNE_TRIALS");
+    const char *path = getenv(variable);
     gt_trials trials;
     if (!path)
-        SKIP("GEMMTUNE_TRIALS names the table");
+        SKIP("GEMMTUNE_TRIALS and GEMMTUNE_TRIALS_A100 name the tables");
     CHECK_OK(gt_trials_read(path, &trials));
     return trials;
+}
+
+static gt_trials h200(void)
+{
+    return read_table("GEMMTUNE_TRIALS");
 }
 
 TEST(shipped_coefficients_agree_with_the_trials_in_the_repository)
@@ -28,7 +33,7 @@ TEST(shipped_coefficients_agree_with_the_trials_in_the_repository)
         const gt_fit_family *f = &fit.families[i];
         printf("%s: %zu trials, %.1f%% shipped, %.1f%% fitted, %.1f%% held out\n", f->fitted.family, f->trials,
                100 * f->shipped, 100 * f->error, 100 * f->held_out);
-        CHECK(f->trials < 40 || f->shipped < 0.15); /* unlike any other coefficients: see below */
+        CHECK(f->trials < 40 || f->shipped < 0.18); /* unlike any other coefficients: see below */
         CHECK(f->error < f->shipped * 1.05 + 0.01);
     }
     printf("left out: %.3f, %.2f at most, of %zu\n", fit.before.mean, fit.before.worst, fit.before.problems);
@@ -37,11 +42,23 @@ TEST(shipped_coefficients_agree_with_the_trials_in_the_repository)
     gt_trials_finish(&trials);
 }
 
+/* The way of a user with another GPU: the table was made by `gemmtune --device soft:a100` and `gemmtune fit --save`. */
+TEST(a_fit_to_the_trials_of_another_gpu_orders_them_better_than_what_was_shipped)
+{
+    gt_trials trials = read_table("GEMMTUNE_TRIALS_A100");
+    gt_fit fit;
+    CHECK_OK(gt_fit_init(&trials.device, trials.lists, trials.count, true, &fit));
+    printf("Spearman of %zu problems: %.3f shipped, %.3f fitted\n", fit.order.problems, fit.order.before, fit.order.after);
+    CHECK(fit.order.problems >= 8 && fit.order.after > fit.order.before + 0.2 && fit.order.after > 0.5);
+    gt_fit_finish(&fit);
+    gt_trials_finish(&trials);
+}
+
 /* A family that nobody fitted begins with what the terms are meant to be, and its own trials mend that. */
 TEST(a_fit_finds_what_makes_times_up)
 {
     gt_trials trials = h200();
-    const gt_terms truth = {.launch = 2, .begin = 3, .multiply = 1.5, .step = 0.2, .l2 = 0.7, .memory = 1.3, .store = 2,
+    const gt_terms truth = {.launch = 2, .begin = 3, .multiply = 1.5, .step = 0.2, .l2 = 0.7, .narrow = 0.4, .memory = 1.3, .store = 2,
                             .sums = 0.5, .copies = 1};
     gt_fit fit;
     for (size_t i = 0; i < trials.count; i++)

@@ -6,6 +6,7 @@ PLAN tells what the library plans.
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tempfile
 import unittest
 
 PROGRAM, PLAN = (sys.argv.pop(1) for _ in range(2))
+TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernel_templates")
 
 
 def run(*words, program=PROGRAM, **env):
@@ -114,7 +116,7 @@ class Why(unittest.TestCase):
 
 
 class Stale(unittest.TestCase):
-    """Winners that were proved under another driver."""
+    """Winners that were proved under another driver, clock or template."""
 
     def setUp(self):
         # The loser of the race is said to be twice as fast as it is, and to have won.
@@ -144,9 +146,100 @@ class Stale(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertIn("log: the winner for f32 nn 32x32x32 was proved under driver 12.1, now 13.0", out)
         out = run("doctor", GEMMTUNE_DB=path("stale.db"))[1]
-        self.assertRegex(out, r"warning  stale +1 winners on NVIDIA H200 \(software\) were proved under driver 12\.1")
+        self.assertRegex(out, r"warning  stale +1 winner on NVIDIA H200 \(software\) was proved under driver 12\.1, now 13\.0")
         out = run("doctor", GEMMTUNE_DB=path("a.db"))[1]
         self.assertNotIn("stale", out)
+
+    def test_a_clock_that_the_gpu_does_not_reach_any_more_is_told_of(self):
+        shutil.copy(path("a.db"), path("clock.db"))
+        for mhz, stale in [(1985, False), (2400, True)]:
+            with sqlite3.connect(path("clock.db")) as db:
+                db.execute("UPDATE trial SET clock_mhz = ?", (mhz,))
+            out = run("32", program=PLAN, GEMMTUNE_DB=path("clock.db"))[1]
+            self.assertEqual("was proved under an SM clock of 2400 MHz, now 1980 at most" in out, stale)
+
+    def test_a_winner_of_another_template_races_what_its_configuration_is_rendered_to_now(self):
+        other = path("templates")
+        shutil.copytree(TEMPLATES, other, ignore=lambda _, names: [n for n in names if not n.startswith("naive.")])
+        with open(os.path.join(other, "naive.cu"), "a") as file:
+            file.write("// Another template.\n")
+        shutil.copy(path("a.db"), path("other.db"))
+        doctor = ["doctor", "--templates", other, "--db", path("other.db")]
+        says = "1 winner on NVIDIA H200 (software) was proved under another template of naive"
+        self.assertIn(says, run(*doctor)[1])
+        kernels = "SELECT count(DISTINCT source_hash) FROM kernel"
+        [(before,)] = ask("other.db", kernels)
+        code, out, err = run("revalidate", "--device", "soft", "--effort", "quick", "--json", *doctor[1:])
+        self.assertEqual(code, 0, err)
+        self.assertEqual([row["proved under"] for row in json.loads(out)], ["another template of naive"])
+        self.assertEqual(ask("other.db", kernels), [(before + 1,)])
+        raced = "SELECT count(*) FROM trial WHERE stage = 'race' AND outcome = 'ok' AND kernel = (SELECT max(id) FROM kernel)"
+        self.assertEqual(ask("other.db", raced), [(1,)])
+        self.assertNotIn(says, run(*doctor)[1])
+
+
+class SideBySide(unittest.TestCase):
+    """A machine with two GPUs."""
+
+    @classmethod
+    def setUpClass(cls):
+        # A family of one configuration: what is looked at is who tunes what.
+        os.mkdir(path("one"))
+        shutil.copy(os.path.join(TEMPLATES, "naive.cu"), path("one/one.cu"))
+        with open(os.path.join(TEMPLATES, "naive.sql")) as old, open(path("one/one.sql"), "w") as new:
+            new.write(old.read().rstrip().rstrip(";") + " LIMIT 1")
+
+    def start(self, name):
+        words = [PROGRAM, "--device", "all", "--templates", path("one"), "--family", "one", "--shapes", "16,24", "--json",
+                 "--db", path(name)]
+        return subprocess.Popen(words, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env={**os.environ, "GEMMTUNE_DRIVER": "soft:h200,gpus=2"})
+
+    def tuner_of(self, process, gpu):
+        """The process of one GPU, once it has begun."""
+        for line in process.stderr:
+            if line.startswith(f"GPU {gpu}: gemmtune: shard"):
+                break
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            children = file.read().split()
+        for pid in children:
+            with open(f"/proc/{pid}/cmdline") as file:
+                if f"\0--device\0{gpu}\0" in file.read():
+                    return int(pid)
+        self.fail(f"no tuner of GPU {gpu} among {children}")
+
+    def check_all_tuned_once(self, name, out):
+        self.assertEqual([(row["shape"], row["tried"]) for row in json.loads(out)], [("16x16x16", 1), ("24x24x24", 1)])
+        self.assertEqual(ask(name, "SELECT problem, count(*) FROM trial WHERE stage = 'screen' GROUP BY problem"),
+                         [(1, 1), (2, 1)])
+
+    def test_each_has_its_part_and_no_problem_is_tried_twice(self):
+        process = self.start("two.db")
+        out, err = process.communicate(timeout=250)
+        self.assertEqual(process.returncode, 0, err)
+        self.check_all_tuned_once("two.db", out)
+        parts = ask("two.db", "SELECT substr(arguments, instr(arguments, '--shard'), 11), (SELECT count(DISTINCT problem) "
+                              "FROM trial WHERE run = r.id) FROM run r WHERE arguments LIKE '%--shard%' ORDER BY 1")
+        self.assertEqual(parts, [("--shard 1/2", 1), ("--shard 2/2", 1)])
+        [(together,)] = ask("two.db", "SELECT max(started) <= min(ended) FROM run WHERE arguments LIKE '%--shard%'")
+        self.assertTrue(together)
+
+    def test_what_a_tuner_that_died_left_is_tuned_by_the_other(self):
+        process = self.start("died.db")
+        os.kill(self.tuner_of(process, 1), signal.SIGKILL)
+        out, err = process.communicate(timeout=250)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertIn("GPU 1: its tuner ended by signal 9; GPU 0 goes on with what it left", err)
+        self.check_all_tuned_once("died.db", out)
+
+    def test_one_interruption_ends_all_of_them(self):
+        process = self.start("ended.db")
+        tuner = self.tuner_of(process, 0)
+        process.terminate()
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertFalse(os.path.exists(f"/proc/{tuner}"))
+        self.assertEqual(ask("ended.db", "SELECT DISTINCT ending FROM run"), [("interrupted",)])
 
 
 class System(unittest.TestCase):
@@ -171,6 +264,14 @@ class System(unittest.TestCase):
     def test_a_problem_that_only_the_system_tuned_is_not_predicted_from_the_users_rows(self):
         [(theirs,)] = ask("a.db", "SELECT params FROM best_configs")
         self.assertEqual(self.plan(**self.user("UPDATE problem SET m = 16")), ["exact", theirs])
+
+    def test_bench_runs_what_the_library_would(self):
+        [(theirs,)] = ask("a.db", "SELECT params FROM best_configs")
+        code, out, err = run("bench", "--device", "soft", "--shapes", "32", "--json", "--quiet",
+                             **self.user("UPDATE problem SET m = 16"))
+        self.assertEqual(code, 0, err)
+        [row] = json.loads(out)["shapes"]
+        self.assertEqual((row["choice"], row["configuration"]), ("exact", theirs))
 
     def test_without_a_file_of_ones_own_the_systems_is_used(self):
         self.assertEqual(self.plan(GEMMTUNE_SYSTEM_DB=path("a.db"))[0], "exact")

@@ -72,6 +72,25 @@ DEVICE_TEST(threads_and_clusters_that_the_code_insists_on_are_those)
     gt_code_finish(&code);
 }
 
+DEVICE_TEST(a_kernel_that_is_said_to_have_epilogues_takes_their_arguments)
+{
+    gt_kernel k = with_defaults();
+    gt_code code;
+    open_context();
+    compile("struct block { float *p; char rest[192]; };\n"
+            "extern \"C\" __global__ void gemm(const __grid_constant__ block b) { b.p[0] = 1; }", &code);
+    CHECK_INT(gt_cubin_parameter_bytes(code.cubin, code.cubin_bytes, "gemm"), GT_ARGS_BYTES);
+    check_loads(&k, &code);
+    k.facts.epilogue = 1;
+    check_loads(&k, &code);
+    gt_code_finish(&code);
+    compile(SOURCE("", "64"), &code); /* as if its row in the database were another's */
+    check_corrupt(&k, &code, "with those of epilogues, are 8 by its code, 200 by its facts");
+    k.facts.epilogue = 0;
+    check_loads(&k, &code);
+    gt_code_finish(&code);
+}
+
 DEVICE_TEST(more_shared_memory_than_the_arrays_of_the_code_leave_is_refused)
 {
     gt_kernel k = with_defaults();

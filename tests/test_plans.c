@@ -1,4 +1,5 @@
 /* Plans beyond one product on one stream: tensor maps, workspaces of the caller's, many problems in one context. */
+#include <math.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -297,6 +298,106 @@ TEST(a_kernel_takes_tensor_maps_in_every_layout_and_batch)
               driver->cuMemFree(on_c) == CUDA_SUCCESS);
         gt_close(gt);
     }
+}
+
+/* What a product with an epilogue is to be: small whole numbers, so that all but gelu is exact. */
+typedef struct finished {
+    int64_t m, n, k;
+    gt_epilogue epilogue;
+    int beta;
+    bool beside;
+} finished;
+
+static double wanted_at(const finished *f, int64_t i, int64_t j)
+{
+    double x = f->beta * (double)number(i * f->n + j, 3) + (f->epilogue & GT_EPILOGUE_BIAS ? (double)number(j, 4) : 0);
+    for (int64_t p = 0; p < f->k; p++)
+        x += 2 * (double)(number(i * f->k + p, 1) * number(p * f->n + j, 2));
+    if (f->epilogue & GT_EPILOGUE_RELU)
+        return x < 0 ? 0 : x;
+    return f->epilogue & GT_EPILOGUE_GELU ? x / 2 * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) : x;
+}
+
+static CUdeviceptr upload_numbers(int64_t count, int salt)
+{
+    float *host = calloc((size_t)count + 1, sizeof *host); /* one more: an operand may be empty */
+    for (int64_t i = 0; i < count; i++)
+        host[i] = number(i, salt);
+    const CUdeviceptr device = upload(host, (size_t)count + 1);
+    free(host);
+    return device;
+}
+
+/* Plans and executes; the status of the execution. D and C are checked where that is GT_OK. */
+static gt_status finish_product(gt_context *gt, const finished *f)
+{
+    const float two = 2, beta = (float)f->beta;
+    const int64_t count = f->m * f->n;
+    const CUdeviceptr a = upload_numbers(f->m * f->k, 1), b = upload_numbers(f->k * f->n, 2),
+                      c = upload_numbers(count, 3), bias = upload_numbers(f->n, 4), d = upload_numbers(count, 5);
+    const CUdeviceptr all[] = {a, b, c, bias, d};
+    gt_gemm gemm = GT_GEMM(GT_F32, f->m, f->n, f->k);
+    gt_plan *plan;
+    gemm.epilogue = f->epilogue;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    gt_operands operands = {.alpha = &two, .beta = &beta, .a = (void *)a, .b = (void *)b, .c = (void *)c,
+                            .d = f->beside ? (void *)d : NULL, .bias = (void *)(bias + 1)};
+    const bool biased = f->epilogue & GT_EPILOGUE_BIAS;
+    if (biased)
+        CHECK_STATUS(gt_execute_ex(plan, NULL, &operands), GT_ERROR_ALIGNMENT);
+    operands.bias = NULL;
+    if (biased)
+        CHECK_STATUS(gt_execute_ex(plan, NULL, &operands), GT_ERROR_INVALID);
+    operands.bias = (void *)bias;
+    const gt_status status = gt_execute_ex(plan, NULL, &operands);
+    float *got = malloc((size_t)count * sizeof *got);
+    CHECK(driver->cuMemcpyDtoH(got, f->beside ? d : c, (size_t)count * sizeof *got) == CUDA_SUCCESS);
+    for (int64_t i = 0; status == GT_OK && i < count; i++)
+        CHECK(fabs((double)got[i] - wanted_at(f, i / f->n, i % f->n)) <= (f->epilogue & GT_EPILOGUE_GELU ? 1e-3 : 0));
+    CHECK(driver->cuMemcpyDtoH(got, c, (size_t)count * sizeof *got) == CUDA_SUCCESS);
+    for (int64_t i = 0; f->beside && i < count; i++)
+        CHECK(got[i] == number(i, 3)); /* only read */
+    free(got);
+    gt_plan_destroy(plan);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        CHECK(driver->cuMemFree(all[i]) == CUDA_SUCCESS);
+    return status;
+}
+
+TEST(epilogues_are_applied_and_results_go_beside_c)
+{
+    gt_context *gt = tuned("batched", "--effort quick --budget 1s --shapes 7x41x65");
+    const finished list[] = {
+        {7, 41, 65, GT_EPILOGUE_RELU_BIAS, -3, true}, {7, 41, 65, GT_EPILOGUE_GELU_BIAS, 0, false},
+        {7, 41, 65, GT_EPILOGUE_NONE, -3, true},      {7, 41, 65, GT_EPILOGUE_BIAS, 0, true},
+        {41, 1, 65, GT_EPILOGUE_BIAS, 2, false},      {9, 5, 0, GT_EPILOGUE_GELU, 1, false},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        CHECK_OK(finish_product(gt, &list[i]));
+    gt_gemm gemm = GT_GEMM(GT_S8, 8, 8, 8);
+    gt_plan *plan;
+    gemm.type_c = GT_S32;
+    gemm.epilogue = GT_EPILOGUE_GELU;
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_UNSUPPORTED);
+    gemm.epilogue = (gt_epilogue)6;
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_UNSUPPORTED);
+    gt_close(gt);
+}
+
+/* As of a database from before there were any. */
+TEST(kernels_without_epilogues_serve_plain_products_and_nothing_else)
+{
+    gt_context *gt = tuned("naive", "--effort quick --budget 1s --shapes 7x41x65");
+    gt_gemm gemm = GT_GEMM(GT_F32, 7, 41, 65);
+    gt_plan *plan;
+    CHECK_OK(finish_product(gt, &(finished){7, 41, 65, GT_EPILOGUE_NONE, -3, false}));
+    CHECK_OK(finish_product(gt, &(finished){7, 41, 65, GT_EPILOGUE_NONE, 0, true}));
+    CHECK_STATUS(finish_product(gt, &(finished){7, 41, 65, GT_EPILOGUE_NONE, 1, true}), GT_ERROR_UNSUPPORTED);
+    CHECK(strstr(gt_error_message(), "D beside C"));
+    gemm.epilogue = GT_EPILOGUE_BIAS;
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_NOT_TUNED);
+    CHECK(strstr(gt_error_message(), "no kernel with epilogues for"));
+    gt_close(gt);
 }
 
 CHECK_MAIN

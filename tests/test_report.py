@@ -140,6 +140,14 @@ class Report(unittest.TestCase):
         self.assertEqual((code, err.count("\n")), (1, 1))
         self.assertFalse(os.path.exists(path("never.html")))
 
+    def test_what_is_no_plain_file_stays_what_it_is(self):
+        open(path("page.html"), "w").close()
+        os.symlink(path("page.html"), path("link.html"))
+        self.assertEqual(run("report", "--db", make("linked.db"), "-o", path("link.html"))[0], 0)
+        self.assertTrue(os.path.islink(path("link.html")))
+        with open(path("page.html")) as page:
+            self.assertTrue(page.read().endswith("</script>\n"))
+
     @unittest.skipUnless(BROWSER, "no Chromium on this machine")
     def test_a_browser_shows_it_without_overlap_at_both_widths(self):
         file = make("shown.db")

@@ -245,6 +245,37 @@ TEST(small_sizes_take_small_tiles_or_split_k)
     CHECK_INT(choose(sized(4000, 4000, 5000), anything, list, COUNT(list), &selection), 1);
 }
 
+TEST(a_kernel_that_takes_any_parts_of_k_fills_the_gpu_with_them)
+{
+    const gt_problem tuned = sized(128, 128, 65536);
+    gt_kernel kernel = tiled(64, 64, 16);
+    kernel.facts.cluster_y = 2;
+    kernel.facts.ws_tile = 8 * 64 * 64 * 4;
+    CHECK_OK(gt_params_add(&kernel.params, "split_k", 16));
+    gt_measured list[] = {row(1, kernel, tuned, 50)};
+    const gt_measurements measured = {.list = list, .count = 1};
+    const gt_demands as_made = {.as_made = true};
+    gt_selection selection;
+    char params[GT_PARAMS_TEXT];
+    CHECK_INT(choose(sized(64, 64, 65536), anything, list, 1, &selection), 1);
+    CHECK_INT(selection.parts, 0); /* it does not say that it takes any */
+
+    kernel.facts.any_split = 1;
+    list[0] = row(1, kernel, tuned, 50);
+    CHECK_INT(choose(sized(64, 64, 65536), anything, list, 1, &selection), 1);
+    CHECK(selection.parts >= 64 && selection.parts % 2 == 0); /* one tile, 132 SMs */
+    const gt_kernel split = gt_selection_kernel(&measured, &selection);
+    CHECK_INT(split.facts.split_k, selection.parts);
+    CHECK_INT(split.facts.ws_tile, selection.parts / 2 * 64 * 64 * 4); /* room for every cluster's sums */
+    CHECK(strcmp(gt_params_text(&split.params, params), "split_k=16") != 0);
+    CHECK_INT(choose(sized(4096, 4096, 256), anything, list, 1, &selection), 1);
+    CHECK_INT(selection.parts, 2); /* tiles fill the GPU: one cluster each */
+    CHECK_INT(choose(sized(64, 64, 65536), as_made, list, 1, &selection), 1);
+    CHECK_INT(selection.parts, 0);
+    CHECK_INT(choose(tuned, anything, list, 1, &selection), 1);
+    CHECK_INT(selection.parts, 0); /* as it was measured here */
+}
+
 TEST(only_deterministic_kernels_where_that_is_asked_for)
 {
     gt_kernel random_bits = tiled(128, 128, 8);

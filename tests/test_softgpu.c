@@ -91,6 +91,39 @@ DEVICE_TEST(the_environment_chooses_the_device)
     CHECK_STATUS(gt_driver_open(path(), &cu), GT_ERROR_NO_DEVICE);
 }
 
+DEVICE_TEST(several_devices_have_a_primary_context_each)
+{
+    CUcontext contexts[2];
+    gt_device devices[2];
+    int count;
+    SOFT_ONLY;
+    for (int bad = 0; bad < 3; bad++) {
+        setenv("GEMMTUNE_SOFT", (const char *[]){"h200,gpus=0", "h200,gpus=17", "h200,gpus=2x"}[bad], 1);
+        CHECK_STATUS(gt_driver_open(path(), &cu), GT_ERROR_NO_DEVICE);
+    }
+    setenv("GEMMTUNE_SOFT", "a100,gpus=2", 1);
+    open_driver();
+    CHECK_OK(gt_device_count(cu, &count));
+    CHECK_INT(count, 2);
+    for (int i = 0; i < 2; i++) {
+        CUdevice device;
+        CHECK_OK(gt_device_query(cu, i, &devices[i]));
+        OK(cu->cuDevicePrimaryCtxRetain(&contexts[i], i));
+        OK(cu->cuCtxSetCurrent(contexts[i]));
+        OK(cu->cuCtxGetDevice(&device));
+        CHECK_INT(device, i);
+    }
+    CHECK(contexts[0] != contexts[1]);
+    CHECK_STR(devices[0].name, devices[1].name);
+    CHECK(strcmp(devices[0].bus_id, devices[1].bus_id) != 0);
+    OK(cu->cuDevicePrimaryCtxRelease(1));
+    CU(cu->cuCtxSynchronize(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    OK(cu->cuCtxSetCurrent(contexts[0]));
+    OK(cu->cuCtxSynchronize());
+    OK(cu->cuDevicePrimaryCtxRelease(0));
+    CU(cu->cuDevicePrimaryCtxRetain(&contexts[0], 2), CUDA_ERROR_INVALID_DEVICE);
+}
+
 DEVICE_TEST(a_choice_goes_before_the_environment)
 {
     gt_device device;

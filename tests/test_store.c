@@ -206,7 +206,7 @@ TEST(the_view_tells_speed_share_of_peak_and_ratio_to_cublas)
               "NVIDIA H200 f32 strict nn 4096 2048 1024 1");
     CHECK_STR(ask(f.store, "SELECT printf('%s %d %d %d %d %d', family, bm, bn, bk, stages, split_k) FROM best_configs"
                            " WHERE wm IS NULL AND wn IS NULL AND tm IS NULL AND tn IS NULL"),
-              "simt 128 256 16 4 1");
+              "simt 128 256 16 4 20");
     /* 2 * 4096 * 2048 * 1024 operations in 500 us are 34.359738368 TFLOPS, 52.06% of 66. */
     CHECK_STR(ask(f.store, "SELECT printf('%.6f %.4f %.3f', tflops, peak_pct, vs_cublas) FROM best_configs"),
               "34.359738 52.0602 0.500");
@@ -471,6 +471,28 @@ TEST(a_run_is_closed_with_its_end)
     CHECK_STATUS(gt_store_run_end(f.store, f.run, "tired"), GT_ERROR_INVALID);
     CHECK_STATUS(gt_store_run_end(f.store, 999, "done"), GT_ERROR_INVALID);
     fixture_close(&f);
+}
+
+TEST(conditions_differ_in_what_both_have)
+{
+    static const struct {
+        gt_conditions then, now;
+        const char *says;
+    } cases[] = {
+        {{"13.0", "13.0", "1.0", 1980}, {"13.0", "13.0", "1.0", 1980}, ""},
+        {{"13.0"}, {"13.0 580.159.04"}, ""}, /* the release was not stored always */
+        {{"13.0 580.95.05"}, {"13.0 580.159.04"}, "driver 13.0 580.95.05, now 13.0 580.159.04"},
+        {{"13.0 580.95.05"}, {"13.1"}, "driver 13.0 580.95.05, now 13.1"},
+        {{"13.1"}, {"13.10"}, "driver 13.1, now 13.10"},
+        {{"13.0", "12.9", "1.0"}, {"13.0", "13.0", "1.1"}, "NVRTC 12.9, now 13.0"},
+        {{"13.0", "", "1.0"}, {"13.0", "13.0", "1.1"}, "gemmtune 1.0, now 1.1"},
+        {{.clock_mhz = 1980}, {.clock_mhz = 1200}, "an SM clock of 1980 MHz, now 1200 at most"},
+        {{.clock_mhz = 1200}, {.clock_mhz = 1980}, ""}, /* load may have lowered it */
+        {{.clock_mhz = 1980}, {.clock_mhz = 0}, ""},
+    };
+    char text[GT_CONDITIONS_TEXT];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK_STR(gt_conditions_compare(&cases[i].then, &cases[i].now, text), cases[i].says);
 }
 
 TEST(a_refused_trial_leaves_nothing_behind)

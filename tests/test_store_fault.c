@@ -181,7 +181,7 @@ TEST(a_row_that_does_not_match_its_seal_is_named_left_out_and_mended_by_the_next
 {
     static const char *const damage[] = {
         "tile_m = 96", "tile_n = tile_n + 1", "split_k = 2", "threads = threads - 1", "smem_bytes = 0", "cluster_x = 2",
-        "blocks = 7", "ws_tile = 0", "repack = 0", "dependent_launch = 0", "box_a_rows = 0", "swizzle_ab = 0",
+        "blocks = 7", "ws_tile = 0", "any_split = 0", "repack = 0", "dependent_launch = 0", "box_a_rows = 0", "swizzle_ab = 0",
         "map_promotion = 0", "deterministic = 0", "class = 'f32 strict none nt 16'", "class = 'f32 strict none nn 4'",
         "class = NULL", "seal = printf('%064d', 1)", "seal = NULL", "nvrtc = '12.9'", "family = 'skinny'",
         "source_hash = printf('%064d', 1)", "cubin_hash = printf('%064d', 1)", "ptx_hash = printf('%064d', 1)",

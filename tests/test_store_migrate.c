@@ -15,7 +15,7 @@ TEST(a_database_of_version_1_is_brought_up_to_date_with_all_its_rows)
     CHECK_STATUS(gt_store_open(path, GT_STORE_READ, &store), GT_ERROR_DATABASE);
     CHECK(strstr(gt_error_message(), "older") && strstr(gt_error_message(), "format 1"));
     CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
-    CHECK_STR(ask(store, "SELECT user_version FROM pragma_user_version"), "7");
+    CHECK_STR(ask(store, "SELECT user_version FROM pragma_user_version"), "8");
     CHECK_STR(ask(store, "SELECT name || math || tflops FROM gpu JOIN peak ON gpu.id = peak.gpu"),
               "NVIDIA H200strict67.0");
     CHECK_STR(ask(store, "SELECT count(*) FROM best_configs WHERE m = 1"), "0");
@@ -125,7 +125,7 @@ TEST(a_disk_that_fills_up_during_a_migration_leaves_the_old_database)
         done = gt_store_open(path, GT_STORE_WRITE, &store) == GT_OK;
         gt_store_close(store);
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
-        CHECK_INT(format_of(path), done ? 7 : 3);
+        CHECK_INT(format_of(path), done ? 8 : 3);
         CHECK(bytes < 4 << 20);
     }
 }

@@ -31,6 +31,13 @@ bool gt_engine_interrupted(void)
     return interrupted != 0;
 }
 
+void gt_engine_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
 double gt_engine_elapsed(const gt_engine *engine)
 {
     return gt_now() - engine->started;
@@ -38,13 +45,12 @@ double gt_engine_elapsed(const gt_engine *engine)
 
 static gt_status begin_run(gt_engine *engine)
 {
-    char host[256] = "", driver[32];
+    char host[256] = "";
     const gt_engine_options *options = &engine->options;
     gethostname(host, sizeof host - 1);
-    snprintf(driver, sizeof driver, "%d.%d", engine->driver->version / 1000, engine->driver->version % 1000 / 10);
     const gt_run run = {
         .program = gt_version(),
-        .driver = driver,
+        .driver = engine->driver->release,
         .nvrtc = engine->nvrtc->version,
         .host = host,
         .arguments = options->line,
@@ -94,11 +100,25 @@ static gt_status create_worker(gt_engine *engine)
     return gt_worker_create(&options, &engine->worker);
 }
 
+/* The system's database; most machines have none. Without one of the user's own it takes its place; with one it is done
+ * without where it cannot be read, as in the library. `gemmtune doctor` tells why. */
+static gt_status open_behind(gt_engine *engine)
+{
+    const gt_status status =
+        gt_store_open(gt_store_system_path(), GT_STORE_READ, engine->store ? &engine->behind : &engine->store);
+    return engine->store || status == GT_ERROR_NO_DATABASE ? GT_OK : status;
+}
+
 static gt_status open_store(gt_engine *engine, gt_store_mode mode)
 {
     const char *wanted = engine->options.database;
     char path[PATH_MAX], device[GT_DEVICE_OPTION];
     const gt_status status = gt_store_open(wanted, mode, &engine->store);
+    if (engine->options.behind && !wanted && (status == GT_OK || status == GT_ERROR_NO_DATABASE)) {
+        const gt_status behind = open_behind(engine);
+        if (behind != GT_OK || engine->store)
+            return behind;
+    }
     if (status != GT_ERROR_NO_DATABASE || (!wanted && gt_store_default_path(path, sizeof path) != GT_OK))
         return status;
     return gt_fail(status, "no database at %s: run `gemmtune --device %s%s%s` to make one", wanted ? wanted : path,
@@ -128,8 +148,15 @@ static gt_status compile_checks(gt_engine *engine)
     FILE *stream = open_memstream(&source, &size);
     if (!stream)
         return gt_fail_memory();
-    for (size_t i = 0; i < options->type_count; i++)
-        wanted[options->types[i]->a] = wanted[options->types[i]->b] = wanted[options->types[i]->c] = true;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < options->type_count; i++) {
+        const gt_types *types = options->types[i];
+        bool has = true;
+        if (options->stored)
+            status = gt_store_has_types(engine->store, types, &has);
+        if (has)
+            wanted[types->a] = wanted[types->b] = wanted[types->c] = true;
+    }
     if (options->type_count > 0) {
         fputs("#define SOME_TYPES", stream);
         for (gt_type type = 0; gt_type_find(type); type++)
@@ -137,14 +164,15 @@ static gt_status compile_checks(gt_engine *engine)
                 fprintf(stream, " KERNELS(%s)", gt_type_find(type)->name);
         for (size_t i = 0; i < options->type_count; i++) {
             const gt_type a = options->types[i]->a, b = options->types[i]->b;
-            if (a != b && !paired[a][b])
+            if (a != b && wanted[a] && wanted[b] && !paired[a][b])
                 fprintf(stream, " SAMPLE(%s, %s)", gt_type_find(a)->name, gt_type_find(b)->name);
             paired[a][b] = true;
         }
         fputs("\n", stream);
     }
     fputs(gt_embedded_checks_cu, stream);
-    gt_status status = fclose(stream) == 0 ? GT_OK : gt_fail_memory();
+    if (fclose(stream) != 0 && status == GT_OK)
+        status = gt_fail_memory();
     if (status == GT_OK)
         status = gt_nvrtc_compile(engine->nvrtc, source, engine->device.arch, &engine->checks, NULL);
     free(source);
@@ -153,10 +181,8 @@ static gt_status compile_checks(gt_engine *engine)
 
 gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt_engine *engine)
 {
-    struct sigaction action = {.sa_handler = on_signal};
     *engine = (gt_engine){.options = *options, .claims = -1, .started = gt_now()};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    gt_engine_catch_signals();
     gt_status status = gt_driver_open(options->driver, &engine->driver);
     if (status == GT_OK)
         status = gt_device_query(engine->driver, options->device, &engine->device);
@@ -196,6 +222,7 @@ void gt_engine_close(gt_engine *engine, const char *end)
     if (engine->store && engine->run)
         gt_store_run_end(engine->store, engine->run, end);
     gt_store_close(engine->store);
+    gt_store_close(engine->behind);
     if (engine->claims >= 0)
         close(engine->claims);
     gt_families_finish(&engine->families);

@@ -19,6 +19,8 @@ typedef struct gt_engine_options {
     const char *family;    /* only this one is searched; NULL: all that fit */
     const gt_types *const *types; /* that there will be products of */
     size_t type_count;            /* 0: any */
+    bool behind; /* reads the system's database behind the user's, as the library does */
+    bool stored; /* of these, there will be products only of types that the store has */
     gt_effort effort;
     gt_variant variant; /* in which kernels are rendered */
     uint64_t seed;       /* of the search */
@@ -40,6 +42,7 @@ typedef struct gt_engine {
     gt_code checks;
     gt_worker *worker;
     gt_store *store;
+    gt_store *behind; /* the system's, where options.behind; may be NULL, and is where the user has none of his own */
     int64_t run, gpu;
     int claims; /* of problems, where the engine writes: claims.h */
     char search[GT_EFFORT_COUNT][GT_HASH_LENGTH]; /* of all that a search depends on but the problem and the GPU */
@@ -85,8 +88,9 @@ void gt_engine_close(gt_engine *engine, const char *end);
 /* Seconds since the engine was opened. */
 double gt_engine_elapsed(const gt_engine *engine);
 
-/* Whether Ctrl-C or SIGTERM came. */
+/* Whether Ctrl-C or SIGTERM came, from the first engine on, or from when somebody said to catch them. */
 bool gt_engine_interrupted(void);
+void gt_engine_catch_signals(void);
 
 /* A kernel's code, from this run's cache or compiled now; kernel gets its source hash and compiler. The code belongs
  * to the cache and is valid until the next call. GT_ERROR_COMPILE says why there is none. */

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "../src/core/status.h"
-#include "../src/runtime/select.h"
 
 /* A fit begins with the shipped coefficients, and what few trials say nothing about stays near them: each coefficient
  * counts as so many trials that are off by its own distance, in logarithms. */
-#define PRIOR_TRIALS 10.0
+#define PRIOR_TRIALS 20.0
 
 /* Changes of a coefficient's logarithm that are tried, from the first on and each half of the one before. */
 #define FIRST_STEP 0.5
@@ -19,7 +18,9 @@
 #define LARGEST_ERROR 0.7
 
 #define FEWEST 12 /* trials of a family that are worth a fit */
-#define FIRST  8  /* kernels that a search would try */
+
+/* What no machine is faster than, whatever few trials say: its nominal rates, and a little for caches. */
+static const gt_terms least_coefficients = {.multiply = 0.9, .l2 = 0.5, .memory = 0.8};
 
 /* One measurement. */
 typedef struct sample {
@@ -58,7 +59,7 @@ static double loss(const samples *all, int half, const gt_terms *coefficients, c
 /* Least squares of logarithms, one coefficient after the other. */
 static gt_terms fit_terms(const samples *all, int half, const gt_terms *prior)
 {
-    gt_terms best = *prior;
+    gt_terms best = *prior, floors = least_coefficients;
     double least = loss(all, half, &best, prior);
     for (double step = FIRST_STEP; step > LAST_STEP;) {
         bool better = false;
@@ -66,7 +67,7 @@ static gt_terms fit_terms(const samples *all, int half, const gt_terms *prior)
             gt_terms tried = best;
             *gt_term(&tried, i / 2) *= exp(i % 2 ? step : -step);
             const double now = loss(all, half, &tried, prior);
-            if (now < least * (1 - 1e-9)) {
+            if (now < least * (1 - 1e-9) && *gt_term(&tried, i / 2) >= *gt_term(&floors, i / 2)) {
                 least = now;
                 best = tried;
                 better = true;
@@ -169,107 +170,6 @@ static gt_status list_families(const gt_measurements *lists, size_t count, gt_fi
     return GT_OK;
 }
 
-/* Of a list what was measured on other problems by kernels that were measured on this one, too. */
-static void leave_out(const gt_measurements *from, const gt_problem *problem, gt_measurements *to)
-{
-    to->count = 0;
-    for (size_t i = 0; i < from->count; i++) {
-        bool here = false;
-        if (gt_problem_same_size(&from->list[i].problem, problem))
-            continue;
-        for (size_t j = 0; !here && j < from->count; j++)
-            here = from->list[j].kernel_id == from->list[i].kernel_id &&
-                   gt_problem_same_size(&from->list[j].problem, problem);
-        if (here) {
-            to->list[to->count] = from->list[i];
-            to->list[to->count++].estimate_us = 0;
-        }
-    }
-}
-
-/* The fastest of the kernels of a list on a problem, and the time of one of them. */
-static double find_us(const gt_measurements *all, const gt_measurements *among, const gt_problem *problem, int64_t id)
-{
-    double best = INFINITY;
-    for (size_t i = 0; i < all->count; i++) {
-        const gt_measured *row = &all->list[i];
-        bool listed = false;
-        if (!gt_problem_same_size(&row->problem, problem) || (id != 0 && row->kernel_id != id))
-            continue;
-        for (size_t j = 0; !listed && j < among->count; j++)
-            listed = among->list[j].kernel_id == row->kernel_id;
-        if (listed)
-            best = fmin(best, row->trial.us);
-    }
-    return best;
-}
-
-/* Chooses again and again, without what was chosen before, until the best kernel is found; returns how often. */
-static size_t place_of_best(const gt_device *device, const gt_problem *problem, const gt_measurements *all,
-                            const gt_measurements *among, double best_us)
-{
-    const gt_demands demands = {0};
-    gt_measurements rest = *among;
-    gt_selection selection;
-    size_t place = 1;
-    if (!(rest.list = malloc((among->count + 1) * sizeof *rest.list)))
-        return SIZE_MAX;
-    memcpy(rest.list, among->list, among->count * sizeof *rest.list);
-    for (; place <= FIRST && gt_select(device, problem, &demands, &rest, &selection) == GT_OK; place++) {
-        const int64_t id = rest.list[selection.index].kernel_id;
-        size_t kept = 0;
-        if (find_us(all, among, problem, id) <= best_us)
-            break;
-        for (size_t i = 0; i < rest.count; i++)
-            if (rest.list[i].kernel_id != id)
-                rest.list[kept++] = rest.list[i];
-        rest.count = kept;
-    }
-    free(rest.list);
-    return place;
-}
-
-static gt_status judge_choices(const gt_device *device, const gt_measurements *lists, size_t count,
-                               const gt_fitted *fitted, size_t fitted_count, gt_fit_choices *out)
-{
-    double sum = 0;
-    size_t first = 0;
-    *out = (gt_fit_choices){.worst = 1};
-    for (size_t l = 0; l < count; l++) {
-        const gt_measurements *all = &lists[l];
-        gt_measurements others = {.list = calloc(all->count + 1, sizeof *others.list), .fitted = (gt_fitted *)fitted,
-                                  .fitted_count = fitted_count};
-        if (!others.list)
-            return gt_fail_memory();
-        for (size_t i = 0; i < all->count; i++) {
-            const gt_demands demands = {0};
-            const gt_problem *problem = &all->list[i].problem;
-            gt_selection selection;
-            size_t before = 0;
-            while (!gt_problem_same_size(&all->list[before].problem, problem))
-                before++;
-            if (before < i)
-                continue;
-            leave_out(all, problem, &others);
-            if (others.count < 2 || gt_select(device, problem, &demands, &others, &selection) != GT_OK)
-                continue;
-            const double best = find_us(all, &others, problem, 0);
-            const double ratio = find_us(all, &others, problem, others.list[selection.index].kernel_id) / best;
-            first += place_of_best(device, problem, all, &others, best) <= FIRST;
-            sum += log(ratio);
-            out->problems++;
-            if (ratio > out->worst) {
-                out->worst = ratio;
-                out->worst_problem = *problem;
-            }
-        }
-        free(others.list);
-    }
-    out->mean = out->problems > 0 ? exp(sum / (double)out->problems) : 1;
-    out->among_first = out->problems > 0 ? (double)first / (double)out->problems : 1;
-    return GT_OK;
-}
-
 gt_status gt_fit_init(const gt_device *device, const gt_measurements *lists, size_t count, bool judge, gt_fit *fit)
 {
     *fit = (gt_fit){0};
@@ -287,9 +187,7 @@ gt_status gt_fit_init(const gt_device *device, const gt_measurements *lists, siz
     for (size_t i = 0; status == GT_OK && i < fit->count; i++)
         fitted[i] = fit->families[i].fitted;
     if (status == GT_OK && judge)
-        status = judge_choices(device, lists, count, NULL, 0, &fit->before);
-    if (status == GT_OK && judge)
-        status = judge_choices(device, lists, count, fitted, fit->count, &fit->after);
+        status = gt_fit_judge(device, lists, count, fitted, fit);
     free(fitted);
     return status;
 }

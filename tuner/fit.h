@@ -22,16 +22,28 @@ typedef struct gt_fit_choices {
     double among_first; /* share of problems whose best kernel is among the 8 that are expected to be fastest */
 } gt_fit_choices;
 
+/* How well estimates order what was measured on one problem: Spearman's rank correlation, the mean of all problems that
+ * have enough trials; 1 is the same order. */
+typedef struct gt_fit_order {
+    size_t problems;
+    double before, after; /* by the shipped coefficients, and by the fitted ones */
+} gt_fit_order;
+
 typedef struct gt_fit {
     gt_fit_family *families; /* by name */
     size_t count;
     gt_fit_choices before, after; /* by the shipped coefficients; by the fitted ones; none where they are not judged */
+    gt_fit_order order;           /* the same */
 } gt_fit;
 
 /* Fits to the measurements of some lists, each of one class, on one device. Their own coefficients and estimates do not
  * count. fit: gt_fit_finish, also after a failure. */
 gt_status gt_fit_init(const gt_device *device, const gt_measurements *lists, size_t count, bool judge, gt_fit *fit);
 void gt_fit_finish(gt_fit *fit);
+
+/* Judges estimates by the shipped coefficients and by fitted ones, fit->count of them. */
+gt_status gt_fit_judge(const gt_device *device, const gt_measurements *lists, size_t count, const gt_fitted *fitted,
+                       gt_fit *fit);
 
 #define GT_FIT_LISTS 4 /* a layout each */
 

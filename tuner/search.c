@@ -8,7 +8,7 @@
 #include "model.h"
 #include "random.h"
 
-/* How much is tried, by effort: winners of other problems and the model's favourites in the first round, each later
+/* How much is tried, by effort: winners of other problems and the estimate's favourites in the first round, each later
  * round, and how many of those. Once more as many winners in the last lap: `normal` is 24 at most. */
 static const struct {
     size_t seeds, first, later, centres;
@@ -20,7 +20,7 @@ static const struct {
     [GT_EFFORT_COVER] = {3, 3, 0, 0, 0},
 };
 
-/* Times the model's favourite that another family's may take and still get its full share of the first round. */
+/* Times the estimate's favourite that another family's may take and still get its full share of the first round. */
 #define FAR_BEHIND 1.5
 
 /* A later round that gains less than this is the last one. */
@@ -29,7 +29,11 @@ static const struct {
 /* Tunables, beside those of the tile, in which a configuration may differ from a seed and stand for it. */
 #define SEED_UNLIKE 3
 
-/* One configuration of one space, with the model's estimate. */
+/* What a space's own model says counts for this much of the order, in logarithms: it tells configurations apart that
+ * are alike in the estimate's eyes. */
+#define MODEL_SHARE 0.02
+
+/* One configuration of one space, with its estimate. */
 typedef struct point {
     const gt_space *space;
     size_t row;
@@ -81,6 +85,23 @@ static gt_status add_space(gt_search *search, const gt_problem *problem, const g
     return GT_OK;
 }
 
+/* The estimate, where somebody has fitted it to the family, else what the space's model says. */
+static double expect(const gt_search *search, const gt_space *space, size_t row, const gt_problem *problem)
+{
+    const double model = gt_model_us(space, row, search->device, problem);
+    const gt_terms *coefficients =
+        gt_estimate_known(search->options.fitted, search->options.fitted_count, space->family->name);
+    gt_kernel kernel;
+    gt_terms terms;
+    if (!coefficients || !isfinite(model) || gt_space_kernel(space, row, search->device, &kernel) != GT_OK)
+        return model;
+    kernel.registers = (int)gt_space_value(space, row, "regs", 0);
+    if (!gt_estimate_terms(search->device, &kernel, problem, &terms, NULL))
+        return model;
+    const double us = gt_estimate_us(&terms, coefficients);
+    return us * pow(model / us, MODEL_SHARE);
+}
+
 static gt_status list_points(gt_search *search, const gt_problem *problem)
 {
     size_t at = 0;
@@ -92,7 +113,7 @@ static gt_status list_points(gt_search *search, const gt_problem *problem)
             search->points[at] = (point){
                 .space = &search->spaces[s],
                 .row = r,
-                .estimate = gt_model_us(&search->spaces[s], r, search->device, problem),
+                .estimate = expect(search, &search->spaces[s], r, problem),
                 .shuffle = gt_random_bits(search->options.seed, at),
             };
     qsort(search->points, search->point_count, sizeof *search->points, by_estimate);
@@ -263,7 +284,7 @@ static int by_place(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Of the winners on other problems those that the model likes best here. */
+/* Of the winners on other problems those that are expected to be fastest here. */
 static gt_status hand_out_seeds(gt_search *search)
 {
     const size_t limit = plans[search->options.effort].seeds;
@@ -275,14 +296,14 @@ static gt_status hand_out_seeds(gt_search *search)
     for (size_t s = 0; s < search->options.seed_count; s++)
         if ((points[found] = find_seed(search, &search->options.seeds[s])))
             found++;
-    qsort(points, found, sizeof *points, by_place); /* points lie in the model's order */
+    qsort(points, found, sizeof *points, by_place); /* points lie in the order of their estimates */
     for (size_t s = 0; status == GT_OK && s < found && s < limit; s++)
         status = hand_out(search, points[s]);
     free(points);
     return status;
 }
 
-/* How many shapes of tile each space may have in the first round: the same number of each family, for what the model
+/* How many shapes of tile each space may have in the first round: the same number of each family, for what an estimate
  * says of one family's tiles holds, what it says of two families is hardly comparable; but one of a family that is far
  * behind in its eyes. */
 static void share_out(const gt_search *search, size_t wanted, size_t *quotas)
@@ -302,7 +323,7 @@ static void share_out(const gt_search *search, size_t wanted, size_t *quotas)
             quotas[i] = (shared + promising - 1) / promising;
 }
 
-/* Hands out the model's favourites, one of each shape of tile, until there are `wanted`; where quotas are given, of
+/* Hands out the estimate's favourites, one of each shape of tile, until there are `wanted`; where quotas are given, of
  * each space no more than its own. shapes has room for all that are wanted and holds the *taken first. */
 static gt_status take_shapes(gt_search *search, point **shapes, size_t wanted, const size_t *quotas, size_t *taken)
 {
@@ -363,7 +384,7 @@ static int distance(const gt_space *space, size_t a, size_t b)
     return different;
 }
 
-/* The neighbours of the best few: those that differ in one tunable, then in two, each in the model's order. The
+/* The neighbours of the best few: those that differ in one tunable, then in two, each in the estimate's order. The
  * best one's neighbours get half of the round, the others share the rest. */
 static gt_status later_round(gt_search *search)
 {
@@ -376,7 +397,7 @@ static gt_status later_round(gt_search *search)
         for (int far = 1; far <= 2; far++)
             for (size_t i = 0; i < search->point_count && search->candidate_count - start < until; i++) {
                 point *p = &search->points[i];
-                /* Far worse in the model's eyes is not worth a compilation. */
+                /* Far worse by its estimate is not worth a compilation. */
                 if (p->space != centres[c]->space || p->candidate || p->estimate > 1.5 * centres[c]->estimate_us ||
                     distance(p->space, p->row, centres[c]->row) != far)
                     continue;

@@ -1,11 +1,12 @@
 /*
- * The search of one problem: which configurations to try, in which order. First those the model likes best, one of each
- * shape of tile; then, round after round, the neighbours of the best measured ones. `full` is every configuration.
+ * The search of one problem: which configurations to try, in which order. First those that are expected to be fastest, one
+ * of each shape of tile; then, round after round, the neighbours of the best measured ones. `full` is every configuration.
  */
 #ifndef GT_SEARCH_H
 #define GT_SEARCH_H
 
 #include "../db/trial.h"
+#include "../src/core/estimate.h"
 #include "space.h"
 
 typedef enum gt_effort {
@@ -21,7 +22,7 @@ typedef struct gt_candidate {
     const gt_space *space;
     size_t row;
     gt_kernel kernel;
-    double estimate_us; /* the model's */
+    double estimate_us;
     bool tried;
     bool now; /* in this search; else the trial is an earlier run's */
     gt_trial trial;
@@ -43,6 +44,8 @@ typedef struct gt_search_options {
     size_t seed_count;
     const gt_seed *served; /* what won on this size in a math that serves this one, tried before all others; or NULL */
     bool only_seeds;       /* nothing else is tried */
+    const gt_fitted *fitted; /* coefficients of the estimate for these types; may be NULL: the shipped ones */
+    size_t fitted_count;
 } gt_search_options;
 
 /* GT_ERROR_UNSUPPORTED if no family offers anything for the problem. families must outlive *search. Owned:

@@ -85,6 +85,8 @@ static gt_status read_columns(sqlite3_stmt *query, gt_space *space)
         strcpy(space->names[i], name);
         space->tunable[i] = is_param(name);
     }
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        space->facts[i] = gt_space_column(space, gt_fact_rows[i].column);
     return GT_OK;
 }
 
@@ -193,10 +195,12 @@ gt_status gt_space_kernel(const gt_space *space, size_t row, const gt_device *de
     gt_status status = GT_OK;
     for (size_t i = 0; i < GT_FACT_COUNT; i++) {
         const gt_fact_row *fact = &gt_fact_rows[i];
-        if (fact->absent == GT_FACT_NEEDED && gt_space_column(space, fact->column) < 0)
+        const int column = space->facts[i];
+        if (fact->absent == GT_FACT_NEEDED && column < 0)
             return gt_fail(GT_ERROR_INVALID, "%s.sql: no column '%s': every space must have it", space->family->name,
                            fact->column);
-        *gt_fact(&kernel.facts, i) = gt_space_value(space, row, fact->column, fact->absent);
+        *gt_fact(&kernel.facts, i) =
+            column < 0 ? fact->absent : space->values[row * (size_t)space->columns + (size_t)column];
     }
     for (int i = 0; status == GT_OK && i < space->columns; i++)
         if (space->tunable[i])

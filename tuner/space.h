@@ -20,6 +20,7 @@ typedef struct gt_space {
     int columns;
     char names[GT_SPACE_COLUMNS][GT_PARAM_NAME];
     bool tunable[GT_SPACE_COLUMNS];
+    int facts[GT_FACT_COUNT]; /* columns; -1: the space does not say it */
     size_t rows;
     int64_t *values; /* rows x columns; text columns hold 0 */
     char **techniques; /* one a row where the query has the column, else NULL */

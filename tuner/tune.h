@@ -30,10 +30,14 @@ typedef struct gt_tuning {
     gt_effort effort;     /* of the next problem */
     const gt_seed *seeds; /* winners on other problems, tried first */
     size_t seed_count;
+    const gt_fitted *fitted; /* coefficients of the estimate by which searches are ordered */
+    size_t fitted_count;
     gt_rejections rejections; /* of all problems so far */
     bool verbose; /* a line for each of them */
+    bool brief;      /* less usual types, among all: searched no longer than quickly */
     bool covering;   /* the problem is one of the cover list */
     bool revalidating; /* winners and runners-up as they are stored, and nothing else */
+    bool showing;    /* what is stored, and nothing is tried */
     bool only_seeds; /* the last lap: every winner on every problem, and nothing else */
 } gt_tuning;
 

@@ -9,6 +9,7 @@
  * behind them. */
 #define FORM_SIZED                4
 #define ATTRIBUTE_REQUIRED_THREADS 0x10 /* three words: x, y, z */
+#define ATTRIBUTE_PARAMETERS       0x0a /* two words: a symbol; where they begin, and above 16 bits how many bytes */
 
 /* Headers are copied out: nothing need be aligned. */
 typedef struct elf_file {
@@ -73,7 +74,7 @@ gt_status gt_cubin_check(const void *cubin, size_t bytes)
 }
 
 /* The words of one record's attribute in a section of them; false if there is none. */
-static bool find_record(const unsigned char *at, size_t bytes, int attribute, uint32_t words[3])
+static bool find_record(const unsigned char *at, size_t bytes, int attribute, uint32_t *words, size_t count)
 {
     const unsigned char *end = at + bytes;
     while (end - at >= 4) {
@@ -82,8 +83,8 @@ static bool find_record(const unsigned char *at, size_t bytes, int attribute, ui
         at += 4;
         if (size > (size_t)(end - at))
             return false;
-        if (found == attribute && size >= 3 * sizeof *words) {
-            memcpy(words, at, 3 * sizeof *words);
+        if (found == attribute && size >= count * sizeof *words) {
+            memcpy(words, at, count * sizeof *words);
             return true;
         }
         at += size;
@@ -91,13 +92,14 @@ static bool find_record(const unsigned char *at, size_t bytes, int attribute, ui
     return false;
 }
 
-int64_t gt_cubin_required_threads(const void *cubin, size_t bytes, const char *kernel)
+/* The same of a kernel of a cubin. */
+static bool find_attribute(const void *cubin, size_t bytes, const char *kernel, int attribute, uint32_t *words,
+                           size_t count)
 {
     elf_file file;
     char wanted[128];
-    uint32_t words[3];
     if (find_fault(cubin, bytes, &file))
-        return 0;
+        return false;
     const size_t length = (size_t)snprintf(wanted, sizeof wanted, ".nv.info.%s", kernel) + 1;
     const Elf64_Shdr names = section_at(&file, file.header.e_shstrndx);
     for (size_t i = 0; i < file.header.e_shnum && holds_bytes(&names); i++) {
@@ -105,8 +107,22 @@ int64_t gt_cubin_required_threads(const void *cubin, size_t bytes, const char *k
         if (!holds_bytes(&section) || section.sh_name > names.sh_size || length > names.sh_size - section.sh_name ||
             memcmp(file.data + names.sh_offset + section.sh_name, wanted, length) != 0)
             continue;
-        if (find_record(file.data + section.sh_offset, section.sh_size, ATTRIBUTE_REQUIRED_THREADS, words))
-            return (int64_t)words[0] * words[1] * words[2];
+        if (find_record(file.data + section.sh_offset, section.sh_size, attribute, words, count))
+            return true;
     }
-    return 0;
+    return false;
+}
+
+int64_t gt_cubin_required_threads(const void *cubin, size_t bytes, const char *kernel)
+{
+    uint32_t words[3];
+    return find_attribute(cubin, bytes, kernel, ATTRIBUTE_REQUIRED_THREADS, words, 3)
+               ? (int64_t)words[0] * words[1] * words[2]
+               : 0;
+}
+
+int64_t gt_cubin_parameter_bytes(const void *cubin, size_t bytes, const char *kernel)
+{
+    uint32_t words[2];
+    return find_attribute(cubin, bytes, kernel, ATTRIBUTE_PARAMETERS, words, 2) ? words[1] >> 16 : 0;
 }

@@ -41,14 +41,16 @@ gt_status gt_driver_check_name(const char *name)
     const char *profile;
     if (!gt_driver_is_soft(name, &profile))
         return GT_OK;
-    const size_t length = strcspn(profile, ","); /* behind it: what to look for, "races" */
+    const size_t length = strcspn(profile, ","); /* behind it: what to look for, how many there are */
     bool known = *profile == '\0' && name[4] == '\0';
     for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++)
         known = known || (strlen(profiles[i]) == length && strncmp(profile, profiles[i], length) == 0);
-    if (known && (profile[length] == '\0' || strcmp(profile + length, ",races") == 0))
+    if (known && (profile[length] == '\0' || strcmp(profile + length, ",races") == 0 ||
+                  strncmp(profile + length, ",gpus=", 6) == 0))
         return GT_OK;
     return gt_fail(GT_ERROR_INVALID,
-                   "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4, each with ,races behind it",
+                   "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4, each with ,races or ,gpus=2 "
+                   "behind it",
                    profile);
 }
 
@@ -95,6 +97,19 @@ static gt_status choose_profile(const gt_driver *driver, const char *profile)
         return GT_OK;
     return gt_fail(GT_ERROR_NO_DEVICE, "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4",
                    profile);
+}
+
+/* What tells drivers apart: many have one CUDA version. The kernel module knows its own. */
+static void describe_release(gt_driver *driver)
+{
+    char number[24] = "";
+    FILE *file = driver->soft ? NULL : fopen("/sys/module/nvidia/version", "re");
+    if (file && fgets(number, sizeof number, file))
+        number[strcspn(number, "\n")] = '\0';
+    if (file)
+        fclose(file);
+    snprintf(driver->release, sizeof driver->release, "%d.%d%s%s", driver->version / 1000, driver->version % 1000 / 10,
+             *number ? " " : "", number);
 }
 
 gt_status gt_driver_open(const char *name, gt_driver **out)
@@ -144,6 +159,7 @@ gt_status gt_driver_open(const char *name, gt_driver **out)
                          driver->version / 1000, driver->version % 1000 / 10);
         goto fail;
     }
+    describe_release(driver);
     *out = driver;
     return GT_OK;
 fail:

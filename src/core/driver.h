@@ -27,7 +27,7 @@
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                           \
     X(cuLaunchKernel) X(cuLaunchKernelEx)                                                                    \
     X(cuTensorMapEncodeTiled) X(cuTensorMapReplaceAddress)                                                   \
-    X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize)                                              \
+    X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitEvent)                         \
     X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuStreamIsCapturing)                             \
     X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)                           \
     X(cuEventCreate) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime) X(cuEventDestroy)
@@ -35,6 +35,7 @@
 typedef struct gt_driver {
     void *library;
     int version; /* 13000 for 13.0 */
+    char release[32]; /* "13.0 580.159.04": the CUDA it is for and, where that can be told, its own number */
     char soft_name[48]; /* the software GPU as it was asked for, "soft:h200"; "" for a real driver */
     /* What the software GPU offers beyond the driver, see softgpu/softgpu.h; NULL on a real one, whose times are
      * measured. */

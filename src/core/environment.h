@@ -22,6 +22,7 @@ typedef enum gt_variable {
     GT_ENV_MARGIN,    /* GEMMTUNE_MARGIN: preloaded, percent that cuBLAS must be slower by */
     GT_ENV_F32,       /* GEMMTUNE_F32: preloaded, "tf32" or "split": products of f32 may be computed so */
     GT_ENV_BLAS_THRESHOLD, /* GEMMTUNE_BLAS_THRESHOLD: multiply-adds of a product of host memory that goes to the GPU */
+    GT_ENV_BLAS_MEMORY, /* GEMMTUNE_BLAS_MEMORY: bytes of the GPU's memory that products of host memory may take */
     GT_ENV_TF32_OVERRIDE, /* NVIDIA_TF32_OVERRIDE: whether NVIDIA's libraries use tf32, whatever programs say */
 } gt_variable;
 

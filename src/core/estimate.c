@@ -22,7 +22,13 @@
 #define STREAM_BEGIN  5000.0
 #define COPIES_BEGIN  6000.0
 
+#define PIECES_RATE 2.0 /* copies to shared memory that begin in a clock and SM, of 4, 8 or 16 bytes each */
+
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
+
+/* Steps of K that are worth a block of their own; blocks or clusters that may meet in the workspace. */
+#define FEWEST_STEPS  2.0
+#define MOST_CLUSTERS 256.0
 
 const char *const gt_term_names[GT_TERM_COUNT] = {
 #define X(name) #name,
@@ -46,11 +52,47 @@ static double param(const gt_kernel *kernel, const char *name, double absent)
     return gt_params_find(&kernel->params, name, &value) && value > 0 ? (double)value : absent;
 }
 
-/* K-steps that a block takes at once: of bk, or by how its lanes and warps lie over K. */
-static double step_of(const gt_kernel *kernel)
+/* K-steps that a block takes at once: of bk, or by how its lanes and warps lie over K and what they load at once. */
+static double step_of(const gt_kernel *kernel, const gt_problem *p)
 {
-    const double lanes = param(kernel, "lanes_k", 0);
-    return lanes > 0 ? 4 * lanes * param(kernel, "warps_k", 1) : param(kernel, "bk", 16);
+    const double lanes = param(kernel, "lanes_k", 0), unroll = param(kernel, "unroll", 0);
+    const double wide = at_least_one(p->class.align / gt_type_find(p->class.type_b)->bytes);
+    if (lanes > 0)
+        return 4 * lanes * param(kernel, "warps_k", 1);
+    if (unroll > 0)
+        return unroll * param(kernel, "warps_k", 1) * (p->class.op_b == GT_T ? 32 * wide : 1);
+    return param(kernel, "bk", 16);
+}
+
+/* Pieces in which a byte of A or B is read, beyond those of 16 bytes: rows are aligned to less, but for a copy's. */
+static double more_pieces(const gt_kernel *kernel, const gt_problem *p, int64_t operand)
+{
+    return kernel->facts.repack & operand ? 0 : 1 / fmin(p->class.align, 16) - 1.0 / 16;
+}
+
+/* Multiply-adds of an SM in a clock: of its tensor cores, or, where threads have tiles of their own, of their FMA units. */
+static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt_class *class, double clock)
+{
+    const gt_types *types = gt_class_types(class);
+    const bool by_threads = param(kernel, "tm", 0) > 0 || param(kernel, "unroll", 0) > 0;
+    if (by_threads && types->accumulator == GT_F32)
+        types = gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT);
+    const double peak = gt_device_peak_tflops(device, types);
+    return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
+}
+
+static int resident_of(const gt_device *device, const gt_kernel *kernel)
+{
+    return gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers, (int)kernel->facts.smem_bytes);
+}
+
+/* SMs that work on a kernel. Where they hold one block each, clusters of four and more do not fit into every part of the
+ * chip: an H200 has room for 30 of four and 15 of eight. */
+static double sms_of(const gt_device *device, const gt_kernel *kernel, int resident)
+{
+    const double sms = at_least_one(device->sm_count);
+    const bool apart = resident == 1 && kernel->facts.cluster_x * kernel->facts.cluster_y >= 4;
+    return apart ? at_least_one(floor(sms * 10 / 11)) : sms;
 }
 
 /* What the terms are made of. */
@@ -71,7 +113,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
                           int resident)
 {
     const gt_facts *f = &kernel->facts;
-    const double sms = at_least_one(device->sm_count), step = step_of(kernel), batch = (double)p->batch;
+    const double sms = sms_of(device, kernel, resident), step = step_of(kernel, p), batch = (double)p->batch;
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
     const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
     const double blocks = (double)f->blocks;
@@ -91,6 +133,16 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     return s;
 }
 
+int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, int64_t blocks)
+{
+    const gt_facts *f = &kernel->facts;
+    const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n) * (double)p->batch;
+    const double sms = sms_of(device, kernel, resident_of(device, kernel));
+    const double filling = floor((double)blocks * sms / (tiles * (double)f->cluster_y));
+    const double worth = floor((double)p->k / step_of(kernel, p) / FEWEST_STEPS / (double)f->cluster_y);
+    return (int64_t)at_least_one(fmin(fmin(filling, worth), MOST_CLUSTERS)) * f->cluster_y;
+}
+
 bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, gt_terms *out,
                        size_t *workspace)
 {
@@ -98,13 +150,12 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     gt_launch launch;
     if (gt_launch_init(kernel, p, &launch) != GT_OK || launch.empty)
         return false;
-    const int resident = gt_device_occupancy(device, (int)f->threads, kernel->registers, (int)f->smem_bytes);
+    const int resident = resident_of(device, kernel);
     if (resident < 1)
         return false;
     const shares s = find_shares(device, kernel, p, &launch, resident);
     const double sms = at_least_one(device->sm_count), clock = device->clock_khz > 0 ? device->clock_khz * 1e-3 : 1500;
-    const double peak = gt_device_peak_tflops(device, gt_class_types(&p->class));
-    const double multiply_adds = peak > 0 ? peak * 1e6 / 2 / sms / clock : 128; /* of an SM in a clock */
+    const double multiply_adds = rate_of(device, kernel, &p->class, clock);
     const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
     const double operands = ((m + n) * k * ab + m * n * c) * batch;
@@ -124,6 +175,8 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         .multiply = s.per_sm * tile * s.part * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / multiply_adds / clock,
         .step = s.sets * s.steps * 100 / clock,
         .l2 = s.per_sm * (s.rows + s.columns) * s.part * ab / L2_RATE / clock,
+        .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, 1) + s.columns * more_pieces(kernel, p, 2)) * s.part * ab /
+                  PIECES_RATE / clock,
         .memory = operands / (operands < 0.8 * (double)device->l2_bytes ? WARM_RATE : MEMORY_RATE) / sms / clock,
         .store = s.per_sm * s.rows * s.columns * c * (p->class.align < 16 ? 2 : 1) / L2_RATE / clock,
         .sums = sums / clock,
@@ -137,10 +190,12 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
 double gt_estimate_us(const gt_terms *t, const gt_terms *c)
 {
     /* Near the largest of the three, and above it where two are alike. */
-    const double multiply = t->multiply * c->multiply, l2 = t->l2 * c->l2, memory = t->memory * c->memory;
-    const double most = fmax(multiply, fmax(l2, memory));
-    const double a = multiply / most, b = l2 / most, d = memory / most;
-    const double together = most > 0 ? most * sqrt(sqrt(a * a * a * a + b * b * b * b + d * d * d * d)) : 0;
+    const double all[] = {t->multiply * c->multiply, t->l2 * c->l2 + t->narrow * c->narrow, t->memory * c->memory};
+    const double most = fmax(all[0], fmax(all[1], all[2]));
+    double sum = 0;
+    for (size_t i = 0; most > 0 && i < sizeof all / sizeof all[0]; i++)
+        sum += all[i] / most * (all[i] / most) * (all[i] / most) * (all[i] / most);
+    const double together = most * sqrt(sqrt(sum));
     return t->launch * c->launch + t->begin * c->begin + together + t->step * c->step + t->store * c->store +
            t->sums * c->sums + t->copies * c->copies;
 }
@@ -148,28 +203,34 @@ double gt_estimate_us(const gt_terms *t, const gt_terms *c)
 /* Fitted by `gemmtune fit --trials tests/trials_h200.txt`, but the first: what the terms are meant to be, for families
  * that nobody has fitted. */
 static const gt_fitted shipped[] = {
-    {"", {.launch = 1.5, .begin = 1.5, .multiply = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .store = 1, .sums = 1,
-          .copies = 1}},
-    {"batched", {.launch = 2.473, .begin = 1.023, .multiply = 4.459, .step = 0.481, .l2 = 0.932, .memory = 0.656,
-                 .store = 1.151, .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.495, .begin = 2.099, .multiply = 1.191, .step = 2.367, .l2 = 2.894, .memory = 1.024,
-              .store = 1.883, .sums = 1.573, .copies = 1}},
-    {"simt_cluster", {.launch = 0.917, .begin = 1.205, .multiply = 1.163, .step = 0.642, .l2 = 1.421,
-                      .memory = 1.378, .store = 4.344, .sums = 1, .copies = 0.977}},
-    {"simt_ws", {.launch = 1.345, .begin = 2.473, .multiply = 1.145, .step = 0.657, .l2 = 1.008, .memory = 1.016,
-                 .store = 2.399, .sums = 0.267, .copies = 0.992}},
-    {"skinny", {.launch = 0.616, .begin = 1.15, .multiply = 2.56, .step = 1.349, .l2 = 0.626, .memory = 1.225,
-                .store = 9.637, .sums = 1.636, .copies = 1}},
-    {"vector", {.launch = 0.875, .begin = 0.882, .multiply = 1.2, .step = 0.016, .l2 = 0.243, .memory = 1.254,
-                .store = 1, .sums = 0.715, .copies = 1}},
+    {"", {.launch = 1.5, .begin = 1.5, .multiply = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
+          .sums = 1, .copies = 1}},
+    {"batched", {.launch = 0.519, .begin = 0.671, .multiply = 5.017, .step = 0.459, .l2 = 1.325, .memory = 0.809,
+                 .narrow = 1.636, .store = 2.454, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.483, .begin = 1.726, .multiply = 1.21, .step = 3.444, .l2 = 2.615, .memory = 1.049,
+              .narrow = 0.264, .store = 2.307, .sums = 1.215, .copies = 1}},
+    {"simt_cluster", {.launch = 0.322, .begin = 1.794, .multiply = 1.084, .step = 1.772, .l2 = 1.573,
+                      .memory = 1.161, .narrow = 0.246, .store = 5.159, .sums = 1.169, .copies = 0.919}},
+    {"simt_ws", {.launch = 1.123, .begin = 5.84, .multiply = 1.084, .step = 1.296, .l2 = 1.41, .memory = 0.804,
+                 .narrow = 0.594, .store = 1.898, .sums = 0.175, .copies = 1.081}},
+    {"skinny", {.launch = 0.737, .begin = 1.536, .multiply = 2.56, .step = 1.247, .l2 = 0.602, .memory = 1.235,
+                .narrow = 0.448, .store = 8.639, .sums = 1.206, .copies = 1}},
+    {"vector", {.launch = 0.514, .begin = 0.57, .multiply = 1.2, .step = 7.624, .l2 = 0.501, .memory = 0.92,
+                .narrow = 0.309, .store = 1.024, .sums = 0.651, .copies = 1}},
 };
+
+static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].family, family) == 0)
+            return &list[i].coefficients;
+    return NULL;
+}
 
 const gt_terms *gt_estimate_shipped(const char *family)
 {
-    for (size_t i = 1; i < sizeof shipped / sizeof shipped[0]; i++)
-        if (strcmp(shipped[i].family, family) == 0)
-            return &shipped[i].coefficients;
-    return &shipped[0].coefficients;
+    const gt_terms *own = find(shipped, sizeof shipped / sizeof shipped[0], family);
+    return own ? own : &shipped[0].coefficients;
 }
 
 #define LARGEST 1e4
@@ -185,10 +246,14 @@ bool gt_estimate_check(const gt_terms *coefficients)
     return copy.launch > 0 && copy.multiply > 0 && copy.memory > 0;
 }
 
+const gt_terms *gt_estimate_known(const gt_fitted *list, size_t count, const char *family)
+{
+    const gt_terms *own = find(list, count, family);
+    return own ? own : find(shipped, sizeof shipped / sizeof shipped[0], family);
+}
+
 const gt_terms *gt_estimate_find(const gt_fitted *list, size_t count, const char *family)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(list[i].family, family) == 0)
-            return &list[i].coefficients;
-    return gt_estimate_shipped(family);
+    const gt_terms *known = gt_estimate_known(list, count, family);
+    return known ? known : &shipped[0].coefficients;
 }

@@ -16,6 +16,7 @@
     X(step)     /* 100 clocks for each stage of K */                                                         \
     X(l2)       /* what the busiest SM reads of A and B, 40 bytes a clock */                                 \
     X(memory)   /* A, B and C once, 18 bytes a clock and SM; less where they stay in L2 */                   \
+    X(narrow)   /* more for it where rows are not aligned to 16 bytes: pieces that are narrower, 2 a clock */ \
     X(store)    /* the busiest SM's elements of C, 40 bytes a clock, half of that where rows are not aligned */ \
     X(sums)     /* partial sums on their way, through the workspace and in clusters */                       \
     X(copies)   /* operands that are copied first */
@@ -38,6 +39,10 @@ double *gt_term(gt_terms *terms, size_t index);
 bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem, gt_terms *terms,
                        size_t *workspace);
 
+/* The parts of K in which a kernel whose facts say any_split gives every SM so many blocks, or nearly; fewer where they
+ * would have next to nothing to do. */
+int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem, int64_t blocks);
+
 /* Microseconds: the sum, where multiply-adds, L2 and memory go on at the same time. */
 double gt_estimate_us(const gt_terms *terms, const gt_terms *coefficients);
 
@@ -53,7 +58,10 @@ typedef struct gt_fitted {
     gt_terms coefficients;
 } gt_fitted;
 
-/* Those of a family in a list of `count`, else the shipped ones. */
+/* Those of a family in a list of `count`, else the shipped ones; NULL where nobody has fitted any. */
+const gt_terms *gt_estimate_known(const gt_fitted *list, size_t count, const char *family);
+
+/* The same, and what the terms are meant to be where nobody has fitted any. */
 const gt_terms *gt_estimate_find(const gt_fitted *list, size_t count, const char *family);
 
 #endif

@@ -22,5 +22,8 @@ gt_status gt_facts_check(const gt_facts *facts)
             return gt_fail(GT_ERROR_INVALID, "%s is %lld, outside %lld to %lld", row->name, (long long)value,
                            (long long)row->low, (long long)row->high);
     }
+    if (facts->any_split && facts->split_k % facts->cluster_y != 0)
+        return gt_fail(GT_ERROR_INVALID, "any_split with split_k %lld, no multiple of the cluster's %lld along K",
+                       (long long)facts->split_k, (long long)facts->cluster_y);
     return GT_OK;
 }

@@ -33,11 +33,15 @@
     X(products, "products", 1, 1024, 1, true, true, 7)                                                       \
     /* Workspace bytes for one tile of C, or for one block of a persistent grid. */                          \
     X(ws_tile, "ws_tile", 0, 1ll << 32, 0, false, true, 4)                                                   \
+    /* It takes the parts of K from the grid: a launch may have others than split_k, whole clusters of them. */ \
+    X(any_split, "any_split", 0, 1, 0, false, false, 8)                                                      \
     /* Operands that another kernel of the same code copies into the workspace first: 1 A, 2 B, 3 both; 4 or \
      * 8 more for lines as they are stored, or along K; 16 more for two parts of f16. */                      \
     X(repack, "repack", 0, 27, 0, true, true, 4)                                                             \
     /* It waits itself for the stream's earlier work (programmatic dependent launch). */                     \
     X(dependent_launch, "dependent_launch", 0, 1, 0, false, true, 4)                                         \
+    /* It takes the whole argument block, applies an epilogue and reads C beside D. */                       \
+    X(epilogue, "epilogue", 0, 1, 0, false, true, 8)                                                         \
     /* Tensor maps passed before the argument block: boxes in elements of A, B and C as they are stored, 0   \
      * for no map, and the swizzle of A's and B's, and of C's, a CUtensorMapSwizzle. */                      \
     X(box_a_rows, "box_a_rows", 0, 256, 0, false, true, 4)                                                   \
@@ -75,8 +79,8 @@ extern const gt_fact_row gt_fact_rows[GT_FACT_COUNT];
 int64_t *gt_fact(gt_facts *facts, size_t row);
 int64_t gt_fact_value(const gt_facts *facts, size_t row);
 
-/* Holds every fact to its range: a space or a database may come from anybody. GT_ERROR_INVALID: "threads is 0, outside
- * 1 to 1024". */
+/* Holds every fact to its range, and those that depend on each other to each other: a space or a database may come from
+ * anybody. GT_ERROR_INVALID: "threads is 0, outside 1 to 1024". */
 gt_status gt_facts_check(const gt_facts *facts);
 
 #endif

@@ -6,6 +6,16 @@
 
 #define FACT_LINE 64 /* a name, '=', a 64-bit number, the end of a line */
 
+void gt_kernel_split(gt_kernel *kernel, int64_t parts)
+{
+    gt_facts *f = &kernel->facts;
+    f->ws_tile = f->ws_tile / (f->split_k / f->cluster_y) * (parts / f->cluster_y);
+    f->split_k = parts;
+    for (int64_t i = 0; i < kernel->params.count; i++)
+        if (strcmp(kernel->params.list[i].name, "split_k") == 0)
+            kernel->params.list[i].value = parts;
+}
+
 void gt_code_finish(gt_code *code)
 {
     free(code->cubin);

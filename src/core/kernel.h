@@ -26,6 +26,9 @@ typedef struct gt_kernel {
     int registers, spills; /* per thread; bytes of local memory */
 } gt_kernel;
 
+/* The kernel as it is launched with so many parts of K, a multiple of its cluster's; its facts must say any_split. */
+void gt_kernel_split(gt_kernel *kernel, int64_t parts);
+
 /* A kernel's code. Owned: gt_code_finish. */
 typedef struct gt_code {
     void *cubin;

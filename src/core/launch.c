@@ -157,15 +157,18 @@ bool gt_launch_reads(const gt_launch *launch, const gt_scalar *alpha)
 static gt_args make_args(const gt_launch *launch, const gt_launch_operands *o)
 {
     const gt_problem *p = &launch->problem;
-    const bool reads = gt_launch_reads(launch, &o->alpha);
+    const bool reads = gt_launch_reads(launch, &o->alpha), apart = o->d && launch->scalar->load(&o->beta, 0) != 0;
+    const int64_t element = gt_type_find(p->class.type_c)->bytes;
     return (gt_args){
-        .a = reads ? o->a : NULL, .b = reads ? o->b : NULL, .c = o->c, /* never read, they need not be good pointers */
+        .a = reads ? o->a : NULL, .b = reads ? o->b : NULL, /* never read, they need not be good pointers */
+        .c = o->d ? o->d : o->c,
         .workspace = o->workspace, .counters = o->counters,
         .m = p->m, .n = p->n, .k = reads ? p->k : 0,
         .lda = p->lda, .ldb = p->ldb, .ldc = p->ldc,
         .stride_a = p->stride_a, .stride_b = p->stride_b, .stride_c = p->stride_c,
         .alpha = o->alpha, .beta = o->beta,
-        .d = o->c, .ldd = p->ldc, .stride_d = p->stride_c,
+        .bias = o->bias, .apart = apart ? ((intptr_t)o->c - (intptr_t)o->d) / element : 0,
+        .epilogue = (uint32_t)o->epilogue,
     };
 }
 
@@ -189,7 +192,7 @@ CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const g
             return result;
         args.a = args.a ? (const char *)args.a + batch * args.stride_a * a : NULL;
         args.b = args.b ? (const char *)args.b + batch * args.stride_b * b : NULL;
-        args.c = args.d = (char *)args.c + batch * args.stride_c * c;
+        args.c = (char *)args.c + batch * args.stride_c * c;
     }
     return CUDA_SUCCESS;
 }

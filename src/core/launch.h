@@ -21,11 +21,12 @@ gt_scalar gt_scalar_make(const gt_types *types, double value);
 
 /*
  * The argument block that every kernel takes by value. kernel_templates/gemm.cuh has its other side. Fields are only
- * ever added behind the last one: kernels of earlier databases take the first 128 bytes.
+ * ever added behind the last one: kernels of earlier databases take the first 128 bytes, or all and look at the last
+ * one. `bias`, `apart` and `epilogue` stand where earlier libraries write zero: what they launch has none.
  */
 typedef struct gt_args {
     const void *a, *b;
-    void *c;
+    void *c;            /* where results go */
     void *workspace;    /* copies of operands; ws_tile bytes for each tile, or persistent block, and matrix */
     unsigned *counters; /* one for each block; zero before and after every launch */
     int64_t m, n, k;
@@ -33,15 +34,16 @@ typedef struct gt_args {
     int64_t stride_a, stride_b, stride_c;
     gt_scalar alpha, beta;
 
-    void *d; /* where results go: C, as there is no D of its own yet */
-    int64_t ldd, stride_d;
-    const void *bias;                       /* NULL: none */
-    const void *scale_a, *scale_b, *scale_d; /* of 8-bit types; NULL: 1 */
-    const void *scalars;                    /* alpha and beta in device memory; NULL: those above */
-    int64_t batch;                          /* matrices of this launch */
+    int64_t reserved[3];
+    const void *bias; /* of the epilogue */
+    int64_t apart;    /* elements from `c` to the C that beta scales */
+    uint32_t epilogue, reserved_half;
+    int64_t reserved_too;
+    const void *scalars; /* alpha and beta in device memory; NULL: those above */
+    int64_t batch;       /* matrices of this launch */
 } gt_args;
 
-_Static_assert(sizeof(gt_args) == 25 * 8, "kernels expect this block");
+_Static_assert(sizeof(gt_args) == GT_ARGS_BYTES, "kernels expect this block");
 
 typedef struct gt_launch {
     gt_problem problem;
@@ -56,10 +58,14 @@ typedef struct gt_launch {
     size_t counter_bytes, workspace_bytes;
 } gt_launch;
 
-/* Where a launch's operands lie and what they are scaled by. a and b may be NULL where alpha is 0. */
+/* Where a launch's operands lie and what they are scaled by. a and b may be NULL where alpha is 0, c where beta is and
+ * there is d. Only kernels that have epilogues are given one, or a d beside c with a beta. */
 typedef struct gt_launch_operands {
     const void *a, *b;
     void *c;
+    void *d; /* where results go; NULL: into c */
+    gt_epilogue epilogue;
+    const void *bias;
     gt_scalar alpha, beta;
     void *workspace;    /* workspace_bytes of it */
     unsigned *counters; /* counter_bytes, zero */

@@ -36,6 +36,12 @@ static gt_status check_facts(const gt_driver *driver, const gt_kernel *kernel, c
     const int64_t required = gt_cubin_required_threads(code->cubin, code->cubin_bytes, GT_ENTRY);
     if (required > 0 && f->threads != required)
         return fail_facts(kernel, "threads of a block are", required, f->threads);
+    /* One that ignores what it is told to add would be silently wrong. */
+    const int64_t maps = (f->box_a_rows > 0) + (f->box_b_rows > 0) + (f->box_c_rows > 0),
+                  passed = maps * (int64_t)sizeof(CUtensorMap) + GT_ARGS_BYTES,
+                  taken = gt_cubin_parameter_bytes(code->cubin, code->cubin_bytes, GT_ENTRY);
+    if (f->epilogue && taken > 0 && taken < passed)
+        return fail_facts(kernel, "bytes of parameters, with those of epilogues, are", taken, passed);
     if (driver->cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, handle, device) == CUDA_SUCCESS &&
         driver->cuDeviceGetAttribute(&limit, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device) ==
             CUDA_SUCCESS &&

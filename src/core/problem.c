@@ -79,14 +79,16 @@ gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem)
     if (!gt_types_find(gemm->type_ab, type_b, gemm->type_c, gemm->math))
         return gt_fail(GT_ERROR_UNSUPPORTED, "math %d (%s) does not fit %s, which has: %s", (int)gemm->math,
                        gt_math_name(gemm->math), strict->name, gt_types_maths(strict->name, maths));
-    if (gemm->epilogue != GT_EPILOGUE_NONE)
+    if ((unsigned)gemm->epilogue > GT_EPILOGUE_GELU_BIAS)
         return gt_fail(GT_ERROR_UNSUPPORTED, "epilogue %d is not offered", (int)gemm->epilogue);
+    if (gemm->epilogue & GT_EPILOGUE_GELU && strict->accumulator != GT_F32)
+        return gt_fail(GT_ERROR_UNSUPPORTED, "gelu is not offered for %s, whose sums are not in f32", strict->name);
     if (gemm->align < 0 || gemm->align > 16 || (gemm->align & (gemm->align - 1)) != 0)
         return gt_fail(GT_ERROR_INVALID, "align is %d; it must be 1, 2, 4, 8 or 16 (0 means 16)", gemm->align);
 
     gt_problem p = {
         .class = {.type_a = gemm->type_ab, .type_b = type_b, .type_c = gemm->type_c, .math = gemm->math,
-                  .epilogue = gemm->epilogue, .op_a = gemm->op_a, .op_b = gemm->op_b,
+                  .epilogue = GT_EPILOGUE_NONE, .op_a = gemm->op_a, .op_b = gemm->op_b,
                   .align = gemm->align ? gemm->align : 16},
         .m = gemm->m, .n = gemm->n, .k = gemm->k, .batch = gemm->batch > 0 ? gemm->batch : 1,
         .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc,
@@ -124,7 +126,8 @@ gt_status gt_problem_fold(const gt_gemm *gemm, gt_problem *problem, bool *swappe
     if (status != GT_OK)
         return status;
     gt_gemm same = gt_class_gemm(&p.class, p.m, p.n, p.k);
-    const bool swap = p.n == 1 && p.m > 1 && p.ldc == 1 && p.class.type_a == p.class.type_b;
+    const bool swap = p.n == 1 && p.m > 1 && p.ldc == 1 && p.class.type_a == p.class.type_b &&
+                      !(gemm->epilogue & GT_EPILOGUE_BIAS);
     same.align = gemm->align; /* of pointers; rows may lie better than they did */
     same.batch = p.batch;
     same.lda = p.lda;

@@ -8,7 +8,7 @@
 typedef struct gt_class {
     gt_type type_a, type_b, type_c;
     gt_math math;
-    gt_epilogue epilogue;
+    gt_epilogue epilogue; /* none: kernels are told at run time */
     gt_op op_a, op_b;
     int align; /* bytes: the largest of 1, 2, 4, 8, 16 that divides all pointers, row and batch strides of operands
                   that have elements; a pointer to larger elements is a multiple of those */
@@ -37,13 +37,14 @@ typedef struct gt_stored {
 /*
  * Checks a gemm and fills in its defaults. GT_ERROR_INVALID with the field's name on a negative size, a leading
  * dimension smaller than the row or a matrix of more than 2^63 bytes; GT_ERROR_UNSUPPORTED on types that are not
- * offered, and on math that they do not have.
+ * offered, on math that they do not have, and on an epilogue that they do not have.
  */
 gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem);
 
 /*
  * The same product in the form that vectors are tuned in, and checked as above. C of one column that lies together is C
- * of one row: the product of the transposed operands, B before A (*swapped), where both have one type. A vector that
+ * of one row: the product of the transposed operands, B before A (*swapped), where both have one type and there is no
+ * bias, which belongs to columns. A vector that
  * lies together is stored along K. So rows are long, and as aligned as they are.
  */
 gt_status gt_problem_fold(const gt_gemm *gemm, gt_problem *problem, bool *swapped);

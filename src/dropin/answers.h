@@ -22,7 +22,7 @@ typedef struct gt_answer_key {
     int32_t symbol;  /* that was called: gt_symbol */
     int32_t refused; /* gt_fate: GT_FATE_ANSWERED, or what it was before the database was asked */
     int32_t alone;   /* whether it competes with cuBLAS */
-    int32_t unused;
+    int32_t epilogue;
 } gt_answer_key;
 
 typedef struct gt_answer {

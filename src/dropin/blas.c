@@ -2,44 +2,20 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
-#include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "../core/environment.h"
 #include "front.h"
 #include "host.h"
+#include "worth.h"
 
-/* Below this many multiply-adds no GPU is faster: its memory is too far away. Nothing else is computed then. */
-#define LEAST_WORK (1 << 22)
-
-/* Microseconds: CUDA, the library and a first plan. Begun when products would have saved as much. */
-#define SET_UP_US 400e3
-
-/* What is assumed before it is known. */
-#define LAUNCH_US   100.0 /* of a product, beside its copies and its kernel */
-#define LINK_BYTES  16e3  /* a microsecond, from pageable memory and back */
-#define KERNEL_FLOP 10e6  /* a microsecond */
-#define GAIN        0.8   /* of the CPU's time that the GPU may take at most */
-#define LINK_SIZES  64    /* powers of two: small copies are slower */
-
-static _Thread_local int inside; /* the program's own library, which may call another function that is seen here */
-
-/* Measured in this process; 0: not yet. They are hints: threads may overwrite each other's. */
-static struct {
-    pthread_once_t read;
-    int64_t threshold;          /* multiply-adds; -1: by the rates */
-    _Atomic double cpu_flop[2]; /* a microsecond: f32, f64 */
-    _Atomic double link_bytes[LINK_SIZES]; /* a microsecond, of products that move so many */
-    _Atomic double missed_us;   /* what the GPU would have saved so far */
-    atomic_bool ready;          /* the GPU is set up */
-} rates = {.read = PTHREAD_ONCE_INIT};
+/* In the program's own library, which may call another function that is seen here. Preloaded, this has a place in every
+ * thread from the start. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) int inside;
 
 static double now_us(void)
 {
@@ -134,67 +110,22 @@ static double scalar(gt_type type, const void *value)
     return type == GT_F64 ? *(const double *)value : *(const float *)value;
 }
 
-static void read_threshold(void)
-{
-    const char *text = gt_environment(GT_ENV_BLAS_THRESHOLD);
-    char *end = NULL;
-    errno = 0;
-    const long long number = text ? strtoll(text, &end, 10) : -1;
-    rates.threshold = !text || end == text || *end || errno || number < 0 ? -1 : number;
-}
-
-static double work(const gt_blas_call *c)
+/* Multiply-adds. */
+static double count(const gt_blas_call *c)
 {
     return (double)c->m * (double)c->n * (double)c->k;
 }
 
-static double bytes(const gt_blas_call *c)
+static gt_work measure(const gt_blas_call *c)
 {
-    const double elements = (double)c->m * (double)c->k + (double)c->k * (double)c->n +
-                            (scalar(c->type, c->beta) != 0 ? 2 : 1) * (double)c->m * (double)c->n;
-    return elements * (c->type == GT_F64 ? 8 : 4);
+    const double m = (double)c->m, n = (double)c->n, k = (double)c->k;
+    const double elements = m * k + k * n + (scalar(c->type, c->beta) != 0 ? 2 : 1) * m * n;
+    return (gt_work){.type = c->type, .multiply_adds = count(c), .bytes = elements * (c->type == GT_F64 ? 8 : 4)};
 }
 
-static _Atomic double *find_link(const gt_blas_call *c)
+static bool is_still_worth_it(void *work, double kernel_us)
 {
-    const int size = ilogb(bytes(c));
-    return &rates.link_bytes[size < LINK_SIZES ? size : LINK_SIZES - 1];
-}
-
-/* Whether the GPU is expected to be faster, with a kernel that takes so many microseconds; 0: not known. */
-static bool is_faster(const gt_blas_call *c, double kernel_us, double *saved_us)
-{
-    const double cpu_flop = atomic_load_explicit(&rates.cpu_flop[c->type == GT_F64], memory_order_relaxed);
-    const double link = atomic_load_explicit(find_link(c), memory_order_relaxed);
-    const double flop = 2 * work(c), cpu_us = cpu_flop > 0 ? flop / cpu_flop : 0;
-    const double gpu_us = LAUNCH_US + bytes(c) / (link > 0 ? link : LINK_BYTES) +
-                          (kernel_us > 0 ? kernel_us : flop / KERNEL_FLOP);
-    *saved_us = cpu_us - gpu_us;
-    return gpu_us < GAIN * cpu_us;
-}
-
-/* Whether a product goes to the GPU. That is set up once products would have saved the time that it takes. */
-static bool is_worth_it(const gt_blas_call *c)
-{
-    double saved_us;
-    pthread_once(&rates.read, read_threshold);
-    if (rates.threshold >= 0)
-        return work(c) >= (double)rates.threshold;
-    if (work(c) < LEAST_WORK || !is_faster(c, 0, &saved_us))
-        return false;
-    if (atomic_load_explicit(&rates.ready, memory_order_relaxed))
-        return true;
-    const double missed = atomic_load_explicit(&rates.missed_us, memory_order_relaxed) + saved_us;
-    atomic_store_explicit(&rates.missed_us, missed, memory_order_relaxed);
-    return missed >= SET_UP_US;
-}
-
-/* With what is known of the kernel. */
-static bool is_still_worth_it(void *data, double kernel_us)
-{
-    double saved_us;
-    atomic_store_explicit(&rates.ready, true, memory_order_relaxed);
-    return rates.threshold >= 0 || is_faster(data, kernel_us, &saved_us);
+    return gt_worth_staying(work, kernel_us);
 }
 
 /* A column-major product is the row-major one of the transposes: C' = B' A', whose operands change places and keep
@@ -218,14 +149,14 @@ static gt_fate answer(const gt_blas_call *call)
         return GT_FATE_MODE;
     if (!is_legal(call) || scalar(call->type, call->alpha) == 0)
         return GT_FATE_ARGUMENTS;
-    if (!is_worth_it(call))
+    gt_work work = measure(call);
+    if (!gt_worth_going(&work))
         return GT_FATE_SMALL;
     const gt_host_product product = translate(call);
     double moved_us = 0;
-    const gt_fate fate =
-        gt_host_run(&product, rates.threshold >= 0, is_still_worth_it, (void *)call, &moved_us);
+    const gt_fate fate = gt_host_run(&product, gt_worth_is_told(), is_still_worth_it, &work, &moved_us);
     if (fate == GT_FATE_ANSWERED && moved_us > 0)
-        atomic_store_explicit(find_link(call), bytes(call) / moved_us, memory_order_relaxed);
+        gt_worth_see_gpu(&work, moved_us);
     return fate;
 }
 
@@ -233,25 +164,25 @@ bool gt_blas_answer(const gt_blas_call *call)
 {
     if (inside || !gt_front_is_on())
         return false;
-    const gt_fate fate = answer(call);
+    /* Most products of most programs are too small for any GPU, and take little longer than to look at their arguments. */
+    const gt_fate fate = gt_worth_seeing(count(call)) || gt_worth_is_told() ? answer(call) : GT_FATE_SMALL;
     gt_tally_count(fate);
     return fate == GT_FATE_ANSWERED;
 }
 
+/* The clock is for large products only: a small one takes no longer than to read it. */
 double gt_blas_leave(const gt_blas_call *call)
 {
-    return inside++ == 0 && work(call) >= LEAST_WORK ? now_us() : 0;
+    return inside++ == 0 && gt_worth_seeing(count(call)) ? now_us() : 0;
 }
 
-/* The best of late: a call that had to share the CPU says little of the next one. */
 void gt_blas_return(const gt_blas_call *call, double left)
 {
-    _Atomic double *rate = &rates.cpu_flop[call->type == GT_F64];
     inside--;
-    const double took = left > 0 ? now_us() - left : 0;
-    if (took <= 0 || !is_legal(call))
+    if (left <= 0 || !is_legal(call))
         return;
-    const double seen = 2 * work(call) / took, before = atomic_load_explicit(rate, memory_order_relaxed);
-    const double faded = 0.9 * before + 0.1 * seen;
-    atomic_store_explicit(rate, seen > faded ? seen : faded, memory_order_relaxed);
+    const gt_work work = measure(call);
+    const double took = now_us() - left;
+    if (took > 0)
+        gt_worth_see_cpu(&work, took);
 }

@@ -154,6 +154,11 @@ void gt_capture_begin(uint64_t context, __typeof__(gt_counted_open) *open, __typ
         start();
 }
 
+const gt_counted_gpu *gt_capture_gpu(void)
+{
+    return atomic_load(&capture.count) > 0 ? capture.contexts[0].gpu : NULL;
+}
+
 /* Milliseconds of cuBLAS's that calls would have taken, and that were saved, where stored times say so. */
 static void add_up(double *total, double *saved, unsigned long long *tunable)
 {

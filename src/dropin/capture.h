@@ -18,6 +18,9 @@ bool gt_capture_read_environment(void);
 void gt_capture_begin(uint64_t context, __typeof__(gt_counted_open) *open, __typeof__(gt_counted_store) *store,
                       __typeof__(gt_error_message) *message);
 
+/* The first GPU that products are counted on; NULL if there is none. */
+const gt_counted_gpu *gt_capture_gpu(void);
+
 #define GT_CAPTURE_TEXT 256
 
 /* Stores what is not stored yet, for the last time, and says in `text` what was saved and what to do next. */

@@ -16,14 +16,33 @@
  * gets cuBLAS's own status. */
 #define INTEGER_ALIGN 4
 
+/* Whether a function is of a library of the program's own, not of any cuBLAS. */
+static bool is_between(const void *function)
+{
+    Dl_info info;
+    return function && dladdr(function, &info) && info.dli_fname && !strstr(info.dli_fname, "libcublas");
+}
+
+/* The program's own function of a name. That is cuBLAS's; but in a program that is linked with cuBLAS, a library of its
+ * own may come before that in the loader's order, as this one does. Python loads cuBLAS into a scope of its own, where
+ * that order does not lead. */
+static void *find_own(const gt_cublas_library *library, const char *name)
+{
+    void *const real = dlopen(library->soname, RTLD_NOLOAD | RTLD_LAZY), *const next = dlsym(RTLD_NEXT, name);
+    if (!real) /* what asked for no version has the first of this library's, whatever its cuBLAS is */
+        return next;
+    const bool is_linked = dlvsym(RTLD_NEXT, library->probe, library->soname) == dlsym(real, library->probe);
+    return is_linked && is_between(next) ? next : dlsym(real, name);
+}
+
 void *gt_cublas_find(const gt_cublas_library *library, const char *name, _Atomic(void *) *slot)
 {
     void *symbol = atomic_load_explicit(slot, memory_order_acquire);
     if (symbol)
         return symbol;
-    /* By its name: where it was loaded into a scope of its own, as Python does, RTLD_NEXT does not see it. */
-    void *real = dlopen(library->soname, RTLD_NOLOAD | RTLD_LAZY);
-    symbol = dlsym(real ? real : RTLD_NEXT, name);
+    gt_cublas_leave(); /* dlsym may be another library of ours */
+    symbol = find_own(library, name);
+    gt_cublas_return();
     atomic_store_explicit(slot, symbol, memory_order_release);
     return symbol;
 }
@@ -111,10 +130,10 @@ static bool is_legal(const gt_cublas_call *c)
 }
 
 /* A column-major product is the row-major one of the transposes: C' = B' A', whose operands change places and keep
- * their ops. Of real numbers the conjugate transpose is the transpose. */
+ * their ops, and whose columns have the bias. Of real numbers the conjugate transpose is the transpose. */
 static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
 {
-    const uintptr_t bits = (uintptr_t)c->a | (uintptr_t)c->b | (uintptr_t)c->c | 16;
+    const uintptr_t bits = (uintptr_t)c->a | (uintptr_t)c->b | (uintptr_t)c->c | (uintptr_t)c->d | 16;
     const bool many = c->batch > 1; /* the strides of one matrix mean nothing */
     gemm->m = c->n;
     gemm->n = c->m;
@@ -129,6 +148,7 @@ static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
     gemm->op_a = c->op_b == GT_CUBLAS_OP_N ? GT_N : GT_T;
     gemm->op_b = c->op_a == GT_CUBLAS_OP_N ? GT_N : GT_T;
     gemm->align = (int)(bits & -bits);
+    gemm->epilogue = c->epilogue;
     gemm->deterministic = 1; /* as cuBLAS is by default */
 }
 
@@ -177,7 +197,8 @@ static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s)
                       : s->pointer_mode != GT_CUBLAS_HOST_SCALARS ? GT_FATE_SCALARS
                       : s->epilogue                               ? GT_FATE_EPILOGUE
                                                                   : GT_FATE_ANSWERED;
-    gt_operands operands = {.alpha = call->alpha, .beta = call->beta, .a = call->b, .b = call->a, .c = call->c};
+    gt_operands operands = {.alpha = call->alpha, .beta = call->beta, .a = call->b, .b = call->a, .c = call->c,
+                            .d = call->d, .bias = call->bias};
     const bool half = call->compute == GT_CUBLAS_COMPUTE_16F && request.refused == GT_FATE_ANSWERED;
     const float scalars[2] = {half ? load_half(call->alpha) : 0, half ? load_half(call->beta) : 0};
     if (half) {
@@ -217,7 +238,8 @@ bool gt_cublas_answer(gt_cublas_library *library, const gt_cublas_call *call)
                                                      : gt_cublas_refuse(GT_FATE_ARGUMENTS);
 }
 
-static _Thread_local int left;
+/* Preloaded, it has a place in every thread from the start. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) int left;
 
 void gt_cublas_leave(void)
 {

@@ -7,12 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../gemmtune.h"
 #include "symbols.h"
 #include "tally.h"
 
 /* The program's own cuBLAS, of one major version. */
 typedef struct gt_cublas_library {
     const char *soname;
+    const char *probe; /* a function that nobody stands before */
     _Atomic(void *) get_stream, get_pointer_mode, get_math_mode, get_sm_target;
     _Atomic(void *) get_layout, get_operation; /* of cuBLASLt */
 } gt_cublas_library;
@@ -23,7 +25,9 @@ typedef struct gt_cublas_call {
     int op_a, op_b;
     int64_t m, n, k;
     const void *alpha, *a, *b, *beta;
-    void *c;
+    void *c, *d; /* results go to C where there is no D, which lies as C does */
+    const void *bias; /* one for each row of C */
+    gt_epilogue epilogue;
     int type_a, type_b, type_c; /* cudaDataType_t */
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;
@@ -35,7 +39,7 @@ typedef struct gt_cublas_call {
 typedef struct gt_cublas_state {
     struct CUstream_st *stream;
     int pointer_mode, math_mode, sm_target;
-    bool epilogue; /* more than a product is asked for */
+    bool epilogue; /* one is asked for that the library does not have */
 } gt_cublas_state;
 
 /* A function of the program's own cuBLAS, remembered in *slot; NULL if it has none of that name. */

@@ -14,12 +14,12 @@
 
 #define SONAME "libcublas.so." TEXT(GT_CUBLAS_MAJOR)
 #if GT_CUBLAS_MAJOR == 13
-#define VERSION "@@" SONAME /* also for a program that asks for no version */
+#define VERSION "@@" SONAME /* also for dlsym, which asks for no version */
 #else
 #define VERSION "@" SONAME
 #endif
 
-static gt_cublas_library library = {.soname = SONAME};
+static gt_cublas_library library = {.soname = SONAME, .probe = "cublasGetStream_v2"};
 
 /* The name of a function as cuBLAS has it, its number, and its name in this library, where there is one for each
  * major. */
@@ -60,7 +60,7 @@ static gt_cublas_library library = {.soname = SONAME};
 #define SONAME "libcublasLt.so." TEXT(GT_CUBLAS_MAJOR)
 #define SUFFIX
 #define library lt_library
-static gt_cublas_library lt_library = {.soname = SONAME};
+static gt_cublas_library lt_library = {.soname = SONAME, .probe = "cublasLtMatmulDescGetAttribute"};
 
 FUNCTION(cublasLtMatmul, void *handle, void *operation, const void *alpha, const void *a, void *layout_a, const void *b,
          void *layout_b, const void *beta, const void *c, void *layout_c, void *d, void *layout_d,

@@ -9,12 +9,18 @@ enum { A, B, C, D };
 
 /* Attributes of an operation and of a layout, and values of theirs: numbers of NVIDIA's header. */
 enum { COMPUTE_TYPE = 0, SCALE_TYPE = 1, POINTER_MODE = 2, OP_A = 3, OP_B = 4, OP_C = 5, FILL = 6,
-       EPILOGUE = 7, SM_TARGET = 15, EMULATION = 38 };
+       EPILOGUE = 7, BIAS = 8, BIAS_STRIDE = 10, SM_TARGET = 15, BIAS_TYPE = 26, EMULATION = 38 };
 enum { TYPE = 0, ORDER = 1, ROWS = 2, COLUMNS = 3, LEADING = 4, BATCH = 5, STRIDE = 6, PLANE = 7, BATCH_MODE = 8 };
-enum { ORDER_COLUMN = 0, ORDER_ROW = 1, FILL_FULL = 2, EPILOGUE_DEFAULT = 1 };
+enum { ORDER_COLUMN = 0, ORDER_ROW = 1, FILL_FULL = 2 };
 
-/* Pointers to factors and results that only 8-bit floats have, and to what an epilogue needs: all NULL in a plain
- * product. */
+/* Epilogues that the library has. Only products whose sums are in f32 have them in cuBLASLt. */
+static const struct {
+    int value;
+    gt_epilogue epilogue;
+} epilogues[] = {{1, GT_EPILOGUE_NONE},      {2, GT_EPILOGUE_RELU},  {4, GT_EPILOGUE_BIAS},
+                 {6, GT_EPILOGUE_RELU_BIAS}, {32, GT_EPILOGUE_GELU}, {36, GT_EPILOGUE_GELU_BIAS}};
+
+/* Pointers to factors and results that only 8-bit floats have: all NULL in a product of others. */
 static const int pointers[] = {17, 18, 19, 20, 21, 36};
 
 typedef int get_attribute(void *object, int attribute, void *value, size_t size, size_t *written);
@@ -78,8 +84,32 @@ static bool read_matrix(get_attribute *get, void *layout, matrix *m)
 
 typedef struct operation {
     int compute, scale, op_a, op_b;
+    gt_epilogue epilogue;
+    const void *bias;
+    int bias_type; /* -1: that of D */
     gt_cublas_state state;
 } operation;
+
+/* The bias of an epilogue. All matrices of a batch are to have the same. */
+static void read_bias(reader *r, operation *o)
+{
+    read_value(r, BIAS, &o->bias, sizeof o->bias);
+    o->bias_type = read_int(r, BIAS_TYPE);
+    if (!r->failed && (!o->bias || read_long(r, BIAS_STRIDE) != 0))
+        o->state.epilogue = true;
+}
+
+static void read_epilogue(reader *r, operation *o)
+{
+    const int value = read_int(r, EPILOGUE);
+    size_t i = 0;
+    while (i < sizeof epilogues / sizeof epilogues[0] && epilogues[i].value != value)
+        i++;
+    o->state.epilogue = i == sizeof epilogues / sizeof epilogues[0];
+    o->epilogue = o->state.epilogue ? GT_EPILOGUE_NONE : epilogues[i].epilogue;
+    if (o->epilogue & GT_EPILOGUE_BIAS)
+        read_bias(r, o);
+}
 
 static bool read_operation(get_attribute *get, const gt_lt_call *call, operation *o)
 {
@@ -88,8 +118,9 @@ static bool read_operation(get_attribute *get, const gt_lt_call *call, operation
     o->scale = read_int(&r, SCALE_TYPE);
     o->op_a = read_int(&r, OP_A);
     o->op_b = read_int(&r, OP_B);
-    o->state = (gt_cublas_state){.stream = call->stream, .pointer_mode = read_int(&r, POINTER_MODE),
-                                 .epilogue = read_int(&r, EPILOGUE) != EPILOGUE_DEFAULT};
+    o->bias = NULL;
+    o->state = (gt_cublas_state){.stream = call->stream, .pointer_mode = read_int(&r, POINTER_MODE)};
+    read_epilogue(&r, o);
     bool plain = read_int(&r, FILL) == FILL_FULL && !r.failed && is_zero(&r, OP_C, sizeof(int32_t)) && is_zero(&r, SM_TARGET, sizeof(int32_t)) &&
                  is_zero(&r, EMULATION, sizeof(void *));
     for (size_t i = 0; plain && i < sizeof pointers / sizeof pointers[0]; i++)
@@ -135,6 +166,15 @@ static void make_column_major(matrix *m, int *op)
     *op = *op == GT_CUBLAS_OP_N ? GT_CUBLAS_OP_T : GT_CUBLAS_OP_N;
 }
 
+/* Whether the library has the epilogue for a result. A bias belongs to rows of D: to those of a column-major one. */
+static bool is_epilogue_offered(const operation *o, const matrix *d)
+{
+    const bool biased = o->epilogue & GT_EPILOGUE_BIAS;
+    return o->epilogue == GT_EPILOGUE_NONE ||
+           (o->scale == GT_CUDA_32F &&
+            (!biased || (d->order == ORDER_COLUMN && (o->bias_type == -1 || o->bias_type == d->type))));
+}
+
 static bool is_same(const matrix *x, const matrix *y)
 {
     return x->type == y->type && x->order == y->order && x->rows == y->rows && x->columns == y->columns &&
@@ -164,8 +204,8 @@ static bool translate(const gt_lt_call *call, const operation *o, const matrix l
     *out = (gt_cublas_call){
         .symbol = GT_SYMBOL_cublasLtMatmul, .handle = call->handle, .op_a = op_a, .op_b = op_b, .m = d.rows,
         .n = d.columns, .k = flip_a ? a.rows : a.columns, .alpha = call->alpha, .beta = call->beta, .a = first,
-        .b = second, .c = (void *)call->data[D], .type_a = a.type, .type_b = b.type, .type_c = d.type, .lda = a.ld,
-        .ldb = b.ld, .ldc = d.ld, .stride_a = a.stride, .stride_b = b.stride, .stride_c = d.stride, .batch = d.batch,
+        .b = second, .c = (void *)call->data[D], .bias = o->bias, .epilogue = o->epilogue, .type_a = a.type,
+        .type_b = b.type, .type_c = d.type, .lda = a.ld, .ldb = b.ld, .ldc = d.ld, .stride_a = a.stride, .stride_b = b.stride, .stride_c = d.stride, .batch = d.batch,
         .compute = o->compute, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
     };
     return (flip_a ? a.columns : a.rows) == out->m && (flip_b ? b.rows : b.columns) == out->n &&
@@ -192,9 +232,15 @@ bool gt_lt_answer(gt_cublas_library *library, const gt_lt_call *call)
             return gt_cublas_refuse(GT_FATE_MODE);
     if (!is_usual_scale(&o) || list[C].type != list[D].type)
         return gt_cublas_refuse(GT_FATE_MODE);
-    const bool in_place = call->data[C] == call->data[D] && is_same(&list[C], &list[D]);
-    if (o.state.pointer_mode == GT_CUBLAS_HOST_SCALARS && !in_place && !is_beta_zero(&o, call->beta))
+    const bool same = is_same(&list[C], &list[D]), host = o.state.pointer_mode == GT_CUBLAS_HOST_SCALARS;
+    const bool apart = !(same && call->data[C] == call->data[D]) && host && !is_beta_zero(&o, call->beta);
+    if ((apart && !same) || !is_epilogue_offered(&o, &list[D]))
         return gt_cublas_refuse(GT_FATE_EPILOGUE);
-    return translate(call, &o, list, &plain) ? gt_cublas_answer_as(&plain, &o.state)
-                                             : gt_cublas_refuse(GT_FATE_ARGUMENTS);
+    if (!translate(call, &o, list, &plain))
+        return gt_cublas_refuse(GT_FATE_ARGUMENTS);
+    if (apart) {
+        plain.c = (void *)call->data[C];
+        plain.d = (void *)call->data[D];
+    }
+    return gt_cublas_answer_as(&plain, &o.state);
 }

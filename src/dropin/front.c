@@ -18,7 +18,7 @@
 /* What is called of the library, which is loaded with the first product: it brings SQLite along. */
 #define LIBRARY_SYMBOLS(X)                                                                                   \
     X(gt_open) X(gt_plan_gemm) X(gt_plan_describe) X(gt_plan_destroy) X(gt_execute_ex) X(gt_error_message)    \
-    X(gt_counted_open) X(gt_counted_store)
+    X(gt_counted_open) X(gt_counted_store) X(gt_rates_load) X(gt_rates_store)
 
 /* A CUDA context that products were seen in. */
 typedef struct opened {
@@ -28,11 +28,12 @@ typedef struct opened {
 } opened;
 
 static struct {
-    pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
-    atomic_bool off;
+    pthread_once_t begun, loaded, set_up; /* with the first product; the library; with the first that could be answered */
+    _Atomic(enum { UNKNOWN, ON, OFF }) state;
     bool only_counts;
     double margin; /* times our expected time that cuBLAS must need more than */
-    bool usable;          /* library and driver are there */
+    bool has_library;
+    bool usable; /* library and driver are there */
     gt_driver *driver;
     /* These came with CUDA 12.0 or before; the software GPU, where handles are not used again, has none of them. */
     CUresult (*context_id)(CUcontext context, unsigned long long *id);
@@ -45,7 +46,8 @@ static struct {
 #define X(symbol) __typeof__(symbol) *symbol;
     LIBRARY_SYMBOLS(X)
 #undef X
-} front = {.begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+} front = {.begun = PTHREAD_ONCE_INIT, .loaded = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT,
+         .lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The library beside this one: installed, in the same folder; built, in the one above. */
 static void *open_library(void)
@@ -63,7 +65,7 @@ static void *open_library(void)
     return library ? library : dlopen(GT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void set_up(void)
+static void load_library(void)
 {
     void *library = open_library();
     if (!library) {
@@ -79,6 +81,14 @@ static void set_up(void)
         return;
     }
 #undef X
+    front.has_library = true;
+}
+
+static void set_up(void)
+{
+    pthread_once(&front.loaded, load_library);
+    if (!front.has_library)
+        return;
     if (gt_driver_open(NULL, &front.driver) != GT_OK) {
         gt_tally_why(gt_error_message());
         return;
@@ -92,7 +102,7 @@ static void set_up(void)
 
 static void turn_off(void)
 {
-    atomic_store(&front.off, true);
+    atomic_store(&front.state, OFF);
 }
 
 /* CUDA does not survive a fork, the lock may have been held by a thread that is not there, and counts are the
@@ -100,17 +110,17 @@ static void turn_off(void)
 static void begin(void)
 {
     const char *disable = gt_environment(GT_ENV_DISABLE), *margin = gt_environment(GT_ENV_MARGIN);
-    if (disable && strcmp(disable, "0") != 0)
-        turn_off();
     front.only_counts = gt_capture_read_environment();
     front.margin = 1 + (margin ? strtod(margin, NULL) / 100 : 0);
     pthread_atfork(NULL, NULL, turn_off);
+    atomic_store(&front.state, disable && strcmp(disable, "0") != 0 ? OFF : ON);
 }
 
 bool gt_front_is_on(void)
 {
-    pthread_once(&front.begun, begin);
-    return !atomic_load_explicit(&front.off, memory_order_relaxed);
+    if (atomic_load_explicit(&front.state, memory_order_acquire) == UNKNOWN)
+        pthread_once(&front.begun, begin);
+    return atomic_load_explicit(&front.state, memory_order_relaxed) == ON;
 }
 
 __attribute__((destructor)) static void end(void)
@@ -284,7 +294,7 @@ static gt_answer_key make_key(const gt_request *request)
         .stride_a = gemm->stride_a, .stride_b = gemm->stride_b, .stride_c = gemm->stride_c,
         .op_a = (int32_t)gemm->op_a, .op_b = (int32_t)gemm->op_b, .type_ab = (int32_t)gemm->type_ab,
         .type_c = (int32_t)gemm->type_c, .math = (int32_t)gemm->math, .align = gemm->align,
-        .symbol = (int32_t)request->symbol, .alone = request->alone,
+        .symbol = (int32_t)request->symbol, .alone = request->alone, .epilogue = (int32_t)gemm->epilogue,
         .refused = (int32_t)(front.only_counts ? GT_FATE_COUNTED : request->refused),
     };
 }
@@ -319,6 +329,20 @@ static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out)
     atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
     *out = answer;
     return answer->fate;
+}
+
+void gt_front_load_rates(gt_rate *list, size_t count)
+{
+    pthread_once(&front.loaded, load_library);
+    if (front.has_library)
+        front.gt_rates_load(list, count);
+}
+
+void gt_front_store_rates(const gt_rate *list, size_t count)
+{
+    const gt_counted_gpu *gpu = gt_capture_gpu();
+    if (gpu && count > 0)
+        front.gt_rates_store(gpu, list, count); /* the next program measures anew what this one could not store */
 }
 
 gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)

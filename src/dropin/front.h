@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "../gemmtune.h"
+#include "../runtime/rates.h"
 #include "symbols.h"
 #include "tally.h"
 
@@ -28,6 +29,11 @@ typedef struct gt_request {
  * context and, where a plan needs a workspace, stream.
  */
 gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands);
+
+/* Rates of this machine that programs before this one have stored become the list's values; calls nothing of CUDA. And
+ * stores them for others, where products are counted. */
+void gt_front_load_rates(gt_rate *list, size_t count);
+void gt_front_store_rates(const gt_rate *list, size_t count);
 
 /* The same in two steps: whether it would be answered, and what is expected of that, in microseconds; and the rest. */
 typedef struct gt_answer gt_answer;

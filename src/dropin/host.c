@@ -7,11 +7,9 @@
 #include <unistd.h>
 
 #include "../core/driver.h"
-#include "answers.h"
+#include "../core/environment.h"
 #include "front.h"
-#include "staging.h"
-
-#define ROW_BYTES 16 /* that rows on the GPU are a multiple of: kernels for aligned matrices serve all sizes */
+#include "pipeline.h"
 
 /* All of it under the lock. */
 static struct {
@@ -19,12 +17,9 @@ static struct {
     bool tried;
     gt_driver *driver; /* NULL: there is none, or no GPU */
     CUcontext context;
-    CUstream stream;
-    gt_staging *staging;
-    struct {
-        CUdeviceptr data;
-        size_t bytes;
-    } buffers[3];
+    bool prepared; /* the pipeline, or the attempt at one */
+    gt_pipeline *pipeline;
+    size_t limit; /* bytes of the GPU's memory that may be taken; 0: half of what is left */
 } host = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static double now_us(void)
@@ -42,6 +37,8 @@ static bool set_up(void)
     if (host.tried)
         return host.driver != NULL;
     host.tried = true;
+    const char *limit = gt_environment(GT_ENV_BLAS_MEMORY);
+    host.limit = limit ? (size_t)strtoull(limit, NULL, 10) : 0;
     if (gt_driver_open(NULL, &driver) != GT_OK) {
         gt_tally_why(gt_error_message());
         return false;
@@ -56,31 +53,35 @@ static bool set_up(void)
     return true;
 }
 
-/* Stream and staging, in the context. */
-static bool prepare(void)
-{
-    if (!host.stream && host.driver->cuStreamCreate(&host.stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
-        host.stream = NULL;
-    if (host.stream && !host.staging)
-        host.staging = gt_staging_create(host.driver, host.stream);
-    return host.staging != NULL;
-}
-
-/* A buffer of at least so many bytes, which may take no more than half of what the GPU has left. */
-static bool reserve(int i, size_t bytes)
+/* Bytes of the GPU's memory for tiles: those that are held already, and half of what the GPU has left. */
+static size_t find_limit(void)
 {
     size_t available = 0;
-    if (host.buffers[i].bytes >= bytes)
-        return true;
-    if (host.buffers[i].data)
-        host.driver->cuMemFree(host.buffers[i].data);
-    host.buffers[i].data = 0;
-    host.buffers[i].bytes = 0;
-    if (host.driver->cuMemGetInfo(&available, NULL) != CUDA_SUCCESS || bytes > available / 2 ||
-        host.driver->cuMemAlloc(&host.buffers[i].data, bytes) != CUDA_SUCCESS)
-        return false;
-    host.buffers[i].bytes = bytes;
-    return true;
+    if (host.limit > 0)
+        return host.limit;
+    return host.driver->cuMemGetInfo(&available, NULL) == CUDA_SUCCESS
+               ? gt_pipeline_held(host.pipeline) + available / 2
+               : 0;
+}
+
+/* Finds what multiplies each kind of tile, and what is expected of all. */
+static gt_fate find_answers(const gt_host_product *p, const gt_tiles *tiles, gt_tile_answers *answers, double *kernel_us)
+{
+    for (int i = 0; i < 8; i++) {
+        const bool last[3] = {i & 1, i & 2, i & 4};
+        const gt_request request = {.gemm = gt_pipeline_problem(p, tiles, last), .symbol = p->symbol, .alone = true};
+        gt_answer **answer = &answers->of[last[0]][last[1]][last[2]];
+        const int64_t count = gt_pipeline_count(p, tiles, last);
+        double us = 0;
+        if (count == 0)
+            continue;
+        const gt_fate fate = gt_front_find(&request, gt_pipeline_stream(host.pipeline), answer, &us);
+        if (fate != GT_FATE_ANSWERED)
+            return fate;
+        atomic_fetch_add_explicit(&(*answer)->calls, (unsigned long long)count - 1, memory_order_relaxed);
+        *kernel_us += us * (double)count;
+    }
+    return GT_FATE_ANSWERED;
 }
 
 /* A result that is half copied can neither be computed again nor be told of: a BLAS has no status. */
@@ -93,47 +94,35 @@ static void give_up(void)
 /* In the context, under the lock. */
 static gt_fate run(const gt_host_product *p, gt_host_worth *worth, void *data, double *moved_us)
 {
-    const size_t element = p->type == GT_F64 ? 8 : 4;
-    const gt_host_matrix *const matrices[] = {&p->a, &p->b, &p->c};
-    gt_staged staged[3];
-    gt_answer *answer;
+    gt_tile_answers answers = {0};
+    gt_tiles tiles;
     double kernel_us = 0;
-    if (!prepare())
+    bool written;
+    if (!host.prepared)
+        host.pipeline = gt_pipeline_create(host.driver, host.context);
+    host.prepared = true;
+    if (!host.pipeline)
         return GT_FATE_FAILED;
-    for (int i = 0; i < 3; i++)
-        staged[i] = (gt_staged){.host = matrices[i]->data, .rows = (size_t)matrices[i]->rows,
-                                .row_bytes = (size_t)matrices[i]->columns * element,
-                                .host_pitch = (size_t)matrices[i]->ld * element,
-                                .pitch = ((size_t)matrices[i]->columns * element + ROW_BYTES - 1) & -ROW_BYTES};
-    const gt_request request = {
-        .gemm = {.m = p->m, .n = p->n, .k = p->k, .lda = (int64_t)(staged[0].pitch / element),
-                 .ldb = (int64_t)(staged[1].pitch / element), .ldc = (int64_t)(staged[2].pitch / element), .batch = 1,
-                 .op_a = p->op_a, .op_b = p->op_b, .type_ab = p->type, .type_c = p->type, .align = ROW_BYTES,
-                 .deterministic = 1},
-        .symbol = p->symbol, .alone = true};
-    const gt_fate fate = gt_front_find(&request, host.stream, &answer, &kernel_us);
+    if (!gt_tiles_choose(p->m, p->n, p->k, p->type == GT_F64 ? 8 : 4, find_limit(), GT_STAGING_LINE, &tiles))
+        return GT_FATE_NO_ROOM;
+    const gt_fate fate = find_answers(p, &tiles, &answers, &kernel_us);
     if (fate != GT_FATE_ANSWERED)
         return fate;
     if (!worth(data, kernel_us))
         return GT_FATE_SMALL;
-    for (int i = 0; i < 3; i++)
-        if (!gt_staging_takes(&staged[i]) || !reserve(i, staged[i].rows * staged[i].pitch))
-            return GT_FATE_NO_ROOM;
-        else
-            staged[i].device = host.buffers[i].data;
-    const gt_operands operands = {.alpha = p->alpha, .beta = p->beta, .a = (void *)staged[0].device,
-                                  .b = (void *)staged[1].device, .c = (void *)staged[2].device};
+    if (!gt_pipeline_reserve(host.pipeline, p, &tiles))
+        return GT_FATE_NO_ROOM;
     const double begun = now_us();
-    for (int i = 0; i < (p->reads_c ? 3 : 2); i++)
-        if (!gt_staging_upload(host.staging, &staged[i]))
-            return GT_FATE_FAILED;
-    if (gt_front_execute(answer, host.stream, &operands) != GT_FATE_ANSWERED ||
-        host.driver->cuStreamSynchronize(host.stream) != CUDA_SUCCESS)
+    if (!gt_pipeline_run(host.pipeline, p, &tiles, &answers, &written)) {
+        if (written)
+            give_up();
         return GT_FATE_FAILED;
-    if (!gt_staging_download(host.staging, &staged[2]))
-        give_up();
-    /* The first time a kernel is loaded, too, and says little of the next. */
-    *moved_us = atomic_load_explicit(&answer->calls, memory_order_relaxed) > 1 ? now_us() - begun - kernel_us : 0;
+    }
+    /* The first time a kernel is loaded, too, and says little of the next. What overlaps is not told apart. */
+    const gt_answer *last = answers.of[1][1][1];
+    const double took = now_us() - begun, moved = took - kernel_us;
+    if (atomic_load_explicit(&last->calls, memory_order_relaxed) > 1)
+        *moved_us = moved > took / 4 ? moved : took / 4;
     return GT_FATE_ANSWERED;
 }
 

@@ -2,214 +2,222 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define PAGE         4096
-#define BUFFERS      2
-#define BUFFER_BYTES ((size_t)16 << 20)
+#define BUFFERS      2 /* of a thread: one is copied by the GPU, one by the thread */
 #define MOST_THREADS 8
-#define LEAST_BYTES  ((size_t)1 << 20) /* that one thread copies in less time than it takes to wake others */
+#define NONE         SIZE_MAX
 
-/* Rows to copy from one place to another. */
-typedef struct rows {
-    char *to;
-    const char *from;
-    size_t count, row_bytes, to_pitch, from_pitch;
-} rows;
-
-/* Threads that copy parts of the same rows. */
-typedef struct team {
-    pthread_mutex_t lock;
-    pthread_cond_t begin, end;
-    size_t threads; /* beside the caller's */
-    size_t round;   /* of copies: a new one is there */
-    size_t busy;
-    rows work;
-} team;
-
-struct gt_staging {
-    const gt_driver *driver;
-    CUstream stream;
+/* What a thread copies through. */
+typedef struct ring {
     struct {
         char *data;
         CUevent done; /* what the GPU does with it */
     } buffers[BUFFERS];
     size_t turn;
-    team team;
+} ring;
+
+/* Rows that threads share: each takes the next chunk of them that nobody has. */
+typedef struct task {
+    gt_staged staged;
+    bool up;
+    size_t chunk_rows, chunks;
+} task;
+
+struct gt_staging {
+    const gt_driver *driver;
+    CUcontext context;
+    CUstream stream;
+    size_t threads; /* beside the caller's */
+    ring rings[MOST_THREADS]; /* the first is the caller's */
+    atomic_size_t next; /* chunk */
+    atomic_bool failed;
+    pthread_mutex_t lock; /* over all below */
+    pthread_cond_t begin, end;
     size_t joined; /* threads that have a number */
+    size_t round;  /* of tasks: a new one is there */
+    size_t busy;
+    task task;
 };
 
-static void copy_rows(const rows *r, size_t first, size_t last)
+static size_t take_chunk(gt_staging *s, const task *t)
 {
-    if (r->to_pitch == r->from_pitch && r->to_pitch == r->row_bytes) {
-        memcpy(r->to + first * r->to_pitch, r->from + first * r->from_pitch, (last - first) * r->row_bytes);
-        return;
-    }
-    for (size_t i = first; i < last; i++)
-        memcpy(r->to + i * r->to_pitch, r->from + i * r->from_pitch, r->row_bytes);
+    const size_t chunk = atomic_load(&s->failed) ? NONE : atomic_fetch_add(&s->next, 1);
+    return chunk < t->chunks ? chunk : NONE;
 }
 
-static void copy_part(const rows *r, size_t part, size_t parts)
+static size_t count_rows(const task *t, size_t chunk)
 {
-    copy_rows(r, r->count * part / parts, r->count * (part + 1) / parts);
+    const size_t left = t->staged.rows - chunk * t->chunk_rows;
+    return left < t->chunk_rows ? left : t->chunk_rows;
+}
+
+static void copy_rows(char *to, size_t to_pitch, const char *from, size_t from_pitch, size_t row_bytes, size_t rows)
+{
+    if (to_pitch == from_pitch && to_pitch == row_bytes)
+        memcpy(to, from, rows * row_bytes);
+    else
+        for (size_t i = 0; i < rows; i++)
+            memcpy(to + i * to_pitch, from + i * from_pitch, row_bytes);
+}
+
+/* A chunk on its way to the GPU. */
+static bool send(gt_staging *s, const task *t, ring *r, size_t chunk)
+{
+    const gt_staged *x = &t->staged;
+    const size_t row = chunk * t->chunk_rows, rows = count_rows(t, chunk), i = r->turn++ % BUFFERS;
+    if (s->driver->cuEventSynchronize(r->buffers[i].done) != CUDA_SUCCESS)
+        return false;
+    copy_rows(r->buffers[i].data, x->pitch, x->host + row * x->host_pitch, x->host_pitch, x->row_bytes, rows);
+    return s->driver->cuMemcpyHtoDAsync(x->device + row * x->pitch, r->buffers[i].data, rows * x->pitch, s->stream) ==
+               CUDA_SUCCESS &&
+           s->driver->cuEventRecord(r->buffers[i].done, s->stream) == CUDA_SUCCESS;
+}
+
+/* A chunk on its way from the GPU into a buffer: its number; NONE if there is none. */
+static size_t fetch(gt_staging *s, const task *t, ring *r, size_t i)
+{
+    const gt_staged *x = &t->staged;
+    const size_t chunk = take_chunk(s, t);
+    if (chunk == NONE ||
+        (s->driver->cuMemcpyDtoHAsync(r->buffers[i].data, x->device + chunk * t->chunk_rows * x->pitch,
+                                      count_rows(t, chunk) * x->pitch, s->stream) == CUDA_SUCCESS &&
+         s->driver->cuEventRecord(r->buffers[i].done, s->stream) == CUDA_SUCCESS))
+        return chunk;
+    atomic_store(&s->failed, true);
+    return NONE;
+}
+
+static bool receive(gt_staging *s, const task *t, ring *r, size_t chunk, size_t i)
+{
+    const gt_staged *x = &t->staged;
+    if (s->driver->cuEventSynchronize(r->buffers[i].done) != CUDA_SUCCESS)
+        return false;
+    copy_rows(x->host + chunk * t->chunk_rows * x->host_pitch, x->host_pitch, r->buffers[i].data, x->pitch, x->row_bytes,
+              count_rows(t, chunk));
+    return true;
+}
+
+/* A thread's part of a task. On the way back the next chunk comes while one is copied. */
+static void do_part(gt_staging *s, const task *t, ring *r)
+{
+    size_t turn = 0, chunk = t->up ? take_chunk(s, t) : fetch(s, t, r, 0);
+    while (chunk != NONE) {
+        const size_t ahead = t->up ? NONE : fetch(s, t, r, ++turn % BUFFERS);
+        if (!(t->up ? send(s, t, r, chunk) : receive(s, t, r, chunk, (turn - 1) % BUFFERS)))
+            atomic_store(&s->failed, true);
+        chunk = t->up ? take_chunk(s, t) : ahead;
+    }
 }
 
 static void *work(void *data)
 {
-    gt_staging *staging = data;
-    team *t = &staging->team;
+    gt_staging *s = data;
     size_t seen = 0;
-    pthread_mutex_lock(&t->lock);
-    const size_t part = ++staging->joined;
+    const bool lost = s->driver->cuCtxSetCurrent(s->context) != CUDA_SUCCESS;
+    pthread_mutex_lock(&s->lock);
+    ring *r = &s->rings[++s->joined];
     for (;;) {
-        while (t->round == seen)
-            pthread_cond_wait(&t->begin, &t->lock);
-        seen = t->round;
-        const rows mine = t->work;
-        const size_t parts = t->threads + 1;
-        pthread_mutex_unlock(&t->lock);
-        copy_part(&mine, part, parts);
-        pthread_mutex_lock(&t->lock);
-        if (--t->busy == 0)
-            pthread_cond_signal(&t->end);
+        while (s->round == seen)
+            pthread_cond_wait(&s->begin, &s->lock);
+        seen = s->round;
+        const task mine = s->task;
+        pthread_mutex_unlock(&s->lock);
+        if (!lost)
+            do_part(s, &mine, r);
+        pthread_mutex_lock(&s->lock);
+        if (--s->busy == 0)
+            pthread_cond_signal(&s->end);
     }
     return NULL;
 }
 
-static void copy(gt_staging *staging, const rows *r)
+/* One chunk is copied in less time than it takes to wake others. */
+static bool run(gt_staging *s, const gt_staged *staged, bool up)
 {
-    team *t = &staging->team;
-    if (t->threads == 0 || r->count * r->row_bytes < LEAST_BYTES) {
-        copy_rows(r, 0, r->count);
-        return;
+    task t = {.staged = *staged, .up = up, .chunk_rows = GT_STAGING_LINE / staged->pitch};
+    t.chunks = (staged->rows + t.chunk_rows - 1) / t.chunk_rows;
+    const bool shared = s->threads > 0 && t.chunks > 1;
+    atomic_store(&s->next, 0);
+    atomic_store(&s->failed, false);
+    if (shared) {
+        pthread_mutex_lock(&s->lock);
+        s->task = t;
+        s->busy = s->threads;
+        s->round++;
+        pthread_cond_broadcast(&s->begin);
+        pthread_mutex_unlock(&s->lock);
     }
-    pthread_mutex_lock(&t->lock);
-    t->work = *r;
-    t->busy = t->threads;
-    t->round++;
-    pthread_cond_broadcast(&t->begin);
-    pthread_mutex_unlock(&t->lock);
-    copy_part(r, 0, t->threads + 1);
-    pthread_mutex_lock(&t->lock);
-    while (t->busy > 0)
-        pthread_cond_wait(&t->end, &t->lock);
-    pthread_mutex_unlock(&t->lock);
+    do_part(s, &t, &s->rings[0]);
+    if (shared) {
+        pthread_mutex_lock(&s->lock);
+        while (s->busy > 0)
+            pthread_cond_wait(&s->end, &s->lock);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return !atomic_load(&s->failed);
 }
 
-/* As many as there are cores to spare. The program's signals are for its own threads. */
-static void start_team(gt_staging *staging)
+bool gt_staging_upload(gt_staging *staging, const gt_staged *staged)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const long wanted = cores / 2 < MOST_THREADS ? cores / 2 : MOST_THREADS;
+    return run(staging, staged, true);
+}
+
+bool gt_staging_download(gt_staging *staging, const gt_staged *staged)
+{
+    return run(staging, staged, false);
+}
+
+static bool make_ring(const gt_driver *driver, ring *r)
+{
+    for (int i = 0; i < BUFFERS; i++) {
+        void *data = NULL;
+        if (posix_memalign(&data, PAGE, GT_STAGING_LINE) != 0)
+            return false;
+        r->buffers[i].data = data;
+        if (driver->cuMemHostRegister(data, GT_STAGING_LINE, 0) != CUDA_SUCCESS ||
+            driver->cuEventCreate(&r->buffers[i].done, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS)
+            return false;
+    }
+    return true;
+}
+
+/* A thread for every second core, and two at least: one copies while the other waits. The program's signals are for its
+ * own. */
+static void start(gt_staging *s)
+{
+    const long spare = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    const size_t wanted = spare < 2 ? 2 : spare < MOST_THREADS ? (size_t)spare : MOST_THREADS;
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (long i = 1; i < wanted && pthread_create(&thread, NULL, work, staging) == 0; i++) {
+    while (s->threads + 1 < wanted && make_ring(s->driver, &s->rings[s->threads + 1]) &&
+           pthread_create(&thread, NULL, work, s) == 0) {
         pthread_detach(thread);
-        staging->team.threads++;
+        s->threads++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static bool make_buffer(const gt_driver *driver, char **out, CUevent *done)
+/* What could be made of one that fails stays: memory may be pinned. */
+gt_staging *gt_staging_create(const gt_driver *driver, CUcontext context, CUstream stream)
 {
-    void *data = NULL;
-    if (posix_memalign(&data, PAGE, BUFFER_BYTES) != 0)
-        return false;
-    if (driver->cuMemHostRegister(data, BUFFER_BYTES, 0) == CUDA_SUCCESS) {
-        if (driver->cuEventCreate(done, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS) {
-            *out = data;
-            return true;
-        }
-        driver->cuMemHostUnregister(data);
-    }
-    free(data);
-    return false;
-}
-
-static void drop_buffers(gt_staging *staging, int count)
-{
-    for (int i = 0; i < count; i++) {
-        staging->driver->cuEventDestroy(staging->buffers[i].done);
-        staging->driver->cuMemHostUnregister(staging->buffers[i].data);
-        free(staging->buffers[i].data);
-    }
-}
-
-gt_staging *gt_staging_create(const gt_driver *driver, CUstream stream)
-{
-    int made = 0;
-    gt_staging *staging = calloc(1, sizeof *staging);
-    if (!staging)
+    gt_staging *s = calloc(1, sizeof *s);
+    if (!s)
         return NULL;
-    *staging = (gt_staging){.driver = driver, .stream = stream,
-                            .team = {.lock = PTHREAD_MUTEX_INITIALIZER, .begin = PTHREAD_COND_INITIALIZER,
-                                     .end = PTHREAD_COND_INITIALIZER}};
-    while (made < BUFFERS && make_buffer(driver, &staging->buffers[made].data, &staging->buffers[made].done))
-        made++;
-    if (made == BUFFERS) {
-        start_team(staging);
-        return staging;
-    }
-    drop_buffers(staging, made);
-    free(staging);
-    return NULL;
-}
-
-bool gt_staging_takes(const gt_staged *staged)
-{
-    return staged->pitch <= BUFFER_BYTES;
-}
-
-bool gt_staging_upload(gt_staging *staging, const gt_staged *s)
-{
-    const gt_driver *driver = staging->driver;
-    const size_t most = BUFFER_BYTES / s->pitch;
-    for (size_t row = 0; row < s->rows;) {
-        const size_t count = s->rows - row < most ? s->rows - row : most, i = staging->turn++ % BUFFERS;
-        const rows r = {.to = staging->buffers[i].data, .from = s->host + row * s->host_pitch, .count = count,
-                        .row_bytes = s->row_bytes, .to_pitch = s->pitch, .from_pitch = s->host_pitch};
-        if (driver->cuEventSynchronize(staging->buffers[i].done) != CUDA_SUCCESS)
-            return false;
-        copy(staging, &r);
-        if (driver->cuMemcpyHtoDAsync(s->device + row * s->pitch, r.to, count * s->pitch, staging->stream) !=
-                CUDA_SUCCESS ||
-            driver->cuEventRecord(staging->buffers[i].done, staging->stream) != CUDA_SUCCESS)
-            return false;
-        row += count;
-    }
-    return true;
-}
-
-/* Enqueues the copy of some rows into the buffer of their turn. */
-static bool fetch(gt_staging *staging, const gt_staged *s, size_t row, size_t count, size_t turn)
-{
-    const gt_driver *driver = staging->driver;
-    const size_t i = turn % BUFFERS;
-    return driver->cuMemcpyDtoHAsync(staging->buffers[i].data, s->device + row * s->pitch, count * s->pitch,
-                                     staging->stream) == CUDA_SUCCESS &&
-           driver->cuEventRecord(staging->buffers[i].done, staging->stream) == CUDA_SUCCESS;
-}
-
-bool gt_staging_download(gt_staging *staging, const gt_staged *s)
-{
-    const size_t most = BUFFER_BYTES / s->pitch, parts = (s->rows + most - 1) / most;
-    size_t fetched = 0;
-    for (size_t part = 0; part < parts; part++) {
-        const size_t row = part * most, count = s->rows - row < most ? s->rows - row : most, i = part % BUFFERS;
-        for (; fetched < parts && fetched < part + BUFFERS; fetched++) {
-            const size_t from = fetched * most, left = s->rows - from;
-            if (!fetch(staging, s, from, left < most ? left : most, fetched))
-                return false;
-        }
-        if (staging->driver->cuEventSynchronize(staging->buffers[i].done) != CUDA_SUCCESS)
-            return false;
-        const rows r = {.to = s->host + row * s->host_pitch, .from = staging->buffers[i].data, .count = count,
-                        .row_bytes = s->row_bytes, .to_pitch = s->host_pitch, .from_pitch = s->pitch};
-        copy(staging, &r);
-    }
-    return true;
+    s->driver = driver;
+    s->context = context;
+    s->stream = stream;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->begin, NULL);
+    pthread_cond_init(&s->end, NULL);
+    if (!make_ring(driver, &s->rings[0]))
+        return NULL;
+    start(s);
+    return s;
 }

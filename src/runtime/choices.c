@@ -46,6 +46,7 @@ gt_chosen *gt_choices_find(gt_choices *choices, const gt_problem *problem, const
            (!gt_class_same(&chosen->problem.class, &problem->class) ||
             !gt_problem_same_size(&chosen->problem, problem) ||
             chosen->demands.deterministic != demands->deterministic ||
+            chosen->demands.epilogue != demands->epilogue ||
             chosen->demands.max_error != demands->max_error || chosen->demands.refused != demands->refused))
         chosen = chosen->next;
     if (chosen && chosen->users++ == 0) {

@@ -7,7 +7,8 @@
 #define WORKSPACE_ALIGN 256
 
 /* Says which pointer cannot be used and why. Kept out of the fast path. */
-static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, const gt_launch_operands *o, bool reads)
+static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, const gt_launch_operands *o, bool reads,
+                                                        bool scales)
 {
     const gt_class *class = &plan->launch.problem.class;
     const struct {
@@ -15,9 +16,10 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
         const void *pointer;
         gt_type type;
         bool needed;
-    } operands[] = {
-        {plan->swapped ? "B" : "A", o->a, class->type_a, reads},
-        {plan->swapped ? "A" : "B", o->b, class->type_b, reads}, {"C", o->c, class->type_c, true}};
+    } operands[] = {{plan->swapped ? "B" : "A", o->a, class->type_a, reads},
+                    {plan->swapped ? "A" : "B", o->b, class->type_b, reads},
+                    {"C", o->c, class->type_c, scales || !o->d},
+                    {"D", o->d, class->type_c, false}};
     for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++) {
         const uintptr_t address = (uintptr_t)operands[i].pointer;
         const int align = (int)(address & -address & 15), element = gt_type_find(operands[i].type)->bytes;
@@ -32,7 +34,13 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
                        "%s (%p) is not a multiple of %d bytes, as the plan was promised: plan with gt_gemm.align %d",
                        operands[i].name, operands[i].pointer, class->align, align);
     }
-    return GT_OK;
+    const int element = gt_type_find(class->type_c)->bytes;
+    if ((uintptr_t)o->bias % (uintptr_t)element != 0)
+        return gt_fail(GT_ERROR_ALIGNMENT, "bias (%p) is not a multiple of its elements' %d bytes", o->bias, element);
+    if (!o->bias && o->epilogue & GT_EPILOGUE_BIAS)
+        return gt_fail(GT_ERROR_INVALID, "bias is NULL, and the plan's epilogue has one");
+    return gt_fail(GT_ERROR_UNSUPPORTED, "D beside C: the plan's kernel %s is from an earlier gemmtune; tune again",
+                   plan->chosen->kernel.family);
 }
 
 /* Puts counters and workspace where the caller says. */
@@ -86,11 +94,17 @@ gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const g
     const void *const b = plan->swapped ? operands->a : operands->b;
     o.a = reads ? a : NULL; /* never read, so they need not be good pointers */
     o.b = reads ? b : NULL;
-    o.c = operands->c;
-    const uintptr_t unaligned =
-        (((uintptr_t)o.a | (uintptr_t)o.b) & plan->unaligned_ab) | ((uintptr_t)o.c & plan->unaligned_c);
-    if (UNLIKELY(unaligned || !o.c || (reads && (!o.a || !o.b))))
-        return refuse(plan, &o, reads);
+    const bool scales = plan->launch.scalar->load(&o.beta, 0) != 0;
+    o.d = operands->d == operands->c ? NULL : operands->d;
+    o.c = scales || !o.d ? operands->c : NULL;
+    o.bias = o.epilogue & GT_EPILOGUE_BIAS ? operands->bias : NULL;
+    const uintptr_t unaligned = (((uintptr_t)o.a | (uintptr_t)o.b) & plan->unaligned_ab) |
+                                (((uintptr_t)o.c | (uintptr_t)o.d) & plan->unaligned_c) |
+                                ((uintptr_t)o.bias & plan->unaligned_bias);
+    const bool missing =
+        (reads && (!o.a || !o.b)) || (!o.c && (scales || !o.d)) || (!o.bias && o.epilogue & GT_EPILOGUE_BIAS);
+    if (UNLIKELY(unaligned || missing || (o.d && scales && !plan->reads_apart)))
+        return refuse(plan, &o, reads, scales);
     const bool lent = operands->workspace != NULL;
     gt_status status;
     if (UNLIKELY(lent) && (status = take_workspace(plan, operands, &o)) != GT_OK)

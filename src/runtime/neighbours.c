@@ -89,6 +89,6 @@ bool gt_neighbours_predict(const gt_measurements *measured, gt_neighbours *all, 
     m.sum += family_weight * ratio_of_family(measured, all, measured->list[own[0].row].kernel->family);
     m.weights += family_weight;
     const double us = own[0].estimate_us * exp(m.sum / m.weights);
-    *out = (gt_prospect){m.nearest, us, us * (1 + GT_DISTRUST * sqrt(m.least))};
+    *out = (gt_prospect){m.nearest, us, us * (1 + GT_DISTRUST * sqrt(m.least)), own[0].parts};
     return isfinite(us) && us > 0;
 }

@@ -12,6 +12,7 @@
 typedef struct gt_neighbour {
     size_t row;         /* in the list */
     double estimate_us; /* of its kernel on the problem */
+    int64_t parts;      /* of K, in which the kernel would be launched; 0: as it was made */
     double far;         /* squared distance to the problem */
     double ratio;       /* logarithm of the time over its own estimate; NaN: there is none */
 } gt_neighbour;
@@ -41,6 +42,7 @@ typedef struct gt_prospect {
     size_t nearest; /* of its measurements: a row */
     double us;
     double score; /* us, and more the less it is trusted */
+    int64_t parts; /* of K; 0: as it was made */
 } gt_prospect;
 
 /* What a kernel's own measurements, own[0] to own[count - 1] of the list, make of its estimate, and those of its family

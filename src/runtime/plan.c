@@ -7,31 +7,13 @@
 
 #include "../core/bound.h"
 
-static void drop_code(gt_measurements *measured, const gt_kernel *code)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < measured->count; i++) {
-        const gt_kernel *kernel = measured->list[i].kernel;
-        if (strcmp(kernel->source_hash, code->source_hash) != 0 || strcmp(kernel->nvrtc, code->nvrtc) != 0 ||
-            strcmp(kernel->arch, code->arch) != 0)
-            measured->list[kept++] = measured->list[i];
-    }
-    measured->count = kept;
-}
-
 /* Code that failed by one database's trials is out of service in the other, too. */
 static gt_status drop_convicted(const gt_context *context, const gt_source *source, gt_measurements *measured)
 {
     gt_status status = GT_OK;
-    for (size_t i = 0; status == GT_OK && i < context->source_count; i++) {
-        gt_convictions convictions = {0};
-        if (&context->sources[i] == source)
-            continue;
-        status = gt_store_find_convicted(context->sources[i].store, &context->device, &convictions);
-        for (size_t j = 0; j < convictions.count; j++)
-            drop_code(measured, &convictions.list[j].kernel);
-        gt_convictions_finish(&convictions);
-    }
+    for (size_t i = 0; status == GT_OK && i < context->source_count; i++)
+        if (&context->sources[i] != source)
+            status = gt_measurements_drop_convicted(measured, context->sources[i].store, &context->device);
     return status;
 }
 
@@ -100,15 +82,18 @@ static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
     measured->count = kept;
 }
 
-/* Tells of a winner that was proved and timed under another driver: both may have changed since. */
-static void tell_stale(const gt_context *context, const gt_source *source, const gt_chosen *chosen, int64_t run)
+/* Tells of a winner that was proved and timed under another driver or clock: both may have changed since. */
+static void tell_stale(const gt_context *context, const gt_source *source, const gt_chosen *chosen,
+                       const gt_measured *row)
 {
-    gt_conditions then, now = {0};
+    gt_conditions then, now = {.clock_mhz = context->device.clock_khz / 1e3};
     char why[GT_CONDITIONS_TEXT], name[GT_PROBLEM_NAME_LENGTH];
-    const int version = context->driver->version;
-    snprintf(now.driver, sizeof now.driver, "%d.%d", version / 1000, version % 1000 / 10);
+    snprintf(now.driver, sizeof now.driver, "%s", context->driver->release);
     if (!context->log || chosen->selection.choice != GT_CHOICE_EXACT ||
-        gt_store_find_conditions(source->store, run, &then) != GT_OK || !*gt_conditions_compare(&then, &now, why))
+        gt_store_find_conditions(source->store, row->run, &then) != GT_OK)
+        return;
+    then.clock_mhz = row->trial.clock_mhz;
+    if (!*gt_conditions_compare(&then, &now, why))
         return;
     gt_problem_name(&chosen->problem, name);
     gt_context_tell(context, "the winner for %s was proved under %s; `gemmtune revalidate` proves it again", name, why);
@@ -138,9 +123,9 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
         const gt_measured *row = &reading->measured.list[chosen->selection.index];
         status = load(context, source, row, &chosen->loaded);
         if (status == GT_OK) {
-            chosen->kernel = *row->kernel;
+            chosen->kernel = gt_selection_kernel(&reading->measured, &chosen->selection);
             gt_params_text(&chosen->kernel.params, chosen->params);
-            tell_stale(context, source, chosen, row->run);
+            tell_stale(context, source, chosen, row);
             return GT_OK;
         }
         if (status != GT_ERROR_CORRUPT && status != GT_ERROR_DRIVER)
@@ -347,13 +332,16 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     gt_status status = gt_problem_fold(gemm, &problem, &swapped);
     if (status != GT_OK)
         return status;
-    const gt_demands demands = {.deterministic = gemm->deterministic != 0, .max_error = gemm->max_error};
+    const gt_demands demands = {.deterministic = gemm->deterministic != 0,
+                                .epilogue = gemm->epilogue != GT_EPILOGUE_NONE,
+                                .max_error = gemm->max_error};
     gt_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return gt_fail_memory();
     plan->context = context;
     plan->driver = context->driver;
     plan->swapped = swapped;
+    plan->own.epilogue = gemm->epilogue;
     plan->launch = (gt_launch){.problem = problem, .empty = problem.m == 0 || problem.n == 0};
     if (plan->launch.empty) {
         *out = plan;
@@ -369,8 +357,10 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     }
     if (status != GT_OK)
         goto fail;
+    plan->reads_apart = plan->chosen->kernel.facts.epilogue != 0;
     plan->unaligned_ab = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_a) - 1;
     plan->unaligned_c = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_c) - 1;
+    plan->unaligned_bias = (uintptr_t)gt_type_find(problem.class.type_c)->bytes - 1;
     *out = plan;
     return GT_OK;
 fail:

@@ -51,10 +51,11 @@ struct gt_plan {
     gt_module module;  /* the choice's */
     gt_launch launch;
     bool swapped;      /* the launch's A is the caller's B, and the other way round */
-    uintptr_t unaligned_ab, unaligned_c; /* bits that no pointer to A or B, to C may have */
+    bool reads_apart;  /* the kernel can read C where results do not go */
+    uintptr_t unaligned_ab, unaligned_c, unaligned_bias; /* bits that no pointer to A or B, to C or D, to it may have */
     CUcontext cuda;         /* where the workspace is */
     CUdeviceptr workspace;  /* 0: none */
-    gt_launch_operands own; /* where counters and workspace lie in it */
+    gt_launch_operands own; /* where counters and workspace lie in it, and the epilogue */
 };
 
 #endif

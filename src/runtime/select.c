@@ -29,6 +29,17 @@ double gt_select_predict(const gt_device *device, const gt_problem *problem, con
     return good ? found.us : 0;
 }
 
+gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selection *selection)
+{
+    gt_kernel kernel = *measured->list[selection->index].kernel;
+    if (selection->parts > 0)
+        gt_kernel_split(&kernel, selection->parts);
+    return kernel;
+}
+
+/* Blocks of K's parts that an SM may be given, at most. */
+#define MOST_BLOCKS 4
+
 /* What the search below looks at: the measurements that may be used, kernel by kernel. */
 typedef struct usable {
     gt_neighbours near;
@@ -48,8 +59,8 @@ static bool fits(const gt_problem *problem, const gt_measured *row)
 }
 
 /* A kernel's estimate on the problem; 0 where it cannot be launched, or not with a workspace that can be had. */
-static double estimate(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                       const gt_measurements *measured, const gt_kernel *kernel)
+static double estimate_made(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
+                            const gt_measurements *measured, const gt_kernel *kernel)
 {
     gt_terms terms;
     size_t workspace;
@@ -57,6 +68,29 @@ static double estimate(const gt_device *device, const gt_problem *problem, const
                       (demands->refused == 0 || workspace < demands->refused) &&
                       (device->memory_bytes <= 0 || workspace < (size_t)device->memory_bytes);
     return runs ? gt_estimate_us(&terms, gt_neighbours_coefficients(measured, kernel)) : 0;
+}
+
+/* The same, in the parts of K that suit the problem, where the kernel takes any. */
+static double estimate(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
+                       const gt_measurements *measured, const gt_kernel *kernel, int64_t *parts)
+{
+    double best = estimate_made(device, problem, demands, measured, kernel);
+    *parts = 0;
+    /* The bound of its error was asked for as it was made. */
+    const bool any = kernel->facts.any_split && !demands->as_made && demands->max_error <= 0;
+    gt_kernel split = *kernel;
+    for (int64_t blocks = 1; any && blocks <= MOST_BLOCKS; blocks *= 2) {
+        const int64_t wanted = gt_estimate_parts(device, kernel, problem, blocks);
+        if (wanted == split.facts.split_k) /* as before: there is no more to share */
+            continue;
+        gt_kernel_split(&split, wanted);
+        const double us = estimate_made(device, problem, demands, measured, &split);
+        if (us > 0 && (best <= 0 || us < best)) {
+            best = us;
+            *parts = split.facts.split_k;
+        }
+    }
+    return best;
 }
 
 static double bound(const gt_problem *problem, const gt_kernel *kernel)
@@ -67,6 +101,7 @@ static double bound(const gt_problem *problem, const gt_kernel *kernel)
 static bool satisfies(const gt_problem *problem, const gt_demands *demands, const gt_kernel *kernel)
 {
     return (!demands->deterministic || kernel->facts.deterministic) &&
+           (!demands->epilogue || kernel->facts.epilogue) &&
            (demands->max_error <= 0 || bound(problem, kernel) <= demands->max_error);
 }
 
@@ -104,9 +139,10 @@ static void keep_runnable(const gt_device *device, const gt_problem *problem, co
     for (size_t begin = 0, end; begin < pool->near.count; begin = end) {
         end = group_end(pool, measured->list, begin);
         const gt_kernel *kernel = measured->list[pool->near.list[begin].row].kernel;
-        const double us = estimate(device, problem, demands, measured, kernel);
+        int64_t parts;
+        const double us = estimate(device, problem, demands, measured, kernel, &parts);
         for (size_t i = begin; us > 0 && i < end; i++)
-            pool->near.list[kept++] = (gt_neighbour){.row = pool->near.list[i].row, .estimate_us = us};
+            pool->near.list[kept++] = (gt_neighbour){.row = pool->near.list[i].row, .estimate_us = us, .parts = parts};
     }
     pool->near.count = kept;
 }
@@ -281,6 +317,7 @@ static bool select_predicted(const gt_device *device, const gt_measurements *mea
     *out = (gt_selection){
         .index = best.list[0].nearest,
         .choice = first->same_gpu ? GT_CHOICE_PREDICTED : GT_CHOICE_FALLBACK,
+        .parts = best.list[0].parts,
         .expected_us = best.list[0].us,
         .modelled = first->trial.modelled,
     };
@@ -305,9 +342,10 @@ static gt_status fail_not_tuned(const gt_device *device, const gt_problem *probl
     if (problem->class.align != 16)
         snprintf(align, sizeof align, " --align %d", problem->class.align);
     return gt_fail(GT_ERROR_NOT_TUNED,
-                   "no %skernel%s for %s on %s in the database: run `gemmtune --device %s --type %s%s --layout %s "
+                   "no %skernel%s%s for %s on %s in the database: run `gemmtune --device %s --type %s%s --layout %s "
                    "--shapes %lldx%lldx%lld%s%s`",
-                   refused && demands->deterministic ? "deterministic " : "", accurate, name, device->name,
+                   refused && demands->deterministic ? "deterministic " : "",
+                   refused && demands->epilogue ? " with epilogues" : "", accurate, name, device->name,
                    gt_device_option(device, option), gt_class_types(&problem->class)->name, math,
                    gt_class_layout(&problem->class), (long long)problem->m, (long long)problem->n,
                    (long long)(problem->k ? problem->k : 1), batch, align);

@@ -9,13 +9,16 @@
 /* What a caller asks of a kernel beyond the problem itself. */
 typedef struct gt_demands {
     bool deterministic;
+    bool epilogue;    /* it applies one */
     double max_error; /* that a kernel's bound may be, gt_error_bound; 0: any */
+    bool as_made;     /* kernels are launched as they were measured */
     size_t refused;   /* so many bytes of workspace could not be had: fewer than that; 0: as many as the device has */
 } gt_demands;
 
 typedef struct gt_selection {
     size_t index; /* into the list: one of the chosen kernel's measurements */
     gt_choice choice;
+    int64_t parts; /* of K, in which it is to be launched; 0: as it was made */
     double expected_us;
     double baseline_us; /* what cuBLAS needs for the same: measured, or expected; 0: not known */
     bool modelled;
@@ -30,6 +33,9 @@ typedef struct gt_selection {
  */
 gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
                     const gt_measurements *measured, gt_selection *selection);
+
+/* The chosen kernel of a list, as it is to be launched. */
+gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selection *selection);
 
 /* The smallest bound of all measured kernels that can run a problem; INFINITY where there are none. */
 double gt_select_least_bound(const gt_problem *problem, const gt_measurements *measured);

@@ -4,10 +4,7 @@
 
 #include "../../db/store.h"
 #include "../core/status.h"
-
-struct gt_counted_gpu {
-    gt_device device;
-};
+#include "counted.h"
 
 gt_status gt_counted_open(gt_counted_gpu **out)
 {

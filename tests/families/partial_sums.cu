@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(BM *BN) gemm(gt_args g)
     for (gt_int p = blockIdx.y; p < g.k; p += SPLIT_K)
         sum += gt_load_a(g, i, p) * gt_load_b(g, p, j);
     parts[blockIdx.y * (BM * BN)] = sum;
-    if (!gt_arrive_last<SPLIT_K>(&g.counters[number], &last, [] { __syncthreads(); }))
+    if (!gt_arrive_last(SPLIT_K, &g.counters[number], &last, [] { __syncthreads(); }))
         return;
     if (threadIdx.x == 0)
         g.counters[number] = 0;

@@ -23,7 +23,7 @@ PAIRS = "|".join([
 ])
 
 # Calls that order threads, copies, blocks or kernels. Those that stand alone on a line can be left out.
-SYNCS = (r"(?:__syncthreads|__syncwarp|consumers_sync|sync|cluster_wait|cluster_arrive(?:_first)?(?:<\w+>)?|gt_begin"
+SYNCS = (r"(?:__syncthreads|__syncwarp|consumers_sync|sync|cluster_wait|cluster_arrive(?:_first)?(?:<\w+>)?|gt_begin(?:_evenly)?"
          r"|gt_wait|(?:gt_)?wait_copies<[^>\n]*>|(?:gt_)?commit_copies|gt_mbarrier_(?:wait|arrive\w*|init))")
 
 FENCES = [

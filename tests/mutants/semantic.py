@@ -13,6 +13,7 @@ COPY_EFFECTS = ["g.k -= g.k > 1;", "g.m -= g.m > 1;", "g.n -= g.n > 1;", "g.a +=
 
 
 KERNEL = 'extern "C" __global__ void __launch_bounds__(THREADS_, OCC)'
+BEGIN = re.compile(r"    gt_begin(?:_evenly)?\(\);\n")
 CONSUME = re.compile(r"        gt_wait\(\);\n        (consume\(.*\);)\n")
 NAMED = "gt_args g)\n{\n"  # a kernel that reads its parameter by this name
 
@@ -60,7 +61,7 @@ def after_wait(source, statement, before=""):
     if call:
         return Edit(call.start(), call.end(), "        gt_wait();\n        const gt_args &given = g;\n        {\n"
                     f"            gt_args g = given;\n            {statement}\n            {call.group(1)}\n        }}\n", also)
-    end = text.index("    gt_begin();\n", kernel) + len("    gt_begin();\n")
+    end = BEGIN.search(text, kernel).end()
     return Edit(end, end, f"    {statement}\n", also)
 
 

@@ -17,7 +17,7 @@ FUNCTION = re.compile(r"^(?: {4})?(?:[^\n(]*__device__[^\n(]*|extern \"C\" __glo
 
 # What no kernel of f32 reaches: 16-bit types, and what only the ladder's templates call.
 UNUSED = re.compile(r"^(?:struct __align__\(2\) gt_(?:half|bf16)\n.*?^\};|__device__ __forceinline__ (?:const )?GT_AB \*?"
-                    r"gt_(?:at|load)_[ab]\(.*?^\}|struct gt_full_args.*?^\};)", re.MULTILINE | re.DOTALL)
+                    r"gt_(?:at|load)_[ab]\(.*?^\})", re.MULTILINE | re.DOTALL)
 
 
 class Token:

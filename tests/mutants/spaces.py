@@ -4,10 +4,10 @@ template is taken. Launch facts follow from the parameters, as in the family's o
 FACTS = {
     "simt": """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
         stages * bk * ((bm + bn) * 4 + 16 * (1 - :trans_a) + 16 * :trans_b) AS smem_bytes,
-        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, :cc >= 90 AS dependent_launch""",
+        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, split_k > 1 AS any_split, :cc >= 90 AS dependent_launch""",
     "mma": """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
         max(stages * bk * (bm + bn) * 2, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
-        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, :cc >= 90 AS dependent_launch""",
+        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, split_k > 1 AS any_split, :cc >= 90 AS dependent_launch""",
     "mma_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs, stages * bk * (bm + bn) * 8 AS smem_bytes,
         1 AS dependent_launch""",
     "simt_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs,
@@ -23,18 +23,18 @@ FACTS = {
                        WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk ELSE 4 * bk END
                 + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN kmajor = 1 AND :trans_a THEN 4 * bn ELSE 4 * bk END) * 4,
             bm * bn * (slices + (slices > 1 AND cluster_k > 1)) * 4) AS smem_bytes,
-        (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
+        (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, split_k > cluster_k AS any_split, 1 AS dependent_launch""",
     "skinny": """32 * warps_few * warps_many * warps_k AS threads, 128 AS regs, cluster_k AS cluster_y,
         max(2 * CASE side WHEN 1 THEN bn ELSE bm END * (bk + 4) * 4
             + 32 * warps_few * warps_many * warps_k * stages * CASE side WHEN 1 THEN tm ELSE tn END * 16,
             warps_k * CASE side WHEN 1 THEN bn * (bm + 4) ELSE bm * (bn + 4) END * 4)
         + (cluster_k > 1) * bm * bn * 4 AS smem_bytes,
-        (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
+        (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, split_k > cluster_k AS any_split, 1 AS dependent_launch""",
     "split": """warp_groups * 128 + 128 AS threads, 128 AS regs,
         stages * (bm + bn) * 128 + CASE WHEN bn / cluster_k = 32 THEN 1 ELSE 2 END * warp_groups * 64
             * CASE WHEN bn / cluster_k % 32 THEN 16 ELSE 32 END * 4 + 16 * stages + 16 AS smem_bytes,
         cluster_k AS cluster_y, (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile,
-        bm AS box_a_rows, 64 AS box_a_columns, bn AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab,
+        split_k > cluster_k AS any_split, bm AS box_a_rows, 64 AS box_a_columns, bn AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab,
         (:align >= 16) * 64 AS box_c_rows, (:align >= 16) * CASE WHEN bn / cluster_k % 32 THEN 16 ELSE 32 END AS box_c_columns,
         (:align >= 16) * CASE WHEN bn / cluster_k % 32 THEN 2 ELSE 3 END AS swizzle_c, :math = 'split' AS dependent_launch""",
 }
@@ -42,7 +42,7 @@ FACTS = {
 
 FACTS["split_mma"] = """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
         max(stages * (bm + bn) * 128, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
-        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, :math = 'split' AS dependent_launch"""
+        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, split_k > 1 AS any_split, :math = 'split' AS dependent_launch"""
 TYPES = {"mma": "bf16_f32", "mma_ws": "f64", "wgmma": "bf16_f32", "split": "f32 split", "split_mma": "f32 split"}  # f32 where nothing else is said
 SWIZZLES = {32: 1, 64: 2, 128: 3}  # by the bytes of a line
 BYTES = {"bf16": (2, 2), "bf16_f32": (2, 4), "s8": (1, 4), "e4m3": (1, 2)}  # of A and B, of C
@@ -70,7 +70,7 @@ def facts_of_wgmma(parameters, layout, types):
         3 AS swizzle_ab,
         (:align >= 16) * {rows} AS box_c_rows, (:align >= 16) * {columns} AS box_c_columns,
         (:align >= 16) * {SWIZZLES[columns * c]} AS swizzle_c,
-        {(parts > 1) * parts * p["bm"] * p["bn"] * 4} AS ws_tile, 1 AS dependent_launch"""
+        {(parts > 1) * parts * p["bm"] * p["bn"] * 4} AS ws_tile, {int(parts > 1)} AS any_split, 1 AS dependent_launch"""
 
 
 class Configuration:

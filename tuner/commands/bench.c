@@ -12,6 +12,7 @@
 #include "output.h"
 #include "../progress.h"
 #include "ratings.h"
+#include "regret.h"
 
 #define RACE_SECONDS   1.0
 #define SEARCH_SECONDS 60.0 /* for all of cuBLASLt's algorithms, which take far less but on the largest shapes */
@@ -36,37 +37,45 @@ typedef struct summary {
     const char *version;      /* cuBLAS's; "" if it did not race */
 } summary;
 
-/* Takes what was measured on a problem out of the list; returns the best time of it, 0 for none. */
-static double leave_out(gt_measurements *measured, const gt_problem *problem)
-{
-    double best = 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < measured->count; i++) {
-        const gt_measured *row = &measured->list[i];
-        if (!gt_problem_same_size(&row->problem, problem))
-            measured->list[kept++] = *row;
-        else if (best == 0 || row->trial.us < best)
-            best = row->trial.us;
-    }
-    measured->count = kept;
-    return best;
-}
-
-/* The kernel an application would get for this problem, or would if nobody had tuned it, with its code. */
-static gt_status choose(gt_engine *engine, bool untuned, entry *e, gt_code *code)
+/* The best kernel of one database for a problem, or what it would be if nobody had tuned that, with its code. */
+static gt_status choose_from(const gt_engine *engine, gt_store *store, gt_store *other, bool untuned, entry *e,
+                             gt_code *code)
 {
     gt_measurements measured = {0};
     const gt_demands demands = {0};
-    gt_status status = gt_store_find_measured(engine->store, &engine->device, &e->problem.class, &measured);
+    gt_status status = gt_store_find_measured(store, &engine->device, &e->problem.class, &measured);
+    if (status == GT_OK && other)
+        status = gt_measurements_drop_convicted(&measured, other, &engine->device);
     if (status == GT_OK && untuned)
-        e->tuned_us = leave_out(&measured, &e->problem);
+        e->tuned_us = gt_measurements_leave_out(&measured, &e->problem);
     if (status == GT_OK)
         status = gt_select(&engine->device, &e->problem, &demands, &measured, &e->selection);
     if (status == GT_OK) {
-        e->kernel = *measured.list[e->selection.index].kernel;
-        status = gt_store_find_code(engine->store, measured.list[e->selection.index].kernel_id, code);
+        e->kernel = gt_selection_kernel(&measured, &e->selection);
+        status = gt_store_find_code(store, measured.list[e->selection.index].kernel_id, code);
     }
     gt_measurements_finish(&measured);
+    return status;
+}
+
+/* The kernel that an application would get, by the rules of the library: the user's database stands before the system's,
+ * but what was tuned for this very problem before what is only expected to be good at it. */
+static gt_status choose(const gt_engine *engine, bool untuned, entry *e, gt_code *code)
+{
+    entry behind = *e;
+    gt_code other = {0};
+    gt_status status = choose_from(engine, engine->store, engine->behind, untuned, e, code);
+    if (!engine->behind || (status == GT_OK && e->selection.choice == GT_CHOICE_EXACT) ||
+        (status != GT_OK && status != GT_ERROR_NOT_TUNED && status != GT_ERROR_CORRUPT))
+        return status;
+    const gt_status found = choose_from(engine, engine->behind, engine->store, untuned, &behind, &other);
+    if (found == GT_OK && (status != GT_OK || behind.selection.choice < e->selection.choice)) {
+        gt_code_finish(code);
+        *code = other;
+        *e = behind;
+        return GT_OK;
+    }
+    gt_code_finish(&other);
     return status;
 }
 
@@ -359,6 +368,10 @@ static gt_status keep_tuned(const gt_engine *engine, gt_options_cli *options)
         status = gt_options_problem(options, options->shapes.count > 0 ? &options->shapes.list[0] : &any, &problem);
         if (status == GT_OK)
             status = gt_store_find_measured(engine->store, &engine->device, &problem.class, &measured);
+        if (status == GT_OK && measured.count == 0 && engine->behind) {
+            gt_measurements_finish(&measured);
+            status = gt_store_find_measured(engine->behind, &engine->device, &problem.class, &measured);
+        }
         if (measured.count > 0)
             options->type_list[kept++] = options->types;
         gt_measurements_finish(&measured);
@@ -397,6 +410,8 @@ int gt_cmd_bench(const gt_options_cli *given)
     entry *entries = NULL;
     size_t total = 0, done = 0;
     int code = 0;
+    if (given->regret > 0)
+        return gt_bench_regret(given);
     const gt_engine_options engine_options = gt_options_engine(given);
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
     if (status == GT_OK && given->all_types)

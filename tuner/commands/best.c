@@ -191,9 +191,9 @@ static void explain(const gt_options_cli *options, gt_store *store, const gt_dev
         return;
     gt_problem_name(&problem, name);
     if (gt_select(device, &problem, &demands, &measured, &selection) == GT_OK) {
-        const gt_kernel *kernel = measured.list[selection.index].kernel;
-        gt_print_note("%s: not tuned; the library takes %s %s, %.3g us: %s", name, kernel->family,
-                      gt_params_text(&kernel->params, params), selection.expected_us, selection.reason);
+        const gt_kernel kernel = gt_selection_kernel(&measured, &selection);
+        gt_print_note("%s: not tuned; the library takes %s %s, %.3g us: %s", name, kernel.family,
+                      gt_params_text(&kernel.params, params), selection.expected_us, selection.reason);
     } else {
         gt_print_note("%s", gt_error_message());
     }

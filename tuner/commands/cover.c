@@ -5,7 +5,7 @@
 #include "type_list.h"
 
 /* Which types a row is for, each in all of the ones before it. */
-typedef enum scope { EVERY, USUAL, F32 } scope;
+typedef enum scope { EVERY, USUAL, HALF, F32 } scope;
 
 /* How rows lie: every size as it is, or this much less in bytes of an element, but for the smallest sizes. */
 #define ALIGNED 1u
@@ -25,18 +25,20 @@ static const struct {
     {640, 512, 768, 1, ALIGNED | EVEN | ODD, EVERY},
     {2304, 2048, 1792, 1, ALIGNED | ODD, USUAL},
     {32, 3072, 3072, 1, ALIGNED | ODD, USUAL},
-    {192, 192, 192, 1, ALIGNED | EVEN | ODD, F32},
+    {192, 192, 192, 1, ALIGNED | EVEN | ODD, HALF},
+    {3072, 2048, 64, 1, ALIGNED | ODD, HALF},    /* short K */
+    {96, 112, 16384, 1, ALIGNED | ODD, HALF},    /* deep K */
+    {1, 6144, 6144, 1, ALIGNED | ODD, HALF},
+    {64, 64, 64, 2048, ALIGNED | ODD, HALF},
     {48, 48, 48, 1, ALIGNED | ODD, F32},
-    {3072, 2048, 64, 1, ALIGNED | ODD, F32},    /* short K */
-    {96, 112, 16384, 1, ALIGNED | ODD, F32},    /* deep K */
-    {4, 3072, 3072, 1, ALIGNED | ODD, F32},
     {3072, 32, 3072, 1, ALIGNED | ODD, F32},
+    {384, 384, 384, 24, ALIGNED | ODD, F32},
+    {4, 3072, 3072, 1, ALIGNED | ODD, F32},
     {3072, 4, 3072, 1, ALIGNED | ODD, F32},
-    {1, 6144, 6144, 1, ALIGNED | ODD, F32},
+    {8192, 8, 8, 1, ALIGNED, F32},               /* nothing but C */
     {1, 768, 768, 1, ALIGNED | ODD, F32},
     {1, 1, 131072, 1, ALIGNED | ODD, F32},
-    {384, 384, 384, 24, ALIGNED | ODD, F32},
-    {64, 64, 64, 2048, ALIGNED | ODD, F32},
+    {160, 32, 256, 96, ALIGNED | ODD, F32},
     {16, 16, 16, 16384, ALIGNED | ODD, F32},
 };
 
@@ -67,9 +69,10 @@ static bool is_known(const gt_problem *problems, size_t count, const gt_problem 
 
 static scope scope_of(const gt_types *types)
 {
-    return strcmp(types->name, "f32") == 0 && types->math == GT_MATH_STRICT ? F32
-           : gt_types_are_usual(types)                                     ? USUAL
-                                                                           : EVERY;
+    return strcmp(types->name, "f32") == 0 && types->math == GT_MATH_STRICT          ? F32
+           : strcmp(types->name, "f16") == 0 || strcmp(types->name, "bf16") == 0 ? HALF
+           : gt_types_are_usual(types)                                           ? USUAL
+                                                                                 : EVERY;
 }
 
 gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count)
@@ -87,9 +90,11 @@ gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t 
             const unsigned rows = lies[variant % 3].rows;
             const gt_gemm gemm = make(row, types, lies[variant % 3].less, op_a, op_b);
             bool swapped;
-            /* Others than f32 have their list in nn, odd sizes among them; the less usual ones need only what serves
-             * all rows. */
-            if (!(table[row].rows & rows) || (of_type != F32 && (rows == EVEN || (op_a == GT_N && op_b == GT_N))) ||
+            /* Others than f32 have their list in nn, odd sizes among them, and 16-bit types the other kinds where they
+             * are used most; the less usual ones need only what serves all rows. */
+            const bool nn = op_a == GT_N && op_b == GT_N, tt = op_a == GT_T && op_b == GT_T;
+            const bool spared = table[row].scope < HALF ? nn : tt || (rows == ODD && !nn);
+            if (!(table[row].rows & rows) || (of_type != F32 && (rows == EVEN || spared)) ||
                 (of_type == EVERY && rows == ALIGNED))
                 continue;
             status = gt_problem_fold(&gemm, &problems[*count], &swapped);

@@ -12,6 +12,8 @@
 #include "../../src/core/status.h"
 #include "../cuda_library.h"
 #include "../nvrtc.h"
+#include "../stale.h"
+#include "../worker/clock.h"
 #include "options.h"
 #include "output.h"
 
@@ -32,6 +34,7 @@ typedef struct report {
     bool json, colour, ready;
     size_t checks;
     gt_device *gpus;
+    double *clocks; /* that they run at now, MHz */
     size_t gpu_count;
     gt_conditions now; /* as far as they are known */
 } report;
@@ -71,11 +74,14 @@ static void check_gpu(report *r, const gt_driver *driver, int ordinal)
         say(r, MISSING, topic, NULL, "%s", gt_error_message());
         return;
     }
-    r->gpu_count++;
+    const double mhz = r->clocks[r->gpu_count++] = gt_clock_awake_mhz(driver, d);
+    char slowed[32] = "";
+    if (mhz < 0.98 * d->clock_khz / 1e3)
+        snprintf(slowed, sizeof slowed, ", now %.0f", mhz);
     say(r, d->cc >= OLDEST_CC ? OK : MISSING, topic,
         d->cc >= OLDEST_CC ? NULL : "kernels need compute capability 7.5 (Turing) or newer: choose another --device",
-        "%s, %s, %d SMs at %d MHz, %.1f GiB, L2 %.0f MiB, shared memory %d KiB a block, f32 peak %.1f TFLOPS", d->name,
-        d->arch, d->sm_count, d->clock_khz / 1000, (double)d->memory_bytes / (1 << 30),
+        "%s, %s, %d SMs at %d MHz%s, %.1f GiB, L2 %.0f MiB, shared memory %d KiB a block, f32 peak %.1f TFLOPS", d->name,
+        d->arch, d->sm_count, d->clock_khz / 1000, slowed, (double)d->memory_bytes / (1 << 30),
         (double)d->l2_bytes / (1 << 20), d->smem_limit >> 10,
         gt_device_peak_tflops(d, gt_types_parse("f32", GT_MATH_STRICT)));
 }
@@ -90,14 +96,15 @@ static int check_driver(report *r, const gt_options_cli *options)
         return 0;
     }
     const int version = driver->version;
-    snprintf(r->now.driver, sizeof r->now.driver, "%d.%d", version / 1000, version % 1000 / 10);
-    say(r, OK, "driver", NULL, "CUDA %d.%d, %s", version / 1000, version % 1000 / 10, gt_library_path(driver->library));
+    snprintf(r->now.driver, sizeof r->now.driver, "%s", driver->release);
+    say(r, OK, "driver", NULL, "CUDA %s, %s", driver->release, gt_library_path(driver->library));
     if (gt_device_count(driver, &count) != GT_OK)
         say(r, MISSING, "GPU", NULL, "%s", gt_error_message());
     else if (count == 0)
         say(r, MISSING, "GPU", "check nvidia-smi and CUDA_VISIBLE_DEVICES", "the driver shows none");
     r->gpus = calloc((size_t)count + 1, sizeof *r->gpus);
-    for (int i = 0; r->gpus && i < count; i++)
+    r->clocks = calloc((size_t)count + 1, sizeof *r->clocks);
+    for (int i = 0; r->gpus && r->clocks && i < count; i++)
         check_gpu(r, driver, i);
     gt_driver_close(driver);
     return version;
@@ -179,31 +186,47 @@ static int say_ceilings(void *data, int columns, const char *const *names, const
     return 0;
 }
 
-static int say_stale(void *data, int columns, const char *const *names, const char *const *values)
+/* One line for each reason. */
+static void say_stale(report *r, const char *gpu, const gt_stales *stales)
 {
-    (void)columns, (void)names;
-    say(data, WARNING, "stale", "gemmtune revalidate proves and times them again",
-        "%s winners on %s were proved under driver %s, NVRTC %s, gemmtune %s", values[0], values[1], values[2], values[3],
-        values[4]);
-    return 0;
+    for (size_t i = 0; i < stales->count; i++) {
+        size_t same = 0;
+        bool said = false;
+        for (size_t j = 0; j < stales->count; j++) {
+            const bool is = strcmp(stales->list[i].why, stales->list[j].why) == 0;
+            same += is;
+            said = said || (is && j < i);
+        }
+        if (!said)
+            say(r, WARNING, "stale", "gemmtune revalidate proves and times them again",
+                "%zu winner%s on %s %s proved under %s", same, same == 1 ? "" : "s", gpu, same == 1 ? "was" : "were",
+                stales->list[i].why);
+    }
 }
 
 /* Winners for the GPUs of this machine that were proved under other conditions. */
-static gt_status check_stale(report *r, gt_store *store)
+static gt_status check_stale(report *r, const gt_options_cli *options, gt_store *store)
 {
-    gt_status status = GT_OK;
+    const gt_types *types[GT_TYPES_MOST];
+    gt_families families;
+    size_t count = 0;
+    gt_status status = gt_families_init(options->templates, &families);
+    for (; count < GT_TYPES_MOST && gt_types_at(count); count++)
+        types[count] = gt_types_at(count);
     for (size_t i = 0; status == GT_OK && i < r->gpu_count; i++) {
-        const char *const parameters[] = {r->gpus[i].name, r->now.driver, r->now.nvrtc, gt_version(), NULL};
+        gt_stale_terms terms = {.device = &r->gpus[i], .now = r->now, .families = &families, .types = types,
+                                .type_count = count};
+        gt_stales stales;
         bool known = false; /* two cards of one model */
         for (size_t j = 0; j < i; j++)
             known = known || strcmp(r->gpus[j].name, r->gpus[i].name) == 0;
-        if (!known)
-            status = gt_store_query(store,
-                                    "SELECT count(*), b.gpu, r.driver, r.nvrtc, r.program FROM best_configs b JOIN run r ON"
-                                    " r.id = b.run WHERE b.gpu = ?1 AND ((?2 <> '' AND r.driver <> ?2) OR (?3 <> '' AND"
-                                    " r.nvrtc <> ?3) OR r.program <> ?4) GROUP BY 2, 3, 4, 5 ORDER BY 1 DESC",
-                                    parameters, say_stale, r);
+        terms.now.clock_mhz = r->clocks[i];
+        if (known || (status = gt_stales_find(store, &terms, &stales)) != GT_OK)
+            continue;
+        say_stale(r, r->gpus[i].name, &stales);
+        gt_stales_finish(&stales);
     }
+    gt_families_finish(&families);
     return status;
 }
 
@@ -258,7 +281,7 @@ static void check_database(report *r, const gt_options_cli *options)
                                 " FROM gpu g JOIN peak p ON p.gpu = g.id GROUP BY g.id ORDER BY g.name",
                                 NULL, say_ceilings, r);
     if (status == GT_OK)
-        status = check_stale(r, store);
+        status = check_stale(r, options, store);
     if (status != GT_OK)
         say(r, MISSING, "contents", NULL, "%s", gt_error_message());
     gt_store_close(store);
@@ -285,6 +308,7 @@ static void print_gpus(const report *r)
 int gt_cmd_doctor(const gt_options_cli *options)
 {
     report r = {.json = options->json, .colour = gt_wants_colour(stdout), .ready = true};
+    snprintf(r.now.program, sizeof r.now.program, "%s", gt_version());
     fputs(r.json ? "{\"checks\": [" : "", stdout);
     const int driver = check_driver(&r, options);
     check_nvrtc(&r, options, driver);
@@ -297,5 +321,6 @@ int gt_cmd_doctor(const gt_options_cli *options)
     else
         puts(r.ready ? "\nReady to tune." : "\nNot ready: see what is missing above.");
     free(r.gpus);
+    free(r.clocks);
     return r.ready ? 0 : 1;
 }

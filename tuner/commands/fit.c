@@ -56,6 +56,10 @@ static gt_status fit_lists(const gt_options_cli *options, const gt_device *devic
     if (!options->json) {
         print_choices("shipped", &fit->before);
         print_choices("fitted", &fit->after);
+        if (fit->order.problems > 0)
+            printf("order of the trials of %zu problem%s, Spearman: %.3f by the shipped coefficients, %.3f by the fitted "
+                   "ones\n", fit->order.problems, fit->order.problems == 1 ? "" : "s", fit->order.before,
+                   fit->order.after);
     }
     return GT_OK;
 }

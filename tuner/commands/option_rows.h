@@ -1,4 +1,4 @@
-/* The tables of commands and options, for the two files that fill and read them. */
+/* The tables of commands and options, for the files that fill and read them. */
 #ifndef GT_OPTION_ROWS_H
 #define GT_OPTION_ROWS_H
 
@@ -31,9 +31,12 @@
 /* Each option's place in the table and its bit in the set of those given. */
 enum {
     DEVICE, DB, SHAPES, RANDOM, WANTED, TOP, SHARD, TYPE, MATH, LAYOUT, BATCH, ALIGN, FAMILY, KERNEL, EFFORT, BUDGET, TIMEOUT,
-    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, UNTUNED, TRIALS, SAVE, CAPTURE_ONLY, MARGIN,
-    F32, BLAS, NO_CUBLAS, OUTPUT, SHARDS, GPUS, DRY_RUN, JSON, VERBOSE, QUIET, HELP, VERSION,
+    SEED, JOBS, TEMPLATES, NVRTC, ARCH, PARAMS, ALL_ROWS, ROUNDS, CHECKED, UNTUNED, REGRET, TRIALS, SAVE, CAPTURE_ONLY, MARGIN,
+    F32, BLAS, DLSYM, NO_CUBLAS, OUTPUT, SHARDS, GPUS, DRY_RUN, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
+
+/* Sets what an option says; text is its value. GT_ERROR_INVALID names the option and what it takes. */
+gt_status gt_setting_apply(int option, const char *text, gt_options_cli *options);
 
 #endif

@@ -68,6 +68,7 @@ typedef struct gt_options_cli {
     const char *templates; /* --templates DIR */
     const char *driver;   /* NULL: the CUDA driver; the software GPU's library for --device soft */
     int device;           /* --device N */
+    bool all_devices;     /* --device all */
     bool device_given;
     const char *family;   /* --family NAME; NULL: all that fit */
     const char *kernel;   /* forget --kernel ID */
@@ -97,6 +98,7 @@ typedef struct gt_options_cli {
     bool checked;         /* verify --checked */
     int rounds;           /* verify --rounds N */
     bool untuned;         /* bench --untuned */
+    int regret;           /* bench --regret N; 0: no */
     const char *trials;   /* fit --trials FILE; NULL: those of the database */
     const char *save;     /* fit --save FILE: writes them there; NULL: nowhere */
     bool wanted;          /* tune --wanted: what programs asked for, by `gemmtune run` */
@@ -105,6 +107,7 @@ typedef struct gt_options_cli {
     int margin;           /* run --margin PERCENT */
     const char *f32;      /* run --f32 strict|split|tf32 */
     bool blas;            /* run --blas: products of host memory, in place of cuBLAS's */
+    bool dlsym;           /* run --dlsym */
     const char *output;   /* report --output FILE; NULL: standard output */
     const char *operand;  /* the word after the command: space FAMILY, render FAMILY; else NULL */
     int shards;           /* slurm --shards N */
@@ -113,7 +116,9 @@ typedef struct gt_options_cli {
     const char **files;   /* merge INTO FROM: the words behind the operand; slurm -- WORDS; owned */
     size_t file_count;
     char *const *program; /* run PROGRAM ARGUMENTS: these words, a NULL behind them; else NULL */
-    char *line;           /* the command line as one text, for the run's row */
+    char *const *words;   /* the command line, and as one text, for the run's row */
+    size_t word_count;
+    char *line;
 } gt_options_cli;
 
 /* Fills options from the command line. GT_ERROR_INVALID names the option, what it takes and, for a near miss, what

@@ -1,5 +1,6 @@
 /* gemmtune report: the database as one HTML page, with nothing to fetch and nothing to run. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,21 +204,27 @@ static gt_status put_page(gt_store *store, FILE *out)
     return status;
 }
 
-/* A file is there whole or not at all: the page is written beside it and takes its place. */
+/* A file is there whole or not at all: the page is written beside it and takes its place. Not that of what is no plain
+ * file: a pipe, a device, a link such as /dev/stdout. */
 static gt_status write_file(gt_store *store, const char *path)
 {
     char part[4096];
-    const int length = snprintf(part, sizeof part, "%s.XXXXXX", path);
-    const int fd = length > 0 && (size_t)length < sizeof part ? mkstemp(part) : -1;
+    struct stat facts;
+    const bool plain = lstat(path, &facts) != 0 || S_ISREG(facts.st_mode);
+    const int length = snprintf(part, sizeof part, "%s%s", path, plain ? ".XXXXXX" : "");
+    int fd = -1;
+    if (length > 0 && (size_t)length < sizeof part)
+        fd = plain ? mkstemp(part) : open(part, O_WRONLY | O_TRUNC | O_CLOEXEC);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (!out)
         return gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
     gt_status status = put_page(store, out);
-    fchmod(fd, 0644);
+    if (plain)
+        fchmod(fd, 0644);
     const bool failed = ferror(out) != 0;
-    if ((fclose(out) != 0 || failed || (status == GT_OK && rename(part, path) != 0)) && status == GT_OK)
+    if ((fclose(out) != 0 || failed || (status == GT_OK && plain && rename(part, path) != 0)) && status == GT_OK)
         status = gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
-    if (status != GT_OK)
+    if (status != GT_OK && plain)
         remove(part);
     return status;
 }

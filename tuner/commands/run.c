@@ -19,7 +19,7 @@
 
 #define PATH_LENGTH 4096
 
-/* The front: beside a program that was not installed, beside one that was, where that was to be. Owned: free(). */
+/* A front: beside a program that was not installed, beside one that was, where that was to be. Owned: free(). */
 static char *find_front(const char *library)
 {
     static const char *const beside[] = {"/../src/dropin/", "/../" GT_LIBRARY_SUBFOLDER "/"};
@@ -42,16 +42,22 @@ static char *find_front(const char *library)
     return found;
 }
 
-/* Puts the front before what is preloaded already. */
-static gt_status preload(const char *front)
+/* Puts a library before what is preloaded already. */
+static gt_status preload(const char *name)
 {
     const char *others = getenv("LD_PRELOAD"); /* the loader's variable, not ours */
-    char *list = NULL;
-    if (strpbrk(front, " :"))
-        return gt_fail(GT_ERROR_INVALID, "the loader cannot preload %s: a blank or colon in a path ends it", front);
-    if (asprintf(&list, "%s%s%s", front, others && *others ? ":" : "", others ? others : "") < 0)
-        return gt_fail_memory();
-    const bool set = setenv("LD_PRELOAD", list, 1) == 0;
+    char *list = NULL, *path = find_front(name);
+    if (!path)
+        return GT_ERROR_IO;
+    const bool unfit = strpbrk(path, " :") != NULL;
+    if (unfit)
+        gt_fail(GT_ERROR_INVALID, "the loader cannot preload %s: a blank or colon in a path ends it", path);
+    else if (asprintf(&list, "%s%s%s", path, others && *others ? ":" : "", others ? others : "") < 0)
+        list = NULL;
+    free(path);
+    if (unfit)
+        return GT_ERROR_INVALID;
+    const bool set = list && setenv("LD_PRELOAD", list, 1) == 0;
     free(list);
     return set ? GT_OK : gt_fail_memory();
 }
@@ -59,9 +65,10 @@ static gt_status preload(const char *front)
 /* What the front finds in its environment. */
 static gt_status prepare(const gt_options_cli *options)
 {
-    char process[24], margin[24], *front = find_front(options->blas ? GT_BLAS_LIBRARY : GT_FRONT_LIBRARY);
-    gt_status status = front ? preload(front) : GT_ERROR_IO;
-    free(front);
+    char process[24], margin[24];
+    gt_status status = preload(options->blas ? GT_BLAS_LIBRARY : GT_FRONT_LIBRARY);
+    if (status == GT_OK && options->dlsym)
+        status = preload(GT_DLSYM_LIBRARY);
     snprintf(process, sizeof process, "%ld", (long)getpid());
     snprintf(margin, sizeof margin, "%d", options->margin);
     if (status == GT_OK && options->database && setenv("GEMMTUNE_DB", options->database, 1) != 0)

@@ -37,6 +37,10 @@ static gt_status check_words(const gt_options_cli *options, gt_options_cli *tune
         words[i + 2] = (char *)options->files[i];
     gt_status status = gt_options_parse((int)options->file_count + 2, words, tune);
     free(words);
+    if (status == GT_OK && tune->all_devices) {
+        gt_options_finish(tune);
+        return gt_fail(GT_ERROR_INVALID, "slurm gives each task one GPU: leave --device all out behind --");
+    }
     if (status == GT_OK && (tune->database || tune->shard.count > 0)) {
         gt_options_finish(tune);
         return gt_fail(GT_ERROR_INVALID, "slurm sets --shard and --db itself: leave them out behind --");

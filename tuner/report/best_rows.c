@@ -15,7 +15,7 @@ static const char winners_sql[] =
     " b.tflops, b.peak_pct, b.vs_cublas, b.error, 100 * b.margin,"
     " (SELECT tflops FROM peak WHERE gpu = n.id AND type = b.type AND math = b.math),"
     " (SELECT copy_tbs FROM bandwidth WHERE gpu = n.id),"
-    " CASE WHEN r.driver <> n.driver THEN 'driver ' || r.driver || ', now ' || n.driver"
+    " CASE WHEN instr(n.driver || ' ', r.driver || ' ') <> 1 AND instr(r.driver || ' ', n.driver || ' ') <> 1 THEN 'driver ' || r.driver || ', now ' || n.driver"
     "  WHEN r.nvrtc <> n.nvrtc THEN 'NVRTC ' || r.nvrtc || ', now ' || n.nvrtc"
     "  WHEN r.program <> n.program THEN 'gemmtune ' || r.program || ', now ' || n.program END"
     " FROM best_configs b JOIN run r ON r.id = b.run JOIN newest n ON n.name = b.gpu"

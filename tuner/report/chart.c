@@ -76,8 +76,11 @@ static void draw_marks(const gt_chart *c, const gt_axis *axis, bool upright)
     static const struct {
         double decades; /* on the axis, at most */
         int count;
-        double steps[8];
-    } between[] = {{0.9, 8, {1, 1.2, 1.5, 2, 3, 5, 7, 8.5}}, {2.2, 3, {1, 2, 5}}, {HUGE_VAL, 1, {1}}};
+        double steps[18];
+    } between[] = {{0.3, 18, {1, 1.1, 1.2, 1.3, 1.5, 1.7, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 9.5}},
+                   {0.9, 8, {1, 1.2, 1.5, 2, 3, 5, 7, 8.5}},
+                   {2.2, 3, {1, 2, 5}},
+                   {HUGE_VAL, 1, {1}}};
     const double decades = log10(axis->high / axis->low);
     const int every = decades > 6 ? (int)ceil(decades / 6) : 1;
     int row = 0;

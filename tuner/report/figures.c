@@ -7,6 +7,7 @@
 #include "../../src/core/status.h"
 #include "../commands/ratings.h"
 #include "../commands/shapes.h"
+#include "../worker/reference.h"
 #include "chart.h"
 
 const char *gt_figure_rate(double ratio)
@@ -77,11 +78,21 @@ void gt_figure_roofline(FILE *out, const gt_best_row *list, size_t count)
     gt_chart_end(&chart);
 }
 
-/* The largest error that checks saw, beside what one rounding of a result gives. */
+/* The bound of an element's error over its sum of |a||b|, where all of its products are alike: with others, whose squares
+ * add up to more, an element may err by more. */
+static double least_bound(const gt_types *types, double k)
+{
+    return gt_reference_bound(types, (int64_t)k, 0, 1, 0, 1 / k, 0);
+}
+
+#define STEPS 40 /* of a curve */
+
+/* The largest error that checks saw, beside its bound and what one rounding of a result gives. */
 void gt_figure_errors(FILE *out, const gt_best_row *list, size_t count)
 {
     gt_axis x = {.label = "k"}, y = {.label = "largest error over \xce\xa3|a||b|"};
-    const gt_types *types = gt_types_parse(list[0].type, GT_MATH_STRICT);
+    gt_math math;
+    const gt_types *types = gt_math_parse(list[0].math, &math) ? gt_types_parse(list[0].type, math) : NULL;
     char text[256];
     for (size_t i = 0; i < count; i++)
         if (list[i].error > 0) {
@@ -92,9 +103,19 @@ void gt_figure_errors(FILE *out, const gt_best_row *list, size_t count)
         return;
     const double once = types ? types->result_roundoff : 0;
     gt_axis_take(&y, once);
-    const gt_chart chart = gt_chart_begin(out, "Errors that checks saw; dashed: one rounding of a result", x, y);
+    if (once > 0) {
+        gt_axis_take(&y, least_bound(types, x.low));
+        gt_axis_take(&y, least_bound(types, x.high));
+    }
+    const gt_chart chart =
+        gt_chart_begin(out, "Errors that checks saw; line: their bound; dashed: one rounding of a result", x, y);
     if (once > 0)
         gt_chart_line(&chart, "d", chart.x.low, once, chart.x.high, once);
+    for (int i = 0; once > 0 && i < STEPS; i++) {
+        const double from = x.low * pow(x.high / x.low, i / (double)STEPS);
+        const double to = x.low * pow(x.high / x.low, (i + 1) / (double)STEPS);
+        gt_chart_line(&chart, "l", from, least_bound(types, from), to, least_bound(types, to));
+    }
     for (size_t i = 0; i < count; i++) {
         name(&list[i], text);
         gt_chart_dot(&chart, "any", (double)list[i].k, list[i].error, text);
@@ -117,7 +138,8 @@ static int take_point(void *data, int count, const char *const *names, const cha
     return ++c->count == sizeof c->x / sizeof c->x[0];
 }
 
-/* How soon a search comes near its best: on average over the problems of a GPU, as long as half of them go on. */
+/* How soon a search comes near its best: on average over the problems of a GPU, as long as half of them go on. One whose
+ * search has ended is where it will stay. */
 gt_status gt_figure_progress(gt_store *store, FILE *out, const char *gpu)
 {
     static const char sql[] =
@@ -125,8 +147,8 @@ gt_status gt_figure_progress(gt_store *store, FILE *out, const char *gpu)
         "  min(t.us) OVER (PARTITION BY t.problem) AS final FROM trial t JOIN gpu g ON g.id = t.gpu"
         "  WHERE g.name = ?1 AND t.stage = 'screen' AND t.outcome = 'ok' AND t.us IS NOT NULL"
         "  WINDOW w AS (PARTITION BY t.problem ORDER BY t.tried_at))"
-        "SELECT place, avg(final / best) FROM tried GROUP BY place"
-        " HAVING count(*) * 2 >= (SELECT count(DISTINCT problem) FROM tried) ORDER BY place";
+        "SELECT place, 1 - sum(1 - final / best) / n FROM tried, (SELECT count(DISTINCT problem) AS n FROM tried)"
+        " GROUP BY place HAVING count(*) * 2 >= n ORDER BY place";
     gt_axis x = {.label = "candidates that passed"}, y = {.label = "share of the final speed"};
     curve c = {.count = 0};
     const gt_status status = gt_store_query(store, sql, (const char *const[]){gpu, NULL}, take_point, &c);

@@ -16,7 +16,7 @@ typedef struct gt_buffers {
 
 /* The random streams of a problem's data, offsets to its seed. */
 enum { GT_STREAM_A = 1, GT_STREAM_B = 2, GT_STREAM_C = 3, GT_STREAM_X = 4, GT_STREAM_Y = 5, GT_STREAM_PLACES = 6,
-       GT_STREAM_SCALARS = 7 };
+       GT_STREAM_SCALARS = 7, GT_STREAM_BIAS = 8 };
 
 /* The seed of one stream, far from every other. */
 uint64_t gt_stream_seed(uint64_t seed, int stream);

@@ -237,7 +237,33 @@ static gt_status add_repeated(gt_drawing *d)
 
 /* ---- all of them ---- */
 
-/* Where operands begin: the first address behind the guard that is as aligned as promised and no better. */
+/* The first address behind a guard that is aligned so and no better. */
+static size_t place_behind(size_t at, size_t align)
+{
+    return (at + GT_CASE_GUARD + 2 * align - 1) / (2 * align) * (2 * align) + align;
+}
+
+int64_t gt_case_bias(const gt_case *c)
+{
+    return c->epilogue & GT_EPILOGUE_BIAS ? c->problem.n : 0;
+}
+
+/* The bias, whose address is promised to be that of an element, and results beside C. */
+static void place_results(const gt_class *class, gt_case *c, size_t *at)
+{
+    const size_t element = (size_t)gt_type_find(class->type_c)->bytes;
+    c->result = c->place[GT_C];
+    if (gt_case_bias(c) > 0) {
+        c->bias = place_behind(*at, element);
+        *at = c->bias + (size_t)gt_case_bias(c) * element;
+    }
+    if (c->beside) {
+        c->result = place_behind(*at, (size_t)gt_class_pointer(class, class->type_c));
+        *at = c->result + gt_problem_bytes(&c->problem, GT_C);
+    }
+}
+
+/* Where operands begin, as aligned as promised. */
 static void place_cases(const gt_class *class, gt_cases *cases)
 {
     size_t at = 0;
@@ -246,10 +272,10 @@ static void place_cases(const gt_class *class, gt_cases *cases)
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
             const gt_problem *p = &cases->list[i].problem;
             const size_t align = (size_t)gt_class_pointer(class, gt_problem_stored(p, o).type);
-            at = (at + GT_CASE_GUARD + 2 * align - 1) / (2 * align) * (2 * align) + align;
-            cases->list[i].place[o] = at;
-            at += gt_problem_bytes(p, o);
+            cases->list[i].place[o] = place_behind(at, align);
+            at = cases->list[i].place[o] + gt_problem_bytes(p, o);
         }
+        place_results(class, &cases->list[i], &at);
         if (cases->list[i].itself)
             cases->list[i].place[GT_B] = cases->list[i].place[GT_A];
     }
@@ -274,7 +300,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     static gt_cases_kind *const kinds[] = {
         gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths, add_general,
         add_empty, gt_cases_add_equal, gt_cases_add_overlapping, gt_cases_add_dealt, add_long, add_steep, add_parts,
-        add_batch, add_repeated};
+        gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;
@@ -285,6 +311,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     gt_drawing d = {.class = class,
                     .types = gt_class_types(class),
                     .facts = f,
+                    .epilogue = f->epilogue != 0,
                     .tile_m = f->tile_m,
                     .tile_n = f->tile_n,
                     .step = gt_cases_step(kernel),

@@ -54,12 +54,16 @@ typedef struct gt_case {
     gt_uneven uneven;
     gt_fill fill;   /* what C holds before where beta is 0 */
     uint64_t seed;  /* of its elements */
+    gt_epilogue epilogue;
+    bool beside;    /* results go to a matrix of their own, and C is only read */
     bool itself;    /* B is A, the same memory */
     bool again;     /* follows a case of the same sizes and finds the workspace as that one left it */
     bool watched;   /* the software GPU looks for races in it */
+    int64_t parts;  /* of K, where the kernel takes any; 0: those that it was made for */
     int repeats;    /* launches, one after the other; more than one only where beta is 0 */
     size_t begin;   /* of its part of the memory, which ends where the next case's begins; a multiple of 256 bytes */
     size_t place[GT_OPERANDS]; /* of A, B and C in the memory, bytes */
+    size_t bias, result; /* the bias's place, where there is one, and that of results */
 } gt_case;
 
 typedef struct gt_cases {
@@ -81,6 +85,9 @@ size_t gt_cases_end(const gt_cases *cases, size_t index);
 
 /* What the memory holds before: image has room for cases->bytes. pools: one for each operand, of its type. */
 void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void *image);
+
+/* Elements of the bias; 0: there is none. */
+int64_t gt_case_bias(const gt_case *c);
 
 /* The largest whole number of operands whose sums over k are exact; 0: there is none. */
 int64_t gt_cases_whole(const gt_types *types, int64_t k);

@@ -204,6 +204,9 @@ static void fill_case(void *data, size_t index)
         else if (c->values == GT_VALUES_UNEVEN && o != GT_C && c->problem.k > 0)
             make_uneven(c, o, scales >> 1, operand);
     }
+    const gt_stored bias = {c->problem.class.type_c, 1, gt_case_bias(c), gt_case_bias(c), 0};
+    if (bias.columns > 0)
+        gt_pool_fill(&f->pools[GT_C], &draws, &bias, 1, f->image + c->bias);
 }
 
 void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void *image)

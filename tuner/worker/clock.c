@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "../timer.h"
+
 /* The few calls of NVML that are needed; their types are stable across all its versions. */
 enum { NVML_SUCCESS = 0, NVML_CLOCK_SM = 1 };
 
@@ -65,6 +67,43 @@ double gt_clock_mhz(const gt_clock *clock)
 double gt_clock_max_mhz(const gt_clock *clock)
 {
     return clock ? clock->max_mhz : 0;
+}
+
+#define AWAKE_S     0.15 /* NVML's readings are some ten milliseconds old */
+#define AWAKE_BYTES (16 << 20)
+
+/* The highest reading while memory is filled, in the current context. */
+static double read_awake(const gt_driver *driver, const gt_clock *clock)
+{
+    const double end = gt_now() + AWAKE_S;
+    CUdeviceptr memory;
+    double highest = 0;
+    if (driver->cuMemAlloc(&memory, AWAKE_BYTES) != CUDA_SUCCESS)
+        return 0;
+    while (gt_now() < end && driver->cuMemsetD32(memory, 0, AWAKE_BYTES / 4) == CUDA_SUCCESS &&
+           driver->cuCtxSynchronize() == CUDA_SUCCESS) {
+        const double mhz = gt_clock_mhz(clock);
+        highest = mhz > highest ? mhz : highest;
+    }
+    driver->cuMemFree(memory);
+    return highest;
+}
+
+double gt_clock_awake_mhz(const gt_driver *driver, const gt_device *device)
+{
+    gt_clock *clock = driver->soft ? NULL : gt_clock_open(device->bus_id);
+    CUdevice handle;
+    CUcontext context;
+    double mhz = 0;
+    if (clock && driver->cuDeviceGet(&handle, device->ordinal) == CUDA_SUCCESS &&
+        driver->cuDevicePrimaryCtxRetain(&context, handle) == CUDA_SUCCESS) {
+        if (driver->cuCtxSetCurrent(context) == CUDA_SUCCESS)
+            mhz = read_awake(driver, clock);
+        driver->cuCtxSetCurrent(NULL);
+        driver->cuDevicePrimaryCtxRelease(handle);
+    }
+    gt_clock_close(clock);
+    return mhz > 0 ? mhz : device->clock_khz / 1e3;
 }
 
 void gt_clock_driver(const gt_clock *clock, char *release, size_t size)

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "../../src/core/device.h"
+
 typedef struct gt_clock gt_clock;
 
 /* Opens NVML for the GPU at this PCI address ("0000:3b:00.0"). NULL if there is no NVML or it does not know the GPU:
@@ -14,6 +16,10 @@ void gt_clock_close(gt_clock *clock);
 /* The SM clock now and the highest it can be, in MHz; 0: not known. */
 double gt_clock_mhz(const gt_clock *clock);
 double gt_clock_max_mhz(const gt_clock *clock);
+
+/* What the SMs of a GPU run at under a light load, for which its memory is filled for a moment: where somebody locked
+ * clocks that shows here, and in no fact of the device. Where it cannot be read the highest clock. */
+double gt_clock_awake_mhz(const gt_driver *driver, const gt_device *device);
 
 /* The release of NVIDIA's driver, "580.159.04"; "" if not known. */
 void gt_clock_driver(const gt_clock *clock, char *release, size_t size);

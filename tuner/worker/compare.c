@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "epilogue.h"
 #include "runner.h"
 
 /* The mean square of errors that is too much, in units of what the arithmetic gives; sums up to this length count:
@@ -22,14 +23,17 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
         snprintf(name, GT_CASE_NAME, "check %lldx%lldx%lld", (long long)p->m, (long long)p->n, (long long)p->k);
     if (p->batch > 1)
         length += snprintf(name + length, GT_CASE_NAME - (size_t)length, " batch %lld", (long long)p->batch);
-    snprintf(name + length, GT_CASE_NAME - (size_t)length, ", alpha=%.9g beta=%.9g%s%s", c->alpha, c->beta,
+    snprintf(name + length, GT_CASE_NAME - (size_t)length, ", alpha=%.9g beta=%.9g%s%s%s%s%s", c->alpha, c->beta,
              c->values == GT_VALUES_WIDE   ? ", wide values"
              : c->values == GT_VALUES_HARD ? ", nan and inf"
              : c->values == GT_VALUES_WHOLE ? ", whole numbers"
              : c->values == GT_VALUES_STEEP ? ", one large product"
              : c->values == GT_VALUES_UNEVEN ? ", elements far apart"
                                            : "",
-             c->itself ? ", A by itself" : c->again ? ", again" : "");
+             c->itself ? ", A by itself" : c->again ? ", again" : "",
+             c->epilogue & GT_EPILOGUE_BIAS ? ", bias" : "",
+             c->epilogue & GT_EPILOGUE_RELU ? ", relu" : c->epilogue & GT_EPILOGUE_GELU ? ", gelu" : "",
+             c->beside ? ", D beside C" : "");
 }
 
 /* The smallest number of a type that has all its digits. */
@@ -106,14 +110,14 @@ static bool is_average(const gt_problem *p, const gt_types *types)
     return p->k <= VARIANCE_K && ((!types->rounded && types->parts == 0) || few * p->k >= VARIANCE_OPERANDS);
 }
 
-bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, const void *before, const void *after,
-                        gt_errors *e, gt_trial *trial)
+bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, const void *before, const void *bias,
+                        const void *after, gt_errors *e, gt_trial *trial)
 {
     const gt_problem *p = &c->problem;
     const gt_types *types = gt_class_types(&p->class);
     const gt_type_info *type = gt_type_find(p->class.type_c);
     const gt_reference_terms t = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta);
-    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact;
+    const bool normal = c->values == GT_VALUES_NORMAL && !types->exact && c->epilogue == GT_EPILOGUE_NONE;
     const bool counts = normal && !c->itself && is_average(p, types);
     const bool promotes = normal && types->parts > 0 && p->k >= GT_SUMS_K;
     const double least = underflow(c, types) * underflow(c, types);
@@ -124,12 +128,17 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
         const int64_t row = index * p->stride_c + i * p->ldc;
         for (int64_t j = 0; j < p->n; j++, at++) {
             const double was = c->beta == 0 ? 0 : type->load(before, row + j), got = type->load(after, row + j);
-            const double wanted = gt_reference_scale(types, c->alpha, r->sum[at], c->beta, was);
+            const double added = gt_case_bias(c) > 0 ? type->load(bias, j) : 0;
+            const double scaled = gt_reference_scale(types, c->alpha, r->sum[at], c->beta, was);
+            const double wanted = gt_epilogue_activate(c->epilogue, gt_epilogue_add(types, scaled, added));
             const double square = c->alpha == 0 ? 0 : r->square[at];
             const double worst = t.worst * r->magnitude[at] + t.worst_c * fabs(was);
             const double sums = t.bound_square * square + t.bound_c * was * was;
             const double result = t.result * (c->alpha * c->alpha * square + c->beta * c->beta * was * was);
-            const double bound = (close ? fmin(sums, worst * worst) : sums + result) + t.least + least;
+            const double linear = (close ? fmin(sums, worst * worst) : sums + result) + t.least + least;
+            const double around = sqrt(linear) + (close ? 0 : types->result_roundoff * fabs(added));
+            const double finished = gt_epilogue_bound(types, c->epilogue, scaled, added, around);
+            const double bound = c->epilogue == GT_EPILOGUE_NONE ? linear : finished * finished;
             if (c->values == GT_VALUES_WHOLE && got != rounded(type, wanted))
                 return fail_element(c, index, i, j, got, wanted, 0, trial);
             if (!matches(type, got, wanted, last, bound))

@@ -19,11 +19,11 @@ typedef struct gt_errors {
 } gt_errors;
 
 /*
- * Every element of one product of a case; before and after are C of all products. NaN and infinities must be where the
- * reference has them. trial->error becomes the largest error seen.
+ * Every element of one product of a case; before and after are C and the results of all products, bias is the
+ * epilogue's. NaN and infinities must be where the reference has them. trial->error becomes the largest error seen.
  */
 bool gt_compare_product(const gt_case *c, const gt_reference *reference, int64_t index, const void *before,
-                        const void *after, gt_errors *errors, gt_trial *trial);
+                        const void *bias, const void *after, gt_errors *errors, gt_trial *trial);
 
 /* Whether errors are no larger on average than the arithmetic explains. */
 bool gt_compare_errors(const gt_errors *errors, gt_trial *trial);

@@ -180,6 +180,15 @@ static void choose_values(gt_drawing *d, int64_t turn, gt_case *c)
     }
 }
 
+/* A kernel that takes any number of parts of K is launched with others than its own, every third time: fewer, and more. */
+static int64_t draw_parts(gt_drawing *d)
+{
+    const int64_t own = d->facts->split_k, cluster = d->facts->cluster_y;
+    if (!d->facts->any_split || gt_drawing_below(d, 3) > 0)
+        return 0;
+    return cluster * (1 + gt_drawing_below(d, 2 * own / cluster));
+}
+
 gt_status gt_drawing_add(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_case **out)
 {
     gt_cases *cases = d->cases;
@@ -203,6 +212,7 @@ gt_status gt_drawing_add(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t
     const gt_status status = place_problem(d, &gemm, &c.problem);
     if (status != GT_OK)
         return status;
+    c.parts = draw_parts(d);
     cases->list[cases->count] = c;
     *out = &cases->list[cases->count++];
     return GT_OK;
@@ -214,6 +224,7 @@ gt_status gt_drawing_add_again(gt_drawing *d, gt_case **out)
     const gt_status status = gt_drawing_add(d, p.m, p.n, p.k, p.batch, out);
     if (status == GT_OK) {
         (*out)->problem = p;
+        (*out)->parts = d->cases->list[d->cases->count - 2].parts;
         (*out)->again = true;
         (*out)->values = GT_VALUES_NORMAL;
     }

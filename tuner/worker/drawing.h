@@ -20,6 +20,7 @@ typedef struct gt_drawing {
     const gt_class *class;
     const gt_types *types;
     const gt_facts *facts;
+    bool epilogue;               /* the kernel has epilogues */
     int64_t tile_m, tile_n;      /* the facts' */
     int64_t step, stages, depth; /* of K: depth is how many steps a pipeline's stages hold in all parts of K */
     int64_t per_product;         /* bytes of workspace for each product of one tile */
@@ -76,6 +77,6 @@ int64_t gt_drawing_affordable(const gt_drawing *d, double share, double each, in
 typedef gt_status gt_cases_kind(gt_drawing *d);
 
 gt_cases_kind gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths,
-    gt_cases_add_dealt, gt_cases_add_equal, gt_cases_add_overlapping;
+    gt_cases_add_dealt, gt_cases_add_equal, gt_cases_add_overlapping, gt_cases_add_epilogues;
 
 #endif

@@ -225,7 +225,7 @@ static bool run_product(const gt_far *far, const gt_checks *checks, const gt_cla
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
     bool good = true;
     for (int64_t i = 0; good && i < p->far.batch; i++)
-        good = gt_compare_product(&p->packed, &reference, i, p->data[GT_C], p->after, &errors, trial);
+        good = gt_compare_product(&p->packed, &reference, i, p->data[GT_C], NULL, p->after, &errors, trial);
     gt_reference_finish(&reference);
     if (!good)
         gt_trial_add(trial, ", %s 2^%d bytes apart", p->far.batch > 1 ? "matrices" : "rows", ilogb((double)away(p)));

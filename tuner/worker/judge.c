@@ -23,22 +23,36 @@ typedef struct judgement {
 /* Says what lies at a place of a case's memory that changed, and should not have. */
 static bool fail_changed(const gt_case *c, size_t at, gt_trial *trial)
 {
-    static const char *const names[] = {"A", "B", "C"};
-    gt_operand operand = GT_A;
-    for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
-        operand = c->place[o] <= at + GT_CASE_GUARD ? o : operand;
-    const gt_stored o = gt_problem_stored(&c->problem, operand);
-    const size_t begin = c->place[operand], end = begin + gt_problem_bytes(&c->problem, operand);
+    /* In the order in which they lie. */
+    const gt_stored of_bias = {c->problem.class.type_c, 1, gt_case_bias(c), gt_case_bias(c), 0};
+    const size_t element = (size_t)gt_type_find(of_bias.type)->bytes;
+    const struct {
+        const char *name, *written;
+        size_t begin, bytes;
+        gt_stored stored;
+    } pieces[] = {
+        {"A", "A", c->place[GT_A], gt_problem_bytes(&c->problem, GT_A), gt_problem_stored(&c->problem, GT_A)},
+        {"B", "B", c->place[GT_B], gt_problem_bytes(&c->problem, GT_B), gt_problem_stored(&c->problem, GT_B)},
+        {"C", c->beside ? "C" : "C's padding", c->place[GT_C], gt_problem_bytes(&c->problem, GT_C),
+         gt_problem_stored(&c->problem, GT_C)},
+        {"the bias", "the bias", c->bias, (size_t)of_bias.columns * element, of_bias},
+        {"D", "D's padding", c->beside ? c->result : 0, gt_problem_bytes(&c->problem, GT_C),
+         gt_problem_stored(&c->problem, GT_C)},
+    };
+    size_t piece = 0;
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
+        piece = pieces[i].begin > 0 && pieces[i].begin <= at + GT_CASE_GUARD ? i : piece;
+    const size_t begin = pieces[piece].begin, end = begin + pieces[piece].bytes;
+    const gt_stored o = pieces[piece].stored;
     char name[GT_CASE_NAME];
     gt_case_name(c, name);
     if (at < begin || at >= end)
         return gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS, "wrote %zu bytes %s %s (%s)",
-                             at < begin ? begin - at : at - end, at < begin ? "before" : "behind", names[operand],
-                             name);
+                             at < begin ? begin - at : at - end, at < begin ? "before" : "behind",
+                             pieces[piece].name, name);
     const size_t row = (size_t)o.ld * (size_t)gt_type_find(o.type)->bytes;
     return gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS, "wrote into %s: row %zu, byte %zu of it (%s)",
-                         operand == GT_C ? "C's padding" : names[operand], (at - begin) / row, (at - begin) % row,
-                         name);
+                         pieces[piece].written, (at - begin) / row, (at - begin) % row, name);
 }
 
 /* Whether bytes are as they were. */
@@ -51,7 +65,7 @@ static bool check_kept(const judgement *j, const gt_case *c, size_t at, size_t e
     return fail_changed(c, at, trial);
 }
 
-/* All of a case's memory but the rows of its C. */
+/* All of a case's memory but the rows of its results. */
 static bool check_surroundings(const judgement *j, size_t index, gt_trial *trial)
 {
     const gt_case *c = &j->cases->list[index];
@@ -59,7 +73,7 @@ static bool check_surroundings(const judgement *j, size_t index, gt_trial *trial
     const size_t bytes = (size_t)gt_type_find(o.type)->bytes;
     size_t at = c->begin;
     for (int64_t row = 0; row < c->problem.batch * o.rows; row++) {
-        const size_t begin = c->place[GT_C] + (size_t)(row / o.rows * o.stride + row % o.rows * o.ld) * bytes;
+        const size_t begin = c->result + (size_t)(row / o.rows * o.stride + row % o.rows * o.ld) * bytes;
         if (!check_kept(j, c, at, begin, trial))
             return false;
         at = begin + (size_t)o.columns * bytes;
@@ -74,8 +88,8 @@ static bool check_results(const judgement *j, const gt_case *c, gt_errors *error
     if (gt_reference_init(&c->problem, j->before + c->place[GT_A], j->before + c->place[GT_B], &reference) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
     for (int64_t i = 0; good && i < c->problem.batch; i++)
-        good = gt_compare_product(c, &reference, i, j->before + c->place[GT_C], j->after + c->place[GT_C], errors,
-                                  trial);
+        good = gt_compare_product(c, &reference, i, j->before + c->place[GT_C], j->before + c->bias,
+                                  j->after + c->result, errors, trial);
     gt_reference_finish(&reference);
     return good;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../random.h"
+#include "epilogue.h"
 #include "reference.h"
 
 #define SAMPLES      1280 /* corners, last row, last column, and over a thousand anywhere */
@@ -76,6 +77,7 @@ void gt_residual_clear(gt_residual *r)
     }
     free(r->places);
     free(r->scratch);
+    free(r->bias);
     if (r->device)
         r->checks->driver->cuMemFree(r->device);
     gt_residual_init(r->checks, r->buffers, r);
@@ -117,7 +119,8 @@ static bool allocate(gt_residual *r, const gt_problem *p, gt_trial *trial)
     }
     r->places = malloc(2 * SAMPLES * sizeof *r->places);
     r->scratch = doubles(longest > SAMPLES ? longest : SAMPLES);
-    if (!have || !r->places || !r->scratch)
+    r->bias = doubles(p->n);
+    if (!have || !r->places || !r->scratch || !r->bias)
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory for the problem's references");
 
     const struct {
@@ -131,6 +134,7 @@ static bool allocate(gt_residual *r, const gt_problem *p, gt_trial *trial)
         {&r->places_device, 2 * SAMPLES},
         {&r->samples_device, 3 * SAMPLES},
         {&r->found, 2},
+        {&r->bias_device, p->n},
     };
     size_t bytes = 0;
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
@@ -167,14 +171,41 @@ static void choose_places(gt_residual *r, const gt_problem *p)
     }
 }
 
+/* An element of a random vector. */
+static double sign_at(const gt_residual *r, int stream, int64_t index)
+{
+    return gt_random_bits(gt_stream_seed(r->seed, stream), (uint64_t)index) >> 63 ? -1 : 1;
+}
+
 static CUresult upload_signs(gt_residual *r, CUdeviceptr out, int64_t length, int stream)
 {
-    const uint64_t seed = gt_stream_seed(r->seed, stream);
     for (int64_t i = 0; i < length; i++)
-        r->scratch[i] = gt_random_bits(seed, (uint64_t)i) >> 63 ? -1 : 1;
+        r->scratch[i] = sign_at(r, stream, i);
     if (length == 0)
         return CUDA_SUCCESS;
     return r->checks->driver->cuMemcpyHtoD(out, r->scratch, (size_t)length * sizeof(double));
+}
+
+/* A bias of the size of results, on the device, and what residuals have of it. The vectors are made again. */
+static CUresult upload_bias(gt_residual *r, const gt_problem *p)
+{
+    const gt_types *types = gt_class_types(&p->class);
+    const gt_type_info *type = gt_type_find(p->class.type_c);
+    const double size = types->exact ? 1000 : sqrt((double)(p->k + 1));
+    r->bias_row = r->bias_columns = r->bias_square = 0;
+    for (int64_t j = 0; j < p->n; j++) {
+        const uint64_t bits = gt_random_bits(gt_stream_seed(r->seed, GT_STREAM_BIAS), (uint64_t)j);
+        const double drawn = size * ((double)(bits >> 11) * 0x1p-52 - 1);
+        type->store(r->scratch, j, types->exact ? rint(drawn) : drawn);
+        r->bias[j] = type->load(r->scratch, j);
+        r->bias_row += sign_at(r, GT_STREAM_X, j) * r->bias[j];
+        r->bias_square += r->bias[j] * r->bias[j];
+    }
+    for (int64_t i = 0; i < p->m; i++)
+        r->bias_columns += sign_at(r, GT_STREAM_Y, i);
+    if (p->n == 0)
+        return CUDA_SUCCESS;
+    return r->checks->driver->cuMemcpyHtoD(r->bias_device, r->scratch, (size_t)(p->n * type->bytes));
 }
 
 /* What lies in `from` on the device, in `to` on the host. */
@@ -247,6 +278,8 @@ static CUresult prepare_data(gt_residual *r, const gt_problem *p)
         result = upload_signs(r, r->vectors[ROWS], p->n, GT_STREAM_X);
     if (result == CUDA_SUCCESS)
         result = upload_signs(r, r->vectors[COLUMNS], p->m, GT_STREAM_Y);
+    if (result == CUDA_SUCCESS)
+        result = upload_bias(r, p);
     if (result == CUDA_SUCCESS)
         result = r->checks->driver->cuMemcpyHtoD(r->places_device, r->places, 2 * SAMPLES * sizeof *r->places);
     for (int i = 0; i < r->count && result == CUDA_SUCCESS; i++)
@@ -324,9 +357,27 @@ static bool fail_nonfinite(gt_residual *r, int64_t index, const char *where, gt_
                          (unsigned long long)(found[1] % (uint64_t)p->n), (unsigned long long)(found[0] - 1), where);
 }
 
+/* What a candidate is launched with. */
+typedef struct terms {
+    double alpha, beta;
+    gt_epilogue epilogue;
+} terms;
+
+static const terms timed_terms = {.alpha = 1};
+
+/* Rounding's bound for rows, columns or elements: a bias is one more term, rounded as C's is, and one more sum. */
+static double bound_of(const gt_types *types, int64_t k, int64_t own, const terms *t, double square, double c_square,
+                       double bias_square)
+{
+    if (!(t->epilogue & GT_EPILOGUE_BIAS))
+        return gt_reference_bound(types, k, own, t->alpha, t->beta, square, c_square);
+    const double added = (t->beta == 0 ? 0 : t->beta * t->beta * c_square) + bias_square;
+    return gt_reference_bound(types, k + 2, own, t->alpha, 1, square, added);
+}
+
 /* Rows or columns of one product against what is right; the worst one is named. */
-static bool check_side(gt_residual *r, const gt_residual_product *product, int side, double alpha, double beta,
-                       const char *where, gt_trial *trial)
+static bool check_side(gt_residual *r, const gt_residual_product *product, int side, const terms *t, const char *where,
+                       gt_trial *trial)
 {
     const gt_problem *p = &r->buffers->problem;
     const gt_types *types = gt_class_types(&p->class);
@@ -337,9 +388,12 @@ static bool check_side(gt_residual *r, const gt_residual_product *product, int s
     if (!gt_trial_check(trial, r->checks->driver, apply_c(r, product->index, side, false, r->vectors[side], r->scratch),
                         "multiplying C with a random vector"))
         return false;
+    const bool biased = t->epilogue & GT_EPILOGUE_BIAS;
     for (int64_t i = 0; i < s->length; i++) {
-        const double wanted = alpha * s->product[i] + (beta == 0 ? 0 : beta * s->c[i]);
-        const double bound = gt_reference_bound(types, p->k, own, alpha, beta, s->square[i], s->c_square[i]);
+        const double bias = !biased ? 0 : side == ROWS ? r->bias_row : r->bias_columns * r->bias[i];
+        const double wanted = t->alpha * s->product[i] + (t->beta == 0 ? 0 : t->beta * s->c[i]) + bias;
+        const double bound = bound_of(types, p->k, own, t, s->square[i], s->c_square[i],
+                                      side == ROWS ? r->bias_square : (double)p->m * r->bias[i] * r->bias[i]);
         const double error = fabs(r->scratch[i] - wanted);
         if (gt_reference_accepts(r->scratch[i], wanted, bound))
             continue;
@@ -359,18 +413,21 @@ static bool check_side(gt_residual *r, const gt_residual_product *product, int s
                          side_names[side], (long long)worst_at, worst_error, worst_bound, where);
 }
 
-static bool check_samples(gt_residual *r, const gt_residual_product *product, double alpha, double beta,
-                          const char *where, gt_trial *trial)
+static bool check_samples(gt_residual *r, const gt_residual_product *product, const terms *t, const char *where,
+                          gt_trial *trial)
 {
     const gt_problem *p = &r->buffers->problem;
     const gt_types *types = gt_class_types(&p->class);
     if (!gt_trial_check(trial, r->checks->driver, gather(r, product->index, r->scratch), "reading samples of C"))
         return false;
     for (int64_t at = 0; at < r->sample_count; at++) {
-        const double *sample = &product->samples[3 * at], c = beta == 0 ? 0 : product->samples_c[at];
-        const double got = r->scratch[at], wanted = alpha * sample[0] + beta * c;
-        const double bound = gt_reference_bound(types, p->k, p->k, alpha, beta, sample[1], c * c);
-        const double scale = fabs(alpha) * sample[2] + fabs(beta * c);
+        const double *sample = &product->samples[3 * at], c = t->beta == 0 ? 0 : product->samples_c[at];
+        const double bias = t->epilogue & GT_EPILOGUE_BIAS ? r->bias[r->places[2 * at + 1]] : 0;
+        const double got = r->scratch[at], sum = t->alpha * sample[0] + t->beta * c;
+        const double wanted = gt_epilogue_activate(t->epilogue, gt_epilogue_add(types, sum, bias));
+        const double linear = bound_of(types, p->k, p->k, t, sample[1], c * c, bias * bias);
+        const double bound = gt_epilogue_bound(types, t->epilogue, sum, bias, linear);
+        const double scale = fabs(t->alpha) * sample[2] + fabs(t->beta * c) + fabs(bias);
         if (!gt_reference_accepts(got, wanted, bound))
             return gt_trial_fail(
                 trial, GT_TRIAL_WRONG_RESULT, "element (%lld,%lld) is %.9g, expected %.9g within %.2g (%s)",
@@ -381,18 +438,19 @@ static bool check_samples(gt_residual *r, const gt_residual_product *product, do
     return true;
 }
 
-static bool check_result(gt_residual *r, const gt_runner *runner, double alpha, double beta, const char *when,
-                         gt_trial *trial)
+static bool check_result(gt_residual *r, const gt_runner *runner, const terms *t, const char *when, gt_trial *trial)
 {
+    const bool linear = !(t->epilogue & (GT_EPILOGUE_RELU | GT_EPILOGUE_GELU));
     char name[GT_PROBLEM_NAME_LENGTH], where[GT_PROBLEM_NAME_LENGTH + 80];
     gt_problem_name(&r->buffers->problem, name);
-    snprintf(where, sizeof where, "%s, alpha=%g beta=%g%s", name, alpha, beta, when);
+    snprintf(where, sizeof where, "%s, alpha=%g beta=%g%s%s%s", name, t->alpha, t->beta,
+             t->epilogue & GT_EPILOGUE_BIAS ? ", bias" : "", linear ? "" : ", activation", when);
     if (!gt_buffers_intact(r->buffers, runner, where, trial))
         return false;
     for (int i = 0; i < r->count; i++)
-        if (!check_side(r, &r->products[i], ROWS, alpha, beta, where, trial) ||
-            !check_side(r, &r->products[i], COLUMNS, alpha, beta, where, trial) ||
-            !check_samples(r, &r->products[i], alpha, beta, where, trial))
+        if ((linear && (!check_side(r, &r->products[i], ROWS, t, where, trial) ||
+                        !check_side(r, &r->products[i], COLUMNS, t, where, trial))) ||
+            !check_samples(r, &r->products[i], t, where, trial))
             return false;
     return true;
 }
@@ -406,11 +464,16 @@ static bool launch(gt_residual *r, const gt_runner *runner, const gt_launch_oper
            gt_trial_check(trial, driver, runner->launch(runner, operands), doing);
 }
 
-static bool run(gt_residual *r, gt_runner *runner, const gt_launch_operands *operands, double alpha, double beta,
-                gt_trial *trial)
+static bool run(gt_residual *r, gt_runner *runner, const terms *t, gt_launch_operands *operands, gt_trial *trial)
 {
-    return launch(r, runner, operands, beta != 0, "launching at the tuned size", trial) &&
-           check_result(r, runner, alpha, beta, "", trial);
+    const gt_types *types = gt_class_types(&r->buffers->problem.class);
+    *operands = (gt_launch_operands){
+        .a = (void *)r->buffers->a.data, .b = (void *)r->buffers->b.data, .c = (void *)r->buffers->c.data,
+        .alpha = gt_scalar_make(types, t->alpha), .beta = gt_scalar_make(types, t->beta), .epilogue = t->epilogue,
+        .bias = t->epilogue & GT_EPILOGUE_BIAS ? (void *)r->bias_device : NULL,
+    };
+    return launch(r, runner, operands, t->beta != 0, "launching at the tuned size", trial) &&
+           check_result(r, runner, t, "", trial);
 }
 
 /* Launches once more on the same data: a kernel that adds up in no fixed order gives other bits, which must be right
@@ -424,7 +487,7 @@ static bool repeat(gt_residual *r, gt_runner *runner, const gt_launch_operands *
     if (first == second)
         return true;
     trial->varied = true;
-    return check_result(r, runner, 1, 0, ", once more", trial);
+    return check_result(r, runner, &timed_terms, ", once more", trial);
 }
 
 /* A scalar of full mantissa and either sign, from 0.5 to 2; integers take small ones. */
@@ -440,17 +503,14 @@ bool gt_residual_verify(gt_residual *r, gt_runner *runner, gt_launch_operands *t
     const gt_problem *p = &r->buffers->problem;
     const gt_types *types = gt_class_types(&p->class);
     const double alpha = draw_scalar(r, types, 0), beta = draw_scalar(r, types, 1);
-    gt_launch_operands operands = {
-        .a = (void *)r->buffers->a.data, .b = (void *)r->buffers->b.data, .c = (void *)r->buffers->c.data,
-        .alpha = gt_scalar_make(types, alpha), .beta = gt_scalar_make(types, beta),
-    };
-    if (!runner->prepare(runner, p, trial) || (!runner->plain && !run(r, runner, &operands, alpha, beta, trial)))
+    const terms scaled = {alpha, beta, runner->epilogue ? GT_EPILOGUE_BIAS : GT_EPILOGUE_NONE},
+                activated = {alpha, 0, types->accumulator == GT_F32 ? GT_EPILOGUE_GELU_BIAS : GT_EPILOGUE_RELU_BIAS};
+    gt_launch_operands operands;
+    if (!runner->prepare(runner, p, trial) || (!runner->plain && !run(r, runner, &scaled, &operands, trial)) ||
+        (runner->epilogue && !run(r, runner, &activated, &operands, trial)))
         return false;
-    operands.alpha = gt_scalar_make(types, 1);
-    operands.beta = gt_scalar_make(types, 0);
-    *timed = operands;
     uint64_t left = 0;
-    if (!run(r, runner, &operands, 1, 0, trial) || !repeat(r, runner, &operands, trial) || !sum_ab(r, &left, trial))
+    if (!run(r, runner, &timed_terms, timed, trial) || !repeat(r, runner, timed, trial) || !sum_ab(r, &left, trial))
         return false;
     return left == r->operands ||
            gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS, "wrote into A or B, or between their rows");
@@ -458,11 +518,11 @@ bool gt_residual_verify(gt_residual *r, gt_runner *runner, gt_launch_operands *t
 
 bool gt_residual_verify_left(gt_residual *r, const gt_runner *runner, gt_trial *trial)
 {
-    return check_result(r, runner, 1, 0, ", after timing", trial);
+    return check_result(r, runner, &timed_terms, ", after timing", trial);
 }
 
 bool gt_residual_verify_again(gt_residual *r, const gt_runner *runner, const gt_launch_operands *timed, gt_trial *trial)
 {
     return launch(r, runner, timed, false, "launching after timing", trial) &&
-           check_result(r, runner, 1, 0, ", once more after timing", trial);
+           check_result(r, runner, &timed_terms, ", once more after timing", trial);
 }

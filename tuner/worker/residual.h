@@ -1,7 +1,7 @@
 /*
  * Verification at the tuned size: C times a random vector against A times (B times the vector), for rows and for
  * columns, in f64, with sampled elements recomputed exactly. O(n^2) where the product is O(n^3). The first, a middle
- * and the last product of a batch are checked.
+ * and the last product of a batch are checked. A bias is part of that; what relu or gelu made is seen in the samples.
  */
 #ifndef GT_RESIDUAL_H
 #define GT_RESIDUAL_H
@@ -33,11 +33,14 @@ typedef struct gt_residual {
     uint64_t operands; /* stands for the bits of A and B */
     int count;
     gt_residual_product products[GT_RESIDUAL_PRODUCTS];
+    double *bias;                  /* as C's type holds it */
+    double bias_row, bias_columns; /* the vectors for rows times the bias, and the sum of those for columns */
+    double bias_square;            /* of all of it */
     int64_t sample_count;
     int64_t *places;    /* i, j of each sample */
     double *scratch;    /* host, for what comes back */
     CUdeviceptr device; /* all device vectors, in one allocation */
-    CUdeviceptr vectors[2], between, result, places_device, samples_device, found;
+    CUdeviceptr vectors[2], between, result, places_device, samples_device, found, bias_device;
 } gt_residual;
 
 void gt_residual_init(const gt_checks *checks, gt_buffers *buffers, gt_residual *residual);
@@ -58,8 +61,8 @@ bool gt_residual_prepare(gt_residual *residual, const gt_problem *problem, uint6
 /* To be called when a candidate went wrong: it may have spoilt the operands. */
 void gt_residual_spoilt(gt_residual *residual);
 
-/* Runs a candidate on the prepared problem, with alpha and beta and twice as it will be timed, checks it, and compares
- * the bits of the last two (trial->varied). The runner is left prepared for the problem, operands for timing are in
+/* Runs a candidate on the prepared problem, with alpha, beta and a bias, with relu or gelu besides, where it has
+ * epilogues, and twice as it will be timed, checks it, and compares the bits of the last two (trial->varied). The runner is left prepared for the problem, operands for timing are in
  * *timed. */
 bool gt_residual_verify(gt_residual *residual, gt_runner *runner, gt_launch_operands *timed, gt_trial *trial);
 

@@ -88,7 +88,10 @@ static CUresult place_workspace(gt_kernel_runner *self)
 static bool prepare_kernel(gt_runner *runner, const gt_problem *problem, gt_trial *trial)
 {
     gt_kernel_runner *self = (gt_kernel_runner *)runner;
-    if (gt_launch_init(self->kernel, problem, &self->launch) != GT_OK)
+    gt_kernel kernel = *self->kernel;
+    if (runner->parts > 0)
+        gt_kernel_split(&kernel, runner->parts);
+    if (gt_launch_init(&kernel, problem, &self->launch) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s", gt_error_message());
     return gt_trial_check(trial, self->driver, place_workspace(self), "making room for the workspace");
 }
@@ -127,7 +130,8 @@ bool gt_kernel_runner_init(const gt_driver *driver, CUstream stream, const gt_ke
                            gt_kernel_runner *out, gt_trial *trial)
 {
     gt_kernel_runner self = {
-        .runner = {prepare_kernel, launch_kernel, inspect_kernel, protect_kernel},
+        .runner = {prepare_kernel, launch_kernel, inspect_kernel, protect_kernel,
+                   .epilogue = kernel->facts.epilogue != 0},
         .driver = driver, .stream = stream, .kernel = kernel,
     };
     const gt_status status = gt_module_load(driver, kernel, code, &self.module);

@@ -22,6 +22,8 @@ struct gt_runner {
     CUresult (*inspect)(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters);
     /* On the software GPU: keeps launches from what surrounds the workspace, or no longer. NULL: there is none. */
     void (*protect)(const gt_runner *runner, bool on);
+    int64_t parts; /* of K, that prepare is to launch in, where the kernel takes any; 0: as it was made */
+    bool epilogue; /* has epilogues, which are checked too */
     bool plain; /* is checked as it is timed, with alpha = 1 and beta = 0, and not with other scalars */
 };
 

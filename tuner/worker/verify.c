@@ -135,7 +135,10 @@ static void arm(const gt_verifier *v, const gt_case *c, const gt_runner *runner,
         return;
     soft->protect(v->memory, v->capacity, 0);
     for (gt_operand o = reads ? GT_A : GT_C; o < GT_OPERANDS; o++)
-        soft->protect(v->memory + c->place[o], gt_problem_bytes(&c->problem, o), 1);
+        soft->protect(v->memory + c->place[o], gt_problem_bytes(&c->problem, o), o != GT_C || !c->beside || c->beta != 0);
+    soft->protect(v->memory + c->result, gt_problem_bytes(&c->problem, GT_C), 1);
+    if (gt_case_bias(c) > 0)
+        soft->protect(v->memory + c->bias, (size_t)(gt_case_bias(c) * gt_type_find(c->problem.class.type_c)->bytes), 1);
     if (runner->protect)
         runner->protect(runner, true);
     soft->races(c->watched);
@@ -159,7 +162,8 @@ static CUresult launch(const gt_verifier *v, const gt_case *c, const gt_runner *
     const gt_types *types = gt_class_types(&c->problem.class);
     const gt_launch_operands operands = {
         .a = (void *)(v->memory + c->place[GT_A]), .b = (void *)(v->memory + c->place[GT_B]),
-        .c = (void *)(v->memory + c->place[GT_C]),
+        .c = (void *)(v->memory + c->place[GT_C]), .d = c->beside ? (void *)(v->memory + c->result) : NULL,
+        .epilogue = c->epilogue, .bias = gt_case_bias(c) > 0 ? (void *)(v->memory + c->bias) : NULL,
         .alpha = gt_scalar_make(types, c->alpha), .beta = gt_scalar_make(types, c->beta),
     };
     CUresult result = CUDA_SUCCESS;
@@ -179,7 +183,7 @@ static CUresult launch_reordered(const gt_verifier *v, const gt_case *c, const g
 {
     const gt_driver *driver = v->checks->driver;
     const size_t bytes = gt_problem_bytes(&c->problem, GT_C);
-    const CUdeviceptr at = v->memory + c->place[GT_C];
+    const CUdeviceptr at = v->memory + c->result;
     char *first = malloc(2 * bytes);
     if (!first)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -201,7 +205,10 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     bool varied = false;
     gt_case_name(c, name);
     snprintf(doing, sizeof doing, "running (%s)", name);
-    if (!c->again && !runner->prepare(runner, &c->problem, trial))
+    runner->parts = c->parts;
+    const bool ready = c->again || runner->prepare(runner, &c->problem, trial);
+    runner->parts = 0;
+    if (!ready)
         return false;
     CUresult result = launch(v, c, runner, index);
     if (result == CUDA_SUCCESS && driver->soft && c->watched && c->beta == 0)

@@ -1,11 +1,11 @@
-/* Contexts: the device's primary one, those that programs create, and each thread's stack of them. */
+/* Contexts: each device's primary one, those that programs create, and each thread's stack of them. */
 #include "capture.h"
 
 /* Enters with a device's number. */
 static CUresult enter_device(CUdevice device)
 {
     const CUresult result = sg_enter(SG_NEEDS_INIT);
-    return result == CUDA_SUCCESS && device != 0 ? CUDA_ERROR_INVALID_DEVICE : result;
+    return result == CUDA_SUCCESS && !sg_is_device(device) ? CUDA_ERROR_INVALID_DEVICE : result;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
@@ -13,11 +13,11 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
     CUresult result = enter_device(device);
     if (result == CUDA_SUCCESS && !context)
         result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && sg.primary.retained == 0)
+    if (result == CUDA_SUCCESS && sg.primary[device].retained == 0)
         result = sg.fault; /* no new context in a process whose last one broke */
     if (result == CUDA_SUCCESS) {
-        sg.primary.retained++;
-        *context = sg.primary.handle;
+        sg.primary[device].retained++;
+        *context = sg.primary[device].handle;
     }
     return sg_leave(result);
 }
@@ -25,10 +25,10 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device)
 {
     CUresult result = enter_device(device);
-    if (result == CUDA_SUCCESS && sg.primary.retained == 0)
+    if (result == CUDA_SUCCESS && sg.primary[device].retained == 0)
         result = CUDA_ERROR_INVALID_CONTEXT;
-    if (result == CUDA_SUCCESS && --sg.primary.retained == 0)
-        sg_context_empty(&sg.primary);
+    if (result == CUDA_SUCCESS && --sg.primary[device].retained == 0)
+        sg_context_empty(&sg.primary[device]);
     return sg_leave(result);
 }
 
@@ -36,8 +36,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice device)
 {
     const CUresult result = enter_device(device);
     if (result == CUDA_SUCCESS) {
-        sg_context_empty(&sg.primary);
-        sg.primary.retained = 0;
+        sg_context_empty(&sg.primary[device]);
+        sg.primary[device].retained = 0;
     }
     return sg_leave(result);
 }
@@ -48,8 +48,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, in
     if (result == CUDA_SUCCESS && (!flags || !active))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        *flags = sg.primary.flags;
-        *active = sg.primary.retained > 0;
+        *flags = sg.primary[device].flags;
+        *active = sg.primary[device].retained > 0;
     }
     return sg_leave(result);
 }
@@ -81,7 +81,7 @@ CUresult CUDAAPI cuCtxCreate(CUcontext *out, CUctxCreateParams *params, unsigned
     if (result == CUDA_SUCCESS)
         result = sg.fault;
     if (result == CUDA_SUCCESS) {
-        sg_context *context = sg_context_create(flags);
+        sg_context *context = sg_context_create(flags, device);
         if (context && sg_push(context->handle)) {
             *out = context->handle;
         } else {
@@ -93,12 +93,12 @@ CUresult CUDAAPI cuCtxCreate(CUcontext *out, CUctxCreateParams *params, unsigned
     return sg_leave(result);
 }
 
-/* The primary context is released instead. */
+/* A primary context is released instead. */
 CUresult CUDAAPI cuCtxDestroy(CUcontext handle)
 {
     CUresult result = sg_enter(SG_NEEDS_INIT);
     sg_context *context = result == CUDA_SUCCESS ? sg_context_find(handle) : NULL;
-    if (result == CUDA_SUCCESS && (!context || context == &sg.primary))
+    if (result == CUDA_SUCCESS && (!context || context == &sg.primary[context->device]))
         result = CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS) {
         if (sg_top() == handle)
@@ -166,7 +166,7 @@ CUresult CUDAAPI cuCtxGetDevice_v2(CUdevice *device, CUcontext handle)
     if (result == CUDA_SUCCESS && !device)
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        *device = 0;
+        *device = (handle ? sg_context_find(handle) : sg_current())->device;
     return sg_leave(result);
 }
 

@@ -1,4 +1,4 @@
-/* The driver, its one device and what that is like. */
+/* The driver, its devices and what they are like. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,54 +6,80 @@
 #include "state.h"
 
 #define VERSION 13000
-#define BUS_ID  "0000:00:00.0"
+#define BUS_ID  "0000:%02x:00.0" /* of a device's number */
 
 static char chosen[64]; /* by sg_choose */
 
-/* A profile's key, and after a comma what else: "h200,races". NULL if there is no such thing. */
-static const sg_profile *read_choice(const char *choice, bool *races)
+typedef struct choice {
+    const sg_profile *profile;
+    bool races;
+    int devices;
+} choice;
+
+/* A profile's key, and after commas what else: "h200,races", "h200,gpus=2". Its profile is NULL if there is no such
+ * thing. */
+static choice read_choice(const char *text)
 {
-    const char *comma = strchr(choice, ',');
+    choice c = {.devices = 1};
     char key[32];
-    snprintf(key, sizeof key, "%.*s", comma ? (int)(comma - choice) : (int)strlen(choice), choice);
-    *races = comma && strcmp(comma, ",races") == 0;
-    return comma && !*races ? NULL : sg_profile_find(key);
+    size_t length = strcspn(text, ",");
+    snprintf(key, sizeof key, "%.*s", (int)length, text);
+    while (text[length]) {
+        text += length + 1;
+        length = strcspn(text, ",");
+        int end = 0;
+        if (length == 5 && strncmp(text, "races", 5) == 0)
+            c.races = true;
+        else if (sscanf(text, "gpus=%2d%n", &c.devices, &end) != 1 || (size_t)end != length || c.devices < 1 ||
+                 c.devices > SG_MOST_DEVICES)
+            return (choice){0};
+    }
+    c.profile = sg_profile_find(key);
+    return c;
 }
 
 /* The environment is read here, and nowhere else. */
-static const sg_profile *choose_profile(bool *races)
+static choice find_choice(void)
 {
     const char *named = secure_getenv("GEMMTUNE_SOFT");
-    return read_choice(chosen[0] ? chosen : named ? named : "", races);
+    return read_choice(chosen[0] ? chosen : named ? named : "");
 }
 
-CUresult sg_choose(const char *choice)
+CUresult sg_choose(const char *text)
 {
-    bool races;
-    const sg_profile *profile = read_choice(choice, &races);
-    if (!profile || strlen(choice) >= sizeof chosen)
+    const choice c = read_choice(text);
+    if (!c.profile || strlen(text) >= sizeof chosen)
         return CUDA_ERROR_INVALID_VALUE;
-    if (sg.profile && choice[0] && (profile != sg.profile || races != sg.check_races))
+    if (sg.profile && text[0] &&
+        (c.profile != sg.profile || c.races != sg.check_races || c.devices != sg.device_count))
         return CUDA_ERROR_ILLEGAL_STATE;
     if (!sg.profile)
-        strcpy(chosen, choice);
+        strcpy(chosen, text);
     return CUDA_SUCCESS;
 }
 
 static CUresult initialise(void)
 {
-    const sg_profile *profile = choose_profile(&sg.check_races);
-    if (!profile)
+    const choice c = find_choice();
+    if (!c.profile)
         return CUDA_ERROR_NO_DEVICE;
-    sg_memory *memory = sg_memory_create(profile->memory_bytes);
-    sg.primary.handle = memory ? sg_handle_create(SG_CONTEXT, SG_NOBODY, &sg.primary) : NULL;
-    if (!sg.primary.handle) {
+    sg_memory *memory = sg_memory_create(c.profile->memory_bytes);
+    int made = 0;
+    while (memory && made < c.devices &&
+           (sg.primary[made].handle = sg_handle_create(SG_CONTEXT, SG_NOBODY, &sg.primary[made]))) {
+        sg.primary[made].device = made;
+        sg.primary[made++].number = ++sg.contexts;
+    }
+    if (made < c.devices) {
+        while (made > 0)
+            sg_handle_destroy(SG_CONTEXT, sg.primary[--made].handle);
         sg_memory_destroy(memory);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    sg.primary.number = ++sg.contexts;
     sg.memory = memory;
-    sg.profile = profile;
+    sg.check_races = c.races;
+    sg.device_count = c.devices;
+    sg.profile = c.profile;
     return CUDA_SUCCESS;
 }
 
@@ -71,20 +97,20 @@ CUresult CUDAAPI cuDriverGetVersion(int *version)
     return CUDA_SUCCESS;
 }
 
-/* Enters; there is one device, number 0. */
+/* Enters with a device's number. */
 static CUresult enter_device(CUdevice device, const void *out)
 {
     const CUresult result = sg_enter(SG_NEEDS_INIT);
     if (result != CUDA_SUCCESS)
         return result;
-    return !out ? CUDA_ERROR_INVALID_VALUE : device != 0 ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+    return !out ? CUDA_ERROR_INVALID_VALUE : !sg_is_device(device) ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
 CUresult CUDAAPI cuDeviceGetCount(int *count)
 {
     const CUresult result = enter_device(0, count);
     if (result == CUDA_SUCCESS)
-        *count = 1;
+        *count = sg.device_count;
     return sg_leave(result);
 }
 
@@ -92,7 +118,7 @@ CUresult CUDAAPI cuDeviceGet(CUdevice *device, int ordinal)
 {
     const CUresult result = enter_device(ordinal, device);
     if (result == CUDA_SUCCESS)
-        *device = 0;
+        *device = ordinal;
     return sg_leave(result);
 }
 
@@ -115,9 +141,11 @@ CUresult CUDAAPI cuDeviceGetName(char *name, int length, CUdevice device)
 
 CUresult CUDAAPI cuDeviceGetPCIBusId(char *bus_id, int length, CUdevice device)
 {
+    char text[sizeof "0000:00:00.0"];
+    snprintf(text, sizeof text, BUS_ID, (unsigned)device & 0xff);
     CUresult result = enter_device(device, bus_id);
     if (result == CUDA_SUCCESS)
-        result = length < (int)sizeof BUS_ID ? CUDA_ERROR_INVALID_VALUE : put_text(bus_id, length, BUS_ID);
+        result = length < (int)sizeof text ? CUDA_ERROR_INVALID_VALUE : put_text(bus_id, length, text);
     return sg_leave(result);
 }
 

@@ -81,7 +81,7 @@ static CUresult enter_function(sg_need need, const void *handle, CUdevice device
     CUresult result = sg_enter(need);
     if (result == CUDA_SUCCESS && !(*function = sg_handle_find(SG_FUNCTION, handle)))
         result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && device != 0)
+    if (result == CUDA_SUCCESS && !sg_is_device(device))
         result = CUDA_ERROR_INVALID_DEVICE;
     return result;
 }

@@ -165,7 +165,7 @@ static CUresult check_prop(const CUmemAllocationProp *prop)
 {
     if (prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;
-    if (prop->location.id != 0)
+    if (!sg_is_device(prop->location.id))
         return CUDA_ERROR_INVALID_DEVICE;
     return prop->requestedHandleTypes ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
@@ -267,7 +267,7 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr address, size_t bytes)
 /* For the device alone; that it may only read is not modelled. */
 static CUresult check_access(const CUmemAccessDesc *desc)
 {
-    if (desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE || desc->location.id != 0)
+    if (desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !sg_is_device(desc->location.id))
         return CUDA_ERROR_INVALID_VALUE;
     if (desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
         return CUDA_ERROR_NOT_SUPPORTED;

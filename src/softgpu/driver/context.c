@@ -39,13 +39,14 @@ sg_context *sg_current(void)
     return sg_context_find(sg_top());
 }
 
-sg_context *sg_context_create(unsigned flags)
+sg_context *sg_context_create(unsigned flags, CUdevice device)
 {
     sg_context *context = calloc(1, sizeof *context);
     if (!context || !(context->handle = sg_handle_create(SG_CONTEXT, SG_NOBODY, context))) {
         free(context);
         return NULL;
     }
+    context->device = device;
     context->number = ++sg.contexts;
     context->retained = 1;
     context->flags = flags;

@@ -51,8 +51,10 @@ __attribute__((destructor)) static void finish(void)
     sg_attach_finish();
     if (!sg.profile)
         return;
-    sg_context_empty(&sg.primary);
-    sg_handle_destroy(SG_CONTEXT, sg.primary.handle);
+    for (int i = 0; i < sg.device_count; i++) {
+        sg_context_empty(&sg.primary[i]);
+        sg_handle_destroy(SG_CONTEXT, sg.primary[i].handle);
+    }
     for (size_t at = 0; (handle = sg_handle_next(SG_CONTEXT, &at));)
         sg_context_destroy(sg_handle_find(SG_CONTEXT, handle));
     for (size_t at = 0; (handle = sg_handle_next(SG_LIBRARY, &at));)

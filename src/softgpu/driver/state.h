@@ -1,5 +1,5 @@
 /*
- * What the driver knows: one device, its contexts, and the objects that programs hold handles of. One lock guards all
+ * What the driver knows: its devices, their contexts, and the objects that programs hold handles of. One lock guards all
  * of it: every function of the API takes it for as long as it runs, kernels included.
  */
 #ifndef SG_STATE_H
@@ -55,16 +55,21 @@ typedef struct sg_event {
 
 typedef struct sg_context {
     CUcontext handle;
+    CUdevice device;
     uint32_t number; /* under which it owns handles and memory */
-    int retained;    /* times, for the primary one, which lives while this is not 0; 1 for others */
+    int retained;    /* times, for a primary one, which lives while this is not 0; 1 for others */
     unsigned flags;
 } sg_context;
 
+#define SG_MOST_DEVICES 16
+
+/* Devices are alike; their memory and their clock are one. */
 typedef struct sg_state {
     const sg_profile *profile; /* NULL: before cuInit */
     bool check_races;
+    int device_count;
     sg_memory *memory;
-    sg_context primary;
+    sg_context primary[SG_MOST_DEVICES];
     uint32_t contexts; /* the last one's number */
     CUresult fault;    /* what a kernel left behind; no context of the process recovers from it */
     double now_us;     /* the device's clock: it runs while the device works, and only then */
@@ -82,6 +87,12 @@ typedef struct sg_manner {
 } sg_manner;
 
 extern _Thread_local sg_manner sg_asked;
+
+/* Whether there is a device of that number. */
+static inline bool sg_is_device(CUdevice device)
+{
+    return device >= 0 && device < sg.device_count;
+}
 
 /* What to be from cuInit on; results are those of softgpu.h's choose, and the caller has the lock. */
 CUresult sg_choose(const char *choice);
@@ -114,7 +125,7 @@ sg_context *sg_current(void);
 void sg_context_empty(sg_context *context);
 
 /* A new one, NULL if out of memory; and its end. */
-sg_context *sg_context_create(unsigned flags);
+sg_context *sg_context_create(unsigned flags, CUdevice device);
 void sg_context_destroy(sg_context *context);
 
 /* The stream behind a handle, the default one behind NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD. NULL if there is

@@ -1,0 +1,61 @@
+/* Cases with epilogues, for kernels that have them. */
+#include "drawing.h"
+
+#define MORE 16 /* rows and columns beyond the first tile */
+
+/* Shapes: a tile and some more in both directions, K long enough for every part of it; whole tiles only, K of one step;
+ * a few rows and columns, in a batch; and none of K. */
+enum { BEYOND, WHOLE, FEW, EMPTY };
+
+static gt_status add_one(gt_drawing *d, int shape, gt_epilogue epilogue, bool beside, gt_case **out)
+{
+    const int64_t parts = d->facts->split_k + 1;
+    const int64_t m = shape == BEYOND  ? d->tile_m + 1 + gt_drawing_below(d, MORE)
+                      : shape == WHOLE ? d->tile_m
+                                       : gt_drawing_few(d, d->tile_m);
+    const int64_t n = shape == BEYOND  ? d->tile_n + 1 + gt_drawing_below(d, MORE)
+                      : shape == WHOLE ? 2 * d->tile_n
+                                       : 1 + gt_drawing_below(d, d->tile_n);
+    const int64_t k = shape == EMPTY ? 0 : gt_drawing_k(d, shape == BEYOND ? parts : 0);
+    const gt_status status = gt_drawing_add(d, m, n, k, shape == FEW ? 3 : 1, out);
+    if (status != GT_OK)
+        return status;
+    gt_drawing_both(d, *out);
+    (*out)->values = GT_VALUES_NORMAL;
+    (*out)->epilogue = epilogue;
+    (*out)->beside = beside;
+    return GT_OK;
+}
+
+/* Every epilogue, with and without beta, in place and beside C. A NaN that relu is to keep. Watched for races: what is
+ * finished once it is stored is read again. */
+gt_status gt_cases_add_epilogues(gt_drawing *d)
+{
+    const struct {
+        int shape;
+        gt_epilogue epilogue;
+        bool beside, scales;
+    } kinds[] = {
+        {BEYOND, GT_EPILOGUE_GELU_BIAS, true, true},  {BEYOND, GT_EPILOGUE_RELU_BIAS, false, false},
+        {WHOLE, GT_EPILOGUE_BIAS, true, false},       {WHOLE, GT_EPILOGUE_GELU, false, true},
+        {FEW, GT_EPILOGUE_RELU_BIAS, true, true},     {FEW, GT_EPILOGUE_BIAS, false, true},
+        {FEW, GT_EPILOGUE_NONE, true, true},          {FEW, GT_EPILOGUE_RELU, true, false},
+        {EMPTY, GT_EPILOGUE_GELU_BIAS, false, false},
+    };
+    gt_status status = GT_OK;
+    for (size_t i = 0; d->epilogue && status == GT_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
+        const bool gelu = kinds[i].epilogue & GT_EPILOGUE_GELU && d->types->accumulator != GT_F32;
+        gt_case *c;
+        status = add_one(d, kinds[i].shape, gelu ? GT_EPILOGUE_BIAS : kinds[i].epilogue, kinds[i].beside, &c);
+        if (status != GT_OK)
+            break;
+        c->beta = kinds[i].scales ? c->beta : 0;
+        c->watched = i < 2;
+        if (kinds[i].epilogue == GT_EPILOGUE_RELU && !d->types->exact) {
+            c->values = GT_VALUES_HARD;
+            c->odd = GT_A;
+            c->hard = (1u << GT_HARD_KINDS) - 1;
+        }
+    }
+    return status;
+}
