@@ -53,7 +53,7 @@
 #define REPACK 27
 #endif
 
-#include "split_parts.cuh"
+#include "split_pass.cuh"
 
 constexpr int STEP = BK;
 static_assert(STEP == PARTS_STEP && REPACK == 27, "a stage has a line of parts");
@@ -157,7 +157,7 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
     for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
-        if (!parts_suffice(g, row, BM, column, BN)) {
+        if (find_way(g, row, BM, column, BN) != BY_PARTS) {
             lend_stages(r, at);
             continue;
         }
@@ -290,9 +290,10 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
-        if (!parts_suffice(g, row, BM, column, BN)) {
+        const way how = find_way(g, row, BM, column, BN);
+        if (how != BY_PARTS) {
             take_stages(r, at);
-            compute_strictly(g, stages, row, column);
+            compute_strictly(g, how, stages, row, column);
             gt_fence_async(); // copies come behind what this thread did there
             __syncwarp();
             give_back(r, at, STAGES);

@@ -44,6 +44,6 @@ SELECT bm, bn, 32 AS bk, warp_groups, stages, interval, warp_groups = 2 AS order
        CASE WHEN :align < 16 THEN 0 WHEN subtile_n = 32 THEN 3 ELSE 2 END AS swizzle_c, 1 AS dependent_launch, 1 AS epilogue,
        CAST(busy * (steps * pace + bm * bn / cluster_k / 8 + 2500) + 12000
             + (cluster_k > 1) * (1800 + bm * bn / 16) + (parts > 1) * (2500 + 1.0 * parts * bm * bn / cluster_k / 15)
-            + 12.0 * :batch * (:m + :n) * :k / (17.0 * :sm_count) AS INTEGER) AS clocks
+            + 8.0 * :batch * (:m + :n) * :k / (15.0 * :sm_count) AS INTEGER) AS clocks
 FROM paced
 WHERE :type = 'f32' AND :math = 'split' AND :cc = 90;

@@ -1,22 +1,25 @@
 // Tiles of C that the parts of their lines do not suffice for (split_parts.cuh), by multiply-adds of f32. Sums of
 // STRICT_INTERVAL products go to others, so that an error is within (STRICT_INTERVAL + ceil(K / STRICT_INTERVAL)) 2^-24
-// of the sum of |a||b|, which is less than split.cu has of parts. Blocks that share K have the whole of it here, and
-// share subtiles of the tile instead.
+// of the sum of |a||b|, which is less than split.cu has of parts, unless they may pass the largest number. Blocks that
+// share K have the whole of it here, and share subtiles of the tile instead.
 //
-// Needs: BM, BN, WARP_GROUPS, SPLIT_K, CLUSTER_K, CONSUMERS, BUFFERS_AT and consumers_sync.
+// Needs: BM, BN, SPLIT_K, CLUSTER_K, CONSUMERS, BUFFERS_AT and consumers_sync.
 #ifndef GT_SPLIT_STRICT_CUH
 #define GT_SPLIT_STRICT_CUH
 
-#include "gemm.cuh"
+#include "split_k.cuh"
+#include "split_parts.cuh"
 
-// All consumers have a subtile, a thread eight rows and four columns of it.
-constexpr int STRICT_M = 64 * WARP_GROUPS, STRICT_N = 64, STRICT_K = 16, STRICT_ROWS = 8, STRICT_INTERVAL = 64;
+// All consumers have a subtile, a thread eight rows and four columns of every 64 of it.
+constexpr int STRICT_M = CONSUMERS / 2, STRICT_FOURS = BN > 64 ? 2 : 1, STRICT_N = 64 * STRICT_FOURS, STRICT_K = 16,
+              STRICT_ROWS = 8, STRICT_INTERVAL = 64;
 
 // A step of both operands. Lines are longer than needed, so that neighbours along K are stored into other banks.
 struct __align__(16) strict_step
 {
     float a[STRICT_K][STRICT_M + 4], b[STRICT_K][STRICT_N + 4];
 };
+static_assert(BM % STRICT_M == 0, "whole subtiles");
 static_assert(2 * sizeof(strict_step) <= BUFFERS_AT, "one is read while another is stored");
 
 // A thread's share of a step of an operand, on its way from global to shared memory.
@@ -53,14 +56,15 @@ template <int SIDE, bool ALONG_K> struct strict_operand {
     }
 };
 
-__device__ __forceinline__ void multiply_strictly(const gt_args &g, strict_step *steps, gt_int row, gt_int column)
+__device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, strict_step *steps, gt_int row,
+                                                  gt_int column)
 {
     int thread; // asked for here, so that what follows from it takes no registers elsewhere
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
     const int thread_row = thread / 16 * STRICT_ROWS, thread_column = thread % 16 * 4;
     strict_operand<STRICT_M, GT_A_ALONG_K> next_a(thread, g.a, g.lda, row, g.m);
     strict_operand<STRICT_N, GT_B_ALONG_K> next_b(thread, g.b, g.ldb, column, g.n);
-    float sum[STRICT_ROWS][4] = {}, some[STRICT_ROWS][4] = {};
+    float sum[STRICT_ROWS][STRICT_FOURS][4] = {}, some[STRICT_ROWS][STRICT_FOURS][4] = {};
     int step = 0;
     next_a.load(g.k);
     next_b.load(g.k);
@@ -76,30 +80,36 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, strict_step 
 #pragma unroll 4
         for (int k = 0; k < STRICT_K; k++) {
             typedef gt_vector<float, 4> four;
-            const four b = *(const four *)&now.b[k][thread_column];
+            four a[STRICT_ROWS / 4], b[STRICT_FOURS];
 #pragma unroll
-            for (int i = 0; i < STRICT_ROWS; i++) {
-                const four a = *(const four *)&now.a[k][thread_row + i / 4 * 4];
+            for (int i = 0; i < STRICT_ROWS / 4; i++)
+                a[i] = *(const four *)&now.a[k][thread_row + i * 4];
 #pragma unroll
-                for (int j = 0; j < 4; j++)
-                    some[i][j] += a.e[i % 4] * b.e[j];
-            }
+            for (int i = 0; i < STRICT_FOURS; i++)
+                b[i] = *(const four *)&now.b[k][thread_column + i * 64];
+#pragma unroll
+            for (int i = 0; i < STRICT_ROWS; i++)
+#pragma unroll
+                for (int j = 0; j < STRICT_FOURS * 4; j++)
+                    some[i][j / 4][j % 4] += a[i / 4].e[i % 4] * b[j / 4].e[j % 4];
         }
-        if (++step % (STRICT_INTERVAL / STRICT_K) == 0 || left <= STRICT_K)
+        if ((++step % (STRICT_INTERVAL / STRICT_K) == 0 && how == IN_INTERVALS) || left <= STRICT_K)
 #pragma unroll
-            for (int e = 0; e < STRICT_ROWS * 4; e++) {
-                sum[e / 4][e % 4] += some[e / 4][e % 4];
-                some[e / 4][e % 4] = 0;
+            for (int e = 0; e < STRICT_ROWS * STRICT_FOURS * 4; e++) {
+                (&sum[0][0][0])[e] += (&some[0][0][0])[e];
+                (&some[0][0][0])[e] = 0;
             }
     }
 #pragma unroll
-    for (int i = 0; i < STRICT_ROWS; i++)
-        if (row + thread_row + i < g.m)
-            gt_store_c_vector<4>(g, row + thread_row + i, column + thread_column, sum[i]);
+    for (int i = 0; i < STRICT_ROWS * STRICT_FOURS; i++) {
+        const gt_int at = row + thread_row + i / STRICT_FOURS, beside = column + thread_column + i % STRICT_FOURS * 64;
+        if (at < g.m)
+            gt_store_c_vector<4>(g, at, beside, sum[i / STRICT_FOURS][i % STRICT_FOURS]);
+    }
 }
 
 // The tile that begins at this row and column. `stages` are the consumers', to work in.
-__device__ __forceinline__ void compute_strictly(gt_args g, char *stages, gt_int row, gt_int column)
+__device__ __forceinline__ void compute_strictly(gt_args g, way how, char *stages, gt_int row, gt_int column)
 {
     constexpr int ALONG_N = (BN + STRICT_N - 1) / STRICT_N;
     gt_select_batch(g);
@@ -110,7 +120,7 @@ __device__ __forceinline__ void compute_strictly(gt_args g, char *stages, gt_int
         const gt_int first_row = row + subtile / ALONG_N * STRICT_M,
                      first_column = column + subtile % ALONG_N * STRICT_N;
         if (first_row < g.m && first_column < g.n)
-            multiply_strictly(g, (strict_step *)stages, first_row, first_column);
+            multiply_strictly(g, how, (strict_step *)stages, first_row, first_column);
     }
 }
 

@@ -1,6 +1,6 @@
 // Blocks that share K, in families that feed wgmma: of SPLIT_K parts of K, CLUSTER_K are added up in a cluster, and
-// CLUSTERS clusters, or as many as the launch has where there is more than one, meet in the workspace. Sums are added in the order of parts, so that results are the same every
-// time.
+// CLUSTERS clusters, or as many as the launch has where there is more than one, meet in the workspace. Sums are added
+// in the order of parts, so that results are the same every time.
 //
 // Needs: SPLIT_K, CLUSTER_K, SHARING, FROM_REGISTERS, CONSUMERS, THREADS_, STAGES, BUFFERS_AT, gt_workspace, and what
 // wgmma_epilogue.cuh offers.

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 from mutants import SURVIVED, Laboratory, read_list, summary, table
 from mutate import Generator
 from compiler import Compiler, NoCompiler  # from here on in the folder that mutate adds
-from handmade import MUTANTS, SPACES, SPLIT, WGMMA
+from handmade import MUTANTS, SPACES, SPLIT, SPLIT_MMA, WGMMA
 from sources import Source
 from spaces import configurations
 from tuner import Tuner, is_ok
@@ -66,8 +66,9 @@ class Mutants(unittest.TestCase):
                     self.assertTrue(outcome != "crash" or "line" in detail, detail)
 
     def test_no_mutant_of_wgmma_or_split_passes(self):
-        made = [(family, *mutant) for family, mutants in (("wgmma", WGMMA), ("split", SPLIT)) for mutant in mutants]
-        texts = {family: Source(TEMPLATES, family).text for family in ("wgmma", "split")}
+        made_of = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA}
+        made = [(family, *mutant) for family, mutants in made_of.items() for mutant in mutants]
+        texts = {family: Source(TEMPLATES, family).text for family in made_of}
         named = {c.key: c for family in texts for c in configurations(family)}
         for family, _, wrong, right_text, _ in made:
             self.assertEqual(texts[family].count(right_text), 1, f"{family} has changed: find again what {wrong}")
@@ -103,7 +104,7 @@ class Mutants(unittest.TestCase):
         for types, wrong in ("e4m3", never), ("e5m2_e4m3_f32", seldom):
             self.assertTrue(is_ok(tuner.tune("mma", space, text, "40x36x300", "nn", types)))
             found = tuner.tune("mma", space, wrong, "40x36x300", "nn", types)
-            self.assertTrue(all(outcome == "wrong_result" and "a large product first" in detail
+            self.assertTrue(all(outcome == "wrong_result" and "one large product" in detail
                                 for outcome, detail in found), found)
 
     def test_no_generated_mutant_passes(self):

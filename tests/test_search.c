@@ -70,6 +70,25 @@ TEST(refinement_finds_details_the_model_does_not_know)
     close_search(&f);
 }
 
+/* On an H200 the fastest known kernel of 128^3 is of simt_cluster, 16x64; who has measured otherwise goes by that. */
+TEST(candidates_come_in_the_order_of_the_fitted_estimate)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK}, 128, 128, 128);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK_STR(round[0]->kernel.family, "simt_cluster");
+    CHECK(value_of(&round[0]->kernel.params, "bm") == 16 && value_of(&round[0]->kernel.params, "bn") == 64);
+    close_search(&f);
+    gt_fitted fitted = {.family = "simt_cluster", .coefficients = *gt_estimate_shipped("simt_cluster")};
+    fitted.coefficients.multiply *= 10;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK, .fitted = &fitted, .fitted_count = 1}, 128, 128, 128);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK_STR(round[0]->kernel.family, "simt");
+    close_search(&f);
+}
+
 TEST(a_family_far_behind_gets_one_candidate)
 {
     fixture f;

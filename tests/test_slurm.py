@@ -16,7 +16,7 @@ import time
 import unittest
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
-NEEDED = ["slurmctld", "slurmd", "munged", "sbatch", "scontrol", "sinfo", "squeue"]
+NEEDED = ["slurmctld", "slurmd", "munged", "sbatch", "scontrol", "sinfo", "squeue", "srun"]
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernel_templates")
 TASKS = 6
 
@@ -106,6 +106,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
         run("slurmctld")
         run("slurmd")
         wait_for(lambda: "idle" in run("sinfo", "-h", "-o", "%T", check=False), 30, "node")
+        run("srun", "--immediate=30", "true")  # jobs run at all
 
     def stop(self):
         for name in ["slurmd", "slurmctld", "munged"]:

@@ -64,23 +64,25 @@ TEST(a_space_that_does_not_ask_for_math_is_for_strict_math)
 TEST(every_built_in_space_has_its_facts)
 {
     gt_families families;
-    const gt_device device = hopper();
+    gt_device devices[2] = {hopper()};
+    CHECK_OK(gt_device_model(80, &devices[1]));
     CHECK_OK(gt_families_init(NULL, &families));
     CHECK(families.count >= 12);
     for (size_t f = 0; f < families.count; f++) {
         size_t rows = 0;
-        for (int i = 0; i < 20; i++) { /* types, square, with few rows, small, and with one row; f32 split too */
-            static const gt_type types[] = {GT_F32, GT_S32, GT_F16, GT_F64, GT_F32};
+        for (int i = 0; i < 24; i++) { /* types, square, with few rows, small, and with one row; f32 split too, on Ampere too */
+            static const gt_type types[] = {GT_F32, GT_S32, GT_F16, GT_F64, GT_F32, GT_F32};
             static const int64_t sizes[][2] = {{1024, 1024}, {16, 1024}, {16, 48}, {1, 1024}};
+            const gt_device *device = &devices[i / 4 == 5];
             gt_problem problem = product(types[i / 4], sizes[i % 4][0], sizes[i % 4][1]);
             gt_space space;
-            problem.class.math = i / 4 == 4 ? GT_MATH_SPLIT : GT_MATH_STRICT;
-            CHECK_OK(gt_space_init(&families.list[f], &device, &problem, &space));
+            problem.class.math = i / 4 >= 4 ? GT_MATH_SPLIT : GT_MATH_STRICT;
+            CHECK_OK(gt_space_init(&families.list[f], device, &problem, &space));
             for (size_t r = 0; r < space.rows; r++) {
                 gt_kernel kernel;
-                CHECK_OK(gt_space_kernel(&space, r, &device, &kernel));
+                CHECK_OK(gt_space_kernel(&space, r, device, &kernel));
                 CHECK(kernel.facts.threads >= 32 && kernel.facts.threads <= 1024);
-                CHECK(kernel.facts.smem_bytes <= device.smem_limit);
+                CHECK(kernel.facts.smem_bytes <= device->smem_limit);
                 /* Blocks of one cluster add up without a workspace where all that share K are of one. */
                 CHECK((kernel.facts.ws_tile > 0) ==
                       (kernel.facts.split_k > gt_space_value(&space, r, "cluster_k", 1) ||

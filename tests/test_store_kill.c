@@ -217,11 +217,11 @@ TEST(a_migration_killed_at_any_moment_loses_nothing)
         usleep((useconds_t)(check_random() % 40000));
         kill(child, SIGKILL);
         CHECK(waitpid(child, NULL, 0) == child);
-        *(format_of(path) == 7 ? &migrated : &rolled_back) += 1;
+        *(format_of(path) == 8 ? &migrated : &rolled_back) += 1;
         gt_store *store = NULL;
         CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
         gt_store_close(store);
-        CHECK_INT(format_of(path), 7);
+        CHECK_INT(format_of(path), 8);
     }
     printf("%d came through, %d were rolled back\n", migrated, rolled_back);
     free((char *)path);

@@ -64,11 +64,14 @@ size_t gt_winners_of_class(gt_winners *winners, const gt_class *class)
     return chosen;
 }
 
-bool gt_winners_has(const gt_winners *winners, int row, int align)
+bool gt_winners_has(const gt_winners *winners, int row, const gt_class *class, bool layout)
 {
-    for (size_t i = 0; i < winners->count; i++)
-        if (winners->list[i].row == row && winners->list[i].class.align == align)
+    for (size_t i = 0; i < winners->count; i++) {
+        const gt_class *of = &winners->list[i].class;
+        if (winners->list[i].row == row && of->align == class->align &&
+            (!layout || (of->op_a == class->op_a && of->op_b == class->op_b)))
             return true;
+    }
     return false;
 }
 

@@ -28,8 +28,8 @@ void gt_winners_add(gt_winners *winners, const gt_kernel *kernel, const gt_class
 size_t gt_winners_of_row(gt_winners *winners, int row);
 size_t gt_winners_of_class(gt_winners *winners, const gt_class *class);
 
-/* Whether one of a row is of an alignment. */
-bool gt_winners_has(const gt_winners *winners, int row, int align);
+/* Whether one of a row is of a class's alignment, and of its layout where that counts. */
+bool gt_winners_has(const gt_winners *winners, int row, const gt_class *class, bool layout);
 
 /* Chooses all of them, each configuration once. */
 size_t gt_winners_all(gt_winners *winners);

@@ -12,11 +12,11 @@ double gt_cut_worst(const gt_cut *cut, double k)
     return cut->product * (k + steps) + cut->sum * steps;
 }
 
-/* kernel_templates/split.cu proves it: parts, deep elements, sums of 64 products on tensor cores, and sums of 32 or 64 of
- * them in f32. */
+/* kernel_templates/split.cu and split_mma.cu prove it: parts, deep elements, sums of up to 64 products on Hopper's tensor
+ * cores or 32 on others, which err by more, and the sums of these in f32. */
 static double bound_of_parts(double k)
 {
-    return 3 * 0x1p-22 + 0x1p-19 + (1 + 0x1p-9) * (64 / 16) * (17 * 0x1p-25 + 0x1p-23) + (2 * ceil(k / 32) + 1) * 0x1p-24;
+    return 3 * 0x1p-22 + 0x1p-19 + (1 + 0x1p-9) * (32 / 8) * (9 * 0x1p-24 + 0x1p-23) + (2 * ceil(k / 32) + 1) * 0x1p-24;
 }
 
 /*

@@ -11,12 +11,14 @@
 #define PARTS_THREADS 512
 
 /* Of operands in two parts: elements that high parts are followed by their low ones after, bytes that are known of a
- * line, lines of a block, blocks of a cluster at most and what each should have of K. */
+ * line, lines of a block; blocks of a cluster at most, what each should have of K, and with how many lines all of them
+ * fill a GPU. */
 #define PARTS_STEP    32
 #define PARTS_KNOWN   8
 #define PARTS_LINES   4
 #define PARTS_CLUSTER 8
-#define PARTS_SHARE   1024
+#define PARTS_SHARE   512
+#define PARTS_MANY    8192
 
 /* An operand in two parts. False where its bytes pass 64 bits. */
 static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *copy, int64_t *total)
@@ -34,11 +36,14 @@ static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *c
     return true;
 }
 
-/* Blocks of a cluster that share a line. */
-static unsigned share_parts(int64_t k)
+/* Blocks of a cluster that share a line: where lines are few and long, and from Hopper on, which dependent launches are
+ * for, too. */
+static unsigned share_parts(const gt_facts *facts, const gt_problem *p)
 {
+    const int64_t lines = p->m > p->n ? p->m : p->n;
     unsigned blocks = 1;
-    while (blocks < PARTS_CLUSTER && k >= 2 * blocks * PARTS_SHARE)
+    while (facts->dependent_launch && blocks < PARTS_CLUSTER && p->k >= 2 * blocks * PARTS_SHARE &&
+           lines <= PARTS_MANY / (2 * blocks) / p->batch)
         blocks *= 2;
     return blocks;
 }
@@ -84,7 +89,7 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
         squares += parts ? copy->rows / PARTS_LINES + 1 : (copy->rows / SQUARE + 1) * (copy->columns / SQUARE + 1);
     }
     copies.threads = parts ? PARTS_THREADS : COPY_THREADS;
-    copies.cluster = parts ? share_parts(p->k) : 1;
+    copies.cluster = parts ? share_parts(facts, p) : 1;
     copies.blocks = squares < BLOCKS_MOST ? (unsigned)squares : BLOCKS_MOST;
     copies.blocks += (copies.cluster - copies.blocks % copies.cluster) % copies.cluster;
     *out = copies;

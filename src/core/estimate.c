@@ -81,6 +81,20 @@ static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt
     return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
 }
 
+static int resident_of(const gt_device *device, const gt_kernel *kernel)
+{
+    return gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers, (int)kernel->facts.smem_bytes);
+}
+
+/* SMs that work on a kernel. Where they hold one block each, clusters of four and more do not fit into every part of the
+ * chip: an H200 has room for 30 of four and 15 of eight. */
+static double sms_of(const gt_device *device, const gt_kernel *kernel, int resident)
+{
+    const double sms = at_least_one(device->sm_count);
+    const bool apart = resident == 1 && kernel->facts.cluster_x * kernel->facts.cluster_y >= 4;
+    return apart ? at_least_one(floor(sms * 10 / 11)) : sms;
+}
+
 /* What the terms are made of. */
 typedef struct shares {
     double per_sm;        /* tiles, or parts of them, of the busiest SM */
@@ -99,7 +113,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
                           int resident)
 {
     const gt_facts *f = &kernel->facts;
-    const double sms = at_least_one(device->sm_count), step = step_of(kernel, p), batch = (double)p->batch;
+    const double sms = sms_of(device, kernel, resident), step = step_of(kernel, p), batch = (double)p->batch;
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
     const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
     const double blocks = (double)f->blocks;
@@ -123,7 +137,8 @@ int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, cons
 {
     const gt_facts *f = &kernel->facts;
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n) * (double)p->batch;
-    const double filling = floor((double)(blocks * device->sm_count) / (tiles * (double)f->cluster_y));
+    const double sms = sms_of(device, kernel, resident_of(device, kernel));
+    const double filling = floor((double)blocks * sms / (tiles * (double)f->cluster_y));
     const double worth = floor((double)p->k / step_of(kernel, p) / FEWEST_STEPS / (double)f->cluster_y);
     return (int64_t)at_least_one(fmin(fmin(filling, worth), MOST_CLUSTERS)) * f->cluster_y;
 }
@@ -135,7 +150,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     gt_launch launch;
     if (gt_launch_init(kernel, p, &launch) != GT_OK || launch.empty)
         return false;
-    const int resident = gt_device_occupancy(device, (int)f->threads, kernel->registers, (int)f->smem_bytes);
+    const int resident = resident_of(device, kernel);
     if (resident < 1)
         return false;
     const shares s = find_shares(device, kernel, p, &launch, resident);

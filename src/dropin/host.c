@@ -17,6 +17,7 @@ static struct {
     bool tried;
     gt_driver *driver; /* NULL: there is none, or no GPU */
     CUcontext context;
+    bool prepared; /* the pipeline, or the attempt at one */
     gt_pipeline *pipeline;
     size_t limit; /* bytes of the GPU's memory that may be taken; 0: half of what is left */
 } host = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -97,7 +98,10 @@ static gt_fate run(const gt_host_product *p, gt_host_worth *worth, void *data, d
     gt_tiles tiles;
     double kernel_us = 0;
     bool written;
-    if (!host.pipeline && !(host.pipeline = gt_pipeline_create(host.driver, host.context)))
+    if (!host.prepared)
+        host.pipeline = gt_pipeline_create(host.driver, host.context);
+    host.prepared = true;
+    if (!host.pipeline)
         return GT_FATE_FAILED;
     if (!gt_tiles_choose(p->m, p->n, p->k, p->type == GT_F64 ? 8 : 4, find_limit(), GT_STAGING_LINE, &tiles))
         return GT_FATE_NO_ROOM;

@@ -34,13 +34,16 @@ FACTS = {
         stages * (bm + bn) * 128 + CASE WHEN bn / cluster_k = 32 THEN 1 ELSE 2 END * warp_groups * 64
             * CASE WHEN bn / cluster_k % 32 THEN 16 ELSE 32 END * 4 + 16 * stages + 16 AS smem_bytes,
         cluster_k AS cluster_y, (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile,
-        bm AS box_a_rows, 64 AS box_a_columns, bn AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab,
+        split_k > cluster_k AS any_split, bm AS box_a_rows, 64 AS box_a_columns, bn AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab,
         (:align >= 16) * 64 AS box_c_rows, (:align >= 16) * CASE WHEN bn / cluster_k % 32 THEN 16 ELSE 32 END AS box_c_columns,
         (:align >= 16) * CASE WHEN bn / cluster_k % 32 THEN 2 ELSE 3 END AS swizzle_c, :math = 'split' AS dependent_launch""",
 }
 
 
-TYPES = {"mma": "bf16_f32", "mma_ws": "f64", "wgmma": "bf16_f32", "split": "f32 split"}  # f32 where nothing else is said
+FACTS["split_mma"] = """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
+        max(stages * (bm + bn) * 128, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
+        (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, split_k > 1 AS any_split, :math = 'split' AS dependent_launch"""
+TYPES = {"mma": "bf16_f32", "mma_ws": "f64", "wgmma": "bf16_f32", "split": "f32 split", "split_mma": "f32 split"}  # f32 where nothing else is said
 SWIZZLES = {32: 1, 64: 2, 128: 3}  # by the bytes of a line
 BYTES = {"bf16": (2, 2), "bf16_f32": (2, 4), "s8": (1, 4), "e4m3": (1, 2)}  # of A and B, of C
 
@@ -151,9 +154,11 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("split", "alone", "64x79x170", "tt",
      "bm=64 bn=48 bk=32 warp_groups=1 stages=3 interval=1 ordered=0 cluster_k=1 split_k=1 group=1 repack=27 occ=1 "
      "blocks=0"),
-    ("split", "shared", "64x128x512", "nn",
-     "bm=64 bn=128 bk=32 warp_groups=1 stages=3 interval=1 ordered=0 cluster_k=2 split_k=4 group=1 repack=27 occ=1 "
+    ("split", "shared", "64x192x512", "nn",
+     "bm=64 bn=192 bk=32 warp_groups=1 stages=3 interval=1 ordered=0 cluster_k=2 split_k=4 group=1 repack=27 occ=1 "
      "blocks=0"),
+    ("split_mma", "parted", "70x64x512", "nt",
+     "bm=64 bn=32 bk=32 wm=32 wn=16 stages=3 split_k=2 group=1 repack=27 occ=1"),
     # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
     ("skinny", "rows", "16x512x512", "nn",
      "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 "

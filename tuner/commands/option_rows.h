@@ -1,4 +1,4 @@
-/* The tables of commands and options, for the two files that fill and read them. */
+/* The tables of commands and options, for the files that fill and read them. */
 #ifndef GT_OPTION_ROWS_H
 #define GT_OPTION_ROWS_H
 
@@ -35,5 +35,8 @@ enum {
     F32, BLAS, DLSYM, NO_CUBLAS, OUTPUT, SHARDS, GPUS, DRY_RUN, JSON, VERBOSE, QUIET, HELP, VERSION,
     OPTION_COUNT,
 };
+
+/* Sets what an option says; text is its value. GT_ERROR_INVALID names the option and what it takes. */
+gt_status gt_setting_apply(int option, const char *text, gt_options_cli *options);
 
 #endif

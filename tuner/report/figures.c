@@ -7,6 +7,7 @@
 #include "../../src/core/status.h"
 #include "../commands/ratings.h"
 #include "../commands/shapes.h"
+#include "../worker/reference.h"
 #include "chart.h"
 
 const char *gt_figure_rate(double ratio)
@@ -77,11 +78,21 @@ void gt_figure_roofline(FILE *out, const gt_best_row *list, size_t count)
     gt_chart_end(&chart);
 }
 
-/* The largest error that checks saw, beside what one rounding of a result gives. */
+/* The bound of an element's error over its sum of |a||b|, where all of its products are alike: with others, whose squares
+ * add up to more, an element may err by more. */
+static double least_bound(const gt_types *types, double k)
+{
+    return gt_reference_bound(types, (int64_t)k, 0, 1, 0, 1 / k, 0);
+}
+
+#define STEPS 40 /* of a curve */
+
+/* The largest error that checks saw, beside its bound and what one rounding of a result gives. */
 void gt_figure_errors(FILE *out, const gt_best_row *list, size_t count)
 {
     gt_axis x = {.label = "k"}, y = {.label = "largest error over \xce\xa3|a||b|"};
-    const gt_types *types = gt_types_parse(list[0].type, GT_MATH_STRICT);
+    gt_math math;
+    const gt_types *types = gt_math_parse(list[0].math, &math) ? gt_types_parse(list[0].type, math) : NULL;
     char text[256];
     for (size_t i = 0; i < count; i++)
         if (list[i].error > 0) {
@@ -92,9 +103,19 @@ void gt_figure_errors(FILE *out, const gt_best_row *list, size_t count)
         return;
     const double once = types ? types->result_roundoff : 0;
     gt_axis_take(&y, once);
-    const gt_chart chart = gt_chart_begin(out, "Errors that checks saw; dashed: one rounding of a result", x, y);
+    if (once > 0) {
+        gt_axis_take(&y, least_bound(types, x.low));
+        gt_axis_take(&y, least_bound(types, x.high));
+    }
+    const gt_chart chart =
+        gt_chart_begin(out, "Errors that checks saw; line: their bound; dashed: one rounding of a result", x, y);
     if (once > 0)
         gt_chart_line(&chart, "d", chart.x.low, once, chart.x.high, once);
+    for (int i = 0; once > 0 && i < STEPS; i++) {
+        const double from = x.low * pow(x.high / x.low, i / (double)STEPS);
+        const double to = x.low * pow(x.high / x.low, (i + 1) / (double)STEPS);
+        gt_chart_line(&chart, "l", from, least_bound(types, from), to, least_bound(types, to));
+    }
     for (size_t i = 0; i < count; i++) {
         name(&list[i], text);
         gt_chart_dot(&chart, "any", (double)list[i].k, list[i].error, text);

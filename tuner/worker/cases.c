@@ -153,16 +153,20 @@ static gt_status add_parts(gt_drawing *d)
 }
 
 /* Where sums are to be promoted: many intervals of that in every part of K. Where operands may be split into parts, so many
- * that blocks may share a row or column, of which one has the largest element. */
+ * that blocks may share a row or column, of which one has the largest element, the first or the last. */
 static gt_status add_steep(gt_drawing *d)
 {
-    gt_case *c;
+    const bool parts = d->types->parts > 0;
+    gt_status status = GT_OK;
     if (d->types->promoted == 0)
         return GT_OK;
-    const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k +
-                      (d->types->parts > 0 ? LONG_LEAST : 0) + gt_drawing_below(d, d->step);
-    const gt_status status = gt_drawing_add(d, 2 + gt_drawing_below(d, 4), 2 + gt_drawing_below(d, 4), k, 1, &c);
-    if (status == GT_OK) {
+    const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k + (parts ? LONG_LEAST : 0) +
+                      gt_drawing_below(d, d->step);
+    for (int i = 0; status == GT_OK && i <= parts; i++) {
+        gt_case *c;
+        status = gt_drawing_add(d, 2 + gt_drawing_below(d, 4), 2 + gt_drawing_below(d, 4), k + i, 1, &c);
+        if (status != GT_OK)
+            break;
         c->values = GT_VALUES_STEEP;
         c->alpha = gt_drawing_scalar(d, 0);
         if (c->alpha * (STEEP_FIRST + (double)k / 16) > gt_type_find(d->types->c)->most)

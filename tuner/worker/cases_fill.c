@@ -63,7 +63,7 @@ static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char 
 }
 
 /*
- * The first product is 2^9, all others are 1.5 2^-5: below the last of 14 bits of a sum that has the first one. Tensor
+ * The first product (of operands in parts, where K is odd, the last) is 2^9, all others are 1.5 2^-5: below the last of 14 bits of a sum that has the first one. Tensor
  * cores that never promote lose them all. Those that do lose the ones of the first interval, 127 at most, or 5.95: the
  * bound is at least 8.9, and is passed where 190 or more are lost of a result in f32, 520 in bf16.
  */
@@ -73,9 +73,10 @@ static void make_steep(const gt_case *c, gt_operand operand, char *data)
     const gt_stored o = gt_problem_stored(p, operand);
     const gt_type_info *type = gt_type_find(o.type);
     const bool k_down = operand == GT_A ? p->class.op_a == GT_T : p->class.op_b == GT_N;
+    const int64_t large = gt_class_types(&p->class)->parts > 0 && p->k % 2 ? p->k - 1 : 0;
     for (int64_t row = 0; row < p->batch * o.rows; row++)
         for (int64_t column = 0; column < o.columns; column++) {
-            const bool first = (k_down ? row % o.rows : column) == 0;
+            const bool first = (k_down ? row % o.rows : column) == large;
             type->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column,
                         operand == GT_A ? (first ? 0x1p4 : 0x1.8p-5) : (first ? 0x1p5 : 1));
         }

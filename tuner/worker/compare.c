@@ -27,7 +27,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
              c->values == GT_VALUES_WIDE   ? ", wide values"
              : c->values == GT_VALUES_HARD ? ", nan and inf"
              : c->values == GT_VALUES_WHOLE ? ", whole numbers"
-             : c->values == GT_VALUES_STEEP ? ", a large product first"
+             : c->values == GT_VALUES_STEEP ? ", one large product"
              : c->values == GT_VALUES_UNEVEN ? ", elements far apart"
                                            : "",
              c->itself ? ", A by itself" : c->again ? ", again" : "",

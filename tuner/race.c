@@ -1,0 +1,108 @@
+#include "work.h"
+
+/* The race's field: the fastest in screening, as long as they are this close to the best. */
+#define FINALISTS 4
+#define CLOSE 1.06
+#define FIELD (FINALISTS + 2 + GT_RIVALS)
+
+/* Seconds of racing, by effort. */
+static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
+                                      [GT_EFFORT_COVER] = 0.15};
+
+/* Seconds for cuBLASLt to try its algorithms: enough for the first few that it expects to be fast. `gemmtune bench`
+ * lets it try all. */
+#define BASELINE_SEARCH_S 0.05
+
+/* Stores the race: the winner with its margin, everyone with code, so that any of them can be loaded. What is shown is
+ * the fastest of the first `own`. */
+static gt_status store_race(gt_work *w, const gt_kernel *kernels, const gt_code *codes, const gt_trial *trials,
+                            size_t count, size_t own, const gt_baseline *baselines)
+{
+    gt_engine *engine = w->engine;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < count; i++) {
+        const bool winner = trials[i].margin >= 0;
+        const gt_code stored = gt_work_code(w, &codes[i], winner);
+        status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &stored,
+                                    &trials[i]);
+        if (status == GT_OK && i < own && trials[i].outcome == GT_TRIAL_OK && trials[i].us > 0 &&
+            (!w->tuned->won || gt_trial_deciding_us(&trials[i]) < gt_trial_deciding_us(&w->tuned->trial))) {
+            w->tuned->won = true;
+            w->tuned->kernel = kernels[i];
+            w->tuned->trial = trials[i];
+        }
+        if (winner && i >= own)
+            w->tuned->winner_us = trials[i].us;
+        if (status == GT_OK && trials[i].outcome != GT_TRIAL_OK)
+            gt_work_note(w, &kernels[i], &trials[i], true);
+    }
+    for (size_t i = 0; status == GT_OK && i < GT_BASELINE_COUNT; i++)
+        if (baselines[i].trial.outcome == GT_TRIAL_OK && baselines[i].trial.us > 0)
+            status = gt_store_put_baseline(engine->store, engine->run, engine->gpu, w->problem_id, gt_baseline_name(i),
+                                           baselines[i].version, &baselines[i].trial);
+    const int best = gt_baseline_best(baselines);
+    if (best >= 0)
+        w->tuned->cublas = baselines[best].trial;
+    return status;
+}
+
+/* Lets a winner of earlier runs defend its place, unless its code is in the field already. *errors gets what it was
+ * once checked to. */
+static gt_status add_defender(const gt_work *w, const gt_known *winner, gt_kernel *kernels, gt_code *codes,
+                              double *errors, size_t *count)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (gt_is_same_code(&kernels[i], &winner->kernel))
+            return GT_OK;
+    const gt_status status = gt_store_find_code(w->engine->store, winner->kernel_id, &codes[*count]);
+    if (status == GT_ERROR_CORRUPT || status == GT_ERROR_UNTRUSTED)
+        return GT_OK; /* nobody would run it any more */
+    if (status == GT_OK) {
+        kernels[*count] = winner->kernel;
+        errors[(*count)++] = winner->trial.error;
+    }
+    return status;
+}
+
+gt_status gt_race(gt_work *w)
+{
+    gt_candidate *finalists[FINALISTS];
+    gt_kernel kernels[FIELD];
+    gt_code codes[FIELD] = {0};
+    gt_contestant contestants[FIELD];
+    gt_trial trials[FIELD] = {0};
+    double errors[FIELD];
+    gt_baseline baselines[GT_BASELINE_COUNT] = {0};
+    const gt_engine_options *options = &w->engine->options;
+    const size_t passed = w->search ? gt_search_best(w->search, finalists, FINALISTS) : 0;
+    size_t count = 0;
+    gt_status status = GT_OK;
+    for (size_t i = 0; status == GT_OK && i < passed && finalists[i]->trial.us <= CLOSE * finalists[0]->trial.us; i++) {
+        const gt_code *code;
+        kernels[count] = finalists[i]->kernel;
+        if ((status = gt_engine_code(w->engine, &w->problem->class, &kernels[count], &code)) == GT_OK)
+            status = gt_code_copy(code, &codes[count]);
+        errors[count++] = finalists[i]->trial.error;
+    }
+    const size_t found = count;
+    if (status == GT_OK && w->winner.kernel_id != 0 && (found > 0 || w->rival_count > 0 || !w->search))
+        status = add_defender(w, &w->winner, kernels, codes, errors, &count);
+    if (status == GT_OK && w->anew.kernel_id != 0)
+        status = add_defender(w, &w->anew, kernels, codes, errors, &count);
+    for (size_t i = 0; status == GT_OK && i < w->rival_count; i++)
+        status = add_defender(w, &w->rivals[i], kernels, codes, errors, &count);
+    for (size_t i = 0; i < count; i++)
+        contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
+    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[w->tuning->effort],
+                                 .search_s = BASELINE_SEARCH_S, .baselines = options->baselines};
+    if (status == GT_OK && count > 0)
+        status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, baselines);
+    for (size_t i = 0; i < count; i++)
+        if (trials[i].error == 0)
+            trials[i].error = errors[i];
+    if (status == GT_OK && count > 0)
+        status = store_race(w, kernels, codes, trials, count, options->family ? found : count, baselines);
+    for (size_t i = 0; i < FIELD; i++)
+        gt_code_finish(&codes[i]);
+    return status;
+}
