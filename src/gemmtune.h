@@ -129,6 +129,7 @@ typedef struct gt_gemm {
     int align;         /* bytes every pointer will be a multiple of, or of its elements where those are larger: 1, 2,
                           4, 8 or 16; 0 means 16 */
     gt_type type_b;    /* of B where it is not type_ab: GT_E4M3 with GT_E5M2; 0 means type_ab */
+    int beside;        /* nonzero: executions may have a D beside a C that is read */
 } gt_gemm;
 
 /* A packed product of one type: GT_GEMM(GT_F32, m, n, k). */
@@ -234,8 +235,8 @@ GT_API gt_status gt_execute(const gt_plan *plan, struct CUstream_st *stream, con
 
 /*
  * The same with the operands in a struct: D = epilogue(alpha * op(A) * op(B) + beta * C + bias). D may be C or apart from
- * it; where beta is not 0 and the plan's kernel, from an earlier gemmtune, cannot read C from elsewhere, that is
- * GT_ERROR_UNSUPPORTED. In a workspace of the caller's one plan runs on many streams at the same time. The workspace needs
+ * it; where C is read, that is GT_ERROR_UNSUPPORTED with a kernel that cannot, unless the plan was made with
+ * gt_gemm.beside. In a workspace of the caller's one plan runs on many streams at the same time. The workspace needs
  * no preparation and has no meaning between executions; GT_ERROR_INVALID if it is smaller than gt_plan_describe says,
  * GT_ERROR_ALIGNMENT if it is no multiple of 256 bytes.
  */
