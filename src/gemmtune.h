@@ -10,8 +10,9 @@
  *     gt_plan_destroy(plan);
  *     gt_close(gt);
  *
- * C = alpha * op(A) * op(B) + beta * C, matrices row-major; with bias, relu or gelu on the way if asked. Every call returns GT_OK (zero) or a negative
- * gt_status; outputs are untouched on failure, and gt_error_message() says in one line what went wrong.
+ * C = alpha * op(A) * op(B) + beta * C, matrices row-major; with bias, relu or gelu on the way if asked. Every call
+ * returns GT_OK (zero) or a negative gt_status; outputs are untouched on failure, and gt_error_message() says in one line
+ * what went wrong.
  * The library never prints and never aborts. It needs the CUDA driver and SQLite, nothing else of CUDA.
  *
  * Device pointers are void *, streams are struct CUstream_st *: the driver's and the runtime's types both fit.
@@ -96,9 +97,9 @@ typedef enum gt_math {
 } gt_math;
 
 /*
- * What is done with a result before it is rounded to C's type and stored: a bias, one number of C's type for each of the
- * n columns and the same in all rows and products of a batch, is added; then relu, max(x, 0), which keeps NaN, or gelu in
- * the form with tanh, x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). gelu is there where sums are in f32.
+ * What is done with a result before it is rounded to C's type and stored: a bias, one number of C's type for each of
+ * the n columns and the same in all rows and products of a batch, is added; then relu, max(x, 0), which keeps NaN, or
+ * gelu in the form with tanh, x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), where sums are in f32.
  */
 typedef enum gt_epilogue {
     GT_EPILOGUE_NONE = 0,
@@ -129,6 +130,7 @@ typedef struct gt_gemm {
     int align;         /* bytes every pointer will be a multiple of, or of its elements where those are larger: 1, 2,
                           4, 8 or 16; 0 means 16 */
     gt_type type_b;    /* of B where it is not type_ab: GT_E4M3 with GT_E5M2; 0 means type_ab */
+    int beside;        /* nonzero: executions may have a D beside a C that is read */
 } gt_gemm;
 
 /* A packed product of one type: GT_GEMM(GT_F32, m, n, k). */
@@ -214,8 +216,8 @@ typedef struct gt_operands {
     const void *alpha, *beta; /* host values of the accumulator's type */
     const void *a, *b;
     void *c;
-    void *d;          /* where results go, laid out as C, which is only read then, and not even that where beta is 0; NULL:
-                         into C */
+    void *d;          /* where results go, laid out as C, which is only read then, and not even that where beta is 0;
+                         NULL: into C */
     const void *bias; /* n elements, if the plan's epilogue has it */
     void *workspace; /* device memory of the caller's, a multiple of 256 bytes; NULL: the plan's own */
     size_t workspace_bytes;
@@ -233,9 +235,9 @@ GT_API gt_status gt_execute(const gt_plan *plan, struct CUstream_st *stream, con
                             const void *b, const void *beta, void *c);
 
 /*
- * The same with the operands in a struct: D = epilogue(alpha * op(A) * op(B) + beta * C + bias). D may be C or apart from
- * it; where beta is not 0 and the plan's kernel, from an earlier gemmtune, cannot read C from elsewhere, that is
- * GT_ERROR_UNSUPPORTED. In a workspace of the caller's one plan runs on many streams at the same time. The workspace needs
+ * The same with the operands in a struct: D = epilogue(alpha * op(A) * op(B) + beta * C + bias). D may be C or apart
+ * from it; where C is read, that is GT_ERROR_UNSUPPORTED with a kernel that cannot, unless the plan was made with
+ * gt_gemm.beside. In a workspace of the caller's one plan runs on many streams at the same time. The workspace needs
  * no preparation and has no meaning between executions; GT_ERROR_INVALID if it is smaller than gt_plan_describe says,
  * GT_ERROR_ALIGNMENT if it is no multiple of 256 bytes.
  */

@@ -393,10 +393,13 @@ TEST(kernels_without_epilogues_serve_plain_products_and_nothing_else)
     CHECK_OK(finish_product(gt, &(finished){7, 41, 65, GT_EPILOGUE_NONE, -3, false}));
     CHECK_OK(finish_product(gt, &(finished){7, 41, 65, GT_EPILOGUE_NONE, 0, true}));
     CHECK_STATUS(finish_product(gt, &(finished){7, 41, 65, GT_EPILOGUE_NONE, 1, true}), GT_ERROR_UNSUPPORTED);
-    CHECK(strstr(gt_error_message(), "D beside C"));
+    CHECK(strstr(gt_error_message(), "gt_gemm.beside"));
     gemm.epilogue = GT_EPILOGUE_BIAS;
     CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_NOT_TUNED);
     CHECK(strstr(gt_error_message(), "no kernel with epilogues for"));
+    gemm.epilogue = GT_EPILOGUE_NONE;
+    gemm.beside = 1;
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_NOT_TUNED);
     gt_close(gt);
 }
 

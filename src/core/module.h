@@ -18,8 +18,8 @@ typedef struct gt_module {
 CUresult gt_code_load(const gt_driver *driver, const gt_code *code, CUlibrary *library);
 
 /* Loads a kernel's code into the current context. GT_ERROR_CORRUPT if the cubin is not a whole one, or says of threads,
- * shared memory or cluster what the kernel's facts do not, or takes less than the parameters of a kernel with epilogues;
- * GT_ERROR_DRIVER. */
+ * shared memory or cluster what the kernel's facts do not, or takes less than the parameters of a kernel with
+ * epilogues; GT_ERROR_DRIVER. */
 gt_status gt_module_load(const gt_driver *driver, const gt_kernel *kernel, const gt_code *code, gt_module *module);
 void gt_module_unload(const gt_driver *driver, gt_module *module);
 

@@ -22,7 +22,8 @@ typedef struct gt_answer_key {
     int32_t symbol;  /* that was called: gt_symbol */
     int32_t refused; /* gt_fate: GT_FATE_ANSWERED, or what it was before the database was asked */
     int32_t alone;   /* whether it competes with cuBLAS */
-    int32_t epilogue;
+    int32_t epilogue, beside;
+    int32_t unused;
 } gt_answer_key;
 
 typedef struct gt_answer {

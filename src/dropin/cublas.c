@@ -149,6 +149,7 @@ static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
     gemm->op_b = c->op_a == GT_CUBLAS_OP_N ? GT_N : GT_T;
     gemm->align = (int)(bits & -bits);
     gemm->epilogue = c->epilogue;
+    gemm->beside = c->d != NULL;
     gemm->deterministic = 1; /* as cuBLAS is by default */
 }
 

@@ -205,7 +205,8 @@ static bool translate(const gt_lt_call *call, const operation *o, const matrix l
         .symbol = GT_SYMBOL_cublasLtMatmul, .handle = call->handle, .op_a = op_a, .op_b = op_b, .m = d.rows,
         .n = d.columns, .k = flip_a ? a.rows : a.columns, .alpha = call->alpha, .beta = call->beta, .a = first,
         .b = second, .c = (void *)call->data[D], .bias = o->bias, .epilogue = o->epilogue, .type_a = a.type,
-        .type_b = b.type, .type_c = d.type, .lda = a.ld, .ldb = b.ld, .ldc = d.ld, .stride_a = a.stride, .stride_b = b.stride, .stride_c = d.stride, .batch = d.batch,
+        .type_b = b.type, .type_c = d.type, .lda = a.ld, .ldb = b.ld, .ldc = d.ld, .stride_a = a.stride,
+        .stride_b = b.stride, .stride_c = d.stride, .batch = d.batch,
         .compute = o->compute, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
     };
     return (flip_a ? a.columns : a.rows) == out->m && (flip_b ? b.rows : b.columns) == out->n &&

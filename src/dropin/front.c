@@ -295,6 +295,7 @@ static gt_answer_key make_key(const gt_request *request)
         .op_a = (int32_t)gemm->op_a, .op_b = (int32_t)gemm->op_b, .type_ab = (int32_t)gemm->type_ab,
         .type_c = (int32_t)gemm->type_c, .math = (int32_t)gemm->math, .align = gemm->align,
         .symbol = (int32_t)request->symbol, .alone = request->alone, .epilogue = (int32_t)gemm->epilogue,
+        .beside = gemm->beside,
         .refused = (int32_t)(front.only_counts ? GT_FATE_COUNTED : request->refused),
     };
 }

@@ -39,7 +39,7 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
         return gt_fail(GT_ERROR_ALIGNMENT, "bias (%p) is not a multiple of its elements' %d bytes", o->bias, element);
     if (!o->bias && o->epilogue & GT_EPILOGUE_BIAS)
         return gt_fail(GT_ERROR_INVALID, "bias is NULL, and the plan's epilogue has one");
-    return gt_fail(GT_ERROR_UNSUPPORTED, "D beside C: the plan's kernel %s is from an earlier gemmtune; tune again",
+    return gt_fail(GT_ERROR_UNSUPPORTED, "the plan's kernel, %s, cannot read C beside D: plan with gt_gemm.beside",
                    plan->chosen->kernel.family);
 }
 

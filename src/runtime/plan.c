@@ -333,7 +333,7 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     if (status != GT_OK)
         return status;
     const gt_demands demands = {.deterministic = gemm->deterministic != 0,
-                                .epilogue = gemm->epilogue != GT_EPILOGUE_NONE,
+                                .epilogue = gemm->epilogue != GT_EPILOGUE_NONE || gemm->beside,
                                 .max_error = gemm->max_error};
     gt_plan *plan = calloc(1, sizeof *plan);
     if (!plan)

@@ -9,7 +9,7 @@
 /* What a caller asks of a kernel beyond the problem itself. */
 typedef struct gt_demands {
     bool deterministic;
-    bool epilogue;    /* it applies one */
+    bool epilogue;    /* it applies one, and reads C beside D */
     double max_error; /* that a kernel's bound may be, gt_error_bound; 0: any */
     bool as_made;     /* kernels are launched as they were measured */
     size_t refused;   /* so many bytes of workspace could not be had: fewer than that; 0: as many as the device has */

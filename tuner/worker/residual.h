@@ -61,9 +61,9 @@ bool gt_residual_prepare(gt_residual *residual, const gt_problem *problem, uint6
 /* To be called when a candidate went wrong: it may have spoilt the operands. */
 void gt_residual_spoilt(gt_residual *residual);
 
-/* Runs a candidate on the prepared problem, with alpha, beta and a bias, with relu or gelu besides, where it has
- * epilogues, and twice as it will be timed, checks it, and compares the bits of the last two (trial->varied). The runner is left prepared for the problem, operands for timing are in
- * *timed. */
+/* Runs a candidate on the prepared problem: with alpha and beta; where it has epilogues, with a bias too, and then with
+ * relu or gelu; and twice as it will be timed. Checks all, and compares the bits of the last two (trial->varied). The
+ * runner is left prepared for the problem, operands for timing are in *timed. */
 bool gt_residual_verify(gt_residual *residual, gt_runner *runner, gt_launch_operands *timed, gt_trial *trial);
 
 /* Checks what the timed launches of a candidate left in C and around it: back to back they must not disturb each other.

@@ -134,8 +134,10 @@ static void arm(const gt_verifier *v, const gt_case *c, const gt_runner *runner,
     if (!soft)
         return;
     soft->protect(v->memory, v->capacity, 0);
-    for (gt_operand o = reads ? GT_A : GT_C; o < GT_OPERANDS; o++)
-        soft->protect(v->memory + c->place[o], gt_problem_bytes(&c->problem, o), o != GT_C || !c->beside || c->beta != 0);
+    for (gt_operand o = reads ? GT_A : GT_C; o < GT_OPERANDS; o++) {
+        const bool unread = o == GT_C && c->beside && c->beta == 0;
+        soft->protect(v->memory + c->place[o], gt_problem_bytes(&c->problem, o), !unread);
+    }
     soft->protect(v->memory + c->result, gt_problem_bytes(&c->problem, GT_C), 1);
     if (gt_case_bias(c) > 0)
         soft->protect(v->memory + c->bias, (size_t)(gt_case_bias(c) * gt_type_find(c->problem.class.type_c)->bytes), 1);

@@ -1,0 +1,195 @@
+// The step from sums to C: alpha, beta, and the epilogue that a launch asks for, bias, relu or gelu. Included by
+// gemm.cuh. What is asked for is known at run time only, so that a kernel is tuned once; mostly it is nothing, and then
+// costs a comparison.
+#ifndef GT_RESULTS_CUH
+#define GT_RESULTS_CUH
+
+#ifndef FINISHES_STORED // whether bias, relu and gelu are left to gt_finish_stored
+#define FINISHES_STORED false
+#endif
+
+// Stores a vector in one access. Left to itself the compiler stores some of 16 bytes in four: it loses sight of their
+// alignment.
+template <int WIDTH, typename T> __device__ __forceinline__ void gt_store_vector(T *to, const gt_vector<T, WIDTH> &v)
+{
+    if constexpr (sizeof v == 16) {
+        const gt_vector<unsigned, 4> w = *(const gt_vector<unsigned, 4> *)&v;
+        asm volatile("{\n\t.reg .u64 global;\n\tcvta.to.global.u64 global, %0;\n\t"
+                     "st.global.v4.b32 [global], {%1, %2, %3, %4};\n\t}" ::"l"(to),
+                     "r"(w.e[0]), "r"(w.e[1]), "r"(w.e[2]), "r"(w.e[3])
+                     : "memory");
+    } else {
+        *(gt_vector<T, WIDTH> *)to = v;
+    }
+}
+
+// What is done with a result, bits of gt_args.epilogue: the same as gt_epilogue's in gemmtune.h.
+#define GT_BIAS 1u
+#define GT_RELU 2u
+#define GT_GELU 4u
+
+// gelu with tanh, x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), as x / (1 + 2^y). It errs by less than 2^-20 |x|.
+// Only sums in f32 have it.
+__device__ __forceinline__ float gt_gelu(float x)
+{
+    float y = x * (-2.302208198f - 0.1029432397f * x * x); // 2 / ln 2 times what tanh is of, negative
+    asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(y));
+    y += 1;
+    asm("rcp.approx.ftz.f32 %0, %0;" : "+f"(y));
+    return x * y;
+}
+template <typename T> __device__ __forceinline__ T gt_gelu(T x)
+{
+    return x;
+}
+
+// Whether results have any of these.
+__device__ __forceinline__ bool gt_has_epilogue(const gt_args &g)
+{
+#if GT_EPILOGUE
+    return g.epilogue != 0;
+#else
+    return false;
+#endif
+}
+
+// Whether alpha times sums is all that is stored first, as mostly.
+__device__ __forceinline__ bool gt_is_plain(const gt_args &g)
+{
+    return g.beta.value == GT_ACC(0) && (FINISHES_STORED || !gt_has_epilogue(g));
+}
+
+// Where C's old value of a result lies.
+__device__ __forceinline__ const GT_C *gt_old(const gt_args &g, const GT_C *result)
+{
+#if GT_EPILOGUE
+    return result + g.apart;
+#else
+    return result;
+#endif
+}
+
+// Bias, relu and gelu of results, of which number u stands `along(u)` columns behind column j; what lies beyond the
+// last column has no bias. relu keeps NaN. Code that mostly does not run is to be short: it is compiled and stored all
+// the same.
+template <int COUNT, typename ALONG>
+__device__ __forceinline__ void gt_finish(const gt_args &g, gt_int j, GT_ACC (&results)[COUNT], ALONG along)
+{
+#if GT_EPILOGUE
+    constexpr int STEP = COUNT % 2 ? 1 : 2;
+    if (g.epilogue & GT_BIAS) {
+        const GT_C *bias = g.bias + j;
+        const int left = gt_clip(g.n - j, 1 << 30);
+#pragma unroll
+        for (int u = 0; u < COUNT; u++)
+            if (along(u) < left)
+                results[u] += GT_ACC(bias[along(u)]);
+    }
+    if (g.epilogue & (GT_RELU | GT_GELU))
+#pragma unroll 1
+        for (int u = 0; u < COUNT; u += STEP) {
+            GT_ACC some[STEP];
+#pragma unroll
+            for (int v = 0; v < STEP; v++)
+                some[v] = g.epilogue & GT_GELU     ? gt_gelu(results[v])
+                          : results[v] < GT_ACC(0) ? GT_ACC(0)
+                                                   : results[v];
+#pragma unroll
+            for (int v = 0; v < COUNT; v++)
+                results[v] = v + STEP < COUNT ? results[v + STEP] : some[v + STEP - COUNT];
+        }
+#endif
+}
+
+// C = alpha * sum + beta * C, and the epilogue, for one element inside the matrix, `away` elements from where the
+// arguments point; beta = 0 never reads C.
+__device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j, GT_ACC sum, gt_int away = 0)
+{
+    GT_C *c = g.c + away + i * g.ldc + j;
+    GT_ACC result[1] = {g.alpha.value * sum};
+    if (!gt_is_plain(g)) {
+        if (g.beta.value != GT_ACC(0))
+            result[0] += g.beta.value * GT_ACC(*gt_old(g, c));
+        if (!FINISHES_STORED)
+            gt_finish(g, j, result, [](int) { return 0; });
+    }
+    *c = GT_C(result[0]);
+}
+
+// The same for WIDTH neighbours of a row inside the matrix from column j on, a multiple of WIDTH; those
+// beyond the last column are left out.
+template <int WIDTH>
+__device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt_int j, const GT_ACC *sums,
+                                                  gt_int away = 0)
+{
+    if (WIDTH <= GT_WIDE_C && j + WIDTH <= g.n) {
+        typedef gt_vector<GT_C, WIDTH> vector;
+        GT_C *c = g.c + away + i * g.ldc + j;
+        vector stored;
+#pragma unroll
+        for (int u = 0; u < WIDTH; u++)
+            stored.e[u] = GT_C(g.alpha.value * sums[u]);
+        if (!gt_is_plain(g)) {
+            GT_ACC results[WIDTH];
+#pragma unroll
+            for (int u = 0; u < WIDTH; u++)
+                results[u] = g.alpha.value * sums[u];
+            if (g.beta.value != GT_ACC(0)) {
+                const vector old = *(const vector *)gt_old(g, c);
+#pragma unroll
+                for (int u = 0; u < WIDTH; u++)
+                    results[u] += g.beta.value * GT_ACC(old.e[u]);
+            }
+            if (!FINISHES_STORED)
+                gt_finish(g, j, results, [](int u) { return u; });
+#pragma unroll
+            for (int u = 0; u < WIDTH; u++)
+                stored.e[u] = GT_C(results[u]);
+        }
+        gt_store_vector(c, stored);
+    } else if (WIDTH > GT_WIDE_C) {
+#pragma unroll
+        for (int u = 0; u < WIDTH; u++)
+            if (j + u < g.n)
+                gt_store_c(g, i, j + u, sums[u], away);
+    } else { // the last columns, with little code
+#pragma unroll 1
+        for (int u = 0; j + u < g.n; u++) {
+            GT_ACC sum = sums[0];
+#pragma unroll
+            for (int v = 1; v < WIDTH; v++)
+                sum = u == v ? sums[v] : sum;
+            gt_store_c(g, i, j + u, sum, away);
+        }
+    }
+}
+
+// The epilogue of WIDTH neighbours that this thread has stored without it, which is exact where C is of the type of
+// sums; what lies outside the matrix is left out. A loop over memory is short, one over registers must be unrolled: for
+// 128 sums a thread it would be a third of the kernel.
+template <int WIDTH>
+__device__ __forceinline__ void gt_finish_stored(const gt_args &g, gt_int i, gt_int j, gt_int away = 0)
+{
+    static_assert(!FINISHES_STORED || GT_C_BYTES == GT_ACC_BYTES, "nothing has been rounded");
+    GT_C *c = g.c + away + i * g.ldc + j;
+    const int left = i < g.m ? gt_clip(g.n - j, WIDTH) : 0;
+    gt_vector<GT_C, WIDTH> stored = gt_load_vector<WIDTH>(c, left);
+    GT_ACC results[WIDTH];
+#pragma unroll
+    for (int u = 0; u < WIDTH; u++)
+        results[u] = GT_ACC(stored.e[u]);
+    gt_finish(g, j, results, [](int u) { return u; });
+#pragma unroll
+    for (int u = 0; u < WIDTH; u++)
+        stored.e[u] = GT_C(results[u]);
+    if (left == WIDTH) {
+        gt_store_vector(c, stored);
+    } else {
+#pragma unroll
+        for (int u = 0; u < WIDTH - 1; u++)
+            if (u < left)
+                c[u] = stored.e[u];
+    }
+}
+
+#endif
