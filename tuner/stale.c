@@ -14,7 +14,7 @@ static int take_number(void *data, int count, const char *const *names, const ch
     return 1;
 }
 
-/* Runs a query for one number about a problem, which stands in ?1 to ?8, and a text of its own in ?9. */
+/* Runs a query for one number about a problem, which stands in ?1 to ?9, and a text of its own in ?10. */
 static gt_status ask(gt_store *store, const char *sql, const gt_problem *problem, const char *text, double *number)
 {
     const int64_t numbers[] = {problem->m, problem->n, problem->k, problem->batch, problem->class.align};
@@ -23,14 +23,14 @@ static gt_status ask(gt_store *store, const char *sql, const gt_problem *problem
         snprintf(texts[i], sizeof texts[i], "%lld", (long long)numbers[i]);
     const char *const parameters[] = {
         gt_class_types(&problem->class)->name, gt_math_name(problem->class.math), gt_class_layout(&problem->class),
-        texts[0], texts[1], texts[2], texts[3], texts[4], text, NULL};
+        texts[0], texts[1], texts[2], texts[3], texts[4], gt_epilogue_name(problem->class.epilogue), text, NULL};
     *number = 0;
     return gt_store_query(store, sql, parameters, take_number, number);
 }
 
 #define IS_PROBLEM                                                                                           \
     " p.type = ?1 AND p.math = ?2 AND p.layout = ?3 AND p.m = ?4 AND p.n = ?5 AND p.k = ?6 AND p.batch = ?7 AND" \
-    " p.align = ?8"
+    " p.align = ?8 AND p.epilogue = ?9"
 
 /* Whether the template renders another source now that was never tried on the winner's problem. */
 static gt_status check_template(gt_store *store, const gt_stale_terms *terms, gt_stale *s)
@@ -50,7 +50,8 @@ static gt_status check_template(gt_store *store, const gt_stale_terms *terms, gt
     if (strcmp(kernel.source_hash, s->kernel.source_hash) == 0)
         return GT_OK;
     status = ask(store, "SELECT count(*) FROM kernel k JOIN trial t ON t.kernel = k.id JOIN problem p ON"
-                        " p.id = t.problem WHERE k.source_hash = ?9 AND" IS_PROBLEM, &s->problem, kernel.source_hash, &tried);
+                        " p.id = t.problem WHERE k.source_hash = ?10 AND" IS_PROBLEM,
+                 &s->problem, kernel.source_hash, &tried);
     if (status == GT_OK && tried == 0)
         snprintf(s->why, sizeof s->why, "another template of %s", s->kernel.family);
     return status;
