@@ -46,7 +46,8 @@ class Dropin(unittest.TestCase):
             tune(cls.tuned, "--family", "naive", "--type", type, "--shapes", "63")
         tune(cls.tuned, "--family", "naive", "--type", "f32", "--math", "tf32", "--shapes", "64")
         tune(cls.tuned, "--templates", FAMILIES, "--family", "partial_sums", "--type", "f32", "--shapes", "16x16x4096")
-        tune(cls.tuned, "--family", "batched", "--type", "f32", "--shapes", "20x33x17")  # has epilogues
+        for batch in ["1", "2"]:  # has epilogues
+            tune(cls.tuned, "--family", "batched", "--type", "f32", "--shapes", "20x33x17", "--batch", batch)
         put_baseline(cls.tuned, SLOW)
 
     @classmethod
