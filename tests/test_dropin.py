@@ -15,6 +15,7 @@ import unittest
 
 GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, CUBLAS_12, CUBLAS_13 = sys.argv[1:8]
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
+FAMILIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "families")  # one of them always has a workspace
 SLOW, FAST = 1e6, 1e-3  # microseconds: a cuBLAS that anybody beats, and one that nobody does
 
 
@@ -44,8 +45,9 @@ class Dropin(unittest.TestCase):
         for type in ["f64", "f16", "f16_f32", "bf16", "bf16_f32", "s8"]:
             tune(cls.tuned, "--family", "naive", "--type", type, "--shapes", "63")
         tune(cls.tuned, "--family", "naive", "--type", "f32", "--math", "tf32", "--shapes", "64")
-        tune(cls.tuned, "--family", "skinny", "--type", "f32", "--shapes", "16x16x4096")
-        tune(cls.tuned, "--family", "batched", "--type", "f32", "--shapes", "20x33x17")  # has epilogues
+        tune(cls.tuned, "--templates", FAMILIES, "--family", "partial_sums", "--type", "f32", "--shapes", "16x16x4096")
+        for batch in ["1", "2"]:  # has epilogues
+            tune(cls.tuned, "--family", "batched", "--type", "f32", "--shapes", "20x33x17", "--batch", batch)
         put_baseline(cls.tuned, SLOW)
 
     @classmethod
