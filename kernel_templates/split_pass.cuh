@@ -7,18 +7,20 @@
 #include "split_parts.cuh"
 
 constexpr int PARTS_WARPS = 16, PARTS_CLUSTER = 8; // warps of a block, blocks of a cluster at most
+typedef gt_vector<float, 4> four_elements;
+typedef gt_vector<unsigned, 2> four_parts;
+
+// Bits that compare as magnitudes do.
 __device__ __forceinline__ unsigned magnitude(float element)
 {
     return __float_as_uint(element) & 0x7fffffff;
 }
-typedef gt_vector<float, 4> four_elements;
-typedef gt_vector<unsigned, 2> four_parts;
 
 // A line's scale, from the bits of a magnitude: its square is multiplied with.
 struct line_scale {
     int half; // of the power of two
 
-    // The magnitude's power of two; many less than all where it is zero.
+    // The power of two of a magnitude, which is not zero.
     __device__ __forceinline__ static int power(unsigned magnitude)
     {
         return magnitude >> 23 ? (int)(magnitude >> 23) - 127 : 31 - __clz(magnitude) - 149;

@@ -188,7 +188,8 @@ typedef struct gt_description {
                               raced on; 0: it raced on none */
     gt_math math;          /* of the kernel: another than was asked for where max_error allows it or strict serves */
     double error_bound;    /* what the error of an element of op(A) op(B) is proved to be within, relative to its sum of
-                              |a||b|, whatever the operands hold; 0: exact */
+                              |a||b|; 0: exact. Where k times the largest |a| of its row and |b| of its column may pass
+                              2^126, f32 in parts has k 2^-24; a subnormal result errs by a unit more */
 } gt_description;
 
 /*
