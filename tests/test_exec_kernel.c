@@ -392,9 +392,11 @@ TEST(sixteen_bits_are_rounded_to_nearest_even_and_multiply_as_floats)
         header++;
     gt_nvrtc *nvrtc = soft_nvrtc();
     sg_memory *memory = soft_memory();
-    char *source = malloc(strlen(header->text) + sizeof convert);
-    CHECK(source);
-    strcat(strcpy(source, header->text), convert);
+    /* What comes before the first header that it includes, types among it. */
+    const char *included = strstr(header->text, "#include");
+    char *source = NULL;
+    CHECK(included);
+    CHECK(asprintf(&source, "%.*s%s#endif\n", (int)(included - header->text), header->text, convert) > 0);
     sg_module *module = soft_compile(nvrtc, memory, source, "sm_75");
     uint32_t in[COUNT];
     for (int i = 0; i < COUNT; i++)
