@@ -13,12 +13,10 @@ __device__ __forceinline__ unsigned gt_shared_address(const void *shared)
 // How L2 treats what a copy reads: as usual, evicted before other lines (gt_evict_first), or 256 bytes at a time.
 enum gt_l2 { GT_L2_USUAL, GT_L2_EVICT_FIRST, GT_L2_256_BYTES };
 
-// A policy, to be made anew beside the copies that take it: where ptxas 13.0 keeps one for copies that it addresses in
-// different ways, it loses half of it, and the copy is an illegal instruction.
 __device__ __forceinline__ unsigned long long gt_evict_first()
 {
     unsigned long long policy;
-    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
 

@@ -113,4 +113,5 @@ WHERE :math IN ('strict', 'tf32', 'fast', 'split')
        OR :type NOT IN ('f32', 'f64'))
   AND standing <= 64
   AND (hint = 0 OR (standing <= 8 AND :cc >= 80)) -- what matters little is tried on the best only
+  AND (hint <> 1 OR :elem_bytes >= 4) -- 8-bit kernels with a policy were illegal instructions on an H200, each of them
 ORDER BY clocks, hint;

@@ -26,6 +26,7 @@ struct stream {
     int piece[PIECES];                   // across K: from there to each vector,
     int room[PIECES];                    // and how much of it lies in the matrix
     gt_int ld;
+    unsigned long long policy;
 
     __device__ __forceinline__ stream(const operands &o, gt_int first, gt_int k) : ld(o.ld_streamed)
     {
@@ -36,6 +37,7 @@ struct stream {
             column[j] = first + column_of(j);
             column[j] = column[j] < last ? column[j] : last;
         }
+        policy = HINT == GT_L2_EVICT_FIRST ? gt_evict_first() : 0;
         if (ALONG_K) {
 #pragma unroll
             for (int j = 0; j < T_MANY; j++)
@@ -54,7 +56,6 @@ struct stream {
     // or, where columns are contiguous, b[e][j]. WHOLE: all of it lies in the matrix; else only k_left k-steps may.
     template <bool WHOLE> __device__ __forceinline__ void fetch(GT_AB *corner, int k_left, const GT_AB *somewhere)
     {
-        const unsigned long long policy = HINT == GT_L2_EVICT_FIRST ? gt_evict_first() : 0;
 #pragma unroll
         for (int l = 0; l < LINES; l++)
 #pragma unroll
