@@ -177,15 +177,15 @@ typedef struct gt_description {
     const char *family;    /* "simt" */
     const char *params;    /* "bm=128 bn=256 ..." */
     const char *reason;    /* one sentence: why this kernel */
-    double expected_us;    /* measured (exact) or predicted time of one execution */
+    double expected_us;    /* measured (exact) or predicted time of one execution, and an epilogue's estimated one */
     int modelled;          /* nonzero: expected_us comes from the software GPU's model */
     int deterministic;     /* nonzero: the same inputs always give the same bits */
     size_t workspace;      /* bytes of device memory an execution works in: the plan's own, or a caller's */
     unsigned grid[3];
     unsigned threads;
-    double baseline_us;    /* what cuBLAS needs for the same: its time in the same race (exact), or less where it did
-                              better with a cold cache; else no less than this is expected from the nearest size that it
-                              raced on; 0: it raced on none */
+    double baseline_us;    /* what cuBLAS needs for the same without an epilogue: its time in the same race (exact), or
+                              less where it did better with a cold cache; else no less than this is expected from the
+                              nearest size that it raced on; 0: it raced on none */
     gt_math math;          /* of the kernel: another than was asked for where max_error allows it or strict serves */
     double error_bound;    /* what the error of an element of op(A) op(B) is proved to be within, relative to its sum of
                               |a||b|; 0: exact. Where k times the largest |a| of its row and |b| of its column may pass

@@ -374,8 +374,18 @@ TEST(epilogues_are_applied_and_results_go_beside_c)
     };
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
         CHECK_OK(finish_product(gt, &list[i]));
-    gt_gemm gemm = GT_GEMM(GT_S8, 8, 8, 8);
+    gt_gemm gemm = GT_GEMM(GT_F32, 7, 41, 65);
     gt_plan *plan;
+    gt_description plain, with;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &plain));
+    gt_plan_destroy(plan);
+    gemm.epilogue = GT_EPILOGUE_GELU_BIAS;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &with));
+    CHECK(with.expected_us > plain.expected_us);
+    gt_plan_destroy(plan);
+    gemm = (gt_gemm)GT_GEMM(GT_S8, 8, 8, 8);
     gemm.type_c = GT_S32;
     gemm.epilogue = GT_EPILOGUE_GELU;
     CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_UNSUPPORTED);

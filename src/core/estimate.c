@@ -201,6 +201,17 @@ double gt_estimate_us(const gt_terms *t, const gt_terms *c)
            t->sums * c->sums + t->copies * c->copies;
 }
 
+/* Clocks of an SM for an element of C whose rows are aligned: 0.5 to 0.6 for the bias and as many for relu or gelu, in
+ * `simt_cluster`, `simt_ws` and `wgmma` on an H200, from 128^3 to 4096^3. */
+#define EPILOGUE_CLOCKS 0.6
+
+double gt_estimate_epilogue_us(const gt_device *device, const gt_problem *problem, gt_epilogue epilogue)
+{
+    const int steps = !!(epilogue & GT_EPILOGUE_BIAS) + !!(epilogue & (GT_EPILOGUE_RELU | GT_EPILOGUE_GELU));
+    const double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
+    return device->clock_khz > 0 ? EPILOGUE_CLOCKS * steps * elements / device->sm_count / device->clock_khz * 1e3 : 0;
+}
+
 /* Fitted by `gemmtune fit --trials tests/trials_h200.txt`, but the first: what the terms are meant to be, for families
  * that nobody has fitted. */
 static const gt_fitted shipped[] = {

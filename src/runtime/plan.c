@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../core/bound.h"
+#include "../core/estimate.h"
 
 /* Code that failed by one database's trials is out of service in the other, too. */
 static gt_status drop_convicted(const gt_context *context, const gt_source *source, gt_measurements *measured)
@@ -404,7 +405,8 @@ gt_status gt_plan_describe(const gt_plan *plan, gt_description *description)
         .family = chosen->kernel.family,
         .params = chosen->params,
         .reason = chosen->selection.reason,
-        .expected_us = chosen->selection.expected_us,
+        .expected_us = chosen->selection.expected_us +
+                       gt_estimate_epilogue_us(&plan->context->device, &plan->launch.problem, plan->own.epilogue),
         .modelled = chosen->selection.modelled,
         .deterministic = chosen->kernel.facts.deterministic != 0,
         .workspace = gt_launch_memory(&plan->launch),
