@@ -87,7 +87,6 @@ WGMMA = [
     ("split", "drops the tail of K", "k_steps((g.k + BK - 1) / BK)", "k_steps(g.k / BK)"),
     ("split", "drops alpha", "results[u] = alpha * d[", "results[u] = d["),
     ("swapped", "drops alpha of one of two", "results[i] = alpha * d[", "results[i] = (i % 2 ? 1 : alpha) * d["),
-    ("copied", "reads C where beta is 0", "if (!PLAIN && g.beta.value != GT_ACC(0)) {", "if (!PLAIN) {"),
     ("split", "lays C out as it is not read", "byte / 16 ^ row * C_LINE / 128 % (C_LINE / 16)", "byte / 16"),
     ("split", "expects less than comes", "gt_mbarrier_expect(r.full_of(at), STAGE);", "gt_mbarrier_expect(r.full_of(at), STAGE - 128);"),
     ("cluster", "shares B with one block only", "mask |= 1u << (first + other * apart);", "mask |= 1u << first;"),
@@ -119,6 +118,7 @@ WGMMA = [
 ]
 
 SPLIT = [
+    ("turns", "counts no low elements", "if (__uint_as_float(least) * up * up < 0x1p-4f)", "if (false)"),
     ("turns", "undoes no row's scale", "const float both = undo[i / 2][i % 2] * other;", "const float both = other;"),
     ("alone", "undoes columns' scales for rows", "undo[i / 2][i % 2] = at < g.m ? rows[at].undo : 0;",
      "undo[i / 2][i % 2] = at < g.n ? columns[at].undo : 0;"),

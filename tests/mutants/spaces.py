@@ -83,7 +83,7 @@ class Configuration:
     def space(self):
         columns = ", ".join('{1} AS "{0}"'.format(*word.split("=")) for word in self.parameters.split())
         facts = facts_of_wgmma(self.parameters, *self.product[1:]) if self.family == "wgmma" else FACTS[self.family]
-        return f"SELECT *, {facts} FROM (SELECT {columns})"
+        return f"SELECT *, {facts}, 1 AS epilogue FROM (SELECT {columns})"
 
 
 CONFIGURATIONS = [Configuration(*words) for words in (

@@ -116,10 +116,10 @@ static gt_status add_long(gt_drawing *d)
     return status;
 }
 
-static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, gt_uneven uneven, gt_operand odd)
+static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, gt_uneven uneven, gt_operand odd)
 {
     gt_case *c;
-    const gt_status status = gt_drawing_add(d, m, n, 100 + gt_drawing_below(d, 100), 1, &c);
+    const gt_status status = gt_drawing_add(d, m, n, k, 1, &c);
     if (status == GT_OK) {
         c->values = GT_VALUES_UNEVEN;
         c->uneven = uneven;
@@ -131,7 +131,8 @@ static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, gt_uneven uneve
 }
 
 /* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element far
- * below the others, of so many that few is not what is wrong with it. The last row or column of a tile, alone. */
+ * below the others, of so many that few is not what is wrong with it. The last row or column of a tile, alone. Lines
+ * without a tail, so that zeros behind their end make up for nothing that is not counted. */
 static gt_status add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -143,12 +144,14 @@ static gt_status add_parts(gt_drawing *d)
     c->values = GT_VALUES_NORMAL;
     c->alpha = 1;
     c->beta = 0;
-    status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), GT_UNEVEN_SMALL,
-                        (gt_operand)gt_drawing_below(d, 2));
+    status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
+                        GT_UNEVEN_SMALL, (gt_operand)gt_drawing_below(d, 2));
     if (status == GT_OK)
-        status = add_uneven(d, d->tile_m, 1 + gt_drawing_below(d, 5), GT_UNEVEN_LAST, GT_A);
+        status = add_uneven(d, d->tile_m, 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100), GT_UNEVEN_LAST, GT_A);
     if (status == GT_OK)
-        status = add_uneven(d, 1 + gt_drawing_below(d, 5), d->tile_n, GT_UNEVEN_LAST, GT_B);
+        status = add_uneven(d, 1 + gt_drawing_below(d, 5), d->tile_n, 100 + gt_drawing_below(d, 100), GT_UNEVEN_LAST, GT_B);
+    for (gt_operand odd = GT_A; status == GT_OK && odd <= GT_B; odd++)
+        status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), GT_SUMS_K, GT_UNEVEN_LARGE, odd);
     return status;
 }
 
