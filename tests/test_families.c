@@ -12,7 +12,7 @@
 #include "product_fixture.h"
 
 #define SEED    20261115u
-#define SAMPLES 104
+#define SAMPLES 64
 #define LEAST   1 /* configurations of a group; more of them in turn, until there are enough */
 
 /* What the space is asked for. Tall tiles, wide ones, K that is worth splitting. */
@@ -122,7 +122,7 @@ static void find_groups(gt_compiler *compiler)
             for (unsigned layout = 0; layout < 4; layout++) {
                 group g = {.family = &shared.families.list[f], .types = gt_types_at(i),
                            .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N};
-                const bool left_out = g.types->unit == GT_UNIT_TENSOR_F8 ? chance % 6 != 0 : is_converted(&g) && chance % 4 != 0;
+                const bool left_out = g.types->unit == GT_UNIT_TENSOR_F8 ? chance % 18 != 0 : is_converted(&g) && chance % 12 != 0;
                 if ((only && strcmp(only, g.family->name) != 0) || (type && strcmp(type, g.types->name) != 0) ||
                     (!type && ((i > 0 && layout != drawn) || left_out)))
                     continue;
