@@ -49,7 +49,11 @@ sanitize() {
 sanitizer() {
     faults=$(dirname "$0")/faults scratch=$(mktemp -d)
     sanitize memcheck tune --db "$scratch/faults.db" --type f32 --templates "$faults" --family out_of_bounds --shapes 64
-    grep -q 'Invalid __global__ write' /tmp/sanitizer-memcheck || { echo "the sanitizer sees no worker"; tail -20 /tmp/sanitizer-memcheck; return 1; }
+    if ! grep -q 'Invalid __global__ write' /tmp/sanitizer-memcheck; then
+        echo "the sanitizer sees no worker"
+        tail -20 /tmp/sanitizer-memcheck
+        return 1
+    fi
     rm -r "$scratch"
     for tool in memcheck racecheck initcheck synccheck; do
         # What racecheck is to understand is rendered so that every lane arrives at barriers.
