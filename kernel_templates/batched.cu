@@ -4,6 +4,7 @@
 #ifndef GT_EPILOGUE
 #define GT_EPILOGUE 1 // the number of matrices is behind the arguments that every kernel takes
 #endif
+#include "abreast.cuh"
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
 
@@ -66,9 +67,12 @@ template <int OUTER, bool ALONG_K> struct operand {
 
 typedef operand<BM, GT_A_ALONG_K> operand_a;
 typedef operand<BN, GT_B_ALONG_K> operand_b;
-constexpr int TILE = operand_a::ELEMENTS + operand_b::ELEMENTS;
+constexpr int TILE_BYTES = (operand_a::ELEMENTS + operand_b::ELEMENTS) * GT_AB_BYTES;
+constexpr bool ABREAST = TN > GT_WIDE_C; // a thread's sums of a row do not leave at once
+constexpr int STAGING_BYTES = ABREAST ? GROUP * TN * GT_ACC_BYTES : 0;
+constexpr int ROOM = TILE_BYTES > STAGING_BYTES ? TILE_BYTES : STAGING_BYTES; // of a group
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES, PRODUCTS * TILE * sizeof(GT_AB));
+GT_ASSERT_FACT(SMEM_BYTES, PRODUCTS * ROOM);
 
 // All threads of a group have come here.
 __device__ __forceinline__ void meet()
@@ -81,7 +85,7 @@ __device__ __forceinline__ void meet()
 
 extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constant__ gt_args args)
 {
-    extern __shared__ __align__(16) GT_AB tiles[];
+    extern __shared__ __align__(16) char rooms[];
     const int thread = threadIdx.x % GROUP, group = threadIdx.x / GROUP;
     const gt_int product = (gt_int)blockIdx.z * PRODUCTS + group;
     const bool there = product < args.batch; // the last block may have fewer
@@ -90,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     const int rows = there ? gt_clip(args.m - row, BM) : 0, columns = there ? gt_clip(args.n - column, BN) : 0;
     const GT_AB *a = args.a + product * args.stride_a + (GT_TRANS_A ? row : row * args.lda);
     const GT_AB *b = args.b + product * args.stride_b + (GT_TRANS_B ? column * args.ldb : column);
-    GT_AB *tile_a = tiles + group * TILE, *tile_b = tile_a + operand_a::ELEMENTS;
+    GT_AB *tile_a = (GT_AB *)(rooms + group * ROOM), *tile_b = tile_a + operand_a::ELEMENTS;
     const int first_row = thread / LANES_N * TM, first_column = thread % LANES_N * TN;
     operand_a next_a;
     operand_b next_b;
@@ -130,6 +134,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     const gt_int away = product * args.stride_c;
 #pragma unroll
     for (int i = 0; i < TM; i++)
-        if (first_row + i < rows)
+        if (ABREAST)
+            gt_store_abreast<GROUP, TN>((GT_ACC *)tile_a, thread, thread, sum[i], meet, [&](int e, GT_ACC one) {
+                const int r = (e / BN + thread / BN) * TM + i, c = e % BN + thread % BN;
+                if (r < rows && c < columns)
+                    gt_store_c(args, row + r, column + c, one, away);
+            });
+        else if (first_row + i < rows)
             gt_store_c_vector<TN>(args, row + first_row + i, column + first_column, sum[i], away);
 }
