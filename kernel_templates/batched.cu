@@ -4,7 +4,6 @@
 #ifndef GT_EPILOGUE
 #define GT_EPILOGUE 1 // the number of matrices is behind the arguments that every kernel takes
 #endif
-#include "abreast.cuh"
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
 
@@ -68,8 +67,8 @@ template <int OUTER, bool ALONG_K> struct operand {
 typedef operand<BM, GT_A_ALONG_K> operand_a;
 typedef operand<BN, GT_B_ALONG_K> operand_b;
 constexpr int TILE_BYTES = (operand_a::ELEMENTS + operand_b::ELEMENTS) * GT_AB_BYTES;
-constexpr bool ABREAST = TN > GT_WIDE_C; // a thread's sums of a row do not leave at once
-constexpr int STAGING_BYTES = ABREAST ? GROUP * TN * GT_ACC_BYTES : 0;
+constexpr bool STAGED = TN > GT_WIDE_C; // a thread's sums of a row do not leave at once
+constexpr int STAGING_BYTES = STAGED ? BM * BN * GT_ACC_BYTES : 0;
 constexpr int ROOM = TILE_BYTES > STAGING_BYTES ? TILE_BYTES : STAGING_BYTES; // of a group
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, PRODUCTS * ROOM);
@@ -132,14 +131,25 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
         meet();
     }
     const gt_int away = product * args.stride_c;
+    if (!STAGED) {
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+            if (first_row + i < rows)
+                gt_store_c_vector<TN>(args, row + first_row + i, column + first_column, sum[i], away);
+        return;
+    }
+    // Through shared memory, so that threads side by side store neighbours, with code that is short.
+    GT_ACC *staging = (GT_ACC *)tile_a;
 #pragma unroll
     for (int i = 0; i < TM; i++)
-        if (ABREAST)
-            gt_store_abreast<GROUP, TN>((GT_ACC *)tile_a, thread, thread, sum[i], meet, [&](int e, GT_ACC one) {
-                const int r = (e / BN + thread / BN) * TM + i, c = e % BN + thread % BN;
-                if (r < rows && c < columns)
-                    gt_store_c(args, row + r, column + c, one, away);
-            });
-        else if (first_row + i < rows)
-            gt_store_c_vector<TN>(args, row + first_row + i, column + first_column, sum[i], away);
+#pragma unroll
+        for (int j = 0; j < TN; j++)
+            staging[(first_row + i) * BN + first_column + j] = sum[i][j];
+    meet();
+#pragma unroll 4
+    for (int e = thread; e < BM * BN; e += GROUP) {
+        const int r = e / BN, c = e % BN;
+        if (r < rows && c < columns)
+            gt_store_c(args, row + r, column + c, staging[e], away);
+    }
 }

@@ -14,7 +14,7 @@ WITH side(side) AS (VALUES (4), (8), (16), (32), (64)),
                 AND 2 * a.side >= :m AND 2 * b.side >= :n),
      block AS (SELECT *, threads / "group" AS products,
                       threads / "group" * max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes,
-                                              (tn * :c_bytes > max(min(:align, 16), :c_bytes)) * "group" * tn * :acc_bytes)
+                                              (tn * :c_bytes > max(min(:align, 16), :c_bytes)) * bm * bn * :acc_bytes)
                       AS smem_bytes,
                       tm * tn * (1 + :acc_bytes / 4) + 2 * (tm + tn)
                       + (bm + bn) * bk * :elem_bytes / 4 / "group" + 40 AS regs

@@ -51,8 +51,7 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_i
         store_one<STEP>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH, sum, away);
     };
     if (STEP != FINISH)
-        gt_store_abreast<32, 4>(staging_of_warp(), lane_row() * LANES_N + lane_column(), lane, four,
-                                [] { __syncwarp(); }, store);
+        gt_store_abreast(staging_of_warp(), lane_row() * LANES_N + lane_column(), four, store);
     else
 #pragma unroll
         for (int e = 0; e < 128; e += 32)

@@ -250,12 +250,11 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_i
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
             const GT_ACC four[4] = {sum[i][j + 1], sum[i][j], sum[i][j + 3], sum[i][j + 2]};
-            gt_store_abreast<32, 4>(staging + warp * 128, lane, lane, four, [] { __syncwarp(); },
-                                    [&](int e, GT_ACC one) {
-                                        const gt_int r = row_of(i, e), c = column_of(j, e);
-                                        if (r < g.m && c < g.n)
-                                            gt_store_c(g, r, c, one);
-                                    });
+            gt_store_abreast(staging + warp * 128, lane, four, [&](int e, GT_ACC one) {
+                const gt_int r = row_of(i, e), c = column_of(j, e);
+                if (r < g.m && c < g.n)
+                    gt_store_c(g, r, c, one);
+            });
         }
     if (FINISHES_STORED && gt_has_epilogue(g))
 #pragma unroll 4
