@@ -22,7 +22,8 @@ static gt_status measure(gt_engine *engine, entry *e)
     gt_status status = gt_chosen_find(engine, &e->problem, false, &e->chosen, &code);
     const gt_contestant contestant = {&e->chosen.kernel, &code};
     for (int kind = 0; status == GT_OK && kind < GT_DATA_KINDS; kind++) {
-        const gt_accuracy_terms terms = {.seed = engine->options.check_seed, .kind = (gt_data_kind)kind,
+        const gt_accuracy_terms terms = {.seed = engine->options.check_seed,
+                                         .kind = (gt_data_kind)kind,
                                          .baseline = engine->options.baselines & GT_BASELINE_BIT(GT_BASELINE_CUBLAS)};
         status = gt_worker_accuracy(engine->worker, &e->problem, &contestant, &terms, &e->ours[kind], &e->cublas[kind]);
     }
@@ -44,8 +45,9 @@ static void put_accuracy(gt_table *table, const gt_accuracy *accuracy)
 static void print_table(const gt_options_cli *options, const entry *entries, size_t count)
 {
     static const gt_column columns[] = {
-        {"type", GT_LEFT},      {"shape", GT_LEFT}, {"data", GT_LEFT}, {"family", GT_LEFT}, {"bound", GT_RIGHT},
-        {"largest", GT_RIGHT},  {"rms", GT_RIGHT},  {"cuBLAS largest", GT_RIGHT}, {"cuBLAS rms", GT_RIGHT},
+        {"type", GT_LEFT},   {"shape", GT_LEFT},           {"data", GT_LEFT},
+        {"family", GT_LEFT}, {"bound", GT_RIGHT},          {"largest", GT_RIGHT},
+        {"rms", GT_RIGHT},   {"cuBLAS largest", GT_RIGHT}, {"cuBLAS rms", GT_RIGHT},
     };
     gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < count * GT_DATA_KINDS; i++) {
@@ -66,7 +68,8 @@ static void print_table(const gt_options_cli *options, const entry *entries, siz
     }
     gt_table_finish(table);
     if (!options->json)
-        printf("\nerrors of elements over their sums of |a||b|, against f64, in up to 64 rows; bound: what is proved\n");
+        printf(
+            "\nerrors of elements over their sums of |a||b|, against f64, in up to 64 rows; bound: what is proved\n");
 }
 
 /* Tells of what did not run, and of errors beyond what is proved. The number of these. */
@@ -113,8 +116,8 @@ static gt_status measure_all(gt_engine *engine, const gt_options_cli *options, e
     for (; status == GT_OK && *count < total && !gt_engine_interrupted(); ++*count) {
         char name[GT_PROBLEM_NAME_LENGTH];
         gt_problem_name(&entries[*count].problem, name);
-        const gt_progress_state state = {.step = (int)*count, .steps = (int)total, .what = name,
-                                         .elapsed = gt_engine_elapsed(engine)};
+        const gt_progress_state state = {
+            .step = (int)*count, .steps = (int)total, .what = name, .elapsed = gt_engine_elapsed(engine)};
         gt_progress_update(progress, &state);
         if ((status = measure(engine, &entries[*count])) != GT_OK)
             break;

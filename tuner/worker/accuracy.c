@@ -7,9 +7,9 @@
 #include "parallel.h"
 #include "reference.h"
 
-#define ROWS    64             /* that are looked at, at most */
-#define WORK    0x1p33         /* multiply-adds for all of them, at most */
-#define COLUMNS 64             /* of the reference, that a thread has at a time */
+#define ROWS    64     /* that are looked at, at most */
+#define WORK    0x1p33 /* multiply-adds for all of them, at most */
+#define COLUMNS 64     /* of the reference, that a thread has at a time */
 #define PI      3.14159265358979323846
 
 static const char *const names[] = {
@@ -61,14 +61,18 @@ static double draw(const drawn *d, int64_t line, int64_t l)
     const bool again = d->kind == GT_DATA_CANCELLING && l >= half;
     const uint64_t own = 4 * (uint64_t)(line * d->k + l), index = again ? own - 4 * (uint64_t)half : own;
     switch (d->kind) {
-    case GT_DATA_UNIFORM: return uniform(d->seed, index);
-    case GT_DATA_WIDE: return normal(d->seed, index) * exp2(10 * (2 * uniform(d->seed, index + 1) - 1));
-    case GT_DATA_WIDEST: return normal(d->seed, index) * exp2(40 * (2 * uniform(d->seed, index + 1) - 1));
+    case GT_DATA_UNIFORM:
+        return uniform(d->seed, index);
+    case GT_DATA_WIDE:
+        return normal(d->seed, index) * exp2(10 * (2 * uniform(d->seed, index + 1) - 1));
+    case GT_DATA_WIDEST:
+        return normal(d->seed, index) * exp2(40 * (2 * uniform(d->seed, index + 1) - 1));
     case GT_DATA_CANCELLING:
         if (l == 2 * half) /* of an odd number, alone */
             return 0;
         return normal(d->seed, index) * (again && d->is_b ? -(1 + 1e-5 * normal(d->seed, own + 2)) : 1);
-    case GT_DATA_NORMAL: break;
+    case GT_DATA_NORMAL:
+        break;
     }
     return normal(d->seed, index);
 }
@@ -86,9 +90,15 @@ static bool draw_operand(const gt_problem *p, gt_operand operand, gt_data_kind k
 {
     const gt_stored o = gt_problem_stored(p, operand);
     const bool is_b = operand == GT_B, along_k = is_b ? p->class.op_b == GT_T : p->class.op_a == GT_N;
-    *d = (drawn){.type = gt_type_find(o.type), .kind = kind, .is_b = is_b,
-                 .seed = gt_stream_seed(seed, is_b ? GT_STREAM_B : GT_STREAM_A), .lines = is_b ? p->n : p->m, .k = p->k,
-                 .line_step = along_k ? o.ld : 1, .k_step = along_k ? 1 : o.ld, .stride = o.stride,
+    *d = (drawn){.type = gt_type_find(o.type),
+                 .kind = kind,
+                 .is_b = is_b,
+                 .seed = gt_stream_seed(seed, is_b ? GT_STREAM_B : GT_STREAM_A),
+                 .lines = is_b ? p->n : p->m,
+                 .k = p->k,
+                 .line_step = along_k ? o.ld : 1,
+                 .k_step = along_k ? 1 : o.ld,
+                 .stride = o.stride,
                  .data = calloc(gt_problem_bytes(p, operand) + 1, 1)};
     if (d->data)
         gt_parallel((size_t)(d->lines * p->batch), draw_line, d);
@@ -121,10 +131,11 @@ static void sum_columns(void *data, size_t index)
     for (int64_t matrix = 0; matrix < p->batch && matrix < made->rows; matrix++)
         for (int64_t l = 0; l < p->k; l++) {
             for (int64_t j = 0; j < count; j++)
-                b[j] = s->b->type->load(s->b->data, matrix * s->b->stride + (first + j) * s->b->line_step + l * s->b->k_step);
+                b[j] = s->b->type->load(s->b->data,
+                                        matrix * s->b->stride + (first + j) * s->b->line_step + l * s->b->k_step);
             for (int64_t i = matrix; i < made->rows; i += p->batch) {
-                const double a = s->a->type->load(s->a->data, matrix * s->a->stride + row_of(made, i) * s->a->line_step +
-                                                                  l * s->a->k_step);
+                const double a = s->a->type->load(s->a->data, matrix * s->a->stride +
+                                                                  row_of(made, i) * s->a->line_step + l * s->a->k_step);
                 double *exact = made->exact + i * p->n + first, *magnitude = made->magnitude + i * p->n + first;
                 for (int64_t j = 0; j < count; j++) {
                     exact[j] += a * b[j];
@@ -176,8 +187,8 @@ static void compare(const gt_accuracy_case *made, const void *c, gt_accuracy *ac
     double squares = 0;
     for (int64_t at = 0; at < made->rows * p->n; at++) {
         const int64_t i = at / p->n;
-        const double got = gt_reference_load(
-            p->class.type_c, c, matrix_of(made, i) * p->stride_c + row_of(made, i) * p->ldc + at % p->n);
+        const double got = gt_reference_load(p->class.type_c, c,
+                                             matrix_of(made, i) * p->stride_c + row_of(made, i) * p->ldc + at % p->n);
         const double error = fabs(got - made->exact[at]);
         const double relative = !isfinite(got) ? INFINITY : error > 0 ? error / made->magnitude[at] : 0;
         accuracy->largest = fmax(accuracy->largest, relative);
@@ -191,8 +202,11 @@ void gt_accuracy_measure(const gt_accuracy_case *made, gt_runner *runner, gt_acc
     gt_buffers *b = made->buffers;
     const gt_types *types = gt_class_types(&b->problem.class);
     const gt_launch_operands operands = {
-        .a = (void *)b->a.data, .b = (void *)b->b.data, .c = (void *)b->c.data,
-        .alpha = gt_scalar_make(types, 1), .beta = gt_scalar_make(types, 0),
+        .a = (void *)b->a.data,
+        .b = (void *)b->b.data,
+        .c = (void *)b->c.data,
+        .alpha = gt_scalar_make(types, 1),
+        .beta = gt_scalar_make(types, 0),
     };
     gt_trial *trial = &accuracy->trial;
     void *c = malloc(b->c.bytes + 1);

@@ -1,6 +1,6 @@
 /*
- * How accurate results are at a problem's size: their errors over the sum of |a||b|, against sums in f64, in all elements
- * of some rows, on data that programs have and on data that is hard to sum.
+ * How accurate results are at a problem's size: their errors over the sum of |a||b|, against sums in f64, in all
+ * elements of some rows, on data that programs have and on data that is hard to sum.
  */
 #ifndef GT_ACCURACY_H
 #define GT_ACCURACY_H
@@ -32,7 +32,7 @@ typedef struct gt_accuracy {
 /* A problem with its data on the device, and what should come out of some of its rows. */
 typedef struct gt_accuracy_case {
     gt_buffers *buffers;
-    int64_t rows;             /* that are looked at */
+    int64_t rows;              /* that are looked at */
     double *exact, *magnitude; /* of their elements, row after row */
 } gt_accuracy_case;
 
