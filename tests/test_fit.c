@@ -58,7 +58,7 @@ TEST(a_fit_to_the_trials_of_another_gpu_orders_them_better_than_what_was_shipped
 TEST(a_fit_finds_what_makes_times_up)
 {
     gt_trials trials = h200();
-    const gt_terms truth = {.launch = 2, .begin = 3, .multiply = 1.5, .step = 0.2, .l2 = 0.7, .narrow = 0.4, .memory = 1.3,
+    const gt_terms truth = {.launch = 2, .begin = 3, .compute = 1.5, .step = 0.2, .l2 = 0.7, .narrow = 0.4, .memory = 1.3,
                             .store = 2, .sums = 0.5, .copies = 1};
     gt_fit fit;
     for (size_t i = 0; i < trials.count; i++)
@@ -134,7 +134,7 @@ TEST(absurd_coefficients_are_left_out)
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         char sql[200];
         snprintf(sql, sizeof sql, "PRAGMA ignore_check_constraints = 1;"
-                                  " UPDATE coefficient SET value = %s WHERE term = 'multiply'", values[i]);
+                                  " UPDATE coefficient SET value = %s WHERE term = 'compute'", values[i]);
         vandalise(gt_store_path(store), sql);
         CHECK_OK(gt_store_find_fitted(store, &device, types, &found, &count, &left_out));
         CHECK(count == 0 && left_out == 1);
