@@ -284,10 +284,13 @@ static bool verify_some(const gt_verifier *v, size_t first, size_t end, gt_runne
 {
     const gt_driver *driver = v->checks->driver;
     const size_t begin = v->cases.list[first].begin, bytes = gt_cases_end(&v->cases, end - 1) - begin;
-    return launch_cases(v, first, end, runner, trial) && check_workspace(v, first, end, trial) &&
-           gt_trial_check(trial, driver, driver->cuMemcpyDtoH(v->after + begin, v->memory + begin, bytes),
-                          "reading the small checks") &&
-           gt_judge_cases(&v->cases, first, end, v->before, v->after, errors, trial);
+    gt_judgement *judgement = gt_judge_begin(&v->cases, first, end, v->before); /* while they run */
+    if (launch_cases(v, first, end, runner, trial) && check_workspace(v, first, end, trial) &&
+        gt_trial_check(trial, driver, driver->cuMemcpyDtoH(v->after + begin, v->memory + begin, bytes),
+                       "reading the small checks"))
+        return gt_judge_end(judgement, v->after, errors, trial);
+    gt_judge_drop(judgement);
+    return false;
 }
 
 bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner, gt_trial *trial)
