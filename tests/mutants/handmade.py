@@ -133,6 +133,8 @@ SPLIT = [
      "return __int_as_float((126 - half) << 23);"),
     ("alone", "scales beyond the largest number", "(scaled >= 11 && scaled <= 14)", "scaled >= 11"),
     ("turns", "leaves lo hi out", "                    multiply<true, true>(some[i], rows + LO, columns, 1);\n", ""),
+    ("shared", "cuts offsets of what is computed strictly to 32 bits",
+     "from += ALONG_K ? (gt_int)STRICT_K : STRICT_K * ld;", "from += ALONG_K ? (gt_int)STRICT_K : (int)(STRICT_K * ld);"),
     ("turns", "leaves hi lo out", "multiply<true, true>(some[i], rows, columns + LO, adds);",
      "multiply<true, true>(some[i], rows + LO, columns, adds);"),
     ("alone", "adds los as if they were his", "* (1 / LO_SCALE);", ";"),
