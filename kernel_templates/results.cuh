@@ -69,9 +69,34 @@ __device__ __forceinline__ const GT_C *gt_old(const gt_args &g, const GT_C *resu
 #endif
 }
 
-// Bias, relu and gelu of results, of which number u stands `along(u)` columns behind column j; what lies beyond the
-// last column has no bias. relu keeps NaN. Code that mostly does not run is to be short: it is compiled and stored all
-// the same.
+// The bias of column j; zero where there is none, and beyond the last column.
+__device__ __forceinline__ GT_C gt_bias(const gt_args &g, gt_int j)
+{
+#if GT_EPILOGUE
+    if (g.epilogue & GT_BIAS && j < g.n)
+        return g.bias[j];
+#endif
+    return GT_C();
+}
+
+// relu or gelu of results, all at once. relu keeps NaN.
+template <int COUNT> __device__ __forceinline__ void gt_activate(const gt_args &g, GT_ACC (&results)[COUNT])
+{
+#if GT_EPILOGUE
+    if (g.epilogue & GT_GELU) {
+#pragma unroll
+        for (int u = 0; u < COUNT; u++)
+            results[u] = gt_gelu(results[u]);
+    } else if (g.epilogue & GT_RELU) {
+#pragma unroll
+        for (int u = 0; u < COUNT; u++)
+            results[u] = results[u] < GT_ACC(0) ? GT_ACC(0) : results[u];
+    }
+#endif
+}
+
+// Bias, relu and gelu of results, of which number u stands `along(u)` columns behind column j. Code that mostly does
+// not run is to be short: it is compiled and stored all the same.
 template <int COUNT, typename ALONG>
 __device__ __forceinline__ void gt_finish(const gt_args &g, gt_int j, GT_ACC (&results)[COUNT], ALONG along)
 {
@@ -91,9 +116,8 @@ __device__ __forceinline__ void gt_finish(const gt_args &g, gt_int j, GT_ACC (&r
             GT_ACC some[STEP];
 #pragma unroll
             for (int v = 0; v < STEP; v++)
-                some[v] = g.epilogue & GT_GELU     ? gt_gelu(results[v])
-                          : results[v] < GT_ACC(0) ? GT_ACC(0)
-                                                   : results[v];
+                some[v] = results[v];
+            gt_activate(g, some);
 #pragma unroll
             for (int v = 0; v < COUNT; v++)
                 results[v] = v + STEP < COUNT ? results[v + STEP] : some[v + STEP - COUNT];

@@ -309,7 +309,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
         undo_scales(g, row, column + rank * OWN_N, own);
-        out.store(g, map_c, row, column, rank, own);
+        out.store(g, map_c, row, column, rank, bias_of_columns(g, column, rank), own);
     }
     if (threadIdx.x < 128)
         take_turn();

@@ -256,6 +256,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
         const gt_tile tile = schedule::find(g, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN; // known before the products are
+        const bias_of_columns bias(g, column, blockIdx.y % CLUSTER_K);
         sums d[STACKED];
         if (steps == 0) {
 #pragma unroll
@@ -271,7 +272,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
-        out.store(g, map_c, row, column, blockIdx.y % CLUSTER_K, own);
+        out.store(g, map_c, row, column, blockIdx.y % CLUSTER_K, bias, own);
     }
     output::finish();
 }

@@ -73,15 +73,60 @@ template <typename T> __device__ __forceinline__ float unpack(unsigned both, int
     return float(value);
 }
 
-// Puts a warp's sums into the buffer. PLAIN: only scaled; else with beta times what lies there, and the epilogue.
-// `left` is the subtile's first column of C.
-template <bool PLAIN, typename T = GT_C>
-__device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, gt_int left, const GT_ACC *d)
+// Along the instruction's M, where in a subtile a thread's sums lie: those of an instruction's first row, and of the one
+// eight below.
+__device__ __forceinline__ int row_of_sums(int instruction, int below)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
+    return FROM_REGISTERS ? fragment_row(instruction, below)
+                          : (int)threadIdx.x % 128 / 32 * 16 + (int)threadIdx.x % 32 / 4 + below * 8;
+}
+
+// The bias of the columns of a tile that a thread's own sums have, asked for before products are, so that nobody waits
+// for it. Where columns go along the instruction's M a thread holds its own; else a warp holds those of all, each lane
+// two neighbours of every 64.
+struct bias_of_columns {
+    static constexpr int HELD = SWAP ? 2 * STACKED : 2 * ((OWN_N + 63) / 64);
+    GT_C held[HELD];
+
+    __device__ __forceinline__ bias_of_columns(const gt_args &g, gt_int column, unsigned part)
+    {
+        const int within = SWAP ? threadIdx.x / 128 * (STACKED * 64) : (int)part * OWN_N + (int)threadIdx.x % 32 * 2;
+#pragma unroll
+        for (int i = 0; i < HELD; i++)
+            held[i] = gt_bias(g, column + within +
+                                     (SWAP ? i / 2 / INSTRUCTIONS * SUBTILE_M + row_of_sums(i / 2 % INSTRUCTIONS, i % 2)
+                                           : i / 2 * 64 + i % 2));
+    }
+    // Of a row of sums along the instruction's M.
+    __device__ __forceinline__ GT_ACC of_row(int instruction, int below) const
+    {
+        return GT_ACC(held[instruction * 2 + below]);
+    }
+    // Of a thread's two neighbours of eight that begin at n along the instruction's N.
+    __device__ __forceinline__ gt_vector<GT_C, 2> of_two(int n) const
+    {
+        union {
+            gt_vector<GT_C, 2> two;
+            unsigned words[GT_C_BYTES / 2];
+        } v;
+        v.two = {held[n / 64 * 2], held[n / 64 * 2 + 1]};
+#pragma unroll
+        for (int w = 0; w < GT_C_BYTES / 2; w++)
+            v.words[w] = __shfl_sync(~0u, v.words[w], n % 64 / 2 + threadIdx.x % 4);
+        return v.two;
+    }
+};
+
+// Puts a warp's sums into the buffer. PLAIN: only scaled; else with beta times what lies there, and the epilogue. The
+// subtile is the part of all of the warp group's own sums that begins at this instruction and `n` along its N.
+template <bool PLAIN, typename T = GT_C>
+__device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, const bias_of_columns &bias, int first,
+                                             int first_n, const GT_ACC *d)
+{
+    const int lane = threadIdx.x % 32;
     const GT_ACC alpha = g.alpha.value, beta = g.beta.value;
     if constexpr (sizeof(T) == 2 && !FROM_REGISTERS) {
-        const int along_m = warp * 16 + lane / 8 % 2 * 8, along_n = lane / 16 * 8;
+        const int along_m = threadIdx.x % 128 / 32 * 16 + lane / 8 % 2 * 8, along_n = lane / 16 * 8;
 #pragma unroll
         for (int n = 0; n < SUBTILE_N; n += 16) {
             const unsigned line = gt_shared_address(buffer) + (SWAP ? subtile_at(n + along_n + lane % 8, along_m)
@@ -97,9 +142,16 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, gt_
                 for (int i = 0; i < 8; i++)
                     results[i] += beta * unpack<T>(r[i / 2], i % 2);
             }
-            if (!PLAIN)
-                gt_finish(g, left + (SWAP ? warp * 16 + lane / 4 : lane % 4 * 2), results,
-                          [=](int i) { return SWAP ? i / 2 % 2 * 8 : n + i / 4 * 8 + i % 2; });
+            if (!PLAIN) {
+#pragma unroll
+                for (int i = 0; i < 8; i += 4) {
+                    const gt_vector<T, 2> two = bias.of_two(first_n + n + i * 2);
+#pragma unroll
+                    for (int e = 0; e < 4; e++)
+                        results[i + e] += SWAP ? bias.of_row(first, e / 2) : GT_ACC(two.e[e % 2]);
+                }
+                gt_activate(g, results);
+            }
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 r[i] = pack(T(), results[i * 2], results[i * 2 + 1]);
@@ -118,8 +170,7 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, gt_
             const int column = e / ALONG_M / (4 * INSTRUCTIONS / ALONG_M) * 8,
                       rest = e / ALONG_M % (4 * INSTRUCTIONS / ALONG_M);
             const int next = rest % 2, row = rest / 2 * ALONG_M, instruction = row / 2, below = row % 2;
-            const int along_n = column + lane % 4 * 2 + next,
-                      along_m = FROM_REGISTERS ? fragment_row(instruction, below) : warp * 16 + lane / 4 + below * 8;
+            const int along_n = column + lane % 4 * 2 + next, along_m = row_of_sums(instruction, below);
             vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))), v;
             GT_ACC results[WIDE];
 #pragma unroll
@@ -133,8 +184,13 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, gt_
                 for (int u = 0; u < WIDE; u++)
                     results[u] += beta * GT_ACC(v.e[u]);
             }
-            if (!PLAIN)
-                gt_finish(g, left + (SWAP ? along_m : along_n), results, [](int u) { return u; });
+            if (!PLAIN) {
+                const gt_vector<T, 2> two = bias.of_two(first_n + column);
+#pragma unroll
+                for (int u = 0; u < WIDE; u++)
+                    results[u] += SWAP ? bias.of_row(first + (row + u) / 2, (row + u) % 2) : GT_ACC(two.e[u]);
+                gt_activate(g, results);
+            }
 #pragma unroll
             for (int u = 0; u < WIDE; u++)
                 v.e[u] = T(results[u]);
@@ -179,24 +235,25 @@ struct output {
     // C of its sums in a tile that begins at this row and column. `part`: which of the tile's CLUSTER_K parts they are.
     // Mostly sums are only scaled and the copy engine can store everything: that is code of its own, and little.
     __device__ __forceinline__ void store(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
-                                          unsigned part, const GT_ACC *d)
+                                          unsigned part, const bias_of_columns &bias, const GT_ACC *d)
     {
         if (MAP_C && gt_is_plain(g) && (g.n % STORED_AT_ONCE == 0 || column + BN <= g.n))
-            store_as<true>(g, map, row, column, part, d);
+            store_as<true>(g, map, row, column, part, bias, d);
         else
-            store_as<false>(g, map, row, column, part, d);
+            store_as<false>(g, map, row, column, part, bias, d);
     }
     template <bool PLAIN>
     __device__ __forceinline__ void store_as(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
-                                             unsigned part, const GT_ACC *d)
+                                             unsigned part, const bias_of_columns &bias, const GT_ACC *d)
     {
         constexpr int ALONG_N = OWN_N / SUBTILE_N; // subtiles
 #pragma unroll
         for (int s = 0; s < SUBTILES; s++) {
             char *buffer = buffers + s % BUFFERS * SUBTILE_BYTES;
-            const GT_ACC *first = d + s / ALONG_N * INSTRUCTIONS * (OWN_N / 2) + s % ALONG_N * (SUBTILE_N / 2);
-            const int m = threadIdx.x / 128 * (STACKED * 64) + s / ALONG_N * SUBTILE_M,
-                      n = (CLUSTER_K == 1 ? 0 : (int)part * OWN_N) + s % ALONG_N * SUBTILE_N;
+            const int first = s / ALONG_N * INSTRUCTIONS, first_n = s % ALONG_N * SUBTILE_N;
+            const GT_ACC *own = d + first * (OWN_N / 2) + first_n / 2;
+            const int m = threadIdx.x / 128 * (STACKED * 64) + first * 64,
+                      n = (CLUSTER_K == 1 ? 0 : (int)part * OWN_N) + first_n;
             const gt_int top = row + (SWAP ? n : m), left = column + (SWAP ? m : n);
             if (MAP_C && speaks()) {
                 if (s == 0)
@@ -210,9 +267,9 @@ struct output {
                 warp_group_sync();
             }
             if (PLAIN || gt_is_plain(g))
-                fill_subtile<true>(g, buffer, left, first);
+                fill_subtile<true>(g, buffer, bias, first, first_n, own);
             else
-                fill_subtile<false>(g, buffer, left, first);
+                fill_subtile<false>(g, buffer, bias, first, first_n, own);
             if (MAP_C)
                 gt_fence_async();
             warp_group_sync();

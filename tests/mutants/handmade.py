@@ -114,6 +114,13 @@ WGMMA = [
      "alpha * __uint_as_float(__float_as_uint(d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)]) & ~0u << 4);"),
     ("swapped", "cuts sums to 16 bits, of which C keeps 8", "results[i] = alpha * d[n / 2 + i];",
      "results[i] = alpha * __uint_as_float(__float_as_uint(d[n / 2 + i]) & ~0u << i % 2 * 8);"),
+    ("swapped", "takes one column's bias for two", "bias.of_row(first, e / 2)", "bias.of_row(first, 0)"),
+    ("cluster", "takes the neighbours' bias", "n % 64 / 2 + threadIdx.x % 4)", "n % 64 / 2 + (threadIdx.x + 1) % 4)"),
+    ("cluster", "takes the first columns' bias for those 64 further", "{held[n / 64 * 2], held[n / 64 * 2 + 1]}", "{held[0], held[1]}"),
+    ("split", "takes the first part's bias", "(int)part * OWN_N + (int)threadIdx.x % 32 * 2;", "(int)threadIdx.x % 32 * 2;"),
+    ("split", "activates nothing", "                gt_activate(g, results);\n            }\n#pragma unroll\n            for (int u = 0; u < WIDE; u++)\n                v.e[u]",
+     "            }\n#pragma unroll\n            for (int u = 0; u < WIDE; u++)\n                v.e[u]"),
+    ("swapped", "reads the bias of columns that are not there", "if (g.epilogue & GT_BIAS && j < g.n)", "if (g.epilogue & GT_BIAS)"),
     ("promoted", "gives the wrong stage back", "            add(0, read);\n            start(0);\n", "            add(0, reading);\n            start(0);\n"),
 ]
 
