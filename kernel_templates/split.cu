@@ -347,7 +347,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
             gt_prefetch_map(*of_c);
     }
     __syncwarp();
-    barriers_made<false>();
+    barriers_made();
     if (threadIdx.x >= CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x < CONSUMERS + 32) {
