@@ -24,10 +24,10 @@ static const struct {
     unsigned rows, half_nn, half_others;
     scope scope;
 } table[] = {
-    {640, 512, 768, 1, BOTH | EVEN, EVEN | ODD, BOTH, EVERY},
+    {640, 512, 768, 1, BOTH | EVEN, EVEN | ODD, BOTH | EVEN, EVERY},
     {2304, 2048, 1792, 1, BOTH, 0, BOTH, USUAL},
     {32, 3072, 3072, 1, BOTH, ODD, BOTH, USUAL},
-    {192, 192, 192, 1, BOTH | EVEN, BOTH | EVEN, BOTH, HALF},
+    {192, 192, 192, 1, BOTH | EVEN, BOTH | EVEN, BOTH | EVEN, HALF},
     {3072, 2048, 64, 1, BOTH, BOTH, BOTH, HALF},   /* short K */
     {96, 112, 16384, 1, BOTH, BOTH, ALIGNED, HALF}, /* deep K */
     {1, 6144, 6144, 1, BOTH, BOTH, BOTH, HALF},

@@ -37,6 +37,9 @@
 
 #define MORE 16 /* rows and columns of a general case beyond its first tile */
 
+/* Multiply-adds of a general case, if every part of K gets a step and one more: what is right takes the host longest. */
+#define GENERAL_MOST 16e6
+
 #define LARGE_C 65536 /* elements */
 #define SECTORS 32    /* elements that fill whole sectors of memory, in any type */
 
@@ -64,8 +67,10 @@ static gt_status add_general(gt_drawing *d)
     gt_case *c;
     const int64_t m = d->tile_m + 1 + gt_drawing_below(d, d->tile_m < MORE ? d->tile_m : MORE);
     const int64_t n = d->tile_n + 1 + gt_drawing_below(d, d->tile_n < MORE ? d->tile_n : MORE);
+    const int64_t parts = d->facts->split_k + 1, most = (int64_t)(GENERAL_MOST / (double)(m * n * d->step));
+    const int64_t deepest = most < parts ? parts : most < d->depth + 2 ? most : d->depth + 2;
     const int64_t steps =
-        gt_drawing_affordable(d, GENERAL_SHARE / 2, gt_drawing_work(d, m, n, d->step, 1), 2, d->depth + 2);
+        gt_drawing_affordable(d, GENERAL_SHARE / 2, gt_drawing_work(d, m, n, d->step, 1), 2, deepest);
     gt_status status = gt_drawing_add(d, m, n, steps * d->step + gt_drawing_below(d, d->step), 1, &c);
     if (status != GT_OK)
         return status;
