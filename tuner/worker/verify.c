@@ -254,7 +254,7 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     const bool looked_at = index % INSPECT_EVERY == 0 || c->watched || index + 1 == v->cases.count;
     if (result == CUDA_SUCCESS && looked_at && runner->inspect)
         result = runner->inspect(runner, v->checks, words_of(v, index));
-    return fail_running(v, index, result, trial);
+    return result == CUDA_SUCCESS || fail_running(v, index, result, trial);
 }
 
 /* Launches the cases from first to end - 1 one behind the other and waits for all of them. What one does wrong may be
