@@ -95,33 +95,18 @@ template <int COUNT> __device__ __forceinline__ void gt_activate(const gt_args &
 #endif
 }
 
-// Bias, relu and gelu of results, of which number u stands `along(u)` columns behind column j. Code that mostly does
-// not run is to be short: it is compiled and stored all the same.
-template <int COUNT, typename ALONG>
-__device__ __forceinline__ void gt_finish(const gt_args &g, gt_int j, GT_ACC (&results)[COUNT], ALONG along)
+// Bias, relu and gelu of results, neighbours from column j on; what lies beyond the last column has no bias.
+template <int COUNT> __device__ __forceinline__ void gt_finish(const gt_args &g, gt_int j, GT_ACC (&results)[COUNT])
 {
 #if GT_EPILOGUE
-    constexpr int STEP = COUNT % 2 ? 1 : 2;
     if (g.epilogue & GT_BIAS) {
-        const GT_C *bias = g.bias + j;
-        const int left = gt_clip(g.n - j, 1 << 30);
+        const int left = gt_clip(g.n - j, COUNT);
 #pragma unroll
         for (int u = 0; u < COUNT; u++)
-            if (along(u) < left)
-                results[u] += GT_ACC(bias[along(u)]);
+            if (u < left)
+                results[u] += GT_ACC(g.bias[j + u]);
     }
-    if (g.epilogue & (GT_RELU | GT_GELU))
-#pragma unroll 1
-        for (int u = 0; u < COUNT; u += STEP) {
-            GT_ACC some[STEP];
-#pragma unroll
-            for (int v = 0; v < STEP; v++)
-                some[v] = results[v];
-            gt_activate(g, some);
-#pragma unroll
-            for (int v = 0; v < COUNT; v++)
-                results[v] = v + STEP < COUNT ? results[v + STEP] : some[v + STEP - COUNT];
-        }
+    gt_activate(g, results);
 #endif
 }
 
@@ -135,7 +120,7 @@ __device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j,
         if (g.beta.value != GT_ACC(0))
             result[0] += g.beta.value * GT_ACC(*gt_old(g, c));
         if (!FINISHES_STORED)
-            gt_finish(g, j, result, [](int) { return 0; });
+            gt_finish(g, j, result);
     }
     *c = GT_C(result[0]);
 }
@@ -165,7 +150,7 @@ __device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt
                     results[u] += g.beta.value * GT_ACC(old.e[u]);
             }
             if (!FINISHES_STORED)
-                gt_finish(g, j, results, [](int u) { return u; });
+                gt_finish(g, j, results);
 #pragma unroll
             for (int u = 0; u < WIDTH; u++)
                 stored.e[u] = GT_C(results[u]);
@@ -202,7 +187,7 @@ __device__ __forceinline__ void gt_finish_stored(const gt_args &g, gt_int i, gt_
 #pragma unroll
     for (int u = 0; u < WIDTH; u++)
         results[u] = GT_ACC(stored.e[u]);
-    gt_finish(g, j, results, [](int u) { return u; });
+    gt_finish(g, j, results);
 #pragma unroll
     for (int u = 0; u < WIDTH; u++)
         stored.e[u] = GT_C(results[u]);
