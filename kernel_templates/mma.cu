@@ -181,7 +181,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
     const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
-    const bool plain = gt_is_plain(g) && row + BM <= g.m && column + BN <= g.n;
+    const bool inside = row + BM <= g.m && column + BN <= g.n;
+    const bool plain = gt_is_plain(g) && (epilogue::ONE_BY_ONE || inside);
     if (!STORE && plain) {
         e.store_direct<true>(sum);
         return;

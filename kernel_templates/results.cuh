@@ -69,35 +69,44 @@ __device__ __forceinline__ const GT_C *gt_old(const gt_args &g, const GT_C *resu
 #endif
 }
 
-// Bias, relu and gelu of results, of which number u stands `along(u)` columns behind column j; what lies beyond the
-// last column has no bias. relu keeps NaN. Code that mostly does not run is to be short: it is compiled and stored all
-// the same.
-template <int COUNT, typename ALONG>
-__device__ __forceinline__ void gt_finish(const gt_args &g, gt_int j, GT_ACC (&results)[COUNT], ALONG along)
+// The bias of column j; zero where there is none, and beyond the last column.
+__device__ __forceinline__ GT_C gt_bias(const gt_args &g, gt_int j)
 {
 #if GT_EPILOGUE
-    constexpr int STEP = COUNT % 2 ? 1 : 2;
-    if (g.epilogue & GT_BIAS) {
-        const GT_C *bias = g.bias + j;
-        const int left = gt_clip(g.n - j, 1 << 30);
+    if (g.epilogue & GT_BIAS && j < g.n)
+        return g.bias[j];
+#endif
+    return GT_C();
+}
+
+// relu or gelu of results, all at once. relu keeps NaN.
+template <int COUNT> __device__ __forceinline__ void gt_activate(const gt_args &g, GT_ACC (&results)[COUNT])
+{
+#if GT_EPILOGUE
+    if (g.epilogue & GT_GELU) {
 #pragma unroll
         for (int u = 0; u < COUNT; u++)
-            if (along(u) < left)
-                results[u] += GT_ACC(bias[along(u)]);
+            results[u] = gt_gelu(results[u]);
+    } else if (g.epilogue & GT_RELU) {
+#pragma unroll
+        for (int u = 0; u < COUNT; u++)
+            results[u] = results[u] < GT_ACC(0) ? GT_ACC(0) : results[u];
     }
-    if (g.epilogue & (GT_RELU | GT_GELU))
-#pragma unroll 1
-        for (int u = 0; u < COUNT; u += STEP) {
-            GT_ACC some[STEP];
+#endif
+}
+
+// Bias, relu and gelu of results, neighbours from column j on; what lies beyond the last column has no bias.
+template <int COUNT> __device__ __forceinline__ void gt_finish(const gt_args &g, gt_int j, GT_ACC (&results)[COUNT])
+{
+#if GT_EPILOGUE
+    if (g.epilogue & GT_BIAS) {
+        const int left = gt_clip(g.n - j, COUNT);
 #pragma unroll
-            for (int v = 0; v < STEP; v++)
-                some[v] = g.epilogue & GT_GELU     ? gt_gelu(results[v])
-                          : results[v] < GT_ACC(0) ? GT_ACC(0)
-                                                   : results[v];
-#pragma unroll
-            for (int v = 0; v < COUNT; v++)
-                results[v] = v + STEP < COUNT ? results[v + STEP] : some[v + STEP - COUNT];
-        }
+        for (int u = 0; u < COUNT; u++)
+            if (u < left)
+                results[u] += GT_ACC(g.bias[j + u]);
+    }
+    gt_activate(g, results);
 #endif
 }
 
@@ -111,7 +120,7 @@ __device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j,
         if (g.beta.value != GT_ACC(0))
             result[0] += g.beta.value * GT_ACC(*gt_old(g, c));
         if (!FINISHES_STORED)
-            gt_finish(g, j, result, [](int) { return 0; });
+            gt_finish(g, j, result);
     }
     *c = GT_C(result[0]);
 }
@@ -141,7 +150,7 @@ __device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt
                     results[u] += g.beta.value * GT_ACC(old.e[u]);
             }
             if (!FINISHES_STORED)
-                gt_finish(g, j, results, [](int u) { return u; });
+                gt_finish(g, j, results);
 #pragma unroll
             for (int u = 0; u < WIDTH; u++)
                 stored.e[u] = GT_C(results[u]);
@@ -178,7 +187,7 @@ __device__ __forceinline__ void gt_finish_stored(const gt_args &g, gt_int i, gt_
 #pragma unroll
     for (int u = 0; u < WIDTH; u++)
         results[u] = GT_ACC(stored.e[u]);
-    gt_finish(g, j, results, [](int u) { return u; });
+    gt_finish(g, j, results);
 #pragma unroll
     for (int u = 0; u < WIDTH; u++)
         stored.e[u] = GT_C(results[u]);

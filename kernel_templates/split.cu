@@ -325,7 +325,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
         undo_scales(g, row, column + rank * OWN_N, how == BY_WIDE_PARTS ? 1 / WIDE_SCALE : 1, own);
-        out.store(g, map_c, row, column, rank, own);
+        out.store(g, map_c, row, column, rank, bias_of_columns(g, column, rank), own);
     }
     if (threadIdx.x < 128)
         take_turn();
@@ -363,7 +363,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
             gt_prefetch_map(*of_c);
     }
     __syncwarp();
-    barriers_made<false>();
+    barriers_made();
     if (threadIdx.x >= CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x < CONSUMERS + 32) {

@@ -256,6 +256,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
         const gt_tile tile = schedule::find(g, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN; // known before the products are
+        const bias_of_columns bias(g, column, blockIdx.y % CLUSTER_K);
         sums d[STACKED];
         if (steps == 0) {
 #pragma unroll
@@ -271,7 +272,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
-        out.store(g, map_c, row, column, blockIdx.y % CLUSTER_K, own);
+        out.store(g, map_c, row, column, blockIdx.y % CLUSTER_K, bias, own);
     }
     output::finish();
 }
@@ -293,7 +294,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(
 #else
     const gt_tensor_map *of_c = nullptr;
 #endif
-    if (threadIdx.x == CONSUMERS) {
+    int row = 0, column = 0; // of the block's first tile
+    if (threadIdx.x == CONSUMERS + 32) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
             gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, LOAD == 2 ? 1 : PRODUCERS);
@@ -302,22 +304,29 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(
         if (CLUSTER_K > 1)
             init_exchange(gt_shared_address(&shared.met));
         publish_barriers();
-    } else if (threadIdx.x == CONSUMERS + 32) {
+    } else if (threadIdx.x == CONSUMERS) {
 #if LOAD == 2
         gt_prefetch_map(map_a);
         gt_prefetch_map(map_b);
 #endif
         if (MAP_C)
             gt_prefetch_map(*of_c);
+        find_first(g, row, column);
     }
-    if (threadIdx.x >= CONSUMERS) {
+    // What stands last is assembled first: then the way to the first copy is short, also in memory.
+    if (threadIdx.x < CONSUMERS) {
+        barriers_made();
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
+        gt_wait();
+        consume(of_c, g, r, stages, shared);
+    } else {
         __syncwarp();
-        barriers_made<LOAD == 2>();
+        barriers_made();
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
 #if LOAD == 2
         if (threadIdx.x == CONSUMERS) {
             gt_begin();
-            produce(map_a, map_b, g, r);
+            produce(map_a, map_b, g, r, row, column);
         }
 #else
         gt_begin();
@@ -326,11 +335,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(
         __syncwarp();
         if (CLUSTER_K > 1)
             meet_exchange();
-    } else {
-        barriers_made<false>();
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
-        gt_wait();
-        consume(of_c, g, r, stages, shared);
     }
     // Other blocks read this one's shared memory, write into its stages and arrive at its mbarriers.
     if (SHARING > 1) {

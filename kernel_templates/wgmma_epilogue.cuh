@@ -1,13 +1,14 @@
 // C from the sums of warp groups. A warp group's sums go, subtile by subtile and already as elements of C, into a
 // buffer of shared memory; from there the copy engine stores them, which leaves out what lies outside C. Where it
 // cannot, threads side by side store neighbours of a row: rows of C that are not aligned, and the end of rows that are
-// no multiple of what it writes at once. C's old values come the other way, through the same buffer, where beta asks
-// for them.
+// no multiple of what it writes at once. C's old values come the other way, through the same buffers, where beta asks
+// for them. They, a bias, relu and gelu are done with in registers, before.
 //
 // Needs: BM, BN, SWAP, WARP_GROUPS, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other headers of wgmma offer.
 #ifndef GT_WGMMA_EPILOGUE_CUH
 #define GT_WGMMA_EPILOGUE_CUH
 
+#include "async_copy.cuh"
 #include "matrices.cuh"
 #include "tensor_copy.cuh"
 #include "wgmma_instruction.cuh"
@@ -73,37 +74,86 @@ template <typename T> __device__ __forceinline__ float unpack(unsigned both, int
     return float(value);
 }
 
-// Puts a warp's sums into the buffer. PLAIN: only scaled; else with beta times what lies there, and the epilogue.
-// `left` is the subtile's first column of C.
-template <bool PLAIN, typename T = GT_C>
-__device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, gt_int left, const GT_ACC *d)
+// Along the instruction's M, where in a subtile a thread's sums lie: those of an instruction's first row, and of the
+// one eight below.
+__device__ __forceinline__ int row_of_sums(int instruction, int below)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32;
-    const GT_ACC alpha = g.alpha.value, beta = g.beta.value;
+    return FROM_REGISTERS ? fragment_row(instruction, below)
+                          : (int)threadIdx.x % 128 / 32 * 16 + (int)threadIdx.x % 32 / 4 + below * 8;
+}
+
+// The bias of the columns of a tile that a thread's own sums have, asked for before products are, so that nobody waits
+// for it. Where columns go along the instruction's M a thread holds its own; else a warp holds those of all, each lane
+// two neighbours of every 64.
+struct bias_of_columns {
+    static constexpr int HELD = SWAP ? 2 * STACKED : 2 * ((OWN_N + 63) / 64);
+    GT_C held[HELD];
+
+    __device__ __forceinline__ bias_of_columns(const gt_args &g, gt_int column, unsigned part)
+    {
+        const int within = SWAP ? threadIdx.x / 128 * (STACKED * 64) : (int)part * OWN_N + (int)threadIdx.x % 32 * 2;
+#pragma unroll
+        for (int i = 0; i < HELD; i++)
+            held[i] = gt_bias(g, column + within +
+                                     (SWAP ? i / 2 / INSTRUCTIONS * SUBTILE_M + row_of_sums(i / 2 % INSTRUCTIONS, i % 2)
+                                           : i / 2 * 64 + i % 2));
+    }
+    // Of a thread's two neighbours of eight that begin at n along the instruction's N.
+    __device__ __forceinline__ gt_vector<GT_C, 2> of_two(int n) const
+    {
+        union {
+            gt_vector<GT_C, 2> two;
+            unsigned words[GT_C_BYTES / 2];
+        } v;
+        v.two = {held[n / 64 * 2], held[n / 64 * 2 + 1]};
+#pragma unroll
+        for (int w = 0; w < GT_C_BYTES / 2; w++)
+            v.words[w] = __shfl_sync(~0u, v.words[w], n % 64 / 2 + threadIdx.x % 4);
+        return v.two;
+    }
+    // Adds it to alpha times a thread's own sums.
+    __device__ __forceinline__ void add_to(GT_ACC *d, GT_ACC alpha) const
+    {
+#pragma unroll
+        for (int n = 0; n < OWN_N; n += 8) {
+            gt_vector<GT_C, 2> two = {};
+            if (!SWAP)
+                two = of_two(n);
+#pragma unroll
+            for (int i = 0; i < STACKED; i++)
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    GT_ACC &sum = d[i * (OWN_N / 2) + n / 2 + e];
+                    sum = alpha * sum + GT_ACC(SWAP ? held[i * 2 + e / 2] : two.e[e % 2]);
+                }
+        }
+    }
+};
+
+// A warp's sums of a subtile and its buffer: IN adds beta times what lies there to alpha times sums, else they go
+// there, times alpha.
+template <bool IN, typename T = GT_C>
+__device__ __forceinline__ void pass_subtile(char *buffer, GT_ACC *d, GT_ACC alpha, GT_ACC beta)
+{
+    const int lane = threadIdx.x % 32;
     if constexpr (sizeof(T) == 2 && !FROM_REGISTERS) {
-        const int along_m = warp * 16 + lane / 8 % 2 * 8, along_n = lane / 16 * 8;
+        const int along_m = threadIdx.x % 128 / 32 * 16 + lane / 8 % 2 * 8, along_n = lane / 16 * 8;
 #pragma unroll
         for (int n = 0; n < SUBTILE_N; n += 16) {
             const unsigned line = gt_shared_address(buffer) + (SWAP ? subtile_at(n + along_n + lane % 8, along_m)
                                                                     : subtile_at(along_m + lane % 8, n + along_n));
             unsigned r[4];
-            GT_ACC results[8];
-#pragma unroll
-            for (int i = 0; i < 8; i++)
-                results[i] = alpha * d[n / 2 + i];
-            if (!PLAIN && beta != GT_ACC(0)) {
+            if (IN) {
                 gt_read_matrices<SWAP>(r, line);
 #pragma unroll
                 for (int i = 0; i < 8; i++)
-                    results[i] += beta * unpack<T>(r[i / 2], i % 2);
-            }
-            if (!PLAIN)
-                gt_finish(g, left + (SWAP ? warp * 16 + lane / 4 : lane % 4 * 2), results,
-                          [=](int i) { return SWAP ? i / 2 % 2 * 8 : n + i / 4 * 8 + i % 2; });
+                    d[n / 2 + i] = alpha * d[n / 2 + i] + beta * unpack<T>(r[i / 2], i % 2);
+            } else {
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                r[i] = pack(T(), results[i * 2], results[i * 2 + 1]);
-            gt_write_matrices<SWAP>(line, r);
+                for (int i = 0; i < 8; i += 2)
+                    r[i / 2] = pack(T(), alpha * d[n / 2 + i], alpha * d[n / 2 + i + 1]);
+                gt_write_matrices<SWAP>(line, r);
+            }
         }
     } else {
         // Neighbours of a row of C that a thread has: along the instruction's N two, along its M what fragments give
@@ -118,53 +168,63 @@ __device__ __forceinline__ void fill_subtile(const gt_args &g, char *buffer, gt_
             const int column = e / ALONG_M / (4 * INSTRUCTIONS / ALONG_M) * 8,
                       rest = e / ALONG_M % (4 * INSTRUCTIONS / ALONG_M);
             const int next = rest % 2, row = rest / 2 * ALONG_M, instruction = row / 2, below = row % 2;
-            const int along_n = column + lane % 4 * 2 + next,
-                      along_m = FROM_REGISTERS ? fragment_row(instruction, below) : warp * 16 + lane / 4 + below * 8;
+            const int along_n = column + lane % 4 * 2 + next, along_m = row_of_sums(instruction, below);
             vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))), v;
-            GT_ACC results[WIDE];
+            if (IN)
+                v = *c;
 #pragma unroll
             for (int u = 0; u < WIDE; u++) {
                 const int i = SWAP ? (row + u) / 2 : instruction, half = SWAP ? (row + u) % 2 : below;
-                results[u] = alpha * d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)];
+                GT_ACC &sum = d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)];
+                if (IN)
+                    sum = alpha * sum + beta * GT_ACC(v.e[u]);
+                else
+                    v.e[u] = T(alpha * sum);
             }
-            if (!PLAIN && beta != GT_ACC(0)) {
-                v = *c;
-#pragma unroll
-                for (int u = 0; u < WIDE; u++)
-                    results[u] += beta * GT_ACC(v.e[u]);
-            }
-            if (!PLAIN)
-                gt_finish(g, left + (SWAP ? along_m : along_n), results, [](int u) { return u; });
-#pragma unroll
-            for (int u = 0; u < WIDE; u++)
-                v.e[u] = T(results[u]);
-            *c = v;
+            if (!IN)
+                *c = v;
         }
     }
 }
 
-// C's elements of a subtile, between the matrix and the buffer: zeros stand for those outside, or they are left out.
-// Little code: it runs once or twice in a block, and all of it has to be fetched.
-template <bool IN>
-__device__ __forceinline__ void move_subtile(const gt_args &g, char *buffer, gt_int row, gt_int column)
+// Calls each(place in the buffer, place in the matrix, how many of WIDE elements lie in it) for this thread's part of a
+// subtile that begins at this row and column.
+template <int UNROLLED, typename EACH>
+__device__ __forceinline__ void visit_subtile(const gt_args &g, char *buffer, gt_int row, gt_int column, EACH each)
 {
     constexpr int WIDE = GT_WIDE_C, VECTORS = SUBTILE_ROWS * SUBTILE_COLUMNS / WIDE;
-    typedef gt_vector<GT_C, WIDE> vector;
-#pragma unroll(IN ? 4 : 1)
+#pragma unroll(UNROLLED)
     for (int v = threadIdx.x % 128; v < VECTORS; v += 128) {
         const int y = v * WIDE / SUBTILE_COLUMNS, x = v * WIDE % SUBTILE_COLUMNS;
-        const int left = row + y < g.m ? gt_clip(g.n - column - x, WIDE) : 0;
-        GT_C *c = g.c + blockIdx.z * g.stride_c + (row + y) * g.ldc + column + x;
-        vector *held = (vector *)(buffer + subtile_at(y, x));
-        if (IN)
-            *held = gt_load_vector<WIDE>(gt_old(g, c), left);
-        else if (left == WIDE)
-            *(vector *)c = *held;
+        each((gt_vector<GT_C, WIDE> *)(buffer + subtile_at(y, x)),
+             g.c + blockIdx.z * g.stride_c + (row + y) * g.ldc + column + x,
+             row + y < g.m ? gt_clip(g.n - column - x, WIDE) : 0);
+    }
+}
+typedef gt_vector<GT_C, GT_WIDE_C> c_vector;
+
+// Starts copies of C's old values of a subtile into the buffer; zeros stand for those outside.
+__device__ __forceinline__ void copy_old(const gt_args &g, char *buffer, gt_int row, gt_int column)
+{
+    visit_subtile<4>(g, buffer, row, column, [&](c_vector *held, const GT_C *c, int left) {
+        gt_copy_async<sizeof(c_vector)>(gt_shared_address(held), (const GT_AB *)gt_old(g, left > 0 ? c : g.c),
+                                        left > 0 ? left * GT_C_BYTES : 0);
+    });
+    gt_commit_copies();
+}
+
+// Stores a subtile from the buffer, without what lies outside. Little code: it runs once or twice in a block, and all
+// of it has to be fetched.
+__device__ __forceinline__ void store_by_threads(const gt_args &g, char *buffer, gt_int row, gt_int column)
+{
+    visit_subtile<1>(g, buffer, row, column, [](const c_vector *held, GT_C *c, int left) {
+        if (left == GT_WIDE_C)
+            *(c_vector *)c = *held;
         else
 #pragma unroll 1
             for (int u = 0; u < left; u++)
                 c[u] = held->e[u];
-    }
+    });
 }
 
 // A warp group's buffers, and what it stores through them. One of its threads talks to the copy engine.
@@ -176,49 +236,87 @@ struct output {
         return threadIdx.x % 128 == 0;
     }
 
-    // C of its sums in a tile that begins at this row and column. `part`: which of the tile's CLUSTER_K parts they are.
-    // Mostly sums are only scaled and the copy engine can store everything: that is code of its own, and little.
-    __device__ __forceinline__ void store(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
-                                          unsigned part, const GT_ACC *d)
+    // Where a warp group's subtiles begin in C, and their sums in a thread's own.
+    static constexpr int ALONG_N = OWN_N / SUBTILE_N;
+    struct tile_part {
+        gt_int row, column;
+        unsigned part;
+
+        __device__ __forceinline__ gt_int top(int s) const
+        {
+            return row + (SWAP ? along_n(s) : along_m(s));
+        }
+        __device__ __forceinline__ gt_int left(int s) const
+        {
+            return column + (SWAP ? along_m(s) : along_n(s));
+        }
+        __device__ __forceinline__ static int along_m(int s)
+        {
+            return threadIdx.x / 128 * (STACKED * 64) + s / ALONG_N * SUBTILE_M;
+        }
+        __device__ __forceinline__ int along_n(int s) const
+        {
+            return (CLUSTER_K == 1 ? 0 : (int)part * OWN_N) + s % ALONG_N * SUBTILE_N;
+        }
+    };
+    __device__ __forceinline__ static GT_ACC *sums_of(GT_ACC *d, int s)
     {
-        if (MAP_C && gt_is_plain(g) && (g.n % STORED_AT_ONCE == 0 || column + BN <= g.n))
-            store_as<true>(g, map, row, column, part, d);
-        else
-            store_as<false>(g, map, row, column, part, d);
+        return d + s / ALONG_N * INSTRUCTIONS * (OWN_N / 2) + s % ALONG_N * (SUBTILE_N / 2);
     }
-    template <bool PLAIN>
-    __device__ __forceinline__ void store_as(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
-                                             unsigned part, const GT_ACC *d)
+
+    __device__ __forceinline__ char *buffer_of(int s) const
     {
-        constexpr int ALONG_N = OWN_N / SUBTILE_N; // subtiles
+        return buffers + s % BUFFERS * SUBTILE_BYTES;
+    }
+
+    // Waits until a buffer has been read that is to be filled.
+    template <int PENDING> __device__ __forceinline__ static void wait_read()
+    {
+        if (MAP_C && speaks())
+            gt_stores_wait_read<PENDING>();
+        warp_group_sync();
+    }
+    // Sums become alpha times sums and beta times C.
+    __device__ __forceinline__ void add_old(const gt_args &g, const tile_part &at, GT_ACC *d) const
+    {
+        wait_read<0>();
+#pragma unroll
+        for (int s = 0; s < BUFFERS; s++)
+            copy_old(g, buffer_of(s), at.top(s), at.left(s));
 #pragma unroll
         for (int s = 0; s < SUBTILES; s++) {
-            char *buffer = buffers + s % BUFFERS * SUBTILE_BYTES;
-            const GT_ACC *first = d + s / ALONG_N * INSTRUCTIONS * (OWN_N / 2) + s % ALONG_N * (SUBTILE_N / 2);
-            const int m = threadIdx.x / 128 * (STACKED * 64) + s / ALONG_N * SUBTILE_M,
-                      n = (CLUSTER_K == 1 ? 0 : (int)part * OWN_N) + s % ALONG_N * SUBTILE_N;
-            const gt_int top = row + (SWAP ? n : m), left = column + (SWAP ? m : n);
-            if (MAP_C && speaks()) {
-                if (s == 0)
-                    gt_stores_wait_read<0>();
-                else
-                    gt_stores_wait_read<BUFFERS - 1>();
-            }
-            warp_group_sync(); // what was in the buffer has been read
-            if (!PLAIN && g.beta.value != GT_ACC(0)) {
-                move_subtile<true>(g, buffer, top, left);
-                warp_group_sync();
-            }
-            if (PLAIN || gt_is_plain(g))
-                fill_subtile<true>(g, buffer, left, first);
+            if (s + 1 < SUBTILES)
+                gt_wait_copies<BUFFERS - 1>();
             else
-                fill_subtile<false>(g, buffer, left, first);
+                gt_wait_copies<0>();
+            warp_group_sync();
+            pass_subtile<true>(buffer_of(s), sums_of(d, s), g.alpha.value, g.beta.value);
+            if (s + BUFFERS < SUBTILES) {
+                warp_group_sync(); // all have read it
+                copy_old(g, buffer_of(s), at.top(s + BUFFERS), at.left(s + BUFFERS));
+            }
+        }
+    }
+    // WHOLE: the copy engine can store everything.
+    template <bool WHOLE>
+    __device__ __forceinline__ void store_as(const gt_args &g, const gt_tensor_map *map, const tile_part &at, GT_ACC *d,
+                                             GT_ACC alpha) const
+    {
+#pragma unroll
+        for (int s = 0; s < SUBTILES; s++) {
+            char *buffer = buffer_of(s);
+            const gt_int top = at.top(s), left = at.left(s);
+            if (s == 0)
+                wait_read<0>();
+            else
+                wait_read<BUFFERS - 1>();
+            pass_subtile<false>(buffer, sums_of(d, s), alpha, GT_ACC(0));
             if (MAP_C)
                 gt_fence_async();
             warp_group_sync();
-            const bool by_threads = !PLAIN && (!MAP_C || (g.n % STORED_AT_ONCE != 0 && left + SUBTILE_COLUMNS > g.n));
+            const bool by_threads = !WHOLE && (!MAP_C || (g.n % STORED_AT_ONCE != 0 && left + SUBTILE_COLUMNS > g.n));
             if (by_threads)
-                move_subtile<false>(g, buffer, top, left);
+                store_by_threads(g, buffer, top, left);
             if (MAP_C && speaks()) {
 #pragma unroll
                 for (int b = 0; b < C_BOXES && !by_threads; b++)
@@ -228,6 +326,30 @@ struct output {
             }
         }
     }
+
+    // C of its sums in a tile that begins at this row and column. `part`: which of the tile's CLUSTER_K parts they are.
+    // Mostly sums are only scaled and the copy engine can store everything: that is code of its own, and little.
+    __device__ __forceinline__ void store(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
+                                          unsigned part, const bias_of_columns &bias, GT_ACC *d) const
+    {
+        const tile_part at = {row, column, part};
+        GT_ACC alpha = g.alpha.value; // what sums are still to be multiplied with
+        if (MAP_C && gt_is_plain(g) && (g.n % STORED_AT_ONCE == 0 || column + BN <= g.n)) {
+            store_as<true>(g, map, at, d, alpha);
+            return;
+        }
+        if (g.beta.value != GT_ACC(0)) {
+            add_old(g, at, d);
+            alpha = 1;
+        }
+        if (gt_has_epilogue(g)) {
+            bias.add_to(d, alpha);
+            gt_activate(g, *(GT_ACC(*)[OWN])d);
+            alpha = 1;
+        }
+        store_as<false>(g, map, at, d, alpha);
+    }
+
     // Before a block ends: its shared memory is read until then.
     __device__ __forceinline__ static void finish()
     {

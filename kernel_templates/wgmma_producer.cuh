@@ -46,14 +46,28 @@ struct schedule : k_steps {
 
 // ---- copies by the copy engine ----
 
+// Where a tile begins.
+__device__ __forceinline__ void find_tile(const gt_args &g, unsigned number, int &row, int &column)
+{
+    const gt_tile tile = schedule::find(g, number);
+    row = (int)tile.row * BM;
+    column = (int)tile.column * BN;
+}
+// The same for a block's first one, here and not where it is needed: another warp makes mbarriers meanwhile.
+__device__ __forceinline__ void find_first(const gt_args &g, int &row, int &column)
+{
+    find_tile(g, blockIdx.x / SHARING, row, column);
+    asm volatile("" : "+r"(row), "+r"(column));
+}
+
+// Copies of all tiles of a block, the first of which begins at this row and column.
 __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const gt_args &g,
-                                        const ring &r)
+                                        const ring &r, int row, int column)
 {
     const schedule plan(g);
     place at = {0, 1};
-    for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
-        const gt_tile tile = schedule::find(g, number);
-        const int row = (int)tile.row * BM, column = (int)tile.column * BN;
+    unsigned number = blockIdx.x / SHARING;
+    while (number < plan.clusters) {
 #pragma unroll 1
         for (gt_int step = plan.first; step < plan.end; step++, at.advance()) {
             gt_mbarrier_wait_cluster<SHARING>(r.empty_of(at), at.phase);
@@ -61,6 +75,9 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
             tile_a::copy(r.a_of(at), map_a, row, (int)step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M);
             tile_b::copy(r.b_of(at), map_b, column, (int)step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1);
         }
+        number += gridDim.x / SHARING;
+        if (number < plan.clusters)
+            find_tile(g, number, row, column);
     }
 }
 

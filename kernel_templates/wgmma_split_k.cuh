@@ -121,15 +121,12 @@ __device__ __forceinline__ void publish_barriers()
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// A producer that has made the mbarriers, and is the only one, need not wait for consumers, but blocks of a cluster
-// wait for each other.
-template <bool PRODUCER> __device__ __forceinline__ void barriers_made()
+// Waits until all mbarriers have been made, those of the cluster's other blocks, too.
+__device__ __forceinline__ void barriers_made()
 {
     if (SHARING * CLUSTER_K > 1) {
         cluster_arrive();
         cluster_wait();
-    } else if (PRODUCER) {
-        asm volatile("barrier.arrive 1, %0;" ::"n"(THREADS_) : "memory");
     } else {
         asm volatile("barrier.sync 1, %0;" ::"n"(THREADS_) : "memory");
     }

@@ -61,6 +61,22 @@ TEST(a_fixed_number_of_blocks_shares_all_tiles)
     CHECK_INT(launch.workspace_bytes, 132ll * 3 * 2 * 128 * 64 * 4);
 }
 
+TEST(of_blocks_that_only_take_tiles_there_are_no_more_than_tiles)
+{
+    gt_kernel kernel = tile(128, 64);
+    const gt_problem few = sized(129, 65, 7, 3), many = sized(1281, 1281, 7, 1);
+    gt_launch launch;
+    kernel.facts.blocks = 132;
+    CHECK_OK(gt_launch_init(&kernel, &few, &launch));
+    CHECK_INT(launch.grid[0], 4);
+    CHECK_INT(launch.grid[2], 3);
+    kernel.facts.cluster_x = 3;
+    CHECK_OK(gt_launch_init(&kernel, &few, &launch));
+    CHECK_INT(launch.grid[0], 6);
+    CHECK_OK(gt_launch_init(&kernel, &many, &launch));
+    CHECK_INT(launch.grid[0], 132);
+}
+
 TEST(copies_of_operands_have_room_in_the_workspace)
 {
     gt_kernel kernel = tile(128, 64);
