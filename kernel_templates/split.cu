@@ -72,7 +72,7 @@ static_assert(GT_PROMOTED == 0 || STEP * INTERVAL <= GT_PROMOTED, "sums are prom
 #define SWAP          0
 #define INSTRUCTION_N BN
 constexpr int STACKED = BM / (64 * WARP_GROUPS), SHARING = 1;
-constexpr bool FROM_REGISTERS = false;
+constexpr bool FROM_REGISTERS = false, BIAS_AHEAD = false;
 
 #include "async_copy.cuh"
 #include "mbarrier.cuh"
@@ -325,7 +325,8 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
         undo_scales(g, row, column + rank * OWN_N, how == BY_WIDE_PARTS ? 1 / WIDE_SCALE : 1, own);
-        out.store(g, map_c, row, column, rank, bias_of_columns(g, column, rank), own);
+        bias_of_columns bias;
+        out.store(g, map_c, row, column, rank, bias, own);
     }
     if (threadIdx.x < 128)
         take_turn();

@@ -70,6 +70,8 @@ static_assert(GT_AB_BYTES == 2 || along_n::ALONG_K, "only elements of 16 bits ma
 static_assert(!FROM_REGISTERS || (BK == LINE && STACKED % 2 == 0), "two instructions share fragments of a line");
 static_assert(GT_PROMOTED == 0 || BK <= GT_PROMOTED, "sums of a stage are promoted");
 
+// Where registers are left.
+constexpr bool BIAS_AHEAD = STACKED * INSTRUCTION_N / 2 <= 128 && GT_PROMOTED == 0 && !FROM_REGISTERS;
 #include "wgmma_epilogue.cuh"
 
 constexpr int SHARING = CLUSTER_M * CLUSTER_N; // blocks of a cluster that share operands
@@ -256,7 +258,10 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
         const gt_tile tile = schedule::find(g, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN; // known before the products are
-        const bias_of_columns bias(g, column, blockIdx.y % CLUSTER_K);
+        const unsigned part = blockIdx.y % CLUSTER_K;
+        bias_of_columns bias;
+        if (BIAS_AHEAD)
+            bias.load(g, column, part);
         sums d[STACKED];
         if (steps == 0) {
 #pragma unroll
@@ -272,7 +277,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
-        out.store(g, map_c, row, column, blockIdx.y % CLUSTER_K, bias, own);
+        out.store(g, map_c, row, column, part, bias, own);
     }
     output::finish();
 }

@@ -4,7 +4,8 @@
 // no multiple of what it writes at once. C's old values come the other way, through the same buffers, where beta asks
 // for them. They, a bias, relu and gelu are done with in registers, before.
 //
-// Needs: BM, BN, SWAP, WARP_GROUPS, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other headers of wgmma offer.
+// Needs: BM, BN, SWAP, WARP_GROUPS, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other headers of wgmma offer;
+// BIAS_AHEAD, whether the bias of a tile has been loaded before its products, so that nobody waits for it.
 #ifndef GT_WGMMA_EPILOGUE_CUH
 #define GT_WGMMA_EPILOGUE_CUH
 
@@ -82,14 +83,13 @@ __device__ __forceinline__ int row_of_sums(int instruction, int below)
                           : (int)threadIdx.x % 128 / 32 * 16 + (int)threadIdx.x % 32 / 4 + below * 8;
 }
 
-// The bias of the columns of a tile that a thread's own sums have, asked for before products are, so that nobody waits
-// for it. Where columns go along the instruction's M a thread holds its own; else a warp holds those of all, each lane
-// two neighbours of every 64.
+// The bias of the columns of a tile that a thread's own sums have. Where columns go along the instruction's M a thread
+// holds its own; else a warp holds those of all, each lane two neighbours of every 64.
 struct bias_of_columns {
     static constexpr int HELD = SWAP ? 2 * STACKED : 2 * ((OWN_N + 63) / 64);
     GT_C held[HELD];
 
-    __device__ __forceinline__ bias_of_columns(const gt_args &g, gt_int column, unsigned part)
+    __device__ __forceinline__ void load(const gt_args &g, gt_int column, unsigned part)
     {
         const int within = SWAP ? threadIdx.x / 128 * (STACKED * 64) : (int)part * OWN_N + (int)threadIdx.x % 32 * 2;
 #pragma unroll
@@ -160,6 +160,10 @@ __device__ __forceinline__ void pass_subtile(char *buffer, GT_ACC *d, GT_ACC alp
         // it.
         constexpr int WIDE = !SWAP ? 2 : FROM_REGISTERS ? 4 : 1;
         typedef gt_vector<T, WIDE> vector;
+        // Half a warp stores 32 bytes of each of four rows, and two neighbours meet in the same banks, however
+        // swizzled: so every other row's are those so many columns apart.
+        constexpr int APART = !IN && !SWAP && !FROM_REGISTERS && C_LINE == 128 ? 16 : 0;
+        const bool apart = lane / 4 % 2;
 #pragma unroll
         for (int e = 0; e < SUBTILE_N / 2 * INSTRUCTIONS; e += WIDE) {
             // Of WIDE sums the first: its instruction, whether it is eight rows below, its column of every eight and
@@ -168,18 +172,19 @@ __device__ __forceinline__ void pass_subtile(char *buffer, GT_ACC *d, GT_ACC alp
             const int column = e / ALONG_M / (4 * INSTRUCTIONS / ALONG_M) * 8,
                       rest = e / ALONG_M % (4 * INSTRUCTIONS / ALONG_M);
             const int next = rest % 2, row = rest / 2 * ALONG_M, instruction = row / 2, below = row % 2;
-            const int along_n = column + lane % 4 * 2 + next, along_m = row_of_sums(instruction, below);
+            const int along_n = (apart ? column ^ APART : column) + lane % 4 * 2 + next,
+                      along_m = row_of_sums(instruction, below);
             vector *c = (vector *)(buffer + (SWAP ? subtile_at(along_n, along_m) : subtile_at(along_m, along_n))), v;
             if (IN)
                 v = *c;
 #pragma unroll
             for (int u = 0; u < WIDE; u++) {
                 const int i = SWAP ? (row + u) / 2 : instruction, half = SWAP ? (row + u) % 2 : below;
-                GT_ACC &sum = d[i * (OWN_N / 2) + column / 2 + half * 2 + (SWAP ? next : u)];
+                GT_ACC *sum = d + i * (OWN_N / 2) + half * 2 + (SWAP ? next : u);
                 if (IN)
-                    sum = alpha * sum + beta * GT_ACC(v.e[u]);
+                    sum[column / 2] = alpha * sum[column / 2] + beta * GT_ACC(v.e[u]);
                 else
-                    v.e[u] = T(alpha * sum);
+                    v.e[u] = T(alpha * (apart ? sum[(column ^ APART) / 2] : sum[column / 2]));
             }
             if (!IN)
                 *c = v;
@@ -206,7 +211,7 @@ typedef gt_vector<GT_C, GT_WIDE_C> c_vector;
 // Starts copies of C's old values of a subtile into the buffer; zeros stand for those outside.
 __device__ __forceinline__ void copy_old(const gt_args &g, char *buffer, gt_int row, gt_int column)
 {
-    visit_subtile<4>(g, buffer, row, column, [&](c_vector *held, const GT_C *c, int left) {
+    visit_subtile<OWN <= 128 ? 4 : 1>(g, buffer, row, column, [&](c_vector *held, const GT_C *c, int left) {
         gt_copy_async<sizeof(c_vector)>(gt_shared_address(held), (const GT_AB *)gt_old(g, left > 0 ? c : g.c),
                                         left > 0 ? left * GT_C_BYTES : 0);
     });
@@ -330,7 +335,7 @@ struct output {
     // C of its sums in a tile that begins at this row and column. `part`: which of the tile's CLUSTER_K parts they are.
     // Mostly sums are only scaled and the copy engine can store everything: that is code of its own, and little.
     __device__ __forceinline__ void store(const gt_args &g, const gt_tensor_map *map, gt_int row, gt_int column,
-                                          unsigned part, const bias_of_columns &bias, GT_ACC *d) const
+                                          unsigned part, bias_of_columns &bias, GT_ACC *d) const
     {
         const tile_part at = {row, column, part};
         GT_ACC alpha = g.alpha.value; // what sums are still to be multiplied with
@@ -343,6 +348,8 @@ struct output {
             alpha = 1;
         }
         if (gt_has_epilogue(g)) {
+            if (!BIAS_AHEAD)
+                bias.load(g, column, part);
             bias.add_to(d, alpha);
             gt_activate(g, *(GT_ACC(*)[OWN])d);
             alpha = 1;
