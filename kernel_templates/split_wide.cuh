@@ -2,7 +2,7 @@
 // exponents of f32: v = hi + mid + lo, each the rest of those before rounded to eight bits, so that 2^-27 |v| is lost.
 // Elements are scaled as for two parts and by 2^WIDE more; those that are not zero are 2^-60 at least then, and their
 // products, and sums of them, are numbers that f32 has. Six products are summed up, small ones first: hi lo, mid mid
-// and lo hi, hi mid and mid hi, hi hi. What is left out is 2^-26 of a product at most, and sums of STEP products go to
+// and lo hi, hi mid and mid hi, hi hi. What is left out is 2^-25 of a product at most, and sums of STEP products go to
 // others in f32, so that errors are within split.cu's bound.
 //
 // Consumers copy the operands themselves and write parts into the stages, which are theirs meanwhile: of each step of K
@@ -54,21 +54,26 @@ struct wide_parts {
 // copies their elements into the fourth stage, and makes parts of them when they have come.
 template <int SIDE, bool ALONG_K> struct wide_operand {
     static constexpr int PIECE = 8, PIECES = STEP / PIECE; // elements of a piece, and pieces of a line's step
-    static constexpr int COUNT = SIDE * PIECES;
+    static constexpr int COUNT = SIDE * PIECES, OWN_PIECES = (COUNT + CONSUMERS - 1) / CONSUMERS;
     static constexpr int UNIT = ALONG_K && GT_ALIGN >= 16 ? 4 : 1; // elements that are copied at once
     typedef gt_vector<unsigned, 4> piece;
     typedef gt_vector<float, UNIT> unit;
     const float *matrix; // from the tile's first line on
     gt_int ld, k;
-    int lines; // that there are
-    const line_known *known;
-    char *tile; // in the first stage
+    int lines;            // that there are
+    char *tile;           // in the first stage
+    float up[OWN_PIECES]; // the scales of a thread's pieces' lines: twice each, and WIDE_SCALE
 
-    __device__ __forceinline__ wide_operand(const float *matrix, gt_int ld, gt_int k, gt_int first, gt_int end,
-                                            const line_known *known, char *tile)
-        : matrix(matrix + first * (ALONG_K ? ld : 1)), ld(ld), k(k), lines(gt_clip(end - first, SIDE)),
-          known(known + first), tile(tile)
+    __device__ __forceinline__ wide_operand(int thread, const float *matrix, gt_int ld, gt_int k, gt_int first,
+                                            gt_int end, const line_known *known, char *tile)
+        : matrix(matrix + first * (ALONG_K ? ld : 1)), ld(ld), k(k), lines(gt_clip(end - first, SIDE)), tile(tile)
     {
+#pragma unroll
+        for (int n = 0; n < OWN_PIECES; n++) {
+            const int line = line_of(thread + n * CONSUMERS);
+            const unsigned undo = line < lines ? __float_as_uint(known[first + line].undo) : 127u << 23;
+            up[n] = __uint_as_float((254u << 23) - (undo & 0x7f800000));
+        }
     }
     __device__ __forceinline__ static int line_of(int index)
     {
@@ -100,12 +105,6 @@ template <int SIDE, bool ALONG_K> struct wide_operand {
             }
         }
     }
-    // The line's scale: two to this power twice, and to WIDE.
-    __device__ __forceinline__ float scale_up(int line) const
-    {
-        const unsigned undo = line < lines ? __float_as_uint(known[line].undo) : 127u << 23;
-        return __uint_as_float((254u << 23) - (undo & 0x7f800000));
-    }
     // Where a line's piece of a stage lies: swizzled as the copy engine does it.
     __device__ __forceinline__ piece &place(int stage, int line, int which) const
     {
@@ -115,10 +114,11 @@ template <int SIDE, bool ALONG_K> struct wide_operand {
     __device__ __forceinline__ void convert(int thread, int step) const
     {
         const int turn = step & 1;
-#pragma unroll 1
-        for (int i = thread; i < COUNT; i += CONSUMERS) {
-            const int line = line_of(i), which = place_in_line(i);
-            const float up = scale_up(line);
+#pragma unroll
+        for (int n = 0; n < OWN_PIECES; n++) {
+            const int i = thread + n * CONSUMERS, line = line_of(i), which = place_in_line(i);
+            if (COUNT % CONSUMERS != 0 && i >= COUNT)
+                break;
             float held[PIECE];
             piece hi, mid, lo;
 #pragma unroll
@@ -126,7 +126,7 @@ template <int SIDE, bool ALONG_K> struct wide_operand {
                 *(unit *)&held[e] = copied(i, e);
 #pragma unroll
             for (int e = 0; e < PIECE; e += 2) {
-                const wide_parts both(held[e] * up * up * WIDE_SCALE, held[e + 1] * up * up * WIDE_SCALE);
+                const wide_parts both(held[e] * up[n] * up[n] * WIDE_SCALE, held[e + 1] * up[n] * up[n] * WIDE_SCALE);
                 hi.e[e / 2] = both.hi;
                 mid.e[e / 2] = both.mid;
                 lo.e[e / 2] = both.lo;
@@ -175,9 +175,9 @@ __device__ __forceinline__ void multiply_wide_tile(const gt_args &g, const ring 
     constexpr int COUNT = STACKED * INSTRUCTION_N / 2;
     int thread; // asked for here, so that what follows from it takes no registers elsewhere
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-    const wide_operand<BM, GT_A_ALONG_K> a(g.a + blockIdx.z * g.stride_a, g.lda, g.k, row, g.m, parts_of(g, true).known,
-                                           stages);
-    const wide_operand<BN, GT_B_ALONG_K> b(g.b + blockIdx.z * g.stride_b, g.ldb, g.k, column, g.n,
+    const wide_operand<BM, GT_A_ALONG_K> a(thread, g.a + blockIdx.z * g.stride_a, g.lda, g.k, row, g.m,
+                                           parts_of(g, true).known, stages);
+    const wide_operand<BN, GT_B_ALONG_K> b(thread, g.b + blockIdx.z * g.stride_b, g.ldb, g.k, column, g.n,
                                            parts_of(g, false).known, stages + tile_a::BYTES);
     sums some[STACKED];
 #pragma unroll

@@ -187,7 +187,7 @@ SPLIT = [
     ("shared", "has all of K of three parts in every block", "column, (int)intervals.first * INTERVAL,", "column, 0,"),
     ("alone", "reads beyond the end of K in three parts", "const int valid = line < lines && at + e < k ? gt_clip(k - at - e, UNIT) : 0;", "const int valid = line < lines ? UNIT : 0;"),
     ("turns", "makes parts of what has not come", "        gt_wait_copies<0>(); // this thread's\n", ""),
-    ("turns", "takes a line's scale for its neighbour's", "__float_as_uint(known[line].undo) : 127u << 23", "__float_as_uint(known[line ^ 1].undo) : 127u << 23"),
+    ("turns", "takes a line's scale for its neighbour's", "__float_as_uint(known[first + line].undo) : 127u << 23", "__float_as_uint(known[first + (line ^ 1)].undo) : 127u << 23"),
     ("turns", "drops the last interval of K", "(g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL)", "(g.k + STEP - 1) / (STEP * INTERVAL)"),
 ]
 
