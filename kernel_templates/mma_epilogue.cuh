@@ -92,7 +92,7 @@ struct epilogue {
                         run(sum, i + h, n);
             __syncwarp();
             constexpr int WIDE = PLAIN && PAIRS ? 2 : GT_WIDE_C;
-#pragma unroll(PLAIN ? 8 : 1)
+#pragma unroll(!PLAIN ? 1 : PAIRS ? 4 : 8)
             for (int e = lane * WIDE; e < 16 * WN; e += 32 * WIDE) {
                 const int r = outer_row(i + e / WN / 8, e / WN % 8);
                 const GT_ACC *from = &staging[e / WN * PITCH + e % WN];
