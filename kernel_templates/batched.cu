@@ -66,9 +66,12 @@ template <int OUTER, bool ALONG_K> struct operand {
 
 typedef operand<BM, GT_A_ALONG_K> operand_a;
 typedef operand<BN, GT_B_ALONG_K> operand_b;
-constexpr int TILE = operand_a::ELEMENTS + operand_b::ELEMENTS;
+constexpr int TILE_BYTES = (operand_a::ELEMENTS + operand_b::ELEMENTS) * GT_AB_BYTES;
+constexpr bool STAGED = TN > GT_WIDE_C; // a thread's sums of a row do not leave at once
+constexpr int STAGING_BYTES = STAGED ? BM * BN * GT_ACC_BYTES : 0;
+constexpr int ROOM = TILE_BYTES > STAGING_BYTES ? TILE_BYTES : STAGING_BYTES; // of a group
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES, PRODUCTS * TILE * sizeof(GT_AB));
+GT_ASSERT_FACT(SMEM_BYTES, PRODUCTS * ROOM);
 
 // All threads of a group have come here.
 __device__ __forceinline__ void meet()
@@ -81,7 +84,7 @@ __device__ __forceinline__ void meet()
 
 extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constant__ gt_args args)
 {
-    extern __shared__ __align__(16) GT_AB tiles[];
+    extern __shared__ __align__(16) char rooms[];
     const int thread = threadIdx.x % GROUP, group = threadIdx.x / GROUP;
     const gt_int product = (gt_int)blockIdx.z * PRODUCTS + group;
     const bool there = product < args.batch; // the last block may have fewer
@@ -90,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     const int rows = there ? gt_clip(args.m - row, BM) : 0, columns = there ? gt_clip(args.n - column, BN) : 0;
     const GT_AB *a = args.a + product * args.stride_a + (GT_TRANS_A ? row : row * args.lda);
     const GT_AB *b = args.b + product * args.stride_b + (GT_TRANS_B ? column * args.ldb : column);
-    GT_AB *tile_a = tiles + group * TILE, *tile_b = tile_a + operand_a::ELEMENTS;
+    GT_AB *tile_a = (GT_AB *)(rooms + group * ROOM), *tile_b = tile_a + operand_a::ELEMENTS;
     const int first_row = thread / LANES_N * TM, first_column = thread % LANES_N * TN;
     operand_a next_a;
     operand_b next_b;
@@ -128,8 +131,25 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
         meet();
     }
     const gt_int away = product * args.stride_c;
+    if (!STAGED) {
+#pragma unroll
+        for (int i = 0; i < TM; i++)
+            if (first_row + i < rows)
+                gt_store_c_vector<TN>(args, row + first_row + i, column + first_column, sum[i], away);
+        return;
+    }
+    // Through shared memory, so that threads side by side store neighbours, with code that is short.
+    GT_ACC *staging = (GT_ACC *)tile_a;
 #pragma unroll
     for (int i = 0; i < TM; i++)
-        if (first_row + i < rows)
-            gt_store_c_vector<TN>(args, row + first_row + i, column + first_column, sum[i], away);
+#pragma unroll
+        for (int j = 0; j < TN; j++)
+            staging[(first_row + i) * BN + first_column + j] = sum[i][j];
+    meet();
+#pragma unroll 4
+    for (int e = thread; e < BM * BN; e += GROUP) {
+        const int r = e / BN, c = e % BN;
+        if (r < rows && c < columns)
+            gt_store_c(args, row + r, column + c, staging[e], away);
+    }
 }

@@ -13,7 +13,9 @@ WITH side(side) AS (VALUES (4), (8), (16), (32), (64)),
                 -- no more than two tiles a side
                 AND 2 * a.side >= :m AND 2 * b.side >= :n),
      block AS (SELECT *, threads / "group" AS products,
-                      threads / "group" * bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes AS smem_bytes,
+                      threads / "group" * max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes,
+                                              (tn * :c_bytes > max(min(:align, 16), :c_bytes)) * bm * bn * :acc_bytes)
+                      AS smem_bytes,
                       tm * tn * (1 + :acc_bytes / 4) + 2 * (tm + tn)
                       + (bm + bn) * bk * :elem_bytes / 4 / "group" + 40 AS regs
                FROM tile, threads

@@ -6,6 +6,8 @@
 #ifndef GT_EPILOGUE_CUH
 #define GT_EPILOGUE_CUH
 
+#include "abreast.cuh"
+
 // The p-th four of them as they lie: the assembler takes registers for the sums by how they leave.
 constexpr int PIECES = TM * TN / 4;
 __device__ __forceinline__ const four_acc &piece(const sums &sum, int p)
@@ -31,9 +33,7 @@ __device__ __forceinline__ bool is_plain(const gt_args &g, gt_tile tile)
     return GT_WIDE_C < 4 && gt_is_plain(g) && (tile.row + 1) * BM <= g.m && (tile.column + 1) * BN <= g.n;
 }
 
-// Four sums of every lane of a warp one by one, where C is not aligned for more. They go through a staging buffer in
-// shared memory, so that lanes side by side store neighbours: as they are, every store would touch all sectors of a
-// row, and L2 takes only so many (measured: 6% of a product with a K of 900).
+// Four sums of every lane of a warp one by one.
 __device__ __forceinline__ GT_ACC *staging_of_warp()
 {
     __shared__ four_acc staging[CONSUMERS];
@@ -45,18 +45,17 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_i
 {
     constexpr int WIDTH = LANES_N * 4; // of what the warp has of a row
     const int lane = threadIdx.x % 32;
-    GT_ACC *staging = staging_of_warp();
-    if (STEP != FINISH) {
-        __syncwarp(); // what lay there has been read
-        *(four_acc *)&staging[(lane_row() * LANES_N + lane_column()) * 4] = {four[0], four[1], four[2], four[3]};
-        __syncwarp();
-    }
     row += (lane / WIDTH - lane_row()) * fragment_a::SIDE;
     column += lane % WIDTH - lane_column() * 4;
+    const auto store = [&](int e, GT_ACC sum) {
+        store_one<STEP>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH, sum, away);
+    };
+    if (STEP != FINISH)
+        gt_store_abreast(staging_of_warp(), lane_row() * LANES_N + lane_column(), four, store);
+    else
 #pragma unroll
-    for (int e = 0; e < 128; e += 32)
-        store_one<STEP>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH,
-                        STEP == FINISH ? 0 : staging[e + lane], away);
+        for (int e = 0; e < 128; e += 32)
+            store(e, 0);
 }
 
 // Stores the p-th four sums; row and column are the thread's first ones. Four in a column go one by one: lanes side by

@@ -50,24 +50,16 @@ constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 3
 
 #include "dependent_launch.cuh"
 #include "mma_copy.cuh"
-#include "mma_epilogue.cuh"
-#include "split_k.cuh"
-
-constexpr int STEPS = BK / policy::STEP, AHEAD = FRAGMENTS - 1; // k-steps of a tile, and read before they are due
-static_assert(BK % policy::STEP == 0, "whole k-steps");
-static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
-static_assert(GT_PROMOTED == 0 || GT_PROMOTED % BK == 0 || BK % GT_PROMOTED == 0, "promoted tiles, or parts of them");
-static_assert(STEPS % FRAGMENTS == 0, "k-steps go through all buffers of fragments");
-static_assert(STAGES >= 2 && (LOAD == 1 || STAGES == 2), "one stage is read while another is filled");
 
 typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A> operand_a;
 typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B> operand_b;
-constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES;
+#include "mma_stages.cuh"
 
-GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES,
-               STAGES *STAGE > WARPS * 16 * PITCH * GT_ACC_BYTES ? STAGES * STAGE : WARPS * 16 * PITCH * GT_ACC_BYTES);
-GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
+constexpr int STEPS = BK / policy::STEP, AHEAD = FRAGMENTS - 1; // k-steps of a tile, and read before they are due
+static_assert(BK % policy::STEP == 0, "whole k-steps");
+static_assert(GT_PROMOTED == 0 || GT_PROMOTED % BK == 0 || BK % GT_PROMOTED == 0, "promoted tiles, or parts of them");
+static_assert(STEPS % FRAGMENTS == 0, "k-steps go through all buffers of fragments");
+static_assert(LOAD == 1 || STAGES == 2, "registers hold one tile");
 
 // Whether sums are to be promoted behind a k-step of the t-th tile: GT_PROMOTED or fewer products have gone into them.
 __device__ __forceinline__ bool is_promoted(int t, int step)
@@ -75,43 +67,12 @@ __device__ __forceinline__ bool is_promoted(int t, int step)
     constexpr int PROMOTED = GT_PROMOTED ? GT_PROMOTED : 1, EVERY = PROMOTED < BK ? PROMOTED / policy::STEP : STEPS;
     return GT_PROMOTED && (step + 1) % EVERY == 0 && (PROMOTED <= BK || (t + 1) % (PROMOTED / BK) == 0);
 }
-__device__ __forceinline__ void promote(sums &all, sums &some)
-{
-#pragma unroll
-    for (int i = 0; i < BLOCKS_M * BLOCKS_N * 2; i++) {
-        (&all[0][0][0])[i] += (&some[0][0][0])[i];
-        (&some[0][0][0])[i] = 0;
-    }
-}
 
 // The pipeline: a ring of stages, filled STAGES - 1 tiles ahead.
-struct mainloop {
-    operand_a a;
-    operand_b b;
-    const GT_AB *any_a, *any_b;
-    gt_int k_left; // from the next tile to fetch on
-    char *stages;
-
-    __device__ __forceinline__ char *part_b(int stage) const
-    {
-        return stages + stage * STAGE + operand_a::stage::BYTES;
-    }
-
-    // One of `parts` of a tile on its way to a stage, then all of it.
-    __device__ __forceinline__ void fetch(int stage, int part, int parts)
-    {
-        constexpr int A = operand_a::COUNT, B = operand_b::COUNT;
-        a.fetch(stages + stage * STAGE, k_left, any_a, A * part / parts, A * (part + 1) / parts);
-        b.fetch(part_b(stage), k_left, any_b, B * part / parts, B * (part + 1) / parts);
-        if (part == parts - 1) {
-            a.advance();
-            b.advance();
-            k_left -= BK;
-        }
-    }
+struct mainloop : tile_stages {
     __device__ __forceinline__ void settle(int stage) const
     {
-        a.settle(stages + stage * STAGE);
+        a.settle(part_a(stage));
         b.settle(part_b(stage));
     }
     // The next tile is there, for all threads, and the one before it has been read.
@@ -131,7 +92,7 @@ struct mainloop {
         fragments_a::fragment a_fragment[FRAGMENTS];
         fragments_b::fragment b_fragment[FRAGMENTS];
         const auto read = [&](int stage, int step) {
-            reads_a.read(a_fragment[step % FRAGMENTS], gt_shared_address(stages + stage * STAGE), step);
+            reads_a.read(a_fragment[step % FRAGMENTS], gt_shared_address(part_a(stage)), step);
             reads_b.read(b_fragment[step % FRAGMENTS], gt_shared_address(part_b(stage)), step);
         };
         // Without a second buffer rows are read as they are due.
@@ -141,7 +102,7 @@ struct mainloop {
             fragments_b::convert(b_fragment[0]);
 #pragma unroll
             for (int i = 0; i < fragments_a::ACROSS; i += ROWS) {
-                reads_a.read(a_fragment[0], gt_shared_address(stages + stage * STAGE), step, i, i + ROWS);
+                reads_a.read(a_fragment[0], gt_shared_address(part_a(stage)), step, i, i + ROWS);
                 fragments_a::convert(a_fragment[0], i, i + ROWS);
                 multiply(sum, a_fragment[0], b_fragment[0], i * BLOCKS, (i + ROWS) * BLOCKS);
             }
@@ -190,26 +151,15 @@ struct mainloop {
                     read_and_multiply(reading, k);
                 }
                 if (is_promoted(t, k))
-                    promote(all, some);
+                    promote(all, some, 1);
             }
             if (!AHEAD)
                 next_tile();
         }
         if (GT_PROMOTED)
-            promote(all, some);
+            promote(all, some, 1);
     }
 };
-
-// The sums of all blocks of the tile, in the last of them; false in the others.
-__device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *shared)
-{
-    typedef gt_vector<GT_ACC, 16 / GT_ACC_BYTES> vector;
-    constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * THREADS_;
-    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    vector *parts = (vector *)gt_workspace(g) + tile * gt_parts<SPLIT_K>() * TOTAL + threadIdx.x;
-    return gt_add_parts<TOTAL, THREADS_, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[tile],
-                                                (vector *)&sum[0][0][0], (bool *)shared, [] { __syncthreads(); });
-}
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args g)
 {
@@ -223,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const int tiles = (int)(first >= all ? 0 : all - first < share ? all - first : share);
 
     const gt_operand a = gt_operand_a(g), b = gt_operand_b(g);
-    mainloop loop = {{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, g.k - first * BK, stages};
+    mainloop loop = {{{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, g.k - first * BK, stages}};
     gt_begin_evenly();
     sums sum = {};
     if (tiles > 0)
@@ -231,7 +181,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
     const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
-    const bool plain = gt_is_plain(g) && row + BM <= g.m && column + BN <= g.n;
+    const bool inside = row + BM <= g.m && column + BN <= g.n;
+    const bool plain = gt_is_plain(g) && (epilogue::ONE_BY_ONE || inside);
     if (!STORE && plain) {
         e.store_direct<true>(sum);
         return;

@@ -9,9 +9,10 @@
 #include "mma_fragment.cuh"
 #include "repack.cuh"
 
-// 16 bytes that begin at any element, on their way: the words around them, of which only these bytes are read.
+// 16 bytes that begin at any element, on their way: the words around them, of which only these bytes are read. Nothing
+// looks at what is loaded before it is stored, so that all pieces of a thread are on their way at the same time.
 struct gt_words {
-    static constexpr int WIDTH = CHUNK / GT_AB_BYTES, OF_WORD = GT_AB_BYTES < 4 ? 4 / GT_AB_BYTES : 1;
+    static constexpr int OF_WORD = GT_AB_BYTES < 4 ? 4 / GT_AB_BYTES : 1; // elements
     unsigned word[5];
 
     static __device__ __forceinline__ unsigned bits(const GT_AB *element)
@@ -23,40 +24,28 @@ struct gt_words {
         return (unsigned)(size_t)from % 4 * 8;
     }
 
-    __device__ __forceinline__ void load(const GT_AB *from)
+    // The first `count` elements; zeros stand for the others. Of a word that lies inside in part elements are read; one
+    // of 16 bits stays in the lower half of its word, though in the first word it belongs into the upper one.
+    __device__ __forceinline__ void load(const GT_AB *from, int count)
     {
-        const unsigned before = (unsigned)(size_t)from % 4 / GT_AB_BYTES; // elements of the first word
-        const unsigned *words = (const unsigned *)(from - before);
-        word[0] = word[4] = 0;
-        if (before == 0)
-            word[0] = words[0];
+        const int before = (int)((size_t)from % 4) / GT_AB_BYTES; // elements of the first word
 #pragma unroll
-        for (int i = 1; i < 4; i++)
-            word[i] = words[i];
+        for (int i = 0; i < 5; i++) {
+            const int first = i * OF_WORD - before;
+            word[i] = 0;
+            if (first >= 0 && first + OF_WORD <= count)
+                word[i] = *(const unsigned *)(from + first);
+            else
 #pragma unroll
-        for (int e = 1; e < OF_WORD; e++) {
-            if (before > 0 && e >= before)
-                word[0] |= bits(from - before + e) << e * 8 * GT_AB_BYTES;
-            if (e <= before)
-                word[4] |= bits(from - before + WIDTH + e - 1) << (e - 1) * 8 * GT_AB_BYTES;
+                for (int u = 0; u < (i == 0 || OF_WORD > 2 ? OF_WORD : 1); u++)
+                    if (first + u >= 0 && first + u < count)
+                        word[i] = OF_WORD == 2 ? bits(from + first + u) : word[i] | bits(from + first + u) << u * 8;
         }
-    }
-    // Only the first `count`; zeros stand for the others.
-    __device__ __forceinline__ void load_some(const GT_AB *from, int count)
-    {
-        unsigned aligned[6] = {};
-#pragma unroll
-        for (int e = 0; e < WIDTH - 1; e++)
-            if (e < count)
-                aligned[1 + e / OF_WORD] |= bits(from + e) << e % OF_WORD * 8 * GT_AB_BYTES;
-#pragma unroll
-        for (int i = 0; i < 5; i++)
-            word[i] = __funnelshift_l(aligned[i], aligned[i + 1], shift(from));
     }
     __device__ __forceinline__ void store(void *to, unsigned shift) const
     {
         uint4 v;
-        v.x = __funnelshift_r(word[0], word[1], shift);
+        v.x = __funnelshift_r(OF_WORD == 2 ? word[0] << shift : word[0], word[1], shift);
         v.y = __funnelshift_r(word[1], word[2], shift);
         v.z = __funnelshift_r(word[2], word[3], shift);
         v.w = __funnelshift_r(word[3], word[4], shift);
@@ -137,10 +126,8 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
                                              valid * GT_AB_BYTES);
         else if (!ANYWHERE)
             held[n] = gt_load_vector<VEC>(source(n), valid);
-        else if (valid == VEC)
-            words[n].load(source(n));
         else
-            words[n].load_some(source(n), valid);
+            words[n].load(source(n), valid);
     }
     // Starts bringing the first pieces up to `end`, from `begin` on, of a tile of which k_left or more steps of K lie
     // in the matrix. Tiles wholly inside, nearly all, are spared the questions.

@@ -10,9 +10,10 @@
 // banks.
 constexpr int PITCH = WN + 8;
 
-// C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: the block's tile lies
-// in the matrix, and alpha times sums is all, as mostly.
+// C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: alpha times sums is
+// all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one.
 struct epilogue {
+    static constexpr bool ONE_BY_ONE = GT_WIDE_C == 1;
     static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
     static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
     const gt_args &g;
@@ -33,7 +34,10 @@ struct epilogue {
     }
     template <int WIDE, bool PLAIN> __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
     {
-        if (PLAIN) {
+        if (PLAIN && ONE_BY_ONE) {
+            if (row + i < g.m && column + j < g.n)
+                c[(row + i) * g.ldc + column + j] = GT_C(g.alpha.value * sum[0]);
+        } else if (PLAIN) {
             gt_vector<GT_C, WIDE> result;
 #pragma unroll
             for (int u = 0; u < WIDE; u++)

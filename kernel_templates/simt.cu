@@ -6,6 +6,7 @@
 // Both operands lie in shared memory as [BK][BM] and [BK][BN], whatever their layout in global memory, so that a
 // thread reads its rows and columns of one k-step in 16-byte pieces.
 #define FINISHES_STORED (GT_C_BYTES == GT_ACC_BYTES)
+#include "abreast.cuh"
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
@@ -53,7 +54,8 @@
 #endif
 
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
-constexpr int LANES_N = WN / TN;
+constexpr int LANES_N = WN / TN, SPAN_M = WM / (TM / 4), SPAN_N = WN / (TN / 4);
+constexpr bool ABREAST = GT_WIDE_C < 4; // lanes' fours do not leave as they are
 
 static_assert(BM % WM == 0 && BN % WN == 0 && WM / TM * (WN / TN) == 32, "warps cover the tile, lanes the warp");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 4 == 0, "fragments are read in pieces of four");
@@ -171,7 +173,8 @@ typedef operand<BM, GT_A_ALONG_K> operand_a;
 typedef operand<BN, GT_B_ALONG_K> operand_b;
 constexpr int STAGE = operand_a::ELEMENTS + operand_b::ELEMENTS;
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES, STAGES * STAGE * sizeof(GT_AB));
+constexpr int STAGES_BYTES = STAGES * STAGE * GT_AB_BYTES, STAGING_BYTES = ABREAST ? THREADS_ * 4 * GT_ACC_BYTES : 0;
+GT_ASSERT_FACT(SMEM_BYTES, STAGES_BYTES > STAGING_BYTES ? STAGES_BYTES : STAGING_BYTES);
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * sizeof(GT_ACC) : 0);
 
 // One k-step's rows or columns of a thread: pieces of four, SPAN apart.
@@ -231,6 +234,36 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, GT_ACC (&sum)[TM][TN
     return true;
 }
 
+// C of the block's tile, sums one by one; the epilogue behind them, of what a thread has stored itself.
+__device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_int column, const GT_ACC (&sum)[TM][TN],
+                                              GT_ACC *staging)
+{
+    constexpr int WIDTH = LANES_N * 4; // of what the warp has of a row
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    row += warp / WARPS_N * WM + lane / WIDTH * 4;
+    column += warp % WARPS_N * WN + lane % WIDTH;
+    const auto row_of = [&](int i, int e) { return row + i / 4 * SPAN_M + i % 4 + e / WIDTH * 4; };
+    const auto column_of = [&](int j, int e) { return column + j / 4 * SPAN_N + e % WIDTH; };
+    __syncthreads(); // stages have been read
+#pragma unroll
+    for (int i = 0; i < TM; i++)
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            const GT_ACC four[4] = {sum[i][j + 1], sum[i][j], sum[i][j + 3], sum[i][j + 2]};
+            gt_store_abreast(staging + warp * 128, lane, four, [&](int e, GT_ACC one) {
+                const gt_int r = row_of(i, e), c = column_of(j, e);
+                if (r < g.m && c < g.n)
+                    gt_store_c(g, r, c, one);
+            });
+        }
+    if (FINISHES_STORED && gt_has_epilogue(g))
+#pragma unroll 4
+        for (int p = 0; p < TM * TN; p++) {
+            const int i = p / TN, j = p % TN, e = j % 4 * 32;
+            gt_finish_stored<1>(g, row_of(i, e), column_of(j, e));
+        }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
     extern __shared__ __align__(16) GT_AB stages[];
@@ -253,7 +286,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / WARPS_N * WM + lane / LANES_N * 4;
     const int warp_column = warp % WARPS_N * WN + lane % LANES_N * 4;
-    constexpr int SPAN_M = WM / (TM / 4), SPAN_N = WN / (TN / 4);
 
     gt_begin_evenly();
     const auto fetch = [&](int stage) {
@@ -320,6 +352,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
 
     if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
+    if (ABREAST) {
+        store_abreast(g, row, column, sum, (GT_ACC *)stages);
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < TM; i++) {
         const gt_int r = row + warp_row + i / 4 * SPAN_M + i % 4;
@@ -330,12 +366,10 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 gt_store_c_vector<4>(g, r, column + warp_column + j / 4 * SPAN_N, four);
             }
     }
-    constexpr int WIDE = GT_WIDE_C < 4 ? 1 : 4;
     if (FINISHES_STORED && gt_has_epilogue(g))
 #pragma unroll 4
-        for (int p = 0; p < TM * TN; p += WIDE) {
+        for (int p = 0; p < TM * TN; p += 4) {
             const int i = p / TN, j = p % TN;
-            gt_finish_stored<WIDE>(g, row + warp_row + i / 4 * SPAN_M + i % 4,
-                                   column + warp_column + j / 4 * SPAN_N + j % 4);
+            gt_finish_stored<4>(g, row + warp_row + i / 4 * SPAN_M + i % 4, column + warp_column + j / 4 * SPAN_N);
         }
 }

@@ -3,7 +3,8 @@
 // that those of INTERVAL steps of K go to others in f32: first those of the small products, scaled, then those of hi
 // hi. The copy engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply (wgmma).
 // BLOCKS blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile, or SPLIT_K
-// of them, which share K. A tile whose lines do not allow parts is computed by multiply-adds of f32 instead.
+// of them, which share K. A tile whose lines are too wide for two parts has three of bf16 instead (split_wide.cuh), and
+// one whose lines do not allow parts is computed by multiply-adds of f32 (split_strict.cuh).
 //
 // The error of an element of op(A) op(B), over S = sum of |a||b|, with P = 32 INTERVAL: parts are kept to 2^-22 each,
 // and lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by 17
@@ -112,6 +113,7 @@ GT_ASSERT_FACT(SWIZZLE_C, MAP_C ? C_SWIZZLE : 0);
 constexpr int PRODUCER_REGISTERS = 24;
 #include "roles.cuh"
 #include "wgmma_ring.cuh"
+#include "split_wide.cuh"
 
 // Tiles, and intervals of each: the last one may have steps beyond K, which are zeros.
 __device__ __forceinline__ unsigned count_tiles(const gt_args &g)
@@ -123,7 +125,8 @@ __device__ __forceinline__ gt_int count_intervals(const gt_args &g)
     return (g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL);
 }
 
-// A tile that is computed strictly is given all stages, empty, to work in: its consumers take them and give them back.
+// A tile that is not multiplied by two parts is given all stages, empty, to work in: its consumers take them and give
+// them back.
 __device__ __forceinline__ void lend_stages(const ring &r, place &at)
 {
 #pragma unroll 1
@@ -145,6 +148,13 @@ __device__ __forceinline__ void give_back(const ring &r, place &at, int stages)
     for (int stage = 0; stage < stages; stage++, at.advance())
         if (GT_CHECKED || threadIdx.x % 32 == 0)
             gt_mbarrier_arrive(r.empty_of(at));
+}
+// All of them, after a thread's own accesses: copies come behind these.
+__device__ __forceinline__ void return_stages(const ring &r, place &at)
+{
+    gt_fence_async();
+    __syncwarp();
+    give_back(r, at, STAGES);
 }
 
 // ---- copies, by a warp ----
@@ -248,10 +258,11 @@ __device__ __forceinline__ void multiply_tile(const ring &r, int intervals, plac
     }
 }
 
-// Undoes the scales of lines, in the sums that this block stores, from this row and column on. Half of both powers at a
+// Undoes the scales of lines, and the square of one `more`, in the sums that this block stores, from this row and
+// column on. Half of both powers at a
 // time: a product that is not zero is 2^-48 at least and does not become subnormal before the result does, so that it
 // is rounded once.
-__device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int column, GT_ACC *own)
+__device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int column, float more, GT_ACC *own)
 {
     const line_known *rows = parts_of(g, true).known, *columns = parts_of(g, false).known;
     const int lane = threadIdx.x % 32;
@@ -261,7 +272,7 @@ __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int
 #pragma unroll
     for (int i = 0; i < STACKED * 2; i++) {
         const gt_int at = row + i / 2 * 64 + i % 2 * 8;
-        undo[i / 2][i % 2] = at < g.m ? rows[at].undo : 0;
+        undo[i / 2][i % 2] = at < g.m ? rows[at].undo * more : 0;
     }
 #pragma unroll
     for (int n = 0; n < OWN_N / 4; n++) {
@@ -291,24 +302,29 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
         const way how = find_way(g, row, BM, column, BN);
-        if (how != BY_PARTS) {
+        if (how == IN_INTERVALS || how == IN_ORDER) {
             take_stages(r, at);
             compute_strictly(g, how, stages, row, column);
-            gt_fence_async(); // copies come behind what this thread did there
-            __syncwarp();
-            give_back(r, at, STAGES);
+            return_stages(r, at);
             if (CLUSTER_K > 1)
                 meet_exchange();
             continue;
         }
         sums d[STACKED];
-        multiply_tile(r, (int)(intervals.end - intervals.first), at, d);
+        if (how == BY_WIDE_PARTS) {
+            take_stages(r, at);
+            multiply_wide_tile(g, r, stages, row, column, (int)intervals.first * INTERVAL,
+                               (int)intervals.end * INTERVAL, d);
+            return_stages(r, at);
+        } else {
+            multiply_tile(r, (int)(intervals.end - intervals.first), at, d);
+        }
         GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
         if (CLUSTER_K > 1)
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
-        undo_scales(g, row, column + rank * OWN_N, own);
+        undo_scales(g, row, column + rank * OWN_N, how == BY_WIDE_PARTS ? 1.f / (1ll << WIDE) : 1, own);
         bias_of_columns bias;
         out.store(g, map_c, row, column, rank, bias, own);
     }

@@ -68,20 +68,13 @@ struct gt_operand {
 };
 
 #include "mma_copy.cuh"
-#include "mma_epilogue.cuh"
-#include "split_k.cuh"
 
 typedef operand<BM, true, true> operand_a;
 typedef operand<BN, true, true> operand_b;
-constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES, BUFFERS_AT = STAGES * STAGE;
-constexpr int STEPS = STEP / policy::STEP; // of hi, and of lo
-static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
-static_assert(STAGES >= 2, "one stage is read while another is filled");
+#include "mma_stages.cuh"
 
-GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES,
-               BUFFERS_AT > WARPS * 16 * PITCH * GT_ACC_BYTES ? BUFFERS_AT : WARPS * 16 * PITCH * GT_ACC_BYTES);
-GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
+constexpr int BUFFERS_AT = ALL_STAGES;
+constexpr int STEPS = STEP / policy::STEP; // of hi, and of lo
 
 __device__ __forceinline__ void consumers_sync()
 {
@@ -89,37 +82,8 @@ __device__ __forceinline__ void consumers_sync()
 }
 #include "split_strict.cuh"
 
-// Adds what tensor cores have summed, times a scale, to the sums in f32.
-__device__ __forceinline__ void promote(sums &all, sums &some, float scale)
-{
-#pragma unroll
-    for (int i = 0; i < BLOCKS_M * BLOCKS_N * 2; i++) {
-        (&all[0][0][0])[i] += (&some[0][0][0])[i] * scale;
-        (&some[0][0][0])[i] = 0;
-    }
-}
-
 // The pipeline: a ring of stages, filled STAGES - 1 tiles ahead.
-struct mainloop {
-    operand_a a;
-    operand_b b;
-    const gt_half *any_a, *any_b;
-    gt_int k_left; // from the next tile to fetch on
-    char *stages;
-
-    __device__ __forceinline__ char *part_b(int stage) const
-    {
-        return stages + stage * STAGE + operand_a::stage::BYTES;
-    }
-    __device__ __forceinline__ void fetch(int stage)
-    {
-        a.fetch(stages + stage * STAGE, k_left, any_a, 0, operand_a::COUNT);
-        b.fetch(part_b(stage), k_left, any_b, 0, operand_b::COUNT);
-        a.advance();
-        b.advance();
-        k_left -= BK;
-    }
-
+struct mainloop : tile_stages {
     __device__ __forceinline__ void run(int tiles, int warp_row, int warp_column, sums &all)
     {
         sums some = {};
@@ -129,7 +93,7 @@ struct mainloop {
 #pragma unroll
         for (int s = 0; s < STAGES - 1; s++) {
             if (s < tiles)
-                fetch(s);
+                fetch(s, 0, 1);
             gt_commit_copies();
         }
 #pragma unroll 1
@@ -137,13 +101,13 @@ struct mainloop {
             gt_wait_copies<STAGES - 2>();
             __syncthreads(); // the tile is there for all threads, and the one before it has been read
             if (t + STAGES - 1 < tiles)
-                fetch(writing);
+                fetch(writing, 0, 1);
             gt_commit_copies();
             // The k-th of each one's parts: steps of hi come first.
             const auto multiply_parts = [&](int of_a, int of_b) {
                 fragments_a::fragment a_fragment;
                 fragments_b::fragment b_fragment;
-                reads_a.read(a_fragment, gt_shared_address(stages + reading * STAGE), of_a);
+                reads_a.read(a_fragment, gt_shared_address(part_a(reading)), of_a);
                 reads_b.read(b_fragment, gt_shared_address(part_b(reading)), of_b);
                 multiply(some, a_fragment, b_fragment);
             };
@@ -182,17 +146,6 @@ __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int
     }
 }
 
-// The sums of all blocks of the tile, in the last of them; false in the others.
-__device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *shared)
-{
-    typedef gt_vector<GT_ACC, 4> vector;
-    constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * THREADS_;
-    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    vector *parts = (vector *)gt_workspace(g) + tile * gt_parts<SPLIT_K>() * TOTAL + threadIdx.x;
-    return gt_add_parts<TOTAL, THREADS_, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[tile],
-                                                (vector *)&sum[0][0][0], (bool *)shared, consumers_sync);
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args g)
 {
     extern __shared__ __align__(128) char stages[];
@@ -209,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const gt_int all = ld / BK, first = gt_first_step<SPLIT_K>(all, blockIdx.y);
     const int tiles = (int)(gt_first_step<SPLIT_K>(all, blockIdx.y + 1) - first);
     const gt_operand a = {parts_of(g, true).lines, ld}, b = {parts_of(g, false).lines, ld};
-    mainloop loop = {{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, ld - first * BK, stages};
+    mainloop loop = {{{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, ld - first * BK, stages}};
     sums sum = {};
     loop.run(tiles, warp_row, warp_column, sum);
     __syncthreads(); // all fragments have been read

@@ -10,8 +10,10 @@
 // So n deep elements of a row and a column add an error of 2^-36 2^15 n at most to their product of magnitude S = sum
 // of |a||b|. An element is "low" where |v| < 2^-4: of K terms of S all but those of low elements are 2^-8 at least.
 // Where s are low and n <= 2^-6 (K - s), the error is 2^-27 (K - s) at most and S is 2^-8 (K - s) at least: it is
-// within 2^-19 S. Lines of which this cannot be said, or that have NaN or infinities, or whose sums might pass the
-// largest number, are not multiplied this way: their tiles are computed by multiply-adds of f32 (split.cu).
+// within 2^-19 S. Tiles of lines of which this cannot be said are multiplied in three parts (split_wide.cuh), unless
+// there are elements below 2^-96 that are not zero, which are too deep for these, too. Those, and tiles of lines that
+// have NaN or infinities, or whose sums might pass the largest number, are computed by multiply-adds of f32
+// (split_strict.cuh).
 #ifndef GT_SPLIT_PARTS_CUH
 #define GT_SPLIT_PARTS_CUH
 
@@ -23,13 +25,16 @@ constexpr float LO_SCALE = 0x1p11f;
 
 // What is known of a line. src/core/copies.c has its size and its place, behind the lines of its matrix.
 struct line_known {
-    float undo; // its square undoes the line's scale
+    float undo; // its square undoes the line's scale; negative: the line has elements that are too deep for three parts
     unsigned
         what; // the exponent of its largest element, 8 bits; the share of low elements, and of deep ones, 12 bits each
 };
 constexpr int EXPONENT_AT = 24, LOW_AT = 12, NOT_FINITE = 255;
 constexpr unsigned SHARE = 4095;       // most of a share; of low elements, all
 constexpr unsigned DEEP_WHOLE = 16384; // all, of deep elements
+constexpr int WIDE = 36;               // for three parts lines are scaled by two to this power more
+constexpr int WIDE_TERMS = 24;         // sums of so many terms, as a power of two, stay below 2^126 then
+static_assert(2 * (15 + WIDE) + WIDE_TERMS <= 126, "elements are below 2^15 otherwise");
 
 struct operand_parts {
     gt_half *lines;
@@ -57,16 +62,18 @@ __device__ __forceinline__ void *gt_workspace(const gt_args &g)
     return (char *)g.workspace + gridDim.z * (parts_size(g, g.m) + parts_size(g, g.n));
 }
 
-// Of some lines of an operand: the exponent of the largest element, the largest shares of low and deep ones. All lanes
-// of a warp ask, and know.
+// Of some lines of an operand: the exponent of the largest element, the largest shares of low and deep ones, and
+// whether any is too deep for three parts. All lanes of a warp ask, and know.
 struct lines_known {
     unsigned exponent = 0, low = 0, deep = 0;
+    bool deepest = false;
 
     __device__ __forceinline__ lines_known(const line_known *known, gt_int first, int count, gt_int lines)
     {
         for (int i = threadIdx.x % 32; i < count; i += 32)
             if (first + i < lines) {
                 const unsigned what = known[first + i].what;
+                deepest |= known[first + i].undo < 0;
                 exponent = max(exponent, what >> EXPONENT_AT);
                 low = max(low, what >> LOW_AT & SHARE);
                 deep = max(deep, what & SHARE);
@@ -74,6 +81,7 @@ struct lines_known {
         exponent = __reduce_max_sync(~0u, exponent);
         low = __reduce_max_sync(~0u, low);
         deep = __reduce_max_sync(~0u, deep);
+        deepest = __any_sync(~0u, deepest);
     }
 };
 
@@ -81,7 +89,7 @@ struct lines_known {
 // nothing deep. Elements with an exponent x are below 2^(x - 126); sums stay below 2^126, so that rounding does not
 // carry them beyond the largest number either. Where they may go beyond it, products are added one after the other, so
 // that they do so where sums of f32 do; else they are added in intervals.
-enum way { BY_PARTS, IN_INTERVALS, IN_ORDER };
+enum way { BY_PARTS, BY_WIDE_PARTS, IN_INTERVALS, IN_ORDER };
 __device__ __forceinline__ way find_way(const gt_args &g, gt_int row, int rows, gt_int column, int columns)
 {
     const lines_known a(parts_of(g, true).known, row, rows, g.m), b(parts_of(g, false).known, column, columns, g.n);
@@ -89,7 +97,9 @@ __device__ __forceinline__ way find_way(const gt_args &g, gt_int row, int rows, 
     static_assert(DEEP_WHOLE / 64 * 16 >= SHARE, "16 times a deep share is 2^6 times its part of all");
     if (a.exponent == NOT_FINITE || b.exponent == NOT_FINITE || (int)(a.exponent + b.exponent) + terms > 3 * 126)
         return IN_ORDER;
-    return deep == 0 || deep * 16 <= (int)SHARE - (int)(a.low + b.low) ? BY_PARTS : IN_INTERVALS;
+    if (deep == 0 || deep * 16 <= (int)SHARE - (int)(a.low + b.low))
+        return BY_PARTS;
+    return a.deepest || b.deepest || terms > WIDE_TERMS ? IN_INTERVALS : BY_WIDE_PARTS;
 }
 
 #endif

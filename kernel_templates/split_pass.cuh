@@ -6,7 +6,7 @@
 
 #include "split_parts.cuh"
 
-constexpr int PARTS_WARPS = 16, PARTS_CLUSTER = 8; // warps of a block, blocks of a cluster at most
+constexpr int PARTS_WARPS = 8, PARTS_CLUSTER = 8; // warps of a block, blocks of a cluster at most
 typedef gt_vector<float, 4> four_elements;
 typedef gt_vector<unsigned, 2> four_parts;
 
@@ -49,7 +49,7 @@ struct line_scale {
 
 // What a line has of such elements; zeros that stand behind its end count as low.
 struct line_counts {
-    int low = 0, deep = 0;
+    int low = 0, deep = 0, deepest = 0;
 };
 
 // What is seen of a line's elements on their way.
@@ -72,6 +72,7 @@ struct line_seen {
                 const float v = fabsf(elements[e]) * up * up;
                 counted.low += v < 0x1p-4f;
                 counted.deep += v < 0x1p-14f && elements[e] != 0;
+                counted.deepest += v < 0x1p-96f && elements[e] != 0;
             }
     }
 };
@@ -107,7 +108,7 @@ __device__ __forceinline__ line_known know(const line_seen &seen, line_scale sca
         return {1, 0};
     const gt_int low = ((seen.counted.low - behind) * SHARE + k - 1) / k,
                  deep = ((gt_int)seen.counted.deep * DEEP_WHOLE + k - 1) / k;
-    return {scale.undo(),
+    return {seen.counted.deepest > 0 ? -scale.undo() : scale.undo(),
             seen.largest >> 23 << EXPONENT_AT | (unsigned)low << LOW_AT | (deep < SHARE ? (unsigned)deep : SHARE)};
 }
 
@@ -129,6 +130,7 @@ struct told {
         for (int w = 0; w < warps; w++) {
             all.low += of[first + w][threadIdx.x % 32].low;
             all.deep += of[first + w][threadIdx.x % 32].deep;
+            all.deepest += of[first + w][threadIdx.x % 32].deepest;
         }
         return all;
     }
@@ -188,6 +190,7 @@ struct told_in_cluster {
             tell(largest[rank()][threadIdx.x], own.largest);
             tell(counted[rank()][threadIdx.x].low, own.counted.low);
             tell(counted[rank()][threadIdx.x].deep, own.counted.deep);
+            tell(counted[rank()][threadIdx.x].deepest, own.counted.deepest);
         }
         meet();
         own = {told::find_largest(largest, 0, blocks()), told::count(counted, 0, blocks())};
@@ -269,6 +272,7 @@ struct long_lines {
             t.largest[warp][lane] = __reduce_max_sync(~0u, seen.largest);
             t.counted[warp][lane].low = __reduce_add_sync(~0u, seen.counted.low);
             t.counted[warp][lane].deep = __reduce_add_sync(~0u, seen.counted.deep);
+            t.counted[warp][lane].deepest = __reduce_add_sync(~0u, seen.counted.deepest);
             __syncthreads();
             seen = {told::find_largest(t.largest, line * of_line, of_line),
                     told::count(t.counted, line * of_line, of_line)};
@@ -283,12 +287,13 @@ struct long_lines {
 };
 
 // Lines that are stored across K, a warp's width of them by a cluster: a lane has one, PARTS_STEP elements of it at a
-// time, in two halves.
+// time, and as many under way.
 struct strip {
-    static constexpr int WIDTH = 32, ELEMENTS = PARTS_STEP / 2, TURN = PARTS_WARPS * PARTS_STEP;
-    typedef float elements[ELEMENTS];
+    static constexpr int WIDTH = 32, TURN = PARTS_WARPS * PARTS_STEP;
+    typedef float elements[PARTS_STEP];
     typedef gt_vector<unsigned, 4> piece; // eight his or los
-    static constexpr int PIECES = PARTS_STEP / 8;
+    static constexpr int OF_HI = PARTS_STEP / 8, PIECES = 2 * OF_HI;
+    typedef piece lines_of_warp[WIDTH][PIECES];
 
     __device__ __forceinline__ static unsigned blocks()
     {
@@ -302,13 +307,13 @@ struct strip {
     __device__ __forceinline__ static void load(elements &held, const float *from, gt_int ld, gt_int first, gt_int k)
     {
         from += first * ld;
-        if (first + ELEMENTS <= k) {
+        if (first + PARTS_STEP <= k) {
 #pragma unroll
-            for (int i = 0; i < ELEMENTS; i++, from += ld)
+            for (int i = 0; i < PARTS_STEP; i++, from += ld)
                 held[i] = *from;
         } else {
 #pragma unroll
-            for (int i = 0; i < ELEMENTS; i++, from += ld)
+            for (int i = 0; i < PARTS_STEP; i++, from += ld)
                 held[i] = first + i < k ? *from : 0;
         }
     }
@@ -316,49 +321,31 @@ struct strip {
     __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k,
                                                  gt_half *to, gt_int to_ld, line_known *known)
     {
-        __shared__ piece pieces[PARTS_WARPS][WIDTH][PIECES];
+        __shared__ lines_of_warp parts[PARTS_WARPS];
         __shared__ told_in_cluster others;
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         const gt_int of_warp = (others.rank() * PARTS_WARPS + warp) * PARTS_STEP, turn = others.blocks() * TURN;
         elements held;
         line_seen sample;
         from += lane < lines ? lane : 0; // others do again what the first one does
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            load(held, from, ld, of_warp + half * ELEMENTS, k);
-            sample.see(held, 1);
-        }
+        load(held, from, ld, of_warp, k);
+        sample.see(held, 1);
         t.sampled[warp][lane] = sample.largest;
         __syncthreads();
         line_scale scale(others.sample(told::find_largest(t.sampled, 0, PARTS_WARPS)), k <= turn);
         for (;;) {
             const float up = scale.up();
             line_seen seen;
+#pragma unroll 1
             for (gt_int at = of_warp; at < k; at += turn) {
-                gt_half *const place = to + at * 2;
-                piece lo[PIECES];
+                elements next;
+                load(next, from, ld, at + turn, k);
+                seen.see(held, up);
+                split_step(held, up, parts[warp]);
+                store(parts[warp], lines, to + at * 2, to_ld);
 #pragma unroll
-                for (int half = 0; half < 2; half++) {
-                    load(held, from, ld, at + half * ELEMENTS, k);
-                    seen.see(held, up);
-#pragma unroll
-                    for (int i = 0; i < ELEMENTS; i += 8) {
-                        const int which = half * (PIECES / 2) + i / 8;
-                        piece hi;
-#pragma unroll
-                        for (int e = 0; e < 8; e += 2) {
-                            const pair_parts both(held[i + e], held[i + e + 1], up);
-                            hi.e[e / 2] = both.hi;
-                            lo[which].e[e / 2] = both.lo;
-                        }
-                        pieces[warp][lane][place_of(which, lane)] = hi;
-                    }
-                }
-                store(pieces[warp], lines, place, to_ld);
-#pragma unroll
-                for (int i = 0; i < PIECES; i++)
-                    pieces[warp][lane][place_of(i, lane)] = lo[i];
-                store(pieces[warp], lines, place + PARTS_STEP, to_ld);
+                for (int i = 0; i < PARTS_STEP; i++)
+                    held[i] = next[i];
             }
             t.largest[warp][lane] = seen.largest;
             t.counted[warp][lane] = seen.counted;
@@ -371,6 +358,7 @@ struct strip {
                 break;
             }
             scale = line_scale(seen.largest, true);
+            load(held, from, ld, of_warp, k);
             others.begin_again();
         }
     }
@@ -378,12 +366,29 @@ struct strip {
     // Where a piece of a line lies, so that eight lanes find theirs in all banks.
     __device__ __forceinline__ static int place_of(int piece, int line)
     {
-        return piece ^ line / 2 % PIECES;
+        return piece ^ line % PIECES;
     }
 
-    // Four lanes store a line's his, or los: 64 bytes.
-    __device__ __forceinline__ static void store(const piece (&pieces)[WIDTH][PIECES], gt_int lines, gt_half *to,
-                                                 gt_int to_ld)
+    // A lane's line.
+    __device__ __forceinline__ static void split_step(const elements &held, float up, lines_of_warp &parts)
+    {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int i = 0; i < OF_HI; i++) {
+            piece hi, lo;
+#pragma unroll
+            for (int e = 0; e < 8; e += 2) {
+                const pair_parts both(held[i * 8 + e], held[i * 8 + e + 1], up);
+                hi.e[e / 2] = both.hi;
+                lo.e[e / 2] = both.lo;
+            }
+            parts[lane][place_of(i, lane)] = hi;
+            parts[lane][place_of(OF_HI + i, lane)] = lo;
+        }
+    }
+
+    // Eight lanes store a line's his and los: 128 bytes.
+    __device__ __forceinline__ static void store(const lines_of_warp &parts, gt_int lines, gt_half *to, gt_int to_ld)
     {
         const int lane = threadIdx.x % 32, which = lane % PIECES;
         to += lane / PIECES * to_ld + which * 8;
@@ -391,7 +396,7 @@ struct strip {
 #pragma unroll
         for (int line = lane / PIECES; line < WIDTH; line += 32 / PIECES, to += 32 / PIECES * to_ld)
             if (line < lines)
-                *(piece *)to = pieces[line][place_of(which, line)];
+                *(piece *)to = parts[line][place_of(which, line)];
         __syncwarp();
     }
 };
@@ -407,7 +412,8 @@ typedef lines_of<GT_B_ALONG_K>::type lines_b;
 
 // Blocks deal out among them the lines of both operands; strips, which take longer, first, so that they begin with the
 // first block of a cluster.
-extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, 2) repack(const __grid_constant__ gt_args g)
+extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, GT_A_ALONG_K &&GT_B_ALONG_K ? 4 : 2)
+    repack(const __grid_constant__ gt_args g)
 {
     constexpr bool B_FIRST = GT_A_ALONG_K && !GT_B_ALONG_K;
     __shared__ told t;

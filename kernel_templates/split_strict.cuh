@@ -93,7 +93,7 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
                 for (int j = 0; j < STRICT_FOURS * 4; j++)
                     some[i][j / 4][j % 4] += a[i / 4].e[i % 4] * b[j / 4].e[j % 4];
         }
-        if ((++step % (STRICT_INTERVAL / STRICT_K) == 0 && how == IN_INTERVALS) || left <= STRICT_K)
+        if ((++step % (STRICT_INTERVAL / STRICT_K) == 0 && how != IN_ORDER) || left <= STRICT_K)
 #pragma unroll
             for (int e = 0; e < STRICT_ROWS * STRICT_FOURS * 4; e++) {
                 (&sum[0][0][0])[e] += (&some[0][0][0])[e];

@@ -41,7 +41,7 @@ fronts() {
 sanitize() {
     tool=$1
     shift
-    compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 9 --print-limit 5 \
+    compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 9 --print-limit 5 --report-api-errors no \
         "$gemmtune" "$@" --quiet --timeout 10m >"/tmp/sanitizer-$tool" 2>&1
 }
 

@@ -1,4 +1,4 @@
-/* Candidates go into the compiler's threads and come out again: in order, or with their error, or not at all. */
+/* Candidates go into the compiler's threads and come out again: as code, or with their error, or not at all. */
 #include "../tuner/compile.h"
 #include "check.h"
 
@@ -85,7 +85,7 @@ TEST(dropped_work_does_not_come_back)
     CHECK_OK(gt_compiler_create(nvrtc, 1, &compiler));
     for (int i = 0; i < 50; i++)
         CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup("extern \"C\" __global__ void gemm() {}\n"), NULL));
-    gt_compiler_drop(compiler);
+    gt_compiler_drop(compiler, NULL);
     for (; gt_compiler_next(compiler, &compiled); taken++)
         gt_code_finish(&compiled.code);
     CHECK(taken < 50);

@@ -83,6 +83,7 @@ TEST(every_fault_is_found_and_the_run_goes_on)
                  "SELECT detail FROM trial JOIN kernel_param USING (kernel) WHERE name = 'fault' AND value = %d", fault);
         printf("fault %d: %s: %s\n", fault, expected[fault], ask(store, sql));
         CHECK(strlen(ask(store, sql)) > 5);
+        CHECK(fault != 3 || strstr(ask(store, sql), "(check 3x"));
     }
     CHECK_STR(ask(store, "SELECT count(*) FROM trial WHERE outcome = 'ok' AND stage = 'screen'"), "4");
     CHECK(strstr(ask(store, "SELECT params FROM best_configs"), "fault=0"));

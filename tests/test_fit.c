@@ -23,6 +23,56 @@ static gt_trials h200(void)
     return read_table("GEMMTUNE_TRIALS");
 }
 
+/* A tile of 128 x 128 by eight warps of tensor cores, and its terms on a product in bf16. */
+static gt_kernel tensor_tile(int wm, int wn)
+{
+    gt_kernel kernel = {.family = "mma", .arch = "sm_90a", .registers = 128};
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        *gt_fact(&kernel.facts, i) = gt_fact_rows[i].absent;
+    kernel.facts.tile_m = kernel.facts.tile_n = 128;
+    kernel.facts.threads = 256;
+    kernel.facts.smem_bytes = 65536;
+    CHECK_OK(gt_params_add(&kernel.params, "bk", 64));
+    CHECK_OK(gt_params_add(&kernel.params, "wm", wm));
+    CHECK_OK(gt_params_add(&kernel.params, "wn", wn));
+    return kernel;
+}
+
+static gt_terms terms_of(const gt_kernel *kernel, int64_t m, int64_t batch, int align)
+{
+    gt_trials trials = h200();
+    const gt_types *types = gt_types_parse("bf16", GT_MATH_STRICT);
+    const gt_gemm gemm = {.m = m, .n = 1024, .k = 1024, .batch = batch, .type_ab = types->a, .type_c = types->c};
+    gt_problem problem;
+    gt_terms terms;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    problem.class.align = align;
+    CHECK(gt_estimate_terms(&trials.device, kernel, &problem, &terms, NULL));
+    gt_trials_finish(&trials);
+    return terms;
+}
+
+TEST(small_tiles_of_warps_take_as_long_as_shared_memory_feeds_them)
+{
+    const gt_kernel large = tensor_tile(64, 64), small = tensor_tile(16, 16);
+    CHECK(terms_of(&small, 1024, 1, 16).compute > 2 * terms_of(&large, 1024, 1, 16).compute);
+}
+
+TEST(elements_of_rows_that_are_not_aligned_are_stored_one_by_one)
+{
+    const gt_kernel kernel = tensor_tile(64, 64);
+    CHECK(terms_of(&kernel, 1024, 1, 2).store > 4 * terms_of(&kernel, 1024, 1, 16).store);
+    CHECK(terms_of(&kernel, 1024, 1, 2).store == terms_of(&kernel, 1024, 1, 8).store);
+}
+
+TEST(persistent_blocks_that_a_matrix_of_a_batch_has_no_tile_for_cost_no_products)
+{
+    gt_kernel few = tensor_tile(64, 64), many = few;
+    few.facts.blocks = 132;
+    many.facts.blocks = 264;
+    CHECK_NEAR(terms_of(&few, 128, 99, 16).compute, terms_of(&many, 128, 99, 16).compute, 1e-9); /* 8 tiles each */
+}
+
 TEST(shipped_coefficients_agree_with_the_trials_in_the_repository)
 {
     gt_trials trials = h200();
@@ -58,7 +108,7 @@ TEST(a_fit_to_the_trials_of_another_gpu_orders_them_better_than_what_was_shipped
 TEST(a_fit_finds_what_makes_times_up)
 {
     gt_trials trials = h200();
-    const gt_terms truth = {.launch = 2, .begin = 3, .multiply = 1.5, .step = 0.2, .l2 = 0.7, .narrow = 0.4, .memory = 1.3,
+    const gt_terms truth = {.launch = 2, .begin = 3, .compute = 1.5, .step = 0.2, .l2 = 0.7, .narrow = 0.4, .memory = 1.3,
                             .store = 2, .sums = 0.5, .copies = 1};
     gt_fit fit;
     for (size_t i = 0; i < trials.count; i++)
@@ -134,7 +184,7 @@ TEST(absurd_coefficients_are_left_out)
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         char sql[200];
         snprintf(sql, sizeof sql, "PRAGMA ignore_check_constraints = 1;"
-                                  " UPDATE coefficient SET value = %s WHERE term = 'multiply'", values[i]);
+                                  " UPDATE coefficient SET value = %s WHERE term = 'compute'", values[i]);
         vandalise(gt_store_path(store), sql);
         CHECK_OK(gt_store_find_fitted(store, &device, types, &found, &count, &left_out));
         CHECK(count == 0 && left_out == 1);

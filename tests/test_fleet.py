@@ -73,6 +73,13 @@ class Merge(unittest.TestCase):
         self.assertEqual([(os.path.basename(row["merged"]), row["runs"]) for row in json.loads(out)],
                          [("a.db", 1), ("b.db", 1)])
 
+    def test_a_merge_of_nothing_makes_no_file(self):
+        with open(path("note.db"), "w") as file:
+            file.write("My thesis.")
+        code, out, err = run("merge", path("new.db"), path("missing.db"), path("note.db"))
+        self.assertEqual((code, err.count("\n")), (1, 2), err)
+        self.assertFalse(os.path.exists(path("new.db")))
+
     def test_a_merge_needs_two_files(self):
         for words in [["merge"], ["merge", path("new.db")]]:
             code, out, err = run(*words)

@@ -61,6 +61,22 @@ TEST(a_fixed_number_of_blocks_shares_all_tiles)
     CHECK_INT(launch.workspace_bytes, 132ll * 3 * 2 * 128 * 64 * 4);
 }
 
+TEST(of_blocks_that_only_take_tiles_there_are_no_more_than_tiles)
+{
+    gt_kernel kernel = tile(128, 64);
+    const gt_problem few = sized(129, 65, 7, 3), many = sized(1281, 1281, 7, 1);
+    gt_launch launch;
+    kernel.facts.blocks = 132;
+    CHECK_OK(gt_launch_init(&kernel, &few, &launch));
+    CHECK_INT(launch.grid[0], 4);
+    CHECK_INT(launch.grid[2], 3);
+    kernel.facts.cluster_x = 3;
+    CHECK_OK(gt_launch_init(&kernel, &few, &launch));
+    CHECK_INT(launch.grid[0], 6);
+    CHECK_OK(gt_launch_init(&kernel, &many, &launch));
+    CHECK_INT(launch.grid[0], 132);
+}
+
 TEST(copies_of_operands_have_room_in_the_workspace)
 {
     gt_kernel kernel = tile(128, 64);
@@ -88,7 +104,7 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     kernel.facts.repack = 27; /* in two parts: 7 of K are 32, twice, of two bytes each; and eight bytes a line */
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.workspace_bytes, 3 * ((129 + 65) * 128 + 1152 + 640));
-    CHECK_INT(launch.copies.blocks, 33 + 17); /* of four lines each */
+    CHECK_INT(launch.copies.blocks, 65 + 33); /* of two lines each */
     CHECK_INT(launch.copies.copy[GT_A].type, GT_F16);
     CHECK_INT(launch.copies.copy[GT_A].columns, 64);
     const int wrong[] = {4, 12, 15, 19, 24};

@@ -397,8 +397,9 @@ TEST(other_commands_and_the_software_gpu_have_defaults_of_their_own)
     gt_options_finish(&o);
 }
 
-/* All types together are to be tuned in 25 minutes on an H200, which takes some 80 seconds for the default list, half as
- * long for each problem that is searched quickly and 1.3 seconds for one of the cover list. */
+/* All types together are to be tuned in 25 minutes on an H200. With one problem after the other it takes some 80 seconds
+ * for the default list, half as long for each problem that is searched quickly and 1.3 seconds for one of the cover list;
+ * with three under way, 0.42 of that (36.9 s became 15.6). */
 TEST(less_usual_types_have_a_shorter_list_where_there_are_all)
 {
     gt_options_cli o;
@@ -419,7 +420,7 @@ TEST(less_usual_types_have_a_shorter_list_where_there_are_all)
     for (size_t i = count - last; i < count; i++)
         odd += problems[i].m % 2 && problems[i].n % 2 && problems[i].k % 2;
     CHECK_INT(odd, 4); /* one for each layout: no size of theirs is without a kernel then */
-    CHECK(seconds < 25 * 60);
+    CHECK(0.42 * seconds < 25 * 60);
     free(problems);
     gt_options_finish(&o);
     CHECK_OK(parse(WORDS("--type", "bf16_f32", "--layout", "nt"), &o)); /* who names it means it */
@@ -444,28 +445,36 @@ static bool is_covered(const gt_problem *list, size_t count, const char *layout,
     return false;
 }
 
-TEST(a_first_run_leaves_no_layout_alignment_or_kind_of_f32_without_a_kernel)
+/* The first run's problems of a type: rows are aligned, or to one element, or to two. */
+static void check_covered(const char *type, int element)
 {
     static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
     gt_options_cli o;
     gt_problem *problems;
     size_t count;
-    CHECK_OK(parse(WORDS("--type", "f32"), &o));
+    CHECK_OK(parse(WORDS("--type", type), &o));
     CHECK_OK(gt_options_problems(&o, &problems, &count));
     for (int i = 0; i < 4; i++)
         for (int batched = 0; batched < 2; batched++)
             CHECK(is_covered(problems, count, layouts[i], 16, false, batched) &&
-                  is_covered(problems, count, layouts[i], 4, false, batched));
+                  is_covered(problems, count, layouts[i], element, false, batched));
     for (int i = 0; i < 4; i++)
-        CHECK(is_covered(problems, count, layouts[i], 8, false, false));
-    for (int align = 4; align <= 16; align *= 4)
-        CHECK(is_covered(problems, count, "nn", align, true, false) &&
-              is_covered(problems, count, "nt", align, true, false));
+        CHECK(is_covered(problems, count, layouts[i], 2 * element, false, false));
+    for (int i = 0; i < 2; i++)
+        CHECK(is_covered(problems, count, layouts[i], 16, true, false) &&
+              is_covered(problems, count, layouts[i], element, true, false));
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++)
             CHECK(!gt_problem_same(&problems[i], &problems[j]));
     free(problems);
     gt_options_finish(&o);
+}
+
+TEST(a_first_run_leaves_no_layout_alignment_or_kind_without_a_kernel)
+{
+    check_covered("f32", 4);
+    check_covered("bf16", 2);
+    check_covered("f16", 2);
     check_refused(WORDS("best", "--shapes", "cover"), "best takes no --shapes cover: that is for tune and bench");
 }
 

@@ -213,6 +213,37 @@ TEST(planted_values_give_what_strict_sums_give)
     gt_close(gt);
 }
 
+/* The largest element of each row of A and column of B is 2^width times the others, and meets zeros, so that it says
+ * nothing of the sums. */
+static void widen(product *p, int width)
+{
+    for (int i = 0; i < M * K; i++)
+        p->a[i] = i % K == 0 ? ldexpf(1, width / 2 - 3) : i % K == 1 ? 0 : ldexpf(p->a[i], -width / 2 - 3);
+    for (int i = 0; i < K * N; i++)
+        p->b[i] = i / N == 1 ? ldexpf(1, width / 2 - 3) : i / N == 0 ? 0 : ldexpf(p->b[i], -width / 2 - 3);
+}
+
+TEST(elements_as_far_apart_as_f32_holds_them_are_summed_within_the_bound)
+{
+    static const int widths[] = {20, 60, 100, 118};
+    gt_context *gt = tuned_by_parts();
+    const gt_gemm gemm = split_gemm();
+    const float one = 1, zero = 0;
+    gt_plan *plan;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    product *p = make_product();
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        draw(p);
+        widen(p, widths[i]);
+        upload(p);
+        CHECK_OK(gt_execute(plan, NULL, &one, (void *)p->on_a, (void *)p->on_b, &zero, (void *)p->on_c));
+        check_product(p);
+    }
+    finish_product(p);
+    gt_plan_destroy(plan);
+    gt_close(gt);
+}
+
 TEST(a_graph_multiplies_by_parts_or_strictly_as_the_operands_of_each_replay_ask)
 {
     gt_context *gt = tuned_by_parts();
@@ -233,6 +264,8 @@ TEST(a_graph_multiplies_by_parts_or_strictly_as_the_operands_of_each_replay_ask)
         draw(p);
         if (i == 1)
             p->a[3 * K + 7] = INFINITY; /* a strict tile */
+        if (i == 2)
+            widen(p, 60); /* three parts */
         if (i == 3)
             p->b[K * N - 1] = NAN;
         upload(p);

@@ -123,6 +123,20 @@ class Verify(unittest.TestCase):
         self.assertEqual(best(path), [SLOW])
         return path
 
+    def test_errors_on_each_kind_of_data_are_held_to_what_is_proved(self):
+        code, out, err = run("bench", "--errors", "--device", "soft", "--json", "--db", self.tuned, "--shapes", "32",
+                             "--seed", "3")
+        rows = json.loads(out)
+        beyond = [row for row in rows if row["largest"] > row["bound"]]
+        self.assertEqual((code, len({row["data"] for row in rows}), len(rows)), (1, 5, 5), err)
+        self.assertEqual(err.count("is beyond the bound of 1.9e-06"), len(beyond))
+        self.assertTrue(0 < len(beyond) < 5, rows)
+        for row in rows:
+            self.assertEqual(row["bound"], 32 * 2 ** -24)
+            if row not in beyond:
+                self.assertTrue(1e-9 < row["rms"] < row["largest"] < 5e-7, row)
+        self.assertEqual(json.loads(run("best", "--json", "--db", self.tuned)[1])[0]["bound"], 32 * 2 ** -24)
+
     def test_what_is_wrong_is_told_recorded_and_no_longer_best(self):
         code, out, err = self.found
         row = json.loads(out)[0]

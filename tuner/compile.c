@@ -143,34 +143,70 @@ gt_status gt_compiler_submit(gt_compiler *compiler, const gt_kernel *kernel, cha
     return GT_OK;
 }
 
-bool gt_compiler_next(gt_compiler *compiler, gt_compiled *compiled)
+/* Takes a job out of the queue and hands its result over. */
+static void take(gt_compiler *compiler, job **at, gt_compiled *compiled)
 {
-    pthread_mutex_lock(&compiler->lock);
-    job *j = compiler->head;
-    while (j && !j->done)
-        pthread_cond_wait(&compiler->finished, &compiler->lock);
-    if (j) {
-        compiler->head = j->next;
-        if (!compiler->head)
-            compiler->tail = NULL;
-    }
-    pthread_mutex_unlock(&compiler->lock);
-    if (!j)
-        return false;
+    job *j = *at, *last = NULL;
+    *at = j->next;
+    for (job *left = compiler->head; left; left = left->next)
+        last = left;
+    compiler->tail = last;
     *compiled = j->result;
     j->result.code = (gt_code){0};
     free_job(j);
-    return true;
 }
 
-void gt_compiler_drop(gt_compiler *compiler)
+bool gt_compiler_next(gt_compiler *compiler, gt_compiled *compiled)
+{
+    pthread_mutex_lock(&compiler->lock);
+    while (compiler->head && !compiler->head->done)
+        pthread_cond_wait(&compiler->finished, &compiler->lock);
+    const bool any = compiler->head;
+    if (any)
+        take(compiler, &compiler->head, compiled);
+    pthread_mutex_unlock(&compiler->lock);
+    return any;
+}
+
+bool gt_compiler_finished(gt_compiler *compiler, gt_compiled *compiled)
+{
+    pthread_mutex_lock(&compiler->lock);
+    job **at = &compiler->head;
+    while (*at && !(*at)->done)
+        at = &(*at)->next;
+    const bool any = *at;
+    if (any)
+        take(compiler, at, compiled);
+    pthread_mutex_unlock(&compiler->lock);
+    return any;
+}
+
+static const job *find_job(const gt_compiler *compiler, const char *source_hash)
+{
+    const job *j = compiler->head;
+    while (j && strcmp(j->result.kernel.source_hash, source_hash) != 0)
+        j = j->next;
+    return j;
+}
+
+bool gt_compiler_wait(gt_compiler *compiler, const char *source_hash)
+{
+    const job *j;
+    pthread_mutex_lock(&compiler->lock);
+    while ((j = find_job(compiler, source_hash)) && !j->done)
+        pthread_cond_wait(&compiler->finished, &compiler->lock);
+    pthread_mutex_unlock(&compiler->lock);
+    return j;
+}
+
+void gt_compiler_drop(gt_compiler *compiler, const void *tag)
 {
     pthread_mutex_lock(&compiler->lock);
     job **at = &compiler->head;
     compiler->tail = NULL;
     while (*at) {
         job *j = *at;
-        if (j->started) {
+        if (j->started || j->result.tag != tag) {
             compiler->tail = j;
             at = &j->next;
         } else {

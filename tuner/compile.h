@@ -1,4 +1,4 @@
-/* Compiling in threads: candidates go in, and come out in the same order, compiled or failed. */
+/* Compiling in threads: candidates go in, and come out compiled or failed. */
 #ifndef GT_COMPILE_H
 #define GT_COMPILE_H
 
@@ -29,7 +29,14 @@ gt_status gt_compiler_submit(gt_compiler *compiler, const gt_kernel *kernel, cha
 /* Waits for the oldest candidate not yet taken. false if nothing was submitted that has not been taken. */
 bool gt_compiler_next(gt_compiler *compiler, gt_compiled *compiled);
 
-/* Forgets what is queued and not yet started: a budget ran out. */
-void gt_compiler_drop(gt_compiler *compiler);
+/* Takes one that is finished, if there is any, without waiting. */
+bool gt_compiler_finished(gt_compiler *compiler, gt_compiled *compiled);
+
+/* Waits until the candidate of a source hash is finished, or taken by somebody. false if there is none: nobody queued
+ * it, or it was taken. */
+bool gt_compiler_wait(gt_compiler *compiler, const char *source_hash);
+
+/* Forgets what is queued with a tag and not yet started: a budget ran out. */
+void gt_compiler_drop(gt_compiler *compiler, const void *tag);
 
 #endif

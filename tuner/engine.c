@@ -88,7 +88,7 @@ static gt_status hash_search(gt_engine *engine)
     return GT_OK;
 }
 
-static gt_status create_worker(gt_engine *engine)
+gt_status gt_engine_create_worker(const gt_engine *engine, gt_worker **worker)
 {
     const gt_worker_options options = {
         .device = engine->options.device,
@@ -97,7 +97,7 @@ static gt_status create_worker(gt_engine *engine)
         .checks = &engine->checks,
         .interrupted = &interrupted,
     };
-    return gt_worker_create(&options, &engine->worker);
+    return gt_worker_create(&options, worker);
 }
 
 /* The system's database; most machines have none. Without one of the user's own it takes its place; with one it is done
@@ -203,7 +203,7 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
     if (status == GT_OK)
         status = compile_checks(engine);
     if (status == GT_OK)
-        status = create_worker(engine);
+        status = gt_engine_create_worker(engine, &engine->worker);
     if (status == GT_OK && use == GT_ENGINE_WRITE)
         status = hash_search(engine);
     if (status == GT_OK && use == GT_ENGINE_WRITE)
@@ -245,30 +245,45 @@ gt_status gt_engine_prepare(gt_engine *engine, const gt_class *class, gt_kernel 
         free(source);
         return GT_OK;
     }
-    return gt_compiler_submit(engine->compiler, kernel, source, NULL);
+    return gt_compiler_submit(engine->compiler, kernel, source, engine);
+}
+
+void gt_engine_give_turn(const gt_engine *engine)
+{
+    if (engine->turn)
+        pthread_mutex_unlock(engine->turn);
+}
+
+void gt_engine_take_turn(const gt_engine *engine)
+{
+    if (engine->turn)
+        pthread_mutex_lock(engine->turn);
+}
+
+/* What the cache has of a source, once it holds all that is finished. */
+static const gt_cached *find_code(gt_engine *engine, const char *source_hash)
+{
+    gt_compiled compiled;
+    while (gt_compiler_finished(engine->compiler, &compiled))
+        gt_cache_put(engine->cache, &compiled);
+    return gt_cache_find(engine->cache, source_hash);
 }
 
 gt_status gt_engine_code(gt_engine *engine, const gt_class *class, gt_kernel *kernel, const gt_code **code)
 {
-    gt_compiled compiled;
-    const gt_cached *cached = NULL;
+    const gt_cached *cached;
     gt_status status = GT_OK;
     if (!kernel->source_hash[0]) /* else it was rendered before */
         status = gt_engine_prepare(engine, class, kernel, false);
+    while (status == GT_OK && !(cached = find_code(engine, kernel->source_hash))) {
+        gt_engine_give_turn(engine);
+        const bool waited = gt_compiler_wait(engine->compiler, kernel->source_hash);
+        gt_engine_take_turn(engine);
+        if (!waited)
+            status = gt_engine_prepare(engine, class, kernel, true);
+    }
     if (status != GT_OK)
         return status;
-    /* It may be on its way: what was submitted before it comes out before it. */
-    while (!(cached = gt_cache_find(engine->cache, kernel->source_hash)) &&
-           gt_compiler_next(engine->compiler, &compiled))
-        gt_cache_put(engine->cache, &compiled);
-    if (!cached) {
-        if ((status = gt_engine_prepare(engine, class, kernel, true)) != GT_OK)
-            return status;
-        if (!gt_compiler_next(engine->compiler, &compiled))
-            return gt_fail(GT_ERROR_COMPILE, "the compiler lost a kernel");
-        gt_cache_put(engine->cache, &compiled);
-        cached = gt_cache_find(engine->cache, kernel->source_hash);
-    }
     if (cached->status != GT_OK)
         return gt_fail(cached->status, "%s", cached->detail);
     *code = &cached->code;

@@ -2,6 +2,8 @@
 #ifndef GT_ENGINE_H
 #define GT_ENGINE_H
 
+#include <pthread.h>
+
 #include "../db/store.h"
 #include "compile.h"
 #include "search.h"
@@ -41,6 +43,7 @@ typedef struct gt_engine {
     gt_cache *cache; /* code compiled in this run, by source hash */
     gt_code checks;
     gt_worker *worker;
+    pthread_mutex_t *turn; /* where several lanes share the GPU, the store and all else: lanes.h; else NULL */
     gt_store *store;
     gt_store *behind; /* the system's, where options.behind; may be NULL, and is where the user has none of his own */
     int64_t run, gpu;
@@ -92,8 +95,15 @@ double gt_engine_elapsed(const gt_engine *engine);
 bool gt_engine_interrupted(void);
 void gt_engine_catch_signals(void);
 
+/* Makes a worker for the engine's device. Owned: gt_worker_destroy. */
+gt_status gt_engine_create_worker(const gt_engine *engine, gt_worker **worker);
+
+/* Lets another lane go on, and waits until it is this one's turn again. Without lanes nothing happens. */
+void gt_engine_give_turn(const gt_engine *engine);
+void gt_engine_take_turn(const gt_engine *engine);
+
 /* A kernel's code, from this run's cache or compiled now; kernel gets its source hash and compiler. The code belongs
- * to the cache and is valid until the next call. GT_ERROR_COMPILE says why there is none. */
+ * to the cache and is valid until the next call, or the end of the lane's turn. GT_ERROR_COMPILE says why there is none. */
 gt_status gt_engine_code(gt_engine *engine, const gt_class *class, gt_kernel *kernel, const gt_code **code);
 
 /* Renders a kernel and fills in its source hash and compiler; starts compiling it in the background if the cache

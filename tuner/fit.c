@@ -20,7 +20,7 @@
 #define FEWEST 12 /* trials of a family that are worth a fit */
 
 /* What no machine is faster than, whatever few trials say: its nominal rates, and a little for caches. */
-static const gt_terms least_coefficients = {.multiply = 0.9, .l2 = 0.5, .memory = 0.8};
+static const gt_terms least_coefficients = {.compute = 0.9, .l2 = 0.5, .memory = 0.8};
 
 /* One measurement. */
 typedef struct sample {

@@ -1,9 +1,16 @@
 #include "work.h"
 
-/* The race's field: the fastest in screening, as long as they are this close to the best. */
-#define FINALISTS 4
-#define CLOSE 1.06
-#define FIELD (FINALISTS + 2 + GT_RIVALS)
+#include <math.h>
+#include <string.h>
+
+/* The race's field: the fastest in screening, as long as they are this close to the best; and of other families the
+ * fastest, for screening does not tell what a kernel takes cold, and all of one family may lose as much there. */
+#define FINALISTS     4
+#define CLOSE         1.06
+#define OTHERS        2
+#define OTHERS_CLOSE  1.15
+#define MOST_SCREENED 64 /* that are looked at */
+#define FIELD         (FINALISTS + OTHERS + 2 + GT_RIVALS)
 
 /* Seconds of racing, by effort. */
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
@@ -13,16 +20,29 @@ static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMA
  * lets it try all. */
 #define BASELINE_SEARCH_S 0.05
 
-/* Stores the race: the winner with its margin, everyone with code, so that any of them can be loaded. What is shown is
- * the fastest of the first `own`. */
+/* Those that take this much longer than the fastest are stored without their code. */
+#define WORTH_KEEPING 1.1
+
+static double find_fastest(const gt_trial *trials, size_t count)
+{
+    double best = INFINITY;
+    for (size_t i = 0; i < count; i++)
+        if (trials[i].outcome == GT_TRIAL_OK && trials[i].us > 0)
+            best = fmin(best, gt_trial_deciding_us(&trials[i]));
+    return best;
+}
+
+/* Stores the race: the winner with its margin, all that were near with code, so that any of them can be loaded. What is
+ * shown is the fastest of the first `own`. */
 static gt_status store_race(gt_work *w, const gt_kernel *kernels, const gt_code *codes, const gt_trial *trials,
                             size_t count, size_t own, const gt_baseline *baselines)
 {
     gt_engine *engine = w->engine;
+    const double fastest = find_fastest(trials, count);
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < count; i++) {
-        const bool winner = trials[i].margin >= 0;
-        const gt_code stored = gt_work_code(w, &codes[i], winner);
+        const bool winner = trials[i].margin >= 0, near = gt_trial_deciding_us(&trials[i]) <= WORTH_KEEPING * fastest;
+        const gt_code stored = winner || near ? gt_work_code(w, &codes[i], winner) : (gt_code){0};
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &stored,
                                     &trials[i]);
         if (status == GT_OK && i < own && trials[i].outcome == GT_TRIAL_OK && trials[i].us > 0 &&
@@ -64,9 +84,31 @@ static gt_status add_defender(const gt_work *w, const gt_known *winner, gt_kerne
     return status;
 }
 
+static bool has_family(gt_candidate *const *list, size_t count, const char *family)
+{
+    size_t i = 0;
+    while (i < count && strcmp(list[i]->kernel.family, family) != 0)
+        i++;
+    return i < count;
+}
+
+static size_t choose_finalists(const gt_search *search, gt_candidate *finalists[FINALISTS + OTHERS])
+{
+    gt_candidate *best[MOST_SCREENED];
+    const size_t passed = search ? gt_search_best(search, best, MOST_SCREENED) : 0;
+    size_t count = 0;
+    for (; count < passed && count < FINALISTS && best[count]->trial.us <= CLOSE * best[0]->trial.us; count++)
+        finalists[count] = best[count];
+    for (size_t i = count, end = count + OTHERS; i < passed && count < end; i++)
+        if (best[i]->trial.us <= OTHERS_CLOSE * best[0]->trial.us &&
+            !has_family(finalists, count, best[i]->kernel.family))
+            finalists[count++] = best[i];
+    return count;
+}
+
 gt_status gt_race(gt_work *w)
 {
-    gt_candidate *finalists[FINALISTS];
+    gt_candidate *finalists[FINALISTS + OTHERS];
     gt_kernel kernels[FIELD];
     gt_code codes[FIELD] = {0};
     gt_contestant contestants[FIELD];
@@ -74,10 +116,10 @@ gt_status gt_race(gt_work *w)
     double errors[FIELD];
     gt_baseline baselines[GT_BASELINE_COUNT] = {0};
     const gt_engine_options *options = &w->engine->options;
-    const size_t passed = w->search ? gt_search_best(w->search, finalists, FINALISTS) : 0;
+    const size_t chosen = choose_finalists(w->search, finalists);
     size_t count = 0;
     gt_status status = GT_OK;
-    for (size_t i = 0; status == GT_OK && i < passed && finalists[i]->trial.us <= CLOSE * finalists[0]->trial.us; i++) {
+    for (size_t i = 0; status == GT_OK && i < chosen; i++) {
         const gt_code *code;
         kernels[count] = finalists[i]->kernel;
         if ((status = gt_engine_code(w->engine, &w->problem->class, &kernels[count], &code)) == GT_OK)

@@ -97,7 +97,7 @@ gt_status gt_screen(gt_work *w)
             for (size_t i = start; status == GT_OK && i < end; i++) {
                 if (gt_work_out_of_time(w)) {
                     w->tuned->cut = !gt_engine_interrupted();
-                    gt_compiler_drop(w->engine->compiler);
+                    gt_compiler_drop(w->engine->compiler, w->engine);
                     return GT_OK;
                 }
                 if (!round[i]->tried)

@@ -98,7 +98,10 @@ static gt_status tune_problem(gt_work *w)
         return status;
     if (searched && w->own.kernel_id != 0 && w->rival_count == 0)
         return show_stored(w);
-    if ((status = gt_search_create(&engine->families, &engine->device, w->problem, &options, &w->search)) == GT_OK)
+    gt_engine_give_turn(engine); /* it takes long, and asks for nothing that lanes share */
+    status = gt_search_create(&engine->families, &engine->device, w->problem, &options, &w->search);
+    gt_engine_take_turn(engine);
+    if (status == GT_OK)
         status = gt_screen(w);
     if (status == GT_OK && !tuning->only_seeds && !gt_engine_interrupted())
         status = gt_screen_keep(w);

@@ -32,7 +32,7 @@ typedef struct gt_tuning {
     size_t seed_count;
     const gt_fitted *fitted; /* coefficients of the estimate by which searches are ordered */
     size_t fitted_count;
-    gt_rejections rejections; /* of all problems so far */
+    gt_rejections *rejections; /* of all problems so far; NULL: nobody counts */
     bool verbose; /* a line for each of them */
     bool brief;      /* less usual types, among all: searched no longer than quickly */
     bool covering;   /* the problem is one of the cover list */

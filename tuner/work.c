@@ -15,7 +15,8 @@ void gt_work_note(gt_work *w, const gt_kernel *kernel, const gt_trial *trial, bo
 {
     gt_tuning *tuning = w->tuning;
     char line[GT_REJECTION_LENGTH];
-    gt_rejections_note(&tuning->rejections, w->problem, kernel, trial, now);
+    if (tuning->rejections)
+        gt_rejections_note(tuning->rejections, w->problem, kernel, trial, now);
     if (trial->outcome == GT_TRIAL_OK)
         return;
     if (now) {

@@ -312,6 +312,30 @@ gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_
     return status;
 }
 
+/* Asks for something that has one answer, of so many bytes. `what` ends the failure's line. */
+static gt_status ask(gt_worker *worker, gt_message_kind kind, const struct iovec parts[3], double limit_s,
+                     gt_message_kind answered, const char *what, void *found, size_t bytes)
+{
+    gt_message message = {0};
+    gt_status status = gt_worker_start(worker);
+    if (status != GT_OK)
+        return status;
+    gt_receipt receipt = GT_RECEIVE_END;
+    if (gt_message_send(worker->fd, kind, parts, 3))
+        receipt = gt_message_receive(worker->fd, gt_now() + limit_s, worker->options.interrupted, &message);
+    if (receipt == GT_RECEIVE_INTERRUPTED)
+        return gt_worker_interrupt(worker);
+    if (receipt == GT_RECEIVED && message.kind == answered && message.bytes == bytes) {
+        memcpy(found, message.payload, bytes);
+    } else {
+        status = gt_fail(GT_ERROR_DRIVER, "the worker could not measure %s", what);
+        gt_worker_kill(worker);
+        worker->losses++;
+    }
+    gt_message_finish(&message);
+    return status;
+}
+
 gt_status gt_worker_ceilings(gt_worker *worker, const gt_types *types, const gt_code *code, gt_ceilings *ceilings)
 {
     const gt_message_ceiling job = {
@@ -320,22 +344,28 @@ gt_status gt_worker_ceilings(gt_worker *worker, const gt_types *types, const gt_
     };
     const struct iovec parts[] = {{(void *)&job, sizeof job}, {code->cubin, code->cubin_bytes},
                                   {code->ptx, (size_t)job.ptx_bytes}};
-    gt_message message = {0};
-    gt_status status = gt_worker_start(worker);
-    if (status != GT_OK)
-        return status;
-    gt_receipt receipt = GT_RECEIVE_END;
-    if (gt_message_send(worker->fd, GT_MESSAGE_CEILING, parts, 3))
-        receipt = gt_message_receive(worker->fd, gt_now() + CEILING_S, worker->options.interrupted, &message);
-    if (receipt == GT_RECEIVE_INTERRUPTED)
-        return gt_worker_interrupt(worker);
-    if (receipt == GT_RECEIVED && message.kind == GT_MESSAGE_CEILINGS && message.bytes == sizeof *ceilings) {
-        memcpy(ceilings, message.payload, sizeof *ceilings);
-    } else {
-        status = gt_fail(GT_ERROR_DRIVER, "the worker could not measure what the GPU can do");
-        gt_worker_kill(worker);
-        worker->losses++;
+    return ask(worker, GT_MESSAGE_CEILING, parts, CEILING_S, GT_MESSAGE_CEILINGS, "what the GPU can do", ceilings,
+               sizeof *ceilings);
+}
+
+gt_status gt_worker_accuracy(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestant,
+                             const gt_accuracy_terms *terms, gt_accuracy *kernel, gt_accuracy *cublas)
+{
+    const gt_code *code = contestant->code;
+    const gt_message_accuracy job = {
+        .problem = *problem, .seed = terms->seed, .kind = terms->kind, .baseline = terms->baseline,
+        .contestant = {.kernel = *contestant->kernel, .cubin_bytes = code->cubin_bytes,
+                       .ptx_bytes = code->ptx ? code->ptx_bytes : 0},
+    };
+    const struct iovec parts[] = {{(void *)&job, sizeof job}, {code->cubin, code->cubin_bytes},
+                                  {code->ptx, (size_t)job.contestant.ptx_bytes}};
+    gt_message_accuracies found;
+    const gt_status status = ask(worker, GT_MESSAGE_ACCURACY, parts, PREPARE_S, GT_MESSAGE_ACCURACIES, "errors", &found,
+                                 sizeof found);
+    if (status == GT_OK) {
+        found.kernel.trial.detail[GT_DETAIL_LENGTH - 1] = found.cublas.trial.detail[GT_DETAIL_LENGTH - 1] = 0;
+        *kernel = found.kernel;
+        *cublas = found.cublas;
     }
-    gt_message_finish(&message);
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "../db/trial.h"
 #include "../src/core/kernel.h"
+#include "worker/accuracy.h"
 #include "worker/ceiling.h"
 #include "baselines/baseline.h"
 
@@ -71,6 +72,18 @@ gt_status gt_worker_race(gt_worker *worker, const gt_problem *problem, const gt_
 
 /* Measures what the GPU can do at most on these types: see ceiling.h, whose kernels code is. */
 gt_status gt_worker_ceilings(gt_worker *worker, const gt_types *types, const gt_code *code, gt_ceilings *ceilings);
+
+/* On which data, from which seed, and whether cuBLAS runs on it, too. */
+typedef struct gt_accuracy_terms {
+    uint64_t seed;
+    gt_data_kind kind;
+    bool baseline;
+} gt_accuracy_terms;
+
+/* Measures a kernel's errors on a problem, and those of cuBLAS: see accuracy.h. GT_ERROR_DRIVER where a worker is lost by
+ * it; else as above. */
+gt_status gt_worker_accuracy(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestant,
+                             const gt_accuracy_terms *terms, gt_accuracy *kernel, gt_accuracy *cublas);
 
 /* Whole processes lost so far. */
 int gt_worker_losses(const gt_worker *worker);

@@ -8,17 +8,16 @@
 
 /* Of a block that copies, and of one that splits. */
 #define COPY_THREADS  256
-#define PARTS_THREADS 512
+#define PARTS_THREADS 256
 
 /* Of operands in two parts: elements that high parts are followed by their low ones after, bytes that are known of a
- * line, lines of a block; blocks of a cluster at most, what each should have of K, and with how many lines all of them
- * fill a GPU. */
+ * line, lines of a block; blocks of a cluster at most, what each should have of K, and up to how many lines always so. */
 #define PARTS_STEP    32
 #define PARTS_KNOWN   8
-#define PARTS_LINES   4
+#define PARTS_LINES   2
 #define PARTS_CLUSTER 8
 #define PARTS_SHARE   512
-#define PARTS_MANY    8192
+#define PARTS_FEW     1024
 
 /* An operand in two parts. False where its bytes pass 64 bits. */
 static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *copy, int64_t *total)
@@ -36,14 +35,15 @@ static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *c
     return true;
 }
 
-/* Blocks of a cluster that share a line: where lines are few and long, and from Hopper on, which dependent launches are
- * for, too. */
+/* Blocks of a cluster that share a line that is stored across K: where lines are few, or few for their length, and from
+ * Hopper on, which dependent launches are for, too. */
 static unsigned share_parts(const gt_facts *facts, const gt_problem *p)
 {
-    const int64_t lines = p->m > p->n ? p->m : p->n;
+    const int64_t of_a = p->class.op_a == GT_T ? p->m : 0, of_b = p->class.op_b == GT_N ? p->n : 0;
+    const int64_t lines = of_a > of_b ? of_a : of_b;
     unsigned blocks = 1;
-    while (facts->dependent_launch && blocks < PARTS_CLUSTER && p->k >= 2 * blocks * PARTS_SHARE &&
-           lines <= PARTS_MANY / (2 * blocks) / p->batch)
+    while (facts->dependent_launch && lines > 0 && blocks < PARTS_CLUSTER && p->k >= 2 * blocks * PARTS_SHARE &&
+           lines <= (p->k / 2 > PARTS_FEW ? p->k / 2 : PARTS_FEW) / blocks / p->batch)
         blocks *= 2;
     return blocks;
 }

@@ -20,9 +20,13 @@
 #define SUMS_BEGIN    2500.0
 #define CLUSTER_BEGIN 1500.0
 #define STREAM_BEGIN  5000.0
-#define COPIES_BEGIN  6000.0
+#define COPIES_BEGIN  8000.0
 
 #define PIECES_RATE 2.0 /* copies to shared memory that begin in a clock and SM, of 4, 8 or 16 bytes each */
+
+#define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
+#define BROKEN_LINES 1.8
+#define STORED_ALONE 0.3 /* clocks of an SM for an element of C whose rows are not aligned, however short it is */
 
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
 
@@ -70,6 +74,14 @@ static double more_pieces(const gt_kernel *kernel, const gt_problem *p, int64_t 
     return kernel->facts.repack & operand ? 0 : 1 / fmin(p->class.align, 16) - 1.0 / 16;
 }
 
+/* How much longer the copy engine takes for lines that do not begin where those of L2 do, which have 128 bytes. */
+static double broken(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
+{
+    const int64_t ld = operand == GT_A ? p->lda : p->ldb, bytes = gt_type_find(p->class.type_a)->bytes;
+    const bool engine = kernel->facts.box_a_rows > 0 && !(kernel->facts.repack >> operand & 1);
+    return engine && ld * bytes % 128 != 0 ? BROKEN_LINES : 1;
+}
+
 /* Multiply-adds of an SM in a clock: of its tensor cores or, where threads have tiles of their own, of its FMA units. */
 static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt_class *class, double clock)
 {
@@ -86,6 +98,20 @@ static int resident_of(const gt_device *device, const gt_kernel *kernel)
     return gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers, (int)kernel->facts.smem_bytes);
 }
 
+/* Elements of A and B that a block's threads or instructions read from shared memory in a step of one along K, and those
+ * written there: of its warps' tiles, or of the instruction's two sides, 64 rows of a warp group and what is N there. */
+static double shared_elements(const gt_kernel *kernel)
+{
+    const double m = (double)kernel->facts.tile_m, n = (double)kernel->facts.tile_n;
+    const double wm = param(kernel, "wm", 0), wn = param(kernel, "wn", 0);
+    int64_t swap;
+    if (wm > 0 && wn > 0)
+        return m / wm * (n / wn) * (wm + wn) + m + n;
+    if (gt_params_find(&kernel->params, "swap", &swap))
+        return (swap ? n : m) / 64 * (64 + (swap ? m : n)) + m + n;
+    return 0;
+}
+
 /* SMs that work on a kernel. Where they hold one block each, clusters of four and more do not fit into every part of the
  * chip: an H200 has room for 30 of four and 15 of eight. */
 static double sms_of(const gt_device *device, const gt_kernel *kernel, int resident)
@@ -93,6 +119,13 @@ static double sms_of(const gt_device *device, const gt_kernel *kernel, int resid
     const double sms = at_least_one(device->sm_count);
     const bool apart = resident == 1 && kernel->facts.cluster_x * kernel->facts.cluster_y >= 4;
     return apart ? at_least_one(floor(sms * 10 / 11)) : sms;
+}
+
+/* Clocks in which all SMs read or write so many bytes, in L2 where they stay there. */
+static double memory_clocks(const gt_device *device, double bytes)
+{
+    const double rate = bytes < 0.8 * (double)device->l2_bytes ? WARM_RATE : MEMORY_RATE;
+    return bytes / rate / at_least_one(device->sm_count);
 }
 
 /* What the terms are made of. */
@@ -127,7 +160,8 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     s.warps = ceil((double)f->threads / 32) * fmin(s.per_sm, resident);
     s.per_sm *= (double)f->products;
     if (blocks > 0)
-        s.per_sm = (f->ws_tile > 0 ? tiles / blocks : ceil(tiles / blocks)) * blocks / sms * batch;
+        s.per_sm = f->ws_tile > 0 ? tiles / sms * batch
+                                  : ceil(tiles / blocks) * at_least_one(fmin(blocks, tiles) / sms * batch);
     s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
     s.part = s.steps * step;
     return s;
@@ -155,12 +189,13 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     if (resident < 1)
         return false;
     const shares s = find_shares(device, kernel, p, &launch, resident);
-    const double sms = at_least_one(device->sm_count), clock = device->clock_khz > 0 ? device->clock_khz * 1e-3 : 1500;
+    const double clock = device->clock_khz > 0 ? device->clock_khz * 1e-3 : 1500;
     const double multiply_adds = rate_of(device, kernel, &p->class, clock);
     const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
     const double operands = ((m + n) * k * ab + m * n * c) * batch;
     const double tile = (double)f->tile_m * (double)f->tile_n;
+    const double step_clocks = fmax(tile / multiply_adds, shared_elements(kernel) * ab / SHARED_RATE);
     const bool streams = f->blocks > 0 && f->ws_tile > 0;
     double sums = 0;
     if (streams)
@@ -173,15 +208,16 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     *out = (gt_terms){
         .launch = 1,
         .begin = s.sets * 1000 / clock,
-        .multiply = s.per_sm * tile * s.part * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / multiply_adds / clock,
+        .compute = s.per_sm * s.part * step_clocks * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
         .step = s.sets * s.steps * 100 / clock,
-        .l2 = s.per_sm * (s.rows + s.columns) * s.part * ab / L2_RATE / clock,
+        .l2 = s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE /
+              clock,
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, 1) + s.columns * more_pieces(kernel, p, 2)) * s.part * ab /
                   PIECES_RATE / clock,
-        .memory = operands / (operands < 0.8 * (double)device->l2_bytes ? WARM_RATE : MEMORY_RATE) / sms / clock,
-        .store = s.per_sm * s.rows * s.columns * c * (p->class.align < 16 ? 2 : 1) / L2_RATE / clock,
+        .memory = memory_clocks(device, operands) / clock,
+        .store = s.per_sm * s.rows * s.columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE) / clock,
         .sums = sums / clock,
-        .copies = copied > 0 ? (COPIES_BEGIN + 2 * copied / MEMORY_RATE / sms) / clock : 0,
+        .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied)) / clock : 0,
     };
     if (workspace)
         *workspace = gt_launch_memory(&launch);
@@ -191,7 +227,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
 double gt_estimate_us(const gt_terms *t, const gt_terms *c)
 {
     /* Near the largest of the three, and above it where two are alike. */
-    const double all[] = {t->multiply * c->multiply, t->l2 * c->l2 + t->narrow * c->narrow, t->memory * c->memory};
+    const double all[] = {t->compute * c->compute, t->l2 * c->l2 + t->narrow * c->narrow, t->memory * c->memory};
     const double most = fmax(all[0], fmax(all[1], all[2]));
     double sum = 0;
     for (size_t i = 0; most > 0 && i < sizeof all / sizeof all[0]; i++)
@@ -201,34 +237,55 @@ double gt_estimate_us(const gt_terms *t, const gt_terms *c)
            t->sums * c->sums + t->copies * c->copies;
 }
 
-/* Clocks of an SM for an element of C whose rows are aligned: 0.5 to 0.6 for the bias and as many for relu or gelu, in
- * `simt_cluster`, `simt_ws` and `wgmma` on an H200, from 128^3 to 4096^3. */
-#define EPILOGUE_CLOCKS 0.6
+/*
+ * What an epilogue costs beside the product, on an H200: microseconds of a launch, and clocks of an SM for an element
+ * of C, for the bias, relu and gelu. Families that finish sums in registers before they leave (512^3 to 4096^3 in bf16;
+ * gelu is bound by two instructions of which an SM does 16 a clock), and those that finish what they have stored (128^3
+ * to 4096^3 in f32; relu as gelu).
+ */
+typedef struct epilogue_cost {
+    const char *family;
+    double begin, bias, relu, gelu;
+} epilogue_cost;
 
-double gt_estimate_epilogue_us(const gt_device *device, const gt_problem *problem, gt_epilogue epilogue)
+static const epilogue_cost epilogue_costs[] = {
+    {"wgmma", 0.1, 0.03, 0.03, 0.15},
+    {"split", 0.1, 0.03, 0.03, 0.15},
+    {NULL, 0, 0.6, 0.6, 0.6},
+};
+
+double gt_estimate_epilogue_us(const gt_device *device, const char *family, const gt_problem *problem,
+                               gt_epilogue epilogue)
 {
-    const int steps = !!(epilogue & GT_EPILOGUE_BIAS) + !!(epilogue & (GT_EPILOGUE_RELU | GT_EPILOGUE_GELU));
+    if (epilogue == GT_EPILOGUE_NONE || device->clock_khz <= 0)
+        return 0;
+    const epilogue_cost *cost = epilogue_costs;
+    while (cost->family && strcmp(cost->family, family) != 0)
+        cost++;
+    const double clocks = (epilogue & GT_EPILOGUE_BIAS ? cost->bias : 0) +
+                          (epilogue & GT_EPILOGUE_RELU ? cost->relu : 0) +
+                          (epilogue & GT_EPILOGUE_GELU ? cost->gelu : 0);
     const double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
-    return device->clock_khz > 0 ? EPILOGUE_CLOCKS * steps * elements / device->sm_count / device->clock_khz * 1e3 : 0;
+    return cost->begin + clocks * elements / device->sm_count / device->clock_khz * 1e3;
 }
 
 /* Fitted by `gemmtune fit --trials tests/trials_h200.txt`, but the first: what the terms are meant to be, for families
  * that nobody has fitted. */
 static const gt_fitted shipped[] = {
-    {"", {.launch = 1.5, .begin = 1.5, .multiply = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
+    {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},
-    {"batched", {.launch = 0.519, .begin = 0.671, .multiply = 5.017, .step = 0.459, .l2 = 1.325, .memory = 0.809,
-                 .narrow = 1.636, .store = 2.454, .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.483, .begin = 1.726, .multiply = 1.21, .step = 3.444, .l2 = 2.615, .memory = 1.049,
-              .narrow = 0.264, .store = 2.307, .sums = 1.215, .copies = 1}},
-    {"simt_cluster", {.launch = 0.322, .begin = 1.794, .multiply = 1.084, .step = 1.772, .l2 = 1.573,
-                      .memory = 1.161, .narrow = 0.246, .store = 5.159, .sums = 1.169, .copies = 0.919}},
-    {"simt_ws", {.launch = 1.123, .begin = 5.84, .multiply = 1.084, .step = 1.296, .l2 = 1.41, .memory = 0.804,
-                 .narrow = 0.594, .store = 1.898, .sums = 0.175, .copies = 1.081}},
-    {"skinny", {.launch = 0.737, .begin = 1.536, .multiply = 2.56, .step = 1.247, .l2 = 0.602, .memory = 1.235,
-                .narrow = 0.448, .store = 8.639, .sums = 1.206, .copies = 1}},
-    {"vector", {.launch = 0.514, .begin = 0.57, .multiply = 1.2, .step = 7.624, .l2 = 0.501, .memory = 0.92,
-                .narrow = 0.309, .store = 1.024, .sums = 0.651, .copies = 1}},
+    {"batched", {.launch = 0.465, .begin = 0.565, .compute = 5.017, .step = 0.445, .l2 = 1.675, .memory = 0.803,
+                 .narrow = 1.399, .store = 2.132, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.526, .begin = 1.609, .compute = 1.21, .step = 3.526, .l2 = 2.636, .memory = 1.082,
+              .narrow = 0.219, .store = 1.839, .sums = 1.225, .copies = 1}},
+    {"simt_cluster", {.launch = 0.302, .begin = 1.955, .compute = 1.101, .step = 1.786, .l2 = 1.561,
+                      .memory = 1.17, .narrow = 0.24, .store = 3.716, .sums = 1.048, .copies = 0.912}},
+    {"simt_ws", {.launch = 1.283, .begin = 6.217, .compute = 1.084, .step = 1.237, .l2 = 1.478, .memory = 0.804,
+                 .narrow = 0.562, .store = 1.623, .sums = 0.168, .copies = 1.089}},
+    {"skinny", {.launch = 0.621, .begin = 1.882, .compute = 2.089, .step = 1.338, .l2 = 0.602, .memory = 1.254,
+                .narrow = 0.441, .store = 6.834, .sums = 1.178, .copies = 1}},
+    {"vector", {.launch = 0.514, .begin = 0.527, .compute = 1.2, .step = 7.744, .l2 = 0.501, .memory = 0.92,
+                .narrow = 0.307, .store = 1.04, .sums = 0.656, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)
@@ -255,7 +312,7 @@ bool gt_estimate_check(const gt_terms *coefficients)
         if (!(value >= 0 && value <= LARGEST))
             return false;
     }
-    return copy.launch > 0 && copy.multiply > 0 && copy.memory > 0;
+    return copy.launch > 0 && copy.compute > 0 && copy.memory > 0;
 }
 
 const gt_terms *gt_estimate_known(const gt_fitted *list, size_t count, const char *family)

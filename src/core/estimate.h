@@ -12,12 +12,12 @@
 #define GT_TERMS(X)                                                                                          \
     X(launch)   /* a microsecond, whatever is launched */                                                    \
     X(begin)    /* 1000 clocks for each set of blocks that are resident together: their first loads */       \
-    X(multiply) /* multiply-adds of the busiest SM, those beyond the matrix and idle issue slots included */ \
+    X(compute)  /* multiply-adds of the busiest SM, or what its shared memory moves for them, tails included */ \
     X(step)     /* 100 clocks for each stage of K */                                                         \
     X(l2)       /* what the busiest SM reads of A and B, 40 bytes a clock */                                 \
     X(memory)   /* A, B and C once, 18 bytes a clock and SM; less where they stay in L2 */                   \
     X(narrow)   /* more for it where rows are not aligned to 16 bytes: pieces that are narrower, 2 a clock */ \
-    X(store)    /* the busiest SM's elements of C, 40 bytes a clock, half of that where rows are not aligned */ \
+    X(store)    /* the busiest SM's elements of C, 40 bytes a clock, 0.3 clocks each where rows are not aligned */ \
     X(sums)     /* partial sums on their way, through the workspace and in clusters */                       \
     X(copies)   /* operands that are copied first */
 
@@ -46,8 +46,9 @@ int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, cons
 /* Microseconds: the sum, where multiply-adds, L2 and memory go on at the same time. */
 double gt_estimate_us(const gt_terms *terms, const gt_terms *coefficients);
 
-/* What an epilogue adds to it. */
-double gt_estimate_epilogue_us(const gt_device *device, const gt_problem *problem, gt_epilogue epilogue);
+/* What an epilogue adds to it in kernels of a family. */
+double gt_estimate_epilogue_us(const gt_device *device, const char *family, const gt_problem *problem,
+                               gt_epilogue epilogue);
 
 /* The coefficients that a family has where none were fitted on this machine. */
 const gt_terms *gt_estimate_shipped(const char *family);

@@ -27,7 +27,8 @@
     /* Blocks of a cluster, along tiles and along K. */                                                      \
     X(cluster_x, "cluster_x", 1, 16, 1, false, true, 4)                                                      \
     X(cluster_y, "cluster_y", 1, 16, 1, false, true, 4)                                                      \
-    /* A persistent grid of so many blocks, which share all tiles; 0: a block for each tile. */              \
+    /* A persistent grid of so many blocks, which share all tiles of a product; of fewer where it has fewer tiles \
+     * and they have no workspace; 0: a block for each tile. */                                              \
     X(blocks, "blocks", 0, 1 << 16, 0, true, true, 4)                                                        \
     /* Matrices of a batch whose tiles one block computes. */                                                \
     X(products, "products", 1, 1024, 1, true, true, 7)                                                       \

@@ -12,8 +12,11 @@
 #include "answers.h"
 #include "capture.h"
 
-#define CONTEXTS        16             /* of CUDA: one a GPU is usual */
-#define WORKSPACE_LIMIT (256ull << 20) /* bytes of device memory that a program never asked for */
+#define CONTEXTS 16 /* of CUDA: one a GPU is usual */
+
+/* Device memory of plans, which a program never asked for: a part of the GPU's, or so many bytes where that is more. */
+#define WORKSPACE_PART  64
+#define WORKSPACE_LEAST (256ull << 20)
 
 /* What is called of the library, which is loaded with the first product: it brings SQLite along. */
 #define LIBRARY_SYMBOLS(X)                                                                                   \
@@ -25,6 +28,7 @@ typedef struct opened {
     uint64_t id;
     gt_context *library; /* NULL: it could not be opened there, or was not tried yet */
     bool tried;
+    size_t workspace, workspace_most; /* bytes of its plans, and how many they may have */
 } opened;
 
 static struct {
@@ -42,7 +46,6 @@ static struct {
     pthread_mutex_t lock; /* over all below, and what is added to the answers */
     opened contexts[CONTEXTS];
     size_t context_count;
-    size_t workspace_bytes; /* of all plans */
 #define X(symbol) __typeof__(symbol) *symbol;
     LIBRARY_SYMBOLS(X)
 #undef X
@@ -172,7 +175,14 @@ static opened *enter(uint64_t context)
     if (i == CONTEXTS)
         return NULL;
     if (i == front.context_count) {
-        front.contexts[front.context_count++].id = context;
+        CUdevice device;
+        size_t bytes = 0;
+        if (front.driver->cuCtxGetDevice(&device) == CUDA_SUCCESS)
+            front.driver->cuDeviceTotalMem(&bytes, device);
+        front.contexts[front.context_count++] = (opened){
+            .id = context,
+            .workspace_most = bytes / WORKSPACE_PART > WORKSPACE_LEAST ? bytes / WORKSPACE_PART : WORKSPACE_LEAST,
+        };
         gt_capture_begin(context, front.gt_counted_open, front.gt_counted_store, front.gt_error_message);
     }
     return &front.contexts[i];
@@ -188,9 +198,9 @@ static gt_context *open_there(opened *context)
 }
 
 /* Whether a plan may answer. */
-static gt_fate judge(const gt_description *d, bool alone)
+static gt_fate judge(const opened *context, const gt_description *d, bool alone)
 {
-    if (front.workspace_bytes + d->workspace > WORKSPACE_LIMIT)
+    if (context->workspace + d->workspace > context->workspace_most)
         return GT_FATE_NO_ROOM;
     if (alone)
         return GT_FATE_ANSWERED;
@@ -218,13 +228,13 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
     if (status != GT_OK)
         return;
     if (front.gt_plan_describe(answer->plan, &d) == GT_OK) {
-        answer->fate = judge(&d, request->alone);
+        answer->fate = judge(context, &d, request->alone);
         answer->baseline_us = d.baseline_us;
         answer->expected_us = d.expected_us;
         *workspace = d.workspace;
     }
     if (answer->fate == GT_FATE_ANSWERED)
-        front.workspace_bytes += d.workspace;
+        context->workspace += d.workspace;
     else {
         front.gt_plan_destroy(answer->plan);
         answer->plan = NULL;
@@ -234,7 +244,7 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
 
 /* Takes a decision into the table. A plan with a workspace answers for one stream only; for the others an entry without
  * a stream says so. Under the lock. */
-static gt_answer *remember(gt_answer *answer, uint64_t stream, size_t workspace)
+static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream, size_t workspace)
 {
     const gt_answer marker = {.key = answer->key, .fate = answer->fate, .by_stream = true};
     gt_answer *marked = gt_answers_find(&answer->key), *added = NULL;
@@ -246,7 +256,7 @@ static gt_answer *remember(gt_answer *answer, uint64_t stream, size_t workspace)
         added = gt_answers_add(answer);
     if (!added) {
         front.gt_plan_destroy(answer->plan);
-        front.workspace_bytes -= workspace;
+        context->workspace -= workspace;
     }
     return added;
 }
@@ -277,7 +287,7 @@ static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_requ
             front.exchange_capture_mode(&mode);
         if (made.fate == GT_FATE_ANSWERED)
             decide(context, request, &made, &workspace);
-        answer = remember(&made, stream, workspace);
+        answer = remember(context, &made, stream, workspace);
         if (front.exchange_capture_mode)
             front.exchange_capture_mode(&mode);
     }

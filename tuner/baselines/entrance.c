@@ -113,15 +113,29 @@ static bool autotune(gt_entrance *e, gt_runner *runner, const gt_problem *proble
     return gt_trial_check(trial, e->driver, result, "autotuning");
 }
 
+/* false: it is not to be had, or not on this driver. */
+static bool open_cublas(gt_entrance *e, gt_trial *trial)
+{
+    if (e->other_driver)
+        return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s runs on the CUDA driver only",
+                             gt_baseline_name(GT_BASELINE_CUBLAS));
+    if (!e->cublas && gt_cublas_open(e->driver, e->stream, &e->cublas) != GT_OK)
+        return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s", gt_error_message());
+    return true;
+}
+
+gt_runner *gt_entrance_cublas(gt_entrance *e, gt_trial *trial)
+{
+    return open_cublas(e, trial) ? gt_cublas_runner(e->cublas, GT_CUBLAS_HEURISTIC) : NULL;
+}
+
 static gt_runner *enter_cublas(gt_entrance *e, gt_cublas_choice choice, const gt_problem *problem,
                                gt_entrance_report *report, void *data, gt_launch_operands *operands,
                                gt_baseline *baseline)
 {
     gt_trial *trial = &baseline->trial;
-    if (!e->cublas && gt_cublas_open(e->driver, e->stream, &e->cublas) != GT_OK) {
-        gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s", gt_error_message());
+    if (!open_cublas(e, trial))
         return NULL;
-    }
     snprintf(baseline->version, sizeof baseline->version, "%s", gt_cublas_version(e->cublas));
     if (!gt_residual_prepare(e->residual, problem, e->seed, trial))
         return NULL;

@@ -21,6 +21,9 @@ typedef struct gt_entrance {
     bool other_driver; /* not the CUDA driver, which these libraries would use behind our back */
 } gt_entrance;
 
+/* cuBLAS as a program calls it that names no algorithm, open from the first time on; NULL: *trial says why. */
+gt_runner *gt_entrance_cublas(gt_entrance *entrance, gt_trial *trial);
+
 /* Told what comes next, before anything of the baseline runs. */
 typedef void gt_entrance_report(void *data, gt_phase phase);
 

@@ -5,9 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/runtime/select.h"
 #include "../../src/core/status.h"
 #include "../worker/clock.h"
+#include "accuracy.h"
+#include "chosen.h"
 #include "options.h"
 #include "output.h"
 #include "../progress.h"
@@ -20,9 +21,7 @@
 /* One shape's race. */
 typedef struct entry {
     gt_problem problem;
-    gt_kernel kernel;
-    gt_selection selection;
-    double tuned_us; /* where the shape is to pass for untuned: what is stored of its best kernel; 0: nothing */
+    gt_chosen chosen;
     gt_trial ours;
     gt_baseline baselines[GT_BASELINE_COUNT];
 } entry;
@@ -37,48 +36,6 @@ typedef struct summary {
     const char *version;      /* cuBLAS's; "" if it did not race */
 } summary;
 
-/* The best kernel of one database for a problem, or what it would be if nobody had tuned that, with its code. */
-static gt_status choose_from(const gt_engine *engine, gt_store *store, gt_store *other, bool untuned, entry *e,
-                             gt_code *code)
-{
-    gt_measurements measured = {0};
-    const gt_demands demands = {0};
-    gt_status status = gt_store_find_measured(store, &engine->device, &e->problem.class, &measured);
-    if (status == GT_OK && other)
-        status = gt_measurements_drop_convicted(&measured, other, &engine->device);
-    if (status == GT_OK && untuned)
-        e->tuned_us = gt_measurements_leave_out(&measured, &e->problem);
-    if (status == GT_OK)
-        status = gt_select(&engine->device, &e->problem, &demands, &measured, &e->selection);
-    if (status == GT_OK) {
-        e->kernel = gt_selection_kernel(&measured, &e->selection);
-        status = gt_store_find_code(store, measured.list[e->selection.index].kernel_id, code);
-    }
-    gt_measurements_finish(&measured);
-    return status;
-}
-
-/* The kernel that an application would get, by the rules of the library: the user's database stands before the system's,
- * but what was tuned for this very problem before what is only expected to be good at it. */
-static gt_status choose(const gt_engine *engine, bool untuned, entry *e, gt_code *code)
-{
-    entry behind = *e;
-    gt_code other = {0};
-    gt_status status = choose_from(engine, engine->store, engine->behind, untuned, e, code);
-    if (!engine->behind || (status == GT_OK && e->selection.choice == GT_CHOICE_EXACT) ||
-        (status != GT_OK && status != GT_ERROR_NOT_TUNED && status != GT_ERROR_CORRUPT))
-        return status;
-    const gt_status found = choose_from(engine, engine->behind, engine->store, untuned, &behind, &other);
-    if (found == GT_OK && (status != GT_OK || behind.selection.choice < e->selection.choice)) {
-        gt_code_finish(code);
-        *code = other;
-        *e = behind;
-        return GT_OK;
-    }
-    gt_code_finish(&other);
-    return status;
-}
-
 static gt_status bench_one(gt_engine *engine, bool untuned, entry *e)
 {
     gt_code code = {0};
@@ -87,9 +44,9 @@ static gt_status bench_one(gt_engine *engine, bool untuned, entry *e)
                                  .search_s = SEARCH_SECONDS, .baselines = engine->options.baselines};
     for (int i = 0; i < GT_BASELINE_COUNT; i++)
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
-    gt_status status = choose(engine, untuned, e, &code);
+    gt_status status = gt_chosen_find(engine, &e->problem, untuned, &e->chosen, &code);
     if (status == GT_OK) {
-        const gt_contestant contestant = {&e->kernel, &code};
+        const gt_contestant contestant = {&e->chosen.kernel, &code};
         /* Stored results are not believed: a kernel is proved right here before it is timed. */
         status = gt_worker_try(engine->worker, &e->problem, &contestant, &check, &e->ours);
         if (status == GT_OK && e->ours.outcome == GT_TRIAL_OK)
@@ -154,9 +111,9 @@ static void print_row(gt_table *table, const gt_options_cli *options, const gt_c
     gt_options_shape(options, &e->problem, shape);
     gt_table_text(table, gt_types_text(gt_class_types(&e->problem.class), types));
     gt_table_text(table, shape);
-    gt_table_text(table, e->kernel.family);
-    gt_table_text(table, gt_params_text(&e->kernel.params, params));
-    gt_table_text(table, choices[e->selection.choice]);
+    gt_table_text(table, e->chosen.kernel.family);
+    gt_table_text(table, gt_params_text(&e->chosen.kernel.params, params));
+    gt_table_text(table, choices[e->chosen.selection.choice]);
     number_or_none(table, "%.1f", ours->us);
     number_or_none(table, "%.2f", ours->us > 0 ? flops / ours->us : 0);
     number_or_none(table, "%.1f", gt_ceilings_peak_percent(most, &e->problem, ours->us));
@@ -286,9 +243,9 @@ static void print_untuned(const gt_options_cli *options, const entry *entries, s
     size_t shapes = 0, weakest = 0;
     char shape[GT_OPTIONS_SHAPE];
     for (size_t i = 0; i < count; i++) {
-        if (entries[i].tuned_us <= 0 || entries[i].ours.outcome != GT_TRIAL_OK || entries[i].ours.us <= 0)
+        if (entries[i].chosen.tuned_us <= 0 || entries[i].ours.outcome != GT_TRIAL_OK || entries[i].ours.us <= 0)
             continue;
-        const double share = entries[i].tuned_us / entries[i].ours.us;
+        const double share = entries[i].chosen.tuned_us / entries[i].ours.us;
         sum += log(share);
         shapes++;
         if (share < least) {
@@ -350,8 +307,8 @@ static void print_all(const gt_engine *engine, const gt_options_cli *options, co
     for (size_t i = 0; i < count; i++) {
         char params[GT_PARAMS_TEXT];
         if (entries[i].ours.outcome != GT_TRIAL_OK)
-            fprintf(stderr, "gemmtune: %s %s: %s\n", entries[i].kernel.family,
-                    gt_params_text(&entries[i].kernel.params, params), entries[i].ours.detail);
+            fprintf(stderr, "gemmtune: %s %s: %s\n", entries[i].chosen.kernel.family,
+                    gt_params_text(&entries[i].chosen.kernel.params, params), entries[i].ours.detail);
     }
 }
 
@@ -412,6 +369,8 @@ int gt_cmd_bench(const gt_options_cli *given)
     int code = 0;
     if (given->regret > 0)
         return gt_bench_regret(given);
+    if (given->errors)
+        return gt_bench_errors(given);
     const gt_engine_options engine_options = gt_options_engine(given);
     gt_status status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
     if (status == GT_OK && given->all_types)

@@ -5,12 +5,15 @@
 #include <string.h>
 
 #include "../../db/store.h"
+#include "../../src/core/bound.h"
 #include "../../src/core/status.h"
 #include "../../src/runtime/select.h"
 #include "options.h"
 #include "output.h"
 
 #define MOST_COLUMNS 64
+
+#define BOUND "bound" /* the column that is no view's: what is proved of errors */
 
 /* Columns for people: the view's name, the heading, and how its numbers are written (NULL: as they are). */
 static const struct {
@@ -35,6 +38,8 @@ static const struct {
     {"peak_pct", "peak", GT_RIGHT, "%.1f%%", 1},
     {"vs_cublas", "vs cuBLAS", GT_RIGHT, "%.2fx", 1},
     {"margin", "margin", GT_RIGHT, "%.1f%%", 100},
+    {"error", "error", GT_RIGHT, "%.1e", 1},
+    {BOUND, "bound", GT_RIGHT, "%.1e", 1},
     {"timing", "timing", GT_LEFT, NULL, 0},
 };
 
@@ -102,9 +107,11 @@ static gt_status begin(listing *l, int count, const char *const *names)
         FILE *stream = open_memstream(&l->names, &size);
         if (!stream)
             return gt_fail_memory();
-        used = count < MOST_COLUMNS ? (size_t)count : MOST_COLUMNS;
+        used = count < MOST_COLUMNS - 1 ? (size_t)count : MOST_COLUMNS - 1;
         for (size_t i = 0; i < used; i++)
             fprintf(stream, "%s%c", names[i], '\0');
+        fprintf(stream, BOUND "%c", '\0');
+        used++;
         if (fclose(stream) != 0)
             return gt_fail_memory();
         const char *name = l->names;
@@ -127,6 +134,17 @@ static void put_json(gt_table *table, const char *name, const char *value)
         gt_table_integer(table, strtoll(value, NULL, 10));
     else
         gt_table_number(table, "%g", number);
+}
+
+/* What the errors of a row's kernel are proved to be within, over the sum of |a||b|; NaN where its types are not known. */
+static double bound_of(int count, const char *const *names, const char *const *values)
+{
+    const char *type = find("type", count, names, values), *math_name = find("math", count, names, values),
+               *k = find("k", count, names, values), *repack = find("repack", count, names, values);
+    gt_math math;
+    const gt_types *types = type && math_name && gt_math_parse(math_name, &math) ? gt_types_parse(type, math) : NULL;
+    const gt_facts facts = {.repack = repack ? strtoll(repack, NULL, 10) : 0};
+    return types && k ? gt_error_bound(types, &facts, strtoll(k, NULL, 10)) : NAN;
 }
 
 /* A blank line before the first row of another GPU, type or math. */
@@ -152,11 +170,16 @@ static int put_row(void *data, int count, const char *const *names, const char *
         return 1;
     l->rows++;
     separate(l, count, names, values);
-    for (int i = 0; l->options->json && i < count && i < MOST_COLUMNS; i++)
+    const double bound = bound_of(count, names, values);
+    for (int i = 0; l->options->json && i < count && i < MOST_COLUMNS - 1; i++)
         put_json(l->table, names[i], values[i]);
+    if (l->options->json)
+        gt_table_number(l->table, "%g", bound);
     for (size_t i = 0; !l->options->json && i < SHOWN; i++) {
         const char *value = find(shown[i].name, count, names, values);
-        if (!value || !shown[i].format)
+        if (strcmp(shown[i].name, BOUND) == 0)
+            gt_table_number(l->table, shown[i].format, bound);
+        else if (!value || !shown[i].format)
             gt_table_text(l->table, value);
         else if (strtod(value, NULL) < 0) /* a margin that nobody lost by */
             gt_table_none(l->table);
@@ -216,7 +239,7 @@ static void explain_untuned(const listing *l, gt_store *store)
 int gt_cmd_best(const gt_options_cli *options)
 {
     static const char sql[] =
-        "SELECT * FROM best_configs"
+        "SELECT *, (SELECT repack FROM kernel k WHERE k.id = best_configs.kernel) AS repack FROM best_configs"
         " WHERE (?1 = '' OR type = ?1) AND (?2 = '' OR layout = ?2) AND (?3 = '' OR family = ?3)"
         " AND (?4 = '' OR math = ?4) ORDER BY gpu, type, math, layout, batch, 1.0 * m * n * k, m, n, k";
     const gt_class class = {.op_a = options->op_a, .op_b = options->op_b};

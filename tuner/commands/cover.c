@@ -7,39 +7,41 @@
 /* Which types a row is for, each in all of the ones before it. */
 typedef enum scope { EVERY, USUAL, HALF, F32 } scope;
 
-/* How rows lie: every size as it is, or this much less in bytes of an element, but for the smallest sizes. */
+/* How rows lie: every size as it is, or this much less in elements, but for the smallest sizes. */
 #define ALIGNED 1u
-#define EVEN    2u /* rows are a multiple of 8 bytes: f32 only */
+#define EVEN    2u /* rows are a multiple of two elements */
 #define ODD     4u
+#define BOTH    (ALIGNED | ODD)
 
 /* Sizes up to this one are what makes a row of the table, and stay. */
 #define KEPT 8
 
 /* Sizes are multiples of 16, so that rows of any type are aligned. Vectors have two layouts, dot products one: see
- * gt_problem_fold. Rows that more types have come first. */
+ * gt_problem_fold. Rows that more types have come first. f32 has all of a row in every layout; 16-bit types, which have
+ * the default list in nn, less. */
 static const struct {
     int64_t m, n, k, batch;
-    unsigned rows;
+    unsigned rows, half_nn, half_others;
     scope scope;
 } table[] = {
-    {640, 512, 768, 1, ALIGNED | EVEN | ODD, EVERY},
-    {2304, 2048, 1792, 1, ALIGNED | ODD, USUAL},
-    {32, 3072, 3072, 1, ALIGNED | ODD, USUAL},
-    {192, 192, 192, 1, ALIGNED | EVEN | ODD, HALF},
-    {3072, 2048, 64, 1, ALIGNED | ODD, HALF},    /* short K */
-    {96, 112, 16384, 1, ALIGNED | ODD, HALF},    /* deep K */
-    {1, 6144, 6144, 1, ALIGNED | ODD, HALF},
-    {64, 64, 64, 2048, ALIGNED | ODD, HALF},
-    {48, 48, 48, 1, ALIGNED | ODD, F32},
-    {3072, 32, 3072, 1, ALIGNED | ODD, F32},
-    {384, 384, 384, 24, ALIGNED | ODD, F32},
-    {4, 3072, 3072, 1, ALIGNED | ODD, F32},
-    {3072, 4, 3072, 1, ALIGNED | ODD, F32},
-    {8192, 8, 8, 1, ALIGNED, F32},               /* nothing but C */
-    {1, 768, 768, 1, ALIGNED | ODD, F32},
-    {1, 1, 131072, 1, ALIGNED | ODD, F32},
-    {160, 32, 256, 96, ALIGNED | ODD, F32},
-    {16, 16, 16, 16384, ALIGNED | ODD, F32},
+    {640, 512, 768, 1, BOTH | EVEN, EVEN | ODD, BOTH | EVEN, EVERY},
+    {2304, 2048, 1792, 1, BOTH, 0, BOTH, USUAL},
+    {32, 3072, 3072, 1, BOTH, ODD, BOTH, USUAL},
+    {192, 192, 192, 1, BOTH | EVEN, BOTH | EVEN, BOTH | EVEN, HALF},
+    {3072, 2048, 64, 1, BOTH, BOTH, BOTH, HALF},   /* short K */
+    {96, 112, 16384, 1, BOTH, BOTH, ALIGNED, HALF}, /* deep K */
+    {1, 6144, 6144, 1, BOTH, BOTH, BOTH, HALF},
+    {64, 64, 64, 2048, BOTH, BOTH | EVEN, BOTH, HALF},
+    {48, 48, 48, 1, BOTH, BOTH, ODD, HALF},
+    {16, 16, 16, 16384, BOTH, BOTH, ODD, HALF},
+    {3072, 32, 3072, 1, BOTH, BOTH, ALIGNED, HALF},
+    {384, 384, 384, 24, BOTH, ALIGNED, 0, HALF},
+    {160, 32, 256, 96, BOTH, BOTH, 0, HALF},
+    {4, 3072, 3072, 1, BOTH, 0, 0, F32},
+    {3072, 4, 3072, 1, BOTH, 0, 0, F32},
+    {8192, 8, 8, 1, ALIGNED, 0, 0, F32}, /* nothing but C */
+    {1, 768, 768, 1, BOTH, 0, 0, F32},
+    {1, 1, 131072, 1, BOTH, 0, 0, F32},
 };
 
 #define TABLE (sizeof table / sizeof table[0])
@@ -75,6 +77,23 @@ static scope scope_of(const gt_types *types)
                                                                                  : EVERY;
 }
 
+/* Which lies of a row a type has in a layout. Others than f32 have their list in nn, odd sizes among it, and the less
+ * usual ones need only what serves all rows. */
+static unsigned rows_of(size_t row, scope type, bool nn)
+{
+    switch (type) {
+    case F32:
+        return table[row].rows;
+    case HALF:
+        return nn ? table[row].half_nn : table[row].half_others;
+    case USUAL:
+        return nn ? 0 : table[row].rows & BOTH;
+    case EVERY:
+        break;
+    }
+    return nn ? 0 : table[row].rows & ODD;
+}
+
 gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count)
 {
     static const struct {
@@ -87,15 +106,9 @@ gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t 
     for (int variant = 0; variant < 12; variant++)
         for (size_t row = 0; status == GT_OK && row < TABLE && table[row].scope <= of_type; row++) {
             const gt_op op_a = variant / 6 ? GT_T : GT_N, op_b = variant / 3 % 2 ? GT_T : GT_N;
-            const unsigned rows = lies[variant % 3].rows;
             const gt_gemm gemm = make(row, types, lies[variant % 3].less, op_a, op_b);
             bool swapped;
-            /* Others than f32 have their list in nn, odd sizes among them, and 16-bit types the other kinds where they
-             * are used most; the less usual ones need only what serves all rows. */
-            const bool nn = op_a == GT_N && op_b == GT_N, tt = op_a == GT_T && op_b == GT_T;
-            const bool spared = table[row].scope < HALF ? nn : tt || (rows == ODD && !nn);
-            if (!(table[row].rows & rows) || (of_type != F32 && (rows == EVEN || spared)) ||
-                (of_type == EVERY && rows == ALIGNED))
+            if (!(rows_of(row, of_type, op_a == GT_N && op_b == GT_N) & lies[variant % 3].rows))
                 continue;
             status = gt_problem_fold(&gemm, &problems[*count], &swapped);
             if (status == GT_OK && !is_known(problems, *count, &problems[*count]))

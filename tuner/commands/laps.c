@@ -1,20 +1,15 @@
 #include "laps.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../src/core/status.h"
 #include "../claims.h"
+#include "../lanes.h"
 #include "../timer.h"
 #include "../winners.h"
 #include "cover.h"
 #include "tuned.h"
-
-/* The problem's share of what is left of the budget. */
-static double share_until(const gt_tuning *tuning, size_t problems_left)
-{
-    const double elapsed = gt_engine_elapsed(tuning->engine), deadline = tuning->deadline;
-    return deadline > 0 ? elapsed + (deadline - elapsed) / (double)problems_left : 0;
-}
 
 #define CLAIM_S 0.2 /* seconds between two looks at a problem that another tuner works on */
 
@@ -34,7 +29,9 @@ static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool
     }
     while (!*reached && wait && !gt_engine_interrupted() &&
            (tuning->deadline == 0 || gt_engine_elapsed(engine) < tuning->deadline)) {
+        gt_engine_give_turn(engine);
         gt_rest(CLAIM_S);
+        gt_engine_take_turn(engine);
         *reached = gt_claims_take(engine->claims, engine->gpu, id);
     }
     if (*reached) {
@@ -70,70 +67,168 @@ static bool is_over(const gt_engine *engine, double deadline, size_t reached)
     return deadline > 0 && reached > 0 && gt_engine_elapsed(engine) >= deadline;
 }
 
-/* Tunes the problems, in order but for those that another tuner of the database works on: these come last, and little
- * is left to do for them. Of those that are left when the time is up what is known is shown, where others tuned before.
- * *count says how many were reached. */
-static gt_status tune_each(gt_tuning *tuning, gt_winners *winners, bool covers, bool others, const gt_problem *problems,
-                           size_t total, gt_tuned *tuned, size_t *count)
+/* What became of a problem so far. */
+typedef enum fate {
+    WAITING,
+    CLAIMED, /* another tuner of the database works on it */
+    UNDER_WAY,
+    DONE,
+} fate;
+
+/* What the lanes share, by turns. */
+typedef struct lap {
+    const gt_tuning *tuning; /* what is the same for all problems */
+    gt_winners *winners;
+    bool covers, others;
+    const gt_problem *problems;
+    size_t total;
+    fate *fates;
+    int lanes;
+    size_t begun;
+    gt_tuned *tuned; /* in the order in which they ended */
+    size_t count;
+    int failed; /* candidates rejected */
+    bool over;  /* the time is up, or a lane failed */
+} lap;
+
+/* One lane's, which begins with what all share. */
+typedef struct lane_tuning {
+    gt_tuning tuning;
+    gt_seed *seeds; /* its own: winners are chosen anew while it waits */
+} lane_tuning;
+
+static gt_status begin_lane(const lap *l, gt_engine *engine, lane_tuning *lane)
 {
-    const int before = tuning->state.step; /* problems of other types */
-    gt_status status = GT_OK;
-    bool *done = calloc(total, sizeof *done);
-    if (!done)
-        return gt_fail_memory();
-    for (size_t turn = 0; status == GT_OK && turn < 2 * total && !gt_engine_interrupted(); turn++) {
-        const size_t i = turn % total;
-        gt_tuned *t = &tuned[*count];
-        tuning->showing = is_over(tuning->engine, tuning->deadline, *count);
-        if (tuning->showing && !others)
-            break;
-        if (done[i])
-            continue;
-        /* One share more than there are problems: the last lap's. */
-        tuning->until = share_until(tuning, total - *count + 1);
-        tuning->state.step = before + (int)*count;
-        choose_search(tuning, winners, covers, &problems[i]);
-        if ((status = tune_claimed(tuning, &problems[i], turn >= total, t, &done[i])) != GT_OK || !done[i])
-            continue;
-        if (tuning->showing && !t->won)
-            continue;
-        ++*count;
-        gt_tuned_line(tuning, t);
-        if (t->won)
-            gt_winners_add(winners, &t->kernel, &t->problem.class, covers ? gt_cover_row(&t->problem) : -1);
+    *lane = (lane_tuning){.tuning = *l->tuning, .seeds = calloc(l->winners->room + 1, sizeof *lane->seeds)};
+    lane->tuning.engine = engine;
+    return lane->seeds ? GT_OK : gt_fail_memory();
+}
+
+/* Tunes one problem with the seeds that were chosen for it. Its share of the budget is that of one among those left. */
+static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem, size_t left, bool wait, gt_tuned *tuned,
+                           bool *reached)
+{
+    gt_tuning *tuning = &lane->tuning;
+    const double elapsed = gt_engine_elapsed(tuning->engine);
+    const int failed = tuning->state.failed = l->failed;
+    tuning->until = 0;
+    if (tuning->deadline > 0) {
+        const double lanes = (double)l->lanes < (double)left ? (double)l->lanes : (double)left;
+        tuning->until = elapsed + (tuning->deadline - elapsed) * lanes / (double)left;
     }
-    free(done);
+    memcpy(lane->seeds, tuning->seeds, tuning->seed_count * sizeof *lane->seeds);
+    tuning->seeds = lane->seeds;
+    const gt_status status = tune_claimed(tuning, problem, wait, tuned, reached);
+    l->failed += tuning->state.failed - failed;
+    return status;
+}
+
+/* Whether a lane works on a problem of the same row of the cover list: what wins there is tried on this one. */
+static bool row_is_under_way(const lap *l, const gt_problem *problem)
+{
+    const int row = l->covers ? gt_cover_row(problem) : -1;
+    for (size_t i = 0; row >= 0 && i < l->total; i++)
+        if (l->fates[i] == UNDER_WAY && gt_cover_row(&l->problems[i]) == row)
+            return true;
+    return false;
+}
+
+#define ROW_S 0.02 /* seconds between two looks at the rows that are under way */
+
+/* The next problem: in order, but for those whose row is under way, and last those that another tuner works on. false
+ * where none is left. */
+static bool pick(const lap *l, const gt_engine *engine, size_t *picked)
+{
+    for (bool waiting = true; waiting;) {
+        waiting = false;
+        for (size_t i = 0; i < l->total; i++)
+            if (l->fates[i] == WAITING && !row_is_under_way(l, &l->problems[i])) {
+                *picked = i;
+                return true;
+            } else {
+                waiting = waiting || l->fates[i] == WAITING;
+            }
+        if (waiting) {
+            gt_engine_give_turn(engine);
+            gt_rest(ROW_S);
+            gt_engine_take_turn(engine);
+        }
+    }
+    for (size_t i = 0; i < l->total; i++)
+        if (l->fates[i] == CLAIMED) {
+            *picked = i;
+            return true;
+        }
+    return false;
+}
+
+/* Tunes problems until none is left. Of those that are left when the time is up what is known is shown, where others
+ * tuned before. */
+static gt_status tune_some(gt_engine *engine, void *data)
+{
+    lap *l = data;
+    lane_tuning lane;
+    gt_tuning *tuning = &lane.tuning;
+    size_t i;
+    gt_status status = begin_lane(l, engine, &lane);
+    while (status == GT_OK && !l->over && !gt_engine_interrupted() && pick(l, engine, &i)) {
+        gt_tuned t;
+        bool reached = false;
+        const bool wait = l->fates[i] == CLAIMED;
+        tuning->showing = is_over(engine, tuning->deadline, l->begun);
+        if ((tuning->showing && !l->others) || l->over)
+            break;
+        l->fates[i] = UNDER_WAY;
+        tuning->state.step = l->tuning->state.step + (int)l->begun++;
+        choose_search(tuning, l->winners, l->covers, &l->problems[i]);
+        /* One share more than there are problems: the last lap's. */
+        status = tune_next(l, &lane, &l->problems[i], l->total - l->begun + 2, wait, &t, &reached);
+        l->fates[i] = reached || wait ? DONE : CLAIMED;
+        l->begun -= !reached;
+        if (status != GT_OK || !reached || (tuning->showing && !t.won))
+            continue;
+        l->tuned[l->count++] = t;
+        gt_tuned_line(tuning, &t);
+        if (t.won)
+            gt_winners_add(l->winners, &t.kernel, &t.problem.class, l->covers ? gt_cover_row(&t.problem) : -1);
+    }
+    l->over = l->over || status != GT_OK;
+    free(lane.seeds);
     return status;
 }
 
 /* The last lap: every winner of a class on every problem of it. What was tuned first gets what was found last, and the
  * library has measurements of each kernel on many sizes to predict from. */
-static gt_status last_lap(gt_tuning *tuning, gt_winners *winners, bool covers, gt_tuned *tuned, size_t count)
+static gt_status tune_again(gt_engine *engine, void *data)
 {
+    lap *l = data;
+    lane_tuning lane;
+    gt_tuning *tuning = &lane.tuning;
+    gt_status status = begin_lane(l, engine, &lane);
     tuning->only_seeds = true;
-    tuning->showing = false;
-    for (size_t i = 0; i < count && !gt_engine_interrupted() && !is_over(tuning->engine, tuning->deadline, count); i++) {
-        gt_tuned again;
-        choose_search(tuning, winners, covers, &tuned[i].problem);
-        tuning->seed_count = gt_winners_of_class(winners, &tuned[i].problem.class);
+    while (status == GT_OK && l->begun < l->count && !l->over && !gt_engine_interrupted() &&
+           !is_over(engine, tuning->deadline, l->count)) {
+        gt_tuned again, *before = &l->tuned[l->begun++];
+        bool reached = false;
+        choose_search(tuning, l->winners, l->covers, &before->problem);
+        tuning->seed_count = gt_winners_of_class(l->winners, &before->problem.class);
+        tuning->seeds = l->winners->seeds;
         if (tuning->seed_count < 2)
             continue;
-        tuning->until = share_until(tuning, count - i);
-        bool reached;
-        const gt_status status = tune_claimed(tuning, &tuned[i].problem, false, &again, &reached);
-        if (status != GT_OK)
-            return status;
-        if (!reached) /* another tuner is on its last lap */
+        status = tune_next(l, &lane, &before->problem, l->count - l->begun + 1, false, &again, &reached);
+        if (status != GT_OK || !reached) /* another tuner is on its last lap */
             continue;
-        tuned[i].tried += again.tried;
-        again.cut = tuned[i].cut = tuned[i].cut || again.cut;
-        if (!again.won || gt_params_same(&again.kernel.params, &tuned[i].kernel.params))
+        before->tried += again.tried;
+        again.cut = before->cut = before->cut || again.cut;
+        if (!again.won || gt_params_same(&again.kernel.params, &before->kernel.params))
             continue;
-        again.tried = tuned[i].tried;
-        tuned[i] = again;
+        again.tried = before->tried;
+        *before = again;
         gt_tuned_line(tuning, &again);
     }
-    return GT_OK;
+    l->over = l->over || status != GT_OK;
+    free(lane.seeds);
+    return status;
 }
 
 bool gt_laps_tried_any(const gt_tuned *tuned, size_t count)
@@ -201,30 +296,38 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
                            const gt_problem *problems, size_t total, gt_tuned *tuned, size_t *count)
 {
     gt_winners winners;
+    gt_rejections rejections = {0};
     gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .state = *state,
-                        .deadline = deadline, .verbose = options->verbose};
+                        .deadline = deadline, .verbose = options->verbose, .rejections = &rejections};
+    lap l = {.tuning = &tuning, .winners = &winners, .covers = options->shapes.cover || options->few.cover,
+             .others = options->all_devices, .problems = problems, .total = total, .tuned = tuned,
+             .failed = state->failed, .lanes = gt_lanes_count(engine, problems, total)};
     const gt_types *types = gt_class_types(&problems[0].class);
-    const bool covers = options->shapes.cover || options->few.cover;
     gt_fitted *fitted = NULL;
     size_t misfits;
     gt_status status = gt_winners_init(total, &winners);
+    if (status == GT_OK && !(l.fates = calloc(total, sizeof *l.fates)))
+        status = gt_fail_memory();
     if (status == GT_OK)
         status = gt_store_find_fitted(engine->store, &engine->device, types, &fitted, &tuning.fitted_count, &misfits);
     tuning.fitted = fitted;
     tuning.brief = options->all_types && !gt_types_are_usual(types);
     if (status == GT_OK)
-        status = tune_each(&tuning, &winners, covers, options->all_devices, problems, total, tuned, count);
+        status = gt_lanes_run(engine, l.lanes, tune_some, &l);
+    l.begun = 0;
     /* All known from runs before, they have had it; but parts of a list only by themselves. */
-    if (status == GT_OK && (gt_laps_tried_any(tuned, *count) || options->all_devices))
-        status = last_lap(&tuning, &winners, covers, tuned, *count);
+    if (status == GT_OK && (gt_laps_tried_any(tuned, l.count) || options->all_devices))
+        status = gt_lanes_run(engine, l.lanes, tune_again, &l);
     if (status == GT_OK)
-        status = replace_convicted(&tuning, tuned, *count);
-    *state = tuning.state;
+        status = replace_convicted(&tuning, tuned, l.count);
+    state->failed = l.failed;
+    *count = l.count;
     gt_progress_destroy(tuning.progress);
     restore_order(problems, total, tuned, *count);
-    gt_tuned_explain(&tuning.rejections, options, tuned, *count);
-    gt_rejections_finish(&tuning.rejections);
+    gt_tuned_explain(&rejections, options, tuned, *count);
+    gt_rejections_finish(&rejections);
     gt_winners_finish(&winners);
+    free(l.fates);
     free(fitted);
     return status;
 }

@@ -28,17 +28,30 @@ static gt_status tell_contested(gt_store *store, bool quiet)
     return status;
 }
 
-/* Each file is a transaction of its own: one that is refused leaves the others merged. */
-int gt_cmd_merge(const gt_options_cli *options)
+static bool can_be_read(const char *path)
 {
     gt_store *store;
+    if (gt_store_open(path, GT_STORE_READ, &store) != GT_OK)
+        return false;
+    gt_store_close(store);
+    return true;
+}
+
+/* Each file is a transaction of its own: one that is refused leaves the others merged. The first one that can be read
+ * makes the file that they go into: of nothing none is made. */
+int gt_cmd_merge(const gt_options_cli *options)
+{
+    gt_store *store = NULL;
     int code = 0;
-    if (gt_store_open(options->operand, GT_STORE_WRITE, &store) != GT_OK)
-        return gt_print_failure();
     gt_table *table = gt_table_create(stdout, options->json, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < options->file_count; i++) {
         gt_merged merged;
-        if (gt_store_merge(store, options->files[i], &merged) != GT_OK) {
+        if (!store && can_be_read(options->files[i]) &&
+            gt_store_open(options->operand, GT_STORE_WRITE, &store) != GT_OK) {
+            code = gt_print_failure();
+            break;
+        }
+        if (!store || gt_store_merge(store, options->files[i], &merged) != GT_OK) {
             code = gt_print_failure();
             continue;
         }
@@ -49,7 +62,7 @@ int gt_cmd_merge(const gt_options_cli *options)
         gt_table_integer(table, merged.baselines);
     }
     gt_table_finish(table);
-    if (tell_contested(store, options->quiet) != GT_OK)
+    if (store && tell_contested(store, options->quiet) != GT_OK)
         code = gt_print_failure();
     gt_store_close(store);
     return code;

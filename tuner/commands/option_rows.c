@@ -83,6 +83,7 @@ const gt_option_row gt_option_rows[] = {
     [CHECKED] = {"checked", NULL, 0, "winners rendered anew, for compute-sanitizer", VERIFY},
     [UNTUNED] = {"untuned", NULL, 0, "as if these shapes had not been tuned", BENCH},
     [REGRET] = {"regret", "N", 0, "what N random shapes lose untuned, and by tune", BENCH},
+    [ERRORS] = {"errors", NULL, 0, "what results err by, on several kinds of data", BENCH},
     [TRIALS] = {"trials", "FILE", 0, "a table of trials instead of the database's", FIT},
     [SAVE] = {"save", "FILE", 0, "writes the table of trials", FIT},
     [WANTED] = {"wanted", NULL, 0, "what programs asked for under gemmtune run", TUNE, .rare = true},

@@ -98,6 +98,7 @@ typedef struct gt_options_cli {
     bool checked;         /* verify --checked */
     int rounds;           /* verify --rounds N */
     bool untuned;         /* bench --untuned */
+    bool errors;          /* bench --errors */
     int regret;           /* bench --regret N; 0: no */
     const char *trials;   /* fit --trials FILE; NULL: those of the database */
     const char *save;     /* fit --save FILE: writes them there; NULL: nowhere */

@@ -187,7 +187,6 @@ static gt_status measure_all(gt_engine *engine, const gt_options_cli *options, g
             break;
     }
     gt_progress_destroy(tuning.progress);
-    gt_rejections_finish(&tuning.rejections);
     return status;
 }
 

@@ -76,7 +76,6 @@ static gt_status run(gt_engine *engine, const gt_options_cli *options, const gt_
         print_row(table, &s->list[*done], &now);
     }
     gt_progress_destroy(tuning.progress);
-    gt_rejections_finish(&tuning.rejections);
     return status;
 }
 

@@ -160,6 +160,7 @@ static const setting settings[OPTION_COUNT] = {
     [ROUNDS] = {INT, AT(rounds), .least = 1, .most = 1000000},
     [CHECKED] = {SWITCH, AT(checked)},
     [UNTUNED] = {SWITCH, AT(untuned)},
+    [ERRORS] = {SWITCH, AT(errors)},
     [REGRET] = {INT, AT(regret), .least = 1, .most = 10000},
     [TRIALS] = {TEXT, AT(trials)},
     [SAVE] = {TEXT, AT(save)},

@@ -37,8 +37,27 @@
 
 #define MORE 16 /* rows and columns of a general case beyond its first tile */
 
+/* Multiply-adds of a general case, if every part of K gets a step and one more: what is right takes the host longest. */
+#define GENERAL_MOST 16e6
+
 #define LARGE_C 65536 /* elements */
 #define SECTORS 32    /* elements that fill whole sectors of memory, in any type */
+
+/* A whole tile and whole steps, so that nothing lies beyond the last, with NaN and infinities in many places of C. */
+static gt_status add_whole(gt_drawing *d)
+{
+    gt_case *c;
+    const double step = gt_drawing_work(d, d->tile_m, d->tile_n, d->step, 1);
+    const int64_t steps = gt_drawing_affordable(d, GENERAL_SHARE / 2, step, 1, d->facts->split_k);
+    const gt_status status = gt_drawing_add(d, d->tile_m, d->tile_n, steps * d->step, 1, &c);
+    if (status != GT_OK)
+        return status;
+    gt_drawing_both(d, c);
+    c->values = d->types->exact ? GT_VALUES_NORMAL : GT_VALUES_HARD;
+    c->odd = GT_C;
+    c->hard = (1u << GT_HARD_KINDS) - 1;
+    return GT_OK;
+}
 
 /* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
  * other data in the same workspace. K that nobody shares, with and without C. A batch. And
@@ -48,8 +67,10 @@ static gt_status add_general(gt_drawing *d)
     gt_case *c;
     const int64_t m = d->tile_m + 1 + gt_drawing_below(d, d->tile_m < MORE ? d->tile_m : MORE);
     const int64_t n = d->tile_n + 1 + gt_drawing_below(d, d->tile_n < MORE ? d->tile_n : MORE);
+    const int64_t parts = d->facts->split_k + 1, most = (int64_t)(GENERAL_MOST / (double)(m * n * d->step));
+    const int64_t deepest = most < parts ? parts : most < d->depth + 2 ? most : d->depth + 2;
     const int64_t steps =
-        gt_drawing_affordable(d, GENERAL_SHARE / 2, gt_drawing_work(d, m, n, d->step, 1), 2, d->depth + 2);
+        gt_drawing_affordable(d, GENERAL_SHARE / 2, gt_drawing_work(d, m, n, d->step, 1), 2, deepest);
     gt_status status = gt_drawing_add(d, m, n, steps * d->step + gt_drawing_below(d, d->step), 1, &c);
     if (status != GT_OK)
         return status;
@@ -301,7 +322,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_cases_kind *const kinds[] = {
-        gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths, add_general,
+        gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths, add_whole, add_general,
         add_empty, gt_cases_add_equal, gt_cases_add_overlapping, gt_cases_add_dealt, add_long, add_steep, add_parts,
         gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;

@@ -6,6 +6,7 @@
 #include "parallel.h"
 
 #define HARD_EVERY  4  /* elements of C for each of a kind */
+#define SHRUNK      0x1p-40
 #define LARGE_EVERY 64 /* rows of A or columns of B for each with an element far larger than the others */
 
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
@@ -60,6 +61,27 @@ static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char 
             if (c->hard >> kind & 1)
                 type->store(data, i / count * o.stride + place, hard[kind]);
         }
+}
+
+static void multiply_all(const gt_case *c, gt_operand operand, double factor, char *data)
+{
+    const gt_stored o = gt_problem_stored(&c->problem, operand);
+    const gt_type_info *type = gt_type_find(o.type);
+    for (int64_t row = 0; row < c->problem.batch * o.rows; row++)
+        for (int64_t column = 0; column < o.columns; column++) {
+            const int64_t at = row / o.rows * o.stride + row % o.rows * o.ld + column;
+            type->store(data, at, factor * type->load(data, at));
+        }
+}
+
+/* Where operands may be in parts, which NaN and infinities are not: they count beside nothing but zeros too, and however
+ * small the other operand is; and C is as it is where A keeps its tile from being in parts. */
+static void harden_parts(const gt_case *c, gt_operand operand, gt_draws *places, char *data)
+{
+    if (operand != GT_C && c->odd != GT_C)
+        multiply_all(c, operand, operand == c->odd ? 0 : SHRUNK, data);
+    if (operand == c->odd || (operand == GT_A && c->odd == GT_C))
+        harden(c, operand, places, data);
 }
 
 /*
@@ -183,6 +205,7 @@ static void fill_case(void *data, size_t index)
     const gt_case *c = &f->cases->list[index];
     gt_draws draws = {.seed = c->seed};
     const uint64_t scales = gt_draw_bits(&draws);
+    const bool in_parts = gt_class_types(&c->problem.class)->parts > 0;
     uint32_t *const end = (uint32_t *)(f->image + gt_cases_end(f->cases, index));
     for (uint32_t *at = (uint32_t *)(f->image + c->begin); at < end; at++)
         *at = GT_POISON;
@@ -195,6 +218,8 @@ static void fill_case(void *data, size_t index)
             continue;
         if (c->values == GT_VALUES_WIDE)
             scale_operand(c, o, scales, operand);
+        else if (c->values == GT_VALUES_HARD && in_parts && scales & 1)
+            harden_parts(c, o, &draws, operand);
         else if (c->values == GT_VALUES_HARD && o == c->odd)
             harden(c, o, &draws, operand);
         else if (c->values == GT_VALUES_WHOLE)

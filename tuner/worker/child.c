@@ -165,6 +165,41 @@ static bool measure_ceilings(session *s, const gt_message *message)
     return status == GT_OK;
 }
 
+/* Runs a kernel, and cuBLAS, on the same data and answers. false: the context is broken. */
+static bool measure_accuracy(session *s, const gt_message *message)
+{
+    gt_message_accuracy job;
+    gt_message_accuracies found = {0};
+    gt_kernel_runner runner = {0};
+    gt_accuracy_case made = {0};
+    gt_code code = {0};
+    size_t at = 0;
+    const void *fixed = gt_message_take(message, sizeof job, &at);
+    if (!fixed)
+        return false;
+    memcpy(&job, fixed, sizeof job);
+    if (!gt_class_types(&job.problem.class) || job.kind >= GT_DATA_KINDS ||
+        !take_code(message, job.contestant.cubin_bytes, job.contestant.ptx_bytes, &at, &code) || at != message->bytes)
+        return false;
+    s->sampled.ready = false; /* its operands go */
+    if (!gt_accuracy_prepare(&s->timed, &job.problem, (gt_data_kind)job.kind, job.seed, &made, &found.kernel.trial)) {
+        found.cublas.trial = found.kernel.trial;
+    } else {
+        gt_runner *const cublas = job.baseline ? gt_entrance_cublas(&s->entrance, &found.cublas.trial) : NULL;
+        if (!job.baseline)
+            gt_trial_fail(&found.cublas.trial, GT_TRIAL_LAUNCH_ERROR, "not asked for");
+        if (gt_kernel_runner_init(s->driver, s->stream, &job.contestant.kernel, &code, &runner, &found.kernel.trial))
+            gt_accuracy_measure(&made, &runner.runner, &found.kernel);
+        if (cublas)
+            gt_accuracy_measure(&made, cublas, &found.cublas);
+    }
+    answer(s, GT_MESSAGE_ACCURACIES, &(struct iovec){&found, sizeof found}, 1);
+    gt_kernel_runner_finish(&runner);
+    gt_accuracy_finish(&made);
+    gt_code_finish(&code);
+    return s->driver->cuCtxSynchronize() == CUDA_SUCCESS;
+}
+
 /* Makes the problem ready on which a kernel is checked: the tuned one, on the software GPU one that is like it. */
 static bool prepare_problem(session *s, const gt_message_job *job, const gt_kernel *kernel, gt_trial *trial)
 {
@@ -387,6 +422,8 @@ int gt_worker_main(int fd)
             good = work(&s, &message);
         else if (message.kind == GT_MESSAGE_CEILING && s.context)
             good = measure_ceilings(&s, &message);
+        else if (message.kind == GT_MESSAGE_ACCURACY && s.context)
+            good = measure_accuracy(&s, &message);
         gt_message_finish(&message);
         if (!good)
             leave(1);

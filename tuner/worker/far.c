@@ -26,6 +26,7 @@
 /* Of rows that are tiles and steps of K apart: a side of so many lines is met, and some more beyond the first tile, step
  * or square of a copy. */
 #define LINES_LEAST 64
+#define UNEVEN_POWERS 48 /* of two that elements are apart */
 #define LINES_MOST  256
 #define MORE        3
 _Static_assert(GT_FAR_PLACES >= LINES_MOST + MORE && GT_FAR_PLACES > (ROWS - 1) * FAR, "every row has a place");
@@ -90,6 +91,7 @@ typedef struct product {
 typedef enum apart {
     APART_ROWS,     /* rows of a few elements, ROWS of them */
     APART_LINES,    /* rows that less lies between: so many that the second tile and step of K are far away */
+    APART_UNEVEN,   /* the same where operands may be in parts, of elements that are too far apart for that */
     APART_MATRICES, /* small matrices, ROWS of them */
     APART_TILES,    /* the same of a whole tile, C not read: kernels have a way of their own for these */
     APART_KINDS,
@@ -109,10 +111,12 @@ static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart k
     const gt_facts *f = &kernel->facts;
     const int64_t step = gt_cases_step(kernel);
     const bool dealt = f->blocks > 0 && f->ws_tile > 0 && 4 * (LINES_MOST / step) > f->blocks;
+    const int64_t lines[] = {lines_beyond(f->tile_m), n_down || dealt ? lines_beyond(f->tile_n) : WIDE,
+                             k_down ? lines_beyond(dealt ? LINES_MOST : step) : WIDE};
     const int64_t sizes[][3] = {
         [APART_ROWS] = {ROWS, n_down ? ROWS : WIDE, k_down ? ROWS : WIDE},
-        [APART_LINES] = {lines_beyond(f->tile_m), n_down || dealt ? lines_beyond(f->tile_n) : WIDE,
-                         k_down ? lines_beyond(dealt ? LINES_MOST : step) : WIDE},
+        [APART_LINES] = {lines[0], lines[1], lines[2]},
+        [APART_UNEVEN] = {lines[0], lines[1], lines[2]},
         [APART_MATRICES] = {5, 6, 7},
         [APART_TILES] = {f->tile_m, f->tile_n, 16},
     };
@@ -133,7 +137,7 @@ static int64_t aligned_ld(const gt_class *class, const gt_problem *packed, gt_op
 static gt_status place_product(const gt_class *class, const int64_t size[3], apart kind, product *p)
 {
     const bool matrices = kind == APART_MATRICES || kind == APART_TILES;
-    const size_t more = (kind == APART_LINES ? 1 : FAR) * APART;
+    const size_t more = (kind == APART_LINES || kind == APART_UNEVEN ? 1 : FAR) * APART;
     gt_gemm gemm = gt_class_gemm(class, size[0], size[1], size[2]);
     struct {
         int64_t *ld, *stride;
@@ -168,6 +172,7 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
     if (status != GT_OK)
         return status;
     const bool exact = gt_class_types(class)->exact;
+    p->packed.values = kind == APART_UNEVEN ? GT_VALUES_UNEVEN : GT_VALUES_NORMAL;
     p->packed.alpha = exact ? -3 : -1.25;
     p->packed.beta = kind == APART_TILES ? 0 : exact ? -3 : 0.75;
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
@@ -175,8 +180,12 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
         const size_t bytes = gt_problem_bytes(&p->packed.problem, o);
         if (!(p->data[o] = malloc(bytes)))
             return gt_fail_memory();
-        for (int64_t i = 0; i < (int64_t)bytes / type->bytes; i++)
-            type->draw(p->data[o], i, gt_random_bits(seed + o, (uint64_t)i));
+        for (int64_t i = 0; i < (int64_t)bytes / type->bytes; i++) {
+            const uint64_t bits = gt_random_bits(seed + o, (uint64_t)i);
+            type->draw(p->data[o], i, bits);
+            if (kind == APART_UNEVEN && o != GT_C)
+                type->store(p->data[o], i, ldexp(type->load(p->data[o], i), -(int)(bits % UNEVEN_POWERS)));
+        }
     }
     p->after = malloc(gt_problem_bytes(&p->packed.problem, GT_C));
     return p->after ? GT_OK : gt_fail_memory();
@@ -248,6 +257,8 @@ bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, 
     *had = prepare(checks->driver, far) == CUDA_SUCCESS;
     for (apart kind = APART_ROWS; *had && good && kind < APART_KINDS; kind++) {
         product p = {0};
+        if (kind == APART_UNEVEN && gt_class_types(class)->parts == 0)
+            continue;
         if (make_product(class, kernel, kind, seed + 16 * (uint64_t)kind, &p) != GT_OK)
             good = gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
         good = good && (!fits(&p) || run_product(far, checks, class, &p, runner, trial));

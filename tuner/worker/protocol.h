@@ -10,6 +10,8 @@
  *                <-   RESULT, or FAULT and the worker ends
  *     CEILING    ->
  *                <-   CEILINGS, or the worker ends
+ *     ACCURACY   ->
+ *                <-   ACCURACIES, or the worker ends
  */
 #ifndef GT_WORKER_PROTOCOL_H
 #define GT_WORKER_PROTOCOL_H
@@ -19,10 +21,11 @@
 
 #include "../../db/trial.h"
 #include "../../src/core/kernel.h"
+#include "accuracy.h"
 #include "ceiling.h"
 #include "../baselines/baseline.h"
 
-#define GT_MESSAGE_MAGIC   0x67746d34u /* changes with the structs below */
+#define GT_MESSAGE_MAGIC   0x67746d35u /* changes with the structs below */
 #define GT_MESSAGE_MOST    ((uint64_t)1 << 30)
 #define GT_CONTESTANTS     64
 #define GT_MESSAGE_TEXT    1000
@@ -35,6 +38,8 @@ typedef enum gt_message_kind {
     GT_MESSAGE_RACE,     /* the same with `count` contestants */
     GT_MESSAGE_CEILING,  /* gt_message_ceiling, cubin and PTX of the kernels that measure */
     GT_MESSAGE_CEILINGS, /* gt_ceilings */
+    GT_MESSAGE_ACCURACY, /* gt_message_accuracy, cubin and PTX of its kernel */
+    GT_MESSAGE_ACCURACIES, /* gt_message_accuracies */
     GT_MESSAGE_PHASE,    /* gt_message_phase */
     GT_MESSAGE_RESULT,   /* gt_message_result, `count` trials */
     GT_MESSAGE_FAULT,    /* gt_message_fault: a contestant broke the context */
@@ -76,6 +81,18 @@ typedef struct gt_message_contestant {
     uint64_t cubin_bytes, ptx_bytes;
 } gt_message_contestant;
 
+typedef struct gt_message_accuracy {
+    gt_problem problem;
+    uint64_t seed;
+    uint32_t kind;     /* of data */
+    uint32_t baseline; /* 1: cuBLAS runs, too */
+    gt_message_contestant contestant;
+} gt_message_accuracy;
+
+typedef struct gt_message_accuracies {
+    gt_accuracy kernel, cublas;
+} gt_message_accuracies;
+
 typedef enum gt_phase {
     GT_PHASE_PREPARING, /* data and references: no candidate has run */
     GT_PHASE_VERIFYING,
@@ -106,6 +123,9 @@ _Static_assert(sizeof(gt_message_ceiling) == sizeof(gt_class) + 16, "ceiling has
 _Static_assert(sizeof(gt_ceilings) == 16, "ceilings have no holes");
 _Static_assert(sizeof(gt_message_job) == sizeof(gt_problem) + 48, "job has no holes");
 _Static_assert(sizeof(gt_message_contestant) == sizeof(gt_kernel) + 16, "contestant has no holes");
+_Static_assert(sizeof(gt_message_accuracy) == sizeof(gt_problem) + 16 + sizeof(gt_message_contestant),
+               "accuracy has no holes");
+_Static_assert(sizeof(gt_message_accuracies) == 2 * (sizeof(gt_trial) + 16), "accuracies have no holes");
 _Static_assert(sizeof(gt_message_result) == GT_BASELINE_COUNT * (sizeof(gt_trial) + 24) + 8, "result has no holes");
 
 /* One message. payload is owned: gt_message_finish. */

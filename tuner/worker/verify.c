@@ -48,6 +48,26 @@ static void free_host(const gt_driver *driver, char *memory)
     free(memory);
 }
 
+/* Words on the device, of which the first is one, and on the host. */
+static CUresult make_words(gt_verifier *v)
+{
+    const gt_driver *driver = v->checks->driver;
+    if (v->room >= v->cases.count)
+        return CUDA_SUCCESS;
+    if (v->words)
+        driver->cuMemFree(v->words);
+    free_host(driver, (char *)v->reached);
+    v->words = 0;
+    v->room = 0;
+    const size_t room = 2 * v->cases.count;
+    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    if ((v->reached = (unsigned *)allocate_host(driver, 3 * room * sizeof(unsigned))) &&
+        (result = driver->cuMemAlloc(&v->words, (1 + 2 * room) * sizeof(unsigned))) == CUDA_SUCCESS &&
+        (result = driver->cuMemsetD32(v->words, 1, 1)) == CUDA_SUCCESS)
+        v->room = room;
+    return result;
+}
+
 /* Room for the cases on the device and on the host, kept while it is large enough. */
 static bool make_room(gt_verifier *v, gt_trial *trial)
 {
@@ -68,8 +88,7 @@ static bool make_room(gt_verifier *v, gt_trial *trial)
             return false;
         v->capacity = bytes;
     }
-    return v->counters || gt_trial_check(trial, driver, driver->cuMemAlloc(&v->counters, 2 * sizeof(unsigned)),
-                                         "making room for the small checks");
+    return gt_trial_check(trial, driver, make_words(v), "making room for the small checks");
 }
 
 static gt_status fill_pools(gt_verifier *v, const gt_class *class)
@@ -102,27 +121,33 @@ bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *k
     return true;
 }
 
-/* Whether the runner left its workspace's surroundings and its counters as they were. */
-static bool inspect(const gt_verifier *v, const gt_runner *runner, const char *name, gt_trial *trial)
+/* Where a case's two words are. */
+static CUdeviceptr words_of(const gt_verifier *v, size_t index)
+{
+    return v->words + (1 + 2 * index) * sizeof(unsigned);
+}
+
+/* Whether the runner left its workspace's surroundings and its counters as they were, where that was looked at. */
+static bool check_workspace(const gt_verifier *v, size_t first, size_t end, gt_trial *trial)
 {
     const gt_driver *driver = v->checks->driver;
-    unsigned changed[2] = {0};
-    if (!runner->inspect)
-        return true;
-    CUresult result = driver->cuMemsetD32Async(v->counters, 0, 2, v->checks->stream);
-    if (result == CUDA_SUCCESS)
-        result = runner->inspect(runner, v->checks, v->counters);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuMemcpyDtoH(changed, v->counters, sizeof changed);
-    if (!gt_trial_check(trial, driver, result, "looking at the workspace"))
+    unsigned *const changed = v->reached + v->room;
+    char name[GT_CASE_NAME];
+    if (!gt_trial_check(trial, driver,
+                        driver->cuMemcpyDtoH(changed, words_of(v, first), 2 * (end - first) * sizeof *changed),
+                        "looking at the workspace"))
         return false;
-    if (changed[0])
-        return gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS,
-                             "wrote outside its workspace: %u guard bytes changed (%s)", changed[0], name);
-    if (changed[1])
-        return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT, "left its counters other than zero: %u bytes (%s)",
-                             changed[1], name);
-    return true;
+    size_t at = 0;
+    while (at < 2 * (end - first) && !changed[at])
+        at++;
+    if (at == 2 * (end - first))
+        return true;
+    gt_case_name(&v->cases.list[first + at / 2], name);
+    return at % 2 == 0
+               ? gt_trial_fail(trial, GT_TRIAL_OUT_OF_BOUNDS,
+                               "wrote outside its workspace: %u guard bytes changed (%s)", changed[at], name)
+               : gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT, "left its counters other than zero: %u bytes (%s)",
+                               changed[at], name);
 }
 
 /* On the software GPU a case's kernel can touch nothing but its own operands and workspace, blocks begin in an order of
@@ -159,8 +184,10 @@ static void disarm(const gt_verifier *v, const gt_runner *runner)
     soft->order(0);
 }
 
+/* Enqueues a case. The software GPU is armed for one at a time, and waited for. */
 static CUresult launch(const gt_verifier *v, const gt_case *c, const gt_runner *runner, uint64_t order)
 {
+    const gt_driver *driver = v->checks->driver;
     const gt_types *types = gt_class_types(&c->problem.class);
     const gt_launch_operands operands = {
         .a = (void *)(v->memory + c->place[GT_A]), .b = (void *)(v->memory + c->place[GT_B]),
@@ -172,8 +199,8 @@ static CUresult launch(const gt_verifier *v, const gt_case *c, const gt_runner *
     arm(v, c, runner, order);
     for (int i = 0; i < c->repeats && result == CUDA_SUCCESS; i++)
         result = runner->launch(runner, &operands);
-    if (result == CUDA_SUCCESS)
-        result = v->checks->driver->cuStreamSynchronize(v->checks->stream);
+    if (result == CUDA_SUCCESS && driver->soft)
+        result = driver->cuStreamSynchronize(v->checks->stream);
     disarm(v, runner);
     return result;
 }
@@ -199,14 +226,20 @@ static CUresult launch_reordered(const gt_verifier *v, const gt_case *c, const g
     return result;
 }
 
+static bool fail_running(const gt_verifier *v, size_t index, CUresult result, gt_trial *trial)
+{
+    char name[GT_CASE_NAME], doing[200];
+    gt_case_name(&v->cases.list[index], name);
+    snprintf(doing, sizeof doing, "running (%s)", name);
+    return gt_trial_check(trial, v->checks->driver, result, doing);
+}
+
+/* Enqueues all of a case, and then that it was reached. */
 static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, gt_trial *trial)
 {
     const gt_driver *driver = v->checks->driver;
     const gt_case *c = &v->cases.list[index];
-    char name[GT_CASE_NAME], doing[200];
     bool varied = false;
-    gt_case_name(c, name);
-    snprintf(doing, sizeof doing, "running (%s)", name);
     runner->parts = c->parts;
     const bool ready = c->again || runner->prepare(runner, &c->problem, trial);
     runner->parts = 0;
@@ -216,10 +249,33 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     if (result == CUDA_SUCCESS && driver->soft && c->watched && c->beta == 0)
         result = launch_reordered(v, c, runner, ~(uint64_t)index, &varied);
     trial->varied = trial->varied || varied;
-    if (!gt_trial_check(trial, driver, result, doing))
-        return false;
+    if (result == CUDA_SUCCESS)
+        result = driver->cuMemcpyDtoHAsync(&v->reached[index], v->words, sizeof *v->reached, v->checks->stream);
     const bool looked_at = index % INSPECT_EVERY == 0 || c->watched || index + 1 == v->cases.count;
-    return !looked_at || inspect(v, runner, name, trial);
+    if (result == CUDA_SUCCESS && looked_at && runner->inspect)
+        result = runner->inspect(runner, v->checks, words_of(v, index));
+    return fail_running(v, index, result, trial);
+}
+
+/* Launches the cases from first to end - 1 one behind the other and waits for all of them. What one does wrong may be
+ * told by any call that comes later. */
+static bool launch_cases(const gt_verifier *v, size_t first, size_t end, gt_runner *runner, gt_trial *trial)
+{
+    const gt_driver *driver = v->checks->driver;
+    size_t at = first;
+    memset(v->reached + first, 0, (end - first) * sizeof *v->reached);
+    if (!gt_trial_check(trial, driver,
+                        driver->cuMemsetD32Async(words_of(v, first), 0, 2 * (end - first), v->checks->stream),
+                        "looking at the workspace"))
+        return false;
+    while (at < end && launch_case(v, at, runner, trial))
+        at++;
+    const CUresult result = driver->cuStreamSynchronize(v->checks->stream);
+    if (result == CUDA_SUCCESS)
+        return at == end;
+    for (at = first; at + 1 < end && v->reached[at];)
+        at++;
+    return fail_running(v, at, result, trial);
 }
 
 /* Runs the cases from first to end - 1, and looks at what became of them. */
@@ -228,10 +284,8 @@ static bool verify_some(const gt_verifier *v, size_t first, size_t end, gt_runne
 {
     const gt_driver *driver = v->checks->driver;
     const size_t begin = v->cases.list[first].begin, bytes = gt_cases_end(&v->cases, end - 1) - begin;
-    for (size_t i = first; i < end; i++)
-        if (!launch_case(v, i, runner, trial))
-            return false;
-    return gt_trial_check(trial, driver, driver->cuMemcpyDtoH(v->after + begin, v->memory + begin, bytes),
+    return launch_cases(v, first, end, runner, trial) && check_workspace(v, first, end, trial) &&
+           gt_trial_check(trial, driver, driver->cuMemcpyDtoH(v->after + begin, v->memory + begin, bytes),
                           "reading the small checks") &&
            gt_judge_cases(&v->cases, first, end, v->before, v->after, errors, trial);
 }

@@ -17,8 +17,10 @@ typedef struct gt_verifier {
     CUdeviceptr memory;         /* where cases are run, `capacity` bytes */
     char *before, *after;       /* what it holds before and behind the launches, as many bytes on the host */
     size_t capacity;
-    CUdeviceptr counters; /* two words for a runner's inspection */
-    gt_class class;       /* that the cases are of */
+    CUdeviceptr words; /* a one, and two words for each case, for the runner's inspection */
+    unsigned *reached; /* on the host: one for each case that is behind its launches; then those two words of each */
+    size_t room;       /* cases that there are such words for */
+    gt_class class;    /* that the cases are of */
     gt_cases cases;
     gt_far far;
 } gt_verifier;

@@ -1,0 +1,73 @@
+// What families share whose threads all copy tiles of both operands into a ring of stages and multiply them by mma.sync:
+// the stages and how they are filled, sums that go to others, and blocks that share K.
+//
+// Needs: BM, BN, BK, STAGES, SPLIT_K, THREADS_; operand_a and operand_b, as mma_copy.cuh has them; gt_workspace, and what
+// mma_epilogue.cuh offers.
+#ifndef GT_MMA_STAGES_CUH
+#define GT_MMA_STAGES_CUH
+
+#include "mma_copy.cuh"
+#include "mma_epilogue.cuh"
+#include "split_k.cuh"
+
+constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES, ALL_STAGES = STAGES * STAGE;
+static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
+static_assert(STAGES >= 2, "one stage is read while another is filled");
+
+GT_ASSERT_FACT(THREADS, THREADS_);
+GT_ASSERT_FACT(SMEM_BYTES,
+               ALL_STAGES > WARPS * 16 * PITCH * GT_ACC_BYTES ? ALL_STAGES : WARPS * 16 * PITCH * GT_ACC_BYTES);
+GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
+
+// Both operands on their way into stages.
+struct tile_stages {
+    operand_a a;
+    operand_b b;
+    const GT_AB *any_a, *any_b;
+    gt_int k_left; // from the next tile to fetch on
+    char *stages;
+
+    __device__ __forceinline__ char *part_a(int stage) const
+    {
+        return stages + stage * STAGE;
+    }
+    __device__ __forceinline__ char *part_b(int stage) const
+    {
+        return stages + stage * STAGE + operand_a::stage::BYTES;
+    }
+    // One of `parts` of a tile on its way to a stage, then all of it.
+    __device__ __forceinline__ void fetch(int stage, int part, int parts)
+    {
+        constexpr int A = operand_a::COUNT, B = operand_b::COUNT;
+        a.fetch(part_a(stage), k_left, any_a, A * part / parts, A * (part + 1) / parts);
+        b.fetch(part_b(stage), k_left, any_b, B * part / parts, B * (part + 1) / parts);
+        if (part == parts - 1) {
+            a.advance();
+            b.advance();
+            k_left -= BK;
+        }
+    }
+};
+
+// Adds what tensor cores have summed, times a scale, to the sums in GT_ACC.
+__device__ __forceinline__ void promote(sums &all, sums &some, GT_ACC scale)
+{
+#pragma unroll
+    for (int i = 0; i < BLOCKS_M * BLOCKS_N * 2; i++) {
+        (&all[0][0][0])[i] += (&some[0][0][0])[i] * scale;
+        (&some[0][0][0])[i] = 0;
+    }
+}
+
+// The sums of all blocks of the tile, in the last of them; false in the others.
+__device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *shared)
+{
+    typedef gt_vector<GT_ACC, 16 / GT_ACC_BYTES> vector;
+    constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * THREADS_;
+    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
+    vector *parts = (vector *)gt_workspace(g) + tile * gt_parts<SPLIT_K>() * TOTAL + threadIdx.x;
+    return gt_add_parts<TOTAL, THREADS_, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[tile],
+                                                (vector *)&sum[0][0][0], (bool *)shared, [] { __syncthreads(); });
+}
+
+#endif

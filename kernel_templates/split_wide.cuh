@@ -1,0 +1,177 @@
+// Tiles of C whose lines are too wide for two parts of f16 (split_parts.cuh), by three parts of bf16, which has the
+// exponents of f32: v = hi + mid + lo, each the rest of those before rounded to eight bits, so that 2^-27 |v| is lost.
+// Elements are scaled as for two parts and by 2^WIDE more; those that are not zero are 2^-60 at least then, and their
+// products, and sums of them, are numbers that f32 has. Six products are summed up, small ones first: hi lo, mid mid
+// and lo hi, hi mid and mid hi, hi hi. What is left out is 2^-26 of a product at most, and sums of STEP products go to
+// others in f32, so that errors are within split.cu's bound.
+//
+// Consumers read the operands themselves and write parts into the stages, which are theirs meanwhile: of each step of K
+// his and mids into a line of one stage, of two steps by turns the first two; and los into half a line of the third.
+//
+// Needs: STEP, tile_a, tile_b, STAGE, STACKED, ring and consumers_sync.
+#ifndef GT_SPLIT_WIDE_CUH
+#define GT_SPLIT_WIDE_CUH
+
+#include "split_parts.cuh"
+#include "wgmma_instruction.cuh"
+
+static_assert(STAGES >= 3 && 2 * STEP == LINE, "a line has two parts of a step, and a stage those of all lines");
+
+// Starts a product of parts of bf16.
+#undef GT_PTX_A
+#undef GT_PTX_B
+#define GT_PTX_A "bf16"
+#define GT_PTX_B "bf16"
+__device__ __forceinline__ void multiply_wide(sums &d, unsigned long long a, unsigned long long b, int adds)
+{
+    GT_WGMMA_SHARED("k16.f32.", ", 1, 1, 0, 0", GT_AS_FLOAT);
+}
+
+// The parts of two neighbours, the first one's in the lower halves.
+struct wide_parts {
+    unsigned hi, mid, lo;
+
+    __device__ __forceinline__ static unsigned pack(float first, float second)
+    {
+        unsigned both;
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+        return both;
+    }
+    __device__ __forceinline__ wide_parts(float v, float w)
+    {
+        hi = pack(v, w);
+        v -= __uint_as_float(hi << 16);
+        w -= __uint_as_float(hi & 0xffff0000);
+        mid = pack(v, w);
+        lo = pack(v - __uint_as_float(mid << 16), w - __uint_as_float(mid & 0xffff0000));
+    }
+};
+
+// An operand's lines of a tile, on their way from global memory into stages.
+template <int SIDE, bool ALONG_K> struct wide_operand {
+    static constexpr int PIECE = 8, PIECES = STEP / PIECE; // elements that a thread moves at a time, of a line's step
+    static constexpr int COUNT = SIDE * PIECES;
+    static constexpr int AHEAD = STACKED * BN > 128 ? 1 : 2; // pieces that are under way, as far as registers suffice
+    typedef gt_vector<unsigned, 4> piece;
+    const float *matrix; // from the tile's first line on
+    gt_int ld, k;
+    int lines; // that there are
+    const line_known *known;
+    char *tile; // in the first stage
+
+    __device__ __forceinline__ wide_operand(const float *matrix, gt_int ld, gt_int k, gt_int first, gt_int end,
+                                            const line_known *known, char *tile)
+        : matrix(matrix + first * (ALONG_K ? ld : 1)), ld(ld), k(k), lines(gt_clip(end - first, SIDE)),
+          known(known + first), tile(tile)
+    {
+    }
+    __device__ __forceinline__ void load(float (&held)[PIECE], int line, gt_int at) const
+    {
+        const float *from = matrix + (ALONG_K ? line * ld + at : at * ld + line);
+        if (ALONG_K && GT_ALIGN >= 16 && line < lines && at + PIECE <= k) {
+            typedef gt_vector<float, 4> four;
+            *(four *)&held[0] = *(const four *)from;
+            *(four *)&held[4] = *(const four *)(from + 4);
+        } else {
+#pragma unroll
+            for (int e = 0; e < PIECE; e++)
+                held[e] = line < lines && at + e < k ? from[e * (ALONG_K ? 1 : ld)] : 0;
+        }
+    }
+    // The line's scale: two to this power twice, and to WIDE.
+    __device__ __forceinline__ float scale_up(int line) const
+    {
+        const unsigned undo = line < lines ? __float_as_uint(known[line].undo) : 127u << 23;
+        return __uint_as_float((254u << 23) - (undo & 0x7f800000));
+    }
+    // Where a line's piece of a stage lies: swizzled as the copy engine does it.
+    __device__ __forceinline__ piece &place(int stage, int line, int which) const
+    {
+        return *(piece *)(tile + stage * STAGE + line * 128 + (which ^ line % 8) * 16);
+    }
+    // All threads that multiply, together.
+    __device__ __forceinline__ void convert(int thread, int step) const
+    {
+        const int turn = step & 1;
+#pragma unroll(AHEAD)
+        for (int i = thread; i < COUNT; i += CONSUMERS) {
+            const int line = ALONG_K ? i / PIECES : i % SIDE, which = ALONG_K ? i % PIECES : i / SIDE;
+            const float up = scale_up(line);
+            float held[PIECE];
+            piece hi, mid, lo;
+            load(held, line, (gt_int)step * STEP + which * PIECE);
+#pragma unroll
+            for (int e = 0; e < PIECE; e += 2) {
+                const wide_parts both(held[e] * up * up * 0x1p36f, held[e + 1] * up * up * 0x1p36f);
+                hi.e[e / 2] = both.hi;
+                mid.e[e / 2] = both.mid;
+                lo.e[e / 2] = both.lo;
+            }
+            place(turn, line, which) = hi;
+            place(turn, line, PIECES + which) = mid;
+            place(2, line, turn * PIECES + which) = lo;
+        }
+    }
+};
+
+// Starts the products of a step.
+__device__ __forceinline__ void multiply_step(const ring &r, int thread, int step, sums (&some)[STACKED])
+{
+    const int outer = __shfl_sync(~0u, thread / 128, 0) * (STACKED * 64), turn = step & 1;
+    const place high = {(unsigned)turn, 0}, low = {2, 0};
+    const unsigned long long a = tile_a::descriptor(r.a_of(high)) + tile_a::further(outer, 0),
+                             b = tile_b::descriptor(r.b_of(high)),
+                             a_lo = tile_a::descriptor(r.a_of(low)) + tile_a::further(outer, turn * STEP),
+                             b_lo = tile_b::descriptor(r.b_of(low)) + tile_b::further(0, turn * STEP);
+    constexpr int MID = tile_a::further(0, STEP);
+    multiply_begin();
+#pragma unroll
+    for (int i = 0; i < STACKED; i++) {
+        const int below = tile_a::further(i * 64, 0);
+        const auto multiply_all = [&](unsigned long long of_a, unsigned long long of_b, int first_adds) {
+#pragma unroll
+            for (int k = 0; k < STEP; k += INSTRUCTION_K)
+                multiply_wide(some[i], of_a + below + tile_a::further(0, k), of_b + tile_b::further(0, k),
+                              k > 0 ? 1 : first_adds);
+        };
+        multiply_all(a, b_lo, 0);
+        multiply_all(a_lo, b, 1);
+        multiply_all(a + MID, b + MID, 1);
+        multiply_all(a, b + MID, 1);
+        multiply_all(a + MID, b, 1);
+        multiply_all(a, b, 1);
+    }
+    multiply_commit();
+}
+
+// The sums of a tile that begins at this row and column, over these steps of K. Warp groups read the next step as soon
+// as theirs is multiplied: registers do not suffice to do so before.
+__device__ __forceinline__ void multiply_wide_tile(const gt_args &g, const ring &r, char *stages, gt_int row,
+                                                   gt_int column, int first, int end, sums (&d)[STACKED])
+{
+    constexpr int COUNT = STACKED * INSTRUCTION_N / 2;
+    int thread; // asked for here, so that what follows from it takes no registers elsewhere
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    const wide_operand<BM, GT_A_ALONG_K> a(g.a + blockIdx.z * g.stride_a, g.lda, g.k, row, g.m, parts_of(g, true).known,
+                                           stages);
+    const wide_operand<BN, GT_B_ALONG_K> b(g.b + blockIdx.z * g.stride_b, g.ldb, g.k, column, g.n,
+                                           parts_of(g, false).known, stages + tile_a::BYTES);
+    sums some[STACKED];
+#pragma unroll
+    for (int e = 0; e < COUNT; e++)
+        (&d[0][0])[e] = 0;
+#pragma unroll 1
+    for (int step = first; step < end; step++) {
+        a.convert(thread, step);
+        b.convert(thread, step);
+        gt_fence_async(); // for tensor cores
+        consumers_sync(); // this step is there, and the one before it has been multiplied
+        multiply_step(r, thread, step, some);
+        multiply_wait<0>();
+#pragma unroll
+        for (int e = 0; e < COUNT; e++)
+            (&d[0][0])[e] += (&some[0][0])[e];
+    }
+}
+
+#endif

@@ -1,0 +1,43 @@
+#include "chosen.h"
+
+/* The best kernel of one database for a problem, or what it would be if nobody had tuned that, with its code. */
+static gt_status choose_from(const gt_engine *engine, gt_store *store, gt_store *other, const gt_problem *problem,
+                             bool untuned, gt_chosen *chosen, gt_code *code)
+{
+    gt_measurements measured = {0};
+    const gt_demands demands = {0};
+    gt_status status = gt_store_find_measured(store, &engine->device, &problem->class, &measured);
+    if (status == GT_OK && other)
+        status = gt_measurements_drop_convicted(&measured, other, &engine->device);
+    if (status == GT_OK && untuned)
+        chosen->tuned_us = gt_measurements_leave_out(&measured, problem);
+    if (status == GT_OK)
+        status = gt_select(&engine->device, problem, &demands, &measured, &chosen->selection);
+    if (status == GT_OK) {
+        chosen->kernel = gt_selection_kernel(&measured, &chosen->selection);
+        status = gt_store_find_code(store, measured.list[chosen->selection.index].kernel_id, code);
+    }
+    gt_measurements_finish(&measured);
+    return status;
+}
+
+gt_status gt_chosen_find(const gt_engine *engine, const gt_problem *problem, bool untuned, gt_chosen *chosen,
+                         gt_code *code)
+{
+    gt_chosen behind = {0};
+    gt_code other = {0};
+    *chosen = behind;
+    gt_status status = choose_from(engine, engine->store, engine->behind, problem, untuned, chosen, code);
+    if (!engine->behind || (status == GT_OK && chosen->selection.choice == GT_CHOICE_EXACT) ||
+        (status != GT_OK && status != GT_ERROR_NOT_TUNED && status != GT_ERROR_CORRUPT))
+        return status;
+    const gt_status found = choose_from(engine, engine->behind, engine->store, problem, untuned, &behind, &other);
+    if (found == GT_OK && (status != GT_OK || behind.selection.choice < chosen->selection.choice)) {
+        gt_code_finish(code);
+        *code = other;
+        *chosen = behind;
+        return GT_OK;
+    }
+    gt_code_finish(&other);
+    return status;
+}

@@ -1,0 +1,84 @@
+#include "lanes.h"
+
+#include <stdio.h>
+
+#include "../src/core/status.h"
+
+/* A candidate takes its compiler about twice as long as the GPU, in three rounds that wait for each other. */
+#define MOST_LANES 3
+
+/* Times its operands that a problem may take of the GPU's memory: copies of them, workspaces, guards and references. */
+#define ROOM 4
+
+typedef struct lane {
+    gt_engine engine;
+    gt_lane_work *work;
+    void *data;
+    gt_status status;
+    char message[1024];
+    pthread_t thread;
+} lane;
+
+int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t count)
+{
+    size_t largest = 1;
+    if (engine->driver->soft)
+        return 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t bytes = 0;
+        for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
+            bytes += gt_problem_bytes(&problems[i], o);
+        largest = bytes > largest ? bytes : largest;
+    }
+    size_t lanes = (size_t)engine->device.memory_bytes / ROOM / largest;
+    lanes = lanes < MOST_LANES ? lanes : MOST_LANES;
+    lanes = lanes < count ? lanes : count;
+    return lanes > 1 ? (int)lanes : 1;
+}
+
+static void *run_lane(void *data)
+{
+    lane *l = data;
+    gt_engine_take_turn(&l->engine);
+    l->status = l->work(&l->engine, l->data);
+    if (l->status != GT_OK)
+        snprintf(l->message, sizeof l->message, "%s", gt_error_message());
+    gt_engine_give_turn(&l->engine);
+    return NULL;
+}
+
+static void *run_lane_of_its_own(void *data)
+{
+    lane *l = data;
+    run_lane(l);
+    gt_worker_destroy(l->engine.worker); /* by the thread that started it: it ends with it */
+    return NULL;
+}
+
+gt_status gt_lanes_run(gt_engine *engine, int wanted, gt_lane_work *work, void *data)
+{
+    pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    lane lanes[MOST_LANES];
+    int count = 1;
+    for (int i = 0; i < wanted && i < MOST_LANES; i++) {
+        lanes[i] = (lane){.engine = *engine, .work = work, .data = data};
+        lanes[i].engine.turn = &turn;
+    }
+    for (; count < wanted && count < MOST_LANES; count++) {
+        lane *l = &lanes[count];
+        if (gt_engine_create_worker(engine, &l->engine.worker) != GT_OK)
+            break;
+        if (pthread_create(&l->thread, NULL, run_lane_of_its_own, l) != 0) {
+            gt_worker_destroy(l->engine.worker);
+            break;
+        }
+    }
+    run_lane(&lanes[0]);
+    for (int i = 1; i < count; i++)
+        pthread_join(lanes[i].thread, NULL);
+    pthread_mutex_destroy(&turn);
+    for (int i = 0; i < count; i++)
+        if (lanes[i].status != GT_OK)
+            return gt_fail(lanes[i].status, "%s", lanes[i].message);
+    return GT_OK;
+}
