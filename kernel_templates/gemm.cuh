@@ -84,7 +84,7 @@ struct __align__(2) gt_half
     }
 };
 
-// The upper half of a float's bits. Integers round it: the instruction for that begins with sm_80.
+// The upper half of a float's bits. Integers round it where there is no instruction for that, before sm_80.
 struct __align__(2) gt_bf16
 {
     unsigned short bits;
@@ -92,9 +92,15 @@ struct __align__(2) gt_bf16
     gt_bf16() = default;
     __device__ __forceinline__ explicit gt_bf16(float value)
     {
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 800
         const unsigned all = __float_as_uint(value);
         const bool nan = (all & 0x7fffffff) > 0x7f800000; // its payload may lie in what is cut off
         bits = (unsigned short)(nan ? 0x7fff : (all + 0x7fff + (all >> 16 & 1)) >> 16);
+#else
+        unsigned both;
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(0.0f), "f"(value));
+        bits = (unsigned short)both;
+#endif
     }
     __device__ __forceinline__ operator float() const { return __uint_as_float((unsigned)bits << 16); }
 };

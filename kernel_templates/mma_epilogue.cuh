@@ -13,7 +13,7 @@ constexpr int PITCH = WN + 8;
 // C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: alpha times sums is
 // all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one.
 struct epilogue {
-    static constexpr bool ONE_BY_ONE = GT_WIDE_C == 1;
+    static constexpr bool ONE_BY_ONE = GT_WIDE_C == 1, PAIRS = ONE_BY_ONE && GT_C_BYTES == 2;
     static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
     static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
     const gt_args &g;
@@ -35,8 +35,8 @@ struct epilogue {
     template <int WIDE, bool PLAIN> __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
     {
         if (PLAIN && ONE_BY_ONE) {
-            if (row + i < g.m && column + j < g.n)
-                c[(row + i) * g.ldc + column + j] = GT_C(g.alpha.value * sum[0]);
+            if (i < gt_clip(g.m - row, WM) && j < gt_clip(g.n - column, WN)) // once for all elements
+                (c + row * g.ldc + column)[i * g.ldc + j] = GT_C(g.alpha.value * sum[0]);
         } else if (PLAIN) {
             gt_vector<GT_C, WIDE> result;
 #pragma unroll
@@ -61,6 +61,21 @@ struct epilogue {
                     store<WIDTH, PLAIN>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
             }
     }
+    // Two elements of 16 bits in one store: the j-th of row i and the next, or, where words begin between these, the ones
+    // one farther; the row's first one goes alone then.
+    __device__ __forceinline__ void store_pair(int i, int j, const GT_ACC *sum) const
+    {
+        GT_C *line = c + (row + i) * g.ldc + column;
+        const int odd = (int)((size_t)line / GT_C_BYTES % 2), columns = gt_clip(g.n - column, WN);
+        if (i >= gt_clip(g.m - row, WM))
+            return;
+        if (j + odd + 1 < columns)
+            *(gt_vector<GT_C, 2> *)(line + j + odd) = {GT_C(g.alpha.value * sum[odd]), GT_C(g.alpha.value * sum[odd + 1])};
+        else if (j + odd < columns)
+            line[j + odd] = GT_C(g.alpha.value * sum[odd]);
+        if (j == 0 && odd && columns > 0)
+            line[0] = GT_C(g.alpha.value * sum[0]);
+    }
     // Lanes side by side store neighbours: whole sectors, wherever rows of C begin and however short elements are.
     template <bool PLAIN> __device__ __forceinline__ void store_staged(const sums &sum, GT_ACC *staging) const
     {
@@ -76,10 +91,16 @@ struct epilogue {
                     *(gt_vector<GT_ACC, RUN> *)&staging[(h * 8 + lane / 4) * PITCH + n * 8 * UNIT + lane % 4 * RUN] =
                         run(sum, i + h, n);
             __syncwarp();
+            constexpr int WIDE = PLAIN && PAIRS ? 2 : GT_WIDE_C;
 #pragma unroll(PLAIN ? 8 : 1)
-            for (int e = lane * GT_WIDE_C; e < 16 * WN; e += 32 * GT_WIDE_C)
-                store<GT_WIDE_C, PLAIN>(outer_row(i + e / WN / 8, e / WN % 8), e % WN,
-                                        &staging[e / WN * PITCH + e % WN]);
+            for (int e = lane * WIDE; e < 16 * WN; e += 32 * WIDE) {
+                const int r = outer_row(i + e / WN / 8, e / WN % 8);
+                const GT_ACC *from = &staging[e / WN * PITCH + e % WN];
+                if (PLAIN && PAIRS)
+                    store_pair(r, e % WN, from);
+                else
+                    store<GT_WIDE_C, PLAIN>(r, e % WN, from);
+            }
         }
     }
 };

@@ -55,7 +55,7 @@
 
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
 constexpr int LANES_N = WN / TN, SPAN_M = WM / (TM / 4), SPAN_N = WN / (TN / 4);
-constexpr bool ABREAST = GT_WIDE_C < 4; // lanes' fours do not leave as they are
+constexpr bool ABREAST = GT_WIDE_C < 4 && FINISHES_STORED; // lanes' fours do not leave as they are
 
 static_assert(BM % WM == 0 && BN % WN == 0 && WM / TM * (WN / TN) == 32, "warps cover the tile, lanes the warp");
 static_assert(TM % 4 == 0 && TN % 4 == 0 && BK % 4 == 0, "fragments are read in pieces of four");
@@ -256,7 +256,7 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_i
                     gt_store_c(g, r, c, one);
             });
         }
-    if (FINISHES_STORED && gt_has_epilogue(g))
+    if (gt_has_epilogue(g))
 #pragma unroll 4
         for (int p = 0; p < TM * TN; p++) {
             const int i = p / TN, j = p % TN, e = j % 4 * 32;

@@ -26,7 +26,8 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
                 -- no tile twice as large as the matrix
                 AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR bn = 16)),
      staged AS (SELECT *, max(stages * bk * ((bm + bn) * :elem_bytes + 16 * (1 - :trans_a) + 16 * :trans_b),
-                              (min(:align, 16) < 4 * :c_bytes) * threads * 4 * :acc_bytes) AS smem_bytes
+                              (min(:align, 16) < 4 * :c_bytes AND :c_bytes = :acc_bytes) * threads * 4 * :acc_bytes)
+                          AS smem_bytes
                 FROM tile, stages, loading
                 -- A vector along K lies in one tile. In registers, at most 128 bytes a thread. In the background,
                 -- copies of four bytes or more: of what is transposed on its way only elements are copied.

@@ -324,7 +324,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
-        undo_scales(g, row, column + rank * OWN_N, how == BY_WIDE_PARTS ? 1.f / (1ll << WIDE) : 1, own);
+        undo_scales(g, row, column + rank * OWN_N, how == BY_WIDE_PARTS ? 1 / WIDE_SCALE : 1, own);
         bias_of_columns bias;
         out.store(g, map_c, row, column, rank, bias, own);
     }

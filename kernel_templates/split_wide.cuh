@@ -5,17 +5,20 @@
 // and lo hi, hi mid and mid hi, hi hi. What is left out is 2^-26 of a product at most, and sums of STEP products go to
 // others in f32, so that errors are within split.cu's bound.
 //
-// Consumers read the operands themselves and write parts into the stages, which are theirs meanwhile: of each step of K
+// Consumers copy the operands themselves and write parts into the stages, which are theirs meanwhile: of each step of K
 // his and mids into a line of one stage, of two steps by turns the first two; and los into half a line of the third.
+// The elements of the next step are on their way into the fourth while tensor cores multiply.
 //
 // Needs: STEP, tile_a, tile_b, STAGE, STACKED, ring and consumers_sync.
 #ifndef GT_SPLIT_WIDE_CUH
 #define GT_SPLIT_WIDE_CUH
 
+#include "async_copy.cuh"
 #include "split_parts.cuh"
 #include "wgmma_instruction.cuh"
 
-static_assert(STAGES >= 3 && 2 * STEP == LINE, "a line has two parts of a step, and a stage those of all lines");
+static_assert(STAGES >= 4 && 2 * STEP == LINE, "a line has two parts of a step, and a stage those of all lines");
+constexpr float WIDE_SCALE = (float)(1ll << WIDE);
 
 // Starts a product of parts of bf16.
 #undef GT_PTX_A
@@ -47,12 +50,14 @@ struct wide_parts {
     }
 };
 
-// An operand's lines of a tile, on their way from global memory into stages.
+// An operand's lines of a tile, on their way from global memory into stages. A thread has pieces of a line's step: it
+// copies their elements into the fourth stage, and makes parts of them when they have come.
 template <int SIDE, bool ALONG_K> struct wide_operand {
-    static constexpr int PIECE = 8, PIECES = STEP / PIECE; // elements that a thread moves at a time, of a line's step
+    static constexpr int PIECE = 8, PIECES = STEP / PIECE; // elements of a piece, and pieces of a line's step
     static constexpr int COUNT = SIDE * PIECES;
-    static constexpr int AHEAD = STACKED * BN > 128 ? 1 : 2; // pieces that are under way, as far as registers suffice
+    static constexpr int UNIT = ALONG_K && GT_ALIGN >= 16 ? 4 : 1; // elements that are copied at once
     typedef gt_vector<unsigned, 4> piece;
+    typedef gt_vector<float, UNIT> unit;
     const float *matrix; // from the tile's first line on
     gt_int ld, k;
     int lines; // that there are
@@ -65,17 +70,34 @@ template <int SIDE, bool ALONG_K> struct wide_operand {
           known(known + first), tile(tile)
     {
     }
-    __device__ __forceinline__ void load(float (&held)[PIECE], int line, gt_int at) const
+    __device__ __forceinline__ static int line_of(int index)
     {
-        const float *from = matrix + (ALONG_K ? line * ld + at : at * ld + line);
-        if (ALONG_K && GT_ALIGN >= 16 && line < lines && at + PIECE <= k) {
-            typedef gt_vector<float, 4> four;
-            *(four *)&held[0] = *(const four *)from;
-            *(four *)&held[4] = *(const four *)(from + 4);
-        } else {
+        return ALONG_K ? index / PIECES : index % SIDE;
+    }
+    __device__ __forceinline__ static int place_in_line(int index)
+    {
+        return ALONG_K ? index % PIECES : index / SIDE;
+    }
+    // Where the element e of a piece, and those behind it, are copied to: neighbouring threads find theirs in all
+    // banks.
+    __device__ __forceinline__ unit &copied(int index, int e) const
+    {
+        return *((unit *)(tile + 3 * STAGE) + e / UNIT * COUNT + index);
+    }
+    // Starts the copies of a step; zeros stand for what the matrix has not.
+    __device__ __forceinline__ void fetch(int thread, int step) const
+    {
+#pragma unroll 1
+        for (int i = thread; i < COUNT; i += CONSUMERS) {
+            const int line = line_of(i);
+            const gt_int at = (gt_int)step * STEP + place_in_line(i) * PIECE;
+            const float *from = matrix + (ALONG_K ? line * ld + at : at * ld + line);
 #pragma unroll
-            for (int e = 0; e < PIECE; e++)
-                held[e] = line < lines && at + e < k ? from[e * (ALONG_K ? 1 : ld)] : 0;
+            for (int e = 0; e < PIECE; e += UNIT) {
+                const int valid = line < lines && at + e < k ? gt_clip(k - at - e, UNIT) : 0;
+                gt_copy_async<UNIT * 4>(gt_shared_address(&copied(i, e)),
+                                        valid > 0 ? from + e * (ALONG_K ? 1 : ld) : matrix, valid * 4);
+            }
         }
     }
     // The line's scale: two to this power twice, and to WIDE.
@@ -89,20 +111,22 @@ template <int SIDE, bool ALONG_K> struct wide_operand {
     {
         return *(piece *)(tile + stage * STAGE + line * 128 + (which ^ line % 8) * 16);
     }
-    // All threads that multiply, together.
+    // What this thread has copied, into the stages of a step.
     __device__ __forceinline__ void convert(int thread, int step) const
     {
         const int turn = step & 1;
-#pragma unroll(AHEAD)
+#pragma unroll 1
         for (int i = thread; i < COUNT; i += CONSUMERS) {
-            const int line = ALONG_K ? i / PIECES : i % SIDE, which = ALONG_K ? i % PIECES : i / SIDE;
+            const int line = line_of(i), which = place_in_line(i);
             const float up = scale_up(line);
             float held[PIECE];
             piece hi, mid, lo;
-            load(held, line, (gt_int)step * STEP + which * PIECE);
+#pragma unroll
+            for (int e = 0; e < PIECE; e += UNIT)
+                *(unit *)&held[e] = copied(i, e);
 #pragma unroll
             for (int e = 0; e < PIECE; e += 2) {
-                const wide_parts both(held[e] * up * up * 0x1p36f, held[e + 1] * up * up * 0x1p36f);
+                const wide_parts both(held[e] * up * up * WIDE_SCALE, held[e + 1] * up * up * WIDE_SCALE);
                 hi.e[e / 2] = both.hi;
                 mid.e[e / 2] = both.mid;
                 lo.e[e / 2] = both.lo;
@@ -144,8 +168,7 @@ __device__ __forceinline__ void multiply_step(const ring &r, int thread, int ste
     multiply_commit();
 }
 
-// The sums of a tile that begins at this row and column, over these steps of K. Warp groups read the next step as soon
-// as theirs is multiplied: registers do not suffice to do so before.
+// The sums of a tile that begins at this row and column, over these steps of K.
 __device__ __forceinline__ void multiply_wide_tile(const gt_args &g, const ring &r, char *stages, gt_int row,
                                                    gt_int column, int first, int end, sums (&d)[STACKED])
 {
@@ -160,10 +183,20 @@ __device__ __forceinline__ void multiply_wide_tile(const gt_args &g, const ring 
 #pragma unroll
     for (int e = 0; e < COUNT; e++)
         (&d[0][0])[e] = 0;
+    const auto fetch = [&](int step) {
+        if (step < end) {
+            a.fetch(thread, step);
+            b.fetch(thread, step);
+        }
+        gt_commit_copies();
+    };
+    fetch(first);
 #pragma unroll 1
     for (int step = first; step < end; step++) {
+        gt_wait_copies<0>(); // this thread's
         a.convert(thread, step);
         b.convert(thread, step);
+        fetch(step + 1);
         gt_fence_async(); // for tensor cores
         consumers_sync(); // this step is there, and the one before it has been multiplied
         multiply_step(r, thread, step, some);

@@ -106,7 +106,7 @@ WITH RECURSIVE
                FROM parted)
 SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, split_k,
        CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", repack, load, occ,
-       -- Of a batch every matrix has its own blocks: where they outnumber its tiles, they would come to do nothing.
+       -- Of a batch every matrix has blocks of its own: persistent ones pay only where its tiles outnumber them.
        CASE WHEN tiles > :sm_count * occ AND split_k = 1 THEN :sm_count * occ ELSE 0 END AS blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, cluster_m * cluster_n AS cluster_x,
        cluster_k AS cluster_y, CASE WHEN parts > 1 THEN parts * bm * bn * :acc_bytes ELSE 0 END AS ws_tile,

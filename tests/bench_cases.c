@@ -43,7 +43,7 @@ TEST(small_checks_of_a_large_tile_take_little_of_the_host)
         for (size_t i = 0; i < cases.count; i++)
             cases_multiply(&cases.list[i], before, after);
         start = busy();
-        if (!gt_judge_cases(&cases, 0, cases.count, before, after, &errors, &trial))
+        if (!gt_judge_end(gt_judge_begin(&cases, 0, cases.count, before), after, &errors, &trial))
             check_fail(__FILE__, __LINE__, "%s", trial.detail);
         if (round > 0) { /* the first one makes room */
             judge += busy() - start;

@@ -31,7 +31,7 @@ static bool judge(void)
 {
     gt_errors errors = {0};
     trial = (gt_trial){0};
-    return gt_judge_cases(&cases, 0, cases.count, before, after, &errors, &trial) &&
+    return gt_judge_end(gt_judge_begin(&cases, 0, cases.count, before), after, &errors, &trial) &&
            gt_compare_errors(&errors, &trial);
 }
 
@@ -46,6 +46,15 @@ TEST(right_results_pass)
     if (!judge())
         check_fail(__FILE__, __LINE__, "%s", trial.detail);
     CHECK(trial.error > 0 && trial.error < 1e-6);
+    clear();
+}
+
+TEST(a_judgement_may_be_dropped)
+{
+    arrange();
+    gt_judge_drop(gt_judge_begin(&cases, 0, cases.count, before));
+    gt_judge_drop(NULL);
+    CHECK(judge());
     clear();
 }
 

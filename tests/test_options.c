@@ -460,6 +460,8 @@ static void check_covered(const char *type, int element)
                   is_covered(problems, count, layouts[i], element, false, batched));
     for (int i = 0; i < 4; i++)
         CHECK(is_covered(problems, count, layouts[i], 2 * element, false, false));
+    for (int i = 1; i < 4; i++) /* the first ones of the cover list: a run may be cut */
+        CHECK(is_covered(problems + 15 + i, 1, layouts[i], element, false, false));
     for (int i = 0; i < 2; i++)
         CHECK(is_covered(problems, count, layouts[i], 16, true, false) &&
               is_covered(problems, count, layouts[i], element, true, false));

@@ -94,6 +94,18 @@ static unsigned rows_of(size_t row, scope type, bool nn)
     return nn ? 0 : table[row].rows & ODD;
 }
 
+/* Adds a row's problem, unless the list has it. */
+static gt_status add(size_t row, const gt_types *types, int64_t less, gt_op op_a, gt_op op_b, gt_problem *problems,
+                     size_t *count)
+{
+    const gt_gemm gemm = make(row, types, less, op_a, op_b);
+    bool swapped;
+    const gt_status status = gt_problem_fold(&gemm, &problems[*count], &swapped);
+    if (status == GT_OK && !is_known(problems, *count, &problems[*count]))
+        ++*count;
+    return status;
+}
+
 gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count)
 {
     static const struct {
@@ -102,17 +114,15 @@ gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t 
     } lies[] = {{ALIGNED, 0}, {ODD, 1}, {EVEN, 2}};
     const scope of_type = scope_of(types);
     gt_status status = GT_OK;
-    /* Every kind in the first layout comes before the others: a run may be cut. */
+    /* A run may be cut. What serves all rows of a layout comes first, so that none is without a kernel; then every kind in
+     * the first layout. */
+    for (int layout = 1; status == GT_OK && layout < 4; layout++)
+        status = add(0, types, 1, layout / 2 ? GT_T : GT_N, layout % 2 ? GT_T : GT_N, problems, count);
     for (int variant = 0; variant < 12; variant++)
         for (size_t row = 0; status == GT_OK && row < TABLE && table[row].scope <= of_type; row++) {
             const gt_op op_a = variant / 6 ? GT_T : GT_N, op_b = variant / 3 % 2 ? GT_T : GT_N;
-            const gt_gemm gemm = make(row, types, lies[variant % 3].less, op_a, op_b);
-            bool swapped;
-            if (!(rows_of(row, of_type, op_a == GT_N && op_b == GT_N) & lies[variant % 3].rows))
-                continue;
-            status = gt_problem_fold(&gemm, &problems[*count], &swapped);
-            if (status == GT_OK && !is_known(problems, *count, &problems[*count]))
-                ++*count;
+            if (rows_of(row, of_type, op_a == GT_N && op_b == GT_N) & lies[variant % 3].rows)
+                status = add(row, types, lies[variant % 3].less, op_a, op_b, problems, count);
         }
     return status;
 }

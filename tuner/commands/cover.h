@@ -9,7 +9,7 @@
 
 #define GT_COVER_MOST 160 /* problems of one type, at most */
 
-/* Appends the problems of some types to *count others: all of them for f32, half of the kinds for 16-bit types, a few in
+/* Appends the problems of some types to *count others: all of them for f32, most of the kinds for 16-bit types, a few in
  * each layout for others. There is room for GT_COVER_MOST more. */
 gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count);
 

@@ -42,8 +42,9 @@ static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool
 }
 
 /* How a problem is searched, and what its search begins with. One of the cover list is searched quickly where it is
- * the first of its row whose rows are aligned, or not; what won there is tried on the others, and little else. Vectors
- * read a matrix along K or across it, and what is good at one says nothing about the other. */
+ * the first of its row whose rows are aligned as its are, but for even rows of f32, which take what other rows take;
+ * what won there is tried on the others, and little else. Vectors read a matrix along K or across it, and what is good
+ * at one says nothing about the other. */
 static void choose_search(gt_tuning *tuning, gt_winners *winners, bool covers, const gt_problem *problem)
 {
     const int row = covers ? gt_cover_row(problem) : -1;
@@ -53,8 +54,8 @@ static void choose_search(gt_tuning *tuning, gt_winners *winners, bool covers, c
     tuning->seeds = winners->seeds;
     tuning->covering = row >= 0;
     tuning->seed_count = row >= 0 ? gt_winners_of_row(winners, row) : 0;
-    const bool vector = problem->m == 1, aligned = problem->class.align > gt_class_element(&problem->class);
-    const bool like = (aligned && !vector) || gt_winners_has(winners, row, &problem->class, vector);
+    const bool vector = problem->m == 1, even = problem->class.align == 8 && gt_class_element(&problem->class) == 4;
+    const bool like = even || gt_winners_has(winners, row, &problem->class, vector);
     if (row >= 0 && tuning->effort != GT_EFFORT_FULL)
         tuning->effort = like && tuning->seed_count > 0 ? GT_EFFORT_COVER : GT_EFFORT_QUICK;
     if (tuning->seed_count == 0)

@@ -6,7 +6,7 @@
 #include "parallel.h"
 
 #define HARD_EVERY  4  /* elements of C for each of a kind */
-#define SHRUNK      0x1p-40
+#define SHRUNK      0x1p-40 /* what an operand is multiplied with beside one with NaN and infinities */
 #define LARGE_EVERY 64 /* rows of A or columns of B for each with an element far larger than the others */
 
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the

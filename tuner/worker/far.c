@@ -26,10 +26,11 @@
 /* Of rows that are tiles and steps of K apart: a side of so many lines is met, and some more beyond the first tile, step
  * or square of a copy. */
 #define LINES_LEAST 64
-#define UNEVEN_POWERS 48 /* of two that elements are apart */
 #define LINES_MOST  256
 #define MORE        3
 _Static_assert(GT_FAR_PLACES >= LINES_MOST + MORE && GT_FAR_PLACES > (ROWS - 1) * FAR, "every row has a place");
+
+#define UNEVEN_POWERS 48 /* of two, that elements are apart */
 
 void gt_far_finish(const gt_driver *driver, gt_far *far)
 {

@@ -6,19 +6,24 @@
 #include "parallel.h"
 #include "runner.h"
 
-/* What became of one case. */
+/* What is right of one case, and what became of it. */
 typedef struct outcome {
+    gt_status status; /* GT_OK: there is the reference */
+    gt_reference reference;
     bool good;
     gt_errors errors;
     gt_trial trial;
 } outcome;
 
-typedef struct judgement {
+struct gt_judgement {
     const gt_cases *cases;
-    size_t first;
+    size_t first, count;
     const char *before, *after;
+    gt_parallel_work references;
     outcome *outcomes;
-} judgement;
+};
+
+typedef struct gt_judgement judgement;
 
 /* Says what lies at a place of a case's memory that changed, and should not have. */
 static bool fail_changed(const gt_case *c, size_t at, gt_trial *trial)
@@ -81,17 +86,24 @@ static bool check_surroundings(const judgement *j, size_t index, gt_trial *trial
     return check_kept(j, c, at, gt_cases_end(j->cases, index), trial);
 }
 
-static bool check_results(const judgement *j, const gt_case *c, gt_errors *errors, gt_trial *trial)
+static bool check_results(const judgement *j, const gt_case *c, outcome *o)
 {
-    gt_reference reference;
     bool good = true;
-    if (gt_reference_init(&c->problem, j->before + c->place[GT_A], j->before + c->place[GT_B], &reference) != GT_OK)
-        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
+    if (o->status != GT_OK)
+        return gt_trial_fail(&o->trial, GT_TRIAL_OVER_RESOURCES, "out of memory for what is right");
     for (int64_t i = 0; good && i < c->problem.batch; i++)
-        good = gt_compare_product(c, &reference, i, j->before + c->place[GT_C], j->before + c->bias,
-                                  j->after + c->result, errors, trial);
-    gt_reference_finish(&reference);
+        good = gt_compare_product(c, &o->reference, i, j->before + c->place[GT_C], j->before + c->bias,
+                                  j->after + c->result, &o->errors, &o->trial);
     return good;
+}
+
+static void work_out(void *data, size_t index)
+{
+    const judgement *j = data;
+    const gt_case *c = &j->cases->list[j->first + index];
+    outcome *o = &j->outcomes[index];
+    o->status =
+        gt_reference_init(&c->problem, j->before + c->place[GT_A], j->before + c->place[GT_B], &o->reference);
 }
 
 static void judge_case(void *data, size_t index)
@@ -99,19 +111,53 @@ static void judge_case(void *data, size_t index)
     const judgement *j = data;
     outcome *o = &j->outcomes[index];
     o->good = check_surroundings(j, j->first + index, &o->trial) &&
-              check_results(j, &j->cases->list[j->first + index], &o->errors, &o->trial);
+              check_results(j, &j->cases->list[j->first + index], o);
 }
 
-bool gt_judge_cases(const gt_cases *cases, size_t first, size_t end, const void *before, const void *after,
-                    gt_errors *errors, gt_trial *trial)
+gt_judgement *gt_judge_begin(const gt_cases *cases, size_t first, size_t end, const void *before)
 {
-    judgement j = {cases, first, before, after, calloc(end - first, sizeof *j.outcomes)};
+    judgement *j = calloc(1, sizeof *j); /* threads of its own read it */
+    outcome *outcomes = calloc(end - first, sizeof *outcomes);
+    if (!j || !outcomes) {
+        free(outcomes);
+        free(j);
+        return NULL;
+    }
+    j->cases = cases;
+    j->first = first;
+    j->count = end - first;
+    j->before = before;
+    j->outcomes = outcomes;
+    gt_parallel_begin(j->count, work_out, j, &j->references);
+    return j;
+}
+
+static void free_judgement(judgement *j)
+{
+    for (size_t i = 0; i < j->count; i++)
+        gt_reference_finish(&j->outcomes[i].reference);
+    free(j->outcomes);
+    free(j);
+}
+
+void gt_judge_drop(gt_judgement *j)
+{
+    if (!j)
+        return;
+    gt_parallel_drop(&j->references);
+    free_judgement(j);
+}
+
+bool gt_judge_end(gt_judgement *j, const void *after, gt_errors *errors, gt_trial *trial)
+{
     const gt_trial *bad = NULL;
-    if (!j.outcomes)
+    if (!j)
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory");
-    gt_parallel(end - first, judge_case, &j);
-    for (size_t i = 0; i < end - first; i++) {
-        const outcome *o = &j.outcomes[i];
+    gt_parallel_end(&j->references);
+    j->after = after;
+    gt_parallel(j->count, judge_case, j);
+    for (size_t i = 0; i < j->count; i++) {
+        const outcome *o = &j->outcomes[i];
         const bool strays = !o->good && o->trial.outcome == GT_TRIAL_OUT_OF_BOUNDS;
         if (!o->good && (!bad || (strays && bad->outcome != GT_TRIAL_OUT_OF_BOUNDS)))
             bad = &o->trial;
@@ -125,6 +171,6 @@ bool gt_judge_cases(const gt_cases *cases, size_t first, size_t end, const void 
     }
     if (bad)
         gt_trial_fail(trial, bad->outcome, "%s", bad->detail);
-    free(j.outcomes);
+    free_judgement(j);
     return !bad;
 }

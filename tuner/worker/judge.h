@@ -4,12 +4,21 @@
 
 #include "compare.h"
 
+/* The cases of one judgement under way. */
+typedef struct gt_judgement gt_judgement;
+
+/* Begins with the cases from first to end - 1, by what memory held before their launches: threads work out what is right.
+ * cases and before must not change until gt_judge_end. NULL without memory. */
+gt_judgement *gt_judge_begin(const gt_cases *cases, size_t first, size_t end, const void *before);
+
 /*
- * Judges the cases from first to end - 1 by what memory held before and behind their launches. Errors are added to
+ * Judges them by what memory held behind their launches, and frees the judgement; NULL is out of memory. Errors are added to
  * *errors, trial->error becomes the largest. false: the trial is that of the first case with a write where none should
  * be, which may have spoilt results of others, else of the first with a wrong result.
  */
-bool gt_judge_cases(const gt_cases *cases, size_t first, size_t end, const void *before, const void *after,
-                    gt_errors *errors, gt_trial *trial);
+bool gt_judge_end(gt_judgement *judgement, const void *after, gt_errors *errors, gt_trial *trial);
+
+/* Ends it without one. NULL is allowed. */
+void gt_judge_drop(gt_judgement *judgement);
 
 #endif

@@ -254,7 +254,7 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     const bool looked_at = index % INSPECT_EVERY == 0 || c->watched || index + 1 == v->cases.count;
     if (result == CUDA_SUCCESS && looked_at && runner->inspect)
         result = runner->inspect(runner, v->checks, words_of(v, index));
-    return fail_running(v, index, result, trial);
+    return result == CUDA_SUCCESS || fail_running(v, index, result, trial);
 }
 
 /* Launches the cases from first to end - 1 one behind the other and waits for all of them. What one does wrong may be
@@ -284,10 +284,13 @@ static bool verify_some(const gt_verifier *v, size_t first, size_t end, gt_runne
 {
     const gt_driver *driver = v->checks->driver;
     const size_t begin = v->cases.list[first].begin, bytes = gt_cases_end(&v->cases, end - 1) - begin;
-    return launch_cases(v, first, end, runner, trial) && check_workspace(v, first, end, trial) &&
-           gt_trial_check(trial, driver, driver->cuMemcpyDtoH(v->after + begin, v->memory + begin, bytes),
-                          "reading the small checks") &&
-           gt_judge_cases(&v->cases, first, end, v->before, v->after, errors, trial);
+    gt_judgement *judgement = gt_judge_begin(&v->cases, first, end, v->before); /* while they run */
+    if (launch_cases(v, first, end, runner, trial) && check_workspace(v, first, end, trial) &&
+        gt_trial_check(trial, driver, driver->cuMemcpyDtoH(v->after + begin, v->memory + begin, bytes),
+                       "reading the small checks"))
+        return gt_judge_end(judgement, v->after, errors, trial);
+    gt_judge_drop(judgement);
+    return false;
 }
 
 bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner, gt_trial *trial)
