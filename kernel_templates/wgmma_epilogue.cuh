@@ -193,36 +193,36 @@ __device__ __forceinline__ void pass_subtile(char *buffer, GT_ACC *d, GT_ACC alp
 }
 
 // Calls each(place in the buffer, place in the matrix, how many of WIDE elements lie in it) for this thread's part of a
-// subtile that begins at this row and column.
-template <int UNROLLED, typename EACH>
+// subtile that begins at this row and column: the same columns of some rows.
+template <typename EACH>
 __device__ __forceinline__ void visit_subtile(const gt_args &g, char *buffer, gt_int row, gt_int column, EACH each)
 {
-    constexpr int WIDE = GT_WIDE_C, VECTORS = SUBTILE_ROWS * SUBTILE_COLUMNS / WIDE;
-#pragma unroll(UNROLLED)
-    for (int v = threadIdx.x % 128; v < VECTORS; v += 128) {
-        const int y = v * WIDE / SUBTILE_COLUMNS, x = v * WIDE % SUBTILE_COLUMNS;
-        each((gt_vector<GT_C, WIDE> *)(buffer + subtile_at(y, x)),
-             g.c + blockIdx.z * g.stride_c + (row + y) * g.ldc + column + x,
-             row + y < g.m ? gt_clip(g.n - column - x, WIDE) : 0);
-    }
+    constexpr int WIDE = GT_WIDE_C, ABREAST = SUBTILE_COLUMNS / WIDE, PASS = 128 / ABREAST;
+    constexpr int AT_ONCE = OWN <= 128 ? 4 : 1; // where registers are left
+    static_assert(SUBTILE_ROWS % PASS == 0, "all threads have as many");
+    const int first = threadIdx.x % 128 / ABREAST, x = threadIdx.x % ABREAST * WIDE;
+    const int rows = gt_clip(g.m - row, SUBTILE_ROWS), left = gt_clip(g.n - column - x, WIDE);
+    GT_C *c = g.c + blockIdx.z * g.stride_c + (row + first) * g.ldc + column + x;
+#pragma unroll(AT_ONCE)
+    for (int y = 0; y < SUBTILE_ROWS; y += PASS, c += PASS * g.ldc)
+        each((gt_vector<GT_C, WIDE> *)(buffer + subtile_at(first + y, x)), c, first + y < rows ? left : 0);
 }
 typedef gt_vector<GT_C, GT_WIDE_C> c_vector;
 
 // Starts copies of C's old values of a subtile into the buffer; zeros stand for those outside.
 __device__ __forceinline__ void copy_old(const gt_args &g, char *buffer, gt_int row, gt_int column)
 {
-    visit_subtile<OWN <= 128 ? 4 : 1>(g, buffer, row, column, [&](c_vector *held, const GT_C *c, int left) {
+    visit_subtile(g, buffer, row, column, [&](c_vector *held, const GT_C *c, int left) {
         gt_copy_async<sizeof(c_vector)>(gt_shared_address(held), (const GT_AB *)gt_old(g, left > 0 ? c : g.c),
                                         left > 0 ? left * GT_C_BYTES : 0);
     });
     gt_commit_copies();
 }
 
-// Stores a subtile from the buffer, without what lies outside. Little code: it runs once or twice in a block, and all
-// of it has to be fetched.
+// Stores a subtile from the buffer, without what lies outside.
 __device__ __forceinline__ void store_by_threads(const gt_args &g, char *buffer, gt_int row, gt_int column)
 {
-    visit_subtile<1>(g, buffer, row, column, [](const c_vector *held, GT_C *c, int left) {
+    visit_subtile(g, buffer, row, column, [](const c_vector *held, GT_C *c, int left) {
         if (left == GT_WIDE_C)
             *(c_vector *)c = *held;
         else

@@ -237,15 +237,36 @@ double gt_estimate_us(const gt_terms *t, const gt_terms *c)
            t->sums * c->sums + t->copies * c->copies;
 }
 
-/* Clocks of an SM for an element of C whose rows are aligned: 0.5 to 0.6 for the bias and as many for relu or gelu, in
- * `simt_cluster`, `simt_ws` and `wgmma` on an H200, from 128^3 to 4096^3. */
-#define EPILOGUE_CLOCKS 0.6
+/*
+ * What an epilogue costs beside the product, on an H200: microseconds of a launch, and clocks of an SM for an element
+ * of C, for the bias, relu and gelu. Families that finish sums in registers before they leave (512^3 to 4096^3 in bf16;
+ * gelu is bound by two instructions of which an SM does 16 a clock), and those that finish what they have stored (128^3
+ * to 4096^3 in f32; relu as gelu).
+ */
+typedef struct epilogue_cost {
+    const char *family;
+    double begin, bias, relu, gelu;
+} epilogue_cost;
 
-double gt_estimate_epilogue_us(const gt_device *device, const gt_problem *problem, gt_epilogue epilogue)
+static const epilogue_cost epilogue_costs[] = {
+    {"wgmma", 0.1, 0.03, 0.03, 0.15},
+    {"split", 0.1, 0.03, 0.03, 0.15},
+    {NULL, 0, 0.6, 0.6, 0.6},
+};
+
+double gt_estimate_epilogue_us(const gt_device *device, const char *family, const gt_problem *problem,
+                               gt_epilogue epilogue)
 {
-    const int steps = !!(epilogue & GT_EPILOGUE_BIAS) + !!(epilogue & (GT_EPILOGUE_RELU | GT_EPILOGUE_GELU));
+    if (epilogue == GT_EPILOGUE_NONE || device->clock_khz <= 0)
+        return 0;
+    const epilogue_cost *cost = epilogue_costs;
+    while (cost->family && strcmp(cost->family, family) != 0)
+        cost++;
+    const double clocks = (epilogue & GT_EPILOGUE_BIAS ? cost->bias : 0) +
+                          (epilogue & GT_EPILOGUE_RELU ? cost->relu : 0) +
+                          (epilogue & GT_EPILOGUE_GELU ? cost->gelu : 0);
     const double elements = (double)problem->m * (double)problem->n * (double)problem->batch;
-    return device->clock_khz > 0 ? EPILOGUE_CLOCKS * steps * elements / device->sm_count / device->clock_khz * 1e3 : 0;
+    return cost->begin + clocks * elements / device->sm_count / device->clock_khz * 1e3;
 }
 
 /* Fitted by `gemmtune fit --trials tests/trials_h200.txt`, but the first: what the terms are meant to be, for families

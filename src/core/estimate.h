@@ -46,8 +46,9 @@ int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, cons
 /* Microseconds: the sum, where multiply-adds, L2 and memory go on at the same time. */
 double gt_estimate_us(const gt_terms *terms, const gt_terms *coefficients);
 
-/* What an epilogue adds to it. */
-double gt_estimate_epilogue_us(const gt_device *device, const gt_problem *problem, gt_epilogue epilogue);
+/* What an epilogue adds to it in kernels of a family. */
+double gt_estimate_epilogue_us(const gt_device *device, const char *family, const gt_problem *problem,
+                               gt_epilogue epilogue);
 
 /* The coefficients that a family has where none were fitted on this machine. */
 const gt_terms *gt_estimate_shipped(const char *family);

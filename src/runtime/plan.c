@@ -406,7 +406,8 @@ gt_status gt_plan_describe(const gt_plan *plan, gt_description *description)
         .params = chosen->params,
         .reason = chosen->selection.reason,
         .expected_us = chosen->selection.expected_us +
-                       gt_estimate_epilogue_us(&plan->context->device, &plan->launch.problem, plan->own.epilogue),
+                       gt_estimate_epilogue_us(&plan->context->device, chosen->kernel.family, &plan->launch.problem,
+                                               plan->own.epilogue),
         .modelled = chosen->selection.modelled,
         .deterministic = chosen->kernel.facts.deterministic != 0,
         .workspace = gt_launch_memory(&plan->launch),
