@@ -75,8 +75,15 @@ static void multiply_all(const gt_case *c, gt_operand operand, double factor, ch
 }
 
 /* Where operands may be in parts, which NaN and infinities are not: they count beside nothing but zeros too, and however
- * small the other operand is; and C is as it is where A keeps its tile from being in parts. */
-static void harden_parts(const gt_case *c, gt_operand operand, gt_draws *places, char *data)
+ * small the other operand is, as often as not; and a C with all of them is as it is where A keeps its tile from being in
+ * parts. */
+static bool is_harder(const gt_case *c, uint64_t bits)
+{
+    return gt_class_types(&c->problem.class)->parts > 0 &&
+           (c->odd == GT_C ? c->hard == (1u << GT_HARD_KINDS) - 1 : bits & 1);
+}
+
+static void harden_more(const gt_case *c, gt_operand operand, gt_draws *places, char *data)
 {
     if (operand != GT_C && c->odd != GT_C)
         multiply_all(c, operand, operand == c->odd ? 0 : SHRUNK, data);
@@ -205,7 +212,6 @@ static void fill_case(void *data, size_t index)
     const gt_case *c = &f->cases->list[index];
     gt_draws draws = {.seed = c->seed};
     const uint64_t scales = gt_draw_bits(&draws);
-    const bool in_parts = gt_class_types(&c->problem.class)->parts > 0;
     uint32_t *const end = (uint32_t *)(f->image + gt_cases_end(f->cases, index));
     for (uint32_t *at = (uint32_t *)(f->image + c->begin); at < end; at++)
         *at = GT_POISON;
@@ -218,8 +224,8 @@ static void fill_case(void *data, size_t index)
             continue;
         if (c->values == GT_VALUES_WIDE)
             scale_operand(c, o, scales, operand);
-        else if (c->values == GT_VALUES_HARD && in_parts && scales & 1)
-            harden_parts(c, o, &draws, operand);
+        else if (c->values == GT_VALUES_HARD && is_harder(c, scales))
+            harden_more(c, o, &draws, operand);
         else if (c->values == GT_VALUES_HARD && o == c->odd)
             harden(c, o, &draws, operand);
         else if (c->values == GT_VALUES_WHOLE)
