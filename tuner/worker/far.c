@@ -30,7 +30,9 @@
 #define MORE        3
 _Static_assert(GT_FAR_PLACES >= LINES_MOST + MORE && GT_FAR_PLACES > (ROWS - 1) * FAR, "every row has a place");
 
-#define UNEVEN_POWERS 48 /* of two, that elements are apart */
+/* Powers of two that elements are apart: too many for two parts, and for three. */
+#define UNEVEN_POWERS 48
+#define DEEP_POWERS   120
 
 void gt_far_finish(const gt_driver *driver, gt_far *far)
 {
@@ -92,11 +94,17 @@ typedef struct product {
 typedef enum apart {
     APART_ROWS,     /* rows of a few elements, ROWS of them */
     APART_LINES,    /* rows that less lies between: so many that the second tile and step of K are far away */
-    APART_UNEVEN,   /* the same where operands may be in parts, of elements that are too far apart for that */
+    APART_UNEVEN,   /* the same where operands may be in parts, of elements that are too far apart for two of them */
+    APART_DEEP,     /* and for three */
     APART_MATRICES, /* small matrices, ROWS of them */
     APART_TILES,    /* the same of a whole tile, C not read: kernels have a way of their own for these */
     APART_KINDS,
 } apart;
+
+static bool is_uneven(apart kind)
+{
+    return kind == APART_UNEVEN || kind == APART_DEEP;
+}
 
 /* Rows of a side, as many as a tile or step has and some more. */
 static int64_t lines_beyond(int64_t tile)
@@ -118,6 +126,7 @@ static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart k
         [APART_ROWS] = {ROWS, n_down ? ROWS : WIDE, k_down ? ROWS : WIDE},
         [APART_LINES] = {lines[0], lines[1], lines[2]},
         [APART_UNEVEN] = {lines[0], lines[1], lines[2]},
+        [APART_DEEP] = {lines[0], lines[1], lines[2]},
         [APART_MATRICES] = {5, 6, 7},
         [APART_TILES] = {f->tile_m, f->tile_n, 16},
     };
@@ -138,7 +147,7 @@ static int64_t aligned_ld(const gt_class *class, const gt_problem *packed, gt_op
 static gt_status place_product(const gt_class *class, const int64_t size[3], apart kind, product *p)
 {
     const bool matrices = kind == APART_MATRICES || kind == APART_TILES;
-    const size_t more = (kind == APART_LINES || kind == APART_UNEVEN ? 1 : FAR) * APART;
+    const size_t more = (kind == APART_LINES || is_uneven(kind) ? 1 : FAR) * APART;
     gt_gemm gemm = gt_class_gemm(class, size[0], size[1], size[2]);
     struct {
         int64_t *ld, *stride;
@@ -173,7 +182,8 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
     if (status != GT_OK)
         return status;
     const bool exact = gt_class_types(class)->exact;
-    p->packed.values = kind == APART_UNEVEN ? GT_VALUES_UNEVEN : GT_VALUES_NORMAL;
+    const uint64_t powers = kind == APART_DEEP ? DEEP_POWERS : UNEVEN_POWERS;
+    p->packed.values = is_uneven(kind) ? GT_VALUES_UNEVEN : GT_VALUES_NORMAL;
     p->packed.alpha = exact ? -3 : -1.25;
     p->packed.beta = kind == APART_TILES ? 0 : exact ? -3 : 0.75;
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
@@ -184,8 +194,8 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
         for (int64_t i = 0; i < (int64_t)bytes / type->bytes; i++) {
             const uint64_t bits = gt_random_bits(seed + o, (uint64_t)i);
             type->draw(p->data[o], i, bits);
-            if (kind == APART_UNEVEN && o != GT_C)
-                type->store(p->data[o], i, ldexp(type->load(p->data[o], i), -(int)(bits % UNEVEN_POWERS)));
+            if (is_uneven(kind) && o != GT_C)
+                type->store(p->data[o], i, ldexp(type->load(p->data[o], i), -(int)(bits % powers)));
         }
     }
     p->after = malloc(gt_problem_bytes(&p->packed.problem, GT_C));
@@ -258,7 +268,7 @@ bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, 
     *had = prepare(checks->driver, far) == CUDA_SUCCESS;
     for (apart kind = APART_ROWS; *had && good && kind < APART_KINDS; kind++) {
         product p = {0};
-        if (kind == APART_UNEVEN && gt_class_types(class)->parts == 0)
+        if (is_uneven(kind) && gt_class_types(class)->parts == 0)
             continue;
         if (make_product(class, kernel, kind, seed + 16 * (uint64_t)kind, &p) != GT_OK)
             good = gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
