@@ -147,6 +147,7 @@ static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, gt_u
         c->odd = odd;
         c->alpha = 1;
         c->beta = 0;
+        c->watched = k < GT_SUMS_K; /* such tiles take ways of their own */
     }
     return status;
 }
