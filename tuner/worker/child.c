@@ -117,16 +117,23 @@ static bool take_code(const gt_message *message, uint64_t cubin_bytes, uint64_t 
     return whole;
 }
 
+/* The part of a message that is always there. */
+static bool take_fixed(const gt_message *message, void *fixed, size_t bytes, size_t *at)
+{
+    const void *found = gt_message_take(message, bytes, at);
+    if (found)
+        memcpy(fixed, found, bytes);
+    return found;
+}
+
 static bool begin(session *s, const gt_message *message)
 {
     gt_message_init init;
     size_t at = 0;
     void *driver = NULL;
     gt_code checks = {0};
-    const void *fixed = gt_message_take(message, sizeof init, &at);
-    if (!fixed)
+    if (!take_fixed(message, &init, sizeof init, &at))
         return false;
-    memcpy(&init, fixed, sizeof init);
     if (!take_blob(message, init.driver_bytes, &at, &driver) ||
         !take_code(message, init.cubin_bytes, init.ptx_bytes, &at, &checks) || at != message->bytes ||
         (driver && ((char *)driver)[init.driver_bytes - 1] != 0))
@@ -151,10 +158,8 @@ static bool measure_ceilings(session *s, const gt_message *message)
     gt_ceilings ceilings = {0};
     gt_code code = {0};
     size_t at = 0;
-    const void *fixed = gt_message_take(message, sizeof job, &at);
-    if (!fixed)
+    if (!take_fixed(message, &job, sizeof job, &at))
         return false;
-    memcpy(&job, fixed, sizeof job);
     const gt_types *types = gt_class_types(&job.class);
     if (!types || !take_code(message, job.cubin_bytes, job.ptx_bytes, &at, &code) || at != message->bytes)
         return false;
@@ -174,10 +179,8 @@ static bool measure_accuracy(session *s, const gt_message *message)
     gt_accuracy_case made = {0};
     gt_code code = {0};
     size_t at = 0;
-    const void *fixed = gt_message_take(message, sizeof job, &at);
-    if (!fixed)
+    if (!take_fixed(message, &job, sizeof job, &at))
         return false;
-    memcpy(&job, fixed, sizeof job);
     if (!gt_class_types(&job.problem.class) || job.kind >= GT_DATA_KINDS ||
         !take_code(message, job.contestant.cubin_bytes, job.contestant.ptx_bytes, &at, &code) || at != message->bytes)
         return false;
@@ -352,10 +355,8 @@ static bool take_contestants(const gt_message *message, uint32_t count, size_t *
         return false;
     for (uint32_t i = 0; i < count; i++) {
         gt_message_contestant contestant;
-        const void *fixed = gt_message_take(message, sizeof contestant, at);
-        if (!fixed)
+        if (!take_fixed(message, &contestant, sizeof contestant, at))
             return false;
-        memcpy(&contestant, fixed, sizeof contestant);
         c->kernels[i] = contestant.kernel;
         if (!take_code(message, contestant.cubin_bytes, contestant.ptx_bytes, at, &c->codes[i]))
             return false;
@@ -379,10 +380,8 @@ static bool work(session *s, const gt_message *message)
     gt_message_job job;
     job_contents c = {0};
     size_t at = 0;
-    const void *fixed = gt_message_take(message, sizeof job, &at);
-    if (!fixed)
+    if (!take_fixed(message, &job, sizeof job, &at))
         return false;
-    memcpy(&job, fixed, sizeof job);
     if (job.count > GT_CONTESTANTS || (message->kind == GT_MESSAGE_TRY && job.count != 1) ||
         !gt_class_types(&job.problem.class) || !take_contestants(message, job.count, &at, &c))
         return false;
