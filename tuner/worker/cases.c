@@ -109,16 +109,19 @@ static gt_status add_general(gt_drawing *d)
  * any other. */
 static gt_status add_long(gt_drawing *d)
 {
-    const double tile = gt_drawing_work(d, 1, 1, 1, 1);
-    const int64_t tall = gt_drawing_affordable(d, SIDE_SHARE, tile, TILES_LEAST, MANY_TILES);
+    const int64_t tall =
+        gt_drawing_affordable(d, SIDE_SHARE, gt_drawing_work(d, 1, 1, 1, 1), TILES_LEAST, MANY_TILES);
     const int64_t k = gt_drawing_affordable(d, LONG_SHARE, (double)(d->tile_m * d->tile_n), LONG_LEAST, LONG_K);
     const int64_t rows = 200 + gt_drawing_below(d, 100);
     gt_case *c;
-    gt_status status = gt_drawing_add(d, tall * d->tile_m + gt_drawing_below(d, d->tile_m) + 1,
-                                      2 + gt_drawing_below(d, 4), 2 + gt_drawing_below(d, 2), 1, &c);
-    if (status == GT_OK)
-        status = gt_drawing_add(d, 2 + gt_drawing_below(d, 4), tall * d->tile_n + gt_drawing_below(d, d->tile_n) + 1,
-                                2 + gt_drawing_below(d, 2), 1, &c);
+    gt_status status = GT_OK;
+    for (int across = 0; status == GT_OK && across < 2; across++) {
+        const int64_t tile = across ? d->tile_n : d->tile_m, few = 2 + gt_drawing_below(d, 4);
+        const int64_t many = tall * tile + gt_drawing_below(d, tile) + 1;
+        status = gt_drawing_add(d, across ? few : many, across ? many : few, 2 + gt_drawing_below(d, 2), 1, &c);
+        if (status == GT_OK)
+            gt_drawing_telling(d, c); /* of many tiles there is no other case */
+    }
     if (status == GT_OK)
         status =
             gt_drawing_add(d, rows, LARGE_C / rows + 1 + gt_drawing_below(d, 16), gt_drawing_few(d, d->step), 1, &c);

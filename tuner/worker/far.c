@@ -92,19 +92,29 @@ typedef struct product {
 
 /* What lies far apart. */
 typedef enum apart {
-    APART_ROWS,     /* rows of a few elements, ROWS of them */
-    APART_LINES,    /* rows that less lies between: so many that the second tile and step of K are far away */
-    APART_UNEVEN,   /* the same where operands may be in parts, of elements that are too far apart for two of them */
-    APART_DEEP,     /* and for three */
+    APART_ROWS,   /* rows of a few elements, ROWS of them */
+    APART_LINES,  /* rows that less lies between: so many that the second tile and step of K are far away */
+    APART_UNEVEN, /* the same where operands may be in parts, of elements that are too far apart for two of them */
+    APART_DEEP,   /* and for three */
     APART_MATRICES, /* small matrices, ROWS of them */
-    APART_TILES,    /* the same of a whole tile, C not read: kernels have a way of their own for these */
+    APART_UNEVEN_MATRICES,
+    APART_DEEP_MATRICES,
+    APART_TILES, /* the same of a whole tile, C not read: kernels have a way of their own for these */
     APART_KINDS,
 } apart;
 
-static bool is_uneven(apart kind)
-{
-    return kind == APART_UNEVEN || kind == APART_DEEP;
-}
+static const struct {
+    bool near, matrices;
+    int powers; /* of two, over which elements are spread where operands may be in parts; 0: they are not */
+} kinds[APART_KINDS] = {
+    [APART_LINES] = {true, false, 0},
+    [APART_UNEVEN] = {true, false, UNEVEN_POWERS},
+    [APART_DEEP] = {true, false, DEEP_POWERS},
+    [APART_MATRICES] = {false, true, 0},
+    [APART_UNEVEN_MATRICES] = {false, true, UNEVEN_POWERS},
+    [APART_DEEP_MATRICES] = {false, true, DEEP_POWERS},
+    [APART_TILES] = {false, true, 0},
+};
 
 /* Rows of a side, as many as a tile or step has and some more. */
 static int64_t lines_beyond(int64_t tile)
@@ -128,6 +138,8 @@ static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart k
         [APART_UNEVEN] = {lines[0], lines[1], lines[2]},
         [APART_DEEP] = {lines[0], lines[1], lines[2]},
         [APART_MATRICES] = {5, 6, 7},
+        [APART_UNEVEN_MATRICES] = {5, 6, 40},
+        [APART_DEEP_MATRICES] = {5, 6, 40},
         [APART_TILES] = {f->tile_m, f->tile_n, 16},
     };
     for (int i = 0; i < 3; i++)
@@ -146,8 +158,8 @@ static int64_t aligned_ld(const gt_class *class, const gt_problem *packed, gt_op
 /* Both views of a product: packed, and with places between its rows or matrices. */
 static gt_status place_product(const gt_class *class, const int64_t size[3], apart kind, product *p)
 {
-    const bool matrices = kind == APART_MATRICES || kind == APART_TILES;
-    const size_t more = (kind == APART_LINES || is_uneven(kind) ? 1 : FAR) * APART;
+    const bool matrices = kinds[kind].matrices;
+    const size_t more = (kinds[kind].near ? 1 : FAR) * APART;
     gt_gemm gemm = gt_class_gemm(class, size[0], size[1], size[2]);
     struct {
         int64_t *ld, *stride;
@@ -182,8 +194,8 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
     if (status != GT_OK)
         return status;
     const bool exact = gt_class_types(class)->exact;
-    const uint64_t powers = kind == APART_DEEP ? DEEP_POWERS : UNEVEN_POWERS;
-    p->packed.values = is_uneven(kind) ? GT_VALUES_UNEVEN : GT_VALUES_NORMAL;
+    const int powers = kinds[kind].powers;
+    p->packed.values = powers > 0 ? GT_VALUES_UNEVEN : GT_VALUES_NORMAL;
     p->packed.alpha = exact ? -3 : -1.25;
     p->packed.beta = kind == APART_TILES ? 0 : exact ? -3 : 0.75;
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
@@ -194,8 +206,8 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
         for (int64_t i = 0; i < (int64_t)bytes / type->bytes; i++) {
             const uint64_t bits = gt_random_bits(seed + o, (uint64_t)i);
             type->draw(p->data[o], i, bits);
-            if (is_uneven(kind) && o != GT_C)
-                type->store(p->data[o], i, ldexp(type->load(p->data[o], i), -(int)(bits % powers)));
+            if (powers > 0 && o != GT_C)
+                type->store(p->data[o], i, ldexp(type->load(p->data[o], i), -(int)(bits % (uint64_t)powers)));
         }
     }
     p->after = malloc(gt_problem_bytes(&p->packed.problem, GT_C));
@@ -268,7 +280,7 @@ bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, 
     *had = prepare(checks->driver, far) == CUDA_SUCCESS;
     for (apart kind = APART_ROWS; *had && good && kind < APART_KINDS; kind++) {
         product p = {0};
-        if (is_uneven(kind) && gt_class_types(class)->parts == 0)
+        if (kinds[kind].powers > 0 && gt_class_types(class)->parts == 0)
             continue;
         if (make_product(class, kernel, kind, seed + 16 * (uint64_t)kind, &p) != GT_OK)
             good = gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
