@@ -2,20 +2,23 @@
 #include "drawing.h"
 
 #define MORE 16 /* rows and columns beyond the first tile */
+#define WIDE 8  /* columns that one thread may read and store at once, or a multiple */
 
 /* Shapes: a tile and some more in both directions, K long enough for every part of it; whole tiles only, K of one step;
  * a few rows and columns, in a batch; and none of K. */
 enum { BEYOND, WHOLE, FEW, EMPTY };
 
-static gt_status add_one(gt_drawing *d, int shape, gt_epilogue epilogue, bool beside, gt_case **out)
+/* `rest`: of the columns by WIDE, but for one, where tiles are not whole. */
+static gt_status add_one(gt_drawing *d, int shape, int64_t rest, gt_epilogue epilogue, bool beside, gt_case **out)
 {
     const int64_t parts = d->facts->split_k + 1;
     const int64_t m = shape == BEYOND  ? d->tile_m + 1 + gt_drawing_below(d, MORE)
                       : shape == WHOLE ? d->tile_m
                                        : gt_drawing_few(d, d->tile_m);
-    const int64_t n = shape == BEYOND  ? d->tile_n + 1 + gt_drawing_below(d, MORE)
-                      : shape == WHOLE ? 2 * d->tile_n
-                                       : 1 + gt_drawing_below(d, d->tile_n);
+    const int64_t n = shape == BEYOND     ? d->tile_n + WIDE * gt_drawing_below(d, MORE / WIDE) + rest + 1
+                      : shape == WHOLE    ? 2 * d->tile_n
+                      : d->tile_n >= WIDE ? WIDE * gt_drawing_below(d, d->tile_n / WIDE) + rest + 1
+                                          : 1 + gt_drawing_below(d, d->tile_n);
     const int64_t k = shape == EMPTY ? 0 : gt_drawing_k(d, shape == BEYOND ? parts : 0);
     const gt_status status = gt_drawing_add(d, m, n, k, shape == FEW ? 3 : 1, out);
     if (status != GT_OK)
@@ -32,21 +35,23 @@ static gt_status add_one(gt_drawing *d, int shape, gt_epilogue epilogue, bool be
 gt_status gt_cases_add_epilogues(gt_drawing *d)
 {
     const struct {
-        int shape;
+        int shape, rest; /* behind one that is drawn */
         gt_epilogue epilogue;
         bool beside, scales;
     } kinds[] = {
-        {BEYOND, GT_EPILOGUE_GELU_BIAS, true, true},  {BEYOND, GT_EPILOGUE_RELU_BIAS, false, false},
-        {WHOLE, GT_EPILOGUE_BIAS, true, false},       {WHOLE, GT_EPILOGUE_GELU, false, true},
-        {FEW, GT_EPILOGUE_RELU_BIAS, true, true},     {FEW, GT_EPILOGUE_BIAS, false, true},
-        {FEW, GT_EPILOGUE_NONE, true, true},          {FEW, GT_EPILOGUE_RELU, true, false},
-        {EMPTY, GT_EPILOGUE_GELU_BIAS, false, false},
+        {BEYOND, 2, GT_EPILOGUE_GELU_BIAS, true, true}, {BEYOND, 6, GT_EPILOGUE_RELU_BIAS, false, false},
+        {WHOLE, 0, GT_EPILOGUE_BIAS, true, false},      {WHOLE, 0, GT_EPILOGUE_GELU, false, true},
+        {FEW, 0, GT_EPILOGUE_RELU_BIAS, true, true},    {FEW, 1, GT_EPILOGUE_BIAS, false, true},
+        {FEW, 2, GT_EPILOGUE_NONE, true, true},         {FEW, 3, GT_EPILOGUE_RELU, true, false},
+        {EMPTY, 4, GT_EPILOGUE_GELU_BIAS, false, false},
     };
+    const int64_t start = gt_drawing_below(d, WIDE);
     gt_status status = GT_OK;
     for (size_t i = 0; d->epilogue && status == GT_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
         const bool gelu = kinds[i].epilogue & GT_EPILOGUE_GELU && d->types->accumulator != GT_F32;
         gt_case *c;
-        status = add_one(d, kinds[i].shape, gelu ? GT_EPILOGUE_BIAS : kinds[i].epilogue, kinds[i].beside, &c);
+        status = add_one(d, kinds[i].shape, (start + kinds[i].rest) % WIDE,
+                         gelu ? GT_EPILOGUE_BIAS : kinds[i].epilogue, kinds[i].beside, &c);
         if (status != GT_OK)
             break;
         c->beta = kinds[i].scales ? c->beta : 0;
