@@ -11,6 +11,14 @@
 #include "cover.h"
 #include "tuned.h"
 
+/* Lets other lanes go on for some time. */
+static void rest(const gt_engine *engine, double seconds)
+{
+    gt_engine_give_turn(engine);
+    gt_rest(seconds);
+    gt_engine_take_turn(engine);
+}
+
 #define CLAIM_S 0.2 /* seconds between two looks at a problem that another tuner works on */
 
 /* Tunes one problem, if it can be claimed or must be waited for; *reached says whether it was. */
@@ -29,9 +37,7 @@ static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool
     }
     while (!*reached && wait && !gt_engine_interrupted() &&
            (tuning->deadline == 0 || gt_engine_elapsed(engine) < tuning->deadline)) {
-        gt_engine_give_turn(engine);
-        gt_rest(CLAIM_S);
-        gt_engine_take_turn(engine);
+        rest(engine, CLAIM_S);
         *reached = gt_claims_take(engine->claims, engine->gpu, id);
     }
     if (*reached) {
@@ -89,7 +95,7 @@ typedef struct lap {
     gt_tuned *tuned; /* in the order in which they ended */
     size_t count;
     int failed; /* candidates rejected */
-    bool over;  /* the time is up, or a lane failed */
+    bool over;  /* a lane failed */
 } lap;
 
 /* One lane's, which begins with what all share. */
@@ -142,18 +148,17 @@ static bool pick(const lap *l, const gt_engine *engine, size_t *picked)
 {
     for (bool waiting = true; waiting;) {
         waiting = false;
-        for (size_t i = 0; i < l->total; i++)
-            if (l->fates[i] == WAITING && !row_is_under_way(l, &l->problems[i])) {
+        for (size_t i = 0; i < l->total; i++) {
+            if (l->fates[i] != WAITING)
+                continue;
+            if (!row_is_under_way(l, &l->problems[i])) {
                 *picked = i;
                 return true;
-            } else {
-                waiting = waiting || l->fates[i] == WAITING;
             }
-        if (waiting) {
-            gt_engine_give_turn(engine);
-            gt_rest(ROW_S);
-            gt_engine_take_turn(engine);
+            waiting = true;
         }
+        if (waiting)
+            rest(engine, ROW_S);
     }
     for (size_t i = 0; i < l->total; i++)
         if (l->fates[i] == CLAIMED) {
