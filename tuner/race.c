@@ -20,9 +20,6 @@ static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMA
  * lets it try all. */
 #define BASELINE_SEARCH_S 0.05
 
-/* Those that take this much longer than the fastest are stored without their code. */
-#define WORTH_KEEPING 1.1
-
 static double find_fastest(const gt_trial *trials, size_t count)
 {
     double best = INFINITY;
@@ -41,7 +38,7 @@ static gt_status store_race(gt_work *w, const gt_kernel *kernels, const gt_code 
     const double fastest = find_fastest(trials, count);
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < count; i++) {
-        const bool winner = trials[i].margin >= 0, near = gt_trial_deciding_us(&trials[i]) <= WORTH_KEEPING * fastest;
+        const bool winner = trials[i].margin >= 0, near = gt_trial_deciding_us(&trials[i]) <= GT_WORTH_KEEPING * fastest;
         const gt_code stored = winner || near ? gt_work_code(w, &codes[i], winner) : (gt_code){0};
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &stored,
                                     &trials[i]);

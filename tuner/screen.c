@@ -3,9 +3,8 @@
 #include "../src/core/status.h"
 #include "work.h"
 
-/* Times the best one's that a shape of tile may take and still be stored for other sizes; how many of them, at most. */
-#define WORTH_KEEPING 1.10
-#define MOST_KEPT     32
+/* Shapes of tile that are stored for other sizes, at most. */
+#define MOST_KEPT 32
 
 static double tflops(const gt_problem *problem, double us)
 {
@@ -117,7 +116,7 @@ gt_status gt_screen_keep(gt_work *w)
     gt_candidate *best[MOST_KEPT];
     const size_t count = gt_search_best(w->search, best, MOST_KEPT);
     gt_status status = GT_OK;
-    for (size_t i = 1; status == GT_OK && i < count && best[i]->trial.us < WORTH_KEEPING * best[0]->trial.us; i++) {
+    for (size_t i = 1; status == GT_OK && i < count && best[i]->trial.us < GT_WORTH_KEEPING * best[0]->trial.us; i++) {
         const gt_code *code;
         if (!best[i]->now || !gt_search_leads(w->search, best[i]))
             continue;

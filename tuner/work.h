@@ -41,6 +41,9 @@ gt_status gt_work_recall(gt_work *w);
 /* Notes how a candidate did, and tells of one that was rejected where somebody wants to know. */
 void gt_work_note(gt_work *w, const gt_kernel *kernel, const gt_trial *trial, bool now);
 
+/* Times the best one's that a kernel may take and still be stored with its code, for other sizes. */
+#define GT_WORTH_KEEPING 1.1
+
 /* What is stored of a kernel's code. A GPU launches the cubin; PTX, three times as large, is kept for winners only, and
  * not of the many that are there for other sizes. The software GPU runs nothing without it. */
 gt_code gt_work_code(const gt_work *w, const gt_code *code, bool winner);
