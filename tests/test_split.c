@@ -187,13 +187,20 @@ static gt_context *tuned_by_parts(void)
     return tuned("parts", options);
 }
 
+static void check_executed(const gt_plan *plan, product *p)
+{
+    const float one = 1, zero = 0;
+    upload(p);
+    CHECK_OK(gt_execute(plan, NULL, &one, (void *)p->on_a, (void *)p->on_b, &zero, (void *)p->on_c));
+    check_product(p);
+}
+
 TEST(planted_values_give_what_strict_sums_give)
 {
     const char *asked = getenv("CHECK_PLANTED");
     const int count = asked ? atoi(asked) : 15;
     gt_context *gt = tuned_by_parts();
     const gt_gemm gemm = split_gemm();
-    const float one = 1, zero = 0;
     gt_plan *plan;
     gt_description d;
     CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
@@ -204,9 +211,7 @@ TEST(planted_values_give_what_strict_sums_give)
     for (int i = 0; i < count; i++) {
         draw(p);
         plant(p);
-        upload(p);
-        CHECK_OK(gt_execute(plan, NULL, &one, (void *)p->on_a, (void *)p->on_b, &zero, (void *)p->on_c));
-        check_product(p);
+        check_executed(plan, p);
     }
     finish_product(p);
     gt_plan_destroy(plan);
@@ -228,16 +233,13 @@ TEST(elements_as_far_apart_as_f32_holds_them_are_summed_within_the_bound)
     static const int widths[] = {20, 60, 100, 118};
     gt_context *gt = tuned_by_parts();
     const gt_gemm gemm = split_gemm();
-    const float one = 1, zero = 0;
     gt_plan *plan;
     CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
     product *p = make_product();
     for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
         draw(p);
         widen(p, widths[i]);
-        upload(p);
-        CHECK_OK(gt_execute(plan, NULL, &one, (void *)p->on_a, (void *)p->on_b, &zero, (void *)p->on_c));
-        check_product(p);
+        check_executed(plan, p);
     }
     finish_product(p);
     gt_plan_destroy(plan);
