@@ -10,6 +10,7 @@
 #include "../../src/core/status.h"
 #include "../../src/runtime/select.h"
 #include "../tune.h"
+#include "entries.h"
 #include "output.h"
 
 #define SHARE_S      40.0 /* seconds of searching for a shape, where no budget is given */
@@ -221,29 +222,24 @@ int gt_bench_regret(const gt_options_cli *options)
 {
     gt_engine engine = {0};
     gt_store *own = NULL;
-    gt_problem *problems = NULL;
-    entry *entries = NULL;
-    size_t total = 0, count = 0;
+    gt_entries shapes = {0};
+    size_t count = 0;
     char folder[64] = "", path[96] = "";
     int code = 0;
     gt_status status = open_scratch(options, folder, path, &engine);
     if (status == GT_OK)
-        status = gt_options_problems(options, &problems, &total);
-    if (status == GT_OK && !(entries = calloc(total, sizeof *entries)))
-        status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < total; i++)
-        entries[i].problem = problems[i];
+        status = gt_entries_init(options, sizeof(entry), &shapes);
     if (status == GT_OK && gt_store_open(options->database, GT_STORE_READ, &own) != GT_OK)
         gt_print_note("no untuned kernels: %s", gt_error_message());
     if (status == GT_OK)
-        status = measure_all(&engine, options, own, entries, total, &count);
+        status = measure_all(&engine, options, own, shapes.list, shapes.count, &count);
     if (status != GT_OK)
         code = gt_print_failure();
     if (count > 0) {
-        print_shapes(options, entries, count);
+        print_shapes(options, shapes.list, count);
         if (!options->json) {
-            print_sum(options, "normal", entries, count, NORMAL);
-            print_sum(options, "untuned", entries, count, UNTUNED);
+            print_sum(options, "normal", shapes.list, count, NORMAL);
+            print_sum(options, "untuned", shapes.list, count, UNTUNED);
             printf("%zu random shape%s, seed %llu\n", count, count == 1 ? "" : "s",
                    (unsigned long long)options->seed);
         }
@@ -251,7 +247,6 @@ int gt_bench_regret(const gt_options_cli *options)
     gt_store_close(own);
     gt_engine_close(&engine, status == GT_OK ? "done" : "failed");
     remove_scratch(folder, path);
-    free(entries);
-    free(problems);
+    gt_entries_finish(&shapes);
     return gt_engine_interrupted() ? 130 : code;
 }
