@@ -40,7 +40,8 @@ static bool make_room(sg_late *late, size_t more)
     return true;
 }
 
-void sg_late_keep(sg_late *late, uint64_t at, uint32_t size)
+/* Before a store of up to 16 bytes: it is to be seen late. */
+static void keep(sg_late *late, uint64_t at, uint32_t size)
 {
     if (late->count == MOST || !make_room(late, 1)) {
         sg_late_tell(late);
@@ -141,7 +142,7 @@ void sg_late_write(sg_warp *w, const sg_op *op, uint64_t address, const uint8_t 
     if (late && words->strong && words->scope >= scope)
         sg_late_touch(late, (uint64_t)(uintptr_t)bytes, size);
     else if (late)
-        sg_late_keep(late, (uint64_t)(uintptr_t)bytes, size);
+        keep(late, (uint64_t)(uintptr_t)bytes, size);
 }
 
 void sg_late_release(sg_warp *w, const sg_op *op, uint32_t mask)

@@ -28,9 +28,6 @@ typedef struct sg_late {
     uint64_t places[16]; /* a bit for every few bytes, by which most of those are known that are not in the list */
 } sg_late;
 
-/* Before a store of up to 16 bytes: it is to be seen late. */
-void sg_late_keep(sg_late *late, uint64_t at, uint32_t size);
-
 /* Before a write that all see at once: so are those before it to the same bytes. */
 void sg_late_touch(sg_late *late, uint64_t at, uint64_t size);
 
