@@ -109,7 +109,7 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     if ((status = gt_context_enter(context, &plan->cuda)) != GT_OK)
         goto fail;
     if ((status = make_plan(plan, &problem, demands)) == GT_ERROR_NOT_TUNED) {
-        /* Vectors were perhaps tuned as somebody wrote them, or only what is in this layout. */
+        /* Nothing serves the folded form: perhaps the layout as it was given has kernels. */
         plan->swapped = false;
         if ((status = gt_problem_init(gemm, &problem)) == GT_OK)
             status = make_plan(plan, &problem, demands);

@@ -16,9 +16,13 @@
 #define SHARE_S      40.0 /* seconds of searching for a shape, where no budget is given */
 #define RACE_SECONDS 0.8
 
-/* Who races: what every configuration was tried for, as far as the time went; what `tune` finds; what the library takes
- * for a shape that nobody tuned. */
-enum { FULL, NORMAL, UNTUNED, CONTESTANTS };
+/* Who races. */
+enum {
+    FULL,    /* the best of every configuration, as far as the time went */
+    NORMAL,  /* what `tune` finds */
+    UNTUNED, /* what the library takes for a shape that nobody tuned */
+    CONTESTANTS
+};
 
 typedef struct entry {
     gt_problem problem;
@@ -73,7 +77,7 @@ static gt_status tune(gt_tuning *tuning, gt_effort effort, double until, int who
     return status;
 }
 
-/* All that there are, once more and in turns. The same kernel is timed as often as it is there. */
+/* Races all that were found. A kernel that stands for two of them is timed twice. */
 static gt_status race(gt_engine *engine, entry *e)
 {
     gt_contestant contestants[CONTESTANTS];
