@@ -150,7 +150,7 @@ void sg_cluster_start(sg_cluster *cluster, uint64_t number)
             sg_race_begin(block);
         sg_bulk_finish(block);
         sg_wgmma_reset(block);
-        sg_late_tell(&block->remote);
+        sg_late_publish(&block->remote);
         for (uint32_t i = 0; i < block->warp_count; i++)
             start_warp(&block->warps[i]);
     }
