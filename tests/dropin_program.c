@@ -277,6 +277,28 @@ static void others(cublasHandle_t handle, unsigned *seed)
     run(handle, &p, seed);
 }
 
+/* Calls that are forwarded many times, and between them others that are answered and differ in one thing only. The
+ * database knows how fast cuBLAS is in tf32, in f64 without transposes, and not elsewhere. */
+static void again(cublasHandle_t handle, unsigned *seed)
+{
+    for (int i = 0; i < 1100; i++) {
+        product p = {F32(8, 8, 8), .typed = true};
+        expected = FORWARDED;
+        run(handle, &p, seed);
+        if (i % 100 != 0)
+            continue;
+        p.type_ab = p.type_c = GT_F64;
+        p.op_a = 1;
+        run(handle, &p, seed);
+        expected = ANSWERED;
+        p.op_a = 0;
+        run(handle, &p, seed);
+        REQUIRE(cublasSetMathMode(handle, 3) == FAKE_SUCCESS);
+        run(handle, &(product){F32(8, 8, 8), .typed = true}, seed);
+        REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
+    }
+}
+
 /* Arguments that cuBLAS refuses, or has nothing to do for: its own status, each time from itself. */
 static void statuses(cublasHandle_t handle, unsigned *seed)
 {
@@ -434,7 +456,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(cublasHandle_t handle, unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
-                 {"capture", capture}, {"threads", threads}, {"forks", forks},
+                 {"capture", capture}, {"threads", threads}, {"forks", forks}, {"again", again},
                  {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed}};
     unsigned seed = (unsigned)getpid();
     CUstream stream;

@@ -4,6 +4,7 @@
 
 #include "cublas_abi.h"
 #include "front.h"
+#include "memo.h"
 
 enum { A, B, C, D };
 
@@ -20,8 +21,9 @@ static const struct {
 } epilogues[] = {{1, GT_EPILOGUE_NONE},      {2, GT_EPILOGUE_RELU},  {4, GT_EPILOGUE_BIAS},
                  {6, GT_EPILOGUE_RELU_BIAS}, {32, GT_EPILOGUE_GELU}, {36, GT_EPILOGUE_GELU_BIAS}};
 
-/* Pointers to factors and results that only 8-bit floats have: all NULL in a product of others. */
-static const int pointers[] = {17, 18, 19, 20, 21, 36};
+/* Pointers to factors and results that only 8-bit floats have, and to counters by which kernels wait for parts of each
+ * other's matrices: all NULL in a plain product. */
+static const int pointers[] = {17, 18, 19, 20, 21, 29, 30, 36};
 
 typedef int get_attribute(void *object, int attribute, void *value, size_t size, size_t *written);
 
@@ -67,7 +69,7 @@ typedef struct matrix {
     int64_t rows, columns, ld, stride;
 } matrix;
 
-/* False where the layout is none, or says what has no name here. */
+/* False where the layout is none, or has no name here. */
 static bool read_matrix(get_attribute *get, void *layout, matrix *m)
 {
     reader r = {.get = get, .object = layout, .failed = !layout};
@@ -77,9 +79,15 @@ static bool read_matrix(get_attribute *get, void *layout, matrix *m)
     m->columns = read_long(&r, COLUMNS);
     m->ld = read_long(&r, LEADING);
     m->batch = read_int(&r, BATCH);
-    m->stride = read_long(&r, STRIDE);
-    return !r.failed && (m->order == ORDER_COLUMN || m->order == ORDER_ROW) && m->rows > 0 && m->columns > 0 &&
-           is_zero(&r, PLANE, sizeof(int64_t)) && is_zero(&r, BATCH_MODE, sizeof(int32_t));
+    m->stride = m->batch == 1 ? 0 : read_long(&r, STRIDE);
+    return !r.failed && (m->order == ORDER_COLUMN || m->order == ORDER_ROW) && m->rows > 0 && m->columns > 0;
+}
+
+/* Whether a matrix is all that its layout says. */
+static bool is_plain(get_attribute *get, void *layout)
+{
+    const reader r = {.get = get, .object = layout};
+    return is_zero(&r, PLANE, sizeof(int64_t)) && is_zero(&r, BATCH_MODE, sizeof(int32_t));
 }
 
 typedef struct operation {
@@ -107,21 +115,34 @@ static void read_epilogue(reader *r, operation *o)
         i++;
     o->state.epilogue = i == sizeof epilogues / sizeof epilogues[0];
     o->epilogue = o->state.epilogue ? GT_EPILOGUE_NONE : epilogues[i].epilogue;
-    if (o->epilogue & GT_EPILOGUE_BIAS)
-        read_bias(r, o);
 }
 
+/* What names the product. An attribute takes 7 ns to read: the others, which may only refuse it, come later. */
 static bool read_operation(get_attribute *get, const gt_lt_call *call, operation *o)
 {
-    reader r = {.get = get, .object = call->operation, .failed = !call->operation};
-    o->compute = read_int(&r, COMPUTE_TYPE);
-    o->scale = read_int(&r, SCALE_TYPE);
-    o->op_a = read_int(&r, OP_A);
-    o->op_b = read_int(&r, OP_B);
-    o->bias = NULL;
-    o->state = (gt_cublas_state){.stream = call->stream, .pointer_mode = read_int(&r, POINTER_MODE)};
+    reader r = {.get = get, .object = call->operation};
+    *o = (operation){.compute = read_int(&r, COMPUTE_TYPE), .op_a = read_int(&r, OP_A), .op_b = read_int(&r, OP_B),
+                     .state = {.stream = call->stream}};
     read_epilogue(&r, o);
-    bool plain = read_int(&r, FILL) == FILL_FULL && !r.failed && is_zero(&r, OP_C, sizeof(int32_t)) && is_zero(&r, SM_TARGET, sizeof(int32_t)) &&
+    return !r.failed;
+}
+
+static bool read_scalars(get_attribute *get, const gt_lt_call *call, operation *o)
+{
+    reader r = {.get = get, .object = call->operation};
+    o->scale = read_int(&r, SCALE_TYPE);
+    o->state.pointer_mode = read_int(&r, POINTER_MODE);
+    return !r.failed;
+}
+
+/* The others. */
+static bool read_rest(get_attribute *get, const gt_lt_call *call, operation *o)
+{
+    reader r = {.get = get, .object = call->operation};
+    if (o->epilogue & GT_EPILOGUE_BIAS)
+        read_bias(&r, o);
+    bool plain = read_scalars(get, call, o) && read_int(&r, FILL) == FILL_FULL && !r.failed &&
+                 is_zero(&r, OP_C, sizeof(int32_t)) && is_zero(&r, SM_TARGET, sizeof(int32_t)) &&
                  is_zero(&r, EMULATION, sizeof(void *));
     for (size_t i = 0; plain && i < sizeof pointers / sizeof pointers[0]; i++)
         plain = is_zero(&r, pointers[i], sizeof(void *));
@@ -204,13 +225,64 @@ static bool translate(const gt_lt_call *call, const operation *o, const matrix l
     *out = (gt_cublas_call){
         .symbol = GT_SYMBOL_cublasLtMatmul, .handle = call->handle, .op_a = op_a, .op_b = op_b, .m = d.rows,
         .n = d.columns, .k = flip_a ? a.rows : a.columns, .alpha = call->alpha, .beta = call->beta, .a = first,
-        .b = second, .c = (void *)call->data[D], .bias = o->bias, .epilogue = o->epilogue, .type_a = a.type,
+        .b = second, .c = (void *)call->data[D], .epilogue = o->epilogue, .type_a = a.type,
         .type_b = b.type, .type_c = d.type, .lda = a.ld, .ldb = b.ld, .ldc = d.ld, .stride_a = a.stride,
         .stride_b = b.stride, .stride_c = d.stride, .batch = d.batch,
         .compute = o->compute, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
     };
     return (flip_a ? a.columns : a.rows) == out->m && (flip_b ? b.rows : b.columns) == out->n &&
            (flip_b ? b.columns : b.rows) == out->k && a.batch == d.batch && b.batch == d.batch;
+}
+
+/* Functions of the program's own cuBLASLt. */
+typedef struct getters {
+    get_attribute *of_operation, *of_layout;
+} getters;
+
+/* Whether C is read from another place than D's: GT_FATE_ANSWERED, or why it cannot be. */
+static gt_fate find_beside(const getters *get, const gt_lt_call *call, operation *o, const matrix *d, bool *beside)
+{
+    matrix c = *d;
+    *beside = false;
+    if (call->layouts[C] != call->layouts[D] && !read_matrix(get->of_layout, call->layouts[C], &c))
+        return GT_FATE_MODE;
+    const bool same = is_same(&c, d);
+    if (same && call->data[C] == call->data[D])
+        return GT_FATE_ANSWERED;
+    if (c.type != d->type || !read_scalars(get->of_operation, call, o) || !is_usual_scale(o))
+        return GT_FATE_MODE;
+    *beside = o->state.pointer_mode == GT_CUBLAS_HOST_SCALARS && !is_beta_zero(o, call->beta);
+    return *beside && !same ? GT_FATE_EPILOGUE : GT_FATE_ANSWERED;
+}
+
+/* The call of cuBLAS that names the product: GT_FATE_ANSWERED, or why there is none. */
+static gt_fate name_product(const getters *get, const gt_lt_call *call, operation *o, matrix list[4],
+                            gt_cublas_call *out)
+{
+    bool beside;
+    if (!read_operation(get->of_operation, call, o) || !read_matrix(get->of_layout, call->layouts[A], &list[A]) ||
+        !read_matrix(get->of_layout, call->layouts[B], &list[B]) ||
+        !read_matrix(get->of_layout, call->layouts[D], &list[D]))
+        return GT_FATE_MODE;
+    const gt_fate fate = find_beside(get, call, o, &list[D], &beside);
+    if (fate != GT_FATE_ANSWERED)
+        return fate;
+    if (!translate(call, o, list, out))
+        return GT_FATE_ARGUMENTS;
+    if (beside) {
+        out->c = (void *)call->data[C];
+        out->d = (void *)call->data[D];
+    }
+    return GT_FATE_ANSWERED;
+}
+
+/* GT_FATE_ANSWERED where nothing is asked for that the name does not say. */
+static gt_fate look_closer(const getters *get, const gt_lt_call *call, operation *o, const matrix *d)
+{
+    bool plain = read_rest(get->of_operation, call, o) && is_usual_scale(o);
+    for (int i = A; plain && i <= D; i++)
+        plain = (i == C && call->layouts[C] == call->layouts[D]) || is_plain(get->of_layout, call->layouts[i]);
+    return !plain ? GT_FATE_MODE : is_epilogue_offered(o, d) ? GT_FATE_ANSWERED : GT_FATE_EPILOGUE;
 }
 
 bool gt_lt_answer(gt_cublas_library *library, const gt_lt_call *call)
@@ -220,28 +292,19 @@ bool gt_lt_answer(gt_cublas_library *library, const gt_lt_call *call)
     gt_cublas_call plain;
     if (gt_cublas_is_left() || !gt_front_is_on())
         return false;
-    get_attribute *const of_layout =
-        (get_attribute *)gt_cublas_find(library, "cublasLtMatrixLayoutGetAttribute", &library->get_layout);
-    get_attribute *const of_operation =
-        (get_attribute *)gt_cublas_find(library, "cublasLtMatmulDescGetAttribute", &library->get_operation);
-    if (!of_layout || !of_operation || !call->handle || !call->operation || !call->alpha || !call->beta)
+    const getters get = {
+        (get_attribute *)gt_cublas_find(library, "cublasLtMatmulDescGetAttribute", &library->get_operation),
+        (get_attribute *)gt_cublas_find(library, "cublasLtMatrixLayoutGetAttribute", &library->get_layout),
+    };
+    if (!get.of_operation || !get.of_layout || !call->handle || !call->operation || !call->alpha || !call->beta)
         return gt_cublas_refuse(GT_FATE_ARGUMENTS);
-    if (!read_operation(of_operation, call, &o))
-        return gt_cublas_refuse(GT_FATE_MODE);
-    for (int i = A; i <= D; i++)
-        if (!read_matrix(of_layout, call->layouts[i], &list[i]))
-            return gt_cublas_refuse(GT_FATE_MODE);
-    if (!is_usual_scale(&o) || list[C].type != list[D].type)
-        return gt_cublas_refuse(GT_FATE_MODE);
-    const bool same = is_same(&list[C], &list[D]), host = o.state.pointer_mode == GT_CUBLAS_HOST_SCALARS;
-    const bool apart = !(same && call->data[C] == call->data[D]) && host && !is_beta_zero(&o, call->beta);
-    if ((apart && !same) || !is_epilogue_offered(&o, &list[D]))
-        return gt_cublas_refuse(GT_FATE_EPILOGUE);
-    if (!translate(call, &o, list, &plain))
-        return gt_cublas_refuse(GT_FATE_ARGUMENTS);
-    if (apart) {
-        plain.c = (void *)call->data[C];
-        plain.d = (void *)call->data[D];
-    }
+    gt_fate fate = name_product(&get, call, &o, list, &plain);
+    if (fate == GT_FATE_ANSWERED && gt_memo_forwards(&plain))
+        return false;
+    if (fate == GT_FATE_ANSWERED)
+        fate = look_closer(&get, call, &o, &list[D]);
+    if (fate != GT_FATE_ANSWERED)
+        return gt_cublas_refuse(fate);
+    plain.bias = o.bias;
     return gt_cublas_answer_as(&plain, &o.state);
 }

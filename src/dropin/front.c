@@ -369,9 +369,9 @@ gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt
     return front.gt_execute_ex(answer->plan, stream, operands) == GT_OK ? GT_FATE_ANSWERED : GT_FATE_FAILED;
 }
 
-gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands)
+gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands,
+                     gt_answer **answer)
 {
-    gt_answer *answer;
-    const gt_fate fate = find(request, stream, &answer);
-    return fate == GT_FATE_ANSWERED ? gt_front_execute(answer, stream, operands) : fate;
+    const gt_fate fate = find(request, stream, answer);
+    return fate == GT_FATE_ANSWERED ? gt_front_execute(*answer, stream, operands) : fate;
 }
