@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOT_BITS 12
+#define SLOT_BITS 14
 #define SLOTS     (1 << SLOT_BITS) /* beyond three quarters a search takes many steps */
 
 _Static_assert(GT_ANSWERS_MOST <= SLOTS / 4 * 3, "there is room");
 _Static_assert(sizeof(gt_answer_key) == 12 * 8 + 12 * 4, "keys have no bytes between fields");
 
 static _Atomic(gt_answer *) slots[SLOTS];
-static size_t count;
+static atomic_size_t count;
 
 /* A sum of products, which do not wait for each other. */
 static size_t first_slot(const gt_answer_key *key)
@@ -42,7 +42,7 @@ gt_answer *gt_answers_next(size_t *at)
 
 bool gt_answers_have_room(void)
 {
-    return count + 2 <= GT_ANSWERS_MOST;
+    return atomic_load_explicit(&count, memory_order_relaxed) + 2 <= GT_ANSWERS_MOST;
 }
 
 gt_answer *gt_answers_add(const gt_answer *answer)
@@ -55,6 +55,6 @@ gt_answer *gt_answers_add(const gt_answer *answer)
     while (atomic_load_explicit(&slots[slot], memory_order_relaxed))
         slot = (slot + 1) & (SLOTS - 1);
     atomic_store_explicit(&slots[slot], copy, memory_order_release);
-    count++;
+    atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     return copy;
 }

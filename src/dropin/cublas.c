@@ -8,7 +8,6 @@
 #include "../core/types.h"
 #include "cublas_abi.h"
 #include "front.h"
-#include "memo.h"
 
 /* More matrices take several launches, of which a later one may fail: then nothing could be forwarded any more. */
 #define MOST_MATRICES 65535
@@ -16,6 +15,8 @@
 /* cuBLAS multiplies 8-bit integers only where rows and pointers are multiples of this many bytes: elsewhere the program
  * gets cuBLAS's own status. */
 #define INTEGER_ALIGN 4
+
+_Static_assert(GT_CUBLAS_ASKED == 11 * 8 + 10 * 4 && GT_CUBLAS_ASKED / 8 <= GT_MEMO_WORDS, "no bytes between fields");
 
 /* Whether a function is of a library of the program's own, not of any cuBLAS. */
 static bool is_between(const void *function)
@@ -161,7 +162,7 @@ static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
     gemm->stride_c = many ? c->stride_c : 0;
     gemm->op_a = c->op_b == GT_CUBLAS_OP_N ? GT_N : GT_T;
     gemm->op_b = c->op_a == GT_CUBLAS_OP_N ? GT_N : GT_T;
-    gemm->align = gt_cublas_align(c);
+    gemm->align = c->align;
     gemm->epilogue = c->epilogue;
     gemm->beside = c->d != NULL;
     gemm->deterministic = 1; /* as cuBLAS is by default */
@@ -176,7 +177,8 @@ static bool is_mode_offered(const gt_cublas_call *call, const gt_cublas_state *s
         (call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT && call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR))
         return false;
     return mode == GT_CUBLAS_MATH_DEFAULT || mode == GT_CUBLAS_MATH_TF32 ||
-           (mode == GT_CUBLAS_MATH_PEDANTIC && !is_short);
+           (mode == GT_CUBLAS_MATH_TENSOR && gemm->type_ab != GT_F32) ||
+           (mode == GT_CUBLAS_MATH_PEDANTIC && !is_short && gemm->math == GT_MATH_STRICT);
 }
 
 /* What cuBLAS takes and the library has no word for, or cuBLAS refuses and the library would not. */
@@ -201,7 +203,7 @@ static bool may_be_looser(const gt_cublas_call *call, const gt_gemm *gemm)
            find_mode(call) == GT_CUBLAS_MATH_DEFAULT;
 }
 
-static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s, gt_answer *found[GT_MEMO_ANSWERS])
+static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s, gt_answer *answers[GT_MEMO_ANSWERS])
 {
     gt_request request = {.symbol = call->symbol};
     gt_gemm *gemm = &request.gemm;
@@ -224,40 +226,35 @@ static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s, gt_a
         gt_request looser = request;
         looser.gemm.math = asked.f32_math;
         looser.alone = asked.f32_math == GT_MATH_TF32; /* what is stored of cuBLAS is its tf32, and not what it would do */
-        if (gt_front_run(&looser, s->stream, &operands, &found[0]) == GT_FATE_ANSWERED)
+        if (gt_front_run(&looser, s->stream, &operands, &answers[0]) == GT_FATE_ANSWERED)
             return GT_FATE_ANSWERED;
     }
-    return gt_front_run(&request, s->stream, &operands, &found[1]);
+    return gt_front_run(&request, s->stream, &operands, &answers[1]);
 }
 
-bool gt_cublas_refuse(gt_fate fate)
+gt_fate gt_cublas_run(const gt_cublas_call *call, const gt_cublas_state *state, gt_answer *answers[GT_MEMO_ANSWERS])
 {
-    gt_tally_count(fate);
-    return false;
-}
-
-bool gt_cublas_answer_as(const gt_cublas_call *call, const gt_cublas_state *state)
-{
-    gt_answer *found[GT_MEMO_ANSWERS] = {0};
     pthread_once(&asked.once, read_environment);
-    const gt_fate fate = is_legal(call) ? answer(call, state, found) : GT_FATE_ARGUMENTS;
-    gt_tally_count(fate);
-    if (fate != GT_FATE_ANSWERED)
-        gt_memo_keep(call, fate, found);
-    return fate == GT_FATE_ANSWERED;
+    return is_legal(call) ? answer(call, state, answers) : GT_FATE_ARGUMENTS;
 }
 
 bool gt_cublas_answer(gt_cublas_library *library, gt_cublas_call *call)
 {
     gt_cublas_state state = {0};
+    gt_answer *answers[GT_MEMO_ANSWERS] = {0};
+    gt_fate fate = GT_FATE_ARGUMENTS;
     if (gt_cublas_is_left() || !gt_front_is_on())
         return false;
-    if (!read_math_mode(library, call))
-        return gt_cublas_refuse(GT_FATE_ARGUMENTS);
-    if (gt_memo_forwards(call))
-        return false;
-    return read_state(library, call->handle, &state) ? gt_cublas_answer_as(call, &state)
-                                                     : gt_cublas_refuse(GT_FATE_ARGUMENTS);
+    if (read_math_mode(library, call)) {
+        call->align = gt_cublas_align(call);
+        if (gt_memo_forwards(call, GT_CUBLAS_ASKED / 8))
+            return false;
+        if (read_state(library, call->handle, &state))
+            fate = gt_cublas_run(call, &state, answers);
+        gt_memo_keep(call, GT_CUBLAS_ASKED / 8, fate, answers);
+    }
+    gt_tally_count(fate);
+    return fate == GT_FATE_ANSWERED;
 }
 
 /* Preloaded, it has a place in every thread from the start. */

@@ -4,7 +4,6 @@
 
 #include "cublas_abi.h"
 #include "front.h"
-#include "memo.h"
 
 enum { A, B, C, D };
 
@@ -69,7 +68,7 @@ typedef struct matrix {
     int64_t rows, columns, ld, stride;
 } matrix;
 
-/* False where the layout is none, or has no name here. */
+/* False where the layout is none, or says what has no name here. */
 static bool read_matrix(get_attribute *get, void *layout, matrix *m)
 {
     reader r = {.get = get, .object = layout, .failed = !layout};
@@ -79,15 +78,9 @@ static bool read_matrix(get_attribute *get, void *layout, matrix *m)
     m->columns = read_long(&r, COLUMNS);
     m->ld = read_long(&r, LEADING);
     m->batch = read_int(&r, BATCH);
-    m->stride = m->batch == 1 ? 0 : read_long(&r, STRIDE);
-    return !r.failed && (m->order == ORDER_COLUMN || m->order == ORDER_ROW) && m->rows > 0 && m->columns > 0;
-}
-
-/* Whether a matrix is all that its layout says. */
-static bool is_plain(get_attribute *get, void *layout)
-{
-    const reader r = {.get = get, .object = layout};
-    return is_zero(&r, PLANE, sizeof(int64_t)) && is_zero(&r, BATCH_MODE, sizeof(int32_t));
+    m->stride = read_long(&r, STRIDE);
+    return !r.failed && (m->order == ORDER_COLUMN || m->order == ORDER_ROW) && m->rows > 0 && m->columns > 0 &&
+           is_zero(&r, PLANE, sizeof(int64_t)) && is_zero(&r, BATCH_MODE, sizeof(int32_t));
 }
 
 typedef struct operation {
@@ -117,7 +110,7 @@ static void read_epilogue(reader *r, operation *o)
     o->epilogue = o->state.epilogue ? GT_EPILOGUE_NONE : epilogues[i].epilogue;
 }
 
-/* What names the product. An attribute takes 7 ns to read: the others, which may only refuse it, come later. */
+/* What most operations differ in; false where one is none. */
 static bool read_operation(get_attribute *get, const gt_lt_call *call, operation *o)
 {
     reader r = {.get = get, .object = call->operation};
@@ -127,23 +120,16 @@ static bool read_operation(get_attribute *get, const gt_lt_call *call, operation
     return !r.failed;
 }
 
-static bool read_scalars(get_attribute *get, const gt_lt_call *call, operation *o)
+/* All else. False where it says what has no name here. */
+static bool read_rest(get_attribute *get, const gt_lt_call *call, operation *o)
 {
     reader r = {.get = get, .object = call->operation};
     o->scale = read_int(&r, SCALE_TYPE);
     o->state.pointer_mode = read_int(&r, POINTER_MODE);
-    return !r.failed;
-}
-
-/* The others. */
-static bool read_rest(get_attribute *get, const gt_lt_call *call, operation *o)
-{
-    reader r = {.get = get, .object = call->operation};
     if (o->epilogue & GT_EPILOGUE_BIAS)
         read_bias(&r, o);
-    bool plain = read_scalars(get, call, o) && read_int(&r, FILL) == FILL_FULL && !r.failed &&
-                 is_zero(&r, OP_C, sizeof(int32_t)) && is_zero(&r, SM_TARGET, sizeof(int32_t)) &&
-                 is_zero(&r, EMULATION, sizeof(void *));
+    bool plain = read_int(&r, FILL) == FILL_FULL && !r.failed && is_zero(&r, OP_C, sizeof(int32_t)) &&
+                 is_zero(&r, SM_TARGET, sizeof(int32_t)) && is_zero(&r, EMULATION, sizeof(void *));
     for (size_t i = 0; plain && i < sizeof pointers / sizeof pointers[0]; i++)
         plain = is_zero(&r, pointers[i], sizeof(void *));
     return plain;
@@ -225,7 +211,7 @@ static bool translate(const gt_lt_call *call, const operation *o, const matrix l
     *out = (gt_cublas_call){
         .symbol = GT_SYMBOL_cublasLtMatmul, .handle = call->handle, .op_a = op_a, .op_b = op_b, .m = d.rows,
         .n = d.columns, .k = flip_a ? a.rows : a.columns, .alpha = call->alpha, .beta = call->beta, .a = first,
-        .b = second, .c = (void *)call->data[D], .epilogue = o->epilogue, .type_a = a.type,
+        .b = second, .c = (void *)call->data[D], .bias = o->bias, .epilogue = o->epilogue, .type_a = a.type,
         .type_b = b.type, .type_c = d.type, .lda = a.ld, .ldb = b.ld, .ldc = d.ld, .stride_a = a.stride,
         .stride_b = b.stride, .stride_c = d.stride, .batch = d.batch,
         .compute = o->compute, .algorithm = GT_CUBLAS_ALGORITHM_DEFAULT,
@@ -239,72 +225,84 @@ typedef struct getters {
     get_attribute *of_operation, *of_layout;
 } getters;
 
-/* Whether C is read from another place than D's: GT_FATE_ANSWERED, or why it cannot be. */
-static gt_fate find_beside(const getters *get, const gt_lt_call *call, operation *o, const matrix *d, bool *beside)
+/* The call of cuBLAS that asks for the same: GT_FATE_ANSWERED, or why there is none. */
+static gt_fate decode(const getters *get, const gt_lt_call *call, operation *o, gt_cublas_call *out)
 {
-    matrix c = *d;
-    *beside = false;
-    if (call->layouts[C] != call->layouts[D] && !read_matrix(get->of_layout, call->layouts[C], &c))
+    matrix list[4];
+    if (!read_rest(get->of_operation, call, o))
         return GT_FATE_MODE;
-    const bool same = is_same(&c, d);
-    if (same && call->data[C] == call->data[D])
-        return GT_FATE_ANSWERED;
-    if (c.type != d->type || !read_scalars(get->of_operation, call, o) || !is_usual_scale(o))
+    for (int i = A; i <= D; i++)
+        if (!read_matrix(get->of_layout, call->layouts[i], &list[i]))
+            return GT_FATE_MODE;
+    if (!is_usual_scale(o) || list[C].type != list[D].type)
         return GT_FATE_MODE;
-    *beside = o->state.pointer_mode == GT_CUBLAS_HOST_SCALARS && !is_beta_zero(o, call->beta);
-    return *beside && !same ? GT_FATE_EPILOGUE : GT_FATE_ANSWERED;
-}
-
-/* The call of cuBLAS that names the product: GT_FATE_ANSWERED, or why there is none. */
-static gt_fate name_product(const getters *get, const gt_lt_call *call, operation *o, matrix list[4],
-                            gt_cublas_call *out)
-{
-    bool beside;
-    if (!read_operation(get->of_operation, call, o) || !read_matrix(get->of_layout, call->layouts[A], &list[A]) ||
-        !read_matrix(get->of_layout, call->layouts[B], &list[B]) ||
-        !read_matrix(get->of_layout, call->layouts[D], &list[D]))
-        return GT_FATE_MODE;
-    const gt_fate fate = find_beside(get, call, o, &list[D], &beside);
-    if (fate != GT_FATE_ANSWERED)
-        return fate;
+    const bool same = is_same(&list[C], &list[D]), host = o->state.pointer_mode == GT_CUBLAS_HOST_SCALARS;
+    const bool apart = !(same && call->data[C] == call->data[D]) && host && !is_beta_zero(o, call->beta);
+    if ((apart && !same) || !is_epilogue_offered(o, &list[D]))
+        return GT_FATE_EPILOGUE;
     if (!translate(call, o, list, out))
         return GT_FATE_ARGUMENTS;
-    if (beside) {
+    if (apart) {
         out->c = (void *)call->data[C];
         out->d = (void *)call->data[D];
     }
+    out->align = gt_cublas_align(out);
     return GT_FATE_ANSWERED;
 }
 
-/* GT_FATE_ANSWERED where nothing is asked for that the name does not say. */
-static gt_fate look_closer(const getters *get, const gt_lt_call *call, operation *o, const matrix *d)
+/* What tells one call from another whose result is where its C was. A layout is eight words in NVIDIA's header: compared
+ * as such it takes a tenth of the time that its attributes take to be read. */
+typedef struct key {
+    uint64_t layouts[4][8];
+    void *handle;
+    int compute, op_a, op_b;
+    gt_epilogue epilogue;
+    uint64_t align; /* lower bits of all pointers */
+} key;
+
+_Static_assert(sizeof(key) == 8 * GT_MEMO_WORDS, "no bytes between fields");
+
+/* False where there is none. */
+static bool make_key(const gt_lt_call *call, const operation *o, key *out)
 {
-    bool plain = read_rest(get->of_operation, call, o) && is_usual_scale(o);
-    for (int i = A; plain && i <= D; i++)
-        plain = (i == C && call->layouts[C] == call->layouts[D]) || is_plain(get->of_layout, call->layouts[i]);
-    return !plain ? GT_FATE_MODE : is_epilogue_offered(o, d) ? GT_FATE_ANSWERED : GT_FATE_EPILOGUE;
+    out->handle = call->handle;
+    out->compute = o->compute;
+    out->op_a = o->op_a;
+    out->op_b = o->op_b;
+    out->epilogue = o->epilogue;
+    out->align = ((uintptr_t)call->data[A] | (uintptr_t)call->data[B] | (uintptr_t)call->data[D]) & 15;
+    for (int i = A; i <= D; i++) {
+        if (!call->layouts[i])
+            return false;
+        memcpy(out->layouts[i], call->layouts[i], sizeof out->layouts[i]);
+    }
+    return call->data[C] == call->data[D];
 }
 
 bool gt_lt_answer(gt_cublas_library *library, const gt_lt_call *call)
 {
-    matrix list[4];
-    operation o;
+    gt_answer *answers[GT_MEMO_ANSWERS] = {0};
     gt_cublas_call plain;
+    operation o;
+    key own;
     if (gt_cublas_is_left() || !gt_front_is_on())
         return false;
     const getters get = {
         (get_attribute *)gt_cublas_find(library, "cublasLtMatmulDescGetAttribute", &library->get_operation),
         (get_attribute *)gt_cublas_find(library, "cublasLtMatrixLayoutGetAttribute", &library->get_layout),
     };
-    if (!get.of_operation || !get.of_layout || !call->handle || !call->operation || !call->alpha || !call->beta)
-        return gt_cublas_refuse(GT_FATE_ARGUMENTS);
-    gt_fate fate = name_product(&get, call, &o, list, &plain);
-    if (fate == GT_FATE_ANSWERED && gt_memo_forwards(&plain))
-        return false;
-    if (fate == GT_FATE_ANSWERED)
-        fate = look_closer(&get, call, &o, &list[D]);
-    if (fate != GT_FATE_ANSWERED)
-        return gt_cublas_refuse(fate);
-    plain.bias = o.bias;
-    return gt_cublas_answer_as(&plain, &o.state);
+    gt_fate fate = GT_FATE_ARGUMENTS;
+    if (get.of_operation && get.of_layout && call->handle && call->operation && call->alpha && call->beta &&
+        read_operation(get.of_operation, call, &o)) {
+        const bool has_key = make_key(call, &o, &own);
+        if (has_key && gt_memo_forwards(&own, GT_MEMO_WORDS))
+            return false;
+        fate = decode(&get, call, &o, &plain);
+        if (fate == GT_FATE_ANSWERED)
+            fate = gt_cublas_run(&plain, &o.state, answers);
+        if (has_key)
+            gt_memo_keep(&own, GT_MEMO_WORDS, fate, answers);
+    }
+    gt_tally_count(fate);
+    return fate == GT_FATE_ANSWERED;
 }

@@ -320,7 +320,7 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_requ
     if (key->refused == GT_FATE_ANSWERED && !find_stream(stream, &stream_id))
         key->refused = GT_FATE_FAILED;
     gt_answer *answer = look_up(key, stream_id);
-    return answer ? answer : learn(key, stream_id, request);
+    return answer || !gt_answers_have_room() ? answer : learn(key, stream_id, request);
 }
 
 /* Finds the answer and counts the call. */

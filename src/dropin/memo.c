@@ -7,12 +7,10 @@
 #define BITS  6
 #define CALLS 1024 /* that are forwarded until one is looked at again: a handle may have become another GPU's */
 
-_Static_assert(GT_CUBLAS_ASKED == 11 * 8 + 10 * 4, "what is asked for has no bytes between its fields");
-
 typedef struct entry {
-    gt_cublas_call call;
-    int align;
-    int left; /* calls; 0: none, or to be looked at again */
+    uint64_t key[GT_MEMO_WORDS];
+    size_t words; /* 0: none */
+    int left;     /* calls */
     gt_fate fate;
     gt_answer *answers[GT_MEMO_ANSWERS];
 } entry;
@@ -53,22 +51,23 @@ static memo *make_memo(void)
     return own = made;
 }
 
-/* The one place of a call. The sums' factors are odd and have nothing in common. */
-static entry *find_entry(memo *m, const gt_cublas_call *c)
+/* The one place of a key: by a sum of products, which do not wait for each other. */
+static entry *find_entry(memo *m, const void *key, size_t words)
 {
-    const uint64_t sum = (uint64_t)c->m * 0x9e3779b97f4a7c15u + (uint64_t)c->n * 0xc2b2ae3d27d4eb4fu +
-                         (uint64_t)c->k * 0x165667b19e3779f9u + (uint64_t)c->batch * 0xd6e8feb86659fd93u +
-                         (uint64_t)(4 * c->op_a + c->op_b) * 0xa0761d6478bd642fu + (uintptr_t)c->handle;
+    uint64_t sum = 0, word;
+    for (size_t i = 0; i < words; i++) {
+        memcpy(&word, (const char *)key + i * sizeof word, sizeof word);
+        sum += word * (0x9e3779b97f4a7c15u * (2 * i + 1));
+    }
     return &m->entries[(sum ^ sum >> 32) * 0x9e3779b97f4a7c15u >> (64 - BITS)];
 }
 
-bool gt_memo_forwards(const gt_cublas_call *call)
+bool gt_memo_forwards(const void *key, size_t words)
 {
     if (!own)
         return false;
-    entry *e = find_entry(own, call);
-    if (e->left == 0 || e->align != gt_cublas_align(call) || !e->call.d != !call->d ||
-        memcmp(&e->call, call, GT_CUBLAS_ASKED) != 0)
+    entry *e = find_entry(own, key, words);
+    if (e->words != words || memcmp(e->key, key, words * sizeof e->key[0]) != 0 || e->left == 0)
         return false;
     e->left--;
     for (int i = 0; i < GT_MEMO_ANSWERS; i++)
@@ -78,18 +77,30 @@ bool gt_memo_forwards(const gt_cublas_call *call)
     return true;
 }
 
-/* Whether it holds for every stream, and wherever the scalars are. */
+/* Whether it would be found again, in every stream and wherever the scalars are. */
 static bool stays(gt_fate fate)
 {
     return fate == GT_FATE_UNAVAILABLE || fate == GT_FATE_COUNTED || fate == GT_FATE_NOT_TUNED ||
            fate == GT_FATE_NO_BASELINE || fate == GT_FATE_SLOWER;
 }
 
-void gt_memo_keep(const gt_cublas_call *call, gt_fate fate, gt_answer *const answers[GT_MEMO_ANSWERS])
+/* A table that is full stays so; where one stream has no room for a workspace, another may have its own already. */
+static bool all_stay(gt_fate fate, gt_answer *const answers[GT_MEMO_ANSWERS])
 {
-    if (!stays(fate) || (!own && !make_memo()))
+    bool all = stays(fate) || (fate == GT_FATE_NO_ROOM && !answers[GT_MEMO_ANSWERS - 1]);
+    for (int i = 0; i < GT_MEMO_ANSWERS; i++)
+        all = all && (!answers[i] || stays(answers[i]->fate));
+    return all;
+}
+
+void gt_memo_keep(const void *key, size_t words, gt_fate fate, gt_answer *const answers[GT_MEMO_ANSWERS])
+{
+    if (!all_stay(fate, answers) || (!own && !make_memo()))
         return;
-    entry *e = find_entry(own, call);
-    *e = (entry){.call = *call, .align = gt_cublas_align(call), .left = CALLS, .fate = fate};
+    entry *e = find_entry(own, key, words);
+    memcpy(e->key, key, words * sizeof e->key[0]);
+    e->words = words;
+    e->left = CALLS;
+    e->fate = fate;
     memcpy(e->answers, answers, sizeof e->answers);
 }
