@@ -13,6 +13,8 @@ typedef struct gt_clock gt_clock;
 gt_clock *gt_clock_open(const char *bus_id);
 void gt_clock_close(gt_clock *clock);
 
+#define GT_THROTTLED 0.75 /* samples below this share of the highest clock do not count: nvbench's rule */
+
 /* The SM clock now and the highest it can be, in MHz; 0: not known. */
 double gt_clock_mhz(const gt_clock *clock);
 double gt_clock_max_mhz(const gt_clock *clock);
