@@ -6,13 +6,12 @@
 #include "epilogue.h"
 #include "runner.h"
 
-/* The mean square of errors that is too much, in units of what the arithmetic gives; sums up to this length count:
- * rounding of longer ones hides what is wrong with their products. */
-#define VARIANCE_LIMIT 2
-#define VARIANCE_K     64
-
-/* Elements that the mean is taken over, at least: its own error is then a tenth. And of each operand of a product,
- * where these are rounded. */
+/* Errors as a whole: their mean square, over what the arithmetic gives, must be below VARIANCE_LIMIT. Only sums of up to
+ * VARIANCE_K products count, as rounding of longer ones hides wrong products; and only over VARIANCE_LEAST elements, as
+ * the mean is then known to a tenth. Errors of rounded operands are shared by a row or column: a product must have
+ * VARIANCE_OPERANDS elements of each operand to count. */
+#define VARIANCE_LIMIT    2
+#define VARIANCE_K        64
 #define VARIANCE_LEAST    200
 #define VARIANCE_OPERANDS 32
 
@@ -109,8 +108,7 @@ static bool is_exact(const gt_case *c)
     return c->values == GT_VALUES_WHOLE || c->values == GT_VALUES_TIES;
 }
 
-/* Whether errors of a product are what they are on average. Those of operands that are rounded, or in parts, are shared by
- * the elements of a row or column. */
+/* Whether the errors of a product are many enough, and independent enough, to be judged by their mean. */
 static bool is_average(const gt_problem *p, const gt_types *types)
 {
     const int64_t few = p->m < p->n ? p->m : p->n;
@@ -159,13 +157,13 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
                 continue;
             const double ab = c->alpha * r->sum[at], bc = c->beta * was;
             const double variance =
-                t.square * square + t.parts * (ab * ab + bc * bc) + t.whole * wanted * wanted + t.least / 12;
+                t.square_mean * square + t.parts * (ab * ab + bc * bc) + t.whole * wanted * wanted + t.least / 12;
             const double ratio = variance > 0 ? error * error / variance : 0;
             if (promotes) {
                 e->promoted_sum += ratio;
                 e->promoted_count++;
             } else if (variance > 0) {
-                const double share = t.square * square / variance;
+                const double share = t.square_mean * square / variance;
                 e->sum += ratio;
                 e->count++;
                 e->sums_sum += share * ratio;
