@@ -100,8 +100,8 @@ static gt_status add_general(gt_drawing *d)
     return status;
 }
 
-/* Many tiles along one side, of which a K of 1 would tell little, many elements of C, and a K that is far longer than
- * any other. */
+/* Many tiles along one side, of which a K of 1 would tell little, many elements of C with K of two steps, and a K that is
+ * far longer than any other. */
 static gt_status add_long(gt_drawing *d)
 {
     const int64_t tall =
@@ -118,8 +118,8 @@ static gt_status add_long(gt_drawing *d)
             gt_drawing_telling(d, c); /* of many tiles there is no other case */
     }
     if (status == GT_OK)
-        status =
-            gt_drawing_add(d, rows, LARGE_C / rows + 1 + gt_drawing_below(d, 16), gt_drawing_few(d, d->step), 1, &c);
+        status = gt_drawing_add(d, rows, LARGE_C / rows + 1 + gt_drawing_below(d, 16), d->step + 1 + gt_drawing_below(d, 4),
+                                1, &c);
     if (status == GT_OK) {
         c->alpha = gt_drawing_scalar(d, 0);
         c->beta = gt_drawing_scalar(d, 1); /* of many elements there is no other case */
