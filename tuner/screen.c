@@ -1,6 +1,5 @@
 #include <stdio.h>
 
-#include "../src/core/status.h"
 #include "work.h"
 
 /* Shapes of tile that are stored for other sizes, at most. */
