@@ -1,3 +1,4 @@
+/* Screening: candidates are compiled, proved right, timed briefly and stored, round after round. */
 #include <stdio.h>
 
 #include "work.h"

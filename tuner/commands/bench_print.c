@@ -1,3 +1,4 @@
+/* What `gemmtune bench` prints of its races: the table, the ratings, the machine; the same as JSON. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
