@@ -73,9 +73,9 @@ TEST(other_commands_and_the_software_gpu_have_defaults_of_their_own)
     gt_options_finish(&o);
 }
 
-/* All types together are to be tuned in 25 minutes on an H200. With one problem after the other it takes some 80 seconds
- * for the default list, half as long for each problem that is searched quickly and 1.3 seconds for one of the cover list;
- * with three under way, 0.42 of that (36.9 s became 15.6). */
+/* All types together are to be tuned in 25 minutes on an H200. With one problem after the other it takes some 80
+ * seconds for the default list, half as long for each problem that is searched quickly and 1.3 seconds for one of the
+ * cover list; with three under way, 0.42 of that (36.9 s became 15.6). */
 TEST(less_usual_types_have_a_shorter_list_where_there_are_all)
 {
     gt_options_cli o;

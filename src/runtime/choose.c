@@ -136,8 +136,9 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
     }
 }
 
-/* The user's rows stand before the system's; but what was tuned for this very problem stands before what is only expected
- * to be good at it, and that before what was measured on another GPU model. Kernels are those that serve `served`. */
+/* The user's rows stand before the system's; but what was tuned for this very problem stands before what is only
+ * expected to be good at it, and that before what was measured on another GPU model. Kernels are those that serve
+ * `served`. */
 static gt_status choose_among(gt_context *context, const gt_problem *problem, const gt_problem *served,
                               const gt_demands *demands, gt_chosen **out)
 {
@@ -167,7 +168,8 @@ static gt_status choose_among(gt_context *context, const gt_problem *problem, co
 }
 
 /* Where nobody tuned the problem's math, kernels of one that serves it. */
-static gt_status choose_served(gt_context *context, const gt_problem *problem, const gt_demands *demands, gt_chosen **out)
+static gt_status choose_served(gt_context *context, const gt_problem *problem, const gt_demands *demands,
+                               gt_chosen **out)
 {
     const gt_status status = choose_among(context, problem, problem, demands, out);
     gt_problem served = *problem;

@@ -24,8 +24,8 @@ typedef struct gt_bench_summary {
     const char *version;      /* cuBLAS's; "" if it did not race */
 } gt_bench_summary;
 
-/* The table of all races, the ratings of each type and the machine; then what did not race, or is wrong. limits has what
- * the GPU can do with each of the options' types. */
+/* The table of all races, the ratings of each type and the machine; then what did not race, or is wrong. limits has
+ * what the GPU can do with each of the options' types. */
 void gt_bench_print(const gt_engine *engine, const gt_options_cli *options, const gt_limits *limits,
                     const gt_bench_race *races, size_t count, const gt_bench_summary *summary);
 

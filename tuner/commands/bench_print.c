@@ -107,7 +107,8 @@ static scene describe(const gt_engine *engine, const gt_limits *limits, size_t t
     return c;
 }
 
-static void print_footer(const gt_engine *engine, const gt_options_cli *options, const gt_bench_summary *s, const scene *c)
+static void print_footer(const gt_engine *engine, const gt_options_cli *options, const gt_bench_summary *s,
+                         const scene *c)
 {
     if (*s->version)
         printf("\ntied: %.2f to %.2f; cold: another kernel before each launch, which empties L2; smaller of both: "
@@ -136,8 +137,8 @@ static void print_json_text(const char *key, const char *value)
     gt_json_text(stdout, *value ? value : NULL);
 }
 
-static void print_json_summary(const gt_engine *engine, const gt_limits *limits, size_t types, const gt_bench_summary *s,
-                               const scene *c)
+static void print_json_summary(const gt_engine *engine, const gt_limits *limits, size_t types,
+                               const gt_bench_summary *s, const scene *c)
 {
     fputs(", \"summary\": {\"gpu\": ", stdout);
     gt_json_text(stdout, engine->device.name);

@@ -6,9 +6,9 @@
 #include "epilogue.h"
 #include "runner.h"
 
-/* Errors as a whole: their mean square, over what the arithmetic gives, must be below VARIANCE_LIMIT. Only sums of up to
- * VARIANCE_K products count, as rounding of longer ones hides wrong products; and only over VARIANCE_LEAST elements, as
- * the mean is then known to a tenth. Errors of rounded operands are shared by a row or column: a product must have
+/* Errors as a whole: their mean square, over what the arithmetic gives, must be below VARIANCE_LIMIT. Only sums of up
+ * to VARIANCE_K products count, as rounding of longer ones hides wrong products; and only over VARIANCE_LEAST elements,
+ * as the mean is then known to a tenth. Errors of rounded operands are shared by a row or column: a product must have
  * VARIANCE_OPERANDS elements of each operand to count. */
 #define VARIANCE_LIMIT    2
 #define VARIANCE_K        64
@@ -127,8 +127,8 @@ typedef struct element {
     double sum, square, magnitude, was, bias, got;
 } element;
 
-/* The square of how far an element may lie from what is wanted, beside what rounding the result itself may add. scaled is
- * what is wanted before the epilogue. */
+/* The square of how far an element may lie from what is wanted, beside what rounding the result itself may add. scaled
+ * is what is wanted before the epilogue. */
 static double find_bound(const gt_case *c, const gt_types *types, const limits *l, const element *x, double scaled)
 {
     const gt_reference_terms *t = &l->terms;

@@ -46,8 +46,8 @@ static void free_contestants(contestants *c, uint32_t count)
     free(c->trials);
 }
 
-/* Prepares the problem on which a kernel is checked: the tuned one, or on the software GPU, where a large one would take
- * too long, a smaller one with the same tails. */
+/* Prepares the problem on which a kernel is checked: the tuned one, or on the software GPU, where a large one would
+ * take too long, a smaller one with the same tails. */
 static bool prepare_problem(gt_session *s, const gt_message_job *job, const gt_kernel *kernel, gt_trial *trial)
 {
     const gt_problem *problem = &job->problem;

@@ -45,15 +45,15 @@ bool gt_reference_accepts(double result, double expected, double bound);
  * Factors for the errors of all elements of one product, so that the bound of each costs a few operations. For a result
  * r, with square = the sum of (a b)^2, magnitude = the sum of |a b| and c the old element of C:
  *
- * An error is at most bound_last * |r| + sqrt(least + E^2). E^2 is the smaller of bound_square * square + bound_c * c^2,
- * what random signs allow, and of (worst * magnitude + worst_c * |c|)^2, the worst case. On tensor cores the worst case
- * is not known where exponents are far apart: there E^2 is the first of the two and
- * result * (alpha^2 * square + beta^2 * c^2), in the place of bound_last.
+ * An error is at most bound_last * |r| + sqrt(least + E^2). E^2 is the smaller of bound_square * square + bound_c *
+ * c^2, what random signs allow, and of (worst * magnitude + worst_c * |c|)^2, the worst case. On tensor cores the worst
+ * case is not known where exponents are far apart: there E^2 is the first of the two and result * (alpha^2 * square +
+ * beta^2 * c^2), in the place of bound_last.
  *
- * The mean square of errors that the arithmetic itself gives is square_mean * square
- * + parts * ((alpha sum)^2 + (beta c)^2) + whole * r^2 + least / 12: multiply-adds one after the other, each rounded once,
- * or what tensor cores do, then alpha, beta and C. Other orders of summation err less. A kernel whose errors are twice
- * that on average does not compute with what it was given.
+ * The mean square of errors that the arithmetic itself gives is square_mean * square + parts * ((alpha sum)^2 + (beta
+ * c)^2) + whole * r^2 + least / 12: multiply-adds one after the other, each rounded once, or what tensor cores do, then
+ * alpha, beta and C. Other orders of summation err less. A kernel whose errors are twice that on average does not
+ * compute with what it was given.
  *
  * All are 0 for integers. reference.c derives them.
  */

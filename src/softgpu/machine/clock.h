@@ -1,10 +1,10 @@
 /*
- * Vector clocks: for every other warp, up to which moment its accesses happened before. Each warp of a grid has a number
- * of its own and a clock. Reads and writes have separate moments: a warp that arrives at a barrier without a release is
- * done with its reads, but its writes may still be on their way.
+ * Vector clocks: for every other warp, up to which moment its accesses happened before. Each warp of a grid has a
+ * number of its own and a clock. Reads and writes have separate moments: a warp that arrives at a barrier without a
+ * release is done with its reads, but its writes may still be on their way.
  *
- * Warps learn mostly of their own block: its clocks are an array. Of other blocks only those are kept of which something
- * is known, in a list that many vectors share.
+ * Warps learn mostly of their own block: its clocks are an array. Of other blocks only those are kept of which
+ * something is known, in a list that many vectors share.
  */
 #ifndef SG_CLOCK_H
 #define SG_CLOCK_H

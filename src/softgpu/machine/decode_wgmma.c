@@ -28,8 +28,8 @@ static void take_shape(sg_decoder *d, sg_wgmma_plan *p)
     const bool sums = integers ? p->type_d == SG_S32
                                : p->type_d == SG_F32 ||
                                      (p->type_d == SG_F16 && p->type_a != SG_BF16 && p->type_a != SG_TF32);
-    if (!k || p->k != k || p->n < 8 || p->n > SG_WGMMA_COLUMNS || p->n % 8 || !same || sg_type_bytes(p->type_b) != 32 / k ||
-        !sums || (p->saturates && !integers))
+    if (!k || p->k != k || p->n < 8 || p->n > SG_WGMMA_COLUMNS || p->n % 8 || !same ||
+        sg_type_bytes(p->type_b) != 32 / k || !sums || (p->saturates && !integers))
         sg_decode_unsupported(d, "shape or types not known");
 }
 

@@ -8,8 +8,8 @@
 #include "race.h"
 #include "rows.h"
 
-/* Operations before others get their turn. The first turn is long, so that most kernels run from barrier to barrier, and
- * from start to end, without being interrupted; later ones are short, as a warp that still runs may be waiting. */
+/* Operations before others get their turn. The first turn is long, so that most kernels run from barrier to barrier,
+ * and from start to end, without being interrupted; later ones are short, as a warp that still runs may be waiting. */
 #define SLICE       ((int64_t)1 << 20) /* of a warp */
 #define SLICE_LATER ((int64_t)1 << 13)
 #define TURN        ((int64_t)1 << 22) /* of a cluster */

@@ -3,7 +3,8 @@
 #include "race.h"
 #include "rows.h"
 
-/* Barriers of a block. op: a number, b threads (0: all), c predicate of a reduction, d its result; op->kind as below. */
+/* Barriers of a block. op: a number, b threads (0: all), c predicate of a reduction, d its result; op->kind as below.
+ */
 enum { SYNC = SG_KIND_OWN, SYNC_ALIGNED, ARRIVE, RED_POPC, RED_AND, RED_OR };
 
 static bool is_aligned(const sg_op *op)

@@ -1,6 +1,6 @@
 /*
- * Bulk and tensor copies between global and shared memory. One thread starts a copy; it lands when nothing else can go on
- * (into shared memory) or when its thread waits (out of it).
+ * Bulk and tensor copies between global and shared memory. One thread starts a copy; it lands when nothing else can go
+ * on (into shared memory) or when its thread waits (out of it).
  */
 #include <inttypes.h>
 #include <stdlib.h>

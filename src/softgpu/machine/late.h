@@ -4,13 +4,13 @@
  * that: a kernel that announces its stores by a relaxed atomic, or by a flag without a fence, then gives wrong numbers
  * on every run.
  *
- * A list of stores has, for each of them, the bytes that are not in memory at the moment: while its writer runs, what was
- * there before the store; while others run, what was stored. sg_late_show exchanges both before the writer's turn,
+ * A list of stores has, for each of them, the bytes that are not in memory at the moment: while its writer runs, what
+ * was there before the store; while others run, what was stored. sg_late_show exchanges both before the writer's turn,
  * sg_late_hide after it. sg_late_publish forgets the list of the writer whose turn it is: memory stays as it is.
  *
  * Stores to global memory are kept by cluster, whose blocks see each other's at once; stores to the shared memory of
- * another block of the cluster are kept by block. A release publishes all stores of the list, also those of threads that
- * no barrier put before it: finding those is the race checker's task.
+ * another block of the cluster are kept by block. A release publishes all stores of the list, also those of threads
+ * that no barrier put before it: finding those is the race checker's task.
  */
 #ifndef SG_LATE_H
 #define SG_LATE_H
