@@ -92,6 +92,8 @@ WGMMA = [
     ("cluster", "shares B with one block only", "mask |= 1u << (first + other * apart);", "mask |= 1u << first;"),
     ("cluster", "begins before all blocks have their barriers",
      "    if (SHARING * CLUSTER_K > 1) {\n        cluster_arrive();\n        cluster_wait();\n    } else {", "    {"),
+    ("cluster", "takes rows of a last group for others", "(gt_int)(first + within % height), (gt_int)(within / height)",
+     "(gt_int)(first + within % group), (gt_int)(within / group)"),
     ("swapped", "tells no other block that a stage was read", "        gt_mbarrier_arrive_remote(empty, threadIdx.x % 32);",
      "        gt_mbarrier_arrive(empty);"),
     ("split", "reads other blocks' sums before they came", "    gt_mbarrier_wait_cluster<CLUSTER_K>(met, 0);\n", ""),
