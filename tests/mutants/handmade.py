@@ -151,6 +151,7 @@ SPLIT = [
     ("alone", "takes no notice of deep elements", "if (deep == 0 || deep * 16 <= (int)SHARE - (int)(a.low + b.low))", "if (true)"),
     ("alone", "sees no deep elements", "counted.deep += v < 0x1p-14f && elements[e] != 0;", "counted.deep += 0;"),
     ("turns", "counts no low elements", "(seen.counted.low - behind) * SHARE", "0 * SHARE"),
+    ("turns", "takes elements for three parts that these do not hold", "deepest |= known[first + i].undo < 0;", "deepest &= known[first + i].undo < 0;"),
     ("turns", "gives stages back that are being multiplied", "        multiply_wait<0>();\n        give_back(r, at, INTERVAL);\n",
      "        give_back(r, at, INTERVAL);\n"),
     ("turns", "mistakes a neighbour's part", "lo = pack((v - unpack((unsigned short)hi)) * LO_SCALE, (w - unpack((unsigned short)(hi >> 16))) * LO_SCALE);",

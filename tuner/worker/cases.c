@@ -57,8 +57,8 @@ static gt_status add_whole(gt_drawing *d)
 }
 
 /* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
- * other data in the same workspace. K that nobody shares, with and without C. A batch. And
- * sides of whole sectors, where padded rows of a copy have no padding. */
+ * other data in the same workspace. K that nobody shares, with and without C. A batch, twice
+ * too. And sides of whole sectors, where padded rows of a copy have no padding. */
 static gt_status add_general(gt_drawing *d)
 {
     gt_case *c;
@@ -93,6 +93,8 @@ static gt_status add_general(gt_drawing *d)
     if (status != GT_OK)
         return status;
     c->watched = true;
+    if ((status = gt_drawing_add_again(d, &c)) != GT_OK)
+        return status;
     const int64_t odd = 1 + 2 * gt_drawing_below(d, 2); /* 1 or 3, the other one along the other side */
     if ((status = gt_drawing_add(d, odd * SECTORS, (4 - odd) * SECTORS, (1 + 2 * gt_drawing_below(d, 2)) * SECTORS, 1,
                                  &c)) == GT_OK) {

@@ -130,6 +130,14 @@ static double unevenness(const gt_case *c, bool here, int64_t line, int64_t line
     }
 }
 
+/* A and B each have an element at `place` that is 2^-116 of their others, and the product of both is the result: where one
+ * operand has more, the other one has zeros. */
+static double depth_of(const gt_case *c, gt_operand operand, int64_t at, int64_t place)
+{
+    const bool other = at == (place + 1) % c->problem.k;
+    return at == place ? 0x1p-62 : other == (operand == c->odd) ? 0 : 0x1p54;
+}
+
 /* The other operand has zeros at that place, or at all others, so that what is large there tells nothing of the sum. */
 static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, char *data)
 {
@@ -141,9 +149,12 @@ static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, cha
     for (int64_t row = 0; row < p->batch * o.rows; row++)
         for (int64_t column = 0; column < o.columns; column++) {
             const int64_t at = row / o.rows * o.stride + row % o.rows * o.ld + column;
-            const bool here = (k_down ? row % o.rows : column) == place;
+            const int64_t along = k_down ? row % o.rows : column;
+            const bool here = along == place;
             const double value = type->load(data, at);
-            if (operand == c->odd)
+            if (c->uneven == GT_UNEVEN_DEEP)
+                type->store(data, at, value * depth_of(c, operand, along, place));
+            else if (operand == c->odd)
                 type->store(data, at, value * unevenness(c, here, k_down ? column : row % o.rows,
                                                          k_down ? o.columns : o.rows, seed, at));
             else if (here ? c->uneven == GT_UNEVEN_LARGE || c->uneven == GT_UNEVEN_LAST : c->uneven == GT_UNEVEN_SMALL)

@@ -6,7 +6,7 @@
 
 #define SUMS_SIDE  16   /* of a product whose sums are looked at on average */
 #define SPLIT_LONG 2560 /* elements of a line: more than 8 blocks of 8 warps split at a time */
-#define SPLIT_MORE 4200 /* elements of a line that blocks may share, and behind it some more */
+#define SPLIT_MORE 8448 /* elements of a line that all warps of a block split */
 
 static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_uneven uneven,
                             gt_operand odd)
@@ -25,8 +25,8 @@ static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int6
 }
 
 /* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of A
- * or of B far below the others, of so many that few is not what is wrong with it, in a batch or not. The last row or
- * column of a tile, alone. Lines without a tail, so that zeros behind their end make up for nothing that is not counted;
+ * or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both, farther
+ * than three parts hold. The last row or column of a tile, alone. Lines without a tail, so that zeros behind their end make up for nothing that is not counted;
  * those of one case so long that every warp which splits them takes several turns. */
 gt_status gt_cases_add_parts(gt_drawing *d)
 {
@@ -39,9 +39,13 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     c->values = GT_VALUES_NORMAL;
     c->alpha = 1;
     c->beta = 0;
-    for (gt_operand odd = GT_A; status == GT_OK && odd <= GT_B; odd++)
+    status = add_uneven(d, 3 + gt_drawing_below(d, 4), 3 + gt_drawing_below(d, 4), SPLIT_MORE, 1, GT_UNEVEN_SMALL, GT_A);
+    if (status == GT_OK)
         status = add_uneven(d, 2 + gt_drawing_below(d, 5), 2 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
-                            odd == GT_A ? 1 : 4 + gt_drawing_below(d, 3), GT_UNEVEN_SMALL, odd);
+                            4 + gt_drawing_below(d, 3), GT_UNEVEN_SMALL, GT_B);
+    if (status == GT_OK)
+        status = add_uneven(d, 3 + gt_drawing_below(d, 4), 3 + gt_drawing_below(d, 4), 100 + gt_drawing_below(d, 100), 1,
+                            GT_UNEVEN_DEEP, (gt_operand)gt_drawing_below(d, 2));
     if (status == GT_OK)
         status = add_uneven(d, d->tile_m, 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100), 1, GT_UNEVEN_LAST,
                             GT_A);
