@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
+
 #define SLOT_BITS 14
 #define SLOTS     (1 << SLOT_BITS) /* beyond three quarters a search takes many steps */
 
@@ -12,20 +14,10 @@ _Static_assert(sizeof(gt_answer_key) == 12 * 8 + 12 * 4, "keys have no bytes bet
 static _Atomic(gt_answer *) slots[SLOTS];
 static atomic_size_t count;
 
-/* A sum of products, which do not wait for each other. */
-static size_t first_slot(const gt_answer_key *key)
-{
-    uint64_t words[sizeof *key / 8], sum = 0;
-    memcpy(words, key, sizeof words);
-    for (uint64_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        sum += words[i] * (0x9e3779b97f4a7c15u * (2 * i + 1));
-    return (size_t)((sum ^ sum >> 32) * 0x9e3779b97f4a7c15u >> (64 - SLOT_BITS));
-}
-
 gt_answer *gt_answers_find(const gt_answer_key *key)
 {
     gt_answer *answer;
-    size_t slot = first_slot(key);
+    size_t slot = gt_hash(key, sizeof *key / 8, SLOT_BITS);
     while ((answer = atomic_load_explicit(&slots[slot], memory_order_acquire)) &&
            memcmp(&answer->key, key, sizeof *key) != 0)
         slot = (slot + 1) & (SLOTS - 1);
@@ -48,7 +40,7 @@ bool gt_answers_have_room(void)
 gt_answer *gt_answers_add(const gt_answer *answer)
 {
     gt_answer *copy = malloc(sizeof *copy);
-    size_t slot = first_slot(&answer->key);
+    size_t slot = gt_hash(&answer->key, sizeof answer->key / 8, SLOT_BITS);
     if (!copy)
         return NULL;
     memcpy(copy, answer, sizeof *copy);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hash.h"
+
 #define BITS  6
 #define CALLS 1024 /* that are forwarded until one is looked at again: a handle may have become another GPU's */
 
@@ -51,15 +53,9 @@ static memo *make_memo(void)
     return own = made;
 }
 
-/* The one place of a key: by a sum of products, which do not wait for each other. */
 static entry *find_entry(memo *m, const void *key, size_t words)
 {
-    uint64_t sum = 0, word;
-    for (size_t i = 0; i < words; i++) {
-        memcpy(&word, (const char *)key + i * sizeof word, sizeof word);
-        sum += word * (0x9e3779b97f4a7c15u * (2 * i + 1));
-    }
-    return &m->entries[(sum ^ sum >> 32) * 0x9e3779b97f4a7c15u >> (64 - BITS)];
+    return &m->entries[gt_hash(key, words, BITS)];
 }
 
 bool gt_memo_forwards(const void *key, size_t words)

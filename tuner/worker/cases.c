@@ -57,8 +57,8 @@ static gt_status add_whole(gt_drawing *d)
 }
 
 /* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
- * other data in the same workspace. K that nobody shares, with and without C. A batch, twice
- * too. And sides of whole sectors, where padded rows of a copy have no padding. */
+ * other data in the same workspace. K that nobody shares, with and without C. A batch, twice too. And sides of whole
+ * sectors, where padded rows of a copy have no padding. */
 static gt_status add_general(gt_drawing *d)
 {
     gt_case *c;

@@ -92,6 +92,9 @@ void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void
 /* Elements of the bias; 0: there is none. */
 int64_t gt_case_bias(const gt_case *c);
 
+/* Whether a stored row of A or B has one k, and a column the elements along K. */
+bool gt_case_has_k_down(const gt_case *c, gt_operand operand);
+
 /* The largest whole number of operands whose sums over k are exact; 0: there is none. */
 int64_t gt_cases_whole(const gt_types *types, int64_t k);
 

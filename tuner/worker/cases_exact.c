@@ -86,9 +86,11 @@ gt_status gt_cases_add_ties(gt_drawing *d)
 {
     gt_tie tie;
     gt_status status = GT_OK;
+    if (!find_tie(d->types, &tie))
+        return GT_OK;
     const int64_t steps = gt_drawing_affordable(d, TIE_SHARE, gt_drawing_work(d, d->tile_m, d->tile_n, d->step, 1), 1,
                                                 d->facts->split_k);
-    for (int i = 0; find_tie(d->types, &tie) && status == GT_OK && i < 4; i++) {
+    for (int i = 0; status == GT_OK && i < 4; i++) {
         const int64_t beyond = i % 2, k = steps * d->step - (beyond && d->step > 2);
         gt_case *c;
         if ((status = gt_drawing_add(d, d->tile_m + beyond, d->tile_n + beyond, k, 1, &c)) == GT_OK) {
@@ -105,7 +107,7 @@ void gt_case_fill_ties(const gt_case *c, gt_operand operand, gt_draws *draws, vo
 {
     const gt_problem *p = &c->problem;
     const gt_stored o = gt_problem_stored(p, operand);
-    const bool k_down = operand == GT_A ? p->class.op_a == GT_T : p->class.op_b == GT_N;
+    const bool k_down = gt_case_has_k_down(c, operand);
     const int64_t place = (int64_t)(c->seed >> 32) % p->k;
     const int64_t beside = p->k == 1 ? -1 : (place + 1 + (int64_t)(c->seed & 0xffffffff) % (p->k - 1)) % p->k;
     gt_tie t;

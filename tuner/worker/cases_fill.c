@@ -9,6 +9,12 @@
 #define SHRUNK      0x1p-40 /* what an operand is multiplied with beside one with NaN and infinities */
 #define LARGE_EVERY 64 /* rows of A or columns of B for each with an element far larger than the others */
 
+bool gt_case_has_k_down(const gt_case *c, gt_operand operand)
+{
+    const gt_class *class = &c->problem.class;
+    return operand == GT_A ? class->op_a == GT_T : class->op_b == GT_N;
+}
+
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
  * other up to where products still fit; the ends of what a row may have are often met. */
 static int scale_of(const gt_case *c, gt_operand operand, uint64_t seed, int64_t index)
@@ -92,16 +98,17 @@ static void harden_more(const gt_case *c, gt_operand operand, gt_draws *places, 
 }
 
 /*
- * The first product (of operands in parts, where K is odd, the last) is 2^9, all others are 1.5 2^-5: below the last of 14 bits of a sum that has the first one. Tensor
- * cores that never promote lose them all. Those that do lose the ones of the first interval, 127 at most, or 5.95: the
- * bound is at least 8.9, and is passed where 190 or more are lost of a result in f32, 520 in bf16.
+ * The first product (of operands in parts, where K is odd, the last) is 2^9, all others are 1.5 2^-5: below the last of
+ * 14 bits of a sum that has the first one. Tensor cores that never promote lose them all. Those that do lose the ones of
+ * the first interval, 127 at most, or 5.95: the bound is at least 8.9, and is passed where 190 or more are lost of a
+ * result in f32, 520 in bf16.
  */
 static void make_steep(const gt_case *c, gt_operand operand, char *data)
 {
     const gt_problem *p = &c->problem;
     const gt_stored o = gt_problem_stored(p, operand);
     const gt_type_info *type = gt_type_find(o.type);
-    const bool k_down = operand == GT_A ? p->class.op_a == GT_T : p->class.op_b == GT_N;
+    const bool k_down = gt_case_has_k_down(c, operand);
     const int64_t large = gt_class_types(&p->class)->parts > 0 && p->k % 2 ? p->k - 1 : 0;
     for (int64_t row = 0; row < p->batch * o.rows; row++)
         for (int64_t column = 0; column < o.columns; column++) {
@@ -144,7 +151,7 @@ static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, cha
     const gt_problem *p = &c->problem;
     const gt_stored o = gt_problem_stored(p, operand);
     const gt_type_info *type = gt_type_find(o.type);
-    const bool k_down = operand == GT_A ? p->class.op_a == GT_T : p->class.op_b == GT_N;
+    const bool k_down = gt_case_has_k_down(c, operand);
     const int64_t place = (int64_t)(seed >> 8) % p->k;
     for (int64_t row = 0; row < p->batch * o.rows; row++)
         for (int64_t column = 0; column < o.columns; column++) {
