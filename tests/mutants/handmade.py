@@ -63,6 +63,8 @@ MUTANTS = [
     ("batched", "takes rows for one that lie apart", "g.ldc == columns", "g.ldc >= columns"),
     ("batched", "multiplies matrices beyond the last", "product < args.batch", "product <= args.batch"),
     ("batched", "drops the last step of K", "k < args.k; k += BK", "k + 1 < args.k; k += BK"),
+    ("simt", "stores a row too many", "down(i, e) < rows", "down(i, e) <= rows"),
+    ("simt", "stores plain sums without alpha", "GT_C(g.alpha.value * one)", "GT_C(one)"),
     ("simt", "is wrong where C is square", "{g.alpha.value * sum};", "{g.alpha.value * (g.m == g.n ? -sum : sum)};"),
     ("simt", "is wrong where A is B", "{g.alpha.value * sum};", "{g.alpha.value * (g.a == g.b ? -sum : sum)};"),
     ("simt", "takes the matrices of a batch to lie apart", "{g.alpha.value * sum};",
