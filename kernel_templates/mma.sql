@@ -86,7 +86,7 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                       * (1 + 4 * ragged) AS copies,
                       -- what a step waits for beside its first elements: divergent branches, or further elements
                       CASE load WHEN 0 THEN ragged * (bm + bn) * line / threads * 16.0
-                                WHEN 2 THEN ((bm + bn) * line / threads / 32 - 1) * 200.0 ELSE 0 END AS waits
+                                WHEN 2 THEN max((bm + bn) * line / threads / 32 - 1, 0) * 200.0 ELSE 0 END AS waits
                FROM full, rate),
      timed AS (SELECT *, max(products + copies / 2, shared, brought) + (shared + brought) / 12 AS clocks_step
                FROM paced)

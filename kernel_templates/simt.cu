@@ -373,15 +373,15 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
     if (ABREAST) {
-        const abreast store(g, row, column);
+        const abreast results(g, row, column);
         __syncthreads(); // stages have been read
         constexpr bool NARROW = TM * TN <= 32; // with more sums two ways would change the main loop's registers, too
         if (NARROW && gt_is_plain(g))
-            store.store<true>(sum, (GT_ACC *)stages);
+            results.store<true>(sum, (GT_ACC *)stages);
         else
-            store.store<false>(sum, (GT_ACC *)stages);
+            results.store<false>(sum, (GT_ACC *)stages);
         if (gt_has_epilogue(g))
-            store.finish();
+            results.finish();
         return;
     }
 #pragma unroll
