@@ -1,6 +1,7 @@
 // Many small products: a block computes the tiles of PRODUCTS matrices of a batch, each by a group of threads of its own
 // (BM / TM x BN / TN). A group brings BK steps of K at a time through registers into shared memory, the next ones while
-// it multiplies; where a group is part of a warp, no other warp is waited for.
+// it multiplies; where a group is part of a warp, no other warp is waited for. Tiles may be of any size: one that is
+// just as large as the matrices leaves no thread without work.
 #ifndef GT_EPILOGUE
 #define GT_EPILOGUE 1 // the number of matrices is behind the arguments that every kernel takes
 #endif
@@ -34,6 +35,7 @@ static_assert(BM % TM == 0 && BN % TN == 0, "a group covers the tile");
 template <int OUTER, bool ALONG_K> struct operand {
     static constexpr int LINE = ALONG_K ? BK : OUTER; // elements that lie together
     static constexpr int VEC = LINE < GT_WIDE_AB ? LINE : GT_WIDE_AB;
+    static_assert(LINE % VEC == 0, "whole vectors");
     static constexpr int TOTAL = BK * OUTER / VEC, COUNT = (TOTAL + GROUP - 1) / GROUP;
     static constexpr int PITCH = OUTER + (ALONG_K ? 4 : 0);
     static constexpr int ELEMENTS = BK * PITCH;
@@ -69,7 +71,7 @@ typedef operand<BN, GT_B_ALONG_K> operand_b;
 constexpr int TILE_BYTES = (operand_a::ELEMENTS + operand_b::ELEMENTS) * GT_AB_BYTES;
 constexpr bool STAGED = TN > GT_WIDE_C; // a thread's sums of a row do not leave at once
 constexpr int STAGING_BYTES = STAGED ? BM * BN * GT_ACC_BYTES : 0;
-constexpr int ROOM = TILE_BYTES > STAGING_BYTES ? TILE_BYTES : STAGING_BYTES; // of a group
+constexpr int ROOM = ((TILE_BYTES > STAGING_BYTES ? TILE_BYTES : STAGING_BYTES) + 15) / 16 * 16; // of a group
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, PRODUCTS * ROOM);
 
@@ -82,13 +84,46 @@ __device__ __forceinline__ void meet()
         __syncthreads();
 }
 
+// Calls store(e, row, sum) for each element of rows x columns, the e-th one of them in order. Threads side by side have
+// neighbours, also where a row ends.
+template <typename STORE>
+__device__ __forceinline__ void each_staged(const GT_ACC *staging, int rows, int columns, int thread, STORE store)
+{
+    const unsigned inverse = (1u << 31) / (columns > 0 ? columns : 1) + 1; // exact while e < 2^31 / columns
+#pragma unroll 4
+    for (int e = thread; e < rows * columns; e += GROUP) {
+        const unsigned i = __umulhi(2 * e, inverse);
+        store(e, i, staging[e + i * (BN - columns)]);
+    }
+}
+
+// C of a group's tile, of which rows x columns lie in the matrix, one by one. Rows without a gap between them are one.
+__device__ __forceinline__ void store_staged(const gt_args &g, gt_int row, gt_int column, int rows, int columns,
+                                             const GT_ACC *staging, int thread, gt_int away)
+{
+    gt_int first = away + row * g.ldc + column;
+    asm volatile("" : "+l"(first)); // else the compiler adds this up anew for every element
+    GT_C *c = g.c + first;
+    if (!gt_is_plain(g))
+        each_staged(staging, rows, columns, thread, [&](int e, unsigned i, GT_ACC sum) {
+            gt_store_c(g, row + i, column + e - i * columns, sum, away);
+        });
+    else if (g.ldc == columns)
+        each_staged(staging, rows, columns, thread,
+                    [&](int e, unsigned i, GT_ACC sum) { c[e] = GT_C(g.alpha.value * sum); });
+    else
+        each_staged(staging, rows, columns, thread, [&](int e, unsigned i, GT_ACC sum) {
+            c[i * g.ldc + (e - i * columns)] = GT_C(g.alpha.value * sum);
+        });
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constant__ gt_args args)
 {
     extern __shared__ __align__(16) char rooms[];
     const int thread = threadIdx.x % GROUP, group = threadIdx.x / GROUP;
     const gt_int product = (gt_int)blockIdx.z * PRODUCTS + group;
     const bool there = product < args.batch; // the last block may have fewer
-    const gt_tile tile = gt_find_tile<BM, BN>(args, 1);
+    const gt_tile tile = gridDim.x == 1 ? gt_tile{0, 0} : gt_find_tile<BM, BN>(args, 1); // divisions are long
     const gt_int row = tile.row * BM, column = tile.column * BN;
     const int rows = there ? gt_clip(args.m - row, BM) : 0, columns = there ? gt_clip(args.n - column, BN) : 0;
     const GT_AB *a = args.a + product * args.stride_a + (GT_TRANS_A ? row : row * args.lda);
@@ -105,14 +140,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
         next_a.fetch(a + (GT_TRANS_A ? k * args.lda : k), args.lda, k_count, rows, thread);
         next_b.fetch(b + (GT_TRANS_B ? k : k * args.ldb), args.ldb, k_count, columns, thread);
     };
-    if (args.k > 0)
-        fetch(0);
-    for (gt_int k = 0; k < args.k; k += BK) {
+    const auto settle = [&] {
         next_a.settle(tile_a, thread);
         next_b.settle(tile_b, thread);
         meet();
-        if (k + BK < args.k)
-            fetch(k + BK);
+    };
+    const auto multiply = [&] {
 #pragma unroll
         for (int p = 0; p < BK; p++) {
             GT_ACC x[TM], y[TN];
@@ -128,7 +161,18 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
                 for (int j = 0; j < TN; j++)
                     sum[i][j] += x[i] * y[j];
         }
-        meet();
+    };
+    // The last step stands alone: where K has one, nothing is prepared for others.
+    if (args.k > 0) {
+        fetch(0);
+        settle();
+        for (gt_int k = BK; k < args.k; k += BK) {
+            fetch(k);
+            multiply();
+            meet();
+            settle();
+        }
+        multiply();
     }
     const gt_int away = product * args.stride_c;
     if (!STAGED) {
@@ -140,16 +184,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     }
     // Through shared memory, so that threads side by side store neighbours, with code that is short.
     GT_ACC *staging = (GT_ACC *)tile_a;
+    meet(); // tiles have been read
 #pragma unroll
     for (int i = 0; i < TM; i++)
 #pragma unroll
         for (int j = 0; j < TN; j++)
             staging[(first_row + i) * BN + first_column + j] = sum[i][j];
     meet();
-#pragma unroll 4
-    for (int e = thread; e < BM * BN; e += GROUP) {
-        const int r = e / BN, c = e % BN;
-        if (r < rows && c < columns)
-            gt_store_c(args, row + r, column + c, staging[e], away);
-    }
+    store_staged(args, row, column, rows, columns, staging, thread, away);
 }

@@ -1,26 +1,38 @@
 -- Many small products in a block: tiles that hold a small matrix whole, or nearly, and threads for as many of them as
--- fill a block. Groups of threads that are no part of a warp have a block for themselves.
+-- fill a block.
 WITH side(side) AS (VALUES (4), (8), (16), (32), (64)),
      thread(tm, tn) AS (VALUES (1, 1), (1, 2), (2, 2), (2, 4), (4, 4), (4, 8), (8, 4)),
-     bk(bk) AS (VALUES (4), (8), (16), (32)),
-     threads(threads) AS (VALUES (32), (64), (128), (256)),
-     tile AS (SELECT a.side AS bm, b.side AS bn, bk, tm, tn, a.side / tm * (b.side / tn) AS "group",
-                     (:m + a.side - 1) / a.side * ((:n + b.side - 1) / b.side) AS tiles
-              FROM side a, side b, thread, bk
-              WHERE a.side >= tm AND b.side >= tn AND a.side / tm * (b.side / tn) BETWEEN 4 AND 256
-                AND (a.side < 2 * :m OR a.side = 4) AND (b.side < 2 * :n OR b.side = 4) AND (bk < 2 * :k OR bk = 4)
-                AND (bk = 4 OR a.side * b.side < 4096 OR bk <= 16)
+     -- Tiles by powers of two, or as large as the matrices; K in equal steps.
+     bm(tm, bm) AS (SELECT tm, side FROM thread, side WHERE side >= tm
+                    UNION SELECT tm, (:m + tm - 1) / tm * tm FROM thread),
+     bn(tn, bn) AS (SELECT tn, side FROM thread, side WHERE side >= tn
+                    UNION SELECT tn, (:n + tn - 1) / tn * tn FROM thread),
+     bk(bk) AS (VALUES (4), (8), (16), (32) UNION SELECT (:k - 1) / ((:k + 31) / 32) + 1 WHERE :k > 0),
+     threads(most) AS (VALUES (32), (64), (96), (128), (192), (256), (320)),
+     tile AS (SELECT bm, bn, bk, tm, tn, bm / tm * (bn / tn) AS "group",
+                     (:m + bm - 1) / bm * ((:n + bn - 1) / bn) AS tiles
+              FROM thread JOIN bm USING (tm) JOIN bn USING (tn), bk
+              WHERE bm / tm * (bn / tn) BETWEEN 4 AND 256
+                AND (bm < 2 * :m OR bm = 4) AND (bn < 2 * :n OR bn = 4) AND (bk < 2 * :k OR bk = 4)
+                AND (bk = 4 OR bm * bn < 4096 OR bk <= 16)
                 -- no more than two tiles a side
-                AND 2 * a.side >= :m AND 2 * b.side >= :n),
-     block AS (SELECT *, threads / "group" AS products,
-                      threads / "group" * max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes,
-                                              (tn * :c_bytes > max(min(:align, 16), :c_bytes)) * bm * bn * :acc_bytes)
+                AND 2 * bm >= :m AND 2 * bn >= :n),
+     -- Lines of whole vectors, or of one.
+     whole AS (SELECT * FROM (SELECT *, CASE WHEN :trans_a THEN bm ELSE bk END AS line_a,
+                                     CASE WHEN :trans_b THEN bk ELSE bn END AS line_b,
+                                     max(min(:align, 16) / :elem_bytes, 1) AS vector FROM tile)
+               WHERE (line_a % vector = 0 OR line_a IN (1, 2, 4)) AND (line_b % vector = 0 OR line_b IN (1, 2, 4))),
+     block AS (SELECT *, most / "group" AS products, most / "group" * "group" AS threads,
+                      most / "group"
+                      * ((max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes,
+                              (tn * :c_bytes > max(min(:align, 16), :c_bytes)) * bm * bn * :acc_bytes) + 15) / 16 * 16)
                       AS smem_bytes,
                       tm * tn * (1 + :acc_bytes / 4) + 2 * (tm + tn)
                       + (bm + bn) * bk * :elem_bytes / 4 / "group" + 40 AS regs
-               FROM tile, threads
-               WHERE threads % "group" = 0 AND (threads = "group" OR 32 % "group" = 0)
-                 AND (threads / "group" <= max(:batch, 1) OR threads = 32)),
+               FROM whole, threads
+               WHERE CASE WHEN 32 % "group" = 0 OR most = "group" THEN most IN (32, 64, 128, 256)
+                          ELSE most / "group" * "group" * 8 >= most * 7 END -- nearly all lanes have work
+                 AND (most / "group" <= max(:batch, 1) OR most = 32)),
      -- An estimate: all operands once from memory, or L2, and all instructions; a block's beginning and end, and what it
      -- waits for at every step of K where few others are there to go on. Not fitted to measurements yet.
      counted AS (SELECT *, tiles * ((:batch + products - 1) / products) AS blocks,

@@ -36,7 +36,7 @@
 #ifndef GROUP // tile rows that are walked together, for L2
 #define GROUP 8
 #endif
-#ifndef LOAD // 0 through registers, 1 cp.async
+#ifndef LOAD // 0 through registers, 1 cp.async, 2 element by element
 #define LOAD 1
 #endif
 #ifndef STORE // C leaves 0 as lanes have it, where it can, 1 through shared memory
@@ -59,7 +59,7 @@ constexpr int STEPS = BK / policy::STEP, AHEAD = FRAGMENTS - 1; // k-steps of a 
 static_assert(BK % policy::STEP == 0, "whole k-steps");
 static_assert(GT_PROMOTED == 0 || GT_PROMOTED % BK == 0 || BK % GT_PROMOTED == 0, "promoted tiles, or parts of them");
 static_assert(STEPS % FRAGMENTS == 0, "k-steps go through all buffers of fragments");
-static_assert(LOAD == 1 || STAGES == 2, "registers hold one tile");
+static_assert(LOAD > 0 || STAGES == 2, "registers hold one tile");
 
 // Whether sums are to be promoted behind a k-step of the t-th tile: GT_PROMOTED or fewer products have gone into them.
 __device__ __forceinline__ bool is_promoted(int t, int step)
@@ -120,7 +120,7 @@ struct mainloop : tile_stages {
         if (AHEAD)
             read(reading, 0);
         // Copies are spread over the k-steps before the next tile is waited for; loads into registers begin at once.
-        constexpr int SPREAD = LOAD == 1 ? STEPS - AHEAD : 1;
+        constexpr int SPREAD = LOAD > 0 ? STEPS - AHEAD : 1;
 #pragma unroll 1
         for (int t = 0; t < tiles; t++) {
             const bool more = t + STAGES - 1 < tiles;

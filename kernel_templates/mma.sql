@@ -45,9 +45,13 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                 -- no tile twice as large as the matrix, and none of which there are very many where larger ones fit
                 AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR bn = 16)
                 AND (bm * bn >= 16384 OR :m * :n * :batch <= 24 * :sm_count * bm * bn OR bm >= :m OR bn >= :n)),
-     -- M/N-major operands of four bytes are read by 32.
-     loaded AS (SELECT *, NOT (:cc < 80 OR (:align < 4 AND NOT repack)) AS load FROM tile, repack
-                WHERE (:elem_bytes <> 4 OR wm % 32 = 0 OR NOT (:trans_a OR repack))
+     loading(load) AS (VALUES (0), (1), (2)),
+     -- In the background where it can be; M/N-major operands of four bytes are read by 32.
+     loaded AS (SELECT * FROM tile, repack, loading
+                WHERE CASE load WHEN 0 THEN :cc < 80 OR (:align < 4 AND NOT repack)
+                                WHEN 1 THEN :cc >= 80 AND (:align >= 4 OR repack)
+                                ELSE :align < 4 AND NOT repack END
+                  AND (:elem_bytes <> 4 OR wm % 32 = 0 OR NOT (:trans_a OR repack))
                   AND (:elem_bytes <> 4 OR wn % 32 = 0 OR (:trans_b AND NOT repack))),
      staged AS (SELECT *, warps * 32 AS threads,
                        max(stages * (bm + bn) * line, warps * 16 * (wn + 8) * :acc_bytes) AS smem_bytes,
@@ -55,14 +59,17 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                        wm * wn * :acc_bytes / 128 * (1 + (type GLOB 'e*' AND math = 'strict'))
                        + 48 + 24 * (:acc_bytes = 8)
                        + CASE fragments WHEN 1 THEN wn + 16 ELSE 2 * (wm + wn) END / 8 * step / 16
-                       + (NOT load) * (bm + bn) * line * (4 + (:align < 4)) / 16 / (warps * 32) AS regs
+                       + CASE load WHEN 0 THEN (bm + bn) * line * (4 + (:align < 4)) / 16 / (warps * 32)
+                                   WHEN 2 THEN 16 ELSE 0 END AS regs
                 FROM loaded, stages, store
                 WHERE CASE load WHEN 1 THEN stages > 2 OR bm * bn >= 16384 ELSE stages = 2 END
                   AND stages * line <= 1024
                   -- lanes have pairs of C, and four of them a sector
                   AND (store = 1 OR (c_bytes >= 4 AND :align >= 8))),
      full AS (SELECT *, (tiles * split_k + :sm_count - 1) / :sm_count AS on_sm,
-                     ((:k + bk - 1) / bk + split_k - 1) / split_k AS steps
+                     ((:k + bk - 1) / bk + split_k - 1) / split_k AS steps,
+                     -- share of steps in which words end beyond K: several questions for each
+                     (load = 0 AND :align < 4 AND :k % bk > 0) * 1.0 * bk / max(:k, bk) AS ragged
               FROM staged, split_k, occ
               WHERE smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
                 AND regs <= 255 AND occ * regs * threads <= 65536 AND occ * warps BETWEEN 4 AND 16
@@ -74,8 +81,12 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                       bm * bn * bk / fma * (1 + 0.6 / (min(occ, on_sm) * warps)) AS products,
                       1.0 * (warps * (wm + wn) + bm + bn) * line / 128 AS shared,
                       (bm + bn) * line / l2 AS brought,
-                      1.0 * (bm + bn) * line / CASE WHEN repack THEN 16 WHEN load THEN min(:align, 16)
-                                                    ELSE max(min(:align, 16) / 2, 3) END / 16 AS copies
+                      1.0 * (bm + bn) * line / CASE WHEN repack THEN 16 WHEN load = 1 THEN min(:align, 16)
+                                                    WHEN load = 2 THEN 1 ELSE max(min(:align, 16) / 2, 3) END / 16
+                      * (1 + 4 * ragged) AS copies,
+                      -- what a step waits for beside its first elements: divergent branches, or further elements
+                      CASE load WHEN 0 THEN ragged * (bm + bn) * line / threads * 16.0
+                                WHEN 2 THEN max((bm + bn) * line / threads / 32 - 1, 0) * 200.0 ELSE 0 END AS waits
                FROM full, rate),
      timed AS (SELECT *, max(products + copies / 2, shared, brought) + (shared + brought) / 12 AS clocks_step
                FROM paced)
@@ -86,7 +97,8 @@ SELECT bm, bn, bk, wm, wn, stages, fragments, inst_k, split_k, "group", load, st
        -- Steps; beginnings, barriers, latency that stages do not cover; C; partial sums; copies first.
        CAST(on_sm * steps * clocks_step
             + (on_sm + together - 1) / together
-              * (2500 + steps * (50 + max(0.0, 1200.0 / (stages - 1) - together * clocks_step)))
+              * (2500 + steps * (50 + max(0.0, 1200.0 / (stages - 1) - together * clocks_step)
+                         + waits))
             + on_sm * bm * bn * (0.12 + 0.03 * (store = 1))
             + (split_k > 1) * (3000 + on_sm * bm * bn * 0.15 + split_k * bm * bn * 0.08)
             + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch * :elem_bytes / 8 / :sm_count)

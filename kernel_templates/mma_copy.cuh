@@ -1,5 +1,5 @@
-// The way of operands from global memory into stages: copies in the background, or through registers, where they stay
-// while products are made.
+// The way of operands from global memory into stages: copies in the background; through registers, where they stay
+// while products are made; or element by element, at once.
 //
 // Needs: LOAD, THREADS_ of the block, and COPIERS, those of them that copy: the last ones.
 #ifndef GT_MMA_COPY_CUH
@@ -56,9 +56,12 @@ struct gt_words {
 template <int OUTER, bool ALONG_K, bool COPY> struct operand {
     typedef gt_stage<OUTER, ALONG_K> stage;
     static constexpr int ALIGN = COPY ? 16 : GT_ACCESS;
-    static constexpr bool ASYNC = LOAD == 1, ANYWHERE = ALIGN < 4; // ANYWHERE: chunks that begin at any element
-    static_assert(!ASYNC || !ANYWHERE, "copies in the background are of four bytes or more");
-    static constexpr int VEC = (ANYWHERE ? CHUNK : ALIGN) / GT_AB_BYTES; // elements that go together
+    // HELD: pieces stay in registers. ANYWHERE: they are chunks that begin at any element.
+    static constexpr bool ASYNC = LOAD == 1, HELD = LOAD == 0, ANYWHERE = HELD && ALIGN < 4;
+    static_assert(!ASYNC || ALIGN >= 4, "copies in the background are of four bytes or more");
+    static_assert(LOAD < 2 || GT_AB_BYTES < 4, "elements make words");
+    static constexpr int VEC = (ANYWHERE ? CHUNK : LOAD == 2 ? 4 : ALIGN) / GT_AB_BYTES; // elements that go together
+    static constexpr int AT_ONCE = 8; // pieces of elements on their way
     // Threads side by side along a line, lines that all threads take at once, and what is left for further rounds.
     static constexpr int PIECES = stage::LINE / VEC;
     static constexpr int MOST = COPIERS & -COPIERS, POWER = PIECES & -PIECES, ABREAST = POWER < MOST ? POWER : MOST;
@@ -68,7 +71,7 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
     const GT_AB *from; // this thread's first piece of the next tile
     gt_int ld;
     int outer_count; // the tile's rows or columns inside the matrix
-    gt_vector<GT_AB, VEC> held[ASYNC || ANYWHERE ? 1 : COUNT];
+    gt_vector<GT_AB, VEC> held[HELD && !ANYWHERE ? COUNT : 1];
     gt_words words[ANYWHERE ? COUNT : 1];
 
     static __device__ __forceinline__ int line()
@@ -129,13 +132,42 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
         else
             words[n].load(source(n), valid);
     }
+    // Brings pieces of elements, up to AT_ONCE from the begin-th on. Rows begin and end at any element: one question for
+    // each, whether it lies inside, and no other.
+    __device__ __forceinline__ void bring_elements(char *to, int k_count, int begin, int end) const
+    {
+        unsigned bits[AT_ONCE][VEC];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const int valid = begin + i < end && mine(begin + i) ? inside(begin + i, k_count) : 0;
+#pragma unroll
+            for (int u = 0; u < VEC; u++) {
+                bits[i][u] = 0;
+                if (u < valid)
+                    bits[i][u] = gt_words::bits(source(begin + i) + u);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            unsigned word = 0;
+#pragma unroll
+            for (int u = 0; u < VEC; u++)
+                word |= bits[i][u] << u * GT_AB_BYTES * 8;
+            if (begin + i < end && mine(begin + i))
+                *(unsigned *)(to + target(begin + i)) = word;
+        }
+    }
     // Starts bringing the first pieces up to `end`, from `begin` on, of a tile of which k_left or more steps of K lie
     // in the matrix. Tiles wholly inside, nearly all, are spared the questions.
     __device__ __forceinline__ void fetch(char *to, gt_int k_left, const GT_AB *somewhere, int begin, int end)
     {
         const bool whole = k_left >= BK && outer_count == OUTER;
         const int k_count = gt_clip(k_left, BK);
-        if (whole) {
+        if (LOAD == 2) {
+#pragma unroll
+            for (int n = begin; n < end; n += AT_ONCE)
+                bring_elements(to, k_count, n, end);
+        } else if (whole) {
 #pragma unroll
             for (int n = begin; n < end; n++)
                 if (mine(n))
@@ -156,7 +188,7 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
     __device__ __forceinline__ void settle(char *to) const
     {
 #pragma unroll
-        for (int n = 0; n < (ASYNC ? 0 : COUNT); n++)
+        for (int n = 0; n < (HELD ? COUNT : 0); n++)
             if (mine(n)) {
                 if (ANYWHERE)
                     words[n].store(to + target(n), gt_words::shift(source(n)));

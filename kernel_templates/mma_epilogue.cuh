@@ -62,24 +62,30 @@ struct epilogue {
             }
     }
     // Two elements of 16 bits in one store: the j-th of row i and the next, or, where words begin between these, the ones
-    // one farther; the row's first one goes alone then.
-    __device__ __forceinline__ void store_pair(int i, int j, const GT_ACC *sum) const
+    // one farther; the row's first one goes alone then, as does a last one. Without branches: rows begin differently, and
+    // lanes would go all ways one after the other.
+    __device__ __forceinline__ void store_pair(GT_C *tile, int i, int j, const GT_ACC *sum) const
     {
-        GT_C *line = c + (row + i) * g.ldc + column;
-        const int odd = (int)((size_t)line / GT_C_BYTES % 2), columns = gt_clip(g.n - column, WN);
-        if (i >= gt_clip(g.m - row, WM))
-            return;
-        if (j + odd + 1 < columns)
-            *(gt_vector<GT_C, 2> *)(line + j + odd) = {GT_C(g.alpha.value * sum[odd]), GT_C(g.alpha.value * sum[odd + 1])};
-        else if (j + odd < columns)
-            line[j + odd] = GT_C(g.alpha.value * sum[odd]);
-        if (j == 0 && odd && columns > 0)
-            line[0] = GT_C(g.alpha.value * sum[0]);
+        GT_C *to = tile + (unsigned)i * g.ldc + j;
+        const unsigned odd = (unsigned)(size_t)to / GT_C_BYTES % 2;
+        const int left = (i < gt_clip(g.m - row, WM) ? gt_clip(g.n - column, WN) : 0) - j - (int)odd; // from the word on
+        const GT_C first = GT_C(g.alpha.value * sum[0]);
+        const gt_vector<GT_C, 2> pair = {GT_C(g.alpha.value * (odd ? sum[1] : sum[0])),
+                                         GT_C(g.alpha.value * (odd && j + 2 < WN ? sum[2] : sum[1]))};
+        if (left > 1)
+            *(unsigned *)(to + odd) = *(const unsigned *)&pair; // the compiler would take two stores
+        if (left == 1)
+            to[odd] = pair.e[0];
+        if (odd && j == 0 && left >= 0)
+            to[0] = first;
     }
     // Lanes side by side store neighbours: whole sectors, wherever rows of C begin and however short elements are.
     template <bool PLAIN> __device__ __forceinline__ void store_staged(const sums &sum, GT_ACC *staging) const
     {
         const int lane = threadIdx.x % 32;
+        gt_int begin = c - g.c + row * g.ldc + column;
+        if (PLAIN && PAIRS)
+            asm volatile("" : "+l"(begin)); // else the compiler adds this up anew for every pair
         staging += threadIdx.x / 32 * (16 * PITCH);
 #pragma unroll
         for (int i = 0; i < BLOCKS_M; i += 2) {
@@ -97,7 +103,7 @@ struct epilogue {
                 const int r = outer_row(i + e / WN / 8, e / WN % 8);
                 const GT_ACC *from = &staging[e / WN * PITCH + e % WN];
                 if (PLAIN && PAIRS)
-                    store_pair(r, e % WN, from);
+                    store_pair(g.c + begin, r, e % WN, from);
                 else
                     store<GT_WIDE_C, PLAIN>(r, e % WN, from);
             }

@@ -234,35 +234,55 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, GT_ACC (&sum)[TM][TN
     return true;
 }
 
-// C of the block's tile, sums one by one; the epilogue behind them, of what a thread has stored itself.
-__device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_int column, const GT_ACC (&sum)[TM][TN],
-                                              GT_ACC *staging)
-{
-    constexpr int WIDTH = LANES_N * 4; // of what the warp has of a row
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    row += warp / WARPS_N * WM + lane / WIDTH * 4;
-    column += warp % WARPS_N * WN + lane % WIDTH;
-    const auto row_of = [&](int i, int e) { return row + i / 4 * SPAN_M + i % 4 + e / WIDTH * 4; };
-    const auto column_of = [&](int j, int e) { return column + j / 4 * SPAN_N + e % WIDTH; };
-    __syncthreads(); // stages have been read
+// Sums one by one, in an order in which lanes side by side have neighbours. A lane's first one lies at (row, column), and
+// rows x columns from there on in the matrix.
+struct abreast {
+    static constexpr int WIDTH = LANES_N * 4; // of what the warp has of a row
+    const gt_args &g;
+    gt_int row, column;
+    int rows, columns;
+
+    __device__ __forceinline__ abreast(const gt_args &g_, gt_int tile_row, gt_int tile_column) : g(g_)
+    {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+        const int down = warp / WARPS_N * WM + lane / WIDTH * 4, along = warp % WARPS_N * WN + lane % WIDTH;
+        row = tile_row + down;
+        column = tile_column + along;
+        rows = gt_clip(g.m - tile_row, BM) - down;
+        columns = gt_clip(g.n - tile_column, BN) - along;
+    }
+    // How far from the first one the e-th of what a warp has of its fours (i, j) lies.
+    static constexpr __device__ int down(int i, int e) { return i / 4 * SPAN_M + i % 4 + e / WIDTH * 4; }
+    static constexpr __device__ int along(int j, int e) { return j / 4 * SPAN_N + e % WIDTH; }
+
+    // PLAIN: alpha times sums is all, as mostly.
+    template <bool PLAIN> __device__ __forceinline__ void store(const GT_ACC (&sum)[TM][TN], GT_ACC *staging) const
+    {
+        gt_int begin = row * g.ldc + column;
+        asm volatile("" : "+l"(begin)); // else the compiler adds this up anew for every element
+        staging += threadIdx.x / 32 * 128;
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+        for (int i = 0; i < TM; i++)
 #pragma unroll
-        for (int j = 0; j < TN; j += 4) {
-            const GT_ACC four[4] = {sum[i][j + 1], sum[i][j], sum[i][j + 3], sum[i][j + 2]};
-            gt_store_abreast(staging + warp * 128, lane, four, [&](int e, GT_ACC one) {
-                const gt_int r = row_of(i, e), c = column_of(j, e);
-                if (r < g.m && c < g.n)
-                    gt_store_c(g, r, c, one);
-            });
-        }
-    if (gt_has_epilogue(g))
+            for (int j = 0; j < TN; j += 4) {
+                const GT_ACC four[4] = {sum[i][j + 1], sum[i][j], sum[i][j + 3], sum[i][j + 2]};
+                gt_store_abreast<PLAIN>(staging, threadIdx.x % 32, four, [&](int e, GT_ACC one) {
+                    const bool inside = down(i, e) < rows && along(j, e) < columns;
+                    if (PLAIN && inside)
+                        g.c[begin + down(i, e) * g.ldc + along(j, e)] = GT_C(g.alpha.value * one);
+                    if (!PLAIN && inside)
+                        gt_store_c(g, row + down(i, e), column + along(j, e), one);
+                });
+            }
+    }
+    // The epilogue of what the thread has stored itself.
+    __device__ __forceinline__ void finish() const
+    {
 #pragma unroll 4
-        for (int p = 0; p < TM * TN; p++) {
-            const int i = p / TN, j = p % TN, e = j % 4 * 32;
-            gt_finish_stored<1>(g, row_of(i, e), column_of(j, e));
-        }
-}
+        for (int p = 0; p < TM * TN; p++)
+            gt_finish_stored<1>(g, row + down(p / TN, p % 4 * 32), column + along(p % TN, p % 4 * 32));
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
@@ -353,7 +373,15 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
     if (ABREAST) {
-        store_abreast(g, row, column, sum, (GT_ACC *)stages);
+        const abreast results(g, row, column);
+        __syncthreads(); // stages have been read
+        constexpr bool NARROW = TM * TN <= 32; // with more sums two ways would change the main loop's registers, too
+        if (NARROW && gt_is_plain(g))
+            results.store<true>(sum, (GT_ACC *)stages);
+        else
+            results.store<false>(sum, (GT_ACC *)stages);
+        if (gt_has_epilogue(g))
+            results.finish();
         return;
     }
 #pragma unroll

@@ -15,11 +15,11 @@
 #define SAMPLES 64
 #define LEAST   1 /* configurations of a group; more of them in turn, until there are enough */
 
-/* What the space is asked for. Tall tiles, wide ones, K that is worth splitting. */
+/* What the space is asked for. Tall tiles, wide ones, K that is worth splitting, small ones of any size. */
 static const struct {
     int64_t m, n, k, batch;
 } sizes[] = {{2048, 2048, 2048, 1}, {256, 256, 1024, 1}, {64, 512, 8192, 1}, {1008, 48, 304, 1}, {16, 4096, 512, 1},
-             {24, 40, 48, 500}, {1, 3000, 700, 1}};
+             {24, 40, 48, 500}, {33, 17, 21, 500}, {1, 3000, 700, 1}};
 
 static const int alignments[] = {16, 4, 8, 2, 1};
 

@@ -14,6 +14,8 @@ SPACES = {
                        2 AS kmajor, 2 AS cluster_k, 4 AS split_k, 0 AS repack, 1 AS occ, 1 AS ptxas, 384 AS threads,
                        76800 AS smem_bytes, 2 AS cluster_y, 168 AS regs, 2 * 32 * 64 * 4 AS ws_tile,
                        1 AS epilogue""",
+    "batched": """SELECT 40 AS bm, 20 AS bn, 13 AS bk, 8 AS tm, 4 AS tn, 3 AS products, 75 AS threads, 9984 AS smem_bytes,
+                  64 AS regs, 1 AS dependent_launch, 1 AS epilogue""",
 }
 
 MUTANTS = [
@@ -52,6 +54,17 @@ MUTANTS = [
     ("simt_cluster", "loses partial sums", "for (int l = 1; l < COUNT; l++)", "for (int l = 2; l < COUNT; l++)"),
     ("simt_cluster", "drops the last step of K", "/ BK, part);", "/ BK, part) - (part == gridDim.y);"),
     ("simt_cluster", "leaves its counter", "        *counter = 0;", "        *counter = 1;"),
+    ("batched", "multiplies a tile before all have brought it", "settle(tile_b, thread);\n        meet();\n",
+     "settle(tile_b, thread);\n"),
+    ("batched", "overwrites a tile that is being read", "multiply();\n            meet();\n", "multiply();\n"),
+    ("batched", "stages sums over a tile that is being read", "    meet(); // tiles have been read\n", ""),
+    ("batched", "takes the first of a row for the last of the one before", "(columns > 0 ? columns : 1) + 1;",
+     "(columns > 0 ? columns : 1);"),
+    ("batched", "takes rows for one that lie apart", "g.ldc == columns", "g.ldc >= columns"),
+    ("batched", "multiplies matrices beyond the last", "product < args.batch", "product <= args.batch"),
+    ("batched", "drops the last step of K", "k < args.k; k += BK", "k + 1 < args.k; k += BK"),
+    ("simt", "stores a row too many", "down(i, e) < rows", "down(i, e) <= rows"),
+    ("simt", "stores plain sums without alpha", "GT_C(g.alpha.value * one)", "GT_C(one)"),
     ("simt", "is wrong where C is square", "{g.alpha.value * sum};", "{g.alpha.value * (g.m == g.n ? -sum : sum)};"),
     ("simt", "is wrong where A is B", "{g.alpha.value * sum};", "{g.alpha.value * (g.a == g.b ? -sum : sum)};"),
     ("simt", "takes the matrices of a batch to lie apart", "{g.alpha.value * sum};",
