@@ -112,7 +112,7 @@ class Dropin(unittest.TestCase):
             db.execute("UPDATE baseline SET us = ? WHERE problem IN (SELECT id FROM problem WHERE math = 'strict')", (FAST,))
         db.close()
         line = self.run_program("between", "any", words=["--f32", "split"], database=database)
-        self.assertEqual(self.counts(line), (4, 2, 2))
+        self.assertEqual(self.counts(line), (5, 3, 2))
         done = subprocess.run([GEMMTUNE, "run", "--f32", "f16", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--f32 takes strict, split or tf32", done.stderr)
@@ -149,9 +149,9 @@ class Dropin(unittest.TestCase):
     def test_statuses_are_cublas_own(self):
         self.assertEqual(self.counts(self.run_program("statuses", "forwarded")), (11, 0, 11))
 
-    def test_nothing_is_planned_and_no_workspace_used_in_a_capture(self):
+    def test_nothing_is_planned_in_a_capture_and_each_has_a_workspace_that_was_set_aside(self):
         line = self.run_program("capture", "any")
-        self.assertEqual(self.counts(line), (6, 4, 2))
+        self.assertEqual(self.counts(line), (9, 7, 2))
         self.assertIn("(2 in a graph capture)", line)
 
     def test_each_stream_has_a_workspace_of_its_own(self):

@@ -11,6 +11,8 @@
 #include "../core/environment.h"
 #include "answers.h"
 #include "capture.h"
+#include "cuda_state.h"
+#include "graph_workspace.h"
 
 #define CONTEXTS 16 /* of CUDA: one a GPU is usual */
 
@@ -28,7 +30,8 @@ typedef struct opened {
     uint64_t id;
     gt_context *library; /* NULL: it could not be opened there, or was not tried yet */
     bool tried;
-    size_t workspace, workspace_most; /* bytes of its plans, and how many they may have */
+    size_t workspace, workspace_most; /* bytes of its plans and graphs, and how many they may have */
+    size_t workspace_largest;         /* of one plan */
 } opened;
 
 static struct {
@@ -39,10 +42,7 @@ static struct {
     bool has_library;
     bool usable; /* library and driver are there */
     gt_driver *driver;
-    /* These came with CUDA 12.0 or before; the software GPU, where handles are not used again, has none of them. */
-    CUresult (*context_id)(CUcontext context, unsigned long long *id);
-    CUresult (*stream_id)(CUstream stream, unsigned long long *id);
-    CUresult (*exchange_capture_mode)(CUstreamCaptureMode *mode);
+    atomic_bool has_given; /* the workspace that was set aside for a graph: there may be a next one */
     pthread_mutex_t lock; /* over all below, and what is added to the answers */
     opened contexts[CONTEXTS];
     size_t context_count;
@@ -96,10 +96,7 @@ static void set_up(void)
         gt_tally_why(gt_error_message());
         return;
     }
-    front.context_id = (__typeof__(front.context_id))dlsym(front.driver->library, "cuCtxGetId");
-    front.stream_id = (__typeof__(front.stream_id))dlsym(front.driver->library, "cuStreamGetId");
-    front.exchange_capture_mode =
-        (__typeof__(front.exchange_capture_mode))dlsym(front.driver->library, "cuThreadExchangeStreamCaptureMode");
+    gt_cuda_state_begin(front.driver);
     front.usable = true;
 }
 
@@ -133,49 +130,6 @@ __attribute__((destructor)) static void end(void)
         return;
     gt_capture_end(next);
     gt_tally_print(next);
-}
-
-/* Handles of contexts and streams are used again by CUDA; ids are not. */
-static bool find_context(uint64_t *id)
-{
-    CUcontext context = NULL;
-    unsigned long long number = 0;
-    if (front.driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
-        return false;
-    if (front.context_id && front.context_id(context, &number) != CUDA_SUCCESS)
-        return false;
-    *id = front.context_id ? number : (uintptr_t)context;
-    return true;
-}
-
-/* A number for each thread, which is not used again. */
-static uint64_t find_thread(void)
-{
-    static _Thread_local __attribute__((tls_model("initial-exec"))) uint64_t own;
-    static atomic_ullong last;
-    return own ? own : (own = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1);
-}
-
-/* Every thread has a stream behind this handle, and nothing says that its id is another in each. */
-static bool find_stream(CUstream stream, uint64_t *id)
-{
-    unsigned long long number = 0;
-    if (stream == CU_STREAM_PER_THREAD) {
-        *id = UINT64_MAX - find_thread();
-        return true;
-    }
-    if (front.stream_id && front.stream_id(stream, &number) != CUDA_SUCCESS)
-        return false;
-    *id = (front.stream_id ? number : (uintptr_t)stream) + 1; /* 0 is no stream */
-    return true;
-}
-
-/* True also where that cannot be told: the default stream must not be asked while others are captured. */
-static bool is_captured(CUstream stream)
-{
-    CUstreamCaptureStatus status;
-    return front.driver->cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 /* The current CUDA context, in which products are counted from its first on; NULL if there are too many. Under the
@@ -225,7 +179,7 @@ static gt_fate judge(const opened *context, const gt_description *d, bool alone)
 }
 
 /* Plans a problem and decides about it: fate, plan and its times are filled in. Under the lock. */
-static void decide(opened *context, const gt_request *request, gt_answer *answer, size_t *workspace)
+static void decide(opened *context, const gt_request *request, gt_answer *answer)
 {
     gt_context *library = open_there(context);
     gt_description d;
@@ -244,33 +198,47 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
         answer->fate = judge(context, &d, request->alone);
         answer->baseline_us = d.baseline_us;
         answer->expected_us = d.expected_us;
-        *workspace = d.workspace;
+        answer->workspace = d.workspace;
     }
     if (answer->fate == GT_FATE_ANSWERED)
         context->workspace += d.workspace;
     else {
         front.gt_plan_destroy(answer->plan);
         answer->plan = NULL;
-        *workspace = 0;
+        answer->workspace = 0;
     }
 }
 
-/* Takes a decision into the table. A plan with a workspace answers for one stream only; for the others an entry without
- * a stream says so. Under the lock. */
-static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream, size_t workspace)
+/* Sets a workspace aside for the next graph, as large as the largest, where as much is left for plans. Under the lock. */
+static void prepare_graph(opened *context)
 {
-    const gt_answer marker = {.key = answer->key, .fate = answer->fate, .by_stream = true};
-    gt_answer *marked = gt_answers_find(&answer->key), *added = NULL;
-    if (workspace > 0 && !marked)
+    atomic_store_explicit(&front.has_given, false, memory_order_relaxed);
+    if (context->workspace_largest > 0)
+        context->workspace += gt_graph_workspace_prepare(front.driver, context->id, context->workspace_largest,
+                                                         (context->workspace_most - context->workspace) / 2);
+}
+
+/* Takes a decision into the table. A plan with a workspace answers for one stream only; for the others an entry without
+ * a stream says so, and has the plan that runs in graphs, with a workspace of theirs. Under the lock. */
+static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream)
+{
+    gt_answer marker = *answer, *marked = gt_answers_find(&answer->key), *added = NULL;
+    const bool is_first = answer->workspace > 0 && !marked;
+    marker.by_stream = true;
+    if (is_first)
         marked = gt_answers_add(&marker);
     if (marked)
         answer->key.stream = stream;
-    if (marked || workspace == 0)
+    if (marked || answer->workspace == 0)
         added = gt_answers_add(answer);
-    if (!added) {
+    if (!added && !(is_first && marked)) {
         front.gt_plan_destroy(answer->plan);
-        context->workspace -= workspace;
+        context->workspace -= answer->workspace;
     }
+    if (added && answer->workspace > context->workspace_largest)
+        context->workspace_largest = answer->workspace;
+    if (added && answer->workspace > 0)
+        prepare_graph(context);
     return added;
 }
 
@@ -295,14 +263,11 @@ static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_requ
     opened *context = !answer && gt_answers_have_room() ? enter(key->context) : NULL;
     if (context) {
         gt_answer made = {.key = *key, .fate = (gt_fate)key->refused};
-        size_t workspace = 0;
-        if (front.exchange_capture_mode)
-            front.exchange_capture_mode(&mode);
+        gt_cuda_exchange_mode(&mode);
         if (made.fate == GT_FATE_ANSWERED)
-            decide(context, request, &made, &workspace);
-        answer = remember(context, &made, stream, workspace);
-        if (front.exchange_capture_mode)
-            front.exchange_capture_mode(&mode);
+            decide(context, request, &made);
+        answer = remember(context, &made, stream);
+        gt_cuda_exchange_mode(&mode);
     }
     pthread_mutex_unlock(&front.lock);
     return answer;
@@ -323,31 +288,63 @@ static gt_answer_key make_key(const gt_request *request)
     };
 }
 
-/* The answer to a product that has none yet, or one for each stream; NULL if it cannot be remembered. */
-static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_request *request)
+/* Behind a graph that was given a workspace, before the next. */
+static void prepare_next_graph(uint64_t id)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    pthread_mutex_lock(&front.lock);
+    opened *context = enter(id);
+    gt_cuda_exchange_mode(&mode);
+    if (context)
+        prepare_graph(context);
+    gt_cuda_exchange_mode(&mode);
+    pthread_mutex_unlock(&front.lock);
+}
+
+/* A workspace for a product that is captured; NULL if there is none. */
+static void *take_workspace(const gt_answer *marker, CUstream stream)
+{
+    uint64_t capture, stream_id;
+    if (!gt_cuda_find_capture(stream, &capture) || !gt_cuda_find_stream(stream, &stream_id))
+        return NULL;
+    pthread_mutex_lock(&front.lock);
+    void *const taken = gt_graph_workspace_take(marker->key.context, capture, stream_id, marker->workspace);
+    atomic_store_explicit(&front.has_given, true, memory_order_relaxed);
+    pthread_mutex_unlock(&front.lock);
+    return taken;
+}
+
+/* The answer to a product that has none yet, or one for each stream, which is `marker`; NULL if it cannot be remembered.
+ * *workspace is what it is to run in, if not its own. */
+static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_request *request, gt_answer *marker,
+                              void **workspace)
 {
     uint64_t stream_id = 0;
-    /* A graph may run beside the stream that it was captured from: a workspace would have two users. */
-    if (key->refused == GT_FATE_ANSWERED && is_captured(stream))
+    if (key->refused == GT_FATE_ANSWERED && gt_cuda_is_captured(stream)) {
+        if (marker && (*workspace = take_workspace(marker, stream)))
+            return marker;
         key->refused = GT_FATE_CAPTURE;
-    if (key->refused == GT_FATE_ANSWERED && !find_stream(stream, &stream_id))
+    }
+    if (key->refused == GT_FATE_ANSWERED && !gt_cuda_find_stream(stream, &stream_id))
         key->refused = GT_FATE_FAILED;
     gt_answer *answer = look_up(key, stream_id);
+    if (answer && key->refused == GT_FATE_ANSWERED && atomic_load_explicit(&front.has_given, memory_order_relaxed))
+        prepare_next_graph(key->context);
     return answer || !gt_answers_have_room() ? answer : learn(key, stream_id, request);
 }
 
 /* Finds the answer and counts the call. */
-static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out)
+static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out, void **workspace)
 {
     gt_answer_key key = make_key(request);
     pthread_once(&front.set_up, set_up);
     if (!front.usable)
         return GT_FATE_UNAVAILABLE;
-    if (!find_context(&key.context))
+    if (!gt_cuda_find_context(&key.context))
         return GT_FATE_FAILED;
     gt_answer *answer = gt_answers_find(&key);
     if (!answer || answer->by_stream)
-        answer = find_answer(&key, stream, request);
+        answer = find_answer(&key, stream, request, answer, workspace);
     if (!answer)
         return GT_FATE_NO_ROOM;
     atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
@@ -371,7 +368,8 @@ void gt_front_store_rates(const gt_rate *list, size_t count)
 
 gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)
 {
-    const gt_fate fate = find(request, stream, answer);
+    void *workspace = NULL; /* the caller captures nothing */
+    const gt_fate fate = find(request, stream, answer, &workspace);
     if (fate == GT_FATE_ANSWERED)
         *expected_us = (*answer)->expected_us;
     return fate;
@@ -385,6 +383,14 @@ gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt
 gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands,
                      gt_answer **answer)
 {
-    const gt_fate fate = find(request, stream, answer);
-    return fate == GT_FATE_ANSWERED ? gt_front_execute(*answer, stream, operands) : fate;
+    void *workspace = NULL;
+    const gt_fate fate = find(request, stream, answer, &workspace);
+    if (fate != GT_FATE_ANSWERED)
+        return fate;
+    if (!workspace)
+        return gt_front_execute(*answer, stream, operands);
+    gt_operands lent = *operands;
+    lent.workspace = workspace;
+    lent.workspace_bytes = (*answer)->workspace;
+    return gt_front_execute(*answer, stream, &lent);
 }
