@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT
-DLSYM CUBLAS_12 CUBLAS_13."""
+DLSYM LOAD CUBLAS_12 CUBLAS_13."""
 
 import json
 import itertools
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, CUBLAS_12, CUBLAS_13 = sys.argv[1:8]
+GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, LOAD_PROGRAM, CUBLAS_12, CUBLAS_13 = sys.argv[1:9]
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
 FAMILIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "families")  # one of them always has a workspace
 NVIDIAS_LT = "/usr/local/cuda/lib64/libcublasLt.so.13"  # where it is there, its descriptors are read, too
@@ -153,6 +153,13 @@ class Dropin(unittest.TestCase):
         line = self.run_program("capture", "any")
         self.assertEqual(self.counts(line), (9, 7, 2))
         self.assertIn("(2 in a graph capture)", line)
+
+    def test_products_of_a_graph_share_its_workspace_and_graphs_share_none(self):
+        env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")
+        done = subprocess.run([GEMMTUNE, "run", "--dlsym", "--", LOAD_PROGRAM, os.path.abspath(CUBLAS_13), "graphs"],
+                              env=env, text=True, capture_output=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.counts(done.stderr), (160, 160, 0))
 
     def test_each_stream_has_a_workspace_of_its_own(self):
         self.assertEqual(self.counts(self.run_program("workspaces", "answered")), (5, 5, 0))
@@ -329,4 +336,4 @@ class Dropin(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[8:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[9:])

@@ -1,9 +1,7 @@
 #include "front.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +11,7 @@
 #include "capture.h"
 #include "cuda_state.h"
 #include "graph_workspace.h"
+#include "library.h"
 
 #define CONTEXTS 16 /* of CUDA: one a GPU is usual */
 
@@ -20,10 +19,8 @@
 #define WORKSPACE_PART  64
 #define WORKSPACE_LEAST (256ull << 20)
 
-/* What is called of the library, which is loaded with the first product: it brings SQLite along. */
-#define LIBRARY_SYMBOLS(X)                                                                                   \
-    X(gt_open) X(gt_plan_gemm) X(gt_plan_describe) X(gt_plan_destroy) X(gt_execute_ex) X(gt_error_message)    \
-    X(gt_counted_open) X(gt_counted_store) X(gt_rates_load) X(gt_rates_store)
+/* Microseconds that a product takes longer in a graph's workspace: counters there are cleared first, in the stream. */
+#define CLEARING_US 2.0
 
 /* A CUDA context that products were seen in. */
 typedef struct opened {
@@ -35,62 +32,22 @@ typedef struct opened {
 } opened;
 
 static struct {
-    pthread_once_t begun, loaded, set_up; /* with the first product; the library; with the first that could be answered */
+    pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
     _Atomic(enum { UNKNOWN, ON, OFF }) state;
     bool only_counts;
     double margin; /* times our expected time that cuBLAS must need more than */
-    bool has_library;
+    const gt_library *library;
     bool usable; /* library and driver are there */
     gt_driver *driver;
     atomic_bool has_given; /* the workspace that was set aside for a graph: there may be a next one */
     pthread_mutex_t lock; /* over all below, and what is added to the answers */
     opened contexts[CONTEXTS];
     size_t context_count;
-#define X(symbol) __typeof__(symbol) *symbol;
-    LIBRARY_SYMBOLS(X)
-#undef X
-} front = {.begun = PTHREAD_ONCE_INIT, .loaded = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT,
-         .lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* The library beside this one: installed, in the same folder; built, in the one above. */
-static void *open_library(void)
-{
-    static const char *const places[] = {"/", "/../"};
-    char path[4096];
-    Dl_info self;
-    void *library = NULL;
-    if (dladdr(&front, &self) && strrchr(self.dli_fname, '/'))
-        for (size_t i = 0; !library && i < sizeof places / sizeof places[0]; i++) {
-            const int folder = (int)(strrchr(self.dli_fname, '/') - self.dli_fname);
-            snprintf(path, sizeof path, "%.*s%s%s", folder, self.dli_fname, places[i], GT_LIBRARY);
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        }
-    return library ? library : dlopen(GT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-}
-
-static void load_library(void)
-{
-    void *library = open_library();
-    if (!library) {
-        gt_tally_why(GT_LIBRARY " is not beside the preloaded library");
-        return;
-    }
-#define X(symbol) front.symbol = (__typeof__(front.symbol))dlsym(library, #symbol);
-    LIBRARY_SYMBOLS(X)
-#undef X
-#define X(symbol) || !front.symbol
-    if (0 LIBRARY_SYMBOLS(X)) {
-        gt_tally_why(GT_LIBRARY " is of another version");
-        return;
-    }
-#undef X
-    front.has_library = true;
-}
+} front = {.begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void set_up(void)
 {
-    pthread_once(&front.loaded, load_library);
-    if (!front.has_library)
+    if (!(front.library = gt_library_load()))
         return;
     if (gt_driver_open(NULL, &front.driver) != GT_OK) {
         gt_tally_why(gt_error_message());
@@ -150,7 +107,7 @@ static opened *enter(uint64_t context)
             .id = context,
             .workspace_most = bytes / WORKSPACE_PART > WORKSPACE_LEAST ? bytes / WORKSPACE_PART : WORKSPACE_LEAST,
         };
-        gt_capture_begin(context, front.gt_counted_open, front.gt_counted_store, front.gt_error_message);
+        gt_capture_begin(context, front.library);
     }
     return &front.contexts[i];
 }
@@ -158,8 +115,8 @@ static opened *enter(uint64_t context)
 /* The library there, opened with the first product that asks for it. Under the lock. */
 static gt_context *open_there(opened *context)
 {
-    if (!context->tried && front.gt_open(NULL, &context->library) != GT_OK)
-        gt_tally_why(front.gt_error_message());
+    if (!context->tried && front.library->gt_open(NULL, &context->library) != GT_OK)
+        gt_tally_why(front.library->gt_error_message());
     context->tried = true;
     return context->library;
 }
@@ -178,6 +135,12 @@ static gt_fate judge(const opened *context, const gt_description *d, bool alone)
     return front.margin * d->expected_us >= d->baseline_us ? GT_FATE_SLOWER : GT_FATE_ANSWERED;
 }
 
+/* Whether one with a workspace may in a graph. */
+static bool pays_in_graph(const gt_answer *answer)
+{
+    return answer->key.alone || front.margin * (answer->expected_us + CLEARING_US) < answer->baseline_us;
+}
+
 /* Plans a problem and decides about it: fate, plan and its times are filled in. Under the lock. */
 static void decide(opened *context, const gt_request *request, gt_answer *answer)
 {
@@ -186,7 +149,7 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
     answer->fate = GT_FATE_UNAVAILABLE;
     if (!library)
         return;
-    const gt_status status = front.gt_plan_gemm(library, &request->gemm, &answer->plan);
+    const gt_status status = front.library->gt_plan_gemm(library, &request->gemm, &answer->plan);
     answer->fate = status == GT_OK                  ? GT_FATE_FAILED
                    : status == GT_ERROR_NOT_TUNED   ? GT_FATE_NOT_TUNED
                    : status == GT_ERROR_UNSUPPORTED ? GT_FATE_MODE
@@ -194,7 +157,7 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
                                                     : GT_FATE_FAILED;
     if (status != GT_OK)
         return;
-    if (front.gt_plan_describe(answer->plan, &d) == GT_OK) {
+    if (front.library->gt_plan_describe(answer->plan, &d) == GT_OK) {
         answer->fate = judge(context, &d, request->alone);
         answer->baseline_us = d.baseline_us;
         answer->expected_us = d.expected_us;
@@ -203,7 +166,7 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
     if (answer->fate == GT_FATE_ANSWERED)
         context->workspace += d.workspace;
     else {
-        front.gt_plan_destroy(answer->plan);
+        front.library->gt_plan_destroy(answer->plan);
         answer->plan = NULL;
         answer->workspace = 0;
     }
@@ -232,7 +195,7 @@ static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream)
     if (marked || answer->workspace == 0)
         added = gt_answers_add(answer);
     if (!added && !(is_first && marked)) {
-        front.gt_plan_destroy(answer->plan);
+        front.library->gt_plan_destroy(answer->plan);
         context->workspace -= answer->workspace;
     }
     if (added && answer->workspace > context->workspace_largest)
@@ -321,7 +284,7 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_requ
 {
     uint64_t stream_id = 0;
     if (key->refused == GT_FATE_ANSWERED && gt_cuda_is_captured(stream)) {
-        if (marker && (*workspace = take_workspace(marker, stream)))
+        if (marker && pays_in_graph(marker) && (*workspace = take_workspace(marker, stream)))
             return marker;
         key->refused = GT_FATE_CAPTURE;
     }
@@ -354,16 +317,16 @@ static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out,
 
 void gt_front_load_rates(gt_rate *list, size_t count)
 {
-    pthread_once(&front.loaded, load_library);
-    if (front.has_library)
-        front.gt_rates_load(list, count);
+    const gt_library *library = gt_library_load();
+    if (library)
+        library->gt_rates_load(list, count);
 }
 
 void gt_front_store_rates(const gt_rate *list, size_t count)
 {
     const gt_counted_gpu *gpu = gt_capture_gpu();
     if (gpu && count > 0)
-        front.gt_rates_store(gpu, list, count); /* the next program measures anew what this one could not store */
+        front.library->gt_rates_store(gpu, list, count); /* the next program measures anew what this one could not store */
 }
 
 gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)
@@ -377,7 +340,7 @@ gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_
 
 gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt_operands *operands)
 {
-    return front.gt_execute_ex(answer->plan, stream, operands) == GT_OK ? GT_FATE_ANSWERED : GT_FATE_FAILED;
+    return front.library->gt_execute_ex(answer->plan, stream, operands) == GT_OK ? GT_FATE_ANSWERED : GT_FATE_FAILED;
 }
 
 gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands,
