@@ -155,8 +155,8 @@ static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, gt_u
     return status;
 }
 
-/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element far
- * below the others, of so many that few is not what is wrong with it. The last row or column of a tile, alone. Lines
+/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of A
+ * or of B far below the others, of so many that few is not what is wrong with it. The last row or column of a tile, alone. Lines
  * without a tail, so that zeros behind their end make up for nothing that is not counted. */
 static gt_status add_parts(gt_drawing *d)
 {
@@ -169,8 +169,9 @@ static gt_status add_parts(gt_drawing *d)
     c->values = GT_VALUES_NORMAL;
     c->alpha = 1;
     c->beta = 0;
-    status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
-                        GT_UNEVEN_SMALL, (gt_operand)gt_drawing_below(d, 2));
+    for (gt_operand odd = GT_A; status == GT_OK && odd <= GT_B; odd++)
+        status = add_uneven(d, 2 + gt_drawing_below(d, 5), 2 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
+                            GT_UNEVEN_SMALL, odd);
     if (status == GT_OK)
         status = add_uneven(d, d->tile_m, 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100), GT_UNEVEN_LAST, GT_A);
     if (status == GT_OK)
@@ -326,9 +327,9 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_cases_kind *const kinds[] = {
-        gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths, add_whole, add_general,
-        add_empty, gt_cases_add_equal, gt_cases_add_overlapping, gt_cases_add_dealt, add_long, add_steep, add_parts,
-        gt_cases_add_epilogues, add_batch, add_repeated};
+        gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths,
+        gt_cases_add_ties, add_whole, add_general, add_empty, gt_cases_add_equal, gt_cases_add_overlapping,
+        gt_cases_add_dealt, add_long, add_steep, add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;

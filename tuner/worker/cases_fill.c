@@ -46,7 +46,7 @@ static void scale_operand(const gt_case *c, gt_operand operand, uint64_t seed, c
 }
 
 /* Each kind of hard values that a case has at a place of every matrix; at more of them in C, where each is seen in one
- * element of the result only, and elements are stored in several ways. */
+ * element of the result only, and elements are stored in several ways. NaN comes last, so that nothing takes its place. */
 static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char *data)
 {
     static const double hard[GT_HARD_KINDS] = {NAN, INFINITY, -INFINITY};
@@ -56,7 +56,7 @@ static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char 
         return;
     const int64_t count = operand == GT_C ? 1 + o.rows * o.columns / HARD_EVERY : 1;
     for (int64_t i = 0; i < c->problem.batch * count; i++)
-        for (int kind = 0; kind < GT_HARD_KINDS; kind++) {
+        for (int kind = GT_HARD_KINDS - 1; kind >= 0; kind--) {
             const int64_t place = gt_draw_below(places, o.rows) * o.ld + gt_draw_below(places, o.columns);
             if (c->hard >> kind & 1)
                 type->store(data, i / count * o.stride + place, hard[kind]);
@@ -109,41 +109,6 @@ static void make_steep(const gt_case *c, gt_operand operand, char *data)
             type->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column,
                         operand == GT_A ? (first ? 0x1p4 : 0x1.8p-5) : (first ? 0x1p5 : 1));
         }
-}
-
-/* The last of the numbers 1, 3, 7, ... up to a limit that a type holds. */
-static double last_whole(const gt_type_info *type, double limit)
-{
-    double number = 0, place = 0;
-    for (double next = 1; next <= limit; next = 2 * next + 1) {
-        type->store(&place, 0, next);
-        if (type->load(&place, 0) != next)
-            break;
-        number = next;
-    }
-    return number;
-}
-
-int64_t gt_cases_whole(const gt_types *types, int64_t k)
-{
-    const double unit = fmax(2 * types->roundoff, fmax(types->cut.sum, types->cut.product)); /* of a sum that is cut */
-    const double sums = fmin(0.5 / unit, gt_type_find(types->c)->most / 2), most = sqrt(sums / (double)(k > 0 ? k : 1));
-    const double limit = fmin(most, types->rounded ? 1 / types->rounded->roundoff : most);
-    return types->exact || types->parts > 0 ? 0
-                        : (int64_t)fmin(limit, fmin(last_whole(gt_type_find(types->a), limit * 2),
-                                                    last_whole(gt_type_find(types->b), limit * 2)));
-}
-
-/* Products of no sign, so that sums are large and have all bits that are exact. */
-static void make_whole(const gt_case *c, gt_operand operand, gt_draws *draws, char *data)
-{
-    const gt_problem *p = &c->problem;
-    const gt_stored o = gt_problem_stored(p, operand);
-    const int64_t most = gt_cases_whole(gt_class_types(&p->class), p->k);
-    for (int64_t row = 0; row < p->batch * o.rows; row++)
-        for (int64_t column = 0; column < o.columns; column++)
-            gt_type_find(o.type)->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column,
-                                        (double)gt_draw_below(draws, most + 1));
 }
 
 /* What an element of an uneven operand is multiplied with: `here` is the one place along K, `line` its row of A or column
@@ -229,7 +194,9 @@ static void fill_case(void *data, size_t index)
         else if (c->values == GT_VALUES_HARD && o == c->odd)
             harden(c, o, &draws, operand);
         else if (c->values == GT_VALUES_WHOLE)
-            make_whole(c, o, &draws, operand);
+            gt_case_fill_whole(c, o, &draws, operand);
+        else if (c->values == GT_VALUES_TIES)
+            gt_case_fill_ties(c, o, &draws, operand);
         else if (c->values == GT_VALUES_STEEP && o != GT_C)
             make_steep(c, o, operand);
         else if (c->values == GT_VALUES_UNEVEN && o != GT_C && c->problem.k > 0)
