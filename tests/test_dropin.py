@@ -126,8 +126,9 @@ class Dropin(unittest.TestCase):
             done = subprocess.run([GEMMTUNE, "run", "--", LT_PROGRAM, library], env=env, text=True, capture_output=True,
                                   timeout=300)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertEqual(self.counts(done.stderr), (52 + modes, 45, 7 + modes))
-            self.assertIn("(%d type or mode not offered, 6 with an epilogue, 1 scalars on the device)" % modes, done.stderr)
+            self.assertEqual(self.counts(done.stderr), (58 + modes, 47, 11 + modes))
+            self.assertIn("(%d type or mode not offered, 6 with an epilogue, 1 scalars on the device, 4 not"
+                          " tuned)" % modes, done.stderr)
 
     def look_up(self, expected, words=(), **more):
         env = {**os.environ, "GEMMTUNE_DB": self.tuned, "ASAN_OPTIONS": "verify_asan_link_order=0", **more}
