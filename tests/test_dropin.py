@@ -155,6 +155,13 @@ class Dropin(unittest.TestCase):
         self.assertEqual(self.counts(line), (9, 7, 2))
         self.assertIn("(2 in a graph capture)", line)
 
+    def test_in_a_graph_clearing_the_workspace_counts(self):
+        database = self.copy("tight.db")
+        with sqlite3.connect(database) as db:
+            db.execute("UPDATE baseline SET us = 1 + (SELECT min(us) FROM trial WHERE trial.problem = baseline.problem)")
+        db.close()
+        self.assertEqual(self.counts(self.run_program("tight", "any", database=database)), (2, 1, 1))
+
     def test_products_of_a_graph_share_its_workspace_and_graphs_share_none(self):
         env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")
         done = subprocess.run([GEMMTUNE, "run", "--dlsym", "--", LOAD_PROGRAM, os.path.abspath(CUBLAS_13), "graphs"],
