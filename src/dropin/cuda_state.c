@@ -5,7 +5,7 @@
 
 static struct {
     const gt_driver *driver;
-    /* These came with CUDA 12.0 or before. The software GPU, where handles are not used again, has the last one only. */
+    /* These came with CUDA 12.0 or before. The software GPU, where handles are not used again, has only the last. */
     CUresult (*context_id)(CUcontext context, unsigned long long *id);
     CUresult (*stream_id)(CUstream stream, unsigned long long *id);
     CUresult (*exchange_mode)(CUstreamCaptureMode *mode);

@@ -172,7 +172,7 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
     }
 }
 
-/* Sets a workspace aside for the next graph, as large as the largest, where as much is left for plans. Under the lock. */
+/* Sets a workspace aside for the next graph, as large as the largest, if as much is left for plans. Under the lock. */
 static void prepare_graph(opened *context)
 {
     atomic_store_explicit(&front.has_given, false, memory_order_relaxed);

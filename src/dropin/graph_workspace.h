@@ -13,8 +13,8 @@
  * in bytes; 0 if none, or if it would be more than `most`. Under a lock of the caller's, like the next one. */
 size_t gt_graph_workspace_prepare(const gt_driver *driver, uint64_t context, size_t bytes, size_t most);
 
-/* The workspace of a captured stream: one that it has already, or the one that was set aside; NULL if that is smaller than
- * so many bytes, or there is none. */
+/* The workspace of a captured stream: one that it has already, or the one that was set aside; NULL if that is smaller
+ * than so many bytes, or there is none. */
 void *gt_graph_workspace_take(uint64_t context, uint64_t capture, uint64_t stream, size_t bytes);
 
 #endif
