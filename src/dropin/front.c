@@ -39,7 +39,7 @@ static struct {
     const gt_library *library;
     bool usable; /* library and driver are there */
     gt_driver *driver;
-    atomic_bool has_given; /* the workspace that was set aside for a graph: there may be a next one */
+    atomic_ullong gave; /* 1 and the id of the context whose workspace for graphs was given last; 0: there is a next one */
     pthread_mutex_t lock; /* over all below, and what is added to the answers */
     opened contexts[CONTEXTS];
     size_t context_count;
@@ -175,7 +175,8 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
 /* Sets a workspace aside for the next graph, as large as the largest, if as much is left for plans. Under the lock. */
 static void prepare_graph(opened *context)
 {
-    atomic_store_explicit(&front.has_given, false, memory_order_relaxed);
+    if (atomic_load_explicit(&front.gave, memory_order_relaxed) == context->id + 1)
+        atomic_store_explicit(&front.gave, 0, memory_order_relaxed);
     if (context->workspace_largest > 0)
         context->workspace += gt_graph_workspace_prepare(front.driver, context->id, context->workspace_largest,
                                                          (context->workspace_most - context->workspace) / 2);
@@ -272,7 +273,7 @@ static void *take_workspace(const gt_answer *marker, CUstream stream)
         return NULL;
     pthread_mutex_lock(&front.lock);
     void *const taken = gt_graph_workspace_take(marker->key.context, capture, stream_id, marker->workspace);
-    atomic_store_explicit(&front.has_given, true, memory_order_relaxed);
+    atomic_store_explicit(&front.gave, marker->key.context + 1, memory_order_relaxed);
     pthread_mutex_unlock(&front.lock);
     return taken;
 }
@@ -291,7 +292,8 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_requ
     if (key->refused == GT_FATE_ANSWERED && !gt_cuda_find_stream(stream, &stream_id))
         key->refused = GT_FATE_FAILED;
     gt_answer *answer = look_up(key, stream_id);
-    if (answer && key->refused == GT_FATE_ANSWERED && atomic_load_explicit(&front.has_given, memory_order_relaxed))
+    if (answer && key->refused == GT_FATE_ANSWERED &&
+        atomic_load_explicit(&front.gave, memory_order_relaxed) == key->context + 1)
         prepare_next_graph(key->context);
     return answer || !gt_answers_have_room() ? answer : learn(key, stream_id, request);
 }
