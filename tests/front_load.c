@@ -4,6 +4,7 @@
  *   front_load CUBLAS cost [N]              what a call costs the host, through the front and without it
  *   front_load CUBLAS threads THREADS CALLS  CALLS products of mixed sizes by THREADS threads with four streams each, all
  *                                           checked, while the process forks
+ *   front_load CUBLAS graphs                products of mixed sizes captured into graphs, which run twice, all checked
  *
  * CUBLAS is the library's file or soname. dlsym finds the front's functions; dlvsym, which nobody stands before, finds
  * cuBLAS's own: both are timed in one process, in turns, on one core.
@@ -183,6 +184,15 @@ static void add_up(void *handle, size_t s, float *c)
                          shapes[s].op_b ? n : k, i == 0 ? &zero : &one, c, m) == 0);
 }
 
+static void check(size_t s, CUstream stream, const float *c, float *got)
+{
+    const int count = shapes[s].m * shapes[s].n;
+    CUDA(cuStreamSynchronize(stream));
+    CUDA(cuMemcpyDtoH(got, (CUdeviceptr)c, (size_t)count * sizeof *got));
+    for (int at = 0; at < count; at++)
+        REQUIRE(got[at] == REPEATS * load.right[s][at]);
+}
+
 static void *work(void *data)
 {
     unsigned seed = (unsigned)(uintptr_t)data;
@@ -199,13 +209,8 @@ static void *work(void *data)
     for (long calls = 0; calls < load.calls; calls += STREAMS * REPEATS) {
         for (int i = 0; i < STREAMS; i++)
             add_up(handles[i], chosen[i] = (size_t)rand_r(&seed) % SHAPES, c[i]);
-        for (int i = 0; i < STREAMS; i++) {
-            const int count = shapes[chosen[i]].m * shapes[chosen[i]].n;
-            CUDA(cuStreamSynchronize(streams[i]));
-            CUDA(cuMemcpyDtoH(got, (CUdeviceptr)c[i], (size_t)count * sizeof *got));
-            for (int at = 0; at < count; at++)
-                REQUIRE(got[at] == REPEATS * load.right[chosen[i]][at]);
-        }
+        for (int i = 0; i < STREAMS; i++)
+            check(chosen[i], streams[i], c[i], got);
         atomic_fetch_add(&load.done, STREAMS * REPEATS);
     }
     free(got);
@@ -260,6 +265,33 @@ static void threads(int count, long total)
     free(list);
 }
 
+/* Each shape behind one that was not captured, in a graph of its own. */
+static void graphs(void)
+{
+    static float got[MOST_C];
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec list[SHAPES];
+    prepare_load();
+    CUDA(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    void *const handle = make_handle(stream);
+    float *const c = make_buffer(MOST_C, NULL);
+    for (size_t s = 0; s < SHAPES; s++) {
+        add_up(handle, s, c);
+        check(s, stream, c, got);
+        CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        add_up(handle, s, c);
+        CUDA(cuStreamEndCapture(stream, &graph));
+        CUDA(cuGraphInstantiate(&list[s], graph, 0));
+    }
+    for (size_t i = 0; i < 2 * SHAPES; i++) {
+        CUDA(cuMemsetD32Async((CUdeviceptr)c, 0x7fc00000, MOST_C, stream));
+        CUDA(cuGraphLaunch(list[i % SHAPES], stream));
+        check(i % SHAPES, stream, c, got);
+    }
+    printf("%zu graphs of %d products each, twice: all right\n", SHAPES, REPEATS);
+}
+
 int main(int argc, char **argv)
 {
     CUdevice device;
@@ -274,6 +306,8 @@ int main(int argc, char **argv)
     multiply = (sgemm *)find("cublasSgemm_v2");
     if (strcmp(argv[2], "cost") == 0)
         cost(strrchr(argv[1], '/') ? strrchr(argv[1], '/') + 1 : argv[1], argc > 3 ? atoi(argv[3]) : 256);
+    else if (strcmp(argv[2], "graphs") == 0)
+        graphs();
     else
         threads(argc > 3 ? atoi(argv[3]) : 64, argc > 4 ? atol(argv[4]) : 1000000);
     return 0;

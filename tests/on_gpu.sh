@@ -28,12 +28,22 @@ alone() {
         "$1" "$2"' alone "$build/tests/example_plan" "$database"
 }
 
-# What a call costs through the front, answered and forwarded, and a million calls by 64 threads; PyTorch, where it is.
+# What a call costs through the front, answered and forwarded, graphs, and a million calls by 64 threads; where they are
+# there, NumPy's tests of products, CuPy's in the folder $CUPY_TESTS, and PyTorch.
 fronts() {
     for words in "" --capture-only; do
         "$gemmtune" run --dlsym $words -- "$build/tests/front_load" libcublas.so.13 cost || return 1
     done
+    "$gemmtune" run --dlsym -- "$build/tests/front_load" libcublas.so.13 graphs || return 1
     "$gemmtune" run --dlsym -- "$build/tests/front_load" libcublas.so.13 threads 64 1000000 || return 1
+    verdicts=$(realpath "$(dirname "$0")/same_verdicts.py") program=$(realpath "$gemmtune")
+    if python3 -c 'import numpy, pytest' 2>/dev/null; then
+        GEMMTUNE_BLAS_THRESHOLD=0 python3 "$verdicts" "$program" 60 --blas -- --pyargs numpy.linalg || return 1
+    fi
+    if [ -n "${CUPY_TESTS:-}" ]; then
+        (cd "$CUPY_TESTS" && STRIDE=${STRIDE:-9} python3 "$verdicts" "$program" 60 "" -- cupy_tests/test_cublas.py \
+            cupy_tests/math_tests/test_matmul.py cupy_tests/linalg_tests) || return 1
+    fi
     if python3 -c 'import torch' 2>/dev/null; then python3 "$(dirname "$0")/torch_table.py" "$gemmtune"; fi
 }
 

@@ -28,34 +28,34 @@ def pytest_runtest_logreport(report):
             file.write("%s %s\n" % (report.outcome, report.nodeid))
 
 
-def finish(process):
+def wait(process, end):
+    """Ends it when the time is over, as a user would: pytest finishes, and the front tells its counts."""
     try:
-        return process.communicate(timeout=10)[0]
+        process.wait(max(end - time.monotonic(), 0))
     except subprocess.TimeoutExpired:
-        process.kill()
-        return process.communicate()[0]
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def run(before, words, seconds, folder):
-    """Verdicts by test, and what the processes said at last."""
+    """Verdicts by test, and what the processes said."""
     many, end = os.cpu_count(), time.monotonic() + seconds
     files = [os.path.join(folder, "%d" % i) for i in range(many)]
-    processes = []
+    processes, verdicts, said = [], {}, []
     for i, file in enumerate(files):
         env = {**os.environ, "SAME_VERDICTS_PART": "%d/%d:%s" % (i, many, file),
                "PYTHONPATH": os.path.dirname(os.path.abspath(__file__)) + ":" + os.environ.get("PYTHONPATH", "")}
-        processes.append(subprocess.Popen([*before, sys.executable, "-m", "pytest", "-q", "-p", "same_verdicts", "-p",
-                                           "no:cacheprovider", *words], env=env, text=True, stdout=subprocess.PIPE,
-                                          stderr=subprocess.STDOUT))
-    said = []
-    for process in processes:
-        try:
-            said.append(process.communicate(timeout=max(end - time.monotonic(), 0.1))[0])
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)  # pytest ends as it would, and the front tells its counts
-            said.append(finish(process))
-    verdicts = {}
-    for file in files:
+        with open(file + ".said", "w") as out:
+            processes.append(subprocess.Popen([*before, sys.executable, "-m", "pytest", "-q", "-p", "same_verdicts", "-p",
+                                               "no:cacheprovider", *words], env=env, stdout=out, stderr=out))
+    for process, file in zip(processes, files):
+        wait(process, end)
+        with open(file + ".said") as out:
+            said.append(out.read())
         for line in open(file) if os.path.exists(file) else []:
             verdict, name = line.rstrip("\n").split(" ", 1)
             verdicts[name] = verdict

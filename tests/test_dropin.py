@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT
-DLSYM CUBLAS_12 CUBLAS_13."""
+DLSYM LOAD CUBLAS_12 CUBLAS_13."""
 
 import json
 import itertools
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, CUBLAS_12, CUBLAS_13 = sys.argv[1:8]
+GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, LOAD_PROGRAM, CUBLAS_12, CUBLAS_13 = sys.argv[1:9]
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
 FAMILIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "families")  # one of them always has a workspace
 NVIDIAS_LT = "/usr/local/cuda/lib64/libcublasLt.so.13"  # where it is there, its descriptors are read, too
@@ -112,7 +112,7 @@ class Dropin(unittest.TestCase):
             db.execute("UPDATE baseline SET us = ? WHERE problem IN (SELECT id FROM problem WHERE math = 'strict')", (FAST,))
         db.close()
         line = self.run_program("between", "any", words=["--f32", "split"], database=database)
-        self.assertEqual(self.counts(line), (4, 2, 2))
+        self.assertEqual(self.counts(line), (5, 3, 2))
         done = subprocess.run([GEMMTUNE, "run", "--f32", "f16", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--f32 takes strict, split or tf32", done.stderr)
@@ -126,8 +126,9 @@ class Dropin(unittest.TestCase):
             done = subprocess.run([GEMMTUNE, "run", "--", LT_PROGRAM, library], env=env, text=True, capture_output=True,
                                   timeout=300)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertEqual(self.counts(done.stderr), (52 + modes, 45, 7 + modes))
-            self.assertIn("(%d type or mode not offered, 6 with an epilogue, 1 scalars on the device)" % modes, done.stderr)
+            self.assertEqual(self.counts(done.stderr), (58 + modes, 47, 11 + modes))
+            self.assertIn("(%d type or mode not offered, 6 with an epilogue, 1 scalars on the device, 4 not"
+                          " tuned)" % modes, done.stderr)
 
     def look_up(self, expected, words=(), **more):
         env = {**os.environ, "GEMMTUNE_DB": self.tuned, "ASAN_OPTIONS": "verify_asan_link_order=0", **more}
@@ -149,10 +150,24 @@ class Dropin(unittest.TestCase):
     def test_statuses_are_cublas_own(self):
         self.assertEqual(self.counts(self.run_program("statuses", "forwarded")), (11, 0, 11))
 
-    def test_nothing_is_planned_and_no_workspace_used_in_a_capture(self):
+    def test_nothing_is_planned_in_a_capture_and_each_has_a_workspace_that_was_set_aside(self):
         line = self.run_program("capture", "any")
-        self.assertEqual(self.counts(line), (6, 4, 2))
+        self.assertEqual(self.counts(line), (9, 7, 2))
         self.assertIn("(2 in a graph capture)", line)
+
+    def test_in_a_graph_clearing_the_workspace_counts(self):
+        database = self.copy("tight.db")
+        with sqlite3.connect(database) as db:
+            db.execute("UPDATE baseline SET us = 1 + (SELECT min(us) FROM trial WHERE trial.problem = baseline.problem)")
+        db.close()
+        self.assertEqual(self.counts(self.run_program("tight", "any", database=database)), (2, 1, 1))
+
+    def test_products_of_a_graph_share_its_workspace_and_graphs_share_none(self):
+        env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")
+        done = subprocess.run([GEMMTUNE, "run", "--dlsym", "--", LOAD_PROGRAM, os.path.abspath(CUBLAS_13), "graphs"],
+                              env=env, text=True, capture_output=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.counts(done.stderr), (160, 160, 0))
 
     def test_each_stream_has_a_workspace_of_its_own(self):
         self.assertEqual(self.counts(self.run_program("workspaces", "answered")), (5, 5, 0))
@@ -329,4 +344,4 @@ class Dropin(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[8:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[9:])

@@ -25,8 +25,7 @@ static struct {
     pthread_mutex_t lock; /* over what is stored, and when that ends */
     pthread_t thread;
     bool on, ended;
-    __typeof__(gt_counted_store) *store;
-    __typeof__(gt_error_message) *message;
+    const gt_library *library;
     counted contexts[CONTEXTS];
     atomic_size_t count; /* of contexts: grows */
     char program[PROGRAM];
@@ -95,10 +94,10 @@ static void store_context(const counted *context)
         taken[count] = answer;
         list[count++] = describe(answer, calls);
     }
-    const gt_status status = count > 0 ? capture.store(context->gpu, capture.program, list, count) : GT_OK;
+    const gt_status status = count > 0 ? capture.library->gt_counted_store(context->gpu, capture.program, list, count) : GT_OK;
     for (size_t i = 0; status == GT_OK && i < count; i++)
         taken[i]->stored += (unsigned long long)list[i].calls;
-    snprintf(capture.failure, sizeof capture.failure, "%s", status == GT_OK ? "" : capture.message());
+    snprintf(capture.failure, sizeof capture.failure, "%s", status == GT_OK ? "" : capture.library->gt_error_message());
     free(taken);
     free(list);
 }
@@ -137,16 +136,14 @@ static void start(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void gt_capture_begin(uint64_t context, __typeof__(gt_counted_open) *open, __typeof__(gt_counted_store) *store,
-                      __typeof__(gt_error_message) *message)
+void gt_capture_begin(uint64_t context, const gt_library *library)
 {
     const size_t count = atomic_load(&capture.count);
     gt_counted_gpu *gpu = NULL;
-    if (!capture.on || count == CONTEXTS || open(&gpu) != GT_OK)
+    if (!capture.on || count == CONTEXTS || library->gt_counted_open(&gpu) != GT_OK)
         return;
     if (count == 0) {
-        capture.store = store;
-        capture.message = message;
+        capture.library = library;
         find_program();
     }
     capture.contexts[count] = (counted){.id = context, .gpu = gpu};

@@ -7,16 +7,15 @@
 
 #include <stdbool.h>
 
-#include "../runtime/wanted.h"
+#include "library.h"
 #include "symbols.h"
 
 /* Reads, once, whether anything is to be stored. True if products are counted and nothing is answered. */
 bool gt_capture_read_environment(void);
 
-/* Counted from now on are products in a CUDA context, the current one, by its id. `open` and `store` are the library's.
- * Under a lock of the caller's; a context that cannot be counted in is left out. */
-void gt_capture_begin(uint64_t context, __typeof__(gt_counted_open) *open, __typeof__(gt_counted_store) *store,
-                      __typeof__(gt_error_message) *message);
+/* Counted from now on are products in a CUDA context, the current one, by its id. Under a lock of the caller's; a context
+ * that cannot be counted in is left out. */
+void gt_capture_begin(uint64_t context, const gt_library *library);
 
 /* The first GPU that products are counted on; NULL if there is none. */
 const gt_counted_gpu *gt_capture_gpu(void);

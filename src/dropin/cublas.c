@@ -50,7 +50,8 @@ void *gt_cublas_find(const gt_cublas_library *library, const char *name, _Atomic
 }
 
 /* A number that a handle is set to. False where the handle is none, or cuBLAS too old to be asked. */
-static bool read_int(const gt_cublas_library *library, const char *name, _Atomic(void *) *slot, void *handle, int *value)
+static bool read_int(const gt_cublas_library *library, const char *name, _Atomic(void *) *slot, void *handle,
+                     int *value)
 {
     cublas_get_int *const get = (cublas_get_int *)gt_cublas_find(library, name, slot);
     return get && handle && get(handle, value) == GT_CUBLAS_SUCCESS;

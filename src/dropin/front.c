@@ -1,9 +1,7 @@
 #include "front.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +9,9 @@
 #include "../core/environment.h"
 #include "answers.h"
 #include "capture.h"
+#include "cuda_state.h"
+#include "graph_workspace.h"
+#include "library.h"
 
 #define CONTEXTS 16 /* of CUDA: one a GPU is usual */
 
@@ -18,88 +19,41 @@
 #define WORKSPACE_PART  64
 #define WORKSPACE_LEAST (256ull << 20)
 
-/* What is called of the library, which is loaded with the first product: it brings SQLite along. */
-#define LIBRARY_SYMBOLS(X)                                                                                   \
-    X(gt_open) X(gt_plan_gemm) X(gt_plan_describe) X(gt_plan_destroy) X(gt_execute_ex) X(gt_error_message)    \
-    X(gt_counted_open) X(gt_counted_store) X(gt_rates_load) X(gt_rates_store)
+/* Microseconds that a product takes longer in a graph's workspace: counters there are cleared first, in the stream. */
+#define CLEARING_US 2.0
 
 /* A CUDA context that products were seen in. */
 typedef struct opened {
     uint64_t id;
     gt_context *library; /* NULL: it could not be opened there, or was not tried yet */
     bool tried;
-    size_t workspace, workspace_most; /* bytes of its plans, and how many they may have */
+    size_t workspace, workspace_most; /* bytes of its plans and graphs, and how many they may have */
+    size_t workspace_largest;         /* of one plan */
 } opened;
 
 static struct {
-    pthread_once_t begun, loaded, set_up; /* with the first product; the library; with the first that could be answered */
+    pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
     _Atomic(enum { UNKNOWN, ON, OFF }) state;
     bool only_counts;
     double margin; /* times our expected time that cuBLAS must need more than */
-    bool has_library;
+    const gt_library *library;
     bool usable; /* library and driver are there */
     gt_driver *driver;
-    /* These came with CUDA 12.0 or before; the software GPU, where handles are not used again, has none of them. */
-    CUresult (*context_id)(CUcontext context, unsigned long long *id);
-    CUresult (*stream_id)(CUstream stream, unsigned long long *id);
-    CUresult (*exchange_capture_mode)(CUstreamCaptureMode *mode);
+    atomic_ullong gave; /* 1 and the id of the context whose workspace for graphs was given last; 0: there is a next one */
     pthread_mutex_t lock; /* over all below, and what is added to the answers */
     opened contexts[CONTEXTS];
     size_t context_count;
-#define X(symbol) __typeof__(symbol) *symbol;
-    LIBRARY_SYMBOLS(X)
-#undef X
-} front = {.begun = PTHREAD_ONCE_INIT, .loaded = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT,
-         .lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* The library beside this one: installed, in the same folder; built, in the one above. */
-static void *open_library(void)
-{
-    static const char *const places[] = {"/", "/../"};
-    char path[4096];
-    Dl_info self;
-    void *library = NULL;
-    if (dladdr(&front, &self) && strrchr(self.dli_fname, '/'))
-        for (size_t i = 0; !library && i < sizeof places / sizeof places[0]; i++) {
-            const int folder = (int)(strrchr(self.dli_fname, '/') - self.dli_fname);
-            snprintf(path, sizeof path, "%.*s%s%s", folder, self.dli_fname, places[i], GT_LIBRARY);
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        }
-    return library ? library : dlopen(GT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-}
-
-static void load_library(void)
-{
-    void *library = open_library();
-    if (!library) {
-        gt_tally_why(GT_LIBRARY " is not beside the preloaded library");
-        return;
-    }
-#define X(symbol) front.symbol = (__typeof__(front.symbol))dlsym(library, #symbol);
-    LIBRARY_SYMBOLS(X)
-#undef X
-#define X(symbol) || !front.symbol
-    if (0 LIBRARY_SYMBOLS(X)) {
-        gt_tally_why(GT_LIBRARY " is of another version");
-        return;
-    }
-#undef X
-    front.has_library = true;
-}
+} front = {.begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void set_up(void)
 {
-    pthread_once(&front.loaded, load_library);
-    if (!front.has_library)
+    if (!(front.library = gt_library_load()))
         return;
     if (gt_driver_open(NULL, &front.driver) != GT_OK) {
         gt_tally_why(gt_error_message());
         return;
     }
-    front.context_id = (__typeof__(front.context_id))dlsym(front.driver->library, "cuCtxGetId");
-    front.stream_id = (__typeof__(front.stream_id))dlsym(front.driver->library, "cuStreamGetId");
-    front.exchange_capture_mode =
-        (__typeof__(front.exchange_capture_mode))dlsym(front.driver->library, "cuThreadExchangeStreamCaptureMode");
+    gt_cuda_state_begin(front.driver);
     front.usable = true;
 }
 
@@ -135,49 +89,6 @@ __attribute__((destructor)) static void end(void)
     gt_tally_print(next);
 }
 
-/* Handles of contexts and streams are used again by CUDA; ids are not. */
-static bool find_context(uint64_t *id)
-{
-    CUcontext context = NULL;
-    unsigned long long number = 0;
-    if (front.driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || !context)
-        return false;
-    if (front.context_id && front.context_id(context, &number) != CUDA_SUCCESS)
-        return false;
-    *id = front.context_id ? number : (uintptr_t)context;
-    return true;
-}
-
-/* A number for each thread, which is not used again. */
-static uint64_t find_thread(void)
-{
-    static _Thread_local __attribute__((tls_model("initial-exec"))) uint64_t own;
-    static atomic_ullong last;
-    return own ? own : (own = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1);
-}
-
-/* Every thread has a stream behind this handle, and nothing says that its id is another in each. */
-static bool find_stream(CUstream stream, uint64_t *id)
-{
-    unsigned long long number = 0;
-    if (stream == CU_STREAM_PER_THREAD) {
-        *id = UINT64_MAX - find_thread();
-        return true;
-    }
-    if (front.stream_id && front.stream_id(stream, &number) != CUDA_SUCCESS)
-        return false;
-    *id = (front.stream_id ? number : (uintptr_t)stream) + 1; /* 0 is no stream */
-    return true;
-}
-
-/* True also where that cannot be told: the default stream must not be asked while others are captured. */
-static bool is_captured(CUstream stream)
-{
-    CUstreamCaptureStatus status;
-    return front.driver->cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-           status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 /* The current CUDA context, in which products are counted from its first on; NULL if there are too many. Under the
  * lock. */
 static opened *enter(uint64_t context)
@@ -196,7 +107,7 @@ static opened *enter(uint64_t context)
             .id = context,
             .workspace_most = bytes / WORKSPACE_PART > WORKSPACE_LEAST ? bytes / WORKSPACE_PART : WORKSPACE_LEAST,
         };
-        gt_capture_begin(context, front.gt_counted_open, front.gt_counted_store, front.gt_error_message);
+        gt_capture_begin(context, front.library);
     }
     return &front.contexts[i];
 }
@@ -204,8 +115,8 @@ static opened *enter(uint64_t context)
 /* The library there, opened with the first product that asks for it. Under the lock. */
 static gt_context *open_there(opened *context)
 {
-    if (!context->tried && front.gt_open(NULL, &context->library) != GT_OK)
-        gt_tally_why(front.gt_error_message());
+    if (!context->tried && front.library->gt_open(NULL, &context->library) != GT_OK)
+        gt_tally_why(front.library->gt_error_message());
     context->tried = true;
     return context->library;
 }
@@ -224,15 +135,21 @@ static gt_fate judge(const opened *context, const gt_description *d, bool alone)
     return front.margin * d->expected_us >= d->baseline_us ? GT_FATE_SLOWER : GT_FATE_ANSWERED;
 }
 
+/* Whether one with a workspace may in a graph. */
+static bool pays_in_graph(const gt_answer *answer)
+{
+    return answer->key.alone || front.margin * (answer->expected_us + CLEARING_US) < answer->baseline_us;
+}
+
 /* Plans a problem and decides about it: fate, plan and its times are filled in. Under the lock. */
-static void decide(opened *context, const gt_request *request, gt_answer *answer, size_t *workspace)
+static void decide(opened *context, const gt_request *request, gt_answer *answer)
 {
     gt_context *library = open_there(context);
     gt_description d;
     answer->fate = GT_FATE_UNAVAILABLE;
     if (!library)
         return;
-    const gt_status status = front.gt_plan_gemm(library, &request->gemm, &answer->plan);
+    const gt_status status = front.library->gt_plan_gemm(library, &request->gemm, &answer->plan);
     answer->fate = status == GT_OK                  ? GT_FATE_FAILED
                    : status == GT_ERROR_NOT_TUNED   ? GT_FATE_NOT_TUNED
                    : status == GT_ERROR_UNSUPPORTED ? GT_FATE_MODE
@@ -240,37 +157,52 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
                                                     : GT_FATE_FAILED;
     if (status != GT_OK)
         return;
-    if (front.gt_plan_describe(answer->plan, &d) == GT_OK) {
+    if (front.library->gt_plan_describe(answer->plan, &d) == GT_OK) {
         answer->fate = judge(context, &d, request->alone);
         answer->baseline_us = d.baseline_us;
         answer->expected_us = d.expected_us;
-        *workspace = d.workspace;
+        answer->workspace = d.workspace;
     }
     if (answer->fate == GT_FATE_ANSWERED)
         context->workspace += d.workspace;
     else {
-        front.gt_plan_destroy(answer->plan);
+        front.library->gt_plan_destroy(answer->plan);
         answer->plan = NULL;
-        *workspace = 0;
+        answer->workspace = 0;
     }
 }
 
-/* Takes a decision into the table. A plan with a workspace answers for one stream only; for the others an entry without
- * a stream says so. Under the lock. */
-static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream, size_t workspace)
+/* Sets a workspace aside for the next graph, as large as the largest, if as much is left for plans. Under the lock. */
+static void prepare_graph(opened *context)
 {
-    const gt_answer marker = {.key = answer->key, .fate = answer->fate, .by_stream = true};
-    gt_answer *marked = gt_answers_find(&answer->key), *added = NULL;
-    if (workspace > 0 && !marked)
+    if (atomic_load_explicit(&front.gave, memory_order_relaxed) == context->id + 1)
+        atomic_store_explicit(&front.gave, 0, memory_order_relaxed);
+    if (context->workspace_largest > 0)
+        context->workspace += gt_graph_workspace_prepare(front.driver, context->id, context->workspace_largest,
+                                                         (context->workspace_most - context->workspace) / 2);
+}
+
+/* Takes a decision into the table. A plan with a workspace answers for one stream only; for the others an entry without
+ * a stream says so, and has the plan that runs in graphs, with a workspace of theirs. Under the lock. */
+static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream)
+{
+    gt_answer marker = *answer, *marked = gt_answers_find(&answer->key), *added = NULL;
+    const bool is_first = answer->workspace > 0 && !marked;
+    marker.by_stream = true;
+    if (is_first)
         marked = gt_answers_add(&marker);
     if (marked)
         answer->key.stream = stream;
-    if (marked || workspace == 0)
+    if (marked || answer->workspace == 0)
         added = gt_answers_add(answer);
-    if (!added) {
-        front.gt_plan_destroy(answer->plan);
-        context->workspace -= workspace;
+    if (!added && !(is_first && marked)) {
+        front.library->gt_plan_destroy(answer->plan);
+        context->workspace -= answer->workspace;
     }
+    if (added && answer->workspace > context->workspace_largest)
+        context->workspace_largest = answer->workspace;
+    if (added && answer->workspace > 0)
+        prepare_graph(context);
     return added;
 }
 
@@ -295,14 +227,11 @@ static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_requ
     opened *context = !answer && gt_answers_have_room() ? enter(key->context) : NULL;
     if (context) {
         gt_answer made = {.key = *key, .fate = (gt_fate)key->refused};
-        size_t workspace = 0;
-        if (front.exchange_capture_mode)
-            front.exchange_capture_mode(&mode);
+        gt_cuda_exchange_mode(&mode);
         if (made.fate == GT_FATE_ANSWERED)
-            decide(context, request, &made, &workspace);
-        answer = remember(context, &made, stream, workspace);
-        if (front.exchange_capture_mode)
-            front.exchange_capture_mode(&mode);
+            decide(context, request, &made);
+        answer = remember(context, &made, stream);
+        gt_cuda_exchange_mode(&mode);
     }
     pthread_mutex_unlock(&front.lock);
     return answer;
@@ -323,31 +252,64 @@ static gt_answer_key make_key(const gt_request *request)
     };
 }
 
-/* The answer to a product that has none yet, or one for each stream; NULL if it cannot be remembered. */
-static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_request *request)
+/* Behind a graph that was given a workspace, before the next. */
+static void prepare_next_graph(uint64_t id)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    pthread_mutex_lock(&front.lock);
+    opened *context = enter(id);
+    gt_cuda_exchange_mode(&mode);
+    if (context)
+        prepare_graph(context);
+    gt_cuda_exchange_mode(&mode);
+    pthread_mutex_unlock(&front.lock);
+}
+
+/* A workspace for a product that is captured; NULL if there is none. */
+static void *take_workspace(const gt_answer *marker, CUstream stream)
+{
+    uint64_t capture, stream_id;
+    if (!gt_cuda_find_capture(stream, &capture) || !gt_cuda_find_stream(stream, &stream_id))
+        return NULL;
+    pthread_mutex_lock(&front.lock);
+    void *const taken = gt_graph_workspace_take(marker->key.context, capture, stream_id, marker->workspace);
+    atomic_store_explicit(&front.gave, marker->key.context + 1, memory_order_relaxed);
+    pthread_mutex_unlock(&front.lock);
+    return taken;
+}
+
+/* The answer to a product that has none yet, or one for each stream, which is `marker`; NULL if it cannot be remembered.
+ * *workspace is what it is to run in, if not its own. */
+static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_request *request, gt_answer *marker,
+                              void **workspace)
 {
     uint64_t stream_id = 0;
-    /* A graph may run beside the stream that it was captured from: a workspace would have two users. */
-    if (key->refused == GT_FATE_ANSWERED && is_captured(stream))
+    if (key->refused == GT_FATE_ANSWERED && gt_cuda_is_captured(stream)) {
+        if (marker && pays_in_graph(marker) && (*workspace = take_workspace(marker, stream)))
+            return marker;
         key->refused = GT_FATE_CAPTURE;
-    if (key->refused == GT_FATE_ANSWERED && !find_stream(stream, &stream_id))
+    }
+    if (key->refused == GT_FATE_ANSWERED && !gt_cuda_find_stream(stream, &stream_id))
         key->refused = GT_FATE_FAILED;
     gt_answer *answer = look_up(key, stream_id);
+    if (answer && key->refused == GT_FATE_ANSWERED &&
+        atomic_load_explicit(&front.gave, memory_order_relaxed) == key->context + 1)
+        prepare_next_graph(key->context);
     return answer || !gt_answers_have_room() ? answer : learn(key, stream_id, request);
 }
 
 /* Finds the answer and counts the call. */
-static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out)
+static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out, void **workspace)
 {
     gt_answer_key key = make_key(request);
     pthread_once(&front.set_up, set_up);
     if (!front.usable)
         return GT_FATE_UNAVAILABLE;
-    if (!find_context(&key.context))
+    if (!gt_cuda_find_context(&key.context))
         return GT_FATE_FAILED;
     gt_answer *answer = gt_answers_find(&key);
     if (!answer || answer->by_stream)
-        answer = find_answer(&key, stream, request);
+        answer = find_answer(&key, stream, request, answer, workspace);
     if (!answer)
         return GT_FATE_NO_ROOM;
     atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
@@ -357,21 +319,22 @@ static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out)
 
 void gt_front_load_rates(gt_rate *list, size_t count)
 {
-    pthread_once(&front.loaded, load_library);
-    if (front.has_library)
-        front.gt_rates_load(list, count);
+    const gt_library *library = gt_library_load();
+    if (library)
+        library->gt_rates_load(list, count);
 }
 
 void gt_front_store_rates(const gt_rate *list, size_t count)
 {
     const gt_counted_gpu *gpu = gt_capture_gpu();
     if (gpu && count > 0)
-        front.gt_rates_store(gpu, list, count); /* the next program measures anew what this one could not store */
+        front.library->gt_rates_store(gpu, list, count); /* the next program measures anew what this one could not store */
 }
 
 gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)
 {
-    const gt_fate fate = find(request, stream, answer);
+    void *workspace = NULL; /* the caller captures nothing */
+    const gt_fate fate = find(request, stream, answer, &workspace);
     if (fate == GT_FATE_ANSWERED)
         *expected_us = (*answer)->expected_us;
     return fate;
@@ -379,12 +342,20 @@ gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_
 
 gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt_operands *operands)
 {
-    return front.gt_execute_ex(answer->plan, stream, operands) == GT_OK ? GT_FATE_ANSWERED : GT_FATE_FAILED;
+    return front.library->gt_execute_ex(answer->plan, stream, operands) == GT_OK ? GT_FATE_ANSWERED : GT_FATE_FAILED;
 }
 
 gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands,
                      gt_answer **answer)
 {
-    const gt_fate fate = find(request, stream, answer);
-    return fate == GT_FATE_ANSWERED ? gt_front_execute(*answer, stream, operands) : fate;
+    void *workspace = NULL;
+    const gt_fate fate = find(request, stream, answer, &workspace);
+    if (fate != GT_FATE_ANSWERED)
+        return fate;
+    if (!workspace)
+        return gt_front_execute(*answer, stream, operands);
+    gt_operands lent = *operands;
+    lent.workspace = workspace;
+    lent.workspace_bytes = (*answer)->workspace;
+    return gt_front_execute(*answer, stream, &lent);
 }

@@ -12,7 +12,7 @@ typedef enum gt_fate {
     GT_FATE_EPILOGUE,    /* more than a product: a bias, an activation */
     GT_FATE_SCALARS,     /* alpha and beta are in device memory */
     GT_FATE_SMALL,       /* of host memory, and not worth the way to the GPU */
-    GT_FATE_CAPTURE,     /* first seen while its stream was captured, or its kernel has a workspace */
+    GT_FATE_CAPTURE,     /* first seen while its stream was captured, or no workspace was set aside for it */
     GT_FATE_COUNTED,     /* nothing is answered: products are only counted */
     GT_FATE_NOT_TUNED,
     GT_FATE_NO_BASELINE, /* cuBLAS was never timed on this type and layout */

@@ -98,6 +98,8 @@ CUresult CUDAAPI cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flag
     return sg_leave(result);
 }
 
+static cuuint64_t last_capture;
+
 static CUresult begin_capture(sg_stream *stream, CUstreamCaptureMode mode)
 {
     if (!stream)
@@ -112,6 +114,7 @@ static CUresult begin_capture(sg_stream *stream, CUstreamCaptureMode mode)
         return CUDA_ERROR_OUT_OF_MEMORY;
     stream->capturing = true;
     stream->invalidated = false;
+    stream->capture = ++last_capture;
     stream->mode = mode;
     stream->thread = gettid();
     return CUDA_SUCCESS;
@@ -157,7 +160,8 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream handle, CUgraph *graph)
     return sg_leave(result);
 }
 
-CUresult CUDAAPI cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
+/* The number of the capture only where there is one. */
+static CUresult ask_capture(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id)
 {
     CUresult result = sg_enter(SG_NEEDS_WORK);
     const sg_stream *stream = result == CUDA_SUCCESS ? sg_stream_find(handle) : NULL;
@@ -169,5 +173,21 @@ CUresult CUDAAPI cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *sta
         *status = !stream->capturing    ? CU_STREAM_CAPTURE_STATUS_NONE
                   : stream->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
                                         : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    if (result == CUDA_SUCCESS && id && *status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        *id = stream->capture;
     return sg_leave(result);
+}
+
+CUresult CUDAAPI cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
+{
+    return ask_capture(handle, status, NULL);
+}
+
+/* As CUDA 12.0 has it. Nobody is told of graphs that are not done. */
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                           const CUgraphNode **dependencies, size_t *count);
+CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                           const CUgraphNode **dependencies, size_t *count)
+{
+    return graph || dependencies || count ? CUDA_ERROR_NOT_SUPPORTED : ask_capture(handle, status, id);
 }

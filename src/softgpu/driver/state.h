@@ -45,6 +45,7 @@ typedef struct sg_stream {
     bool capturing, invalidated;
     CUstreamCaptureMode mode;
     pid_t thread;       /* that began the capture */
+    cuuint64_t capture; /* its number */
     sg_graph *captured; /* what has been captured so far */
 } sg_stream;
 
