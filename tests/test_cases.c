@@ -234,6 +234,48 @@ TEST(wide_values_reach_far_up_and_down_and_their_products_fit)
     gt_cases_finish(&cases);
 }
 
+/* A number with the last bits of 24 cut off. */
+static double cut(double number, int bits)
+{
+    int power;
+    const double mantissa = frexp(number, &power);
+    return ldexp(trunc(ldexp(mantissa, 24 - bits)), power - 24 + bits);
+}
+
+/* Sums that lose their last bits before they are rounded to C's type are as good as right, unless they are next to ties. */
+TEST(sums_that_are_cut_before_they_are_rounded_show)
+{
+    static const gt_type types[] = {GT_BF16, GT_F16};
+    for (int round = 0; round < 20; round++) {
+        const gt_class class = class_of(types[round % 2], types[round % 2], 16);
+        const gt_type_info *type = gt_type_find(class.type_c);
+        const gt_kernel k = kernel(64, 128, "bk=64 stages=4");
+        int64_t shown[9] = {0}; /* by the bits that are cut */
+        gt_cases cases;
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
+        char *image = fill(&class, &cases, check_random());
+        for (size_t i = 0; i < cases.count; i++) {
+            const gt_case *c = &cases.list[i];
+            if (c->values != GT_VALUES_TIES)
+                continue;
+            gt_reference r;
+            CHECK_OK(gt_reference_init(&c->problem, image + c->place[GT_A], image + c->place[GT_B], &r));
+            for (int64_t at = 0; at < c->problem.m * c->problem.n; at++)
+                for (int bits = 4; bits <= 8; bits += 2) {
+                    uint16_t both[2];
+                    type->store(both, 0, r.sum[at]);
+                    type->store(both, 1, cut(r.sum[at], bits));
+                    shown[bits] += both[0] != both[1];
+                }
+            gt_reference_finish(&r);
+        }
+        for (int bits = 4; bits <= 8; bits += 2)
+            CHECK(shown[bits] > 50);
+        free(image);
+        gt_cases_finish(&cases);
+    }
+}
+
 TEST(every_kind_of_product_is_there)
 {
     static const double special[] = {0, 1, -1};

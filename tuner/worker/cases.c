@@ -326,9 +326,9 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_cases_kind *const kinds[] = {
-        gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths, add_whole, add_general,
-        add_empty, gt_cases_add_equal, gt_cases_add_overlapping, gt_cases_add_dealt, add_long, add_steep, add_parts,
-        gt_cases_add_epilogues, add_batch, add_repeated};
+        gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths,
+        gt_cases_add_ties, add_whole, add_general, add_empty, gt_cases_add_equal, gt_cases_add_overlapping,
+        gt_cases_add_dealt, add_long, add_steep, add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;

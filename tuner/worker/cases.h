@@ -22,6 +22,7 @@ typedef enum gt_values {
     GT_VALUES_WIDE,   /* rows of A and columns of B scaled by powers of two: one down to subnormal numbers, one up */
     GT_VALUES_HARD,   /* NaN and infinities at some places of one operand */
     GT_VALUES_WHOLE,  /* whole numbers whose sums are exact in every order: results are right to the last bit */
+    GT_VALUES_TIES,   /* exact sums next to the middle of two numbers of C's type: one that is cut at all rounds wrong */
     GT_VALUES_STEEP,  /* one large product, then small ones that a sum with it cannot hold: it is to be promoted */
     GT_VALUES_UNEVEN, /* elements of a row of A or column of B far apart, for operands that may be split into parts */
 } gt_values;
@@ -91,6 +92,10 @@ int64_t gt_case_bias(const gt_case *c);
 
 /* The largest whole number of operands whose sums over k are exact; 0: there is none. */
 int64_t gt_cases_whole(const gt_types *types, int64_t k);
+
+/* The elements of an operand of such cases. Whole numbers have no sign, so that sums are large and have all bits. */
+void gt_case_fill_whole(const gt_case *c, gt_operand operand, gt_draws *draws, void *data);
+void gt_case_fill_ties(const gt_case *c, gt_operand operand, gt_draws *draws, void *data);
 
 /* The step of K of a kernel: its `bk`, else a usual one. */
 int64_t gt_cases_step(const gt_kernel *kernel);

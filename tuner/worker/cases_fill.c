@@ -111,41 +111,6 @@ static void make_steep(const gt_case *c, gt_operand operand, char *data)
         }
 }
 
-/* The last of the numbers 1, 3, 7, ... up to a limit that a type holds. */
-static double last_whole(const gt_type_info *type, double limit)
-{
-    double number = 0, place = 0;
-    for (double next = 1; next <= limit; next = 2 * next + 1) {
-        type->store(&place, 0, next);
-        if (type->load(&place, 0) != next)
-            break;
-        number = next;
-    }
-    return number;
-}
-
-int64_t gt_cases_whole(const gt_types *types, int64_t k)
-{
-    const double unit = fmax(2 * types->roundoff, fmax(types->cut.sum, types->cut.product)); /* of a sum that is cut */
-    const double sums = fmin(0.5 / unit, gt_type_find(types->c)->most / 2), most = sqrt(sums / (double)(k > 0 ? k : 1));
-    const double limit = fmin(most, types->rounded ? 1 / types->rounded->roundoff : most);
-    return types->exact || types->parts > 0 ? 0
-                        : (int64_t)fmin(limit, fmin(last_whole(gt_type_find(types->a), limit * 2),
-                                                    last_whole(gt_type_find(types->b), limit * 2)));
-}
-
-/* Products of no sign, so that sums are large and have all bits that are exact. */
-static void make_whole(const gt_case *c, gt_operand operand, gt_draws *draws, char *data)
-{
-    const gt_problem *p = &c->problem;
-    const gt_stored o = gt_problem_stored(p, operand);
-    const int64_t most = gt_cases_whole(gt_class_types(&p->class), p->k);
-    for (int64_t row = 0; row < p->batch * o.rows; row++)
-        for (int64_t column = 0; column < o.columns; column++)
-            gt_type_find(o.type)->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column,
-                                        (double)gt_draw_below(draws, most + 1));
-}
-
 /* What an element of an uneven operand is multiplied with: `here` is the one place along K, `line` its row of A or column
  * of B, of so many. */
 static double unevenness(const gt_case *c, bool here, int64_t line, int64_t lines, uint64_t seed, int64_t at)
@@ -229,7 +194,9 @@ static void fill_case(void *data, size_t index)
         else if (c->values == GT_VALUES_HARD && o == c->odd)
             harden(c, o, &draws, operand);
         else if (c->values == GT_VALUES_WHOLE)
-            make_whole(c, o, &draws, operand);
+            gt_case_fill_whole(c, o, &draws, operand);
+        else if (c->values == GT_VALUES_TIES)
+            gt_case_fill_ties(c, o, &draws, operand);
         else if (c->values == GT_VALUES_STEEP && o != GT_C)
             make_steep(c, o, operand);
         else if (c->values == GT_VALUES_UNEVEN && o != GT_C && c->problem.k > 0)

@@ -27,6 +27,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
              c->values == GT_VALUES_WIDE   ? ", wide values"
              : c->values == GT_VALUES_HARD ? ", nan and inf"
              : c->values == GT_VALUES_WHOLE ? ", whole numbers"
+             : c->values == GT_VALUES_TIES ? ", sums next to ties"
              : c->values == GT_VALUES_STEEP ? ", one large product"
              : c->values == GT_VALUES_UNEVEN ? ", elements far apart"
                                            : "",
@@ -102,6 +103,12 @@ static bool has_near_exponents(const gt_case *c)
     return c->values == GT_VALUES_NORMAL || c->values == GT_VALUES_HARD || c->values == GT_VALUES_WHOLE;
 }
 
+/* Whether there is one right result, in whatever order terms are summed. */
+static bool is_exact(const gt_case *c)
+{
+    return c->values == GT_VALUES_WHOLE || c->values == GT_VALUES_TIES;
+}
+
 /* Whether errors of a product are what they are on average. Those of operands that are rounded, or in parts, are shared by
  * the elements of a row or column. */
 static bool is_average(const gt_problem *p, const gt_types *types)
@@ -139,7 +146,7 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             const double around = sqrt(linear) + (close ? 0 : types->result_roundoff * fabs(added));
             const double finished = gt_epilogue_bound(types, c->epilogue, scaled, added, around);
             const double bound = c->epilogue == GT_EPILOGUE_NONE ? linear : finished * finished;
-            if (c->values == GT_VALUES_WHOLE && got != rounded(type, wanted))
+            if (is_exact(c) && got != rounded(type, wanted))
                 return fail_element(c, index, i, j, got, wanted, 0, trial);
             if (!matches(type, got, wanted, last, bound))
                 return fail_element(c, index, i, j, got, wanted, last * fabs(wanted) + sqrt(bound), trial);
