@@ -39,6 +39,9 @@
 #ifndef SPLIT_K // parts of K along the grid's y, CLUSTER_K of them in a cluster
 #define SPLIT_K 1
 #endif
+#ifndef HINT // 1: L2 evicts first what few blocks read, and those at the same time
+#define HINT 0
+#endif
 #ifndef LOAD // operands come by 1 cp.async, 2 the copy engine
 #define LOAD 2
 #endif
@@ -80,6 +83,7 @@ static_assert(STACKED * 64 * WARP_GROUPS == SIDE_M, "instructions cover the tile
 static_assert(BK % LINE == 0, "whole lines");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 static_assert(SPLIT_K == 1 || SHARING == 1, "a block that shares K has one tile");
+static_assert(HINT == 0 || SHARING == 1, "blocks that share operands give L2 no hints");
 
 typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N> tile_a;
 typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M> tile_b;

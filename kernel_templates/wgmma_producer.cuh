@@ -68,10 +68,18 @@ struct schedule : k_steps {
 
 // ---- copies by the copy engine ----
 
+// How L2 treats an operand of which each line is read for so many tiles. Those of one or two run at the same time, and
+// then nobody reads it any more: what others wrote may stay in L2 instead, and need not go to memory now.
+__device__ __forceinline__ unsigned long long policy_of(unsigned tiles)
+{
+    return tiles <= 2 ? gt_evict_first() : gt_evict_as_usual();
+}
+
 // Copies of all tiles of a block, the first of which begins at this row and column.
 __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const schedule &plan,
                                         const ring &r, int row, int column)
 {
+    const unsigned long long of_a = HINT ? policy_of(plan.columns) : 0, of_b = HINT ? policy_of(plan.rows) : 0;
     place at = {0, 1};
     unsigned number = blockIdx.x / SHARING;
     while (number < plan.clusters) {
@@ -79,8 +87,9 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
         for (int step = plan.first; step < plan.end; step++, at.advance()) {
             gt_mbarrier_wait_cluster<SHARING>(r.empty_of(at), at.phase);
             gt_mbarrier_expect(r.full_of(at), STAGE);
-            tile_a::copy(r.a_of(at), map_a, row, step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M);
-            tile_b::copy(r.b_of(at), map_b, column, step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1);
+            tile_a::copy<HINT>(r.a_of(at), map_a, row, step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M, of_a);
+            tile_b::copy<HINT>(r.b_of(at), map_b, column, step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1,
+                               of_b);
         }
         number += gridDim.x / SHARING;
         if (number < plan.clusters)
