@@ -256,7 +256,8 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
                                         behind_buffers &shared)
 {
     const schedule plan(g);
-    const int steps = plan.end - plan.first;
+    int steps = plan.end - plan.first;
+    asm volatile("" : "+r"(steps)); // kept: the assembler would compute it anew in each of them
     output out = {stages + BUFFERS_AT + threadIdx.x / 128 * (BUFFERS * SUBTILE_BYTES)};
     place at = {0, 0};
     for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
