@@ -144,9 +144,6 @@ uint64_t gt_take_seed(gt_take *take); /* NULL is 0 */
 /* The name in the database, "screen". */
 const char *gt_stage_name(gt_stage stage);
 
-/* The other direction of gt_outcome_name; false if there is no such name. */
-bool gt_outcome_parse(const char *name, gt_outcome *outcome);
-
 /*
  * The rule of convictions, for every query that must know it. A trial whose outcome says that the code is wrong (a
  * wrong result, a write out of bounds, a crash, a timeout: gt_outcome_convicts) convicts its code: all kernels of that

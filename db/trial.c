@@ -46,7 +46,7 @@ double gt_trial_deciding_us(const gt_trial *trial)
     return trial->us_cold > 0 ? sqrt(trial->us * trial->us_cold) : trial->us;
 }
 
-bool gt_outcome_parse(const char *name, gt_outcome *outcome)
+static bool parse_outcome(const char *name, gt_outcome *outcome)
 {
     for (unsigned i = 0; i < GT_OUTCOME_COUNT; i++)
         if (strcmp(outcomes[i], name) == 0) {
@@ -101,6 +101,6 @@ void gt_take_trial(gt_take *take, gt_trial *trial)
     trial->spills = (int)gt_take_int(take, 0, INT_MAX);
     trial->seed = gt_take_seed(take);
     trial->modelled = strcmp(timing, "measured") != 0; /* what is not said to be measured never passes for it */
-    if (!gt_outcome_parse(outcome, &trial->outcome) || !parse_stage(stage, &trial->stage))
+    if (!parse_outcome(outcome, &trial->outcome) || !parse_stage(stage, &trial->stage))
         take->bad = true;
 }

@@ -130,6 +130,17 @@ static void large(unsigned *seed)
     run(call_sgemm_, false, &(product){.m = 2100, .n = 2200, .k = 3, .pad = 5, .beta = -3}, false, seed);
 }
 
+/* A result that comes back in two parts, on a GPU that has only one of them. Where C is read there is no way back. */
+static void lost(unsigned *seed)
+{
+    run(call_sgemm_, false, &(product){.m = 600, .n = 600, .k = 3}, false, seed);
+}
+
+static void lost_for_good(unsigned *seed)
+{
+    run(call_sgemm_, false, &(product){.m = 600, .n = 600, .k = 3, .beta = -3}, false, seed);
+}
+
 /* Sizes that are cut into tiles along every side where the GPU has little memory, the last ones smaller. */
 static void tiles(unsigned *seed)
 {
@@ -220,7 +231,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"large", large}, {"others", others}, {"threads", threads}, {"forks", forks},
-                 {"learns", learns}, {"tiles", tiles}};
+                 {"learns", learns}, {"tiles", tiles}, {"lost", lost}, {"lost_for_good", lost_for_good}};
     unsigned seed = (unsigned)getpid();
     REQUIRE(argc == 3);
     answered = strcmp(argv[2], "answered") == 0;

@@ -31,6 +31,7 @@ typedef struct product {
     bool wide;    /* the _64 function */
     bool typed;   /* cublasSgemm, cublasDgemm */
     bool strided; /* the batched function, also for one matrix */
+    bool windows; /* each A begins one column behind the one before */
 } product;
 
 typedef struct matrix {
@@ -145,6 +146,7 @@ static bool run(cublasHandle_t handle, const product *p, unsigned *seed)
     matrix a = make_matrix(p, p->type_ab, p->op_a ? p->k : p->m, p->op_a ? p->m : p->k, seed);
     matrix b = make_matrix(p, p->type_ab, p->op_b ? p->n : p->k, p->op_b ? p->k : p->n, seed);
     matrix c = make_matrix(p, p->type_c, p->m, p->n, seed);
+    a.stride = p->windows ? a.ld : a.stride;
     const gt_type_info *scalar =
         gt_type_find(p->compute == FAKE_16F ? GT_F16
                      : p->type_ab == GT_F64 ? GT_F64
@@ -215,6 +217,16 @@ static void types(cublasHandle_t handle, unsigned *seed)
         p.algorithm = i % 4 == 3 ? 99 : -1;
         run(handle, &p, seed);
     }
+    for (int flip = 0; flip < 2; flip++) {
+        product p = {F32(33, 20, 17), .op_a = flip, .typed = true, .strided = true, .windows = true};
+        p.batch = 3;
+        run(handle, &p, seed);
+    }
+    /* Tensor cores were asked for once, and 16-bit types need no such mode. */
+    REQUIRE(cublasSetMathMode(handle, 1) == FAKE_SUCCESS);
+    product half = {F32(64, 64, 64)};
+    half.type_ab = half.type_c = GT_F16;
+    run(handle, &half, seed);
     /* The handle may ask for tf32 as well. */
     REQUIRE(cublasSetMathMode(handle, 3) == FAKE_SUCCESS);
     run(handle, &(product){F32(64, 64, 64), .typed = true}, seed);
@@ -257,6 +269,11 @@ static void others(cublasHandle_t handle, unsigned *seed)
         REQUIRE(cublasSetMathMode(handle, modes[i]) == FAKE_SUCCESS);
         run(handle, &plain, seed);
     }
+    p.typed = false;
+    p.compute = FAKE_32F_FAST_TF32;
+    REQUIRE(cublasSetMathMode(handle, 2) == FAKE_SUCCESS); /* pedantic, whatever the call allows */
+    run(handle, &p, seed);
+    p.compute = FAKE_32F;
     REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
     REQUIRE(cublasSetPointerMode_v2(handle, 1) == FAKE_SUCCESS);
     run(handle, &plain, seed);
@@ -264,7 +281,6 @@ static void others(cublasHandle_t handle, unsigned *seed)
     REQUIRE(cublasSetSmCountTarget(handle, 64) == FAKE_SUCCESS);
     run(handle, &plain, seed);
     REQUIRE(cublasSetSmCountTarget(handle, 0) == FAKE_SUCCESS);
-    p.typed = false;
     p.algorithm = 3;
     run(handle, &p, seed);
     p.algorithm = -1;
@@ -275,6 +291,28 @@ static void others(cublasHandle_t handle, unsigned *seed)
     p.type_c = GT_S32;
     p.pad = 1;
     run(handle, &p, seed);
+}
+
+/* Calls that are forwarded many times, and between them others that are answered and differ in one thing only. The
+ * database knows how fast cuBLAS is in tf32, in f64 without transposes, and not elsewhere. */
+static void again(cublasHandle_t handle, unsigned *seed)
+{
+    for (int i = 0; i < 1100; i++) {
+        product p = {F32(8, 8, 8), .typed = true};
+        expected = FORWARDED;
+        run(handle, &p, seed);
+        if (i % 100 != 0)
+            continue;
+        p.type_ab = p.type_c = GT_F64;
+        p.op_a = 1;
+        run(handle, &p, seed);
+        expected = ANSWERED;
+        p.op_a = 0;
+        run(handle, &p, seed);
+        REQUIRE(cublasSetMathMode(handle, 3) == FAKE_SUCCESS);
+        run(handle, &(product){F32(8, 8, 8), .typed = true}, seed);
+        REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
+    }
 }
 
 /* Arguments that cuBLAS refuses, or has nothing to do for: its own status, each time from itself. */
@@ -344,6 +382,33 @@ static void capture(cublasHandle_t handle, unsigned *seed)
     run(handle, &fresh, seed);
 }
 
+/* What a capture kept from being answered is answered behind it, though the strict way of computing it
+ * was refused for good. */
+static void between(cublasHandle_t handle, unsigned *seed)
+{
+    const product p = {F32(64, 64, 64), .typed = true};
+    const float alpha = 2, beta = -3;
+    CUstream stream;
+    CUgraph graph;
+    matrix x = make_matrix(&p, GT_F32, p.m, p.n, seed), c = make_matrix(&p, GT_F32, p.m, p.n, seed);
+    REQUIRE(cublasGetStream_v2(handle, &stream) == FAKE_SUCCESS);
+    expected = FORWARDED;
+    REQUIRE(cublasSetMathMode(handle, 2) == FAKE_SUCCESS);
+    run(handle, &p, seed);
+    expected = ANSWERED;
+    REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
+    run(handle, &p, seed);
+    const int before = fakeCalls();
+    CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    REQUIRE(call(handle, &p, &alpha, &x, &x, &beta, &c) == FAKE_SUCCESS);
+    CUDA(cuStreamEndCapture(stream, &graph));
+    CUDA(cuGraphDestroy(graph));
+    REQUIRE(fakeCalls() == before + 1);
+    run(handle, &p, seed);
+    free_matrix(&x);
+    free_matrix(&c);
+}
+
 static void *work(void *data)
 {
     unsigned seed = (unsigned)(uintptr_t)data;
@@ -411,8 +476,10 @@ static void killed(cublasHandle_t handle, unsigned *seed)
 /* More sizes than are remembered. */
 static void many(cublasHandle_t handle, unsigned *seed)
 {
-    for (int64_t i = 0; i < 3100; i++)
-        run(handle, &(product){F32(1 + i % 80, 1 + i / 80, 1), .typed = true}, seed);
+    for (int64_t i = 0; i < 12300; i++)
+        run(handle, &(product){F32(1 + i % 20, 1 + i / 20 % 25, 1 + i / 500), .typed = true}, seed);
+    for (int i = 0; i < 3; i++)
+        run(handle, &(product){F32(30, 30, 1), .typed = true}, seed);
 }
 
 /* A child process that ends as programs do has no products of its own. */
@@ -434,7 +501,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(cublasHandle_t handle, unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
-                 {"capture", capture}, {"threads", threads}, {"forks", forks},
+                 {"capture", capture}, {"between", between}, {"threads", threads}, {"forks", forks}, {"again", again},
                  {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed}};
     unsigned seed = (unsigned)getpid();
     CUstream stream;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gemmtune run --blas on the software GPU: test_dropin_blas.py GEMMTUNE PROGRAM.
+"""gemmtune run --blas on the software GPU: test_dropin_blas.py GEMMTUNE PROGRAM LOST_GPU.
 
 With netlib's own testers, where the distribution's archive can be reached."""
 
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM = map(os.path.abspath, sys.argv[1:3])
+GEMMTUNE, PROGRAM, LOST_GPU = map(os.path.abspath, sys.argv[1:4])
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-blas-")
 
 
@@ -96,6 +96,12 @@ class DropinBlas(unittest.TestCase):
     def test_what_a_blas_has_its_own_answer_to_comes_there(self):
         self.assertEqual(self.check("others", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0")[0], (3, 0, 3))
 
+    def test_what_a_lost_gpu_left_half_written_is_computed_again_where_c_was_not_read(self):
+        self.assertEqual(self.check("lost", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER=LOST_GPU)[0],
+                         (1, 0, 1))
+        with self.assertRaisesRegex(AssertionError, "(?s)-6 != 0.*the GPU was lost"):
+            self.check("lost_for_good", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER=LOST_GPU)
+
     def test_eight_threads(self):
         self.assertEqual(self.check("threads", "answered", GEMMTUNE_BLAS_THRESHOLD="0")[0], (160, 160, 0))
 
@@ -159,4 +165,4 @@ class DropinBlas(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])

@@ -100,8 +100,8 @@ gt_status gt_engine_create_worker(const gt_engine *engine, gt_worker **worker)
     return gt_worker_create(&options, worker);
 }
 
-/* The system's database; most machines have none. Without one of the user's own it takes its place; with one it is done
- * without where it cannot be read, as in the library. `gemmtune doctor` tells why. */
+/* Opens the system's database, which most machines do not have. It stands behind the user's, or in its place where
+ * there is none. A system's database that cannot be read is an error only in that case; `gemmtune doctor` tells why. */
 static gt_status open_behind(gt_engine *engine)
 {
     const gt_status status =
@@ -260,7 +260,7 @@ void gt_engine_take_turn(const gt_engine *engine)
         pthread_mutex_lock(engine->turn);
 }
 
-/* What the cache has of a source, once it holds all that is finished. */
+/* Takes in all finished compilations, then looks a source up. */
 static const gt_cached *find_code(gt_engine *engine, const char *source_hash)
 {
     gt_compiled compiled;

@@ -6,27 +6,28 @@
 
 #include "../src/core/status.h"
 
-/* A fit begins with the shipped coefficients, and what few trials say nothing about stays near them: each coefficient
- * counts as so many trials that are off by its own distance, in logarithms. */
+/* A fit begins with the shipped coefficients and stays near them where trials say little: moving a coefficient by x, in
+ * logarithms, costs as much as PRIOR_TRIALS trials with an error of x / 10 each. */
 #define PRIOR_TRIALS 20.0
 
-/* Changes of a coefficient's logarithm that are tried, from the first on and each half of the one before. */
+/* Steps of a coefficient's logarithm: halved from the first to the last whenever no step helps. */
 #define FIRST_STEP 0.5
 #define LAST_STEP  0.004
 
-/* Errors beyond this count as such: a kernel that spills is no reason to bend all others. */
+/* Larger errors, in logarithms, count as this one: a kernel that spills must not bend the coefficients of all
+ * others. */
 #define LARGEST_ERROR 0.7
 
 #define FEWEST 12 /* trials of a family that are worth a fit */
 
-/* What no machine is faster than, whatever few trials say: its nominal rates, and a little for caches. */
+/* The least that coefficients may be, whatever few trials say: nominal rates, with some allowance for caches. */
 static const gt_terms least_coefficients = {.compute = 0.9, .l2 = 0.5, .memory = 0.8};
 
 /* One measurement. */
 typedef struct sample {
     const gt_measured *row;
     gt_terms terms;
-    bool odd; /* of which half it is, when halves are compared */
+    bool odd; /* which half of the problems it belongs to, for fits to one that are judged by the other */
 } sample;
 
 typedef struct samples {
@@ -39,7 +40,7 @@ static double error_of(const sample *s, const gt_terms *coefficients)
     return log(gt_estimate_us(&s->terms, coefficients) / s->row->trial.us);
 }
 
-/* What is made small. half 0 or 1: of these only; 2: of all. */
+/* The sum that a fit minimises. half: 0 or 1, of the samples of that half; 2, of all. */
 static double loss(const samples *all, int half, const gt_terms *coefficients, const gt_terms *prior)
 {
     gt_terms now = *coefficients, then = *prior;
@@ -56,7 +57,7 @@ static double loss(const samples *all, int half, const gt_terms *coefficients, c
     return sum;
 }
 
-/* Least squares of logarithms, one coefficient after the other. */
+/* Least squares of logarithms by coordinate descent, one coefficient after the other. */
 static gt_terms fit_terms(const samples *all, int half, const gt_terms *prior)
 {
     gt_terms best = *prior, floors = least_coefficients;
@@ -118,7 +119,7 @@ static gt_status fit_family(const samples *all, bool judge, gt_fit_family *famil
     return GT_OK;
 }
 
-/* The samples of one family. A problem is of one half with all its trials. */
+/* The samples of one family. All trials of a problem are in the same half. */
 static gt_status collect(const gt_device *device, const gt_measurements *lists, size_t count, const char *family,
                          samples *out)
 {

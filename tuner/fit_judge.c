@@ -11,7 +11,8 @@
 #define FIRST          8 /* kernels that a search would try */
 #define FEWEST_ORDERED 5 /* trials of a problem that have an order worth looking at */
 
-/* Of a list what was measured on other problems by kernels that were measured on this one, too. */
+/* Leaves a problem's own measurements out, and all kernels that were not measured on it: those cannot be judged
+ * there. */
 static void leave_out(const gt_measurements *from, const gt_problem *problem, gt_measurements *to)
 {
     to->count = 0;
@@ -29,7 +30,7 @@ static void leave_out(const gt_measurements *from, const gt_problem *problem, gt
     }
 }
 
-/* The fastest of the kernels of a list on a problem, and the time of one of them. */
+/* The time on a problem of the kernel with an id, or (id 0) of the fastest of those that `among` lists. */
 static double find_us(const gt_measurements *all, const gt_measurements *among, const gt_problem *problem, int64_t id)
 {
     double best = INFINITY;
@@ -46,7 +47,7 @@ static double find_us(const gt_measurements *all, const gt_measurements *among, 
     return best;
 }
 
-/* Chooses again and again, without what was chosen before, until the best kernel is found; returns how often. */
+/* The rank of the best kernel among the choices for a problem: each choice is made without those before it. */
 static size_t place_of_best(const gt_device *device, const gt_problem *problem, const gt_measurements *all,
                             const gt_measurements *among, double best_us)
 {

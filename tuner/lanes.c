@@ -4,10 +4,11 @@
 
 #include "../src/core/status.h"
 
-/* A candidate takes its compiler about twice as long as the GPU, in three rounds that wait for each other. */
+/* Compiling a candidate takes about twice as long as running it, and the rounds of a search wait for each other: three
+ * problems under way keep the GPU busy. */
 #define MOST_LANES 3
 
-/* Times its operands that a problem may take of the GPU's memory: copies of them, workspaces, guards and references. */
+/* Device memory of a problem, in multiples of its operands: they, their copies, workspaces, guards and references. */
 #define ROOM 4
 
 typedef struct lane {

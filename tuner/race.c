@@ -3,13 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-/* The race's field: the fastest in screening, as long as they are this close to the best; and of other families the
- * fastest, for screening does not tell what a kernel takes cold, and all of one family may lose as much there. */
+/* Who races: up to FINALISTS of the fastest in screening, at most CLOSE times slower than the best; and the fastest of
+ * up to OTHERS more families. Screening has no cold times, and cold all kernels of one family may be slow alike. */
 #define FINALISTS     4
 #define CLOSE         1.06
 #define OTHERS        2
 #define OTHERS_CLOSE  1.15
-#define MOST_SCREENED 64 /* that are looked at */
+#define MOST_SCREENED 64 /* candidates that are considered */
 #define FIELD         (FINALISTS + OTHERS + 2 + GT_RIVALS)
 
 /* Seconds of racing, by effort. */
@@ -29,8 +29,8 @@ static double find_fastest(const gt_trial *trials, size_t count)
     return best;
 }
 
-/* Stores the race: the winner with its margin, all that were near with code, so that any of them can be loaded. What is
- * shown is the fastest of the first `own`. */
+/* Stores the race: the winner with its margin, and the code of all that were close, so that any of them can be loaded.
+ * The fastest of the first `own` is what this run shows. */
 static gt_status store_race(gt_work *w, const gt_kernel *kernels, const gt_code *codes, const gt_trial *trials,
                             size_t count, size_t own, const gt_baseline *baselines)
 {
@@ -63,8 +63,8 @@ static gt_status store_race(gt_work *w, const gt_kernel *kernels, const gt_code 
     return status;
 }
 
-/* Lets a winner of earlier runs defend its place, unless its code is in the field already. *errors gets what it was
- * once checked to. */
+/* Lets a winner of earlier runs defend its place, unless its code races already. Its element of errors is the error of
+ * its earlier checks. */
 static gt_status add_defender(const gt_work *w, const gt_known *winner, gt_kernel *kernels, gt_code *codes,
                               double *errors, size_t *count)
 {
@@ -73,7 +73,7 @@ static gt_status add_defender(const gt_work *w, const gt_known *winner, gt_kerne
             return GT_OK;
     const gt_status status = gt_store_find_code(w->engine->store, winner->kernel_id, &codes[*count]);
     if (status == GT_ERROR_CORRUPT || status == GT_ERROR_UNTRUSTED)
-        return GT_OK; /* nobody would run it any more */
+        return GT_OK; /* no library would load it */
     if (status == GT_OK) {
         kernels[*count] = winner->kernel;
         errors[(*count)++] = winner->trial.error;

@@ -91,7 +91,8 @@ static gt_status check(gt_engine *engine, const gt_convicted *convicted, uint64_
     return status;
 }
 
-/* What was failed once more, until one does not pass. It may have been a quick check: both kinds are made. */
+/* Repeats the checks that a code failed, until one fails again. The record does not say whether such a check was a
+ * quick one, so both kinds are made. */
 static gt_status check_again(gt_engine *engine, gt_retrial *list, size_t count, bool *passed)
 {
     gt_status status = GT_OK;
@@ -105,7 +106,7 @@ static gt_status check_again(gt_engine *engine, gt_retrial *list, size_t count, 
     return status;
 }
 
-/* The same with fresh data. Nobody has seen yet what goes wrong here. */
+/* The same with fresh data. A failure here is a new one and is put on record. */
 static gt_status check_fresh(gt_engine *engine, gt_retrial *list, size_t count, uint64_t seed, bool *passed)
 {
     gt_status status = GT_OK;
@@ -122,7 +123,8 @@ static gt_status check_fresh(gt_engine *engine, gt_retrial *list, size_t count, 
     return status;
 }
 
-/* Puts on record what was passed. Killed on the way, the code is out of service still: it has checks left. */
+/* Puts the passed checks on record. A process that is killed halfway leaves the code out of service: it has checks left
+ * to pass. */
 static gt_status clear(gt_engine *engine, gt_retrial *list, size_t count)
 {
     gt_status status = GT_OK;

@@ -9,9 +9,9 @@
 #define MOST_SHARDS 10000
 
 /*
- * What tuning a problem takes, in seconds, for a comparison of problems: compiling and checking candidates on small
- * products is the same for all of them, their launches at full size grow with the work. Seen on an H200: six seconds
- * for the average of the default list, twenty for the largest; the software GPU does 50 million operations a second.
+ * A rough cost of tuning a problem, in seconds, to compare problems by. Compiling candidates and checking them on small
+ * products costs the same for all; launches at full size grow with the work. On an H200 a problem of the default list
+ * takes six seconds on average, the largest one twenty. The software GPU does 50 million operations a second.
  */
 #define FIXED_S 4.0
 #define GPU_LAUNCHES 600

@@ -30,8 +30,8 @@ typedef struct gt_stale_terms {
 } gt_stale_terms;
 
 /*
- * Finds the stale winners of a GPU model. Stale by its template is a winner whose configuration is rendered to another
- * source now, which nobody has tried on its problem: after that the race decides, whichever wins. *stales:
+ * Finds the stale winners of a GPU model. A winner is stale by its template if its configuration is rendered to another
+ * source now and nobody has tried that on its problem; once it was tried the race has decided, whichever won. *stales:
  * gt_stales_finish.
  */
 gt_status gt_stales_find(gt_store *store, const gt_stale_terms *terms, gt_stales *stales);

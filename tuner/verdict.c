@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a kernel may take that came too late once, in times its limit, and seconds at least: others may have been busy,
- * or this process stopped. */
+/* The time for a second check after a timeout: times the limit, and seconds at least. The GPU may have been busy with
+ * others, or this process stopped. */
 #define PATIENCE       4
 #define LEAST_PATIENCE 60
 

@@ -5,9 +5,10 @@
 #include "engine.h"
 
 /*
- * Verifies a stored kernel on these terms; *trial is a trial of GT_STAGE_VERIFY. What a machine can do to right code is no verdict on it: after a crash the GPU must still be able to run the check, and what
- * came too late must do so again with more time. Otherwise *trial is what the second try came to. Returns other than
- * GT_OK as gt_worker_try does: then nothing is known.
+ * Verifies a stored kernel on these terms; *trial is a trial of GT_STAGE_VERIFY. A crash or a timeout may be the
+ * machine's fault, so it is checked a second time, with more time: a crash convicts only if that check runs to a
+ * verdict, and after a timeout the second outcome counts. Returns other than GT_OK as gt_worker_try does: then nothing
+ * is known of the kernel.
  */
 gt_status gt_verdict_find(gt_engine *engine, const gt_problem *problem, const gt_contestant *contestant,
                           const gt_try_terms *terms, gt_trial *trial);

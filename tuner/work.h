@@ -11,7 +11,7 @@ typedef struct gt_known {
     gt_trial trial;
 } gt_known;
 
-/* Winners besides the newest, of files that were merged, that race too. */
+/* Of merged files: winners, besides the newest one, that race too. */
 #define GT_RIVALS 8
 
 typedef struct gt_work {
@@ -22,17 +22,17 @@ typedef struct gt_work {
     gt_search *search;
     gt_tuned *tuned;
     double best_us;
-    /* What earlier runs left of this problem: the winner, which defends its place in every race, and what this run
-     * would show, which is of its family where that is given. */
+    /* What earlier runs found for this problem. winner: defends its place in every race. own: the best of the family
+     * that was asked for, else the same; shown if this run finds nothing better. */
     gt_known winner, own;
     gt_known rivals[GT_RIVALS]; /* other winners, which the newest has never raced */
     size_t rival_count;
     gt_known fastest; /* of all that were ever measured on it */
-    gt_known anew; /* revalidating: the winner's configuration as it is rendered and compiled now; its source is known
-                      first */
+    /* Revalidating: the winner's configuration as it is rendered and compiled now. Its source hash is known first. */
+    gt_known anew;
 } gt_work;
 
-/* A budget ends a search, but not before it has found something or seen that little can be found. */
+/* Whether to stop: the user interrupts, or the budget is spent and the search has found something or tried a few. */
 bool gt_work_out_of_time(const gt_work *w);
 
 /* Reads what earlier runs, and this one so far, have stored of the problem. */
@@ -41,11 +41,11 @@ gt_status gt_work_recall(gt_work *w);
 /* Notes how a candidate did, and tells of one that was rejected where somebody wants to know. */
 void gt_work_note(gt_work *w, const gt_kernel *kernel, const gt_trial *trial, bool now);
 
-/* Times the best one's that a kernel may take and still be stored with its code, for other sizes. */
+/* A kernel this many times slower than the best one is still stored with its code, for sizes that nobody tunes. */
 #define GT_WORTH_KEEPING 1.1
 
-/* What is stored of a kernel's code. A GPU launches the cubin; PTX, three times as large, is kept for winners only, and
- * not of the many that are there for other sizes. The software GPU runs nothing without it. */
+/* The part of a kernel's code that is stored. A GPU launches the cubin. PTX, three times as large, is kept for winners
+ * of the list of sizes; and for all on the software GPU, which runs nothing else. */
 gt_code gt_work_code(const gt_work *w, const gt_code *code, bool winner);
 
 bool gt_is_same_code(const gt_kernel *a, const gt_kernel *b);

@@ -5,12 +5,12 @@
 #include "facts.h"
 #include "types.h"
 
-/* What the error of an element of op(A) op(B), with K terms, is within whatever the operands hold, over the sum of
- * |a||b|; 0: it is exact. Not where a result is subnormal, nor of operands in parts where k times the largest elements
- * of a row and a column may pass 2^126: these are added in the order of strict f32. */
+/* A bound of the error of an element of op(A) op(B), relative to its sum of |a||b| over K terms, whatever the operands
+ * hold; 0: exact. It does not hold for subnormal results, nor for operands in parts where k times the largest elements
+ * of a row and a column may pass 2^126: those are summed as strict f32 does. */
 double gt_error_bound(const gt_types *types, const gt_facts *facts, int64_t k);
 
-/* What tensor cores cut from a sum of k products at worst, over the same. */
+/* The most that tensor cores cut from a sum of k products, relative to the same. */
 double gt_cut_worst(const gt_cut *cut, double k);
 
 #endif

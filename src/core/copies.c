@@ -1,25 +1,24 @@
 #include "copies.h"
 
-/* A block for each square of 64 x 64, or for every so many of them where there are more. */
+/* A block copies a square of 64 x 64 elements; several, one after the other, where there are more than BLOCKS_MOST. */
 #define BLOCKS_MOST 65536
 #define SQUARE      64
 
-#define LINE 128 /* bytes that a line is a multiple of */
+#define LINE 128 /* bytes that a line of a copy is a multiple of */
 
-/* Of a block that copies, and of one that splits. */
+/* Threads of a block that copies, and of one that splits. */
 #define COPY_THREADS  256
 #define PARTS_THREADS 256
 
-/* Of operands in two parts: elements that high parts are followed by their low ones after, bytes that are known of a
- * line, lines of a block; blocks of a cluster at most, what each should have of K, and up to how many lines always so. */
-#define PARTS_STEP    32
-#define PARTS_KNOWN   8
-#define PARTS_LINES   2
-#define PARTS_CLUSTER 8
-#define PARTS_SHARE   512
-#define PARTS_FEW     1024
+/* Operands that are split into two parts. */
+#define PARTS_STEP    32   /* elements whose high parts stand together, with their low parts behind them */
+#define PARTS_KNOWN   8    /* bytes about each line, for the product that reads it */
+#define PARTS_LINES   2    /* lines of a block */
+#define PARTS_CLUSTER 8    /* blocks that share a line, at most */
+#define PARTS_SHARE   512  /* elements of a line that are worth a block of their own */
+#define PARTS_FEW     1024 /* lines so few that blocks always share them */
 
-/* An operand in two parts. False where its bytes pass 64 bits. */
+/* An operand split into two parts. False where its bytes pass 64 bits. */
 static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *copy, int64_t *total)
 {
     const gt_type_info *type = gt_type_find(GT_F16);
@@ -35,8 +34,9 @@ static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *c
     return true;
 }
 
-/* Blocks of a cluster that share a line that is stored across K: where lines are few, or few for their length, and from
- * Hopper on, which dependent launches are for, too. */
+/* How many blocks of a cluster share a line whose elements are not contiguous along K. More than one where there are
+ * few lines, or few for their length; and only from Hopper on, which has clusters and is where kernels launch
+ * dependently. */
 static unsigned share_parts(const gt_facts *facts, const gt_problem *p)
 {
     const int64_t of_a = p->class.op_a == GT_T ? p->m : 0, of_b = p->class.op_b == GT_N ? p->n : 0;

@@ -6,17 +6,18 @@
 #include "facts.h"
 #include "problem.h"
 
-/* Of the fact `repack`, beside 1 for A and 2 for B: copies have the lines of the operand, or one for each row of op(A) or
- * column of op(B). Else they have one for each k-step. */
+/* Bits of the fact `repack`, beside 1 for A and 2 for B: whether a copy has the operand's own rows (AS_STORED), or
+ * one line for each row of op(A) or column of op(B), contiguous along K (ALONG_K). With neither it has one line for
+ * each k. */
 #define GT_COPY_AS_STORED 4
 #define GT_COPY_ALONG_K   8
-/* Each element of f32 as two of f16, of every 32 along K the high parts and then the low ones, zeros behind the last;
- * and behind the lines what is known of each, eight bytes. Only along K. */
+/* With ALONG_K only: each f32 becomes two f16. Of every 32 elements along K the high parts come first, then the low
+ * ones, padded with zeros; behind all lines stand eight bytes about each. */
 #define GT_COPY_SPLIT 16
 
 typedef struct gt_copies {
     unsigned blocks, threads;    /* blocks that make the copies of one matrix, 0: there are none; threads of each */
-    unsigned cluster;            /* blocks of a cluster, of which there are whole ones */
+    unsigned cluster;            /* blocks of a cluster; blocks is a multiple */
     bool copied[GT_OPERANDS];
     gt_stored copy[GT_OPERANDS]; /* lines aligned to 128 bytes */
     size_t bytes[GT_OPERANDS];   /* of one matrix */

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Records of a section .nv.info.KERNEL: a form, an attribute and two bytes, which are a size for the form that has more
- * behind them. */
+/* Records of a section .nv.info.KERNEL: a byte for the form, one for the attribute, and two that are, in the form
+ * FORM_SIZED, the number of bytes that follow. */
 #define FORM_SIZED                4
 #define ATTRIBUTE_REQUIRED_THREADS 0x10 /* three words: x, y, z */
-#define ATTRIBUTE_PARAMETERS       0x0a /* two words: a symbol; where they begin, and above 16 bits how many bytes */
+#define ATTRIBUTE_PARAMETERS       0x0a /* two words: a symbol; offset and, in the upper half, bytes */
 
 /* Headers are copied out: nothing need be aligned. */
 typedef struct elf_file {
@@ -73,7 +73,7 @@ gt_status gt_cubin_check(const void *cubin, size_t bytes)
     return fault ? gt_fail(GT_ERROR_CORRUPT, "the cubin of %zu bytes %s", bytes, fault) : GT_OK;
 }
 
-/* The words of one record's attribute in a section of them; false if there is none. */
+/* The words of the first record with an attribute in such a section; false if there is none. */
 static bool find_record(const unsigned char *at, size_t bytes, int attribute, uint32_t *words, size_t count)
 {
     const unsigned char *end = at + bytes;
@@ -92,7 +92,7 @@ static bool find_record(const unsigned char *at, size_t bytes, int attribute, ui
     return false;
 }
 
-/* The same of a kernel of a cubin. */
+/* The same in the section of one kernel of a cubin. */
 static bool find_attribute(const void *cubin, size_t bytes, const char *kernel, int attribute, uint32_t *words,
                            size_t count)
 {

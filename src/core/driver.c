@@ -41,7 +41,7 @@ gt_status gt_driver_check_name(const char *name)
     const char *profile;
     if (!gt_driver_is_soft(name, &profile))
         return GT_OK;
-    const size_t length = strcspn(profile, ","); /* behind it: what to look for, how many there are */
+    const size_t length = strcspn(profile, ","); /* "h200,races", "h200,gpus=2" */
     bool known = *profile == '\0' && name[4] == '\0';
     for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++)
         known = known || (strlen(profiles[i]) == length && strncmp(profile, profiles[i], length) == 0);
@@ -54,8 +54,8 @@ gt_status gt_driver_check_name(const char *name)
                    profile);
 }
 
-/* The software GPU's library: where a variable says, beside a program that was not installed, where the loader looks,
- * where it was installed. */
+/* Opens the software GPU's library: as $GEMMTUNE_SOFTGPU says; in the build tree of a program that was not installed;
+ * on the loader's path; where it was installed. */
 static void *open_soft(void)
 {
     static const char beside[] = "/../src/softgpu/" GT_SOFTGPU_LIBRARY;

@@ -27,17 +27,18 @@
     /* Blocks of a cluster, along tiles and along K. */                                                      \
     X(cluster_x, "cluster_x", 1, 16, 1, false, true, 4)                                                      \
     X(cluster_y, "cluster_y", 1, 16, 1, false, true, 4)                                                      \
-    /* A persistent grid of so many blocks, which share all tiles of a product; of fewer where it has fewer tiles \
-     * and they have no workspace; 0: a block for each tile. */                                              \
+    /* Blocks of a persistent grid, which share all tiles of a product; without a workspace no more of them  \
+     * than tiles are launched. 0: not persistent, a block for each tile. */                                 \
     X(blocks, "blocks", 0, 1 << 16, 0, true, true, 4)                                                        \
     /* Matrices of a batch whose tiles one block computes. */                                                \
     X(products, "products", 1, 1024, 1, true, true, 7)                                                       \
     /* Workspace bytes for one tile of C, or for one block of a persistent grid. */                          \
     X(ws_tile, "ws_tile", 0, 1ll << 32, 0, false, true, 4)                                                   \
-    /* It takes the parts of K from the grid: a launch may have others than split_k, whole clusters of them. */ \
+    /* The kernel reads the number of K's parts from the grid: a launch may have another than split_k, as    \
+     * long as it is a multiple of cluster_y. */                                                             \
     X(any_split, "any_split", 0, 1, 0, false, false, 8)                                                      \
-    /* Operands that another kernel of the same code copies into the workspace first: 1 A, 2 B, 3 both; 4 or \
-     * 8 more for lines as they are stored, or along K; 16 more for two parts of f16. */                      \
+    /* Operands that a second kernel of the same code copies into the workspace first: 1 for A, 2 for B, and \
+     * how (copies.h): 4 as stored, 8 along K, 16 split into two parts of f16. */                            \
     X(repack, "repack", 0, 27, 0, true, true, 4)                                                             \
     /* It waits itself for the stream's earlier work (programmatic dependent launch). */                     \
     X(dependent_launch, "dependent_launch", 0, 1, 0, false, true, 4)                                         \

@@ -48,7 +48,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
     if (f->split_k % f->cluster_y != 0)
         return gt_fail(GT_ERROR_INVALID, "split_k is %lld, no multiple of the cluster's %lld along K",
                        (long long)f->split_k, (long long)f->cluster_y);
-    /* Of blocks that stay and take tile after tile no more than there are tiles of a product, but where they share K. */
+    /* Persistent blocks: no more than there are tiles, unless they split K among themselves. */
     if (f->blocks > 0 && (f->blocks < tiles || f->ws_tile > 0))
         tiles = f->blocks;
     launch.grid[0] = (unsigned)round_up(tiles, f->cluster_x);

@@ -20,9 +20,10 @@ typedef union gt_scalar {
 gt_scalar gt_scalar_make(const gt_types *types, double value);
 
 /*
- * The argument block that every kernel takes by value. kernel_templates/gemm.cuh has its other side. Fields are only
- * ever added behind the last one: kernels of earlier databases take the first 128 bytes, or all and look at the last
- * one. `bias`, `apart` and `epilogue` stand where earlier libraries write zero: what they launch has none.
+ * The argument block that every kernel takes by value; kernel_templates/gemm.cuh has its other side. Stored kernels
+ * outlive the library that made them, so fields are only ever added at the end: older kernels take the first 128 bytes,
+ * or the whole block and read nothing but those and `batch`. `bias`, `apart` and `epilogue` stand where older libraries
+ * write zero, so that what they launch has no epilogue.
  */
 typedef struct gt_args {
     const void *a, *b;
@@ -49,8 +50,8 @@ typedef struct gt_launch {
     gt_problem problem;
     const gt_type_info *scalar; /* of alpha and beta */
     bool empty;                 /* no element of C: nothing to launch */
-    unsigned grid[3]; /* tiles or persistent blocks, parts of K, matrices or, where a block has several, so many */
-    unsigned products; /* matrices of a block */
+    unsigned grid[3];  /* tiles or persistent blocks; parts of K; matrices, or groups of `products` of them */
+    unsigned products; /* matrices of one block */
     unsigned threads, smem_bytes, cluster[2];
     gt_copies copies; /* of operands, made first, in the workspace */
     bool dependent;  /* programmatic dependent launch */
@@ -58,8 +59,8 @@ typedef struct gt_launch {
     size_t counter_bytes, workspace_bytes;
 } gt_launch;
 
-/* Where a launch's operands lie and what they are scaled by. a and b may be NULL where alpha is 0, c where beta is and
- * there is d. Only kernels that have epilogues are given one, or a d beside c with a beta. */
+/* Where a launch's operands lie and what they are scaled by. a and b may be NULL if alpha is 0; c if beta is 0 and d is
+ * given. An epilogue, or a d together with a beta, needs a kernel whose facts say `epilogue`. */
 typedef struct gt_launch_operands {
     const void *a, *b;
     void *c;

@@ -20,8 +20,8 @@ gt_stored gt_problem_stored(const gt_problem *p, gt_operand operand)
     }
 }
 
-/* Fills in and checks one operand's ld and stride. C must not overlap itself; A and B may repeat (stride 0 is
- * spelled by the default only for a batch of one, so an explicit stride smaller than the matrix is allowed). */
+/* Fills in and checks one operand's ld and stride. Matrices of a batch may overlap in A and B, but not in C. A stride
+ * of 0 stands for the default, so that A and B cannot be repeated by it. */
 static gt_status finish_operand(gt_operand operand, int64_t batch, gt_stored *o)
 {
     static const char names[] = "abc";
@@ -128,7 +128,7 @@ gt_status gt_problem_fold(const gt_gemm *gemm, gt_problem *problem, bool *swappe
     gt_gemm same = gt_class_gemm(&p.class, p.m, p.n, p.k);
     const bool swap = p.n == 1 && p.m > 1 && p.ldc == 1 && p.class.type_a == p.class.type_b &&
                       !(gemm->epilogue & GT_EPILOGUE_BIAS);
-    same.align = gemm->align; /* of pointers; rows may lie better than they did */
+    same.align = gemm->align; /* only that of pointers: rows may be better aligned in the new form */
     same.batch = p.batch;
     same.lda = p.lda;
     same.ldb = p.ldb;

@@ -42,10 +42,10 @@ typedef struct gt_stored {
 gt_status gt_problem_init(const gt_gemm *gemm, gt_problem *problem);
 
 /*
- * The same product in the form that vectors are tuned in, and checked as above. C of one column that lies together is C
- * of one row: the product of the transposed operands, B before A (*swapped), where both have one type and there is no
- * bias, which belongs to columns. A vector that
- * lies together is stored along K. So rows are long, and as aligned as they are.
+ * The same product in the one form that products with vectors are tuned in, checked as above. A contiguous C of one
+ * column becomes C of one row, that is B' A' instead of A B (*swapped); not where A and B have different types, or with
+ * a bias, which belongs to columns. A contiguous A of one row, or B of one column, is stored along K. So rows are long,
+ * and as aligned as they can be.
  */
 gt_status gt_problem_fold(const gt_gemm *gemm, gt_problem *problem, bool *swapped);
 

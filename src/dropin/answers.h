@@ -10,7 +10,7 @@
 #include "../gemmtune.h"
 #include "tally.h"
 
-#define GT_ANSWERS_MOST 3072
+#define GT_ANSWERS_MOST 12288
 
 /* Whole numbers only: no bytes between the fields, so that they are compared as memory. */
 typedef struct gt_answer_key {
@@ -42,10 +42,10 @@ gt_answer *gt_answers_find(const gt_answer_key *key);
 /* Each answer in turn, from *at = 0 on; NULL behind the last. Thread-safe. */
 gt_answer *gt_answers_next(size_t *at);
 
-/* Whether there is room for two more. Under a lock of the caller's, like the next one. */
+/* Whether there is room for two more: none is left once there was none. Thread-safe. */
 bool gt_answers_have_room(void);
 
-/* Adds an answer to a key that has none, where there is room; NULL if memory is out. */
+/* Adds an answer to a key that has none, where there is room; NULL if memory is out. Under a lock of the caller's. */
 gt_answer *gt_answers_add(const gt_answer *answer);
 
 #endif

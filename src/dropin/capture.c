@@ -85,10 +85,10 @@ static gt_counted describe(const gt_answer *answer, unsigned long long calls)
 /* Adds what was counted in one context since the last time. Under the lock. */
 static void store_context(const counted *context)
 {
-    gt_answer *answer, *taken[GT_ANSWERS_MOST];
+    gt_answer *answer, **taken = malloc(GT_ANSWERS_MOST * sizeof(gt_answer *));
     gt_counted *list = malloc(GT_ANSWERS_MOST * sizeof *list);
     size_t count = 0, at = 0;
-    while (list && count < GT_ANSWERS_MOST && (answer = gt_answers_next(&at))) {
+    while (taken && list && count < GT_ANSWERS_MOST && (answer = gt_answers_next(&at))) {
         const unsigned long long calls = atomic_load_explicit(&answer->calls, memory_order_relaxed) - answer->stored;
         if (answer->key.context != context->id || calls == 0)
             continue;
@@ -99,6 +99,7 @@ static void store_context(const counted *context)
     for (size_t i = 0; status == GT_OK && i < count; i++)
         taken[i]->stored += (unsigned long long)list[i].calls;
     snprintf(capture.failure, sizeof capture.failure, "%s", status == GT_OK ? "" : capture.message());
+    free(taken);
     free(list);
 }
 

@@ -16,6 +16,8 @@
  * gets cuBLAS's own status. */
 #define INTEGER_ALIGN 4
 
+_Static_assert(GT_CUBLAS_ASKED == 11 * 8 + 10 * 4 && GT_CUBLAS_ASKED / 8 <= GT_MEMO_WORDS, "no bytes between fields");
+
 /* Whether a function is of a library of the program's own, not of any cuBLAS. */
 static bool is_between(const void *function)
 {
@@ -47,22 +49,25 @@ void *gt_cublas_find(const gt_cublas_library *library, const char *name, _Atomic
     return symbol;
 }
 
-/* False where the handle is none, or cuBLAS too old to be asked. */
+/* A number that a handle is set to. False where the handle is none, or cuBLAS too old to be asked. */
+static bool read_int(const gt_cublas_library *library, const char *name, _Atomic(void *) *slot, void *handle, int *value)
+{
+    cublas_get_int *const get = (cublas_get_int *)gt_cublas_find(library, name, slot);
+    return get && handle && get(handle, value) == GT_CUBLAS_SUCCESS;
+}
+
+static bool read_math_mode(gt_cublas_library *library, gt_cublas_call *call)
+{
+    return read_int(library, "cublasGetMathMode", &library->get_math_mode, call->handle, &call->math_mode);
+}
+
 static bool read_state(gt_cublas_library *library, void *handle, gt_cublas_state *s)
 {
     cublas_get_stream *const stream =
         (cublas_get_stream *)gt_cublas_find(library, "cublasGetStream_v2", &library->get_stream);
-    cublas_get_int *const pointer_mode =
-        (cublas_get_int *)gt_cublas_find(library, "cublasGetPointerMode_v2", &library->get_pointer_mode);
-    cublas_get_int *const math_mode =
-        (cublas_get_int *)gt_cublas_find(library, "cublasGetMathMode", &library->get_math_mode);
-    cublas_get_int *const sm_target =
-        (cublas_get_int *)gt_cublas_find(library, "cublasGetSmCountTarget", &library->get_sm_target);
-    return stream && pointer_mode && math_mode && sm_target && handle &&
-           stream(handle, &s->stream) == GT_CUBLAS_SUCCESS &&
-           pointer_mode(handle, &s->pointer_mode) == GT_CUBLAS_SUCCESS &&
-           math_mode(handle, &s->math_mode) == GT_CUBLAS_SUCCESS &&
-           sm_target(handle, &s->sm_target) == GT_CUBLAS_SUCCESS;
+    return stream && stream(handle, &s->stream) == GT_CUBLAS_SUCCESS &&
+           read_int(library, "cublasGetPointerMode_v2", &library->get_pointer_mode, handle, &s->pointer_mode) &&
+           read_int(library, "cublasGetSmCountTarget", &library->get_sm_target, handle, &s->sm_target);
 }
 
 /* The types and compute types that the library has, and its names for them. Sums in f16 become sums in f32, which are
@@ -103,10 +108,15 @@ static void read_environment(void)
                                                         : GT_MATH_STRICT;
 }
 
-/* Finds types and math, by the compute type and the handle's math mode. False for types that have no name here. */
-static bool translate_types(const gt_cublas_call *call, int math_mode, gt_gemm *gemm)
+/* The handle's math mode. Whether sums may be reduced makes no difference: ours never are. */
+static int find_mode(const gt_cublas_call *call)
 {
-    const int mode = math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS; /* ours are never reduced */
+    return call->math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS;
+}
+
+/* Finds types and math, by the compute type and the handle's math mode. False for types that have no name here. */
+static bool translate_types(const gt_cublas_call *call, gt_gemm *gemm)
+{
     size_t i = 0;
     while (i < sizeof offers / sizeof offers[0] &&
            (offers[i].ab != call->type_a || offers[i].c != call->type_c || offers[i].compute != call->compute))
@@ -116,7 +126,7 @@ static bool translate_types(const gt_cublas_call *call, int math_mode, gt_gemm *
     gemm->type_ab = offers[i].type_ab;
     gemm->type_c = offers[i].type_c;
     gemm->math = offers[i].math;
-    if (mode == GT_CUBLAS_MATH_TF32 && call->compute == GT_CUBLAS_COMPUTE_32F && gemm->type_ab == GT_F32)
+    if (find_mode(call) == GT_CUBLAS_MATH_TF32 && call->compute == GT_CUBLAS_COMPUTE_32F && gemm->type_ab == GT_F32)
         gemm->math = GT_MATH_TF32;
     return true;
 }
@@ -129,11 +139,16 @@ static bool is_legal(const gt_cublas_call *c)
            c->beta && c->a && c->b && c->c;
 }
 
+int gt_cublas_align(const gt_cublas_call *c)
+{
+    const uintptr_t bits = (uintptr_t)c->a | (uintptr_t)c->b | (uintptr_t)c->c | (uintptr_t)c->d | 16;
+    return (int)(bits & -bits);
+}
+
 /* A column-major product is the row-major one of the transposes: C' = B' A', whose operands change places and keep
  * their ops, and whose columns have the bias. Of real numbers the conjugate transpose is the transpose. */
 static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
 {
-    const uintptr_t bits = (uintptr_t)c->a | (uintptr_t)c->b | (uintptr_t)c->c | (uintptr_t)c->d | 16;
     const bool many = c->batch > 1; /* the strides of one matrix mean nothing */
     gemm->m = c->n;
     gemm->n = c->m;
@@ -147,7 +162,7 @@ static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
     gemm->stride_c = many ? c->stride_c : 0;
     gemm->op_a = c->op_b == GT_CUBLAS_OP_N ? GT_N : GT_T;
     gemm->op_b = c->op_a == GT_CUBLAS_OP_N ? GT_N : GT_T;
-    gemm->align = (int)(bits & -bits);
+    gemm->align = c->align;
     gemm->epilogue = c->epilogue;
     gemm->beside = c->d != NULL;
     gemm->deterministic = 1; /* as cuBLAS is by default */
@@ -156,13 +171,14 @@ static void translate_layout(const gt_cublas_call *c, gt_gemm *gemm)
 /* Whether the library computes as the handle and the call ask. */
 static bool is_mode_offered(const gt_cublas_call *call, const gt_cublas_state *s, const gt_gemm *gemm)
 {
-    const int mode = s->math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS;
+    const int mode = find_mode(call);
     const bool is_short = gemm->type_ab == GT_F16 || gemm->type_ab == GT_BF16;
     if (s->sm_target != 0 || (gemm->math == GT_MATH_TF32 && asked.tf32_overridden) ||
         (call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT && call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR))
         return false;
     return mode == GT_CUBLAS_MATH_DEFAULT || mode == GT_CUBLAS_MATH_TF32 ||
-           (mode == GT_CUBLAS_MATH_PEDANTIC && !is_short);
+           (mode == GT_CUBLAS_MATH_TENSOR && gemm->type_ab != GT_F32) ||
+           (mode == GT_CUBLAS_MATH_PEDANTIC && !is_short && gemm->math == GT_MATH_STRICT);
 }
 
 /* What cuBLAS takes and the library has no word for, or cuBLAS refuses and the library would not. */
@@ -180,19 +196,19 @@ static float load_half(const void *data)
 }
 
 /* Whether the user allows what the program did not ask for. It stays with what it asked to be pedantic. */
-static bool may_be_looser(const gt_cublas_call *call, const gt_cublas_state *s, const gt_gemm *gemm)
+static bool may_be_looser(const gt_cublas_call *call, const gt_gemm *gemm)
 {
     return asked.f32_math != GT_MATH_STRICT && gemm->type_ab == GT_F32 && gemm->math == GT_MATH_STRICT &&
            !(asked.f32_math == GT_MATH_TF32 && asked.tf32_overridden) && call->compute == GT_CUBLAS_COMPUTE_32F &&
-           (s->math_mode & ~GT_CUBLAS_MATH_NO_REDUCED_SUMS) == GT_CUBLAS_MATH_DEFAULT;
+           find_mode(call) == GT_CUBLAS_MATH_DEFAULT;
 }
 
-static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s)
+static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s, gt_answer *answers[GT_MEMO_ANSWERS])
 {
     gt_request request = {.symbol = call->symbol};
     gt_gemm *gemm = &request.gemm;
     translate_layout(call, gemm);
-    if (!translate_types(call, s->math_mode, gemm) || !is_offered(call, gemm))
+    if (!translate_types(call, gemm) || !is_offered(call, gemm))
         return GT_FATE_MODE;
     request.refused = !is_mode_offered(call, s, gemm)             ? GT_FATE_MODE
                       : s->pointer_mode != GT_CUBLAS_HOST_SCALARS ? GT_FATE_SCALARS
@@ -206,37 +222,39 @@ static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s)
         operands.alpha = &scalars[0];
         operands.beta = &scalars[1];
     }
-    if (request.refused == GT_FATE_ANSWERED && may_be_looser(call, s, gemm)) {
+    if (request.refused == GT_FATE_ANSWERED && may_be_looser(call, gemm)) {
         gt_request looser = request;
         looser.gemm.math = asked.f32_math;
         looser.alone = asked.f32_math == GT_MATH_TF32; /* what is stored of cuBLAS is its tf32, and not what it would do */
-        if (gt_front_run(&looser, s->stream, &operands) == GT_FATE_ANSWERED)
+        if (gt_front_run(&looser, s->stream, &operands, &answers[0]) == GT_FATE_ANSWERED)
             return GT_FATE_ANSWERED;
     }
-    return gt_front_run(&request, s->stream, &operands);
+    return gt_front_run(&request, s->stream, &operands, &answers[1]);
 }
 
-bool gt_cublas_refuse(gt_fate fate)
-{
-    gt_tally_count(fate);
-    return false;
-}
-
-bool gt_cublas_answer_as(const gt_cublas_call *call, const gt_cublas_state *state)
+gt_fate gt_cublas_run(const gt_cublas_call *call, const gt_cublas_state *state, gt_answer *answers[GT_MEMO_ANSWERS])
 {
     pthread_once(&asked.once, read_environment);
-    const gt_fate fate = is_legal(call) ? answer(call, state) : GT_FATE_ARGUMENTS;
-    gt_tally_count(fate);
-    return fate == GT_FATE_ANSWERED;
+    return is_legal(call) ? answer(call, state, answers) : GT_FATE_ARGUMENTS;
 }
 
-bool gt_cublas_answer(gt_cublas_library *library, const gt_cublas_call *call)
+bool gt_cublas_answer(gt_cublas_library *library, gt_cublas_call *call)
 {
     gt_cublas_state state = {0};
+    gt_answer *answers[GT_MEMO_ANSWERS] = {0};
+    gt_fate fate = GT_FATE_ARGUMENTS;
     if (gt_cublas_is_left() || !gt_front_is_on())
         return false;
-    return read_state(library, call->handle, &state) ? gt_cublas_answer_as(call, &state)
-                                                     : gt_cublas_refuse(GT_FATE_ARGUMENTS);
+    if (read_math_mode(library, call)) {
+        call->align = gt_cublas_align(call);
+        if (gt_memo_forwards(call, GT_CUBLAS_ASKED / 8))
+            return false;
+        if (read_state(library, call->handle, &state))
+            fate = gt_cublas_run(call, &state, answers);
+        gt_memo_keep(call, GT_CUBLAS_ASKED / 8, fate, answers);
+    }
+    gt_tally_count(fate);
+    return fate == GT_FATE_ANSWERED;
 }
 
 /* Preloaded, it has a place in every thread from the start. */

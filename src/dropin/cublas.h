@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../gemmtune.h"
+#include "memo.h"
 #include "symbols.h"
 #include "tally.h"
 
@@ -20,39 +21,46 @@ typedef struct gt_cublas_library {
 } gt_cublas_library;
 
 typedef struct gt_cublas_call {
-    gt_symbol symbol;
+    /* What is asked for. Up to the epilogue, which cuBLAS has none of, there are no bytes between the fields: they are
+     * compared as memory. */
     void *handle;
-    int op_a, op_b;
     int64_t m, n, k;
-    const void *alpha, *a, *b, *beta;
-    void *c, *d; /* results go to C where there is no D, which lies as C does */
-    const void *bias; /* one for each row of C */
-    gt_epilogue epilogue;
-    int type_a, type_b, type_c; /* cudaDataType_t */
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c;
     int64_t batch;
+    gt_symbol symbol;
+    int op_a, op_b;
+    int type_a, type_b, type_c; /* cudaDataType_t */
     int compute, algorithm;
+    int math_mode; /* of the handle */
+    int align;     /* the largest power of two, 16 at most, that all pointers are multiples of */
+    gt_epilogue epilogue;
+    const void *alpha, *a, *b, *beta;
+    void *c, *d; /* results go to C where there is no D, which lies as C does */
+    const void *bias; /* one for each row of C */
 } gt_cublas_call;
 
-/* How a product is computed: of the handle, or of cuBLASLt's descriptor. */
+#define GT_CUBLAS_ASKED offsetof(gt_cublas_call, epilogue) /* bytes that are compared */
+
+/* How a product is to be run: of the handle, or of cuBLASLt's descriptor. */
 typedef struct gt_cublas_state {
     struct CUstream_st *stream;
-    int pointer_mode, math_mode, sm_target;
+    int pointer_mode, sm_target;
     bool epilogue; /* one is asked for that the library does not have */
 } gt_cublas_state;
 
 /* A function of the program's own cuBLAS, remembered in *slot; NULL if it has none of that name. */
 void *gt_cublas_find(const gt_cublas_library *library, const char *name, _Atomic(void *) *slot);
 
-/* True if the product is enqueued; else nothing was done and the call has to be forwarded, between the two below. */
-bool gt_cublas_answer(gt_cublas_library *library, const gt_cublas_call *call);
+int gt_cublas_align(const gt_cublas_call *call);
 
-/* The same where the state is known. */
-bool gt_cublas_answer_as(const gt_cublas_call *call, const gt_cublas_state *state);
+/* True if the product is enqueued; else nothing was done and the call has to be forwarded, between the two below. The math
+ * mode and the alignment are filled in. */
+bool gt_cublas_answer(gt_cublas_library *library, gt_cublas_call *call);
 
-/* Counts a call that is none of the library's products. False. */
-bool gt_cublas_refuse(gt_fate fate);
+/* The same where all of that is known: GT_FATE_ANSWERED, or why it is not. Nothing is counted but *answers, which the call
+ * was looked up under. */
+gt_fate gt_cublas_run(const gt_cublas_call *call, const gt_cublas_state *state, gt_answer *answers[GT_MEMO_ANSWERS]);
 
 /* Around the program's own function: cuBLAS calls cuBLASLt, through the loader, and that is not looked at again. */
 void gt_cublas_leave(void);

@@ -11,6 +11,7 @@ enum { GT_CUBLAS_ALGORITHM_DEFAULT = -1, GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR = 99
 /* cublasMath_t: one of these, and the flag. */
 enum {
     GT_CUBLAS_MATH_DEFAULT = 0,
+    GT_CUBLAS_MATH_TENSOR = 1, /* of old: f32 may be cut to f16, and nothing changes for other types */
     GT_CUBLAS_MATH_PEDANTIC = 2,
     GT_CUBLAS_MATH_TF32 = 3,
     GT_CUBLAS_MATH_NO_REDUCED_SUMS = 16,

@@ -6,7 +6,7 @@
              const element *a, INTEGER lda, const element *b, INTEGER ldb, const element *beta, element *c,  \
              INTEGER ldc)                                                                                    \
     {                                                                                                        \
-        const gt_cublas_call call = {                                                                        \
+        gt_cublas_call call = {                                                                              \
             .symbol = NUMBER(gemm), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,    \
             .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,        \
             .type_a = type, .type_b = type, .type_c = type, .compute = compute_type, .batch = 1,             \
@@ -21,7 +21,7 @@
              INTEGER ldb, long long stride_b, const element *beta, element *c, INTEGER ldc,                  \
              long long stride_c, INTEGER batch)                                                              \
     {                                                                                                        \
-        const gt_cublas_call call = {                                                                        \
+        gt_cublas_call call = {                                                                              \
             .symbol = NUMBER(batched), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k, \
             .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,        \
             .type_a = type, .type_b = type, .type_c = type, .compute = compute_type, .batch = batch,         \
@@ -44,7 +44,7 @@ FUNCTION(cublasGemmEx, void *handle, int op_a, int op_b, INTEGER m, INTEGER n, I
          const void *a, int type_a, INTEGER lda, const void *b, int type_b, INTEGER ldb, const void *beta, void *c,
          int type_c, INTEGER ldc, int compute, int algorithm)
 {
-    const gt_cublas_call call = {
+    gt_cublas_call call = {
         .symbol = NUMBER(cublasGemmEx), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
         .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
         .type_a = type_a, .type_b = type_b, .type_c = type_c, .compute = compute, .algorithm = algorithm,
@@ -61,7 +61,7 @@ FUNCTION(cublasGemmStridedBatchedEx, void *handle, int op_a, int op_b, INTEGER m
          INTEGER ldb, long long stride_b, const void *beta, void *c, int type_c, INTEGER ldc, long long stride_c,
          INTEGER batch, int compute, int algorithm)
 {
-    const gt_cublas_call call = {
+    gt_cublas_call call = {
         .symbol = NUMBER(cublasGemmStridedBatchedEx), .handle = handle, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
         .alpha = alpha, .a = a, .b = b, .beta = beta, .c = c, .lda = lda, .ldb = ldb, .ldc = ldc,
         .type_a = type_a, .type_b = type_b, .type_c = type_c, .compute = compute, .algorithm = algorithm,

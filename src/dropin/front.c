@@ -320,7 +320,7 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_requ
     if (key->refused == GT_FATE_ANSWERED && !find_stream(stream, &stream_id))
         key->refused = GT_FATE_FAILED;
     gt_answer *answer = look_up(key, stream_id);
-    return answer ? answer : learn(key, stream_id, request);
+    return answer || !gt_answers_have_room() ? answer : learn(key, stream_id, request);
 }
 
 /* Finds the answer and counts the call. */
@@ -369,9 +369,9 @@ gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt
     return front.gt_execute_ex(answer->plan, stream, operands) == GT_OK ? GT_FATE_ANSWERED : GT_FATE_FAILED;
 }
 
-gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands)
+gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands,
+                     gt_answer **answer)
 {
-    gt_answer *answer;
-    const gt_fate fate = find(request, stream, &answer);
-    return fate == GT_FATE_ANSWERED ? gt_front_execute(answer, stream, operands) : fate;
+    const gt_fate fate = find(request, stream, answer);
+    return fate == GT_FATE_ANSWERED ? gt_front_execute(*answer, stream, operands) : fate;
 }

@@ -25,10 +25,13 @@ typedef struct gt_request {
 
 /*
  * Enqueues the product on the stream by a plan that is expected to be faster than cuBLAS is: GT_FATE_ANSWERED. With any
- * other fate nothing was enqueued. Thread-safe; takes a lock only for a problem that was not seen before in this CUDA
- * context and, where a plan needs a workspace, stream.
+ * other fate nothing was enqueued. *answer is what the call was counted under, as it was if it could not be. Thread-safe;
+ * takes a lock only for a problem that was not seen before in this CUDA context and, where a plan needs a workspace,
+ * stream.
  */
-gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands);
+typedef struct gt_answer gt_answer;
+gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands,
+                     gt_answer **answer);
 
 /* Rates of this machine that programs before this one have stored become the list's values; calls nothing of CUDA. And
  * stores them for others, where products are counted. */
@@ -36,7 +39,6 @@ void gt_front_load_rates(gt_rate *list, size_t count);
 void gt_front_store_rates(const gt_rate *list, size_t count);
 
 /* The same in two steps: whether it would be answered, and what is expected of that, in microseconds; and the rest. */
-typedef struct gt_answer gt_answer;
 gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us);
 gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt_operands *operands);
 

@@ -84,7 +84,8 @@ static gt_fate find_answers(const gt_host_product *p, const gt_tiles *tiles, gt_
     return GT_FATE_ANSWERED;
 }
 
-/* A result that is half copied can neither be computed again nor be told of: a BLAS has no status. */
+/* A result that is half copied over what it was computed from can neither be computed again nor be told of: a BLAS has no
+ * status. */
 static void give_up(void)
 {
     dprintf(STDERR_FILENO, "gemmtune: the GPU was lost while it gave a result back\n");
@@ -114,7 +115,7 @@ static gt_fate run(const gt_host_product *p, gt_host_worth *worth, void *data, d
         return GT_FATE_NO_ROOM;
     const double begun = now_us();
     if (!gt_pipeline_run(host.pipeline, p, &tiles, &answers, &written)) {
-        if (written)
+        if (written && p->reads_c)
             give_up();
         return GT_FATE_FAILED;
     }

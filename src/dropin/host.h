@@ -28,8 +28,8 @@ typedef bool gt_host_worth(void *data, double kernel_us);
 
 /*
  * Runs the product on the first GPU, which is set up with the first one. GT_FATE_ANSWERED: C has the result, and
- * *moved_us is how long the copies took, 0 if that says nothing. With any other fate C is as it was. One at a time: a
- * second thread waits where it is told to, else its product is GT_FATE_SMALL.
+ * *moved_us is how long the copies took, 0 if that says nothing. With any other fate C is as it was, where the product
+ * reads it. One at a time: a second thread waits where it is told to, else its product is GT_FATE_SMALL.
  */
 gt_fate gt_host_run(const gt_host_product *product, bool wait, gt_host_worth *worth, void *data, double *moved_us);
 

@@ -3,8 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The squared distance, in logarithms of sizes, that halves the weight of a measurement; and the one at which a kernel's
- * own measurements say as much about it as those of its family near the problem. */
+/* Weights of measurements, by their squared distance to the problem in logarithms of sizes. At NEAR a measurement has
+ * half its weight. The family's mean counts as one measurement at FAMILY_NEAR: that is where a kernel's own
+ * measurements say as little as those of its family. */
 #define NEAR        0.02
 #define FAMILY_NEAR 2.0
 
@@ -40,7 +41,7 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
     }
 }
 
-/* A mean of ratios, the nearer to the problem the weightier. */
+/* A weighted mean of ratios: nearer measurements weigh more. */
 typedef struct mean {
     double sum, weights;
     double least; /* squared distance */

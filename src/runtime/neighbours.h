@@ -4,8 +4,8 @@
 
 #include "../../db/store.h"
 
-/* A prediction is trusted less the farther it reaches: so much of it for each factor of e in the sizes. Of many
- * kernels with optimistic and pessimistic predictions, the smallest is likely an optimistic one. */
+/* Predictions are made worse by so much for each factor of e between the sizes. Among many kernels the smallest
+ * prediction is likely too optimistic, the more so the farther it reaches. */
 #define GT_DISTRUST 0.10
 
 /* A measurement that may be used. */
@@ -17,7 +17,7 @@ typedef struct gt_neighbour {
     double ratio;       /* logarithm of the time over its own estimate; NaN: there is none */
 } gt_neighbour;
 
-/* What a family's measurements near the problem are over their estimates, found once for each. */
+/* How a family's measurements near the problem compare with their estimates, found once for each family. */
 typedef struct gt_family_ratio {
     char family[GT_FAMILY_LENGTH];
     double ratio;
@@ -41,12 +41,12 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
 typedef struct gt_prospect {
     size_t nearest; /* of its measurements: a row */
     double us;
-    double score; /* us, and more the less it is trusted */
+    double score; /* us, made worse by GT_DISTRUST: the smallest is chosen */
     int64_t parts; /* of K; 0: as it was made */
 } gt_prospect;
 
-/* What a kernel's own measurements, own[0] to own[count - 1] of the list, make of its estimate, and those of its family
- * where they are far; false where there is nothing to go by. */
+/* Corrects a kernel's estimate by the ratios of its own measurements, own[0] to own[count - 1] of the list, and where
+ * these are far by those of its family. false: no measurement has a ratio. */
 bool gt_neighbours_predict(const gt_measurements *measured, gt_neighbours *all, const gt_neighbour *own, size_t count,
                            gt_prospect *prospect);
 

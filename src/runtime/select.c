@@ -76,12 +76,12 @@ static double estimate(const gt_device *device, const gt_problem *problem, const
 {
     double best = estimate_made(device, problem, demands, measured, kernel);
     *parts = 0;
-    /* The bound of its error was asked for as it was made. */
+    /* A bound of the error holds for the parts of K that the kernel was made with. */
     const bool any = kernel->facts.any_split && !demands->as_made && demands->max_error <= 0;
     gt_kernel split = *kernel;
     for (int64_t blocks = 1; any && blocks <= MOST_BLOCKS; blocks *= 2) {
         const int64_t wanted = gt_estimate_parts(device, kernel, problem, blocks);
-        if (wanted == split.facts.split_k) /* as before: there is no more to share */
+        if (wanted == split.facts.split_k) /* estimated already */
             continue;
         gt_kernel_split(&split, wanted);
         const double us = estimate_made(device, problem, demands, measured, &split);
@@ -189,9 +189,9 @@ static bool is_better(const gt_measured *a, const gt_measured *b)
 }
 
 /*
- * The time that a baseline is expected to need where no baseline was timed: as much more than the kernel as on the
- * nearest size where both were, against the fastest kernel there. Like a prediction it is trusted less the farther that
- * is: the baseline may do better here.
+ * The time that a baseline is expected to take where none was timed on this problem: as much longer than the kernel as
+ * the nearest problem's baseline took longer than the fastest kernel there. It is reduced with distance, like
+ * predictions are made worse: the baseline may do better here.
  */
 static double expect_baseline(const gt_measured *list, const usable *pool, double expected_us)
 {

@@ -41,10 +41,9 @@ gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selectio
 double gt_select_least_bound(const gt_problem *problem, const gt_measurements *measured);
 
 /*
- * The time in microseconds that the kernel of some measurements is expected to take on a problem: its estimate, as much
- * more or less as the measurements near the problem were, list[rows[0]] to list[rows[count - 1]], at least one; where
- * they are far, as those of its family. *nearest is the row that says most about this problem. 0 where the kernel cannot
- * run it.
+ * The time in microseconds that a kernel is expected to take on a problem. list[rows[0]] to list[rows[count - 1]], at
+ * least one, are its measurements: its estimate is corrected by how these compare with theirs and, where they are far,
+ * by how those of its family do. *nearest is the row nearest to the problem. 0 where the kernel cannot run it.
  */
 double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
                          const size_t *rows, size_t count, size_t *nearest);

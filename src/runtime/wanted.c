@@ -27,11 +27,6 @@ gt_status gt_counted_open(gt_counted_gpu **out)
     return status;
 }
 
-void gt_counted_close(gt_counted_gpu *gpu)
-{
-    free(gpu);
-}
-
 /* What a product takes at least, in microseconds: a launch, its arithmetic, its bytes. */
 static double estimate_us(const gt_device *device, const gt_problem *problem, double copy_tbs)
 {

@@ -17,9 +17,9 @@ typedef struct gt_counted {
     double baseline_us, expected_us; /* of one call, by a plan's description; 0: not known */
 } gt_counted;
 
-/* Reads the facts of the GPU behind the current CUDA context, while CUDA still answers. Owned: gt_counted_close. */
+/* Reads the facts of the GPU behind the current CUDA context, while CUDA still answers. It stays until the
+ * process ends. */
 GT_API gt_status gt_counted_open(gt_counted_gpu **gpu);
-GT_API void gt_counted_close(gt_counted_gpu *gpu);
 
 /* Adds products to the table `wanted` of the user's database, which is made where there is none. Calls nothing of CUDA.
  * What is no product of the library's is left out. */

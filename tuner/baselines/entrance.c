@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../timer.h"
+#include "../worker/measure.h"
 
 /* One algorithm that ran, and what it took. */
 typedef struct timed {

@@ -4,7 +4,7 @@
 
 #include "cublas.h"
 #include "cublaslt.h"
-#include "../worker/measure.h"
+#include "../worker/meter.h"
 #include "../worker/residual.h"
 #include "baseline.h"
 #include "../worker/protocol.h"

@@ -2,12 +2,11 @@
 #include "accuracy.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "../../src/core/bound.h"
 #include "../../src/core/status.h"
-#include "../progress.h"
 #include "chosen.h"
+#include "entries.h"
 #include "output.h"
 
 typedef struct entry {
@@ -16,8 +15,10 @@ typedef struct entry {
     gt_accuracy ours[GT_DATA_KINDS], cublas[GT_DATA_KINDS];
 } entry;
 
-static gt_status measure(gt_engine *engine, entry *e)
+static gt_status measure(gt_engine *engine, const gt_options_cli *options, void *item)
 {
+    (void)options;
+    entry *e = item;
     gt_code code = {0};
     gt_status status = gt_chosen_find(engine, &e->problem, false, &e->chosen, &code);
     const gt_contestant contestant = {&e->chosen.kernel, &code};
@@ -107,50 +108,25 @@ static gt_status check_types(const gt_options_cli *options)
     return GT_OK;
 }
 
-/* One after the other; *count says how many there were. */
-static gt_status measure_all(gt_engine *engine, const gt_options_cli *options, entry *entries, size_t total,
-                             size_t *count)
-{
-    gt_status status = GT_OK;
-    gt_progress *progress = gt_progress_create(options->quiet);
-    for (; status == GT_OK && *count < total && !gt_engine_interrupted(); ++*count) {
-        char name[GT_PROBLEM_NAME_LENGTH];
-        gt_problem_name(&entries[*count].problem, name);
-        const gt_progress_state state = {
-            .step = (int)*count, .steps = (int)total, .what = name, .elapsed = gt_engine_elapsed(engine)};
-        gt_progress_update(progress, &state);
-        if ((status = measure(engine, &entries[*count])) != GT_OK)
-            break;
-    }
-    gt_progress_destroy(progress);
-    return status;
-}
-
 int gt_bench_errors(const gt_options_cli *options)
 {
     gt_engine engine = {0};
-    gt_problem *problems = NULL;
-    entry *entries = NULL;
-    size_t total = 0, count = 0;
+    gt_entries entries = {0};
+    size_t count = 0;
     const gt_engine_options engine_options = gt_options_engine(options);
     gt_status status = check_types(options);
     if (status == GT_OK)
         status = gt_engine_open(&engine_options, GT_ENGINE_READ, &engine);
     if (status == GT_OK)
-        status = gt_options_problems(options, &problems, &total);
-    if (status == GT_OK && !(entries = calloc(total, sizeof *entries)))
-        status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < total; i++)
-        entries[i].problem = problems[i];
+        status = gt_entries_init(options, sizeof(entry), &entries);
     if (status == GT_OK)
-        status = measure_all(&engine, options, entries, total, &count);
+        status = gt_entries_run(&entries, &engine, options, measure, &count);
     int code = status == GT_OK ? 0 : gt_print_failure();
     if (count > 0)
-        print_table(options, entries, count);
-    if (tell_failures(options, entries, count) > 0)
+        print_table(options, entries.list, count);
+    if (tell_failures(options, entries.list, count) > 0)
         code = 1;
     gt_engine_close(&engine, "done");
-    free(entries);
-    free(problems);
+    gt_entries_finish(&entries);
     return gt_engine_interrupted() ? 130 : code;
 }

@@ -1,17 +1,13 @@
 /* gemmtune bench: the stored kernels against cuBLAS and cuBLASLt, interleaved in one run. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "../../src/core/status.h"
 #include "../worker/clock.h"
 #include "accuracy.h"
 #include "chosen.h"
-#include "options.h"
+#include "entries.h"
 #include "output.h"
-#include "../progress.h"
 #include "ratings.h"
 #include "regret.h"
 
@@ -36,15 +32,16 @@ typedef struct summary {
     const char *version;      /* cuBLAS's; "" if it did not race */
 } summary;
 
-static gt_status bench_one(gt_engine *engine, bool untuned, entry *e)
+static gt_status run_race(gt_engine *engine, const gt_options_cli *options, void *item)
 {
+    entry *e = item;
     gt_code code = {0};
     const gt_try_terms check = {.seed = engine->options.check_seed};
     const gt_race_terms terms = {.seed = engine->options.check_seed, .seconds = RACE_SECONDS,
                                  .search_s = SEARCH_SECONDS, .baselines = engine->options.baselines};
     for (int i = 0; i < GT_BASELINE_COUNT; i++)
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
-    gt_status status = gt_chosen_find(engine, &e->problem, untuned, &e->chosen, &code);
+    gt_status status = gt_chosen_find(engine, &e->problem, options->untuned, &e->chosen, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&e->chosen.kernel, &code};
         /* Stored results are not believed: a kernel is proved right here before it is timed. */
@@ -338,34 +335,14 @@ static gt_status keep_tuned(const gt_engine *engine, gt_options_cli *options)
     return status;
 }
 
-/* The races, one after the other; *count says how many there were. */
-static gt_status bench_all(gt_engine *engine, const gt_options_cli *options, entry *entries, size_t total,
-                           size_t *count)
-{
-    gt_status status = GT_OK;
-    gt_progress *progress = gt_progress_create(options->quiet);
-    for (; *count < total && !gt_engine_interrupted(); ++*count) {
-        char name[GT_PROBLEM_NAME_LENGTH];
-        gt_problem_name(&entries[*count].problem, name);
-        const gt_progress_state state = {.step = (int)*count, .steps = (int)total, .what = name,
-                                         .elapsed = gt_engine_elapsed(engine)};
-        gt_progress_update(progress, &state);
-        if ((status = bench_one(engine, options->untuned, &entries[*count])) != GT_OK)
-            break;
-    }
-    gt_progress_destroy(progress);
-    return status;
-}
-
 int gt_cmd_bench(const gt_options_cli *given)
 {
     gt_engine engine;
     gt_options_cli kept = *given;
     const gt_options_cli *options = &kept;
     gt_limits limits[GT_TYPES_MOST] = {0};
-    gt_problem *problems = NULL;
-    entry *entries = NULL;
-    size_t total = 0, done = 0;
+    gt_entries races = {0};
+    size_t done = 0;
     int code = 0;
     if (given->regret > 0)
         return gt_bench_regret(given);
@@ -376,24 +353,19 @@ int gt_cmd_bench(const gt_options_cli *given)
     if (status == GT_OK && given->all_types)
         status = keep_tuned(&engine, &kept);
     if (status == GT_OK)
-        status = gt_options_problems(options, &problems, &total);
-    if (status == GT_OK && !(entries = calloc(total, sizeof *entries)))
-        status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < total; i++)
-        entries[i].problem = problems[i];
+        status = gt_entries_init(options, sizeof(entry), &races);
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
         status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)
-        status = bench_all(&engine, options, entries, total, &done);
+        status = gt_entries_run(&races, &engine, options, run_race, &done);
     if (status != GT_OK)
         code = gt_print_failure();
     if (done > 0) {
-        const summary s = sum_up(options, entries, done);
-        print_all(&engine, options, limits, entries, done, &s);
+        const summary s = sum_up(options, races.list, done);
+        print_all(&engine, options, limits, races.list, done, &s);
         code = s.wrong > 0 ? 1 : code;
     }
     gt_engine_close(&engine, "done");
-    free(entries);
-    free(problems);
+    gt_entries_finish(&races);
     return gt_engine_interrupted() ? 130 : code;
 }

@@ -4,21 +4,21 @@
 
 #include "type_list.h"
 
-/* Which types a row is for, each in all of the ones before it. */
+/* Which types have a row: each of these sets contains the next one. */
 typedef enum scope { EVERY, USUAL, HALF, F32 } scope;
 
-/* How rows lie: every size as it is, or this much less in elements, but for the smallest sizes. */
+/* How matrices lie in memory: sizes as in the table, or one or two less, so that rows are not aligned to 16 bytes. */
 #define ALIGNED 1u
-#define EVEN    2u /* rows are a multiple of two elements */
-#define ODD     4u
+#define EVEN    2u /* sizes less two: rows are a multiple of two elements */
+#define ODD     4u /* sizes less one */
 #define BOTH    (ALIGNED | ODD)
 
-/* Sizes up to this one are what makes a row of the table, and stay. */
+/* Sizes up to this one are never made smaller: they are what the row is about. */
 #define KEPT 8
 
-/* Sizes are multiples of 16, so that rows of any type are aligned. Vectors have two layouts, dot products one: see
- * gt_problem_fold. Rows that more types have come first. f32 has all of a row in every layout; 16-bit types, which have
- * the default list in nn, less. */
+/* Sizes are multiples of 16, so that rows of any type are aligned. Products with vectors have two layouts, dot products
+ * one: see gt_problem_fold. Rows that more types have come first. f32 takes `rows` in every layout; 16-bit types, whose
+ * default list is tuned in nn, take half_nn there and half_others elsewhere. */
 static const struct {
     int64_t m, n, k, batch;
     unsigned rows, half_nn, half_others;
@@ -77,8 +77,8 @@ static scope scope_of(const gt_types *types)
                                                                                  : EVERY;
 }
 
-/* Which lies of a row a type has in a layout. Others than f32 have their list in nn, odd sizes among it, and the less
- * usual ones need only what serves all rows. */
+/* Which variants of a row a type has in a layout. Types other than f32 have the default list in nn, with odd sizes;
+ * less usual ones need only the odd variant, whose kernels run any alignment. */
 static unsigned rows_of(size_t row, scope type, bool nn)
 {
     switch (type) {
@@ -114,8 +114,8 @@ gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t 
     } lies[] = {{ALIGNED, 0}, {ODD, 1}, {EVEN, 2}};
     const scope of_type = scope_of(types);
     gt_status status = GT_OK;
-    /* A run may be cut. What serves all rows of a layout comes first, so that none is without a kernel; then every kind in
-     * the first layout. */
+    /* A budget may end the run early: the odd variants, whose kernels serve any problem of their layout, come first;
+     * then every row in the first layout. */
     for (int layout = 1; status == GT_OK && layout < 4; layout++)
         status = add(0, types, 1, layout / 2 ? GT_T : GT_N, layout % 2 ? GT_T : GT_N, problems, count);
     for (int variant = 0; variant < 12; variant++)

@@ -47,10 +47,10 @@ static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool
     return status;
 }
 
-/* How a problem is searched, and what its search begins with. One of the cover list is searched quickly where it is
- * the first of its row whose rows are aligned as its are, but for even rows of f32, which take what other rows take;
- * what won there is tried on the others, and little else. Vectors read a matrix along K or across it, and what is good
- * at one says nothing about the other. */
+/* Chooses the effort and the seeds of a problem's search. The first problem of a row of the cover list is searched
+ * quickly; on the others of that row what won there is tried, and little else. "First" is meant for each alignment, as
+ * aligned operands are loaded by other code (but for even rows of f32, where that of other alignments does); and with
+ * vectors for each layout, as reading a matrix along K and across it are different problems. */
 static void choose_search(gt_tuning *tuning, gt_winners *winners, bool covers, const gt_problem *problem)
 {
     const int row = covers ? gt_cover_row(problem) : -1;
@@ -98,10 +98,10 @@ typedef struct lap {
     bool over;  /* a lane failed */
 } lap;
 
-/* One lane's, which begins with what all share. */
+/* A lane's own copy of what all lanes share. */
 typedef struct lane_tuning {
     gt_tuning tuning;
-    gt_seed *seeds; /* its own: winners are chosen anew while it waits */
+    gt_seed *seeds; /* copied: other lanes choose seeds while this one waits */
 } lane_tuning;
 
 static gt_status begin_lane(const lap *l, gt_engine *engine, lane_tuning *lane)
@@ -111,7 +111,8 @@ static gt_status begin_lane(const lap *l, gt_engine *engine, lane_tuning *lane)
     return lane->seeds ? GT_OK : gt_fail_memory();
 }
 
-/* Tunes one problem with the seeds that were chosen for it. Its share of the budget is that of one among those left. */
+/* Tunes one problem with the seeds that were chosen for it. It gets an equal share of the time that is left, multiplied
+ * by the number of lanes; `left` counts the shares. */
 static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem, size_t left, bool wait, gt_tuned *tuned,
                            bool *reached)
 {
@@ -142,8 +143,8 @@ static bool row_is_under_way(const lap *l, const gt_problem *problem)
 
 #define ROW_S 0.02 /* seconds between two looks at the rows that are under way */
 
-/* The next problem: in order, but for those whose row is under way, and last those that another tuner works on. false
- * where none is left. */
+/* The next problem, in order. One whose row of the cover list is under way waits for what wins there; those that
+ * another tuner works on come last. false where none is left. */
 static bool pick(const lap *l, const gt_engine *engine, size_t *picked)
 {
     for (bool waiting = true; waiting;) {
@@ -168,8 +169,8 @@ static bool pick(const lap *l, const gt_engine *engine, size_t *picked)
     return false;
 }
 
-/* Tunes problems until none is left. Of those that are left when the time is up what is known is shown, where others
- * tuned before. */
+/* Tunes problems until none is left or the time is up. With --device all other processes have tuned before this one:
+ * what they stored for the remaining problems is still shown. */
 static gt_status tune_some(gt_engine *engine, void *data)
 {
     lap *l = data;
@@ -187,7 +188,7 @@ static gt_status tune_some(gt_engine *engine, void *data)
         l->fates[i] = UNDER_WAY;
         tuning->state.step = l->tuning->state.step + (int)l->begun++;
         choose_search(tuning, l->winners, l->covers, &l->problems[i]);
-        /* One share more than there are problems: the last lap's. */
+        /* All problems left, this one included, and the last lap, which takes one share. */
         status = tune_next(l, &lane, &l->problems[i], l->total - l->begun + 2, wait, &t, &reached);
         l->fates[i] = reached || wait ? DONE : CLAIMED;
         l->begun -= !reached;
@@ -203,8 +204,8 @@ static gt_status tune_some(gt_engine *engine, void *data)
     return status;
 }
 
-/* The last lap: every winner of a class on every problem of it. What was tuned first gets what was found last, and the
- * library has measurements of each kernel on many sizes to predict from. */
+/* The last lap: tries every winner of a class on every problem of that class. So problems that were tuned early get
+ * what was found late, and the library has measurements of each kernel on many sizes to predict from. */
 static gt_status tune_again(gt_engine *engine, void *data)
 {
     lap *l = data;
@@ -321,7 +322,8 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     if (status == GT_OK)
         status = gt_lanes_run(engine, l.lanes, tune_some, &l);
     l.begun = 0;
-    /* All known from runs before, they have had it; but parts of a list only by themselves. */
+    /* Where nothing new was tried, an earlier run has made the last lap; not with --device all, whose processes have
+     * each seen a part of the list. */
     if (status == GT_OK && (gt_laps_tried_any(tuned, l.count) || options->all_devices))
         status = gt_lanes_run(engine, l.lanes, tune_again, &l);
     if (status == GT_OK)

@@ -10,14 +10,19 @@
 #include "../../src/core/status.h"
 #include "../../src/runtime/select.h"
 #include "../tune.h"
+#include "entries.h"
 #include "output.h"
 
 #define SHARE_S      40.0 /* seconds of searching for a shape, where no budget is given */
 #define RACE_SECONDS 0.8
 
-/* Who races: what every configuration was tried for, as far as the time went; what `tune` finds; what the library takes
- * for a shape that nobody tuned. */
-enum { FULL, NORMAL, UNTUNED, CONTESTANTS };
+/* Who races. */
+enum {
+    FULL,    /* the best of every configuration, as far as the time went */
+    NORMAL,  /* what `tune` finds */
+    UNTUNED, /* what the library takes for a shape that nobody tuned */
+    CONTESTANTS
+};
 
 typedef struct entry {
     gt_problem problem;
@@ -72,7 +77,7 @@ static gt_status tune(gt_tuning *tuning, gt_effort effort, double until, int who
     return status;
 }
 
-/* All that there are, once more and in turns. The same kernel is timed as often as it is there. */
+/* Races all that were found. A kernel that stands for two of them is timed twice. */
 static gt_status race(gt_engine *engine, entry *e)
 {
     gt_contestant contestants[CONTESTANTS];
@@ -221,29 +226,24 @@ int gt_bench_regret(const gt_options_cli *options)
 {
     gt_engine engine = {0};
     gt_store *own = NULL;
-    gt_problem *problems = NULL;
-    entry *entries = NULL;
-    size_t total = 0, count = 0;
+    gt_entries shapes = {0};
+    size_t count = 0;
     char folder[64] = "", path[96] = "";
     int code = 0;
     gt_status status = open_scratch(options, folder, path, &engine);
     if (status == GT_OK)
-        status = gt_options_problems(options, &problems, &total);
-    if (status == GT_OK && !(entries = calloc(total, sizeof *entries)))
-        status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < total; i++)
-        entries[i].problem = problems[i];
+        status = gt_entries_init(options, sizeof(entry), &shapes);
     if (status == GT_OK && gt_store_open(options->database, GT_STORE_READ, &own) != GT_OK)
         gt_print_note("no untuned kernels: %s", gt_error_message());
     if (status == GT_OK)
-        status = measure_all(&engine, options, own, entries, total, &count);
+        status = measure_all(&engine, options, own, shapes.list, shapes.count, &count);
     if (status != GT_OK)
         code = gt_print_failure();
     if (count > 0) {
-        print_shapes(options, entries, count);
+        print_shapes(options, shapes.list, count);
         if (!options->json) {
-            print_sum(options, "normal", entries, count, NORMAL);
-            print_sum(options, "untuned", entries, count, UNTUNED);
+            print_sum(options, "normal", shapes.list, count, NORMAL);
+            print_sum(options, "untuned", shapes.list, count, UNTUNED);
             printf("%zu random shape%s, seed %llu\n", count, count == 1 ? "" : "s",
                    (unsigned long long)options->seed);
         }
@@ -251,7 +251,6 @@ int gt_bench_regret(const gt_options_cli *options)
     gt_store_close(own);
     gt_engine_close(&engine, status == GT_OK ? "done" : "failed");
     remove_scratch(folder, path);
-    free(entries);
-    free(problems);
+    gt_entries_finish(&shapes);
     return gt_engine_interrupted() ? 130 : code;
 }

@@ -81,7 +81,7 @@ static void become(char *const *words, int fd, pid_t parent)
     _exit(127);
 }
 
-/* Starts the command line again for one GPU; what stands last on it counts. */
+/* Starts the command line again for one GPU, with options at its end that override those before. */
 static gt_status start(const gt_options_cli *options, tuner *t, int jobs)
 {
     char device[16], shard[32], threads[16];

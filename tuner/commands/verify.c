@@ -22,7 +22,7 @@ static const gt_column columns[] = {
 
 #define LAYOUTS 4
 
-/* Rounds of fresh checks that a kernel has to pass which failed one: more than one that never did. */
+/* Rounds of fresh checks that a kernel out of service must pass before it is planned again. */
 #define FRESH_ROUNDS 3
 
 /* A stored kernel, the problem it is checked on, and what came of it in all rounds. */
@@ -104,7 +104,8 @@ static void record(verification *v, subject *s, const gt_trial *trial)
                      put ? ", no longer planned" : "", line);
 }
 
-/* Wrong before not checked, that before right, and of those the one with the larger error. */
+/* Whether a is the worse result: a wrong one is worse than one that could not be checked, that worse than a right one;
+ * of two right ones the larger error is. */
 static bool is_worse(const gt_trial *a, const gt_trial *b)
 {
     const int x = (a->outcome != GT_TRIAL_OK) + gt_outcome_convicts(a->outcome);
@@ -144,7 +145,7 @@ static size_t count_failed(const verification *v, bool wrong)
     return count;
 }
 
-/* Everything once, with the data of one seed; but what is wrong already is out of service. */
+/* Checks every kernel once, with the data of one seed; in later rounds not those that were found wrong. */
 static gt_status check_round(verification *v, uint64_t seed)
 {
     char name[GT_PROBLEM_NAME_LENGTH];
@@ -164,7 +165,7 @@ static gt_status check_round(verification *v, uint64_t seed)
     return status;
 }
 
-/* Each round's seed is the one before it and one: any of them can be repeated alone. */
+/* Round by round, with consecutive seeds: `--seed` repeats any of them alone. */
 static gt_status check_rounds(verification *v)
 {
     gt_status status = GT_OK;

@@ -70,7 +70,7 @@ static void draw_mark(const gt_chart *c, double value, bool upright)
     }
 }
 
-/* Marks at powers of ten; the fewer these are, the more are between them, and of very many some are left out. */
+/* Marks at powers of ten, with more between them on a short axis and some left out on a very long one. */
 static void draw_marks(const gt_chart *c, const gt_axis *axis, bool upright)
 {
     static const struct {
@@ -129,7 +129,7 @@ void gt_chart_band(const gt_chart *c, double low, double high)
     fprintf(c->out, "<rect class=b x=%d y=%.1f width=%d height=%.1f />\n", LEFT, top, RIGHT - LEFT, bottom - top);
 }
 
-/* Cut where it leaves the axes: on them it is straight. */
+/* A line in logarithms, clipped to the axes. */
 void gt_chart_line(const gt_chart *c, const char *class, double x0, double y0, double x1, double y1)
 {
     double from = 0, to = 1;

@@ -78,8 +78,8 @@ void gt_figure_roofline(FILE *out, const gt_best_row *list, size_t count)
     gt_chart_end(&chart);
 }
 
-/* The bound of an element's error over its sum of |a||b|, where all of its products are alike: with others, whose squares
- * add up to more, an element may err by more. */
+/* The bound of an element's error, relative to its sum of |a||b|, in the best case, where all products are equal. The
+ * bound grows with the sum of their squares, which is least then. */
 static double least_bound(const gt_types *types, double k)
 {
     return gt_reference_bound(types, (int64_t)k, 0, 1, 0, 1 / k, 0);

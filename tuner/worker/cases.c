@@ -15,12 +15,7 @@
 #define MANY_BATCH   65536
 #define BATCH_LEAST  16
 #define MANY_REPEATS 1100
-#define REPEAT_LEAST 64
-
-#define STEEP_INTERVALS 12  /* of promotion, for each part of K */
-#define STEEP_FIRST     512 /* the large product; the others are below 1/16 */
-
-#define SUMS_SIDE 16 /* of a product whose sums are looked at on average */
+#define REPEAT_LEAST 256
 
 #define BATCH_BYTE 260 /* products of the batches that pass a byte, and some more */
 
@@ -105,8 +100,8 @@ static gt_status add_general(gt_drawing *d)
     return status;
 }
 
-/* Many tiles along one side, of which a K of 1 would tell little, many elements of C, and a K that is far longer than
- * any other. */
+/* Many tiles along one side, of which a K of 1 would tell little, many elements of C with K of two steps, and a K that is
+ * far longer than any other. */
 static gt_status add_long(gt_drawing *d)
 {
     const int64_t tall =
@@ -123,8 +118,8 @@ static gt_status add_long(gt_drawing *d)
             gt_drawing_telling(d, c); /* of many tiles there is no other case */
     }
     if (status == GT_OK)
-        status =
-            gt_drawing_add(d, rows, LARGE_C / rows + 1 + gt_drawing_below(d, 16), gt_drawing_few(d, d->step), 1, &c);
+        status = gt_drawing_add(d, rows, LARGE_C / rows + 1 + gt_drawing_below(d, 16), d->step + 1 + gt_drawing_below(d, 4),
+                                1, &c);
     if (status == GT_OK) {
         c->alpha = gt_drawing_scalar(d, 0);
         c->beta = gt_drawing_scalar(d, 1); /* of many elements there is no other case */
@@ -136,70 +131,6 @@ static gt_status add_long(gt_drawing *d)
         c->beta = gt_drawing_scalar(d, 0);
         c->alpha = d->types->exact ? c->beta : c->beta / 64; /* C would be lost beside a long sum */
         c->values = GT_VALUES_NORMAL;
-    }
-    return status;
-}
-
-static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, gt_uneven uneven, gt_operand odd)
-{
-    gt_case *c;
-    const gt_status status = gt_drawing_add(d, m, n, k, 1, &c);
-    if (status == GT_OK) {
-        c->values = GT_VALUES_UNEVEN;
-        c->uneven = uneven;
-        c->odd = odd;
-        c->alpha = 1;
-        c->beta = 0;
-        c->watched = k < GT_SUMS_K; /* such tiles take ways of their own */
-    }
-    return status;
-}
-
-/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element far
- * below the others, of so many that few is not what is wrong with it. The last row or column of a tile, alone. Lines
- * without a tail, so that zeros behind their end make up for nothing that is not counted. */
-static gt_status add_parts(gt_drawing *d)
-{
-    gt_case *c;
-    if (d->types->parts == 0)
-        return GT_OK;
-    gt_status status = gt_drawing_add(d, SUMS_SIDE, SUMS_SIDE, GT_SUMS_K + gt_drawing_below(d, d->step), 1, &c);
-    if (status != GT_OK)
-        return status;
-    c->values = GT_VALUES_NORMAL;
-    c->alpha = 1;
-    c->beta = 0;
-    status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
-                        GT_UNEVEN_SMALL, (gt_operand)gt_drawing_below(d, 2));
-    if (status == GT_OK)
-        status = add_uneven(d, d->tile_m, 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100), GT_UNEVEN_LAST, GT_A);
-    if (status == GT_OK)
-        status = add_uneven(d, 1 + gt_drawing_below(d, 5), d->tile_n, 100 + gt_drawing_below(d, 100), GT_UNEVEN_LAST, GT_B);
-    for (gt_operand odd = GT_A; status == GT_OK && odd <= GT_B; odd++)
-        status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), GT_SUMS_K, GT_UNEVEN_LARGE, odd);
-    return status;
-}
-
-/* Where sums are to be promoted: many intervals of that in every part of K. Where operands may be split into parts, so many
- * that blocks may share a row or column, of which one has the largest element, the first or the last. */
-static gt_status add_steep(gt_drawing *d)
-{
-    const bool parts = d->types->parts > 0;
-    gt_status status = GT_OK;
-    if (d->types->promoted == 0)
-        return GT_OK;
-    const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k + (parts ? LONG_LEAST : 0) +
-                      gt_drawing_below(d, d->step);
-    for (int i = 0; status == GT_OK && i <= parts; i++) {
-        gt_case *c;
-        status = gt_drawing_add(d, 2 + gt_drawing_below(d, 4), 2 + gt_drawing_below(d, 4), k + i, 1, &c);
-        if (status != GT_OK)
-            break;
-        c->values = GT_VALUES_STEEP;
-        c->alpha = gt_drawing_scalar(d, 0);
-        if (c->alpha * (STEEP_FIRST + (double)k / 16) > gt_type_find(d->types->c)->most)
-            c->alpha = 1; /* infinity would hide what is lost */
-        c->beta = 0;
     }
     return status;
 }
@@ -328,7 +259,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     static gt_cases_kind *const kinds[] = {
         gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths,
         gt_cases_add_ties, add_whole, add_general, add_empty, gt_cases_add_equal, gt_cases_add_overlapping,
-        gt_cases_add_dealt, add_long, add_steep, add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
+        gt_cases_add_dealt, add_long, gt_cases_add_steep, gt_cases_add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;

@@ -55,6 +55,7 @@ gt_status gt_cases_add_epilogues(gt_drawing *d)
         if (status != GT_OK)
             break;
         c->beta = kinds[i].scales ? c->beta : 0;
+        c->fill = GT_FILL_POISON; /* which shows where C is read and not asked for */
         c->watched = i < 2;
         if (kinds[i].epilogue == GT_EPILOGUE_RELU && !d->types->exact) {
             c->values = GT_VALUES_HARD;

@@ -46,7 +46,7 @@ static void scale_operand(const gt_case *c, gt_operand operand, uint64_t seed, c
 }
 
 /* Each kind of hard values that a case has at a place of every matrix; at more of them in C, where each is seen in one
- * element of the result only, and elements are stored in several ways. */
+ * element of the result only, and elements are stored in several ways. NaN comes last, so that nothing takes its place. */
 static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char *data)
 {
     static const double hard[GT_HARD_KINDS] = {NAN, INFINITY, -INFINITY};
@@ -56,7 +56,7 @@ static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char 
         return;
     const int64_t count = operand == GT_C ? 1 + o.rows * o.columns / HARD_EVERY : 1;
     for (int64_t i = 0; i < c->problem.batch * count; i++)
-        for (int kind = 0; kind < GT_HARD_KINDS; kind++) {
+        for (int kind = GT_HARD_KINDS - 1; kind >= 0; kind--) {
             const int64_t place = gt_draw_below(places, o.rows) * o.ld + gt_draw_below(places, o.columns);
             if (c->hard >> kind & 1)
                 type->store(data, i / count * o.stride + place, hard[kind]);

@@ -16,8 +16,22 @@
 #define DEPTH_SHARE 0.05
 #define DEAL_SHARE  0.2 /* for each of its cases */
 
-/* Sides next to the tile's and to twice that, and remainders of a few; a long one meets a short one. Every other one
- * has K of less than a step. Then sides next to powers of two, at least one of either kind, beside short ones. */
+/* What is met again has no C if it had one, and one if it had none. */
+static gt_status add_other_scalars(gt_drawing *d)
+{
+    const bool has_c = d->cases->list[d->cases->count - 1].beta != 0;
+    gt_case *c;
+    const gt_status status = gt_drawing_add_again(d, &c);
+    if (status == GT_OK) {
+        gt_drawing_both(d, c);
+        c->beta = has_c ? 0 : c->beta;
+    }
+    return status;
+}
+
+/* Sides next to the tile's and to twice that, and remainders of a few, with C and without; a long one meets a short one.
+ * Every other one has K of less than a step. Then sides next to powers of two, at least one of either kind, beside short
+ * ones. */
 gt_status gt_cases_add_edges(gt_drawing *d)
 {
     static const int64_t powers[] = {63, 64, 65, 127, 128, 129, 255, 256, 257};
@@ -36,9 +50,11 @@ gt_status gt_cases_add_edges(gt_drawing *d)
                       side_n = i < own ? columns[i]
                                : i % 2 ? gt_drawing_few(d, n)
                                        : power;
-        left -= gt_drawing_work(d, side_m, side_n, k, 1);
+        left -= (i < own ? 2 : 1) * gt_drawing_work(d, side_m, side_n, k, 1);
         if ((status = gt_drawing_add(d, side_m > 0 ? side_m : 1, side_n > 0 ? side_n : 1, k, 1, &c)) == GT_OK)
             gt_drawing_telling(d, c);
+        if (status == GT_OK && i < own)
+            status = add_other_scalars(d);
     }
     return status;
 }

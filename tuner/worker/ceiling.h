@@ -3,7 +3,7 @@
 #ifndef GT_CEILING_H
 #define GT_CEILING_H
 
-#include "measure.h"
+#include "meter.h"
 
 typedef struct gt_ceilings {
     double tflops;   /* 10^12 operations a second, two in a multiply-add; 0: not known */

@@ -77,7 +77,7 @@ int64_t gt_drawing_affordable(const gt_drawing *d, double share, double each, in
 typedef gt_status gt_cases_kind(gt_drawing *d);
 
 gt_cases_kind gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths,
-    gt_cases_add_ties,
-    gt_cases_add_dealt, gt_cases_add_equal, gt_cases_add_overlapping, gt_cases_add_epilogues;
+    gt_cases_add_ties, gt_cases_add_dealt, gt_cases_add_equal, gt_cases_add_overlapping, gt_cases_add_steep,
+    gt_cases_add_parts, gt_cases_add_epilogues;
 
 #endif

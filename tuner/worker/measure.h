@@ -1,25 +1,8 @@
-/* Timing: device events around batches of launches, graph replay for short kernels, medians. */
+/* Timing of what was proved right: one candidate until it is plainly slower than the best, finalists in turns. */
 #ifndef GT_MEASURE_H
 #define GT_MEASURE_H
 
-#include "../../src/core/device.h"
-#include "clock.h"
-#include "runner.h"
-
-typedef struct gt_meter {
-    const gt_driver *driver;
-    CUstream stream;
-    CUevent start, stop;
-    gt_clock *clock;    /* NULL: not known */
-    bool modelled;      /* events tell a model's time: one launch says all */
-    bool always_slow;   /* resting did not bring the clock back: samples are taken as they come until it does */
-    CUdeviceptr flush;  /* written over to empty L2; made when first needed */
-    size_t flush_bytes; /* twice L2 */
-} gt_meter;
-
-/* Owned: gt_meter_finish. */
-gt_status gt_meter_init(const gt_driver *driver, CUstream stream, const gt_device *device, gt_meter *meter);
-void gt_meter_finish(gt_meter *meter);
+#include "meter.h"
 
 /*
  * Times one verified runner, operands in L2 where they fit: fills us, us_min, us_spread, samples, clock_mhz. Up to ten

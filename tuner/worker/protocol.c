@@ -4,6 +4,7 @@
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "../timer.h"
@@ -107,4 +108,35 @@ const void *gt_message_take(const gt_message *message, size_t bytes, size_t *at)
     const void *taken = message->payload + *at;
     *at += bytes;
     return taken;
+}
+
+bool gt_message_take_struct(const gt_message *message, void *to, size_t bytes, size_t *at)
+{
+    const void *found = gt_message_take(message, bytes, at);
+    if (found)
+        memcpy(to, found, bytes);
+    return found;
+}
+
+bool gt_message_take_blob(const gt_message *message, uint64_t bytes, size_t *at, void **blob)
+{
+    *blob = NULL;
+    if (bytes == 0)
+        return true;
+    const void *from = bytes <= SIZE_MAX ? gt_message_take(message, (size_t)bytes, at) : NULL;
+    if (!from || !(*blob = malloc((size_t)bytes)))
+        return false;
+    memcpy(*blob, from, (size_t)bytes);
+    return true;
+}
+
+bool gt_message_take_code(const gt_message *message, uint64_t cubin_bytes, uint64_t ptx_bytes, size_t *at,
+                          gt_code *code)
+{
+    void *ptx = NULL;
+    *code = (gt_code){.cubin_bytes = (size_t)cubin_bytes, .ptx_bytes = (size_t)ptx_bytes};
+    const bool whole = gt_message_take_blob(message, cubin_bytes, at, &code->cubin) &&
+                       gt_message_take_blob(message, ptx_bytes, at, &ptx);
+    code->ptx = ptx;
+    return whole;
 }

@@ -155,4 +155,14 @@ void gt_message_finish(gt_message *message);
 /* Takes the next bytes of a payload: where they are, or NULL if fewer are left. *at moves on. */
 const void *gt_message_take(const gt_message *message, size_t bytes, size_t *at);
 
+/* The same, copied to where a struct is. */
+bool gt_message_take_struct(const gt_message *message, void *to, size_t bytes, size_t *at);
+
+/* The same, copied to memory of its own, which is aligned; NULL if bytes is 0. Owned, also on failure: free. */
+bool gt_message_take_blob(const gt_message *message, uint64_t bytes, size_t *at, void **blob);
+
+/* The cubin and the PTX, one after the other. Owned, also on failure: gt_code_finish. */
+bool gt_message_take_code(const gt_message *message, uint64_t cubin_bytes, uint64_t ptx_bytes, size_t *at,
+                          gt_code *code);
+
 #endif

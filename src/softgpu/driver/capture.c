@@ -17,7 +17,8 @@ void sg_graph_free(sg_graph *graph)
     free(graph);
 }
 
-bool sg_graph_add(sg_graph *graph, sg_work *work)
+/* Takes work over, also on failure. False if out of memory. */
+static bool add_work(sg_graph *graph, sg_work *work)
 {
     if (graph->count == graph->capacity) {
         const size_t capacity = graph->capacity ? 2 * graph->capacity : 8;
@@ -38,7 +39,7 @@ sg_graph *sg_graph_copy(const sg_graph *graph)
     sg_graph *copy = calloc(1, sizeof *copy);
     for (size_t i = 0; copy && i < graph->count; i++) {
         sg_work work;
-        if (!sg_work_copy(&graph->works[i], &work) || !sg_graph_add(copy, &work)) {
+        if (!sg_work_copy(&graph->works[i], &work) || !add_work(copy, &work)) {
             sg_graph_free(copy);
             return NULL;
         }
@@ -98,7 +99,7 @@ CUresult sg_stream_give(sg_stream *stream, sg_work *work)
     if (stream->capturing) {
         result = stream->invalidated ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : sg_work_check(work);
         if (result == CUDA_SUCCESS)
-            return sg_graph_add(stream->captured, work) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+            return add_work(stream->captured, work) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
         stream->invalidated = true;
     } else {
         if (stream->is_default)

@@ -21,9 +21,6 @@ typedef struct sg_node {
 void sg_graph_free(sg_graph *graph);
 sg_graph *sg_graph_copy(const sg_graph *graph);
 
-/* Takes work over, also on failure. False if out of memory. */
-bool sg_graph_add(sg_graph *graph, sg_work *work);
-
 /*
  * What may not be called while a stream is captured. Each spoils the captures that stand in its way: work in the
  * default stream spoils blocking streams' captures; what could allocate or wait for the device, all but relaxed ones;

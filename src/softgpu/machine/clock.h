@@ -1,10 +1,10 @@
 /*
- * Vector clocks: up to which moment of every other warp its doings come before. Each warp of a grid has a number for
- * good and a clock of its own. Of reads and of writes the moments may differ: who arrives at a barrier without a
- * release has done with its reads, but its writes may still be on their way.
+ * Vector clocks: for every other warp, up to which moment its accesses happened before. Each warp of a grid has a number
+ * of its own and a clock. Reads and writes have separate moments: a warp that arrives at a barrier without a release is
+ * done with its reads, but its writes may still be on their way.
  *
- * Warps of one block mostly learn of each other: of them all clocks lie side by side. Of other blocks only those are
- * kept of which something is known, in a list that many vectors share.
+ * Warps learn mostly of their own block: its clocks are an array. Of other blocks only those are kept of which something
+ * is known, in a list that many vectors share.
  */
 #ifndef SG_CLOCK_H
 #define SG_CLOCK_H
@@ -26,7 +26,7 @@ typedef struct sg_vector {
     sg_moment own[SG_WARPS_MOST + 1];
 } sg_vector;
 
-/* Of what `from` knows `to` will know all. stride: numbers that a block has. False if out of memory. */
+/* Takes for each warp the later moment of both. stride: numbers of warps that a block has. False if out of memory. */
 bool sg_vector_join(sg_vector *to, const sg_vector *from, uint32_t stride);
 
 /* The same of reads alone. */

@@ -40,10 +40,11 @@ static bool make_room(sg_late *late, size_t more)
     return true;
 }
 
-void sg_late_keep(sg_late *late, uint64_t at, uint32_t size)
+/* Before a store of up to 16 bytes: it is to be seen late. */
+static void keep(sg_late *late, uint64_t at, uint32_t size)
 {
     if (late->count == MOST || !make_room(late, 1)) {
-        sg_late_tell(late);
+        sg_late_publish(late);
         return;
     }
     sg_late_store *store = &late->list[late->count++];
@@ -62,7 +63,7 @@ void sg_late_touch(sg_late *late, uint64_t at, uint64_t size)
         perhaps = find_place(late, grain * GRAIN);
     for (size_t i = 0; perhaps && i < late->count; i++)
         if (late->list[i].at < at + size && at < late->list[i].at + late->list[i].size)
-            sg_late_tell(late);
+            sg_late_publish(late);
 }
 
 static void exchange(sg_late_store *store)
@@ -85,7 +86,7 @@ void sg_late_hide(sg_late *late)
         exchange(&late->list[i - 1]);
 }
 
-void sg_late_tell(sg_late *late)
+void sg_late_publish(sg_late *late)
 {
     if (late->count > 0)
         memset(late->places, 0, sizeof late->places);
@@ -96,13 +97,13 @@ void sg_late_move(sg_late *from, sg_late *to)
 {
     if (to->count + from->count > ENDED_MOST || !make_room(to, from->count)) { /* all see them now */
         sg_late_show(to);
-        sg_late_tell(to);
+        sg_late_publish(to);
         sg_late_show(from);
     } else if (from->count > 0) {
         memcpy(to->list + to->count, from->list, from->count * sizeof from->list[0]);
         to->count += from->count;
     }
-    sg_late_tell(from);
+    sg_late_publish(from);
 }
 
 void sg_late_finish(sg_late *late)
@@ -141,7 +142,7 @@ void sg_late_write(sg_warp *w, const sg_op *op, uint64_t address, const uint8_t 
     if (late && words->strong && words->scope >= scope)
         sg_late_touch(late, (uint64_t)(uintptr_t)bytes, size);
     else if (late)
-        sg_late_keep(late, (uint64_t)(uintptr_t)bytes, size);
+        keep(late, (uint64_t)(uintptr_t)bytes, size);
 }
 
 void sg_late_release(sg_warp *w, const sg_op *op, uint32_t mask)
@@ -151,13 +152,13 @@ void sg_late_release(sg_warp *w, const sg_op *op, uint32_t mask)
     if (!words->releases && !words->fences)
         return;
     if (words->scope >= SG_SCOPE_CLUSTER)
-        sg_late_tell(&w->block->remote);
+        sg_late_publish(&w->block->remote);
     if (words->scope >= SG_SCOPE_GRID)
-        sg_late_tell(&w->block->cluster->late);
+        sg_late_publish(&w->block->cluster->late);
 }
 
 void sg_late_arrive(sg_warp *w, const sg_op *op)
 {
     if (w->block->remote.count > 0 && !words_of(w, op)->relaxed)
-        sg_late_tell(&w->block->remote);
+        sg_late_publish(&w->block->remote);
 }

@@ -4,7 +4,7 @@
 
 #include "race.h"
 
-/* The last write of a few bytes, and who read them since, or wrote them in an order that does not matter. */
+/* The last write of a few bytes, and the accesses since that need no order among themselves: reads, atomics. */
 typedef struct sg_cell {
     uint32_t writer; /* a warp's number; 0: nobody */
     uint32_t clock, how;
@@ -18,15 +18,15 @@ typedef struct sg_cell {
 #define SG_HOW_WRITES     (1u << 27)
 #define SG_HOW_ASYNC      (1u << 28)
 
-/* Which doings of others come before: before ordinary accesses, and before those of the async proxy, which are no more
- * than those. Of a warp all begin with its own block; kernels without the async proxy have no such vectors. */
+/* Which accesses of others happened before: before ordinary accesses, and before those of the async proxy, which are a
+ * subset. The vectors of a warp begin with its own block. Kernels without the async proxy have no vectors for it. */
 typedef struct sg_known {
     sg_vector all, async[SG_ASYNCS];
     bool waited; /* that the grids before this one are done */
 } sg_known;
 
-/* A place in memory through which warps learn of each other: what was released there, by the scope of the release. Of
- * an mbarrier slots[0] is what arrived in this phase, slots[1] what did in all before. */
+/* A place in memory through which warps synchronise: what was released there, by the scope of the release. For an
+ * mbarrier slots[0] is what arrived in this phase, slots[1] what arrived in all phases before. */
 typedef struct sg_slot {
     sg_known known;
     uint32_t base; /* of the block that released last */
@@ -58,12 +58,12 @@ typedef struct sg_lane_mark {
 /* A warp. */
 typedef struct sg_agent {
     sg_known known;
-    sg_known fenced[SG_SCOPES]; /* what it knew at its last fence of a scope; a strong write behind it tells of that */
-    sg_known heard[SG_SCOPES];  /* what strong reads met; a fence of at least that scope makes it known */
+    sg_known fenced[SG_SCOPES]; /* what it knew at its last fence of a scope: a strong write after it releases that */
+    sg_known heard[SG_SCOPES];  /* what strong reads found released: a fence of at least that scope acquires it */
     uint32_t number, clock;
     uint32_t told; /* the clock at its last fence that reached other blocks */
     uint32_t meeting; /* how often its lanes have met */
-    bool touched;  /* memory, since it last told others of what it did */
+    bool touched;  /* it has accessed memory since it last released */
 } sg_agent;
 
 struct sg_race {
@@ -94,7 +94,7 @@ static inline sg_agent *sg_agent_of(const sg_warp *w)
     return &w->block->race->agents[w->index];
 }
 
-/* Before an access. The first one after the warp has told of itself begins a new moment, which nobody knows of. */
+/* Before an access. The first one since the warp last released begins a new moment, which no other warp knows of. */
 static inline void sg_agent_touch(const sg_warp *w)
 {
     sg_agent *me = sg_agent_of(w);

@@ -21,7 +21,8 @@ static void build_catalog(sg_decoder *d)
         }
 }
 
-const sg_entry *sg_catalog_find(const sg_decoder *d, const char *mnemonic, size_t length)
+/* The entry of a mnemonic in the catalog; NULL if there is none. */
+static const sg_entry *find_in_catalog(const sg_decoder *d, const char *mnemonic, size_t length)
 {
     for (uint32_t at = sg_text_hash(mnemonic, length); d->catalog[at % CATALOG_BUCKETS]; at++) {
         const sg_entry *entry = d->catalog[at % CATALOG_BUCKETS];
@@ -158,11 +159,11 @@ static const sg_entry *find_entry(sg_decoder *d)
 {
     const char *mnemonic = d->in->mnemonic;
     size_t length = strlen(mnemonic);
-    const sg_entry *entry = sg_catalog_find(d, mnemonic, length);
+    const sg_entry *entry = find_in_catalog(d, mnemonic, length);
     while (!entry && length > 0) {
         while (--length > 0 && mnemonic[length] != '.')
             continue;
-        entry = length ? sg_catalog_find(d, mnemonic, length) : NULL;
+        entry = length ? find_in_catalog(d, mnemonic, length) : NULL;
         if (entry && !entry->decode)
             entry = NULL;
     }

@@ -90,7 +90,4 @@ void sg_allocate_rows(sg_decoder *d);
 /* The operations of a called function in place of the call. */
 void sg_decode_call(sg_decoder *d, sg_function *callee);
 
-/* The entry of a mnemonic in the catalog; NULL if there is none. */
-const sg_entry *sg_catalog_find(const sg_decoder *d, const char *mnemonic, size_t length);
-
 #endif

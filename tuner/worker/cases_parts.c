@@ -1,0 +1,79 @@
+/* Cases for sums of tensor cores that are to be promoted, and for operands that may be split into parts. */
+#include "drawing.h"
+
+#define STEEP_INTERVALS 12  /* of promotion, for each part of K */
+#define STEEP_FIRST     512 /* the large product; the others are below 1/16 */
+
+#define SUMS_SIDE  16   /* of a product whose sums are looked at on average */
+#define SPLIT_LONG 2560 /* elements of a line: more than 8 blocks of 8 warps split at a time */
+#define SPLIT_MORE 4200 /* elements of a line that blocks may share, and behind it some more */
+
+static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_uneven uneven,
+                            gt_operand odd)
+{
+    gt_case *c;
+    const gt_status status = gt_drawing_add(d, m, n, k, batch, &c);
+    if (status == GT_OK) {
+        c->values = GT_VALUES_UNEVEN;
+        c->uneven = uneven;
+        c->odd = odd;
+        c->alpha = 1;
+        c->beta = 0;
+        c->watched = k != GT_SUMS_K; /* such tiles take ways of their own */
+    }
+    return status;
+}
+
+/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of A
+ * or of B far below the others, of so many that few is not what is wrong with it, in a batch or not. The last row or
+ * column of a tile, alone. Lines without a tail, so that zeros behind their end make up for nothing that is not counted;
+ * those of one case so long that every warp which splits them takes several turns. */
+gt_status gt_cases_add_parts(gt_drawing *d)
+{
+    gt_case *c;
+    if (d->types->parts == 0)
+        return GT_OK;
+    gt_status status = gt_drawing_add(d, SUMS_SIDE, SUMS_SIDE, GT_SUMS_K + gt_drawing_below(d, d->step), 1, &c);
+    if (status != GT_OK)
+        return status;
+    c->values = GT_VALUES_NORMAL;
+    c->alpha = 1;
+    c->beta = 0;
+    for (gt_operand odd = GT_A; status == GT_OK && odd <= GT_B; odd++)
+        status = add_uneven(d, 2 + gt_drawing_below(d, 5), 2 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
+                            odd == GT_A ? 1 : 4 + gt_drawing_below(d, 3), GT_UNEVEN_SMALL, odd);
+    if (status == GT_OK)
+        status = add_uneven(d, d->tile_m, 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100), 1, GT_UNEVEN_LAST,
+                            GT_A);
+    if (status == GT_OK)
+        status = add_uneven(d, 1 + gt_drawing_below(d, 5), d->tile_n, 100 + gt_drawing_below(d, 100), 1, GT_UNEVEN_LAST,
+                            GT_B);
+    for (gt_operand odd = GT_A; status == GT_OK && odd <= GT_B; odd++)
+        status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5),
+                            odd == GT_A ? GT_SUMS_K : SPLIT_LONG, 1, GT_UNEVEN_LARGE, odd);
+    return status;
+}
+
+/* Where sums are to be promoted: many intervals of that in every part of K. Where operands may be split into parts, so many
+ * that blocks may share a row or column, of which one has the largest element, the first or the last. */
+gt_status gt_cases_add_steep(gt_drawing *d)
+{
+    const bool parts = d->types->parts > 0;
+    gt_status status = GT_OK;
+    if (d->types->promoted == 0)
+        return GT_OK;
+    const int64_t k = STEEP_INTERVALS * d->types->promoted * d->facts->split_k + (parts ? SPLIT_MORE : 0) +
+                      gt_drawing_below(d, d->step);
+    for (int i = 0; status == GT_OK && i <= parts; i++) {
+        gt_case *c;
+        status = gt_drawing_add(d, 2 + gt_drawing_below(d, 4), 2 + gt_drawing_below(d, 4), k + i, 1, &c);
+        if (status != GT_OK)
+            break;
+        c->values = GT_VALUES_STEEP;
+        c->alpha = gt_drawing_scalar(d, 0);
+        if (c->alpha * (STEEP_FIRST + (double)k / 16) > gt_type_find(d->types->c)->most)
+            c->alpha = 1; /* infinity would hide what is lost */
+        c->beta = 0;
+    }
+    return status;
+}
