@@ -77,6 +77,21 @@ static bool has(const gt_cases *cases, int64_t m, int64_t n, int64_t steps, int6
     return false;
 }
 
+TEST(chunks_of_many_steps_are_met_one_after_the_other_and_cost_no_more_than_their_steps)
+{
+    const gt_class class = class_of(GT_BF16, GT_BF16, 16);
+    gt_kernel k = kernel(1, 256, "bk=2048 warps_k=8 lanes_k=1 stages=4");
+    gt_cases cases;
+    k.facts.split_k = 16;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), 0, &cases));
+    CHECK(cases.bytes < 100 << 20); /* 669 MB where a chunk is taken for a step */
+    for (int64_t chunks = 1; chunks <= 4; chunks++)
+        CHECK(has(&cases, 1, 0, chunks, 16 * 2048));
+    for (int64_t steps = 0; steps <= 5; steps++)
+        CHECK(has(&cases, 0, 0, steps, 4 * 8));
+    gt_cases_finish(&cases);
+}
+
 TEST(sizes_next_to_the_tile_and_all_numbers_of_steps_of_the_stages_are_met_within_bounded_work)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 4);

@@ -246,18 +246,30 @@ size_t gt_cases_end(const gt_cases *cases, size_t index)
     return index + 1 < cases->count ? cases->list[index + 1].begin : cases->bytes;
 }
 
+/* K of a tile or, where lanes and warps lie over K, of a chunk that many steps read. */
+static int64_t find_chunk(const gt_kernel *kernel)
+{
+    int64_t chunk = 16;
+    gt_params_find(&kernel->params, "bk", &chunk);
+    return chunk > 0 ? chunk : 16;
+}
+
 int64_t gt_cases_step(const gt_kernel *kernel)
 {
-    int64_t step = 16;
-    gt_params_find(&kernel->params, "bk", &step);
-    return step > 0 ? step : 16;
+    const int64_t chunk = find_chunk(kernel);
+    int64_t lanes = 0, warps = 1;
+    gt_params_find(&kernel->params, "lanes_k", &lanes);
+    gt_params_find(&kernel->params, "warps_k", &warps);
+    const int64_t step = 4 * lanes * warps;
+    return step > 0 && step < chunk ? step : chunk;
 }
 
 gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *out)
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_cases_kind *const kinds[] = {
-        gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_depths,
+        gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_chunks,
+        gt_cases_add_depths,
         gt_cases_add_ties, add_whole, add_general, add_empty, gt_cases_add_equal, gt_cases_add_overlapping,
         gt_cases_add_dealt, add_long, gt_cases_add_steep, gt_cases_add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
@@ -274,6 +286,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
                     .tile_m = f->tile_m,
                     .tile_n = f->tile_n,
                     .step = gt_cases_step(kernel),
+                    .chunk = find_chunk(kernel),
                     .stages = stages > 0 ? stages : 1,
                     .work = work,
                     .random = {.seed = seed},

@@ -97,7 +97,7 @@ int64_t gt_cases_whole(const gt_types *types, int64_t k);
 void gt_case_fill_whole(const gt_case *c, gt_operand operand, gt_draws *draws, void *data);
 void gt_case_fill_ties(const gt_case *c, gt_operand operand, gt_draws *draws, void *data);
 
-/* The step of K of a kernel: its `bk`, else a usual one. */
+/* The step of K of a kernel: what its lanes and warps take at once where they lie over K, its `bk`, else a usual one. */
 int64_t gt_cases_step(const gt_kernel *kernel);
 
 /* What was met, for the trial's row: "213 products, 64 of 64 remainders of m, 64 of 64 of n, 16 of 16 of k". */

@@ -3,6 +3,7 @@
 
 #define MANY_STEPS 64 /* numbers of steps of K that are met, of those up to beyond all stages and parts */
 
+#define MOST_CHUNKS 4   /* of K, for each part of it */
 #define SHORT_STEP  128 /* of K, of which rows or columns of every length may have two */
 #define LENGTHS     256 /* of m, n and k, up to which each is met where there is no bound */
 #define FEWEST      12  /* remainders of a side that are met in any case */
@@ -14,6 +15,7 @@
 #define SWEEP_SHARE 0.15 /* for rows, and for columns */
 #define STEP_SHARE  0.15
 #define DEPTH_SHARE 0.05
+#define CHUNK_SHARE 0.05 /* for each of its cases */
 #define DEAL_SHARE  0.2 /* for each of its cases */
 
 /* What is met again has no C if it had one, and one if it had none. */
@@ -113,6 +115,23 @@ gt_status gt_cases_add_steps(gt_drawing *d)
         const int64_t steps = i < own ? i : own + gt_walk_at(&w, i), k = gt_drawing_k(d, steps);
         left -= gt_drawing_work(d, 1, 1, k, 1);
         status = gt_drawing_add(d, gt_drawing_few(d, d->tile_m), gt_drawing_few(d, d->tile_n), k, 1, &c);
+    }
+    return status;
+}
+
+/* Chunks of the shorter side's operand, where they are longer than a step: one, two and more in every part of K, so that
+ * each place that holds one is filled again. */
+gt_status gt_cases_add_chunks(gt_drawing *d)
+{
+    const bool rows = d->tile_m <= d->tile_n;
+    gt_status status = GT_OK;
+    for (int64_t chunks = 1; status == GT_OK && d->chunk > d->step && chunks <= MOST_CHUNKS; chunks++) {
+        gt_case *c;
+        const int64_t m = rows ? d->tile_m : gt_drawing_few(d, d->tile_m);
+        const int64_t n = rows ? gt_drawing_few(d, d->tile_n) : d->tile_n;
+        const int64_t k = chunks * d->facts->split_k * d->chunk + 1 + gt_drawing_below(d, d->chunk);
+        if (chunks <= 2 || gt_drawing_work(d, m, n, k, 1) <= gt_drawing_allowance(d, CHUNK_SHARE))
+            status = gt_drawing_add(d, m, n, k, 1, &c);
     }
     return status;
 }
