@@ -92,6 +92,19 @@ TEST(chunks_of_many_steps_are_met_one_after_the_other_and_cost_no_more_than_thei
     gt_cases_finish(&cases);
 }
 
+TEST(tiles_have_neighbours_in_a_whole_group_of_rows_and_beyond_it)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 4);
+    const gt_kernel k = kernel(32, 64, "bk=16 stages=3 group=8 cluster_m=2");
+    gt_cases cases;
+    bool met = false;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, &cases));
+    for (size_t i = 0; i < cases.count; i++)
+        met |= cases.list[i].problem.m > 16 * 32 && cases.list[i].problem.n > 64;
+    CHECK(met);
+    gt_cases_finish(&cases);
+}
+
 TEST(sizes_next_to_the_tile_and_all_numbers_of_steps_of_the_stages_are_met_within_bounded_work)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 4);

@@ -98,6 +98,8 @@ WGMMA = [
      "        await_barriers<OF_CONSUMERS, CONSUMERS>();\n        asm volatile(\"setmaxnreg.inc",
      "        asm volatile(\"setmaxnreg.inc"),
     ("split", "gives a part of K a step too few", "end = first + (int)(share + (part < rest));", "end = first + (int)share;"),
+    ("cluster", "takes rows of a last group for others", "place_tile(first + rest % (rows - first), rest / (rows - first), row, column);",
+     "place_tile(first + rest % GROUP, rest / GROUP, row, column);"),
     ("swapped", "tells no other block that a stage was read", "        gt_mbarrier_arrive_remote(empty, threadIdx.x % 32);",
      "        gt_mbarrier_arrive(empty);"),
     ("split", "reads other blocks' sums before they came", "    gt_mbarrier_wait_cluster<CLUSTER_K>(met, 0);\n", ""),

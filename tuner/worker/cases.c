@@ -35,6 +35,8 @@
 /* Multiply-adds of a general case, if every part of K gets a step and one more: what is right takes the host longest. */
 #define GENERAL_MOST 16e6
 
+#define MOST_GROUP 64 /* rows of tiles that are walked together, if they are to be met */
+
 #define LARGE_C 65536 /* elements */
 #define SECTORS 32    /* elements that fill whole sectors of memory, in any type */
 
@@ -246,6 +248,14 @@ size_t gt_cases_end(const gt_cases *cases, size_t index)
     return index + 1 < cases->count ? cases->list[index + 1].begin : cases->bytes;
 }
 
+/* A tunable; 1 where there is none, or an absurd one. */
+static int64_t find_param(const gt_kernel *kernel, const char *name)
+{
+    int64_t value = 1;
+    gt_params_find(&kernel->params, name, &value);
+    return value > 0 && value <= MOST_GROUP ? value : 1;
+}
+
 /* K of a tile or, where lanes and warps lie over K, of a chunk that many steps read. */
 static int64_t find_chunk(const gt_kernel *kernel)
 {
@@ -269,9 +279,9 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_cases_kind *const kinds[] = {
         gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_chunks,
-        gt_cases_add_depths,
-        gt_cases_add_ties, add_whole, add_general, add_empty, gt_cases_add_equal, gt_cases_add_overlapping,
-        gt_cases_add_dealt, add_long, gt_cases_add_steep, gt_cases_add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
+        gt_cases_add_depths, gt_cases_add_ties, add_whole, add_general, add_empty, gt_cases_add_equal,
+        gt_cases_add_overlapping, gt_cases_add_groups, gt_cases_add_dealt, add_long, gt_cases_add_steep,
+        gt_cases_add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;
@@ -287,6 +297,8 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
                     .tile_n = f->tile_n,
                     .step = gt_cases_step(kernel),
                     .chunk = find_chunk(kernel),
+                    .group = find_param(kernel, "group") * find_param(kernel, "cluster_m"),
+                    .abreast = find_param(kernel, "cluster_n"),
                     .stages = stages > 0 ? stages : 1,
                     .work = work,
                     .random = {.seed = seed},

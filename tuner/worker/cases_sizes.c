@@ -16,6 +16,7 @@
 #define STEP_SHARE  0.15
 #define DEPTH_SHARE 0.05
 #define CHUNK_SHARE 0.05 /* for each of its cases */
+#define GROUP_SHARE 0.2
 #define DEAL_SHARE  0.2 /* for each of its cases */
 
 /* What is met again has no C if it had one, and one if it had none. */
@@ -149,6 +150,21 @@ gt_status gt_cases_add_depths(gt_drawing *d)
         if ((status = gt_drawing_add(d, gt_drawing_few(d, d->tile_m), gt_drawing_few(d, d->tile_n), k, 1, &c)) == GT_OK)
             gt_drawing_telling(d, c);
     }
+    return status;
+}
+
+/* Where tiles go down columns of a few rows at a time: two columns, in a whole group of rows and in the part of one. Of
+ * many tiles along one side, which are met elsewhere, none has a neighbour on the other. */
+gt_status gt_cases_add_groups(gt_drawing *d)
+{
+    gt_case *c;
+    const int64_t m = d->group * d->tile_m + gt_drawing_few(d, d->tile_m);
+    const int64_t n = d->abreast * d->tile_n + gt_drawing_few(d, d->tile_n), k = gt_drawing_few(d, d->step);
+    if (d->group < 2 || gt_drawing_work(d, m, n, k, 1) > gt_drawing_allowance(d, GROUP_SHARE))
+        return GT_OK;
+    const gt_status status = gt_drawing_add(d, m, n, k, 1, &c);
+    if (status == GT_OK)
+        gt_drawing_telling(d, c);
     return status;
 }
 

@@ -24,6 +24,7 @@ typedef struct gt_drawing {
     int64_t tile_m, tile_n;      /* the facts' */
     int64_t step, stages, depth; /* of K: depth is how many steps a pipeline's stages hold in all parts of K */
     int64_t chunk;               /* of K, a step or many of them: what shared memory holds at once of a short operand */
+    int64_t group, abreast;      /* rows of tiles that are walked together, columns that a cluster has; 1: no such thing */
     int64_t per_product;         /* bytes of workspace for each product of one tile */
     double work;
     gt_draws random;
@@ -78,7 +79,7 @@ int64_t gt_drawing_affordable(const gt_drawing *d, double share, double each, in
 typedef gt_status gt_cases_kind(gt_drawing *d);
 
 gt_cases_kind gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_chunks,
-    gt_cases_add_depths, gt_cases_add_ties, gt_cases_add_dealt, gt_cases_add_equal, gt_cases_add_overlapping,
-    gt_cases_add_steep, gt_cases_add_parts, gt_cases_add_epilogues;
+    gt_cases_add_depths, gt_cases_add_ties, gt_cases_add_groups, gt_cases_add_dealt, gt_cases_add_equal,
+    gt_cases_add_overlapping, gt_cases_add_steep, gt_cases_add_parts, gt_cases_add_epilogues;
 
 #endif
