@@ -1,5 +1,4 @@
 /* Asking the store. What comes out has been range-checked: file contents are untrusted. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

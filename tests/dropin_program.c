@@ -5,169 +5,13 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/core/types.h"
-#include "fake/program_cublas.h"
+#include "dropin_product.h"
 
-#define REQUIRE(condition)                                                                                   \
-    ((condition) ? (void)0 : (fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition), exit(1)))
-#define CUDA(call) REQUIRE((call) == CUDA_SUCCESS)
-
-static enum { ANY, ANSWERED, FORWARDED } expected;
 static CUcontext context;
-
-typedef struct product {
-    int op_a, op_b;
-    int64_t m, n, k, batch, pad; /* pad: elements between columns, and between matrices */
-    size_t offset;               /* elements that pointers are beyond 256 bytes of alignment */
-    gt_type type_ab, type_c;
-    int compute, algorithm;
-    bool wide;    /* the _64 function */
-    bool typed;   /* cublasSgemm, cublasDgemm */
-    bool strided; /* the batched function, also for one matrix */
-    bool windows; /* each A begins one column behind the one before */
-} product;
-
-typedef struct matrix {
-    const gt_type_info *type;
-    int64_t rows, columns, ld, stride;
-    size_t count, bytes;
-    double *host;
-    void *image; /* the elements as they are on the device */
-    CUdeviceptr base;
-    void *data;
-} matrix;
-
-/* Small whole numbers, whose sums of products are exact in every type. */
-static matrix make_matrix(const product *p, gt_type type, int64_t rows, int64_t columns, unsigned *seed)
-{
-    matrix x = {.type = gt_type_find(type), .rows = rows, .columns = columns, .ld = rows + p->pad};
-    x.stride = x.ld * columns + 4 * p->pad;
-    x.count = (size_t)(x.stride * p->batch);
-    x.bytes = x.count * (size_t)x.type->bytes;
-    x.host = malloc(x.count * sizeof *x.host);
-    x.image = malloc(x.bytes);
-    CUDA(cuMemAlloc(&x.base, x.bytes + p->offset * (size_t)x.type->bytes));
-    x.data = (char *)x.base + p->offset * (size_t)x.type->bytes;
-    for (size_t i = 0; i < x.count; i++) {
-        x.host[i] = (double)(rand_r(seed) % 5) - 2;
-        x.type->store(x.image, (int64_t)i, x.host[i]);
-    }
-    CUDA(cuMemcpyHtoD((CUdeviceptr)x.data, x.image, x.bytes));
-    return x;
-}
-
-static void free_matrix(matrix *x)
-{
-    free(x->host);
-    free(x->image);
-    CUDA(cuMemFree(x->base));
-}
-
-static int call(cublasHandle_t handle, const product *p, const void *alpha, const matrix *a, const matrix *b,
-                const void *beta, const matrix *c)
-{
-    const int ab = a->type->cublas, to = c->type->cublas;
-#define SIZES handle, p->op_a, p->op_b, (int)p->m, (int)p->n, (int)p->k, alpha
-#define WIDE  handle, p->op_a, p->op_b, p->m, p->n, p->k, alpha
-    if (p->typed && p->strided && p->type_ab == GT_F32)
-        return p->wide ? cublasSgemmStridedBatched_64(WIDE, a->data, a->ld, a->stride, b->data, b->ld, b->stride, beta,
-                                                      c->data, c->ld, c->stride, p->batch)
-                       : cublasSgemmStridedBatched(SIZES, a->data, (int)a->ld, a->stride, b->data, (int)b->ld,
-                                                   b->stride, beta, c->data, (int)c->ld, c->stride, (int)p->batch);
-    if (p->typed && p->strided && p->type_ab == GT_F16)
-        return p->wide ? cublasHgemmStridedBatched_64(WIDE, a->data, a->ld, a->stride, b->data, b->ld, b->stride, beta,
-                                                      c->data, c->ld, c->stride, p->batch)
-                       : cublasHgemmStridedBatched(SIZES, a->data, (int)a->ld, a->stride, b->data, (int)b->ld,
-                                                   b->stride, beta, c->data, (int)c->ld, c->stride, (int)p->batch);
-    if (p->typed && p->type_ab == GT_F16)
-        return p->wide ? cublasHgemm_64(WIDE, a->data, a->ld, b->data, b->ld, beta, c->data, c->ld)
-                       : cublasHgemm(SIZES, a->data, (int)a->ld, b->data, (int)b->ld, beta, c->data, (int)c->ld);
-    if (p->typed && p->strided)
-        return p->wide ? cublasDgemmStridedBatched_64(WIDE, a->data, a->ld, a->stride, b->data, b->ld, b->stride, beta,
-                                                      c->data, c->ld, c->stride, p->batch)
-                       : cublasDgemmStridedBatched(SIZES, a->data, (int)a->ld, a->stride, b->data, (int)b->ld,
-                                                   b->stride, beta, c->data, (int)c->ld, c->stride, (int)p->batch);
-    if (p->typed && p->type_ab == GT_F32)
-        return p->wide ? cublasSgemm_v2_64(WIDE, a->data, a->ld, b->data, b->ld, beta, c->data, c->ld)
-                       : cublasSgemm_v2(SIZES, a->data, (int)a->ld, b->data, (int)b->ld, beta, c->data, (int)c->ld);
-    if (p->typed)
-        return p->wide ? cublasDgemm_v2_64(WIDE, a->data, a->ld, b->data, b->ld, beta, c->data, c->ld)
-                       : cublasDgemm_v2(SIZES, a->data, (int)a->ld, b->data, (int)b->ld, beta, c->data, (int)c->ld);
-    if (p->strided)
-        return p->wide ? cublasGemmStridedBatchedEx_64(WIDE, a->data, ab, a->ld, a->stride, b->data, ab, b->ld,
-                                                       b->stride, beta, c->data, to, c->ld, c->stride, p->batch,
-                                                       p->compute, p->algorithm)
-                       : cublasGemmStridedBatchedEx(SIZES, a->data, ab, (int)a->ld, a->stride, b->data, ab, (int)b->ld,
-                                                    b->stride, beta, c->data, to, (int)c->ld, c->stride, (int)p->batch,
-                                                    p->compute, p->algorithm);
-    return p->wide ? cublasGemmEx_64(WIDE, a->data, ab, a->ld, b->data, ab, b->ld, beta, c->data, to, c->ld, p->compute,
-                                     p->algorithm)
-                   : cublasGemmEx(SIZES, a->data, ab, (int)a->ld, b->data, ab, (int)b->ld, beta, c->data, to,
-                                  (int)c->ld, p->compute, p->algorithm);
-}
-
-static double element(const matrix *x, int op, int64_t i, int64_t row, int64_t column)
-{
-    return x->host[i * x->stride + (op ? row * x->ld + column : column * x->ld + row)];
-}
-
-/* Each element of C, and what lies between columns and matrices, which stays. */
-static void check_result(const product *p, const matrix *a, const matrix *b, const matrix *c)
-{
-    CUDA(cuMemcpyDtoH(c->image, (CUdeviceptr)c->data, c->bytes));
-    for (size_t at = 0; at < c->count; at++) {
-        const int64_t i = (int64_t)at / c->stride, column = (int64_t)at % c->stride / c->ld,
-                      row = (int64_t)at % c->stride % c->ld;
-        double right = c->host[at], sum = 0;
-        if (row < p->m && column < p->n) {
-            for (int64_t l = 0; l < p->k; l++)
-                sum += element(a, p->op_a, i, row, l) * element(b, p->op_b, i, l, column);
-            right = 2 * sum - 3 * right;
-        }
-        const double got = c->type->load(c->image, (int64_t)at);
-        if (got != right) {
-            fprintf(stderr, "element %zu of %s, ops %d %d, %dx%dx%d, pad %d, batch %d: %g, not %g\n", at, c->type->name,
-                    p->op_a, p->op_b, (int)p->m, (int)p->n, (int)p->k, (int)p->pad, (int)p->batch, got, right);
-            exit(1);
-        }
-    }
-}
-
-/* Runs a product on the handle's stream and checks it; whether it was answered. */
-static bool run(cublasHandle_t handle, const product *p, unsigned *seed)
-{
-    matrix a = make_matrix(p, p->type_ab, p->op_a ? p->k : p->m, p->op_a ? p->m : p->k, seed);
-    matrix b = make_matrix(p, p->type_ab, p->op_b ? p->n : p->k, p->op_b ? p->k : p->n, seed);
-    matrix c = make_matrix(p, p->type_c, p->m, p->n, seed);
-    a.stride = p->windows ? a.ld : a.stride;
-    const gt_type_info *scalar =
-        gt_type_find(p->compute == FAKE_16F ? GT_F16
-                     : p->type_ab == GT_F64 ? GT_F64
-                     : p->type_ab == GT_S8  ? GT_S32
-                                            : GT_F32);
-    double alpha, beta; /* room for any */
-    CUstream stream;
-    scalar->store(&alpha, 0, 2);
-    scalar->store(&beta, 0, -3);
-    const int before = fakeCalls();
-    REQUIRE(call(handle, p, &alpha, &a, &b, &beta, &c) == FAKE_SUCCESS);
-    REQUIRE(cublasGetStream_v2(handle, &stream) == FAKE_SUCCESS);
-    CUDA(cuStreamSynchronize(stream));
-    check_result(p, &a, &b, &c);
-    free_matrix(&a);
-    free_matrix(&b);
-    free_matrix(&c);
-    const bool answered = fakeCalls() == before;
-    REQUIRE(expected == ANY || answered == (expected == ANSWERED));
-    return answered;
-}
 
 static cublasHandle_t make_handle(CUstream *stream)
 {
@@ -177,9 +21,6 @@ static cublasHandle_t make_handle(CUstream *stream)
     REQUIRE(cublasSetStream_v2(handle, *stream) == FAKE_SUCCESS);
     return handle;
 }
-
-#define F32(m_, n_, k_)                                                                                      \
-    .m = m_, .n = n_, .k = k_, .batch = 1, .type_ab = GT_F32, .type_c = GT_F32, .compute = FAKE_32F, .algorithm = -1
 
 /* Every op, conjugate transposes too, with columns apart, batches and pointers that are aligned to an element only, by
  * each of the functions. */
@@ -231,6 +72,21 @@ static void types(cublasHandle_t handle, unsigned *seed)
     REQUIRE(cublasSetMathMode(handle, 3) == FAKE_SUCCESS);
     run(handle, &(product){F32(64, 64, 64), .typed = true}, seed);
     REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
+}
+
+/* What a zero multiplies is not read. */
+static void zeros(cublasHandle_t handle, unsigned *seed)
+{
+    static const struct {
+        gt_type type;
+        int compute;
+    } rows[] = {{GT_F32, FAKE_32F}, {GT_F64, FAKE_64F}, {GT_F16, FAKE_16F}, {GT_BF16, FAKE_32F}};
+    for (size_t i = 0; i < 4 * 3; i++) {
+        product p = {F32(33, 20, 17), .no_alpha = i % 3 > 0, .no_beta = i % 3 < 2};
+        p.type_ab = p.type_c = rows[i / 3].type;
+        p.compute = rows[i / 3].compute;
+        run(handle, &p, seed);
+    }
 }
 
 /* f32 where tf32 makes a difference that whole numbers show: 4097 is 4096 there. */
@@ -465,6 +321,40 @@ static void workspaces(cublasHandle_t handle, unsigned *seed)
     CUDA(cuStreamDestroy(second));
 }
 
+static void *use_own_stream(void *data)
+{
+    unsigned seed = 1;
+    size_t *const taken = data;
+    CUstream unused;
+    CUDA(cuCtxSetCurrent(context));
+    const size_t before = find_free();
+    cublasHandle_t handle = make_handle(&unused);
+    REQUIRE(cublasSetStream_v2(handle, CU_STREAM_PER_THREAD) == FAKE_SUCCESS);
+    run(handle, &(product){F32(16, 16, 4096), .typed = true}, &seed);
+    *taken = before - find_free();
+    cublasDestroy_v2(handle);
+    CUDA(cuStreamDestroy(unused));
+    return NULL;
+}
+
+/* The streams that nobody makes. One of them is another in each thread, and has a workspace in each. */
+static void streams(cublasHandle_t handle, unsigned *seed)
+{
+    const CUstream list[] = {NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
+    size_t taken[2];
+    pthread_t thread;
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(cublasSetStream_v2(handle, list[i]) == FAKE_SUCCESS);
+        run(handle, &(product){F32(64, 64, 64), .typed = true}, seed);
+        run(handle, &(product){F32(16, 16, 4096), .typed = true}, seed);
+    }
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(pthread_create(&thread, NULL, use_own_stream, &taken[i]) == 0);
+        pthread_join(thread, NULL);
+    }
+    REQUIRE(taken[0] > 0 && taken[1] == taken[0]);
+}
+
 /* Ends as no program would like to, some seconds after its product. */
 static void killed(cublasHandle_t handle, unsigned *seed)
 {
@@ -501,7 +391,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(cublasHandle_t handle, unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
-                 {"capture", capture}, {"between", between}, {"threads", threads}, {"forks", forks}, {"again", again},
+                 {"capture", capture}, {"between", between}, {"zeros", zeros}, {"streams", streams},
+                 {"threads", threads}, {"forks", forks}, {"again", again},
                  {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed}};
     unsigned seed = (unsigned)getpid();
     CUstream stream;

@@ -223,4 +223,13 @@ static inline int format_of(const char *path)
     return format;
 }
 
+static inline void hash_file(const char *path, char hash[GT_HASH_LENGTH])
+{
+    static char bytes[8 << 20];
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL);
+    gt_hash(bytes, fread(bytes, 1, sizeof bytes, file), hash);
+    fclose(file);
+}
+
 #endif

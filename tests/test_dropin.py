@@ -86,6 +86,9 @@ class Dropin(unittest.TestCase):
     def test_all_types_are_answered_and_right(self):
         self.assertEqual(self.counts(self.run_program("types", "answered")), (48, 48, 0))
 
+    def test_what_a_zero_multiplies_is_not_read(self):
+        self.assertEqual(self.counts(self.run_program("zeros", "answered")), (12, 12, 0))
+
     def test_what_is_not_offered_comes_to_cublas(self):
         line = self.run_program("others", "forwarded")
         self.assertEqual(self.counts(line), (9, 0, 9))
@@ -153,6 +156,9 @@ class Dropin(unittest.TestCase):
 
     def test_each_stream_has_a_workspace_of_its_own(self):
         self.assertEqual(self.counts(self.run_program("workspaces", "answered")), (5, 5, 0))
+
+    def test_streams_that_nobody_makes_are_answered_in_each_thread_by_itself(self):
+        self.assertEqual(self.counts(self.run_program("streams", "answered")), (8, 8, 0))
 
     def ask(self, database, sql):
         with sqlite3.connect(database) as db:

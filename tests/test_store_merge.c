@@ -1,75 +1,11 @@
-/* Files of many machines become one: all of them or nothing, in any order, as often as one likes. */
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-
-#include "store_fixture.h"
+/* Files of many machines become one: in any order, as often as one likes. */
+#include "merge_fixture.h"
 
 #define FILES 4
 #define PROBLEMS 5
 #define KERNELS 8
 /* Fewer of each where nobody asks for all of them. */
 #define ROUNDS (getenv("CHECK_LONG") ? 200 : 25)
-#define KILLS (getenv("CHECK_LONG") ? 100 : 20)
-
-/* Three files of a test. */
-typedef struct files {
-    const char *folder;
-    char into[96], from[96], third[96];
-} files;
-
-static files make_files(void)
-{
-    files f = {.folder = check_folder()};
-    snprintf(f.into, sizeof f.into, "%s/into.db", f.folder);
-    snprintf(f.from, sizeof f.from, "%s/from.db", f.folder);
-    snprintf(f.third, sizeof f.third, "%s/third.db", f.folder);
-    return f;
-}
-
-static void copy_file(const char *from, const char *to)
-{
-    static char bytes[8 << 20];
-    FILE *in = fopen(from, "r"), *out = fopen(to, "w");
-    CHECK(in && out);
-    const size_t count = fread(bytes, 1, sizeof bytes, in);
-    CHECK(count < sizeof bytes && fwrite(bytes, 1, count, out) == count);
-    CHECK(fclose(in) == 0 && fclose(out) == 0);
-}
-
-static void hash_of(const char *path, char hash[GT_HASH_LENGTH])
-{
-    static char bytes[8 << 20];
-    FILE *file = fopen(path, "r");
-    CHECK(file != NULL);
-    gt_hash(bytes, fread(bytes, 1, sizeof bytes, file), hash);
-    fclose(file);
-}
-
-/* Nothing is lost by a crash of the machine here, and the disk is slow. */
-static gt_store *open_quick(const char *path)
-{
-    gt_store *store = NULL;
-    CHECK_OK(gt_store_open(path, GT_STORE_WRITE, &store));
-    CHECK_OK(gt_sql_execute(store, "PRAGMA synchronous = OFF"));
-    return store;
-}
-
-static gt_status merge_one(const char *into, const char *from)
-{
-    gt_store *store = open_quick(into);
-    gt_merged merged;
-    const gt_status status = gt_store_merge(store, from, &merged);
-    gt_store_close(store);
-    return status;
-}
-
-static void merge_into(gt_store *store, const char *from)
-{
-    gt_merged merged;
-    CHECK_OK(gt_store_merge(store, from, &merged));
-}
 
 /* A trial of any kind: losers, winners of races, failures, and checks that may clear them. */
 static gt_trial draw_trial(void)
@@ -209,22 +145,6 @@ TEST(files_merged_in_any_split_and_order_give_the_same_answers)
     free(expected);
 }
 
-/* A file with a run of its own: a winner of this number, and its time. */
-static void make_file(const char *path, int number, double us, const char *time)
-{
-    fixture f = {.path = path, .store = open_quick(path)};
-    char sql[128];
-    fixture_rows(&f);
-    const gt_kernel kernel = make_kernel(number);
-    CHECK_OK(put(&f, &kernel, &code_of_tests, make_win(us, 0.02)));
-    CHECK_OK(put_baseline(&f, "cublas", 2 * us));
-    snprintf(sql, sizeof sql, "UPDATE trial SET tried_at = '%s'; UPDATE baseline SET measured_at = '%s'", time, time);
-    CHECK_OK(gt_sql_execute(f.store, sql));
-    gt_store_close(f.store);
-}
-
-#define BEST "SELECT stages || ' ' || us || ' ' || vs_cublas FROM best_configs"
-
 TEST(a_second_merge_leaves_the_file_as_it_is_byte_for_byte)
 {
     const files names = make_files();
@@ -233,9 +153,9 @@ TEST(a_second_merge_leaves_the_file_as_it_is_byte_for_byte)
     draw_file(into, 0);
     draw_file(from, 1);
     CHECK_OK(merge_one(into, from));
-    hash_of(into, before);
+    hash_file(into, before);
     CHECK_OK(merge_one(into, from));
-    hash_of(into, after);
+    hash_file(into, after);
     CHECK_STR(after, before);
 }
 
@@ -379,68 +299,6 @@ TEST(a_merged_kernel_has_the_code_that_any_file_had)
     gt_store_close(f.store);
 }
 
-/* Merging fails with this status, a line that names the file, and the other file as it was. */
-static void check_refused(const char *into, const char *from, gt_status expected, const char *says)
-{
-    char before[GT_HASH_LENGTH], after[GT_HASH_LENGTH];
-    hash_of(into, before);
-    CHECK_STATUS(merge_one(into, from), expected);
-    CHECK(strstr(gt_error_message(), from) && strstr(gt_error_message(), says));
-    hash_of(into, after);
-    CHECK_STR(after, before);
-}
-
-TEST(foreign_newer_and_untrusted_files_are_refused_and_a_file_into_itself)
-{
-    const files names = make_files();
-    const char *into = names.into, *from = names.from;
-    make_file(into, 1, 100, "2026-03-01 12:00:00");
-    CHECK(link(into, names.third) == 0);
-    check_refused(into, into, GT_ERROR_INVALID, "into itself");
-    check_refused(into, names.third, GT_ERROR_INVALID, "into itself");
-    check_refused(into, in_folder(names.folder, "none.db"), GT_ERROR_NO_DATABASE, "no database");
-    FILE *file = fopen(from, "w");
-    CHECK(file && fputs("My thesis. Chapter one.", file) >= 0 && fclose(file) == 0);
-    check_refused(into, from, GT_ERROR_DATABASE, "not a gemmtune database");
-    CHECK(remove(from) == 0);
-    make_file(from, 2, 200, "2026-02-01 12:00:00");
-    CHECK(chmod(from, 0666) == 0);
-    check_refused(into, from, GT_ERROR_UNTRUSTED, "others can write it");
-    CHECK(chmod(from, 0644) == 0);
-    vandalise(from, "PRAGMA user_version = 99");
-    check_refused(into, from, GT_ERROR_VERSION, "newer");
-}
-
-TEST(a_file_with_any_damage_is_refused_whole)
-{
-    static const struct {
-        const char *sql;
-        gt_status status;
-        const char *says;
-    } damages[] = {
-        {"UPDATE kernel SET threads = threads - 1", GT_ERROR_CORRUPT, "does not match its hash"},
-        {"UPDATE kernel SET cubin = x'00'", GT_ERROR_CORRUPT, "does not match its hash"},
-        {"PRAGMA foreign_keys = OFF; DELETE FROM problem", GT_ERROR_DATABASE, "not there"},
-        {"UPDATE trial SET tried_at = '9999-12-31 23:59:59'", GT_ERROR_DATABASE, "of the future"},
-        {"UPDATE baseline SET measured_at = 'never'", GT_ERROR_DATABASE, "of the future"},
-        {"PRAGMA ignore_check_constraints = ON; UPDATE trial SET us = -1", GT_ERROR_DATABASE, "damaged"},
-        {"DROP TABLE searched", GT_ERROR_DATABASE, "damaged"},
-    };
-    const files names = make_files();
-    const char *into = names.into, *from = names.from;
-    make_file(into, 1, 100, "2026-03-01 12:00:00");
-    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
-        make_file(from, 2, 200, "2026-02-01 12:00:00");
-        vandalise(from, damages[i].sql);
-        check_refused(into, from, damages[i].status, damages[i].says);
-        CHECK(remove(from) == 0);
-    }
-    make_file(from, 2, 200, "2026-02-01 12:00:00");
-    const int fd = open(from, O_WRONLY);
-    CHECK(fd >= 0 && pwrite(fd, "\1\2\3\4\5\6\7\10", 8, 4096 * 3) == 8 && close(fd) == 0);
-    check_refused(into, from, GT_ERROR_DATABASE, "damaged");
-}
-
 TEST(a_kernel_that_never_had_code_comes_with_its_failure)
 {
     const files names = make_files();
@@ -459,115 +317,6 @@ TEST(a_kernel_that_never_had_code_comes_with_its_failure)
     CHECK_OK(gt_store_find_trial(f.store, f.gpu, f.problem_id, &kernel, &found, &trial));
     CHECK(found && trial.outcome == GT_TRIAL_CRASH);
     gt_store_close(f.store);
-}
-
-/* A file of many pages. */
-static void make_large(const char *path)
-{
-    static char filler[24 << 10];
-    const gt_code code = {.cubin = filler, .cubin_bytes = sizeof filler};
-    fixture f = {.path = path, .store = open_quick(path)};
-    fixture_rows(&f);
-    for (int i = 0; i < 100; i++) {
-        const gt_kernel kernel = make_kernel(i);
-        CHECK_OK(put(&f, &kernel, &code, make_trial(1 + i)));
-    }
-    gt_store_close(f.store);
-}
-
-TEST(a_disk_that_fills_up_leaves_the_file_as_it_was)
-{
-    const files names = make_files();
-    struct rlimit before;
-    make_large(names.from);
-    make_file(names.into, 1000, 100, "2026-03-01 12:00:00");
-    signal(SIGXFSZ, SIG_IGN);
-    CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
-    const struct rlimit small = {1 << 20, before.rlim_max};
-    gt_store *store = open_quick(names.into);
-    gt_merged merged;
-    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
-    const gt_status status = gt_store_merge(store, names.from, &merged);
-    CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
-    CHECK(status == GT_ERROR_IO && strstr(gt_error_message(), names.into));
-    CHECK_STR(ask(store, "SELECT count(*) FROM trial"), "1");
-    CHECK_STR(ask(store, "PRAGMA integrity_check"), "ok");
-    merge_into(store, names.from);
-    CHECK_STR(ask(store, "SELECT count(*) FROM trial"), "101");
-    gt_store_close(store);
-}
-
-TEST(two_merges_at_once_both_come_to_their_end)
-{
-    const files names = make_files();
-    pid_t children[2];
-    gt_store_close(open_quick(names.into));
-    make_large(names.from);
-    make_file(names.third, 1000, 100, "2026-03-01 12:00:00");
-    fflush(stdout);
-    for (int i = 0; i < 2; i++)
-        if ((children[i] = fork()) == 0) {
-            CHECK_OK(merge_one(names.into, i == 0 ? names.from : names.third));
-            _exit(0);
-        }
-    for (int i = 0; i < 2; i++) {
-        int status = -1;
-        CHECK(waitpid(children[i], &status, 0) == children[i] && status == 0);
-    }
-    gt_store *store = open_quick(names.into);
-    CHECK_STR(ask(store, "SELECT count(*) || ' ' || count(DISTINCT run) FROM trial"), "101 2");
-    gt_store_close(store);
-}
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-/* Merges in a process of its own, which is killed after some time; 0: not at all. */
-static void merge_and_kill(const files *names, useconds_t after)
-{
-    int status = 0;
-    copy_file(names->third, names->into);
-    fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
-        gt_store *store = NULL;
-        CHECK_OK(gt_store_open(names->into, GT_STORE_WRITE, &store));
-        merge_into(store, names->from);
-        _exit(0);
-    }
-    usleep(after);
-    CHECK(child > 0 && (after == 0 || kill(child, SIGKILL) == 0));
-    CHECK(waitpid(child, &status, 0) == child && (WIFSIGNALED(status) || WEXITSTATUS(status) == 0));
-}
-
-TEST(a_merge_that_is_killed_left_all_or_nothing)
-{
-    const files names = make_files();
-    int done = 0;
-    make_large(names.from);
-    make_file(names.third, 1000, 100, "2026-03-01 12:00:00");
-    const double start = now_us();
-    merge_and_kill(&names, 0);
-    const double whole = now_us() - start;
-    for (int round = 0; round < KILLS; round++) {
-        gt_store *store = NULL;
-        merge_and_kill(&names, 1 + (useconds_t)(whole * 1.2 * (double)(check_random() % 1000) / 1000));
-        CHECK_OK(gt_store_open(names.into, GT_STORE_READ, &store));
-        CHECK_STR(ask(store, "PRAGMA integrity_check"), "ok");
-        const int trials = atoi(ask(store, "SELECT count(*) FROM trial"));
-        CHECK(trials == 1 || trials == 101);
-        CHECK_INT(atoi(ask(store, "SELECT count(*) FROM kernel")), trials);
-        CHECK_INT(atoi(ask(store, "SELECT count(*) FROM run")), trials == 1 ? 1 : 2);
-        gt_store_close(store);
-        done += trials > 1;
-    }
-    printf("killed %d times: %d merges undone, %d done\n", KILLS, KILLS - done, done);
-    CHECK(done < KILLS);
-    CHECK_OK(merge_one(names.into, names.from));
 }
 
 CHECK_MAIN

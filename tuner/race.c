@@ -1,3 +1,4 @@
+/* The race that decides: finalists, winners of earlier runs and baselines, timed in turns. */
 #include "work.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* A stored winner and its runners-up, proved right and raced again under the conditions of now. */
 #include "verdict.h"
 #include "work.h"
 

@@ -1,6 +1,6 @@
+/* Screening: candidates are compiled, proved right, timed briefly and stored, round after round. */
 #include <stdio.h>
 
-#include "../src/core/status.h"
 #include "work.h"
 
 /* Shapes of tile that are stored for other sizes, at most. */

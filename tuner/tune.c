@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/core/status.h"
 #include "work.h"
 
 /* Whether there is a reason for a race: a screening found something, and in the last lap something better. */

@@ -148,9 +148,22 @@ static bool find_context(uint64_t *id)
     return true;
 }
 
+/* A number for each thread, which is not used again. */
+static uint64_t find_thread(void)
+{
+    static _Thread_local __attribute__((tls_model("initial-exec"))) uint64_t own;
+    static atomic_ullong last;
+    return own ? own : (own = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1);
+}
+
+/* Every thread has a stream behind this handle, and nothing says that its id is another in each. */
 static bool find_stream(CUstream stream, uint64_t *id)
 {
     unsigned long long number = 0;
+    if (stream == CU_STREAM_PER_THREAD) {
+        *id = UINT64_MAX - find_thread();
+        return true;
+    }
     if (front.stream_id && front.stream_id(stream, &number) != CUDA_SUCCESS)
         return false;
     *id = (front.stream_id ? number : (uintptr_t)stream) + 1; /* 0 is no stream */

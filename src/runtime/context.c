@@ -1,3 +1,4 @@
+/* gt_open and gt_close: the databases, the driver and the GPU behind a context. */
 #include "plan.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* gt_execute: from a plan and pointers to a launch, without locks or allocations. */
 #include <string.h>
 
 #include "plan.h"

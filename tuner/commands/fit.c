@@ -1,7 +1,6 @@
 /* gemmtune fit: fits the estimate of time to what was measured, and says how good it is for sizes nobody tuned. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../src/core/status.h"
 #include "../fit.h"

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "../../db/store.h"
-#include "../../src/core/status.h"
 #include "options.h"
 #include "output.h"
 

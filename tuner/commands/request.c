@@ -1,7 +1,6 @@
 /* What options ask for, once they are read: problems, an engine, a device. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "../../src/core/driver.h"

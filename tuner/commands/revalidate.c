@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/core/status.h"
 #include "options.h"
 #include "output.h"
 #include "../stale.h"

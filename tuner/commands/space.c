@@ -6,7 +6,6 @@
 #include "space.h"
 #include "options.h"
 #include "output.h"
-#include "../values.h"
 
 static int by_value(const void *a, const void *b)
 {

@@ -1,7 +1,6 @@
 /* gemmtune [tune]: finds the fastest kernel for each shape and stores it. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../src/core/status.h"
 #include "../fit.h"

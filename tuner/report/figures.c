@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/core/status.h"
 #include "../commands/ratings.h"
 #include "../commands/shapes.h"
 #include "../worker/reference.h"

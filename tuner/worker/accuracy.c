@@ -7,7 +7,7 @@
 #include "parallel.h"
 #include "reference.h"
 
-#define ROWS    64     /* that are looked at, at most */
+#define ROWS    64     /* rows that are examined, at most */
 #define WORK    0x1p33 /* multiply-adds for all of them, at most */
 #define COLUMNS 64     /* of the reference, that a thread has at a time */
 #define PI      3.14159265358979323846
@@ -105,7 +105,7 @@ static bool draw_operand(const gt_problem *p, gt_operand operand, gt_data_kind k
     return d->data != NULL;
 }
 
-/* The matrix and row of a row that is looked at: from the first to the last, evenly. */
+/* The matrix and row of the index-th row that is examined: they are spread evenly from the first to the last. */
 static int64_t matrix_of(const gt_accuracy_case *made, int64_t index)
 {
     return index % made->buffers->problem.batch;

@@ -16,8 +16,6 @@
 #define COPY_MOST    ((size_t)1 << 30)
 #define COPIES       4 /* a sample, so that each writes back what the one before left in L2 */
 
-#define THROTTLED 0.75 /* share of the highest clock */
-
 static const struct {
     const char *name;
     int each; /* vectors a thread */
@@ -179,7 +177,7 @@ gt_status gt_ceilings_measure(const gt_meter *m, const gt_device *device, const 
     if (result == CUDA_SUCCESS)
         result = measure_copy(m, device, library, &measured.copy_tbs);
     const double mhz = gt_clock_mhz(m->clock);
-    if (mhz > 0 && mhz < THROTTLED * gt_clock_max_mhz(m->clock))
+    if (mhz > 0 && mhz < GT_THROTTLED * gt_clock_max_mhz(m->clock))
         measured = (gt_ceilings){0};
     m->driver->cuLibraryUnload(library);
     if (result == CUDA_SUCCESS)

@@ -6,13 +6,12 @@
 #include "epilogue.h"
 #include "runner.h"
 
-/* The mean square of errors that is too much, in units of what the arithmetic gives; sums up to this length count:
- * rounding of longer ones hides what is wrong with their products. */
-#define VARIANCE_LIMIT 2
-#define VARIANCE_K     64
-
-/* Elements that the mean is taken over, at least: its own error is then a tenth. And of each operand of a product,
- * where these are rounded. */
+/* Errors as a whole: their mean square, over what the arithmetic gives, must be below VARIANCE_LIMIT. Only sums of up to
+ * VARIANCE_K products count, as rounding of longer ones hides wrong products; and only over VARIANCE_LEAST elements, as
+ * the mean is then known to a tenth. Errors of rounded operands are shared by a row or column: a product must have
+ * VARIANCE_OPERANDS elements of each operand to count. */
+#define VARIANCE_LIMIT    2
+#define VARIANCE_K        64
 #define VARIANCE_LEAST    200
 #define VARIANCE_OPERANDS 32
 
@@ -109,12 +108,59 @@ static bool is_exact(const gt_case *c)
     return c->values == GT_VALUES_WHOLE || c->values == GT_VALUES_TIES;
 }
 
-/* Whether errors of a product are what they are on average. Those of operands that are rounded, or in parts, are shared by
- * the elements of a row or column. */
+/* Whether the errors of a product are many enough, and independent enough, to be judged by their mean. */
 static bool is_average(const gt_problem *p, const gt_types *types)
 {
     const int64_t few = p->m < p->n ? p->m : p->n;
     return p->k <= VARIANCE_K && ((!types->rounded && types->parts == 0) || few * p->k >= VARIANCE_OPERANDS);
+}
+
+/* What the elements of a case are held to. */
+typedef struct limits {
+    gt_reference_terms terms;
+    double least; /* the square of what underflow may lose */
+    bool close;   /* exponents are near, or sums are rounded and never cut: the worst case is known */
+} limits;
+
+/* One element: the sums of its products, their squares and magnitudes, what C held before, the bias, the result. */
+typedef struct element {
+    double sum, square, magnitude, was, bias, got;
+} element;
+
+/* The square of how far an element may lie from what is wanted, beside what rounding the result itself may add. scaled is
+ * what is wanted before the epilogue. */
+static double find_bound(const gt_case *c, const gt_types *types, const limits *l, const element *x, double scaled)
+{
+    const gt_reference_terms *t = &l->terms;
+    const double worst = t->worst * x->magnitude + t->worst_c * fabs(x->was);
+    const double sums = t->bound_square * x->square + t->bound_c * x->was * x->was;
+    const double result = t->result * (c->alpha * c->alpha * x->square + c->beta * c->beta * x->was * x->was);
+    const double linear = (l->close ? fmin(sums, worst * worst) : sums + result) + t->least + l->least;
+    if (c->epilogue == GT_EPILOGUE_NONE)
+        return linear;
+    const double around = sqrt(linear) + (l->close ? 0 : types->result_roundoff * fabs(x->bias));
+    const double finished = gt_epilogue_bound(types, c->epilogue, scaled, x->bias, around);
+    return finished * finished;
+}
+
+/* Adds an element's error to those that are judged by their mean. */
+static void add_error(const gt_case *c, const gt_reference_terms *t, const element *x, double wanted, bool promotes,
+                      gt_errors *e)
+{
+    const double ab = c->alpha * x->sum, bc = c->beta * x->was, error = fabs(x->got - wanted);
+    const double of_sums = t->square_mean * x->square;
+    const double variance = of_sums + t->parts * (ab * ab + bc * bc) + t->whole * wanted * wanted + t->least / 12;
+    const double ratio = variance > 0 ? error * error / variance : 0;
+    if (promotes) {
+        e->promoted_sum += ratio;
+        e->promoted_count++;
+    } else if (variance > 0) {
+        const double share = of_sums / variance;
+        e->sum += ratio;
+        e->count++;
+        e->sums_sum += share * ratio;
+        e->sums_count += share;
+    }
 }
 
 bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, const void *before, const void *bias,
@@ -123,54 +169,39 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const gt_problem *p = &c->problem;
     const gt_types *types = gt_class_types(&p->class);
     const gt_type_info *type = gt_type_find(p->class.type_c);
-    const gt_reference_terms t = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta);
     const bool normal = c->values == GT_VALUES_NORMAL && !types->exact && c->epilogue == GT_EPILOGUE_NONE;
     const bool counts = normal && !c->itself && is_average(p, types);
     const bool promotes = normal && types->parts > 0 && p->k >= GT_SUMS_K;
-    const double least = underflow(c, types) * underflow(c, types);
-    const bool close = types->cut.group == 0 || (types->parts == 0 && has_near_exponents(c));
-    const double last = close ? t.bound_last : 0;
+    const double lost = underflow(c, types);
+    const limits l = {.terms = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta),
+                      .least = lost * lost,
+                      .close = types->cut.group == 0 || (types->parts == 0 && has_near_exponents(c))};
+    const double last = l.close ? l.terms.bound_last : 0;
     int64_t at = index * p->m * p->n;
     for (int64_t i = 0; i < p->m; i++) {
         const int64_t row = index * p->stride_c + i * p->ldc;
         for (int64_t j = 0; j < p->n; j++, at++) {
-            const double was = c->beta == 0 ? 0 : type->load(before, row + j), got = type->load(after, row + j);
-            const double added = gt_case_bias(c) > 0 ? type->load(bias, j) : 0;
-            const double scaled = gt_reference_scale(types, c->alpha, r->sum[at], c->beta, was);
-            const double wanted = gt_epilogue_activate(c->epilogue, gt_epilogue_add(types, scaled, added));
-            const double square = c->alpha == 0 ? 0 : r->square[at];
-            const double worst = t.worst * r->magnitude[at] + t.worst_c * fabs(was);
-            const double sums = t.bound_square * square + t.bound_c * was * was;
-            const double result = t.result * (c->alpha * c->alpha * square + c->beta * c->beta * was * was);
-            const double linear = (close ? fmin(sums, worst * worst) : sums + result) + t.least + least;
-            const double around = sqrt(linear) + (close ? 0 : types->result_roundoff * fabs(added));
-            const double finished = gt_epilogue_bound(types, c->epilogue, scaled, added, around);
-            const double bound = c->epilogue == GT_EPILOGUE_NONE ? linear : finished * finished;
-            if (is_exact(c) && got != rounded(type, wanted))
-                return fail_element(c, index, i, j, got, wanted, 0, trial);
-            if (!matches(type, got, wanted, last, bound))
-                return fail_element(c, index, i, j, got, wanted, last * fabs(wanted) + sqrt(bound), trial);
-            if (!normal || !isfinite(got))
+            const element x = {.sum = r->sum[at],
+                               .square = c->alpha == 0 ? 0 : r->square[at],
+                               .magnitude = r->magnitude[at],
+                               .was = c->beta == 0 ? 0 : type->load(before, row + j),
+                               .bias = gt_case_bias(c) > 0 ? type->load(bias, j) : 0,
+                               .got = type->load(after, row + j)};
+            const double scaled = gt_reference_scale(types, c->alpha, x.sum, c->beta, x.was);
+            const double wanted = gt_epilogue_activate(c->epilogue, gt_epilogue_add(types, scaled, x.bias));
+            const double bound = find_bound(c, types, &l, &x, scaled);
+            if (is_exact(c) && x.got != rounded(type, wanted))
+                return fail_element(c, index, i, j, x.got, wanted, 0, trial);
+            if (!matches(type, x.got, wanted, last, bound))
+                return fail_element(c, index, i, j, x.got, wanted, last * fabs(wanted) + sqrt(bound), trial);
+            if (!normal || !isfinite(x.got))
                 continue;
-            const double error = fabs(got - wanted), scale = fabs(c->alpha) * r->magnitude[at] + fabs(c->beta * was);
+            const double error = fabs(x.got - wanted);
+            const double scale = fabs(c->alpha) * x.magnitude + fabs(c->beta * x.was);
             if (error > trial->error * scale && scale > 0)
                 trial->error = error / scale;
-            if (!counts && !promotes)
-                continue;
-            const double ab = c->alpha * r->sum[at], bc = c->beta * was;
-            const double variance =
-                t.square * square + t.parts * (ab * ab + bc * bc) + t.whole * wanted * wanted + t.least / 12;
-            const double ratio = variance > 0 ? error * error / variance : 0;
-            if (promotes) {
-                e->promoted_sum += ratio;
-                e->promoted_count++;
-            } else if (variance > 0) {
-                const double share = t.square * square / variance;
-                e->sum += ratio;
-                e->count++;
-                e->sums_sum += share * ratio;
-                e->sums_count += share;
-            }
+            if (counts || promotes)
+                add_error(c, &l.terms, &x, wanted, promotes, e);
         }
     }
     return true;

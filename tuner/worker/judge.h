@@ -7,18 +7,18 @@
 /* The cases of one judgement under way. */
 typedef struct gt_judgement gt_judgement;
 
-/* Begins with the cases from first to end - 1, by what memory held before their launches: threads work out what is right.
- * cases and before must not change until gt_judge_end. NULL without memory. */
+/* Begins to judge the cases from first to end - 1: threads compute the references from what memory held before the
+ * launches. cases and before must not change until gt_judge_end. NULL without memory. */
 gt_judgement *gt_judge_begin(const gt_cases *cases, size_t first, size_t end, const void *before);
 
 /*
- * Judges them by what memory held behind their launches, and frees the judgement; NULL is out of memory. Errors are added to
- * *errors, trial->error becomes the largest. false: the trial is that of the first case with a write where none should
- * be, which may have spoilt results of others, else of the first with a wrong result.
+ * Compares with what memory held after the launches, and frees the judgement; NULL is out of memory. Errors are added
+ * to *errors; trial->error becomes the largest. false: the trial tells of the first case with a write where none should
+ * be, which may have spoilt others, else of the first with a wrong result.
  */
 bool gt_judge_end(gt_judgement *judgement, const void *after, gt_errors *errors, gt_trial *trial);
 
-/* Ends it without one. NULL is allowed. */
+/* Frees a judgement without a verdict. NULL is allowed. */
 void gt_judge_drop(gt_judgement *judgement);
 
 #endif

@@ -10,7 +10,6 @@
 #define GRAPH_US       400.0  /* how long one replay should take: event resolution is about 0.5 us */
 #define FILL_BELOW_US  1000.0 /* see time_batch */
 #define MOST_REPEATS   200
-#define THROTTLED      0.75 /* share of the highest clock; nvbench's rule */
 #define RESTS          3
 #define REST_S         0.05
 
@@ -92,7 +91,7 @@ static bool throttled(gt_meter *meter, gt_series *s, int *rests)
     const double mhz = gt_clock_mhz(meter->clock), max = gt_clock_max_mhz(meter->clock);
     if (mhz <= 0)
         return false;
-    if (mhz < THROTTLED * max) {
+    if (mhz < GT_THROTTLED * max) {
         if (!meter->always_slow && *rests < RESTS) {
             ++*rests;
             gt_rest(REST_S);

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#define GT_PARALLEL_THREADS 7 /* beside the caller's own: half of the cores, with that one, at most */
+#define GT_PARALLEL_THREADS 7 /* threads beside the caller's, at most; together no more than half of the cores */
 
 typedef struct gt_parallel_work {
     void (*work)(void *data, size_t index);
@@ -25,7 +25,7 @@ void gt_parallel(size_t count, void (*work)(void *data, size_t index), void *dat
 void gt_parallel_begin(size_t count, void (*work)(void *data, size_t index), void *data, gt_parallel_work *shared);
 void gt_parallel_end(gt_parallel_work *shared);
 
-/* Ends it without what nobody has begun with. */
+/* Ends it; indices that no thread has begun with are left out. */
 void gt_parallel_drop(gt_parallel_work *shared);
 
 #endif

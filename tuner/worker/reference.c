@@ -127,7 +127,7 @@ gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64
         .worst = fabs(alpha) *
                  (types->roundoff * (length + 2) + terms_of_cut(&types->cut, length).worst + 2.01 * sqrt(o)),
         .worst_c = fabs(beta) * 2 * types->roundoff,
-        .square = alpha * alpha * (u * R * (length + 1) / 2 + cut.mean + 2 * R * o + e * R * ((double)own + 1)),
+        .square_mean = alpha * alpha * (u * R * (length + 1) / 2 + cut.mean + 2 * R * o + e * R * ((double)own + 1)),
         .parts = (u + e) * R,
         .whole = (v + e) * R,
         .least = least * least,

@@ -42,20 +42,28 @@ double gt_reference_bound(const gt_types *types, int64_t k, int64_t own, double 
 bool gt_reference_accepts(double result, double expected, double bound);
 
 /*
- * For many elements of one product: what its elements' squares, magnitudes and scaled parts are multiplied with. An
- * element errs by no more than `bound_last` and the smaller of the root of the first two and of the next two, `least`
- * added; on tensor cores that is not known where exponents are far apart: there `result` counts instead. The sum of the others and a twelfth of `least` is the mean square of the error that the arithmetic itself
- * gives an element: multiply-adds one after the other, each rounded once, or what tensor cores do, then alpha, beta and
- * C. Sums in another order err less. A kernel whose errors are twice that on average does not compute with what it was
- * given. All are 0 for integers. Where they come from is told in reference.c.
+ * Factors for the errors of all elements of one product, so that the bound of each costs a few operations. For a result
+ * r, with square = the sum of (a b)^2, magnitude = the sum of |a b| and c the old element of C:
+ *
+ * An error is at most bound_last * |r| + sqrt(least + E^2). E^2 is the smaller of bound_square * square + bound_c * c^2,
+ * what random signs allow, and of (worst * magnitude + worst_c * |c|)^2, the worst case. On tensor cores the worst case
+ * is not known where exponents are far apart: there E^2 is the first of the two and
+ * result * (alpha^2 * square + beta^2 * c^2), in the place of bound_last.
+ *
+ * The mean square of errors that the arithmetic itself gives is square_mean * square
+ * + parts * ((alpha sum)^2 + (beta c)^2) + whole * r^2 + least / 12: multiply-adds one after the other, each rounded once,
+ * or what tensor cores do, then alpha, beta and C. Other orders of summation err less. A kernel whose errors are twice
+ * that on average does not compute with what it was given.
+ *
+ * All are 0 for integers. reference.c derives them.
  */
 typedef struct gt_reference_terms {
-    double bound_square, bound_c; /* of square, of c^2 */
-    double worst, worst_c;        /* of magnitude, of |c| */
-    double bound_last;            /* of the result's magnitude */
-    double result;                /* more of alpha^2 square and beta^2 c^2, in the place of worst and bound_last */
-    double square, parts, whole;  /* of square, of (alpha sum)^2 and (beta c)^2, of their sum's square */
-    double least;                 /* the square of the smallest number that C holds */
+    double bound_square, bound_c;
+    double worst, worst_c;
+    double bound_last;
+    double result;
+    double square_mean, parts, whole;
+    double least; /* the square of the smallest number that C holds */
 } gt_reference_terms;
 
 gt_reference_terms gt_reference_terms_of(const gt_types *types, int64_t k, int64_t own, double alpha, double beta);

@@ -17,14 +17,14 @@ struct gt_runner {
     bool (*prepare)(gt_runner *runner, const gt_problem *problem, gt_trial *trial);
     /* Enqueues one product: no allocation, no waiting, safe in stream capture. */
     CUresult (*launch)(const gt_runner *runner, const gt_launch_operands *operands);
-    /* Adds to counters[0] what changed around the workspace, to counters[1] what is not zero of its counters.
-     * NULL: there is no workspace. */
+    /* Adds the changed bytes around the workspace to counters[0], and those of its counters that are not zero to
+     * counters[1]. NULL: there is no workspace. */
     CUresult (*inspect)(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters);
     /* On the software GPU: keeps launches from what surrounds the workspace, or no longer. NULL: there is none. */
     void (*protect)(const gt_runner *runner, bool on);
-    int64_t parts; /* of K, that prepare is to launch in, where the kernel takes any; 0: as it was made */
-    bool epilogue; /* has epilogues, which are checked too */
-    bool plain; /* is checked as it is timed, with alpha = 1 and beta = 0, and not with other scalars */
+    int64_t parts; /* parts of K to launch with, where the kernel takes any; 0: as it was made */
+    bool epilogue; /* it has epilogues, which are checked too */
+    bool plain; /* only alpha = 1 and beta = 0 are checked */
 };
 
 /* A candidate. The workspace is its own: contestants of a race live side by side. */

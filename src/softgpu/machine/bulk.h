@@ -34,6 +34,9 @@ void sg_decode_bulk(sg_decoder *d);
 sg_bulk *sg_bulk_create(sg_warp *w, const sg_op *op, int lane, void (*land)(const sg_bulk *bulk));
 void sg_bulk_start(sg_bulk *bulk);
 
+/* Lands what lanes of mask have committed, but for their newest groups, so many. */
+void sg_bulk_wait(sg_warp *w, uint32_t mask, int64_t groups);
+
 /* A shared address of either kind as 32 bits with the block in it. */
 static inline uint64_t sg_bulk_shared(uint64_t address)
 {

@@ -9,9 +9,9 @@
 #define SECTOR_BYTES 32
 
 /*
- * What a warp did since it last read global memory into registers: READ, and more for each multiplication. Reads that
- * end in a store to shared memory are copies; if it computed meanwhile, more than an address takes, they cost no time
- * of their own. Others are used directly, when it computes.
+ * What a warp did since it last read global memory into registers: READ, plus one for each multiplication since. If the
+ * data then goes to shared memory the read was a copy; with OVERLAPPED multiplications, more than addresses take, it
+ * cost no time of its own. Otherwise the data is used directly.
  */
 enum { NOTHING, READ, USED, OVERLAPPED = READ + 16 };
 

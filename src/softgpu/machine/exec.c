@@ -8,17 +8,21 @@
 #include "race.h"
 #include "rows.h"
 
-/* Operations of a warp, and of a cluster, before others get their turn: the first time as far as an ordinary kernel
- * goes from barrier to barrier and from start to end, then short, for it may be waiting for others. */
-#define SLICE          ((int64_t)1 << 20)
-#define SLICE_LATER    ((int64_t)1 << 13)
-#define TURN           ((int64_t)1 << 22)
-#define TURN_LATER     ((int64_t)1 << 16)
-#define QUIET_PASSES   4096 /* in which all that run only spin: more than any loop that counts its tries */
-#define QUIET_TURN     4    /* of them in one turn: others may have what they wait for */
-#define IDLE_BUDGET    ((uint64_t)1 << 28) /* warp operations in which nothing happens that others could wait for */
-#define RESIDENT_MOST  4096
-#define TOGETHER       4    /* clusters that may start at once, in an order by seed */
+/* Operations before others get their turn. The first turn is long, so that most kernels run from barrier to barrier, and
+ * from start to end, without being interrupted; later ones are short, as a warp that still runs may be waiting. */
+#define SLICE       ((int64_t)1 << 20) /* of a warp */
+#define SLICE_LATER ((int64_t)1 << 13)
+#define TURN        ((int64_t)1 << 22) /* of a cluster */
+#define TURN_LATER  ((int64_t)1 << 16)
+
+/* A pass over a cluster's warps is quiet if all that run only spin. After QUIET_TURN of them other clusters get their
+ * turn; after QUIET_PASSES, more than any loop that counts its tries, the cluster is stalled. */
+#define QUIET_PASSES 4096
+#define QUIET_TURN   4
+
+#define IDLE_BUDGET   ((uint64_t)1 << 28) /* warp operations without progress after which a grid has no end */
+#define RESIDENT_MOST 4096
+#define TOGETHER      4 /* clusters that may start at once, in an order by seed */
 
 typedef enum outcome { FINISHED, STALLED, TURN_OVER, FAULTED } outcome;
 
@@ -168,8 +172,8 @@ static uint64_t draw(uint64_t *state, uint64_t count)
 }
 
 /*
- * The i-th of total numbers in the order of a seed: a cipher of as many bits as the numbers have, again and again until
- * it gives one of them. It needs no list of numbers, of which a grid may have billions.
+ * The i-th of total numbers in the order of a seed: a Feistel network over as many bits as the numbers have, applied
+ * again until it gives one of them. It needs no list, of which a grid may want billions of entries.
  */
 static uint64_t shuffled(uint64_t seed, uint64_t i, uint64_t total)
 {

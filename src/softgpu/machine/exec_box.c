@@ -9,7 +9,7 @@ static uint32_t box_extent(const sg_tensor_map *map, int d)
     return ((uint32_t)map->box[d] + map->steps[d] - 1) / map->steps[d];
 }
 
-/* A sixteen's place in its span is exchanged by the number of the 128-byte line. */
+/* Swizzle: the index of 16 bytes in their span is XORed with the number of the 128-byte line. */
 static uint32_t swizzled(uint32_t at, uint32_t mode)
 {
     static const uint32_t bits[] = {0, 1, 3, 7};

@@ -248,7 +248,7 @@ static ALWAYS void load_global(sg_warp *w, const sg_op *op, uint32_t mask, int b
 
 _Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are pointers");
 
-/* Where it finds at the same places what the warp's last one found, the warp waits for others, and these go first. */
+/* A load that finds the same values at the same addresses as the warp's last one is a poll: other warps go first. */
 void sg_run_poll(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     uint64_t at[SG_LANES], seen = w->pc;

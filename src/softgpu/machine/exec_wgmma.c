@@ -4,35 +4,18 @@
  * memory counts as in use until a wait says that it is done: whoever writes there before is told.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "../ptx/decode.h"
 #include "narrow.h"
 #include "race.h"
 #include "rows.h"
 #include "short_sums.h"
 #include "wgmma.h"
 
-#define ROWS         16 /* of a warp */
-#define COLUMNS_MOST 256
-#define DEPTH_MOST   32
+#define ROWS       16 /* of a warp */
+#define DEPTH_MOST 32
 
-/* op->list: what one instruction is. */
-typedef struct plan {
-    uint32_t n, k;
-    uint32_t type_a, type_b, type_d;
-    uint32_t in_registers; /* A: its rows of registers; else a[0] is a descriptor's */
-    uint32_t a[4], b;
-    uint32_t scale_d;    /* predicate: whether D counts as it is, or as zeros */
-    uint32_t negative;   /* the product is taken away */
-    uint32_t trans_a, trans_b; /* M or N lies contiguous, not K */
-    uint32_t saturates;
-    uint32_t count_d, d[COLUMNS_MOST / 2];
-} plan;
-
-/* Matrix descriptors: where sixteen bytes of an operand lie. */
-
+/* A matrix descriptor: where sixteen bytes of an operand lie. */
 typedef struct descriptor {
     uint32_t start, leading, stride; /* bytes */
     uint32_t span;                   /* sixteens of a swizzled line: 2, 4, 8; 1: no swizzle */
@@ -89,8 +72,7 @@ static uint32_t inner_count(const operand *x, uint32_t k)
     return x->transposed ? k : 2;
 }
 
-/* Products under way. */
-
+/* A product under way. */
 typedef struct flight {
     operand operands[2];
     uint32_t count, group, k;
@@ -143,8 +125,8 @@ static bool take_off(sg_warp *w, const sg_op *op, const flight *new)
     return true;
 }
 
-/* imm: groups that may still be under way. What belongs to no group yet is not waited for. */
-static void wait_group(sg_warp *w, const sg_op *op, uint32_t mask)
+/* What belongs to no group yet is not waited for. */
+void sg_wgmma_wait(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     struct sg_wgmma *p = w->products;
     size_t kept = 0;
@@ -163,14 +145,14 @@ static void wait_group(sg_warp *w, const sg_op *op, uint32_t mask)
     p->count = kept;
 }
 
-static void commit(sg_warp *w, const sg_op *op, uint32_t mask)
+void sg_wgmma_commit(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     (void)op, (void)mask;
     if (products_of(w))
         w->products->groups++;
 }
 
-static void fence(sg_warp *w, const sg_op *op, uint32_t mask)
+void sg_wgmma_fence(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     (void)op, (void)mask;
     w->wgmma_fenced = true;
@@ -228,7 +210,7 @@ static bool fetch(sg_warp *w, const sg_op *op, const operand *x, sg_type type, u
 }
 
 /* A's registers are mma.sync's: four of 32 bits, rows first. */
-static void fetch_registers(const sg_warp *w, const plan *p, float *matrix)
+static void fetch_registers(const sg_warp *w, const sg_wgmma_plan *p, float *matrix)
 {
     const uint32_t each = 4 / sg_type_bytes(p->type_a);
     for (uint32_t r = 0; r < 4; r++)
@@ -242,7 +224,7 @@ static void fetch_registers(const sg_warp *w, const plan *p, float *matrix)
 }
 
 typedef struct matrices {
-    float a[ROWS * DEPTH_MOST], b[DEPTH_MOST * COLUMNS_MOST], c[ROWS * COLUMNS_MOST];
+    float a[ROWS * DEPTH_MOST], b[DEPTH_MOST * SG_WGMMA_COLUMNS], c[ROWS * SG_WGMMA_COLUMNS];
 } matrices;
 
 /* The sum of two numbers, cut: where rounding made it larger (Knuth's two-sum tells what is left), the next one toward
@@ -255,7 +237,7 @@ static inline float add_cut(float a, float b)
 
 /* Products are exact in f32, so that fusing them changes nothing; sums are in the order of K. Four rows and eight
  * columns at a time stay in registers. What an instruction adds to a sum is cut, as tensor cores do. */
-SG_VECTOR static void multiply(const plan *p, matrices *m)
+SG_VECTOR static void multiply(const sg_wgmma_plan *p, matrices *m)
 {
     const uint32_t n = p->n, k = p->k;
     for (uint32_t i = 0; i < ROWS; i += 4)
@@ -277,7 +259,7 @@ SG_VECTOR static void multiply(const plan *p, matrices *m)
 }
 
 /* Of 8-bit floats. */
-SG_VECTOR static void multiply_short(const plan *p, matrices *m)
+SG_VECTOR static void multiply_short(const sg_wgmma_plan *p, matrices *m)
 {
     for (uint32_t i = 0; i < ROWS; i++)
         for (uint32_t j = 0; j < p->n; j += SG_SHORT_COLUMNS)
@@ -291,7 +273,7 @@ static float *block_of(float *c, uint32_t n, uint32_t e)
     return c + e / 2 % 2 * 8 * n + e / 4 * 8;
 }
 
-static void take_sums(const sg_warp *w, const plan *p, bool counts, float *c)
+static void take_sums(const sg_warp *w, const sg_wgmma_plan *p, bool counts, float *c)
 {
     if (!counts || p->type_d == SG_S32) {
         memset(c, 0, ROWS * p->n * sizeof *c);
@@ -322,7 +304,7 @@ static uint32_t integer_sum(uint32_t old, float product, bool saturates)
     return (uint32_t)sum;
 }
 
-static void put_sums(const sg_warp *w, const plan *p, bool counts, float *c)
+static void put_sums(const sg_warp *w, const sg_wgmma_plan *p, bool counts, float *c)
 {
     for (uint32_t e = 0; e < p->n / 2; e += 2) {
         const float *block = block_of(c, p->n, e);
@@ -346,9 +328,9 @@ static void put_sums(const sg_warp *w, const plan *p, bool counts, float *c)
     }
 }
 
-static void multiply_async(sg_warp *w, const sg_op *op, uint32_t mask)
+void sg_wgmma_multiply(sg_warp *w, const sg_op *op, uint32_t mask)
 {
-    const plan *p = (const plan *)op->list;
+    const sg_wgmma_plan *p = (const sg_wgmma_plan *)op->list;
     const uint32_t first = w->index % 4 * ROWS;
     const bool counts = sg_mask_of(w, p->scale_d) & 1;
     matrices m;
@@ -383,118 +365,3 @@ static void multiply_async(sg_warp *w, const sg_op *op, uint32_t mask)
         w->machine->counts->tensor_flops += 2ull * ROWS * p->n * p->k;
     take_off(w, op, &f);
 }
-
-/* Decoding. */
-
-/* m64nNkK, and the types: D, A, B. */
-static void take_shape(sg_decoder *d, plan *p)
-{
-    static const struct {
-        sg_type type;
-        uint32_t k;
-    } operands[] = {{SG_F16, 16}, {SG_BF16, 16}, {SG_TF32, 8}, {SG_E4M3, 32}, {SG_E5M2, 32}, {SG_S8, 32}, {SG_U8, 32}};
-    uint32_t k = 0;
-    for (int i = 1; i < d->part_count; i++)
-        if (sscanf(d->parts[i].text, "m64n%uk%u", &p->n, &p->k) == 2)
-            d->parts[i].used = true;
-    p->type_d = sg_part_type(d);
-    p->type_a = sg_part_type(d);
-    p->type_b = sg_part_type(d);
-    sg_parts_done(d);
-    for (size_t i = 0; i < sizeof operands / sizeof operands[0]; i++)
-        if (operands[i].type == p->type_a)
-            k = operands[i].k;
-    const bool integers = p->type_a == SG_S8 || p->type_a == SG_U8;
-    const bool same = p->type_a == p->type_b || (k == 32 && integers == (p->type_b == SG_S8 || p->type_b == SG_U8));
-    const bool sums = integers ? p->type_d == SG_S32
-                               : p->type_d == SG_F32 ||
-                                     (p->type_d == SG_F16 && p->type_a != SG_BF16 && p->type_a != SG_TF32);
-    if (!k || p->k != k || p->n < 8 || p->n > COLUMNS_MOST || p->n % 8 || !same || sg_type_bytes(p->type_b) != 32 / k ||
-        !sums || (p->saturates && !integers))
-        sg_decode_unsupported(d, "shape or types not known");
-}
-
-/* 1 or -1, 0 or 1 */
-static bool take_flag(sg_decoder *d, uint32_t i, int64_t no, int64_t yes)
-{
-    const int64_t value = sg_immediate(d, sg_operand_at(d, i));
-    if (value != no && value != yes)
-        sg_decode_bad(d, "constant out of range");
-    return value == yes;
-}
-
-/* d, a, b, scale-d {, scale-a, scale-b {, trans-a}, trans-b} */
-static void decode_product(sg_decoder *d)
-{
-    plan *p = (plan *)sg_list(d, sizeof *p / sizeof(uint32_t));
-    sg_part(d, "sync");
-    sg_part(d, "aligned");
-    p->saturates = sg_part(d, "satfinite");
-    take_shape(d, p);
-    const sg_operand *sums = sg_operand_at(d, 0), *a = sg_operand_at(d, 1);
-    const bool halves = sg_type_bytes(p->type_a) == 2, scales = p->type_d != SG_S32;
-    p->in_registers = a->kind == SG_OPERAND_VECTOR;
-    const uint32_t count = 4 + (scales ? 2 : 0) + (halves ? (p->in_registers ? 1 : 2) : 0);
-    sg_operands(d, count, count);
-    p->count_d = p->type_d == SG_F16 ? p->n / 4 : p->n / 2;
-    if (sums->kind != SG_OPERAND_VECTOR || sums->count != p->count_d || (p->in_registers && a->count != 4))
-        sg_decode_bad(d, "vector of another length");
-    for (uint32_t i = 0; i < p->count_d; i++)
-        p->d[i] = sg_destination(d, &sums->items[i], 4);
-    for (uint32_t i = 0; i < (p->in_registers ? 4u : 1u); i++)
-        p->a[i] = p->in_registers ? sg_source(d, &a->items[i], 4, false) : sg_source(d, a, 8, false);
-    p->b = sg_source(d, sg_operand_at(d, 2), 8, false);
-    p->scale_d = sg_predicate(d, sg_operand_at(d, 3));
-    if (scales)
-        p->negative = take_flag(d, 4, 1, -1) != take_flag(d, 5, 1, -1);
-    if (halves && !p->in_registers)
-        p->trans_a = take_flag(d, 6, 0, 1);
-    if (halves)
-        p->trans_b = take_flag(d, count - 1, 0, 1);
-    sg_op *op = sg_emit(d, multiply_async, multiply_async, SG_PIPE_TENSOR);
-    op->list = (uint32_t *)p;
-}
-
-static void decode_simple(sg_decoder *d, sg_run *run, bool counted)
-{
-    sg_part(d, "sync");
-    sg_part(d, "aligned");
-    sg_parts_done(d);
-    sg_operands(d, counted, counted);
-    const int64_t groups = counted ? sg_immediate(d, sg_operand_at(d, 0)) : 0;
-    if (groups < 0 || groups > 7)
-        sg_decode_bad(d, "number of groups");
-    sg_emit(d, run, run, SG_PIPE_CONTROL)->imm = groups;
-}
-
-static void decode_fence(sg_decoder *d)
-{
-    sg_part(d, "fence");
-    decode_simple(d, fence, false);
-}
-
-static void decode_commit(sg_decoder *d)
-{
-    sg_part(d, "commit_group");
-    decode_simple(d, commit, false);
-}
-
-static void decode_wait(sg_decoder *d)
-{
-    sg_part(d, "wait_group");
-    decode_simple(d, wait_group, true);
-}
-
-static void decode_async(sg_decoder *d)
-{
-    sg_part(d, "mma_async");
-    decode_product(d);
-}
-
-const sg_entry sg_entries_wgmma[] = {
-    SG_DECODE("wgmma.fence", decode_fence),
-    SG_DECODE("wgmma.commit_group", decode_commit),
-    SG_DECODE("wgmma.wait_group", decode_wait),
-    SG_DECODE("wgmma.mma_async", decode_async),
-    SG_END,
-};

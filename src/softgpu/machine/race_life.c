@@ -4,7 +4,6 @@
 
 #include "race_sets.h"
 #include "race_state.h"
-#include "rows.h"
 
 struct sg_races *sg_races_create(const sg_machine *machine)
 {

@@ -3,7 +3,7 @@
  * with the lowest place runs; where a split comes to a label at which others stand, they become one again. Code is laid
  * out in the order it is reached, so the ones behind catch up.
  */
-#include "rows.h"
+#include "warp.h"
 
 static bool runnable(const sg_split *split)
 {

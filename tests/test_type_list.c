@@ -1,0 +1,176 @@
+/* Which types a command line asks for, and which problems a first run has of each. */
+#include "../tuner/commands/cover.h"
+#include "options_fixture.h"
+
+TEST(types_come_in_lists_each_once)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("--type", "bf16,f32,bf16,f16_f32"), &o));
+    CHECK_INT(o.type_count, 3);
+    CHECK(o.types == o.type_list[0]);
+    CHECK_STR(o.type_list[0]->name, "bf16");
+    CHECK_STR(o.type_list[1]->name, "f32");
+    CHECK_STR(o.type_list[2]->name, "f16_f32");
+    gt_options_finish(&o);
+}
+
+static size_t count_types(void)
+{
+    size_t count = 0;
+    while (gt_types_at(count))
+        count++;
+    return count;
+}
+
+TEST(a_gpu_is_tuned_for_all_types_the_usual_ones_first)
+{
+    static const char *const first[] = {"f32", "f32 split", "bf16", "f16", "f32 tf32", "f64", "s8"};
+    gt_options_cli o;
+    CHECK_OK(parse((const char *const[]){"gemmtune", NULL}, &o));
+    CHECK(o.all_types);
+    CHECK_INT(o.type_count, count_types());
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        char text[GT_TYPES_TEXT];
+        CHECK_STR(gt_types_text(o.type_list[i], text), first[i]);
+    }
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--type", "f16,all"), &o)); /* what is named stands where it is */
+    CHECK_INT(o.type_count, count_types());
+    CHECK_STR(o.type_list[0]->name, "f16");
+    CHECK_STR(o.type_list[1]->name, "f32");
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--math", "tf32"), &o));
+    CHECK_INT(o.type_count, 1);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--align", "2"), &o)); /* f32 does not lie there */
+    for (size_t i = 0; i < o.type_count; i++)
+        CHECK(gt_type_find(o.type_list[i]->a)->bytes <= 2);
+    CHECK(o.type_count > 0 && o.type_count < count_types());
+    gt_options_finish(&o);
+}
+
+TEST(other_commands_and_the_software_gpu_have_defaults_of_their_own)
+{
+    static const char *const one[] = {"bench", "ladder", "space"}, *const all[] = {"best", "verify"};
+    gt_options_cli o;
+    for (size_t i = 0; i < sizeof one / sizeof one[0]; i++) {
+        CHECK_OK(parse(WORDS(one[i]), &o));
+        CHECK_INT(o.type_count, 1);
+        CHECK_STR(o.types->name, "f32");
+        gt_options_finish(&o);
+    }
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        CHECK_OK(parse(WORDS(all[i]), &o));
+        CHECK_INT(o.type_count, count_types());
+        gt_options_finish(&o);
+    }
+    CHECK_OK(parse(WORDS("--device", "soft"), &o));
+    CHECK_INT(o.type_count, 1);
+    CHECK_STR(o.types->name, "f32");
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--device", "soft", "--type", "all"), &o));
+    CHECK_INT(o.type_count, count_types());
+    gt_options_finish(&o);
+}
+
+/* All types together are to be tuned in 25 minutes on an H200. With one problem after the other it takes some 80 seconds
+ * for the default list, half as long for each problem that is searched quickly and 1.3 seconds for one of the cover list;
+ * with three under way, 0.42 of that (36.9 s became 15.6). */
+TEST(less_usual_types_have_a_shorter_list_where_there_are_all)
+{
+    gt_options_cli o;
+    gt_problem *problems;
+    size_t count, odd = 0;
+    CHECK_OK(parse((const char *const[]){"gemmtune", NULL}, &o));
+    CHECK_OK(gt_options_problems(&o, &problems, &count));
+    size_t at = 0, groups = 0, last = 0;
+    double seconds = 0;
+    for (; at < count; at += last, groups++)
+        last = gt_options_group(problems + at, count - at);
+    CHECK_INT(groups, count_types());
+    for (size_t i = 0; i < count; i++)
+        seconds += gt_cover_row(&problems[i]) >= 0                            ? 1.3
+                   : gt_types_are_usual(gt_class_types(&problems[i].class)) ? 80.0 / 16
+                                                                            : 40.0 / 16;
+    CHECK(gt_cover_row(&problems[15]) < 0 && gt_cover_row(&problems[16]) >= 0);
+    for (size_t i = count - last; i < count; i++)
+        odd += problems[i].m % 2 && problems[i].n % 2 && problems[i].k % 2;
+    CHECK_INT(odd, 4); /* one for each layout: no size of theirs is without a kernel then */
+    CHECK(0.42 * seconds < 25 * 60);
+    free(problems);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--type", "bf16_f32", "--layout", "nt"), &o)); /* who names it means it */
+    CHECK_OK(gt_options_problems(&o, &problems, &count));
+    CHECK_INT(count, 16);
+    free(problems);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("--type", "all", "--shapes", "64,65"), &o));
+    CHECK_OK(gt_options_problems(&o, &problems, &count));
+    CHECK_INT(count, 2 * count_types());
+    free(problems);
+    gt_options_finish(&o);
+}
+
+/* Whether some problem of the list is of this layout and alignment, and a product or a vector, of one or of many. */
+static bool is_covered(const gt_problem *list, size_t count, const char *layout, int align, bool vector, bool batched)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(gt_class_layout(&list[i].class), layout) == 0 && list[i].class.align == align &&
+            (list[i].m == 1) == vector && (list[i].batch > 1) == batched)
+            return true;
+    return false;
+}
+
+/* The first run's problems of a type: rows are aligned, or to one element, or to two. */
+static void check_covered(const char *type, int element)
+{
+    static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
+    gt_options_cli o;
+    gt_problem *problems;
+    size_t count;
+    CHECK_OK(parse(WORDS("--type", type), &o));
+    CHECK_OK(gt_options_problems(&o, &problems, &count));
+    for (int i = 0; i < 4; i++)
+        for (int batched = 0; batched < 2; batched++)
+            CHECK(is_covered(problems, count, layouts[i], 16, false, batched) &&
+                  is_covered(problems, count, layouts[i], element, false, batched));
+    for (int i = 0; i < 4; i++)
+        CHECK(is_covered(problems, count, layouts[i], 2 * element, false, false));
+    for (int i = 1; i < 4; i++) /* the first ones of the cover list: a run may be cut */
+        CHECK(is_covered(problems + 15 + i, 1, layouts[i], element, false, false));
+    for (int i = 0; i < 2; i++)
+        CHECK(is_covered(problems, count, layouts[i], 16, true, false) &&
+              is_covered(problems, count, layouts[i], element, true, false));
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            CHECK(!gt_problem_same(&problems[i], &problems[j]));
+    free(problems);
+    gt_options_finish(&o);
+}
+
+TEST(a_first_run_leaves_no_layout_alignment_or_kind_without_a_kernel)
+{
+    check_covered("f32", 4);
+    check_covered("bf16", 2);
+    check_covered("f16", 2);
+    check_refused(WORDS("best", "--shapes", "cover"), "best takes no --shapes cover: that is for tune and bench");
+}
+
+TEST(maths_come_in_lists_and_each_type_takes_those_it_has)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("bench", "--type", "f32,bf16", "--math", "strict,tf32"), &o));
+    CHECK_INT(o.type_count, 3);
+    CHECK_INT(o.type_list[0]->math, GT_MATH_STRICT);
+    CHECK_INT(o.type_list[1]->math, GT_MATH_TF32);
+    CHECK_STR(o.type_list[2]->name, "bf16");
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("forget", "--shapes", "64", "--type", "f32", "--math", "all"), &o));
+    CHECK_INT(o.type_count, 3);
+    gt_options_finish(&o);
+    CHECK_OK(parse(WORDS("best", "--type", "f32"), &o)); /* shows what there is */
+    CHECK_INT(o.type_count, 3);
+    gt_options_finish(&o);
+}
+
+CHECK_MAIN
