@@ -90,7 +90,8 @@ WITH RECURSIVE
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
      -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2
-     -- (50 bytes an SM, 64 where few ask, less where little is in flight: 200 trials of bf16 on an H200), what threads copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³).
+     -- (50 bytes an SM, 64 where few ask, less where little is in flight: 200 trials of bf16 on an H200), what threads
+     -- copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³).
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
                       (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,

@@ -32,8 +32,9 @@ __device__ __forceinline__ unsigned rank_n()
 struct schedule : k_steps {
     unsigned rows, columns, clusters; // of clusters of tiles
 
-    // Sides are of 2^31 at most, as tensor maps have it.
-    __device__ __forceinline__ schedule(const gt_args &g) : k_steps(((unsigned)g.k + BK - 1) / BK)
+    // Sides are of 2^31 at most, as tensor maps have it; K may be longer where threads copy.
+    __device__ __forceinline__ schedule(const gt_args &g)
+        : k_steps(LOAD == 2 ? ((unsigned)g.k + BK - 1) / BK : (unsigned)((g.k + BK - 1) / BK))
     {
         constexpr int M = BM * CLUSTER_M, N = BN * CLUSTER_N;
         rows = ((unsigned)g.m + M - 1) / M;
@@ -182,13 +183,13 @@ __device__ __forceinline__ void produce_by_threads(const gt_args &g, const ring 
     for (unsigned number = blockIdx.x; number < plan.clusters; number += gridDim.x) {
         int row, column;
         plan.find(number, row, column);
-        copied_tile<tile_a, BM> of_a(a, row, g.m, plan.first * BK);
-        copied_tile<tile_b, BN> of_b(b, column, g.n, plan.first * BK);
+        copied_tile<tile_a, BM> of_a(a, row, g.m, (gt_int)plan.first * BK);
+        copied_tile<tile_b, BN> of_b(b, column, g.n, (gt_int)plan.first * BK);
 #pragma unroll 1
         for (int step = plan.first; step < plan.end; step++, at.advance()) {
             gt_mbarrier_wait(r.empty_of(at), at.phase);
-            of_a.copy(r.a_of(at), g.k - step * BK);
-            of_b.copy(r.b_of(at), g.k - step * BK);
+            of_a.copy(r.a_of(at), g.k - (gt_int)step * BK);
+            of_b.copy(r.b_of(at), g.k - (gt_int)step * BK);
             gt_commit_copies();
             if (++under_way.count == under_way.MOST)
                 under_way.finish<under_way.MOST - 1>(r.full);

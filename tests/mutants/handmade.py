@@ -84,7 +84,7 @@ WGMMA = [
     ("cluster", "stores sums that are not there yet", "    multiply_wait<0>();\n    if (steps > 0)\n", "    if (steps > 0)\n"),
     ("split", "adds to what registers held", "multiply_stage(r, stages, at, f[i], d, step);",
      "multiply_stage(r, stages, at, f[i], d, 1);"),
-    ("split", "drops the tail of K", "k_steps(((unsigned)g.k + BK - 1) / BK)", "k_steps((unsigned)g.k / BK)"),
+    ("split", "drops the tail of K", "k_steps(LOAD == 2 ? ((unsigned)g.k + BK - 1) / BK", "k_steps(LOAD == 2 ? (unsigned)g.k / BK"),
     ("split", "drops alpha", "v.e[u] = T(alpha * (", "v.e[u] = T(("),
     ("swapped", "drops alpha of one of two", "alpha * d[n / 2 + i + 1]);", "d[n / 2 + i + 1]);"),
     ("split", "lays C out as it is not read", "byte / 16 ^ row * C_LINE / 128 % (C_LINE / 16)", "byte / 16"),
