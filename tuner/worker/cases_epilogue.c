@@ -35,17 +35,17 @@ static gt_status add_one(gt_drawing *d, int shape, int64_t rest, gt_epilogue epi
 gt_status gt_cases_add_epilogues(gt_drawing *d)
 {
     const struct {
-        int shape, rest; /* behind one that is drawn */
+        int shape, rest; /* behind an even one that is drawn: relu alone has an odd number of columns */
         gt_epilogue epilogue;
         bool beside, scales;
     } kinds[] = {
-        {BEYOND, 2, GT_EPILOGUE_GELU_BIAS, true, true}, {BEYOND, 6, GT_EPILOGUE_RELU_BIAS, false, false},
+        {BEYOND, 2, GT_EPILOGUE_GELU_BIAS, true, true}, {BEYOND, 5, GT_EPILOGUE_RELU_BIAS, false, false},
         {WHOLE, 0, GT_EPILOGUE_BIAS, true, false},      {WHOLE, 0, GT_EPILOGUE_GELU, false, true},
         {FEW, 0, GT_EPILOGUE_RELU_BIAS, true, true},    {FEW, 1, GT_EPILOGUE_BIAS, false, true},
-        {FEW, 2, GT_EPILOGUE_NONE, true, true},         {FEW, 3, GT_EPILOGUE_RELU, true, false},
-        {EMPTY, 4, GT_EPILOGUE_GELU_BIAS, false, false},
+        {FEW, 2, GT_EPILOGUE_NONE, true, true},         {FEW, 4, GT_EPILOGUE_RELU, true, false},
+        {EMPTY, 3, GT_EPILOGUE_GELU_BIAS, false, false},
     };
-    const int64_t start = gt_drawing_below(d, WIDE);
+    const int64_t start = 2 * gt_drawing_below(d, WIDE / 2);
     gt_status status = GT_OK;
     for (size_t i = 0; d->epilogue && status == GT_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
         const bool gelu = kinds[i].epilogue & GT_EPILOGUE_GELU && d->types->accumulator != GT_F32;
