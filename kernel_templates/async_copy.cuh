@@ -19,6 +19,12 @@ __device__ __forceinline__ unsigned long long gt_evict_first()
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
+__device__ __forceinline__ unsigned long long gt_evict_as_usual()
+{
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
 
 #define GT_CP_ASYNC(L1, L2, POLICY, ...)                                                                               \
     asm volatile("cp.async." L1 ".shared.global" L2 " [%0], [%1], %3, %2" POLICY ";" ::"r"(to), "l"(from), "r"(valid), \

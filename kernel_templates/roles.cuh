@@ -5,6 +5,15 @@
 #ifndef GT_ROLES_CUH
 #define GT_ROLES_CUH
 
+// True in one thread of a warp. The assembler knows that it is one, which no comparison of numbers tells it: what the copy
+// engine takes from uniform registers is moved there at once, not in a loop over threads that might differ.
+__device__ __forceinline__ bool elect_one()
+{
+    unsigned one;
+    asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(one));
+    return one;
+}
+
 // A place in the ring of stages, and the parity of how often it went round.
 struct place {
     unsigned stage, phase;

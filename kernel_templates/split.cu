@@ -172,9 +172,9 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
             continue;
         }
 #pragma unroll 1
-        for (int step = (int)intervals.first * INTERVAL; step < (int)intervals.end * INTERVAL; step++, at.advance()) {
+        for (int step = intervals.first * INTERVAL; step < intervals.end * INTERVAL; step++, at.advance()) {
             gt_mbarrier_wait(r.empty_of(at), at.phase);
-            if (threadIdx.x == CONSUMERS) {
+            if (elect_one()) {
                 gt_mbarrier_expect(r.full_of(at), STAGE);
                 tile_a::copy(r.a_of(at), map_a, row, step * BK, r.full_of(at), 0, 0, 1);
                 tile_b::copy(r.b_of(at), map_b, column, step * BK, r.full_of(at), 0, 0, 1);
@@ -313,11 +313,10 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         sums d[STACKED];
         if (how == BY_WIDE_PARTS) {
             take_stages(r, at);
-            multiply_wide_tile(g, r, stages, row, column, (int)intervals.first * INTERVAL,
-                               (int)intervals.end * INTERVAL, d);
+            multiply_wide_tile(g, r, stages, row, column, intervals.first * INTERVAL, intervals.end * INTERVAL, d);
             return_stages(r, at);
         } else {
-            multiply_tile(r, (int)(intervals.end - intervals.first), at, d);
+            multiply_tile(r, intervals.end - intervals.first, at, d);
         }
         GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
         if (CLUSTER_K > 1)
@@ -331,6 +330,18 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     if (threadIdx.x < 128)
         take_turn();
     output::finish();
+}
+
+__device__ __forceinline__ void make_barriers(const ring &r, behind_buffers &shared)
+{
+#pragma unroll
+    for (int s = 0; s < STAGES; s++) {
+        gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, 1);
+        gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, CONSUMERS / 32 * GT_WARP_ARRIVALS);
+    }
+    if (CLUSTER_K > 1)
+        init_exchange(gt_shared_address(&shared.met));
+    publish_barriers();
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
@@ -348,32 +359,26 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC)
 #else
     const gt_tensor_map *of_c = nullptr;
 #endif
-    if (threadIdx.x == CONSUMERS) {
-#pragma unroll
-        for (int s = 0; s < STAGES; s++) {
-            gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, 1);
-            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, CONSUMERS / 32 * GT_WARP_ARRIVALS);
-        }
-        if (CLUSTER_K > 1)
-            init_exchange(gt_shared_address(&shared.met));
-        publish_barriers();
-    } else if (threadIdx.x == CONSUMERS + 32) {
-        gt_prefetch_map(map_a);
-        gt_prefetch_map(map_b);
-        if (MAP_C)
-            gt_prefetch_map(*of_c);
-    }
-    __syncwarp();
-    barriers_made();
     if (threadIdx.x >= CONSUMERS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
         if (threadIdx.x < CONSUMERS + 32) {
+            if (elect_one())
+                make_barriers(r, shared);
+            __syncwarp();
+            tell_of_barriers<OF_CONSUMERS, CONSUMERS>();
             gt_begin();
             produce(map_a, map_b, g, r);
+        } else if (threadIdx.x == CONSUMERS + 32) {
+            gt_prefetch_map(map_a);
+            gt_prefetch_map(map_b);
+            if (MAP_C)
+                gt_prefetch_map(*of_c);
         }
+        __syncwarp();
         if (CLUSTER_K > 1)
             meet_exchange();
     } else {
+        await_barriers<OF_CONSUMERS, CONSUMERS>();
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         gt_wait();
         consume(of_c, g, r, stages, shared);

@@ -32,7 +32,16 @@ __device__ __forceinline__ void gt_copy_box(unsigned to, const gt_tensor_map &ma
                  "l"(&map), "r"(column), "r"(row), "r"((int)blockIdx.z), "r"(full)
                  : "memory");
 }
-// The same into this place of every block of the cluster that the mask names, and each one's mbarrier is told.
+// The same where a policy says how L2 treats what is read.
+__device__ __forceinline__ void gt_copy_box(unsigned to, const gt_tensor_map &map, int column, int row, unsigned full,
+                                            unsigned long long policy)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+                 " [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
+                 "l"(&map), "r"(column), "r"(row), "r"((int)blockIdx.z), "r"(full), "l"(policy)
+                 : "memory");
+}
+// As the first, into this place of every block of the cluster that the mask names, and each one's mbarrier is told.
 __device__ __forceinline__ void gt_multicast_box(unsigned to, const gt_tensor_map &map, int column, int row,
                                                  unsigned full, unsigned short mask)
 {

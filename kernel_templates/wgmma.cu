@@ -39,6 +39,9 @@
 #ifndef SPLIT_K // parts of K along the grid's y, CLUSTER_K of them in a cluster
 #define SPLIT_K 1
 #endif
+#ifndef HINT // 1: L2 evicts first what few blocks read, and those at the same time
+#define HINT 0
+#endif
 #ifndef LOAD // operands come by 1 cp.async, 2 the copy engine
 #define LOAD 2
 #endif
@@ -80,6 +83,7 @@ static_assert(STACKED * 64 * WARP_GROUPS == SIDE_M, "instructions cover the tile
 static_assert(BK % LINE == 0, "whole lines");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 static_assert(SPLIT_K == 1 || SHARING == 1, "a block that shares K has one tile");
+static_assert(HINT == 0 || SHARING == 1, "blocks that share operands give L2 no hints");
 
 typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N> tile_a;
 typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M> tile_b;
@@ -252,12 +256,13 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
                                         behind_buffers &shared)
 {
     const schedule plan(g);
-    const int steps = (int)(plan.end - plan.first);
+    int steps = plan.end - plan.first;
+    asm volatile("" : "+r"(steps)); // kept: the assembler would compute it anew in each of them
     output out = {stages + BUFFERS_AT + threadIdx.x / 128 * (BUFFERS * SUBTILE_BYTES)};
     place at = {0, 0};
     for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
-        const gt_tile tile = schedule::find(g, number);
-        const int row = (int)tile.row * BM, column = (int)tile.column * BN; // known before the products are
+        int row, column; // known before the products are
+        plan.find(number, row, column);
         const unsigned part = blockIdx.y % CLUSTER_K;
         bias_of_columns bias;
         if (BIAS_AHEAD)
@@ -282,6 +287,26 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     output::finish();
 }
 
+// ---- the warps of a block ----
+
+// By one warp, for all.
+__device__ __forceinline__ void make_barriers(const ring &r, behind_buffers &shared)
+{
+    if (elect_one()) {
+#pragma unroll
+        for (int s = 0; s < STAGES; s++) {
+            gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, LOAD == 2 ? 1 : PRODUCERS);
+            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, SHARING * CONSUMERS / 32 * GT_WARP_ARRIVALS);
+        }
+        if (CLUSTER_K > 1)
+            init_exchange(gt_shared_address(&shared.met));
+        publish_barriers();
+    }
+    if (LOAD == 2)
+        tell_of_barriers<OF_COPIES, 32>();
+    tell_of_barriers<OF_CONSUMERS, CONSUMERS>();
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(
 #if LOAD == 2
     const __grid_constant__ gt_tensor_map map_a, const __grid_constant__ gt_tensor_map map_b,
@@ -299,41 +324,43 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(
 #else
     const gt_tensor_map *of_c = nullptr;
 #endif
-    int row = 0, column = 0; // of the block's first tile
-    if (threadIdx.x == CONSUMERS + 32) {
-#pragma unroll
-        for (int s = 0; s < STAGES; s++) {
-            gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, LOAD == 2 ? 1 : PRODUCERS);
-            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, SHARING * CONSUMERS / 32 * GT_WARP_ARRIVALS);
-        }
-        if (CLUSTER_K > 1)
-            init_exchange(gt_shared_address(&shared.met));
-        publish_barriers();
-    } else if (threadIdx.x == CONSUMERS) {
-#if LOAD == 2
-        gt_prefetch_map(map_a);
-        gt_prefetch_map(map_b);
-#endif
-        if (MAP_C)
-            gt_prefetch_map(*of_c);
-        find_first(g, row, column);
-    }
-    // What stands last is assembled first: then the way to the first copy is short, also in memory.
+    // What stands last is assembled first: then the way to the first copy is short, also in memory. On that way nobody
+    // waits for warps whose instructions may have to come from memory, but for the one that makes the mbarriers.
     if (threadIdx.x < CONSUMERS) {
-        barriers_made();
+        await_barriers<OF_CONSUMERS, CONSUMERS>();
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         gt_wait();
         consume(of_c, g, r, stages, shared);
     } else {
-        __syncwarp();
-        barriers_made();
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
+        const unsigned warp = threadIdx.x / 32 - CONSUMERS / 32;
 #if LOAD == 2
-        if (threadIdx.x == CONSUMERS) {
-            gt_begin();
-            produce(map_a, map_b, g, r, row, column);
+        if (warp > 0) {
+            if (warp == 1) {
+                make_barriers(r, shared);
+            } else if (warp == 2 && elect_one()) {
+                gt_prefetch_map(map_a);
+                gt_prefetch_map(map_b);
+                if (MAP_C)
+                    gt_prefetch_map(*of_c);
+            }
+            __syncwarp();
+            if (CLUSTER_MEETS)
+                await_barriers<OF_COPIES, 32>();
+        } else {
+            const schedule plan(g);
+            int row, column;
+            plan.find_first(row, column);
+            await_barriers<OF_COPIES, 32>();
+            if (elect_one()) {
+                gt_begin();
+                produce(map_a, map_b, plan, r, row, column);
+            }
         }
 #else
+        if (warp == 1)
+            make_barriers(r, shared);
+        await_barriers<OF_COPIES, PRODUCERS - 32>();
         gt_begin();
         produce_by_threads(g, r);
 #endif

@@ -23,6 +23,7 @@ WITH RECURSIVE
      -- Or producers' threads copy from rows that begin at 4 or 8 bytes.
      repack(repack) AS (VALUES (0), (7), (9), (10), (11)),
      load(load) AS (VALUES (1), (2)),
+     hint(hint) AS (VALUES (0), (1)),
      copied AS (SELECT *, CASE WHEN repack & 1 AND repack & 8 THEN 1 ELSE NOT :trans_a END AS a_along_k,
                        CASE WHEN repack & 2 AND repack & 8 THEN 1 ELSE :trans_b END AS b_along_k
                 FROM kind, repack, load
@@ -88,8 +89,9 @@ WITH RECURSIVE
                   AND (parts = 1 OR (tiles * :batch * parts * cluster_k <= held * occ
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
-     -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2,
-     -- what threads copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³).
+     -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2
+     -- (50 bytes an SM, 64 where few ask, less where little is in flight: 200 trials of bf16 on an H200), what threads
+     -- copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³).
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
                       (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
@@ -97,7 +99,8 @@ WITH RECURSIVE
                           (side_m / 64 * (2048 * (1 + (from_registers AND bytes = 1)) + 32 * n) * (bk * bytes / 32) + stage_bytes)
                           / 128.0,
                           bk * bytes * (bm * broken_a / cluster_n + bn * broken_b / cluster_m)
-                          / min(50.0, occ * (stages - 1.7) * stage_bytes / 1300.0),
+                          / min(64.0, 50.0 * :sm_count / min(units, :sm_count),
+                                min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1300.0),
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
                       + 20 + promoted * stacked * n / 2 AS pace,
                       bm * bn / cluster_k * :c_bytes / 40 + 800 AS store,
@@ -105,7 +108,7 @@ WITH RECURSIVE
                       / CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM parted)
 SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, split_k,
-       CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", repack, load, occ,
+       CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", repack, load, hint, occ,
        -- Of a batch every matrix has blocks of its own: persistent ones pay only where its tiles outnumber them.
        CASE WHEN tiles > :sm_count * occ AND split_k = 1 THEN :sm_count * occ ELSE 0 END AS blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, cluster_m * cluster_n AS cluster_x,
@@ -124,6 +127,8 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
             + (parts > 1) * (2500 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 60)
             + (repack > 0) * (6000 + 2000 * (repack = 11 AND bytes = 2)
                               + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
-                                / (17.0 * :sm_count)) AS INTEGER) AS clocks
-FROM paced
+                                / (17.0 * :sm_count)) AS INTEGER) + hint AS clocks
+-- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.
+FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1
+                                     AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 8000000)
 WHERE bytes > 0 AND :cc >= 90;

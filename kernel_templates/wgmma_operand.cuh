@@ -16,16 +16,21 @@ template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
     static_assert(PARTS == 1 || (ALONG_K ? SIDE % (PARTS * 8) == 0 : BOXES % PARTS == 0), "equal parts");
 
     // Starts the copies of this block's part. The blocks that it is for: from `first` of the cluster on, every
-    // `apart`-th.
+    // `apart`-th. A block's own copies may have a policy of L2.
+    template <bool HAS_POLICY = false>
     __device__ __forceinline__ static void copy(unsigned to, const gt_tensor_map &map, int outer, int k, unsigned full,
-                                                unsigned part, unsigned first, unsigned apart)
+                                                unsigned part, unsigned first, unsigned apart,
+                                                unsigned long long policy = 0)
     {
+        static_assert(!HAS_POLICY || PARTS == 1, "a block's own copies");
 #pragma unroll
         for (int i = 0; i < (ALONG_K ? BOXES : BOXES / PARTS); i++) {
             const int box = ALONG_K ? i : i * PARTS + (int)part, line = ALONG_K ? (int)part * BOX_ROWS : 0;
             const unsigned place = to + box * BOX_BYTES + line * 128;
             const int column = ALONG_K ? k + box * LINE : outer + box * LINE, row = ALONG_K ? outer + line : k;
-            if (PARTS == 1) {
+            if (HAS_POLICY) {
+                gt_copy_box(place, map, column, row, full, policy);
+            } else if (PARTS == 1) {
                 gt_copy_box(place, map, column, row, full);
             } else {
                 unsigned mask = 0;

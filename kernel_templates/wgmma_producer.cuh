@@ -30,54 +30,71 @@ __device__ __forceinline__ unsigned rank_n()
 // The tiles of a block, and its part of their steps of K. A cluster's blocks have neighbours, some of which may lie
 // outside C.
 struct schedule : k_steps {
-    unsigned clusters; // of tiles
+    unsigned rows, columns, clusters; // of clusters of tiles
 
-    __device__ __forceinline__ schedule(const gt_args &g) : k_steps((g.k + BK - 1) / BK)
+    // Sides are of 2^31 at most, as tensor maps have it; K may be longer where threads copy.
+    __device__ __forceinline__ schedule(const gt_args &g)
+        : k_steps(LOAD == 2 ? ((unsigned)g.k + BK - 1) / BK : (unsigned)((g.k + BK - 1) / BK))
     {
         constexpr int M = BM * CLUSTER_M, N = BN * CLUSTER_N;
-        clusters = (unsigned)((g.m + M - 1) / M) * (unsigned)((g.n + N - 1) / N);
+        rows = ((unsigned)g.m + M - 1) / M;
+        columns = ((unsigned)g.n + N - 1) / N;
+        clusters = rows * columns;
     }
-    __device__ __forceinline__ static gt_tile find(const gt_args &g, unsigned number)
+    // Where a tile begins: the tiles of gt_find_tile. A division takes as long as twenty other instructions, and copies
+    // wait for it: one is enough but where the last rows of clusters are fewer than GROUP.
+    __device__ __forceinline__ void find(unsigned number, int &row, int &column) const
     {
-        const gt_tile t = gt_find_tile<BM * CLUSTER_M, BN * CLUSTER_N>(g, GROUP, number);
-        return {t.row * CLUSTER_M + rank_m(), t.column * CLUSTER_N + rank_n()};
+        const unsigned band = rows > GROUP ? GROUP * columns : rows, quotient = number / band;
+        const unsigned first = quotient * GROUP, rest = number - quotient * band;
+        if (rows <= GROUP)
+            place_tile(rest, quotient, row, column);
+        else if (rows - first >= GROUP)
+            place_tile(first + rest % GROUP, rest / GROUP, row, column);
+        else
+            place_tile(first + rest % (rows - first), rest / (rows - first), row, column);
+    }
+    __device__ __forceinline__ static void place_tile(unsigned y, unsigned x, int &row, int &column)
+    {
+        row = (int)(y * CLUSTER_M + rank_m()) * BM;
+        column = (int)(x * CLUSTER_N + rank_n()) * BN;
+    }
+    // The same for a block's first one, here and not where it is needed: another warp makes mbarriers meanwhile.
+    __device__ __forceinline__ void find_first(int &row, int &column) const
+    {
+        find(blockIdx.x / SHARING, row, column);
+        asm volatile("" ::"r"(row), "r"(column));
     }
 };
 
 // ---- copies by the copy engine ----
 
-// Where a tile begins.
-__device__ __forceinline__ void find_tile(const gt_args &g, unsigned number, int &row, int &column)
+// How L2 treats an operand of which each line is read for so many tiles. Those of one or two run at the same time, and
+// then nobody reads it any more: what others wrote may stay in L2 instead, and need not go to memory now.
+__device__ __forceinline__ unsigned long long policy_of(unsigned tiles)
 {
-    const gt_tile tile = schedule::find(g, number);
-    row = (int)tile.row * BM;
-    column = (int)tile.column * BN;
-}
-// The same for a block's first one, here and not where it is needed: another warp makes mbarriers meanwhile.
-__device__ __forceinline__ void find_first(const gt_args &g, int &row, int &column)
-{
-    find_tile(g, blockIdx.x / SHARING, row, column);
-    asm volatile("" : "+r"(row), "+r"(column));
+    return tiles <= 2 ? gt_evict_first() : gt_evict_as_usual();
 }
 
 // Copies of all tiles of a block, the first of which begins at this row and column.
-__device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const gt_args &g,
+__device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const schedule &plan,
                                         const ring &r, int row, int column)
 {
-    const schedule plan(g);
+    const unsigned long long of_a = HINT ? policy_of(plan.columns) : 0, of_b = HINT ? policy_of(plan.rows) : 0;
     place at = {0, 1};
     unsigned number = blockIdx.x / SHARING;
     while (number < plan.clusters) {
 #pragma unroll 1
-        for (gt_int step = plan.first; step < plan.end; step++, at.advance()) {
+        for (int step = plan.first; step < plan.end; step++, at.advance()) {
             gt_mbarrier_wait_cluster<SHARING>(r.empty_of(at), at.phase);
             gt_mbarrier_expect(r.full_of(at), STAGE);
-            tile_a::copy(r.a_of(at), map_a, row, (int)step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M);
-            tile_b::copy(r.b_of(at), map_b, column, (int)step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1);
+            tile_a::copy<HINT>(r.a_of(at), map_a, row, step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M, of_a);
+            tile_b::copy<HINT>(r.b_of(at), map_b, column, step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1,
+                               of_b);
         }
         number += gridDim.x / SHARING;
         if (number < plan.clusters)
-            find_tile(g, number, row, column);
+            plan.find(number, row, column);
     }
 }
 
@@ -164,14 +181,15 @@ __device__ __forceinline__ void produce_by_threads(const gt_args &g, const ring 
     place at = {0, 1};
     stages_under_way under_way = {{0, 0}, 0};
     for (unsigned number = blockIdx.x; number < plan.clusters; number += gridDim.x) {
-        const gt_tile tile = schedule::find(g, number);
-        copied_tile<tile_a, BM> of_a(a, tile.row * BM, g.m, plan.first * BK);
-        copied_tile<tile_b, BN> of_b(b, tile.column * BN, g.n, plan.first * BK);
+        int row, column;
+        plan.find(number, row, column);
+        copied_tile<tile_a, BM> of_a(a, row, g.m, (gt_int)plan.first * BK);
+        copied_tile<tile_b, BN> of_b(b, column, g.n, (gt_int)plan.first * BK);
 #pragma unroll 1
-        for (gt_int step = plan.first; step < plan.end; step++, at.advance()) {
+        for (int step = plan.first; step < plan.end; step++, at.advance()) {
             gt_mbarrier_wait(r.empty_of(at), at.phase);
-            of_a.copy(r.a_of(at), g.k - step * BK);
-            of_b.copy(r.b_of(at), g.k - step * BK);
+            of_a.copy(r.a_of(at), g.k - (gt_int)step * BK);
+            of_b.copy(r.b_of(at), g.k - (gt_int)step * BK);
             gt_commit_copies();
             if (++under_way.count == under_way.MOST)
                 under_way.finish<under_way.MOST - 1>(r.full);

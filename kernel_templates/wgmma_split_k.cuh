@@ -15,14 +15,17 @@
 constexpr int CLUSTERS = SPLIT_K / CLUSTER_K;
 static_assert(CLUSTERS * CLUSTER_K == SPLIT_K, "a cluster's blocks have each a part of K");
 
-// The steps of K that are this block's, of so many.
+// The steps of K that are this block's, of so many: where it does not come out even the first parts have one more than
+// the others.
 struct k_steps {
-    gt_int first, end;
+    int first, end;
 
-    __device__ __forceinline__ explicit k_steps(gt_int all)
+    __device__ __forceinline__ explicit k_steps(unsigned all)
     {
-        first = SPLIT_K == 1 ? 0 : gt_first_step<SPLIT_K, CLUSTER_K>(all, blockIdx.y);
-        end = SPLIT_K == 1 ? all : gt_first_step<SPLIT_K, CLUSTER_K>(all, blockIdx.y + 1);
+        const unsigned parts = gt_parts<SPLIT_K, CLUSTER_K>(), part = SPLIT_K == 1 ? 0 : blockIdx.y;
+        const unsigned share = all / parts, rest = all % parts;
+        first = (int)(part * share + (part < rest ? part : rest));
+        end = first + (int)(share + (part < rest));
     }
 };
 
@@ -121,15 +124,25 @@ __device__ __forceinline__ void publish_barriers()
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Waits until all mbarriers have been made, those of the cluster's other blocks, too.
-__device__ __forceinline__ void barriers_made()
+// Blocks that share operands use each other's mbarriers at once: when they have been made all threads of the cluster meet.
+// Blocks that share K meet before they do so, in exchange. Until then WAITING threads, which have a barrier of their own,
+// wait for the warp that makes their block's mbarriers and for nobody else; that warp does not wait.
+constexpr bool CLUSTER_MEETS = SHARING > 1;
+enum meeting { OF_COPIES, OF_CONSUMERS };
+
+template <meeting ID, int WAITING> __device__ __forceinline__ void await_barriers()
 {
-    if (SHARING * CLUSTER_K > 1) {
+    if (CLUSTER_MEETS) {
         cluster_arrive();
         cluster_wait();
     } else {
-        asm volatile("barrier.sync 1, %0;" ::"n"(THREADS_) : "memory");
+        asm volatile("barrier.sync %0, %1;" ::"n"((int)ID), "n"(WAITING + 32) : "memory");
     }
+}
+template <meeting ID, int WAITING> __device__ __forceinline__ void tell_of_barriers()
+{
+    if (!CLUSTER_MEETS)
+        asm volatile("barrier.arrive %0, %1;" ::"n"((int)ID), "n"(WAITING + 32) : "memory");
 }
 
 #endif
