@@ -1,28 +1,74 @@
-// Sums on their way to C one by one, where its rows are not aligned for more.
+// Sums on their way to C one by one, where its rows are not aligned for more: through a staging buffer of the warp's
+// own in shared memory, so that lanes side by side store neighbours. As they lie in registers, every store would touch
+// all sectors of a row, and L2 takes only so many (measured: 6% of a product with a K of 900). And a loop over shared
+// memory can stay a loop: one over registers is unrolled, and costs more than the multiply-adds of a short K.
 #ifndef GT_ABREAST_CUH
 #define GT_ABREAST_CUH
 
 #include "gemm.cuh"
 
-// The lanes of a warp have four sums of one line of C after the other; this one has those of `place`. They go through a
-// staging buffer of 128 in shared memory, so that lanes side by side store neighbours: as they are, every store would
-// touch all sectors of a row, and L2 takes only so many (measured: 6% of a product with a K of 900). store(e, sum) is
-// called for four of all 128, which are e + lane. AT_ONCE: all four are read before any is stored; where a store is behind
-// a question, the compiler would put its read there, too, and wait for each.
-template <bool AT_ONCE = false, typename STORE>
-__device__ __forceinline__ void gt_store_abreast(GT_ACC *staging, int place, const GT_ACC *four, STORE store)
-{
-    const int lane = threadIdx.x % 32;
-    __syncwarp(); // what lay there has been read
-    *(gt_vector<GT_ACC, 4> *)&staging[place * 4] = {four[0], four[1], four[2], four[3]};
-    __syncwarp();
-    GT_ACC mine[4];
+// What a warp has of C, in blocks of 128: four of each lane, 128 / WIDTH rows, STEP apart, of WIDTH columns.
+template <int WIDTH, int STEP> struct gt_abreast {
+    const gt_args &g;
+    gt_int row, column, away; // of this lane's first one; `away` elements from where the arguments point
+    int rows, columns;        // that lie in the matrix, from there on
+
+    // From where the warp has its first one.
+    __device__ __forceinline__ gt_abreast(const gt_args &g_, gt_int row_, gt_int column_, gt_int away_ = 0)
+        : g(g_), row(row_ + threadIdx.x % 32 / WIDTH * STEP), column(column_ + threadIdx.x % 32 % WIDTH), away(away_)
+    {
+        rows = gt_clip(g.m - row, 1 << 20);
+        columns = gt_clip(g.n - column, 1 << 20);
+    }
+    // How far from the first the n-th one of the lane lies, in blocks that are neighbours in C.
+    static constexpr __device__ int below(int n)
+    {
+        return n % 4 * 32 / WIDTH * STEP;
+    }
+    static constexpr __device__ int beside(int n)
+    {
+        return n / 4 * WIDTH + n % 4 * 32 % WIDTH;
+    }
+
+    // Makes C of COUNT blocks of the staging buffer; the first one begins `down` rows and `along` columns from where
+    // the warp does. All are read before any is stored: behind a question, the compiler would wait for each.
+    template <int COUNT> __device__ __forceinline__ void store(const GT_ACC *staging, int down, int along) const
+    {
+        GT_C *to = g.c + away + (row + down) * g.ldc + column + along;
+        asm volatile("" : "+l"(to)); // else the compiler adds this up anew for every element
+        __builtin_assume(__isGlobal(to));
+        GT_ACC result[COUNT * 4];
+        const auto inside = [&](int n) { return down + below(n) < rows && along + beside(n) < columns; };
 #pragma unroll
-    for (int e = 0; AT_ONCE && e < 128; e += 32)
-        mine[e / 32] = ((const volatile GT_ACC *)staging)[e + lane];
+        for (int n = 0; n < COUNT * 4; n++) {
+            const GT_ACC sum = ((const volatile GT_ACC *)staging)[n * 32 + threadIdx.x % 32];
+            result[n] = g.alpha.value * sum;
+        }
+        if (g.beta.value != GT_ACC(0)) {
+            const GT_C *from = gt_old(g, to);
+            asm volatile("" : "+l"(from)); // else it is added up where beta is 0, too
+            __builtin_assume(__isGlobal(from));
+            GT_C old[COUNT * 4] = {};
 #pragma unroll
-    for (int e = 0; e < 128; e += 32)
-        store(e, AT_ONCE ? mine[e / 32] : staging[e + lane]);
-}
+            for (int n = 0; n < COUNT * 4; n++)
+                if (inside(n))
+                    old[n] = from[below(n) * g.ldc + beside(n)];
+#pragma unroll
+            for (int n = 0; n < COUNT * 4; n++)
+                result[n] += g.beta.value * GT_ACC(old[n]);
+        }
+#pragma unroll
+        for (int n = 0; n < COUNT * 4; n++)
+            if (inside(n))
+                to[below(n) * g.ldc + beside(n)] = GT_C(result[n]);
+    }
+    // The epilogue of one such block, which this thread has stored.
+    __device__ __forceinline__ void finish(int down, int along) const
+    {
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+            gt_finish_stored<1>(g, row + down + below(n), column + along + beside(n), away);
+    }
+};
 
 #endif

@@ -2,7 +2,7 @@
 // warp_specialised.cuh, after mainloop.cuh.
 //
 // Needs: `sums`, fragment_a and fragment_b, lane_row and lane_column.
-// Offers: PIECES, how many fours a thread has; piece, one of them; store_piece, which makes C of it; is_plain.
+// Offers: PIECES, how many fours a thread has; piece, one of them; store_pieces, which makes C of them; finish_piece.
 #ifndef GT_EPILOGUE_CUH
 #define GT_EPILOGUE_CUH
 
@@ -15,52 +15,33 @@ __device__ __forceinline__ const four_acc &piece(const sums &sum, int p)
     return *(const four_acc *)&sum[p * 4 / MOVING][p * 4 % MOVING];
 }
 
-// C of one sum, or its epilogue once it is stored. PLAIN: it lies in the matrix, and alpha times the sum is all, as
-// mostly; asked once for a tile where sums go one by one.
-enum step { PLAIN, GENERAL, FINISH };
-template <step STEP>
-__device__ __forceinline__ void store_one(const gt_args &g, gt_int row, gt_int column, GT_ACC sum, gt_int away)
+// Where the p-th four begins, from the thread's first row and column on. They lie in a row, or in a column if B stays.
+__device__ __forceinline__ int piece_row(int p)
 {
-    if (STEP == PLAIN)
-        g.c[away + row * g.ldc + column] = GT_C(g.alpha.value * sum);
-    else if (STEP == FINISH)
-        gt_finish_stored<1>(g, row, column, away);
-    else if (row < g.m && column < g.n)
-        gt_store_c(g, row, column, sum, away);
+    return fragment_a::outer(KEEPS_B ? p * 4 % MOVING : p * 4 / MOVING);
 }
-__device__ __forceinline__ bool is_plain(const gt_args &g, gt_tile tile)
+__device__ __forceinline__ int piece_column(int p)
 {
-    return GT_WIDE_C < 4 && gt_is_plain(g) && (tile.row + 1) * BM <= g.m && (tile.column + 1) * BN <= g.n;
+    return fragment_b::outer(KEEPS_B ? p * 4 / MOVING : p * 4 % MOVING);
 }
 
-// Four sums of every lane of a warp one by one.
-__device__ __forceinline__ GT_ACC *staging_of_warp()
+// Rows that are not aligned for fours: these go through a staging buffer, STAGED of every thread at once.
+constexpr bool ONE_BY_ONE = GT_WIDE_C < 4 && !KEEPS_B;
+constexpr int STAGED = 4;
+typedef gt_abreast<LANES_N * 4, fragment_a::SIDE> results_abreast;
+
+__device__ __forceinline__ four_acc *staging_of_warp()
 {
-    __shared__ four_acc staging[CONSUMERS];
-    return staging[threadIdx.x / 32 * 32].e;
+    __shared__ four_acc staging[CONSUMERS * STAGED];
+    return staging + threadIdx.x / 32 * (32 * STAGED);
 }
-template <step STEP>
-__device__ __forceinline__ void store_abreast(const gt_args &g, gt_int row, gt_int column, const GT_ACC *four,
-                                              gt_int away)
+__device__ __forceinline__ results_abreast find_abreast(const gt_args &g, gt_int row, gt_int column)
 {
-    constexpr int WIDTH = LANES_N * 4; // of what the warp has of a row
-    const int lane = threadIdx.x % 32;
-    row += (lane / WIDTH - lane_row()) * fragment_a::SIDE;
-    column += lane % WIDTH - lane_column() * 4;
-    const auto store = [&](int e, GT_ACC sum) {
-        store_one<STEP>(g, row + e / WIDTH * fragment_a::SIDE, column + e % WIDTH, sum, away);
-    };
-    if (STEP != FINISH)
-        gt_store_abreast(staging_of_warp(), lane_row() * LANES_N + lane_column(), four, store);
-    else
-#pragma unroll
-        for (int e = 0; e < 128; e += 32)
-            store(e, 0);
+    return results_abreast(g, row - lane_row() * fragment_a::SIDE, column - lane_column() * 4, blockIdx.z * g.stride_c);
 }
 
-// Stores the p-th four sums; row and column are the thread's first ones. Four in a column go one by one: lanes side by
-// side have neighbours then.
-template <step STEP>
+// Stores the p-th four; row and column are the thread's first ones. Those of a column go one by one: lanes side by side
+// have neighbours then.
 __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int column, int p, const four_acc &sum)
 {
     const int s = p * 4 / MOVING, n = p * 4 % MOVING;
@@ -69,14 +50,60 @@ __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int
     if (KEEPS_B) {
 #pragma unroll
         for (int e = 0; e < 4; e++)
-            store_one<STEP>(g, row + fragment_a::outer(n + e), column + fragment_b::outer(s), four[e], away);
-    } else if (GT_WIDE_C < 4) {
-        store_abreast<STEP>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away);
-    } else if (STEP == FINISH) {
-        gt_finish_stored<4>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), away);
+            if (row + fragment_a::outer(n + e) < g.m && column + fragment_b::outer(s) < g.n)
+                gt_store_c(g, row + fragment_a::outer(n + e), column + fragment_b::outer(s), four[e], away);
     } else if (row + fragment_a::outer(s) < g.m) {
         gt_store_c_vector<4>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away);
     }
+}
+
+// Makes C of COUNT pieces, of which the first is `first` and each is `next` behind the one before; LINE of them after
+// each other lie side by side. has(n) tells whether this warp has the n-th, which sum(n) is; row and column are the
+// thread's first ones.
+template <int COUNT, int LINE, typename HAS, typename SUM>
+__device__ __forceinline__ void store_pieces(const gt_args &g, gt_int row, gt_int column, int first, int next, HAS has,
+                                             SUM sum)
+{
+    if (!ONE_BY_ONE) {
+#pragma unroll
+        for (int n = 0; n < COUNT; n++)
+            if (has(n))
+                store_piece(g, row, column, first + n * next, sum(n));
+        return;
+    }
+    constexpr int BATCH = STAGED / LINE * LINE;
+    four_acc *staging = staging_of_warp();
+    const results_abreast results = find_abreast(g, row, column);
+#pragma unroll
+    for (int batch = 0; batch < COUNT; batch += BATCH) {
+        __syncwarp(); // what lay there has been read
+#pragma unroll
+        for (int n = batch; n < batch + BATCH && n < COUNT; n++) {
+            const four_acc &p = sum(n);
+            if (has(n))
+                staging[(n - batch) * 32 + lane_row() * LANES_N + lane_column()] = {p.e[1], p.e[0], p.e[3], p.e[2]};
+        }
+        __syncwarp();
+#pragma unroll
+        for (int n = batch; n < batch + BATCH && n < COUNT; n += LINE)
+            if (has(n))
+                results.template store<LINE>(staging[(n - batch) * 32].e, piece_row(first + n * next),
+                                             piece_column(first + n * next));
+    }
+}
+
+// The epilogue of what this thread has stored of the p-th fours.
+__device__ __forceinline__ void finish_piece(const gt_args &g, gt_int row, gt_int column, int p)
+{
+    const gt_int away = blockIdx.z * g.stride_c;
+    if (ONE_BY_ONE)
+        find_abreast(g, row, column).finish(piece_row(p), piece_column(p));
+    else if (KEEPS_B)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            gt_finish_stored<1>(g, row + piece_row(p) + e, column + piece_column(p), away);
+    else
+        gt_finish_stored<4>(g, row + piece_row(p), column + piece_column(p), away);
 }
 
 #endif

@@ -127,12 +127,12 @@ template <int OUTER, bool ALONG_K> struct operand {
         const int k_room = k_count - k - (ALONG_K ? along(i) : lines(i));
         const int outer_room = outer_count - outer - (ALONG_K ? lines(i) : along(i));
         const int room = ALONG_K ? k_room : outer_room;
-        return k_room <= 0 || outer_room <= 0 ? 0 : room < VEC ? room : VEC;
+        return k_room <= 0 || outer_room <= 0 ? 0 : VEC == 1 || room >= VEC ? VEC : room;
     }
 
     // Starts bringing a tile of k_count (up to BK) k-steps. Tiles wholly inside the matrix, nearly all, are spared
-    // the questions. `somewhere` is any address of the operand, for copies that read nothing.
-    template <bool WHOLE> __device__ __forceinline__ void bring(GT_AB *stage, int k_count, const GT_AB *somewhere)
+    // the questions.
+    template <bool WHOLE> __device__ __forceinline__ void bring(GT_AB *stage, int k_count)
     {
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
@@ -140,18 +140,17 @@ template <int OUTER, bool ALONG_K> struct operand {
             if (!mine(i))
                 continue;
             if (ASYNC)
-                gt_copy_async<VEC * GT_AB_BYTES>(gt_shared_address(target(stage, i)), valid ? source(i) : somewhere,
-                                                 valid * GT_AB_BYTES);
+                gt_copy_async<VEC * GT_AB_BYTES>(gt_shared_address(target(stage, i)), source(i), valid * GT_AB_BYTES);
             else
                 held[i] = gt_load_vector<VEC>(source(i), valid);
         }
     }
-    __device__ __forceinline__ void fetch(GT_AB *stage, gt_int k_left, const GT_AB *somewhere)
+    __device__ __forceinline__ void fetch(GT_AB *stage, gt_int k_left)
     {
         if (k_left >= BK && outer_count == OUTER)
-            bring<true>(stage, BK, somewhere);
+            bring<true>(stage, BK);
         else
-            bring<false>(stage, gt_clip(k_left, BK), somewhere);
+            bring<false>(stage, gt_clip(k_left, BK));
         from += ALONG_K ? (gt_int)BK : BK * ld;
     }
 
@@ -173,8 +172,14 @@ typedef operand<BM, GT_A_ALONG_K> operand_a;
 typedef operand<BN, GT_B_ALONG_K> operand_b;
 constexpr int STAGE = operand_a::ELEMENTS + operand_b::ELEMENTS;
 GT_ASSERT_FACT(THREADS, THREADS_);
-constexpr int STAGES_BYTES = STAGES * STAGE * GT_AB_BYTES, STAGING_BYTES = ABREAST ? THREADS_ * 4 * GT_ACC_BYTES : 0;
-GT_ASSERT_FACT(SMEM_BYTES, STAGES_BYTES > STAGING_BYTES ? STAGES_BYTES : STAGING_BYTES);
+// In the place of the stages C is staged: of every thread one row of its sums at least, as many as fit.
+constexpr int STAGES_BYTES = STAGES * STAGE * GT_AB_BYTES, ROW_BYTES = ABREAST ? THREADS_ * TN * GT_ACC_BYTES : 0;
+constexpr __device__ int rows_that_fit(int rows)
+{
+    return rows == 1 || rows * ROW_BYTES <= STAGES_BYTES ? rows : rows_that_fit(rows / 2);
+}
+constexpr int STAGED = rows_that_fit(TM);
+GT_ASSERT_FACT(SMEM_BYTES, STAGES_BYTES > ROW_BYTES ? STAGES_BYTES : ROW_BYTES);
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * sizeof(GT_ACC) : 0);
 
 // One k-step's rows or columns of a thread: pieces of four, SPAN apart.
@@ -234,55 +239,63 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, GT_ACC (&sum)[TM][TN
     return true;
 }
 
-// Sums one by one, in an order in which lanes side by side have neighbours. A lane's first one lies at (row, column), and
-// rows x columns from there on in the matrix.
-struct abreast {
-    static constexpr int WIDTH = LANES_N * 4; // of what the warp has of a row
-    const gt_args &g;
-    gt_int row, column;
-    int rows, columns;
-
-    __device__ __forceinline__ abreast(const gt_args &g_, gt_int tile_row, gt_int tile_column) : g(g_)
-    {
-        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-        const int down = warp / WARPS_N * WM + lane / WIDTH * 4, along = warp % WARPS_N * WN + lane % WIDTH;
-        row = tile_row + down;
-        column = tile_column + along;
-        rows = gt_clip(g.m - tile_row, BM) - down;
-        columns = gt_clip(g.n - tile_column, BN) - along;
-    }
-    // How far from the first one the e-th of what a warp has of its fours (i, j) lies.
-    static constexpr __device__ int down(int i, int e) { return i / 4 * SPAN_M + i % 4 + e / WIDTH * 4; }
-    static constexpr __device__ int along(int j, int e) { return j / 4 * SPAN_N + e % WIDTH; }
-
-    // PLAIN: alpha times sums is all, as mostly.
-    template <bool PLAIN> __device__ __forceinline__ void store(const GT_ACC (&sum)[TM][TN], GT_ACC *staging) const
-    {
-        gt_int begin = row * g.ldc + column;
-        asm volatile("" : "+l"(begin)); // else the compiler adds this up anew for every element
-        staging += threadIdx.x / 32 * 128;
+// Stores alpha times sums, four of each lane at once.
+__device__ __forceinline__ void store_straight(const gt_abreast<SPAN_N, 4> &to, const GT_ACC (&sum)[TM][TN],
+                                               GT_ACC *staging)
+{
+    const gt_args &g = to.g;
+    const int lane = threadIdx.x % 32;
+    gt_int begin = to.row * g.ldc + to.column;
+    asm volatile("" : "+l"(begin)); // else the compiler adds this up anew for every element
 #pragma unroll
-        for (int i = 0; i < TM; i++)
+    for (int p = 0; p < TM * TN; p += 4) {
+        const GT_ACC *four = &sum[p / TN][p % TN];
+        __syncwarp(); // what lay there has been read
+        *(four_acc *)&staging[lane * 4] = {four[1], four[0], four[3], four[2]};
+        __syncwarp();
+        GT_ACC one[4]; // all are read before any is stored
 #pragma unroll
-            for (int j = 0; j < TN; j += 4) {
-                const GT_ACC four[4] = {sum[i][j + 1], sum[i][j], sum[i][j + 3], sum[i][j + 2]};
-                gt_store_abreast<PLAIN>(staging, threadIdx.x % 32, four, [&](int e, GT_ACC one) {
-                    const bool inside = down(i, e) < rows && along(j, e) < columns;
-                    if (PLAIN && inside)
-                        g.c[begin + down(i, e) * g.ldc + along(j, e)] = GT_C(g.alpha.value * one);
-                    if (!PLAIN && inside)
-                        gt_store_c(g, row + down(i, e), column + along(j, e), one);
-                });
-            }
+        for (int n = 0; n < 4; n++)
+            one[n] = ((const volatile GT_ACC *)staging)[n * 32 + lane];
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            const int down = p / TN / 4 * SPAN_M + p / TN % 4 + to.below(n), along = p % TN / 4 * SPAN_N + to.beside(n);
+            if (down < to.rows && along < to.columns)
+                g.c[begin + down * g.ldc + along] = GT_C(g.alpha.value * one[n]);
+        }
     }
-    // The epilogue of what the thread has stored itself.
-    __device__ __forceinline__ void finish() const
-    {
-#pragma unroll 4
-        for (int p = 0; p < TM * TN; p++)
-            gt_finish_stored<1>(g, row + down(p / TN, p % 4 * 32), column + along(p % TN, p % 4 * 32));
+}
+
+// Makes C of sums where lanes' fours do not leave as they are; row and column are the warp's first ones.
+__device__ __forceinline__ void store_abreast(const gt_args &g, const GT_ACC (&sum)[TM][TN], gt_int row, gt_int column,
+                                              GT_ACC *stages)
+{
+    const gt_abreast<SPAN_N, 4> results(g, row, column);
+    GT_ACC *staging = stages + threadIdx.x / 32 * (STAGED * TN * 32);
+    const auto down = [](int i) { return i / 4 * SPAN_M + i % 4; };
+    // Few sums without a C go by fours without a loop: 2 to 9% faster where K is below 64, while more code for more sums
+    // would change which registers the main loop has them in.
+    const bool straight = TM * TN <= 32 && gt_is_plain(g);
+    if (straight)
+        store_straight(results, sum, staging);
+#pragma unroll
+    for (int first = 0; first < TM && !straight; first += STAGED) {
+        __syncwarp(); // what lay there has been read
+#pragma unroll
+        for (int p = 0; p < STAGED * TN; p += 4) {
+            const GT_ACC *four = &sum[first + p / TN][p % TN];
+            *(four_acc *)&staging[(p * 8 + threadIdx.x % 32) * 4] = {four[1], four[0], four[3], four[2]};
+        }
+        __syncwarp();
+#pragma unroll(TN < 16 ? 16 / TN : 1)
+        for (int i = 0; i < STAGED; i++)
+            results.store<TN / 4>(staging + i * (TN * 32), down(first + i), 0);
     }
-};
+    if (gt_has_epilogue(g))
+#pragma unroll 1
+        for (int p = 0; p < TM * TN; p += 4)
+            results.finish(down(p / TN), p % TN / 4 * SPAN_N);
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
 {
@@ -309,8 +322,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
 
     gt_begin_evenly();
     const auto fetch = [&](int stage) {
-        a.fetch(stages + stage * STAGE, k_left, args.a);
-        b.fetch(stages + stage * STAGE + operand_a::ELEMENTS, k_left, args.b);
+        a.fetch(stages + stage * STAGE, k_left);
+        b.fetch(stages + stage * STAGE + operand_a::ELEMENTS, k_left);
         k_left -= BK;
     };
     const auto settle = [&](int stage) {
@@ -373,15 +386,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     if (SPLIT_K > 1 && !add_parts(g, sum, stages))
         return;
     if (ABREAST) {
-        const abreast results(g, row, column);
-        __syncthreads(); // stages have been read
-        constexpr bool NARROW = TM * TN <= 32; // with more sums two ways would change the main loop's registers, too
-        if (NARROW && gt_is_plain(g))
-            results.store<true>(sum, (GT_ACC *)stages);
-        else
-            results.store<false>(sum, (GT_ACC *)stages);
-        if (gt_has_epilogue(g))
-            results.finish();
+        wait_copies<0>();
+        __syncthreads(); // stages have been read, and nobody fills one
+        store_abreast(g, sum, row + warp / WARPS_N * WM, column + warp % WARPS_N * WN, (GT_ACC *)stages);
         return;
     }
 #pragma unroll

@@ -26,7 +26,7 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
                 -- no tile twice as large as the matrix
                 AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR bn = 16)),
      staged AS (SELECT *, max(stages * bk * ((bm + bn) * :elem_bytes + 16 * (1 - :trans_a) + 16 * :trans_b),
-                              (min(:align, 16) < 4 * :c_bytes AND :c_bytes = :acc_bytes) * threads * 4 * :acc_bytes)
+                              (min(:align, 16) < 4 * :c_bytes AND :c_bytes = :acc_bytes) * threads * tn * :acc_bytes)
                           AS smem_bytes
                 FROM tile, stages, loading
                 -- A vector along K lies in one tile. In registers, at most 128 bytes a thread. In the background,
@@ -54,7 +54,10 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        + CASE WHEN bm = 256 THEN 30 WHEN bm <= 32 THEN 25 ELSE 0 END
        + 105 * (split_k % 3 = 0) + 45 * (wm / tm >= 8) + 20 * (occ = 1) + 30 * (bk = 32)
        -- The assembler's first level keeps the order that wide register tiles need, and is slower with narrow ones.
-       + CASE WHEN tm * tn = 16 THEN 60 * (ptxas = 1) WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END AS penalty
+       + CASE WHEN tm * tn = 16 THEN 60 * (ptxas = 1) WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END
+       -- The best of a dozen for a K of 15 to 64 and a C of 25 MB in all layouts, aligned or not.
+       - 150 * (:k <= 64 AND bm = 64 AND bn = 128 AND bk = 16 AND wm = 32 AND tm = 8 AND tn = 8 AND stages = 2
+                AND load = 1 AND occ = 2 AND ptxas = 3) AS penalty
 FROM full, split_k, grouping, ptxas
 WHERE :math IN ('strict', 'tf32', 'fast', 'split')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024

@@ -197,15 +197,13 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
     const int piece = rank() * OWN + threadIdx.x / SLICE_THREADS; // the first; the next one is so many behind it
     constexpr int NEXT = CONSUMERS / SLICE_THREADS;
-#pragma unroll
-    for (int n = 0; n < TURNS; n++)
-        if (n * CONSUMERS + threadIdx.x < SHARE)
-            store_piece<GENERAL>(g, row, column, piece + n * NEXT, result[n]);
+    const auto has = [](int n) { return n * CONSUMERS + threadIdx.x < SHARE; };
+    store_pieces<TURNS, 1>(g, row, column, piece, NEXT, has, [&](int n) -> const four_acc & { return result[n]; });
     if (gt_has_epilogue(g))
 #pragma unroll 1
         for (int n = 0; n < TURNS; n++)
-            if (n * CONSUMERS + threadIdx.x < SHARE)
-                store_piece<FINISH>(g, row, column, piece + n * NEXT, four_acc());
+            if (has(n))
+                finish_piece(g, row, column, piece + n * NEXT);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)

@@ -9,7 +9,10 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
          (64, 64, 32, 64, 8, 8, 4), (32, 128, 32, 64, 8, 8, 4), (16, 256, 16, 128, 8, 8, 4),
          (32, 64, 32, 64, 8, 8, 8), (16, 128, 16, 128, 8, 8, 8),
          (16, 256, 16, 64, 4, 8, 2), (32, 128, 16, 64, 4, 8, 2), (16, 128, 16, 64, 4, 8, 4), (32, 64, 32, 32, 4, 8, 4),
-         (16, 64, 16, 64, 4, 8, 8)),
+         (16, 64, 16, 64, 4, 8, 8),
+         -- few columns
+         (256, 32, 64, 32, 8, 8, 2), (128, 32, 64, 32, 8, 8, 4), (64, 32, 64, 32, 8, 8, 8),
+         (256, 16, 64, 16, 8, 4, 2), (128, 16, 64, 16, 8, 4, 4), (64, 16, 64, 16, 8, 4, 8)),
      bk(bk) AS (VALUES (16), (32), (64), (128)),
      stages(stages) AS (VALUES (3), (4)),
      cluster_k(cluster_k) AS (VALUES (1), (2), (4)),
@@ -32,7 +35,8 @@ WITH tile(bm, bn, wm, wn, tm, tn, slices) AS (VALUES
                       (stages - 1) * bk * (bm + bn) AS ahead -- elements on their way
                FROM tile, bk, stages, cluster_k, kmajor, repack
                WHERE bk / slices BETWEEN (CASE slices WHEN 8 THEN 8 ELSE 16 END) AND 32 AND (bm > 16 OR bk >= 32)
-                 AND (bm < 2 * :m OR bm = 16) AND bn < 2 * :n AND cluster_k * slices > 1 AND NOT (kmajor AND repack)),
+                 AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR (bn = 16 AND :n > 4)) AND (bn >= 64 OR :n <= 32)
+                 AND cluster_k * slices > 1 AND NOT (kmajor AND repack)),
      -- As many clusters for a tile as fill one wave, or one.
      part AS (SELECT *, cluster_k AS split_k FROM sized
               UNION SELECT *, cluster_k * (:sm_count / (tiles * cluster_k)) FROM sized
@@ -61,7 +65,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, kmajor, cluster_k, split_k, r
        -- between K-slice groups, blocks, clusters; copies. Half of 360 trials of 22 shapes on an H200 are within 2% of
        -- each other.
        CAST(max(multiply, memory) + 0.15 * min(multiply, memory)
-            + waves * (2000 + bk * (bm + bn) / 10 + bm * bn * slices * 11 / 128 + 0.28 * bm * bn * (:align < 16)
+            + waves * (2000 + bk * (bm + bn) / 10 + bm * bn * slices * 11 / 128 + 0.10 * bm * bn * (:align < 16)
                        + (cluster_k > 1) * (1200 + bm * bn * 10 / 128))
             + (clusters > 1) * (2400 + bm * bn / cluster_k * clusters / 8)
             + (repack > 0) * 7000
@@ -71,7 +75,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, slices, stages, kmajor, cluster_k, split_k, r
 FROM timed
 WHERE :type IN ('f32', 's32') AND :math IN ('strict', 'split') AND :cc >= 90
   -- with the consumers' staging buffer where C is not aligned, and the barriers
-  AND smem_bytes + (:align < 16) * 4 * :acc_bytes * (threads - 128) <= :smem_limit - 512
+  AND smem_bytes + (:align < 16) * 16 * :acc_bytes * (threads - 128) <= :smem_limit - 512
   AND (waves = 1 OR (split_k = 1 AND waves <= 4))
   -- clusters of four do not fit into every part of the chip
   AND (cluster_k < 4 OR tiles * split_k <= :sm_count * 10 / 11)

@@ -113,10 +113,14 @@ __device__ __forceinline__ void release_part(const gt_args &g)
         asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flag_of(g, blockIdx.x)) : "memory");
 }
 
+__device__ __forceinline__ bool has_all(int)
+{
+    return true;
+}
+
 // Fixes up a tile that begins at step `start` of the split tiles: adds the parts in a fixed order and stores C. All
 // come from memory, this block's too, so that the main loop's choice of registers is not disturbed.
-__device__ __forceinline__ void fix_up(const gt_args &g, const schedule &plan, gt_int start, gt_int row, gt_int column,
-                                       bool plain)
+__device__ __forceinline__ void fix_up(const gt_args &g, const schedule &plan, gt_int start, gt_int row, gt_int column)
 {
     constexpr int BATCH = PIECES % 8 ? 6 : 8; // reads under way together
     static_assert(PIECES % BATCH == 0, "whole batches");
@@ -149,12 +153,7 @@ __device__ __forceinline__ void fix_up(const gt_args &g, const schedule &plan, g
             for (int i = 0; i < BATCH * 4; i++)
                 sum[i / 4].e[i % 4] += part[i / 4].e[i % 4];
         }
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            if (plain)
-                store_piece<PLAIN>(g, row, column, p + i, sum[i]);
-            else
-                store_piece<GENERAL>(g, row, column, p + i, sum[i]);
+        store_pieces<BATCH, 1>(g, row, column, p, 1, has_all, [&](int i) -> const four_acc & { return sum[i]; });
     }
     consumers_sync();
     for (unsigned block = first + threadIdx.x; block < blockIdx.x; block += CONSUMERS)
@@ -173,21 +172,15 @@ __device__ __forceinline__ void store_segment(const gt_args &g, const schedule &
     }
     const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile);
     const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
-    if (!first_part) {
-        fix_up(g, plan, s.tile * plan.steps, row, column, is_plain(g, tile));
-    } else if (is_plain(g, tile)) {
-#pragma unroll
-        for (int p = 0; p < PIECES; p++)
-            store_piece<PLAIN>(g, row, column, p, piece(sum, p));
-    } else {
-#pragma unroll
-        for (int p = 0; p < PIECES; p++)
-            store_piece<GENERAL>(g, row, column, p, piece(sum, p));
-    }
+    if (!first_part)
+        fix_up(g, plan, s.tile * plan.steps, row, column);
+    else
+        store_pieces<PIECES, MOVING / 4>(g, row, column, 0, 1, has_all,
+                                         [&](int p) -> const four_acc & { return piece(sum, p); });
     if (gt_has_epilogue(g))
 #pragma unroll 4
         for (int p = 0; p < PIECES; p++)
-            store_piece<FINISH>(g, row, column, p, four_acc());
+            finish_piece(g, row, column, p);
 }
 
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r)

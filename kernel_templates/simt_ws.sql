@@ -42,7 +42,7 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
                       + 0.03 * (tm * tn = 128 AND ((NOT :trans_a AND bm > bn)
                                                    OR (:trans_b AND NOT repack & 2 AND bn > bm)))
                       + (0.01 + (:trans_a * bm + (NOT :trans_b) * bn) / 3700.0) * (:align < 16 AND NOT repack) AS pace,
-                      0.27 + 0.28 * (:align < 16) AS store,
+                      0.27 + 0.10 * (:align < 16) AS store,
                       ((repack & 1) * :m + (repack >> 1) * :n) * :k * :batch AS copied
                FROM sized, stream_k)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repack, 1 AS ptxas, blocks,
@@ -57,6 +57,6 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repac
 FROM paced, grouping
 WHERE :type IN ('f32', 's32') AND :math IN ('strict', 'split') AND :cc >= 90
   -- with the consumers' staging buffer where C is not aligned, and the barriers
-  AND occ * (smem_bytes + (:align < 16) * 4 * :acc_bytes * (threads - 128) + 1024 + 128) <= :smem_limit + 1024
+  AND occ * (smem_bytes + (:align < 16) * 16 * :acc_bytes * (threads - 128) + 1024 + 128) <= :smem_limit + 1024
   AND (stream_k = 0 OR tiles % blocks <> 0)
   AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn));

@@ -90,13 +90,14 @@ __device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int fi
 {
     constexpr int NEXT = side_by_side();
     const int rows = gt_clip(o.few - first, FEW), steps = gt_clip(k_left, BK);
-    const int needed = WHOLE ? BK : (steps + UNIT - 1) / UNIT * UNIT, lines = KEPT_ALONG_K ? FEW : needed;
+    const int needed = WHOLE ? BK : (steps + UNIT - 1) / UNIT * UNIT;
+    const int lines = KEPT_ALONG_K ? FEW : needed, length = KEPT_ALONG_K ? needed / KEPT_WIDE : KEPT_LINE;
     const int line = threadIdx.x / NEXT, along = threadIdx.x % NEXT;
     const GT_AB *from = o.kept + (KEPT_ALONG_K ? (first + line) * o.ld_kept + k : (k + line) * o.ld_kept + first);
 #pragma unroll(WHOLE ? 2 : 1) // rare ones take few registers
     for (int l = line; l < lines; l += THREADS_ / NEXT, from += THREADS_ / NEXT * o.ld_kept)
 #pragma unroll(WHOLE ? KEPT_LINE : 1)
-        for (int i = 0; i < KEPT_LINE; i += NEXT) {
+        for (int i = 0; i < (WHOLE ? KEPT_LINE : length); i += NEXT) {
             const int at = (along + i) * KEPT_WIDE, s = KEPT_ALONG_K ? l : at, p = KEPT_ALONG_K ? at : l;
             const int left = s < rows ? steps - p : 0, valid = left >= KEPT_WIDE ? KEPT_WIDE : left > 0 ? left : 0;
             if (WHOLE && KEPT_LINE % NEXT == 0 || at < (KEPT_ALONG_K ? needed : FEW))
