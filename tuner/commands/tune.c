@@ -87,22 +87,6 @@ static void print_notes(const gt_engine *engine, const gt_options_cli *options)
         gt_print_note("%d random shapes, seed %llu", options->random, (unsigned long long)options->seed);
 }
 
-/* Fits the estimate, by which the library chooses for sizes that nobody tuned, to what was measured of a type. */
-static gt_status fit_estimate(gt_engine *engine, const gt_types *types)
-{
-    gt_measurements lists[GT_FIT_LISTS] = {0};
-    gt_fit fit = {0};
-    gt_status status = gt_fit_read(engine->store, &engine->device, types, lists);
-    if (status == GT_OK)
-        status = gt_fit_init(&engine->device, lists, GT_FIT_LISTS, false, &fit);
-    if (status == GT_OK)
-        status = gt_fit_store(engine->store, engine->gpu, types, &fit);
-    gt_fit_finish(&fit);
-    for (int i = 0; i < GT_FIT_LISTS; i++)
-        gt_measurements_finish(&lists[i]);
-    return status;
-}
-
 /* How the run is stored to have ended. */
 static const char *ending(gt_status status, const gt_tuned *tuned, size_t count, size_t total)
 {
@@ -164,7 +148,7 @@ int gt_tune_device(const gt_options_cli *given, const char *since)
     for (size_t i = 0; status == GT_OK && since && i < count; i++)
         status = count_tried(&engine, since, &tuned[i]);
     for (size_t i = 0; status == GT_OK && i < options->type_count && gt_laps_tried_any(tuned, count); i++)
-        status = fit_estimate(&engine, options->type_list[i]);
+        status = gt_fit_stored(engine.store, &engine.device, engine.gpu, options->type_list[i]);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     if (status != GT_OK)
