@@ -42,17 +42,15 @@ static int64_t draw_size(gt_draws *draws, double largest)
     return (int64_t)pow(largest, (double)(gt_draw_bits(draws) >> 11) * 0x1p-53);
 }
 
-static gt_problem draw_problem(gt_draws *draws, const gt_class *class, bool batch)
+static gt_status draw_problem(gt_draws *draws, const gt_class *class, bool batch, gt_problem *problem)
 {
     const double largest = batch ? LARGEST_OF_BATCH : LARGEST;
-    gt_problem problem;
     const int64_t m = draw_size(draws, largest), n = draw_size(draws, largest), k = draw_size(draws, largest);
     gt_gemm gemm = gt_class_gemm(class, m, n, k);
     gemm.batch = batch ? draw_size(draws, MOST_PRODUCTS) : 1;
-    if (gt_problem_init(&gemm, &problem) != GT_OK) /* no such size is too large */
-        abort();
-    problem.class = *class;
-    return problem;
+    const gt_status status = gt_problem_init(&gemm, problem);
+    problem->class = *class; /* alignment is the class's, not that of packed rows */
+    return status;
 }
 
 static void need(entries *all, int64_t kernel_id)
@@ -67,18 +65,20 @@ static gt_status need_of_class(const gt_device *device, const gt_class *class, c
                                entries *all)
 {
     gt_draws draws = {.seed = SEED};
-    for (int i = 0; i < SIZES; i++) {
-        const gt_problem problem = draw_problem(&draws, class, i % 4 == 3);
-        for (size_t d = 0; d < DEMANDS; d++) {
+    gt_status status = GT_OK;
+    for (int i = 0; status == GT_OK && i < SIZES; i++) {
+        gt_problem problem;
+        status = draw_problem(&draws, class, i % 4 == 3, &problem);
+        for (size_t d = 0; status == GT_OK && d < DEMANDS; d++) {
             gt_selection selection;
-            const gt_status status = gt_select(device, &problem, &demands[d], measured, &selection);
+            status = gt_select(device, &problem, &demands[d], measured, &selection);
             if (status == GT_OK)
                 need(all, measured->list[selection.index].kernel_id);
-            else if (status != GT_ERROR_NOT_TUNED)
-                return status;
+            else if (status == GT_ERROR_NOT_TUNED) /* this demand finds nothing: nothing is needed for it */
+                status = GT_OK;
         }
     }
-    return GT_OK;
+    return status;
 }
 
 /* Takes in the kernels of a list of measurements. Winners are needed. */
