@@ -339,8 +339,9 @@ class LastLap(unittest.TestCase):
                     "WHERE p.k = ?", (k,))} for k in best}
             self.assertEqual(best, {16: "bm=32 bn=32 d=0", 24: "bm=16 bn=32 d=8", 40: "bm=16 bn=32 d=9"})
             self.assertLessEqual({best[24], best[40]}, tried[16])
-            # What the library would take where nobody had tuned is tried, though the search has no such configuration.
-            self.assertGreater(tried[24], {best[24]})
+            # What the library would take where nobody had tuned is tried, though the search has no such configuration. 24
+            # is too near to both others.
+            self.assertEqual(tried[24], {best[24]})
             self.assertGreater(tried[40], {best[40]})
 
 

@@ -45,10 +45,10 @@ static const struct {
     {1024, 8192, 8, 1, BOTH, 0, 0, F32}, /* C is large and K short, */
     {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
     {8192, 64, 160, 1, BOTH, 0, 0, F32}, /* few rows or columns, by their number and by K */
-    {64, 8192, 160, 1, ALIGNED, 0, 0, F32},
+    {64, 8192, 160, 1, BOTH, 0, 0, F32},
     {6144, 64, 3072, 1, ALIGNED, 0, 0, F32},
     {64, 6144, 3072, 1, ALIGNED, 0, 0, F32},
-    {2048, 16, 6144, 1, ALIGNED, 0, 0, F32},
+    {2048, 16, 6144, 1, BOTH, 0, 0, F32},
     {16, 2048, 6144, 1, ALIGNED, 0, 0, F32},
     {2048, 8, 6144, 1, BOTH, 0, 0, F32},
     {8, 2048, 6144, 1, BOTH, 0, 0, F32},
