@@ -76,6 +76,7 @@ static const char staged[] =
     "        const int s = BUG == 2 ? 0 : BUG == 5 ? t % 2 : t % 3;\n"
     "        for (int q = 0; q < 16; q++) sum += as[s][y][q ^ (BUG == 6 ? y & 3 : y & 7)] * bs[s][q][x];\n"
     "    }\n"
+    "    if (BUG == 7) as[tiles % 3][y][x ^ (y & 7)] = sum;\n"
     "    if (i < n && j < n) c[i * ldc + j] = alpha * sum + (beta != 0 ? beta * c[i * ldc + j] : 0);\n"
     "}\n";
 
@@ -195,6 +196,7 @@ static const bug bugs[] = {
     {staged, 4, "no barrier behind the wait", UNWRITTEN},
     {staged, 5, "one stage too few", IN_FLIGHT},
     {staged, 6, "tile read with another swizzle", WRONG},
+    {staged, 7, "stage used for something else while a copy of nothing is under way", "write of 4 bytes at shared address"},
     {ring, 0, "nothing", RIGHT},
     {ring, 1, "barrier for one arrival too many", DEADLOCK},
     {ring, 2, "producer does not wait for an empty stage", DEADLOCK},

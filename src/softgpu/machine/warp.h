@@ -188,8 +188,8 @@ uint8_t *sg_bytes_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, ui
 #define SG_NO_MBARRIER UINT64_MAX
 bool sg_mbarrier_change(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t arrivals, int64_t bytes);
 
-/* Whether bytes of a block's shared memory may be written: not what a wgmma reads that nobody has waited for. False
- * after a fault. Only where block->reading is there. */
+/* Whether bytes of a block's shared memory may be written: not what a copy in flight writes, nor what a wgmma reads that
+ * nobody has waited for. False after a fault. */
 bool sg_may_write(sg_warp *w, const sg_op *op, int lane, const sg_block *block, uint32_t at, uint32_t size);
 
 /* The block of the cluster that a shared address means, and the offset in it; NULL if there is none. */
