@@ -2,7 +2,7 @@
 """Mutants of the production templates through the whole tuner: mutants.py PROGRAM TEMPLATES [--count N] [--seed N].
 
 A mutant that compiles to other code than its template must be rejected. One that passes has survived: it is either
-equivalent, for a reason that mutants/equivalent.txt gives, or unexplained, which is a gap in the tuner's checks.
+equivalent, for a reason that mutants/equivalents.py finds, or unexplained, which is a gap in the tuner's checks.
 
 --device 0 --then soft:h200 tries them on a real GPU, and on the software one what passes there: the second table tells how many
 the GPU shows by wrong values or faults, and how many only the software GPU sees. --handmade tries those made by hand.
@@ -20,10 +20,10 @@ sys.dont_write_bytecode = True
 from mutate import CLASSES, SUBJECTS, Generator
 import spaces  # from here on in the folder that mutate adds
 from compiler import Compiler, NoCompiler
+from equivalents import reason_of, reasons
 from handmade import HandMade
 from tuner import Tuner, is_ok, is_uncompilable
 
-HERE = pathlib.Path(__file__).parent / "mutants"
 REJECTED, EQUIVALENT, SURVIVED, IDENTICAL, UNCOMPILABLE = "rejected", "equivalent", "survived", "identical", "uncompilable"
 COUNTED = (REJECTED, EQUIVALENT, SURVIVED)
 
@@ -32,29 +32,6 @@ class Result:
     def __init__(self, mutant, verdict, why, cause=""):
         """`cause`: what it was rejected by, in a word."""
         self.mutant, self.verdict, self.why, self.cause = mutant, verdict, why, cause
-
-
-def read_list(name):
-    lines = (line.strip() for line in (HERE / name).read_text().splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def reasons():
-    """(place, class, before, after, reason) of equivalent mutants; * is any, before and after are parts of a line."""
-    return [[word.strip() for word in line.split(" :: ")] for line in read_list("equivalent.txt")]
-
-
-def reason_of(mutant, table):
-    def fits(word, text):
-        return word == "*" or word in text
-
-    places = ("*", mutant.file, f"{mutant.file}:{mutant.function}")
-    for place, classes, before, after, reason in table:
-        name, _, configurations = classes.partition("@")
-        if place in places and name in ("*", mutant.name) and fits(before, mutant.before) and fits(after, mutant.after) \
-                and (not configurations or mutant.configuration.name in configurations.split("|")):
-            return reason
-    return None
 
 
 class Laboratory:

@@ -10,13 +10,15 @@ import pathlib
 import random
 import sys
 import time
+import types
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
-from mutants import SURVIVED, Laboratory, read_list, reasons, summary, table
+from mutants import SURVIVED, Laboratory, summary, table
 from mutate import Generator
 from compiler import Compiler, NoCompiler  # from here on in the folder that mutate adds
+from equivalents import read_list, reason_of, reasons
 from handmade import HandMade, SPACES, Written
 from sources import Source
 from tuner import Tuner, is_ok, is_uncompilable
@@ -58,6 +60,18 @@ class Mutants(unittest.TestCase):
             with self.subTest(f"{place} :: {before}"):
                 self.assertTrue(part == "*" or any(part in text for name, text in texts.items() if file in ("*", name)))
 
+    def test_a_rule_explains_no_more_than_it_proves(self):
+        def explained(name, before, after):
+            return reason_of(types.SimpleNamespace(name=name, before=before, after=after, file="", function=""), []) is not None
+
+        self.assertTrue(explained("comparison", "return all - first < share ? all - first : share;",
+                                  "return all - first <= share ? all - first : share;"))
+        self.assertFalse(explained("comparison", "i < m ? m : i", "i <= m ? m : i"))
+        self.assertFalse(explained("comparison", "i < m ? i : m", "i > m ? i : m"))
+        self.assertFalse(explained("comparison", "j < n ? j : n, i < m", "j < n ? j : n, i <= m"))
+        self.assertTrue(explained("narrow", "const gt_int row = tile.row * BM;", "const int row = tile.row * BM;"))
+        self.assertFalse(explained("narrow", "const gt_int at = row * g.ldc;", "const int at = row * g.ldc;"))
+
     def test_no_mutant_made_by_hand_passes(self):
         made = list(HandMade(TEMPLATES))
         seed = int(SEED or time.time())  # all are known to be rejected, so each run may try others
@@ -79,9 +93,9 @@ class Mutants(unittest.TestCase):
         never = text.replace(promotes, "                if (false)\n")
         seldom = text.replace(promotes, "                if (is_promoted(t, k) && t % 16 == 15)\n")
         tuner = Tuner(PROGRAM, "soft:rtx4090")
-        for types, wrong in ("e4m3", never), ("e5m2_e4m3_f32", seldom):
-            self.assertTrue(is_ok(tuner.tune("mma", space, text, "40x36x300", "nn", types)))
-            found = tuner.tune("mma", space, wrong, "40x36x300", "nn", types)
+        for pair, wrong in ("e4m3", never), ("e5m2_e4m3_f32", seldom):
+            self.assertTrue(is_ok(tuner.tune("mma", space, text, "40x36x300", "nn", pair)))
+            found = tuner.tune("mma", space, wrong, "40x36x300", "nn", pair)
             self.assertTrue(all(outcome == "wrong_result" and "one large product" in detail
                                 for outcome, detail in found), found)
 
