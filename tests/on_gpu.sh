@@ -54,7 +54,7 @@ sanitize() {
     tool=$1 report=$2 port=$((port + 64)) start=$(date +%s)
     shift 2
     {
-        compute-sanitizer --tool "$tool" --target-processes all --base-port $port --max-connections 64 --error-exitcode 9 \
+        compute-sanitizer --tool "$tool" --target-processes all --port $port --max-connections 64 --error-exitcode 9 \
             --print-limit 5 --report-api-errors no "$gemmtune" "$@" --quiet --timeout 10m >"$report" 2>&1
         echo "$? $(($(date +%s) - start))" >"$report.end"
     } &
