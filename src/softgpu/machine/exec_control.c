@@ -188,7 +188,7 @@ static void decode_nothing(sg_decoder *d)
     sg_emit(d, nothing, nothing, SG_PIPE_CONTROL);
 }
 
-/* setmaxnreg: op->imm registers a thread. A warp that wants more waits until others of its block have given back enough. */
+/* setmaxnreg: op->imm registers a thread. Who wants more waits until other warps of the block have given back enough. */
 static void set_registers(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     const int64_t more = (op->imm - (int64_t)w->registers) * SG_LANES;
