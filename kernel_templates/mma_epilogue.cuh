@@ -61,31 +61,44 @@ struct epilogue {
                     store<WIDTH, PLAIN>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
             }
     }
-    // Two elements of 16 bits in one store: the j-th of row i and the next, or, where words begin between these, the ones
-    // one farther; the row's first one goes alone then, as does a last one. Without branches: rows begin differently, and
-    // lanes would go all ways one after the other.
-    __device__ __forceinline__ void store_pair(GT_C *tile, int i, int j, const GT_ACC *sum) const
+    // Elements of 16 bits in words of two, wherever rows begin: a first and a last one that share their words with others
+    // go alone. 16 rows lie in staging, of two blocks. LANES lanes take the same row, so that what a row asks for is asked
+    // once for all its words.
+    __device__ __forceinline__ void store_words(GT_C *tile, int block, const GT_ACC *staging, int rows, int columns) const
     {
-        GT_C *to = tile + (unsigned)i * g.ldc + j;
-        const unsigned odd = (unsigned)(size_t)to / GT_C_BYTES % 2;
-        const int left = (i < gt_clip(g.m - row, WM) ? gt_clip(g.n - column, WN) : 0) - j - (int)odd; // from the word on
-        const GT_C first = GT_C(g.alpha.value * sum[0]);
-        const gt_vector<GT_C, 2> pair = {GT_C(g.alpha.value * (odd ? sum[1] : sum[0])),
-                                         GT_C(g.alpha.value * (odd && j + 2 < WN ? sum[2] : sum[1]))};
-        if (left > 1)
-            *(unsigned *)(to + odd) = *(const unsigned *)&pair; // the compiler would take two stores
-        if (left == 1)
-            to[odd] = pair.e[0];
-        if (odd && j == 0 && left >= 0)
-            to[0] = first;
+        constexpr int LANES = WN / 2 & -(WN / 2), AT_ONCE = 32 / LANES, WORDS = WN / 2 / LANES;
+        static_assert(LANES > 1 && LANES <= 32, "lanes for a row's first and last element");
+        const int lane = threadIdx.x % 32, along = lane % LANES;
+#pragma unroll 4
+        for (int line = 0; line < 16; line += AT_ONCE) {
+            const int i = outer_row(block + line / 8, line % 8 + lane / LANES), left = i < rows ? columns : 0;
+            GT_C *to = tile + (unsigned)i * g.ldc;
+            const int odd = (unsigned)(size_t)to / GT_C_BYTES % 2, first = odd + 2 * along;
+            unsigned *words = (unsigned *)(to + (unsigned)first), word[WORDS];
+            int from = (line + lane / LANES) * PITCH;
+            asm volatile("" : "+r"(from)); // else the compiler adds this up anew for every element
+#pragma unroll
+            for (int w = 0; w < WORDS; w++) {
+                const bool beyond = w == WORDS - 1 && first + 1 >= 2 * LANES; // the row's end, which no word has
+                const GT_ACC *sum = staging + from + first + w * 2 * LANES;
+                const gt_vector<GT_C, 2> both = {GT_C(g.alpha.value * sum[0]), GT_C(g.alpha.value * sum[beyond ? 0 : 1])};
+                word[w] = *(const unsigned *)&both; // as elements the compiler would take two stores
+            }
+#pragma unroll
+            for (int w = 0; w < WORDS; w++)
+                if (first + w * 2 * LANES + 1 < left)
+                    words[w * LANES] = word[w];
+            if (left > 0 && along < 2 && (along == 0 ? odd : left - odd & 1)) {
+                const unsigned alone = along == 0 ? 0 : left - 1;
+                to[alone] = GT_C(g.alpha.value * staging[from + alone]);
+            }
+        }
     }
     // Lanes side by side store neighbours: whole sectors, wherever rows of C begin and however short elements are.
     template <bool PLAIN> __device__ __forceinline__ void store_staged(const sums &sum, GT_ACC *staging) const
     {
         const int lane = threadIdx.x % 32;
-        gt_int begin = c - g.c + row * g.ldc + column;
-        if (PLAIN && PAIRS)
-            asm volatile("" : "+l"(begin)); // else the compiler adds this up anew for every pair
+        const int rows = gt_clip(g.m - row, WM), columns = gt_clip(g.n - column, WN);
         staging += threadIdx.x / 32 * (16 * PITCH);
 #pragma unroll
         for (int i = 0; i < BLOCKS_M; i += 2) {
@@ -97,16 +110,14 @@ struct epilogue {
                     *(gt_vector<GT_ACC, RUN> *)&staging[(h * 8 + lane / 4) * PITCH + n * 8 * UNIT + lane % 4 * RUN] =
                         run(sum, i + h, n);
             __syncwarp();
-            constexpr int WIDE = PLAIN && PAIRS ? 2 : GT_WIDE_C;
-#pragma unroll(!PLAIN ? 1 : PAIRS ? 4 : 8)
-            for (int e = lane * WIDE; e < 16 * WN; e += 32 * WIDE) {
-                const int r = outer_row(i + e / WN / 8, e / WN % 8);
-                const GT_ACC *from = &staging[e / WN * PITCH + e % WN];
-                if (PLAIN && PAIRS)
-                    store_pair(g.c + begin, r, e % WN, from);
-                else
-                    store<GT_WIDE_C, PLAIN>(r, e % WN, from);
+            if (PLAIN && PAIRS) {
+                store_words(c + row * g.ldc + column, i, staging, rows, columns);
+                continue;
             }
+#pragma unroll(PLAIN ? 8 : 1)
+            for (int e = lane * GT_WIDE_C; e < 16 * WN; e += 32 * GT_WIDE_C)
+                store<GT_WIDE_C, PLAIN>(outer_row(i + e / WN / 8, e / WN % 8), e % WN,
+                                        &staging[e / WN * PITCH + e % WN]);
         }
     }
 };

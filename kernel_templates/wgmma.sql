@@ -103,7 +103,8 @@ WITH RECURSIVE
                                 min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1300.0),
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
                       + 20 + promoted * stacked * n / 2 AS pace,
-                      bm * bn / cluster_k * :c_bytes / 40 + 800 AS store,
+                      -- rows of C that begin at any element leave by elements, a clock each
+                      bm * bn / cluster_k * CASE WHEN :align < 4 THEN 1.0 ELSE :c_bytes / 40.0 END + 800 AS store,
                       1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
                       / CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM parted)
