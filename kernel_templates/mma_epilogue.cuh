@@ -14,6 +14,7 @@ constexpr int PITCH = WN + 8;
 // all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one.
 struct epilogue {
     static constexpr bool ONE_BY_ONE = GT_WIDE_C == 1, PAIRS = ONE_BY_ONE && GT_C_BYTES == 2;
+    static constexpr bool BY_ROWS = PAIRS && (WN & WN - 1) != 0; // faster where dividing by WN takes more than a shift
     static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
     static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
     const gt_args &g;
@@ -61,9 +62,26 @@ struct epilogue {
                     store<WIDTH, PLAIN>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
             }
     }
-    // Elements of 16 bits in words of two, wherever rows begin: a first and a last one that share their words with others
-    // go alone. 16 rows lie in staging, of two blocks. LANES lanes take the same row, so that what a row asks for is asked
-    // once for all its words.
+    // Two elements of 16 bits in one store: the j-th of row i and the next, or, where words begin between these, the ones
+    // one farther; the row's first one goes alone then, as does a last one. Without branches: rows begin differently, and
+    // lanes would go all ways one after the other.
+    __device__ __forceinline__ void store_pair(GT_C *tile, int i, int j, const GT_ACC *sum) const
+    {
+        GT_C *to = tile + (unsigned)i * g.ldc + j;
+        const unsigned odd = (unsigned)(size_t)to / GT_C_BYTES % 2;
+        const int left = (i < gt_clip(g.m - row, WM) ? gt_clip(g.n - column, WN) : 0) - j - (int)odd; // from the word on
+        const GT_C first = GT_C(g.alpha.value * sum[0]);
+        const gt_vector<GT_C, 2> pair = {GT_C(g.alpha.value * (odd ? sum[1] : sum[0])),
+                                         GT_C(g.alpha.value * (odd && j + 2 < WN ? sum[2] : sum[1]))};
+        if (left > 1)
+            *(unsigned *)(to + odd) = *(const unsigned *)&pair; // the compiler would take two stores
+        if (left == 1)
+            to[odd] = pair.e[0];
+        if (odd && j == 0 && left >= 0)
+            to[0] = first;
+    }
+    // The same for the 16 rows in staging, of two blocks. LANES lanes take one row, so that what a row asks for is asked
+    // once for all its words; a first and a last element that share their words with others go alone.
     __device__ __forceinline__ void store_words(GT_C *tile, int block, const GT_ACC *staging, int rows, int columns) const
     {
         constexpr int LANES = WN / 2 & -(WN / 2), AT_ONCE = 32 / LANES, WORDS = WN / 2 / LANES;
@@ -99,6 +117,9 @@ struct epilogue {
     {
         const int lane = threadIdx.x % 32;
         const int rows = gt_clip(g.m - row, WM), columns = gt_clip(g.n - column, WN);
+        gt_int begin = c - g.c + row * g.ldc + column;
+        if (PLAIN && PAIRS && !BY_ROWS)
+            asm volatile("" : "+l"(begin)); // else the compiler adds this up anew for every pair
         staging += threadIdx.x / 32 * (16 * PITCH);
 #pragma unroll
         for (int i = 0; i < BLOCKS_M; i += 2) {
@@ -110,14 +131,20 @@ struct epilogue {
                     *(gt_vector<GT_ACC, RUN> *)&staging[(h * 8 + lane / 4) * PITCH + n * 8 * UNIT + lane % 4 * RUN] =
                         run(sum, i + h, n);
             __syncwarp();
-            if (PLAIN && PAIRS) {
+            if (PLAIN && BY_ROWS) {
                 store_words(c + row * g.ldc + column, i, staging, rows, columns);
                 continue;
             }
-#pragma unroll(PLAIN ? 8 : 1)
-            for (int e = lane * GT_WIDE_C; e < 16 * WN; e += 32 * GT_WIDE_C)
-                store<GT_WIDE_C, PLAIN>(outer_row(i + e / WN / 8, e / WN % 8), e % WN,
-                                        &staging[e / WN * PITCH + e % WN]);
+            constexpr int WIDE = PLAIN && PAIRS ? 2 : GT_WIDE_C;
+#pragma unroll(!PLAIN ? 1 : PAIRS ? 4 : 8)
+            for (int e = lane * WIDE; e < 16 * WN; e += 32 * WIDE) {
+                const int r = outer_row(i + e / WN / 8, e / WN % 8);
+                const GT_ACC *from = &staging[e / WN * PITCH + e % WN];
+                if (PLAIN && PAIRS)
+                    store_pair(g.c + begin, r, e % WN, from);
+                else
+                    store<GT_WIDE_C, PLAIN>(r, e % WN, from);
+            }
         }
     }
 };
