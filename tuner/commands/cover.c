@@ -37,6 +37,8 @@ static const struct {
     {3072, 32, 3072, 1, BOTH, BOTH, ALIGNED, HALF},
     {384, 384, 384, 24, BOTH, ALIGNED, 0, HALF},
     {160, 32, 256, 96, BOTH, BOTH, 0, HALF},
+    {32, 4096, 48, 1, 0, BOTH | EVEN, ODD | EVEN, HALF}, /* few rows and a short K */
+    {4096, 24, 24, 1, 0, BOTH, ODD, HALF},
     {4, 3072, 3072, 1, BOTH, 0, 0, F32},
     {3072, 4, 3072, 1, BOTH, 0, 0, F32},
     {8192, 8, 8, 1, ALIGNED, 0, 0, F32}, /* nothing but C */
