@@ -6,8 +6,8 @@
 /* Choices that are tried on a problem, one after the other: each corrects the estimate that the next one is made by. */
 #define MOST_CHOICES 4
 
-/* Squared distance of sizes that are taken for the same: together a factor of two. What was measured that near would make
- * the choice easier than programs do. */
+/* Squared distance of sizes that are taken for the same: together a factor of two. What was measured that near would
+ * make the choice easier than programs do. */
 #define NEARBY 0.48
 
 static void leave_out_nearby(const gt_problem *problem, gt_measurements *measured)
