@@ -90,7 +90,7 @@ WITH RECURSIVE
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
      -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2
-     -- (50 bytes an SM, 64 where few ask, less where little is in flight: 200 trials of bf16 on an H200), what threads
+     -- (56 bytes an SM, 64 where few ask, less where little is in flight: 580 trials of bf16 on an H200), what threads
      -- copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³).
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
@@ -99,8 +99,8 @@ WITH RECURSIVE
                           (side_m / 64 * (2048 * (1 + (from_registers AND bytes = 1)) + 32 * n) * (bk * bytes / 32) + stage_bytes)
                           / 128.0,
                           bk * bytes * (bm * broken_a / cluster_n + bn * broken_b / cluster_m)
-                          / min(64.0, 50.0 * :sm_count / min(units, :sm_count),
-                                min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1300.0),
+                          / min(64.0, 56.0 * :sm_count / min(units, :sm_count),
+                                min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1600.0),
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
                       + 20 + promoted * stacked * n / 2 AS pace,
                       -- rows of C that begin at any element leave by elements, a clock each

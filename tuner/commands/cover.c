@@ -39,10 +39,11 @@ static const struct {
     {160, 32, 256, 96, BOTH, BOTH, 0, HALF},
     {32, 4096, 48, 1, 0, BOTH | EVEN, ODD | EVEN, HALF}, /* few rows and a short K */
     {4096, 24, 24, 1, 0, BOTH, ODD, HALF},
+    {768, 640, 1, 1, 0, ALIGNED, 0, HALF}, /* an outer product */
+    {1, 768, 768, 1, BOTH, BOTH, 0, HALF},
     {4, 3072, 3072, 1, BOTH, 0, 0, F32},
     {3072, 4, 3072, 1, BOTH, 0, 0, F32},
     {8192, 8, 8, 1, ALIGNED, 0, 0, F32}, /* nothing but C */
-    {1, 768, 768, 1, BOTH, 0, 0, F32},
     {1, 1, 131072, 1, BOTH, 0, 0, F32},
     {1024, 8192, 8, 1, BOTH, 0, 0, F32}, /* C is large and K short, */
     {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
