@@ -100,3 +100,38 @@ gt_status gt_store_forget(gt_store *store, const gt_forget *what, int64_t *kerne
     *trials = trials_dropped;
     return GT_OK;
 }
+
+/* Gives the space of what was dropped back to the disk. SQLite attaches a temporary database for that, which no other
+ * statement may. A file that stays large is no failure. */
+static void shrink(gt_store *store)
+{
+    const int before = sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, 1);
+    sqlite3_exec(store->db, "VACUUM", NULL, NULL, NULL);
+    sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, before);
+}
+
+gt_status gt_store_drop_code(gt_store *store, int64_t gpu, const int64_t *kernels, size_t count, size_t *dropped)
+{
+    size_t changed = 0;
+    gt_status status = gt_sql_begin(store);
+    if (status != GT_OK)
+        return status;
+    for (size_t i = 0; status == GT_OK && i < count; i++) {
+        gt_bind bind = gt_sql_start(
+            store, "UPDATE kernel SET cubin = NULL, cubin_hash = NULL, ptx = NULL, ptx_hash = NULL WHERE id = ? AND"
+                   " cubin IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trial t WHERE t.kernel = kernel.id AND t.gpu <> ?)");
+        gt_bind_int(&bind, kernels[i]);
+        gt_bind_int(&bind, gpu);
+        status = gt_sql_run(store, &bind);
+        changed += (size_t)sqlite3_changes64(store->db);
+        if (status == GT_OK)
+            status = gt_kernel_reseal(store, kernels[i]);
+    }
+    status = gt_sql_end(store, status);
+    if (status != GT_OK)
+        return status;
+    if (changed > 0)
+        shrink(store);
+    *dropped = changed;
+    return GT_OK;
+}

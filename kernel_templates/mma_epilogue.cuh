@@ -14,6 +14,7 @@ constexpr int PITCH = WN + 8;
 // all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one.
 struct epilogue {
     static constexpr bool ONE_BY_ONE = GT_WIDE_C == 1, PAIRS = ONE_BY_ONE && GT_C_BYTES == 2;
+    static constexpr bool BY_ROWS = PAIRS && (WN & WN - 1) != 0; // faster where dividing by WN takes more than a shift
     static constexpr int UNIT = fragments_b::UNIT, RUN = 2 * UNIT;
     static constexpr int WIDTH = RUN < GT_WIDE_C ? RUN : GT_WIDE_C;
     const gt_args &g;
@@ -79,12 +80,45 @@ struct epilogue {
         if (odd && j == 0 && left >= 0)
             to[0] = first;
     }
+    // The same for the 16 rows in staging, of two blocks. LANES lanes take one row, so that what a row asks for is asked
+    // once for all its words; a first and a last element that share their words with others go alone.
+    __device__ __forceinline__ void store_words(GT_C *tile, int block, const GT_ACC *staging, int rows, int columns) const
+    {
+        constexpr int LANES = WN / 2 & -(WN / 2), AT_ONCE = 32 / LANES, WORDS = WN / 2 / LANES;
+        static_assert(LANES > 1 && LANES <= 32, "lanes for a row's first and last element");
+        const int lane = threadIdx.x % 32, along = lane % LANES;
+#pragma unroll 4
+        for (int line = 0; line < 16; line += AT_ONCE) {
+            const int i = outer_row(block + line / 8, line % 8 + lane / LANES), left = i < rows ? columns : 0;
+            GT_C *to = tile + (unsigned)i * g.ldc;
+            const int odd = (unsigned)(size_t)to / GT_C_BYTES % 2, first = odd + 2 * along;
+            unsigned *words = (unsigned *)(to + (unsigned)first), word[WORDS];
+            int from = (line + lane / LANES) * PITCH;
+            asm volatile("" : "+r"(from)); // else the compiler adds this up anew for every element
+#pragma unroll
+            for (int w = 0; w < WORDS; w++) {
+                const bool beyond = w == WORDS - 1 && first + 1 >= 2 * LANES; // the row's end, which no word has
+                const GT_ACC *sum = staging + from + first + w * 2 * LANES;
+                const gt_vector<GT_C, 2> both = {GT_C(g.alpha.value * sum[0]), GT_C(g.alpha.value * sum[beyond ? 0 : 1])};
+                word[w] = *(const unsigned *)&both; // as elements the compiler would take two stores
+            }
+#pragma unroll
+            for (int w = 0; w < WORDS; w++)
+                if (first + w * 2 * LANES + 1 < left)
+                    words[w * LANES] = word[w];
+            if (left > 0 && along < 2 && (along == 0 ? odd : left - odd & 1)) {
+                const unsigned alone = along == 0 ? 0 : left - 1;
+                to[alone] = GT_C(g.alpha.value * staging[from + alone]);
+            }
+        }
+    }
     // Lanes side by side store neighbours: whole sectors, wherever rows of C begin and however short elements are.
     template <bool PLAIN> __device__ __forceinline__ void store_staged(const sums &sum, GT_ACC *staging) const
     {
         const int lane = threadIdx.x % 32;
+        const int rows = gt_clip(g.m - row, WM), columns = gt_clip(g.n - column, WN);
         gt_int begin = c - g.c + row * g.ldc + column;
-        if (PLAIN && PAIRS)
+        if (PLAIN && PAIRS && !BY_ROWS)
             asm volatile("" : "+l"(begin)); // else the compiler adds this up anew for every pair
         staging += threadIdx.x / 32 * (16 * PITCH);
 #pragma unroll
@@ -97,6 +131,10 @@ struct epilogue {
                     *(gt_vector<GT_ACC, RUN> *)&staging[(h * 8 + lane / 4) * PITCH + n * 8 * UNIT + lane % 4 * RUN] =
                         run(sum, i + h, n);
             __syncwarp();
+            if (PLAIN && BY_ROWS) {
+                store_words(c + row * g.ldc + column, i, staging, rows, columns);
+                continue;
+            }
             constexpr int WIDE = PLAIN && PAIRS ? 2 : GT_WIDE_C;
 #pragma unroll(!PLAIN ? 1 : PAIRS ? 4 : 8)
             for (int e = lane * WIDE; e < 16 * WN; e += 32 * WIDE) {

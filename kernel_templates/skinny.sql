@@ -98,9 +98,10 @@ WITH side(side, few, many, along, kept_along, v) AS (
                                              ORDER BY clocks) AS place
                 FROM estimated),
      -- A stream that L2 does not hold is evicted first: the rest of L2 is left to what others wrote, which need not be
-     -- stored then. Behind another kernel 1x4096x4096 of f32 took 22.8 us so and 26.8 without on an H200.
+     -- stored then. Behind another kernel 1x4096x4096 of f32 took 22.8 us so and 26.8 without on an H200, of bf16 14.9 and
+     -- 16.2, and back to back as long.
      chosen AS (SELECT *, row_number() OVER (ORDER BY clocks) AS standing,
-                       :cc >= 80 AND :elem_bytes >= 4 AND bytes > 32000000 AS usual
+                       :cc >= 80 AND (:elem_bytes >= 4 OR (:elem_bytes = 2 AND :align >= 16)) AND bytes > 32000000 AS usual
                 FROM ranked WHERE place <= 4)
 SELECT side, CASE side WHEN 0 THEN b_few ELSE cover END AS bm, CASE side WHEN 0 THEN cover ELSE b_few END AS bn,
        bk,
@@ -117,5 +118,6 @@ WHERE :math IN ('strict', 'tf32', 'fast', 'split')
        OR :type NOT IN ('f32', 'f64'))
   AND standing <= 64
   AND (hint = usual OR (standing <= 8 AND :cc >= 80)) -- what matters little is tried on the best only
-  AND (hint <> 1 OR :elem_bytes >= 4) -- 8-bit kernels with a policy were illegal instructions on an H200, each of them
+  -- 8-bit kernels with a policy were illegal instructions on an H200, each of them; nobody has tried 16 bits at odd rows
+  AND (hint <> 1 OR :elem_bytes >= 4 OR (:elem_bytes = 2 AND :align >= 16))
 ORDER BY clocks, hint;

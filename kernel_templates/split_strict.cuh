@@ -20,7 +20,11 @@ struct __align__(16) strict_step
     float a[STRICT_K][STRICT_M + 4], b[STRICT_K][STRICT_N + 4];
 };
 static_assert(BM % STRICT_M == 0, "whole subtiles");
-static_assert(2 * sizeof(strict_step) <= BUFFERS_AT, "one is read while another is stored");
+// Behind two steps, of which one is read while the other is stored, lie results on their way to C: so the epilogue is
+// code for four of them, which is compiled once, not for each.
+typedef gt_vector<float, 4> strict_four;
+constexpr int STRICT_RESULTS = STRICT_ROWS * STRICT_FOURS;
+static_assert(2 * sizeof(strict_step) + STRICT_RESULTS * CONSUMERS * sizeof(strict_four) <= BUFFERS_AT, "stages hold them");
 
 // A thread's share of a step of an operand, on its way from global to shared memory.
 template <int SIDE, bool ALONG_K> struct strict_operand {
@@ -79,14 +83,13 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
         next_b.load(left - STRICT_K);
 #pragma unroll 4
         for (int k = 0; k < STRICT_K; k++) {
-            typedef gt_vector<float, 4> four;
-            four a[STRICT_ROWS / 4], b[STRICT_FOURS];
+            strict_four a[STRICT_ROWS / 4], b[STRICT_FOURS];
 #pragma unroll
             for (int i = 0; i < STRICT_ROWS / 4; i++)
-                a[i] = *(const four *)&now.a[k][thread_row + i * 4];
+                a[i] = *(const strict_four *)&now.a[k][thread_row + i * 4];
 #pragma unroll
             for (int i = 0; i < STRICT_FOURS; i++)
-                b[i] = *(const four *)&now.b[k][thread_column + i * 64];
+                b[i] = *(const strict_four *)&now.b[k][thread_column + i * 64];
 #pragma unroll
             for (int i = 0; i < STRICT_ROWS; i++)
 #pragma unroll
@@ -100,11 +103,15 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
                 (&some[0][0][0])[e] = 0;
             }
     }
+    strict_four *fours = (strict_four *)(steps + 2) + thread; // a thread's own, each a row of all threads' apart
 #pragma unroll
-    for (int i = 0; i < STRICT_ROWS * STRICT_FOURS; i++) {
+    for (int i = 0; i < STRICT_RESULTS; i++)
+        fours[i * CONSUMERS] = *(const strict_four *)sum[i / STRICT_FOURS][i % STRICT_FOURS];
+#pragma unroll 1
+    for (int i = 0; i < STRICT_RESULTS; i++) {
         const gt_int at = row + thread_row + i / STRICT_FOURS, beside = column + thread_column + i % STRICT_FOURS * 64;
         if (at < g.m)
-            gt_store_c_vector<4>(g, at, beside, sum[i / STRICT_FOURS][i % STRICT_FOURS]);
+            gt_store_c_vector<4>(g, at, beside, fours[i * CONSUMERS].e);
     }
 }
 

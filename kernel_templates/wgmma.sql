@@ -90,7 +90,7 @@ WITH RECURSIVE
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
      -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2
-     -- (50 bytes an SM, 64 where few ask, less where little is in flight: 200 trials of bf16 on an H200), what threads
+     -- (56 bytes an SM, 64 where few ask, less where little is in flight: 580 trials of bf16 on an H200), what threads
      -- copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³).
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
@@ -99,11 +99,12 @@ WITH RECURSIVE
                           (side_m / 64 * (2048 * (1 + (from_registers AND bytes = 1)) + 32 * n) * (bk * bytes / 32) + stage_bytes)
                           / 128.0,
                           bk * bytes * (bm * broken_a / cluster_n + bn * broken_b / cluster_m)
-                          / min(64.0, 50.0 * :sm_count / min(units, :sm_count),
-                                min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1300.0),
+                          / min(64.0, 56.0 * :sm_count / min(units, :sm_count),
+                                min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1600.0),
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
                       + 20 + promoted * stacked * n / 2 AS pace,
-                      bm * bn / cluster_k * :c_bytes / 40 + 800 AS store,
+                      -- rows of C that begin at any element leave by elements, a clock each
+                      bm * bn / cluster_k * CASE WHEN :align < 4 THEN 1.0 ELSE :c_bytes / 40.0 END + 800 AS store,
                       1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
                       / CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM parted)
@@ -122,10 +123,10 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
        CASE WHEN :align < 16 THEN 0 WHEN swap OR subtile_n * :c_bytes = 128 THEN 3 WHEN subtile_n * :c_bytes = 64 THEN 2
             ELSE 1 END AS swizzle_c,
        1 AS dependent_launch, 1 AS epilogue,
-       CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * (500 + 1500 * (waves = 1))
-            + (cluster_k > 1) * (1800 + 1.0 * bm * bn * :acc_bytes / 64)
-            + (parts > 1) * (2500 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 60)
-            + (repack > 0) * (6000 + 2000 * (repack = 11 AND bytes = 2)
+       CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * (800 + 700 * (waves = 1))
+            + (cluster_k > 1) * (1400 + 1.0 * bm * bn * (cluster_k - 1) / cluster_k * :acc_bytes / 8)
+            + (parts > 1) * (3600 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 17)
+            + (repack > 0) * (12000 + 2000 * (repack = 11 AND bytes = 2)
                               + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
                                 / (17.0 * :sm_count)) AS INTEGER) + hint AS clocks
 -- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.

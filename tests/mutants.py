@@ -2,9 +2,10 @@
 """Mutants of the production templates through the whole tuner: mutants.py PROGRAM TEMPLATES [--count N] [--seed N].
 
 A mutant that compiles to other code than its template must be rejected. One that passes has survived: it is either
-equivalent, for a reason that mutants/equivalent.txt gives, or unexplained, which is a gap in the tuner's checks.
+equivalent, for a reason that mutants/equivalents.py finds, or unexplained, which is a gap in the tuner's checks.
 
-On a real GPU (--device 0) the second table tells how many are seen there, and by what: wrong values, crashes.
+--device 0 --then soft:h200 tries them on a real GPU, and on the software one what passes there: the second table tells how many
+the GPU shows by wrong values or faults, and how many only the software GPU sees. --handmade tries those made by hand.
 """
 import argparse
 import collections
@@ -19,46 +20,26 @@ sys.dont_write_bytecode = True
 from mutate import CLASSES, SUBJECTS, Generator
 import spaces  # from here on in the folder that mutate adds
 from compiler import Compiler, NoCompiler
+from equivalents import reason_of, reasons
+from handmade import HandMade
 from tuner import Tuner, is_ok, is_uncompilable
 
-HERE = pathlib.Path(__file__).parent / "mutants"
 REJECTED, EQUIVALENT, SURVIVED, IDENTICAL, UNCOMPILABLE = "rejected", "equivalent", "survived", "identical", "uncompilable"
 COUNTED = (REJECTED, EQUIVALENT, SURVIVED)
 
 
 class Result:
-    def __init__(self, mutant, verdict, why):
-        self.mutant, self.verdict, self.why = mutant, verdict, why
-
-
-def read_list(name):
-    lines = (line.strip() for line in (HERE / name).read_text().splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def reasons():
-    """(place, class, before, after, reason) of equivalent mutants; * is any, before and after are parts of a line."""
-    return [[word.strip() for word in line.split(" :: ")] for line in read_list("equivalent.txt")]
-
-
-def reason_of(mutant, table):
-    def fits(word, text):
-        return word == "*" or word in text
-
-    places = ("*", mutant.file, f"{mutant.file}:{mutant.function}")
-    for place, classes, before, after, reason in table:
-        name, _, configurations = classes.partition("@")
-        if place in places and name in ("*", mutant.name) and fits(before, mutant.before) and fits(after, mutant.after) \
-                and (not configurations or mutant.configuration.name in configurations.split("|")):
-            return reason
-    return None
+    def __init__(self, mutant, verdict, why, cause=""):
+        """`cause`: what it was rejected by, in a word."""
+        self.mutant, self.verdict, self.why, self.cause = mutant, verdict, why, cause
 
 
 class Laboratory:
-    """Tries mutants, and knows the code of the templates as they are."""
+    """Tries mutants, on each tuner's device until one rejects them, and knows the code of the templates as they are.
+    Without a compiler every mutant is taken to have code of its own."""
 
-    def __init__(self, generator, tuner, compiler):
-        self.generator, self.tuner, self.compiler, self.table = generator, tuner, compiler, reasons()
+    def __init__(self, generator, tuners, compiler):
+        self.generator, self.tuners, self.compiler, self.table = generator, tuners, compiler, reasons()
         self.originals, self.lock = {}, threading.Lock()
 
     def code(self, configuration, text):
@@ -73,32 +54,38 @@ class Laboratory:
                 self.originals[configuration.key] = self.code(configuration, text)
             return self.originals[configuration.key]
 
-    def tune(self, configuration, text):
+    def tune(self, tuner, configuration, text):
         host = spaces.HOSTS.get(configuration.family, configuration.family)
-        return self.tuner.tune(host, configuration.space(), text, *configuration.product)
+        return tuner.tune(host, configuration.space(), text, *configuration.product)
 
     def check_original(self, configuration):
-        rows = self.tune(configuration, self.generator.sources[configuration.family].text)
-        return None if is_ok(rows) else f"{configuration.family} ({configuration.name}) fails as it is: {rows}"
+        for tuner in self.tuners:
+            rows = self.tune(tuner, configuration, self.generator.sources[configuration.family].text)
+            if not is_ok(rows):
+                return f"{configuration.family} ({configuration.name}) fails on {tuner.device} as it is: {rows}"
+        return None
 
     def try_mutant(self, mutant):
-        code = self.code(mutant.configuration, mutant.text)
-        if code is None:
-            return Result(mutant, UNCOMPILABLE, "")
-        if code == self.original(mutant.configuration):
-            return Result(mutant, IDENTICAL, "the same code as its template's")
-        rows = self.tune(mutant.configuration, mutant.text)
-        if is_uncompilable(rows):
-            return Result(mutant, UNCOMPILABLE, rows[0][1])
-        if not is_ok(rows):
-            return Result(mutant, REJECTED, next(f"{outcome}: {detail}" for outcome, detail in rows if outcome != "ok"))
+        if self.compiler:
+            code = self.code(mutant.configuration, mutant.text)
+            if code is None:
+                return Result(mutant, UNCOMPILABLE, "")
+            if code == self.original(mutant.configuration):
+                return Result(mutant, IDENTICAL, "the same code as its template's")
+        for tuner in self.tuners:
+            rows = self.tune(tuner, mutant.configuration, mutant.text)
+            if is_uncompilable(rows):
+                return Result(mutant, UNCOMPILABLE, rows[0][1])
+            if not is_ok(rows):
+                outcome, detail = next(row for row in rows if row[0] != "ok")
+                return Result(mutant, REJECTED, f"{outcome}: {detail}", outcome if tuner is self.tuners[0] else tuner.device)
         reason = reason_of(mutant, self.table)
         return Result(mutant, EQUIVALENT if reason else SURVIVED, reason or "unexplained")
 
     def check_originals(self, jobs):
         """What the templates fail at as they are, in the configurations that mutants take."""
         with ThreadPoolExecutor(jobs) as pool:
-            found = pool.map(self.check_original, [c for s in self.generator.sources for c in spaces.configurations(s)])
+            found = pool.map(self.check_original, self.generator.configurations)
             return [failure for failure in found if failure]
 
     def run(self, count, jobs, seconds=None):
@@ -118,12 +105,18 @@ class Laboratory:
                 waiting.cancel()
 
 
+def classes_of(results):
+    """The classes of results, in the generator's order."""
+    names = dict.fromkeys(r.mutant.name for r in results)
+    return sorted(names, key=lambda name: CLASSES.index(name) if name in CLASSES else 0)
+
+
 def table(results):
     """A line for each class: how many of each verdict."""
     verdicts = [*COUNTED, IDENTICAL, UNCOMPILABLE]
     tally = collections.Counter((r.mutant.name, r.verdict) for r in results)
     lines = ["class        " + "".join(f"{v:>14}" for v in verdicts)]
-    names = sorted({name for name, _ in tally}, key=CLASSES.index)
+    names = classes_of(results)
     for name in names:
         lines.append(f"{name:<13}" + "".join(f"{tally[name, v]:>14}" for v in verdicts))
     lines.append(f"{'all':<13}" + "".join(f"{sum(tally[n, v] for n in names):>14}" for v in verdicts))
@@ -132,11 +125,13 @@ def table(results):
 
 def causes(results):
     """A line for each class: what its mutants were rejected by."""
-    tally = collections.Counter((r.mutant.name, r.why.split(":")[0]) for r in results if r.verdict == REJECTED)
-    outcomes = sorted({outcome for _, outcome in tally}, key=lambda o: -sum(n for (_, x), n in tally.items() if x == o))
-    names = sorted({name for name, _ in tally}, key=CLASSES.index)
-    lines = ["rejected by  " + "".join(f"{o:>16}" for o in outcomes)]
-    return "\n".join(lines + [f"{name:<13}" + "".join(f"{tally[name, o]:>16}" for o in outcomes) for name in names])
+    rejected = [r for r in results if r.verdict == REJECTED]
+    tally = collections.Counter((r.mutant.name, r.cause) for r in rejected)
+    found = collections.Counter(r.cause for r in rejected).most_common()
+    lines = ["rejected by  " + "".join(f"{cause:>16}" for cause, _ in found)]
+    for name in classes_of(rejected):
+        lines.append(f"{name:<13}" + "".join(f"{tally[name, cause]:>16}" for cause, _ in found))
+    return "\n".join([*lines, f"{'all':<13}" + "".join(f"{count:>16}" for _, count in found)])
 
 
 def summary(results):
@@ -156,11 +151,13 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tuners side by side (cores)")
     parser.add_argument("--seconds", type=float, help="stop after so long")
     parser.add_argument("--device", default="soft:h200", help="what they are tuned on (soft:h200)")
+    parser.add_argument("--then", help="what those are tuned on that pass there")
     parser.add_argument("--arch", default="sm_90a", help="the device's (sm_90a)")
     parser.add_argument("--timeout", default="120s", help="of one candidate, by the clock: other programs run too (120s)")
     parser.add_argument("--trust-templates", action="store_true", help="do not try the templates as they are first")
     parser.add_argument("--classes", default=",".join(CLASSES), help="of mutations, commas between (all)")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help="families, and repack for the copies (all)")
+    parser.add_argument("--handmade", action="store_true", help="those made by hand, all of them, instead of generated ones")
     parser.add_argument("--only", type=lambda text: {int(n) for n in text.split(",")}, help="numbers of mutants to try")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the sources of survivors")
     parser.add_argument("--list", action="store_true", help="print mutants and try none")
@@ -176,16 +173,19 @@ def keep(folder, result):
 
 def main():
     args = arguments()
-    print(f"seed {args.seed}", flush=True)
-    generator = Generator(args.templates, args.seed, args.subjects.split(","), args.classes.split(","), args.only)
+    if args.handmade:
+        generator = HandMade(args.templates)
+    else:
+        print(f"seed {args.seed}", flush=True)
+        generator = Generator(args.templates, args.seed, args.subjects.split(","), args.classes.split(","), args.only)
     if args.list:
         for mutant, _ in zip(generator, range(args.count)):
             print(mutant)
         return 0
     results = []
     try:
-        laboratory = Laboratory(generator, Tuner(args.program, args.device, args.timeout),
-                                Compiler(args.program, args.arch))
+        tuners = [Tuner(args.program, device, args.timeout) for device in (args.device, args.then) if device]
+        laboratory = Laboratory(generator, tuners, None if args.handmade else Compiler(args.program, args.arch))
         if not args.trust_templates and (failures := laboratory.check_originals(args.jobs)):
             print(*failures, sep="\n")
             return 1

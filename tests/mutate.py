@@ -7,26 +7,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "mutants"))
 
 import generic
 import semantic
-from edits import describe, squeeze
+from edits import squeeze
+from mutant import Mutant
 from sources import Source
 from spaces import HOSTS, SUBJECTS, configurations
 
 CLASSES = [mutation.__name__ for mutation in generic.CLASSES + semantic.CLASSES]
-
-
-class Mutant:
-    """A template with an edit, as a family of its own with one configuration."""
-
-    def __init__(self, number, subject, name, configuration, source, edit):
-        self.number, self.subject, self.name, self.configuration = number, subject, name, configuration
-        self.family = HOSTS.get(subject, subject)
-        self.text = edit.apply(source.text)
-        self.file, self.function = source.file_at(edit.start), source.function_at(edit.start)
-        self.before, self.after = describe(source.text, edit)
-
-    def __str__(self):
-        return (f"{self.number} {self.name} of {self.subject} ({self.configuration.name}), {self.file}\n"
-                f"    - {self.before}\n    + {self.after}")
 
 
 class Generator:
@@ -36,6 +22,7 @@ class Generator:
         self.rng, self.only = random.Random(seed), only
         self.sources = {subject: Source(templates, HOSTS.get(subject, subject),
                                         "repack.cuh" if subject == "repack" else None) for subject in subjects}
+        self.configurations = [c for subject in subjects for c in configurations(subject)]
         self.classes = [m for m in generic.CLASSES + semantic.CLASSES if m.__name__ in classes]
         self.listed = {}
 

@@ -47,32 +47,44 @@ fronts() {
     if python3 -c 'import torch' 2>/dev/null; then python3 "$(dirname "$0")/torch_table.py" "$gemmtune"; fi
 }
 
-# Runs one tool of compute-sanitizer over gemmtune; its report is left in /tmp/sanitizer-TOOL.
+# Starts gemmtune under one tool of compute-sanitizer: sanitize TOOL REPORT COMMAND... REPORT.end will have its exit status
+# and the seconds it took. Each of them that run side by side has ports of its own.
+port=49152
 sanitize() {
-    tool=$1
-    shift
-    compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 9 --print-limit 5 --report-api-errors no \
-        "$gemmtune" "$@" --quiet --timeout 10m >"/tmp/sanitizer-$tool" 2>&1
+    tool=$1 report=$2 port=$((port + 64)) start=$(date +%s)
+    shift 2
+    {
+        compute-sanitizer --tool "$tool" --target-processes all --port $port --max-connections 64 --error-exitcode 9 \
+            --print-limit 5 --report-api-errors no "$gemmtune" "$@" --quiet --timeout 10m >"$report" 2>&1
+        echo "$? $(($(date +%s) - start))" >"$report.end"
+    } &
 }
 
-# First a kernel that is known to write out of bounds: a sanitizer that does not look into the workers would be content.
+# All four tools over all winners, side by side: they give verdicts, no timings. Beside them a kernel that is known to write
+# out of bounds: a sanitizer that does not look into the workers would be content with everything.
 sanitizer() {
-    faults=$(dirname "$0")/faults scratch=$(mktemp -d)
-    sanitize memcheck tune --db "$scratch/faults.db" --type f32 --templates "$faults" --family out_of_bounds --shapes 64
-    if ! grep -q 'Invalid __global__ write' /tmp/sanitizer-memcheck; then
-        echo "the sanitizer sees no worker"
-        tail -20 /tmp/sanitizer-memcheck
-        return 1
-    fi
-    rm -r "$scratch"
-    for tool in memcheck racecheck initcheck synccheck; do
+    command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not on the PATH"; return 1; }
+    tools="memcheck racecheck initcheck synccheck" reports=$(mktemp -d) failures=0
+    sanitize memcheck "$reports/seen" tune --db "$reports/faults.db" --type f32 --templates "$(dirname "$0")/faults" \
+        --family out_of_bounds --shapes 64
+    for tool in $tools; do
         # What racecheck is to understand is rendered so that every lane arrives at barriers.
         [ $tool = racecheck ] && checked=--checked || checked=
-        sanitize $tool verify --effort quick --shapes 300x200x132 $checked
-        code=$?
-        echo "$tool: exit $code, $(grep -c ' ok ' /tmp/sanitizer-$tool) winners, $(grep SUMMARY /tmp/sanitizer-$tool)"
-        [ $code -eq 0 ] || { tail -30 /tmp/sanitizer-$tool; return 1; }
+        sanitize $tool "$reports/$tool" verify --effort quick --shapes 300x200x132 $checked
     done
+    wait
+    if ! grep -q 'Invalid __global__ write' "$reports/seen"; then
+        echo "the sanitizer sees no worker"
+        tail -20 "$reports/seen"
+        failures=1
+    fi
+    for tool in $tools; do
+        read -r code seconds <"$reports/$tool.end"
+        echo "$tool: exit $code, $seconds s, $(grep -c ' ok ' "$reports/$tool") winners, $(grep SUMMARY "$reports/$tool")"
+        [ "$code" -eq 0 ] || { tail -30 "$reports/$tool"; failures=1; }
+    done
+    rm -r "$reports"
+    return $failures
 }
 
 for s in $steps; do

@@ -11,6 +11,10 @@ static const char tiled[] =
     "    __shared__ float as[16][16], bs[16][16];\n"
     "    const int x = threadIdx.x % 16, y = threadIdx.x / 16, i = blockIdx.x * 16 + y, j = blockIdx.y * 16 + x;\n"
     "    float sum = 0;\n"
+    "    if ((BUG == 27 || BUG == 28) && threadIdx.x < 128)\n"
+    "        asm volatile(\"setmaxnreg.inc.sync.aligned.u32 %0;\" ::\"n\"(BUG == 27 ? 104 : 112));\n"
+    "    else if (BUG == 27 || BUG == 28)\n"
+    "        asm volatile(\"setmaxnreg.dec.sync.aligned.u32 24;\");\n"
     "    for (int p = 0; p < (BUG == 9 ? n / 16 * 16 : n); p += 16) {\n"
     "        if (BUG == 15) __syncthreads();\n"
     "        const int place = BUG == 18 ? (signed char)threadIdx.x : threadIdx.x;\n"
@@ -76,6 +80,7 @@ static const char staged[] =
     "        const int s = BUG == 2 ? 0 : BUG == 5 ? t % 2 : t % 3;\n"
     "        for (int q = 0; q < 16; q++) sum += as[s][y][q ^ (BUG == 6 ? y & 3 : y & 7)] * bs[s][q][x];\n"
     "    }\n"
+    "    if (BUG == 7) as[tiles % 3][y][x ^ (y & 7)] = sum;\n"
     "    if (i < n && j < n) c[i * ldc + j] = alpha * sum + (beta != 0 ? beta * c[i * ldc + j] : 0);\n"
     "}\n";
 
@@ -188,6 +193,8 @@ static const bug bugs[] = {
     {tiled, 24, "arrivals at a cluster's barrier without a wait", "without a wait"},
     {tiled, 25, "lanes that exchange numbers and do not meet", "by another lane of the warp"},
     {tiled, 26, "nothing: they meet", RIGHT},
+    {tiled, 27, "nothing: warps take the registers that others give back", RIGHT},
+    {tiled, 28, "warps take more registers than others give back", DEADLOCK},
     {staged, 0, "nothing", RIGHT},
     {staged, 1, "wait for one copy too few", IN_FLIGHT},
     {staged, 2, "one stage", IN_FLIGHT},
@@ -195,6 +202,7 @@ static const bug bugs[] = {
     {staged, 4, "no barrier behind the wait", UNWRITTEN},
     {staged, 5, "one stage too few", IN_FLIGHT},
     {staged, 6, "tile read with another swizzle", WRONG},
+    {staged, 7, "stage used for something else while a copy of nothing is under way", "write of 4 bytes at shared address"},
     {ring, 0, "nothing", RIGHT},
     {ring, 1, "barrier for one arrival too many", DEADLOCK},
     {ring, 2, "producer does not wait for an empty stage", DEADLOCK},
@@ -255,6 +263,7 @@ static void run_product(sg_memory *memory, const sg_module *module, bool races, 
                     soft_upload(memory, with_c ? c : NULL, sizeof c), N, LDC, 3, (float)(2 * with_c)};
         sg_grid grid = soft_grid(module, "k", memory, &params, (N + 15) / 16, 256);
         grid.grid[1] = grid.grid[0];
+        grid.registers = 64;
         grid.budget = (uint64_t)1 << 30;
         grid.check_races = races;
         if (!finishes(&grid, verdict))
@@ -329,7 +338,7 @@ static void judge(const gt_nvrtc *nvrtc, const bug *b, char verdict[SG_MESSAGE_L
     char *source = malloc(strlen(b->kernel) + 64);
     sg_memory *memory = soft_memory();
     sprintf(source, "#define BUG %d\n%s", b->number, b->kernel);
-    sg_module *module = soft_compile(nvrtc, memory, source, "sm_90");
+    sg_module *module = soft_compile(nvrtc, memory, source, "sm_90a");
     strcpy(verdict, RIGHT);
     for (int races = 0; races < 2 && strcmp(verdict, RIGHT) == 0; races++)
         (b->kernel == copied ? run_copy : b->kernel == ring ? run_ring : run_product)(memory, module, races, verdict);
@@ -376,7 +385,7 @@ TEST(a_dependent_grid_that_does_not_wait_first_is_rejected)
         char source[sizeof dependent + 32];
         sg_memory *memory = soft_memory();
         sprintf(source, "#define BUG %d\n%s", which, dependent);
-        sg_module *module = soft_compile(nvrtc, memory, source, "sm_90");
+        sg_module *module = soft_compile(nvrtc, memory, source, "sm_90a");
         const float a[32] = {1};
         const struct {
             uint64_t a, c;
@@ -409,7 +418,7 @@ TEST(neighbours_of_16_bits_are_no_race)
         char source[sizeof halves + 32];
         sg_memory *memory = soft_memory();
         sprintf(source, "#define BUG %d\n%s", which, halves);
-        sg_module *module = soft_compile(nvrtc, memory, source, "sm_90");
+        sg_module *module = soft_compile(nvrtc, memory, source, "sm_90a");
         const uint64_t c = soft_upload(memory, NULL, 64 * sizeof(short));
         sg_grid grid = soft_grid(module, "k", memory, &c, 1, 64);
         sg_report report;

@@ -218,3 +218,18 @@ gt_status gt_fit_store(gt_store *store, int64_t gpu, const gt_types *types, cons
             status = gt_store_put_fitted(store, gpu, types, &fit->families[i].fitted, 1);
     return status;
 }
+
+gt_status gt_fit_stored(gt_store *store, const gt_device *device, int64_t gpu, const gt_types *types)
+{
+    gt_measurements lists[GT_FIT_LISTS] = {0};
+    gt_fit fit = {0};
+    gt_status status = gt_fit_read(store, device, types, lists);
+    if (status == GT_OK)
+        status = gt_fit_init(device, lists, GT_FIT_LISTS, false, &fit);
+    if (status == GT_OK)
+        status = gt_fit_store(store, gpu, types, &fit);
+    gt_fit_finish(&fit);
+    for (int i = 0; i < GT_FIT_LISTS; i++)
+        gt_measurements_finish(&lists[i]);
+    return status;
+}

@@ -53,4 +53,7 @@ gt_status gt_fit_read(gt_store *store, const gt_device *device, const gt_types *
 /* Puts the coefficients of the families that had enough trials. */
 gt_status gt_fit_store(gt_store *store, int64_t gpu, const gt_types *types, const gt_fit *fit);
 
+/* All of that for what a store has of some types. */
+gt_status gt_fit_stored(gt_store *store, const gt_device *device, int64_t gpu, const gt_types *types);
+
 #endif

@@ -102,6 +102,8 @@ static gt_status tune_problem(gt_work *w)
     gt_engine_take_turn(engine);
     if (status == GT_OK)
         status = gt_screen(w);
+    if (status == GT_OK && tuning->only_seeds)
+        status = gt_try_expected(w);
     if (status == GT_OK && !tuning->only_seeds && !gt_engine_interrupted())
         status = gt_screen_keep(w);
     if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)

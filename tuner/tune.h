@@ -38,7 +38,7 @@ typedef struct gt_tuning {
     bool covering;   /* the problem is one of the cover list */
     bool revalidating; /* winners and runners-up as they are stored, and nothing else */
     bool showing;    /* what is stored, and nothing is tried */
-    bool only_seeds; /* the last lap: every winner on every problem, and nothing else */
+    bool only_seeds; /* the last lap: winners of other problems and the library's choice, and nothing else */
 } gt_tuning;
 
 /*

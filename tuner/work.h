@@ -60,6 +60,10 @@ gt_status gt_screen_try(gt_work *w, gt_candidate *candidate);
  * tunes. Others can never be chosen. */
 gt_status gt_screen_keep(gt_work *w);
 
+/* Tries what the library would take for the problem if nobody had tuned it: an estimate that promises too much is found
+ * out where it can be measured, and is corrected for all sizes nearby. */
+gt_status gt_try_expected(gt_work *w);
+
 /* The finalists once more, interleaved, with the winners of earlier runs, cuBLAS and cuBLASLt among them. */
 gt_status gt_race(gt_work *w);
 

@@ -9,8 +9,7 @@
 #define NEAR        0.02
 #define FAMILY_NEAR 2.0
 
-/* Distance of two sizes in log-space: a product of sizes tells nothing, 256x4096 and 1024x1024 are far apart. */
-static double distance2(const gt_problem *a, const gt_problem *b)
+double gt_neighbours_distance2(const gt_problem *a, const gt_problem *b)
 {
     const double steps[] = {
         log((double)(a->m + 1) / (double)(b->m + 1)), log((double)(a->n + 1) / (double)(b->n + 1)),
@@ -36,7 +35,7 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
         double us = row->estimate_us;
         if (us <= 0 && gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
             us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, row->kernel));
-        e->far = distance2(problem, &row->problem);
+        e->far = gt_neighbours_distance2(problem, &row->problem);
         e->ratio = us > 0 && isfinite(us) ? log(row->trial.us / us) : NAN;
     }
 }

@@ -30,6 +30,10 @@ typedef struct gt_neighbours {
     size_t family_count;
 } gt_neighbours;
 
+/* The squared distance of two sizes in log-space: a product of sizes tells nothing, 256x4096 and 1024x1024 are far
+ * apart. */
+double gt_neighbours_distance2(const gt_problem *a, const gt_problem *b);
+
 /* The coefficients of a kernel's family. */
 const gt_terms *gt_neighbours_coefficients(const gt_measurements *measured, const gt_kernel *kernel);
 

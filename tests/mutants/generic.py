@@ -170,13 +170,14 @@ def pipeline(source):
 
 
 def lane(source):
-    """A neighbour's thread, warp, block or place in a cluster."""
+    """Some do the work of a neighbouring thread, warp, block or place in a cluster, and nobody theirs. (Where neighbours
+    only changed places, all would be done.)"""
     text = source.text
-    return (every(text, r"\bthreadIdx\.x(?! == 0| >= CONS| < 32)", "(threadIdx.x ^ 1)", "(threadIdx.x ^ 32)",
+    return (every(text, r"\bthreadIdx\.x(?! == 0| >= CONS| < 32)", "(threadIdx.x & ~1)", "(threadIdx.x & ~32)",
                   "(threadIdx.x & 31)")
-            + every(text, r"\bblockIdx\.x\b", "blockIdx.y", "(blockIdx.x + 1) % gridDim.x", "(blockIdx.x & 7)")
-            + every(text, r"\bblockIdx\.y\b", "blockIdx.x", "(gridDim.y - 1 - blockIdx.y)")
-            + every(text, r"(?<!unsigned )\brank\(\)", "(rank() ^ 1)", "0")
+            + every(text, r"\bblockIdx\.x\b", "blockIdx.y", "(blockIdx.x & ~1)", "(blockIdx.x & 7)")
+            + every(text, r"\bblockIdx\.y\b", "blockIdx.x", "(blockIdx.y & ~1)")
+            + every(text, r"(?<!unsigned )\brank\(\)", "(rank() & ~1)", "0")
             + every(text, r"(?<!int )\blane_k\(\)", "(lane_k() + 1)")
             + every(text, r"(?<=, )MASK\)", "MASK ^ 1)", "1)"))
 

@@ -1,6 +1,15 @@
 """Mutants made by hand: a family, what is wrong with it, and how that is written. And the configurations that take the
 broken paths: K is shared within blocks, clusters and through the workspace; rows of C and B begin anywhere. Those of wgmma
-and split take the configuration that they name of spaces.py."""
+and split take the configuration that they name of spaces.py.
+
+The first 55 of them on an H200 (mutants.py --handmade --device 0 --then soft:h200): 36 are seen there by values, 6 by writes
+out of bounds, 6 because they hang or crash, 1 by its code. 6 pass there, and only the software GPU sees them: simt waits for
+one copy too few, batched stages sums over a tile that is being read, wgmma multiplies without a fence, commits no
+products, gives a stage back that is being multiplied, or stores sums that are not there yet."""
+from edits import Edit
+from mutant import Mutant
+from sources import Source
+from spaces import configurations
 
 SPACES = {
     "simt": """SELECT 32 AS bm, 64 AS bn, 16 AS bk, 16 AS wm, 32 AS wn, 4 AS tm, 4 AS tn, 3 AS stages, 2 AS split_k,
@@ -86,6 +95,8 @@ MUTANTS = [
     ("simt", "writes behind rows of D", "i < g.m ? gt_clip(g.n - j, WIDTH) : 0;", "i < g.m ? gt_clip(g.n + 1 - j, WIDTH) : 0;"),
     ("simt", "takes 32 bits for a step of K", "from += ALONG_K ? (gt_int)BK : BK * ld;",
      "from += ALONG_K ? (gt_int)BK : (int)(BK * ld);"),
+    ("simt_ws", "takes 32 bits for a row's offset in whole tiles of C", "g.c[away + row * g.ldc + column] = GT_C(",
+     "g.c[away + (int)(row * g.ldc) + column] = GT_C("),
     ("simt_ws", "waits for one producer fewer", "gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS);",
      "gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS - 1);"),
 ]
@@ -226,3 +237,39 @@ SPLIT_MMA = [
     ("parted", "has all of K in every block", "first = gt_first_step<SPLIT_K>(all, blockIdx.y);", "first = 0;"),
     ("parted", "multiplies by parts whatever they are", "if (how != BY_PARTS) {", "if (how == IN_ORDER) {"),
 ]
+
+NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA}
+
+
+class Written:
+    """A configuration whose space is written out."""
+
+    def __init__(self, family):
+        self.family, self.name, self.product, self.key = family, "by hand", ("64x127x512", "nn", "f32"), (family, "by hand")
+
+    def space(self):
+        return SPACES[self.family]
+
+
+class HandMade:
+    """All mutants made by hand, in the place of a generator. The class of each is its family."""
+
+    def __init__(self, templates):
+        self.sources = {family: Source(templates, family) for family in (*SPACES, *NAMED)}
+        written = {family: Written(family) for family in SPACES}
+        named = {c.key: c for family in NAMED for c in configurations(family)}
+        made = [(written[family], *edit) for family, *edit in MUTANTS]
+        made += [(named[family, name], *edit) for family, mutants in NAMED.items() for name, *edit in mutants]
+        self.mutants = [self.make(number, *words) for number, words in enumerate(made, 1)]
+        self.configurations = list(dict.fromkeys(mutant.configuration for mutant in self.mutants))
+
+    def make(self, number, configuration, wrong, right_text, wrong_text):
+        family, source = configuration.family, self.sources[configuration.family]
+        if source.text.count(right_text) != 1:
+            raise ValueError(f"{family} has changed: find again what {wrong}")
+        start = source.text.index(right_text)
+        edit = Edit(start, start + len(right_text), wrong_text)
+        return Mutant(number, family, family, configuration, source, edit, wrong)
+
+    def __iter__(self):
+        return iter(self.mutants)

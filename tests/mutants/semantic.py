@@ -12,10 +12,12 @@ COPY_EFFECTS = ["g.k -= g.k > 1;", "g.m -= g.m > 1;", "g.n -= g.n > 1;", "g.a +=
                 "g.b += g.n > 1 && g.k > 1;"]
 
 
-KERNEL = 'extern "C" __global__ void __launch_bounds__(THREADS_, OCC)'
+KERNEL = 'extern "C" __global__ void __launch_bounds__(THREADS_'
 BEGIN = re.compile(r"    gt_begin(?:_evenly)?\(\);\n")
 CONSUME = re.compile(r"        gt_wait\(\);\n        (consume\(.*\);)\n")
 NAMED = "gt_args g)\n{\n"  # a kernel that reads its parameter by this name
+OTHER = "gt_args args)\n{\n"  # or by this one
+COPIED = "gt_args given)\n{\n    gt_args g = given;\n    const gt_args &args = g;\n"  # with a copy that may change
 SEEN = 'asm volatile("" ::"l"(&g) : "memory");'  # NVRTC 13.0 drops some changes of a copy that nobody may look at
 
 
@@ -43,7 +45,10 @@ def at_start(source, statement, before=""):
     if text.find(NAMED, kernel) >= 0:
         start = text.index(NAMED, kernel)
         return Edit(start, start + len(NAMED), f"gt_args args)\n{{\n    gt_args g = args;\n    {statement}\n    {SEEN}\n", also)
-    call = text.index("    run_roles(args);\n", kernel)
+    call = text.find("    run_roles(args);\n", kernel)
+    if call < 0:
+        start = text.index(OTHER, kernel)
+        return Edit(start, start + len(OTHER), COPIED + f"    {statement}\n    {SEEN}\n", also)
     return Edit(call, call + len("    run_roles(args);\n"),
                 f"    gt_args g = args;\n    {statement}\n    run_roles(g);\n", also)
 
@@ -58,6 +63,9 @@ def after_wait(source, statement, before=""):
     named = text.find(NAMED, kernel)
     if named >= 0:
         also.append(Edit(named, named + len(NAMED), "gt_args args)\n{\n    gt_args g = args;\n"))
+    elif text.find("= args;\n", kernel) < 0 and text.find("run_roles(args)", kernel) < 0:
+        other = text.index(OTHER, kernel)
+        also.append(Edit(other, other + len(OTHER), COPIED))
     call = CONSUME.search(text)
     if call:
         return Edit(call.start(), call.end(), "        gt_wait();\n        const gt_args &given = g;\n        {\n"

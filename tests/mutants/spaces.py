@@ -10,6 +10,9 @@ FACTS = {
         (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, split_k > 1 AS any_split, :cc >= 90 AS dependent_launch""",
     "mma_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs, stages * bk * (bm + bn) * 8 AS smem_bytes,
         1 AS dependent_launch""",
+    "batched": """products * (bm / tm) * (bn / tn) AS threads, 64 AS regs, products
+        * ((max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * 4, (tn > :align / 4) * bm * bn * 4) + 15) / 16 * 16)
+        AS smem_bytes, 1 AS dependent_launch""",
     "simt_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs,
         stages * (bk * (bm + bn)
             + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk
@@ -94,6 +97,9 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=16 wm=16 wn=32 tm=4 tn=4 stages=2 split_k=1 group=8 load=0 occ=1 ptxas=3"),
     ("simt", "transposed", "96x128x256", "tn",
      "bm=32 bn=64 bk=16 wm=16 wn=32 tm=4 tn=4 stages=4 split_k=3 group=1 load=1 occ=1 ptxas=3"),
+    # Tiles as large as the matrices, C staged; groups of threads that are part of a warp.
+    ("batched", "exact", "33x17x21", "nn", "bm=36 bn=20 bk=21 tm=4 tn=4 products=2"),
+    ("batched", "warps", "32x32x32", "tn", "bm=16 bn=16 bk=8 tm=4 tn=4 products=4"),
     # Stream-K or whole tiles; A transposed on its way, K-major, or in pairs.
     ("simt_ws", "stream", "64x127x512", "nn",
      "bm=64 bn=128 bk=32 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=0 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=20"),
@@ -114,6 +120,8 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=2 fragments=2 inst_k=16 split_k=2 group=1 load=0 store=1 occ=1 repack=0"),
     ("mma", "elements", "65x95x63", "nn",
      "bm=32 bn=32 bk=64 wm=16 wn=32 stages=2 fragments=2 inst_k=16 split_k=1 group=1 load=2 store=1 occ=1 repack=0", "bf16"),
+    ("mma", "rows", "65x95x63", "nn",
+     "bm=32 bn=48 bk=64 wm=16 wn=48 stages=2 fragments=2 inst_k=16 split_k=1 group=1 load=2 store=1 occ=1 repack=0", "bf16"),
     ("mma", "chunks", "64x128x256", "nn",
      "bm=32 bn=64 bk=64 wm=16 wn=32 stages=3 fragments=2 inst_k=16 split_k=1 group=8 load=1 store=0 occ=1 repack=0"),
     ("mma", "halves", "96x132x256", "tn",

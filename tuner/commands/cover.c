@@ -37,14 +37,36 @@ static const struct {
     {3072, 32, 3072, 1, BOTH, BOTH, ALIGNED, HALF},
     {384, 384, 384, 24, BOTH, ALIGNED, 0, HALF},
     {160, 32, 256, 96, BOTH, BOTH, 0, HALF},
+    {32, 4096, 48, 1, 0, BOTH | EVEN, ODD | EVEN, HALF}, /* few rows and a short K */
+    {4096, 24, 24, 1, 0, BOTH, ODD, HALF},
+    {768, 640, 1, 1, 0, ALIGNED, 0, HALF}, /* an outer product */
+    {1, 768, 768, 1, BOTH, BOTH, 0, HALF},
     {4, 3072, 3072, 1, BOTH, 0, 0, F32},
     {3072, 4, 3072, 1, BOTH, 0, 0, F32},
     {8192, 8, 8, 1, ALIGNED, 0, 0, F32}, /* nothing but C */
-    {1, 768, 768, 1, BOTH, 0, 0, F32},
     {1, 1, 131072, 1, BOTH, 0, 0, F32},
+    {1024, 8192, 8, 1, BOTH, 0, 0, F32}, /* C is large and K short, */
+    {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
+    {8192, 64, 160, 1, BOTH, 0, 0, F32}, /* few rows or columns, by their number and by K */
+    {64, 8192, 160, 1, BOTH, 0, 0, F32},
+    {6144, 64, 3072, 1, ALIGNED, 0, 0, F32},
+    {64, 6144, 3072, 1, ALIGNED, 0, 0, F32},
+    {2048, 16, 6144, 1, BOTH, 0, 0, F32},
+    {16, 2048, 6144, 1, ALIGNED, 0, 0, F32},
+    {2048, 8, 6144, 1, BOTH, 0, 0, F32},
+    {8, 2048, 6144, 1, BOTH, 0, 0, F32},
+    {32, 16, 768, 1, BOTH, 0, 0, F32},
+    {64, 64, 1280, 1, ALIGNED, 0, 0, F32},
+    {1152, 1152, 352, 1, BOTH, 0, 0, F32},
+    {128, 128, 128, 512, ALIGNED, 0, 0, F32},
+    {1024, 1024, 8, 64, ALIGNED, 0, 0, F32},
+    {8, 2048, 160, 64, ALIGNED, 0, 0, F32},
 };
 
 #define TABLE (sizeof table / sizeof table[0])
+
+/* Layouts and alignments of every row, and the three that come first. */
+_Static_assert(12 * TABLE + 3 <= GT_COVER_MOST, "no room for the cover list");
 
 static int64_t shrink(int64_t size, int64_t less)
 {

@@ -5,6 +5,7 @@
 
 #include "../../src/core/status.h"
 #include "../claims.h"
+#include "../fit.h"
 #include "../lanes.h"
 #include "../timer.h"
 #include "../winners.h"
@@ -204,8 +205,9 @@ static gt_status tune_some(gt_engine *engine, void *data)
     return status;
 }
 
-/* The last lap: tries every winner of a class on every problem of that class. So problems that were tuned early get
- * what was found late, and the library has measurements of each kernel on many sizes to predict from. */
+/* The last lap: tries every winner of a class on every problem of that class, and what the library would take there. So
+ * problems that were tuned early get what was found late, and the library has measurements of each kernel on many sizes
+ * to predict from. */
 static gt_status tune_again(gt_engine *engine, void *data)
 {
     lap *l = data;
@@ -324,7 +326,10 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     l.begun = 0;
     /* Where nothing new was tried, an earlier run has made the last lap; not with --device all, whose processes have
      * each seen a part of the list. */
-    if (status == GT_OK && (gt_laps_tried_any(tuned, l.count) || options->all_devices))
+    const bool again = gt_laps_tried_any(tuned, l.count) || options->all_devices;
+    if (status == GT_OK && again)
+        status = gt_fit_stored(engine->store, &engine->device, engine->gpu, types);
+    if (status == GT_OK && again)
         status = gt_lanes_run(engine, l.lanes, tune_again, &l);
     if (status == GT_OK)
         status = replace_convicted(&tuning, tuned, l.count);

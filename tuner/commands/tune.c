@@ -4,6 +4,7 @@
 
 #include "../../src/core/status.h"
 #include "../fit.h"
+#include "../trim.h"
 #include "laps.h"
 #include "output.h"
 #include "side_by_side.h"
@@ -87,20 +88,15 @@ static void print_notes(const gt_engine *engine, const gt_options_cli *options)
         gt_print_note("%d random shapes, seed %llu", options->random, (unsigned long long)options->seed);
 }
 
-/* Fits the estimate, by which the library chooses for sizes that nobody tuned, to what was measured of a type. */
-static gt_status fit_estimate(gt_engine *engine, const gt_types *types)
+/* Fits the estimate, by which the library chooses for sizes that nobody tuned, to what was measured of a type. Where all
+ * kinds of sizes were tuned, code that it would choose for none is dropped: a part of a list tells nothing of the
+ * rest. */
+static gt_status finish_type(const gt_engine *engine, const gt_options_cli *options, const gt_types *types, bool whole)
 {
-    gt_measurements lists[GT_FIT_LISTS] = {0};
-    gt_fit fit = {0};
-    gt_status status = gt_fit_read(engine->store, &engine->device, types, lists);
-    if (status == GT_OK)
-        status = gt_fit_init(&engine->device, lists, GT_FIT_LISTS, false, &fit);
-    if (status == GT_OK)
-        status = gt_fit_store(engine->store, engine->gpu, types, &fit);
-    gt_fit_finish(&fit);
-    for (int i = 0; i < GT_FIT_LISTS; i++)
-        gt_measurements_finish(&lists[i]);
-    return status;
+    size_t dropped;
+    const gt_status status = gt_fit_stored(engine->store, &engine->device, engine->gpu, types);
+    const bool covered = (options->shapes.cover || options->few.cover) && options->shard.count == 0 && whole;
+    return status == GT_OK && covered ? gt_trim(engine->store, &engine->device, engine->gpu, types, &dropped) : status;
 }
 
 /* How the run is stored to have ended. */
@@ -164,7 +160,7 @@ int gt_tune_device(const gt_options_cli *given, const char *since)
     for (size_t i = 0; status == GT_OK && since && i < count; i++)
         status = count_tried(&engine, since, &tuned[i]);
     for (size_t i = 0; status == GT_OK && i < options->type_count && gt_laps_tried_any(tuned, count); i++)
-        status = fit_estimate(&engine, options->type_list[i]);
+        status = finish_type(&engine, options, options->type_list[i], count == total && !since);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     if (status != GT_OK)

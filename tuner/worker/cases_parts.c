@@ -26,9 +26,9 @@ static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int6
 
 /* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of A
  * or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both, farther
- * than three parts hold. The last row or column of a tile, alone. Lines without a tail, so that zeros behind their end
- * make up for nothing that is not counted; those of one case so long that every warp which splits them takes several
- * turns. */
+ * than three parts hold, where another tile lies below: its rows are not this one's. The last row or column of a tile,
+ * alone. Lines without a tail, so that zeros behind their end make up for nothing that is not counted; those of one case
+ * so long that every warp which splits them takes several turns. */
 gt_status gt_cases_add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -45,8 +45,8 @@ gt_status gt_cases_add_parts(gt_drawing *d)
         status = add_uneven(d, 2 + gt_drawing_below(d, 5), 2 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
                             4 + gt_drawing_below(d, 3), GT_UNEVEN_SMALL, GT_B);
     if (status == GT_OK)
-        status = add_uneven(d, 3 + gt_drawing_below(d, 4), 3 + gt_drawing_below(d, 4), 100 + gt_drawing_below(d, 100), 1,
-                            GT_UNEVEN_DEEP, (gt_operand)gt_drawing_below(d, 2));
+        status = add_uneven(d, d->tile_m + 1 + gt_drawing_below(d, 4), 3 + gt_drawing_below(d, 4),
+                            100 + gt_drawing_below(d, 100), 1, GT_UNEVEN_DEEP, (gt_operand)gt_drawing_below(d, 2));
     if (status == GT_OK)
         status = add_uneven(d, d->tile_m, 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100), 1, GT_UNEVEN_LAST,
                             GT_A);

@@ -94,12 +94,13 @@ typedef struct product {
 typedef enum apart {
     APART_ROWS,   /* rows of a few elements, ROWS of them */
     APART_LINES,  /* rows that less lies between: so many that the second tile and step of K are far away */
-    APART_UNEVEN, /* the same where operands may be in parts, of elements that are too far apart for two of them */
+    APART_WHOLE,  /* the same of whole tiles, C not read: kernels have a way of their own for these */
+    APART_UNEVEN, /* rows where operands may be in parts, of elements that are too far apart for two of them */
     APART_DEEP,   /* and for three */
     APART_MATRICES, /* small matrices, ROWS of them */
     APART_UNEVEN_MATRICES,
     APART_DEEP_MATRICES,
-    APART_TILES, /* the same of a whole tile, C not read: kernels have a way of their own for these */
+    APART_TILES, /* matrices of a whole tile, C not read */
     APART_KINDS,
 } apart;
 
@@ -108,6 +109,7 @@ static const struct {
     int powers; /* of two, over which elements are spread where operands may be in parts; 0: they are not */
 } kinds[APART_KINDS] = {
     [APART_LINES] = {true, false, 0},
+    [APART_WHOLE] = {true, false, 0},
     [APART_UNEVEN] = {true, false, UNEVEN_POWERS},
     [APART_DEEP] = {true, false, DEEP_POWERS},
     [APART_MATRICES] = {false, true, 0},
@@ -135,6 +137,7 @@ static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart k
     const int64_t sizes[][3] = {
         [APART_ROWS] = {ROWS, n_down ? ROWS : WIDE, k_down ? ROWS : WIDE},
         [APART_LINES] = {lines[0], lines[1], lines[2]},
+        [APART_WHOLE] = {lines[0], f->tile_n < LINES_MOST ? f->tile_n : LINES_MOST, WIDE},
         [APART_UNEVEN] = {lines[0], lines[1], lines[2]},
         [APART_DEEP] = {lines[0], lines[1], lines[2]},
         [APART_MATRICES] = {5, 6, 7},
@@ -197,7 +200,7 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
     const int powers = kinds[kind].powers;
     p->packed.values = powers > 0 ? GT_VALUES_UNEVEN : GT_VALUES_NORMAL;
     p->packed.alpha = exact ? -3 : -1.25;
-    p->packed.beta = kind == APART_TILES ? 0 : exact ? -3 : 0.75;
+    p->packed.beta = kind == APART_WHOLE || kind == APART_TILES ? 0 : exact ? -3 : 0.75;
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
         const gt_type_info *type = gt_type_find(gt_problem_stored(&p->packed.problem, o).type);
         const size_t bytes = gt_problem_bytes(&p->packed.problem, o);

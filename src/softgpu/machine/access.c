@@ -77,7 +77,12 @@ sg_block *sg_shared_block(sg_block *block, uint64_t address, uint32_t *offset)
 
 bool sg_may_write(sg_warp *w, const sg_op *op, int lane, const sg_block *block, uint32_t at, uint32_t size)
 {
-    for (uint32_t i = at / 16; i <= (at + size - 1) / 16; i++)
+    if (memchr(block->shadow + at, SG_SHADOW_FLYING, size)) {
+        sg_fault_at(w, op, 1u << lane, SG_FAULT_UNWRITTEN, at,
+                    "write of %u bytes at shared address 0x%x, which an asynchronous copy in flight writes", size, at);
+        return false;
+    }
+    for (uint32_t i = at / 16; block->reading && i <= (at + size - 1) / 16; i++)
         if (block->reading[i]) {
             sg_fault_at(w, op, 1u << lane, SG_FAULT_RACE, at,
                         "write of %u bytes at shared address 0x%x, which a wgmma reads that nobody has waited for",
@@ -103,7 +108,7 @@ uint8_t *sg_shared_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, u
         return NULL;
     }
     if (write) {
-        if (block->reading && !sg_may_write(w, op, lane, block, at, size))
+        if (!sg_may_write(w, op, lane, block, at, size))
             return NULL;
         memset(block->shadow + at, SG_SHADOW_WRITTEN, size);
         return block->shared + at;

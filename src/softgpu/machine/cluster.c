@@ -110,6 +110,7 @@ static void start_warp(sg_warp *w)
     w->flight_count = 0;
     w->wgmma_fenced = false;
     w->cluster_arrived = 0;
+    w->registers = w->machine->grid->registers;
     memset(w->groups, 0, sizeof w->groups);
     memset(w->bulk_groups, 0, sizeof w->bulk_groups);
     memset(w->predicates, 0, kernel->predicate_count * sizeof(uint32_t));
@@ -144,6 +145,7 @@ void sg_cluster_start(sg_cluster *cluster, uint64_t number)
         block->id[2] = first[2] + b / grid->cluster[0] / grid->cluster[1];
         block->alive = block->threads;
         block->direct = 0;
+        block->registers_left = 0;
         memset(block->barriers, 0, sizeof block->barriers);
         memset(block->shadow, SG_SHADOW_UNWRITTEN, block->shared_bytes);
         if (block->race)

@@ -12,6 +12,7 @@ typedef struct sg_grid {
     const void *params;                     /* params_bytes of it */
     sg_memory *memory;
     int sm_count, blocks_per_sm; /* for resident blocks and %nsmid */
+    uint32_t registers;          /* of a thread at the start, where setmaxnreg counts; 0: not known, it does nothing */
     bool check_races;            /* two unordered accesses to the same bytes, one of them a write: see race.h */
     bool dependent;                  /* launched before earlier grids are done: a race if a block does not wait for them */
     bool count;                  /* fill in counts */

@@ -126,8 +126,7 @@ static bool claim_shared(sg_warp *w, const sg_op *op, const sg_bulk *bulk, const
                         bulk->shared, w->block->shared_bytes);
             return false;
         }
-        if (!p->store && block->reading &&
-            !sg_may_write(w, op, bulk->lane, block, offset, bulk->bytes))
+        if (!p->store && !sg_may_write(w, op, bulk->lane, block, offset, bulk->bytes))
             return false;
         if (!p->store && !p->reduction)
             memset(block->shadow + offset, SG_SHADOW_FLYING, bulk->bytes);

@@ -3,6 +3,9 @@
 #include "race.h"
 #include "rows.h"
 
+/* op->kind of setmaxnreg. */
+enum { TAKES = SG_KIND_OWN, GIVES_BACK };
+
 static void branch(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     if (mask == w->active && !w->split_count)
@@ -185,6 +188,39 @@ static void decode_nothing(sg_decoder *d)
     sg_emit(d, nothing, nothing, SG_PIPE_CONTROL);
 }
 
+/* setmaxnreg: op->imm registers a thread. Who wants more waits until other warps of the block have given back enough. */
+static void set_registers(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    const int64_t more = (op->imm - (int64_t)w->registers) * SG_LANES;
+    (void)mask;
+    if (!w->registers || (op->kind == GIVES_BACK ? more > 0 : more < 0))
+        return;
+    if (more > w->block->registers_left) {
+        w->pc = (uint32_t)(op - w->ops);
+        sg_split_yield(w);
+        return;
+    }
+    w->block->registers_left -= more;
+    w->registers = (uint32_t)op->imm;
+    w->machine->progress++;
+}
+
+static void decode_setmaxnreg(sg_decoder *d)
+{
+    static const char *const words[] = {"inc", "sync", "aligned", "u32", NULL};
+    const bool back = sg_part(d, "dec");
+    for (int i = 0; words[i]; i++)
+        sg_part(d, words[i]);
+    sg_parts_done(d);
+    sg_operands(d, 1, 1);
+    const int64_t registers = sg_immediate(d, sg_operand_at(d, 0));
+    if (registers < 24 || registers > 256 || registers % 8 != 0)
+        sg_decode_bad(d, "registers are given in eights, from 24 to 256");
+    sg_op *op = sg_emit(d, set_registers, set_registers, SG_PIPE_CONTROL);
+    op->imm = registers;
+    op->kind = back ? GIVES_BACK : TAKES;
+}
+
 /* Grids run one after the other: all that came before is done. Only the checker of races wants to know who asked. */
 static void wait_for_grids(sg_warp *w, const sg_op *op, uint32_t mask)
 {
@@ -210,7 +246,7 @@ const sg_entry sg_entries_control[] = {
     SG_DECODE("trap", decode_trap),
     SG_DECODE("brkpt", decode_trap),
     SG_DECODE("nanosleep", decode_sleep),
-    SG_DECODE("setmaxnreg", decode_nothing),
+    SG_DECODE("setmaxnreg", decode_setmaxnreg),
     SG_DECODE("griddepcontrol", decode_griddepcontrol),
     SG_DECODE("pmevent", decode_nothing),
     SG_END,

@@ -330,6 +330,15 @@ static ALWAYS bool all_shadowed(const uint8_t *const *from, ptrdiff_t behind, ui
     return all == UINT64_MAX;
 }
 
+/* Whether copies in flight write some of these places. Copies have four bytes or more. */
+static ALWAYS bool any_flying(uint8_t *const *to, ptrdiff_t behind, uint32_t size)
+{
+    bool any = false;
+    for (uint32_t b = 0; b < size; b += 4)
+        SG_FOR_LANES any |= to[l][behind + b] == SG_SHADOW_FLYING;
+    return any;
+}
+
 static ALWAYS void load_shared(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count)
 {
     _Alignas(SG_ROW_BYTES) uint32_t at[SG_LANES];
@@ -369,10 +378,10 @@ static ALWAYS void store_shared(sg_warp *w, const sg_op *op, uint32_t mask, int 
         if (w->machine->fault)
             return;
     }
-    if (w->block->reading)
-        SG_FOR_MASK(l, mask) if (!sg_may_write(w, op, (int)l, w->block, at[l], size)) return;
     uint8_t *to[SG_LANES];
     SG_FOR_LANES to[l] = shared + at[l];
+    if (w->block->reading || any_flying(to, shadow - shared, size))
+        SG_FOR_MASK(l, mask) if (!sg_may_write(w, op, (int)l, w->block, at[l], size)) return;
     SG_FOR_MASK(l, mask) memset(to[l] + (shadow - shared), SG_SHADOW_WRITTEN, size);
     scatter(w, op, mask, to, bytes, count);
 }

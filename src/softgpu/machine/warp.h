@@ -72,6 +72,7 @@ struct sg_warp {
     sg_block *block;
     sg_machine *machine;
     uint32_t index;     /* in the block */
+    uint32_t registers; /* of each of its threads, by setmaxnreg; 0: nobody counts */
     uint32_t alive;     /* lanes that exist and have not left */
     uint32_t cluster_phase; /* of the cluster's barrier, in which it arrived last */
     uint32_t cluster_arrived; /* lanes that have, and have not waited since */
@@ -104,6 +105,7 @@ struct sg_block {
     sg_warp *warps;
     uint32_t warp_count, threads, alive; /* alive: threads that have not left */
     uint64_t direct; /* sectors, while counting: see sg_counts */
+    int64_t registers_left; /* that warps have given back and others not taken */
     sg_barrier barriers[SG_BARRIERS];
     struct sg_race *race; /* NULL: races are not checked */
     struct sg_bulk *bulks; /* bulk copies that have not landed, oldest first */
@@ -188,8 +190,8 @@ uint8_t *sg_bytes_at(sg_warp *w, const sg_op *op, int lane, uint64_t address, ui
 #define SG_NO_MBARRIER UINT64_MAX
 bool sg_mbarrier_change(sg_warp *w, const sg_op *op, int lane, uint64_t address, uint32_t arrivals, int64_t bytes);
 
-/* Whether bytes of a block's shared memory may be written: not what a wgmma reads that nobody has waited for. False
- * after a fault. Only where block->reading is there. */
+/* Whether bytes of a block's shared memory may be written: not what a copy in flight writes, nor what a wgmma reads that
+ * nobody has waited for. False after a fault. */
 bool sg_may_write(sg_warp *w, const sg_op *op, int lane, const sg_block *block, uint32_t at, uint32_t size);
 
 /* The block of the cluster that a shared address means, and the offset in it; NULL if there is none. */
