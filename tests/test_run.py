@@ -266,7 +266,7 @@ class Ladder(unittest.TestCase):
 
     def test_it_climbs_on_to_wgmma_with_one_more_technique_a_rung(self):
         # More tiles than the GPU has room for blocks.
-        rungs = self.climb("--device", "soft", "--shapes", "2048x2048x16", "--family", "wgmma")
+        rungs = self.climb("--device", "soft", "--shapes", "3072x2304x16", "--family", "wgmma")
         self.assertEqual([*rungs], [18, 19, 20])
         wanted = {18: r"bm=64 .*warp_groups=1 .*cluster_m=1 .*blocks=0", 19: r"warp_groups=2 .*cluster_m=1 .*blocks=0",
                   20: r"cluster_m=2 .*blocks=[1-9]"}
