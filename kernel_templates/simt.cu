@@ -259,7 +259,8 @@ __device__ __forceinline__ void store_straight(const gt_abreast<SPAN_N, 4> &to, 
             one[n] = ((const volatile GT_ACC *)staging)[n * 32 + lane];
 #pragma unroll
         for (int n = 0; n < 4; n++) {
-            const int down = p / TN / 4 * SPAN_M + p / TN % 4 + to.below(n), along = p % TN / 4 * SPAN_N + to.beside(n);
+            const int down = p / TN / 4 * SPAN_M + p / TN % 4 + to.below(n);
+            const int along = p % TN / 4 * SPAN_N + to.beside(n);
             if (down < to.rows && along < to.columns)
                 g.c[begin + down * g.ldc + along] = GT_C(g.alpha.value * one[n]);
         }
@@ -273,8 +274,8 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, const GT_ACC (&s
     const gt_abreast<SPAN_N, 4> results(g, row, column);
     GT_ACC *staging = stages + threadIdx.x / 32 * (STAGED * TN * 32);
     const auto down = [](int i) { return i / 4 * SPAN_M + i % 4; };
-    // Few sums without a C go by fours without a loop: 2 to 9% faster where K is below 64, while more code for more sums
-    // would change which registers the main loop has them in.
+    // Few sums without a C go by fours, without a loop: kernels with such an end were 2 to 10% faster where K is below
+    // 64. More sums would be more code, which changes the registers that the main loop has them in.
     const bool straight = TM * TN <= 32 && gt_is_plain(g);
     if (straight)
         store_straight(results, sum, staging);
