@@ -95,8 +95,8 @@ MUTANTS = [
     ("simt", "writes behind rows of D", "i < g.m ? gt_clip(g.n - j, WIDTH) : 0;", "i < g.m ? gt_clip(g.n + 1 - j, WIDTH) : 0;"),
     ("simt", "takes 32 bits for a step of K", "from += ALONG_K ? (gt_int)BK : BK * ld;",
      "from += ALONG_K ? (gt_int)BK : (int)(BK * ld);"),
-    ("simt_ws", "takes 32 bits for a row's offset in whole tiles of C", "g.c[away + row * g.ldc + column] = GT_C(",
-     "g.c[away + (int)(row * g.ldc) + column] = GT_C("),
+    ("simt_ws", "takes 32 bits for a row's offset in whole tiles of C", "GT_C *to = g.c + away + (row + down) * g.ldc",
+     "GT_C *to = g.c + away + (int)((row + down) * g.ldc)"),
     ("simt_ws", "waits for one producer fewer", "gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS);",
      "gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS - 1);"),
 ]

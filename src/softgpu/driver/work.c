@@ -124,8 +124,9 @@ static CUresult run_launch(const sg_work *work)
     const int threads = (int)(launch->block[0] * launch->block[1] * launch->block[2]);
     const int fit = sg_blocks_per_sm(sg.profile, threads, (int)function->assembled.registers,
                                      (int)(function->assembled.static_shared + launch->dynamic_shared));
-    /* The assembler heeds setmaxnreg where a kernel says how many threads it has, and gives registers in eights. */
-    const bool counted = function->assembled.name && function->assembled.max_threads > 0;
+    /* The assembler heeds setmaxnreg where a kernel says how many threads it has and how many blocks an SM is to hold,
+     * and gives registers in eights. */
+    const bool counted = function->assembled.name && function->facts->max_threads > 0 && function->facts->min_blocks > 0;
     sg_grid grid = {
         .kernel = function->code, .dynamic_shared = launch->dynamic_shared, .params = launch->params,
         .memory = sg.memory, .sm_count = sg.profile->sm_count, .blocks_per_sm = fit > 0 ? fit : 1,

@@ -70,6 +70,9 @@ static void land(const sg_bulk *bulk)
 {
     const plan *p = (const plan *)bulk->op->list;
     sg_warp *w = bulk->warp;
+    uint32_t offset;
+    if (!p->reduction) /* it is in flight no more */
+        memset(sg_shared_block(w->block, bulk->shared, &offset)->shadow + offset, SG_SHADOW_WRITTEN, bulk->bytes);
     uint8_t *at = sg_shared_at(w, bulk->op, bulk->lane, bulk->shared, bulk->bytes, !p->reduction);
     if (!at)
         return;
