@@ -214,6 +214,7 @@ static gt_status tune_again(gt_engine *engine, void *data)
     lane_tuning lane;
     gt_tuning *tuning = &lane.tuning;
     gt_status status = begin_lane(l, engine, &lane);
+    tuning->state.step += (int)l->total - 1; /* all have been counted */
     tuning->only_seeds = true;
     while (status == GT_OK && l->begun < l->count && !l->over && !gt_engine_interrupted() &&
            !is_over(engine, tuning->deadline, l->count)) {
