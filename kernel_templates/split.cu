@@ -330,9 +330,10 @@ __device__ __forceinline__ void store_by_way_of_stages(const gt_args &g, char *s
         for (int p = 0; p < COUNT; p++) {
             GT_ACC result[WIDE];
 #pragma unroll
-            for (int u = 0; u < WIDE; u++)
-                result[u] = g.alpha.value * fours[four_of(p) * CONSUMERS].e[p * WIDE % 4 + u] +
-                            g.beta.value * held[p].e[u] + gt_bias(g, column_of(p) + u);
+            for (int u = 0; u < WIDE; u++) {
+                const GT_ACC sum = left[p] > 0 ? fours[four_of(p) * CONSUMERS].e[p * WIDE % 4 + u] : 0;
+                result[u] = g.alpha.value * sum + g.beta.value * held[p].e[u] + gt_bias(g, column_of(p) + u);
+            }
             gt_activate(g, result);
             if (left[p] == WIDE)
                 *(results *)c[p] = *(const results *)result;
