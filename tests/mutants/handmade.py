@@ -221,7 +221,7 @@ SPLIT = [
     ("turns", "multiplies parts that tensor cores do not see", "        gt_fence_async(); // for tensor cores\n", ""),
     ("turns", "multiplies parts that have not all come", "        consumers_sync(); // this step is there, and the one before it has been multiplied\n", ""),
     ("shared", "has all of K of three parts in every block", "column, intervals.first * INTERVAL,", "column, 0,"),
-    ("alone", "reads beyond the end of K in three parts", "const int valid = line < lines && at + e < k ? gt_clip(k - at - e, UNIT) : 0;", "const int valid = line < lines ? UNIT : 0;"),
+    ("alone", "reads beyond the end of K in three parts", "const int left = line < lines ? gt_clip(k - at, PIECE) : 0;", "const int left = line < lines ? PIECE : 0;"),
     ("turns", "makes parts of what has not come", "        gt_wait_copies<0>(); // this thread's\n", ""),
     ("turns", "takes a line's scale for its neighbour's", "__float_as_uint(known[first + line].undo) : 127u << 23", "__float_as_uint(known[first + (line ^ 1)].undo) : 127u << 23"),
     ("turns", "stores what lies in stages that are being multiplied", "        consumers_sync(); // all products have read their stages\n", ""),
