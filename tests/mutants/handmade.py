@@ -199,7 +199,7 @@ SPLIT = [
      "            if (true) {\n                if (others"),
     ("alone", "looks at a part of the lines", "there = gt_clip(lines - first, count);",
      "there = gt_clip(lines - first, count - 16);"),
-    ("turns", "leaves out the end of a line", "if (p - lane % 8 * 4 < end) {", "if (p + 32 - lane % 8 * 4 <= end) {"),
+    ("turns", "leaves out the end of a line", "if (p - lane % 8 * 4 < k) {", "if (p + 32 - lane % 8 * 4 <= k) {"),
     ("turns", "stops strict sums short of the end of K", "left > 0; left -= STRICT_K", "left > STRICT_K / 2; left -= STRICT_K"),
     ("alone", "stores strict sums of the next tile", "        g.n = column + BN; // the next tile's are not this one's\n",
      "        g.n = g.n;\n"),
