@@ -108,6 +108,8 @@ WGMMA = [
     ("split", "commits no products", '    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");\n', ""),
     ("cluster", "gives a stage back that is being multiplied",
      "                multiply_wait<1>();\n                release(read);\n", "                release(read);\n"),
+    ("cluster", "moves sums that are being added to", "            multiply_stage(r, stages, at, f[i], d, step);\n",
+     "            multiply_stage(r, stages, at, f[i], d, step);\n            asm volatile(\"mov.b32 %0, %0;\" : \"+f\"(d[0][0]));\n"),
     ("cluster", "stores sums that are not there yet", "    multiply_wait<0>();\n    if (steps > 0)\n", "    if (steps > 0)\n"),
     ("split", "adds to what registers held", "multiply_stage(r, stages, at, f[i], d, step);",
      "multiply_stage(r, stages, at, f[i], d, 1);"),
