@@ -256,13 +256,13 @@ class Written:
 class HandMade:
     """All mutants made by hand, in the place of a generator. The class of each is its family."""
 
-    def __init__(self, templates):
+    def __init__(self, templates, only=None):
         self.sources = {family: Source(templates, family) for family in (*SPACES, *NAMED)}
         written = {family: Written(family) for family in SPACES}
         named = {c.key: c for family in NAMED for c in configurations(family)}
         made = [(written[family], *edit) for family, *edit in MUTANTS]
         made += [(named[family, name], *edit) for family, mutants in NAMED.items() for name, *edit in mutants]
-        self.mutants = [self.make(number, *words) for number, words in enumerate(made, 1)]
+        self.mutants = [self.make(number, *words) for number, words in enumerate(made, 1) if not only or number in only]
         self.configurations = list(dict.fromkeys(mutant.configuration for mutant in self.mutants))
 
     def make(self, number, configuration, wrong, right_text, wrong_text):

@@ -77,10 +77,11 @@ typedef struct gt_cases {
 
 /*
  * Draws the cases of a kernel for a class. `work` bounds the multiply-adds that they take, whole tiles counted, so far
- * as there is at least something of everything; 0 is no bound. The same arguments give the same cases.
- * *cases: gt_cases_finish.
+ * as there is at least something of everything; 0 is no bound. `few`: some of every kind, and what is watched. The same
+ * arguments give the same cases. *cases: gt_cases_finish.
  */
-gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *cases);
+gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, bool few,
+                        gt_cases *cases);
 void gt_cases_finish(gt_cases *cases);
 
 /* Where a case's part of the memory ends. */
