@@ -81,7 +81,7 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
         consumers_sync();
         next_a.load(left - STRICT_K);
         next_b.load(left - STRICT_K);
-#pragma unroll 4
+#pragma unroll 1
         for (int k = 0; k < STRICT_K; k++) {
             strict_four a[STRICT_ROWS / 4], b[STRICT_FOURS];
 #pragma unroll
