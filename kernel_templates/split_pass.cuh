@@ -254,30 +254,28 @@ struct long_lines {
         const gt_int first = (warp % of_line) * (gt_int)SPAN + lane * 4, end = there ? k : 0;
         const gt_int turn = of_line * SPAN;
         elements held;
-        line_scale scale;
-        bool scaled = false;
+        line_seen sample;
         from += line * ld;
         to += line * to_ld + lane / 8 * (2 * PARTS_STEP) + lane % 8 * 4;
+        load(held, from, first, end);
+        sample.see(held);
+        t.sampled[warp][lane] = __reduce_max_sync(~0u, sample.largest);
+        __syncthreads();
+        line_scale scale(told::find_largest(t.sampled, line * of_line, of_line), k <= turn);
         for (;;) {
+            const float up = scale.up();
             line_seen seen;
 #pragma unroll 1
-            for (gt_int begin = 0; begin < k; begin += turn) {
+            for (gt_int begin = 0; begin < end; begin += turn) {
                 const gt_int at = begin + first;
-                load(held, from, at, end);
+                load(held, from, at, k);
                 seen.see(held);
-                if (!scaled) {
-                    t.sampled[warp][lane] = __reduce_max_sync(~0u, seen.largest);
-                    __syncthreads();
-                    scale = line_scale(told::find_largest(t.sampled, line * of_line, of_line), k <= turn);
-                    scaled = true;
-                }
-                const float up = scale.up();
                 seen.count(held, up);
 #pragma unroll
                 for (int i = 0; i < AHEAD; i++) {
                     const gt_int p = at + i * 128;
                     const pair_parts even(held[i * 4], held[i * 4 + 1], up), odd(held[i * 4 + 2], held[i * 4 + 3], up);
-                    if (p - lane % 8 * 4 < end) { // of a step that has elements
+                    if (p - lane % 8 * 4 < k) { // of a step that has elements
                         gt_half *place = to + (p - lane * 4) * 2;
                         *(four_parts *)place = {even.hi, odd.hi};
                         *(four_parts *)(place + PARTS_STEP) = {even.lo, odd.lo};
@@ -340,30 +338,30 @@ struct strip {
         __shared__ told_in_cluster others;
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         const gt_int of_warp = (others.rank() * PARTS_WARPS + warp) * PARTS_STEP, turn = others.blocks() * TURN;
-        elements held, next;
+        elements held;
         line_scale scale;
         bool scaled = false;
         from += lane < lines ? lane : 0; // others do again what the first one does
         for (;;) {
             line_seen seen;
-            // The next step is on its way while this one, from the second turn on, is split.
+            load(held, from, ld, of_warp, k);
+            if (!scaled) {
+                line_seen sample;
+                sample.see(held);
+                t.sampled[warp][lane] = sample.largest;
+                __syncthreads();
+                scale = line_scale(others.sample(told::find_largest(t.sampled, 0, PARTS_WARPS)), k <= turn);
+                scaled = true;
+            }
+            const float up = scale.up();
 #pragma unroll 1
-            for (gt_int at = of_warp - turn; at < k || at == of_warp; at += turn) {
+            for (gt_int at = of_warp; at < k; at += turn) {
+                elements next;
                 load(next, from, ld, at + turn, k);
-                if (at >= 0) {
-                    seen.see(held);
-                    if (!scaled) { // by all warps
-                        t.sampled[warp][lane] = seen.largest;
-                        __syncthreads();
-                        scale = line_scale(others.sample(told::find_largest(t.sampled, 0, PARTS_WARPS)), k <= turn);
-                        scaled = true;
-                    }
-                    if (at < k) {
-                        seen.count(held, scale.up());
-                        split_step(held, scale.up(), parts[warp]);
-                        store(parts[warp], lines, to + at * 2, to_ld);
-                    }
-                }
+                seen.see(held);
+                seen.count(held, up);
+                split_step(held, up, parts[warp]);
+                store(parts[warp], lines, to + at * 2, to_ld);
 #pragma unroll
                 for (int i = 0; i < PARTS_STEP; i++)
                     held[i] = next[i];
@@ -444,17 +442,20 @@ extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, GT_A_ALONG_K &&GT
     const gt_int blocks_a = (g.m + of_a - 1) / of_a * lines_a::blocks(),
                  blocks_b = (g.n + of_b - 1) / of_b * lines_b::blocks();
     const operand_parts a = parts_of(g, true), b = parts_of(g, false);
+    const float *const from_a = g.a + blockIdx.z * g.stride_a, *const from_b = g.b + blockIdx.z * g.stride_b;
     for (gt_int number = blockIdx.x; number < blocks_a + blocks_b; number += gridDim.x) {
         const bool is_a = B_FIRST ? number >= blocks_b : number < blocks_a;
         const gt_int within = is_a == B_FIRST ? number - (B_FIRST ? blocks_b : blocks_a) : number;
-        if (is_a) {
-            const gt_int first = within / lines_a::blocks() * of_a;
-            lines_a::split(t, g.a + blockIdx.z * g.stride_a + first * (GT_A_ALONG_K ? g.lda : 1), g.lda, g.m - first,
-                           g.k, a.lines + first * ld, ld, a.known + first);
+        // Lines of both operands that are stored alike are split by the same code.
+        if (is_a || GT_A_ALONG_K == GT_B_ALONG_K) {
+            const gt_int first = within / lines_a::blocks() * of_a, lda = is_a ? g.lda : g.ldb;
+            const operand_parts parts = is_a ? a : b;
+            lines_a::split(t, (is_a ? from_a : from_b) + first * (GT_A_ALONG_K ? lda : 1), lda,
+                           (is_a ? g.m : g.n) - first, g.k, parts.lines + first * ld, ld, parts.known + first);
         } else {
             const gt_int first = within / lines_b::blocks() * of_b;
-            lines_b::split(t, g.b + blockIdx.z * g.stride_b + first * (GT_B_ALONG_K ? g.ldb : 1), g.ldb, g.n - first,
-                           g.k, b.lines + first * ld, ld, b.known + first);
+            lines_b::split(t, from_b + first * (GT_B_ALONG_K ? g.ldb : 1), g.ldb, g.n - first, g.k,
+                           b.lines + first * ld, ld, b.known + first);
         }
         __syncthreads(); // what was told has been read
     }

@@ -45,9 +45,10 @@ template <int SIDE, bool ALONG_K> struct strict_operand {
     // The next step, of which the matrix has so much of K; zeros stand for what it has not.
     __device__ __forceinline__ void load(gt_int left)
     {
+        const int there = gt_clip(left, STRICT_K);
 #pragma unroll
         for (int n = 0; n < COUNT; n++) {
-            const bool inside = line + (ALONG_K ? n * APART : 0) < lines && k + (ALONG_K ? 0 : n * APART) < left;
+            const bool inside = line + (ALONG_K ? n * APART : 0) < lines && k + (ALONG_K ? 0 : n * APART) < there;
             held[n] = inside ? from[n * APART * ld] : 0;
         }
         from += ALONG_K ? (gt_int)STRICT_K : STRICT_K * ld;

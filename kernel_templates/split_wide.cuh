@@ -96,10 +96,11 @@ template <int SIDE, bool ALONG_K> struct wide_operand {
         for (int i = thread; i < COUNT; i += CONSUMERS) {
             const int line = line_of(i);
             const gt_int at = (gt_int)step * STEP + place_in_line(i) * PIECE;
+            const int left = line < lines ? gt_clip(k - at, PIECE) : 0;
             const float *from = matrix + (ALONG_K ? line * ld + at : at * ld + line);
 #pragma unroll
             for (int e = 0; e < PIECE; e += UNIT) {
-                const int valid = line < lines && at + e < k ? gt_clip(k - at - e, UNIT) : 0;
+                const int valid = left < e ? 0 : left < e + UNIT ? left - e : UNIT;
                 gt_copy_async<UNIT * 4>(gt_shared_address(&copied(i, e)),
                                         valid > 0 ? from + e * (ALONG_K ? 1 : ld) : matrix, valid * 4);
             }

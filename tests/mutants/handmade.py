@@ -201,7 +201,7 @@ SPLIT = [
      "            if (true) {\n                if (others"),
     ("alone", "looks at a part of the lines", "there = gt_clip(lines - first, count);",
      "there = gt_clip(lines - first, count - 16);"),
-    ("turns", "leaves out the end of a line", "if (p - lane % 8 * 4 < end) {", "if (p + 32 - lane % 8 * 4 <= end) {"),
+    ("turns", "leaves out the end of a line", "if (p - lane % 8 * 4 < k) {", "if (p + 32 - lane % 8 * 4 <= k) {"),
     ("turns", "stops strict sums short of the end of K", "left > 0; left -= STRICT_K", "left > STRICT_K / 2; left -= STRICT_K"),
     ("alone", "stores strict sums of the next tile", "        g.n = column + BN; // the next tile's are not this one's\n",
      "        g.n = g.n;\n"),
@@ -223,7 +223,7 @@ SPLIT = [
     ("turns", "multiplies parts that tensor cores do not see", "        gt_fence_async(); // for tensor cores\n", ""),
     ("turns", "multiplies parts that have not all come", "        consumers_sync(); // this step is there, and the one before it has been multiplied\n", ""),
     ("shared", "has all of K of three parts in every block", "column, intervals.first * INTERVAL,", "column, 0,"),
-    ("alone", "reads beyond the end of K in three parts", "const int valid = line < lines && at + e < k ? gt_clip(k - at - e, UNIT) : 0;", "const int valid = line < lines ? UNIT : 0;"),
+    ("alone", "reads beyond the end of K in three parts", "const int left = line < lines ? gt_clip(k - at, PIECE) : 0;", "const int left = line < lines ? PIECE : 0;"),
     ("turns", "makes parts of what has not come", "        gt_wait_copies<0>(); // this thread's\n", ""),
     ("turns", "takes a line's scale for its neighbour's", "__float_as_uint(known[first + line].undo) : 127u << 23", "__float_as_uint(known[first + (line ^ 1)].undo) : 127u << 23"),
     ("turns", "stores what lies in stages that are being multiplied", "        consumers_sync(); // all products have read their stages\n", ""),
@@ -245,6 +245,7 @@ SPLIT_MMA = [
     ("parted", "multiplies what has not come", "            gt_wait_copies<STAGES - 2>();\n", ""),
     ("parted", "has all of K in every block", "first = gt_first_step<SPLIT_K>(all, blockIdx.y);", "first = 0;"),
     ("parted", "multiplies by parts whatever they are", "if (how != BY_PARTS) {", "if (how == IN_ORDER) {"),
+    ("parted", "loses the last of 63 in strict sums", "for (gt_int left = g.k; left > 0;", "for (gt_int left = g.k - (g.k % 64 == 63); left > 0;"),
 ]
 
 NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA}

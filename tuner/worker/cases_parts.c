@@ -7,6 +7,7 @@
 #define SUMS_SIDE  16   /* of a product whose sums are looked at on average */
 #define SPLIT_LONG 2560 /* elements of a line: more than 8 blocks of 8 warps split at a time */
 #define SPLIT_MORE 8448 /* elements of a line that all warps of a block split */
+#define STRICT_STEPS 64 /* of K: a multiple of what a loop without tensor cores steps by */
 
 static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_uneven uneven,
                             gt_operand odd)
@@ -20,6 +21,23 @@ static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int6
         c->alpha = 1;
         c->beta = 0;
         c->watched = k != GT_SUMS_K; /* such tiles take ways of their own; a longer one is watched in its place */
+    }
+    return status;
+}
+
+/* Tiles that parts do not suffice for take K in a loop of their own. Its remainders: those next to what such a loop may
+ * step by, and every one of eight; up to four times that before them. */
+static gt_status add_strict_tails(gt_drawing *d)
+{
+    static const int64_t rests[] = {1, 2, 3, 32, 36, 45, 62, 63};
+    const int64_t count = sizeof rests / sizeof rests[0], drawn = gt_drawing_below(d, 4);
+    gt_status status = GT_OK;
+    for (int64_t i = 0; status == GT_OK && i < count; i++) {
+        const int64_t k = (i + drawn) % 4 * STRICT_STEPS + rests[i];
+        status = add_uneven(d, 1 + gt_drawing_below(d, 8), 1 + gt_drawing_below(d, 8), k, 1, GT_UNEVEN_LARGE,
+                            (gt_operand)(i % 2));
+        if (status == GT_OK)
+            d->cases->list[d->cases->count - 1].watched = false; /* a larger one is */
     }
     return status;
 }
@@ -56,7 +74,7 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     for (gt_operand odd = GT_A; status == GT_OK && odd <= GT_B; odd++)
         status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5),
                             odd == GT_A ? GT_SUMS_K : SPLIT_LONG, 1, GT_UNEVEN_LARGE, odd);
-    return status;
+    return status == GT_OK ? add_strict_tails(d) : status;
 }
 
 /* Where sums are to be promoted: many intervals of that in every part of K. Where operands may be split into parts, so many
