@@ -54,7 +54,6 @@ constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 3
 typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A> operand_a;
 typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B> operand_b;
 #include "mma_stages.cuh"
-GT_ASSERT_FACT(SMEM_BYTES, ALL_STAGES > ALL_RESULTS ? ALL_STAGES : ALL_RESULTS);
 
 constexpr int STEPS = BK / policy::STEP, AHEAD = FRAGMENTS - 1; // k-steps of a tile, and read before they are due
 static_assert(BK % policy::STEP == 0, "whole k-steps");

@@ -10,12 +10,13 @@
 #include "mma_epilogue.cuh"
 #include "split_k.cuh"
 
-constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES, ALL_STAGES = STAGES * STAGE,
-              ALL_RESULTS = WARPS * 16 * PITCH * GT_ACC_BYTES; // on their way to C, where stages were
+constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES, ALL_STAGES = STAGES * STAGE;
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 
 GT_ASSERT_FACT(THREADS, THREADS_);
+GT_ASSERT_FACT(SMEM_BYTES,
+               ALL_STAGES > WARPS * 16 * PITCH * GT_ACC_BYTES ? ALL_STAGES : WARPS * 16 * PITCH * GT_ACC_BYTES);
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
 
 // Both operands on their way into stages.

@@ -97,7 +97,6 @@ struct behind_buffers {
 constexpr int BUFFERS_AT = STAGES * STAGE, BEHIND_AT = BUFFERS_AT + WARP_GROUPS * BUFFERS * SUBTILE_BYTES;
 #include "wgmma_split_k.cuh"
 #include "split_strict.cuh"
-static_assert(STRICT_BYTES <= BUFFERS_AT, "stages hold a tile without tensor cores");
 
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, BEHIND_AT + sizeof(behind_buffers));

@@ -73,6 +73,7 @@ typedef operand<BM, true, true> operand_a;
 typedef operand<BN, true, true> operand_b;
 #include "mma_stages.cuh"
 
+constexpr int BUFFERS_AT = ALL_STAGES;
 constexpr int STEPS = STEP / policy::STEP; // of hi, and of lo
 
 __device__ __forceinline__ void consumers_sync()
@@ -80,8 +81,6 @@ __device__ __forceinline__ void consumers_sync()
     __syncthreads();
 }
 #include "split_strict.cuh"
-constexpr int EITHER = ALL_STAGES > ALL_RESULTS ? ALL_STAGES : ALL_RESULTS;
-GT_ASSERT_FACT(SMEM_BYTES, EITHER > STRICT_BYTES ? EITHER : STRICT_BYTES);
 
 // The pipeline: a ring of stages, filled STAGES - 1 tiles ahead.
 struct mainloop : tile_stages {

@@ -8,13 +8,10 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
      -- Products of f16 that an SM makes in a clock, and bytes that L2 gives it.
      rate AS (SELECT CASE WHEN :cc IN (80, 87) OR :cc BETWEEN 100 AND 119 THEN 1024.0 ELSE 512.0 END AS fma,
                      CASE WHEN :cc IN (86, 89) OR :cc >= 120 THEN 16.0 ELSE 40.0 END AS l2),
-     warped AS (SELECT *, bm / wm * (bn / wn) AS warps, CASE WHEN bn > 64 THEN 2 ELSE 1 END AS fours FROM tile),
-     -- Stages hold results on their way to C as well, and a tile without tensor cores (split_strict.cuh).
-     sized AS (SELECT *, (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles,
-                      max(stages * (bm + bn) * 128, warps * 16 * (wn + 8) * 4,
-                          warps * 32 * (64 + 128 * fours) + 1024 + 8192 * fours) AS smem_bytes,
+     sized AS (SELECT *, bm / wm * (bn / wn) AS warps, (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles,
+                      max(stages * (bm + bn) * 128, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
                       ((:k + 31) / 32 + split_k - 1) / split_k AS steps
-               FROM warped, stages, split_k
+               FROM tile, stages, split_k
                WHERE bm < 2 * :m + 64 AND bn < 2 * :n + 32 AND (stages > 2 OR bm * bn >= 8192)),
      full AS (SELECT *, (tiles * split_k + :sm_count - 1) / :sm_count AS on_sm,
                      wm * wn / 16 + (wm + wn) / 4 + 60 AS regs

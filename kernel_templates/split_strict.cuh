@@ -3,7 +3,7 @@
 // of the sum of |a||b|, which is less than split.cu has of parts, unless they may pass the largest number. Blocks that
 // share K have the whole of it here, and share subtiles of the tile instead.
 //
-// Needs: BM, BN, SPLIT_K, CLUSTER_K, CONSUMERS and consumers_sync; STRICT_BYTES of shared memory.
+// Needs: BM, BN, SPLIT_K, CLUSTER_K, CONSUMERS, BUFFERS_AT and consumers_sync.
 #ifndef GT_SPLIT_STRICT_CUH
 #define GT_SPLIT_STRICT_CUH
 
@@ -24,7 +24,7 @@ static_assert(BM % STRICT_M == 0, "whole subtiles");
 // code for four of them, which is compiled once, not for each.
 typedef gt_vector<float, 4> strict_four;
 constexpr int STRICT_RESULTS = STRICT_ROWS * STRICT_FOURS;
-constexpr int STRICT_BYTES = 2 * sizeof(strict_step) + STRICT_RESULTS * CONSUMERS * sizeof(strict_four);
+static_assert(2 * sizeof(strict_step) + STRICT_RESULTS * CONSUMERS * sizeof(strict_four) <= BUFFERS_AT, "stages hold them");
 
 // A thread's share of a step of an operand, on its way from global to shared memory.
 template <int SIDE, bool ALONG_K> struct strict_operand {
