@@ -1,7 +1,7 @@
 // f32 on Hopper's tensor cores (--math split). Operands come in two parts of f16, x = hi + 2^-11 lo (split_parts.cuh
 // says what is kept of them), and a b is summed up as hi hi + 2^-11 (hi lo + lo hi). Tensor cores cut their sums, so
-// that those of INTERVAL steps of K go to others in f32: first those of the small products, scaled, then those of hi
-// hi. The copy engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply (wgmma).
+// that those of INTERVAL steps of K go to others in f32: of the small products first, which are scaled, and of hi hi on
+// top of them. The copy engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply (wgmma).
 // BLOCKS blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile, or SPLIT_K
 // of them, which share K. A tile whose lines are too wide for two parts has three of bf16 instead (split_wide.cuh), and
 // one whose lines do not allow parts is computed by multiply-adds of f32 (split_strict.cuh).
@@ -9,12 +9,12 @@
 // The error of an element of op(A) op(B), over S = sum of |a||b|, with P = 32 INTERVAL: parts are kept to 2^-22 each,
 // and lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by 17
 // 2^-25 + 2^-23 of the largest magnitude in it, so P of them by (P / 16) (17 2^-25 + 2^-23) of theirs; the small
-// products have twice as many steps and 2^-10 of the magnitude. f32 rounds two sums an interval, each 2^-24 S at most;
+// products have twice as many steps and 2^-10 of the magnitude. f32 rounds one sum an interval, by 2^-24 S at most;
 // blocks that share K have no more sums among them than one that has all of it. So
 //
-//     |error| <= S (3 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (2 ceil(K / P) + 1) 2^-24)
+//     |error| <= S (3 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (ceil(K / P) + 1) 2^-24)
 //
-// which is 2.0e-5 S with P = 64 and K = 8192; a chain of fused multiply-adds has K 2^-24, 4.9e-4 S.
+// which is 1.3e-5 S with P = 64 and K = 8192; a chain of fused multiply-adds has K 2^-24, 4.9e-4 S.
 #include "gemm.cuh"
 
 #ifndef BM // threadblock tile
@@ -202,10 +202,9 @@ __device__ __forceinline__ void pass_turn()
         asm volatile("barrier.arrive %0, 256;" ::"r"(5 - (int)threadIdx.x / 128) : "memory");
 }
 
-// Starts the products of an interval's stages: hi hi, or the small ones. The first ones replace the sums unless they
-// are to be added.
+// Starts the products of an interval's stages: the small ones, of which the first replace the sums, or hi hi.
 template <bool SMALL>
-__device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED], int first_adds)
+__device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED])
 {
     // The same in all threads of a warp, which the compiler cannot know.
     const int outer = __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
@@ -221,14 +220,13 @@ __device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&s
         for (int k = 0; k < STEP; k += INSTRUCTION_K)
 #pragma unroll
             for (int i = 0; i < STACKED; i++) {
-                const int adds = stage > 0 || k > 0 ? 1 : first_adds;
                 const unsigned long long rows = a + tile_a::further(i * 64, k), columns = b + tile_b::further(0, k);
                 constexpr int LO = tile_a::further(0, STEP);
                 if (SMALL) {
-                    multiply<true, true>(some[i], rows, columns + LO, adds);
+                    multiply<true, true>(some[i], rows, columns + LO, stage > 0 || k > 0);
                     multiply<true, true>(some[i], rows + LO, columns, 1);
                 } else {
-                    multiply<true, true>(some[i], rows, columns, adds);
+                    multiply<true, true>(some[i], rows, columns, 1);
                 }
             }
     }
@@ -245,14 +243,14 @@ __device__ __forceinline__ void multiply_tile(const ring &r, int intervals, plac
 #pragma unroll 1
     for (int interval = 0; interval < intervals; interval++) {
         take_turn();
-        multiply_parts<true>(r, at, some, 0);
+        multiply_parts<true>(r, at, some);
         pass_turn();
         multiply_wait<0>();
 #pragma unroll
         for (int e = 0; e < COUNT; e++)
-            (&d[0][0])[e] += (&some[0][0])[e] * (1 / LO_SCALE);
+            (&some[0][0])[e] *= 1 / LO_SCALE;
         take_turn();
-        multiply_parts<false>(r, at, some, 0);
+        multiply_parts<false>(r, at, some);
         pass_turn();
         multiply_wait<0>();
         give_back(r, at, INTERVAL);

@@ -20,11 +20,12 @@ struct __align__(16) strict_step
     float a[STRICT_K][STRICT_M + 4], b[STRICT_K][STRICT_N + 4];
 };
 static_assert(BM % STRICT_M == 0, "whole subtiles");
-// Behind two steps, of which one is read while the other is stored, lie results on their way to C: so the epilogue is
-// code for four of them, which is compiled once, not for each.
+// In the place of two steps, of which one is read while the other is stored, lie results on their way to C: so the
+// epilogue is code for four of them, which is compiled once, not for each.
 typedef gt_vector<float, 4> strict_four;
 constexpr int STRICT_RESULTS = STRICT_ROWS * STRICT_FOURS;
-static_assert(2 * sizeof(strict_step) + STRICT_RESULTS * CONSUMERS * sizeof(strict_four) <= BUFFERS_AT, "stages hold them");
+static_assert(2 * sizeof(strict_step) <= BUFFERS_AT && STRICT_RESULTS * CONSUMERS * sizeof(strict_four) <= BUFFERS_AT,
+              "stages hold them");
 
 // A thread's share of a step of an operand, on its way from global to shared memory.
 template <int SIDE, bool ALONG_K> struct strict_operand {
@@ -73,7 +74,7 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
     int step = 0;
     next_a.load(g.k);
     next_b.load(g.k);
-    consumers_sync(); // the last subtile's steps have been read
+    consumers_sync(); // the last subtile's results have been read
 #pragma unroll 1
     for (gt_int left = g.k; left > 0; left -= STRICT_K) {
         strict_step &now = steps[step % 2];
@@ -104,7 +105,8 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
                 (&some[0][0][0])[e] = 0;
             }
     }
-    strict_four *fours = (strict_four *)(steps + 2) + thread; // a thread's own, each a row of all threads' apart
+    strict_four *fours = (strict_four *)steps + thread; // a thread's own, each a row of all threads' apart
+    consumers_sync(); // the last step has been read
 #pragma unroll
     for (int i = 0; i < STRICT_RESULTS; i++)
         fours[i * CONSUMERS] = *(const strict_four *)sum[i / STRICT_FOURS][i % STRICT_FOURS];
