@@ -108,6 +108,8 @@ WGMMA = [
     ("split", "commits no products", '    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");\n', ""),
     ("cluster", "gives a stage back that is being multiplied",
      "                multiply_wait<1>();\n                release(read);\n", "                release(read);\n"),
+    ("cluster", "moves sums that are being added to", "            multiply_stage(r, stages, at, f[i], d, step);\n",
+     "            multiply_stage(r, stages, at, f[i], d, step);\n            asm volatile(\"mov.b32 %0, %0;\" : \"+f\"(d[0][0]));\n"),
     ("cluster", "stores sums that are not there yet", "    multiply_wait<0>();\n    if (steps > 0)\n", "    if (steps > 0)\n"),
     ("split", "adds to what registers held", "multiply_stage(r, stages, at, f[i], d, step);",
      "multiply_stage(r, stages, at, f[i], d, 1);"),
@@ -242,6 +244,8 @@ SPLIT_MMA = [
     ("parted", "multiplies what has not come", "            gt_wait_copies<STAGES - 2>();\n", ""),
     ("parted", "has all of K in every block", "first = gt_first_step<SPLIT_K>(all, blockIdx.y);", "first = 0;"),
     ("parted", "multiplies by parts whatever they are", "if (how != BY_PARTS) {", "if (how == IN_ORDER) {"),
+    ("parted", "promotes no strict sums", "== 0 && how != IN_ORDER)", "== 0 && how == IN_ORDER)"),
+    ("parted", "loses the last of 63 in strict sums", "for (gt_int left = g.k; left > 0;", "for (gt_int left = g.k - (g.k % 64 == 63); left > 0;"),
 ]
 
 NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA}
@@ -260,13 +264,13 @@ class Written:
 class HandMade:
     """All mutants made by hand, in the place of a generator. The class of each is its family."""
 
-    def __init__(self, templates):
+    def __init__(self, templates, only=None):
         self.sources = {family: Source(templates, family) for family in (*SPACES, *NAMED)}
         written = {family: Written(family) for family in SPACES}
         named = {c.key: c for family in NAMED for c in configurations(family)}
         made = [(written[family], *edit) for family, *edit in MUTANTS]
         made += [(named[family, name], *edit) for family, mutants in NAMED.items() for name, *edit in mutants]
-        self.mutants = [self.make(number, *words) for number, words in enumerate(made, 1)]
+        self.mutants = [self.make(number, *words) for number, words in enumerate(made, 1) if not only or number in only]
         self.configurations = list(dict.fromkeys(mutant.configuration for mutant in self.mutants))
 
     def make(self, number, configuration, wrong, right_text, wrong_text):
