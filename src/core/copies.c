@@ -68,11 +68,16 @@ static bool describe(const gt_problem *p, gt_operand operand, int64_t how, gt_st
     return true;
 }
 
-/* Blocks that make a whole copy. */
-static int64_t count_blocks(const gt_problem *p, gt_operand operand, int64_t how, const gt_stored *copy)
+static bool do_lines_stay(const gt_problem *p, gt_operand operand, int64_t how)
 {
     const bool stored_along_k = operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T;
-    if (how & GT_COPY_AS_STORED || stored_along_k == !!(how & GT_COPY_ALONG_K))
+    return how & GT_COPY_AS_STORED || stored_along_k == !!(how & GT_COPY_ALONG_K);
+}
+
+/* Blocks that make a whole copy. */
+static int64_t count_blocks(const gt_stored *copy, bool lines_stay)
+{
+    if (lines_stay)
         return (copy->rows / LINES + 1) * (copy->columns * gt_type_find(copy->type)->bytes / LINE_BYTES + 1);
     return (copy->rows / SQUARE + 1) * (copy->columns / SQUARE + 1);
 }
@@ -97,8 +102,9 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
             __builtin_add_overflow(all, one, &all))
             return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
         copies.copied[i] = true;
+        copies.lines_stay[i] = !parts && do_lines_stay(p, i, how);
         copies.bytes[i] = (size_t)one;
-        blocks += parts ? copy->rows / PARTS_LINES + 1 : count_blocks(p, i, how, copy);
+        blocks += parts ? copy->rows / PARTS_LINES + 1 : count_blocks(copy, copies.lines_stay[i]);
     }
     copies.threads = parts ? PARTS_THREADS : COPY_THREADS;
     copies.cluster = parts ? share_parts(facts, p) : 1;
@@ -108,9 +114,10 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
     return GT_OK;
 }
 
-const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, const void *workspace)
+const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, bool without_a,
+                           const void *workspace)
 {
     if (!copies->copied[operand])
         return NULL;
-    return (const char *)workspace + (operand == GT_B ? copies->bytes[GT_A] * batch : 0);
+    return (const char *)workspace + (operand == GT_B && !without_a ? copies->bytes[GT_A] * batch : 0);
 }
