@@ -156,7 +156,9 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
     int count = 0;
     for (gt_operand i = GT_A; i <= GT_B; i++)
         stored[i] = gt_maps_read_stored(&launch->maps, i, addresses[i]);
-    CUresult result = launch_copies(driver, module, launch, args, stored, stream, addresses);
+    CUresult result = CUDA_SUCCESS;
+    if (launch->copies.blocks)
+        result = launch_copies(driver, module, launch, args, stored, stream, addresses);
     if (result == CUDA_SUCCESS && launch->maps.count > 0)
         result = gt_maps_encode(driver, &launch->maps, addresses, stored, maps);
     for (int i = 0; i < launch->maps.count; i++)
