@@ -50,8 +50,8 @@ __device__ __forceinline__ void main_loop(const operands &o, gt_int first_few, g
                                           gt_int k_count, GT_AB *shared, GT_ACC (&sum)[T_FEW * T_MANY])
 {
     const int group = warp_k();
-    // Where vectors lie half outside the matrix, no unit is whole.
-    const bool ragged = !ALONG_K && o.many % V != 0 && first_many + COVER > o.many;
+    // Where columns of the tile lie beyond the matrix, no unit is whole.
+    const bool ragged = first_many + COVER > o.many;
     const int all = (int)(((k_count + UNIT - 1) / UNIT + WARPS_K - 1 - group) / WARPS_K);
     const int whole = ragged ? 0 : (int)((k_count / UNIT + WARPS_K - 1 - group) / WARPS_K);
     // k-steps of the last unit
@@ -60,9 +60,9 @@ __device__ __forceinline__ void main_loop(const operands &o, gt_int first_few, g
     GT_AB *const corner = shared + 2 * CHUNK + threadIdx.x / 32 * (STAGES * SLOT) + threadIdx.x % 32 * 4;
     const auto fetch = [&](int unit, int slot) {
         if (unit < whole)
-            from.fetch<true>(corner + slot, UNIT, o.streamed);
+            from.fetch<true>(corner + slot, UNIT);
         else if (unit < all)
-            from.fetch<false>(corner + slot, unit + 1 < all ? UNIT : tail, o.streamed);
+            from.fetch<false>(corner + slot, unit + 1 < all ? UNIT : tail);
     };
     // A unit is a group of copies. The first one takes the first chunk along, and any later chunk travels with one
     // that is awaited before the chunk's turn.

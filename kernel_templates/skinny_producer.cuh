@@ -16,55 +16,40 @@ __device__ __forceinline__ void copy_streamed(GT_AB *to, const GT_AB *from, int 
                                                          policy);
 }
 
-// The units of the streamed operand that a warp takes, one after the other. Columns beyond the matrix read its last
-// ones instead: nobody stores their sums.
+// The units of the streamed operand that a warp takes, one after the other. What lies beyond the matrix is not read but
+// filled with zeros, from the address where it would be: lanes that copy from one address go one after the other.
 struct stream {
     static constexpr int LINES = ALONG_K ? T_MANY : 4;        // lines of the matrix that a lane reads in a unit
     static constexpr int PIECES = (ALONG_K ? 4 : T_MANY) / V; // vectors on each
 
     const GT_AB *line[ALONG_K ? T_MANY : 1]; // where the next unit begins
-    int piece[PIECES];                   // across K: from there to each vector,
-    int room[PIECES];                    // and how much of it lies in the matrix
     gt_int ld;
+    int columns; // from the lane's first one to the end of the matrix
     unsigned long long policy;
 
     __device__ __forceinline__ stream(const operands &o, gt_int first, gt_int k) : ld(o.ld_streamed)
     {
-        const gt_int last = ALONG_K ? o.many - 1 : (o.many - 1) / V * V;
-        gt_int column[T_MANY];
-#pragma unroll
-        for (int j = 0; j < T_MANY; j++) {
-            column[j] = first + column_of(j);
-            column[j] = column[j] < last ? column[j] : last;
-        }
+        columns = gt_clip(o.many - first, COVER) - column_of(0);
         policy = HINT == GT_L2_EVICT_FIRST ? gt_evict_first() : 0;
-        if (ALONG_K) {
 #pragma unroll
-            for (int j = 0; j < T_MANY; j++)
-                line[j] = o.streamed + column[j] * ld + k + step_of(0);
-        } else {
-            line[0] = o.streamed + (k + step_of(0)) * ld + column[0];
-#pragma unroll
-            for (int p = 0; p < PIECES; p++) {
-                piece[p] = (int)(column[p * V] - column[0]);
-                room[p] = gt_clip(o.many - column[p * V], V);
-            }
-        }
+        for (int l = 0; l < (ALONG_K ? T_MANY : 1); l++)
+            line[l] = ALONG_K ? o.streamed + (first + column_of(l)) * ld + k + step_of(0)
+                              : o.streamed + (k + step_of(0)) * ld + first + column_of(0);
     }
 
     // Starts bringing the next unit into the lane's corner of a slot: element (e, j), k-step by column, becomes b[j][e]
     // or, where columns are contiguous, b[e][j]. WHOLE: all of it lies in the matrix; else only k_left k-steps may.
-    template <bool WHOLE> __device__ __forceinline__ void fetch(GT_AB *corner, int k_left, const GT_AB *somewhere)
+    template <bool WHOLE> __device__ __forceinline__ void fetch(GT_AB *corner, int k_left)
     {
 #pragma unroll
         for (int l = 0; l < LINES; l++)
 #pragma unroll
             for (int p = 0; p < PIECES; p++) {
-                const GT_AB *from = ALONG_K ? line[l] + p * LANES_K * V : line[0] + l * ld + piece[p];
-                const int left = k_left - step_of(ALONG_K ? p * V : l);
-                const int most = left <= 0 ? 0 : ALONG_K ? (left < V ? left : V) : room[p], valid = WHOLE ? V : most;
+                const GT_AB *from = ALONG_K ? line[l] + p * LANES_K * V : line[0] + l * ld + p * LANES_MANY * V;
+                const int steps = k_left - step_of(ALONG_K ? p * V : l), room = columns - (ALONG_K ? l : p * V) * LANES_MANY;
+                const int most = steps <= 0 || room <= 0 ? 0 : ALONG_K ? steps : room;
                 const int i = (l * PIECES + p) * V;
-                copy_streamed(corner + i / 4 * 128 + i % 4, valid ? from : somewhere, valid, policy);
+                copy_streamed(corner + i / 4 * 128 + i % 4, from, WHOLE || most > V ? V : most, policy);
             }
 #pragma unroll
         for (int l = 0; l < (ALONG_K ? T_MANY : 1); l++)

@@ -1,43 +1,68 @@
 /* The library's own choice, put to the test. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "../src/core/status.h"
 #include "../src/runtime/neighbours.h"
 #include "../src/runtime/select.h"
 #include "work.h"
 
-/* Choices that are tried on a problem, one after the other: each corrects the estimate that the next one is made by. */
+/* Choices that are tried on a problem, one after the other. */
 #define MOST_CHOICES 4
 
 /* Squared distance of sizes that are taken for the same: together a factor of two. What was measured that near would
  * make the choice easier than programs do. */
 #define NEARBY 0.48
 
-static void leave_out_nearby(const gt_problem *problem, gt_measurements *measured)
+/* The time of a kernel on a problem, or (id 0) of the fastest one; INFINITY where it was not tried there. */
+static double find_us(const gt_measurements *measured, const gt_problem *problem, int64_t kernel_id)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < measured->count; i++)
-        if (gt_neighbours_distance2(problem, &measured->list[i].problem) > NEARBY)
-            measured->list[kept++] = measured->list[i];
-    measured->count = kept;
+    double best = INFINITY;
+    for (size_t i = 0; i < measured->count; i++) {
+        const gt_measured *row = &measured->list[i];
+        if ((kernel_id == 0 || row->kernel_id == kernel_id) && gt_problem_same_size(&row->problem, problem) &&
+            gt_class_same(&row->problem.class, &problem->class))
+            best = fmin(best, row->trial.us);
+    }
+    return best;
 }
 
-/* What the library would take for the problem if nobody had tuned it nor any size nearby; kernel_id 0 where it has
- * nothing. */
-static gt_status find_expected(const gt_work *w, gt_known *expected)
+/* Of the kernels that were not tried on the problem the one that the library would take if nobody had tuned it nor any
+ * size nearby, where it expects that to be faster than all that were tried: a wrong expectation would mislead it on
+ * other sizes, too. kernel_id 0 where there is none. */
+static gt_status choose(const gt_work *w, const gt_measurements *measured, gt_known *expected)
 {
     const gt_demands demands = {0};
-    gt_measurements measured;
+    gt_measurements others = *measured;
     gt_selection selection;
-    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
     *expected = (gt_known){0};
-    if (status != GT_OK)
-        return status;
-    leave_out_nearby(w->problem, &measured);
-    status = gt_select(&w->engine->device, w->problem, &demands, &measured, &selection);
-    if (status == GT_OK) {
-        const gt_measured *row = &measured.list[selection.index];
+    others.count = 0;
+    if (!(others.list = malloc((measured->count + 1) * sizeof *others.list)))
+        return gt_fail_memory();
+    for (size_t i = 0; i < measured->count; i++) {
+        const gt_measured *row = &measured->list[i];
+        if (gt_neighbours_distance2(w->problem, &row->problem) > NEARBY &&
+            isinf(find_us(measured, w->problem, row->kernel_id)))
+            others.list[others.count++] = *row;
+    }
+    const gt_status status = gt_select(&w->engine->device, w->problem, &demands, &others, &selection);
+    if (status == GT_OK && selection.expected_us < find_us(measured, w->problem, 0)) {
+        const gt_measured *row = &others.list[selection.index];
         *expected = (gt_known){row->kernel_id, *row->kernel, row->trial};
     }
-    gt_measurements_finish(&measured);
+    free(others.list);
     return status == GT_ERROR_NOT_TUNED ? GT_OK : status;
+}
+
+static gt_status find_expected(const gt_work *w, gt_known *expected)
+{
+    gt_measurements measured;
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
+    if (status != GT_OK)
+        return status;
+    status = choose(w, &measured, expected);
+    gt_measurements_finish(&measured);
+    return status;
 }
 
 /* A stored kernel, proved right and timed on the problem. */

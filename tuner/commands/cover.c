@@ -45,6 +45,10 @@ static const struct {
     {3072, 4, 3072, 1, BOTH, 0, 0, F32},
     {8192, 8, 8, 1, ALIGNED, 0, 0, F32}, /* nothing but C */
     {1, 1, 131072, 1, BOTH, 0, 0, F32},
+    {1, 1, 2048, 1, ALIGNED, 0, 0, F32},
+    {1, 12288, 48, 1, BOTH, 0, 0, F32},
+    {1, 48, 12288, 1, BOTH, 0, 0, F32},
+    {1536, 768, 1, 1, BOTH, 0, 0, F32}, /* an outer product */
     {1024, 8192, 8, 1, BOTH, 0, 0, F32}, /* C is large and K short, */
     {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
     {8192, 64, 160, 1, BOTH, 0, 0, F32}, /* few rows or columns, by their number and by K */
