@@ -27,15 +27,15 @@ static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int6
 }
 
 /* Tiles that parts do not suffice for take K in a loop of their own. Its remainders: those next to what such a loop may
- * step by, and every one of eight; up to four times that before them. */
+ * step by, and every one of eight; up to four times that before them. One of them in a batch. */
 static gt_status add_strict_tails(gt_drawing *d)
 {
     static const int64_t rests[] = {1, 2, 3, 32, 36, 45, 62, 63};
     const int64_t count = sizeof rests / sizeof rests[0], drawn = gt_drawing_below(d, 4);
     gt_status status = GT_OK;
     for (int64_t i = 0; status == GT_OK && i < count; i++) {
-        const int64_t k = (i + drawn) % 4 * STRICT_STEPS + rests[i];
-        status = add_uneven(d, 1 + gt_drawing_below(d, 8), 1 + gt_drawing_below(d, 8), k, 1, GT_UNEVEN_BEYOND,
+        const int64_t k = (i + drawn) % 4 * STRICT_STEPS + rests[i], batch = rests[i] == 32 ? 4 + gt_drawing_below(d, 3) : 1;
+        status = add_uneven(d, 1 + gt_drawing_below(d, 8), 1 + gt_drawing_below(d, 8), k, batch, GT_UNEVEN_BEYOND,
                             (gt_operand)(i % 2));
         if (status == GT_OK)
             d->cases->list[d->cases->count - 1].watched = false; /* a larger one is */
