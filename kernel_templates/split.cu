@@ -125,12 +125,8 @@ __device__ __forceinline__ gt_int count_intervals(const gt_args &g)
     return (g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL);
 }
 
-// Whether a tile that begins at this column goes straight from the parts of its lines through the copy engine to C, as
-// most do. To the others all stages are lent, empty, to work in: consumers take them and give them back.
-__device__ __forceinline__ bool is_straight(const gt_args &g, way how, gt_int column)
-{
-    return how == BY_PARTS && gt_is_plain(g) && (!MAP_C || g.n % STORED_AT_ONCE == 0 || column + BN <= g.n);
-}
+// A tile that is not multiplied by two parts is given all stages, empty, to work in: its consumers take them and give
+// them back.
 __device__ __forceinline__ void lend_stages(const ring &r, place &at)
 {
 #pragma unroll 1
@@ -171,10 +167,12 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
     for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
-        const way how = find_way(g, row, BM, column, BN);
-        const int end = how == BY_PARTS ? intervals.end * INTERVAL : 0;
+        if (find_way(g, row, BM, column, BN) != BY_PARTS) {
+            lend_stages(r, at);
+            continue;
+        }
 #pragma unroll 1
-        for (int step = intervals.first * INTERVAL; step < end; step++, at.advance()) {
+        for (int step = intervals.first * INTERVAL; step < intervals.end * INTERVAL; step++, at.advance()) {
             gt_mbarrier_wait(r.empty_of(at), at.phase);
             if (elect_one()) {
                 gt_mbarrier_expect(r.full_of(at), STAGE);
@@ -183,8 +181,6 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
             }
             __syncwarp();
         }
-        if (!is_straight(g, how, column))
-            lend_stages(r, at);
     }
 }
 
@@ -287,62 +283,6 @@ __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int
     }
 }
 
-// ---- results ----
-
-// C of this block's sums from this row and column on, where more is asked for than alpha, or the copy engine cannot
-// store all of it. They lie in the stages meanwhile, each thread's own, so that this is a loop and not code for each of
-// them. Some of C's old values are under way together.
-__device__ __forceinline__ void store_by_way_of_stages(const gt_args &g, char *stages, gt_int row, gt_int column,
-                                                       const GT_ACC *own)
-{
-    constexpr int TOGETHER = 4, WIDE = GT_WIDE_C < 2 ? 1 : 2;
-    typedef gt_vector<GT_C, WIDE> results;
-    const int lane = threadIdx.x % 32;
-    // Behind what other blocks may still read of this one's.
-    four_acc *const fours = (four_acc *)stages + (CLUSTER_K > 1 ? CLUSTER_K * PART : 0) + threadIdx.x;
-    if (CLUSTER_K == 1)
-        consumers_sync(); // all products have read their stages
-#pragma unroll
-    for (int f = 0; f < FOURS; f++)
-        fours[f * CONSUMERS] = *(const four_acc *)&own[f * 4];
-    row += threadIdx.x / 128 * (STACKED * 64) + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    column += lane % 4 * 2;
-#pragma unroll 1
-    for (int first = 0; first < FOURS; first += TOGETHER) {
-        // Of the p-th: its four, its place in C, how many of it lie there, and what does.
-        constexpr int COUNT = TOGETHER * 4 / WIDE;
-        const auto four_of = [&](int p) { return first + p * WIDE / 4; };
-        const auto row_of = [&](int p) { return row + four_of(p) / OWN_FOURS * 64 + p * WIDE % 4 / 2 * 8; };
-        const auto column_of = [&](int p) { return column + four_of(p) % OWN_FOURS * 8 + p * WIDE % 2; };
-        GT_C *c[COUNT];
-        int left[COUNT];
-        results held[COUNT];
-#pragma unroll
-        for (int p = 0; p < COUNT; p++) {
-            c[p] = g.c + blockIdx.z * g.stride_c + row_of(p) * g.ldc + column_of(p);
-            left[p] = four_of(p) < FOURS && row_of(p) < g.m ? gt_clip(g.n - column_of(p), WIDE) : 0;
-            held[p] = g.beta.value != 0 ? gt_load_vector<WIDE>(gt_old(g, c[p]), left[p]) : results();
-        }
-#pragma unroll
-        for (int p = 0; p < COUNT; p++) {
-            GT_ACC result[WIDE];
-#pragma unroll
-            for (int u = 0; u < WIDE; u++) {
-                result[u] = left[p] > 0 ? g.alpha.value * fours[four_of(p) * CONSUMERS].e[p * WIDE % 4 + u] : 0;
-                if (g.beta.value != 0)
-                    result[u] += g.beta.value * held[p].e[u];
-                if (gt_has_epilogue(g))
-                    result[u] += gt_bias(g, column_of(p) + u);
-            }
-            gt_activate(g, result);
-            if (left[p] == WIDE)
-                *(results *)c[p] = *(const results *)result;
-            else if (left[p] > 0)
-                *c[p] = result[0];
-        }
-    }
-}
-
 // ---- the product's kernel ----
 
 __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_args &g, const ring &r, char *stages,
@@ -358,7 +298,6 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
         const way how = find_way(g, row, BM, column, BN);
-        const bool straight = is_straight(g, how, column);
         if (how == IN_INTERVALS || how == IN_ORDER) {
             take_stages(r, at);
             compute_strictly(g, how, stages, row, column);
@@ -371,10 +310,9 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (how == BY_WIDE_PARTS) {
             take_stages(r, at);
             multiply_wide_tile(g, r, stages, row, column, intervals.first * INTERVAL, intervals.end * INTERVAL, d);
+            return_stages(r, at);
         } else {
             multiply_tile(r, intervals.end - intervals.first, at, d);
-            if (!straight)
-                take_stages(r, at);
         }
         GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
         if (CLUSTER_K > 1)
@@ -382,12 +320,8 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
         undo_scales(g, row, column + rank * OWN_N, how == BY_WIDE_PARTS ? 1 / WIDE_SCALE : 1, own);
-        if (straight) {
-            out.store_as<MAP_C>(g, map_c, {row, column, rank}, own, g.alpha.value);
-        } else {
-            store_by_way_of_stages(g, stages, row, column + rank * OWN_N, own);
-            return_stages(r, at);
-        }
+        bias_of_columns bias;
+        out.store(g, map_c, row, column, rank, bias, own);
     }
     if (threadIdx.x < 128)
         take_turn();

@@ -225,13 +225,6 @@ SPLIT = [
     ("alone", "reads beyond the end of K in three parts", "const int left = line < lines ? gt_clip(k - at, PIECE) : 0;", "const int left = line < lines ? PIECE : 0;"),
     ("turns", "makes parts of what has not come", "        gt_wait_copies<0>(); // this thread's\n", ""),
     ("turns", "takes a line's scale for its neighbour's", "__float_as_uint(known[first + line].undo) : 127u << 23", "__float_as_uint(known[first + (line ^ 1)].undo) : 127u << 23"),
-    ("turns", "stores what lies in stages that are being multiplied", "        consumers_sync(); // all products have read their stages\n", ""),
-    ("shared", "lays results where other blocks still read", "(CLUSTER_K > 1 ? CLUSTER_K * PART : 0) + threadIdx.x", "threadIdx.x"),
-    ("alone", "reads C's old values of the next row", "gt_load_vector<WIDE>(gt_old(g, c[p]), left[p])", "gt_load_vector<WIDE>(gt_old(g, c[p]) + g.ldc, left[p])"),
-    ("alone", "adds the bias of the column before", "gt_bias(g, column_of(p) + u)", "gt_bias(g, column_of(p) + u - 1)"),
-    ("turns", "activates nothing", "            gt_activate(g, result);\n", ""),
-    ("turns", "leaves out the end of a row", "            else if (left[p] > 0)\n", "            else if (left[p] > 1)\n"),
-    ("turns", "lends no stages", "        if (!is_straight(g, how, column))\n            lend_stages(r, at);\n", ""),
     ("turns", "drops the last interval of K", "(g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL)", "(g.k + STEP - 1) / (STEP * INTERVAL)"),
 ]
 
