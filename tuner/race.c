@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* Who races: up to FINALISTS of the fastest in screening, at most CLOSE times slower than the best; and the fastest of
- * up to OTHERS more families, or ways to treat L2 (the parameter `hint`). Screening has no cold times, and cold all kernels
- * of one family may be slow alike, or all without a hint. */
+ * up to OTHERS more families, or ways to treat L2 (the parameter `hint`). Screening has no cold times, and cold all
+ * kernels of one family may be slow alike, or all without a hint. */
 #define FINALISTS     4
 #define CLOSE         1.06
 #define OTHERS        2
