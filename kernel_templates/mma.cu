@@ -151,13 +151,13 @@ struct mainloop : tile_stages {
                     read_and_multiply(reading, k);
                 }
                 if (is_promoted(t, k))
-                    promote(all, some, 1);
+                    promote(all, some);
             }
             if (!AHEAD)
                 next_tile();
         }
         if (GT_PROMOTED)
-            promote(all, some, 1);
+            promote(all, some);
     }
 };
 

@@ -50,11 +50,11 @@ struct tile_stages {
 };
 
 // Adds what tensor cores have summed, times a scale, to the sums in GT_ACC.
-__device__ __forceinline__ void promote(sums &all, sums &some, GT_ACC scale)
+__device__ __forceinline__ void promote(sums &all, sums &some)
 {
 #pragma unroll
     for (int i = 0; i < BLOCKS_M * BLOCKS_N * 2; i++) {
-        (&all[0][0][0])[i] += (&some[0][0][0])[i] * scale;
+        (&all[0][0][0])[i] += (&some[0][0][0])[i];
         (&some[0][0][0])[i] = 0;
     }
 }

@@ -1,20 +1,20 @@
 // f32 on Hopper's tensor cores (--math split). Operands come in two parts of f16, x = hi + 2^-11 lo (split_parts.cuh
 // says what is kept of them), and a b is summed up as hi hi + 2^-11 (hi lo + lo hi). Tensor cores cut their sums, so
-// that those of INTERVAL steps of K go to others in f32: first those of the small products, scaled, then those of hi
-// hi. The copy engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply (wgmma).
-// BLOCKS blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile, or SPLIT_K
-// of them, which share K. A tile whose lines are too wide for two parts has three of bf16 instead (split_wide.cuh), and
-// one whose lines do not allow parts is computed by multiply-adds of f32 (split_strict.cuh).
+// that those of INTERVAL steps of K go to others in f32: of the small products first, which are scaled, and of hi hi on
+// top of them. The copy engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply
+// (wgmma). BLOCKS blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile, or
+// SPLIT_K of them, which share K. A tile whose lines are too wide for two parts has three of bf16 instead
+// (split_wide.cuh), and one whose lines do not allow parts is computed by multiply-adds of f32 (split_strict.cuh).
 //
 // The error of an element of op(A) op(B), over S = sum of |a||b|, with P = 32 INTERVAL: parts are kept to 2^-22 each,
 // and lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by 17
 // 2^-25 + 2^-23 of the largest magnitude in it, so P of them by (P / 16) (17 2^-25 + 2^-23) of theirs; the small
-// products have twice as many steps and 2^-10 of the magnitude. f32 rounds two sums an interval, each 2^-24 S at most;
+// products have twice as many steps and 2^-10 of the magnitude. f32 rounds one sum an interval, by 2^-24 S at most;
 // blocks that share K have no more sums among them than one that has all of it. So
 //
-//     |error| <= S (3 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (2 ceil(K / P) + 1) 2^-24)
+//     |error| <= S (3 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (ceil(K / P) + 1) 2^-24)
 //
-// which is 2.0e-5 S with P = 64 and K = 8192; a chain of fused multiply-adds has K 2^-24, 4.9e-4 S.
+// which is 1.3e-5 S with P = 64 and K = 8192; a chain of fused multiply-adds has K 2^-24, 4.9e-4 S.
 #include "gemm.cuh"
 
 #ifndef BM // threadblock tile
@@ -125,8 +125,12 @@ __device__ __forceinline__ gt_int count_intervals(const gt_args &g)
     return (g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL);
 }
 
-// A tile that is not multiplied by two parts is given all stages, empty, to work in: its consumers take them and give
-// them back.
+// Whether a tile that begins at this column goes straight from the parts of its lines through the copy engine to C, as
+// most do. To the others all stages are lent, empty, to work in: consumers take them and give them back.
+__device__ __forceinline__ bool is_straight(const gt_args &g, way how, gt_int column)
+{
+    return how == BY_PARTS && gt_is_plain(g) && (!MAP_C || g.n % STORED_AT_ONCE == 0 || column + BN <= g.n);
+}
 __device__ __forceinline__ void lend_stages(const ring &r, place &at)
 {
 #pragma unroll 1
@@ -167,12 +171,10 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
     for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
-        if (find_way(g, row, BM, column, BN) != BY_PARTS) {
-            lend_stages(r, at);
-            continue;
-        }
+        const way how = find_way(g, row, BM, column, BN);
+        const int end = how == BY_PARTS ? intervals.end * INTERVAL : 0;
 #pragma unroll 1
-        for (int step = intervals.first * INTERVAL; step < intervals.end * INTERVAL; step++, at.advance()) {
+        for (int step = intervals.first * INTERVAL; step < end; step++, at.advance()) {
             gt_mbarrier_wait(r.empty_of(at), at.phase);
             if (elect_one()) {
                 gt_mbarrier_expect(r.full_of(at), STAGE);
@@ -181,6 +183,8 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
             }
             __syncwarp();
         }
+        if (!is_straight(g, how, column))
+            lend_stages(r, at);
     }
 }
 
@@ -198,10 +202,8 @@ __device__ __forceinline__ void pass_turn()
         asm volatile("barrier.arrive %0, 256;" ::"r"(5 - (int)threadIdx.x / 128) : "memory");
 }
 
-// Starts the products of an interval's stages: hi hi, or the small ones. The first ones replace the sums unless they
-// are to be added.
-template <bool SMALL>
-__device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED], int first_adds)
+// Starts the products of an interval's stages: the small ones, of which the first replace the sums, or hi hi.
+template <bool SMALL> __device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED])
 {
     // The same in all threads of a warp, which the compiler cannot know.
     const int outer = __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
@@ -217,14 +219,13 @@ __device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&s
         for (int k = 0; k < STEP; k += INSTRUCTION_K)
 #pragma unroll
             for (int i = 0; i < STACKED; i++) {
-                const int adds = stage > 0 || k > 0 ? 1 : first_adds;
                 const unsigned long long rows = a + tile_a::further(i * 64, k), columns = b + tile_b::further(0, k);
                 constexpr int LO = tile_a::further(0, STEP);
                 if (SMALL) {
-                    multiply<true, true>(some[i], rows, columns + LO, adds);
+                    multiply<true, true>(some[i], rows, columns + LO, stage > 0 || k > 0);
                     multiply<true, true>(some[i], rows + LO, columns, 1);
                 } else {
-                    multiply<true, true>(some[i], rows, columns, adds);
+                    multiply<true, true>(some[i], rows, columns, 1);
                 }
             }
     }
@@ -241,14 +242,14 @@ __device__ __forceinline__ void multiply_tile(const ring &r, int intervals, plac
 #pragma unroll 1
     for (int interval = 0; interval < intervals; interval++) {
         take_turn();
-        multiply_parts<true>(r, at, some, 0);
+        multiply_parts<true>(r, at, some);
         pass_turn();
         multiply_wait<0>();
 #pragma unroll
         for (int e = 0; e < COUNT; e++)
-            (&d[0][0])[e] += (&some[0][0])[e] * (1 / LO_SCALE);
+            (&some[0][0])[e] *= 1 / LO_SCALE;
         take_turn();
-        multiply_parts<false>(r, at, some, 0);
+        multiply_parts<false>(r, at, some);
         pass_turn();
         multiply_wait<0>();
         give_back(r, at, INTERVAL);
@@ -259,30 +260,85 @@ __device__ __forceinline__ void multiply_tile(const ring &r, int intervals, plac
 }
 
 // Undoes the scales of lines, and the square of one `more`, in the sums that this block stores, from this row and
-// column on. Half of both powers at a
-// time: a product that is not zero is 2^-48 at least and does not become subnormal before the result does, so that it
-// is rounded once.
+// column on. Half of both powers at a time: a product that is not zero is 2^-48 at least and does not become subnormal
+// before the result does, so that it is rounded once.
 __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int column, float more, GT_ACC *own)
 {
-    const line_known *rows = parts_of(g, true).known, *columns = parts_of(g, false).known;
-    const int lane = threadIdx.x % 32;
-    float undo[STACKED][2];
+    const int lane = threadIdx.x % 32, within = lane % 4 * 2;
     row += threadIdx.x / 128 * (STACKED * 64) + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    column += lane % 4 * 2;
+    const line_known *rows = parts_of(g, true).known + row, *columns = parts_of(g, false).known + column + within;
+    const int height = gt_clip(g.m - row, STACKED * 64), width = gt_clip(g.n - column, OWN_N);
+    float undo[STACKED][2];
 #pragma unroll
     for (int i = 0; i < STACKED * 2; i++) {
-        const gt_int at = row + i / 2 * 64 + i % 2 * 8;
-        undo[i / 2][i % 2] = at < g.m ? rows[at].undo * more : 0;
+        const int at = i / 2 * 64 + i % 2 * 8;
+        undo[i / 2][i % 2] = at < height ? rows[at].undo * more : 0;
     }
 #pragma unroll
     for (int n = 0; n < OWN_N / 4; n++) {
-        const gt_int at = column + n / 2 * 8 + n % 2;
-        const float other = at < g.n ? columns[at].undo : 0;
+        const int at = n / 2 * 8 + n % 2;
+        const float other = at + within < width ? columns[at].undo : 0;
 #pragma unroll
         for (int i = 0; i < STACKED * 2; i++) {
             const float both = undo[i / 2][i % 2] * other;
             float &sum = own[i / 2 * (OWN_N / 2) + n / 2 * 4 + i % 2 * 2 + n % 2];
             sum = sum * both * both;
+        }
+    }
+}
+
+// ---- results ----
+
+// C of this block's sums from this row and column on, where more is asked for than alpha, or the copy engine cannot
+// store all of it. They lie in the stages meanwhile, each thread's own, so that this is a loop and not code for each of
+// them. Some of C's old values are under way together.
+__device__ __forceinline__ void store_by_way_of_stages(const gt_args &g, char *stages, gt_int row, gt_int column,
+                                                       const GT_ACC *own)
+{
+    constexpr int TOGETHER = 4, WIDE = GT_WIDE_C < 2 ? 1 : 2;
+    typedef gt_vector<GT_C, WIDE> results;
+    const int lane = threadIdx.x % 32;
+    // Behind what other blocks may still read of this one's.
+    four_acc *const fours = (four_acc *)stages + (CLUSTER_K > 1 ? CLUSTER_K * PART : 0) + threadIdx.x;
+    if (CLUSTER_K == 1)
+        consumers_sync(); // all products have read their stages
+#pragma unroll
+    for (int f = 0; f < FOURS; f++)
+        fours[f * CONSUMERS] = *(const four_acc *)&own[f * 4];
+    row += threadIdx.x / 128 * (STACKED * 64) + threadIdx.x % 128 / 32 * 16 + lane / 4;
+    column += lane % 4 * 2;
+#pragma unroll 1
+    for (int first = 0; first < FOURS; first += TOGETHER) {
+        // Of the p-th: its four, its place in C, how many of it lie there, and what does.
+        constexpr int COUNT = TOGETHER * 4 / WIDE;
+        const auto four_of = [&](int p) { return first + p * WIDE / 4; };
+        const auto row_of = [&](int p) { return row + four_of(p) / OWN_FOURS * 64 + p * WIDE % 4 / 2 * 8; };
+        const auto column_of = [&](int p) { return column + four_of(p) % OWN_FOURS * 8 + p * WIDE % 2; };
+        GT_C *c[COUNT];
+        int left[COUNT];
+        results held[COUNT];
+#pragma unroll
+        for (int p = 0; p < COUNT; p++) {
+            c[p] = g.c + blockIdx.z * g.stride_c + row_of(p) * g.ldc + column_of(p);
+            left[p] = four_of(p) < FOURS && row_of(p) < g.m ? gt_clip(g.n - column_of(p), WIDE) : 0;
+            held[p] = g.beta.value != 0 ? gt_load_vector<WIDE>(gt_old(g, c[p]), left[p]) : results();
+        }
+#pragma unroll
+        for (int p = 0; p < COUNT; p++) {
+            GT_ACC result[WIDE];
+#pragma unroll
+            for (int u = 0; u < WIDE; u++) {
+                result[u] = left[p] > 0 ? g.alpha.value * fours[four_of(p) * CONSUMERS].e[p * WIDE % 4 + u] : 0;
+                if (g.beta.value != 0)
+                    result[u] += g.beta.value * held[p].e[u];
+                if (gt_has_epilogue(g))
+                    result[u] += gt_bias(g, column_of(p) + u);
+            }
+            gt_activate(g, result);
+            if (left[p] == WIDE)
+                *(results *)c[p] = *(const results *)result;
+            else if (left[p] > 0)
+                *c[p] = result[0];
         }
     }
 }
@@ -302,6 +358,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
         const way how = find_way(g, row, BM, column, BN);
+        const bool straight = is_straight(g, how, column);
         if (how == IN_INTERVALS || how == IN_ORDER) {
             take_stages(r, at);
             compute_strictly(g, how, stages, row, column);
@@ -314,9 +371,10 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (how == BY_WIDE_PARTS) {
             take_stages(r, at);
             multiply_wide_tile(g, r, stages, row, column, intervals.first * INTERVAL, intervals.end * INTERVAL, d);
-            return_stages(r, at);
         } else {
             multiply_tile(r, intervals.end - intervals.first, at, d);
+            if (!straight)
+                take_stages(r, at);
         }
         GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
         if (CLUSTER_K > 1)
@@ -324,8 +382,12 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
         undo_scales(g, row, column + rank * OWN_N, how == BY_WIDE_PARTS ? 1 / WIDE_SCALE : 1, own);
-        bias_of_columns bias;
-        out.store(g, map_c, row, column, rank, bias, own);
+        if (straight) {
+            out.store_as<MAP_C>(g, map_c, {row, column, rank}, own, g.alpha.value);
+        } else {
+            store_by_way_of_stages(g, stages, row, column + rank * OWN_N, own);
+            return_stages(r, at);
+        }
     }
     if (threadIdx.x < 128)
         take_turn();

@@ -24,7 +24,8 @@ constexpr int PARTS_STEP = 32;
 constexpr float LO_SCALE = 0x1p11f;
 
 // What is known of a line. src/core/copies.c has its size and its place, behind the lines of its matrix.
-struct line_known {
+struct __align__(8) line_known
+{
     float undo; // its square undoes the line's scale; negative: the line has elements that are too deep for three parts
     unsigned
         what; // the exponent of its largest element, 8 bits; the share of low elements, and of deep ones, 12 bits each
@@ -70,13 +71,16 @@ struct lines_known {
 
     __device__ __forceinline__ lines_known(const line_known *known, gt_int first, int count, gt_int lines)
     {
-        for (int i = threadIdx.x % 32; i < count; i += 32)
-            if (first + i < lines) {
-                const unsigned what = known[first + i].what;
-                deepest |= known[first + i].undo < 0;
-                exponent = max(exponent, what >> EXPONENT_AT);
-                low = max(low, what >> LOW_AT & SHARE);
-                deep = max(deep, what & SHARE);
+        const int lane = threadIdx.x % 32, there = gt_clip(lines - first, count);
+        known += first + lane;
+#pragma unroll
+        for (int i = 0; i < count; i += 32)
+            if (i + lane < there) {
+                const line_known line = known[i];
+                deepest |= line.undo < 0;
+                exponent = max(exponent, line.what >> EXPONENT_AT);
+                low = max(low, line.what >> LOW_AT & SHARE);
+                deep = max(deep, line.what & SHARE);
             }
         exponent = __reduce_max_sync(~0u, exponent);
         low = __reduce_max_sync(~0u, low);

@@ -18,13 +18,14 @@ __device__ __forceinline__ unsigned magnitude(float element)
 
 // A line's scale, from the bits of a magnitude: its square is multiplied with.
 struct line_scale {
-    int half; // of the power of two
+    int half = 0; // of the power of two
 
     // The power of two of a magnitude, which is not zero.
     __device__ __forceinline__ static int power(unsigned magnitude)
     {
         return magnitude >> 23 ? (int)(magnitude >> 23) - 127 : 31 - __clz(magnitude) - 149;
     }
+    line_scale() = default;
     // Of a line whose largest magnitude this is, or, where not all have been seen, of some elements: the others may be
     // four times as large.
     __device__ __forceinline__ line_scale(unsigned largest, bool of_all)
@@ -57,15 +58,19 @@ struct line_seen {
     unsigned largest = 0;
     line_counts counted;
 
+    template <int COUNT> __device__ __forceinline__ void see(const float (&elements)[COUNT])
+    {
+#pragma unroll
+        for (int e = 0; e < COUNT; e++)
+            largest = max(largest, magnitude(elements[e]));
+    }
     // Few elements are low, mostly: they are looked for only where the smallest one is.
-    template <int COUNT> __device__ __forceinline__ void see(const float (&elements)[COUNT], float up)
+    template <int COUNT> __device__ __forceinline__ void count(const float (&elements)[COUNT], float up)
     {
         unsigned least = ~0u;
 #pragma unroll
-        for (int e = 0; e < COUNT; e++) {
-            largest = max(largest, magnitude(elements[e]));
+        for (int e = 0; e < COUNT; e++)
             least = min(least, magnitude(elements[e]));
-        }
         if (__uint_as_float(least) * up * up < 0x1p-4f)
 #pragma unroll
             for (int e = 0; e < COUNT; e++) {
@@ -112,7 +117,8 @@ __device__ __forceinline__ line_known know(const line_seen &seen, line_scale sca
             seen.largest >> 23 << EXPONENT_AT | (unsigned)low << LOW_AT | (deep < SHARE ? (unsigned)deep : SHARE)};
 }
 
-// What warps of a block tell each other: of a line those from `first` on, so many.
+// What warps of a block, or blocks of a cluster, tell each other: of a line those from `first` on, so many.
+static_assert(PARTS_CLUSTER <= PARTS_WARPS, "loops over warps do for blocks");
 struct told {
     unsigned sampled[PARTS_WARPS][32], largest[PARTS_WARPS][32];
     line_counts counted[PARTS_WARPS][32];
@@ -120,18 +126,22 @@ struct told {
     __device__ __forceinline__ static unsigned find_largest(const unsigned (*of)[32], unsigned first, int warps)
     {
         unsigned largest = 0;
-        for (int w = 0; w < warps; w++)
-            largest = max(largest, of[first + w][threadIdx.x % 32]);
+#pragma unroll
+        for (int w = 0; w < PARTS_WARPS; w++)
+            if (w < warps)
+                largest = max(largest, of[first + w][threadIdx.x % 32]);
         return largest;
     }
     __device__ __forceinline__ static line_counts count(const line_counts (*of)[32], unsigned first, int warps)
     {
         line_counts all;
-        for (int w = 0; w < warps; w++) {
-            all.low += of[first + w][threadIdx.x % 32].low;
-            all.deep += of[first + w][threadIdx.x % 32].deep;
-            all.deepest += of[first + w][threadIdx.x % 32].deepest;
-        }
+#pragma unroll
+        for (int w = 0; w < PARTS_WARPS; w++)
+            if (w < warps) {
+                all.low += of[first + w][threadIdx.x % 32].low;
+                all.deep += of[first + w][threadIdx.x % 32].deep;
+                all.deepest += of[first + w][threadIdx.x % 32].deepest;
+            }
         return all;
     }
 };
@@ -166,6 +176,7 @@ struct told_in_cluster {
     template <typename T> __device__ __forceinline__ static void tell(const T &here, unsigned value)
     {
         const unsigned at = (unsigned)__cvta_generic_to_shared(&here);
+#pragma unroll 1
         for (unsigned block = 0; block < blocks(); block++)
             asm volatile("{\n.reg .u32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
                          "st.shared::cluster.u32 [there], %2;\n}" ::"r"(at),
@@ -247,17 +258,19 @@ struct long_lines {
         from += line * ld;
         to += line * to_ld + lane / 8 * (2 * PARTS_STEP) + lane % 8 * 4;
         load(held, from, first, end);
-        sample.see(held, 1);
+        sample.see(held);
         t.sampled[warp][lane] = __reduce_max_sync(~0u, sample.largest);
         __syncthreads();
         line_scale scale(told::find_largest(t.sampled, line * of_line, of_line), k <= turn);
         for (;;) {
             const float up = scale.up();
             line_seen seen;
+#pragma unroll 1
             for (gt_int begin = 0; begin < end; begin += turn) {
                 const gt_int at = begin + first;
                 load(held, from, at, k);
-                seen.see(held, up);
+                seen.see(held);
+                seen.count(held, up);
 #pragma unroll
                 for (int i = 0; i < AHEAD; i++) {
                     const gt_int p = at + i * 128;
@@ -326,21 +339,27 @@ struct strip {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         const gt_int of_warp = (others.rank() * PARTS_WARPS + warp) * PARTS_STEP, turn = others.blocks() * TURN;
         elements held;
-        line_seen sample;
+        line_scale scale;
+        bool scaled = false;
         from += lane < lines ? lane : 0; // others do again what the first one does
-        load(held, from, ld, of_warp, k);
-        sample.see(held, 1);
-        t.sampled[warp][lane] = sample.largest;
-        __syncthreads();
-        line_scale scale(others.sample(told::find_largest(t.sampled, 0, PARTS_WARPS)), k <= turn);
         for (;;) {
-            const float up = scale.up();
             line_seen seen;
+            load(held, from, ld, of_warp, k);
+            if (!scaled) {
+                line_seen sample;
+                sample.see(held);
+                t.sampled[warp][lane] = sample.largest;
+                __syncthreads();
+                scale = line_scale(others.sample(told::find_largest(t.sampled, 0, PARTS_WARPS)), k <= turn);
+                scaled = true;
+            }
+            const float up = scale.up();
 #pragma unroll 1
             for (gt_int at = of_warp; at < k; at += turn) {
                 elements next;
                 load(next, from, ld, at + turn, k);
-                seen.see(held, up);
+                seen.see(held);
+                seen.count(held, up);
                 split_step(held, up, parts[warp]);
                 store(parts[warp], lines, to + at * 2, to_ld);
 #pragma unroll
@@ -358,7 +377,6 @@ struct strip {
                 break;
             }
             scale = line_scale(seen.largest, true);
-            load(held, from, ld, of_warp, k);
             others.begin_again();
         }
     }
@@ -424,17 +442,20 @@ extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, GT_A_ALONG_K &&GT
     const gt_int blocks_a = (g.m + of_a - 1) / of_a * lines_a::blocks(),
                  blocks_b = (g.n + of_b - 1) / of_b * lines_b::blocks();
     const operand_parts a = parts_of(g, true), b = parts_of(g, false);
+    const float *const from_a = g.a + blockIdx.z * g.stride_a, *const from_b = g.b + blockIdx.z * g.stride_b;
     for (gt_int number = blockIdx.x; number < blocks_a + blocks_b; number += gridDim.x) {
         const bool is_a = B_FIRST ? number >= blocks_b : number < blocks_a;
         const gt_int within = is_a == B_FIRST ? number - (B_FIRST ? blocks_b : blocks_a) : number;
-        if (is_a) {
-            const gt_int first = within / lines_a::blocks() * of_a;
-            lines_a::split(t, g.a + blockIdx.z * g.stride_a + first * (GT_A_ALONG_K ? g.lda : 1), g.lda, g.m - first,
-                           g.k, a.lines + first * ld, ld, a.known + first);
+        // Lines of both operands that are stored alike are split by the same code.
+        if (is_a || GT_A_ALONG_K == GT_B_ALONG_K) {
+            const gt_int first = within / lines_a::blocks() * of_a, lda = is_a ? g.lda : g.ldb;
+            const operand_parts parts = is_a ? a : b;
+            lines_a::split(t, (is_a ? from_a : from_b) + first * (GT_A_ALONG_K ? lda : 1), lda,
+                           (is_a ? g.m : g.n) - first, g.k, parts.lines + first * ld, ld, parts.known + first);
         } else {
             const gt_int first = within / lines_b::blocks() * of_b;
-            lines_b::split(t, g.b + blockIdx.z * g.stride_b + first * (GT_B_ALONG_K ? g.ldb : 1), g.ldb, g.n - first,
-                           g.k, b.lines + first * ld, ld, b.known + first);
+            lines_b::split(t, from_b + first * (GT_B_ALONG_K ? g.ldb : 1), g.ldb, g.n - first, g.k,
+                           b.lines + first * ld, ld, b.known + first);
         }
         __syncthreads(); // what was told has been read
     }

@@ -20,11 +20,12 @@ struct __align__(16) strict_step
     float a[STRICT_K][STRICT_M + 4], b[STRICT_K][STRICT_N + 4];
 };
 static_assert(BM % STRICT_M == 0, "whole subtiles");
-// Behind two steps, of which one is read while the other is stored, lie results on their way to C: so the epilogue is
-// code for four of them, which is compiled once, not for each.
+// In the place of two steps, of which one is read while the other is stored, lie results on their way to C: so the
+// epilogue is code for four of them, which is compiled once, not for each.
 typedef gt_vector<float, 4> strict_four;
 constexpr int STRICT_RESULTS = STRICT_ROWS * STRICT_FOURS;
-static_assert(2 * sizeof(strict_step) + STRICT_RESULTS * CONSUMERS * sizeof(strict_four) <= BUFFERS_AT, "stages hold them");
+static_assert(2 * sizeof(strict_step) <= BUFFERS_AT && STRICT_RESULTS * CONSUMERS * sizeof(strict_four) <= BUFFERS_AT,
+              "stages hold them");
 
 // A thread's share of a step of an operand, on its way from global to shared memory.
 template <int SIDE, bool ALONG_K> struct strict_operand {
@@ -45,9 +46,10 @@ template <int SIDE, bool ALONG_K> struct strict_operand {
     // The next step, of which the matrix has so much of K; zeros stand for what it has not.
     __device__ __forceinline__ void load(gt_int left)
     {
+        const int there = gt_clip(left, STRICT_K);
 #pragma unroll
         for (int n = 0; n < COUNT; n++) {
-            const bool inside = line + (ALONG_K ? n * APART : 0) < lines && k + (ALONG_K ? 0 : n * APART) < left;
+            const bool inside = line + (ALONG_K ? n * APART : 0) < lines && k + (ALONG_K ? 0 : n * APART) < there;
             held[n] = inside ? from[n * APART * ld] : 0;
         }
         from += ALONG_K ? (gt_int)STRICT_K : STRICT_K * ld;
@@ -72,7 +74,7 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
     int step = 0;
     next_a.load(g.k);
     next_b.load(g.k);
-    consumers_sync(); // the last subtile's steps have been read
+    consumers_sync(); // the last subtile's results have been read
 #pragma unroll 1
     for (gt_int left = g.k; left > 0; left -= STRICT_K) {
         strict_step &now = steps[step % 2];
@@ -81,7 +83,7 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
         consumers_sync();
         next_a.load(left - STRICT_K);
         next_b.load(left - STRICT_K);
-#pragma unroll 4
+#pragma unroll 1
         for (int k = 0; k < STRICT_K; k++) {
             strict_four a[STRICT_ROWS / 4], b[STRICT_FOURS];
 #pragma unroll
@@ -103,7 +105,9 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
                 (&some[0][0][0])[e] = 0;
             }
     }
-    strict_four *fours = (strict_four *)(steps + 2) + thread; // a thread's own, each a row of all threads' apart
+    consumers_sync(); // the last step has been read
+
+    strict_four *fours = (strict_four *)steps + thread; // a thread's own, each a row of all threads' apart
 #pragma unroll
     for (int i = 0; i < STRICT_RESULTS; i++)
         fours[i * CONSUMERS] = *(const strict_four *)sum[i / STRICT_FOURS][i % STRICT_FOURS];

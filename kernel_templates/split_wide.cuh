@@ -3,7 +3,7 @@
 // Elements are scaled as for two parts and by 2^WIDE more; those that are not zero are 2^-60 at least then, and their
 // products, and sums of them, are numbers that f32 has. Six products are summed up, small ones first: hi lo, mid mid
 // and lo hi, hi mid and mid hi, hi hi. What is left out is 2^-25 of a product at most, and sums of STEP products go to
-// others in f32, so that errors are within split.cu's bound.
+// others in f32, so that errors are within split.cu's bound for P = STEP.
 //
 // Consumers copy the operands themselves and write parts into the stages, which are theirs meanwhile: of each step of K
 // his and mids into a line of one stage, of two steps by turns the first two; and los into half a line of the third.
@@ -96,10 +96,11 @@ template <int SIDE, bool ALONG_K> struct wide_operand {
         for (int i = thread; i < COUNT; i += CONSUMERS) {
             const int line = line_of(i);
             const gt_int at = (gt_int)step * STEP + place_in_line(i) * PIECE;
+            const int left = line < lines ? gt_clip(k - at, PIECE) : 0;
             const float *from = matrix + (ALONG_K ? line * ld + at : at * ld + line);
 #pragma unroll
             for (int e = 0; e < PIECE; e += UNIT) {
-                const int valid = line < lines && at + e < k ? gt_clip(k - at - e, UNIT) : 0;
+                const int valid = left < e ? 0 : left < e + UNIT ? left - e : UNIT;
                 gt_copy_async<UNIT * 4>(gt_shared_address(&copied(i, e)),
                                         valid > 0 ? from + e * (ALONG_K ? 1 : ld) : matrix, valid * 4);
             }

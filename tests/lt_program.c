@@ -21,7 +21,7 @@ enum { R_32F = 0, R_64F = 1, COMPUTE_32F = 68, COMPUTE_64F = 70 };
 enum { POINTER_MODE = 2, OP_A = 3, OP_B = 4, EPILOGUE = 7, BIAS = 8, BIAS_STRIDE = 10, SM_TARGET = 15, A_SCALE = 17,
        BIAS_TYPE = 26, IN_COUNTERS = 29, OUT_COUNTERS = 30 };
 enum { RELU = 2, WITH_BIAS = 4, GELU = 32, AUX = 128 };
-enum { ORDER = 1, BATCH = 5, STRIDE = 6, PLANE = 7 };
+enum { ORDER = 1, ROWS = 2, BATCH = 5, STRIDE = 6, PLANE = 7 };
 enum { M = 33, N = 20, K = 17, MATRICES = 2 };
 
 static int (*make_operation)(void **, int, int), (*free_operation)(void *);
@@ -167,7 +167,8 @@ static int run(const product *p, unsigned *seed)
         REQUIRE(set_operation(operation, BIAS, &biases, 8) == SUCCESS);
     }
     if (p->on_layout)
-        REQUIRE(set_layout(a.layout, p->attribute, &(int64_t){p->value}, 8) == SUCCESS);
+        REQUIRE(set_layout(a.layout, p->attribute, &(int64_t){p->value},
+                           p->attribute == ORDER || p->attribute == BATCH ? 4 : 8) == SUCCESS);
     else if (p->attribute)
         REQUIRE(set_operation(operation, p->attribute, &(int64_t){p->value}, is_long(p->attribute) ? 8 : 4) == SUCCESS);
     const void *alpha = p->wide ? (const void *)&wide[0] : &narrow[0], *beta = p->wide ? (const void *)&wide[1] : &narrow[1];
@@ -230,6 +231,9 @@ int main(int argc, char **argv)
         {.batch = 1, .attribute = IN_COUNTERS, .value = 4096}, /* another kernel's, and what others wait for */
         {.batch = 1, .attribute = OUT_COUNTERS, .value = 4096},
         {.batch = 1, .attribute = PLANE, .value = 64, .on_layout = true},
+        {.batch = 1, .attribute = ORDER, .value = 2, .on_layout = true}, /* tiles of 32 columns */
+        {.batch = 1, .attribute = ROWS, .value = M - 1, .on_layout = true}, /* sizes that do not fit together */
+        {.batch = 1, .attribute = BATCH, .value = 2, .on_layout = true},
     };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i].on_layout || others[i].attribute == 0 || is_known(others[i].attribute))

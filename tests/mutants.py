@@ -6,14 +6,19 @@ equivalent, for a reason that mutants/equivalents.py finds, or unexplained, whic
 
 --device 0 --then soft:h200 tries them on a real GPU, and on the software one what passes there: the second table tells how many
 the GPU shows by wrong values or faults, and how many only the software GPU sees. --handmade tries those made by hand.
+
+--log FILE writes every result into a file, and goes on behind those that are there of the same seed: a long run may be made
+in pieces, on several machines too (--only 1-500 and --only 501-1000, their files put together). The tables are of all.
 """
 import argparse
 import collections
+import json
 import os
 import pathlib
 import sys
 import threading
 import time
+import types
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
@@ -32,6 +37,33 @@ class Result:
     def __init__(self, mutant, verdict, why, cause=""):
         """`cause`: what it was rejected by, in a word."""
         self.mutant, self.verdict, self.why, self.cause = mutant, verdict, why, cause
+
+
+class Log:
+    """Results in a file, a line each."""
+
+    def __init__(self, path, seed):
+        self.path, self.seed = path, seed
+
+    def add(self, result):
+        mutant = result.mutant
+        words = {word: getattr(mutant, word) for word in ("number", "name", "subject", "file", "function", "before", "after")}
+        with open(self.path, "a") as file:
+            print(json.dumps({"seed": self.seed, **words, "configuration": mutant.configuration.name, "verdict": result.verdict,
+                              "why": result.why, "cause": result.cause}), file=file)
+
+    def results(self, table):
+        """What is there of this seed. Survivors may have been explained since."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        found = {}
+        for words in map(json.loads, lines):
+            mutant = types.SimpleNamespace(**words)
+            mutant.configuration = types.SimpleNamespace(name=mutant.configuration)
+            if mutant.seed != self.seed:
+                continue
+            reason = reason_of(mutant, table) if mutant.verdict == SURVIVED else None
+            found[mutant.number] = Result(mutant, EQUIVALENT if reason else mutant.verdict, reason or mutant.why, mutant.cause)
+        return list(found.values())
 
 
 class Laboratory:
@@ -88,11 +120,13 @@ class Laboratory:
             found = pool.map(self.check_original, self.generator.configurations)
             return [failure for failure in found if failure]
 
-    def run(self, count, jobs, seconds=None):
-        """Results in the mutants' order until `count` of them compiled to code of their own, or time is up."""
-        done, until = 0, time.monotonic() + (seconds or 1e9)
+    def run(self, count, jobs, seconds=None, known=()):
+        """Results in the mutants' order until `count` of them, with those that are known, compiled to code of their own, or
+        time is up."""
+        done, until = sum(r.verdict in COUNTED for r in known), time.monotonic() + (seconds or 1e9)
+        tried = {r.mutant.number for r in known}
         with ThreadPoolExecutor(jobs) as pool:
-            queue, mutants = collections.deque(), iter(self.generator)
+            queue, mutants = collections.deque(), (m for m in self.generator if m.number not in tried)
             while done < count and time.monotonic() < until:
                 while len(queue) < 2 * jobs and (mutant := next(mutants, None)):
                     queue.append(pool.submit(self.try_mutant, mutant))
@@ -142,6 +176,11 @@ def summary(results):
             f"{len(survivors)} unexplained survivors ({100 * len(survivors) / max(len(counted), 1):.1f}%)")
 
 
+def numbers(text):
+    spans = [[int(number) for number in part.split("-")] for part in text.split(",")]
+    return {number for span in spans for number in range(span[0], span[-1] + 1)}
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("program")
@@ -158,7 +197,8 @@ def arguments():
     parser.add_argument("--classes", default=",".join(CLASSES), help="of mutations, commas between (all)")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help="families, and repack for the copies (all)")
     parser.add_argument("--handmade", action="store_true", help="those made by hand, all of them, instead of generated ones")
-    parser.add_argument("--only", type=lambda text: {int(n) for n in text.split(",")}, help="numbers of mutants to try")
+    parser.add_argument("--only", type=numbers, help="numbers of mutants to try: 3,17,200-299")
+    parser.add_argument("--log", type=pathlib.Path, help="file of all results, which a run adds to")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the sources of survivors")
     parser.add_argument("--list", action="store_true", help="print mutants and try none")
     parser.add_argument("--verbose", action="store_true", help="print rejected ones too")
@@ -174,7 +214,7 @@ def keep(folder, result):
 def main():
     args = arguments()
     if args.handmade:
-        generator = HandMade(args.templates)
+        generator = HandMade(args.templates, args.only)
     else:
         print(f"seed {args.seed}", flush=True)
         generator = Generator(args.templates, args.seed, args.subjects.split(","), args.classes.split(","), args.only)
@@ -182,15 +222,18 @@ def main():
         for mutant, _ in zip(generator, range(args.count)):
             print(mutant)
         return 0
-    results = []
+    log = Log(args.log, "by hand" if args.handmade else args.seed) if args.log else None
+    results = log.results(reasons()) if log else []
     try:
         tuners = [Tuner(args.program, device, args.timeout) for device in (args.device, args.then) if device]
         laboratory = Laboratory(generator, tuners, None if args.handmade else Compiler(args.program, args.arch))
         if not args.trust_templates and (failures := laboratory.check_originals(args.jobs)):
             print(*failures, sep="\n")
             return 1
-        for result in laboratory.run(args.count, args.jobs, args.seconds):
+        for result in laboratory.run(args.count, args.jobs, args.seconds, tuple(results)):
             results.append(result)
+            if log:
+                log.add(result)
             if args.verbose or result.verdict in (SURVIVED, EQUIVALENT):
                 print(f"{result.verdict}: {result.mutant}\n    {result.why}", flush=True)
             if args.keep and result.verdict == SURVIVED:

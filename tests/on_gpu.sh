@@ -47,30 +47,36 @@ fronts() {
     if python3 -c 'import torch' 2>/dev/null; then python3 "$(dirname "$0")/torch_table.py" "$gemmtune"; fi
 }
 
-# Starts gemmtune under one tool of compute-sanitizer: sanitize TOOL REPORT COMMAND... REPORT.end will have its exit status
-# and the seconds it took. Each of them that run side by side has ports of its own.
+# Starts gemmtune under one tool of compute-sanitizer: sanitize "TOOL OPTIONS" REPORT COMMAND... It prints each kernel's line
+# as it comes; REPORT has everything, REPORT.end the exit status and the seconds. Those that run side by side have ports of their
+# own.
 port=49152
 sanitize() {
-    tool=$1 report=$2 port=$((port + 64)) start=$(date +%s)
+    tool=$1 report=$2 port=$((port + 64))
     shift 2
     {
-        compute-sanitizer --tool "$tool" --target-processes all --port $port --max-connections 64 --error-exitcode 9 \
-            --print-limit 5 --report-api-errors no "$gemmtune" "$@" --quiet --timeout 10m >"$report" 2>&1
+        start=$(date +%s)
+        timeout -k 2 "${SANITIZER_SECONDS:-600}" compute-sanitizer --tool $tool --target-processes all --port $port \
+            --max-connections 64 --error-exitcode 9 --print-limit 5 --report-api-errors no "$gemmtune" "$@" --timeout 10m 2>&1
         echo "$? $(($(date +%s) - start))" >"$report.end"
-    } &
+    } | tee "$report" | sed -un "s/^\([0-9]* of [0-9]*: \)/${tool%% *} \1/p" &
 }
 
-# All four tools over all winners, side by side: they give verdicts, no timings. Beside them a kernel that is known to write
-# out of bounds: a sanitizer that does not look into the workers would be content with everything.
+# All four tools over all winners, side by side: they give verdicts, no timings. About 40 launches of a winner, on odd sizes,
+# with C and without, in batches. Beside them a kernel that is known to write out of bounds: a sanitizer that does not look
+# into the workers would be content with everything. Each may take $SANITIZER_SECONDS.
 sanitizer() {
     command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not on the PATH"; return 1; }
     tools="memcheck racecheck initcheck synccheck" reports=$(mktemp -d) failures=0
     sanitize memcheck "$reports/seen" tune --db "$reports/faults.db" --type f32 --templates "$(dirname "$0")/faults" \
-        --family out_of_bounds --shapes 64
+        --family out_of_bounds --shapes 64 --quiet
     for tool in $tools; do
-        # What racecheck is to understand is rendered so that every lane arrives at barriers.
-        [ $tool = racecheck ] && checked=--checked || checked=
-        sanitize $tool "$reports/$tool" verify --effort quick --shapes 300x200x132 $checked
+        # What racecheck is to understand is rendered so that every lane arrives at barriers. It takes 40 ms for a launch: it
+        # leaves the kernels alone that check results.
+        checked= some=
+        [ $tool = racecheck ] && checked=--checked some="--kernel-name kns=gemm --kernel-name kns=repack"
+        sanitize "$tool $some" "$reports/$tool" verify --type all --effort quick --shapes 300x200x132 --verbose \
+            $checked
     done
     wait
     if ! grep -q 'Invalid __global__ write' "$reports/seen"; then
@@ -80,7 +86,8 @@ sanitizer() {
     fi
     for tool in $tools; do
         read -r code seconds <"$reports/$tool.end"
-        echo "$tool: exit $code, $seconds s, $(grep -c ' ok ' "$reports/$tool") winners, $(grep SUMMARY "$reports/$tool")"
+        echo "$tool: exit $code, $seconds s, $(grep -c '^[0-9]* of .*: ok, ' "$reports/$tool") winners," \
+            "$(grep SUMMARY "$reports/$tool")"
         [ "$code" -eq 0 ] || { tail -30 "$reports/$tool"; failures=1; }
     done
     rm -r "$reports"

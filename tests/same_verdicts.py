@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A suite of pytest's without the front and with it: same_verdicts.py GEMMTUNE SECONDS WORDS [-- PYTEST'S WORDS].
 
-The suite's tests are dealt to as many processes as there are cores, which have SECONDS without the front and as many under
-`gemmtune run WORDS`. Prints the verdicts that differ, of the tests that both have got to. Every STRIDEth test only, where
-that is in the environment: of a suite that takes hours a sample is better than its beginning.
+The suite's tests are dealt to a process for each core: one half runs them without the front, the other at the same time
+under `gemmtune run WORDS`, for SECONDS. Prints the verdicts that differ, of the tests that both have got to. Every STRIDEth
+test only, where that is in the environment: of a suite that takes hours a sample is better than its beginning.
 """
 import collections
 import os
@@ -28,32 +28,39 @@ def pytest_runtest_logreport(report):
             file.write("%s %s\n" % (report.outcome, report.nodeid))
 
 
-def wait(process, end):
-    """Ends it when the time is over, as a user would: pytest finishes, and the front tells its counts."""
-    try:
-        process.wait(max(end - time.monotonic(), 0))
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+GRACE = 10  # seconds in which a process that is told to end does
 
 
-def run(before, words, seconds, folder):
-    """Verdicts by test, and what the processes said."""
-    many, end = os.cpu_count(), time.monotonic() + seconds
-    files = [os.path.join(folder, "%d" % i) for i in range(many)]
-    processes, verdicts, said = [], {}, []
-    for i, file in enumerate(files):
-        env = {**os.environ, "SAME_VERDICTS_PART": "%d/%d:%s" % (i, many, file),
+def wait(processes, end):
+    """Ends those that are left when the time is over, as a user would: pytest finishes, and the front tells its counts."""
+    for end, stop in [(end, signal.SIGINT), (end + GRACE, signal.SIGKILL)]:
+        while any(process.poll() is None for process in processes) and time.monotonic() < end:
+            time.sleep(0.1)
+        for process in processes:
+            if process.poll() is None:
+                process.send_signal(stop)
+    for process in processes:
+        process.wait()
+
+
+def start(before, words, many, folder):
+    """Processes of one side, each with one core, and the files of their verdicts."""
+    started = []
+    os.mkdir(folder)
+    for i in range(many):
+        file = os.path.join(folder, "%d" % i)
+        env = {**os.environ, "SAME_VERDICTS_PART": "%d/%d:%s" % (i, many, file), "OMP_NUM_THREADS": "1",
                "PYTHONPATH": os.path.dirname(os.path.abspath(__file__)) + ":" + os.environ.get("PYTHONPATH", "")}
         with open(file + ".said", "w") as out:
-            processes.append(subprocess.Popen([*before, sys.executable, "-m", "pytest", "-q", "-p", "same_verdicts", "-p",
-                                               "no:cacheprovider", *words], env=env, stdout=out, stderr=out))
-    for process, file in zip(processes, files):
-        wait(process, end)
+            started.append((subprocess.Popen([*before, sys.executable, "-m", "pytest", "-q", "-p", "same_verdicts", "-p",
+                                              "no:cacheprovider", *words], env=env, stdout=out, stderr=out), file))
+    return started
+
+
+def read(started):
+    """Verdicts by test, and what the processes said."""
+    verdicts, said = {}, []
+    for _, file in started:
         with open(file + ".said") as out:
             said.append(out.read())
         for line in open(file) if os.path.exists(file) else []:
@@ -65,10 +72,12 @@ def run(before, words, seconds, folder):
 def main():
     program, seconds, words = sys.argv[1], float(sys.argv[2]), sys.argv[3].split()
     suite = sys.argv[sys.argv.index("--") + 1:]
+    end, many = time.monotonic() + seconds, max(os.cpu_count() // 2, 1)
     with tempfile.TemporaryDirectory() as folder:
-        os.mkdir(os.path.join(folder, "with"))
-        without, said = run([], suite, seconds, folder)
-        ours, our_said = run([program, "run", *words, "--"], suite, seconds, os.path.join(folder, "with"))
+        sides = [start(before, suite, many, os.path.join(folder, name))
+                 for name, before in [("without", []), ("with", [program, "run", *words, "--"])]]
+        wait([process for side in sides for process, _ in side], end)
+        (without, said), (ours, our_said) = map(read, sides)
     for name, verdicts in [("without", without), ("with the front", ours)]:
         counts = collections.Counter(verdicts.values())
         print("%-15s %s" % (name, ", ".join("%d %s" % (n, verdict) for verdict, n in sorted(counts.items()))))

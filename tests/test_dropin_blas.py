@@ -96,6 +96,14 @@ class DropinBlas(unittest.TestCase):
     def test_what_a_blas_has_its_own_answer_to_comes_there(self):
         self.assertEqual(self.check("others", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0")[0], (3, 0, 3))
 
+    def test_a_blas_whose_file_says_that_its_integers_are_wide_is_left_alone(self):
+        fake = os.path.join(os.path.dirname(PROGRAM), "fake", "libfakeblas.so")
+        for name, answered in [("libblas64.so.3", 0), ("libmkl_intel_ilp64.so.2", 0), ("libmkl_intel_lp64.so.2", 1)]:
+            copy = shutil.copy(fake, os.path.join(FOLDER, name))
+            counts, line = self.check("forks", "answered" if answered else "forwarded", GEMMTUNE_BLAS_THRESHOLD="0",
+                                      LD_PRELOAD=copy)
+            self.assertEqual(counts, (1, answered, 1 - answered), line)
+
     def test_what_a_lost_gpu_left_half_written_is_computed_again_where_c_was_not_read(self):
         self.assertEqual(self.check("lost", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER=LOST_GPU)[0],
                          (1, 0, 1))

@@ -140,9 +140,9 @@ static void write_trial(const trial *t, const layout *a, const layout *b, text *
     else
         add(source, ", \"l\"(first_a + (base + s * %d >> 4)));\n", a->step);
     add(source, "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
-                "if (wait != 0) asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n"
+                "if (wait %% 3) asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n"
                 "if (wait == 2) __syncthreads();\n"
-                "if (wait != 1) asm volatile(\"st.shared.b32 [%%0], %%1;\" :: \"r\"(base + 4 * t), \"r\"(t) : \"memory\");\n");
+                "if (wait %% 2 == 0) asm volatile(\"st.shared.b32 [%%0], %%1;\" :: \"r\"(base + 4 * t), \"r\"(t) : \"memory\");\n");
     add(source, "for (int i = 0; i < %d; i++) out[i * 128 + t] = d[i];\n}\n", count);
 }
 
@@ -272,6 +272,18 @@ DEVICE_TEST(what_a_product_under_way_reads_is_not_overwritten)
     OK(cu->cuCtxSynchronize());
     run_trial(&trials[0], 0, got, M * 64 * 4); /* writes without waiting */
     expect_report("which a wgmma reads");
+}
+
+DEVICE_TEST(registers_of_a_product_under_way_are_not_touched)
+{
+    static uint8_t got[M * N_MOST * 4];
+    SOFT_ONLY;
+    open_context();
+    need_capability(90);
+    run_trial(&trials[10], 1, got, M * 128 * 4); /* all wait, then store the sums */
+    OK(cu->cuCtxSynchronize());
+    run_trial(&trials[10], 3, got, M * 128 * 4); /* stores them without waiting */
+    expect_report("a register of a wgmma");
 }
 
 /*

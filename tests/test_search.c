@@ -9,15 +9,20 @@ typedef struct fixture {
     gt_search *search;
 } fixture;
 
-static void open_search(fixture *f, const gt_search_options *options, int64_t m, int64_t n, int64_t k)
+static void open_search_of(fixture *f, const gt_search_options *options, const gt_gemm *gemm)
 {
-    const gt_gemm gemm = GT_GEMM(GT_F32, m, n, k);
     CHECK_OK(gt_families_init(NULL, &f->families));
     CHECK_OK(gt_device_model(90, &f->device));
     f->device.sm_count = 132;
     f->device.clock_khz = 1980000;
-    CHECK_OK(gt_problem_init(&gemm, &f->problem));
+    CHECK_OK(gt_problem_init(gemm, &f->problem));
     CHECK_OK(gt_search_create(&f->families, &f->device, &f->problem, options, &f->search));
+}
+
+static void open_search(fixture *f, const gt_search_options *options, int64_t m, int64_t n, int64_t k)
+{
+    const gt_gemm gemm = GT_GEMM(GT_F32, m, n, k);
+    open_search_of(f, options, &gemm);
 }
 
 static void close_search(fixture *f)
@@ -229,7 +234,7 @@ TEST(what_won_elsewhere_is_tried_first)
     close_search(&f);
 }
 
-TEST(what_won_in_a_math_that_serves_this_one_is_tried_first)
+TEST(what_won_in_a_math_that_serves_this_one_is_tried_first_and_nothing_else_of_that_math)
 {
     fixture f;
     gt_candidate **round;
@@ -238,10 +243,40 @@ TEST(what_won_in_a_math_that_serves_this_one_is_tried_first)
     CHECK_OK(gt_search_round(f.search, &round, &count));
     const gt_seed served = seed_of(round[count - 1]); /* the model's last choice */
     close_search(&f);
-    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK, .served = &served}, 4096, 4096, 4096);
+    gt_gemm gemm = GT_GEMM(GT_F32, 4096, 4096, 4096);
+    gemm.math = GT_MATH_SPLIT;
+    open_search_of(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK, .served = &served}, &gemm);
     CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK(count > 2);
     CHECK_STR(round[0]->kernel.family, served.family);
     CHECK(gt_params_same(&round[0]->kernel.params, &served.params));
+    for (size_t i = 1; i < count; i++)
+        CHECK_STR(round[i]->kernel.family, "split");
+    close_search(&f);
+}
+
+/* 128x128x128 takes strict kernels a fraction of what splitting operands takes. */
+TEST(where_a_math_is_served_better_than_its_own_kernels_can_one_of_them_is_tried)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK}, 128, 128, 128);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    const gt_seed served = seed_of(round[0]);
+    close_search(&f);
+    gt_gemm gemm = GT_GEMM(GT_F32, 128, 128, 128);
+    gemm.math = GT_MATH_SPLIT;
+    open_search_of(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .served = &served}, &gemm);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK_INT((int64_t)count, 2);
+    CHECK_STR(round[1]->kernel.family, "split");
+    for (size_t i = 0; i < count; i++) { /* and no neighbours of it, as it was as far behind as expected */
+        round[i]->tried = true;
+        round[i]->trial = (gt_trial){.outcome = GT_TRIAL_OK, .us = i == 0 ? 2.3 : 11};
+    }
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK_INT((int64_t)count, 0);
     close_search(&f);
 }
 

@@ -278,6 +278,19 @@ class Verify(unittest.TestCase):
         self.assertEqual(ask(path, "SELECT kernel FROM convicted"), [(self.kernel,)])
 
 
+class Several(unittest.TestCase):
+    def test_a_winner_of_several_sizes_is_checked_once_on_another_and_told_of(self):
+        database = os.path.join(FOLDER.name, "several.db")
+        write_family("several", FICKLE, SPACE.replace("(0), (1)", "(0)"))
+        code, out, err = tune(database, "several", "--shapes", "16,24")
+        if "NVRTC" in err:
+            raise unittest.SkipTest(err)
+        self.assertEqual((code, len(best(database))), (0, 2), err)
+        code, out, err = verify(database, "--shapes", "40", "--effort", "quick", "--verbose")
+        self.assertEqual((code, [row["problem"] for row in json.loads(out)]), (0, ["f32 nn 40x40x40"]), err)
+        self.assertRegex(err, r"(?m)^1 of 1: f32 nn 40x40x40, several .*: ok, \d+\.\d s$")
+
+
 class Late(unittest.TestCase):
     def test_a_winner_that_fails_on_a_later_size_has_won_nothing(self):
         database = os.path.join(FOLDER.name, "late.db")

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 """PyTorch models with and without the front: torch_table.py GEMMTUNE [BUDGET [TYPE,...]].
 
-Runs models of linear layers, in f32, f32 under --f32 split, tf32, bf16 and f16 unless told, and captures what they ask for
-while nothing is answered, tunes that for BUDGET (180s), and runs them again; then both once more, in turns. Times are the
-least of rounds of steps: the host's, which launches them, vary by a third from process to process. Errors are of the
-outputs, relative to the largest element, against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
+Captures what models of linear layers ask for, in f32, f32 under --f32 split, tf32, bf16 and f16 unless told, while nothing
+is answered; tunes that for BUDGET (180s); and times them without the front and with it. The host, which launches the
+steps, is by a third slower in one process than in another: so each side is several processes, which are there at the same
+time and take turns, and its time is the least of all rounds. Errors are of the outputs, relative to the largest element,
+against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
 """
 import copy
 import json
 import math
-import os
 import subprocess
 import sys
-import tempfile
 
 TOKENS, WIDTH, ODD = 2048, 1024, 1023
-ROUNDS, ROWS = 25, 64  # of times; of outputs whose error is looked at
+PROCESSES, ROUNDS, ROUND_MS = 3, 10, 6  # of each side; of each process; a round's steps together, about
+ROWS = 64  # of outputs whose error is looked at: each depends on its own row of the input
 
 
 def make_models(torch):
@@ -45,113 +45,164 @@ def make_models(torch):
 
     rows = (TOKENS, WIDTH)
     return {
-        "linear, bias, training": (stack(True), rows, True, False),
-        "linear, training": (stack(False), rows, True, False),
-        "linear, inference": (stack(False), rows, False, False),
-        "linear, graph": (stack(False), rows, False, True),
-        "block, training": (Block(WIDTH), rows, True, False),
-        "block, graph": (Block(WIDTH), rows, False, True),
-        "bmm 64 x 256": (Bmm(), (64, 256, 256), False, False),
-        "linear, odd sizes": (nn.Linear(ODD, 3 * ODD, bias=False), (2 * ODD + 1, ODD), False, False),
+        "linear, bias, training": (lambda: stack(True), rows, True, False),
+        "linear, training": (lambda: stack(False), rows, True, False),
+        "linear, inference": (lambda: stack(False), rows, False, False),
+        "linear, graph": (lambda: stack(False), rows, False, True),
+        "block, training": (lambda: Block(WIDTH), rows, True, False),
+        "block, graph": (lambda: Block(WIDTH), rows, False, True),
+        "bmm 64 x 256": (lambda: Bmm(), (64, 256, 256), False, False),
+        "linear, odd sizes": (lambda: nn.Linear(ODD, 3 * ODD, bias=False), (2 * ODD + 1, ODD), False, False),
     }
 
 
-def measure(path, reference_path, kinds):
-    """Times and errors of every model and type, as JSON in a file."""
-    import torch
-    rows, references = [], torch.load(reference_path) if os.path.exists(reference_path) else {}
-    dtypes = {"f32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
-    for kind in kinds:
+class Timed:
+    """A model on the GPU, ready to be timed on a stream of its own, with the error of its output."""
+
+    def __init__(self, torch, kind, entry):
+        make, shape, trains, graph = entry
+        dtype = {"bf16": torch.bfloat16, "f16": torch.float16}.get(kind, torch.float32)
         torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
         torch.manual_seed(1)
-        for name, (model, shape, trains, graph) in make_models(torch).items():
-            x = torch.randn(*shape).to(dtypes[kind])
-            model = model.to(dtypes[kind])
-            key = "%s %s" % (kind, name)
-            if key not in references:  # of the same numbers, on the CPU: no product of a GPU's
-                with torch.no_grad():
-                    references[key] = copy.deepcopy(model).double()(x.double())[:ROWS].clone()
-            model, x = model.cuda(), x.cuda()
-            rows.append([kind, name, *time_model(torch, model, x, trains, graph, references[key])])
-    if not os.path.exists(reference_path):
-        torch.save(references, reference_path)
-    with open(path, "w") as file:
-        json.dump(rows, file)
+        model, x = make().to(dtype), torch.randn(*shape).to(dtype)
+        with torch.no_grad():  # of the same numbers, on the CPU: no product of a GPU's
+            reference = copy.deepcopy(model).double()(x[:ROWS].double())
+        self.torch, self.trains, self.model, self.x = torch, trains, model.cuda(), x.cuda()
+        self.stream = torch.cuda.Stream()
+        self.run = self.step
+        with torch.cuda.stream(self.stream):
+            for _ in range(3):
+                y = self.step()
+            if graph:
+                captured = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(captured, stream=self.stream):
+                    y = self.step()
+                captured.replay()
+                self.run = captured.replay
+        torch.cuda.synchronize()
+        self.error = ((y[:ROWS].detach().double().cpu() - reference).abs().max() / reference.abs().max()).item()
 
-
-def time_model(torch, model, x, trains, graph, reference):
-    def step():
-        if not trains:
-            with torch.no_grad():
-                return model(x)
-        model.zero_grad(set_to_none=True)
-        y = model(x)
+    def step(self):
+        if not self.trains:
+            with self.torch.no_grad():
+                return self.model(self.x)
+        self.model.zero_grad(set_to_none=True)
+        y = self.model(self.x)
         y.square().mean().backward()
         return y
 
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            y = step()
-        if graph:
-            captured = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(captured, stream=side):
-                y = step()
-        run = captured.replay if graph else step
-        times = []
-        for _ in range(ROUNDS):
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    def time(self, steps):
+        """Milliseconds of a step. One before them warms up what another process has left cold."""
+        begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        with self.torch.cuda.stream(self.stream):
+            self.run()
             begin.record()
-            for _ in range(8):
-                result = run()
+            for _ in range(steps):
+                self.run()
             end.record()
             end.synchronize()
-            times.append(begin.elapsed_time(end) / 8)
-        y = y if graph else result
-        torch.cuda.synchronize()
-    difference = (y[:ROWS].detach().double().cpu() - reference).abs().max() / reference.abs().max()
-    return min(times), difference.item()
+        return begin.elapsed_time(end) / steps
+
+
+def capture(kinds):
+    import torch
+    for kind in kinds:
+        for entry in make_models(torch).values():
+            Timed(torch, kind, entry)
+
+
+def serve():
+    """Lines of JSON: first the models' names; then a type and a model are answered by its error, a number of steps by
+    their time."""
+    import torch
+    models = make_models(torch)
+    print(json.dumps(list(models)), flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if isinstance(asked, list):
+            timed = Timed(torch, asked[0], models[asked[1]])
+        print(json.dumps(timed.error if isinstance(asked, list) else timed.time(asked)), flush=True)
+
+
+class Side:
+    """Processes that run the same, one at a time."""
+
+    def __init__(self, words):
+        self.processes = [subprocess.Popen([*words, sys.executable, __file__, "--serve"], stdin=subprocess.PIPE,
+                                           stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
+
+    def tell(self, asked):
+        for i in range(PROCESSES):
+            self.tell_one(i, asked)
+
+    def hear(self):
+        return [self.hear_one(i) for i in range(PROCESSES)]
+
+    def tell_one(self, i, asked):
+        print(json.dumps(asked), file=self.processes[i].stdin, flush=True)
+
+    def hear_one(self, i):
+        return json.loads(self.processes[i].stdout.readline())
+
+    def time_one(self, i, steps):
+        self.tell_one(i, steps)
+        return self.hear_one(i)
+
+    def end(self):
+        for process in self.processes:
+            process.stdin.close()
+            process.wait()
+
+
+def compare(sides, kind, name):
+    """The least time and the error of each side."""
+    for side in sides:
+        side.tell([kind, name])
+    errors = [max(side.hear()) for side in sides]
+    steps = max(4, int(ROUND_MS / sides[0].time_one(0, 4)))
+    times = [[] for _ in sides]
+    for i in range(ROUNDS * PROCESSES):
+        for side, its_times in zip(sides, times):
+            its_times.append(side.time_one(i % PROCESSES, steps))
+    return [min(its_times) for its_times in times], errors
 
 
 def main():
     program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "180s"
     kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32", "split", "tf32", "bf16", "f16"]
     plain = [kind for kind in kinds if kind != "split"]
-    folder = tempfile.mkdtemp(prefix="gemmtune-torch-")
-
-    def child(words, asked):
-        path = os.path.join(folder, "rows.json")
-        subprocess.run([*words, sys.executable, __file__, "--measure", path, os.path.join(folder, "reference.pt"), *asked],
-                       check=True)
-        with open(path) as file:
-            return {(kind, name): (ms, error) for kind, name, ms, error in json.load(file)}
-
-    def least(some, others):
-        return {key: min(some[key], others[key]) for key in some}
-
-    before = child([program, "run", "--capture-only", "--"], plain)
+    only = [program, "run", "--capture-only"]
+    captures = [[*only, "--", sys.executable, __file__, "--capture", *plain]] if plain else []
     if "split" in kinds:
-        child([program, "run", "--capture-only", "--f32", "split", "--"], ["f32"])
+        captures.append([*only, "--f32", "split", "--", sys.executable, __file__, "--capture", "f32"])
+    for process in [subprocess.Popen(words) for words in captures]:
+        if process.wait() != 0:
+            sys.exit("a capture failed")
     subprocess.run([program, "tune", "--wanted", "--effort", "quick", "--budget", budget, "--quiet"], check=True,
                    stdout=subprocess.DEVNULL)
-    ours = child([program, "run", "--"], plain)
-    before = least(before, child([], plain))
-    ours = least(ours, child([program, "run", "--"], plain))
-    split = child([program, "run", "--f32", "split", "--"], ["f32"]) if "split" in kinds else {}
-    print("%-6s %-24s %9s %9s %7s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "error", "with us"))
+    sides = {"without": Side([]), "with": Side([program, "run", "--"])}
+    if "split" in kinds:
+        sides["split"] = Side([program, "run", "--f32", "split", "--"])
+    names = [side.hear() for side in sides.values()][0][0]
+    print("%-6s %-24s %9s %9s %7s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "error", "with us"), flush=True)
     ratios = {}
     for kind in kinds:
-        for key in [key for key in before if key[0] == ("f32" if kind == "split" else kind)]:
-            (ms, error), (our_ms, our_error) = before[key], (split if kind == "split" else ours)[key]
+        for name in names:
+            pair = [sides["without"], sides["split" if kind == "split" else "with"]]
+            (ms, our_ms), (error, our_error) = compare(pair, kind, name)
             ratios.setdefault(kind, []).append(ms / our_ms)
-            print("%-6s %-24s %9.4f %9.4f %7.3f %9.2g %9.2g" % (kind, key[1], ms, our_ms, ms / our_ms, error, our_error))
-    for kind, list_ in ratios.items():
+            print("%-6s %-24s %9.4f %9.4f %7.3f %9.2g %9.2g" % (kind, name, ms, our_ms, ms / our_ms, error, our_error),
+                  flush=True)
         print("%-6s %.3f at the geometric mean, %.3f at least" % (
-            kind, math.exp(sum(map(math.log, list_)) / len(list_)), min(list_)))
+            kind, math.exp(sum(map(math.log, ratios[kind])) / len(ratios[kind])), min(ratios[kind])), flush=True)
+    for side in sides.values():
+        side.end()
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--measure":
-        measure(sys.argv[2], sys.argv[3], sys.argv[4:])
+    if sys.argv[1] == "--capture":
+        capture(sys.argv[2:])
+    elif sys.argv[1] == "--serve":
+        serve()
     else:
         main()

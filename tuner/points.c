@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../src/core/copies.h"
 #include "../src/core/status.h"
 #include "model.h"
 #include "random.h"
@@ -192,6 +193,28 @@ gt_point *gt_points_find(const gt_points *points, const gt_seed *seed)
             }
         }
     return nearest;
+}
+
+/* Only math `split` is served by another, and only its own kernels split operands. */
+static bool is_own(const gt_point *p)
+{
+    return gt_space_value(p->space, p->row, "repack", 0) & GT_COPY_SPLIT;
+}
+
+bool gt_points_serve(gt_points *points, const gt_seed *seed)
+{
+    const gt_point *found = gt_points_find(points, seed);
+    size_t kept = 0;
+    if (!found)
+        return false;
+    const gt_point served = *found;
+    for (size_t i = 0; i < points->count; i++) {
+        const gt_point *p = &points->list[i];
+        if (is_own(p) || (p->space == served.space && p->row == served.row))
+            points->list[kept++] = *p;
+    }
+    points->count = kept;
+    return true;
 }
 
 int gt_points_distance(const gt_space *space, size_t a, size_t b)

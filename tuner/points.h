@@ -30,6 +30,10 @@ void gt_points_finish(gt_points *points);
  * like it with the same tile. NULL if there is none. */
 gt_point *gt_points_find(const gt_points *points, const gt_seed *seed);
 
+/* Leaves out what serves this problem's math and another one, where it was searched already, but for the winner of that
+ * search. False, and nothing is left out, where there is no such point. */
+bool gt_points_serve(gt_points *points, const gt_seed *winner);
+
 /* Whether two configurations have the same shape of tile: what is left to choose then are details. */
 bool gt_points_same_tile(const gt_space *space, size_t row, const gt_space *other_space, size_t other_row);
 

@@ -21,8 +21,9 @@ static const struct {
     [GT_EFFORT_COVER] = {3, 3, 0, 0, 0},
 };
 
-/* An estimate above so many times the best one is hardly worth a compilation: a family that has no better one gets one
- * candidate in the first round, and later rounds leave such neighbours out. */
+/* What is expected to take so many times as long as the best one is hardly worth a compilation: a family that has no
+ * better one gets one candidate in the first round, and later rounds leave such neighbours out, and all of one that was
+ * seen to take as long. */
 #define FAR_BEHIND 1.5
 
 /* A later round that gains less than this is the last one. */
@@ -32,6 +33,7 @@ struct gt_search {
     gt_search_options options;
     const gt_device *device;
     gt_points points;
+    bool served; /* by a kernel of another math, found there; what else there is, is for this math alone */
     gt_candidate **candidates; /* handed out so far */
     size_t candidate_count, candidate_capacity;
     int rounds;
@@ -57,6 +59,7 @@ gt_status gt_search_create(const gt_families *families, const gt_device *device,
         gt_search_destroy(search);
         return status;
     }
+    search->served = options->served && gt_points_serve(&search->points, options->served);
     *out = search;
     return GT_OK;
 }
@@ -164,13 +167,27 @@ static gt_status take_shapes(gt_search *search, gt_point **shapes, size_t wanted
     return status;
 }
 
+/* Favourites that a first round has. Where the problem is served already half as many do, as families are not to be
+ * compared; and one where none is expected to come near what serves it. */
+static size_t count_favourites(const gt_search *search)
+{
+    const size_t wanted = plans[search->options.effort].first;
+    const gt_points *points = &search->points;
+    if (!search->served || wanted == SIZE_MAX)
+        return wanted;
+    const gt_point *served = gt_points_find(points, search->options.served), *best = &points->list[0];
+    if (best == served && points->count > 1)
+        best++;
+    return best->estimate <= FAR_BEHIND * served->estimate ? wanted / 2 : 2;
+}
+
 /* What serves this problem already, seeds, and the estimate's favourites of every family. */
 static gt_status first_round(gt_search *search)
 {
-    const size_t wanted = plans[search->options.effort].first;
+    const size_t wanted = count_favourites(search);
     size_t taken = 0;
-    gt_point *served = search->options.served ? gt_points_find(&search->points, search->options.served) : NULL;
-    gt_status status = served ? hand_out(search, served) : GT_OK;
+    gt_status status =
+        search->served ? hand_out(search, gt_points_find(&search->points, search->options.served)) : GT_OK;
     if (status == GT_OK)
         status = hand_out_seeds(search);
     if (status != GT_OK || search->options.only_seeds)
@@ -202,7 +219,7 @@ static gt_status later_round(gt_search *search)
     const size_t wanted = plans[search->options.effort].later;
     const size_t count = gt_search_best(search, centres, plans[search->options.effort].centres);
     const size_t start = search->candidate_count;
-    for (size_t c = 0; c < count; c++) {
+    for (size_t c = 0; c < count && centres[c]->trial.us <= FAR_BEHIND * centres[0]->trial.us; c++) {
         const size_t until = c + 1 == count ? wanted : wanted / 2 + c * (wanted - wanted / 2) / count;
         for (int far = 1; far <= 2; far++)
             for (size_t i = 0; i < search->points.count && search->candidate_count - start < until; i++) {

@@ -17,7 +17,7 @@ double gt_cut_worst(const gt_cut *cut, double k)
  * bounded here), and the addition of these sums in f32. */
 static double bound_of_parts(double k)
 {
-    return 3 * 0x1p-22 + 0x1p-19 + (1 + 0x1p-9) * (32 / 8) * (9 * 0x1p-24 + 0x1p-23) + (2 * ceil(k / 32) + 1) * 0x1p-24;
+    return 3 * 0x1p-22 + 0x1p-19 + (1 + 0x1p-9) * (32 / 8) * (9 * 0x1p-24 + 0x1p-23) + (ceil(k / 32) + 1) * 0x1p-24;
 }
 
 /*

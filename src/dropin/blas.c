@@ -62,6 +62,21 @@ static void *look_everywhere(const char *name)
     return symbol;
 }
 
+/* Whether a library's file says that its integers have 64 bits, where its symbols do not: "libblas64.so.3", MKL's
+ * "libmkl_intel_ilp64.so", but not "libmkl_intel_lp64.so" or a machine's "x86_64". */
+static bool is_named_wide(const char *path)
+{
+    static const char *const others[] = {"_lp64", "x86_64"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t found = 0, explained = 0;
+    for (const char *at = name; (at = strstr(at, "64")); at += 2)
+        found++;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        for (const char *at = name; (at = strstr(at, others[i])); at += strlen(others[i]))
+            explained++;
+    return found > explained;
+}
+
 /* In what the caller was linked with; else the next in the loader's order; else anywhere. */
 void *gt_blas_find(gt_blas_function *function, const void *caller)
 {
@@ -80,10 +95,8 @@ void *gt_blas_find(gt_blas_function *function, const void *caller)
         dprintf(STDERR_FILENO, "gemmtune: no BLAS of the program's has %s\n", name);
         abort();
     }
-    if (function->plain && dladdr(symbol, &info)) {
-        const char *slash = strrchr(info.dli_fname, '/');
-        atomic_store(&function->foreign, strstr(slash ? slash : info.dli_fname, "64") != NULL);
-    }
+    if (function->plain && dladdr(symbol, &info))
+        atomic_store(&function->foreign, is_named_wide(info.dli_fname));
     atomic_store_explicit(&function->real, symbol, memory_order_release);
     return symbol;
 }

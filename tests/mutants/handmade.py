@@ -108,6 +108,8 @@ WGMMA = [
     ("split", "commits no products", '    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");\n', ""),
     ("cluster", "gives a stage back that is being multiplied",
      "                multiply_wait<1>();\n                release(read);\n", "                release(read);\n"),
+    ("cluster", "moves sums that are being added to", "            multiply_stage(r, stages, at, f[i], d, step);\n",
+     "            multiply_stage(r, stages, at, f[i], d, step);\n            asm volatile(\"mov.b32 %0, %0;\" : \"+f\"(d[0][0]));\n"),
     ("cluster", "stores sums that are not there yet", "    multiply_wait<0>();\n    if (steps > 0)\n", "    if (steps > 0)\n"),
     ("split", "adds to what registers held", "multiply_stage(r, stages, at, f[i], d, step);",
      "multiply_stage(r, stages, at, f[i], d, 1);"),
@@ -167,40 +169,39 @@ WGMMA = [
 SPLIT = [
     ("turns", "counts no low elements", "if (__uint_as_float(least) * up * up < 0x1p-4f)", "if (false)"),
     ("turns", "undoes no row's scale", "const float both = undo[i / 2][i % 2] * other;", "const float both = other;"),
-    ("alone", "undoes columns' scales for rows", "undo[i / 2][i % 2] = at < g.m ? rows[at].undo * more : 0;",
-     "undo[i / 2][i % 2] = at < g.n ? columns[at].undo * more : 0;"),
+    ("alone", "undoes columns' scales for rows", "undo[i / 2][i % 2] = at < height ? rows[at].undo * more : 0;",
+     "undo[i / 2][i % 2] = at < width ? columns[at].undo * more : 0;"),
     ("alone", "undoes twice as much as there was", "return __int_as_float((127 - half) << 23);",
      "return __int_as_float((126 - half) << 23);"),
     ("alone", "scales beyond the largest number", "(scaled >= 11 && scaled <= 14)", "scaled >= 11"),
     ("turns", "leaves lo hi out", "                    multiply<true, true>(some[i], rows + LO, columns, 1);\n", ""),
     ("shared", "cuts offsets of what is computed strictly to 32 bits",
      "from += ALONG_K ? (gt_int)STRICT_K : STRICT_K * ld;", "from += ALONG_K ? (gt_int)STRICT_K : (int)(STRICT_K * ld);"),
-    ("turns", "leaves hi lo out", "multiply<true, true>(some[i], rows, columns + LO, adds);",
-     "multiply<true, true>(some[i], rows + LO, columns, adds);"),
-    ("alone", "adds los as if they were his", "* (1 / LO_SCALE);", ";"),
-    ("alone", "promotes no sums", "multiply_parts<false>(r, at, some, 0);\n        pass_turn();\n        multiply_wait<0>();\n",
-     "multiply_parts<false>(r, at, d, 1);\n        pass_turn();\n        multiply_wait<0>();\n#pragma unroll\n"
-     "        for (int e = 0; e < COUNT; e++)\n            (&some[0][0])[e] = 0;\n"),
+    ("turns", "leaves hi lo out", "multiply<true, true>(some[i], rows, columns + LO, stage > 0 || k > 0);",
+     "multiply<true, true>(some[i], rows + LO, columns, stage > 0 || k > 0);"),
+    ("alone", "adds los as if they were his", "*= 1 / LO_SCALE;", "*= 1;"),
+    ("alone", "promotes no sums", "multiply_parts<false>(r, at, some);", "multiply_parts<false>(r, at, d);"),
     ("alone", "takes no notice of deep elements", "if (deep == 0 || deep * 16 <= (int)SHARE - (int)(a.low + b.low))", "if (true)"),
     ("alone", "sees no deep elements", "counted.deep += v < 0x1p-14f && elements[e] != 0;", "counted.deep += 0;"),
     ("turns", "counts no low elements", "(seen.counted.low - behind) * SHARE", "0 * SHARE"),
-    ("turns", "takes elements for three parts that these do not hold", "deepest |= known[first + i].undo < 0;", "deepest &= known[first + i].undo < 0;"),
+    ("turns", "takes elements for three parts that these do not hold", "deepest |= line.undo < 0;", "deepest &= line.undo < 0;"),
     ("turns", "gives stages back that are being multiplied", "        multiply_wait<0>();\n        give_back(r, at, INTERVAL);\n",
      "        give_back(r, at, INTERVAL);\n"),
     ("turns", "mistakes a neighbour's part", "lo = pack((v - unpack((unsigned short)hi)) * LO_SCALE, (w - unpack((unsigned short)(hi >> 16))) * LO_SCALE);",
      "lo = pack((w - unpack((unsigned short)(hi >> 16))) * LO_SCALE, (v - unpack((unsigned short)hi)) * LO_SCALE);"),
     ("turns", "stores a strip's line in another order", "parts[line][place_of(which, line)];", "parts[line][which];"),
-    ("turns", "forgets what one warp has seen", "for (int w = 0; w < warps; w++)\n            largest",
-     "for (int w = 1; w < warps; w++)\n            largest"),
+    ("turns", "forgets what one warp has seen", "            if (w < warps)\n                largest",
+     "            if (w > 0 && w < warps)\n                largest"),
     ("turns", "forgets what other blocks have seen", "return told::find_largest(sampled, 0, blocks());", "return own;"),
     ("turns", "reads what other blocks have seen before they tell", "tell(sampled[rank()][threadIdx.x], own);\n        meet();\n",
      "tell(sampled[rank()][threadIdx.x], own);\n        __syncthreads();\n"),
     ("turns", "does lines again only by chance", "            if (!__syncthreads_or(!scale.fits(seen.largest))) {\n                if (others",
      "            if (true) {\n                if (others"),
-    ("alone", "looks at a part of the lines", "for (int i = threadIdx.x % 32; i < count; i += 32)",
-     "for (int i = threadIdx.x % 32; i < count - 16; i += 32)"),
+    ("alone", "looks at a part of the lines", "there = gt_clip(lines - first, count);",
+     "there = gt_clip(lines - first, count - 16);"),
     ("turns", "leaves out the end of a line", "if (p - lane % 8 * 4 < k) {", "if (p + 32 - lane % 8 * 4 <= k) {"),
     ("turns", "stops strict sums short of the end of K", "left > 0; left -= STRICT_K", "left > STRICT_K / 2; left -= STRICT_K"),
+    ("turns", "lays strict results over a step that is being read", "    consumers_sync(); // the last step has been read\n", ""),
     ("alone", "stores strict sums of the next tile", "        g.n = column + BN; // the next tile's are not this one's\n",
      "        g.n = g.n;\n"),
     ("turns", "mistakes the end of K for more of it in strict sums", "next_a.load(left - STRICT_K);", "next_a.load(left);"),
@@ -221,9 +222,16 @@ SPLIT = [
     ("turns", "multiplies parts that tensor cores do not see", "        gt_fence_async(); // for tensor cores\n", ""),
     ("turns", "multiplies parts that have not all come", "        consumers_sync(); // this step is there, and the one before it has been multiplied\n", ""),
     ("shared", "has all of K of three parts in every block", "column, intervals.first * INTERVAL,", "column, 0,"),
-    ("alone", "reads beyond the end of K in three parts", "const int valid = line < lines && at + e < k ? gt_clip(k - at - e, UNIT) : 0;", "const int valid = line < lines ? UNIT : 0;"),
+    ("alone", "reads beyond the end of K in three parts", "const int left = line < lines ? gt_clip(k - at, PIECE) : 0;", "const int left = line < lines ? PIECE : 0;"),
     ("turns", "makes parts of what has not come", "        gt_wait_copies<0>(); // this thread's\n", ""),
     ("turns", "takes a line's scale for its neighbour's", "__float_as_uint(known[first + line].undo) : 127u << 23", "__float_as_uint(known[first + (line ^ 1)].undo) : 127u << 23"),
+    ("turns", "stores what lies in stages that are being multiplied", "        consumers_sync(); // all products have read their stages\n", ""),
+    ("shared", "lays results where other blocks still read", "(CLUSTER_K > 1 ? CLUSTER_K * PART : 0) + threadIdx.x", "threadIdx.x"),
+    ("alone", "reads C's old values of the next row", "gt_load_vector<WIDE>(gt_old(g, c[p]), left[p])", "gt_load_vector<WIDE>(gt_old(g, c[p]) + g.ldc, left[p])"),
+    ("alone", "adds the bias of the column before", "gt_bias(g, column_of(p) + u)", "gt_bias(g, column_of(p) + u - 1)"),
+    ("turns", "activates nothing", "            gt_activate(g, result);\n", ""),
+    ("turns", "leaves out the end of a row", "            else if (left[p] > 0)\n", "            else if (left[p] > 1)\n"),
+    ("turns", "lends no stages", "        if (!is_straight(g, how, column))\n            lend_stages(r, at);\n", ""),
     ("turns", "drops the last interval of K", "(g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL)", "(g.k + STEP - 1) / (STEP * INTERVAL)"),
 ]
 
@@ -231,11 +239,14 @@ SPLIT_MMA = [
     ("parted", "undoes no column's scale", "const float both = undo * (beside < g.n ? columns[beside].undo : 0);",
      "const float both = undo;"),
     ("parted", "leaves lo hi out", "                multiply_parts(k + STEPS, k);\n", ""),
-    ("parted", "adds los as if they were his", "promote(all, some, 1 / LO_SCALE);", "promote(all, some, 1);"),
+    ("parted", "adds los as if they were his", "*= 1 / LO_SCALE;", "*= 1;"),
     ("parted", "adds sums again that were promoted", "(&some[0][0][0])[i] = 0;", "(&some[0][0][0])[i] *= 1;"),
     ("parted", "multiplies what has not come", "            gt_wait_copies<STAGES - 2>();\n", ""),
     ("parted", "has all of K in every block", "first = gt_first_step<SPLIT_K>(all, blockIdx.y);", "first = 0;"),
     ("parted", "multiplies by parts whatever they are", "if (how != BY_PARTS) {", "if (how == IN_ORDER) {"),
+    ("parted", "stores strict sums of the next tile", "        g.n = column + BN; // the next tile's are not this one's\n", "        g.n = g.n;\n"),
+    ("parted", "promotes no strict sums", "== 0 && how != IN_ORDER)", "== 0 && how == IN_ORDER)"),
+    ("parted", "loses the last of 63 in strict sums", "for (gt_int left = g.k; left > 0;", "for (gt_int left = g.k - (g.k % 64 == 63); left > 0;"),
 ]
 
 NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA}
@@ -254,13 +265,13 @@ class Written:
 class HandMade:
     """All mutants made by hand, in the place of a generator. The class of each is its family."""
 
-    def __init__(self, templates):
+    def __init__(self, templates, only=None):
         self.sources = {family: Source(templates, family) for family in (*SPACES, *NAMED)}
         written = {family: Written(family) for family in SPACES}
         named = {c.key: c for family in NAMED for c in configurations(family)}
         made = [(written[family], *edit) for family, *edit in MUTANTS]
         made += [(named[family, name], *edit) for family, mutants in NAMED.items() for name, *edit in mutants]
-        self.mutants = [self.make(number, *words) for number, words in enumerate(made, 1)]
+        self.mutants = [self.make(number, *words) for number, words in enumerate(made, 1) if not only or number in only]
         self.configurations = list(dict.fromkeys(mutant.configuration for mutant in self.mutants))
 
     def make(self, number, configuration, wrong, right_text, wrong_text):

@@ -56,6 +56,15 @@ static gt_status find_code(verification *v, const gt_measured *stored, gt_kernel
     return status == GT_OK ? gt_code_copy(compiled, code) : status;
 }
 
+/* Has the compiler begin with all kernels that are rendered anew; what it fails at is told when a kernel's turn comes. */
+static void compile_ahead(verification *v)
+{
+    for (size_t i = 0; v->options->checked && i < v->count; i++) {
+        gt_kernel kernel = *v->subjects[i].stored->kernel;
+        gt_engine_prepare(v->engine, &v->subjects[i].stored->problem.class, &kernel, true);
+    }
+}
+
 /* What is wrong with a stored kernel, so that there is nothing to run. */
 static bool explains(gt_status status, gt_trial *trial)
 {
@@ -145,6 +154,18 @@ static size_t count_failed(const verification *v, bool wrong)
     return count;
 }
 
+/* "3 of 18: f32 nn 300x200x132, simt_ws bm=128 bn=256 bk=32: ok, 1.2 s" */
+static void tell(verification *v, const subject *s, double since)
+{
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT];
+    if (!v->options->verbose)
+        return;
+    gt_problem_name(&s->problem, name);
+    gt_progress_line(v->progress, "%zu of %zu: %s, %s %s: %s, %.1f s", (size_t)(s - v->subjects) + 1, v->count, name,
+                     s->stored->kernel->family, gt_params_text(&s->stored->kernel->params, params),
+                     gt_outcome_name(s->trial.outcome), gt_engine_elapsed(v->engine) - since);
+}
+
 /* Checks every kernel once, with the data of one seed; in later rounds not those that were found wrong. */
 static gt_status check_round(verification *v, uint64_t seed)
 {
@@ -153,8 +174,11 @@ static gt_status check_round(verification *v, uint64_t seed)
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < v->count && !gt_engine_interrupted(); i++) {
         gt_problem_name(&v->subjects[i].problem, name);
+        const double since = gt_engine_elapsed(v->engine);
         if (v->rounds == 0 || !is_wrong(v, v->subjects[i].stored->kernel))
             status = check(v, &v->subjects[i], seed);
+        if (status == GT_OK)
+            tell(v, &v->subjects[i], since);
         state.done++;
         state.failed = (int)count_failed(v, true);
         state.elapsed = gt_engine_elapsed(v->engine);
@@ -207,6 +231,15 @@ static gt_status add(verification *v, const gt_measured *row, const gt_problem *
     return GT_OK;
 }
 
+/* Whether a kernel, which may have won several races, is already to be checked on a problem. */
+static bool is_listed(const verification *v, const gt_measured *row, const gt_problem *problem)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (v->subjects[i].stored->kernel_id == row->kernel_id && gt_problem_same(&v->subjects[i].problem, problem))
+            return true;
+    return false;
+}
+
 /* Whether a row is checked: the winners of this GPU's races; with --all each kernel that the library may pick, once,
  * on the problem that it won, else on the one that it was measured on last. */
 static bool is_wanted(const verification *v, const gt_measurements *measured, size_t index)
@@ -240,7 +273,8 @@ static gt_status add_layout(verification *v, const gt_types *types, gt_op op_a, 
             status = add(v, row, &row->problem);
         for (size_t s = 0; options.shapes_given && status == GT_OK && s < options.shapes.count; s++) {
             status = gt_options_problem(&options, &options.shapes.list[s], &problem);
-            if (status == GT_OK && gt_class_serves(&row->problem.class, &problem.class))
+            if (status == GT_OK && gt_class_serves(&row->problem.class, &problem.class) &&
+                !is_listed(v, row, &problem))
                 status = add(v, row, &problem);
         }
     }
@@ -346,6 +380,8 @@ int gt_cmd_verify(const gt_options_cli *options)
     verification v = {.options = options, .engine = &engine, .progress = gt_progress_create(options->quiet)};
     if (status == GT_OK)
         status = find_subjects(&v);
+    if (status == GT_OK)
+        compile_ahead(&v);
     if (status == GT_OK)
         status = check_rounds(&v);
     if (status == GT_OK && options->all)

@@ -37,6 +37,10 @@
 
 #define MOST_GROUP 64 /* rows of tiles that are walked together, if they are to be met */
 
+/* Where few cases are wanted: one of so many of a kind, and launches of the one that is repeated. */
+#define FEW_OF      4
+#define FEW_REPEATS 4
+
 #define LARGE_C 65536 /* elements */
 #define SECTORS 32    /* elements that fill whole sectors of memory, in any type */
 
@@ -276,7 +280,26 @@ int64_t gt_cases_step(const gt_kernel *kernel)
     return step > 0 && step < chunk ? step : chunk;
 }
 
-gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *out)
+/* Of the cases from `first` on, which are of one kind, leaves one of FEW_OF, the first, and those that are watched. A case
+ * in which others' problem is met again stays with them. */
+static void thin_out(gt_cases *cases, size_t first)
+{
+    const size_t count = cases->count;
+    bool stays = false;
+    cases->count = first;
+    for (size_t i = first, leads = 0; i < count; i++) {
+        gt_case c = cases->list[i];
+        if (!c.again)
+            stays = leads++ % FEW_OF == 0 || c.watched;
+        if (c.repeats > FEW_REPEATS)
+            c.repeats = FEW_REPEATS;
+        if (stays)
+            cases->list[cases->count++] = c;
+    }
+}
+
+gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, bool few,
+                        gt_cases *out)
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_cases_kind *const kinds[] = {
@@ -312,8 +335,12 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     d.strides = gt_drawing_below(&d, 7);
     d.hard = gt_drawing_below(&d, GT_OPERANDS * (GT_HARD_KINDS + 1));
     gt_status status = GT_OK;
-    for (size_t i = 0; status == GT_OK && i < sizeof kinds / sizeof kinds[0]; i++)
+    for (size_t i = 0; status == GT_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
+        const size_t first = cases.count;
         status = kinds[i](&d);
+        if (few)
+            thin_out(&cases, first);
+    }
     if (status != GT_OK) {
         gt_cases_finish(&cases);
         return status;

@@ -29,7 +29,8 @@ typedef enum gt_values {
 
 /* How elements are far apart: spread at random over 2^24, or 2^48; in some rows of A or columns of B, or in the last one
  * alone, one 2^40 times the others; or one of each 2^-38 of the others. Or in both operands one, whose product is the
- * result, 2^-116 of the others. */
+ * result, 2^-116 of the others. Or in all rows or columns one 2^114 times the others, at any values, or at such that all
+ * products are the same, a number that long sums in f32 round down each time. */
 typedef enum gt_uneven {
     GT_UNEVEN_SPREAD,
     GT_UNEVEN_FAR,
@@ -38,6 +39,8 @@ typedef enum gt_uneven {
     GT_UNEVEN_SMALL,
     GT_UNEVEN_COUNT, /* of those that go with any scalars */
     GT_UNEVEN_DEEP = GT_UNEVEN_COUNT,
+    GT_UNEVEN_BEYOND,
+    GT_UNEVEN_DRIFT,
 } gt_uneven;
 
 #define GT_SUMS_K 2048 /* of the product that tells by the mean of its errors whether sums are promoted */
@@ -77,10 +80,11 @@ typedef struct gt_cases {
 
 /*
  * Draws the cases of a kernel for a class. `work` bounds the multiply-adds that they take, whole tiles counted, so far
- * as there is at least something of everything; 0 is no bound. The same arguments give the same cases.
- * *cases: gt_cases_finish.
+ * as there is at least something of everything; 0 is no bound. `few`: some of every kind, and what is watched. The same
+ * arguments give the same cases. *cases: gt_cases_finish.
  */
-gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_cases *cases);
+gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, bool few,
+                        gt_cases *cases);
 void gt_cases_finish(gt_cases *cases);
 
 /* Where a case's part of the memory ends. */

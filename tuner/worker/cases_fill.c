@@ -145,6 +145,18 @@ static double depth_of(const gt_case *c, gt_operand operand, int64_t at, int64_t
     return at == place ? 0x1p-62 : other == (operand == c->odd) ? 0 : 0x1p54;
 }
 
+/* Products that a sum beyond 2048 loses the end of: half its last digit is 2^-13. */
+#define DRIFTING (1 + 0x1.fp-14)
+
+/* Elements of operands that are beyond what parts hold: `value` was drawn. */
+static double beyond_of(const gt_case *c, gt_operand operand, bool here, double value)
+{
+    if (here)
+        return operand == c->odd ? 0x1p100 : 0;
+    return (operand == c->odd ? 0x1p-14 : 1) *
+           (c->uneven == GT_UNEVEN_BEYOND ? value : operand == GT_A ? DRIFTING : 1);
+}
+
 /* The other operand has zeros at that place, or at all others, so that what is large there tells nothing of the sum. */
 static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, char *data)
 {
@@ -161,6 +173,8 @@ static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, cha
             const double value = type->load(data, at);
             if (c->uneven == GT_UNEVEN_DEEP)
                 type->store(data, at, value * depth_of(c, operand, along, place));
+            else if (c->uneven >= GT_UNEVEN_BEYOND)
+                type->store(data, at, beyond_of(c, operand, here, value));
             else if (operand == c->odd)
                 type->store(data, at, value * unevenness(c, here, k_down ? column : row % o.rows,
                                                          k_down ? o.columns : o.rows, seed, at));

@@ -23,8 +23,9 @@ typedef void gt_race_turn(void *data, size_t index);
 
 /*
  * Times racers in turn, round after round with the order rotated, until seconds have passed and everyone has had seven
- * samples; then with L2 flushed before each execution (us_cold). A racer that fails gets its outcome and drops out.
- * Returns false if one broke the context: *broken is its index, nothing more can run in this process.
+ * samples, of which the newest GT_SERIES_MOST count; then with L2 flushed before each execution (us_cold). A racer that
+ * fails gets its outcome and drops out. Returns false if one broke the context: *broken is its index, nothing more can
+ * run in this process.
  */
 bool gt_measure_race(gt_meter *meter, const gt_racer *racers, size_t count, double seconds, gt_race_turn *turn,
                      void *data, size_t *broken);

@@ -26,9 +26,9 @@ void gt_meter_finish(gt_meter *meter);
 
 #define GT_BATCH_US    200.0 /* how long a batch of launches should take that are not replayed from a graph */
 #define GT_SERIES_MOST 100
-#define GT_SERIES_COLD 7
+#define GT_SERIES_COLD 31
 
-/* Samples of one runner. To begin with: runner, operands, repeats = 1. */
+/* Samples of one runner, the newest GT_SERIES_MOST of them. To begin with: runner, operands, repeats = 1. */
 typedef struct gt_series {
     const gt_runner *runner;
     gt_launch_operands operands;
@@ -36,17 +36,20 @@ typedef struct gt_series {
     int repeats;       /* launches a sample */
     double first_us;   /* of one launch after the warm-up */
     double warm[GT_SERIES_MOST], cold[GT_SERIES_COLD]; /* microseconds of one launch */
+    double mhz[GT_SERIES_MOST]; /* the clock at each warm sample; 0: not known */
+    int taken;                  /* warm samples, those included that newer ones have replaced */
     int warm_count, cold_count;
     double spent_us; /* of the device's time, on warm samples */
-    double clock_sum;
-    int clock_count;
 } gt_series;
 
 /* Warms up, times one launch and decides from that how to time on. A modelled time is one sample, and all there is. */
 CUresult gt_series_begin(gt_meter *meter, gt_series *series);
 
-/* Adds a sample of launches back to back, or of one launch with nothing of its operands in L2. The latter adds none
- * where L2 cannot be flushed. */
+/* Adds a warm sample that was taken at this clock, in MHz; 0: not known. */
+void gt_series_add(gt_series *series, double us, double mhz);
+
+/* Adds a sample of launches back to back, or of one launch with nothing of its operands in L2, though its code is where
+ * the launch before left it. The latter adds none where L2 cannot be flushed. */
 CUresult gt_series_sample(gt_meter *meter, gt_series *series);
 CUresult gt_series_sample_cold(gt_meter *meter, gt_series *series);
 

@@ -10,8 +10,8 @@
 /* Multiply-adds that a candidate's cases may take on the software GPU, which runs some hundred millions a second. */
 #define SOFT_WORK 100e6
 
-/* And where a quick check is asked for: little more than one case of everything. compute-sanitizer, which slows a GPU 10
- * to 100 times, is to get through. Rows far apart it would not understand: of 16 bytes that a copy asks for in part it
+/* And where a quick check is asked for, of few cases: about 40 launches, so that compute-sanitizer, which takes
+ * milliseconds for each and slows a GPU 10 to 100 times, gets through some dozen kernels in a minute. Rows far apart it would not understand: of 16 bytes that a copy asks for in part it
  * takes all to be read, and between such rows nobody writes. */
 #define QUICK_WORK 10e6
 
@@ -113,7 +113,8 @@ bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *k
     v->seed = seed;
     v->quick = quick;
     const double work = quick ? QUICK_WORK : v->checks->driver->soft ? SOFT_WORK : 0;
-    if (fill_pools(v, class) != GT_OK || gt_cases_draw(class, kernel, kernel_seed(seed, kernel), work, &v->cases) != GT_OK)
+    if (fill_pools(v, class) != GT_OK ||
+        gt_cases_draw(class, kernel, kernel_seed(seed, kernel), work, quick, &v->cases) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "preparing the small checks: %s", gt_error_message());
     if (!make_room(v, trial))
         return false;

@@ -62,6 +62,10 @@ static void decode_product(sg_decoder *d)
         p->d[i] = sg_destination(d, &sums->items[i], 4);
     for (uint32_t i = 0; i < (p->in_registers ? 4u : 1u); i++)
         p->a[i] = p->in_registers ? sg_source(d, &a->items[i], 4, false) : sg_source(d, a, 8, false);
+    for (uint32_t i = 0; i < p->count_d; i++)
+        p->held[p->count_held++] = sg_held_number(d, &sums->items[i]);
+    for (uint32_t i = 0; p->in_registers && i < 4; i++)
+        p->held[p->count_held++] = sg_held_number(d, &a->items[i]);
     p->b = sg_source(d, sg_operand_at(d, 2), 8, false);
     p->scale_d = sg_predicate(d, sg_operand_at(d, 3));
     if (scales)

@@ -1,7 +1,8 @@
 /*
  * Products of a warpgroup: wgmma. B, and A where it is not in registers, lie in shared memory as descriptors say; each
  * of the four warps has 16 rows of A and D. A product is worked out when it is issued, but what it reads in shared
- * memory counts as in use until a wait says that it is done: whoever writes there before is told.
+ * memory counts as in use until a wait says that it is done: whoever writes there before is told. So is who mentions its
+ * registers.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,12 +77,14 @@ static uint32_t inner_count(const operand *x, uint32_t k)
 typedef struct flight {
     operand operands[2];
     uint32_t count, group, k;
+    const sg_wgmma_plan *plan;
 } flight;
 
 struct sg_wgmma {
     uint32_t groups; /* committed */
     size_t count, room;
     flight *flights;
+    uint8_t *held; /* by a register's number: whether a product under way has it */
 };
 
 /* One more, or one less, who reads an operand. */
@@ -94,13 +97,22 @@ static void use(sg_block *block, const operand *x, uint32_t k, int change)
         }
 }
 
+/* Products under way may share registers: what one gives back another may still have. */
+static void hold(struct sg_wgmma *p, const flight *f, bool held)
+{
+    for (uint32_t i = 0; i < f->plan->count_held; i++)
+        p->held[f->plan->held[i]] = held;
+}
+
 static struct sg_wgmma *products_of(sg_warp *w)
 {
     if (!w->products)
         w->products = calloc(1, sizeof *w->products);
+    if (w->products && !w->products->held)
+        w->products->held = calloc(w->machine->kernel->held_count + 1, 1);
     if (!w->block->reading)
         w->block->reading = calloc(w->block->shared_bytes / 16 + 1, sizeof w->block->reading[0]);
-    return w->block->reading ? w->products : NULL;
+    return w->block->reading && w->products && w->products->held ? w->products : NULL;
 }
 
 static bool take_off(sg_warp *w, const sg_op *op, const flight *new)
@@ -122,6 +134,7 @@ static bool take_off(sg_warp *w, const sg_op *op, const flight *new)
     p->flights[p->count++].group = p->groups;
     for (uint32_t i = 0; i < new->count; i++)
         use(w->block, &new->operands[i], new->k, 1);
+    hold(p, new, true);
     return true;
 }
 
@@ -135,6 +148,7 @@ void sg_wgmma_wait(sg_warp *w, const sg_op *op, uint32_t mask)
         return;
     for (size_t i = 0; i < p->count; i++) {
         const flight *f = &p->flights[i];
+        hold(p, f, false);
         if ((int64_t)f->group + op->imm >= (int64_t)p->groups) {
             p->flights[kept++] = *f;
             continue;
@@ -143,6 +157,18 @@ void sg_wgmma_wait(sg_warp *w, const sg_op *op, uint32_t mask)
             use(w->block, &f->operands[x], f->k, -1);
     }
     p->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        hold(p, &p->flights[i], true);
+}
+
+void sg_run_ask(sg_warp *w, const sg_op *op, uint32_t mask)
+{
+    const struct sg_wgmma *p = w->products;
+    for (int64_t i = 0; p && p->count > 0 && i < op->imm; i++)
+        if (p->held[op->list[i]]) {
+            sg_fault_at(w, op, mask, SG_FAULT_RACE, 0, "a register of a wgmma that nobody has waited for");
+            return;
+        }
 }
 
 void sg_wgmma_commit(sg_warp *w, const sg_op *op, uint32_t mask)
@@ -164,8 +190,10 @@ void sg_wgmma_reset(sg_block *block)
         return;
     memset(block->reading, 0, (block->shared_bytes / 16 + 1) * sizeof block->reading[0]);
     for (uint32_t i = 0; i < block->warp_count; i++)
-        if (block->warps[i].products)
+        if (block->warps[i].products) {
             block->warps[i].products->count = block->warps[i].products->groups = 0;
+            memset(block->warps[i].products->held, 0, block->machine->kernel->held_count + 1);
+        }
 }
 
 void sg_wgmma_finish(sg_block *block)
@@ -173,6 +201,7 @@ void sg_wgmma_finish(sg_block *block)
     for (uint32_t i = 0; block->warps && i < block->warp_count; i++) {
         if (block->warps[i].products)
             free(block->warps[i].products->flights);
+        free(block->warps[i].products ? block->warps[i].products->held : NULL);
         free(block->warps[i].products);
     }
     free(block->reading);
@@ -334,7 +363,7 @@ void sg_wgmma_multiply(sg_warp *w, const sg_op *op, uint32_t mask)
     const uint32_t first = w->index % 4 * ROWS;
     const bool counts = sg_mask_of(w, p->scale_d) & 1;
     matrices m;
-    flight f = {.k = p->k};
+    flight f = {.k = p->k, .plan = p};
     if (mask != SG_ALL || w->index / 4 * 4 + 4 > w->block->warp_count) {
         sg_fault_at(w, op, mask, SG_FAULT_INSTRUCTION, 0, "needs all lanes of a warpgroup's four warps");
         return;

@@ -17,6 +17,7 @@ typedef struct sg_wgmma_plan {
     uint32_t trans_a, trans_b; /* M or N lies contiguous, not K */
     uint32_t saturates;
     uint32_t count_d, d[SG_WGMMA_COLUMNS / 2];
+    uint32_t count_held, held[SG_WGMMA_COLUMNS / 2 + 4]; /* numbers of D's registers and A's; 0: of none */
 } sg_wgmma_plan;
 
 /* The handlers. Of a wait op->imm is how many groups may still be under way. */

@@ -177,6 +177,7 @@ static void decode_instruction(sg_decoder *d)
     const sg_entry *entry = find_entry(d);
     d->guard = d->in->guard < 0 ? 0 : sg_register_row(d, (uint32_t)d->in->guard) | d->in->guard_negated;
     split_mnemonic(d);
+    sg_held_ask(d);
     if (entry->decode)
         entry->decode(d);
     else
@@ -285,6 +286,7 @@ static void decode_body(sg_decoder *d)
     d->rows = sg_syntax_alloc(d->syntax, (function->register_count + 1) * sizeof d->rows[0]);
     d->starts = sg_syntax_alloc(d->syntax, (function->instruction_count + 1) * sizeof d->starts[0]);
     sg_allocate_rows(d);
+    sg_held_find(d);
     for (size_t i = 0; i < function->instruction_count; i++) {
         d->in = &function->instructions[i];
         d->starts[i] = (uint32_t)d->kernel->op_count;
@@ -338,6 +340,7 @@ void sg_decode_call(sg_decoder *d, sg_function *callee)
     d->function = caller.function;
     d->in = caller.in;
     d->rows = caller.rows;
+    d->held = caller.held;
     d->starts = caller.starts;
     d->depth = caller.depth;
     d->guard = 0;

@@ -19,6 +19,7 @@ struct sg_decoder {
     } parts[SG_PARTS];
     uint32_t guard;
     uint32_t *rows;            /* by register: its reference + 1; 0: not yet mentioned */
+    uint32_t *held;            /* by register: its number among those of asynchronous products; 0: none of them */
     const sg_entry **catalog;  /* hash table */
     uint32_t *starts;          /* by instruction: its first op */
     uint32_t constant_bytes, constant_room;
@@ -86,6 +87,12 @@ uint16_t sg_slot(sg_decoder *d);
 
 /* Gives the function's registers their rows, before anything is decoded. */
 void sg_allocate_rows(sg_decoder *d);
+
+/* held.c: numbers the registers of the function's asynchronous products; the number of one, 0 where it has none; asks
+ * before this instruction whether those that it mentions are under way. */
+void sg_held_find(sg_decoder *d);
+uint32_t sg_held_number(const sg_decoder *d, const sg_operand *operand);
+void sg_held_ask(sg_decoder *d);
 
 /* The operations of a called function in place of the call. */
 void sg_decode_call(sg_decoder *d, sg_function *callee);

@@ -70,6 +70,7 @@ struct sg_kernel {
     uint32_t register_bytes, predicate_count; /* of one warp */
     uint32_t dynamic_base; /* where dynamic shared memory begins */
     uint32_t slots;
+    uint32_t held_count;   /* registers of asynchronous products, numbered from 1 */
     sg_special_use specials[64];
     size_t special_count;
     const struct sg_special *sampled[8]; /* special registers that are read anew each time */
@@ -109,11 +110,11 @@ typedef struct sg_special {
 
 /*
  * What the machine has, which the decoder only names: tables of entries, NULL behind, each of which ends with an entry
- * without mnemonic; what stands at every label, where lanes that went different ways meet; the special register of a
- * name, or NULL.
+ * without mnemonic; what stands at every label, where lanes that went different ways meet; what asks whether registers
+ * are an asynchronous product's that is under way (op->list: op->imm numbers); the special register of a name, or NULL.
  */
 extern const sg_entry *const sg_catalog[];
-sg_run sg_run_join;
+sg_run sg_run_join, sg_run_ask;
 const sg_special *sg_special_find(const char *name);
 
 /* Decodes an entry function into a kernel of the module; failures jump to syntax->failed. */

@@ -1,0 +1,120 @@
+/* What a race is decided by: samples, on a GPU whose every call is written down. */
+#include <string.h>
+
+#include "../tuner/worker/measure.h"
+#include "check.h"
+
+static char calls[64]; /* a letter each: launch, flush, start or stop of the watch */
+static int launches;
+
+static void note(char call)
+{
+    const size_t length = strlen(calls);
+    if (length + 1 < sizeof calls)
+        calls[length] = call;
+}
+
+static CUresult launch(const gt_runner *runner, const gt_launch_operands *operands)
+{
+    (void)runner, (void)operands;
+    launches++;
+    note('l');
+    return CUDA_SUCCESS;
+}
+
+static CUresult flush(CUdeviceptr to, unsigned value, size_t count, CUstream stream)
+{
+    (void)to, (void)value, (void)count, (void)stream;
+    note('f');
+    return CUDA_SUCCESS;
+}
+
+static CUresult record(CUevent event, CUstream stream)
+{
+    (void)event, (void)stream;
+    note('w');
+    return CUDA_SUCCESS;
+}
+
+static CUresult synchronize_event(CUevent event)
+{
+    (void)event;
+    return CUDA_SUCCESS;
+}
+
+static CUresult synchronize_stream(CUstream stream)
+{
+    (void)stream;
+    return CUDA_SUCCESS;
+}
+
+/* A launch takes 2 ms while the GPU is cool, for 200 launches, and 3 ms when its clock has fallen. */
+static CUresult elapsed(float *ms, CUevent start, CUevent stop)
+{
+    (void)start, (void)stop;
+    *ms = launches <= 200 ? 2 : 3;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocate(CUdeviceptr *memory, size_t bytes)
+{
+    (void)bytes;
+    *memory = 256;
+    return CUDA_SUCCESS;
+}
+
+static gt_driver driver;
+static const gt_runner runner = {.launch = launch};
+
+static gt_meter make_meter(void)
+{
+    driver = (gt_driver){0};
+    driver.cuMemAlloc = allocate;
+    driver.cuMemsetD32Async = flush;
+    driver.cuEventRecord = record;
+    driver.cuEventSynchronize = synchronize_event;
+    driver.cuEventElapsedTime = elapsed;
+    driver.cuStreamSynchronize = synchronize_stream;
+    launches = 0;
+    memset(calls, 0, sizeof calls);
+    return (gt_meter){.driver = &driver, .flush_bytes = 1 << 20};
+}
+
+static void pass(void *data, size_t index)
+{
+    (void)data, (void)index;
+}
+
+TEST(a_race_is_decided_by_its_newest_samples)
+{
+    gt_meter meter = make_meter();
+    gt_trial trial = {0};
+    const gt_racer racer = {.runner = &runner, .trial = &trial};
+    size_t broken;
+    CHECK(gt_measure_race(&meter, &racer, 1, 0.01, pass, NULL, &broken));
+    CHECK(launches > 2 * 200); /* it goes on while there is time, however many samples that makes */
+    CHECK(trial.us == 3000 && trial.us_spread == 0 && trial.samples == GT_SERIES_MOST);
+}
+
+TEST(the_clock_is_that_of_the_samples_that_count)
+{
+    gt_series series = {0};
+    gt_trial trial = {0};
+    for (int i = 0; i < 50; i++)
+        gt_series_add(&series, 63, 1980);
+    for (int i = 0; i < GT_SERIES_MOST; i++)
+        gt_series_add(&series, 73, i % 2 ? 1500 : 0); /* every other reading fails */
+    gt_series_summarise(&series, &trial);
+    CHECK(trial.us == 73 && trial.us_min == 73 && trial.clock_mhz == 1500);
+}
+
+TEST(a_cold_sample_follows_a_launch_of_the_same_code)
+{
+    gt_meter meter = make_meter();
+    gt_series series = {.runner = &runner, .repeats = 1, .first_us = 9};
+    CHECK(gt_series_sample_cold(&meter, &series) == CUDA_SUCCESS);
+    CHECK_STR(calls, "lfwlw");
+    CHECK(series.cold_count == 1 && series.cold[0] == 2000);
+}
+
+CHECK_MAIN
