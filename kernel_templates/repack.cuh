@@ -66,14 +66,10 @@ constexpr int GT_COPY_WARPS = 8; // of a block that copies
 constexpr int GT_PIECE = 16 / GT_AB_BYTES;
 
 // Sixteen bytes of a line, and those of two neighbours from byte `shift` of the first on.
-struct __align__(16) gt_sixteen
-{
-    unsigned word[4];
-};
+typedef gt_vector<unsigned, 4> gt_sixteen;
 __device__ __forceinline__ gt_sixteen gt_shift(gt_sixteen low, gt_sixteen high, unsigned shift)
 {
-    unsigned w[8] = {low.word[0],  low.word[1],  low.word[2],  low.word[3],
-                     high.word[0], high.word[1], high.word[2], high.word[3]};
+    unsigned w[8] = {low.e[0], low.e[1], low.e[2], low.e[3], high.e[0], high.e[1], high.e[2], high.e[3]};
 #pragma unroll
     for (int i = 0; i < 6; i++)
         w[i] = shift & 8 ? w[i + 2] : w[i];
@@ -83,14 +79,15 @@ __device__ __forceinline__ gt_sixteen gt_shift(gt_sixteen low, gt_sixteen high, 
     gt_sixteen result;
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        result.word[i] = __funnelshift_r(w[i], w[i + 1], shift % 4 * 8);
+        result.e[i] = __funnelshift_r(w[i], w[i + 1], shift % 4 * 8);
     return result;
 }
 
-// Some `length` elements side by side that a warp copies, as many lines of them. A lane reads sixteen bytes as they are
-// aligned in memory, and each lane but the last makes of its own and its neighbour's what is aligned in the copy.
+// Lines of `length` elements that stay lines. A warp copies a part of AT_ONCE of them, all of which it reads before it
+// writes: what it takes to find its place is shared, and so is the wait. A lane reads sixteen bytes as they are aligned in
+// memory, and each lane but the last makes of its own and its neighbour's what is aligned in the copy.
 struct gt_line_copy {
-    static constexpr int PIECES = 31; // of a warp
+    static constexpr int PIECES = 31, AT_ONCE = 4; // of a warp: pieces of a line, lines
     gt_int lines, length;
 
     __device__ __forceinline__ unsigned spans() const
@@ -99,35 +96,70 @@ struct gt_line_copy {
     }
     __device__ __forceinline__ gt_int blocks() const
     {
-        return (lines * spans() + GT_COPY_WARPS - 1) / GT_COPY_WARPS;
+        return ((lines + AT_ONCE - 1) / AT_ONCE * spans() + GT_COPY_WARPS - 1) / GT_COPY_WARPS;
     }
+
+    // Elements that may be read for a line. Where nothing lies between lines these are all of the matrix: pieces at a
+    // line's ends are read as others are, and what is the next line's comes into the copy's padding.
+    struct readable {
+        const GT_AB *begin, *end;
+
+        __device__ __forceinline__ bool holds(const GT_AB *piece) const
+        {
+            return piece >= begin && piece + GT_PIECE <= end;
+        }
+        // What may be read of a piece that reaches beyond; zeros stand for the rest.
+        __device__ __forceinline__ gt_sixteen read_some(const GT_AB *piece) const
+        {
+            gt_vector<GT_AB, GT_PIECE> some = {};
+#pragma unroll
+            for (int e = 0; e < GT_PIECE; e++)
+                if (piece + e >= begin && piece + e < end)
+                    some.e[e] = piece[e];
+            return *(const gt_sixteen *)&some;
+        }
+    };
+    __device__ __forceinline__ readable around(const GT_AB *from, gt_int ld, gt_int at) const
+    {
+        const bool packed = ld == length;
+        const GT_AB *line = from + at * ld, *end = packed ? from + lines * ld : line + length;
+        return {packed ? from : line, at < lines ? end : from};
+    }
+
     __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, gt_int block) const
     {
         const int lane = threadIdx.x % 32;
-        const gt_int number = block * GT_COPY_WARPS + threadIdx.x / 32, at = number / spans();
-        if (at >= lines)
-            return;
-        const GT_AB *line = from + at * ld;
-        const unsigned shift = (unsigned long long)line % 16;
-        const gt_int first = number % spans() * (PIECES * GT_PIECE) + lane * GT_PIECE, // of the copy
-            read = first - (int)(shift / GT_AB_BYTES);
-        gt_sixteen own = {};
-        if (read >= 0 && read + GT_PIECE <= length) {
-            own = *(const gt_sixteen *)(line + read);
-        } else {
-            gt_vector<GT_AB, GT_PIECE> few = {};
+        const gt_int number = block * GT_COPY_WARPS + threadIdx.x / 32, bundle = number / spans(), at = bundle * AT_ONCE;
+        const gt_int first = (number - bundle * spans()) * (PIECES * GT_PIECE) + lane * GT_PIECE; // of the copy
+        gt_sixteen own[AT_ONCE] = {}, next;
+        const GT_AB *piece[AT_ONCE];
+        unsigned shift[AT_ONCE];
+        bool whole = true;
+        if (first < length + GT_PIECE) {
 #pragma unroll
-            for (int e = 0; e < GT_PIECE; e++)
-                if (read + e >= 0 && read + e < length)
-                    few.e[e] = line[read + e];
-            own = *(const gt_sixteen *)&few;
+            for (int i = 0; i < AT_ONCE; i++) {
+                const GT_AB *element = from + (at + i) * ld + first;
+                shift[i] = (unsigned)(unsigned long long)element % 16;
+                piece[i] = element - shift[i] / GT_AB_BYTES;
+                if (around(from, ld, at + i).holds(piece[i]))
+                    own[i] = *(const gt_sixteen *)piece[i];
+                else
+                    whole = false;
+            }
+            if (!whole)
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; i++)
+                    if (const readable r = around(from, ld, at + i); !r.holds(piece[i]))
+                        own[i] = r.read_some(piece[i]);
         }
-        gt_sixteen next;
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            next.word[i] = __shfl_down_sync(~0u, own.word[i], 1);
-        if (lane < PIECES && first < length) // the last piece may reach into the padding
-            *(gt_sixteen *)const_cast<GT_AB *>(to.at + at * to.ld + first) = gt_shift(own, next, shift);
+        for (int i = 0; i < AT_ONCE; i++) {
+#pragma unroll
+            for (int w = 0; w < 4; w++)
+                next.e[w] = __shfl_down_sync(~0u, own[i].e[w], 1);
+            if (at + i < lines && lane < PIECES && first < length) // the last piece may reach into the padding
+                gt_store_vector((unsigned *)(to.at + (at + i) * to.ld + first), gt_shift(own[i], next, shift[i]));
+        }
     }
 };
 
@@ -165,7 +197,7 @@ struct gt_square_copy {
                 piece.e[e] = square[(line + e) * PITCH + along + i];
             const gt_int place = (along_first + along + i) * to.ld + line_first + line;
             if (along + i < along_left && line < line_left) // the last piece may reach into the padding
-                *(gt_vector<GT_AB, GT_PIECE> *)const_cast<GT_AB *>(to.at + place) = piece;
+                gt_store_vector(const_cast<GT_AB *>(to.at + place), piece);
         }
     }
 };
@@ -181,10 +213,11 @@ template <> struct gt_copy_of<false> {
 // The kernel that makes the copies. Its blocks deal out among them what is to be copied of A, then of B.
 extern "C" __global__ void __launch_bounds__(GT_COPY_WARPS * 32) repack(const __grid_constant__ gt_args g)
 {
-    gt_begin();
     const gt_copy_of<GT_OPERAND_A_ALONG_K == GT_A_ALONG_K>::type a = {GT_TRANS_A ? g.k : g.m, GT_TRANS_A ? g.m : g.k};
     const gt_copy_of<GT_OPERAND_B_ALONG_K == GT_B_ALONG_K>::type b = {GT_TRANS_B ? g.n : g.k, GT_TRANS_B ? g.k : g.n};
     const gt_int of_a = GT_COPY_A ? a.blocks() : 0, all = of_a + (GT_COPY_B ? b.blocks() : 0);
+    asm volatile("" ::"l"(of_a), "l"(all)); // known before the wait
+    gt_begin();
     for (gt_int number = blockIdx.x; number < all; number += gridDim.x)
         if (GT_COPY_A && number < of_a)
             a.copy(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, number);

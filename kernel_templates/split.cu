@@ -1,10 +1,10 @@
 // f32 on Hopper's tensor cores (--math split). Operands come in two parts of f16, x = hi + 2^-11 lo (split_parts.cuh
 // says what is kept of them), and a b is summed up as hi hi + 2^-11 (hi lo + lo hi). Tensor cores cut their sums, so
 // that those of INTERVAL steps of K go to others in f32: of the small products first, which are scaled, and of hi hi on
-// top of them. The copy engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply (wgmma).
-// BLOCKS blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile, or SPLIT_K
-// of them, which share K. A tile whose lines are too wide for two parts has three of bf16 instead (split_wide.cuh), and
-// one whose lines do not allow parts is computed by multiply-adds of f32 (split_strict.cuh).
+// top of them. The copy engine fills a ring of stages, one warp asks it for them; WARP_GROUPS warp groups multiply
+// (wgmma). BLOCKS blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile, or
+// SPLIT_K of them, which share K. A tile whose lines are too wide for two parts has three of bf16 instead
+// (split_wide.cuh), and one whose lines do not allow parts is computed by multiply-adds of f32 (split_strict.cuh).
 //
 // The error of an element of op(A) op(B), over S = sum of |a||b|, with P = 32 INTERVAL: parts are kept to 2^-22 each,
 // and lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by 17
@@ -203,8 +203,7 @@ __device__ __forceinline__ void pass_turn()
 }
 
 // Starts the products of an interval's stages: the small ones, of which the first replace the sums, or hi hi.
-template <bool SMALL>
-__device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED])
+template <bool SMALL> __device__ __forceinline__ void multiply_parts(const ring &r, place at, sums (&some)[STACKED])
 {
     // The same in all threads of a warp, which the compiler cannot know.
     const int outer = __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
@@ -329,8 +328,11 @@ __device__ __forceinline__ void store_by_way_of_stages(const gt_args &g, char *s
             GT_ACC result[WIDE];
 #pragma unroll
             for (int u = 0; u < WIDE; u++) {
-                const GT_ACC sum = left[p] > 0 ? fours[four_of(p) * CONSUMERS].e[p * WIDE % 4 + u] : 0;
-                result[u] = g.alpha.value * sum + g.beta.value * held[p].e[u] + gt_bias(g, column_of(p) + u);
+                result[u] = left[p] > 0 ? g.alpha.value * fours[four_of(p) * CONSUMERS].e[p * WIDE % 4 + u] : 0;
+                if (g.beta.value != 0)
+                    result[u] += g.beta.value * held[p].e[u];
+                if (gt_has_epilogue(g))
+                    result[u] += gt_bias(g, column_of(p) + u);
             }
             gt_activate(g, result);
             if (left[p] == WIDE)

@@ -1,9 +1,9 @@
 // f32 on tensor cores before Hopper, through mma.sync (--math split). Operands come in two parts of f16, x = hi + 2^-11
 // lo (split_parts.cuh), and a b is summed up as hi hi + 2^-11 (hi lo + lo hi), of every STEP elements of K first the
-// small products, scaled, and on top of them hi hi: tensor cores cut their sums, so that these go to others in f32. Multistage: all
-// threads copy tiles of parts into a ring of stages in shared memory and multiply by warp tiles (WM x WN). Split-K:
-// blocks of one tile meet in the workspace. A tile whose lines do not allow parts is computed by multiply-adds of f32
-// instead.
+// small products, scaled, and on top of them hi hi: tensor cores cut their sums, so that these go to others in f32.
+// Multistage: all threads copy tiles of parts into a ring of stages in shared memory and multiply by warp tiles (WM x
+// WN). Split-K: blocks of one tile meet in the workspace. A tile whose lines do not allow parts is computed by
+// multiply-adds of f32 instead.
 //
 // The error of an element is that of split.cu, with P = STEP and tensor cores that take steps of eight products, each
 // of which errs by 9 2^-24 + 2^-23 of the largest magnitude in it:

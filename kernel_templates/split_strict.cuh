@@ -105,8 +105,9 @@ __device__ __forceinline__ void multiply_strictly(const gt_args &g, way how, str
                 (&some[0][0][0])[e] = 0;
             }
     }
-    strict_four *fours = (strict_four *)steps + thread; // a thread's own, each a row of all threads' apart
     consumers_sync(); // the last step has been read
+
+    strict_four *fours = (strict_four *)steps + thread; // a thread's own, each a row of all threads' apart
 #pragma unroll
     for (int i = 0; i < STRICT_RESULTS; i++)
         fours[i * CONSUMERS] = *(const strict_four *)sum[i / STRICT_FOURS][i % STRICT_FOURS];

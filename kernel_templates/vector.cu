@@ -120,7 +120,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
 #pragma unroll
         for (int c = 0; c < COLS; c++)
             line[c] = g.b + (column + c < g.n ? column + c : g.n - 1) * g.ldb;
-        for (gt_int k = begin + warp_k * STEP; k < end; k += WARPS_K * STEP)
+        // a warp all of whose columns lie beyond has nothing to read
+        for (gt_int k = column < g.n ? begin + warp_k * STEP : end; k < end; k += WARPS_K * STEP)
             if (k + STEP <= end)
                 multiply_along<true>(g, row, line, k, end, sum);
             else
@@ -131,9 +132,11 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
             for (int bit = 16; bit > 0; bit /= 2)
                 sum[c] += __shfl_xor_sync(~0u, sum[c], bit);
     } else {
-        const gt_int own = column + lane * V;
-        const int left = own < g.n ? gt_clip(g.n - own, V) : 0;
-        const GT_AB *from = g.b + (left > 0 ? own : 0);
+        // Lanes beyond the last column go along with the others on the first ones, where there are as many as they take.
+        const bool there = column + lane * V < g.n;
+        const gt_int own = there ? column + lane * V : 0;
+        const int left = there || g.n >= V ? gt_clip(g.n - own, V) : 0;
+        const GT_AB *from = g.b + own;
         for (gt_int k = begin + warp_k * STEP; k < end; k += WARPS_K * STEP)
             if (k + STEP <= end && left == V)
                 multiply_across<true>(g, row, from, left, k, end, sum);

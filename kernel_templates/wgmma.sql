@@ -72,12 +72,12 @@ WITH RECURSIVE
                WHERE (cluster_n = 1 OR CASE WHEN a_along_k THEN bm % 16 = 0 ELSE (bm + line - 1) / line % 2 = 0 END)
                  AND (cluster_m = 1 OR CASE WHEN b_along_k THEN bn % 16 = 0 ELSE (bn + line - 1) / line % 2 = 0 END)),
      -- Stages that fit, behind them C's buffers and barriers. As many as there is room for, or a few less. Two stages are
-     -- read, the one that multiplies and the one before.
+     -- read, the one that multiplies and the one before: instead of three there are six of half the size.
      fit AS (SELECT *, stages * stage_bytes + buffer_bytes + 16 * stages + 16 AS smem_bytes,
                     row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, occ, cluster_m, cluster_n, cluster_k, repack,
                                                     load ORDER BY stages DESC) AS place
              FROM stage, stages
-             WHERE (stages > 3 OR (stage_bytes >= 40960 AND load = 2))
+             WHERE (stages > 3 OR (stage_bytes >= 40960 AND load = 2 AND lines = 1))
                AND (cluster_k = 1 OR bm * bn * :acc_bytes * (2 * cluster_k - 1) / cluster_k <= stages * stage_bytes)
                AND occ * (stages * stage_bytes + buffer_bytes + 16 * stages + 16 + 1024) <= :smem_limit + 1024),
      -- Parts of K that meet in the workspace, each the work of a cluster.
@@ -123,12 +123,14 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
        CASE WHEN :align < 16 THEN 0 WHEN swap OR subtile_n * :c_bytes = 128 THEN 3 WHEN subtile_n * :c_bytes = 64 THEN 2
             ELSE 1 END AS swizzle_c,
        1 AS dependent_launch, 1 AS epilogue,
-       CAST(max(busy * steps * pace, memory) + 2600 + waves * store + (cluster_m * cluster_n > 1) * (800 + 700 * (waves = 1))
+       CAST(max(busy * steps * pace, memory) + 2400 + stage_bytes / 114.0 + waves * store
+            + (cluster_m * cluster_n > 1) * (800 + 700 * (waves = 1))
             + (cluster_k > 1) * (1400 + 1.0 * bm * bn * (cluster_k - 1) / cluster_k * :acc_bytes / 8)
             + (parts > 1) * (3600 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 17)
-            + (repack > 0) * (12000 + 2000 * (repack = 11 AND bytes = 2)
+            + (repack > 0) * (7000 + 2000 * (repack = 11 AND bytes = 2)
                               + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
-                                / (17.0 * :sm_count)) AS INTEGER) + hint AS clocks
+                                / (CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17 END * :sm_count))
+            AS INTEGER) + hint AS clocks
 -- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.
 FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1
                                      AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 8000000)

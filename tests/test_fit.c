@@ -73,30 +73,6 @@ TEST(persistent_blocks_that_a_matrix_of_a_batch_has_no_tile_for_cost_no_products
     CHECK_NEAR(terms_of(&few, 128, 99, 16).compute, terms_of(&many, 128, 99, 16).compute, 1e-9); /* 8 tiles each */
 }
 
-/* What a kernel whose lanes lie over K takes to begin a row of n columns, in tiles of 128. */
-static double row_begin(int64_t n, gt_op op_b)
-{
-    gt_trials trials = h200();
-    gt_kernel kernel = tensor_tile(64, 64);
-    const gt_gemm gemm = {.m = 1, .n = n, .k = 1024, .op_b = op_b, .type_ab = GT_F32, .type_c = GT_F32};
-    gt_problem problem;
-    gt_terms terms;
-    kernel.params.count = 0;
-    CHECK_OK(gt_params_add(&kernel.params, "side", 0));
-    CHECK_OK(gt_params_add(&kernel.params, "lanes_k", 1));
-    kernel.facts.tile_n = 128;
-    CHECK_OK(gt_problem_init(&gemm, &problem));
-    CHECK(gt_estimate_terms(&trials.device, &kernel, &problem, &terms, NULL));
-    gt_trials_finish(&trials);
-    return terms.begin;
-}
-
-TEST(columns_beyond_the_matrix_cost_time_where_the_stream_lies_across_k)
-{
-    CHECK(row_begin(8, GT_N) > 10 * row_begin(128, GT_N));
-    CHECK(row_begin(8, GT_T) == row_begin(128, GT_T));
-}
-
 TEST(shipped_coefficients_agree_with_the_trials_in_the_repository)
 {
     gt_trials trials = h200();

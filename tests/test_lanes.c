@@ -96,7 +96,7 @@ TEST(a_lanes_failure_is_told_by_the_caller)
     gt_engine_close(&engine, "done");
 }
 
-TEST(problems_that_fill_the_gpu_and_the_software_gpu_get_one_lane)
+TEST(problems_that_fill_the_gpu_and_the_software_gpu_get_one_lane_and_split_ones_more_than_others)
 {
     gt_engine engine;
     gt_problem problems[4];
@@ -110,6 +110,8 @@ TEST(problems_that_fill_the_gpu_and_the_software_gpu_get_one_lane)
     engine.driver = &hardware;
     CHECK_INT(gt_lanes_count(&engine, problems, 4), 3);
     CHECK_INT(gt_lanes_count(&engine, problems, 2), 2);
+    problems[0].class.math = GT_MATH_SPLIT;
+    CHECK_INT(gt_lanes_count(&engine, problems, 4), 4);
     CHECK_OK(gt_problem_init(&large, &problems[3]));
     CHECK_INT(gt_lanes_count(&engine, problems, 4), 1);
     engine.driver = soft;

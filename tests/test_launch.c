@@ -84,7 +84,7 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     gt_launch launch;
     kernel.facts.repack = 3;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
-    CHECK_INT(launch.copies.blocks, 5); /* squares of 64 */
+    CHECK_INT(launch.copies.blocks, 4); /* three squares of 64 of A, and lines of B, which stay lines */
     CHECK_INT(launch.counter_bytes, 0);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * (640 + 384)); /* lines of 516 and 260 bytes */
     kernel.facts.repack = 1;
@@ -93,10 +93,11 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     CHECK_INT(launch.workspace_bytes, 3 * 7 * 640);
     kernel.facts.repack = 2;
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
-    CHECK_INT(launch.copies.blocks, 2);
+    CHECK_INT(launch.copies.blocks, 1);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * 384);
     kernel.facts.repack = 7; /* as stored: 129 lines of 28 bytes, 7 of 260 */
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_INT(launch.copies.blocks, 5 + 1);
     CHECK_INT(launch.workspace_bytes, 3 * (129 * 128 + 7 * 384));
     kernel.facts.repack = 11; /* along K: 129 lines of 28 bytes, and 65 */
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
@@ -281,6 +282,70 @@ TEST(zero_alpha_makes_k_zero_and_gives_no_operands)
     operands.beta = (gt_scalar){.s32 = 3};
     launch(&driver, &kernel, &integers, &operands);
     CHECK(seen.args[2].k == 0 && seen.args[2].beta.s32 == 3);
+}
+
+static struct {
+    const void *address[3];
+    cuuint64_t row_bytes[3];
+    int count;
+} mapped;
+
+static CUresult CUDAAPI record_map(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                                   const cuuint64_t *size, const cuuint64_t *stride, const cuuint32_t *box,
+                                   const cuuint32_t *every, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                                   CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+{
+    (void)map, (void)type, (void)rank, (void)size, (void)box, (void)every, (void)interleave, (void)swizzle;
+    (void)promotion, (void)fill;
+    mapped.row_bytes[mapped.count] = stride[0];
+    mapped.address[mapped.count++] = address;
+    return CUDA_SUCCESS;
+}
+
+TEST(an_operand_that_is_aligned_itself_is_not_copied)
+{
+    const gt_driver driver = {.cuLaunchKernelEx = record_launch, .cuTensorMapEncodeTiled = record_map};
+    gt_kernel kernel = tile(64, 64);
+    gt_gemm gemm = GT_GEMM(GT_BF16, 128, 65, 64); /* rows of C are odd */
+    gemm.op_b = GT_T;
+    gt_problem problem;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK_INT(problem.class.align, 2);
+    kernel.facts.repack = 7;
+    kernel.facts.box_a_rows = kernel.facts.box_b_rows = kernel.facts.box_a_columns = kernel.facts.box_b_columns = 64;
+    const char *const workspace = (const char *)0x8000;
+    const struct {
+        uintptr_t a, b;
+        const void *map_a, *map_b;
+        int calls;
+        int64_t m, n; /* of the copies */
+    } cases[] = {{0x1000, 0x2000, (void *)0x1000, (void *)0x2000, 1, 0, 0},
+                 {0x1002, 0x2000, workspace, (void *)0x2000, 2, 128, 0},
+                 {0x1000, 0x2002, (void *)0x1000, workspace, 2, 0, 65},
+                 {0x1002, 0x2002, workspace, workspace + 128 * 128, 2, 128, 65}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gt_launch_operands operands = plain();
+        operands.a = (void *)cases[i].a;
+        operands.b = (void *)cases[i].b;
+        operands.workspace = (void *)workspace;
+        memset(&seen, 0, sizeof seen);
+        memset(&mapped, 0, sizeof mapped);
+        launch(&driver, &kernel, &problem, &operands);
+        CHECK(seen.calls == cases[i].calls && mapped.count == 2);
+        CHECK(mapped.address[0] == cases[i].map_a && mapped.address[1] == cases[i].map_b);
+        if (seen.calls == 2)
+            CHECK(seen.args[0].m == cases[i].m && seen.args[0].n == cases[i].n && seen.args[0].k == 64);
+    }
+    gemm.lda = 65; /* rows of A are odd too, those of B have a gap and are not */
+    gemm.ldb = 72;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    gt_launch_operands operands = plain();
+    operands.workspace = (void *)workspace;
+    memset(&seen, 0, sizeof seen);
+    memset(&mapped, 0, sizeof mapped);
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(seen.calls == 2 && mapped.address[0] == workspace && mapped.address[1] == (void *)0x2000);
+    CHECK(mapped.row_bytes[0] == 128 && mapped.row_bytes[1] == 144);
 }
 
 TEST(counters_and_workspace_share_one_piece_of_memory)

@@ -271,6 +271,12 @@ TEST(where_a_math_is_served_better_than_its_own_kernels_can_one_of_them_is_tried
     CHECK_OK(gt_search_round(f.search, &round, &count));
     CHECK_INT((int64_t)count, 2);
     CHECK_STR(round[1]->kernel.family, "split");
+    for (size_t i = 0; i < count; i++) { /* and no neighbours of it, as it was as far behind as expected */
+        round[i]->tried = true;
+        round[i]->trial = (gt_trial){.outcome = GT_TRIAL_OK, .us = i == 0 ? 2.3 : 11};
+    }
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK_INT((int64_t)count, 0);
     close_search(&f);
 }
 

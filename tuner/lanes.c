@@ -5,8 +5,10 @@
 #include "../src/core/status.h"
 
 /* Compiling a candidate takes about twice as long as running it, and the rounds of a search wait for each other: three
- * problems under way keep the GPU busy. */
-#define MOST_LANES 3
+ * problems under way keep the GPU busy. Kernels that split operands take twice as long to compile as others. */
+#define LANES       3
+#define SPLIT_LANES 6
+#define MOST_LANES  SPLIT_LANES
 
 /* Device memory of a problem, in multiples of its operands: they, their copies, workspaces, guards and references. */
 #define ROOM 4
@@ -22,17 +24,19 @@ typedef struct lane {
 
 int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t count)
 {
-    size_t largest = 1;
+    size_t largest = 1, most = LANES;
     if (engine->driver->soft)
         return 1;
     for (size_t i = 0; i < count; i++) {
+        if (problems[i].class.math == GT_MATH_SPLIT)
+            most = SPLIT_LANES;
         size_t bytes = 0;
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
             bytes += gt_problem_bytes(&problems[i], o);
         largest = bytes > largest ? bytes : largest;
     }
     size_t lanes = (size_t)engine->device.memory_bytes / ROOM / largest;
-    lanes = lanes < MOST_LANES ? lanes : MOST_LANES;
+    lanes = lanes < most ? lanes : most;
     lanes = lanes < count ? lanes : count;
     return lanes > 1 ? (int)lanes : 1;
 }

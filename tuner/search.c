@@ -21,8 +21,9 @@ static const struct {
     [GT_EFFORT_COVER] = {3, 3, 0, 0, 0},
 };
 
-/* An estimate above so many times the best one is hardly worth a compilation: a family that has no better one gets one
- * candidate in the first round, and later rounds leave such neighbours out. */
+/* What is expected to take so many times as long as the best one is hardly worth a compilation: a family that has no
+ * better one gets one candidate in the first round, and later rounds leave such neighbours out, and all of one that was
+ * seen to take as long. */
 #define FAR_BEHIND 1.5
 
 /* A later round that gains less than this is the last one. */
@@ -218,7 +219,7 @@ static gt_status later_round(gt_search *search)
     const size_t wanted = plans[search->options.effort].later;
     const size_t count = gt_search_best(search, centres, plans[search->options.effort].centres);
     const size_t start = search->candidate_count;
-    for (size_t c = 0; c < count; c++) {
+    for (size_t c = 0; c < count && centres[c]->trial.us <= FAR_BEHIND * centres[0]->trial.us; c++) {
         const size_t until = c + 1 == count ? wanted : wanted / 2 + c * (wanted - wanted / 2) / count;
         for (int far = 1; far <= 2; far++)
             for (size_t i = 0; i < search->points.count && search->candidate_count - start < until; i++) {

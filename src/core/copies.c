@@ -1,8 +1,11 @@
 #include "copies.h"
 
-/* A block copies a square of 64 x 64 elements; several, one after the other, where there are more than BLOCKS_MOST. */
+/* A block transposes a square of 64 x 64 elements, or copies a part of 4 lines with each of its warps; several, one after
+ * the other, where there are more than BLOCKS_MOST. */
 #define BLOCKS_MOST 65536
 #define SQUARE      64
+#define LINES       32  /* of a block, and the bytes that it copies of each */
+#define LINE_BYTES  496
 
 #define LINE 128 /* bytes that a line of a copy is a multiple of */
 
@@ -65,12 +68,26 @@ static bool describe(const gt_problem *p, gt_operand operand, int64_t how, gt_st
     return true;
 }
 
+static bool do_lines_stay(const gt_problem *p, gt_operand operand, int64_t how)
+{
+    const bool stored_along_k = operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T;
+    return how & GT_COPY_AS_STORED || stored_along_k == !!(how & GT_COPY_ALONG_K);
+}
+
+/* Blocks that make a whole copy. */
+static int64_t count_blocks(const gt_stored *copy, bool lines_stay)
+{
+    if (lines_stay)
+        return (copy->rows / LINES + 1) * (copy->columns * gt_type_find(copy->type)->bytes / LINE_BYTES + 1);
+    return (copy->rows / SQUARE + 1) * (copy->columns / SQUARE + 1);
+}
+
 gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *out)
 {
     gt_copies copies = {0};
     const int64_t how = facts->repack & ~(int64_t)3;
     const bool parts = how == (GT_COPY_SPLIT | GT_COPY_ALONG_K);
-    int64_t all = 0, squares = 0;
+    int64_t all = 0, blocks = 0;
     const bool whole = how == 0 || how == GT_COPY_AS_STORED || how == GT_COPY_ALONG_K;
     if (facts->repack > 0 && (facts->repack == how || !(whole || parts)))
         return gt_fail(GT_ERROR_INVALID, "repack is %lld, which is no way to copy operands", (long long)facts->repack);
@@ -85,20 +102,22 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
             __builtin_add_overflow(all, one, &all))
             return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
         copies.copied[i] = true;
+        copies.lines_stay[i] = !parts && do_lines_stay(p, i, how);
         copies.bytes[i] = (size_t)one;
-        squares += parts ? copy->rows / PARTS_LINES + 1 : (copy->rows / SQUARE + 1) * (copy->columns / SQUARE + 1);
+        blocks += parts ? copy->rows / PARTS_LINES + 1 : count_blocks(copy, copies.lines_stay[i]);
     }
     copies.threads = parts ? PARTS_THREADS : COPY_THREADS;
     copies.cluster = parts ? share_parts(facts, p) : 1;
-    copies.blocks = squares < BLOCKS_MOST ? (unsigned)squares : BLOCKS_MOST;
+    copies.blocks = blocks < BLOCKS_MOST ? (unsigned)blocks : BLOCKS_MOST;
     copies.blocks += (copies.cluster - copies.blocks % copies.cluster) % copies.cluster;
     *out = copies;
     return GT_OK;
 }
 
-const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, const void *workspace)
+const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, bool without_a,
+                           const void *workspace)
 {
     if (!copies->copied[operand])
         return NULL;
-    return (const char *)workspace + (operand == GT_B ? copies->bytes[GT_A] * batch : 0);
+    return (const char *)workspace + (operand == GT_B && !without_a ? copies->bytes[GT_A] * batch : 0);
 }

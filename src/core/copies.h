@@ -19,6 +19,7 @@ typedef struct gt_copies {
     unsigned blocks, threads;    /* blocks that make the copies of one matrix, 0: there are none; threads of each */
     unsigned cluster;            /* blocks of a cluster; blocks is a multiple */
     bool copied[GT_OPERANDS];
+    bool lines_stay[GT_OPERANDS]; /* the copy differs from the operand by the alignment of its lines only */
     gt_stored copy[GT_OPERANDS]; /* lines aligned to 128 bytes */
     size_t bytes[GT_OPERANDS];   /* of one matrix */
 } gt_copies;
@@ -26,7 +27,9 @@ typedef struct gt_copies {
 /* Those that a kernel's facts ask for. GT_ERROR_INVALID where they pass 64 bits. */
 gt_status gt_copies_init(const gt_facts *facts, const gt_problem *problem, gt_copies *copies);
 
-/* Where the copies of `batch` matrices lie in a workspace: those of A, then those of B; NULL for what is not copied. */
-const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, const void *workspace);
+/* Where the copies of `batch` matrices lie in a workspace: those of A, unless they are left out, then those of B; NULL for
+ * what is not copied. */
+const void *gt_copies_find(const gt_copies *copies, gt_operand operand, unsigned batch, bool without_a,
+                           const void *workspace);
 
 #endif

@@ -152,21 +152,6 @@ typedef struct shares {
     double sharers;       /* persistent blocks that a tile is split among */
 } shares;
 
-/* Clocks that a block takes for columns beyond the matrix, where lanes lie over K and the stream across it: such lanes
- * copy its last column into places of their own, which go one after the other. Fitted to 146 trials on an H200, an
- * element takes 0.8 clocks by this and the coefficient of `begin`. */
-static double beyond_clocks(const gt_kernel *kernel, const gt_problem *p, double part)
-{
-    int64_t side;
-    if (param(kernel, "lanes_k", 0) == 0 || !gt_params_find(&kernel->params, "side", &side))
-        return 0;
-    const double many = (double)(side ? p->m : p->n);
-    const double tile = (double)(side ? kernel->facts.tile_m : kernel->facts.tile_n);
-    const bool across = side ? p->class.op_a == GT_T : p->class.op_b == GT_N;
-    const double words = gt_type_find(p->class.type_a)->bytes / 4.0;
-    return across ? 0.5 * part * (ceil(many / tile) * tile - many) * words : 0;
-}
-
 /*
  * Blocks are dealt evenly over the SMs, and each SM works on as many as it holds at a time. Persistent blocks share all
  * tiles: with a workspace tiles are split along K and the work is even, else each takes whole ones.
@@ -236,7 +221,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     const double copied = (double)(launch.copies.bytes[GT_A] + launch.copies.bytes[GT_B]) * (double)p->batch;
     *out = (gt_terms){
         .launch = 1,
-        .begin = s.sets * (1000 + beyond_clocks(kernel, p, s.part)) / clock,
+        .begin = s.sets * 1000 / clock,
         .compute = s.per_sm * s.part * step_clocks * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
         .step = s.sets * s.steps * 100 / clock,
         .l2 = s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE /

@@ -11,7 +11,7 @@
 
 #define GT_TERMS(X)                                                                                          \
     X(launch)   /* a microsecond, whatever is launched */                                                    \
-    X(begin)    /* 1000 clocks for each set of resident blocks: first loads; skinny's columns beyond the matrix */ \
+    X(begin)    /* 1000 clocks for each set of resident blocks: first loads */                               \
     X(compute)  /* multiply-adds of the busiest SM, or what its shared memory moves for them, tails included */ \
     X(step)     /* 100 clocks for each stage of K */                                                         \
     X(l2)       /* what the busiest SM reads of A and B, 40 bytes a clock */                                 \

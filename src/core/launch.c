@@ -113,37 +113,57 @@ static CUresult launch_kernel(const gt_driver *driver, CUfunction function, CUla
     return driver->cuLaunchKernelEx(&config, function, parameters, NULL);
 }
 
+/* Makes the copies of operands, but of those that are read as they are stored, and says where the product finds each. To
+ * the kernel that copies, an operand without rows or columns is one without elements. */
+static CUresult launch_copies(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
+                              const gt_args *args, const bool stored[GT_OPERANDS], CUstream stream,
+                              const void *addresses[GT_OPERANDS])
+{
+    const gt_copies *copies = &launch->copies;
+    const unsigned batch = (unsigned)args->batch, cluster[2] = {copies->cluster, 1};
+    const CUlaunchConfig config = {
+        .gridDimX = copies->blocks, .gridDimY = 1, .gridDimZ = batch,
+        .blockDimX = copies->threads, .blockDimY = 1, .blockDimZ = 1, .hStream = stream,
+    };
+    gt_args copied = *args;
+    copied.m = stored[GT_A] ? 0 : args->m;
+    copied.n = stored[GT_B] ? 0 : args->n;
+    bool any = false;
+    for (gt_operand i = GT_A; i <= GT_B; i++) {
+        if (!copies->copied[i] || stored[i])
+            continue;
+        addresses[i] = gt_copies_find(copies, i, batch, stored[GT_A], args->workspace);
+        any = true;
+    }
+    return any ? launch_kernel(driver, module->repack, config, cluster, launch->dependent, (void *[]){&copied})
+               : CUDA_SUCCESS;
+}
+
 /* Launches the first `batch` matrices from where the arguments point. */
 static CUresult launch_once(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
                             unsigned batch, gt_args *args, CUstream stream)
 {
-    const unsigned copying[2] = {launch->copies.cluster, 1};
     args->batch = batch;
-    const CUlaunchConfig copies = {
-        .gridDimX = launch->copies.blocks, .gridDimY = 1, .gridDimZ = batch,
-        .blockDimX = launch->copies.threads, .blockDimY = 1, .blockDimZ = 1, .hStream = stream,
-    };
     const CUlaunchConfig product = {
         .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = (batch - 1) / launch->products + 1,
         .blockDimX = launch->threads, .blockDimY = 1, .blockDimZ = 1,
         .sharedMemBytes = launch->smem_bytes, .hStream = stream,
     };
+    const void *addresses[GT_OPERANDS] = {args->a, args->b, args->c};
+    bool stored[GT_OPERANDS] = {false};
     CUtensorMap maps[GT_OPERANDS];
-    void *parameters[GT_OPERANDS + 1], *block[] = {(void *)args};
+    void *parameters[GT_OPERANDS + 1];
     int count = 0;
+    for (gt_operand i = GT_A; i <= GT_B; i++)
+        stored[i] = gt_maps_read_stored(&launch->maps, i, addresses[i]);
     CUresult result = CUDA_SUCCESS;
     if (launch->copies.blocks)
-        result = launch_kernel(driver, module->repack, copies, copying, launch->dependent, block);
-    if (result == CUDA_SUCCESS && launch->maps.count > 0) {
-        const void *copied_a = gt_copies_find(&launch->copies, GT_A, batch, args->workspace);
-        const void *copied_b = gt_copies_find(&launch->copies, GT_B, batch, args->workspace);
-        result = gt_maps_encode(driver, &launch->maps,
-                                (const void *const[]){copied_a ? copied_a : args->a, copied_b ? copied_b : args->b,
-                                                      args->c}, maps);
-    }
+        result = launch_copies(driver, module, launch, args, stored, stream, addresses);
+    if (result == CUDA_SUCCESS && launch->maps.count > 0)
+        result = gt_maps_encode(driver, &launch->maps, addresses, stored, maps);
     for (int i = 0; i < launch->maps.count; i++)
         parameters[count++] = &maps[i];
-    parameters[count] = block[0];
+    parameters[count] = args;
     return result == CUDA_SUCCESS
                ? launch_kernel(driver, module->function, product, launch->cluster, launch->dependent, parameters)
                : result;

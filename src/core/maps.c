@@ -34,6 +34,12 @@ static gt_status describe(const gt_problem *p, gt_operand operand, gt_stored o, 
     return GT_OK;
 }
 
+static bool has_aligned_rows(const gt_problem *p, const gt_stored *o)
+{
+    const int64_t bytes = gt_type_find(o->type)->bytes;
+    return (o->rows <= 1 || o->ld * bytes % MAP_ALIGN == 0) && (p->batch <= 1 || o->stride * bytes % MAP_ALIGN == 0);
+}
+
 gt_status gt_maps_init(const gt_facts *f, const gt_problem *p, const gt_copies *copies, gt_maps *out)
 {
     const struct {
@@ -57,22 +63,32 @@ gt_status gt_maps_init(const gt_facts *f, const gt_problem *p, const gt_copies *
             return status;
         map->promotion = (CUtensorMapL2promotion)f->map_promotion;
         maps.count++;
+        const gt_stored stored = gt_problem_stored(p, i);
+        maps.readable[i] = copies->lines_stay[i] && has_aligned_rows(p, &stored) &&
+                           describe(p, i, stored, asked[i].box, asked[i].swizzle, &maps.stored[i]) == GT_OK;
+        maps.stored[i].promotion = map->promotion;
     }
     *out = maps;
     return GT_OK;
 }
 
+bool gt_maps_read_stored(const gt_maps *maps, gt_operand operand, const void *address)
+{
+    return maps->readable[operand] && address && (uintptr_t)address % MAP_ALIGN == 0;
+}
+
 /* A map's address must be memory and aligned, also where nothing of it is read: an operand that is not given takes one
  * near C's. */
 CUresult gt_maps_encode(const gt_driver *driver, const gt_maps *maps, const void *const addresses[GT_OPERANDS],
-                        CUtensorMap *encoded)
+                        const bool stored[GT_OPERANDS], CUtensorMap *encoded)
 {
     static const cuuint32_t every[3] = {1, 1, 1};
     CUresult result = CUDA_SUCCESS;
     for (int i = 0; i < maps->count && result == CUDA_SUCCESS; i++) {
-        const gt_map *m = &maps->list[i];
+        const gt_operand operand = maps->list[i].operand;
+        const gt_map *m = stored[operand] ? &maps->stored[operand] : &maps->list[i];
         const uintptr_t near_c = (uintptr_t)addresses[GT_C] / MAP_ALIGN * MAP_ALIGN;
-        const void *address = addresses[m->operand] ? addresses[m->operand] : (const void *)near_c;
+        const void *address = addresses[operand] ? addresses[operand] : (const void *)near_c;
         result = driver->cuTensorMapEncodeTiled(&encoded[i], m->type, 3, (void *)address, m->size, m->stride, m->box,
                                                 every, CU_TENSOR_MAP_INTERLEAVE_NONE, m->swizzle, m->promotion,
                                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);

@@ -21,14 +21,21 @@ typedef struct gt_map {
 typedef struct gt_maps {
     int count;
     gt_map list[GT_OPERANDS]; /* in the order of a kernel's parameters */
+    /* Of operands that are copied, where these could be read as they are stored if only their addresses are aligned. */
+    bool readable[GT_OPERANDS];
+    gt_map stored[GT_OPERANDS];
 } gt_maps;
 
 /* Those that a kernel's facts ask for, of copies where operands are copied. GT_ERROR_INVALID if a tensor map cannot
  * describe an operand: rows that are not aligned to 16 bytes, sides above 2^31, strides of 2^40 bytes. */
 gt_status gt_maps_init(const gt_facts *facts, const gt_problem *problem, const gt_copies *copies, gt_maps *maps);
 
-/* Encodes them for operands at these addresses: A, B, C. An operand that is not read may be NULL. */
+/* Whether an operand that the kernel has copied, because not all of them are aligned, can do without. NULL cannot. */
+bool gt_maps_read_stored(const gt_maps *maps, gt_operand operand, const void *address);
+
+/* Encodes them for operands at these addresses: A, B, C. An operand that is not read may be NULL. `stored`: those that
+ * lie there as they are stored, without their copy. */
 CUresult gt_maps_encode(const gt_driver *driver, const gt_maps *maps, const void *const addresses[GT_OPERANDS],
-                        CUtensorMap *encoded);
+                        const bool stored[GT_OPERANDS], CUtensorMap *encoded);
 
 #endif

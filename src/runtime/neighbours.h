@@ -6,7 +6,7 @@
 
 /* Predictions are made worse by so much for each factor of e between the sizes. Among many kernels the smallest
  * prediction is likely too optimistic, the more so the farther it reaches. */
-#define GT_DISTRUST 0.10
+#define GT_DISTRUST 0.05
 
 /* A measurement that may be used. */
 typedef struct gt_neighbour {

@@ -40,6 +40,9 @@ gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selectio
 /* Blocks of K's parts that an SM may be given, at most. */
 #define MOST_BLOCKS 4
 
+/* A baseline is expected to do better by so much for each factor of e between the sizes. */
+#define BASELINE_GAIN 0.10
+
 /* What the search below looks at: the measurements that may be used, kernel by kernel. */
 typedef struct usable {
     gt_neighbours near;
@@ -205,7 +208,7 @@ static double expect_baseline(const gt_measured *list, const usable *pool, doubl
             least = far;
         }
     }
-    return nearest ? expected_us * nearest->baseline_us / nearest->trial.us / (1 + GT_DISTRUST * sqrt(least)) : 0;
+    return nearest ? expected_us * nearest->baseline_us / nearest->trial.us / (1 + BASELINE_GAIN * sqrt(least)) : 0;
 }
 
 static bool select_exact(const gt_problem *problem, const gt_measured *list, const usable *pool, gt_selection *out)

@@ -244,6 +244,7 @@ SPLIT_MMA = [
     ("parted", "multiplies what has not come", "            gt_wait_copies<STAGES - 2>();\n", ""),
     ("parted", "has all of K in every block", "first = gt_first_step<SPLIT_K>(all, blockIdx.y);", "first = 0;"),
     ("parted", "multiplies by parts whatever they are", "if (how != BY_PARTS) {", "if (how == IN_ORDER) {"),
+    ("parted", "stores strict sums of the next tile", "        g.n = column + BN; // the next tile's are not this one's\n", "        g.n = g.n;\n"),
     ("parted", "promotes no strict sums", "== 0 && how != IN_ORDER)", "== 0 && how == IN_ORDER)"),
     ("parted", "loses the last of 63 in strict sums", "for (gt_int left = g.k; left > 0;", "for (gt_int left = g.k - (g.k % 64 == 63); left > 0;"),
 ]

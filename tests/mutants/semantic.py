@@ -23,11 +23,11 @@ SEEN = 'asm volatile("" ::"l"(&g) : "memory");'  # NVRTC 13.0 drops some changes
 
 def in_copies(source, statement, before):
     """A statement at the start of the kernel that makes the copies."""
-    old = "gt_args g)\n{\n    gt_begin();\n"
+    old = "repack(const __grid_constant__ gt_args g)\n{\n"
     start = source.text.index(old)
     kernel = source.text.rindex("extern", 0, start)
-    return Edit(start, start + len(old), old.replace("gt_args g", "gt_args args")
-                .replace("gt_begin();", f"gt_args g = args;\n    gt_begin();\n    {statement}"),
+    return Edit(start, start + len(old),
+                old.replace("gt_args g", "gt_args args") + f"    gt_args g = args;\n    {statement}\n",
                 [Edit(kernel, kernel, before)] if before else [])
 
 

@@ -27,15 +27,15 @@ static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int6
 }
 
 /* Tiles that parts do not suffice for take K in a loop of their own. Its remainders: those next to what such a loop may
- * step by, and every one of eight; up to four times that before them. */
+ * step by, and every one of eight; up to four times that before them. One of them in a batch. */
 static gt_status add_strict_tails(gt_drawing *d)
 {
     static const int64_t rests[] = {1, 2, 3, 32, 36, 45, 62, 63};
     const int64_t count = sizeof rests / sizeof rests[0], drawn = gt_drawing_below(d, 4);
     gt_status status = GT_OK;
     for (int64_t i = 0; status == GT_OK && i < count; i++) {
-        const int64_t k = (i + drawn) % 4 * STRICT_STEPS + rests[i];
-        status = add_uneven(d, 1 + gt_drawing_below(d, 8), 1 + gt_drawing_below(d, 8), k, 1, GT_UNEVEN_BEYOND,
+        const int64_t k = (i + drawn) % 4 * STRICT_STEPS + rests[i], batch = rests[i] == 32 ? 4 + gt_drawing_below(d, 3) : 1;
+        status = add_uneven(d, 1 + gt_drawing_below(d, 8), 1 + gt_drawing_below(d, 8), k, batch, GT_UNEVEN_BEYOND,
                             (gt_operand)(i % 2));
         if (status == GT_OK)
             d->cases->list[d->cases->count - 1].watched = false; /* a larger one is */
@@ -46,9 +46,10 @@ static gt_status add_strict_tails(gt_drawing *d)
 /* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of A
  * or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both, farther
  * than three parts hold, where another tile lies below: its rows are not this one's. The last row or column of a tile,
- * alone. Lines without a tail, so that zeros behind their end make up for nothing that is not counted; those of one case
- * so long that every warp which splits them takes several turns, and of one whose sums drift unless they are promoted, as
- * kernels that split operands promise, where tiles are computed without tensor cores, too. */
+ * alone. Tiles beside and below others, with C: what one stored another must not add to. Lines without a tail, so that
+ * zeros behind their end make up for nothing that is not counted; those of one case so long that every warp which splits
+ * them takes several turns, and of one whose sums drift unless they are promoted, as kernels that split operands promise,
+ * where tiles are computed without tensor cores, too. */
 gt_status gt_cases_add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -78,6 +79,11 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     if (status == GT_OK)
         status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_LONG, 1,
                             d->facts->repack & GT_COPY_SPLIT ? GT_UNEVEN_DRIFT : GT_UNEVEN_LARGE, GT_B);
+    if (status == GT_OK)
+        status = add_uneven(d, d->tile_m + 1 + gt_drawing_below(d, 4), d->tile_n + 1 + gt_drawing_below(d, 4),
+                            1 + gt_drawing_below(d, STRICT_STEPS), 1, GT_UNEVEN_BEYOND, (gt_operand)gt_drawing_below(d, 2));
+    if (status == GT_OK)
+        gt_drawing_both(d, &d->cases->list[d->cases->count - 1]);
     return status == GT_OK ? add_strict_tails(d) : status;
 }
 

@@ -4,6 +4,7 @@
 #define MANY_STEPS 64 /* numbers of steps of K that are met, of those up to beyond all stages and parts */
 
 #define MOST_CHUNKS 4   /* of K, for each part of it */
+#define EDGE_STEPS  3   /* of K, at sides next to the tile's */
 #define SHORT_STEP  128 /* of K, of which rows or columns of every length may have two */
 #define LENGTHS     256 /* of m, n and k, up to which each is met where there is no bound */
 #define FEWEST      12  /* remainders of a side that are met in any case */
@@ -33,7 +34,7 @@ static gt_status add_other_scalars(gt_drawing *d)
 }
 
 /* Sides next to the tile's and to twice that, and remainders of a few, with C and without; a long one meets a short one.
- * Every other one has K of less than a step. Then sides next to powers of two, at least one of either kind, beside short
+ * Every other one has K of less than a step, others of up to EDGE_STEPS. Then sides next to powers of two, at least one of either kind, beside short
  * ones. */
 gt_status gt_cases_add_edges(gt_drawing *d)
 {
@@ -46,7 +47,8 @@ gt_status gt_cases_add_edges(gt_drawing *d)
     gt_status status = GT_OK;
     for (int64_t i = 0; status == GT_OK && i < own + others && (i < own + 2 || left > 0); i++) {
         gt_case *c;
-        const int64_t power = i < own ? 0 : powers[(i - own) / 2], k = gt_drawing_k(d, i < own ? i % 2 : 1);
+        const int64_t power = i < own ? 0 : powers[(i - own) / 2];
+        const int64_t k = gt_drawing_k(d, i >= own ? 1 : i % 2 == 0 ? 0 : 1 + gt_drawing_below(d, EDGE_STEPS));
         const int64_t side_m = i < own ? rows[i]
                                : i % 2 ? power
                                        : gt_drawing_few(d, m),
