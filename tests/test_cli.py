@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 else "gemmtune"
 COMMANDS = ("tune best ladder bench space render profile verify forget doctor run merge fit wanted why report"
@@ -189,6 +190,12 @@ class Advice(unittest.TestCase):
                 self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
                 self.assertIn(f"{path}: no database here", err)
                 self.assertFalse(os.path.exists(path))
+
+    def test_fit_needs_the_gpu_whose_trials_it_fits(self):
+        with unittest.mock.patch.dict(os.environ, GEMMTUNE_DRIVER="/nowhere/libcuda.so.1"):
+            code, out, err = run("fit", "--db", os.path.join(FOLDER.name, "none.db"))
+        self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
+        self.assertIn("/nowhere/libcuda.so.1", err)
 
     def test_profile_says_that_it_counts_on_the_software_gpu(self):
         code, out, err = run("profile", "naive", "--shapes", "16", "--device", "0")

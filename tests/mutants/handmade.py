@@ -49,7 +49,7 @@ MUTANTS = [
     ("simt_ws", "stops short of the end of K", "BK) + UNROLLED - 1) / UNROLLED", "BK)) / UNROLLED"),
     ("simt_ws", "mistakes its neighbour's sum", "[n * 32 + threadIdx.x % 32]",
      "[n * 32 + (threadIdx.x ^ 1) % 32]"),
-    ("simt_ws", "copies B without the last of its columns", "read + e < length)", "read + e < length - 1)"),
+    ("simt_ws", "copies B without the last of its columns", "piece + e < end)", "piece + e < end - 1)"),
     ("simt_ws", "never waits for what came before", "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n", ""),
     ("simt_cluster", "overwrites stages that are being read", "    consumers_sync(); // nobody reads stages any more\n", ""),
     ("simt_cluster", "reads K-slice groups' partial sums before they are there",
