@@ -205,6 +205,15 @@ static size_t find_free(void)
     return bytes;
 }
 
+/* The first product of a kernel with a workspace comes to cuBLAS, which may have to compute it in a capture later. */
+static void run_first(cublasHandle_t handle, const product *p, unsigned *seed)
+{
+    const enum expectation others = expected;
+    expected = FORWARDED;
+    run(handle, p, seed);
+    expected = others;
+}
+
 /* Captures a product, for which nothing may be allocated. Whether it was answered: then the graph's result is right, each
  * time that it runs. */
 static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
@@ -248,6 +257,7 @@ static void capture(cublasHandle_t handle, unsigned *seed)
                   split = {F32(16, 16, 4096), .typed = true};
     expected = ANSWERED;
     run(handle, &planned, seed);
+    run_first(handle, &split, seed);
     run(handle, &split, seed);
     REQUIRE(capture_one(handle, &planned, seed) && !capture_one(handle, &fresh, seed));
     REQUIRE(capture_one(handle, &split, seed) && !capture_one(handle, &split, seed));
@@ -261,6 +271,7 @@ static void tight(cublasHandle_t handle, unsigned *seed)
 {
     const product split = {F32(16, 16, 4096), .typed = true};
     expected = ANSWERED;
+    run_first(handle, &split, seed);
     run(handle, &split, seed);
     REQUIRE(!capture_one(handle, &split, seed));
 }
@@ -275,6 +286,7 @@ static void between(cublasHandle_t handle, unsigned *seed)
     run(handle, &p, seed);
     expected = ANSWERED;
     REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
+    run_first(handle, &p, seed);
     run(handle, &p, seed);
     REQUIRE(capture_one(handle, &p, seed) && !capture_one(handle, &p, seed));
     run(handle, &p, seed);
@@ -301,7 +313,7 @@ static void *work(void *data)
 static void threads(cublasHandle_t handle, unsigned *seed)
 {
     pthread_t list[8];
-    (void)handle;
+    run_first(handle, &(product){F32(16, 16, 4096), .typed = true}, seed);
     for (uintptr_t i = 0; i < 8; i++)
         REQUIRE(pthread_create(&list[i], NULL, work, (void *)(*seed + i)) == 0);
     for (int i = 0; i < 8; i++)
@@ -313,10 +325,13 @@ static void workspaces(cublasHandle_t handle, unsigned *seed)
 {
     const product split = {F32(16, 16, 4096), .typed = true};
     CUstream first, second;
-    size_t before, taken[4];
+    size_t before, brought, taken[4];
     REQUIRE(cublasGetStream_v2(handle, &first) == FAKE_SUCCESS);
     CUDA(cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
     run(handle, &(product){F32(64, 64, 64), .typed = true}, seed); /* the library is there */
+    before = find_free();
+    run_first(handle, &split, seed);
+    brought = before - find_free();
     for (int i = 0; i < 4; i++) {
         REQUIRE(cublasSetStream_v2(handle, i & 1 ? second : first) == FAKE_SUCCESS);
         before = find_free();
@@ -324,7 +339,7 @@ static void workspaces(cublasHandle_t handle, unsigned *seed)
         taken[i] = before - find_free();
     }
     /* The first one brought its kernel, too. */
-    REQUIRE(taken[0] >= taken[1] && taken[1] > 0 && taken[2] == 0 && taken[3] == 0);
+    REQUIRE(brought >= taken[1] && taken[1] > 0 && taken[0] == 0 && taken[2] == 0 && taken[3] == 0);
     REQUIRE(cublasSetStream_v2(handle, first) == FAKE_SUCCESS);
     CUDA(cuStreamDestroy(second));
 }
@@ -351,6 +366,7 @@ static void streams(cublasHandle_t handle, unsigned *seed)
     const CUstream list[] = {NULL, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
     size_t taken[2];
     pthread_t thread;
+    run_first(handle, &(product){F32(16, 16, 4096), .typed = true}, seed);
     for (int i = 0; i < 3; i++) {
         REQUIRE(cublasSetStream_v2(handle, list[i]) == FAKE_SUCCESS);
         run(handle, &(product){F32(64, 64, 64), .typed = true}, seed);

@@ -227,8 +227,9 @@ static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s, gt_a
         gt_request looser = request;
         looser.gemm.math = asked.f32_math;
         looser.alone = asked.f32_math == GT_MATH_TF32; /* what is stored of cuBLAS is its tf32, and not what it would do */
-        if (gt_front_run(&looser, s->stream, &operands, &answers[0]) == GT_FATE_ANSWERED)
-            return GT_FATE_ANSWERED;
+        const gt_fate fate = gt_front_run(&looser, s->stream, &operands, &answers[0]);
+        if (fate == GT_FATE_ANSWERED || fate == GT_FATE_FIRST)
+            return fate;
     }
     return gt_front_run(&request, s->stream, &operands, &answers[1]);
 }

@@ -298,8 +298,12 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_requ
     return answer || !gt_answers_have_room() ? answer : learn(key, stream_id, request);
 }
 
-/* Finds the answer and counts the call. */
-static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out, void **workspace)
+/*
+ * Finds the answer and counts the call. In a capture there may be no workspace, and the call has to be forwarded: to a
+ * cuBLAS that has run the problem before, as it would have without us, for what it loads with the first call it cannot
+ * load there. So where others capture, the first call of a problem whose plan has a workspace is left to it.
+ */
+static gt_fate find(const gt_request *request, CUstream stream, bool captures, gt_answer **out, void **workspace)
 {
     gt_answer_key key = make_key(request);
     pthread_once(&front.set_up, set_up);
@@ -307,11 +311,13 @@ static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out,
         return GT_FATE_UNAVAILABLE;
     if (!gt_cuda_find_context(&key.context))
         return GT_FATE_FAILED;
-    gt_answer *answer = gt_answers_find(&key);
-    if (!answer || answer->by_stream)
-        answer = find_answer(&key, stream, request, answer, workspace);
+    gt_answer *const known = gt_answers_find(&key);
+    gt_answer *const answer =
+        known && !known->by_stream ? known : find_answer(&key, stream, request, known, workspace);
     if (!answer)
         return GT_FATE_NO_ROOM;
+    if (captures && !known && answer->workspace > 0)
+        return GT_FATE_FIRST;
     atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
     *out = answer;
     return answer->fate;
@@ -334,7 +340,7 @@ void gt_front_store_rates(const gt_rate *list, size_t count)
 gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)
 {
     void *workspace = NULL; /* the caller captures nothing */
-    const gt_fate fate = find(request, stream, answer, &workspace);
+    const gt_fate fate = find(request, stream, false, answer, &workspace);
     if (fate == GT_FATE_ANSWERED)
         *expected_us = (*answer)->expected_us;
     return fate;
@@ -349,7 +355,7 @@ gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, cons
                      gt_answer **answer)
 {
     void *workspace = NULL;
-    const gt_fate fate = find(request, stream, answer, &workspace);
+    const gt_fate fate = find(request, stream, true, answer, &workspace);
     if (fate != GT_FATE_ANSWERED)
         return fate;
     if (!workspace)
