@@ -124,6 +124,8 @@ static gt_status add_long(gt_drawing *d)
         status = gt_drawing_add(d, across ? few : many, across ? many : few, 2 + gt_drawing_below(d, 2), 1, &c);
         if (status == GT_OK)
             gt_drawing_telling(d, c); /* of many tiles there is no other case */
+        if (status == GT_OK && c->beta == 0)
+            c->beta = 1;
     }
     if (status == GT_OK)
         status = gt_drawing_add(d, rows, LARGE_C / rows + 1 + gt_drawing_below(d, 16), d->step + 1 + gt_drawing_below(d, 4),
