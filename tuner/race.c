@@ -5,7 +5,8 @@
 #include <string.h>
 
 /* Who races: up to FINALISTS of the fastest in screening, at most CLOSE times slower than the best; and the fastest of
- * up to OTHERS more families. Screening has no cold times, and cold all kernels of one family may be slow alike. */
+ * up to OTHERS more families, or ways to treat L2 (the parameter `hint`). Screening has no cold times, and cold all
+ * kernels of one family may be slow alike, or all without a hint. */
 #define FINALISTS     4
 #define CLOSE         1.06
 #define OTHERS        2
@@ -82,10 +83,18 @@ static gt_status add_defender(const gt_work *w, const gt_known *winner, gt_kerne
     return status;
 }
 
-static bool has_family(gt_candidate *const *list, size_t count, const char *family)
+static int64_t hint_of(const gt_kernel *kernel)
+{
+    int64_t hint = 0;
+    return gt_params_find(&kernel->params, "hint", &hint) ? hint : 0;
+}
+
+/* Whether one of the same family and hint is among them. */
+static bool has_alike(gt_candidate *const *list, size_t count, const gt_kernel *kernel)
 {
     size_t i = 0;
-    while (i < count && strcmp(list[i]->kernel.family, family) != 0)
+    while (i < count && (strcmp(list[i]->kernel.family, kernel->family) != 0 ||
+                         hint_of(&list[i]->kernel) != hint_of(kernel)))
         i++;
     return i < count;
 }
@@ -99,7 +108,7 @@ static size_t choose_finalists(const gt_search *search, gt_candidate *finalists[
         finalists[count] = best[count];
     for (size_t i = count, end = count + OTHERS; i < passed && count < end; i++)
         if (best[i]->trial.us <= OTHERS_CLOSE * best[0]->trial.us &&
-            !has_family(finalists, count, best[i]->kernel.family))
+            !has_alike(finalists, count, &best[i]->kernel))
             finalists[count++] = best[i];
     return count;
 }
