@@ -28,7 +28,7 @@ TEST(small_checks_of_a_large_tile_take_little_of_the_host)
         gt_errors errors = {0};
         gt_trial trial = {0};
         double start = busy();
-        CHECK_OK(gt_cases_draw(&class, &kernel, check_random(), 0, false, &cases));
+        CHECK_OK(gt_cases_draw(&class, &kernel, check_random(), 0, GT_EXTENT_ALL, &cases));
         if (room < cases.bytes) {
             room = 2 * cases.bytes;
             before = realloc(before, room);

@@ -71,8 +71,8 @@ sanitizer() {
     sanitize memcheck "$reports/seen" tune --db "$reports/faults.db" --type f32 --templates "$(dirname "$0")/faults" \
         --family out_of_bounds --shapes 64 --quiet
     for tool in $tools; do
-        # What racecheck is to understand is rendered so that every lane arrives at barriers. It takes 40 ms for a launch: it
-        # leaves the kernels alone that check results.
+        # What racecheck is to understand is rendered so that every lane arrives at barriers. A launch takes it 200 ms: it
+        # gets 14 of a kernel, and leaves those alone that check results.
         checked= some=
         [ $tool = racecheck ] && checked=--checked some="--kernel-name kns=gemm --kernel-name kns=repack"
         sanitize "$tool $some" "$reports/$tool" verify --type all --effort quick --shapes 300x200x132 --verbose \

@@ -21,7 +21,7 @@ TEST(every_remainder_is_met)
     const gt_kernel k = kernel(96, 64, "bk=128 stages=3");
     bool m[96] = {0}, n[64] = {0}, depth[128] = {0};
     gt_cases cases;
-    CHECK_OK(gt_cases_draw(&class, &k, check_random(), 0, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), 0, GT_EXTENT_ALL, &cases));
     for (size_t i = 0; i < cases.count; i++) {
         const gt_problem *p = &cases.list[i].problem;
         m[p->m % 96] = n[p->n % 64] = depth[p->k % 128] = true;
@@ -39,7 +39,7 @@ TEST(every_small_size_is_met_and_sizes_and_operands_that_are_equal)
         const gt_class class = class_of(GT_BF16, GT_F32, 16);
         bool m[257] = {0}, n[257] = {0}, k[257] = {0}, squares = false, itself = false;
         gt_cases cases;
-        CHECK_OK(gt_cases_draw(&class, &kernels[i], check_random(), 0, false, &cases));
+        CHECK_OK(gt_cases_draw(&class, &kernels[i], check_random(), 0, GT_EXTENT_ALL, &cases));
         for (size_t j = 0; j < cases.count; j++) {
             const gt_problem *p = &cases.list[j].problem;
             m[p->m < 256 ? p->m : 256] = n[p->n < 256 ? p->n : 256] = k[p->k < 256 ? p->k : 256] = true;
@@ -60,7 +60,7 @@ TEST(small_tiles_are_swept_whole_within_bounded_work)
     const gt_kernel k = kernel(32, 64, "bk=16 stages=3");
     gt_cases cases;
     char text[128];
-    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
     gt_cases_describe(&cases, &k, text, sizeof text);
     CHECK(strstr(text, " products, 32 of 32 remainders of m, 64 of 64 of n, 16 of 16 of k"));
     gt_cases_finish(&cases);
@@ -70,12 +70,12 @@ TEST(few_cases_are_of_every_kind_and_take_few_launches)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 16);
     const gt_kernel k = kernel(128, 256, "bk=32 stages=3");
-    gt_cases all, few;
+    gt_cases all, few, alone;
     size_t launches = 0, watched[2] = {0};
     bool batch = false, empty = false, tails = false, adds = false;
     const uint64_t seed = check_random();
-    CHECK_OK(gt_cases_draw(&class, &k, seed, SOFT, false, &all));
-    CHECK_OK(gt_cases_draw(&class, &k, seed, SOFT, true, &few));
+    CHECK_OK(gt_cases_draw(&class, &k, seed, SOFT, GT_EXTENT_ALL, &all));
+    CHECK_OK(gt_cases_draw(&class, &k, seed, SOFT, GT_EXTENT_FEW, &few));
     for (size_t i = 0; i < all.count; i++)
         watched[0] += all.list[i].watched;
     for (size_t i = 0; i < few.count; i++) {
@@ -90,6 +90,9 @@ TEST(few_cases_are_of_every_kind_and_take_few_launches)
             CHECK(i > 0 && gt_problem_same(&c->problem, &c[-1].problem));
     }
     CHECK(launches < 60 && watched[1] == watched[0] && batch && empty && tails && adds);
+    CHECK_OK(gt_cases_draw(&class, &k, seed, SOFT, GT_EXTENT_WATCHED, &alone));
+    CHECK(alone.count >= watched[0] && alone.count < few.count && alone.list[0].watched);
+    gt_cases_finish(&alone);
     gt_cases_finish(&all);
     gt_cases_finish(&few);
 }
@@ -111,7 +114,7 @@ TEST(chunks_of_many_steps_are_met_one_after_the_other_and_cost_no_more_than_thei
     gt_kernel k = kernel(1, 256, "bk=2048 warps_k=8 lanes_k=1 stages=4");
     gt_cases cases;
     k.facts.split_k = 16;
-    CHECK_OK(gt_cases_draw(&class, &k, check_random(), 0, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), 0, GT_EXTENT_ALL, &cases));
     CHECK(cases.bytes < 100 << 20); /* 669 MB where a chunk is taken for a step */
     for (int64_t chunks = 1; chunks <= 4; chunks++)
         CHECK(has(&cases, 1, 0, chunks, 16 * 2048));
@@ -126,7 +129,7 @@ TEST(tiles_have_neighbours_in_a_whole_group_of_rows_and_beyond_it)
     const gt_kernel k = kernel(32, 64, "bk=16 stages=3 group=8 cluster_m=2");
     gt_cases cases;
     bool met = false;
-    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
     for (size_t i = 0; i < cases.count; i++)
         met |= cases.list[i].problem.m > 16 * 32 && cases.list[i].problem.n > 64;
     CHECK(met);
@@ -140,7 +143,7 @@ TEST(sizes_next_to_the_tile_and_all_numbers_of_steps_of_the_stages_are_met_withi
     for (int round = 0; round < 8; round++) {
         gt_cases cases;
         bool rest[16] = {0}, short_k = false, large = false, far_apart = false;
-        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
         for (int64_t more = -1; more <= 1; more++)
             CHECK(has(&cases, 128 + more, 0, -1, 16) && has(&cases, 2 * 128 + more, 0, -1, 16) &&
                   has(&cases, 0, 256 + more, -1, 16) && has(&cases, 0, 2 * 256 + more, -1, 16));
@@ -168,7 +171,7 @@ TEST(a_persistent_grid_meets_tiles_that_its_blocks_share_and_tiles_that_they_hav
     for (int bounded = 0; bounded < 2; bounded++) {
         bool several = false, shared = false, more = false;
         gt_cases cases;
-        CHECK_OK(gt_cases_draw(&class, &k, check_random(), bounded ? 100e6 : 0, false, &cases));
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), bounded ? 100e6 : 0, GT_EXTENT_ALL, &cases));
         for (size_t i = 0; i < cases.count; i++) {
             const gt_problem *p = &cases.list[i].problem;
             const int64_t tiles = (p->m + 63) / 64 * ((p->n + 127) / 128), steps = (p->k + 15) / 16;
@@ -187,7 +190,7 @@ TEST(each_operand_has_each_hard_value_alone)
     const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
     bool seen[GT_OPERANDS][1 << GT_HARD_KINDS] = {0};
     gt_cases cases;
-    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
     for (size_t i = 0; i < cases.count; i++) {
         const gt_case *c = &cases.list[i];
         if (c->values == GT_VALUES_HARD && c->problem.k > 0)
@@ -204,7 +207,7 @@ TEST(products_without_K_are_watched)
     const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
     int watched = 0;
     gt_cases cases;
-    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
     for (size_t i = 0; i < cases.count; i++)
         watched += cases.list[i].problem.k == 0 && cases.list[i].watched;
     CHECK(watched >= 2);
@@ -228,7 +231,7 @@ TEST(scalars_far_from_1_stand_alone_where_the_types_have_them)
         const gt_kernel k = kernel(64, 64, "bk=16 stages=2");
         int small = 0, large = 0;
         gt_cases cases;
-        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
         for (size_t at = 0; at < cases.count; at++) {
             const gt_case *c = &cases.list[at];
             const double alpha = fabs(c->alpha), beta = fabs(c->beta);
@@ -248,7 +251,7 @@ TEST(a_product_whose_sides_are_odd_multiples_of_32_is_watched)
     const gt_kernel k = kernel(64, 64, "bk=16 stages=2");
     int found = 0;
     gt_cases cases;
-    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
     for (size_t i = 0; i < cases.count; i++) {
         const gt_problem *p = &cases.list[i].problem;
         found += cases.list[i].watched && p->m % 64 == 32 && p->n % 64 == 32 && p->k % 64 == 32;
@@ -263,7 +266,7 @@ TEST(wide_values_reach_far_up_and_down_and_their_products_fit)
     const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
     double least = INFINITY, most = 0, result = 0;
     gt_cases cases;
-    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
     char *image = fill(&class, &cases, check_random());
     for (size_t i = 0; i < cases.count; i++) {
         const gt_case *c = &cases.list[i];
@@ -308,7 +311,7 @@ TEST(sums_that_are_cut_before_they_are_rounded_show)
         const gt_kernel k = kernel(64, 128, "bk=64 stages=4");
         int64_t shown[9] = {0}; /* by the bits that are cut */
         gt_cases cases;
-        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
         char *image = fill(&class, &cases, check_random());
         for (size_t i = 0; i < cases.count; i++) {
             const gt_case *c = &cases.list[i];
@@ -342,7 +345,7 @@ TEST(every_kind_of_product_is_there)
         bool alpha[5] = {0}, beta[5] = {0}, values[3] = {0}, zero = false, poison = false, again = false, rare = false;
         int64_t longest = 0, largest = 0, rows = 0, columns = 0, most = 0, three = 0;
         gt_cases cases;
-        CHECK_OK(gt_cases_draw(&class, &k, check_random(), bounded ? SOFT : 0, false, &cases));
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), bounded ? SOFT : 0, GT_EXTENT_ALL, &cases));
         for (size_t i = 0; i < cases.count; i++) {
             const gt_case *c = &cases.list[i];
             const gt_problem *p = &c->problem;
@@ -385,7 +388,7 @@ TEST(some_batches_are_larger_than_a_grid)
     int larger = 0;
     for (int round = 0; round < 100; round++) { /* one in eight: none in a hundred is once in 600,000 times */
         gt_cases cases;
-        CHECK_OK(gt_cases_draw(&class, &k, check_random(), 0, false, &cases));
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), 0, GT_EXTENT_ALL, &cases));
         for (size_t i = 0; i < cases.count; i++)
             larger += cases.list[i].problem.batch > 65535;
         gt_cases_finish(&cases);
@@ -404,7 +407,7 @@ TEST(operands_lie_apart_and_are_aligned_as_promised_and_no_better)
         const gt_kernel k = kernel(32, 32, "bk=8");
         gt_cases cases;
         size_t end = 0;
-        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, false, &cases));
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
         for (size_t i = 0; i < cases.count; i++) {
             const gt_problem *p = &cases.list[i].problem;
             CHECK(gt_class_serves(&class, &p->class));
@@ -432,7 +435,7 @@ TEST(a_seed_gives_the_same_cases_and_another_gives_others)
     gt_cases cases[3];
     char *images[3];
     for (int i = 0; i < 3; i++) {
-        CHECK_OK(gt_cases_draw(&class, &k, seeds[i], SOFT, false, &cases[i]));
+        CHECK_OK(gt_cases_draw(&class, &k, seeds[i], SOFT, GT_EXTENT_ALL, &cases[i]));
         images[i] = fill(&class, &cases[i], 9);
     }
     CHECK(cases[0].bytes == cases[1].bytes && memcmp(images[0], images[1], cases[0].bytes) == 0);
@@ -448,7 +451,7 @@ TEST(absurd_facts_are_refused)
     const gt_class class = class_of(GT_F32, GT_F32, 16);
     const gt_kernel k = kernel(0, 32, "bk=8");
     gt_cases cases;
-    CHECK_STATUS(gt_cases_draw(&class, &k, 7, SOFT, false, &cases), GT_ERROR_INVALID);
+    CHECK_STATUS(gt_cases_draw(&class, &k, 7, SOFT, GT_EXTENT_ALL, &cases), GT_ERROR_INVALID);
 }
 
 CHECK_MAIN

@@ -46,7 +46,7 @@ static bool passes(const gt_types *types, const arithmetic *how, gt_trial *trial
     gt_cases cases;
     gt_errors errors = {0};
     bool good = true;
-    CHECK_OK(gt_cases_draw(&class, &kernel, check_random(), WORK, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &kernel, check_random(), WORK, GT_EXTENT_ALL, &cases));
     char *image = malloc(cases.bytes), *after = malloc(cases.bytes);
     CHECK(image && after);
     cases_fill(&class, &cases, check_random(), image);

@@ -217,10 +217,10 @@ static void verify(const gt_compiled *compiled, const gt_gemm *class)
     gt_problem problem;
     gt_trial trial = {0};
     gt_kernel_runner runner = {0};
-    const bool quick = check_random() % 4 != 0;
+    const gt_extent extent = check_random() % 4 != 0 ? GT_EXTENT_FEW : GT_EXTENT_ALL;
     CHECK_OK(gt_problem_init(class, &problem));
     problem.class.align = class->align;
-    if (!gt_verify_prepare(&shared.verifier, &problem.class, kernel, check_random(), quick, &trial) ||
+    if (!gt_verify_prepare(&shared.verifier, &problem.class, kernel, check_random(), extent, &trial) ||
         !gt_kernel_runner_init(shared.driver, shared.checks.stream, kernel, &compiled->code, &runner, &trial) ||
         !gt_verify_cases(&shared.verifier, kernel, &runner.runner, &trial))
         check_fail(__FILE__, __LINE__, "%s %s for %s, %s %s, align %d: refused, %s", kernel->family,

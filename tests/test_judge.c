@@ -11,7 +11,7 @@ static void arrange(void)
     const gt_class class = {.type_a = GT_F32, .type_b = GT_F32, .type_c = GT_F32, .align = 16};
     const gt_kernel kernel = {.params = params_of("bk=16 stages=3"),
                               .facts = {.tile_m = 32, .tile_n = 64, .split_k = 2, .ws_tile = 1024}};
-    CHECK_OK(gt_cases_draw(&class, &kernel, check_random(), 60e6, false, &cases));
+    CHECK_OK(gt_cases_draw(&class, &kernel, check_random(), 60e6, GT_EXTENT_ALL, &cases));
     before = malloc(cases.bytes);
     after = malloc(cases.bytes);
     cases_fill(&class, &cases, check_random(), before);

@@ -29,7 +29,7 @@ static gt_status try_one(gt_engine *engine, shared *s, size_t row)
     if (status != GT_OK)
         return status;
     const gt_contestant contestant = {&kernel, code};
-    const gt_try_terms terms = {.seed = 1, .quick = true};
+    const gt_try_terms terms = {.seed = 1, .extent = GT_EXTENT_FEW};
     status = gt_worker_try(engine->worker, &s->problem, &contestant, &terms, &trial);
     s->passed += status == GT_OK && trial.outcome == GT_TRIAL_OK;
     return status;

@@ -84,7 +84,8 @@ static gt_status check(gt_engine *engine, const gt_convicted *convicted, uint64_
         return GT_OK;
     }
     const gt_contestant contestant = {&convicted->kernel, &code};
-    const gt_try_terms terms = {.seed = seed, .time_it = true, .quick = quick}; /* it may have failed after timing */
+    const gt_try_terms terms = {.seed = seed, .time_it = true, /* it may have failed after timing */
+                                .extent = quick ? GT_EXTENT_FEW : GT_EXTENT_ALL};
     if (status == GT_OK)
         status = gt_verdict_find(engine, &convicted->problem, &contestant, &terms, trial);
     gt_code_finish(&code);

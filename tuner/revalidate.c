@@ -10,8 +10,9 @@ static gt_status prove(gt_work *w, const gt_known *kernel, bool *right)
     gt_status status = gt_store_find_code(w->engine->store, kernel->kernel_id, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&kernel->kernel, &code};
+        const bool quick = w->engine->options.effort == GT_EFFORT_QUICK;
         const gt_try_terms terms = {.seed = w->engine->options.check_seed,
-                                    .quick = w->engine->options.effort == GT_EFFORT_QUICK};
+                                    .extent = quick ? GT_EXTENT_FEW : GT_EXTENT_ALL};
         status = gt_verdict_find(w->engine, w->problem, &contestant, &terms, &trial);
         *right = status == GT_OK && trial.outcome == GT_TRIAL_OK;
         if (status == GT_OK && gt_outcome_convicts(trial.outcome))

@@ -27,7 +27,7 @@ gt_status gt_verdict_find(gt_engine *engine, const gt_problem *problem, const gt
     *out = trial;
     out->stage = GT_STAGE_VERIFY;
     out->seed = terms.seed;
-    if (terms.quick)
+    if (terms.extent != GT_EXTENT_ALL)
         snprintf(out->detail + strlen(out->detail), sizeof out->detail - strlen(out->detail), " (--effort quick)");
     return GT_OK;
 }

@@ -187,7 +187,7 @@ gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_c
                         const gt_try_terms *terms, gt_trial *trial)
 {
     const gt_message_job job = {.problem = *problem, .seed = terms->seed, .best_us = terms->best_us, .count = 1,
-                                .time_it = terms->time_it, .quick = terms->quick};
+                                .time_it = terms->time_it, .extent = (uint32_t)terms->extent};
     reply r;
     const gt_status status = converse(worker, GT_MESSAGE_TRY, &job, &contestant,
                                       terms->limit_s > 0 ? terms->limit_s : worker->options.limit_s, &r);

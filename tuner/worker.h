@@ -11,6 +11,7 @@
 #include "../db/trial.h"
 #include "../src/core/kernel.h"
 #include "worker/accuracy.h"
+#include "worker/cases.h"
 #include "worker/ceiling.h"
 #include "baselines/baseline.h"
 
@@ -38,11 +39,11 @@ typedef struct gt_contestant {
 
 /* How a kernel is tried. */
 typedef struct gt_try_terms {
-    uint64_t seed;  /* of the data: the same seed, problem, kernel and quickness make the same check */
-    bool time_it;   /* else it is verified only */
-    bool quick;     /* fewer small products are checked, and shorter ones: another check than without */
-    double best_us; /* of those before it, 0: none yet; lets timing stop early for a loser */
-    double limit_s; /* how long it may take; 0: the worker's limit */
+    uint64_t seed;    /* of the data: the same seed, problem, kernel and extent make the same check */
+    bool time_it;     /* else it is verified only */
+    gt_extent extent; /* not all: fewer small products are checked, and shorter ones */
+    double best_us;   /* of those before it, 0: none yet; lets timing stop early for a loser */
+    double limit_s;   /* how long it may take; 0: the worker's limit */
 } gt_try_terms;
 
 /*

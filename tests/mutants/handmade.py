@@ -2,10 +2,21 @@
 broken paths: K is shared within blocks, clusters and through the workspace; rows of C and B begin anywhere. Those of wgmma
 and split take the configuration that they name of spaces.py.
 
-The first 55 of them on an H200 (mutants.py --handmade --device 0 --then soft:h200): 36 are seen there by values, 6 by writes
-out of bounds, 6 because they hang or crash, 1 by its code. 6 pass there, and only the software GPU sees them: simt waits for
-one copy too few, batched stages sums over a tile that is being read, wgmma multiplies without a fence, commits no
-products, gives a stage back that is being multiplied, or stores sums that are not there yet."""
+142 of them on an H200 (mutants.py --handmade --device 0 --then soft:h200), by what rejected them there, and those that pass
+there and only the software GPU rejects. The first 55 are those of simt, simt_ws, simt_cluster and batched, and 11 of wgmma.
+
+                values  out of bounds  hangs or crashes  code  software GPU alone
+the first 55        36              6                 6     1                   6
+wgmma's others      22              1                 6     0                   5
+split               38              1                 1     0                   5
+split_mma            8              0                 0     0                   0
+all                104              8                13     1                  16
+
+The software GPU alone: simt waits for one copy too few, batched stages sums over a tile that is being read; wgmma multiplies
+without a fence, commits no products, gives a stage back that is being multiplied, stores sums that are not there yet, copies
+before the mbarriers are made, tells no other block of a stage, sends sums that the copy engine does not see, ends before its
+stores, reads bias beyond C; split gives stages back too early, does not meet before it reads a sample, multiplies parts that
+tensor cores do not see, or that have not all come, and makes parts of what has not come."""
 from edits import Edit
 from mutant import Mutant
 from sources import Source

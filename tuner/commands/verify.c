@@ -122,6 +122,14 @@ static bool is_worse(const gt_trial *a, const gt_trial *b)
     return x != y ? x > y : x == 0 && a->error > b->error;
 }
 
+/* What is rendered for racecheck is launched where races are looked for. */
+static gt_extent find_extent(const gt_options_cli *options)
+{
+    if (options->effort != GT_EFFORT_QUICK)
+        return GT_EXTENT_ALL;
+    return options->checked ? GT_EXTENT_WATCHED : GT_EXTENT_FEW;
+}
+
 static gt_status check(verification *v, subject *s, uint64_t seed)
 {
     gt_kernel kernel = *s->stored->kernel;
@@ -130,7 +138,7 @@ static gt_status check(verification *v, subject *s, uint64_t seed)
     gt_status status = find_code(v, s->stored, &kernel, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&kernel, &code};
-        const gt_try_terms terms = {.seed = seed, .quick = v->options->effort == GT_EFFORT_QUICK};
+        const gt_try_terms terms = {.seed = seed, .extent = find_extent(v->options)};
         status = gt_verdict_find(v->engine, &s->problem, &contestant, &terms, &trial);
         if (status == GT_OK && !v->options->checked) /* that variant is other code */
             record(v, s, &trial);

@@ -124,6 +124,8 @@ static gt_status add_long(gt_drawing *d)
         status = gt_drawing_add(d, across ? few : many, across ? many : few, 2 + gt_drawing_below(d, 2), 1, &c);
         if (status == GT_OK)
             gt_drawing_telling(d, c); /* of many tiles there is no other case */
+        if (status == GT_OK && c->beta == 0)
+            c->beta = 1;
     }
     if (status == GT_OK)
         status = gt_drawing_add(d, rows, LARGE_C / rows + 1 + gt_drawing_below(d, 16), d->step + 1 + gt_drawing_below(d, 4),
@@ -280,9 +282,9 @@ int64_t gt_cases_step(const gt_kernel *kernel)
     return step > 0 && step < chunk ? step : chunk;
 }
 
-/* Of the cases from `first` on, which are of one kind, leaves one of FEW_OF, the first, and those that are watched. A case
- * in which others' problem is met again stays with them. */
-static void thin_out(gt_cases *cases, size_t first)
+/* Of the cases from `first` on, which are of one kind, leaves those that are watched and, unless they alone are wanted, one
+ * of FEW_OF, the first. A case in which others' problem is met again stays with them. */
+static void thin_out(gt_cases *cases, size_t first, gt_extent extent)
 {
     const size_t count = cases->count;
     bool stays = false;
@@ -290,7 +292,7 @@ static void thin_out(gt_cases *cases, size_t first)
     for (size_t i = first, leads = 0; i < count; i++) {
         gt_case c = cases->list[i];
         if (!c.again)
-            stays = leads++ % FEW_OF == 0 || c.watched;
+            stays = (extent == GT_EXTENT_FEW && leads++ % FEW_OF == 0) || c.watched;
         if (c.repeats > FEW_REPEATS)
             c.repeats = FEW_REPEATS;
         if (stays)
@@ -298,7 +300,7 @@ static void thin_out(gt_cases *cases, size_t first)
     }
 }
 
-gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, bool few,
+gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_extent extent,
                         gt_cases *out)
 {
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
@@ -338,8 +340,8 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     for (size_t i = 0; status == GT_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
         const size_t first = cases.count;
         status = kinds[i](&d);
-        if (few)
-            thin_out(&cases, first);
+        if (extent != GT_EXTENT_ALL)
+            thin_out(&cases, first, extent);
     }
     if (status != GT_OK) {
         gt_cases_finish(&cases);

@@ -78,12 +78,15 @@ typedef struct gt_cases {
     size_t bytes; /* of memory, from an address that is a multiple of 256 */
 } gt_cases;
 
+/* How many of the cases are wanted: all; some of every kind, and those that are watched for races; these alone. */
+typedef enum gt_extent { GT_EXTENT_ALL, GT_EXTENT_FEW, GT_EXTENT_WATCHED } gt_extent;
+
 /*
  * Draws the cases of a kernel for a class. `work` bounds the multiply-adds that they take, whole tiles counted, so far
- * as there is at least something of everything; 0 is no bound. `few`: some of every kind, and what is watched. The same
- * arguments give the same cases. *cases: gt_cases_finish.
+ * as there is at least something of everything; 0 is no bound. The same arguments give the same cases.
+ * *cases: gt_cases_finish.
  */
-gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, bool few,
+gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t seed, double work, gt_extent extent,
                         gt_cases *cases);
 void gt_cases_finish(gt_cases *cases);
 

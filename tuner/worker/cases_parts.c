@@ -5,10 +5,10 @@
 #define STEEP_INTERVALS 12  /* of promotion, for each part of K */
 #define STEEP_FIRST     512 /* the large product; the others are below 1/16 */
 
-#define SUMS_SIDE  16   /* of a product whose sums are looked at on average */
-#define SPLIT_LONG 3904 /* elements of a line: more than 8 blocks of 8 warps split at a time, and than 2048 by as many */
-#define SPLIT_MORE 8448 /* elements of a line that all warps of a block split */
-#define STRICT_STEPS 64 /* of K: a multiple of what a loop without tensor cores steps by */
+#define SUMS_SIDE    16   /* of a product whose sums are looked at on average */
+#define SPLIT_LONG   3904 /* elements of a line: more than 8 blocks of 8 warps split at a time, and twice 2048 nearly */
+#define SPLIT_MORE   8448 /* elements of a line that all warps of a block split */
+#define STRICT_STEPS 64   /* of K: a multiple of what a loop without tensor cores steps by */
 
 static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_uneven uneven,
                             gt_operand odd)
@@ -34,7 +34,8 @@ static gt_status add_strict_tails(gt_drawing *d)
     const int64_t count = sizeof rests / sizeof rests[0], drawn = gt_drawing_below(d, 4);
     gt_status status = GT_OK;
     for (int64_t i = 0; status == GT_OK && i < count; i++) {
-        const int64_t k = (i + drawn) % 4 * STRICT_STEPS + rests[i], batch = rests[i] == 32 ? 4 + gt_drawing_below(d, 3) : 1;
+        const int64_t k = (i + drawn) % 4 * STRICT_STEPS + rests[i],
+                      batch = rests[i] == 32 ? 4 + gt_drawing_below(d, 3) : 1;
         status = add_uneven(d, 1 + gt_drawing_below(d, 8), 1 + gt_drawing_below(d, 8), k, batch, GT_UNEVEN_BEYOND,
                             (gt_operand)(i % 2));
         if (status == GT_OK)
@@ -43,13 +44,13 @@ static gt_status add_strict_tails(gt_drawing *d)
     return status;
 }
 
-/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of A
- * or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both, farther
- * than three parts hold, where another tile lies below: its rows are not this one's. The last row or column of a tile,
- * alone. Tiles beside and below others, with C: what one stored another must not add to. Lines without a tail, so that
- * zeros behind their end make up for nothing that is not counted; those of one case so long that every warp which splits
- * them takes several turns, and of one whose sums drift unless they are promoted, as kernels that split operands promise,
- * where tiles are computed without tensor cores, too. */
+/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of
+ * A or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both,
+ * farther than three parts hold, where another tile lies below: its rows are not this one's. The last row or column of
+ * a tile, alone. Tiles beside and below others, with C: what one stored another must not add to. Lines without a tail,
+ * so that zeros behind their end make up for nothing that is not counted; those of one case so long that every warp
+ * which splits them takes several turns, and of one whose sums drift unless they are promoted, as kernels that split
+ * operands promise, where tiles are computed without tensor cores, too. */
 gt_status gt_cases_add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -61,7 +62,8 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     c->values = GT_VALUES_NORMAL;
     c->alpha = 1;
     c->beta = 0;
-    status = add_uneven(d, 3 + gt_drawing_below(d, 4), 3 + gt_drawing_below(d, 4), SPLIT_MORE, 1, GT_UNEVEN_SMALL, GT_A);
+    status =
+        add_uneven(d, 3 + gt_drawing_below(d, 4), 3 + gt_drawing_below(d, 4), SPLIT_MORE, 1, GT_UNEVEN_SMALL, GT_A);
     if (status == GT_OK)
         status = add_uneven(d, 2 + gt_drawing_below(d, 5), 2 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
                             4 + gt_drawing_below(d, 3), GT_UNEVEN_SMALL, GT_B);
@@ -75,20 +77,22 @@ gt_status gt_cases_add_parts(gt_drawing *d)
         status = add_uneven(d, 1 + gt_drawing_below(d, 5), d->tile_n, 100 + gt_drawing_below(d, 100), 1, GT_UNEVEN_LAST,
                             GT_B);
     if (status == GT_OK)
-        status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), GT_SUMS_K, 1, GT_UNEVEN_LARGE, GT_A);
+        status =
+            add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), GT_SUMS_K, 1, GT_UNEVEN_LARGE, GT_A);
     if (status == GT_OK)
         status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_LONG, 1,
                             d->facts->repack & GT_COPY_SPLIT ? GT_UNEVEN_DRIFT : GT_UNEVEN_LARGE, GT_B);
     if (status == GT_OK)
-        status = add_uneven(d, d->tile_m + 1 + gt_drawing_below(d, 4), d->tile_n + 1 + gt_drawing_below(d, 4),
-                            1 + gt_drawing_below(d, STRICT_STEPS), 1, GT_UNEVEN_BEYOND, (gt_operand)gt_drawing_below(d, 2));
+        status =
+            add_uneven(d, d->tile_m + 1 + gt_drawing_below(d, 4), d->tile_n + 1 + gt_drawing_below(d, 4),
+                       1 + gt_drawing_below(d, STRICT_STEPS), 1, GT_UNEVEN_BEYOND, (gt_operand)gt_drawing_below(d, 2));
     if (status == GT_OK)
         gt_drawing_both(d, &d->cases->list[d->cases->count - 1]);
     return status == GT_OK ? add_strict_tails(d) : status;
 }
 
-/* Where sums are to be promoted: many intervals of that in every part of K. Where operands may be split into parts, so many
- * that blocks may share a row or column, of which one has the largest element, the first or the last. */
+/* Where sums are to be promoted: many intervals of that in every part of K. Where operands may be split into parts, so
+ * many that blocks may share a row or column, of which one has the largest element, the first or the last. */
 gt_status gt_cases_add_steep(gt_drawing *d)
 {
     const bool parts = d->types->parts > 0;

@@ -89,7 +89,7 @@ static void try_candidate(gt_session *s, const gt_message_job *job, const gt_ker
     gt_launch_operands operands;
     gt_session_report(s, GT_PHASE_PREPARING, 0);
     bool good = prepare_problem(s, job, kernel, trial) &&
-                gt_verify_prepare(&s->verifier, &job->problem.class, kernel, job->seed, job->quick, trial);
+                gt_verify_prepare(&s->verifier, &job->problem.class, kernel, job->seed, (gt_extent)job->extent, trial);
     if (good) {
         gt_session_report(s, GT_PHASE_VERIFYING, 0);
         good = gt_kernel_runner_init(s->driver, s->stream, kernel, code, &runner, trial) &&

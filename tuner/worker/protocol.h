@@ -73,7 +73,7 @@ typedef struct gt_message_job {
     double search_s; /* for a baseline that has a choice of algorithms */
     uint32_t count, time_it;
     uint32_t baselines; /* one bit each */
-    uint32_t quick;     /* the small checks are few */
+    uint32_t extent;    /* of the small checks: gt_extent */
 } gt_message_job;
 
 typedef struct gt_message_contestant {

@@ -12,7 +12,7 @@
 typedef struct gt_verifier {
     const gt_checks *checks;
     uint64_t seed;              /* of what is prepared */
-    bool quick;                 /* few cases, and none far apart */
+    gt_extent extent;           /* of the cases; where not all are wanted, none far apart */
     gt_pool pools[GT_OPERANDS]; /* of the class's types and the seed; taken from at other places for each kernel */
     CUdeviceptr memory;         /* where cases are run, `capacity` bytes */
     char *before, *after;       /* what it holds before and behind the launches, as many bytes on the host */
@@ -27,8 +27,8 @@ typedef struct gt_verifier {
 
 void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier);
 
-/* Draws the small problems of a kernel from a seed, few and none far apart where it is to be quick. No candidate runs. */
-bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, uint64_t seed, bool quick,
+/* Draws the small problems of a kernel from a seed, none far apart where not all are wanted. No candidate runs. */
+bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, uint64_t seed, gt_extent extent,
                        gt_trial *trial);
 
 /* Runs the candidate on all of them. trial->error becomes the largest error seen, trial->detail what was covered. */
