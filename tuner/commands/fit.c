@@ -2,8 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../src/core/device.h"
-#include "../../src/core/driver.h"
 #include "../../src/core/status.h"
 #include "../fit.h"
 #include "../trials.h"
@@ -106,18 +104,6 @@ static gt_status fit_type(const gt_options_cli *options, const gt_device *device
     return status;
 }
 
-/* The GPU whose trials are fitted: that of another architecture, or none, would be fitted to the wrong peaks. */
-static gt_status find_gpu(const gt_options_cli *options, gt_device *device)
-{
-    gt_driver *driver;
-    gt_status status = gt_driver_open(options->driver, &driver);
-    if (status != GT_OK)
-        return status;
-    status = gt_device_query(driver, options->device, device);
-    gt_driver_close(driver);
-    return status;
-}
-
 static gt_status fit_store(const gt_options_cli *options)
 {
     gt_device device;
@@ -125,7 +111,8 @@ static gt_status fit_store(const gt_options_cli *options)
     int64_t gpu = 0;
     FILE *table = NULL;
     size_t trials = 0;
-    gt_status status = find_gpu(options, &device);
+    /* Trials of another GPU, or of none, would be fitted to the wrong peaks. */
+    gt_status status = gt_options_gpu(options, &device);
     if (status == GT_OK)
         status = gt_store_find(options->database);
     if (status == GT_OK)

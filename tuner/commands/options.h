@@ -127,6 +127,9 @@ typedef struct gt_options_cli {
 gt_status gt_options_parse(int argc, char **argv, gt_options_cli *options);
 void gt_options_finish(gt_options_cli *options);
 
+/* The GPU that --device names; fails where there is none. */
+gt_status gt_options_gpu(const gt_options_cli *options, gt_device *device);
+
 /* What space and render work for: --arch, else the GPU, else (device->ordinal is -1) Hopper, sm_90a. */
 gt_status gt_options_device(const gt_options_cli *options, gt_device *device);
 

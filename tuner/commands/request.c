@@ -105,6 +105,20 @@ gt_engine_options gt_options_engine(const gt_options_cli *o)
     };
 }
 
+static gt_status query_and_close(gt_driver *driver, int ordinal, gt_device *device)
+{
+    const gt_status status = gt_device_query(driver, ordinal, device);
+    gt_driver_close(driver);
+    return status;
+}
+
+gt_status gt_options_gpu(const gt_options_cli *options, gt_device *device)
+{
+    gt_driver *driver;
+    const gt_status status = gt_driver_open(options->driver, &driver);
+    return status == GT_OK ? query_and_close(driver, options->device, device) : status;
+}
+
 gt_status gt_options_device(const gt_options_cli *options, gt_device *device)
 {
     gt_driver *driver;
@@ -112,7 +126,5 @@ gt_status gt_options_device(const gt_options_cli *options, gt_device *device)
         return gt_arch_parse(options->arch, device);
     if (gt_driver_open(options->driver, &driver) != GT_OK)
         return gt_device_model(90, device);
-    gt_status status = gt_device_query(driver, options->device, device);
-    gt_driver_close(driver);
-    return status;
+    return query_and_close(driver, options->device, device);
 }

@@ -12,8 +12,8 @@
 
 /* And where a quick check is asked for: about 40 launches, so that compute-sanitizer, which takes milliseconds for each
  * and slows a GPU 10 to 100 times, gets through some dozen kernels in a minute; 14 for its racecheck, which takes 200 ms.
- * Rows far apart it would not understand: of 16 bytes that a copy asks for in part it
- * takes all to be read, and between such rows nobody writes. */
+ * Rows far apart it would not understand: of 16 bytes that a copy asks for in part it takes all to be read, and between
+ * such rows nobody writes. */
 #define QUICK_WORK 10e6
 
 /* Of every so many cases the workspace is looked at behind one, and behind those that are watched: the next case finds

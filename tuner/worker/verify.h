@@ -28,8 +28,8 @@ typedef struct gt_verifier {
 void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier);
 
 /* Draws the small problems of a kernel from a seed, none far apart where not all are wanted. No candidate runs. */
-bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, uint64_t seed, gt_extent extent,
-                       gt_trial *trial);
+bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, uint64_t seed,
+                       gt_extent extent, gt_trial *trial);
 
 /* Runs the candidate on all of them. trial->error becomes the largest error seen, trial->detail what was covered. */
 bool gt_verify_cases(gt_verifier *verifier, const gt_kernel *kernel, gt_runner *runner, gt_trial *trial);
