@@ -61,8 +61,8 @@ static gt_status add_whole(gt_drawing *d)
 }
 
 /* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
- * other data in the same workspace. K that nobody shares, with and without C. A batch, twice too. And sides of whole
- * sectors, where padded rows of a copy have no padding. */
+ * other data in the same workspace. K that nobody shares, with and without C. A batch, twice too, with K of two steps at
+ * least, which blocks may share. And sides of whole sectors, where padded rows of a copy have no padding. */
 static gt_status add_general(gt_drawing *d)
 {
     gt_case *c;
@@ -93,9 +93,10 @@ static gt_status add_general(gt_drawing *d)
         c->watched = true;
     }
     status = gt_drawing_add(d, d->tile_m + gt_drawing_below(d, 3), 1 + gt_drawing_below(d, d->tile_n),
-                            gt_drawing_k(d, 1 + gt_drawing_steps(d)), 3, &c);
+                            gt_drawing_k(d, 2 + gt_drawing_steps(d)), 3, &c);
     if (status != GT_OK)
         return status;
+    c->alpha = gt_drawing_scalar(d, (int)gt_drawing_below(d, 2)); /* 0 would leave K out */
     c->watched = true;
     if ((status = gt_drawing_add_again(d, &c)) != GT_OK)
         return status;
