@@ -283,8 +283,8 @@ int64_t gt_cases_step(const gt_kernel *kernel)
     return step > 0 && step < chunk ? step : chunk;
 }
 
-/* Of the cases from `first` on, which are of one kind, leaves those that are watched and, unless they alone are wanted, one
- * of FEW_OF, the first. A case in which others' problem is met again stays with them. */
+/* Of the cases from `first` on, which are of one kind, leaves those that are watched and one of FEW_OF, the first, each with
+ * the case in which its problem is met again; or those alone that are watched and have a K, so that they use shared memory. */
 static void thin_out(gt_cases *cases, size_t first, gt_extent extent)
 {
     const size_t count = cases->count;
@@ -292,8 +292,10 @@ static void thin_out(gt_cases *cases, size_t first, gt_extent extent)
     cases->count = first;
     for (size_t i = first, leads = 0; i < count; i++) {
         gt_case c = cases->list[i];
-        if (!c.again)
-            stays = (extent == GT_EXTENT_FEW && leads++ % FEW_OF == 0) || c.watched;
+        if (extent == GT_EXTENT_WATCHED)
+            stays = c.watched && c.problem.k > 0;
+        else if (!c.again)
+            stays = leads++ % FEW_OF == 0 || c.watched;
         if (c.repeats > FEW_REPEATS)
             c.repeats = FEW_REPEATS;
         if (stays)
