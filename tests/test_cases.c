@@ -229,6 +229,24 @@ TEST(each_operand_has_each_hard_value_alone)
     gt_cases_finish(&cases);
 }
 
+TEST(lines_that_one_warp_splits_have_an_element_that_it_alone_sees)
+{
+    gt_class class = class_of(GT_F32, GT_F32, 16);
+    const gt_kernel k = kernel(128, 64, "bk=32 stages=4");
+    bool seen[GT_C][2] = {0};
+    gt_cases cases;
+    class.math = GT_MATH_SPLIT;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        if (c->values == GT_VALUES_UNEVEN && c->uneven == GT_UNEVEN_SMALL && (c->problem.k == 32 || c->problem.k == 512))
+            seen[c->odd][c->problem.k == 512] = true;
+    }
+    for (gt_operand o = GT_A; o < GT_C; o++)
+        CHECK(seen[o][0] && seen[o][1]);
+    gt_cases_finish(&cases);
+}
+
 TEST(products_without_K_are_watched)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 16);

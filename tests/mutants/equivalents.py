@@ -10,6 +10,7 @@ MINIMUM = re.compile(r"([\w.\[\]]+(?: - \w+)?) ([<>]) ([\w.\[\]]+) \? (?:\(\w+\)
 MULTIPLE = re.compile(r"\b(\w+) (>) 0 \? \1(?: \* \w+)? : 0\b")
 ROUNDED_UP = re.compile(r"\b(\w+) - 1\) / \1\b")
 FIXED_LOOP = re.compile(r"for \(int (\w+) = \w+; \1 < ([A-Z]\w*|\d+)(?: [*/] \w+)*; \1(?:\+\+| \+= [^;]*)\)")
+NUMBER = re.compile(r"const (?:int|unsigned|bool|gt_int) (?:(?!\w\()[^\[])*")  # computed without a call or an array
 OF_COPIES = ("repack.cuh", "split_pass.cuh")  # kernels that come before the product's, with a grid of their own
 
 
@@ -75,7 +76,13 @@ def of_blocks(mutant):
     return None
 
 
-RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks)
+def of_order(mutant):
+    if mutant.name == "order" and any(NUMBER.fullmatch(statement.strip()) for statement in mutant.before.split(";")):
+        return "a number that no memory is read for, computed before or behind what orders others"
+    return None
+
+
+RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks, of_order)
 
 
 def fits(word, text):
