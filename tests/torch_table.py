@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch models with and without the front: torch_table.py GEMMTUNE [BUDGET [TYPE,...]].
 
-Captures what models of linear layers ask for, in f32, f32 under --f32 split, tf32, bf16 and f16 unless told, while nothing
+Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
 is answered; tunes that for BUDGET (180s); and times them without the front and with it. The host, which launches the
 steps, is by a third slower in one process than in another: so each side is several processes, which are there at the same
 time and take turns, and its time is the least of all rounds. Errors are of the outputs, relative to the largest element,
@@ -169,7 +169,7 @@ def compare(sides, kind, name):
 
 def main():
     program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "180s"
-    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32", "split", "tf32", "bf16", "f16"]
+    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32", "tf32", "bf16", "f16", "split"]
     plain = [kind for kind in kinds if kind != "split"]
     only = [program, "run", "--capture-only"]
     captures = [[*only, "--", sys.executable, __file__, "--capture", *plain]] if plain else []
@@ -178,8 +178,7 @@ def main():
     for process in [subprocess.Popen(words) for words in captures]:
         if process.wait() != 0:
             sys.exit("a capture failed")
-    tuned = subprocess.run([program, "tune", "--wanted", "--effort", "quick", "--budget", budget, "--quiet"],
-                           stdout=subprocess.DEVNULL)
+    tuned = subprocess.run([program, "tune", "--wanted", "--budget", budget, "--quiet"], stdout=subprocess.DEVNULL)
     if tuned.returncode not in (0, 1):  # 1: the budget ended before each problem had a kernel
         sys.exit("tuning failed")
     sides = {"without": Side([]), "with": Side([program, "run", "--"])}
