@@ -172,27 +172,27 @@ static position find_position(const job *j, int64_t step)
 /* The place of an operand's tile: where it is already, or the one that was needed least recently. Operands are sent for as
  * many steps ahead as there are places, and a step needs one tile of each: so the kernels that needed what was there have
  * been launched. */
-static place *find_place(place *places, int count, int64_t row, int64_t column, bool *there)
+static place *find_place(const job *j, int which, int64_t row, int64_t column)
 {
-    place *oldest = &places[0];
-    *there = true;
+    const int count = gt_tile_places(j->tiles, which == A ? j->rows * j->depth : j->depth * j->columns);
+    place *const places = j->pipeline->places[which], *oldest = &places[0];
     for (int i = 0; i < count; i++) {
         if (places[i].row == row && places[i].column == column)
             return &places[i];
         if (places[i].step < oldest->step)
             oldest = &places[i];
     }
-    *there = false;
     return oldest;
 }
 
 /* Sends for rows. The copies wait for the kernels that were launched with what was there. */
-static bool upload(gt_pipeline *p, place *s, gt_staged rows)
+static bool upload(gt_pipeline *p, place *s, const gt_staged *rows)
 {
-    rows.device = s->data;
+    gt_staged staged = *rows;
+    staged.device = s->data;
     if (p->driver->cuStreamWaitEvent(p->up, s->used, 0) != CUDA_SUCCESS)
         return false;
-    s->ticket = gt_staging_put(p->uploads, &rows, s->ready);
+    s->ticket = gt_staging_put(p->uploads, &staged, s->ready);
     return true;
 }
 
@@ -202,36 +202,27 @@ static bool await(gt_pipeline *p, const place *s)
     return gt_staging_wait(p->uploads, s->ticket) && p->driver->cuStreamWaitEvent(p->run, s->ready, 0) == CUDA_SUCCESS;
 }
 
-static place *find_operand(const job *j, int which, const position *at, bool *there)
+/* Sends for a tile that a step needs, unless it is there or on its way. */
+static bool send_for(const job *j, int64_t step, int which, int64_t row, int64_t column, const gt_staged *rows)
 {
-    return which == A ? find_place(j->pipeline->places[A], gt_tile_places(j->tiles, j->rows * j->depth), at->row, at->depth,
-                                   there)
-                      : find_place(j->pipeline->places[B], gt_tile_places(j->tiles, j->depth * j->columns), at->depth,
-                                   at->column, there);
+    place *s = find_place(j, which, row, column);
+    s->step = step;
+    if (s->row == row && s->column == column)
+        return true;
+    s->row = row;
+    s->column = column;
+    return upload(j->pipeline, s, rows);
 }
 
-/* Sends for a step's tiles of A and B. */
-static bool prepare(const job *j, int64_t step)
+static bool send_for_operands(const job *j, int64_t step)
 {
     const gt_host_product *p = j->product;
+    const gt_tiles *t = j->tiles;
     const position at = find_position(j, step);
-    const gt_gemm tile = gt_pipeline_problem(p, j->tiles, at.last);
-    for (int which = A; which <= B; which++) {
-        const bool is_a = which == A;
-        const int64_t row = is_a ? at.row : at.depth, column = is_a ? at.depth : at.column;
-        bool there;
-        place *s = find_operand(j, which, &at, &there);
-        s->step = step;
-        if (there)
-            continue;
-        s->row = row;
-        s->column = column;
-        if (!upload(j->pipeline, s,
-                    is_a ? find_rows(j, &p->a, p->op_a, row * j->tiles->m, column * j->tiles->k, tile.m, tile.k)
-                         : find_rows(j, &p->b, p->op_b, row * j->tiles->k, column * j->tiles->n, tile.k, tile.n)))
-            return false;
-    }
-    return true;
+    const gt_gemm tile = gt_pipeline_problem(p, t, at.last);
+    const gt_staged a = find_rows(j, &p->a, p->op_a, at.row * t->m, at.depth * t->k, tile.m, tile.k);
+    const gt_staged b = find_rows(j, &p->b, p->op_b, at.depth * t->k, at.column * t->n, tile.k, tile.n);
+    return send_for(j, step, A, at.row, at.depth, &a) && send_for(j, step, B, at.depth, at.column, &b);
 }
 
 /* A tile of the result, in the order in which they are computed: its place, and where it belongs. */
@@ -253,7 +244,7 @@ static bool open_result(const job *j, place *c, const gt_staged *rows)
     if (c->row >= 0 && !gt_staging_wait(pipeline->downloads, c->ticket))
         return false;
     c->row = 0;
-    return !j->product->reads_c || (upload(pipeline, c, *rows) && await(pipeline, c));
+    return !j->product->reads_c || (upload(pipeline, c, rows) && await(pipeline, c));
 }
 
 /* One product of tiles, whose operands were sent for. The first along k takes the program's beta, the others add. */
@@ -265,9 +256,8 @@ static bool multiply(const job *j, int64_t step)
     gt_pipeline *pipeline = j->pipeline;
     const gt_driver *driver = pipeline->driver;
     const position at = find_position(j, step);
-    bool there;
     gt_staged rows;
-    const place *a = find_operand(j, A, &at, &there), *b = find_operand(j, B, &at, &there);
+    const place *a = find_place(j, A, at.row, at.depth), *b = find_place(j, B, at.depth, at.column);
     place *c = find_result(j, step / j->depth, &rows);
     if (!await(pipeline, a) || !await(pipeline, b) || (at.depth == 0 && !open_result(j, c, &rows)))
         return false;
@@ -301,7 +291,7 @@ static bool run_steps(const job *j, bool *written)
     const int64_t steps = j->rows * j->columns * j->depth;
     for (int64_t step = 0, sent = 0; step < steps; step++) {
         for (; sent < steps && sent < step + j->tiles->places; sent++)
-            if (!prepare(j, sent))
+            if (!send_for_operands(j, sent))
                 return false;
         if (!multiply(j, step) || (step > 0 && step % j->depth == 0 && !download(j, step / j->depth - 1, written)))
             return false;
