@@ -113,22 +113,28 @@ static gt_status begin_lane(const lap *l, gt_engine *engine, lane_tuning *lane)
     return lane->seeds ? GT_OK : gt_fail_memory();
 }
 
+static double share_of(const double *shares, size_t at)
+{
+    return shares ? shares[at] : 1;
+}
+
 static double sum_shares(const double *shares, size_t count)
 {
-    double sum = shares ? 0 : (double)count;
-    for (size_t i = 0; shares && i < count; i++)
-        sum += shares[i];
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += share_of(shares, i);
     return sum;
 }
 
-/* A problem's part of the shares that are left: its own, those of the problems that wait, and one for the last lap. */
+/* A problem's part of the shares that are left: its own, those of the problems that wait, and an average one for the last
+ * lap. */
 static double find_part(const lap *l, size_t at)
 {
-    const double own = l->shares ? l->shares[at] : 1;
+    const double own = share_of(l->shares, at);
     double left = own + sum_shares(l->shares, l->total) / (double)l->total;
     for (size_t i = 0; i < l->total; i++)
         if (l->fates[i] == WAITING || l->fates[i] == CLAIMED)
-            left += l->shares ? l->shares[i] : 1;
+            left += share_of(l->shares, i);
     return own / left;
 }
 
