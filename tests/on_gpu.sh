@@ -29,7 +29,7 @@ alone() {
 }
 
 # What a call costs through the front, answered and forwarded, graphs, and a million calls by 64 threads; where they are
-# there, NumPy's tests of products, CuPy's in the folder $CUPY_TESTS, and PyTorch.
+# there, NumPy's tests of products and its times, CuPy's tests in the folder $CUPY_TESTS, and PyTorch's times.
 fronts() {
     for words in "" --capture-only; do
         "$gemmtune" run --dlsym $words -- "$build/tests/front_load" libcublas.so.13 cost || return 1
@@ -40,6 +40,7 @@ fronts() {
     if python3 -c 'import numpy, pytest' 2>/dev/null; then
         GEMMTUNE_BLAS_THRESHOLD=0 python3 "$verdicts" "$program" 60 --blas -- --pyargs numpy.linalg || return 1
     fi
+    if python3 -c 'import numpy' 2>/dev/null; then python3 "$(dirname "$0")/numpy_table.py" "$gemmtune" || return 1; fi
     if [ -n "${CUPY_TESTS:-}" ]; then
         (cd "$CUPY_TESTS" && STRIDE=${STRIDE:-9} python3 "$verdicts" "$program" 60 "" -- cupy_tests/test_cublas.py \
             cupy_tests/math_tests/test_matmul.py cupy_tests/linalg_tests) || return 1
