@@ -126,21 +126,21 @@ static double sum_shares(const double *shares, size_t count)
     return sum;
 }
 
-/* A problem's part of the shares that are left: its own, those of the problems that wait, and an average one for the last
+/* The shares that are left, a problem's own counted as one: it, the problems that wait, and an average one for the last
  * lap. */
-static double find_part(const lap *l, size_t at)
+static double count_shares(const lap *l, size_t at)
 {
     const double own = share_of(l->shares, at);
     double left = own + sum_shares(l->shares, l->total) / (double)l->total;
     for (size_t i = 0; i < l->total; i++)
         if (l->fates[i] == WAITING || l->fates[i] == CLAIMED)
             left += share_of(l->shares, i);
-    return own / left;
+    return left / own;
 }
 
-/* Tunes one problem with the seeds that were chosen for it. It gets a part of the time that is left, multiplied by the
- * number of lanes. */
-static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem, double part, bool wait, gt_tuned *tuned,
+/* Tunes one problem with the seeds that were chosen for it. It gets one share of the time that is left, multiplied by the
+ * number of lanes; `left` counts the shares. */
+static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem, double left, bool wait, gt_tuned *tuned,
                            bool *reached)
 {
     gt_tuning *tuning = &lane->tuning;
@@ -148,8 +148,8 @@ static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem,
     const int failed = tuning->state.failed = l->failed;
     tuning->until = 0;
     if (tuning->deadline > 0) {
-        const double lanes = part * (double)l->lanes;
-        tuning->until = elapsed + (tuning->deadline - elapsed) * (lanes < 1 ? lanes : 1);
+        const double lanes = l->lanes < left ? l->lanes : left;
+        tuning->until = elapsed + (tuning->deadline - elapsed) * lanes / left;
     }
     memcpy(lane->seeds, tuning->seeds, tuning->seed_count * sizeof *lane->seeds);
     tuning->seeds = lane->seeds;
@@ -215,7 +215,7 @@ static gt_status tune_some(gt_engine *engine, void *data)
         l->fates[i] = UNDER_WAY;
         tuning->state.step = l->tuning->state.step + (int)l->begun++;
         choose_search(tuning, l->winners, l->covers, &l->problems[i]);
-        status = tune_next(l, &lane, &l->problems[i], find_part(l, i), wait, &t, &reached);
+        status = tune_next(l, &lane, &l->problems[i], count_shares(l, i), wait, &t, &reached);
         l->fates[i] = reached || wait ? DONE : CLAIMED;
         l->begun -= !reached;
         if (status != GT_OK || !reached || (tuning->showing && !t.won))
@@ -250,7 +250,7 @@ static gt_status tune_again(gt_engine *engine, void *data)
         tuning->seeds = l->winners->seeds;
         if (tuning->seed_count < 2)
             continue;
-        status = tune_next(l, &lane, &before->problem, 1 / (double)(l->count - l->begun + 1), false, &again, &reached);
+        status = tune_next(l, &lane, &before->problem, (double)(l->count - l->begun + 1), false, &again, &reached);
         if (status != GT_OK || !reached) /* another tuner is on its last lap */
             continue;
         before->tried += again.tried;
