@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """NumPy's products without the BLAS front and with it: numpy_table.py GEMMTUNE.
 
-Each side is a process; they take turns, with pauses in which the threads of NumPy's own BLAS cease to spin. A round has the
-median of its calls, a side the least of its rounds. The front has seen each size before it counts, as it learns from what it sees. Errors are of some
+Each side is a process; they take turns, with pauses in which the threads of the other's BLAS cease to spin: OpenBLAS's do for
+2^28 clocks, and make products of several threads wait for milliseconds. A round has the median of its calls, a side the
+least of its rounds. The front has seen each size before it counts, as it learns from what it sees. Errors are of some
 rows, relative to the largest element, against f64. $GEMMTUNE_DB is used. Needs a GPU and NumPy.
 """
 import json
@@ -15,7 +16,7 @@ SIZES = [("f4", 4096, 4096, 4096), ("f4", 3000, 3000, 3000), ("f4", 2048, 2048, 
          ("f4", 1024, 1024, 1024), ("f4", 768, 768, 768), ("f4", 512, 512, 512), ("f4", 384, 384, 384),
          ("f4", 256, 256, 256), ("f4", 128, 128, 128), ("f4", 64, 64, 64), ("f4", 4096, 64, 4096), ("f4", 4096, 4096, 64),
          ("f8", 2048, 2048, 2048), ("f8", 512, 512, 512)]
-ROUNDS, ROUND_S, ROUND_CALLS, PAUSE_S = 4, 0.02, 3, 0.04  # of each side; a round at least; before it
+ROUNDS, ROUND_S, ROUND_CALLS, PAUSE_S = 3, 0.02, 3, 0.2  # of each side; a round at least; before it
 SEEN_S, SEEN_CALLS = 0.1, 8  # what comes before the rounds, at least
 ROWS = 4
 
@@ -37,6 +38,7 @@ def serve():
     for line in sys.stdin:
         asked = json.loads(line)
         if asked:
+            time.sleep(PAUSE_S)
             kind, m, n, k = asked
             a, b, c = random.random((m, k)).astype(kind), random.random((k, n)).astype(kind), np.zeros((m, n), kind)
 
