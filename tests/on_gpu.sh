@@ -29,7 +29,8 @@ alone() {
 }
 
 # What a call costs through the front, answered and forwarded, graphs, and a million calls by 64 threads; where they are
-# there, NumPy's tests of products and its times, CuPy's tests in the folder $CUPY_TESTS, and PyTorch's times.
+# there, NumPy's tests of products and its times, CuPy's tests in the folder $CUPY_TESTS, and PyTorch's times, by
+# torch_table.py with the words $TORCH_TABLE ("30s f32,split": budget and types).
 fronts() {
     for words in "" --capture-only; do
         "$gemmtune" run --dlsym $words -- "$build/tests/front_load" libcublas.so.13 cost || return 1
@@ -45,7 +46,9 @@ fronts() {
         (cd "$CUPY_TESTS" && STRIDE=${STRIDE:-9} python3 "$verdicts" "$program" 60 "" -- cupy_tests/test_cublas.py \
             cupy_tests/math_tests/test_matmul.py cupy_tests/linalg_tests) || return 1
     fi
-    if python3 -c 'import torch' 2>/dev/null; then python3 "$(dirname "$0")/torch_table.py" "$gemmtune"; fi
+    if python3 -c 'import torch' 2>/dev/null; then
+        python3 "$(dirname "$0")/torch_table.py" "$gemmtune" ${TORCH_TABLE:-} || return 1
+    fi
 }
 
 # Starts gemmtune under one tool of compute-sanitizer: sanitize "TOOL OPTIONS" REPORT COMMAND... It prints each kernel's line
