@@ -111,7 +111,7 @@ static gt_status share_out(const gt_asked *asked, size_t count, gt_problem **out
         us += asked[i].us;
     for (size_t i = 0; i < count; i++) {
         problems[i] = asked[i].problem;
-        shares[i] = asked[i].us / us + 1 / (double)count;
+        shares[i] = 1 / (double)count + (us > 0 ? asked[i].us / us : 0);
     }
     *out = problems;
     *out_shares = shares;
