@@ -10,9 +10,10 @@
 // and lo lo, left out, is 2^-22 at most: 3 2^-22 S, and 2^-19 S of deep elements. A step of sixteen products errs by 17
 // 2^-25 + 2^-23 of the largest magnitude in it, so P of them by (P / 16) (17 2^-25 + 2^-23) of theirs; the small
 // products have twice as many steps and 2^-10 of the magnitude. f32 rounds one sum an interval, by 2^-24 S at most;
-// blocks that share K have no more sums among them than one that has all of it. So
+// blocks that share K have no more sums among them than one that has all of it. What cuts take off is given back on the
+// average (CUT), 2^-22 S at most with its rounding. So
 //
-//     |error| <= S (3 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (ceil(K / P) + 1) 2^-24)
+//     |error| <= S (4 2^-22 + 2^-19 + (1 + 2^-9) (P / 16) (17 2^-25 + 2^-23) + (ceil(K / P) + 1) 2^-24)
 //
 // which is 1.3e-5 S with P = 64 and K = 8192; a chain of fused multiply-adds has K 2^-24, 4.9e-4 S.
 #include "gemm.cuh"
@@ -255,29 +256,40 @@ __device__ __forceinline__ void multiply_tile(const ring &r, int intervals, plac
     }
 }
 
+// What tensor cores cut off a sum whose terms have one sign, on the average: without it the errors of such sums would
+// be twice those of multiply-adds, where these are shared by many blocks. Lines without los, of small integers as often
+// as not, are multiplied exactly, and nothing is given back to their products.
+constexpr float CUT = INTERVAL > 1 ? 1.8e-7f : 0.8e-7f;
+
 // Undoes the scales of lines, and the square of one `more`, in the sums that this block stores, from this row and
-// column on. Half of both powers at a time: a product that is not zero is 2^-48 at least and does not become subnormal
-// before the result does, so that it is rounded once.
-__device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int column, float more, GT_ACC *own)
+// column on, and gives back to them `cut` of themselves. Half of both powers at a time: a product that is not zero is
+// 2^-48 at least and does not become subnormal before the result does, so that it is rounded once.
+__device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int column, float more, float cut,
+                                            GT_ACC *own)
 {
     const int lane = threadIdx.x % 32, within = lane % 4 * 2;
     row += threadIdx.x / 128 * (STACKED * 64) + threadIdx.x % 128 / 32 * 16 + lane / 4;
     const line_known *rows = parts_of(g, true).known + row, *columns = parts_of(g, false).known + column + within;
     const int height = gt_clip(g.m - row, STACKED * 64), width = gt_clip(g.n - column, OWN_N);
-    float undo[STACKED][2];
+    const line_known nothing = {0, 0};
+    float undo[STACKED][2], give[STACKED][2];
 #pragma unroll
     for (int i = 0; i < STACKED * 2; i++) {
         const int at = i / 2 * 64 + i % 2 * 8;
-        undo[i / 2][i % 2] = at < height ? rows[at].undo * more : 0;
+        const line_known line = at < height ? rows[at] : nothing;
+        undo[i / 2][i % 2] = line.undo * more;
+        give[i / 2][i % 2] = line.what >> FINE_AT & 1 ? cut : 0;
     }
 #pragma unroll
     for (int n = 0; n < OWN_N / 4; n++) {
         const int at = n / 2 * 8 + n % 2;
-        const float other = at + within < width ? columns[at].undo : 0;
+        const line_known other = at + within < width ? columns[at] : nothing;
 #pragma unroll
         for (int i = 0; i < STACKED * 2; i++) {
-            const float both = undo[i / 2][i % 2] * other;
+            const float both = undo[i / 2][i % 2] * other.undo;
             float &sum = own[i / 2 * (OWN_N / 2) + n / 2 * 4 + i % 2 * 2 + n % 2];
+            if (other.what >> FINE_AT & 1)
+                sum = fmaf(sum, give[i / 2][i % 2], sum);
             sum = sum * both * both;
         }
     }
@@ -319,7 +331,8 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
-        undo_scales(g, row, column + rank * OWN_N, how == BY_WIDE_PARTS ? 1 / WIDE_SCALE : 1, own);
+        const bool wide = how == BY_WIDE_PARTS;
+        undo_scales(g, row, column + rank * OWN_N, wide ? 1 / WIDE_SCALE : 1, wide ? 0 : CUT, own);
         bias_of_columns bias;
         out.store(g, map_c, row, column, rank, bias, own);
     }

@@ -6,7 +6,7 @@ WITH RECURSIVE
      -- Blocks of a cluster share K. Not all multiprocessors hold four or eight.
      cluster(cluster_k, held) AS (VALUES (1, :sm_count), (2, :sm_count), (4, :sm_count - 12), (8, :sm_count - 12)),
      stages(stages) AS (VALUES (4), (5), (6), (8)),
-     interval(interval) AS (VALUES (1), (2)),
+     interval(interval) AS (VALUES (2)),
      tile AS (SELECT *, bm / 64 / warp_groups AS stacked, CASE WHEN bn / cluster_k % 32 = 0 THEN 32 ELSE 16 END AS subtile_n,
                      (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles, (bm + bn) * 128 AS stage_bytes
               FROM rows, side, cluster

@@ -27,14 +27,15 @@ constexpr float LO_SCALE = 0x1p11f;
 struct __align__(8) line_known
 {
     float undo; // its square undoes the line's scale; negative: the line has elements that are too deep for three parts
-    unsigned
-        what; // the exponent of its largest element, 8 bits; the share of low elements, and of deep ones, 12 bits each
+    // The exponent of its largest element, 8 bits; whether any lo is not zero; the share of low elements, 11 bits, and
+    // of deep ones, 12.
+    unsigned what;
 };
-constexpr int EXPONENT_AT = 24, LOW_AT = 12, NOT_FINITE = 255;
-constexpr unsigned SHARE = 4095;       // most of a share; of low elements, all
-constexpr unsigned DEEP_WHOLE = 16384; // all, of deep elements
-constexpr int WIDE = 36;               // for three parts lines are scaled by two to this power more
-constexpr int WIDE_TERMS = 24;         // sums of so many terms, as a power of two, stay below 2^126 then
+constexpr int EXPONENT_AT = 24, FINE_AT = 23, LOW_AT = 12, NOT_FINITE = 255;
+constexpr unsigned ALL_LOW = 2047, ALL_DEEP = 16384,
+                   MOST_DEEP = 4095; // more shares of deep elements than most are most
+constexpr int WIDE = 36;             // for three parts lines are scaled by two to this power more
+constexpr int WIDE_TERMS = 24;       // sums of so many terms, as a power of two, stay below 2^126 then
 static_assert(2 * (15 + WIDE) + WIDE_TERMS <= 126, "elements are below 2^15 otherwise");
 
 struct operand_parts {
@@ -79,8 +80,8 @@ struct lines_known {
                 const line_known line = known[i];
                 deepest |= line.undo < 0;
                 exponent = max(exponent, line.what >> EXPONENT_AT);
-                low = max(low, line.what >> LOW_AT & SHARE);
-                deep = max(deep, line.what & SHARE);
+                low = max(low, line.what >> LOW_AT & ALL_LOW);
+                deep = max(deep, line.what & MOST_DEEP);
             }
         exponent = __reduce_max_sync(~0u, exponent);
         low = __reduce_max_sync(~0u, low);
@@ -98,10 +99,10 @@ __device__ __forceinline__ way find_way(const gt_args &g, gt_int row, int rows, 
 {
     const lines_known a(parts_of(g, true).known, row, rows, g.m), b(parts_of(g, false).known, column, columns, g.n);
     const int terms = 64 - __clzll(g.k), deep = (int)(a.deep + b.deep); // K is below two to `terms`
-    static_assert(DEEP_WHOLE / 64 * 16 >= SHARE, "16 times a deep share is 2^6 times its part of all");
+    static_assert(ALL_DEEP / 64 * 8 >= ALL_LOW, "8 times a deep share is 2^6 times its part of all");
     if (a.exponent == NOT_FINITE || b.exponent == NOT_FINITE || (int)(a.exponent + b.exponent) + terms > 3 * 126)
         return IN_ORDER;
-    if (deep == 0 || deep * 16 <= (int)SHARE - (int)(a.low + b.low))
+    if (deep == 0 || deep * 8 <= (int)ALL_LOW - (int)(a.low + b.low))
         return BY_PARTS;
     return a.deepest || b.deepest || terms > WIDE_TERMS ? IN_INTERVALS : BY_WIDE_PARTS;
 }

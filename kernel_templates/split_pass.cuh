@@ -48,9 +48,10 @@ struct line_scale {
     }
 };
 
-// What a line has of such elements; zeros that stand behind its end count as low.
+// What a line has of such elements; zeros that stand behind its end count as low. `fine`: lanes that have seen a lo
+// that is not zero.
 struct line_counts {
-    int low = 0, deep = 0, deepest = 0;
+    int low = 0, deep = 0, deepest = 0, fine = 0;
 };
 
 // What is seen of a line's elements on their way.
@@ -111,10 +112,11 @@ __device__ __forceinline__ line_known know(const line_seen &seen, line_scale sca
 {
     if (seen.largest == 0)
         return {1, 0};
-    const gt_int low = ((seen.counted.low - behind) * SHARE + k - 1) / k,
-                 deep = ((gt_int)seen.counted.deep * DEEP_WHOLE + k - 1) / k;
+    const gt_int low = ((seen.counted.low - behind) * ALL_LOW + k - 1) / k,
+                 deep = ((gt_int)seen.counted.deep * ALL_DEEP + k - 1) / k;
     return {seen.counted.deepest > 0 ? -scale.undo() : scale.undo(),
-            seen.largest >> 23 << EXPONENT_AT | (unsigned)low << LOW_AT | (deep < SHARE ? (unsigned)deep : SHARE)};
+            seen.largest >> 23 << EXPONENT_AT | (unsigned)(seen.counted.fine > 0) << FINE_AT | (unsigned)low << LOW_AT |
+                (deep < MOST_DEEP ? (unsigned)deep : MOST_DEEP)};
 }
 
 // What warps of a block, or blocks of a cluster, tell each other: of a line those from `first` on, so many.
@@ -141,6 +143,7 @@ struct told {
                 all.low += of[first + w][threadIdx.x % 32].low;
                 all.deep += of[first + w][threadIdx.x % 32].deep;
                 all.deepest += of[first + w][threadIdx.x % 32].deepest;
+                all.fine += of[first + w][threadIdx.x % 32].fine;
             }
         return all;
     }
@@ -202,6 +205,7 @@ struct told_in_cluster {
             tell(counted[rank()][threadIdx.x].low, own.counted.low);
             tell(counted[rank()][threadIdx.x].deep, own.counted.deep);
             tell(counted[rank()][threadIdx.x].deepest, own.counted.deepest);
+            tell(counted[rank()][threadIdx.x].fine, own.counted.fine);
         }
         meet();
         own = {told::find_largest(largest, 0, blocks()), told::count(counted, 0, blocks())};
@@ -265,6 +269,7 @@ struct long_lines {
         for (;;) {
             const float up = scale.up();
             line_seen seen;
+            unsigned los = 0;
 #pragma unroll 1
             for (gt_int begin = 0; begin < end; begin += turn) {
                 const gt_int at = begin + first;
@@ -275,6 +280,7 @@ struct long_lines {
                 for (int i = 0; i < AHEAD; i++) {
                     const gt_int p = at + i * 128;
                     const pair_parts even(held[i * 4], held[i * 4 + 1], up), odd(held[i * 4 + 2], held[i * 4 + 3], up);
+                    los |= even.lo | odd.lo;
                     if (p - lane % 8 * 4 < k) { // of a step that has elements
                         gt_half *place = to + (p - lane * 4) * 2;
                         *(four_parts *)place = {even.hi, odd.hi};
@@ -286,6 +292,7 @@ struct long_lines {
             t.counted[warp][lane].low = __reduce_add_sync(~0u, seen.counted.low);
             t.counted[warp][lane].deep = __reduce_add_sync(~0u, seen.counted.deep);
             t.counted[warp][lane].deepest = __reduce_add_sync(~0u, seen.counted.deepest);
+            t.counted[warp][lane].fine = __any_sync(~0u, los != 0);
             __syncthreads();
             seen = {told::find_largest(t.largest, line * of_line, of_line),
                     told::count(t.counted, line * of_line, of_line)};
@@ -354,18 +361,20 @@ struct strip {
                 scaled = true;
             }
             const float up = scale.up();
+            unsigned los = 0;
 #pragma unroll 1
             for (gt_int at = of_warp; at < k; at += turn) {
                 elements next;
                 load(next, from, ld, at + turn, k);
                 seen.see(held);
                 seen.count(held, up);
-                split_step(held, up, parts[warp]);
+                los |= split_step(held, up, parts[warp]);
                 store(parts[warp], lines, to + at * 2, to_ld);
 #pragma unroll
                 for (int i = 0; i < PARTS_STEP; i++)
                     held[i] = next[i];
             }
+            seen.counted.fine = los != 0;
             t.largest[warp][lane] = seen.largest;
             t.counted[warp][lane] = seen.counted;
             __syncthreads();
@@ -387,10 +396,11 @@ struct strip {
         return piece ^ line % PIECES;
     }
 
-    // A lane's line.
-    __device__ __forceinline__ static void split_step(const elements &held, float up, lines_of_warp &parts)
+    // A lane's line. Gives bits of its los.
+    __device__ __forceinline__ static unsigned split_step(const elements &held, float up, lines_of_warp &parts)
     {
         const int lane = threadIdx.x % 32;
+        unsigned los = 0;
 #pragma unroll
         for (int i = 0; i < OF_HI; i++) {
             piece hi, lo;
@@ -399,10 +409,12 @@ struct strip {
                 const pair_parts both(held[i * 8 + e], held[i * 8 + e + 1], up);
                 hi.e[e / 2] = both.hi;
                 lo.e[e / 2] = both.lo;
+                los |= both.lo;
             }
             parts[lane][place_of(i, lane)] = hi;
             parts[lane][place_of(OF_HI + i, lane)] = lo;
         }
+        return los;
     }
 
     // Eight lanes store a line's his and los: 128 bytes.

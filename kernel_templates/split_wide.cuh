@@ -3,7 +3,9 @@
 // Elements are scaled as for two parts and by 2^WIDE more; those that are not zero are 2^-60 at least then, and their
 // products, and sums of them, are numbers that f32 has. Six products are summed up, small ones first: hi lo, mid mid
 // and lo hi, hi mid and mid hi, hi hi. What is left out is 2^-25 of a product at most, and sums of STEP products go to
-// others in f32, so that errors are within split.cu's bound for P = STEP.
+// others in f32, so that errors are within split.cu's bound for P = STEP. Few terms make up a sum of such elements, and
+// where it is rounded again and again that shows: the next products are added to what rounding took, where there are
+// registers for that. Tiles are as small as that where other kernels would share K and round less.
 //
 // Consumers copy the operands themselves and write parts into the stages, which are theirs meanwhile: of each step of K
 // his and mids into a line of one stage, of two steps by turns the first two; and los into half a line of the third.
@@ -19,6 +21,7 @@
 
 static_assert(STAGES >= 4 && 2 * STEP == LINE, "a line has two parts of a step, and a stage those of all lines");
 constexpr float WIDE_SCALE = (float)(1ll << WIDE);
+constexpr bool KEPT = STACKED * INSTRUCTION_N <= 128; // what rounding takes
 
 // Starts a product of parts of bf16.
 #undef GT_PTX_A
@@ -139,6 +142,14 @@ template <int SIDE, bool ALONG_K> struct wide_operand {
     }
 };
 
+// Adds the second to the first, and leaves in the second what rounding took.
+__device__ __forceinline__ void add_rounded(float &sum, float &more)
+{
+    const float both = sum + more, of_more = both - sum;
+    more = KEPT ? (sum - (both - of_more)) + (more - of_more) : 0;
+    sum = both;
+}
+
 // Starts the products of a step.
 __device__ __forceinline__ void multiply_step(const ring &r, int thread, int step, sums (&some)[STACKED])
 {
@@ -159,7 +170,7 @@ __device__ __forceinline__ void multiply_step(const ring &r, int thread, int ste
                 multiply_wide(some[i], of_a + below + tile_a::further(0, k), of_b + tile_b::further(0, k),
                               k > 0 ? 1 : first_adds);
         };
-        multiply_all(a, b_lo, 0);
+        multiply_all(a, b_lo, KEPT);
         multiply_all(a_lo, b, 1);
         multiply_all(a + MID, b + MID, 1);
         multiply_all(a, b + MID, 1);
@@ -183,7 +194,7 @@ __device__ __forceinline__ void multiply_wide_tile(const gt_args &g, const ring 
     sums some[STACKED];
 #pragma unroll
     for (int e = 0; e < COUNT; e++)
-        (&d[0][0])[e] = 0;
+        (&d[0][0])[e] = (&some[0][0])[e] = 0;
     const auto fetch = [&](int step) {
         if (step < end) {
             a.fetch(thread, step);
@@ -204,8 +215,11 @@ __device__ __forceinline__ void multiply_wide_tile(const gt_args &g, const ring 
         multiply_wait<0>();
 #pragma unroll
         for (int e = 0; e < COUNT; e++)
-            (&d[0][0])[e] += (&some[0][0])[e];
+            add_rounded((&d[0][0])[e], (&some[0][0])[e]);
     }
+#pragma unroll
+    for (int e = 0; e < COUNT; e++)
+        (&d[0][0])[e] += (&some[0][0])[e];
 }
 
 #endif

@@ -12,12 +12,12 @@ double gt_cut_worst(const gt_cut *cut, double k)
     return cut->product * (k + steps) + cut->sum * steps;
 }
 
-/* The proof stands in kernel_templates/split.cu and split_mma.cu. The terms: parts of f16, elements far below the
- * largest of their line, sums on tensor cores (of 64 products on Hopper; of 32 elsewhere, which err by more and are
- * bounded here), and the addition of these sums in f32. */
+/* The proof stands in kernel_templates/split.cu and split_mma.cu. The terms: parts of f16 and what is given back of
+ * cuts, elements far below the largest of their line, sums on tensor cores (of 64 products on Hopper; of 32 elsewhere,
+ * which err by more and are bounded here), and the addition of these sums in f32. */
 static double bound_of_parts(double k)
 {
-    return 3 * 0x1p-22 + 0x1p-19 + (1 + 0x1p-9) * (32 / 8) * (9 * 0x1p-24 + 0x1p-23) + (ceil(k / 32) + 1) * 0x1p-24;
+    return 4 * 0x1p-22 + 0x1p-19 + (1 + 0x1p-9) * (32 / 8) * (9 * 0x1p-24 + 0x1p-23) + (ceil(k / 32) + 1) * 0x1p-24;
 }
 
 /*
