@@ -121,21 +121,6 @@ class Report(unittest.TestCase):
         self.assertIn("Nothing is tuned yet", text)
         self.assertEqual(Links(text).open, [])
 
-    def test_sizes_that_were_tried_but_not_raced_have_no_winner(self):
-        def best(*words):
-            return len(json.loads(run("best", "--db", file, "--json", *words)[1]))
-
-        file = make("tried.db")
-        fill(file, 3)
-        with sqlite3.connect(file) as db:
-            db.execute("UPDATE trial SET margin = NULL WHERE problem = 2")
-            size = "x".join(map(str, db.execute("SELECT m, n, k FROM problem WHERE id = 2").fetchone()))
-        self.assertRegex(self.report(file), r"<b>2</b>problems tuned")
-        self.assertEqual((best(), best("--shapes", size)), (2, 1))
-        with sqlite3.connect(file) as db:
-            db.execute("UPDATE trial SET margin = NULL")
-        self.assertEqual(best(), 3)  # where there is nothing else, as after Ctrl-C
-
     def test_what_the_database_says_is_text(self):
         file = make("odd.db")
         fill(file, 3, gpu="<script>alert('x')</script> & \"more\"")

@@ -236,41 +236,25 @@ static void explain_untuned(const listing *l, gt_store *store)
     gt_driver_close(driver);
 }
 
-/* Lists the winners of races; with `tried` also what was only tried: by a run that did not come to its races, or on
- * sizes that were drawn for the library to learn from. */
-static gt_status list_rows(listing *l, gt_store *store, bool tried)
+int gt_cmd_best(const gt_options_cli *options)
 {
     static const char sql[] =
         "SELECT *, (SELECT repack FROM kernel k WHERE k.id = best_configs.kernel) AS repack FROM best_configs"
         " WHERE (?1 = '' OR type = ?1) AND (?2 = '' OR layout = ?2) AND (?3 = '' OR family = ?3)"
-        " AND (?4 = '' OR math = ?4) AND (?5 <> '' OR margin IS NOT NULL)"
-        " ORDER BY gpu, type, math, layout, batch, 1.0 * m * n * k, m, n, k";
-    const gt_options_cli *options = l->options;
+        " AND (?4 = '' OR math = ?4) ORDER BY gpu, type, math, layout, batch, 1.0 * m * n * k, m, n, k";
     const gt_class class = {.op_a = options->op_a, .op_b = options->op_b};
-    const bool typed = options->type_given || options->math_names;
-    gt_status status = GT_OK;
-    for (size_t i = 0; status == GT_OK && i < (typed ? options->type_count : 1); i++) {
-        const char *const filters[] = {typed ? options->type_list[i]->name : "",
-                                       options->layout_given ? gt_class_layout(&class) : "",
-                                       options->family ? options->family : "",
-                                       typed ? gt_math_name(options->type_list[i]->math) : "", tried ? "tried" : "",
-                                       NULL};
-        status = gt_store_query(store, sql, filters, put_row, l);
-    }
-    return status;
-}
-
-int gt_cmd_best(const gt_options_cli *options)
-{
     const bool typed = options->type_given || options->math_names;
     const bool filtered = typed || options->layout_given || options->family || options->shapes_given;
     listing l = {.options = options, .seen = calloc(options->shapes.count + 1, sizeof *l.seen)};
     gt_store *store = NULL;
     gt_status status = l.seen ? open_store(options, &store) : gt_fail_memory();
-    if (status == GT_OK && !options->shapes_given)
-        status = list_rows(&l, store, false);
-    if (status == GT_OK && l.rows == 0)
-        status = list_rows(&l, store, true);
+    for (size_t i = 0; status == GT_OK && i < (typed ? options->type_count : 1); i++) {
+        const char *const filters[] = {typed ? options->type_list[i]->name : "",
+                                       options->layout_given ? gt_class_layout(&class) : "",
+                                       options->family ? options->family : "",
+                                       typed ? gt_math_name(options->type_list[i]->math) : "", NULL};
+        status = gt_store_query(store, sql, filters, put_row, &l);
+    }
     if (status == GT_OK)
         status = l.status;
     if (status == GT_OK && l.rows == 0) {

@@ -272,9 +272,8 @@ static void check_database(report *r, const gt_options_cli *options)
                             " (SELECT count(*) FROM problem)",
                             NULL, say_contents, r);
     if (status == GT_OK)
-        status = gt_store_query(store,
-                                "SELECT gpu, count(*) FROM best_configs WHERE margin IS NOT NULL GROUP BY gpu"
-                                " ORDER BY gpu", NULL, say_tuned, r);
+        status = gt_store_query(store, "SELECT gpu, count(*) FROM best_configs GROUP BY gpu ORDER BY gpu", NULL,
+                                say_tuned, r);
     if (status == GT_OK)
         status = gt_store_query(store,
                                 "SELECT g.name, group_concat(printf('%s %.1f TFLOPS (%s)', p.type, p.tflops, p.source),"

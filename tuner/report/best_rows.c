@@ -18,7 +18,7 @@ static const char winners_sql[] =
     " CASE WHEN instr(n.driver || ' ', r.driver || ' ') <> 1 AND instr(r.driver || ' ', n.driver || ' ') <> 1 THEN 'driver ' || r.driver || ', now ' || n.driver"
     "  WHEN r.nvrtc <> n.nvrtc THEN 'NVRTC ' || r.nvrtc || ', now ' || n.nvrtc"
     "  WHEN r.program <> n.program THEN 'gemmtune ' || r.program || ', now ' || n.program END"
-    " FROM best_configs b JOIN run r ON r.id = b.run JOIN newest n ON n.name = b.gpu WHERE b.margin IS NOT NULL"
+    " FROM best_configs b JOIN run r ON r.id = b.run JOIN newest n ON n.name = b.gpu"
     " ORDER BY b.gpu, b.type, b.math, b.layout, b.batch, 1.0 * b.m * b.n * b.k, b.m, b.n, b.k";
 
 static double number(const char *text)
