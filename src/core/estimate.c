@@ -72,28 +72,21 @@ static double step_of(const gt_kernel *kernel, const gt_problem *p)
     return param(kernel, "bk", 16);
 }
 
-/* Whether an operand is transposed on its way to shared memory: it is contiguous along K, and threads with tiles of
- * their own read it across. Kernels with kmajor = 1 leave A as it is, or B where A is contiguous the other way.
- * *at_once: elements that travel together, two of A with kmajor = 2. */
-static bool is_transposed(const gt_kernel *kernel, const gt_problem *p, gt_operand operand, double *at_once)
+/* Whether an operand reaches shared memory by elements: it is contiguous along K, and threads with tiles of their own
+ * read it across, so that it is transposed on its way. */
+static bool is_transposed(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
-    const double kmajor = param(kernel, "kmajor", 0);
     const bool along_k = operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T;
-    const bool left_so = kmajor == 1 && (operand == GT_A || p->class.op_a == GT_T);
-    *at_once = operand == GT_A && kmajor == 2 ? 2 : 1;
-    return along_k && !left_so && param(kernel, "wm", 0) > 0 && param(kernel, "tm", 0) > 0;
+    return along_k && param(kernel, "wm", 0) > 0 && param(kernel, "tm", 0) > 0;
 }
 
 /* Pieces in which a byte of A or B is read, beyond those of 16 bytes: rows are aligned to less, or elements are
  * transposed; not those of a copy that was made first. */
 static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
-    double piece = fmin(p->class.align, 16), at_once;
-    if (kernel->facts.repack >> operand & 1)
-        return 0;
-    if (is_transposed(kernel, p, operand, &at_once))
-        piece = fmin(piece, at_once * gt_type_find(p->class.type_a)->bytes);
-    return 1 / piece - 1.0 / 16;
+    const bool transposed = is_transposed(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
+    const double piece = transposed ? gt_type_find(p->class.type_a)->bytes : fmin(p->class.align, 16);
+    return copied ? 0 : 1 / piece - 1.0 / 16;
 }
 
 /* How much longer the copy engine takes for lines that do not begin where those of L2 do, which have 128 bytes. */
@@ -334,10 +327,10 @@ static const gt_fitted shipped[] = {
                  .narrow = 0.289, .store = 0.969, .sums = 1, .copies = 1}},
     {"simt", {.launch = 0.853, .begin = 0.882, .compute = 1.494, .step = 4.253, .l2 = 1.55, .memory = 1.315,
               .narrow = 0.376, .store = 0.883, .sums = 0.969, .copies = 1}},
-    {"simt_cluster", {.launch = 0.248, .begin = 2.889, .compute = 1.059, .step = 1.857, .l2 = 1.032, .memory = 1.116,
-                      .narrow = 0.393, .store = 3.956, .sums = 1, .copies = 0.912}},
-    {"simt_ws", {.launch = 7.327, .begin = 2.473, .compute = 0.98, .step = 0.617, .l2 = 2.1, .memory = 0.804,
-                 .narrow = 0.481, .store = 0.842, .sums = 1.582, .copies = 1.081}},
+    {"simt_cluster", {.launch = 0.246, .begin = 2.651, .compute = 1.059, .step = 1.758, .l2 = 0.81, .memory = 1.065,
+                      .narrow = 0.449, .store = 4.113, .sums = 0.992, .copies = 0.912}},
+    {"simt_ws", {.launch = 7.327, .begin = 2.473, .compute = 0.98, .step = 0.617, .l2 = 1.958, .memory = 0.804,
+                 .narrow = 0.448, .store = 0.868, .sums = 1.582, .copies = 1.106}},
     {"skinny", {.launch = 0.495, .begin = 2.473, .compute = 3.872, .step = 5.011, .l2 = 1.065, .memory = 0.882,
                 .narrow = 0.223, .store = 2.615, .sums = 0.395, .copies = 1}},
     {"vector", {.launch = 0.561, .begin = 0.626, .compute = 1.248, .step = 5.755, .l2 = 0.77, .memory = 0.885,
