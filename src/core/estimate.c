@@ -180,8 +180,8 @@ typedef struct shares {
 } shares;
 
 /* Whether blocks of a dependent launch lie unevenly. Where they need more than half of the places, those that find none
- * beside the launch before them take the first that it leaves: some SMs are full then while others have few blocks. On an
- * H200 such launches took 13 to 35% longer than the rest of the estimate says. */
+ * beside the launch before them take the first that it leaves: some SMs are full then while others have few blocks. On
+ * an H200 such launches took 13 to 35% longer than the rest of the estimate says. */
 static bool is_crowded(const gt_facts *f, double launched, double sms, int resident)
 {
     return f->dependent_launch && f->blocks == 0 && 2 * launched > sms * resident && launched < sms * (resident - 1);
