@@ -66,24 +66,27 @@ sanitize() {
         timeout -k 2 "${SANITIZER_SECONDS:-600}" compute-sanitizer --tool $tool --target-processes all --port $port \
             --max-connections 64 --error-exitcode 9 --print-limit 5 --report-api-errors no "$gemmtune" "$@" --timeout 10m 2>&1
         echo "$? $(($(date +%s) - start))" >"$report.end"
-    } | tee "$report" | sed -un "s/^\([0-9]* of [0-9]*: \)/${tool%% *} \1/p" &
+    } | tee "$report" | sed -un "s/^\([0-9]* of [0-9]*: \)/${report##*/} \1/p" &
 }
 
 # All four tools over all winners, side by side: they give verdicts, no timings. About 40 launches of a winner, on odd sizes,
-# with C and without, in batches. Beside them a kernel that is known to write out of bounds: a sanitizer that does not look
-# into the workers would be content with everything. Each may take $SANITIZER_SECONDS.
+# with C and without, in batches. racecheck, which takes 200 ms and more for a launch, gets 11 of a variant that it understands,
+# in which every lane arrives at barriers, leaves those kernels alone that check results, and has the winners dealt out among
+# as many processes as $RACECHECKS says. Beside them a kernel that is known to write out of bounds: a sanitizer that does not
+# look into the workers would be content with everything. Each may take $SANITIZER_SECONDS.
 sanitizer() {
     command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not on the PATH"; return 1; }
-    tools="memcheck racecheck initcheck synccheck" reports=$(mktemp -d) failures=0
+    tools="memcheck initcheck synccheck" reports=$(mktemp -d) failures=0 parts=${RACECHECKS:-6}
+    small="verify --type all --effort quick --shapes 156x104x68 --verbose"
     sanitize memcheck "$reports/seen" tune --db "$reports/faults.db" --type f32 --templates "$(dirname "$0")/faults" \
         --family out_of_bounds --shapes 64 --quiet
     for tool in $tools; do
-        # What racecheck is to understand is rendered so that every lane arrives at barriers. A launch takes it 200 ms: it
-        # gets 14 of a kernel, and leaves those alone that check results.
-        checked= some=
-        [ $tool = racecheck ] && checked=--checked some="--kernel-name kns=gemm --kernel-name kns=repack"
-        sanitize "$tool $some" "$reports/$tool" verify --type all --effort quick --shapes 300x200x132 --verbose \
-            $checked
+        sanitize $tool "$reports/$tool" $small
+    done
+    for part in $(seq "$parts"); do
+        tools="$tools racecheck_$part"
+        sanitize "racecheck --kernel-name kns=gemm --kernel-name kns=repack" "$reports/racecheck_$part" $small --checked \
+            --shard "$part/$parts"
     done
     wait
     if ! grep -q 'Invalid __global__ write' "$reports/seen"; then

@@ -71,13 +71,15 @@ TEST(few_cases_are_of_every_kind_and_take_few_launches)
     const gt_class class = class_of(GT_F32, GT_F32, 16);
     const gt_kernel k = kernel(128, 256, "bk=32 stages=3");
     gt_cases all, few, alone;
-    size_t launches = 0, watched[2] = {0};
+    size_t launches = 0, watched[2] = {0}, using_stages = 0;
     bool batch = false, empty = false, tails = false, adds = false;
     const uint64_t seed = check_random();
     CHECK_OK(gt_cases_draw(&class, &k, seed, SOFT, GT_EXTENT_ALL, &all));
     CHECK_OK(gt_cases_draw(&class, &k, seed, SOFT, GT_EXTENT_FEW, &few));
-    for (size_t i = 0; i < all.count; i++)
+    for (size_t i = 0; i < all.count; i++) {
         watched[0] += all.list[i].watched;
+        using_stages += all.list[i].watched && all.list[i].problem.k > 0;
+    }
     for (size_t i = 0; i < few.count; i++) {
         const gt_case *c = &few.list[i];
         launches += (size_t)c->repeats;
@@ -91,7 +93,7 @@ TEST(few_cases_are_of_every_kind_and_take_few_launches)
     }
     CHECK(launches < 60 && watched[1] == watched[0] && batch && empty && tails && adds);
     CHECK_OK(gt_cases_draw(&class, &k, seed, SOFT, GT_EXTENT_WATCHED, &alone));
-    CHECK(alone.count >= watched[0] && alone.count < few.count && alone.list[0].watched);
+    CHECK(alone.count == using_stages && alone.count < watched[0] && alone.list[0].watched);
     gt_cases_finish(&alone);
     gt_cases_finish(&all);
     gt_cases_finish(&few);
@@ -123,6 +125,25 @@ TEST(chunks_of_many_steps_are_met_one_after_the_other_and_cost_no_more_than_thei
     gt_cases_finish(&cases);
 }
 
+TEST(numbers_of_chunks_are_met_where_parts_of_K_share_them_too_and_each_shows)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 4);
+    gt_kernel k = kernel(64, 16, "bk=128 warps_k=1 lanes_k=4 stages=3");
+    k.facts.split_k = 2;
+    for (int round = 0; round < 8; round++) {
+        gt_cases cases;
+        bool shows[4] = {0};
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+        for (size_t i = 0; i < cases.count; i++) {
+            const gt_case *c = &cases.list[i];
+            if (c->problem.k < 4 * 128)
+                shows[c->problem.k / 128] |= c->alpha != 0 && c->problem.m > 1 && c->problem.n > 1;
+        }
+        CHECK(shows[1] && shows[2] && shows[3]);
+        gt_cases_finish(&cases);
+    }
+}
+
 TEST(tiles_have_neighbours_in_a_whole_group_of_rows_and_beyond_it)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 4);
@@ -136,6 +157,13 @@ TEST(tiles_have_neighbours_in_a_whole_group_of_rows_and_beyond_it)
     gt_cases_finish(&cases);
 }
 
+/* Whether a side is met with K of less than a step, of 16, and of more. */
+static bool short_and_long(const gt_cases *cases, int64_t m, int64_t n)
+{
+    return has(cases, m, n, 0, 16) &&
+           (has(cases, m, n, 1, 16) || has(cases, m, n, 2, 16) || has(cases, m, n, 3, 16));
+}
+
 TEST(sizes_next_to_the_tile_and_all_numbers_of_steps_of_the_stages_are_met_within_bounded_work)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 4);
@@ -145,8 +173,8 @@ TEST(sizes_next_to_the_tile_and_all_numbers_of_steps_of_the_stages_are_met_withi
         bool rest[16] = {0}, short_k = false, large = false, far_apart = false;
         CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
         for (int64_t more = -1; more <= 1; more++)
-            CHECK(has(&cases, 128 + more, 0, -1, 16) && has(&cases, 2 * 128 + more, 0, -1, 16) &&
-                  has(&cases, 0, 256 + more, -1, 16) && has(&cases, 0, 2 * 256 + more, -1, 16));
+            CHECK(short_and_long(&cases, 128 + more, 0) && short_and_long(&cases, 2 * 128 + more, 0) &&
+                  short_and_long(&cases, 0, 256 + more) && short_and_long(&cases, 0, 2 * 256 + more));
         for (int64_t steps = 0; steps <= 5; steps++)
             CHECK(has(&cases, 0, 0, steps, 16));
         for (size_t i = 0; i < cases.count; i++) {

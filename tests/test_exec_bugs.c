@@ -134,6 +134,7 @@ static const char copied[] =
     "    __shared__ unsigned long long bar;\n"
     "    const int t = threadIdx.x;\n"
     "    if (t == 0 && BUG != 5) asm volatile(\"mbarrier.init.shared::cta.b64 [%0], 1;\" ::\"r\"(at(&bar)) : \"memory\");\n"
+    "    if (BUG != 10) asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
     "    __syncthreads();\n"
     "    for (int turn = 0; turn < 2; turn++) {\n"
     "        if (t == 0) {\n"
@@ -222,6 +223,7 @@ static const bug bugs[] = {
     {copied, 7, "buffer filled anew while it is read", IN_FLIGHT},
     {copied, 8, "box at an address that is not aligned", "is not aligned to 128 bytes"},
     {copied, 9, "buffer filled anew without a fence between the proxies", "needs fence.proxy.async"}, /* fails on an H200 */
+    {copied, 10, "mbarrier without a fence between the proxies", "needs fence.proxy.async"},
 };
 
 /* Runs it; true if it came to its end without a fault. Else verdict has the report. */

@@ -14,7 +14,8 @@
     " ld.param.u64 %d, [to]; mov.u32 %t, %tid.x; mul.wide.u32 %o, %t, 4; add.s64 %a, %d, %o; mov.u32 %s, s;"           \
     " mov.u32 %m, m; add.u32 %e, %m, 8; mad.lo.u32 %u, %t, 4, %s; setp.eq.u32 lead, %t, 0; setp.eq.u32 other, %t, 32;" \
     " mov.u32 %b, %ctaid.x; setp.eq.u32 first, %b, 0; mov.u32 %n, %ntid.x;"                                            \
-    " @lead mbarrier.init.shared.b64 [%m], 1; @lead mbarrier.init.shared.b64 [%e], %n; bar.sync 0;\n"
+    " @lead mbarrier.init.shared.b64 [%m], 1; @lead mbarrier.init.shared.b64 [%e], %n;"                                \
+    " @lead fence.mbarrier_init.release.cluster; bar.sync 0;\n"
 #define TAIL "\nret; }\n"
 
 /* One thread copies in, all wait; one thread copies out and waits. */

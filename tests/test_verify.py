@@ -281,7 +281,8 @@ class Verify(unittest.TestCase):
 class Several(unittest.TestCase):
     def test_a_winner_of_several_sizes_is_checked_once_on_another_and_told_of(self):
         database = os.path.join(FOLDER.name, "several.db")
-        write_family("several", FICKLE, SPACE.replace("(0), (1)", "(0)"))
+        space = SPACE.replace("(0), (1)", "(0)").replace("WHERE", "WHERE :math IN ('strict', 'split') AND")
+        write_family("several", FICKLE, space)
         code, out, err = tune(database, "several", "--shapes", "16,24")
         if "NVRTC" in err:
             raise unittest.SkipTest(err)
@@ -289,6 +290,11 @@ class Several(unittest.TestCase):
         code, out, err = verify(database, "--shapes", "40", "--effort", "quick", "--verbose")
         self.assertEqual((code, [row["problem"] for row in json.loads(out)]), (0, ["f32 nn 40x40x40"]), err)
         self.assertRegex(err, r"(?m)^1 of 1: f32 nn 40x40x40, several .*: ok, \d+\.\d s$")
+        code, out, err = tune(database, "several", "--shapes", "16", "--math", "split")
+        self.assertEqual((code, len(best(database))), (0, 3), err)
+        parts = [verify(database, "--shapes", "40", "--effort", "quick", "--checked", "--templates", FOLDER.name, "--type",
+                        "f32", "--math", "strict,split", "--shard", part) for part in ("1/2", "2/2")]
+        self.assertEqual([(code, len(json.loads(out))) for code, out, _ in parts], [(0, 1), (0, 0)], parts)
 
 
 class Late(unittest.TestCase):

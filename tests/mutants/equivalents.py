@@ -3,8 +3,14 @@ equivalent.txt."""
 import pathlib
 import re
 
+from spaces import CONFIGURATIONS
+
 HERE = pathlib.Path(__file__).parent
-MINIMUM = re.compile(r"([\w.\[\]]+(?: - \w+)?) ([<>]) ([\w.\[\]]+) \? (?:\(int\))?\1 : \3(?![\w.\[])")
+MINIMUM = re.compile(r"([\w.\[\]]+(?: - \w+)?) ([<>]) ([\w.\[\]]+) \? (?:\(\w+\))?\1 : \3(?![\w.\[])")
+MULTIPLE = re.compile(r"\b(\w+) (>) 0 \? \1(?: \* \w+)? : 0\b")
+ROUNDED_UP = re.compile(r"\b(\w+) - 1\) / \1\b")
+FIXED_LOOP = re.compile(r"for \(int (\w+) = \w+; \1 < ([A-Z]\w*|\d+)(?: [*/] \w+)*; \1(?:\+\+| \+= [^;]*)\)")
+OF_COPIES = ("repack.cuh", "split_pass.cuh")  # kernels that come before the product's, with a grid of their own
 
 
 def read_list(name):
@@ -17,8 +23,15 @@ def reasons():
     return [[word.strip() for word in line.split(" :: ")] for line in read_list("equivalent.txt")]
 
 
+def blocks_of(mutant):
+    """Of a persistent grid; 0: there is a block for each tile."""
+    texts = [c.parameters for c in CONFIGURATIONS if c.key == (mutant.subject, mutant.configuration.name)]
+    found = re.search(r"\bblocks=(\d+)", " ".join(texts))
+    return int(found[1]) if found else 0
+
+
 def of_equals(mutant):
-    for match in MINIMUM.finditer(mutant.before):
+    for match in (*MINIMUM.finditer(mutant.before), *MULTIPLE.finditer(mutant.before)):
         place = match.start(2)
         if mutant.after == mutant.before[:place + 1] + "=" + mutant.before[place + 1:]:
             return "the smaller or larger of two equal numbers, whichever is taken"
@@ -32,7 +45,37 @@ def of_sides(mutant):
     return None
 
 
-RULES = (of_equals, of_sides)
+def of_rounding(mutant):
+    for match in ROUNDED_UP.finditer(mutant.before):
+        before, behind = mutant.before[:match.start()], mutant.before[match.end():]
+        if any(mutant.after == before + match[0].replace("- 1)", more) + behind for more in ("- 0)", "+ 1)")):
+            return "tiles, steps or lines beyond the last, which no memory but a kernel's own is touched for"
+    return None
+
+
+def of_turns(mutant):
+    """Of arrays in registers, which loops of so many turns go over, there is no more, and nobody reads what is computed."""
+    for match in FIXED_LOOP.finditer(mutant.before):
+        until = match.start(2) - 2
+        rest = mutant.before.index(";", until)
+        more = (mutant.before[:until] + "<=" + mutant.before[until + 1:], mutant.before[:rest] + " + 1" + mutant.before[rest:])
+        if mutant.after in more:
+            return "a turn more than there are, which no memory but a kernel's own is touched for"
+    return None
+
+
+def of_blocks(mutant):
+    if mutant.file in OF_COPIES:
+        return None
+    blocks = blocks_of(mutant)
+    if 0 < blocks <= 8 and mutant.after == mutant.before.replace("blockIdx.x", "(blockIdx.x & 7)", 1):
+        return f"there are {blocks} blocks"
+    if blocks == 0 and mutant.name == "loop" and mutant.after == re.sub(r"\+= (?=gridDim\.x\b)", "+= 2 * ", mutant.before):
+        return "there is a block for each tile, which has no second one"
+    return None
+
+
+RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks)
 
 
 def fits(word, text):

@@ -56,7 +56,7 @@ const gt_option_row gt_option_rows[] = {
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover",
                 ALL & ~(NO_PROBLEMS | FIT | WHY | REVALIDATE)},
     [RANDOM] = {"random", "N", 0, "N shapes of sizes 1 to 16384, drawn by --seed", TUNE | BENCH},
-    [SHARD] = {"shard", "I/N", 0, "part I of N of the problems: one for each machine", TUNE},
+    [SHARD] = {"shard", "I/N", 0, "part I of N of the problems, or of what is verified", TUNE | VERIFY},
     [TYPE] = {"type", "LIST", 0, "f32, bf16, f16, e4m3, s8 ... or all", ALL & ~NO_PROBLEMS},
     [MATH] = {"math", "LIST", 0, "strict; split, tf32: f32 on tensor cores; fast", ALL & ~NO_PROBLEMS},
     [LAYOUT] = {"layout", "XY", 0, "nn, nt, tn or tt: A and B as stored or transposed (nn)",

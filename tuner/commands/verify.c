@@ -239,13 +239,34 @@ static gt_status add(verification *v, const gt_measured *row, const gt_problem *
     return GT_OK;
 }
 
-/* Whether a kernel, which may have won several races, is already to be checked on a problem. */
+/* Whether a kernel, which may have won several races, is already to be checked on a problem. Rendered anew, a configuration
+ * that serves two modes of math has the same code in both. */
 static bool is_listed(const verification *v, const gt_measured *row, const gt_problem *problem)
 {
-    for (size_t i = 0; i < v->count; i++)
-        if (v->subjects[i].stored->kernel_id == row->kernel_id && gt_problem_same(&v->subjects[i].problem, problem))
+    for (size_t i = 0; i < v->count; i++) {
+        const gt_measured *stored = v->subjects[i].stored;
+        gt_problem listed = v->subjects[i].problem;
+        bool same = stored->kernel_id == row->kernel_id;
+        if (v->options->checked && gt_math_served_by(problem->class.math) == listed.class.math) {
+            listed.class.math = problem->class.math;
+            same = strcmp(stored->kernel->family, row->kernel->family) == 0 &&
+                   gt_params_same(&stored->kernel->params, &row->kernel->params);
+        }
+        if (same && gt_problem_same(&listed, problem))
             return true;
+    }
     return false;
+}
+
+/* Leaves every N-th kernel, of --shard's I-th part. */
+static void take_shard(verification *v)
+{
+    const gt_shard *shard = &v->options->shard;
+    const size_t count = v->count;
+    v->count = shard->count > 0 ? 0 : count;
+    for (size_t i = 0; shard->count > 0 && i < count; i++)
+        if (i % (size_t)shard->count == (size_t)shard->index - 1)
+            v->subjects[v->count++] = v->subjects[i];
 }
 
 /* Whether a row is checked: the winners of this GPU's races; with --all each kernel that the library may pick, once,
@@ -388,8 +409,10 @@ int gt_cmd_verify(const gt_options_cli *options)
     verification v = {.options = options, .engine = &engine, .progress = gt_progress_create(options->quiet)};
     if (status == GT_OK)
         status = find_subjects(&v);
-    if (status == GT_OK)
+    if (status == GT_OK) {
+        take_shard(&v);
         compile_ahead(&v);
+    }
     if (status == GT_OK)
         status = check_rounds(&v);
     if (status == GT_OK && options->all)

@@ -61,8 +61,8 @@ static gt_status add_whole(gt_drawing *d)
 }
 
 /* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
- * other data in the same workspace. K that nobody shares, with and without C. A batch, twice too. And sides of whole
- * sectors, where padded rows of a copy have no padding. */
+ * other data in the same workspace. K that nobody shares, with and without C. A batch, twice too, with K of two steps at
+ * least, which blocks may share. And sides of whole sectors, where padded rows of a copy have no padding. */
 static gt_status add_general(gt_drawing *d)
 {
     gt_case *c;
@@ -93,9 +93,10 @@ static gt_status add_general(gt_drawing *d)
         c->watched = true;
     }
     status = gt_drawing_add(d, d->tile_m + gt_drawing_below(d, 3), 1 + gt_drawing_below(d, d->tile_n),
-                            gt_drawing_k(d, 1 + gt_drawing_steps(d)), 3, &c);
+                            gt_drawing_k(d, 2 + gt_drawing_steps(d)), 3, &c);
     if (status != GT_OK)
         return status;
+    c->alpha = gt_drawing_scalar(d, (int)gt_drawing_below(d, 2)); /* 0 would leave K out */
     c->watched = true;
     if ((status = gt_drawing_add_again(d, &c)) != GT_OK)
         return status;
@@ -282,8 +283,8 @@ int64_t gt_cases_step(const gt_kernel *kernel)
     return step > 0 && step < chunk ? step : chunk;
 }
 
-/* Of the cases from `first` on, which are of one kind, leaves those that are watched and, unless they alone are wanted, one
- * of FEW_OF, the first. A case in which others' problem is met again stays with them. */
+/* Of the cases from `first` on, which are of one kind, leaves those that are watched and one of FEW_OF, the first, each with
+ * the case in which its problem is met again; or those alone that are watched and have a K, so that they use shared memory. */
 static void thin_out(gt_cases *cases, size_t first, gt_extent extent)
 {
     const size_t count = cases->count;
@@ -291,8 +292,10 @@ static void thin_out(gt_cases *cases, size_t first, gt_extent extent)
     cases->count = first;
     for (size_t i = first, leads = 0; i < count; i++) {
         gt_case c = cases->list[i];
-        if (!c.again)
-            stays = (extent == GT_EXTENT_FEW && leads++ % FEW_OF == 0) || c.watched;
+        if (extent == GT_EXTENT_WATCHED)
+            stays = c.watched && c.problem.k > 0;
+        else if (!c.again)
+            stays = leads++ % FEW_OF == 0 || c.watched;
         if (c.repeats > FEW_REPEATS)
             c.repeats = FEW_REPEATS;
         if (stays)

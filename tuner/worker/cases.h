@@ -78,7 +78,8 @@ typedef struct gt_cases {
     size_t bytes; /* of memory, from an address that is a multiple of 256 */
 } gt_cases;
 
-/* How many of the cases are wanted: all; some of every kind, and those that are watched for races; these alone. */
+/* How many of the cases are wanted: all; some of every kind, and those that are watched for races; of these alone those
+ * that use shared memory. */
 typedef enum gt_extent { GT_EXTENT_ALL, GT_EXTENT_FEW, GT_EXTENT_WATCHED } gt_extent;
 
 /*

@@ -20,22 +20,31 @@
 #define GROUP_SHARE 0.2
 #define DEAL_SHARE  0.2 /* for each of its cases */
 
-/* What is met again has no C if it had one, and one if it had none. */
-static gt_status add_other_scalars(gt_drawing *d)
+/* Two products of these sides: one of them with K of less than a step, one of them with C. */
+static gt_status add_edge(gt_drawing *d, int64_t m, int64_t n)
 {
-    const bool has_c = d->cases->list[d->cases->count - 1].beta != 0;
-    gt_case *c;
-    const gt_status status = gt_drawing_add_again(d, &c);
-    if (status == GT_OK) {
-        gt_drawing_both(d, c);
-        c->beta = has_c ? 0 : c->beta;
+    const int64_t shorter = gt_drawing_below(d, 2);
+    bool had_c = false;
+    gt_status status = GT_OK;
+    for (int64_t i = 0; status == GT_OK && i < 2; i++) {
+        gt_case *c;
+        const int64_t k = gt_drawing_k(d, i == shorter ? 0 : 1 + gt_drawing_below(d, EDGE_STEPS));
+        status = gt_drawing_add(d, m, n, i == shorter && k == d->step ? 1 : k, 1, &c);
+        if (status != GT_OK)
+            break;
+        gt_drawing_telling(d, c);
+        if (i == 1 && had_c == (c->beta != 0)) {
+            gt_drawing_both(d, c);
+            c->beta = had_c ? 0 : c->beta;
+            c->values = GT_VALUES_NORMAL;
+        }
+        had_c = c->beta != 0;
     }
     return status;
 }
 
-/* Sides next to the tile's and to twice that, and remainders of a few, with C and without; a long one meets a short one.
- * Every other one has K of less than a step, others of up to EDGE_STEPS. Then sides next to powers of two, at least one of either kind, beside short
- * ones. */
+/* Sides next to the tile's and to twice that, and remainders of a few; a long one meets a short one. Then sides next to
+ * powers of two, at least one of either kind, beside short ones. */
 gt_status gt_cases_add_edges(gt_drawing *d)
 {
     static const int64_t powers[] = {63, 64, 65, 127, 128, 129, 255, 256, 257};
@@ -45,21 +54,17 @@ gt_status gt_cases_add_edges(gt_drawing *d)
     const int64_t own = sizeof rows / sizeof rows[0], others = 2 * sizeof powers / sizeof powers[0];
     double left = gt_drawing_allowance(d, EDGE_SHARE);
     gt_status status = GT_OK;
-    for (int64_t i = 0; status == GT_OK && i < own + others && (i < own + 2 || left > 0); i++) {
+    for (int64_t i = 0; status == GT_OK && i < own; i++) {
+        status = add_edge(d, rows[i] > 0 ? rows[i] : 1, columns[i] > 0 ? columns[i] : 1);
+        left -= 2 * gt_drawing_work(d, rows[i], columns[i], d->step + 1, 1);
+    }
+    for (int64_t i = 0; status == GT_OK && i < others && (i < 2 || left > 0); i++) {
         gt_case *c;
-        const int64_t power = i < own ? 0 : powers[(i - own) / 2];
-        const int64_t k = gt_drawing_k(d, i >= own ? 1 : i % 2 == 0 ? 0 : 1 + gt_drawing_below(d, EDGE_STEPS));
-        const int64_t side_m = i < own ? rows[i]
-                               : i % 2 ? power
-                                       : gt_drawing_few(d, m),
-                      side_n = i < own ? columns[i]
-                               : i % 2 ? gt_drawing_few(d, n)
-                                       : power;
-        left -= (i < own ? 2 : 1) * gt_drawing_work(d, side_m, side_n, k, 1);
-        if ((status = gt_drawing_add(d, side_m > 0 ? side_m : 1, side_n > 0 ? side_n : 1, k, 1, &c)) == GT_OK)
+        const int64_t power = powers[i / 2], k = gt_drawing_k(d, 1), side_m = i % 2 ? power : gt_drawing_few(d, m),
+                      side_n = i % 2 ? gt_drawing_few(d, n) : power;
+        left -= gt_drawing_work(d, side_m, side_n, k, 1);
+        if ((status = gt_drawing_add(d, side_m, side_n, k, 1, &c)) == GT_OK)
             gt_drawing_telling(d, c);
-        if (status == GT_OK && i < own)
-            status = add_other_scalars(d);
     }
     return status;
 }
@@ -117,24 +122,30 @@ gt_status gt_cases_add_steps(gt_drawing *d)
         gt_case *c;
         const int64_t steps = i < own ? i : own + gt_walk_at(&w, i), k = gt_drawing_k(d, steps);
         left -= gt_drawing_work(d, 1, 1, k, 1);
-        status = gt_drawing_add(d, gt_drawing_few(d, d->tile_m), gt_drawing_few(d, d->tile_n), k, 1, &c);
+        status = gt_drawing_add(d, gt_drawing_some(d, d->tile_m), gt_drawing_some(d, d->tile_n), k, 1, &c);
+        if (status == GT_OK)
+            gt_drawing_telling(d, c);
     }
     return status;
 }
 
-/* Chunks of the shorter side's operand, where they are longer than a step: one, two and more in every part of K, so that
- * each place that holds one is filled again. */
+/* Chunks of the shorter side's operand, where they are longer than a step: one, two and more of them in all, and in every
+ * part of K, so that each place that holds one is filled again. */
 gt_status gt_cases_add_chunks(gt_drawing *d)
 {
     const bool rows = d->tile_m <= d->tile_n;
+    const int64_t parts = d->facts->split_k, in_all = parts > 1 ? MOST_CHUNKS - 1 : 0;
     gt_status status = GT_OK;
-    for (int64_t chunks = 1; status == GT_OK && d->chunk > d->step && chunks <= MOST_CHUNKS; chunks++) {
+    for (int64_t i = 0; status == GT_OK && d->chunk > d->step && i < in_all + MOST_CHUNKS; i++) {
         gt_case *c;
-        const int64_t m = rows ? d->tile_m : gt_drawing_few(d, d->tile_m);
-        const int64_t n = rows ? gt_drawing_few(d, d->tile_n) : d->tile_n;
-        const int64_t k = chunks * d->facts->split_k * d->chunk + 1 + gt_drawing_below(d, d->chunk);
-        if (chunks <= 2 || gt_drawing_work(d, m, n, k, 1) <= gt_drawing_allowance(d, CHUNK_SHARE))
-            status = gt_drawing_add(d, m, n, k, 1, &c);
+        const int64_t m = rows ? d->tile_m : gt_drawing_some(d, d->tile_m);
+        const int64_t n = rows ? gt_drawing_some(d, d->tile_n) : d->tile_n;
+        const int64_t chunks = i < in_all ? i + 1 : (i - in_all + 1) * parts;
+        const int64_t k = chunks * d->chunk + gt_drawing_below(d, d->chunk);
+        if (chunks > 2 * parts && gt_drawing_work(d, m, n, k, 1) > gt_drawing_allowance(d, CHUNK_SHARE))
+            break;
+        if ((status = gt_drawing_add(d, m, n, k, 1, &c)) == GT_OK)
+            gt_drawing_telling(d, c);
     }
     return status;
 }

@@ -119,6 +119,11 @@ int64_t gt_drawing_few(gt_drawing *d, int64_t tile)
     return 1 + gt_drawing_below(d, tile < FEW ? tile : FEW);
 }
 
+int64_t gt_drawing_some(gt_drawing *d, int64_t tile)
+{
+    return tile < 2 ? 1 : 1 + gt_drawing_few(d, tile - 1);
+}
+
 double gt_drawing_work(const gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch)
 {
     const double tiles = ceil((double)m / (double)d->tile_m) * ceil((double)n / (double)d->tile_n) * (double)batch;

@@ -60,6 +60,9 @@ int64_t gt_drawing_steps(gt_drawing *d);
 /* A short side, no longer than the tile. */
 int64_t gt_drawing_few(gt_drawing *d, int64_t tile);
 
+/* The same of more than one, where the tile has that. */
+int64_t gt_drawing_some(gt_drawing *d, int64_t tile);
+
 /* Multiply-adds of a case: its tiles are computed whole, and its blocks cost something by themselves. */
 double gt_drawing_work(const gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch);
 

@@ -101,21 +101,26 @@ typedef enum apart {
     APART_UNEVEN_MATRICES,
     APART_DEEP_MATRICES,
     APART_TILES, /* matrices of a whole tile, C not read */
+    APART_FINISHED_ROWS, /* rows and matrices whose results have an epilogue, where kernels have one */
+    APART_FINISHED_MATRICES,
     APART_KINDS,
 } apart;
 
 static const struct {
     bool near, matrices;
     int powers; /* of two, over which elements are spread where operands may be in parts; 0: they are not */
+    gt_epilogue epilogue;
 } kinds[APART_KINDS] = {
-    [APART_LINES] = {true, false, 0},
-    [APART_WHOLE] = {true, false, 0},
-    [APART_UNEVEN] = {true, false, UNEVEN_POWERS},
-    [APART_DEEP] = {true, false, DEEP_POWERS},
-    [APART_MATRICES] = {false, true, 0},
-    [APART_UNEVEN_MATRICES] = {false, true, UNEVEN_POWERS},
-    [APART_DEEP_MATRICES] = {false, true, DEEP_POWERS},
-    [APART_TILES] = {false, true, 0},
+    [APART_LINES] = {.near = true},
+    [APART_WHOLE] = {.near = true},
+    [APART_UNEVEN] = {.near = true, .powers = UNEVEN_POWERS},
+    [APART_DEEP] = {.near = true, .powers = DEEP_POWERS},
+    [APART_MATRICES] = {.matrices = true},
+    [APART_UNEVEN_MATRICES] = {.matrices = true, .powers = UNEVEN_POWERS},
+    [APART_DEEP_MATRICES] = {.matrices = true, .powers = DEEP_POWERS},
+    [APART_TILES] = {.matrices = true},
+    [APART_FINISHED_ROWS] = {.epilogue = GT_EPILOGUE_RELU},
+    [APART_FINISHED_MATRICES] = {.matrices = true, .epilogue = GT_EPILOGUE_RELU},
 };
 
 /* Rows of a side, as many as a tile or step has and some more. */
@@ -144,6 +149,8 @@ static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart k
         [APART_UNEVEN_MATRICES] = {5, 6, 40},
         [APART_DEEP_MATRICES] = {5, 6, 40},
         [APART_TILES] = {f->tile_m, f->tile_n, 16},
+        [APART_FINISHED_ROWS] = {ROWS, n_down ? ROWS : WIDE, k_down ? ROWS : WIDE},
+        [APART_FINISHED_MATRICES] = {5, 6, 7},
     };
     for (int i = 0; i < 3; i++)
         size[i] = sizes[kind][i];
@@ -199,6 +206,7 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
     const bool exact = gt_class_types(class)->exact;
     const int powers = kinds[kind].powers;
     p->packed.values = powers > 0 ? GT_VALUES_UNEVEN : GT_VALUES_NORMAL;
+    p->packed.epilogue = kinds[kind].epilogue;
     p->packed.alpha = exact ? -3 : -1.25;
     p->packed.beta = kind == APART_WHOLE || kind == APART_TILES ? 0 : exact ? -3 : 0.75;
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
@@ -247,6 +255,7 @@ static bool run_product(const gt_far *far, const gt_checks *checks, const gt_cla
         !runner->prepare(runner, &p->far, trial))
         return false;
     const gt_launch_operands operands = {.a = (void *)at[GT_A], .b = (void *)at[GT_B], .c = (void *)at[GT_C],
+                                         .epilogue = p->packed.epilogue,
                                          .alpha = gt_scalar_make(types, p->packed.alpha),
                                          .beta = gt_scalar_make(types, p->packed.beta)};
     result = runner->launch(runner, &operands);
@@ -283,7 +292,8 @@ bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, 
     *had = prepare(checks->driver, far) == CUDA_SUCCESS;
     for (apart kind = APART_ROWS; *had && good && kind < APART_KINDS; kind++) {
         product p = {0};
-        if (kinds[kind].powers > 0 && gt_class_types(class)->parts == 0)
+        if ((kinds[kind].powers > 0 && gt_class_types(class)->parts == 0) ||
+            (kinds[kind].epilogue && !kernel->facts.epilogue))
             continue;
         if (make_product(class, kernel, kind, seed + 16 * (uint64_t)kind, &p) != GT_OK)
             good = gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());

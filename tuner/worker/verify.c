@@ -11,7 +11,7 @@
 #define SOFT_WORK 100e6
 
 /* And where a quick check is asked for: about 40 launches, so that compute-sanitizer, which takes milliseconds for each
- * and slows a GPU 10 to 100 times, gets through some dozen kernels in a minute; 14 for its racecheck, which takes 200 ms.
+ * and slows a GPU 10 to 100 times, gets through some dozen kernels in a minute; 11 for its racecheck, which takes 200 ms.
  * Rows far apart it would not understand: of 16 bytes that a copy asks for in part it takes all to be read, and between
  * such rows nobody writes. */
 #define QUICK_WORK 10e6

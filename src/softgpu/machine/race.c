@@ -350,7 +350,9 @@ bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint
 bool sg_race_mbarrier_find(sg_warp *w, const sg_op *op, int lane, uint64_t address)
 {
     struct sg_races *races = w->machine->races;
-    access x = {.w = w, .op = op, .lane = lane, .me = sg_agent_of(w), .address = address, .shared = true};
+    const bool async = w->machine->kernel->words[op - w->ops].async; /* a copy, which counts it down */
+    access x = {.w = w, .op = op, .lane = lane, .me = sg_agent_of(w), .how = async ? SG_HOW_ASYNC : 0,
+                .address = address, .shared = true};
     uint32_t at;
     const sg_block *block = sg_shared_block(w->block, address, &at);
     if (races->lost || !block || at >= block->shared_bytes)

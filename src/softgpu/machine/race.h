@@ -13,7 +13,8 @@
  * Bulk and tensor copies and wgmma are the async proxy's. Where it comes to memory behind ordinary accesses,
  * fence.proxy.async must stand on the way from those, in any thread: it has then seen all that its thread knows of. The
  * other way round none is needed, for who waits for a copy or a product sees what it did. A barrier of the block does
- * not stand for the fence even where a copy only overwrites what was read: an H200 then reads the next tile's numbers.
+ * not stand for the fence even where a copy only overwrites what was read: an H200 then reads the next tile's numbers. An
+ * mbarrier that a copy counts down must have been set up before such a fence too, or before fence.mbarrier_init.
  * Here too two rules are milder than the model's. Arriving at an mbarrier stands for the fence as far as reads are
  * concerned, for it comes to shared memory behind them, and pipelines rely on it. And what was read in global memory
  * may be written over by a copy without one, for mostly what is copied was computed from it.

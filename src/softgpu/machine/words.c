@@ -55,6 +55,8 @@ static void read_proxies(const char *mnemonic, sg_words *w)
     static const char *const async[] = {"cp.async.bulk.", "cp.reduce.async.bulk.", "wgmma.mma_async."};
     for (size_t i = 0; i < sizeof async / sizeof async[0]; i++)
         w->async |= begins(mnemonic, async[i]);
+    if (begins(mnemonic, "fence.mbarrier_init"))
+        w->proxies = 1 << SG_ASYNC_SHARED; /* copies count on mbarriers behind it, too: CUTLASS has no other fence there */
     if (begins(mnemonic, "fence.proxy.async") || begins(mnemonic, "membar.proxy.async"))
         w->proxies = strstr(mnemonic, "shared")   ? 1 << SG_ASYNC_SHARED
                      : strstr(mnemonic, "global") ? 1 << SG_ASYNC_GLOBAL
