@@ -50,11 +50,11 @@ static const char wanted_sql[] =
     " SELECT p.*, sum(w.calls * w.us) AS cost FROM wanted w JOIN problem p ON p.id = w.problem"
     " WHERE w.tunable AND w.gpu IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ")"
     " GROUP BY p.id ORDER BY cost DESC, p.id LIMIT ?)"
-    "SELECT " GT_PROBLEM_CLASS ", p.m, p.n, p.k, p.batch, p.align FROM asked p"
+    "SELECT " GT_PROBLEM_CLASS ", p.m, p.n, p.k, p.batch, p.align, cost FROM asked p"
     " ORDER BY sum(cost) OVER (PARTITION BY p.type, p.math) DESC, p.type, p.math, cost DESC, p.id";
 
 /* False where a row makes no sense: of a type that this program does not know. */
-static bool take_problem(sqlite3_stmt *row, gt_problem *problem)
+static bool take_asked(sqlite3_stmt *row, gt_asked *asked)
 {
     gt_take take = {.row = row};
     char text[GT_CLASS_LENGTH];
@@ -62,14 +62,14 @@ static bool take_problem(sqlite3_stmt *row, gt_problem *problem)
     gt_take_text(&take, text, sizeof text);
     if (take.bad || !gt_class_parse(text, &class))
         return false;
-    gt_take_problem(&take, &class, problem);
+    gt_take_problem(&take, &class, &asked->problem);
+    asked->us = gt_take_real(&take, 0, 1e300, 0);
     return !take.bad;
 }
 
-gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t most, gt_problem **out,
-                               size_t *out_count)
+gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t most, gt_asked **out, size_t *out_count)
 {
-    gt_problem *list = NULL;
+    gt_asked *list = NULL;
     size_t count = 0, room = 0;
     gt_status status = GT_OK;
     int code;
@@ -79,7 +79,7 @@ gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t 
     while ((code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
         if ((status = gt_list_grow((void **)&list, count, &room, sizeof *list)) != GT_OK)
             break;
-        count += take_problem(bind.statement, &list[count]);
+        count += take_asked(bind.statement, &list[count]);
     }
     const gt_status ended = gt_sql_done(store, &bind, code);
     if (status == GT_OK)

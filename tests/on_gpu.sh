@@ -29,22 +29,29 @@ alone() {
 }
 
 # What a call costs through the front, answered and forwarded, graphs, and a million calls by 64 threads; where they are
-# there, NumPy's tests of products, CuPy's in the folder $CUPY_TESTS, and PyTorch.
+# there, PyTorch's times, by torch_table.py with the words $TORCH_TABLE ("30s f32,split": budget and types), NumPy's tests of
+# products and its times, and CuPy's tests in the folder $CUPY_TESTS.
 fronts() {
     for words in "" --capture-only; do
         "$gemmtune" run --dlsym $words -- "$build/tests/front_load" libcublas.so.13 cost || return 1
     done
     "$gemmtune" run --dlsym -- "$build/tests/front_load" libcublas.so.13 graphs || return 1
+    # Whatever has a kernel is answered: in captures those with a workspace, too.
+    sh -c 'LD_PRELOAD=$0/libgemmtune-dlsym.so:$0/libgemmtune-cublas.so GEMMTUNE_MARGIN=-100 GEMMTUNE_SUMMARY=$$ exec "$@"' \
+        "$(realpath "$build/src/dropin")" "$build/tests/front_load" libcublas.so.13 graphs || return 1
+    if python3 -c 'import torch' 2>/dev/null; then
+        python3 "$(dirname "$0")/torch_table.py" "$gemmtune" ${TORCH_TABLE:-} || return 1
+    fi
     "$gemmtune" run --dlsym -- "$build/tests/front_load" libcublas.so.13 threads 64 1000000 || return 1
     verdicts=$(realpath "$(dirname "$0")/same_verdicts.py") program=$(realpath "$gemmtune")
     if python3 -c 'import numpy, pytest' 2>/dev/null; then
         GEMMTUNE_BLAS_THRESHOLD=0 python3 "$verdicts" "$program" 60 --blas -- --pyargs numpy.linalg || return 1
     fi
+    if python3 -c 'import numpy' 2>/dev/null; then python3 "$(dirname "$0")/numpy_table.py" "$gemmtune" || return 1; fi
     if [ -n "${CUPY_TESTS:-}" ]; then
         (cd "$CUPY_TESTS" && STRIDE=${STRIDE:-9} python3 "$verdicts" "$program" 60 "" -- cupy_tests/test_cublas.py \
             cupy_tests/math_tests/test_matmul.py cupy_tests/linalg_tests) || return 1
     fi
-    if python3 -c 'import torch' 2>/dev/null; then python3 "$(dirname "$0")/torch_table.py" "$gemmtune"; fi
 }
 
 # Starts gemmtune under one tool of compute-sanitizer: sanitize "TOOL OPTIONS" REPORT COMMAND... It prints each kernel's line

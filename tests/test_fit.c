@@ -73,6 +73,37 @@ TEST(persistent_blocks_that_a_matrix_of_a_batch_has_no_tile_for_cost_no_products
     CHECK_NEAR(terms_of(&few, 128, 99, 16).compute, terms_of(&many, 128, 99, 16).compute, 1e-9); /* 8 tiles each */
 }
 
+TEST(more_than_half_of_the_blocks_that_the_gpu_holds_lie_unevenly_after_a_dependent_launch)
+{
+    gt_kernel plain = tensor_tile(64, 64), dependent;
+    plain.facts.smem_bytes = 49152; /* an SM holds 4, all of them 528 */
+    plain.registers = 64;
+    dependent = plain;
+    dependent.facts.dependent_launch = 1;
+    CHECK(terms_of(&dependent, 5120, 1, 16).compute > 1.2 * terms_of(&plain, 5120, 1, 16).compute); /* 320 blocks */
+    CHECK(terms_of(&dependent, 4224, 1, 16).compute == terms_of(&plain, 4224, 1, 16).compute);      /* 264 */
+    CHECK(terms_of(&dependent, 1024, 1, 16).begin < terms_of(&plain, 1024, 1, 16).begin);           /* 64 */
+}
+
+TEST(elements_that_are_transposed_on_their_way_come_one_by_one)
+{
+    gt_kernel transposed = tensor_tile(64, 64), copied;
+    CHECK(terms_of(&transposed, 1024, 1, 16).narrow == 0); /* tensor cores take either */
+    CHECK_OK(gt_params_add(&transposed.params, "tm", 8));
+    copied = transposed;
+    copied.facts.repack = 1; /* A, the other way round */
+    CHECK(terms_of(&transposed, 1024, 1, 16).narrow > 0 && terms_of(&copied, 1024, 1, 16).narrow == 0);
+}
+
+TEST(producer_warps_hide_no_latency)
+{
+    gt_kernel consumers = tensor_tile(64, 64), both;
+    consumers.facts.threads = 128;
+    both = consumers;
+    both.facts.threads = 256; /* four warps bring operands */
+    CHECK(terms_of(&both, 1024, 1, 16).compute == terms_of(&consumers, 1024, 1, 16).compute);
+}
+
 TEST(shipped_coefficients_agree_with_the_trials_in_the_repository)
 {
     gt_trials trials = h200();

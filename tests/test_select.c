@@ -208,6 +208,27 @@ TEST(a_kernel_that_takes_any_parts_of_k_fills_the_gpu_with_them)
     CHECK_INT(selection.parts, 0); /* as it was measured here */
 }
 
+/* What the estimate says of a kernel, times a factor. */
+static gt_measured off_by(double factor, int64_t id, gt_kernel kernel, gt_problem problem)
+{
+    const gt_device device = h200();
+    gt_terms terms;
+    CHECK(gt_estimate_terms(&device, &kernel, &problem, &terms, NULL));
+    return row(id, kernel, problem, factor * gt_estimate_us(&terms, gt_estimate_find(NULL, 0, kernel.family)));
+}
+
+TEST(of_like_predictions_that_of_a_family_whose_times_agree_with_its_estimates_is_taken)
+{
+    gt_kernel erratic = tiled(64, 64, 1), steady = erratic;
+    strcpy(erratic.family, "erratic");
+    strcpy(steady.family, "steady");
+    const gt_problem smaller = sized(256, 512, 512), larger = sized(1024, 512, 512);
+    const gt_measured list[] = {off_by(0.5, 1, erratic, smaller), off_by(2, 1, erratic, larger),
+                                off_by(1, 2, steady, smaller), off_by(1, 2, steady, larger)};
+    gt_selection selection;
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, COUNT(list), &selection), 2);
+}
+
 TEST(only_deterministic_kernels_where_that_is_asked_for)
 {
     gt_kernel random_bits = tiled(128, 128, 8);

@@ -30,7 +30,7 @@ TEST(what_takes_longest_comes_first_type_by_type)
     fixture f = fixture_open();
     const gt_device other = make_device("NVIDIA H100");
     int64_t other_gpu;
-    gt_problem *problems = NULL;
+    gt_asked *asked = NULL;
     size_t count = 0;
     gt_wanted list[] = {
         make_wanted(GT_F32, GT_N, 64, 10, 1),   make_wanted(GT_BF16, GT_N, 128, 4, 20), make_wanted(GT_F32, GT_T, 256, 30, 2),
@@ -41,15 +41,16 @@ TEST(what_takes_longest_comes_first_type_by_type)
     CHECK_OK(gt_store_gpu(f.store, &other, &other_gpu));
     const gt_wanted elsewhere = make_wanted(GT_F32, GT_N, 2048, 1, 9e6);
     CHECK_OK(gt_store_put_wanted(f.store, other_gpu, "a.out", &elsewhere, 1));
-    CHECK_OK(gt_store_find_wanted(f.store, &f.device, 100, &problems, &count));
+    CHECK_OK(gt_store_find_wanted(f.store, &f.device, 100, &asked, &count));
     CHECK_INT(count, 4);
-    CHECK(problems[0].m == 128 && problems[1].m == 512 && problems[2].m == 256 && problems[3].m == 64);
-    CHECK(problems[2].class.op_b == GT_T);
-    free(problems);
-    CHECK_OK(gt_store_find_wanted(f.store, &f.device, 2, &problems, &count)); /* 80 and 60 us of all */
+    CHECK(asked[0].problem.m == 128 && asked[1].problem.m == 512 && asked[2].problem.m == 256 && asked[3].problem.m == 64);
+    CHECK(asked[0].us == 80 && asked[1].us == 1 && asked[2].us == 60 && asked[3].us == 10);
+    CHECK(asked[2].problem.class.op_b == GT_T);
+    free(asked);
+    CHECK_OK(gt_store_find_wanted(f.store, &f.device, 2, &asked, &count)); /* 80 and 60 us of all */
     CHECK_INT(count, 2);
-    CHECK(problems[0].m == 128 && problems[1].m == 256);
-    free(problems);
+    CHECK(asked[0].problem.m == 128 && asked[1].problem.m == 256);
+    free(asked);
     fixture_close(&f);
 }
 

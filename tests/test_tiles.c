@@ -14,9 +14,9 @@ static int64_t divide(int64_t a, int64_t b)
 static size_t places(int64_t m, int64_t n, int64_t k, size_t element, const gt_tiles *t)
 {
     const int64_t rows = divide(m, t->m), columns = divide(n, t->n), depth = divide(k, t->k);
-    return (rows * depth > 1 ? 2 : 1) * gt_tile_bytes(t->m, t->k, element) +
-           (depth * columns > 1 ? 2 : 1) * gt_tile_bytes(t->k, t->n, element) +
-           (rows * columns > 1 ? 2 : 1) * gt_tile_bytes(t->m, t->n, element);
+    return (size_t)gt_tile_places(t, rows * depth) * gt_tile_bytes(t->m, t->k, element) +
+           (size_t)gt_tile_places(t, depth * columns) * gt_tile_bytes(t->k, t->n, element) +
+           (size_t)gt_tile_places(t, rows * columns) * gt_tile_bytes(t->m, t->n, element);
 }
 
 TEST(what_is_small_is_one_tile_and_what_is_large_has_panels_of_its_longer_side)

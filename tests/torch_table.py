@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch models with and without the front: torch_table.py GEMMTUNE [BUDGET [TYPE,...]].
 
-Captures what models of linear layers ask for, in f32, f32 under --f32 split, tf32, bf16 and f16 unless told, while nothing
+Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
 is answered; tunes that for BUDGET (180s); and times them without the front and with it. The host, which launches the
 steps, is by a third slower in one process than in another: so each side is several processes, which are there at the same
 time and take turns, and its time is the least of all rounds. Errors are of the outputs, relative to the largest element,
@@ -12,6 +12,7 @@ import json
 import math
 import subprocess
 import sys
+import traceback
 
 TOKENS, WIDTH, ODD = 2048, 1024, 1023
 PROCESSES, ROUNDS, ROUND_MS = 3, 10, 6  # of each side; of each process; a round's steps together, about
@@ -112,16 +113,21 @@ def capture(kinds):
 
 
 def serve():
-    """Lines of JSON: first the models' names; then a type and a model are answered by its error, a number of steps by
-    their time."""
+    """Lines of JSON: first the models' names; then a type and a model are answered by its error, or null where it fails, a
+    number of steps by their time."""
     import torch
     models = make_models(torch)
     print(json.dumps(list(models)), flush=True)
     for line in sys.stdin:
         asked = json.loads(line)
-        if isinstance(asked, list):
-            timed = Timed(torch, asked[0], models[asked[1]])
-        print(json.dumps(timed.error if isinstance(asked, list) else timed.time(asked)), flush=True)
+        try:
+            if isinstance(asked, list):
+                timed = Timed(torch, asked[0], models[asked[1]])
+            answer = timed.error if isinstance(asked, list) else timed.time(asked)
+        except RuntimeError:
+            traceback.print_exc()
+            answer = None
+        print(json.dumps(answer), flush=True)
 
 
 class Side:
@@ -155,10 +161,13 @@ class Side:
 
 
 def compare(sides, kind, name):
-    """The least time and the error of each side."""
+    """The least time and the error of each side; None where a model fails."""
     for side in sides:
         side.tell([kind, name])
-    errors = [max(side.hear()) for side in sides]
+    answers = [side.hear() for side in sides]
+    if None in sum(answers, []):
+        return None
+    errors = [max(its_errors) for its_errors in answers]
     steps = max(4, int(ROUND_MS / sides[0].time_one(0, 4)))
     times = [[] for _ in sides]
     for i in range(ROUNDS * PROCESSES):
@@ -169,7 +178,7 @@ def compare(sides, kind, name):
 
 def main():
     program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "180s"
-    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32", "split", "tf32", "bf16", "f16"]
+    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32", "tf32", "bf16", "f16", "split"]
     plain = [kind for kind in kinds if kind != "split"]
     only = [program, "run", "--capture-only"]
     captures = [[*only, "--", sys.executable, __file__, "--capture", *plain]] if plain else []
@@ -178,8 +187,7 @@ def main():
     for process in [subprocess.Popen(words) for words in captures]:
         if process.wait() != 0:
             sys.exit("a capture failed")
-    tuned = subprocess.run([program, "tune", "--wanted", "--effort", "quick", "--budget", budget, "--quiet"],
-                           stdout=subprocess.DEVNULL)
+    tuned = subprocess.run([program, "tune", "--wanted", "--budget", budget, "--quiet"], stdout=subprocess.DEVNULL)
     if tuned.returncode not in (0, 1):  # 1: the budget ended before each problem had a kernel
         sys.exit("tuning failed")
     sides = {"without": Side([]), "with": Side([program, "run", "--"])}
@@ -187,18 +195,25 @@ def main():
         sides["split"] = Side([program, "run", "--f32", "split", "--"])
     names = [side.hear() for side in sides.values()][0][0]
     print("%-6s %-24s %9s %9s %7s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "error", "with us"), flush=True)
-    ratios = {}
+    ratios, failed = {}, []
     for kind in kinds:
         for name in names:
             pair = [sides["without"], sides["split" if kind == "split" else "with"]]
-            (ms, our_ms), (error, our_error) = compare(pair, kind, name)
+            seen = compare(pair, kind, name)
+            if not seen:
+                failed.append("%s, %s" % (kind, name))
+                continue
+            (ms, our_ms), (error, our_error) = seen
             ratios.setdefault(kind, []).append(ms / our_ms)
             print("%-6s %-24s %9.4f %9.4f %7.3f %9.2g %9.2g" % (kind, name, ms, our_ms, ms / our_ms, error, our_error),
                   flush=True)
-        print("%-6s %.3f at the geometric mean, %.3f at least" % (
-            kind, math.exp(sum(map(math.log, ratios[kind])) / len(ratios[kind])), min(ratios[kind])), flush=True)
+        if kind in ratios:
+            print("%-6s %.3f at the geometric mean, %.3f at least" % (
+                kind, math.exp(sum(map(math.log, ratios[kind])) / len(ratios[kind])), min(ratios[kind])), flush=True)
     for side in sides.values():
         side.end()
+    if failed:
+        sys.exit("failed: " + "; ".join(failed))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ static struct {
     CUresult (*exchange_mode)(CUstreamCaptureMode *mode);
     CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                              const CUgraphNode **dependencies, size_t *count);
+    /* Came with CUDA 12.3, and tells of edges, too. It is what the runtime of CUDA 13 asks. */
+    CUresult (*newer_capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                   const CUgraphNode **dependencies, const void **edges, size_t *count);
 } cuda;
 
 void gt_cuda_state_begin(const gt_driver *driver)
@@ -21,6 +24,7 @@ void gt_cuda_state_begin(const gt_driver *driver)
     FIND(stream_id, "cuStreamGetId");
     FIND(exchange_mode, "cuThreadExchangeStreamCaptureMode");
     FIND(capture_info, "cuStreamGetCaptureInfo_v2");
+    FIND(newer_capture_info, "cuStreamGetCaptureInfo_v3");
 #undef FIND
 }
 
@@ -65,14 +69,18 @@ bool gt_cuda_is_captured(CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-bool gt_cuda_find_capture(CUstream stream, uint64_t *id)
+bool gt_cuda_find_capture(CUstream stream, uint64_t *id, uint64_t *number)
 {
-    CUstreamCaptureStatus status;
-    cuuint64_t number = 0;
-    if (!cuda.capture_info || cuda.capture_info(stream, &status, &number, NULL, NULL, NULL) != CUDA_SUCCESS ||
-        status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuuint64_t capture = 0;
+    const CUresult result =
+        cuda.newer_capture_info ? cuda.newer_capture_info(stream, &status, &capture, NULL, NULL, NULL, NULL)
+        : cuda.capture_info     ? cuda.capture_info(stream, &status, &capture, NULL, NULL, NULL)
+                                : CUDA_ERROR_NOT_SUPPORTED;
+    if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         return false;
-    *id = number + 1;
+    *id = capture + 1;
+    *number = stream == CU_STREAM_PER_THREAD ? UINT64_MAX - find_thread() : (uintptr_t)stream + 1;
     return true;
 }
 

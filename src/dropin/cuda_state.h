@@ -19,8 +19,9 @@ bool gt_cuda_find_stream(CUstream stream, uint64_t *id);
 /* True also where that cannot be told: the default stream must not be asked while others are captured. */
 bool gt_cuda_is_captured(CUstream stream);
 
-/* The capture that a stream is in; never 0. */
-bool gt_cuda_find_capture(CUstream stream, uint64_t *id);
+/* The capture that a stream is in, and the stream's number there; never 0. Nothing else is asked of a captured stream, not
+ * its id either: what CUDA does not allow there ends the capture. Handles tell the streams of one capture apart. */
+bool gt_cuda_find_capture(CUstream stream, uint64_t *id, uint64_t *number);
 
 /* Whether a thread may load and allocate while others capture their streams; *mode becomes what it was before. */
 void gt_cuda_exchange_mode(CUstreamCaptureMode *mode);

@@ -268,11 +268,11 @@ static void prepare_next_graph(uint64_t id)
 /* A workspace for a product that is captured; NULL if there is none. */
 static void *take_workspace(const gt_answer *marker, CUstream stream)
 {
-    uint64_t capture, stream_id;
-    if (!gt_cuda_find_capture(stream, &capture) || !gt_cuda_find_stream(stream, &stream_id))
+    uint64_t capture, number;
+    if (!gt_cuda_find_capture(stream, &capture, &number))
         return NULL;
     pthread_mutex_lock(&front.lock);
-    void *const taken = gt_graph_workspace_take(marker->key.context, capture, stream_id, marker->workspace);
+    void *const taken = gt_graph_workspace_take(marker->key.context, capture, number, marker->workspace);
     atomic_store_explicit(&front.gave, marker->key.context + 1, memory_order_relaxed);
     pthread_mutex_unlock(&front.lock);
     return taken;
@@ -298,11 +298,16 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_requ
     return answer || !gt_answers_have_room() ? answer : learn(key, stream_id, request);
 }
 
-/*
- * Finds the answer and counts the call. In a capture there may be no workspace, and the call has to be forwarded: to a
- * cuBLAS that has run the problem before, as it would have without us, for what it loads with the first call it cannot
- * load there. So where others capture, the first call of a problem whose plan has a workspace is left to it.
- */
+/* Whether this call is left to cuBLAS. In a capture there may be no workspace, and the call has to be forwarded: to a cuBLAS
+ * that has run the problem in that stream before, as it would have without us, for what it loads or asks with the first
+ * call it cannot load or ask there. So it gets the first call in each stream of a problem whose plan has a workspace. */
+static bool is_left(gt_answer *answer)
+{
+    return answer->workspace > 0 && !atomic_load_explicit(&answer->was_left, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&answer->was_left, true, memory_order_relaxed);
+}
+
+/* Finds the answer and counts the call. `captures`: whether programs capture such calls. */
 static gt_fate find(const gt_request *request, CUstream stream, bool captures, gt_answer **out, void **workspace)
 {
     gt_answer_key key = make_key(request);
@@ -316,7 +321,7 @@ static gt_fate find(const gt_request *request, CUstream stream, bool captures, g
         known && !known->by_stream ? known : find_answer(&key, stream, request, known, workspace);
     if (!answer)
         return GT_FATE_NO_ROOM;
-    if (captures && !known && answer->workspace > 0)
+    if (captures && !*workspace && is_left(answer))
         return GT_FATE_FIRST;
     atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
     *out = answer;

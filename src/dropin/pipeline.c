@@ -5,31 +5,27 @@
 #include "front.h"
 
 /* A place for a tile on the GPU. */
-typedef struct slot {
+typedef struct place {
     CUdeviceptr data;
     size_t bytes;
     int64_t row, column; /* of the tile that it holds, in tiles; -1: none */
+    int64_t step;        /* that needs it last, as far as operands have been sent for */
+    size_t ticket;       /* of its way here, for C of its way back */
     CUevent ready;       /* the tile has come */
     CUevent used;        /* the last kernel with it is done */
-} slot;
+} place;
 
 enum { A, B, C, OPERANDS };
-
-typedef struct operand {
-    slot slots[2];
-    size_t turn;
-} operand;
+#define PLACES (OPERANDS * GT_TILE_PLACES)
 
 struct gt_pipeline {
     const gt_driver *driver;
-    CUcontext context;
     CUstream up, run, down;
     gt_staging *uploads, *downloads;
-    gt_drain *drain; /* made with the first product of several tiles */
-    operand operands[OPERANDS];
+    place places[OPERANDS][GT_TILE_PLACES];
 };
 
-/* A product on its way. */
+/* A product on its way. Its steps are products of tiles: along k, then m, then n. */
 typedef struct job {
     gt_pipeline *pipeline;
     const gt_host_product *product;
@@ -38,6 +34,11 @@ typedef struct job {
     int64_t rows, columns, depth; /* tiles along m, n and k */
     size_t element;
 } job;
+
+typedef struct position {
+    int64_t row, column, depth;
+    bool last[3];
+} position;
 
 static int64_t divide(int64_t a, int64_t b)
 {
@@ -49,7 +50,7 @@ static size_t element_bytes(const gt_host_product *p)
     return p->type == GT_F64 ? 8 : 4;
 }
 
-static bool make_slot(const gt_driver *driver, slot *s)
+static bool make_place(const gt_driver *driver, place *s)
 {
     return driver->cuEventCreate(&s->ready, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS &&
            driver->cuEventCreate(&s->used, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
@@ -62,16 +63,15 @@ gt_pipeline *gt_pipeline_create(const gt_driver *driver, CUcontext context)
     if (!p)
         return NULL;
     p->driver = driver;
-    p->context = context;
     bool made = driver->cuStreamCreate(&p->up, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
                 driver->cuStreamCreate(&p->run, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
                 driver->cuStreamCreate(&p->down, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS;
-    for (int i = 0; made && i < OPERANDS * 2; i++)
-        made = make_slot(driver, &p->operands[i / 2].slots[i % 2]);
+    for (int i = 0; made && i < PLACES; i++)
+        made = make_place(driver, &p->places[i / GT_TILE_PLACES][i % GT_TILE_PLACES]);
     if (made)
-        p->uploads = gt_staging_create(driver, context, p->up);
+        p->uploads = gt_staging_create(driver, context, p->up, true);
     if (p->uploads)
-        p->downloads = gt_staging_create(driver, context, p->down);
+        p->downloads = gt_staging_create(driver, context, p->down, false);
     if (p->downloads)
         return p;
     free(p);
@@ -86,12 +86,12 @@ CUstream gt_pipeline_stream(const gt_pipeline *pipeline)
 size_t gt_pipeline_held(const gt_pipeline *pipeline)
 {
     size_t bytes = 0;
-    for (int i = 0; i < OPERANDS * 2; i++)
-        bytes += pipeline->operands[i / 2].slots[i % 2].bytes;
+    for (int i = 0; i < PLACES; i++)
+        bytes += pipeline->places[i / GT_TILE_PLACES][i % GT_TILE_PLACES].bytes;
     return bytes;
 }
 
-static bool reserve(const gt_driver *driver, slot *s, size_t bytes)
+static bool reserve(const gt_driver *driver, place *s, size_t bytes)
 {
     if (s->bytes >= bytes)
         return true;
@@ -112,8 +112,8 @@ bool gt_pipeline_reserve(gt_pipeline *pipeline, const gt_host_product *p, const 
         int64_t rows, columns, count;
     } of[OPERANDS] = {{t->m, t->k, rows * depth}, {t->k, t->n, depth * columns}, {t->m, t->n, rows * columns}};
     for (int i = 0; i < OPERANDS; i++)
-        for (int j = 0; j < GT_TILE_SLOTS(of[i].count); j++)
-            if (!reserve(pipeline->driver, &pipeline->operands[i].slots[j],
+        for (int j = 0; j < gt_tile_places(t, of[i].count); j++)
+            if (!reserve(pipeline->driver, &pipeline->places[i][j],
                          gt_tile_bytes(of[i].rows, of[i].columns, element_bytes(p))))
                 return false;
     return true;
@@ -159,97 +159,144 @@ static gt_staged find_rows(const job *j, const gt_host_matrix *x, gt_op op, int6
                        .host_pitch = (size_t)x->ld * j->element, .pitch = (size_t)row_pitch(width, j->element)};
 }
 
-/* The place of an operand's tile: where it is already, or the next one, once its last kernel is done with it. */
-static slot *find_slot(operand *x, int64_t row, int64_t column, int64_t count, bool *there)
+static position find_position(const job *j, int64_t step)
 {
-    for (int i = 0; i < 2; i++)
-        if (x->slots[i].row == row && x->slots[i].column == column) {
-            *there = true;
-            return &x->slots[i];
-        }
-    slot *s = &x->slots[x->turn++ % GT_TILE_SLOTS(count)];
+    const int64_t tile = step / j->depth;
+    position at = {.row = tile % j->rows, .column = tile / j->rows, .depth = step % j->depth};
+    at.last[0] = at.row == j->rows - 1;
+    at.last[1] = at.column == j->columns - 1;
+    at.last[2] = at.depth == j->depth - 1;
+    return at;
+}
+
+/* The place of an operand's tile: where it is already, or the one that was needed least recently. Operands are sent for as
+ * many steps ahead as there are places, and a step needs one tile of each: so the kernels that needed what was there have
+ * been launched. */
+static place *find_place(const job *j, int which, int64_t row, int64_t column)
+{
+    const int count = gt_tile_places(j->tiles, which == A ? j->rows * j->depth : j->depth * j->columns);
+    place *const places = j->pipeline->places[which], *oldest = &places[0];
+    for (int i = 0; i < count; i++) {
+        if (places[i].row == row && places[i].column == column)
+            return &places[i];
+        if (places[i].step < oldest->step)
+            oldest = &places[i];
+    }
+    return oldest;
+}
+
+/* Sends for rows. The copies wait for the kernels that were launched with what was there. */
+static bool upload(gt_pipeline *p, place *s, const gt_staged *rows)
+{
+    gt_staged staged = *rows;
+    staged.device = s->data;
+    if (p->driver->cuStreamWaitEvent(p->up, s->used, 0) != CUDA_SUCCESS)
+        return false;
+    s->ticket = gt_staging_put(p->uploads, &staged, s->ready);
+    return true;
+}
+
+/* Kernels that are launched from now on run when the rows have come. */
+static bool await(gt_pipeline *p, const place *s)
+{
+    return gt_staging_wait(p->uploads, s->ticket) && p->driver->cuStreamWaitEvent(p->run, s->ready, 0) == CUDA_SUCCESS;
+}
+
+/* Sends for a tile that a step needs, unless it is there or on its way. */
+static bool send_for(const job *j, int64_t step, int which, int64_t row, int64_t column, const gt_staged *rows)
+{
+    place *s = find_place(j, which, row, column);
+    s->step = step;
+    if (s->row == row && s->column == column)
+        return true;
     s->row = row;
     s->column = column;
-    *there = false;
-    return s;
+    return upload(j->pipeline, s, rows);
 }
 
-/* Brings rows to a place. The copies wait for the kernels before; the host waits for its own threads only. */
-static bool upload(gt_pipeline *p, slot *s, gt_staged rows)
-{
-    rows.device = s->data;
-    return p->driver->cuStreamWaitEvent(p->up, s->used, 0) == CUDA_SUCCESS && gt_staging_upload(p->uploads, &rows) &&
-           p->driver->cuEventRecord(s->ready, p->up) == CUDA_SUCCESS;
-}
-
-/* An operand's tile, which is there when the stream of kernels gets to it; NULL on failure. */
-static slot *bring(const job *j, int which, int64_t row, int64_t column, const gt_gemm *tile)
+static bool send_for_operands(const job *j, int64_t step)
 {
     const gt_host_product *p = j->product;
-    gt_pipeline *pipeline = j->pipeline;
-    const bool is_a = which == A;
-    bool there;
-    slot *s = find_slot(&pipeline->operands[which], row, column, is_a ? j->rows * j->depth : j->depth * j->columns, &there);
-    if (!there) {
-        const gt_staged rows =
-            is_a ? find_rows(j, &p->a, p->op_a, row * j->tiles->m, column * j->tiles->k, tile->m, tile->k)
-                 : find_rows(j, &p->b, p->op_b, row * j->tiles->k, column * j->tiles->n, tile->k, tile->n);
-        if (!upload(pipeline, s, rows))
-            return NULL;
-    }
-    return pipeline->driver->cuStreamWaitEvent(pipeline->run, s->ready, 0) == CUDA_SUCCESS ? s : NULL;
+    const gt_tiles *t = j->tiles;
+    const position at = find_position(j, step);
+    const gt_gemm tile = gt_pipeline_problem(p, t, at.last);
+    const gt_staged a = find_rows(j, &p->a, p->op_a, at.row * t->m, at.depth * t->k, tile.m, tile.k);
+    const gt_staged b = find_rows(j, &p->b, p->op_b, at.depth * t->k, at.column * t->n, tile.k, tile.n);
+    return send_for(j, step, A, at.row, at.depth, &a) && send_for(j, step, B, at.depth, at.column, &b);
 }
 
-/* One product of tiles. The first along k takes the program's beta, the others add. */
-static bool multiply(const job *j, int64_t row, int64_t column, int64_t depth, slot *c, const gt_staged *result)
+/* A tile of the result, in the order in which they are computed: its place, and where it belongs. */
+static place *find_result(const job *j, int64_t index, gt_staged *rows)
+{
+    const gt_host_product *p = j->product;
+    const position at = find_position(j, index * j->depth);
+    const gt_gemm tile = gt_pipeline_problem(p, j->tiles, at.last);
+    place *c = &j->pipeline->places[C][index % gt_tile_places(j->tiles, j->rows * j->columns)];
+    *rows = find_rows(j, &p->c, GT_N, at.row * j->tiles->m, at.column * j->tiles->n, tile.m, tile.n);
+    rows->device = c->data;
+    return c;
+}
+
+/* Makes a tile of C ready for its first step: what had its place is back, and what it is added to has come. */
+static bool open_result(const job *j, place *c, const gt_staged *rows)
+{
+    gt_pipeline *pipeline = j->pipeline;
+    if (c->row >= 0 && !gt_staging_wait(pipeline->downloads, c->ticket))
+        return false;
+    c->row = 0;
+    return !j->product->reads_c || (upload(pipeline, c, rows) && await(pipeline, c));
+}
+
+/* One product of tiles, whose operands were sent for. The first along k takes the program's beta, the others add. */
+static bool multiply(const job *j, int64_t step)
 {
     static const float one = 1;
     static const double wide_one = 1;
     const gt_host_product *p = j->product;
     gt_pipeline *pipeline = j->pipeline;
     const gt_driver *driver = pipeline->driver;
-    const bool last[3] = {row == j->rows - 1, column == j->columns - 1, depth == j->depth - 1};
-    const gt_gemm tile = gt_pipeline_problem(p, j->tiles, last);
-    const slot *a = bring(j, A, row, depth, &tile), *b = a ? bring(j, B, depth, column, &tile) : NULL;
-    if (!b)
-        return false;
-    if (depth == 0 && p->reads_c &&
-        (!upload(pipeline, c, *result) || driver->cuStreamWaitEvent(pipeline->run, c->ready, 0) != CUDA_SUCCESS))
+    const position at = find_position(j, step);
+    gt_staged rows;
+    const place *a = find_place(j, A, at.row, at.depth), *b = find_place(j, B, at.depth, at.column);
+    place *c = find_result(j, step / j->depth, &rows);
+    if (!await(pipeline, a) || !await(pipeline, b) || (at.depth == 0 && !open_result(j, c, &rows)))
         return false;
     const gt_operands operands = {.alpha = p->alpha, .a = (void *)a->data, .b = (void *)b->data, .c = (void *)c->data,
-                                  .beta = depth == 0          ? p->beta
+                                  .beta = at.depth == 0       ? p->beta
                                           : p->type == GT_F64 ? (const void *)&wide_one
                                                               : (const void *)&one};
-    return gt_front_execute(j->answers->of[last[0]][last[1]][last[2]], pipeline->run, &operands) == GT_FATE_ANSWERED &&
+    return gt_front_execute(j->answers->of[at.last[0]][at.last[1]][at.last[2]], pipeline->run, &operands) ==
+               GT_FATE_ANSWERED &&
            driver->cuEventRecord(a->used, pipeline->run) == CUDA_SUCCESS &&
            driver->cuEventRecord(b->used, pipeline->run) == CUDA_SUCCESS &&
            driver->cuEventRecord(c->used, pipeline->run) == CUDA_SUCCESS;
 }
 
-/* A tile of C, and its way back. */
-static bool compute(const job *j, int64_t row, int64_t column, bool *written)
+/* Begins a tile's way back once it is computed: threads that copy do not wait for kernels. */
+static bool download(const job *j, int64_t index, bool *written)
 {
-    const gt_host_product *p = j->product;
     gt_pipeline *pipeline = j->pipeline;
-    const bool last[3] = {row == j->rows - 1, column == j->columns - 1, true}, alone = j->rows * j->columns == 1;
-    const gt_gemm tile = gt_pipeline_problem(p, j->tiles, last);
-    operand *x = &pipeline->operands[C];
-    slot *c = &x->slots[x->turn++ % GT_TILE_SLOTS(j->rows * j->columns)];
-    gt_staged rows = find_rows(j, &p->c, GT_N, row * j->tiles->m, column * j->tiles->n, tile.m, tile.n);
-    rows.device = c->data;
-    if (!alone)
-        gt_drain_wait(pipeline->drain, 1); /* the tile before the last, which had this place */
-    for (int64_t depth = 0; depth < j->depth; depth++)
-        if (!multiply(j, row, column, depth, c, &rows))
-            return false;
-    if (!alone) {
-        gt_drain_put(pipeline->drain, c->used, &rows);
-        return true;
-    }
-    if (pipeline->driver->cuStreamSynchronize(pipeline->run) != CUDA_SUCCESS)
+    gt_staged rows;
+    place *c = find_result(j, index, &rows);
+    if (pipeline->driver->cuEventSynchronize(c->used) != CUDA_SUCCESS)
         return false;
     *written = true;
-    return gt_staging_download(pipeline->downloads, &rows);
+    c->ticket = gt_staging_put(pipeline->downloads, &rows, NULL);
+    return true;
+}
+
+/* A tile is brought back once the next one's first step is in the stream, so that the GPU goes on meanwhile. */
+static bool run_steps(const job *j, bool *written)
+{
+    const int64_t steps = j->rows * j->columns * j->depth;
+    for (int64_t step = 0, sent = 0; step < steps; step++) {
+        for (; sent < steps && sent < step + j->tiles->places; sent++)
+            if (!send_for_operands(j, sent))
+                return false;
+        if (!multiply(j, step) || (step > 0 && step % j->depth == 0 && !download(j, step / j->depth - 1, written)))
+            return false;
+    }
+    return download(j, j->rows * j->columns - 1, written);
 }
 
 bool gt_pipeline_run(gt_pipeline *pipeline, const gt_host_product *p, const gt_tiles *tiles,
@@ -257,22 +304,15 @@ bool gt_pipeline_run(gt_pipeline *pipeline, const gt_host_product *p, const gt_t
 {
     const job j = {.pipeline = pipeline, .product = p, .tiles = tiles, .answers = answers, .rows = divide(p->m, tiles->m),
                    .columns = divide(p->n, tiles->n), .depth = divide(p->k, tiles->k), .element = element_bytes(p)};
-    const bool alone = j.rows * j.columns == 1;
-    bool done = true;
+    for (int i = 0; i < PLACES; i++) { /* what is there is of another product */
+        place *s = &pipeline->places[i / GT_TILE_PLACES][i % GT_TILE_PLACES];
+        s->row = s->step = -1;
+    }
     *written = false;
-    for (int i = 0; i < OPERANDS * 2; i++)
-        pipeline->operands[i / 2].slots[i % 2].row = -1; /* what is there is of another product */
-    for (int i = 0; i < OPERANDS; i++)
-        pipeline->operands[i].turn = 0;
-    if (!alone && !pipeline->drain &&
-        !(pipeline->drain = gt_drain_create(pipeline->driver, pipeline->context, pipeline->downloads)))
-        return false;
-    for (int64_t at = 0; done && at < j.rows * j.columns; at++)
-        done = compute(&j, at % j.rows, at / j.rows, written);
-    if (!alone)
-        done = gt_drain_finish(pipeline->drain, written) && done;
-    /* Whatever happens to these, nothing that the host or the next product touches is in use. */
+    const bool ran = run_steps(&j, written);
+    /* Whatever happened, nothing that the host or the next product touches is in use. */
+    const bool sent = gt_staging_finish(pipeline->uploads), came = gt_staging_finish(pipeline->downloads);
     pipeline->driver->cuStreamSynchronize(pipeline->up);
     pipeline->driver->cuStreamSynchronize(pipeline->run);
-    return done;
+    return ran && sent && came;
 }

@@ -1,13 +1,13 @@
 /*
- * A product of host memory, tile by tile: while one is multiplied, the operands of the next come to the GPU and the result
- * of the one before goes back.
+ * A product of host memory, tile by tile: while one is multiplied, the operands of the next ones come to the GPU and the
+ * results of those before go back.
  */
 #ifndef GT_PIPELINE_H
 #define GT_PIPELINE_H
 
 #include "answers.h"
-#include "drain.h"
 #include "host.h"
+#include "staging.h"
 #include "tiles.h"
 
 typedef struct gt_pipeline gt_pipeline;

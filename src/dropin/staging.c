@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +9,7 @@
 #define PAGE         4096
 #define BUFFERS      2 /* of a thread: one is copied by the GPU, one by the thread */
 #define MOST_THREADS 8
-#define NONE         SIZE_MAX
+#define TASKS        32 /* that may be under way */
 
 /* What a thread copies through. */
 typedef struct ring {
@@ -24,36 +23,57 @@ typedef struct ring {
 /* Rows that threads share: each takes the next chunk of them that nobody has. */
 typedef struct task {
     gt_staged staged;
-    bool up;
+    CUevent arrived;
     size_t chunk_rows, chunks;
+    size_t taken, left; /* chunks that somebody has or had, and that are not done */
 } task;
 
+/* A chunk in a thread's hands. */
+typedef struct piece {
+    task *task; /* NULL: none */
+    size_t row, rows, buffer;
+    bool failed;
+} piece;
+
+/* Tasks are begun in their order. A thread that has lost its core to another program holds up its own task; the others go
+ * on with those behind. */
 struct gt_staging {
     const gt_driver *driver;
     CUcontext context;
     CUstream stream;
+    bool up;
     size_t threads; /* beside the caller's */
     ring rings[MOST_THREADS]; /* the first is the caller's */
-    atomic_size_t next; /* chunk */
-    atomic_bool failed;
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t begin, end;
     size_t joined; /* threads that have a number */
-    size_t round;  /* of tasks: a new one is there */
-    size_t busy;
-    task task;
+    task tasks[TASKS]; /* by their ticket's remainder */
+    size_t put, open; /* tickets: the next one, and the first with chunks that nobody took */
+    bool failed;
 };
 
-static size_t take_chunk(gt_staging *s, const task *t)
+/* The next chunk of the tasks up to a ticket. Under the lock. */
+static piece take(gt_staging *s, ring *r, size_t last)
 {
-    const size_t chunk = atomic_load(&s->failed) ? NONE : atomic_fetch_add(&s->next, 1);
-    return chunk < t->chunks ? chunk : NONE;
+    while (s->open < s->put && s->tasks[s->open % TASKS].taken == s->tasks[s->open % TASKS].chunks)
+        s->open++;
+    if (s->open == s->put || s->open > last)
+        return (piece){0};
+    task *const t = &s->tasks[s->open % TASKS];
+    const size_t row = t->chunk_rows * t->taken++, left = t->staged.rows - row;
+    return (piece){.task = t, .row = row, .rows = left < t->chunk_rows ? left : t->chunk_rows,
+                   .buffer = r->turn++ % BUFFERS, .failed = s->failed};
 }
 
-static size_t count_rows(const task *t, size_t chunk)
+/* Under the lock. */
+static void finish(gt_staging *s, const piece *p, bool copied)
 {
-    const size_t left = t->staged.rows - chunk * t->chunk_rows;
-    return left < t->chunk_rows ? left : t->chunk_rows;
+    task *const t = p->task;
+    if (--t->left == 0 && s->up && s->driver->cuEventRecord(t->arrived, s->stream) != CUDA_SUCCESS)
+        copied = false;
+    s->failed = s->failed || !copied;
+    if (t->left == 0)
+        pthread_cond_signal(&s->end);
 }
 
 static void copy_rows(char *to, size_t to_pitch, const char *from, size_t from_pitch, size_t row_bytes, size_t rows)
@@ -65,111 +85,132 @@ static void copy_rows(char *to, size_t to_pitch, const char *from, size_t from_p
             memcpy(to + i * to_pitch, from + i * from_pitch, row_bytes);
 }
 
-/* A chunk on its way to the GPU. */
-static bool send(gt_staging *s, const task *t, ring *r, size_t chunk)
+/* To the GPU, once it has read what was in the buffer before. */
+static bool send(gt_staging *s, ring *r, const piece *p)
 {
-    const gt_staged *x = &t->staged;
-    const size_t row = chunk * t->chunk_rows, rows = count_rows(t, chunk), i = r->turn++ % BUFFERS;
-    if (s->driver->cuEventSynchronize(r->buffers[i].done) != CUDA_SUCCESS)
+    const gt_staged *x = &p->task->staged;
+    char *const data = r->buffers[p->buffer].data;
+    const CUevent done = r->buffers[p->buffer].done;
+    if (p->failed || s->driver->cuEventSynchronize(done) != CUDA_SUCCESS)
         return false;
-    copy_rows(r->buffers[i].data, x->pitch, x->host + row * x->host_pitch, x->host_pitch, x->row_bytes, rows);
-    return s->driver->cuMemcpyHtoDAsync(x->device + row * x->pitch, r->buffers[i].data, rows * x->pitch, s->stream) ==
+    copy_rows(data, x->pitch, x->host + p->row * x->host_pitch, x->host_pitch, x->row_bytes, p->rows);
+    return s->driver->cuMemcpyHtoDAsync(x->device + p->row * x->pitch, data, p->rows * x->pitch, s->stream) ==
                CUDA_SUCCESS &&
-           s->driver->cuEventRecord(r->buffers[i].done, s->stream) == CUDA_SUCCESS;
+           s->driver->cuEventRecord(done, s->stream) == CUDA_SUCCESS;
 }
 
-/* A chunk on its way from the GPU into a buffer: its number; NONE if there is none. */
-static size_t fetch(gt_staging *s, const task *t, ring *r, size_t i)
+/* From the GPU into the buffer. */
+static bool fetch(gt_staging *s, ring *r, const piece *p)
 {
-    const gt_staged *x = &t->staged;
-    const size_t chunk = take_chunk(s, t);
-    if (chunk == NONE ||
-        (s->driver->cuMemcpyDtoHAsync(r->buffers[i].data, x->device + chunk * t->chunk_rows * x->pitch,
-                                      count_rows(t, chunk) * x->pitch, s->stream) == CUDA_SUCCESS &&
-         s->driver->cuEventRecord(r->buffers[i].done, s->stream) == CUDA_SUCCESS))
-        return chunk;
-    atomic_store(&s->failed, true);
-    return NONE;
+    const gt_staged *x = &p->task->staged;
+    return !p->failed &&
+           s->driver->cuMemcpyDtoHAsync(r->buffers[p->buffer].data, x->device + p->row * x->pitch, p->rows * x->pitch,
+                                        s->stream) == CUDA_SUCCESS &&
+           s->driver->cuEventRecord(r->buffers[p->buffer].done, s->stream) == CUDA_SUCCESS;
 }
 
-static bool receive(gt_staging *s, const task *t, ring *r, size_t chunk, size_t i)
+/* And from there to its place, once it has come. */
+static bool receive(gt_staging *s, ring *r, const piece *p)
 {
-    const gt_staged *x = &t->staged;
-    if (s->driver->cuEventSynchronize(r->buffers[i].done) != CUDA_SUCCESS)
+    const gt_staged *x = &p->task->staged;
+    if (p->failed || s->driver->cuEventSynchronize(r->buffers[p->buffer].done) != CUDA_SUCCESS)
         return false;
-    copy_rows(x->host + chunk * t->chunk_rows * x->host_pitch, x->host_pitch, r->buffers[i].data, x->pitch, x->row_bytes,
-              count_rows(t, chunk));
+    copy_rows(x->host + p->row * x->host_pitch, x->host_pitch, r->buffers[p->buffer].data, x->pitch, x->row_bytes,
+              p->rows);
     return true;
 }
 
-/* A thread's part of a task. On the way back the next chunk comes while one is copied. */
-static void do_part(gt_staging *s, const task *t, ring *r)
+/* Copies what nobody has taken of the tasks up to a ticket. Under the lock, which is free meanwhile. */
+static void copy_up(gt_staging *s, ring *r, size_t last)
 {
-    size_t turn = 0, chunk = t->up ? take_chunk(s, t) : fetch(s, t, r, 0);
-    while (chunk != NONE) {
-        const size_t ahead = t->up ? NONE : fetch(s, t, r, ++turn % BUFFERS);
-        if (!(t->up ? send(s, t, r, chunk) : receive(s, t, r, chunk, (turn - 1) % BUFFERS)))
-            atomic_store(&s->failed, true);
-        chunk = t->up ? take_chunk(s, t) : ahead;
+    for (piece now = take(s, r, last); now.task; now = take(s, r, last)) {
+        pthread_mutex_unlock(&s->lock);
+        const bool copied = send(s, r, &now);
+        pthread_mutex_lock(&s->lock);
+        finish(s, &now, copied);
     }
+}
+
+/* On the way back the next chunk comes while one is copied. */
+static void copy_down(gt_staging *s, ring *r, size_t last)
+{
+    piece now = {0}, next = take(s, r, last);
+    while (now.task || next.task) {
+        pthread_mutex_unlock(&s->lock);
+        next.failed = next.task && !fetch(s, r, &next);
+        const bool copied = now.task && receive(s, r, &now);
+        pthread_mutex_lock(&s->lock);
+        if (now.task)
+            finish(s, &now, copied);
+        now = next;
+        next = take(s, r, last);
+    }
+}
+
+static void copy(gt_staging *s, ring *r, size_t last)
+{
+    if (s->up)
+        copy_up(s, r, last);
+    else
+        copy_down(s, r, last);
 }
 
 static void *work(void *data)
 {
     gt_staging *s = data;
-    size_t seen = 0;
-    const bool lost = s->driver->cuCtxSetCurrent(s->context) != CUDA_SUCCESS;
+    if (s->driver->cuCtxSetCurrent(s->context) != CUDA_SUCCESS)
+        return NULL; /* others copy */
     pthread_mutex_lock(&s->lock);
-    ring *r = &s->rings[++s->joined];
+    ring *const r = &s->rings[++s->joined];
     for (;;) {
-        while (s->round == seen)
-            pthread_cond_wait(&s->begin, &s->lock);
-        seen = s->round;
-        const task mine = s->task;
-        pthread_mutex_unlock(&s->lock);
-        if (!lost)
-            do_part(s, &mine, r);
-        pthread_mutex_lock(&s->lock);
-        if (--s->busy == 0)
-            pthread_cond_signal(&s->end);
+        copy(s, r, SIZE_MAX);
+        pthread_cond_wait(&s->begin, &s->lock);
     }
     return NULL;
 }
 
-/* One chunk is copied in less time than it takes to wake others. */
-static bool run(gt_staging *s, const gt_staged *staged, bool up)
+/* Under the lock. */
+static void wait_for(gt_staging *s, size_t ticket)
 {
-    task t = {.staged = *staged, .up = up, .chunk_rows = GT_STAGING_LINE / staged->pitch};
-    t.chunks = (staged->rows + t.chunk_rows - 1) / t.chunk_rows;
-    const bool shared = s->threads > 0 && t.chunks > 1;
-    atomic_store(&s->next, 0);
-    atomic_store(&s->failed, false);
-    if (shared) {
-        pthread_mutex_lock(&s->lock);
-        s->task = t;
-        s->busy = s->threads;
-        s->round++;
+    copy(s, &s->rings[0], ticket);
+    while (s->put <= ticket + TASKS && s->tasks[ticket % TASKS].left > 0)
+        pthread_cond_wait(&s->end, &s->lock);
+}
+
+/* A single chunk is copied in less time than it takes to wake others: by the caller, when it waits. */
+size_t gt_staging_put(gt_staging *s, const gt_staged *staged, CUevent arrived)
+{
+    task t = {.staged = *staged, .arrived = arrived, .chunk_rows = GT_STAGING_LINE / staged->pitch};
+    t.chunks = t.left = (staged->rows + t.chunk_rows - 1) / t.chunk_rows;
+    pthread_mutex_lock(&s->lock);
+    if (s->put >= TASKS)
+        wait_for(s, s->put - TASKS);
+    const size_t ticket = s->put++;
+    s->tasks[ticket % TASKS] = t;
+    if (t.chunks > 1)
         pthread_cond_broadcast(&s->begin);
-        pthread_mutex_unlock(&s->lock);
-    }
-    do_part(s, &t, &s->rings[0]);
-    if (shared) {
-        pthread_mutex_lock(&s->lock);
-        while (s->busy > 0)
-            pthread_cond_wait(&s->end, &s->lock);
-        pthread_mutex_unlock(&s->lock);
-    }
-    return !atomic_load(&s->failed);
+    pthread_mutex_unlock(&s->lock);
+    return ticket;
 }
 
-bool gt_staging_upload(gt_staging *staging, const gt_staged *staged)
+bool gt_staging_wait(gt_staging *s, size_t ticket)
 {
-    return run(staging, staged, true);
+    pthread_mutex_lock(&s->lock);
+    wait_for(s, ticket);
+    const bool good = !s->failed;
+    pthread_mutex_unlock(&s->lock);
+    return good;
 }
 
-bool gt_staging_download(gt_staging *staging, const gt_staged *staged)
+bool gt_staging_finish(gt_staging *s)
 {
-    return run(staging, staged, false);
+    pthread_mutex_lock(&s->lock);
+    for (size_t ticket = s->put < TASKS ? 0 : s->put - TASKS; ticket < s->put; ticket++)
+        wait_for(s, ticket);
+    const bool good = !s->failed;
+    s->failed = false;
+    pthread_mutex_unlock(&s->lock);
+    return good;
 }
 
 static bool make_ring(const gt_driver *driver, ring *r)
@@ -205,7 +246,7 @@ static void start(gt_staging *s)
 }
 
 /* What could be made of one that fails stays: memory may be pinned. */
-gt_staging *gt_staging_create(const gt_driver *driver, CUcontext context, CUstream stream)
+gt_staging *gt_staging_create(const gt_driver *driver, CUcontext context, CUstream stream, bool up)
 {
     gt_staging *s = calloc(1, sizeof *s);
     if (!s)
@@ -213,6 +254,7 @@ gt_staging *gt_staging_create(const gt_driver *driver, CUcontext context, CUstre
     s->driver = driver;
     s->context = context;
     s->stream = stream;
+    s->up = up;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->begin, NULL);
     pthread_cond_init(&s->end, NULL);

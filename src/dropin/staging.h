@@ -7,6 +7,7 @@
 
 #include "../core/driver.h"
 
+/* One direction. Its functions are for one thread at a time. */
 typedef struct gt_staging gt_staging;
 
 #define GT_STAGING_LINE ((size_t)1 << 20)
@@ -20,13 +21,19 @@ typedef struct gt_staged {
                                  more than GT_STAGING_LINE */
 } gt_staged;
 
-/* In a context, which is current; NULL where memory cannot be pinned. It is there until the process ends. */
-gt_staging *gt_staging_create(const gt_driver *driver, CUcontext context, CUstream stream);
+/* To the GPU, or back, in a stream of a context, which is current; NULL where memory cannot be pinned. It is there until the
+ * process ends. */
+gt_staging *gt_staging_create(const gt_driver *driver, CUcontext context, CUstream stream, bool up);
 
-/* Enqueues the rows' way to the GPU; host memory may change once it returned. False on failure of CUDA's. */
-bool gt_staging_upload(gt_staging *staging, const gt_staged *staged);
+/* Begins to copy rows, behind what is in the stream, and says which ticket they have. On the way to the GPU `arrived` is
+ * recorded behind the last of them, before their ticket is done. */
+size_t gt_staging_put(gt_staging *staging, const gt_staged *staged, CUevent arrived);
 
-/* The way back, behind what is in the stream: done when it returns. On failure some rows may have been written. */
-bool gt_staging_download(gt_staging *staging, const gt_staged *staged);
+/* Waits, and helps, until the rows of a ticket are done: on their way to the GPU read and enqueued, on their way back
+ * written. False if CUDA failed since the last gt_staging_finish. */
+bool gt_staging_wait(gt_staging *staging, size_t ticket);
+
+/* Waits for all tickets: whether CUDA copied all that was put since the last time. */
+bool gt_staging_finish(gt_staging *staging);
 
 #endif

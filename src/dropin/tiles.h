@@ -10,14 +10,17 @@
 /* Of op(A) m x k, of op(B) k x n, of C m x n; the last of each row and column may be smaller. */
 typedef struct gt_tiles {
     int64_t m, n, k;
+    int places; /* for tiles of an operand on the GPU, at most: one is used while the next ones come */
 } gt_tiles;
+
+#define GT_TILE_PLACES 8
 
 /* Memory for a tile of so many rows and columns, in either order, with rows that begin at multiples of GT_TILE_ALIGN. */
 #define GT_TILE_ALIGN 16
 size_t gt_tile_bytes(int64_t rows, int64_t columns, size_t element);
 
-/* Places for tiles of an operand that has so many of them: one is used while the next one comes. */
-#define GT_TILE_SLOTS(count) ((count) > 1 ? 2 : 1)
+/* Places for tiles of an operand that has so many of them. */
+int gt_tile_places(const gt_tiles *tiles, int64_t count);
 
 /* Tiles of the product m x n x k whose places take no more than `limit` bytes, and whose rows and columns none more than
  * `line`. False if there are none. */

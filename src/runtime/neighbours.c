@@ -42,7 +42,7 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
 
 /* A weighted mean of ratios: nearer measurements weigh more. */
 typedef struct mean {
-    double sum, weights;
+    double sum, squares, weights;
     double least; /* squared distance */
     size_t nearest; /* row */
 } mean;
@@ -55,6 +55,7 @@ static mean average(const gt_measurements *measured, const gt_neighbour *entries
             continue;
         const double weight = 1 / (NEAR + e->far);
         m.sum += weight * e->ratio;
+        m.squares += weight * e->ratio * e->ratio;
         m.weights += weight;
         if (e->far < m.least) {
             m.least = e->far;
@@ -64,19 +65,21 @@ static mean average(const gt_measurements *measured, const gt_neighbour *entries
     return m;
 }
 
-static double ratio_of_family(const gt_measurements *measured, gt_neighbours *all, const char *family)
+static gt_family_ratio ratio_of_family(const gt_measurements *measured, gt_neighbours *all, const char *family)
 {
     for (size_t i = 0; i < all->family_count; i++)
         if (strcmp(all->families[i].family, family) == 0)
-            return all->families[i].ratio;
+            return all->families[i];
     const mean m = average(measured, all->list, all->count, family);
-    const double ratio = m.weights > 0 ? m.sum / m.weights : 0;
-    if (all->family_count < sizeof all->families / sizeof all->families[0]) {
-        gt_family_ratio *found = &all->families[all->family_count++];
-        memcpy(found->family, family, sizeof found->family);
-        found->ratio = ratio;
+    gt_family_ratio found = {0};
+    memcpy(found.family, family, sizeof found.family);
+    if (m.weights > 0) {
+        found.ratio = m.sum / m.weights;
+        found.spread = sqrt(fmax(0, m.squares / m.weights - found.ratio * found.ratio));
     }
-    return ratio;
+    if (all->family_count < sizeof all->families / sizeof all->families[0])
+        all->families[all->family_count++] = found;
+    return found;
 }
 
 bool gt_neighbours_predict(const gt_measurements *measured, gt_neighbours *all, const gt_neighbour *own, size_t count,
@@ -86,9 +89,11 @@ bool gt_neighbours_predict(const gt_measurements *measured, gt_neighbours *all, 
     mean m = average(measured, own, count, NULL);
     if (m.weights <= 0)
         return false;
-    m.sum += family_weight * ratio_of_family(measured, all, measured->list[own[0].row].kernel->family);
+    const gt_family_ratio family = ratio_of_family(measured, all, measured->list[own[0].row].kernel->family);
+    m.sum += family_weight * family.ratio;
     m.weights += family_weight;
     const double us = own[0].estimate_us * exp(m.sum / m.weights);
-    *out = (gt_prospect){m.nearest, us, us * (1 + GT_DISTRUST * sqrt(m.least)), own[0].parts};
+    const double distrust = (1 + GT_DISTRUST * sqrt(m.least)) * (1 + GT_DISTRUST_SPREAD * family.spread);
+    *out = (gt_prospect){m.nearest, us, us * distrust, own[0].parts};
     return isfinite(us) && us > 0;
 }

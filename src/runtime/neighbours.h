@@ -4,9 +4,11 @@
 
 #include "../../db/store.h"
 
-/* Predictions are made worse by so much for each factor of e between the sizes. Among many kernels the smallest
- * prediction is likely too optimistic, the more so the farther it reaches. */
-#define GT_DISTRUST 0.05
+/* Predictions are made worse by so much for each factor of e between the sizes, and by so much of the spread of their
+ * family's ratios. Among many kernels the smallest prediction is likely too optimistic, the more so the farther it
+ * reaches and the less estimates and times of its family agree. */
+#define GT_DISTRUST        0.03
+#define GT_DISTRUST_SPREAD 0.3
 
 /* A measurement that may be used. */
 typedef struct gt_neighbour {
@@ -20,7 +22,8 @@ typedef struct gt_neighbour {
 /* How a family's measurements near the problem compare with their estimates, found once for each family. */
 typedef struct gt_family_ratio {
     char family[GT_FAMILY_LENGTH];
-    double ratio;
+    double ratio;  /* the mean of logarithms */
+    double spread; /* their standard deviation */
 } gt_family_ratio;
 
 typedef struct gt_neighbours {
@@ -45,7 +48,7 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
 typedef struct gt_prospect {
     size_t nearest; /* of its measurements: a row */
     double us;
-    double score; /* us, made worse by GT_DISTRUST: the smallest is chosen */
+    double score; /* us, made worse by distrust: the smallest is chosen */
     int64_t parts; /* of K; 0: as it was made */
 } gt_prospect;
 

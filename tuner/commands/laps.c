@@ -89,6 +89,7 @@ typedef struct lap {
     gt_winners *winners;
     bool covers, others;
     const gt_problem *problems;
+    const double *shares; /* of the time; NULL: equal ones */
     size_t total;
     fate *fates;
     int lanes;
@@ -112,9 +113,34 @@ static gt_status begin_lane(const lap *l, gt_engine *engine, lane_tuning *lane)
     return lane->seeds ? GT_OK : gt_fail_memory();
 }
 
-/* Tunes one problem with the seeds that were chosen for it. It gets an equal share of the time that is left, multiplied
- * by the number of lanes; `left` counts the shares. */
-static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem, size_t left, bool wait, gt_tuned *tuned,
+static double share_of(const double *shares, size_t at)
+{
+    return shares ? shares[at] : 1;
+}
+
+static double sum_shares(const double *shares, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += share_of(shares, i);
+    return sum;
+}
+
+/* The shares that are left, a problem's own counted as one: it, the problems that wait, and an average one for the last
+ * lap. */
+static double count_shares(const lap *l, size_t at)
+{
+    const double own = share_of(l->shares, at);
+    double left = own + sum_shares(l->shares, l->total) / (double)l->total;
+    for (size_t i = 0; i < l->total; i++)
+        if (l->fates[i] == WAITING || l->fates[i] == CLAIMED)
+            left += share_of(l->shares, i);
+    return left / own;
+}
+
+/* Tunes one problem with the seeds that were chosen for it. It gets one share of the time that is left, multiplied by the
+ * number of lanes; `left` counts the shares. */
+static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem, double left, bool wait, gt_tuned *tuned,
                            bool *reached)
 {
     gt_tuning *tuning = &lane->tuning;
@@ -122,8 +148,8 @@ static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem,
     const int failed = tuning->state.failed = l->failed;
     tuning->until = 0;
     if (tuning->deadline > 0) {
-        const double lanes = (double)l->lanes < (double)left ? (double)l->lanes : (double)left;
-        tuning->until = elapsed + (tuning->deadline - elapsed) * lanes / (double)left;
+        const double lanes = l->lanes < left ? l->lanes : left;
+        tuning->until = elapsed + (tuning->deadline - elapsed) * lanes / left;
     }
     memcpy(lane->seeds, tuning->seeds, tuning->seed_count * sizeof *lane->seeds);
     tuning->seeds = lane->seeds;
@@ -189,8 +215,7 @@ static gt_status tune_some(gt_engine *engine, void *data)
         l->fates[i] = UNDER_WAY;
         tuning->state.step = l->tuning->state.step + (int)l->begun++;
         choose_search(tuning, l->winners, l->covers, &l->problems[i]);
-        /* All problems left, this one included, and the last lap, which takes one share. */
-        status = tune_next(l, &lane, &l->problems[i], l->total - l->begun + 2, wait, &t, &reached);
+        status = tune_next(l, &lane, &l->problems[i], count_shares(l, i), wait, &t, &reached);
         l->fates[i] = reached || wait ? DONE : CLAIMED;
         l->begun -= !reached;
         if (status != GT_OK || !reached || (tuning->showing && !t.won))
@@ -225,7 +250,7 @@ static gt_status tune_again(gt_engine *engine, void *data)
         tuning->seeds = l->winners->seeds;
         if (tuning->seed_count < 2)
             continue;
-        status = tune_next(l, &lane, &before->problem, l->count - l->begun + 1, false, &again, &reached);
+        status = tune_next(l, &lane, &before->problem, (double)(l->count - l->begun + 1), false, &again, &reached);
         if (status != GT_OK || !reached) /* another tuner is on its last lap */
             continue;
         before->tried += again.tried;
@@ -303,14 +328,14 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
 
 /* The problems of one type, until the deadline. state->step says how many of others came before. */
 static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, double deadline, gt_progress_state *state,
-                           const gt_problem *problems, size_t total, gt_tuned *tuned, size_t *count)
+                           const gt_problem *problems, const double *shares, size_t total, gt_tuned *tuned, size_t *count)
 {
     gt_winners winners;
     gt_rejections rejections = {0};
     gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .state = *state,
                         .deadline = deadline, .verbose = options->verbose, .rejections = &rejections};
     lap l = {.tuning = &tuning, .winners = &winners, .covers = options->shapes.cover || options->few.cover,
-             .others = options->all_devices, .problems = problems, .total = total, .tuned = tuned,
+             .others = options->all_devices, .problems = problems, .shares = shares, .total = total, .tuned = tuned,
              .failed = state->failed, .lanes = gt_lanes_count(engine, problems, total)};
     const gt_types *types = gt_class_types(&problems[0].class);
     gt_fitted *fitted = NULL;
@@ -346,8 +371,8 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     return status;
 }
 
-gt_status gt_laps_run(gt_engine *engine, const gt_options_cli *options, const gt_problem *problems, size_t total,
-                      gt_tuned *tuned, size_t *count)
+gt_status gt_laps_run(gt_engine *engine, const gt_options_cli *options, const gt_problem *problems, const double *shares,
+                      size_t total, gt_tuned *tuned, size_t *count)
 {
     const double budget = options->budget_s;
     gt_progress_state state = {.steps = (int)total, .budget = budget};
@@ -358,10 +383,11 @@ gt_status gt_laps_run(gt_engine *engine, const gt_options_cli *options, const gt
             break;
         size_t more = 0;
         group = gt_options_group(problems + i, total - i);
-        const double share = (budget - elapsed) * (double)group / (double)(total - i);
+        const double *const left = shares ? shares + i : NULL;
+        const double part = sum_shares(left, group) / sum_shares(left, total - i);
         state.step = (int)i;
-        status = tune_type(engine, options, budget > 0 ? elapsed + share : 0, &state, problems + i, group,
-                           tuned + *count, &more);
+        status = tune_type(engine, options, budget > 0 ? elapsed + (budget - elapsed) * part : 0, &state, problems + i,
+                           left, group, tuned + *count, &more);
         *count += more;
     }
     return status;

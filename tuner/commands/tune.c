@@ -136,6 +136,7 @@ int gt_tune_device(const gt_options_cli *given, const char *since)
     gt_options_cli kept = *given;
     const gt_options_cli *options = &kept;
     gt_problem *problems = NULL;
+    double *shares = NULL;
     gt_tuned *tuned = NULL;
     gt_limits limits[GT_TYPES_MOST] = {0};
     size_t total = 0, count = 0;
@@ -147,16 +148,20 @@ int gt_tune_device(const gt_options_cli *given, const char *since)
     if (status == GT_OK && given->all_types)
         status = keep_offered(&engine, &kept);
     if (status == GT_OK)
-        status = options->wanted ? gt_wanted_problems(&engine, &kept, &problems, &total)
+        status = options->wanted ? gt_wanted_problems(&engine, &kept, &problems, &shares, &total)
                                  : list_problems(options, &engine.device, &problems, &total);
     if (status == GT_OK)
         status = take_shard(options, &engine, problems, &total);
+    if (options->shard.count > 0) { /* they are of the whole list */
+        free(shares);
+        shares = NULL;
+    }
     if (status == GT_OK && !(tuned = calloc(total + 1, sizeof *tuned)))
         status = gt_fail_memory();
     for (size_t i = 0; status == GT_OK && total > 0 && i < options->type_count; i++)
         status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)
-        status = gt_laps_run(&engine, options, problems, total, tuned, &count);
+        status = gt_laps_run(&engine, options, problems, shares, total, tuned, &count);
     for (size_t i = 0; status == GT_OK && since && i < count; i++)
         status = count_tried(&engine, since, &tuned[i]);
     for (size_t i = 0; status == GT_OK && i < options->type_count && gt_laps_tried_any(tuned, count); i++)
@@ -177,6 +182,7 @@ int gt_tune_device(const gt_options_cli *given, const char *since)
             code = 1;
     gt_engine_close(&engine, ending(status, tuned, count, total));
     free(tuned);
+    free(shares);
     free(problems);
     return gt_engine_interrupted() ? 130 : code;
 }

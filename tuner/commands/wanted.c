@@ -97,31 +97,53 @@ static bool fits(const gt_device *device, const gt_problem *problem)
     return bytes <= 0.9 * (double)device->memory_bytes;
 }
 
-gt_status gt_wanted_problems(const gt_engine *engine, gt_options_cli *options, gt_problem **out, size_t *out_count)
+/* Half of the time goes to all alike, half by how long programs wait for them. */
+static gt_status share_out(const gt_asked *asked, size_t count, gt_problem **out, double **out_shares)
+{
+    gt_problem *problems = calloc(count + 1, sizeof *problems);
+    double *shares = calloc(count + 1, sizeof *shares), us = 0;
+    if (!problems || !shares) {
+        free(problems);
+        free(shares);
+        return gt_fail_memory();
+    }
+    for (size_t i = 0; i < count; i++)
+        us += asked[i].us;
+    for (size_t i = 0; i < count; i++) {
+        problems[i] = asked[i].problem;
+        shares[i] = 1 / (double)count + (us > 0 ? asked[i].us / us : 0);
+    }
+    *out = problems;
+    *out_shares = shares;
+    return GT_OK;
+}
+
+gt_status gt_wanted_problems(const gt_engine *engine, gt_options_cli *options, gt_problem **problems, double **shares,
+                             size_t *out_count)
 {
     const gt_types *kept[GT_TYPES_MOST];
-    gt_problem *problems = NULL;
+    gt_asked *asked = NULL;
     size_t count = 0, found = 0, type_count = 0;
     const size_t most = options->top > 0 ? (size_t)options->top : GT_WANTED_MOST;
-    gt_status status = gt_store_find_wanted(engine->store, &engine->device, most, &problems, &found);
+    gt_status status = gt_store_find_wanted(engine->store, &engine->device, most, &asked, &found);
     for (size_t i = 0; i < found; i++) {
-        const gt_types *types = gt_class_types(&problems[i].class);
-        if (!is_among(types, options->type_list, options->type_count) || !fits(&engine->device, &problems[i]))
+        const gt_types *types = gt_class_types(&asked[i].problem.class);
+        if (!is_among(types, options->type_list, options->type_count) || !fits(&engine->device, &asked[i].problem))
             continue;
         if (!is_among(types, kept, type_count))
             kept[type_count++] = types;
-        problems[count++] = problems[i];
+        asked[count++] = asked[i];
     }
     if (status == GT_OK && count == 0)
         status = gt_fail(GT_ERROR_NOT_TUNED, "no program asked for %s on %s yet: gemmtune run -- PROGRAM",
                          found > 0 ? "these types" : "a product", engine->device.name);
-    if (status != GT_OK) {
-        free(problems);
+    if (status == GT_OK)
+        status = share_out(asked, count, problems, shares);
+    free(asked);
+    if (status != GT_OK)
         return status;
-    }
     memcpy(options->type_list, kept, type_count * sizeof kept[0]);
     options->type_count = type_count;
-    *out = problems;
     *out_count = count;
     return GT_OK;
 }

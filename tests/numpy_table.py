@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""NumPy's products without the BLAS front and with it: numpy_table.py GEMMTUNE.
+
+Each side is a process; they take turns, with pauses in which the threads of the other's BLAS cease to spin: OpenBLAS's do for
+2^28 clocks, and make products of several threads wait for milliseconds. A round has the median of its calls, a side the
+least of its rounds. The front has seen each size before it counts, as it learns from what it sees. Errors are of some
+rows, relative to the largest element, against f64. $GEMMTUNE_DB is used. Needs a GPU and NumPy.
+"""
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+SIZES = [("f4", 4096, 4096, 4096), ("f4", 2048, 2048, 2048), ("f4", 1024, 1024, 1024), ("f4", 768, 768, 768),
+         ("f4", 512, 512, 512), ("f4", 256, 256, 256), ("f4", 64, 64, 64), ("f4", 4096, 64, 4096), ("f4", 4096, 4096, 64),
+         ("f8", 2048, 2048, 2048), ("f8", 512, 512, 512)]
+ROUNDS, ROUND_S, ROUND_CALLS, PAUSE_S = 2, 0.02, 3, 0.2  # of each side; a round at least; before it
+SEEN_S, SEEN_CALLS = 0.1, 8  # what comes before the rounds, at least
+ROWS = 4
+
+
+def call_for(seconds, calls, function):
+    """Calls it for so long, and so often, at least: the median of a call."""
+    begin, times = time.perf_counter(), []
+    while len(times) < calls or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def serve():
+    """Lines of JSON: a size is answered by its error once it was seen often enough, null by the time of a round."""
+    import numpy as np
+    random = np.random.default_rng(1)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked:
+            time.sleep(PAUSE_S)
+            kind, m, n, k = asked
+            a, b, c = random.random((m, k)).astype(kind), random.random((k, n)).astype(kind), np.zeros((m, n), kind)
+
+            def multiply():
+                np.matmul(a, b, out=c)
+
+            call_for(SEEN_S, SEEN_CALLS, multiply)
+            right = np.einsum("ik,kj->ij", a[:ROWS], b, dtype="f8")  # by no BLAS
+            print(json.dumps(float(abs(c[:ROWS] - right).max() / abs(right).max())), flush=True)
+        else:
+            time.sleep(PAUSE_S)
+            print(json.dumps(call_for(ROUND_S, ROUND_CALLS, multiply)), flush=True)
+
+
+class Side:
+    def __init__(self, words):
+        self.process = subprocess.Popen([*words, sys.executable, __file__, "--serve"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def ask(self, question):
+        print(json.dumps(question), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def main():
+    sides = [Side([]), Side([sys.argv[1], "run", "--blas", "--"])]
+    print("%-4s %-16s %9s %9s %7s %9s %9s" % ("type", "size", "ms", "with us", "ratio", "error", "with us"), flush=True)
+    for kind, *size in SIZES:
+        errors = [side.ask([kind, *size]) for side in sides]
+        rounds = [[side.ask(None) for side in sides] for _ in range(ROUNDS)]
+        ms, our_ms = (1e3 * min(times) for times in zip(*rounds))
+        print("%-4s %-16s %9.3f %9.3f %7.2f %9.2g %9.2g" % (
+            "f32" if kind == "f4" else "f64", "x".join(map(str, size)), ms, our_ms, ms / our_ms, *errors), flush=True)
+    for side in sides:
+        side.end()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--serve":
+        serve()
+    else:
+        main()
