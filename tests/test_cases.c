@@ -229,6 +229,24 @@ TEST(each_operand_has_each_hard_value_alone)
     gt_cases_finish(&cases);
 }
 
+TEST(lines_that_one_warp_splits_have_an_element_that_it_alone_sees)
+{
+    gt_class class = class_of(GT_F32, GT_F32, 16);
+    const gt_kernel k = kernel(128, 64, "bk=32 stages=4");
+    bool seen[GT_C][2] = {0};
+    gt_cases cases;
+    class.math = GT_MATH_SPLIT;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        if (c->values == GT_VALUES_UNEVEN && c->uneven == GT_UNEVEN_SMALL && (c->problem.k == 32 || c->problem.k == 512))
+            seen[c->odd][c->problem.k == 512] = true;
+    }
+    for (gt_operand o = GT_A; o < GT_C; o++)
+        CHECK(seen[o][0] && seen[o][1]);
+    gt_cases_finish(&cases);
+}
+
 TEST(products_without_K_are_watched)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 16);
@@ -371,6 +389,7 @@ TEST(every_kind_of_product_is_there)
         const gt_class class = class_of(GT_F32, GT_F32, 16);
         const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
         bool alpha[5] = {0}, beta[5] = {0}, values[3] = {0}, zero = false, poison = false, again = false, rare = false;
+        bool deep = false;
         int64_t longest = 0, largest = 0, rows = 0, columns = 0, most = 0, three = 0;
         gt_cases cases;
         CHECK_OK(gt_cases_draw(&class, &k, check_random(), bounded ? SOFT : 0, GT_EXTENT_ALL, &cases));
@@ -395,6 +414,7 @@ TEST(every_kind_of_product_is_there)
             largest = p->batch > largest ? p->batch : largest;
             rows = p->m > rows ? p->m : rows;
             columns = p->n > columns ? p->n : columns;
+            deep |= (p->m > 20 * 64 || p->n > 20 * 64) && p->k > 16;
             most = c->repeats > most ? c->repeats : most;
             CHECK(c->repeats == 1 || c->beta == 0);
         }
@@ -403,7 +423,7 @@ TEST(every_kind_of_product_is_there)
         CHECK(rare && zero && poison && again && three);
         CHECK(longest > (bounded ? 4096 : 65536));
         CHECK(largest > 256);
-        CHECK(rows > (bounded ? 20 : 200) * 64 && columns > (bounded ? 20 : 200) * 64);
+        CHECK(rows > (bounded ? 20 : 200) * 64 && columns > (bounded ? 20 : 200) * 64 && deep);
         CHECK(most > (bounded ? 60 : 1000));
         gt_cases_finish(&cases);
     }

@@ -61,8 +61,10 @@ class Mutants(unittest.TestCase):
                 self.assertTrue(part == "*" or any(part in text for name, text in texts.items() if file in ("*", name)))
 
     def test_a_rule_explains_no_more_than_it_proves(self):
-        def explained(name, before, after):
-            return reason_of(types.SimpleNamespace(name=name, before=before, after=after, file="", function=""), []) is not None
+        def explained(name, before, after, configuration="persistent"):  # of mma_ws, with three blocks, or one for each tile
+            mutant = types.SimpleNamespace(name=name, before=before, after=after, file="", function="", subject="mma_ws",
+                                           configuration=types.SimpleNamespace(name=configuration))
+            return reason_of(mutant, []) is not None
 
         self.assertTrue(explained("comparison", "return all - first < share ? all - first : share;",
                                   "return all - first <= share ? all - first : share;"))
@@ -71,6 +73,22 @@ class Mutants(unittest.TestCase):
         self.assertFalse(explained("comparison", "j < n ? j : n, i < m", "j < n ? j : n, i <= m"))
         self.assertTrue(explained("narrow", "const gt_int row = tile.row * BM;", "const int row = tile.row * BM;"))
         self.assertFalse(explained("narrow", "const gt_int at = row * g.ldc;", "const int at = row * g.ldc;"))
+        self.assertTrue(explained("constant", "all = (g.k + BK - 1) / BK;", "all = (g.k + BK - 0) / BK;"))
+        self.assertFalse(explained("constant", "all = (g.k + BK - 1) / BK;", "all = (g.k + BK - 2) / BK;"))
+        self.assertTrue(explained("loop", "for (int u = 0; u < WIDTH; u++)", "for (int u = 0; u < WIDTH + 1; u++)"))
+        self.assertFalse(explained("loop", "for (int u = 0; u < WIDTH; u++)", "for (int u = 1; u < WIDTH; u++)"))
+        self.assertFalse(explained("loop", "for (int u = 0; u < count; u++)", "for (int u = 0; u < count + 1; u++)"))
+        tiles = "for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)"
+        self.assertTrue(explained("lane", tiles, tiles.replace("blockIdx.x", "(blockIdx.x & 7)")))
+        self.assertFalse(explained("lane", tiles, tiles.replace("blockIdx.x", "(blockIdx.x & 7)"), "tiles"))
+        self.assertTrue(explained("loop", tiles, tiles.replace("+= ", "+= 2 * "), "tiles"))
+        self.assertFalse(explained("loop", tiles, tiles.replace("+= ", "+= 2 * ")))
+        self.assertTrue(explained("lane", "threadIdx.x / 128", "(threadIdx.x & ~32) / 128"))
+        self.assertFalse(explained("lane", "threadIdx.x / 32", "(threadIdx.x & ~32) / 32"))
+        self.assertTrue(explained("order", "gt_wait(); const int warp = threadIdx.x / 32;",
+                                  "const int warp = threadIdx.x / 32; gt_wait();"))
+        self.assertFalse(explained("order", "__syncwarp(); sum = staging[threadIdx.x];",
+                                   "sum = staging[threadIdx.x]; __syncwarp();"))
 
     def test_no_mutant_made_by_hand_passes(self):
         made = list(HandMade(TEMPLATES))

@@ -10,6 +10,7 @@ MINIMUM = re.compile(r"([\w.\[\]]+(?: - \w+)?) ([<>]) ([\w.\[\]]+) \? (?:\(\w+\)
 MULTIPLE = re.compile(r"\b(\w+) (>) 0 \? \1(?: \* \w+)? : 0\b")
 ROUNDED_UP = re.compile(r"\b(\w+) - 1\) / \1\b")
 FIXED_LOOP = re.compile(r"for \(int (\w+) = \w+; \1 < ([A-Z]\w*|\d+)(?: [*/] \w+)*; \1(?:\+\+| \+= [^;]*)\)")
+NUMBER = re.compile(r"const (?:int|unsigned|bool|gt_int) (?:(?!\w\()[^\[])*")  # computed without a call or an array
 OF_COPIES = ("repack.cuh", "split_pass.cuh")  # kernels that come before the product's, with a grid of their own
 
 
@@ -23,10 +24,10 @@ def reasons():
     return [[word.strip() for word in line.split(" :: ")] for line in read_list("equivalent.txt")]
 
 
-def blocks_of(mutant):
-    """Of a persistent grid; 0: there is a block for each tile."""
+def parameter(mutant, name):
+    """Of a mutant's configuration; 0 where it has no such."""
     texts = [c.parameters for c in CONFIGURATIONS if c.key == (mutant.subject, mutant.configuration.name)]
-    found = re.search(r"\bblocks=(\d+)", " ".join(texts))
+    found = re.search(rf"\b{name}=(\d+)", " ".join(texts))
     return int(found[1]) if found else 0
 
 
@@ -67,7 +68,7 @@ def of_turns(mutant):
 def of_blocks(mutant):
     if mutant.file in OF_COPIES:
         return None
-    blocks = blocks_of(mutant)
+    blocks = parameter(mutant, "blocks")  # of a persistent grid
     if 0 < blocks <= 8 and mutant.after == mutant.before.replace("blockIdx.x", "(blockIdx.x & 7)", 1):
         return f"there are {blocks} blocks"
     if blocks == 0 and mutant.name == "loop" and mutant.after == re.sub(r"\+= (?=gridDim\.x\b)", "+= 2 * ", mutant.before):
@@ -75,7 +76,35 @@ def of_blocks(mutant):
     return None
 
 
-RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks)
+def of_threads(mutant):
+    for mask, divisor in re.findall(r"\(threadIdx\.x & (~1|~32|31)\) / (\d+)", mutant.after):
+        if mutant.before != mutant.after.replace(f"(threadIdx.x & {mask})", "threadIdx.x", 1):
+            continue
+        if mask != "31" and int(divisor) % (64 if mask == "~32" else 2) == 0:
+            return "the quotient does not depend on that bit"
+        if (mask, divisor) == ("31", "128") and parameter(mutant, "warp_groups") == 1:
+            return "there is one warpgroup"
+    return None
+
+
+def of_order(mutant):
+    """Two of one kind, or one that has nothing to do with the other. Who reads memory before kernels that came before have
+    written it is seen by the race checker."""
+    if mutant.name != "order":
+        return None
+    statements = [statement.strip() for statement in re.split(r"; ?(?![^(]*\))", mutant.before) if statement.strip()]
+    if any(NUMBER.fullmatch(statement) for statement in statements):
+        return "a number that no memory is read for, computed before or behind what orders others"
+    if any("setmaxnreg" in statement for statement in statements):
+        return "registers change hands before or behind what orders others"
+    if any(re.fullmatch(r"gt_(?:begin|wait)(?:_evenly)?\(\)", statement) for statement in statements):
+        return "nothing of global memory is touched between"
+    if any(all(kind in statement for statement in statements) for kind in ("gt_mbarrier_init(", "_sync(~0u, ")):
+        return "one after the other in any order"
+    return None
+
+
+RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks, of_threads, of_order)
 
 
 def fits(word, text):

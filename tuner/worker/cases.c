@@ -26,6 +26,7 @@
 #define GENERAL_SHARE 0.2
 #define LONG_SHARE    0.1
 #define SIDE_SHARE    0.05 /* for rows, and for columns */
+#define DEEPER_SHARE  0.2  /* for either with K of more than a step */
 #define BATCH_SHARE   0.05
 #define EMPTY_SHARE   0.1 /* for a batch without K */
 #define REPEAT_SHARE  0.9
@@ -109,20 +110,23 @@ static gt_status add_general(gt_drawing *d)
     return status;
 }
 
-/* Many tiles along one side, of which a K of 1 would tell little, many elements of C with K of two steps, and a K that is
- * far longer than any other. */
+/* Many tiles along one side, of which a K of 1 would tell little, along one of the two, or both, with K of two steps, many
+ * elements of C with K of two steps, and a K that is far longer than any other. */
 static gt_status add_long(gt_drawing *d)
 {
     const int64_t tall =
         gt_drawing_affordable(d, SIDE_SHARE, gt_drawing_work(d, 1, 1, 1, 1), TILES_LEAST, MANY_TILES);
     const int64_t k = gt_drawing_affordable(d, LONG_SHARE, (double)(d->tile_m * d->tile_n), LONG_LEAST, LONG_K);
-    const int64_t rows = 200 + gt_drawing_below(d, 100);
+    const int64_t rows = 200 + gt_drawing_below(d, 100), deeper = gt_drawing_below(d, 2);
+    const int64_t deep_k = (d->types->parts > 0 ? 2 : 1) * d->step; /* parts are multiplied by two steps at a time */
     gt_case *c;
     gt_status status = GT_OK;
     for (int across = 0; status == GT_OK && across < 2; across++) {
         const int64_t tile = across ? d->tile_n : d->tile_m, few = 2 + gt_drawing_below(d, 4);
-        const int64_t many = tall * tile + gt_drawing_below(d, tile) + 1;
-        status = gt_drawing_add(d, across ? few : many, across ? many : few, 2 + gt_drawing_below(d, 2), 1, &c);
+        const int64_t many = tall * tile + gt_drawing_below(d, tile) + 1, m = across ? few : many, n = across ? many : few;
+        const bool deep = across == deeper ||
+                          gt_drawing_work(d, m, n, deep_k + 1, 1) <= gt_drawing_allowance(d, DEEPER_SHARE);
+        status = gt_drawing_add(d, m, n, (deep ? deep_k : 1) + 1 + gt_drawing_below(d, 2), 1, &c);
         if (status == GT_OK)
             gt_drawing_telling(d, c); /* of many tiles there is no other case */
         if (status == GT_OK && c->beta == 0)

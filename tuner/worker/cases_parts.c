@@ -9,6 +9,8 @@
 #define SPLIT_LONG   3904 /* elements of a line: more than 8 blocks of 8 warps split at a time, and twice 2048 nearly */
 #define SPLIT_MORE   8448 /* elements of a line that all warps of a block split */
 #define STRICT_STEPS 64   /* of K: a multiple of what a loop without tensor cores steps by */
+#define SPLIT_STEP   32   /* elements of a line that one warp splits at a time, where K goes down, */
+#define SPLIT_TURN   512  /* and where it goes along */
 
 static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_uneven uneven,
                             gt_operand odd)
@@ -40,6 +42,20 @@ static gt_status add_strict_tails(gt_drawing *d)
                             (gt_operand)(i % 2));
         if (status == GT_OK)
             d->cases->list[d->cases->count - 1].watched = false; /* a larger one is */
+    }
+    return status;
+}
+
+/* Lines that one warp, the first one, splits all of, without a tail that would tell of them too: what it alone has seen
+ * counts. */
+static gt_status add_split_alone(gt_drawing *d)
+{
+    gt_status status = GT_OK;
+    for (int i = 0; status == GT_OK && i < 4; i++) {
+        status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), i < 2 ? SPLIT_STEP : SPLIT_TURN, 1,
+                            GT_UNEVEN_SMALL, (gt_operand)(i % 2));
+        if (status == GT_OK)
+            d->cases->list[d->cases->count - 1].watched = false; /* larger ones are */
     }
     return status;
 }
@@ -88,6 +104,8 @@ gt_status gt_cases_add_parts(gt_drawing *d)
                        1 + gt_drawing_below(d, STRICT_STEPS), 1, GT_UNEVEN_BEYOND, (gt_operand)gt_drawing_below(d, 2));
     if (status == GT_OK)
         gt_drawing_both(d, &d->cases->list[d->cases->count - 1]);
+    if (status == GT_OK)
+        status = add_split_alone(d);
     return status == GT_OK ? add_strict_tails(d) : status;
 }
 
