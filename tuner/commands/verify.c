@@ -247,10 +247,12 @@ static bool is_listed(const verification *v, const gt_measured *row, const gt_pr
         const gt_measured *stored = v->subjects[i].stored;
         gt_problem listed = v->subjects[i].problem;
         bool same = stored->kernel_id == row->kernel_id;
-        if (v->options->checked && gt_math_served_by(problem->class.math) == listed.class.math) {
+        if (v->options->checked && listed.class.math != problem->class.math &&
+            listed.class.math == gt_math_served_by(problem->class.math)) {
             listed.class.math = problem->class.math;
             same = strcmp(stored->kernel->family, row->kernel->family) == 0 &&
-                   gt_params_same(&stored->kernel->params, &row->kernel->params);
+                   gt_params_same(&stored->kernel->params, &row->kernel->params) &&
+                   stored->problem.class.align == row->problem.class.align;
         }
         if (same && gt_problem_same(&listed, problem))
             return true;
