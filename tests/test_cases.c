@@ -389,7 +389,7 @@ TEST(every_kind_of_product_is_there)
         const gt_class class = class_of(GT_F32, GT_F32, 16);
         const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
         bool alpha[5] = {0}, beta[5] = {0}, values[3] = {0}, zero = false, poison = false, again = false, rare = false;
-        bool deep = false;
+        bool deep = false, plain = false;
         int64_t longest = 0, largest = 0, rows = 0, columns = 0, most = 0, three = 0;
         gt_cases cases;
         CHECK_OK(gt_cases_draw(&class, &k, check_random(), bounded ? SOFT : 0, GT_EXTENT_ALL, &cases));
@@ -414,6 +414,7 @@ TEST(every_kind_of_product_is_there)
             largest = p->batch > largest ? p->batch : largest;
             rows = p->m > rows ? p->m : rows;
             columns = p->n > columns ? p->n : columns;
+            plain |= p->m % 64 == 0 && p->n % 64 == 0 && p->k > 0 && p->batch > 3 && c->beta == 0 && c->alpha != 0;
             deep |= (p->m > 20 * 64 || p->n > 20 * 64) && p->k > 16;
             most = c->repeats > most ? c->repeats : most;
             CHECK(c->repeats == 1 || c->beta == 0);
@@ -423,7 +424,7 @@ TEST(every_kind_of_product_is_there)
         CHECK(rare && zero && poison && again && three);
         CHECK(longest > (bounded ? 4096 : 65536));
         CHECK(largest > 256);
-        CHECK(rows > (bounded ? 20 : 200) * 64 && columns > (bounded ? 20 : 200) * 64 && deep);
+        CHECK(rows > (bounded ? 20 : 200) * 64 && columns > (bounded ? 20 : 200) * 64 && deep && plain);
         CHECK(most > (bounded ? 60 : 1000));
         gt_cases_finish(&cases);
     }
