@@ -21,6 +21,11 @@
 #define LINK_BYTES  16e3  /* a microsecond, from pageable memory and back */
 #define KERNEL_FLOP 10e6  /* a microsecond */
 
+/* A BLAS whose threads sleep takes several times as long for its next product, unless that is long. What had gone to
+ * the GPU since would never show it: so this many of a size stay on the CPU first. */
+#define AWAKE   4
+#define LONG_US 10e3
+
 #define GAIN      0.8   /* of the CPU's time that the GPU may take at most */
 #define LINK_MOST 64e3  /* bytes a microsecond */
 #define FADE      1.005 /* of a link's rate, for each product that it kept on the CPU: it is tried again some day */
@@ -34,10 +39,11 @@ static const char *const kinds[] = {"cpu f32", "cpu f64", "link"};
 static struct {
     pthread_once_t read, load;
     atomic_bool is_read;
-    int64_t threshold; /* multiply-adds; -1: by the rates */
+    int64_t threshold;               /* multiply-adds; -1: by the rates */
     _Atomic double of[KINDS][SIZES]; /* flop, or bytes moved, a microsecond */
-    _Atomic double missed_us; /* what the GPU would have saved so far */
-    atomic_bool ready;        /* the GPU is set up */
+    atomic_int seen[LINK][SIZES];    /* products on the CPU, in this process */
+    _Atomic double missed_us;        /* what the GPU would have saved so far */
+    atomic_bool ready;               /* the GPU is set up */
 } rates = {.read = PTHREAD_ONCE_INIT, .load = PTHREAD_ONCE_INIT};
 
 static double get(_Atomic double *rate)
@@ -63,9 +69,9 @@ static int size_of(double amount)
     return size < 0 ? 0 : size < SIZES ? size : SIZES - 1;
 }
 
-static _Atomic double *cpu_rate(const gt_work *w)
+static int cpu_of(const gt_work *w)
 {
-    return &rates.of[w->type == GT_F64 ? CPU_F64 : CPU_F32][size_of(w->multiply_adds)];
+    return w->type == GT_F64 ? CPU_F64 : CPU_F32;
 }
 
 static _Atomic double *link_rate(const gt_work *w)
@@ -122,10 +128,10 @@ bool gt_worth_is_told(void)
     return rates.threshold >= 0;
 }
 
-/* What the CPU needs: by the rate of this size, or of the nearest that is known; 0 if none is. */
+/* What the CPU needs: by the rate of this size, or of the nearest that is known; 0 if too little is. */
 static double cpu_us(const gt_work *w)
 {
-    _Atomic double *const list = rates.of[w->type == GT_F64 ? CPU_F64 : CPU_F32];
+    _Atomic double *const list = rates.of[cpu_of(w)];
     const int size = size_of(w->multiply_adds);
     double rate = 0;
     for (int far = 0; far < SIZES && rate <= 0; far++) {
@@ -133,7 +139,9 @@ static double cpu_us(const gt_work *w)
         if (rate <= 0 && size + far < SIZES)
             rate = get(&list[size + far]);
     }
-    return rate > 0 ? 2 * w->multiply_adds / rate : 0;
+    const double us = rate > 0 ? 2 * w->multiply_adds / rate : 0;
+    const int seen = atomic_load_explicit(&rates.seen[cpu_of(w)][size], memory_order_relaxed);
+    return us > LONG_US || seen >= AWAKE ? us : 0;
 }
 
 /* With a kernel that takes so many microseconds; 0: not known. */
@@ -176,7 +184,10 @@ void gt_worth_see_gpu(const gt_work *w, double moved_us)
 
 void gt_worth_see_cpu(const gt_work *w, double us)
 {
-    learn(cpu_rate(w), 0, 2 * w->multiply_adds / us);
+    const int size = size_of(w->multiply_adds);
+    learn(&rates.of[cpu_of(w)][size], 0, 2 * w->multiply_adds / us);
+    if (atomic_load_explicit(&rates.seen[cpu_of(w)][size], memory_order_relaxed) < AWAKE)
+        atomic_fetch_add_explicit(&rates.seen[cpu_of(w)][size], 1, memory_order_relaxed);
 }
 
 bool gt_worth_seeing(double multiply_adds)

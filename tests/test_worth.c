@@ -1,0 +1,67 @@
+/* Which products of host memory go to the GPU, by what was seen of both sides. The front is a stand-in that stores
+ * nothing. */
+#include "../src/dropin/front.h"
+#include "../src/dropin/worth.h"
+#include "check.h"
+
+bool gt_front_is_on(void)
+{
+    return false;
+}
+
+void gt_front_load_rates(gt_rate *list, size_t count)
+{
+    (void)list, (void)count;
+}
+
+void gt_front_store_rates(const gt_rate *list, size_t count)
+{
+    (void)list, (void)count;
+}
+
+static gt_work cube(gt_type type, double side)
+{
+    return (gt_work){type, side * side * side, 3 * side * side * (type == GT_F64 ? 8 : 4)};
+}
+
+/* Sizes of which nothing was seen before: each test has its own. */
+static void set_up_gpu(void)
+{
+    const gt_work any = cube(GT_F64, 200);
+    gt_worth_staying(&any, 1);
+}
+
+TEST(a_blas_that_had_slept_is_seen_awake_before_its_products_go)
+{
+    set_up_gpu();
+    const gt_work w = cube(GT_F32, 512);
+    gt_worth_see_cpu(&w, 3000);
+    CHECK(!gt_worth_going(&w));
+    for (int i = 0; i < 3; i++)
+        gt_worth_see_cpu(&w, 220);
+    CHECK(!gt_worth_going(&w));
+}
+
+TEST(what_the_cpu_is_slow_at_goes)
+{
+    set_up_gpu();
+    const gt_work w = cube(GT_F32, 1100);
+    for (int i = 0; i < 4; i++) {
+        CHECK(!gt_worth_going(&w));
+        gt_worth_see_cpu(&w, 9000);
+    }
+    CHECK(gt_worth_going(&w));
+    CHECK(gt_worth_staying(&w, 50));
+    CHECK(!gt_worth_staying(&w, 9000));
+}
+
+TEST(a_long_product_goes_when_one_was_seen)
+{
+    set_up_gpu();
+    const gt_work w = cube(GT_F64, 4096);
+    CHECK(!gt_worth_going(&w));
+    gt_worth_see_cpu(&w, 200e3);
+    CHECK(gt_worth_going(&w));
+}
+
+CHECK_MAIN
