@@ -120,7 +120,7 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=2 fragments=2 inst_k=16 split_k=2 group=1 load=0 store=1 occ=1 repack=0"),
     ("mma", "elements", "65x95x63", "nn",
      "bm=32 bn=32 bk=64 wm=16 wn=32 stages=2 fragments=2 inst_k=16 split_k=1 group=1 load=2 store=1 occ=1 repack=0", "bf16"),
-    ("mma", "rows", "65x95x63", "nn",
+    ("mma", "odd rows", "65x95x63", "nn",
      "bm=32 bn=48 bk=64 wm=16 wn=48 stages=2 fragments=2 inst_k=16 split_k=1 group=1 load=2 store=1 occ=1 repack=0", "bf16"),
     ("mma", "chunks", "64x128x256", "nn",
      "bm=32 bn=64 bk=64 wm=16 wn=32 stages=3 fragments=2 inst_k=16 split_k=1 group=8 load=1 store=0 occ=1 repack=0"),
