@@ -132,14 +132,15 @@ TEST(numbers_of_chunks_are_met_where_parts_of_K_share_them_too_and_each_shows)
     k.facts.split_k = 2;
     for (int round = 0; round < 8; round++) {
         gt_cases cases;
-        bool shows[4] = {0};
+        bool shows[4] = {0}, whole = false; /* whole: no part has an element beyond its last chunk */
         CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
         for (size_t i = 0; i < cases.count; i++) {
             const gt_case *c = &cases.list[i];
             if (c->problem.k < 4 * 128)
                 shows[c->problem.k / 128] |= c->alpha != 0 && c->problem.m > 1 && c->problem.n > 1;
+            whole |= c->problem.m == 64 && c->problem.n == 16 && c->problem.k == 2 * 128;
         }
-        CHECK(shows[1] && shows[2] && shows[3]);
+        CHECK(shows[1] && shows[2] && shows[3] && whole);
         gt_cases_finish(&cases);
     }
 }

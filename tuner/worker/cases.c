@@ -45,8 +45,9 @@
 #define LARGE_C 65536 /* elements */
 #define SECTORS 32    /* elements that fill whole sectors of memory, in any type */
 
-/* A whole tile and whole steps, so that nothing lies beyond the last, with NaN and infinities in many places of C. Before it
- * a batch of such tiles without C, which kernels may store in a way of their own. */
+/* A whole tile and whole chunks of K, one for each part of it, so that nothing lies beyond the last, with NaN and
+ * infinities in many places of C. Before it a batch of such tiles without C, which kernels may store in a way of their
+ * own. */
 static gt_status add_whole(gt_drawing *d)
 {
     gt_case *c;
@@ -56,9 +57,9 @@ static gt_status add_whole(gt_drawing *d)
     c->values = GT_VALUES_NORMAL;
     c->alpha = gt_drawing_scalar(d, (int)gt_drawing_below(d, 2));
     c->beta = 0;
-    const double step = gt_drawing_work(d, d->tile_m, d->tile_n, d->step, 1);
-    const int64_t steps = gt_drawing_affordable(d, GENERAL_SHARE / 2, step, 1, d->facts->split_k);
-    if ((status = gt_drawing_add(d, d->tile_m, d->tile_n, steps * d->step, 1, &c)) != GT_OK)
+    const double chunk = gt_drawing_work(d, d->tile_m, d->tile_n, d->chunk, 1);
+    const int64_t chunks = gt_drawing_affordable(d, GENERAL_SHARE / 2, chunk, 1, d->facts->split_k);
+    if ((status = gt_drawing_add(d, d->tile_m, d->tile_n, chunks * d->chunk, 1, &c)) != GT_OK)
         return status;
     gt_drawing_both(d, c);
     c->values = d->types->exact ? GT_VALUES_NORMAL : GT_VALUES_HARD;
