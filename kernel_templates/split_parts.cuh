@@ -32,8 +32,9 @@ struct __align__(8) line_known
     unsigned what;
 };
 constexpr int EXPONENT_AT = 24, FINE_AT = 23, LOW_AT = 12, NOT_FINITE = 255;
-constexpr unsigned ALL_LOW = 2047, ALL_DEEP = 16384,
-                   MOST_DEEP = 4095; // more shares of deep elements than most are most
+constexpr unsigned ALL_LOW = 2047;   // the share of low elements, where all are
+constexpr unsigned ALL_DEEP = 16384; // of deep ones
+constexpr unsigned MOST_DEEP = 4095; // what is written of it at most
 constexpr int WIDE = 36;             // for three parts lines are scaled by two to this power more
 constexpr int WIDE_TERMS = 24;       // sums of so many terms, as a power of two, stay below 2^126 then
 static_assert(2 * (15 + WIDE) + WIDE_TERMS <= 126, "elements are below 2^15 otherwise");

@@ -260,15 +260,16 @@ static bool is_listed(const verification *v, const gt_measured *row, const gt_pr
     return false;
 }
 
-/* Leaves every N-th kernel, of --shard's I-th part. */
+/* Of --shard's I/N every N-th kernel is left, from the I-th on. */
 static void take_shard(verification *v)
 {
     const gt_shard *shard = &v->options->shard;
-    const size_t count = v->count;
-    v->count = shard->count > 0 ? 0 : count;
-    for (size_t i = 0; shard->count > 0 && i < count; i++)
-        if (i % (size_t)shard->count == (size_t)shard->index - 1)
-            v->subjects[v->count++] = v->subjects[i];
+    if (shard->count == 0)
+        return;
+    size_t left = 0;
+    for (size_t i = (size_t)shard->index - 1; i < v->count; i += (size_t)shard->count)
+        v->subjects[left++] = v->subjects[i];
+    v->count = left;
 }
 
 /* Whether a row is checked: the winners of this GPU's races; with --all each kernel that the library may pick, once,
