@@ -62,8 +62,9 @@ typedef struct sg_agent {
     sg_known heard[SG_SCOPES];  /* what strong reads found released: a fence of at least that scope acquires it */
     uint32_t number, clock;
     uint32_t told; /* the clock at its last fence that reached other blocks */
-    uint32_t meeting; /* how often its lanes have met */
-    bool touched;  /* it has accessed memory since it last released */
+    uint32_t meeting, met; /* how often its lanes have met, and the clock when they did */
+    uint32_t lanes, same;  /* those that have accessed memory since, by any instruction and by every one */
+    bool touched;  /* it has accessed memory since it last released, or its lanes met */
 } sg_agent;
 
 struct sg_race {
