@@ -334,7 +334,7 @@ bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint
     access x = describe(w, op, kind, words);
     const bool plain = !words.strong && (!x.writes || !own->places);
     uint32_t last = UINT32_MAX;
-    if (!words.strong && !words.async && !sg_race_touch_lanes(w, op, mask, at, size, x.writes))
+    if (!words.async && !sg_race_touch_lanes(w, op, mask, at, size, x.writes, words.strong))
         return false;
     note_lanes(w, mask);
     sg_agent_touch(w);

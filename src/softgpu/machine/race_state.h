@@ -117,6 +117,7 @@ void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t si
 void sg_region_forget_places(sg_region *region);
 
 /* Accesses of lanes to their block's shared memory; false with a report if one of them comes to another lane's. */
-bool sg_race_touch_lanes(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool writes);
+bool sg_race_touch_lanes(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool writes,
+                         bool strong);
 
 #endif
