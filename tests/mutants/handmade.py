@@ -110,6 +110,11 @@ MUTANTS = [
      "GT_C *to = g.c + away + (int)((row + down) * g.ldc)"),
     ("simt_ws", "waits for one producer fewer", "gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS);",
      "gt_mbarrier_init(gt_shared_address(&full[s]), PRODUCERS - 1);"),
+    ("simt_ws", "reads what other lanes have staged before it has met them",
+     "        __syncwarp();\n#pragma unroll\n        for (int n = batch; n < batch + BATCH && n < COUNT; n += LINE)\n",
+     "#pragma unroll\n        for (int n = batch; n < batch + BATCH && n < COUNT; n += LINE)\n"),
+    ("simt_cluster", "gives a stage back before the lanes of a warp have met",
+     "        __syncwarp();\n        if (GT_CHECKED || elected)\n", "        if (GT_CHECKED || elected)\n"),
 ]
 
 WGMMA = [
@@ -238,6 +243,9 @@ SPLIT = [
     ("turns", "makes parts of what has not come", "        gt_wait_copies<0>(); // this thread's\n", ""),
     ("turns", "takes a line's scale for its neighbour's", "__float_as_uint(known[first + line].undo) : 127u << 23", "__float_as_uint(known[first + (line ^ 1)].undo) : 127u << 23"),
     ("turns", "drops the last interval of K", "(g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL)", "(g.k + STEP - 1) / (STEP * INTERVAL)"),
+    ("turns", "computes offsets of strict tiles in 32 bits", "+ k : k * ld + first + line))", "+ k : (int)(k * ld) + first + line))"),
+    ("shared", "drops C where beta is 1", "return g.beta.value == GT_ACC(0) && (FINISHES_STORED",
+     "return g.beta.value == GT_ACC(1) && (FINISHES_STORED"),
 ]
 
 SPLIT_MMA = [
@@ -252,6 +260,7 @@ SPLIT_MMA = [
     ("parted", "stores strict sums of the next tile", "        g.n = column + BN; // the next tile's are not this one's\n", "        g.n = g.n;\n"),
     ("parted", "promotes no strict sums", "== 0 && how != IN_ORDER)", "== 0 && how == IN_ORDER)"),
     ("parted", "loses the last of 63 in strict sums", "for (gt_int left = g.k; left > 0;", "for (gt_int left = g.k - (g.k % 64 == 63); left > 0;"),
+    ("parted", "takes B's first lines for A's", "number >= blocks_b : number < blocks_a;", "number >= blocks_b : number <= blocks_a;"),
 ]
 
 NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA}
