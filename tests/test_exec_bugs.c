@@ -136,12 +136,13 @@ static const char copied[] =
     "    if (t == 0 && BUG != 5) asm volatile(\"mbarrier.init.shared::cta.b64 [%0], 1;\" ::\"r\"(at(&bar)) : \"memory\");\n"
     "    if (BUG != 10) asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
     "    __syncthreads();\n"
-    "    for (int turn = 0; turn < 2; turn++) {\n"
+    "    for (int turn = 0; turn < (BUG == 11 ? 3 : 2); turn++) {\n"
     "        if (t == 0) {\n"
     "            asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(at(&bar)), \"r\"(BUG == 1 ? 2048 : BUG == 2 ? 512 : 1024) : \"memory\");\n"
     "            asm volatile(\"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];\"\n"
     "                         ::\"r\"(at(box) + (BUG == 8 ? 64 : 0)), \"l\"(&m), \"r\"(0), \"r\"(8 * turn), \"r\"(at(&bar)) : \"memory\");\n"
     "        }\n"
+    "        if (turn == 2) break;\n"
     "        if (BUG != 3) asm volatile(\"{ .reg .pred p; L: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra L; }\"\n"
     "                                   ::\"r\"(at(&bar)), \"r\"(BUG == 4 ? turn ^ 1 : turn) : \"memory\");\n"
     "        const unsigned offset = t * 4, swizzled = offset ^ (offset >> (BUG == 6 ? 8 : 7) & 7) << 4;\n"
@@ -225,6 +226,7 @@ static const bug bugs[] = {
     {copied, 8, "box at an address that is not aligned", "is not aligned to 128 bytes"},
     {copied, 9, "buffer filled anew without a fence between the proxies", "needs fence.proxy.async"}, /* fails on an H200 */
     {copied, 10, "mbarrier without a fence between the proxies", "needs fence.proxy.async"},
+    {copied, 11, "copy that nobody waits for", "has not come when its block ends"},
 };
 
 /* Runs it; true if it came to its end without a fault. Else verdict has the report. */

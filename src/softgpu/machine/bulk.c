@@ -42,13 +42,16 @@ bool sg_bulk_release(sg_cluster *cluster)
 
 void sg_bulk_leave(const sg_cluster *cluster)
 {
-    for (uint32_t b = 0; b < cluster->block_count; b++)
-        for (const sg_bulk *bulk = cluster->blocks[b].bulks; bulk; bulk = bulk->next)
-            if (bulk->grouped) {
-                sg_fault_at(bulk->warp, bulk->op, 1u << bulk->lane, SG_FAULT_ADDRESS, bulk->shared,
-                            "store of shared memory that is still to be read when its block ends: nobody waited for it");
-                return;
-            }
+    for (uint32_t b = 0; b < cluster->block_count; b++) {
+        const sg_bulk *bulk = cluster->blocks[b].bulks;
+        if (!bulk)
+            continue;
+        sg_fault_at(bulk->warp, bulk->op, 1u << bulk->lane, SG_FAULT_ADDRESS, bulk->shared,
+                    "%s when its block ends: nobody waited for it",
+                    bulk->grouped ? "store of shared memory that is still to be read"
+                                  : "copy into shared memory that has not come");
+        return;
+    }
 }
 
 void sg_bulk_finish(sg_block *block)

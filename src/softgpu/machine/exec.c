@@ -114,11 +114,8 @@ static outcome run_cluster(sg_cluster *cluster, int64_t turn)
     for (int waited = 0; spent < turn && waited < QUIET_TURN && budget_left(cluster->machine);) {
         bool quiet;
         const outcome result = run_pass(cluster, &spent, &quiet);
-        if (result == FINISHED) { /* what is still under way arrives after the last thread has left */
+        if (result == FINISHED)
             sg_bulk_leave(cluster);
-            while (!cluster->machine->fault && sg_bulk_release(cluster))
-                continue;
-        }
         if (result != TURN_OVER)
             return cluster->machine->fault ? FAULTED : result;
         const bool waits = quiet && !sg_async_release(cluster) && !sg_bulk_release(cluster);

@@ -213,7 +213,7 @@ bool sg_async_release(sg_cluster *cluster);
 bool sg_bulk_release(sg_cluster *cluster);
 void sg_bulk_finish(sg_block *block);
 
-/* All threads of a cluster have left: a fault where a store still reads shared memory, which is others' by then. */
+/* All threads of a cluster have left: a fault where a copy still reads or writes shared memory, which is others' by then. */
 void sg_bulk_leave(const sg_cluster *cluster);
 
 /* Called with counts or race checks: all addresses of one warp instruction in shared or global memory. */
