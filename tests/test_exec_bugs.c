@@ -33,10 +33,10 @@ static const char tiled[] =
     "        if (threadIdx.x == 0) bs[0][0] = 1;\n"
     "        if (threadIdx.x >= 32) sum *= bs[0][0];\n"
     "    }\n"
-    "    if (BUG == 25 || BUG == 26) {\n"
+    "    if (BUG == 25 || BUG == 26 || BUG == 29) {\n"
     "        as[0][threadIdx.x] = sum;\n"
     "        if (BUG == 26) __syncwarp();\n"
-    "        const float others = as[0][threadIdx.x ^ 1];\n"
+    "        const float *from = &as[0][threadIdx.x ^ 1], others = BUG == 29 ? +*(const volatile float *)from : +*from;\n"
     "        sum += others - others;\n"
     "    }\n"
     "    if (i < n + (BUG == 16) && j < n + (BUG == 4)) {\n"
@@ -196,6 +196,7 @@ static const bug bugs[] = {
     {tiled, 26, "nothing: they meet", RIGHT},
     {tiled, 27, "nothing: warps take the registers that others give back", RIGHT},
     {tiled, 28, "warps take more registers than others give back", DEADLOCK},
+    {tiled, 29, "lanes that read as volatile what others wrote and do not meet", "by another lane of the warp"},
     {staged, 0, "nothing", RIGHT},
     {staged, 1, "wait for one copy too few", IN_FLIGHT},
     {staged, 2, "one stage", IN_FLIGHT},

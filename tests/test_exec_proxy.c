@@ -60,6 +60,10 @@ TEST(a_buffer_that_was_read_is_filled_again_behind_a_fence_of_the_proxies_or_an_
          "bar.warp.sync -1; @lead mbarrier.arrive.shared.b64 _, [%e], 32; @other mbarrier.arrive.shared.b64 _, [%e], 32;"
          " E: mbarrier.try_wait.parity.shared.b64 p, [%e], 0; @!p bra E;",
          &none, NULL},
+        {"one thread arrives before it has met the others of its warp",
+         "@lead mbarrier.arrive.shared.b64 _, [%e], 32; @other mbarrier.arrive.shared.b64 _, [%e], 32;"
+         " E: mbarrier.try_wait.parity.shared.b64 p, [%e], 0; @!p bra E;",
+         &both, NULL},
         {"a barrier of the block alone", "bar.sync 0;", &both, NEEDS},
         {"a fence of global memory", "fence.proxy.async.global; bar.sync 0;", &both, NEEDS},
         {"a fence of memory", "fence.acq_rel.gpu; bar.sync 0;", &both, NEEDS},

@@ -11,6 +11,7 @@ MULTIPLE = re.compile(r"\b(\w+) (>) 0 \? \1(?: \* \w+)? : 0\b")
 ROUNDED_UP = re.compile(r"\b(\w+) - 1\) / \1\b")
 FIXED_LOOP = re.compile(r"for \(int (\w+) = \w+; \1 < ([A-Z]\w*|\d+)(?: [*/] \w+)*; \1(?:\+\+| \+= [^;]*)\)")
 NUMBER = re.compile(r"const (?:int|unsigned|bool|gt_int) (?:(?!\w\()[^\[])*")  # computed without a call or an array
+WAIT = re.compile(r"wait_copies<STAGES((?: - \d+)+)>\(\)")
 OF_COPIES = ("repack.cuh", "split_pass.cuh")  # kernels that come before the product's, with a grid of their own
 
 
@@ -76,6 +77,14 @@ def of_blocks(mutant):
     return None
 
 
+def of_waits(mutant):
+    before, after = WAIT.search(mutant.before), WAIT.search(mutant.after)
+    if before and after and WAIT.sub("", mutant.before) == WAIT.sub("", mutant.after) \
+            and sum(map(int, re.findall(r"\d+", after[1]))) > sum(map(int, re.findall(r"\d+", before[1]))):
+        return "waits for more copies than need be"
+    return None
+
+
 def of_threads(mutant):
     for mask, divisor in re.findall(r"\(threadIdx\.x & (~1|~32|31)\) / (\d+)", mutant.after):
         if mutant.before != mutant.after.replace(f"(threadIdx.x & {mask})", "threadIdx.x", 1):
@@ -104,7 +113,7 @@ def of_order(mutant):
     return None
 
 
-RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks, of_threads, of_order)
+RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks, of_waits, of_threads, of_order)
 
 
 def fits(word, text):

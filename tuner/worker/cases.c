@@ -96,8 +96,10 @@ static gt_status add_general(gt_drawing *d)
         if ((status = gt_drawing_add(d, m, n, gt_drawing_few(d, d->step), 1, &c)) != GT_OK)
             return status;
         c->values = GT_VALUES_NORMAL;
-        c->alpha = i == 0 ? gt_drawing_far_scalar(d, gt_drawing_below(d, 2)) : gt_drawing_scalar(d, 1);
-        c->beta = i == 0 ? 0 : gt_drawing_scalar(d, 0);
+        gt_drawing_both(d, c);
+        c->beta = i; /* C as it is, also in tiles that kernels store in a way of their own where beta is 0 */
+        if (i == 0)
+            c->alpha = gt_drawing_far_scalar(d, gt_drawing_below(d, 2));
         c->watched = true;
     }
     status = gt_drawing_add(d, d->tile_m + gt_drawing_below(d, 3), 1 + gt_drawing_below(d, d->tile_n),

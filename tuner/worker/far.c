@@ -22,13 +22,14 @@
 
 #define ROWS 3  /* rows, or matrices, of an operand */
 #define WIDE 19 /* elements of a row that may be long: vectors and their rest */
+#define DEEP_ROWS 16 /* that have enough elements along K to be far apart themselves */
 
 /* Of rows that are tiles and steps of K apart: a side of so many lines is met, and some more beyond the first tile, step
  * or square of a copy. */
 #define LINES_LEAST 64
 #define LINES_MOST  256
 #define MORE        3
-_Static_assert(GT_FAR_PLACES >= LINES_MOST + MORE && GT_FAR_PLACES > (ROWS - 1) * FAR, "every row has a place");
+_Static_assert(GT_FAR_PLACES >= LINES_MOST + MORE && GT_FAR_PLACES > (DEEP_ROWS - 1) * FAR, "every row has a place");
 
 /* Powers of two that elements are apart: too many for two parts, and for three. */
 #define UNEVEN_POWERS 48
@@ -97,6 +98,7 @@ typedef enum apart {
     APART_WHOLE,  /* the same of whole tiles, C not read: kernels have a way of their own for these */
     APART_UNEVEN, /* rows where operands may be in parts, of elements that are too far apart for two of them */
     APART_DEEP,   /* and for three */
+    APART_DEEP_ROWS, /* the same of a few rows that lie further apart, 2^31 elements from one to the next */
     APART_MATRICES, /* small matrices, ROWS of them */
     APART_UNEVEN_MATRICES,
     APART_DEEP_MATRICES,
@@ -115,6 +117,7 @@ static const struct {
     [APART_WHOLE] = {.near = true},
     [APART_UNEVEN] = {.near = true, .powers = UNEVEN_POWERS},
     [APART_DEEP] = {.near = true, .powers = DEEP_POWERS},
+    [APART_DEEP_ROWS] = {.powers = DEEP_POWERS},
     [APART_MATRICES] = {.matrices = true},
     [APART_UNEVEN_MATRICES] = {.matrices = true, .powers = UNEVEN_POWERS},
     [APART_DEEP_MATRICES] = {.matrices = true, .powers = DEEP_POWERS},
@@ -145,6 +148,7 @@ static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart k
         [APART_WHOLE] = {lines[0], f->tile_n < LINES_MOST ? f->tile_n : LINES_MOST, WIDE},
         [APART_UNEVEN] = {lines[0], lines[1], lines[2]},
         [APART_DEEP] = {lines[0], lines[1], lines[2]},
+        [APART_DEEP_ROWS] = {ROWS, n_down ? ROWS : WIDE, k_down ? DEEP_ROWS : 2 * DEEP_ROWS},
         [APART_MATRICES] = {5, 6, 7},
         [APART_UNEVEN_MATRICES] = {5, 6, 40},
         [APART_DEEP_MATRICES] = {5, 6, 40},

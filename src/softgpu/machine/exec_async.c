@@ -20,6 +20,7 @@ static void land(sg_warp *w, sg_flight *flight, uint32_t mask)
     mask &= flight->mask;
     flight->mask &= ~mask;
     w->ended = SG_NO_MBARRIER;
+    w->arriving = SG_ALL; /* each has said so itself, and when copies land does not tell what others did */
     SG_FOR_MASK(l, mask)
     {
         if (!flight->bytes) {

@@ -4,6 +4,7 @@
  */
 #include "matrix.h"
 #include "narrow.h"
+#include "race.h"
 #include "short_sums.h"
 
 /* Where the elements of fragments lie. */
@@ -209,6 +210,8 @@ static void multiply(sg_warp *w, const sg_op *op, uint32_t mask, bool is_wmma)
     matrices m;
     if (!sg_matrix_whole_warp(w, op, mask))
         return;
+    if (w->block->race)
+        sg_race_meet(w);
     if (w->machine->counts)
         w->machine->counts->tensor_flops += 2ull * p->m * p->n * p->k;
     if (p->real_a) {

@@ -70,7 +70,7 @@ bool sg_mbarrier_change(sg_warp *w, const sg_op *op, int lane, uint64_t address,
         s.missing -= arrivals;
     }
     if (w->block->race && arrivals && arrivals != UINT32_MAX)
-        sg_race_mbarrier_arrive(w, address, sg_race_relaxed(w, op));
+        sg_race_mbarrier_arrive(w, w->arriving, address, sg_race_relaxed(w, op));
     if (arrivals)
         sg_late_arrive(w, op);
     s.bytes += bytes;
@@ -151,6 +151,7 @@ static void arrive(sg_warp *w, const sg_op *op, uint32_t mask)
     const plan *p = (const plan *)op->list;
     const uint32_t *value = sg_row32(w, op->b);
     w->ended = SG_NO_MBARRIER;
+    w->arriving = mask;
     SG_FOR_MASK(l, mask)
     {
         const uint64_t address = shared_address(w, op, (int)l);

@@ -372,6 +372,8 @@ void sg_wgmma_multiply(sg_warp *w, const sg_op *op, uint32_t mask)
         sg_fault_at(w, op, mask, SG_FAULT_INSTRUCTION, 0, "no wgmma.fence before the first product");
         return;
     }
+    if (w->block->race)
+        sg_race_meet(w);
     operand *b = &f.operands[f.count++], *a = p->in_registers ? NULL : &f.operands[f.count++];
     *b = (operand){.transposed = p->trans_b, .count = p->n};
     if (!read_descriptor(w, op, sg_row64(w, p->b)[0], &b->m) ||

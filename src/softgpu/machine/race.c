@@ -262,6 +262,13 @@ static sg_region *find_region(struct sg_races *races, access *x, uint32_t size, 
     return find_page(races, x->address);
 }
 
+/* Lanes make an access, each a part of it. */
+static void note_lanes(const sg_warp *w, uint32_t lanes)
+{
+    sg_agent_of(w)->lanes |= lanes;
+    sg_agent_of(w)->same &= lanes;
+}
+
 static access describe(sg_warp *w, const sg_op *op, sg_touch kind, sg_words words)
 {
     const bool writes = kind != SG_TOUCH_READ;
@@ -314,6 +321,7 @@ bool sg_race_touch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint
 {
     const sg_words words = w->machine->kernel->words[op - w->ops];
     access x = describe(w, op, kind, words);
+    note_lanes(w, mask);
     SG_FOR_MASK(l, mask) if (!touch_lane(&x, (int)l, at[l], size, kind, SG_SPACE_GLOBAL, &words)) return false;
     return true;
 }
@@ -326,8 +334,9 @@ bool sg_race_touch_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint
     access x = describe(w, op, kind, words);
     const bool plain = !words.strong && (!x.writes || !own->places);
     uint32_t last = UINT32_MAX;
-    if (!words.strong && !words.async && !sg_race_touch_lanes(w, op, mask, at, size, x.writes))
+    if (!words.async && !sg_race_touch_lanes(w, op, mask, at, size, x.writes, words.strong))
         return false;
+    note_lanes(w, mask);
     sg_agent_touch(w);
     SG_FOR_MASK(l, mask)
     {

@@ -66,7 +66,7 @@ void sg_race_cluster_arrive(sg_warp *w, const sg_op *op);
 void sg_race_cluster_over(sg_cluster *cluster);
 void sg_race_cluster_leave(sg_warp *w);
 bool sg_race_mbarrier_find(sg_warp *w, const sg_op *op, int lane, uint64_t address);
-void sg_race_mbarrier_arrive(sg_warp *w, uint64_t address, bool relaxed);
+void sg_race_mbarrier_arrive(sg_warp *w, uint32_t lanes, uint64_t address, bool relaxed);
 void sg_race_mbarrier_copy(sg_warp *w, uint64_t address); /* an asynchronous copy will count it down */
 void sg_race_mbarrier_over(sg_warp *w, uint64_t address);
 void sg_race_mbarrier_leave(sg_warp *w, uint64_t address);

@@ -2,7 +2,8 @@
  * Lanes of one warp. For everything else they count as ordered; here what one of them wrote in shared memory must not be
  * read or written over by another, nor what one has read be written over, before they have met: by bar.warp.sync, by a
  * barrier or an mbarrier. Anything else that lanes do together counts as meeting too, though it orders no memory. One
- * instruction's own lanes are not looked at, and words of which less is touched at once are forgotten.
+ * instruction's own lanes are not looked at, and words of which less is touched at once are forgotten. A strong access may
+ * come to another strong one: such leave no mark.
  */
 #include "race_state.h"
 #include "rows.h"
@@ -39,7 +40,7 @@ static bool report(sg_warp *w, const sg_op *op, int lane, uint32_t at, bool writ
     return false;
 }
 
-static bool touch_word(sg_warp *w, const sg_op *op, int lane, uint32_t at, bool writes)
+static bool touch_word(sg_warp *w, const sg_op *op, int lane, uint32_t at, bool writes, bool strong)
 {
     sg_lane_mark *m = &w->block->race->marks[at / 4];
     const uint64_t mine = mark_of(w, op, lane);
@@ -48,13 +49,14 @@ static bool touch_word(sg_warp *w, const sg_op *op, int lane, uint32_t at, bool 
     if (writes && is_unmet(m->read, mine))
         return report(w, op, lane, at, writes, m->read, false);
     if (writes)
-        *m = (sg_lane_mark){.write = mine};
-    else
+        *m = (sg_lane_mark){.write = strong ? 0 : mine};
+    else if (!strong)
         m->read = m->read && SINCE(m->read) == SINCE(mine) && LANE(m->read) != LANE(mine) ? mine | MANY : mine;
     return true;
 }
 
-bool sg_race_touch_lanes(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool writes)
+bool sg_race_touch_lanes(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool writes,
+                         bool strong)
 {
     SG_FOR_MASK(l, mask)
     {
@@ -63,7 +65,7 @@ bool sg_race_touch_lanes(sg_warp *w, const sg_op *op, uint32_t mask, const uint3
         for (uint32_t i = at[l]; i < at[l] + size; i += 4)
             if (size < 4)
                 w->block->race->marks[i / 4] = (sg_lane_mark){0};
-            else if (!touch_word(w, op, (int)l, i, writes))
+            else if (!touch_word(w, op, (int)l, i, writes, strong))
                 return false;
     }
     return true;

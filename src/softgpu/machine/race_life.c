@@ -120,7 +120,7 @@ void sg_race_begin(sg_block *block)
         races->lost = true;
     for (uint32_t i = 0; i < block->warp_count; i++) {
         sg_agent *agent = &race->agents[i];
-        *agent = (sg_agent){.number = race->base + i, .clock = 1, .meeting = 1, .known.all.base = race->base};
+        *agent = (sg_agent){.number = race->base + i, .clock = 1, .meeting = 1, .met = 1, .same = UINT32_MAX, .known.all.base = race->base};
         sg_moment *own = agent->known.all.own;
         own[i] = own[block->warp_count] = (sg_moment){1, 1}; /* that the block has begun */
         for (int a = 0; a < SG_ASYNCS && block->machine->kernel->async; a++)

@@ -50,23 +50,37 @@ static void tell(sg_warp *w, sg_known *to)
     sg_agent_of(w)->touched = false;
 }
 
+static sg_moment earlier(sg_moment a, sg_moment b)
+{
+    return (sg_moment){a.reads < b.reads ? a.reads : b.reads, a.writes < b.writes ? a.writes : b.writes};
+}
+
+/* What it knows, of its own accesses those until a moment. To be joined only: what it shares stays the warp's. */
+static sg_known known_until(const sg_warp *w, sg_moment last)
+{
+    sg_known known = sg_agent_of(w)->known;
+    known.all.own[w->index] = earlier(known.all.own[w->index], last);
+    for (int i = 0; i < SG_ASYNCS; i++)
+        known.async[i].own[w->index] = earlier(known.async[i].own[w->index], last);
+    return known;
+}
+
 /* Of its own writes only those before its last fence. */
 static void tell_relaxed(sg_warp *w, sg_known *to)
 {
-    sg_agent *me = sg_agent_of(w);
-    sg_known known = me->known; /* joined only: what it shares stays the warp's */
-    known.all.own[w->index].writes = me->told;
-    for (int i = 0; i < SG_ASYNCS; i++) {
-        uint32_t *writes = &known.async[i].own[w->index].writes;
-        *writes = *writes < me->told ? *writes : me->told;
-    }
+    const sg_known known = known_until(w, (sg_moment){UINT32_MAX, sg_agent_of(w)->told});
     join(races_of(w), to, &known);
-    me->touched = false;
+    sg_agent_of(w)->touched = false;
 }
 
 void sg_race_meet(sg_warp *w)
 {
-    sg_agent_of(w)->meeting++;
+    sg_agent *me = sg_agent_of(w);
+    me->meeting++;
+    me->met = me->clock;
+    me->lanes = 0;
+    me->same = UINT32_MAX;
+    me->touched = false;
 }
 
 void sg_race_arrive(sg_warp *w, int8_t barrier)
@@ -244,19 +258,23 @@ static sg_place *find_mbarrier(const sg_warp *w, uint64_t address)
     return block ? find_place(races_of(w), &block->race->shared, at, true) : NULL;
 }
 
-void sg_race_mbarrier_arrive(sg_warp *w, uint64_t address, bool relaxed)
+/* Some lanes tell nothing of what they did together with others who do not come along, since they met those. Where they
+ * also did something without them, which they may tell of, all counts as theirs. */
+void sg_race_mbarrier_arrive(sg_warp *w, uint32_t lanes, uint64_t address, bool relaxed)
 {
     struct sg_races *races = races_of(w);
+    sg_agent *me = sg_agent_of(w);
     sg_place *place = find_mbarrier(w, address);
     if (!place)
         return;
     sg_known *to = &place->slots[0].known;
-    if (w->machine->kernel->async && !sg_vector_join_reads(&to->async[SG_ASYNC_SHARED], &sg_agent_of(w)->known.all, races->stride))
+    const bool unmet = me->lanes & ~lanes && me->same == me->lanes;
+    const uint32_t last = unmet ? me->met : me->clock;
+    const sg_known known = known_until(w, (sg_moment){last, relaxed && me->told < last ? me->told : last});
+    if (w->machine->kernel->async && !sg_vector_join_reads(&to->async[SG_ASYNC_SHARED], &known.all, races->stride))
         races->lost = true;
-    if (relaxed)
-        tell_relaxed(w, to);
-    else
-        tell(w, to);
+    join(races, to, &known);
+    me->touched = false;
 }
 
 void sg_race_mbarrier_copy(sg_warp *w, uint64_t address)

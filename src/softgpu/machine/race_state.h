@@ -62,8 +62,9 @@ typedef struct sg_agent {
     sg_known heard[SG_SCOPES];  /* what strong reads found released: a fence of at least that scope acquires it */
     uint32_t number, clock;
     uint32_t told; /* the clock at its last fence that reached other blocks */
-    uint32_t meeting; /* how often its lanes have met */
-    bool touched;  /* it has accessed memory since it last released */
+    uint32_t meeting, met; /* how often its lanes have met, and the clock when they did */
+    uint32_t lanes, same;  /* those that have accessed memory since, by any instruction and by every one */
+    bool touched;  /* it has accessed memory since it last released, or its lanes met */
 } sg_agent;
 
 struct sg_race {
@@ -116,6 +117,7 @@ void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t si
 void sg_region_forget_places(sg_region *region);
 
 /* Accesses of lanes to their block's shared memory; false with a report if one of them comes to another lane's. */
-bool sg_race_touch_lanes(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool writes);
+bool sg_race_touch_lanes(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, uint32_t size, bool writes,
+                         bool strong);
 
 #endif

@@ -77,6 +77,7 @@ struct sg_warp {
     uint32_t cluster_phase; /* of the cluster's barrier, in which it arrived last */
     uint32_t cluster_arrived; /* lanes that have, and have not waited since */
     uint64_t ended; /* the mbarrier whose phase ended with the last arrival of a lane, or SG_NO_MBARRIER */
+    uint32_t arriving; /* lanes that arrive with that one */
     uint32_t lanes_of;  /* the mask that lanes spells out */
     _Alignas(SG_ROW_BYTES) uint32_t lanes[SG_LANES];
     sg_split splits[SG_LANES];
