@@ -101,7 +101,6 @@ typedef struct lap {
     bool over;  /* a lane failed */
     gt_problem *drawn;
     size_t drawn_count;
-    double drawn_until; /* by the engine's clock */
 } lap;
 
 /* A lane's own copy of what all lanes share. */
@@ -282,7 +281,7 @@ static gt_status try_drawn(gt_engine *engine, void *data)
     tuning->only_seeds = tuning->only_choices = tuning->covering = true;
     tuning->seeds = l->winners->seeds; /* none of them */
     while (status == GT_OK && l->begun < l->drawn_count && !l->over && !gt_engine_interrupted() &&
-           gt_engine_elapsed(engine) < l->drawn_until && !is_over(engine, tuning->deadline, l->count)) {
+           !is_over(engine, tuning->deadline, l->count)) {
         const gt_problem *problem = &l->drawn[l->begun++];
         gt_tuned tuned;
         bool reached;
@@ -353,17 +352,25 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
             }
 }
 
-#define DRAWN_S 40.0 /* seconds for drawn sizes, which take turns in layout and alignment */
+/* Drawn sizes, which take turns in layout and alignment, have so many seconds, or such a share of a budget. */
+#define DRAWN_S     40.0
+#define DRAWN_SHARE 0.15
 
-/* Sizes are drawn for f32 alone: what they are worth was measured there. The software GPU would take hours. */
+/* Seconds for drawn sizes. They are drawn for f32 alone: what they are worth was measured there. The software GPU would
+ * take hours. */
+static double share_of_drawn(const gt_engine *engine, const gt_types *types, bool covers, double deadline)
+{
+    if (!covers || engine->driver->soft || types != gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT))
+        return 0;
+    const double share = DRAWN_SHARE * (deadline - gt_engine_elapsed(engine));
+    return deadline > 0 && share < DRAWN_S ? share : DRAWN_S;
+}
+
 static gt_status lap_drawn(gt_engine *engine, const gt_types *types, lap *l)
 {
-    if (engine->driver->soft || types != gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT))
-        return GT_OK;
     if (!(l->drawn = calloc(GT_DRAWN_MOST, sizeof *l->drawn)))
         return gt_fail_memory();
     l->begun = 0;
-    l->drawn_until = gt_engine_elapsed(engine) + DRAWN_S;
     gt_status status = gt_draw_problems(types, l->drawn, &l->drawn_count);
     if (status == GT_OK)
         status = gt_lanes_run(engine, l->lanes, try_drawn, l);
@@ -383,9 +390,12 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
              .others = options->all_devices, .problems = problems, .shares = shares, .total = total, .tuned = tuned,
              .failed = state->failed, .lanes = gt_lanes_count(engine, problems, total)};
     const gt_types *types = gt_class_types(&problems[0].class);
+    const double drawn_s = share_of_drawn(engine, types, l.covers, deadline);
     gt_fitted *fitted = NULL;
     size_t misfits;
     gt_status status = gt_winners_init(total, &winners);
+    if (deadline > 0)
+        tuning.deadline -= drawn_s;
     if (status == GT_OK && !(l.fates = calloc(total, sizeof *l.fates)))
         status = gt_fail_memory();
     if (status == GT_OK)
@@ -402,8 +412,10 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
         status = gt_fit_stored(engine->store, &engine->device, engine->gpu, types);
     if (status == GT_OK && again)
         status = gt_lanes_run(engine, l.lanes, tune_again, &l);
-    if (status == GT_OK && again && l.covers)
+    tuning.deadline = gt_engine_elapsed(engine) + drawn_s;
+    if (status == GT_OK && again && drawn_s > 0)
         status = lap_drawn(engine, types, &l);
+    tuning.deadline = deadline;
     if (status == GT_OK)
         status = replace_convicted(&tuning, tuned, l.count);
     state->failed = l.failed;
