@@ -2,7 +2,7 @@
 -- much is on its way to a lane, and how warps and blocks share K. Blocks of split K fill the GPU, or half of it, or there
 -- are none.
 WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION ALL SELECT 4 WHERE :trans_b AND :n > 2),
-     lanes(lanes_k) AS (SELECT column1 FROM (VALUES (1), (2), (4), (32)) WHERE (column1 = 32) = :trans_b),
+     lanes(lanes_k) AS (SELECT column1 FROM (VALUES (1), (2), (4), (8), (16), (32)) WHERE (column1 = 32) = :trans_b),
      unroll(unroll) AS (VALUES (2), (4), (8), (16)),
      warps(warps_n, warps_k) AS (VALUES (1, 4), (1, 8), (1, 16), (2, 2), (2, 4), (2, 8), (4, 1), (4, 2), (4, 4), (8, 1)),
      -- Rows that begin anywhere are read in whole vectors, one more than the tile has.
@@ -16,7 +16,9 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
                      + CASE WHEN :trans_b THEN cols ELSE v END * :acc_bytes / 4 + 40 AS regs
               FROM cols, lanes, unroll, warps, wide
               WHERE unroll * cols * v * :elem_bytes BETWEEN 16 AND 128
-                AND (NOT shifted OR warps_k * lanes_k % v = 0)),
+                -- Of what L2 does not hold a request reads whole lines.
+                AND (:trans_b OR 32 / lanes_k * v * :elem_bytes >= 128 OR :n * :k * :batch * :elem_bytes < 32000000)
+                AND (NOT shifted OR (warps_k * lanes_k % v = 0 AND bn >= 3 * v))),
      placed AS (SELECT *, (:n + bn - 1) / bn * :batch * :m AS tiles, min(32, 2048 / threads, 65536 / (regs * threads)) AS fit
                 FROM tile
                 WHERE regs <= 200 AND (bn < 2 * :n OR warps_n = 1) AND (warps_k = 1 OR :k > warps_k * step)),
