@@ -58,20 +58,25 @@ GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, PARTS * BN * sizeof(GT_ACC));
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BN * sizeof(GT_ACC) : 0);
 
+#define LOAD_HINTED(TYPE, RESULTS, ...)                                                                   \
+    asm volatile("ld.global.L1::no_allocate.L2::cache_hint." TYPE " " RESULTS ";" : __VA_ARGS__ : "l"(from), "l"(policy))
+
 // A whole vector of B.
 __device__ __forceinline__ vector_ab load_whole(const GT_AB *from, unsigned long long policy)
 {
     vector_ab v;
+    unsigned *w = (unsigned *)&v;
 #if __CUDA_ARCH__ >= 800
-    if constexpr (HINT == GT_L2_EVICT_FIRST && sizeof v == 16) {
-        uint4 &w = *(uint4 *)&v;
-        asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
-                     : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
-                     : "l"(from), "l"(policy));
-        return v;
-    }
+    constexpr int WORDS = HINT == GT_L2_EVICT_FIRST ? sizeof v / 4 : 0;
+    if constexpr (WORDS == 4)
+        LOAD_HINTED("v4.b32", "{%0, %1, %2, %3}, [%4], %5", "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]));
+    else if constexpr (WORDS == 2)
+        LOAD_HINTED("v2.b32", "{%0, %1}, [%2], %3", "=r"(w[0]), "=r"(w[1]));
+    else if constexpr (WORDS == 1)
+        LOAD_HINTED("b32", "%0, [%1], %2", "=r"(w[0]));
+    else
 #endif
-    v = *(const vector_ab *)from;
+        v = *(const vector_ab *)from;
     return v;
 }
 

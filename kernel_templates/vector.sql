@@ -40,11 +40,11 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
                           + 2500 + waves * 800 + bn / 8 + (split_k > 1) * (3000 + split_k * 40) AS clocks
                 FROM timed),
      ranked AS (SELECT *, row_number() OVER (ORDER BY clocks) AS place,
-                       :cc >= 80 AND v * :elem_bytes = 16 AND bytes > 32000000 AS usual -- as in skinny
+                       :cc >= 80 AND bytes > 32000000 AS usual -- as in skinny
                 FROM chosen)
 SELECT 1 AS bm, bn, cols, lanes_k, warps_n, warps_k, unroll, split_k, hint, threads, parts * bn * :acc_bytes AS smem_bytes,
        regs, (split_k > 1) * split_k * bn * :acc_bytes AS ws_tile, split_k > 1 AS any_split,
        :cc >= 90 AS dependent_launch, 1 AS epilogue, CAST(clocks * (1 + 0.01 * (hint <> usual)) AS INTEGER) AS clocks
 FROM ranked, (SELECT 0 AS hint UNION ALL SELECT 1)
 WHERE place <= 64 AND :m = 1 AND :math IN ('strict', 'split') AND :type IN ('f32', 'f64')
-  AND (hint = usual OR (place <= 8 AND :cc >= 80 AND v * :elem_bytes = 16)); -- what matters little is tried on the best
+  AND (hint = usual OR (place <= 8 AND :cc >= 80)); -- what matters little is tried on the best
