@@ -65,10 +65,10 @@ static double step_of(const gt_kernel *kernel, const gt_problem *p)
 {
     const double lanes = param(kernel, "lanes_k", 0), unroll = param(kernel, "unroll", 0);
     const double wide = at_least_one(p->class.align / gt_type_find(p->class.type_b)->bytes);
+    if (unroll > 0)
+        return unroll * param(kernel, "warps_k", 1) * (p->class.op_b == GT_T ? 32 * wide : at_least_one(lanes));
     if (lanes > 0)
         return 4 * lanes * param(kernel, "warps_k", 1);
-    if (unroll > 0)
-        return unroll * param(kernel, "warps_k", 1) * (p->class.op_b == GT_T ? 32 * wide : 1);
     return param(kernel, "bk", 16);
 }
 
@@ -80,13 +80,19 @@ static bool is_transposed(const gt_kernel *kernel, const gt_problem *p, gt_opera
     return along_k && param(kernel, "wm", 0) > 0 && param(kernel, "tm", 0) > 0;
 }
 
+/* Whether rows of B that begin anywhere are read in whole vectors: by kernels that have B in registers. */
+static bool is_shifted(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
+{
+    return operand == GT_B && p->class.op_b == GT_N && param(kernel, "unroll", 0) > 0 && param(kernel, "lanes_k", 0) > 0;
+}
+
 /* Pieces in which a byte of A or B is read, beyond those of 16 bytes: rows are aligned to less, or elements are
  * transposed; not those of a copy that was made first. */
 static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
     const bool transposed = is_transposed(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
     const double piece = transposed ? gt_type_find(p->class.type_a)->bytes : fmin(p->class.align, 16);
-    return copied ? 0 : 1 / piece - 1.0 / 16;
+    return copied || is_shifted(kernel, p, operand) ? 0 : 1 / piece - 1.0 / 16;
 }
 
 /* How much longer the copy engine takes for lines that do not begin where those of L2 do, which have 128 bytes. */

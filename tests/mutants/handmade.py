@@ -36,6 +36,9 @@ SPACES = {
                        1 AS epilogue""",
     "batched": """SELECT 40 AS bm, 20 AS bn, 13 AS bk, 8 AS tm, 4 AS tn, 3 AS products, 75 AS threads, 9984 AS smem_bytes,
                   64 AS regs, 1 AS dependent_launch, 1 AS epilogue""",
+    "vector": """SELECT 1 AS bm, 28 AS bn, 1 AS cols, 4 AS lanes_k, 1 AS warps_n, 2 AS warps_k, 2 AS unroll, 2 AS split_k,
+                 1 AS hint, 64 AS threads, 8 * 28 * 4 AS smem_bytes, 64 AS regs, 2 * 28 * 4 AS ws_tile, 1 AS any_split,
+                 1 AS dependent_launch, 1 AS epilogue""",
 }
 
 MUTANTS = [
@@ -84,6 +87,13 @@ MUTANTS = [
     ("batched", "takes rows for one that lie apart", "g.ldc == columns", "g.ldc >= columns"),
     ("batched", "multiplies matrices beyond the last", "product < args.batch", "product <= args.batch"),
     ("batched", "drops the last step of K", "k < args.k; k += BK", "k + 1 < args.k; k += BK"),
+    ("vector", "takes all rows to begin as the first does", "(unsigned long long)from / GT_AB_BYTES",
+     "(unsigned long long)(g.b + first) / GT_AB_BYTES"),
+    ("vector", "reads before the first column", "column < 0 ? (int)-column : 0", "0"),
+    ("vector", "reads beyond the last column", "high = gt_clip(g.n - column, V);", "high = V;"),
+    ("vector", "reads beyond the last row", "high == V && k + (UNROLL - 1) * PHASES < end", "high == V && k < end"),
+    ("vector", "leaves sums in its neighbour's place", "at + s >= 0 && at + s < BN", "at + s < BN"),
+    ("vector", "loses the last lanes over K", "p < PARTS; p++", "p < PARTS - 1; p++"),
     ("simt", "stores a row too many", "down < to.rows", "down <= to.rows"),
     ("simt", "stores plain sums without alpha", "GT_C(g.alpha.value * one[n])", "GT_C(one[n])"),
     ("simt", "is wrong where C is square", "result[n] = g.alpha.value * sum;\n",
