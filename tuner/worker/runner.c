@@ -63,7 +63,8 @@ bool gt_trial_check(gt_trial *trial, const gt_driver *driver, CUresult result, c
                          *report ? ": " : "", report);
 }
 
-/* The workspace and its counters, zeroed, at exactly the size the launch was computed for. */
+/* The workspace and its counters, zeroed, at exactly the size the launch was computed for. What the workspace holds is
+ * promised to nobody: poison and zeros in turn, of which a kernel that reads what it has not written may bear one. */
 static CUresult place_workspace(gt_kernel_runner *self)
 {
     CUresult result = CUDA_SUCCESS;
@@ -74,6 +75,10 @@ static CUresult place_workspace(gt_kernel_runner *self)
         if ((result = gt_guarded_place(self->driver, self->stream, &self->workspace, bytes)) != CUDA_SUCCESS)
             return result;
         self->own.workspace = (void *)self->workspace.data;
+        self->cleared = !self->cleared;
+        if (self->cleared &&
+            (result = self->driver->cuMemsetD32Async(self->workspace.data, 0, bytes / 4, self->stream)) != CUDA_SUCCESS)
+            return result;
     }
     if (self->launch.counter_bytes > 0) {
         const size_t bytes = self->launch.counter_bytes;

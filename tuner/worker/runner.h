@@ -37,6 +37,7 @@ typedef struct gt_kernel_runner {
     gt_launch launch;
     gt_launch_operands own; /* its workspace and counters */
     gt_guarded workspace, counters;
+    bool cleared; /* the workspace held zeros last, not poison */
 } gt_kernel_runner;
 
 /* Loads a candidate's code; notes registers and spills in the trial. kernel must outlive the runner. A runner that
