@@ -4,7 +4,8 @@
 WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION ALL SELECT 4 WHERE :trans_b AND :n > 2),
      lanes(lanes_k) AS (SELECT column1 FROM (VALUES (1), (2), (4), (8), (16), (32)) WHERE (column1 = 32) = :trans_b),
      unroll(unroll) AS (VALUES (2), (4), (8), (16)),
-     warps(warps_n, warps_k) AS (VALUES (1, 4), (1, 8), (1, 16), (2, 2), (2, 4), (2, 8), (4, 1), (4, 2), (4, 4), (8, 1)),
+     warps(warps_n, warps_k) AS (VALUES (1, 4), (1, 8), (1, 16), (2, 2), (2, 4), (2, 8), (4, 1), (4, 2), (4, 4),
+                                       (8, 1), (8, 2), (8, 4)),
      -- Rows that begin anywhere are read in whole vectors, one more than the tile has.
      wide AS (SELECT CASE WHEN :trans_b THEN min(:align, 16) ELSE 16 END / :elem_bytes AS v,
                      NOT :trans_b AND :align < 16 AS shifted),
@@ -21,21 +22,23 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
                 AND (NOT shifted OR (warps_k * lanes_k % v = 0 AND bn >= 3 * v))),
      placed AS (SELECT *, (:n + bn - 1) / bn * :batch * :m AS tiles, min(32, 2048 / threads, 65536 / (regs * threads)) AS fit
                 FROM tile
-                WHERE regs <= 200 AND (bn < 2 * :n OR warps_n = 1) AND (warps_k = 1 OR :k > warps_k * step)),
+                WHERE regs <= 200 AND regs * threads <= 65536 AND (bn < 2 * :n OR warps_n = 1) AND (warps_k = 1 OR :k > warps_k * step)),
      filled AS (SELECT *, min(128, fit * :sm_count / tiles, :k / (warps_k * step)) AS full FROM placed),
      part AS (SELECT *, 1 AS split_k FROM filled
               UNION SELECT *, full FROM filled WHERE full > 1
               UNION SELECT *, full / 2 FROM filled WHERE full > 3
               UNION SELECT *, full / 4 FROM filled WHERE full > 7),
-     -- An estimate: B once from memory, or as fast as what is on its way allows with 1000 clocks from request to answer;
-     -- beginning and end; partial sums. Not fitted to measurements yet.
+     -- An estimate: B once from memory, and where rows begin within lines those twice that two tiles share; or as fast as
+     -- what is on its way allows with 1000 clocks from request to answer; beginning and end; partial sums. Not fitted to
+     -- measurements yet.
      timed AS (SELECT *, 1.0 * :n * :k * :batch * :m * :elem_bytes AS bytes,
+                      1 + (NOT :trans_b AND :n * :elem_bytes % 128 > 0) * 128.0 / (bn * :elem_bytes) AS times,
                       (tiles * split_k + fit * :sm_count - 1) / (fit * :sm_count) AS waves,
                       min(fit, (tiles * split_k + :sm_count - 1) / :sm_count) AS together,
                       min(tiles * split_k, :sm_count) AS busy
                FROM part),
-     chosen AS (SELECT *, max(bytes / :sm_count / CASE WHEN bytes < 40000000 THEN 27 ELSE 17.5 END,
-                              bytes / busy / min(64.0, together * flight / 1000.0))
+     chosen AS (SELECT *, max(bytes * times / :sm_count / CASE WHEN bytes < 40000000 THEN 27 ELSE 17.5 END,
+                              bytes * times / busy / min(64.0, together * flight / 1000.0))
                           * (1 + 0.5 / waves * (tiles * split_k % (fit * :sm_count) > 0 AND waves > 1))
                           + 2500 + waves * 800 + bn / 8 + (split_k > 1) * (3000 + split_k * 40) AS clocks
                 FROM timed),
