@@ -57,12 +57,16 @@ template <int WIDTH, int STEP> struct gt_abreast {
             for (int n = 0; n < COUNT * 4; n++)
                 result[n] += g.beta.value * GT_ACC(old[n]);
         }
+        if (gt_has_epilogue(g))
+#pragma unroll
+            for (int n = 0; n < COUNT * 4; n++)
+                result[n] += GT_ACC(gt_bias(g, column + along + beside(n)));
 #pragma unroll
         for (int n = 0; n < COUNT * 4; n++)
             if (inside(n))
                 to[below(n) * g.ldc + beside(n)] = GT_C(result[n]);
     }
-    // The epilogue of one such block, which this thread has stored.
+    // relu or gelu of one such block, which this thread has stored.
     __device__ __forceinline__ void finish(int down, int along) const
     {
 #pragma unroll

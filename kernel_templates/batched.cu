@@ -134,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     operand_b next_b;
     GT_ACC sum[TM][TN] = {};
 
-    gt_begin();
+    gt_begin_evenly();
     const auto fetch = [&](gt_int k) {
         const int k_count = gt_clip(args.k - k, BK);
         next_a.fetch(a + (GT_TRANS_A ? k * args.lda : k), args.lda, k_count, rows, thread);

@@ -40,9 +40,10 @@ __device__ __forceinline__ results_abreast find_abreast(const gt_args &g, gt_int
     return results_abreast(g, row - lane_row() * fragment_a::SIDE, column - lane_column() * 4, blockIdx.z * g.stride_c);
 }
 
-// Stores the p-th four; row and column are the thread's first ones. Those of a column go one by one: lanes side by side
-// have neighbours then.
-__device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int column, int p, const four_acc &sum)
+// Stores the p-th four, with the bias of its columns; row and column are the thread's first ones. Those of a column go
+// one by one: lanes side by side have neighbours then.
+__device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int column, int p, const four_acc &sum,
+                                            const GT_ACC *bias)
 {
     const int s = p * 4 / MOVING, n = p * 4 % MOVING;
     const gt_int away = blockIdx.z * g.stride_c;
@@ -51,9 +52,9 @@ __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int
 #pragma unroll
         for (int e = 0; e < 4; e++)
             if (row + fragment_a::outer(n + e) < g.m && column + fragment_b::outer(s) < g.n)
-                gt_store_c(g, row + fragment_a::outer(n + e), column + fragment_b::outer(s), four[e], away);
+                gt_store_c(g, row + fragment_a::outer(n + e), column + fragment_b::outer(s), four[e], away, bias);
     } else if (row + fragment_a::outer(s) < g.m) {
-        gt_store_c_vector<4>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away);
+        gt_store_c_vector<4>(g, row + fragment_a::outer(s), column + fragment_b::outer(n), four, away, bias);
     }
 }
 
@@ -65,10 +66,16 @@ __device__ __forceinline__ void store_pieces(const gt_args &g, gt_int row, gt_in
                                              SUM sum)
 {
     if (!ONE_BY_ONE) {
+        // Loaded once: so many pieces behind each other lie in the same columns as the next.
+        constexpr int PERIOD = KEEPS_B || COUNT < MOVING / 4 ? COUNT : MOVING / 4, WIDE = KEEPS_B ? 1 : 4;
+        GT_ACC bias[PERIOD][WIDE];
+#pragma unroll
+        for (int n = 0; n < PERIOD; n++)
+            gt_load_bias<WIDE>(g, column + piece_column(first + n * next), bias[n]);
 #pragma unroll
         for (int n = 0; n < COUNT; n++)
             if (has(n))
-                store_piece(g, row, column, first + n * next, sum(n));
+                store_piece(g, row, column, first + n * next, sum(n), bias[n % PERIOD]);
         return;
     }
     constexpr int BATCH = STAGED / LINE * LINE;
@@ -92,7 +99,7 @@ __device__ __forceinline__ void store_pieces(const gt_args &g, gt_int row, gt_in
     }
 }
 
-// The epilogue of what this thread has stored of the p-th fours.
+// relu or gelu of what this thread has stored of the p-th fours.
 __device__ __forceinline__ void finish_piece(const gt_args &g, gt_int row, gt_int column, int p)
 {
     const gt_int away = blockIdx.z * g.stride_c;

@@ -4,7 +4,7 @@
 #ifndef GT_RESULTS_CUH
 #define GT_RESULTS_CUH
 
-#ifndef FINISHES_STORED // whether bias, relu and gelu are left to gt_finish_stored
+#ifndef FINISHES_STORED // whether the bias comes with the sums, and relu and gelu are left to gt_finish_stored
 #define FINISHES_STORED false
 #endif
 
@@ -53,7 +53,17 @@ __device__ __forceinline__ bool gt_has_epilogue(const gt_args &g)
 #endif
 }
 
-// Whether alpha times sums is all that is stored first, as mostly.
+// Whether results pass through relu or gelu.
+__device__ __forceinline__ bool gt_has_activation(const gt_args &g)
+{
+#if GT_EPILOGUE
+    return g.epilogue & (GT_RELU | GT_GELU);
+#else
+    return false;
+#endif
+}
+
+// Whether alpha times sums, with what comes with them, is all that is stored first, as mostly.
 __device__ __forceinline__ bool gt_is_plain(const gt_args &g)
 {
     return g.beta.value == GT_ACC(0) && (FINISHES_STORED || !gt_has_epilogue(g));
@@ -77,6 +87,24 @@ __device__ __forceinline__ GT_C gt_bias(const gt_args &g, gt_int j)
         return g.bias[j];
 #endif
     return GT_C();
+}
+
+// What comes with the sums of WIDTH columns from j on: the bias, or what changes no number, -0.
+#define GT_NO_BIAS (-GT_ACC(0))
+template <int WIDTH> __device__ __forceinline__ void gt_load_bias(const gt_args &g, gt_int j, GT_ACC *bias)
+{
+#pragma unroll
+    for (int u = 0; u < WIDTH; u++)
+        bias[u] = GT_NO_BIAS;
+#if GT_EPILOGUE
+    if (g.epilogue & GT_BIAS) {
+        const int left = gt_clip(g.n - j, WIDTH);
+#pragma unroll
+        for (int u = 0; u < WIDTH; u++)
+            if (u < left)
+                bias[u] = GT_ACC(g.bias[j + u]);
+    }
+#endif
 }
 
 // relu or gelu of results, all at once. relu keeps NaN.
@@ -110,15 +138,35 @@ template <int COUNT> __device__ __forceinline__ void gt_finish(const gt_args &g,
 #endif
 }
 
+// alpha times a sum, and the bias where one comes with it: in one instruction where sums are in f32, which the compiler
+// would not make of it where alpha times the sum is wanted without the bias, too.
+__device__ __forceinline__ float gt_fused(float a, float b, float c)
+{
+    asm("fma.rn.f32 %0, %1, %2, %3;" : "=f"(a) : "f"(a), "f"(b), "f"(c));
+    return a;
+}
+template <typename T> __device__ __forceinline__ T gt_fused(T a, T b, T c)
+{
+    return a * b + c;
+}
+__device__ __forceinline__ GT_ACC gt_scale(const gt_args &g, GT_ACC sum, const GT_ACC *bias)
+{
+    return bias ? gt_fused(g.alpha.value, sum, *bias) : g.alpha.value * sum;
+}
+
 // C = alpha * sum + beta * C, and the epilogue, for one element inside the matrix, `away` elements from where the
-// arguments point; beta = 0 never reads C.
-__device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j, GT_ACC sum, gt_int away = 0)
+// arguments point; beta = 0 never reads C. `bias` comes with the sum, if any does.
+__device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j, GT_ACC sum, gt_int away = 0,
+                                           const GT_ACC *bias = nullptr)
 {
     GT_C *c = g.c + away + i * g.ldc + j;
-    GT_ACC result[1] = {g.alpha.value * sum};
+    GT_ACC result[1] = {gt_scale(g, sum, bias)};
     if (!gt_is_plain(g)) {
+        result[0] = g.alpha.value * sum;
         if (g.beta.value != GT_ACC(0))
             result[0] += g.beta.value * GT_ACC(*gt_old(g, c));
+        if (bias)
+            result[0] += *bias;
         if (!FINISHES_STORED)
             gt_finish(g, j, result);
     }
@@ -129,15 +177,16 @@ __device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j,
 // beyond the last column are left out.
 template <int WIDTH>
 __device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt_int j, const GT_ACC *sums,
-                                                  gt_int away = 0)
+                                                  gt_int away = 0, const GT_ACC *bias = nullptr)
 {
+    const auto its = [&](int u) { return bias ? bias + u : nullptr; };
     if (WIDTH <= GT_WIDE_C && j + WIDTH <= g.n) {
         typedef gt_vector<GT_C, WIDTH> vector;
         GT_C *c = g.c + away + i * g.ldc + j;
         vector stored;
 #pragma unroll
         for (int u = 0; u < WIDTH; u++)
-            stored.e[u] = GT_C(g.alpha.value * sums[u]);
+            stored.e[u] = GT_C(gt_scale(g, sums[u], its(u)));
         if (!gt_is_plain(g)) {
             GT_ACC results[WIDTH];
 #pragma unroll
@@ -149,6 +198,9 @@ __device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt
                 for (int u = 0; u < WIDTH; u++)
                     results[u] += g.beta.value * GT_ACC(old.e[u]);
             }
+#pragma unroll
+            for (int u = 0; u < WIDTH && bias; u++)
+                results[u] += bias[u];
             if (!FINISHES_STORED)
                 gt_finish(g, j, results);
 #pragma unroll
@@ -160,20 +212,22 @@ __device__ __forceinline__ void gt_store_c_vector(const gt_args &g, gt_int i, gt
 #pragma unroll
         for (int u = 0; u < WIDTH; u++)
             if (j + u < g.n)
-                gt_store_c(g, i, j + u, sums[u], away);
+                gt_store_c(g, i, j + u, sums[u], away, its(u));
     } else { // the last columns, with little code
 #pragma unroll 1
         for (int u = 0; j + u < g.n; u++) {
-            GT_ACC sum = sums[0];
+            GT_ACC sum = sums[0], added = bias ? bias[0] : GT_NO_BIAS;
 #pragma unroll
-            for (int v = 1; v < WIDTH; v++)
+            for (int v = 1; v < WIDTH; v++) {
                 sum = u == v ? sums[v] : sum;
-            gt_store_c(g, i, j + u, sum, away);
+                added = bias && u == v ? bias[v] : added;
+            }
+            gt_store_c(g, i, j + u, sum, away, bias ? &added : nullptr);
         }
     }
 }
 
-// The epilogue of WIDTH neighbours that this thread has stored without it, which is exact where C is of the type of
+// relu or gelu of WIDTH neighbours that this thread has stored without it, which is exact where C is of the type of
 // sums; what lies outside the matrix is left out. A loop over memory is short, one over registers must be unrolled: for
 // 128 sums a thread it would be a third of the kernel.
 template <int WIDTH>
@@ -187,7 +241,7 @@ __device__ __forceinline__ void gt_finish_stored(const gt_args &g, gt_int i, gt_
 #pragma unroll
     for (int u = 0; u < WIDTH; u++)
         results[u] = GT_ACC(stored.e[u]);
-    gt_finish(g, j, results);
+    gt_activate(g, results);
 #pragma unroll
     for (int u = 0; u < WIDTH; u++)
         stored.e[u] = GT_C(results[u]);

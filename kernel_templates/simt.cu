@@ -276,7 +276,7 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, const GT_ACC (&s
     const auto down = [](int i) { return i / 4 * SPAN_M + i % 4; };
     // Few sums without a C go by fours, without a loop: kernels with such an end were 2 to 10% faster where K is below
     // 64. More sums would be more code, which changes the registers that the main loop has them in.
-    const bool straight = TM * TN <= 32 && gt_is_plain(g);
+    const bool straight = TM * TN <= 32 && gt_is_plain(g) && !gt_has_epilogue(g);
     if (straight)
         store_straight(results, sum, staging);
 #pragma unroll
@@ -292,7 +292,7 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, const GT_ACC (&s
         for (int i = 0; i < STAGED; i++)
             results.store<TN / 4>(staging + i * (TN * 32), down(first + i), 0);
     }
-    if (gt_has_epilogue(g))
+    if (gt_has_activation(g))
 #pragma unroll 1
         for (int p = 0; p < TM * TN; p += 4)
             results.finish(down(p / TN), p % TN / 4 * SPAN_N);
@@ -392,6 +392,11 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         store_abreast(g, sum, row + warp / WARPS_N * WM, column + warp % WARPS_N * WN, (GT_ACC *)stages);
         return;
     }
+    GT_ACC bias[TN];
+#pragma unroll
+    for (int j = 0; j < TN; j += 4)
+        if (FINISHES_STORED)
+            gt_load_bias<4>(g, column + warp_column + j / 4 * SPAN_N, &bias[j]);
 #pragma unroll
     for (int i = 0; i < TM; i++) {
         const gt_int r = row + warp_row + i / 4 * SPAN_M + i % 4;
@@ -399,10 +404,11 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
 #pragma unroll
             for (int j = 0; j < TN; j += 4) {
                 const GT_ACC four[4] = {sum[i][j + 1], sum[i][j], sum[i][j + 3], sum[i][j + 2]};
-                gt_store_c_vector<4>(g, r, column + warp_column + j / 4 * SPAN_N, four);
+                gt_store_c_vector<4>(g, r, column + warp_column + j / 4 * SPAN_N, four, 0,
+                                     FINISHES_STORED ? &bias[j] : nullptr);
             }
     }
-    if (FINISHES_STORED && gt_has_epilogue(g))
+    if (FINISHES_STORED && gt_has_activation(g))
 #pragma unroll 4
         for (int p = 0; p < TM * TN; p += 4) {
             const int i = p / TN, j = p % TN;

@@ -199,7 +199,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     constexpr int NEXT = CONSUMERS / SLICE_THREADS;
     const auto has = [](int n) { return n * CONSUMERS + threadIdx.x < SHARE; };
     store_pieces<TURNS, 1>(g, row, column, piece, NEXT, has, [&](int n) -> const four_acc & { return result[n]; });
-    if (gt_has_epilogue(g))
+    if (gt_has_activation(g))
 #pragma unroll 1
         for (int n = 0; n < TURNS; n++)
             if (has(n))

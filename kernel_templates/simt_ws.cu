@@ -177,7 +177,7 @@ __device__ __forceinline__ void store_segment(const gt_args &g, const schedule &
     else
         store_pieces<PIECES, MOVING / 4>(g, row, column, 0, 1, has_all,
                                          [&](int p) -> const four_acc & { return piece(sum, p); });
-    if (gt_has_epilogue(g))
+    if (gt_has_activation(g))
 #pragma unroll 4
         for (int p = 0; p < PIECES; p++)
             finish_piece(g, row, column, p);

@@ -174,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const gt_int units = (g.k + UNIT - 1) / UNIT, share = gt_share<SPLIT_K, CLUSTER_K>(units) * UNIT;
     const gt_int k = blockIdx.y * share, k_count = g.k - k < share ? g.k - k : share;
 
-    gt_begin();
+    gt_begin_evenly();
     cluster_arrive_first();
     GT_ACC sum[T_FEW * T_MANY] = {};
     if (k_count > 0)

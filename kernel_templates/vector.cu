@@ -1,7 +1,13 @@
 // A vector times a matrix: one row of C, bound by memory. Every element of B is used once, so nothing is staged in
 // shared memory: lanes hold UNROLL vectors of B in registers while they are on their way, and many warps hide the rest.
-// Where B lies along K, a warp has COLS columns and its lanes lie over K; else lanes lie over the columns. WARPS_K warps
-// of a block, and blocks that meet in the workspace, share K; partial sums are added in a fixed order.
+// Where B lies along K, a warp has COLS columns and its lanes lie over K; else lanes lie over the columns, and LANES_K
+// groups of them over K. WARPS_K warps of a block, and blocks that meet in the workspace, share K; partial sums are added
+// in a fixed order.
+//
+// Rows of B that begin anywhere are read in whole vectors, too: a lane has every PHASES-th row, and as that is a multiple
+// of the vector's elements, all its rows begin as far from an aligned address. Its columns are shifted by that, and the
+// tile is a vector narrower than what its lanes read.
+#include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
 #include "split_k.cuh"
@@ -15,6 +21,9 @@
 #ifndef COLS // columns of a warp where B lies along K
 #define COLS 1
 #endif
+#ifndef LANES_K // lanes over K; all where B lies along K
+#define LANES_K (GT_TRANS_B ? 32 : 1)
+#endif
 #ifndef WARPS_N // warps over the columns
 #define WARPS_N 4
 #endif
@@ -27,20 +36,62 @@
 #ifndef SPLIT_K // parts of K along the grid's y, of a block each; more than one: any number of them
 #define SPLIT_K 1
 #endif
+#ifndef HINT // B in L2, a gt_l2: 0 as usual, 1 evicted first
+#define HINT 0
+#endif
 
-constexpr bool ALONG_K = GT_B_ALONG_K;
-constexpr int V = GT_WIDE_AB, THREADS_ = 32 * WARPS_N * WARPS_K;
-constexpr int WIDTH = ALONG_K ? COLS : 32 * V;                  // columns of a warp
-constexpr int STEP = (ALONG_K ? 32 * V : 1) * UNROLL;           // k-steps that a warp takes at once
-constexpr int SUMS = ALONG_K ? COLS : V;                        // of a lane
-constexpr int COUNT = (BN + THREADS_ - 1) / THREADS_;           // columns that a thread stores
+constexpr bool ALONG_K = GT_B_ALONG_K, SHIFTED = !ALONG_K && GT_ALIGN < 16;
+constexpr int V = ALONG_K ? GT_WIDE_AB : 16 / GT_AB_BYTES, THREADS_ = 32 * WARPS_N * WARPS_K;
+constexpr int LANES_N = 32 / LANES_K, PHASES = LANES_K * WARPS_K; // where B lies along the columns
+constexpr int WIDTH = ALONG_K ? COLS : LANES_N * V;               // columns of a warp
+constexpr int STEP = ALONG_K ? 32 * V * UNROLL : PHASES;          // k-steps of which blocks have whole numbers
+constexpr int SUMS = ALONG_K ? COLS : V;                          // of a lane
+constexpr int PARTS = SHIFTED ? PHASES : WARPS_K;                 // sums of a column in shared memory
+constexpr int COUNT = (BN + THREADS_ - 1) / THREADS_;             // columns that a thread stores
 typedef gt_vector<GT_AB, V> vector_ab;
 typedef gt_vector<GT_ACC, 1> one;
 
-static_assert(BM == 1 && BN == WARPS_N * WIDTH, "the tile is what a block's warps sum");
+static_assert(BM == 1 && BN == WARPS_N * WIDTH - (SHIFTED ? V : 0), "the tile is what a block's warps sum");
+static_assert(!ALONG_K || LANES_K == 32, "a column is a warp's");
+static_assert(!SHIFTED || PHASES % V == 0, "rows of a lane begin alike");
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES, WARPS_K * BN * sizeof(GT_ACC));
+GT_ASSERT_FACT(SMEM_BYTES, PARTS * BN * sizeof(GT_ACC));
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BN * sizeof(GT_ACC) : 0);
+
+#define LOAD_HINTED(TYPE, RESULTS, ...)                                                                   \
+    asm volatile("ld.global.L1::no_allocate.L2::cache_hint." TYPE " " RESULTS ";" : __VA_ARGS__ : "l"(from), "l"(policy))
+
+// A whole vector of B.
+__device__ __forceinline__ vector_ab load_whole(const GT_AB *from, unsigned long long policy)
+{
+    vector_ab v;
+    unsigned *w = (unsigned *)&v;
+#if __CUDA_ARCH__ >= 800
+    constexpr int WORDS = HINT == GT_L2_EVICT_FIRST ? sizeof v / 4 : 0;
+    if constexpr (WORDS == 4)
+        LOAD_HINTED("v4.b32", "{%0, %1, %2, %3}, [%4], %5", "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]));
+    else if constexpr (WORDS == 2)
+        LOAD_HINTED("v2.b32", "{%0, %1}, [%2], %3", "=r"(w[0]), "=r"(w[1]));
+    else if constexpr (WORDS == 1)
+        LOAD_HINTED("b32", "%0, [%1], %2", "=r"(w[0]));
+    else
+#endif
+        v = *(const vector_ab *)from;
+    return v;
+}
+
+// Of a vector of B only the elements from `low` on and before `high` are there; zeros stand for the others.
+__device__ __forceinline__ vector_ab load_some(const GT_AB *from, int low, int high)
+{
+    if (low == 0)
+        return gt_load_vector<V>(from, high);
+    vector_ab v = {};
+#pragma unroll
+    for (int e = 1; e < V; e++)
+        if (e >= low && e < high)
+            v.e[e] = from[e];
+    return v;
+}
 
 // V elements of the row of op(A) from k on, of which `left` are there.
 __device__ __forceinline__ vector_ab load_row(const gt_args &g, gt_int row, gt_int k, int left)
@@ -58,7 +109,7 @@ __device__ __forceinline__ vector_ab load_row(const gt_args &g, gt_int row, gt_i
 // B lies along K: the products of STEP k-steps, of which those before `end` are there.
 template <bool WHOLE>
 __device__ __forceinline__ void multiply_along(const gt_args &g, gt_int row, const GT_AB *const (&line)[COLS], gt_int k,
-                                               gt_int end, GT_ACC (&sum)[SUMS])
+                                               gt_int end, unsigned long long policy, GT_ACC (&sum)[SUMS])
 {
     vector_ab x[UNROLL], y[UNROLL][COLS];
 #pragma unroll
@@ -67,7 +118,7 @@ __device__ __forceinline__ void multiply_along(const gt_args &g, gt_int row, con
         const int left = WHOLE || at < end ? (WHOLE ? V : gt_clip(end - at, V)) : 0;
 #pragma unroll
         for (int c = 0; c < COLS; c++)
-            y[u][c] = gt_load_vector<V>(line[c] + at, left);
+            y[u][c] = WHOLE ? load_whole(line[c] + at, policy) : gt_load_vector<V>(line[c] + at, left);
         x[u] = load_row(g, row, at, left);
     }
 #pragma unroll
@@ -79,18 +130,19 @@ __device__ __forceinline__ void multiply_along(const gt_args &g, gt_int row, con
                 sum[c] += GT_ACC(GT_A(x[u].e[e])) * GT_ACC(GT_B(y[u][c].e[e]));
 }
 
-// B lies along the columns: `left` of a lane's V are there.
+// B lies along the columns: the products of UNROLL rows from k on, PHASES apart, of which those before `end` are there,
+// and of a lane's V columns those from `low` on and before `high`.
 template <bool WHOLE>
-__device__ __forceinline__ void multiply_across(const gt_args &g, gt_int row, const GT_AB *column, int left, gt_int k,
-                                                gt_int end, GT_ACC (&sum)[SUMS])
+__device__ __forceinline__ void multiply_across(const gt_args &g, gt_int row, const GT_AB *from, int low, int high,
+                                                gt_int k, gt_int end, unsigned long long policy, GT_ACC (&sum)[SUMS])
 {
     vector_ab y[UNROLL];
     GT_ACC x[UNROLL];
 #pragma unroll
-    for (int u = 0; u < UNROLL; u++) {
-        const bool there = WHOLE || k + u < end;
-        y[u] = gt_load_vector<V>(column + (there ? (k + u) * g.ldb : 0), WHOLE ? V : there ? left : 0);
-        x[u] = there ? GT_ACC(*gt_at_a(g, row, k + u)) : GT_ACC(0);
+    for (int u = 0; u < UNROLL; u++, k += PHASES, from += PHASES * g.ldb) {
+        const bool there = WHOLE || k < end;
+        y[u] = WHOLE ? load_whole(from, policy) : load_some(from, low, there ? high : 0);
+        x[u] = there ? GT_ACC(*gt_at_a(g, row, k)) : GT_ACC(0);
     }
 #pragma unroll
     for (int u = 0; u < UNROLL; u++)
@@ -101,7 +153,7 @@ __device__ __forceinline__ void multiply_across(const gt_args &g, gt_int row, co
 
 extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constant__ gt_args args)
 {
-    extern __shared__ __align__(16) GT_ACC partial[]; // [WARPS_K][BN]
+    extern __shared__ __align__(16) GT_ACC partial[]; // [PARTS][BN]
     gt_args g = args;
     gt_select_batch(g);
     const gt_tile tile = gt_find_tile<BM, BN>(g, 1);
@@ -111,11 +163,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     // This block's part of K, in whole steps.
     const gt_int steps = (g.k + STEP - 1) / STEP, share = gt_share<SPLIT_K>(steps) * STEP;
     const gt_int begin = blockIdx.y * share, end = g.k - begin < share ? g.k : begin + share;
-    const gt_int column = first + warp_n * WIDTH;
+    const unsigned long long policy = HINT == GT_L2_EVICT_FIRST ? gt_evict_first() : 0;
+    int part = warp_k, at = warp_n * WIDTH; // of PARTS; in the tile, the lane's first column
     GT_ACC sum[SUMS] = {};
 
     gt_begin_evenly();
     if (ALONG_K) {
+        const gt_int column = first + at;
         const GT_AB *line[COLS]; // columns beyond the last are the last once more
 #pragma unroll
         for (int c = 0; c < COLS; c++)
@@ -123,39 +177,49 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
         // a warp all of whose columns lie beyond has nothing to read
         for (gt_int k = column < g.n ? begin + warp_k * STEP : end; k < end; k += WARPS_K * STEP)
             if (k + STEP <= end)
-                multiply_along<true>(g, row, line, k, end, sum);
+                multiply_along<true>(g, row, line, k, end, policy, sum);
             else
-                multiply_along<false>(g, row, line, k, end, sum);
-#pragma unroll
-        for (int c = 0; c < COLS; c++)
-#pragma unroll
-            for (int bit = 16; bit > 0; bit /= 2)
-                sum[c] += __shfl_xor_sync(~0u, sum[c], bit);
+                multiply_along<false>(g, row, line, k, end, policy, sum);
     } else {
-        // Lanes beyond the last column go along with the others on the first ones, where there are as many as they take.
-        const bool there = column + lane * V < g.n;
-        const gt_int own = there ? column + lane * V : 0;
-        const int left = there || g.n >= V ? gt_clip(g.n - own, V) : 0;
-        const GT_AB *from = g.b + own;
-        for (gt_int k = begin + warp_k * STEP; k < end; k += WARPS_K * STEP)
-            if (k + STEP <= end && left == V)
-                multiply_across<true>(g, row, from, left, k, end, sum);
+        const int phase = warp_k * LANES_K + lane / LANES_N;
+        const GT_AB *from = g.b + (begin + phase) * g.ldb + first;
+        const int shift = SHIFTED ? (int)((unsigned long long)from / GT_AB_BYTES % V) : 0;
+        at += lane % LANES_N * V - shift;
+        const gt_int column = first + at;
+        const int low = column < 0 ? (int)-column : 0, high = gt_clip(g.n - column, V);
+        from += at;
+        // a lane all of whose columns lie beyond the matrix or the tile has nothing to read
+        for (gt_int k = column < g.n && at < BN ? begin + phase : end; k < end; k += UNROLL * PHASES) {
+            if (low == 0 && high == V && k + (UNROLL - 1) * PHASES < end)
+                multiply_across<true>(g, row, from, low, high, k, end, policy, sum);
             else
-                multiply_across<false>(g, row, from, left, k, end, sum);
+                multiply_across<false>(g, row, from, low, high, k, end, policy, sum);
+            from += UNROLL * PHASES * g.ldb;
+        }
+        part = SHIFTED ? phase : warp_k;
     }
+    if (!SHIFTED)
+#pragma unroll
+        for (int s = 0; s < SUMS; s++)
+#pragma unroll
+            for (int bit = 32 / LANES_K; bit < 32; bit *= 2)
+                sum[s] += __shfl_xor_sync(~0u, sum[s], bit);
 #pragma unroll
     for (int s = 0; s < SUMS; s++)
-        if (!ALONG_K || lane == 0)
-            partial[warp_k * BN + warp_n * WIDTH + (ALONG_K ? s : lane * V + s)] = sum[s];
+        if (SHIFTED ? at + s >= 0 && at + s < BN : lane < 32 / LANES_K)
+            partial[part * BN + at + s] = sum[s];
     __syncthreads();
 
     one total[COUNT] = {};
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
-        if (i * THREADS_ + threadIdx.x < BN)
+        if (i * THREADS_ + threadIdx.x < BN) {
+            GT_ACC chain[4] = {}; // so that no sum waits for all before it
 #pragma unroll
-            for (int w = 0; w < WARPS_K; w++)
-                total[i].e[0] += partial[w * BN + i * THREADS_ + threadIdx.x];
+            for (int p = 0; p < PARTS; p++)
+                chain[p % 4] += partial[p * BN + i * THREADS_ + threadIdx.x];
+            total[i].e[0] = (chain[0] + chain[1]) + (chain[2] + chain[3]);
+        }
     if (SPLIT_K > 1) {
         const gt_int number = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
         one *parts = (one *)g.workspace + number * (gt_parts<SPLIT_K>() * BN) + threadIdx.x;

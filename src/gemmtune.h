@@ -190,6 +190,7 @@ typedef struct gt_description {
     double error_bound;    /* what the error of an element of op(A) op(B) is proved to be within, relative to its sum of
                               |a||b|; 0: exact. Where k times the largest |a| of its row and |b| of its column may pass
                               2^126, f32 in parts has k 2^-24; a subnormal result errs by a unit more */
+    size_t counters;       /* bytes of counters that an execution needs, which have room in the workspace, too */
 } gt_description;
 
 /*
@@ -222,6 +223,8 @@ typedef struct gt_operands {
     const void *bias; /* n elements, if the plan's epilogue has it */
     void *workspace; /* device memory of the caller's, a multiple of 256 bytes; NULL: the plan's own */
     size_t workspace_bytes;
+    void *counters; /* with a workspace: as many bytes as gt_plan_describe says, zeros, and zeros again afterwards; NULL:
+                       counters lie in the workspace and are cleared in the stream first */
 } gt_operands;
 
 /*

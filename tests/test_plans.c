@@ -154,6 +154,40 @@ TEST(two_threads_run_one_plan_on_two_streams_with_workspaces_of_their_own)
     gt_close(gt);
 }
 
+TEST(counters_of_the_callers_are_not_cleared_but_left_as_they_were)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");
+    const gt_gemm gemm = GT_GEMM(GT_F32, SIDE, SIDE, DEPTH);
+    const float one = 1, zero = 0;
+    const unsigned full = 0xffffffff;
+    gt_description d;
+    gt_plan *plan;
+    unsigned counters[64] = {0};
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK(d.counters > 0 && d.counters <= sizeof counters);
+    job j = make_job(plan, 3, 1);
+    const CUdeviceptr own = upload((const float *)counters, sizeof counters / sizeof(float));
+    const gt_operands operands = {.alpha = &one, .beta = &zero, .a = (void *)j.a, .b = (void *)j.b, .c = (void *)j.c,
+                                  .workspace = (void *)j.workspace, .workspace_bytes = j.workspace_bytes,
+                                  .counters = (void *)own};
+    for (int i = 0; i < 2; i++) {
+        CHECK(driver->cuMemsetD8(j.c, 0xff, SIDE * SIDE * sizeof(float)) == CUDA_SUCCESS);
+        CHECK_OK(gt_execute_ex(plan, NULL, &operands));
+        CHECK(driver->cuMemcpyDtoH(j.got, j.c, SIDE * SIDE * sizeof(float)) == CUDA_SUCCESS);
+        CHECK(memcmp(j.got, j.wanted, SIDE * SIDE * sizeof(float)) == 0);
+    }
+    CHECK(driver->cuMemcpyDtoH(counters, own, sizeof counters) == CUDA_SUCCESS);
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
+        CHECK(counters[i] == 0);
+    CHECK(driver->cuMemcpyDtoH(counters, j.workspace, sizeof(unsigned)) == CUDA_SUCCESS);
+    CHECK(counters[0] == full); /* those of the workspace are not touched */
+    CHECK(driver->cuMemFree(own) == CUDA_SUCCESS);
+    finish_job(&j);
+    gt_plan_destroy(plan);
+    gt_close(gt);
+}
+
 TEST(a_workspace_that_does_not_fit_is_refused)
 {
     gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");

@@ -78,6 +78,14 @@ class Run(unittest.TestCase):
         self.assertEqual((report["ratings"], summary["cublas"]), ([], None))
         self.assertEqual((summary["peaks"][0]["source"], summary["copy_tbs"]), ("units x clock", None))
         self.assertRegex(summary["date"], r"^\d{4}-\d\d-\d\d$")
+        self.assertNotIn("vs strict", row)
+
+    def test_bench_races_other_math_with_the_kernel_of_strict_math(self):
+        code, out, err = run("bench", *SHAPES, "--type", "f32", "--math", "strict,split", "--json", "--quiet")
+        self.assertEqual((code, err), (0, ""))
+        strict, split = json.loads(out)["shapes"]
+        self.assertEqual((split["type"], split["family"]), ("f32 split", strict["family"]))
+        self.assertEqual((strict["vs strict"], split["vs strict"]), (None, 1))
 
     def test_a_slower_family_does_not_take_the_winners_place(self):
         best = "SELECT family, params, us FROM best_configs"

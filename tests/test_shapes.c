@@ -1,5 +1,6 @@
 /* Sizes as people write them. */
 #include "../tuner/commands/shapes.h"
+#include "../tuner/drawn.h"
 #include "check.h"
 
 /* Parses, and checks the whole list: "m,n,k m,n,k". */
@@ -175,6 +176,28 @@ TEST(drawn_sizes_are_small_as_often_as_large_and_a_third_each_is_aligned_to_8_an
     for (int i = 0; i < 9; i++) /* 6000 sizes in 14 octaves, the small ones of which no limit cuts: 420, and more */
         CHECK(octaves[i] > 330 && octaves[i] < 620);
     gt_shapes_finish(&shapes);
+}
+
+TEST(sizes_for_the_last_lap_are_of_every_layout_and_as_aligned_as_their_class_says)
+{
+    static gt_problem problems[GT_DRAWN_MOST];
+    size_t count, kinds[8] = {0}, batches = 0;
+    CHECK_OK(gt_draw_problems(gt_types_parse("f32", GT_MATH_STRICT), problems, &count));
+    CHECK_INT(count, GT_DRAWN_MOST);
+    for (size_t i = 0; i < count; i++) {
+        const gt_problem *p = &problems[i];
+        CHECK(p->m >= 1 && p->n >= 1 && p->k >= 1 && gt_problem_flops(p) <= 0x1p34);
+        CHECK(p->class.align == 16 || p->class.align == 4);
+        if (p->class.align == 16) {
+            CHECK(p->ldc % 4 == 0 || p->m == 1);
+            CHECK(p->stride_c % 4 == 0 || p->batch == 1);
+        }
+        kinds[(p->class.align == 16) * 4 + (p->class.op_a == GT_T) * 2 + (p->class.op_b == GT_T)]++;
+        batches += p->batch > 1;
+    }
+    for (int i = 0; i < 8; i++) /* vectors have one layout less */
+        CHECK(kinds[i] >= GT_DRAWN_SIZES / 2);
+    CHECK(batches > GT_DRAWN_MOST / 8 && batches < GT_DRAWN_MOST / 2);
 }
 
 TEST(cover_is_a_word_of_lists)

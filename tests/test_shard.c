@@ -17,15 +17,19 @@ TEST(every_problem_falls_to_one_shard_and_keeps_its_place)
 {
     for (int shards = 1; shards <= 9; shards++) {
         gt_problem all[MOST], part[MOST];
+        double shares[MOST];
         const size_t total = check_random() % MOST;
         int seen[MOST + 1] = {0};
         draw(all, total);
         for (int i = 1; i <= shards; i++) {
             size_t count = total;
             memcpy(part, all, sizeof all);
-            CHECK_OK(gt_shard_take(&(gt_shard){i, shards}, false, part, &count));
+            for (size_t j = 0; j < total; j++)
+                shares[j] = 0.5 * (double)all[j].k;
+            CHECK_OK(gt_shard_take(&(gt_shard){i, shards}, false, part, shares, &count));
             for (size_t j = 0; j < count; j++) {
                 seen[part[j].k]++;
+                CHECK(shares[j] == 0.5 * (double)part[j].k);
                 CHECK(j == 0 || part[j].k > part[j - 1].k);
             }
         }
@@ -45,8 +49,8 @@ TEST(shards_are_the_same_each_time_and_large_problems_are_apart)
             CHECK_OK(gt_problem_init(&gemm, &problems[j]));
         }
         memcpy(again, problems, sizeof again);
-        CHECK_OK(gt_shard_take(&(gt_shard){i, 2}, true, problems, &count));
-        CHECK_OK(gt_shard_take(&(gt_shard){i, 2}, true, again, &same));
+        CHECK_OK(gt_shard_take(&(gt_shard){i, 2}, true, problems, NULL, &count));
+        CHECK_OK(gt_shard_take(&(gt_shard){i, 2}, true, again, NULL, &same));
         CHECK(count == 2 && same == 2 && problems[0].m + problems[1].m == 8256);
         CHECK(gt_problem_same(&problems[0], &again[0]) && gt_problem_same(&problems[1], &again[1]));
     }
@@ -59,7 +63,7 @@ TEST(more_shards_than_problems_leave_some_with_nothing)
     for (int i = 1; i <= 3; i++) {
         size_t count = 1;
         draw(&problem, 1);
-        CHECK_OK(gt_shard_take(&(gt_shard){i, 3}, false, &problem, &count));
+        CHECK_OK(gt_shard_take(&(gt_shard){i, 3}, false, &problem, NULL, &count));
         total += count;
     }
     CHECK_INT(total, 1);

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "../src/runtime/plan.h"
 #include "check.h"
@@ -48,27 +49,42 @@ static const char *templates(void)
     return folder;
 }
 
-/* A context on a database that is tuned with some options. */
-static gt_context *tuned(const char *name, const char *options)
+/* A database of that name. */
+static const char *path_of(const char *name)
+{
+    static const char *folder;
+    static char path[512];
+    folder = folder ? folder : check_folder();
+    snprintf(path, sizeof path, "%s/%s.db", folder, name);
+    return path;
+}
+
+/* Tunes the size with some options. */
+static void tune(const char *name, const char *options)
 {
     const char *program = getenv("GEMMTUNE");
-    char command[2048], path[512];
-    CUcontext context;
-    gt_context *gt;
+    char command[2048];
     if (!program)
         SKIP("GEMMTUNE names the program");
+    snprintf(command, sizeof command,
+             "%s tune --quiet --no-cublas --device 0 --db %s --type f32 --effort quick --budget 1s --shapes %dx%dx%d "
+             "--family %s > /dev/null",
+             program, path_of(name), M, N, K, options);
+    const int code = system(command);
+    CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+}
+
+/* A context on a database that is tuned with some options, now or before. */
+static gt_context *tuned(const char *name, const char *options)
+{
+    CUcontext context;
+    gt_context *gt;
     open_driver();
     CHECK(driver->cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
     CHECK(driver->cuCtxSetCurrent(context) == CUDA_SUCCESS);
-    snprintf(path, sizeof path, "%s/%s.db", check_folder(), name);
-    snprintf(
-        command, sizeof command,
-        "test -e %s || %s tune --quiet --no-cublas --device 0 --db %s --type f32 --effort quick --budget 1s --shapes "
-        "%dx%dx%d --family %s > /dev/null",
-        path, program, path, M, N, K, options);
-    const int code = system(command);
-    CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
-    const gt_options where = {.database = path};
+    if (access(path_of(name), F_OK) != 0)
+        tune(name, options);
+    const gt_options where = {.database = path_of(name)};
     CHECK_OK(gt_open(&where, &gt));
     return gt;
 }
@@ -175,7 +191,7 @@ static gt_gemm split_gemm(void)
     return gemm;
 }
 
-static gt_context *tuned_by_parts(void)
+static gt_context *tuned_by_parts_in(const char *name)
 {
     char options[1024];
     gt_device device;
@@ -184,7 +200,11 @@ static gt_context *tuned_by_parts(void)
     if (device.cc != 90)
         SKIP("the family split is for Hopper");
     snprintf(options, sizeof options, "split --math split --templates %s", templates());
-    return tuned("parts", options);
+    return tuned(name, options);
+}
+static gt_context *tuned_by_parts(void)
+{
+    return tuned_by_parts_in("parts");
 }
 
 static void check_executed(const gt_plan *plan, product *p)
@@ -320,6 +340,31 @@ TEST(where_nobody_tuned_split_a_strict_kernel_serves_it)
     gemm.op_a = GT_T; /* neither: the command that is missing tunes what was asked for */
     CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_NOT_TUNED);
     CHECK(strstr(gt_error_message(), "--type f32 --math split --layout tn"));
+    gt_close(gt);
+}
+
+static void check_served(gt_context *gt, int64_t side, const char *family, gt_math math)
+{
+    gt_gemm gemm = split_gemm();
+    gt_plan *plan;
+    gt_description d;
+    gemm.m = gemm.n = gemm.k = side;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK_STR(d.family, family);
+    CHECK_INT(d.math, math);
+    gt_plan_destroy(plan);
+}
+
+TEST(a_size_that_nobody_tuned_is_served_by_whichever_math_is_expected_to_be_faster)
+{
+    gt_context *gt = tuned_by_parts_in("both");
+    check_served(gt, 24, "split", GT_MATH_SPLIT); /* there is nothing else */
+    gt_close(gt);
+    tune("both", "simt");
+    gt = tuned_by_parts_in("both");
+    check_served(gt, 24, "simt", GT_MATH_STRICT);
+    check_served(gt, 2048, "split", GT_MATH_SPLIT);
     gt_close(gt);
 }
 

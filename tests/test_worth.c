@@ -35,10 +35,25 @@ TEST(a_blas_that_had_slept_is_seen_awake_before_its_products_go)
 {
     set_up_gpu();
     const gt_work w = cube(GT_F32, 512);
-    gt_worth_see_cpu(&w, 3000);
+    for (int i = 0; i < 100; i++) {
+        gt_worth_see_cpu(&w, i < 10 ? 1500 : 220);
+        CHECK(!gt_worth_going(&w));
+    }
+}
+
+TEST(after_a_while_on_the_gpu_products_stay_on_the_cpu_again)
+{
+    set_up_gpu();
+    const gt_work w = cube(GT_F32, 900);
+    for (int i = 0; i < 4; i++)
+        gt_worth_see_cpu(&w, 6000);
+    for (int i = 0; i < 1000; i++) {
+        CHECK(gt_worth_going(&w));
+        gt_worth_see_gpu(&w, 2000);
+    }
     CHECK(!gt_worth_going(&w));
-    for (int i = 0; i < 3; i++)
-        gt_worth_see_cpu(&w, 220);
+    for (int i = 0; i < 50; i++)
+        gt_worth_see_cpu(&w, 1000);
     CHECK(!gt_worth_going(&w));
 }
 
@@ -46,7 +61,7 @@ TEST(what_the_cpu_is_slow_at_goes)
 {
     set_up_gpu();
     const gt_work w = cube(GT_F32, 1100);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         CHECK(!gt_worth_going(&w));
         gt_worth_see_cpu(&w, 9000);
     }

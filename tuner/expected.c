@@ -27,49 +27,38 @@ static double find_us(const gt_measurements *measured, const gt_problem *problem
     return best;
 }
 
-/* Of the kernels that were not tried on the problem the one that the library would take if nobody had tuned it nor any
- * size nearby, where it expects that to be faster than all that were tried: a wrong expectation would mislead it on
- * other sizes, too. kernel_id 0 where there is none. */
-static gt_status choose(const gt_work *w, const gt_measurements *measured, gt_known *expected)
+/* What the library would choose from if nobody had tuned the problem nor any size nearby, without the kernels that were
+ * tried on it. *others is freed by the caller: its list is its own. */
+static gt_status leave_out_known(const gt_problem *problem, const gt_measurements *measured, gt_measurements *others)
 {
-    const gt_demands demands = {0};
-    gt_measurements others = *measured;
-    gt_selection selection;
-    *expected = (gt_known){0};
-    others.count = 0;
-    if (!(others.list = malloc((measured->count + 1) * sizeof *others.list)))
+    *others = *measured;
+    others->count = 0;
+    if (!(others->list = malloc((measured->count + 1) * sizeof *others->list)))
         return gt_fail_memory();
     for (size_t i = 0; i < measured->count; i++) {
         const gt_measured *row = &measured->list[i];
-        if (gt_neighbours_distance2(w->problem, &row->problem) > NEARBY &&
-            isinf(find_us(measured, w->problem, row->kernel_id)))
-            others.list[others.count++] = *row;
+        if (gt_neighbours_distance2(problem, &row->problem) > NEARBY &&
+            isinf(find_us(measured, problem, row->kernel_id)))
+            others->list[others->count++] = *row;
     }
-    const gt_status status = gt_select(&w->engine->device, w->problem, &demands, &others, &selection);
-    if (status == GT_OK && selection.expected_us < find_us(measured, w->problem, 0)) {
-        const gt_measured *row = &others.list[selection.index];
-        *expected = (gt_known){row->kernel_id, *row->kernel, row->trial};
-    }
-    free(others.list);
-    return status == GT_ERROR_NOT_TUNED ? GT_OK : status;
+    return GT_OK;
 }
 
-static gt_status find_expected(const gt_work *w, gt_known *expected)
+static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
 {
-    gt_measurements measured;
-    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
-    if (status != GT_OK)
-        return status;
-    status = choose(w, &measured, expected);
-    gt_measurements_finish(&measured);
-    return status;
+    size_t kept = 0;
+    for (size_t i = 0; i < measured->count; i++)
+        if (measured->list[i].kernel_id != kernel_id)
+            measured->list[kept++] = measured->list[i];
+    measured->count = kept;
 }
 
-/* A stored kernel, proved right and timed on the problem. */
+/* A stored kernel, proved right and timed on the problem: quickly, as all checks were made where it was found. */
 static gt_status try_stored(gt_work *w, gt_known *stored)
 {
     gt_engine *engine = w->engine;
-    const gt_try_terms terms = {.seed = engine->options.check_seed, .time_it = true, .best_us = w->best_us};
+    const gt_try_terms terms = {
+        .seed = engine->options.check_seed, .time_it = true, .extent = GT_EXTENT_FEW, .best_us = w->best_us};
     gt_code code = {0};
     gt_status status = gt_store_find_code(engine->store, stored->kernel_id, &code);
     const gt_contestant contestant = {&stored->kernel, &code};
@@ -86,20 +75,42 @@ static gt_status try_stored(gt_work *w, gt_known *stored)
     return status;
 }
 
-gt_status gt_try_expected(gt_work *w)
+/* Tries choices until the next one is not expected to be faster than what is known. */
+static gt_status try_choices(gt_work *w, const gt_measurements *measured, gt_measurements *others)
 {
+    const gt_demands demands = {0};
+    double best = find_us(measured, w->problem, 0);
     gt_status status = GT_OK;
     for (int i = 0; status == GT_OK && i < MOST_CHOICES && !gt_work_out_of_time(w); i++) {
-        gt_known expected;
-        gt_trial before;
-        bool tried = false;
-        status = find_expected(w, &expected);
-        if (status == GT_OK && expected.kernel_id != 0)
-            status = gt_store_find_trial(w->engine->store, w->engine->gpu, w->problem_id, &expected.kernel, &tried,
-                                         &before);
-        if (status != GT_OK || expected.kernel_id == 0 || tried)
+        gt_selection selection;
+        if (gt_select(&w->engine->device, w->problem, &demands, others, &selection) != GT_OK ||
+            selection.expected_us >= best)
             break;
-        status = try_stored(w, &expected);
+        const gt_measured *row = &others->list[selection.index];
+        gt_known expected = {row->kernel_id, *row->kernel, row->trial};
+        gt_trial before;
+        bool tried;
+        status = gt_store_find_trial(w->engine->store, w->engine->gpu, w->problem_id, &expected.kernel, &tried, &before);
+        if (status == GT_OK && !tried)
+            status = try_stored(w, &expected);
+        if (status == GT_OK && !tried && expected.trial.outcome == GT_TRIAL_OK)
+            best = fmin(best, expected.trial.us);
+        drop_kernel(others, expected.kernel_id);
     }
+    return status;
+}
+
+gt_status gt_try_expected(gt_work *w)
+{
+    gt_measurements measured, others;
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
+    if (status != GT_OK)
+        return status;
+    status = leave_out_known(w->problem, &measured, &others);
+    if (status == GT_OK) {
+        status = try_choices(w, &measured, &others);
+        free(others.list);
+    }
+    gt_measurements_finish(&measured);
     return status == GT_ERROR_CORRUPT ? GT_OK : status; /* damaged code is the library's to tell of */
 }

@@ -17,4 +17,7 @@ uint64_t gt_draw_bits(gt_draws *draws);
 /* From 0 to limit - 1; limit is at least 1. */
 int64_t gt_draw_below(gt_draws *draws, int64_t limit);
 
+/* From 1 to largest, evenly in logarithms. */
+int64_t gt_draw_size(gt_draws *draws, double largest);
+
 #endif

@@ -55,7 +55,7 @@ static int by_seconds(const void *a, const void *b)
 }
 
 /* The longest that is left goes to the shard that has least to do. */
-gt_status gt_shard_take(const gt_shard *shard, bool soft, gt_problem *problems, size_t *count)
+gt_status gt_shard_take(const gt_shard *shard, bool soft, gt_problem *problems, double *shares, size_t *count)
 {
     const size_t total = *count;
     size_t kept = 0;
@@ -76,9 +76,13 @@ gt_status gt_shard_take(const gt_shard *shard, bool soft, gt_problem *problems, 
             loads[least] += list[i].seconds;
             own[list[i].at] = least == shard->index - 1;
         }
-        for (size_t i = 0; i < total; i++)
-            if (own[i])
-                problems[kept++] = problems[i];
+        for (size_t i = 0; i < total; i++) {
+            if (!own[i])
+                continue;
+            if (shares)
+                shares[kept] = shares[i];
+            problems[kept++] = problems[i];
+        }
         *count = kept;
     }
     const gt_status status = list && loads && own ? GT_OK : gt_fail_memory();

@@ -14,7 +14,8 @@ typedef struct gt_shard {
 gt_status gt_shard_parse(const char *text, gt_shard *shard);
 
 /* Keeps, in their order, the problems that fall to one shard; *count may become 0. The same list and number of shards give
- * the same parts on every machine: no problem is in two of them, and none is left out. soft: for the software GPU. */
-gt_status gt_shard_take(const gt_shard *shard, bool soft, gt_problem *problems, size_t *count);
+ * the same parts on every machine: no problem is in two of them, and none is left out. soft: for the software GPU.
+ * shares: one of each problem, which stays with it; NULL: none. */
+gt_status gt_shard_take(const gt_shard *shard, bool soft, gt_problem *problems, double *shares, size_t *count);
 
 #endif

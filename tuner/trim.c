@@ -1,6 +1,5 @@
 #include "trim.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "../src/core/status.h"
@@ -37,17 +36,12 @@ static int by_id(const void *a, const void *b)
     return (x->kernel_id > y->kernel_id) - (x->kernel_id < y->kernel_id);
 }
 
-static int64_t draw_size(gt_draws *draws, double largest)
-{
-    return (int64_t)pow(largest, (double)(gt_draw_bits(draws) >> 11) * 0x1p-53);
-}
-
 static gt_status draw_problem(gt_draws *draws, const gt_class *class, bool batch, gt_problem *problem)
 {
     const double largest = batch ? LARGEST_OF_BATCH : LARGEST;
-    const int64_t m = draw_size(draws, largest), n = draw_size(draws, largest), k = draw_size(draws, largest);
+    const int64_t m = gt_draw_size(draws, largest), n = gt_draw_size(draws, largest), k = gt_draw_size(draws, largest);
     gt_gemm gemm = gt_class_gemm(class, m, n, k);
-    gemm.batch = batch ? draw_size(draws, MOST_PRODUCTS) : 1;
+    gemm.batch = batch ? gt_draw_size(draws, MOST_PRODUCTS) : 1;
     const gt_status status = gt_problem_init(&gemm, problem);
     problem->class = *class; /* alignment is the class's, not that of packed rows */
     return status;

@@ -86,6 +86,8 @@ static gt_status tune_problem(gt_work *w)
     gt_status status = gt_store_problem(engine->store, w->problem, &w->problem_id);
     if (status == GT_OK)
         status = gt_work_recall(w);
+    if (status == GT_OK && tuning->only_choices)
+        return (status = gt_try_expected(w)) == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
     if (status == GT_OK && !tuning->only_seeds)
         status = find_served(w, &served, &found);
     if (found)

@@ -39,6 +39,7 @@ typedef struct gt_tuning {
     bool revalidating; /* winners and runners-up as they are stored, and nothing else */
     bool showing;    /* what is stored, and nothing is tried */
     bool only_seeds; /* the last lap: winners of other problems and the library's choice, and nothing else */
+    bool only_choices; /* of these only the library's choices */
 } gt_tuning;
 
 /*

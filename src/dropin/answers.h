@@ -31,7 +31,7 @@ typedef struct gt_answer {
     gt_fate fate;
     bool by_stream; /* the plan has a workspace: there is one for each stream, under its own key */
     gt_plan *plan;  /* where fate is GT_FATE_ANSWERED; by stream, one that is not to run in its own workspace */
-    size_t workspace; /* bytes of the plan's */
+    size_t workspace, counters; /* bytes of the plan's */
     double baseline_us, expected_us; /* of the plan; 0: there was none */
     atomic_bool was_left; /* the first call, to cuBLAS */
     atomic_ullong calls;

@@ -19,16 +19,13 @@
 #define WORKSPACE_PART  64
 #define WORKSPACE_LEAST (256ull << 20)
 
-/* Microseconds that a product takes longer in a graph's workspace: counters there are cleared first, in the stream. */
-#define CLEARING_US 2.0
-
 /* A CUDA context that products were seen in. */
 typedef struct opened {
     uint64_t id;
     gt_context *library; /* NULL: it could not be opened there, or was not tried yet */
     bool tried;
     size_t workspace, workspace_most; /* bytes of its plans and graphs, and how many they may have */
-    size_t workspace_largest;         /* of one plan */
+    gt_graph_bytes largest;           /* of plans */
 } opened;
 
 static struct {
@@ -135,12 +132,6 @@ static gt_fate judge(const opened *context, const gt_description *d, bool alone)
     return front.margin * d->expected_us >= d->baseline_us ? GT_FATE_SLOWER : GT_FATE_ANSWERED;
 }
 
-/* Whether one with a workspace may in a graph. */
-static bool pays_in_graph(const gt_answer *answer)
-{
-    return answer->key.alone || front.margin * (answer->expected_us + CLEARING_US) < answer->baseline_us;
-}
-
 /* Plans a problem and decides about it: fate, plan and its times are filled in. Under the lock. */
 static void decide(opened *context, const gt_request *request, gt_answer *answer)
 {
@@ -162,6 +153,7 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
         answer->baseline_us = d.baseline_us;
         answer->expected_us = d.expected_us;
         answer->workspace = d.workspace;
+        answer->counters = d.counters;
     }
     if (answer->fate == GT_FATE_ANSWERED)
         context->workspace += d.workspace;
@@ -177,8 +169,8 @@ static void prepare_graph(opened *context)
 {
     if (atomic_load_explicit(&front.gave, memory_order_relaxed) == context->id + 1)
         atomic_store_explicit(&front.gave, 0, memory_order_relaxed);
-    if (context->workspace_largest > 0)
-        context->workspace += gt_graph_workspace_prepare(front.driver, context->id, context->workspace_largest,
+    if (context->largest.workspace > 0)
+        context->workspace += gt_graph_workspace_prepare(front.driver, context->id, context->largest,
                                                          (context->workspace_most - context->workspace) / 2);
 }
 
@@ -199,8 +191,10 @@ static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream)
         front.library->gt_plan_destroy(answer->plan);
         context->workspace -= answer->workspace;
     }
-    if (added && answer->workspace > context->workspace_largest)
-        context->workspace_largest = answer->workspace;
+    if (added && answer->workspace > context->largest.workspace)
+        context->largest.workspace = answer->workspace;
+    if (added && answer->counters > context->largest.counters)
+        context->largest.counters = answer->counters;
     if (added && answer->workspace > 0)
         prepare_graph(context);
     return added;
@@ -265,27 +259,29 @@ static void prepare_next_graph(uint64_t id)
     pthread_mutex_unlock(&front.lock);
 }
 
-/* A workspace for a product that is captured; NULL if there is none. */
-static void *take_workspace(const gt_answer *marker, CUstream stream)
+/* A workspace for a product that is captured, and counters; false if there is none. */
+static bool take_workspace(const gt_answer *marker, CUstream stream, gt_operands *lent)
 {
+    const gt_graph_bytes bytes = {marker->workspace, marker->counters};
     uint64_t capture, number;
     if (!gt_cuda_find_capture(stream, &capture, &number))
-        return NULL;
+        return false;
     pthread_mutex_lock(&front.lock);
-    void *const taken = gt_graph_workspace_take(marker->key.context, capture, number, marker->workspace);
+    lent->workspace = gt_graph_workspace_take(marker->key.context, capture, number, bytes, &lent->counters);
+    lent->workspace_bytes = marker->workspace;
     atomic_store_explicit(&front.gave, marker->key.context + 1, memory_order_relaxed);
     pthread_mutex_unlock(&front.lock);
-    return taken;
+    return lent->workspace != NULL;
 }
 
 /* The answer to a product that has none yet, or one for each stream, which is `marker`; NULL if it cannot be remembered.
- * *workspace is what it is to run in, if not its own. */
+ * `lent` becomes what it is to run in, if not its own. */
 static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_request *request, gt_answer *marker,
-                              void **workspace)
+                              gt_operands *lent)
 {
     uint64_t stream_id = 0;
     if (key->refused == GT_FATE_ANSWERED && gt_cuda_is_captured(stream)) {
-        if (marker && pays_in_graph(marker) && (*workspace = take_workspace(marker, stream)))
+        if (marker && take_workspace(marker, stream, lent))
             return marker;
         key->refused = GT_FATE_CAPTURE;
     }
@@ -308,7 +304,7 @@ static bool is_left(gt_answer *answer)
 }
 
 /* Finds the answer and counts the call. `captures`: whether programs capture such calls. */
-static gt_fate find(const gt_request *request, CUstream stream, bool captures, gt_answer **out, void **workspace)
+static gt_fate find(const gt_request *request, CUstream stream, bool captures, gt_answer **out, gt_operands *lent)
 {
     gt_answer_key key = make_key(request);
     pthread_once(&front.set_up, set_up);
@@ -318,10 +314,10 @@ static gt_fate find(const gt_request *request, CUstream stream, bool captures, g
         return GT_FATE_FAILED;
     gt_answer *const known = gt_answers_find(&key);
     gt_answer *const answer =
-        known && !known->by_stream ? known : find_answer(&key, stream, request, known, workspace);
+        known && !known->by_stream ? known : find_answer(&key, stream, request, known, lent);
     if (!answer)
         return GT_FATE_NO_ROOM;
-    if (captures && !*workspace && is_left(answer))
+    if (captures && !lent->workspace && is_left(answer))
         return GT_FATE_FIRST;
     atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
     *out = answer;
@@ -344,8 +340,8 @@ void gt_front_store_rates(const gt_rate *list, size_t count)
 
 gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)
 {
-    void *workspace = NULL; /* the caller captures nothing */
-    const gt_fate fate = find(request, stream, false, answer, &workspace);
+    gt_operands lent = {0}; /* the caller captures nothing */
+    const gt_fate fate = find(request, stream, false, answer, &lent);
     if (fate == GT_FATE_ANSWERED)
         *expected_us = (*answer)->expected_us;
     return fate;
@@ -359,14 +355,7 @@ gt_fate gt_front_execute(gt_answer *answer, struct CUstream_st *stream, const gt
 gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, const gt_operands *operands,
                      gt_answer **answer)
 {
-    void *workspace = NULL;
-    const gt_fate fate = find(request, stream, true, answer, &workspace);
-    if (fate != GT_FATE_ANSWERED)
-        return fate;
-    if (!workspace)
-        return gt_front_execute(*answer, stream, operands);
-    gt_operands lent = *operands;
-    lent.workspace = workspace;
-    lent.workspace_bytes = (*answer)->workspace;
-    return gt_front_execute(*answer, stream, &lent);
+    gt_operands all = *operands;
+    const gt_fate fate = find(request, stream, true, answer, &all);
+    return fate == GT_FATE_ANSWERED ? gt_front_execute(*answer, stream, &all) : fate;
 }

@@ -1,50 +1,72 @@
 #include "graph_workspace.h"
 
-#define MOST 256
+#define MOST  256
+#define ALIGN 256 /* bytes, of workspaces */
 
 typedef struct workspace {
     uint64_t context;
     uint64_t capture, stream; /* that it belongs to; 0: none yet */
-    CUdeviceptr data;
-    size_t bytes;
+    CUdeviceptr data; /* counters, then the workspace */
+    gt_graph_bytes bytes;
 } workspace;
 
 static workspace list[MOST];
 static size_t count;
 
 /* Of a captured stream, or with 0 for both that which is set aside; NULL if there is none as large. */
-static workspace *find(uint64_t context, uint64_t capture, uint64_t stream, size_t bytes)
+static workspace *find(uint64_t context, uint64_t capture, uint64_t stream, gt_graph_bytes bytes)
 {
     for (size_t i = 0; i < count; i++)
         if (list[i].context == context && list[i].capture == capture && list[i].stream == stream &&
-            list[i].bytes >= bytes)
+            list[i].bytes.workspace >= bytes.workspace && list[i].bytes.counters >= bytes.counters)
             return &list[i];
     return NULL;
 }
 
-size_t gt_graph_workspace_prepare(const gt_driver *driver, uint64_t context, size_t bytes, size_t most)
+/* In a stream of its own: the default one may have to wait for what a program does there. */
+static bool clear(const gt_driver *driver, CUdeviceptr data, size_t bytes)
 {
-    workspace *w = find(context, 0, 0, 0);
-    if ((w && w->bytes >= bytes) || (!w && count == MOST))
+    CUstream stream;
+    if (driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        return false;
+    const bool is_clear = driver->cuMemsetD32Async(data, 0, bytes / sizeof(unsigned), stream) == CUDA_SUCCESS &&
+                          driver->cuStreamSynchronize(stream) == CUDA_SUCCESS;
+    driver->cuStreamDestroy(stream);
+    return is_clear;
+}
+
+size_t gt_graph_workspace_prepare(const gt_driver *driver, uint64_t context, gt_graph_bytes bytes, size_t most)
+{
+    workspace *w = find(context, 0, 0, (gt_graph_bytes){0});
+    bytes.counters = (bytes.counters + ALIGN - 1) / ALIGN * ALIGN;
+    if (find(context, 0, 0, bytes) || (!w && count == MOST))
         return 0;
-    const size_t before = w ? w->bytes : 0;
+    const size_t before = w ? w->bytes.workspace + w->bytes.counters : 0, after = bytes.workspace + bytes.counters;
     CUdeviceptr data;
-    if (bytes - before > most || driver->cuMemAlloc(&data, bytes) != CUDA_SUCCESS)
+    if (after - before > most || driver->cuMemAlloc(&data, after) != CUDA_SUCCESS)
         return 0;
+    if (!clear(driver, data, bytes.counters)) {
+        driver->cuMemFree(data);
+        return 0;
+    }
     if (w)
         driver->cuMemFree(w->data);
     else
         w = &list[count++];
     *w = (workspace){.context = context, .data = data, .bytes = bytes};
-    return bytes - before;
+    return after - before;
 }
 
-void *gt_graph_workspace_take(uint64_t context, uint64_t capture, uint64_t stream, size_t bytes)
+void *gt_graph_workspace_take(uint64_t context, uint64_t capture, uint64_t stream, gt_graph_bytes bytes,
+                              void **counters)
 {
     workspace *w = find(context, capture, stream, bytes);
     if (!w && (w = find(context, 0, 0, bytes))) {
         w->capture = capture;
         w->stream = stream;
     }
-    return w ? (void *)w->data : NULL;
+    if (!w)
+        return NULL;
+    *counters = (void *)w->data;
+    return (void *)(w->data + w->bytes.counters);
 }

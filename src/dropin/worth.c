@@ -21,10 +21,12 @@
 #define LINK_BYTES  16e3  /* a microsecond, from pageable memory and back */
 #define KERNEL_FLOP 10e6  /* a microsecond */
 
-/* A BLAS whose threads sleep takes several times as long for its next product, unless that is long. What had gone to
- * the GPU since would never show it: so this many of a size stay on the CPU first. */
-#define AWAKE   4
-#define LONG_US 10e3
+/* A BLAS whose threads sleep, on cores that do, takes several times as long for its next products, unless they are long.
+ * What had gone to the GPU since would never show it: so products of a size stay on the CPU for so many microseconds
+ * first, and again when they were on the GPU for a hundred times as long. */
+#define AWAKE_US 20e3
+#define AGAIN_US 2e6
+#define LONG_US  10e3
 
 #define GAIN      0.8   /* of the CPU's time that the GPU may take at most */
 #define LINK_MOST 64e3  /* bytes a microsecond */
@@ -41,7 +43,8 @@ static struct {
     atomic_bool is_read;
     int64_t threshold;               /* multiply-adds; -1: by the rates */
     _Atomic double of[KINDS][SIZES]; /* flop, or bytes moved, a microsecond */
-    atomic_int seen[LINK][SIZES];    /* products on the CPU, in this process */
+    _Atomic double on_cpu[LINK][SIZES], on_gpu[LINK][SIZES]; /* microseconds in this process; the first since the second
+                                                                was too long ago */
     _Atomic double missed_us;        /* what the GPU would have saved so far */
     atomic_bool ready;               /* the GPU is set up */
 } rates = {.read = PTHREAD_ONCE_INIT, .load = PTHREAD_ONCE_INIT};
@@ -140,8 +143,7 @@ static double cpu_us(const gt_work *w)
             rate = get(&list[size + far]);
     }
     const double us = rate > 0 ? 2 * w->multiply_adds / rate : 0;
-    const int seen = atomic_load_explicit(&rates.seen[cpu_of(w)][size], memory_order_relaxed);
-    return us > LONG_US || seen >= AWAKE ? us : 0;
+    return us > LONG_US || get(&rates.on_cpu[cpu_of(w)][size]) >= AWAKE_US ? us : 0;
 }
 
 /* With a kernel that takes so many microseconds; 0: not known. */
@@ -179,15 +181,22 @@ bool gt_worth_staying(const gt_work *w, double kernel_us)
 
 void gt_worth_see_gpu(const gt_work *w, double moved_us)
 {
+    const int size = size_of(w->multiply_adds);
+    _Atomic double *const on_gpu = &rates.on_gpu[cpu_of(w)][size];
     learn(link_rate(w), LINK_BYTES, w->bytes / moved_us);
+    set(on_gpu, get(on_gpu) + moved_us);
+    if (get(on_gpu) >= AGAIN_US) {
+        set(on_gpu, 0);
+        set(&rates.on_cpu[cpu_of(w)][size], 0);
+    }
 }
 
 void gt_worth_see_cpu(const gt_work *w, double us)
 {
     const int size = size_of(w->multiply_adds);
+    _Atomic double *const on_cpu = &rates.on_cpu[cpu_of(w)][size];
     learn(&rates.of[cpu_of(w)][size], 0, 2 * w->multiply_adds / us);
-    if (atomic_load_explicit(&rates.seen[cpu_of(w)][size], memory_order_relaxed) < AWAKE)
-        atomic_fetch_add_explicit(&rates.seen[cpu_of(w)][size], 1, memory_order_relaxed);
+    set(on_cpu, get(on_cpu) + us);
 }
 
 bool gt_worth_seeing(double multiply_adds)

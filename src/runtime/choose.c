@@ -167,18 +167,26 @@ static gt_status choose_among(gt_context *context, const gt_problem *problem, co
     return best ? GT_OK : status;
 }
 
-/* Where nobody tuned the problem's math, kernels of one that serves it. */
+/* Where nobody tuned the problem in its math, a kernel of one that serves it, too: of both the one that is expected to be
+ * faster. */
 static gt_status choose_served(gt_context *context, const gt_problem *problem, const gt_demands *demands,
                                gt_chosen **out)
 {
     const gt_status status = choose_among(context, problem, problem, demands, out);
     gt_problem served = *problem;
+    gt_chosen *other;
     char message[512];
     served.class.math = gt_math_served_by(problem->class.math);
-    if (status != GT_ERROR_NOT_TUNED || served.class.math == problem->class.math)
+    if (served.class.math == problem->class.math || (status != GT_OK && status != GT_ERROR_NOT_TUNED) ||
+        (status == GT_OK && (*out)->selection.choice == GT_CHOICE_EXACT))
         return status;
     snprintf(message, sizeof message, "%s", gt_error_message());
-    return choose_among(context, problem, &served, demands, out) == GT_OK ? GT_OK : gt_fail(status, "%s", message);
+    if (choose_among(context, problem, &served, demands, &other) != GT_OK)
+        return status == GT_OK ? GT_OK : gt_fail(status, "%s", message);
+    const bool better = status != GT_OK || gt_selection_goes_before(&other->selection, &(*out)->selection);
+    gt_choices_discard(&context->choices, better ? *out : other);
+    *out = better ? other : *out;
+    return GT_OK;
 }
 
 /* The problem in the math of a row; false where that row is of other types. */

@@ -44,8 +44,8 @@ static __attribute__((noinline, cold)) gt_status refuse(const gt_plan *plan, con
                    plan->chosen->kernel.family);
 }
 
-/* Puts counters and workspace where the caller says. */
-static gt_status take_workspace(const gt_plan *plan, const gt_operands *operands, gt_launch_operands *o)
+/* Puts counters and workspace where the caller says. Whether the counters are to be cleared. */
+static gt_status take_workspace(const gt_plan *plan, const gt_operands *operands, gt_launch_operands *o, bool *clear)
 {
     const size_t needed = gt_launch_memory(&plan->launch);
     if ((uintptr_t)operands->workspace % WORKSPACE_ALIGN != 0)
@@ -55,6 +55,9 @@ static gt_status take_workspace(const gt_plan *plan, const gt_operands *operands
         return gt_fail(GT_ERROR_INVALID, "workspace_bytes is %zu, the plan needs %zu (gt_plan_describe)",
                        operands->workspace_bytes, needed);
     gt_launch_place(&plan->launch, operands->workspace, o);
+    *clear = o->counters && !operands->counters;
+    if (o->counters && operands->counters)
+        o->counters = operands->counters;
     return GT_OK;
 }
 
@@ -63,7 +66,7 @@ static gt_status take_workspace(const gt_plan *plan, const gt_operands *operands
 static CUresult enqueue(const gt_plan *plan, const gt_launch_operands *o, bool clear, CUstream stream)
 {
     CUresult result = CUDA_SUCCESS;
-    if (UNLIKELY(clear) && o->counters)
+    if (UNLIKELY(clear))
         result = plan->driver->cuMemsetD32Async((CUdeviceptr)o->counters, 0,
                                                 plan->launch.counter_bytes / sizeof(unsigned), stream);
     return result == CUDA_SUCCESS ? gt_launch_run(plan->driver, &plan->module, &plan->launch, o, stream) : result;
@@ -106,13 +109,13 @@ gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const g
         (reads && (!o.a || !o.b)) || (!o.c && (scales || !o.d)) || (!o.bias && o.epilogue & GT_EPILOGUE_BIAS);
     if (UNLIKELY(unaligned || missing || (o.d && scales && !plan->reads_apart)))
         return refuse(plan, &o, reads, scales);
-    const bool lent = operands->workspace != NULL;
+    bool clear = false;
     gt_status status;
-    if (UNLIKELY(lent) && (status = take_workspace(plan, operands, &o)) != GT_OK)
+    if (UNLIKELY(operands->workspace != NULL) && (status = take_workspace(plan, operands, &o, &clear)) != GT_OK)
         return status;
-    CUresult result = enqueue(plan, &o, lent, stream);
+    CUresult result = enqueue(plan, &o, clear, stream);
     if (UNLIKELY(result == CUDA_ERROR_INVALID_CONTEXT) && lend_context(plan))
-        result = enqueue(plan, &o, lent, stream);
+        result = enqueue(plan, &o, clear, stream);
     return gt_driver_check(plan->driver, result, "launching the kernel");
 }
 

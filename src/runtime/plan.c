@@ -175,6 +175,7 @@ gt_status gt_plan_describe(const gt_plan *plan, gt_description *description)
         .math = chosen->math,
         .error_bound = gt_error_bound(gt_class_types(&plan->launch.problem.class), &chosen->kernel.facts,
                                       plan->launch.problem.k),
+        .counters = plan->launch.counter_bytes,
     };
     return GT_OK;
 }

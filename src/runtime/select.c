@@ -29,6 +29,12 @@ double gt_select_predict(const gt_device *device, const gt_problem *problem, con
     return good ? found.us : 0;
 }
 
+bool gt_selection_goes_before(const gt_selection *a, const gt_selection *b)
+{
+    const bool a_here = a->choice != GT_CHOICE_FALLBACK, b_here = b->choice != GT_CHOICE_FALLBACK;
+    return a_here == b_here ? a->expected_us < b->expected_us : a_here;
+}
+
 gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selection *selection)
 {
     gt_kernel kernel = *measured->list[selection->index].kernel;

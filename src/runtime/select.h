@@ -34,6 +34,10 @@ typedef struct gt_selection {
 gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
                     const gt_measurements *measured, gt_selection *selection);
 
+/* Which of two maths' choices for a problem is to serve it, where either may: true: a. By expected times, unless one was
+ * measured on another GPU model. */
+bool gt_selection_goes_before(const gt_selection *a, const gt_selection *b);
+
 /* The chosen kernel of a list, as it is to be launched. */
 gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selection *selection);
 

@@ -11,6 +11,7 @@ typedef struct gt_bench_race {
     gt_problem problem;
     gt_chosen chosen;
     gt_trial ours;
+    gt_trial strict; /* of math other than strict: what strict math would run, in the same race; us is 0 of none */
     gt_baseline baselines[GT_BASELINE_COUNT];
 } gt_bench_race;
 

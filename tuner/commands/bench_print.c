@@ -13,7 +13,9 @@ static const gt_column columns[] = {
     {"us", GT_RIGHT},        {"TFLOPS", GT_RIGHT},    {"peak %", GT_RIGHT},        {"copy %", GT_RIGHT},
     {"cuBLAS us", GT_RIGHT}, {"cuBLAS TFLOPS", GT_RIGHT}, {"library", GT_LEFT},    {"vs cuBLAS", GT_RIGHT},
     {"cold us", GT_RIGHT},   {"cuBLAS cold us", GT_RIGHT}, {"cold vs cuBLAS", GT_RIGHT},
+    {"vs strict", GT_RIGHT}, {"cold vs strict", GT_RIGHT},
 };
+#define OF_STRICT 2 /* the last ones, where a kernel of strict math raced */
 
 static void number_or_none(gt_table *table, const char *format, double value)
 {
@@ -23,7 +25,8 @@ static void number_or_none(gt_table *table, const char *format, double value)
         gt_table_none(table);
 }
 
-static void print_row(gt_table *table, const gt_options_cli *options, const gt_ceilings *most, const gt_bench_race *e)
+static void print_row(gt_table *table, const gt_options_cli *options, const gt_ceilings *most, const gt_bench_race *e,
+                      bool of_strict)
 {
     static const char *const choices[] = {"exact", "predicted", "fallback"};
     static const gt_trial none;
@@ -49,6 +52,10 @@ static void print_row(gt_table *table, const gt_options_cli *options, const gt_c
     number_or_none(table, "%.1f", ours->us_cold);
     number_or_none(table, "%.1f", gt_baseline_cold_us(e->baselines));
     number_or_none(table, "%.3f", gt_race_ratio(&e->ours, e->baselines, GT_FIGURE_COLD));
+    if (of_strict) {
+        number_or_none(table, "%.3f", ours->us > 0 ? e->strict.us / ours->us : 0);
+        number_or_none(table, "%.3f", ours->us_cold > 0 ? e->strict.us_cold / ours->us_cold : 0);
+    }
 }
 
 /* The ratings of each type that has some. */
@@ -212,12 +219,17 @@ void gt_bench_print(const gt_engine *engine, const gt_options_cli *options, cons
     const bool json = options->json;
     const size_t types = options->type_count;
     const scene c = describe(engine, limits, types, s);
+    bool of_strict = false;
+    for (size_t i = 0; i < count; i++)
+        of_strict = of_strict || races[i].strict.us > 0;
     fputs(json ? "{\"shapes\": " : "", stdout);
-    gt_table *table = gt_table_create(stdout, json, columns, sizeof columns / sizeof columns[0]);
+    gt_table *table = gt_table_create(stdout, json, columns,
+                                      sizeof columns / sizeof columns[0] - (of_strict ? 0 : OF_STRICT));
     for (size_t i = 0; i < count; i++) {
         if (i > 0 && gt_class_types(&races[i].problem.class) != gt_class_types(&races[i - 1].problem.class))
             gt_table_rule(table);
-        print_row(table, options, &gt_limits_find(limits, types, &races[i].problem)->ceilings, &races[i]);
+        print_row(table, options, &gt_limits_find(limits, types, &races[i].problem)->ceilings, &races[i],
+                  of_strict);
     }
     gt_table_finish(table);
     fputs(json ? ", \"ratings\": " : *s->version ? "\n" : "", stdout);

@@ -1,5 +1,9 @@
 #include "chosen.h"
 
+#include <stdio.h>
+
+#include "../../src/core/status.h"
+
 /* The best kernel of one database for a problem, or what it would be if nobody had tuned that, with its code. */
 static gt_status choose_from(const gt_engine *engine, gt_store *store, gt_store *other, const gt_problem *problem,
                              bool untuned, gt_chosen *chosen, gt_code *code)
@@ -21,8 +25,9 @@ static gt_status choose_from(const gt_engine *engine, gt_store *store, gt_store 
     return status;
 }
 
-gt_status gt_chosen_find(const gt_engine *engine, const gt_problem *problem, bool untuned, gt_chosen *chosen,
-                         gt_code *code)
+/* The same of both databases. */
+static gt_status choose_among(const gt_engine *engine, const gt_problem *problem, bool untuned, gt_chosen *chosen,
+                              gt_code *code)
 {
     gt_chosen behind = {0};
     gt_code other = {0};
@@ -40,4 +45,29 @@ gt_status gt_chosen_find(const gt_engine *engine, const gt_problem *problem, boo
     }
     gt_code_finish(&other);
     return status;
+}
+
+gt_status gt_chosen_find(const gt_engine *engine, const gt_problem *problem, bool untuned, gt_chosen *chosen,
+                         gt_code *code)
+{
+    const gt_status status = choose_among(engine, problem, untuned, chosen, code);
+    gt_problem served = *problem;
+    gt_chosen other;
+    gt_code others = {0};
+    char message[512];
+    served.class.math = gt_math_served_by(problem->class.math);
+    if (served.class.math == problem->class.math || (status != GT_OK && status != GT_ERROR_NOT_TUNED) ||
+        (status == GT_OK && chosen->selection.choice == GT_CHOICE_EXACT))
+        return status;
+    snprintf(message, sizeof message, "%s", gt_error_message());
+    const gt_status found = choose_among(engine, &served, untuned, &other, &others);
+    if (found == GT_OK && (status != GT_OK || gt_selection_goes_before(&other.selection, &chosen->selection))) {
+        gt_code_finish(code);
+        *code = others;
+        other.tuned_us = chosen->tuned_us;
+        *chosen = other;
+        return GT_OK;
+    }
+    gt_code_finish(&others);
+    return status == GT_OK ? GT_OK : gt_fail(status, "%s", message);
 }

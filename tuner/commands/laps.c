@@ -5,6 +5,7 @@
 
 #include "../../src/core/status.h"
 #include "../claims.h"
+#include "../drawn.h"
 #include "../fit.h"
 #include "../lanes.h"
 #include "../timer.h"
@@ -98,6 +99,8 @@ typedef struct lap {
     size_t count;
     int failed; /* candidates rejected */
     bool over;  /* a lane failed */
+    gt_problem *drawn;
+    size_t drawn_count;
 } lap;
 
 /* A lane's own copy of what all lanes share. */
@@ -230,9 +233,9 @@ static gt_status tune_some(gt_engine *engine, void *data)
     return status;
 }
 
-/* The last lap: tries every winner of a class on every problem of that class, and what the library would take there. So
- * problems that were tuned early get what was found late, and the library has measurements of each kernel on many sizes
- * to predict from. */
+/* The last lap: tries every winner of a class on every problem of that class, and what the library would take there; on
+ * problems of the cover list only the latter. So problems that were tuned early get what was found late, and the library
+ * has measurements of each kernel on many sizes to predict from. */
 static gt_status tune_again(gt_engine *engine, void *data)
 {
     lap *l = data;
@@ -246,6 +249,7 @@ static gt_status tune_again(gt_engine *engine, void *data)
         gt_tuned again, *before = &l->tuned[l->begun++];
         bool reached = false;
         choose_search(tuning, l->winners, l->covers, &before->problem);
+        tuning->only_choices = tuning->covering;
         tuning->seed_count = gt_winners_of_class(l->winners, &before->problem.class);
         tuning->seeds = l->winners->seeds;
         if (tuning->seed_count < 2)
@@ -260,6 +264,28 @@ static gt_status tune_again(gt_engine *engine, void *data)
         again.tried = before->tried;
         *before = again;
         gt_tuned_line(tuning, &again);
+    }
+    l->over = l->over || status != GT_OK;
+    free(lane.seeds);
+    return status;
+}
+
+/* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken. */
+static gt_status try_drawn(gt_engine *engine, void *data)
+{
+    lap *l = data;
+    lane_tuning lane;
+    gt_tuning *tuning = &lane.tuning;
+    gt_status status = begin_lane(l, engine, &lane);
+    tuning->state.step += (int)l->total - 1;
+    tuning->only_seeds = tuning->only_choices = tuning->covering = true;
+    tuning->seeds = l->winners->seeds; /* none of them */
+    while (status == GT_OK && l->begun < l->drawn_count && !l->over && !gt_engine_interrupted() &&
+           !is_over(engine, tuning->deadline, l->count)) {
+        const gt_problem *problem = &l->drawn[l->begun++];
+        gt_tuned tuned;
+        bool reached;
+        status = tune_next(l, &lane, problem, l->drawn_count - l->begun + 1, false, &tuned, &reached);
     }
     l->over = l->over || status != GT_OK;
     free(lane.seeds);
@@ -326,6 +352,32 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
             }
 }
 
+/* Drawn sizes, which take turns in layout and alignment, have so many seconds, or such a share of a budget. */
+#define DRAWN_S     40.0
+#define DRAWN_SHARE 0.15
+
+/* Seconds for drawn sizes. They are drawn for f32 alone: what they are worth was measured there. The software GPU would
+ * take hours. */
+static double share_of_drawn(const gt_engine *engine, const gt_types *types, bool covers, double deadline)
+{
+    if (!covers || engine->driver->soft || types != gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT))
+        return 0;
+    const double share = DRAWN_SHARE * (deadline - gt_engine_elapsed(engine));
+    return deadline > 0 && share < DRAWN_S ? share : DRAWN_S;
+}
+
+static gt_status lap_drawn(gt_engine *engine, const gt_types *types, lap *l)
+{
+    if (!(l->drawn = calloc(GT_DRAWN_MOST, sizeof *l->drawn)))
+        return gt_fail_memory();
+    l->begun = 0;
+    gt_status status = gt_draw_problems(types, l->drawn, &l->drawn_count);
+    if (status == GT_OK)
+        status = gt_lanes_run(engine, l->lanes, try_drawn, l);
+    free(l->drawn);
+    return status;
+}
+
 /* The problems of one type, until the deadline. state->step says how many of others came before. */
 static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, double deadline, gt_progress_state *state,
                            const gt_problem *problems, const double *shares, size_t total, gt_tuned *tuned, size_t *count)
@@ -338,9 +390,12 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
              .others = options->all_devices, .problems = problems, .shares = shares, .total = total, .tuned = tuned,
              .failed = state->failed, .lanes = gt_lanes_count(engine, problems, total)};
     const gt_types *types = gt_class_types(&problems[0].class);
+    const double drawn_s = share_of_drawn(engine, types, l.covers, deadline);
     gt_fitted *fitted = NULL;
     size_t misfits;
     gt_status status = gt_winners_init(total, &winners);
+    if (deadline > 0)
+        tuning.deadline -= drawn_s;
     if (status == GT_OK && !(l.fates = calloc(total, sizeof *l.fates)))
         status = gt_fail_memory();
     if (status == GT_OK)
@@ -357,6 +412,10 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
         status = gt_fit_stored(engine->store, &engine->device, engine->gpu, types);
     if (status == GT_OK && again)
         status = gt_lanes_run(engine, l.lanes, tune_again, &l);
+    tuning.deadline = gt_engine_elapsed(engine) + drawn_s;
+    if (status == GT_OK && again && drawn_s > 0)
+        status = lap_drawn(engine, types, &l);
+    tuning.deadline = deadline;
     if (status == GT_OK)
         status = replace_convicted(&tuning, tuned, l.count);
     state->failed = l.failed;

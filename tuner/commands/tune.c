@@ -67,10 +67,11 @@ static gt_status list_problems(const gt_options_cli *options, const gt_device *d
 }
 
 /* The part of the list that is this machine's. */
-static gt_status take_shard(const gt_options_cli *options, const gt_engine *engine, gt_problem *problems, size_t *total)
+static gt_status take_shard(const gt_options_cli *options, const gt_engine *engine, gt_problem *problems, double *shares,
+                            size_t *total)
 {
     const size_t all = *total;
-    const gt_status status = gt_shard_take(&options->shard, engine->driver->soft, problems, total);
+    const gt_status status = gt_shard_take(&options->shard, engine->driver->soft, problems, shares, total);
     if (status == GT_OK && options->shard.count > 0 && !options->quiet)
         gt_print_note("shard %d/%d: %zu of %zu problems", options->shard.index, options->shard.count, *total, all);
     return status;
@@ -151,11 +152,7 @@ int gt_tune_device(const gt_options_cli *given, const char *since)
         status = options->wanted ? gt_wanted_problems(&engine, &kept, &problems, &shares, &total)
                                  : list_problems(options, &engine.device, &problems, &total);
     if (status == GT_OK)
-        status = take_shard(options, &engine, problems, &total);
-    if (options->shard.count > 0) { /* they are of the whole list */
-        free(shares);
-        shares = NULL;
-    }
+        status = take_shard(options, &engine, problems, shares, &total);
     if (status == GT_OK && !(tuned = calloc(total + 1, sizeof *tuned)))
         status = gt_fail_memory();
     for (size_t i = 0; status == GT_OK && total > 0 && i < options->type_count; i++)
