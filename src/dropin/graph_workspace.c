@@ -6,7 +6,7 @@
 typedef struct workspace {
     uint64_t context;
     uint64_t capture, stream; /* that it belongs to; 0: none yet */
-    CUdeviceptr data; /* counters, then the workspace */
+    CUdeviceptr data;         /* counters, then the workspace */
     gt_graph_bytes bytes;
 } workspace;
 

@@ -2,8 +2,8 @@
  * Workspaces of products that are captured into graphs. A graph runs whenever its program likes, so that its products
  * share a workspace with no others; and nothing may be allocated in a capture. So one is set aside while nothing is
  * captured, and belongs to the first capture that asks. There the products of one stream run one behind the other and
- * share it. Its counters lie before it, are cleared once, and each product leaves them so. It is there until the process
- * ends: nobody tells when a graph is destroyed.
+ * share it. Its counters lie before it, are cleared once, and each product leaves them so. It is there until the
+ * process ends: nobody tells when a graph is destroyed.
  */
 #ifndef GT_GRAPH_WORKSPACE_H
 #define GT_GRAPH_WORKSPACE_H

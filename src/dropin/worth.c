@@ -21,9 +21,9 @@
 #define LINK_BYTES  16e3  /* a microsecond, from pageable memory and back */
 #define KERNEL_FLOP 10e6  /* a microsecond */
 
-/* A BLAS whose threads sleep, on cores that do, takes several times as long for its next products, unless they are long.
- * What had gone to the GPU since would never show it: so products of a size stay on the CPU for so many microseconds
- * first, and again when they were on the GPU for a hundred times as long. */
+/* A BLAS whose threads sleep, on cores that do, takes several times as long for its next products, unless they are
+ * long. What had gone to the GPU since would never show it: so products of a size stay on the CPU for so many
+ * microseconds first, and again when they were on the GPU for a hundred times as long. */
 #define AWAKE_US 20e3
 #define AGAIN_US 2e6
 #define LONG_US  10e3
@@ -41,12 +41,12 @@ static const char *const kinds[] = {"cpu f32", "cpu f64", "link"};
 static struct {
     pthread_once_t read, load;
     atomic_bool is_read;
-    int64_t threshold;               /* multiply-adds; -1: by the rates */
-    _Atomic double of[KINDS][SIZES]; /* flop, or bytes moved, a microsecond */
-    _Atomic double on_cpu[LINK][SIZES], on_gpu[LINK][SIZES]; /* microseconds in this process; the first since the second
-                                                                was too long ago */
-    _Atomic double missed_us;        /* what the GPU would have saved so far */
-    atomic_bool ready;               /* the GPU is set up */
+    int64_t threshold;                  /* multiply-adds; -1: by the rates */
+    _Atomic double of[KINDS][SIZES];    /* flop, or bytes moved, a microsecond */
+    _Atomic double on_cpu[LINK][SIZES]; /* microseconds in this process, since the others became too many */
+    _Atomic double on_gpu[LINK][SIZES];
+    _Atomic double missed_us; /* what the GPU would have saved so far */
+    atomic_bool ready;        /* the GPU is set up */
 } rates = {.read = PTHREAD_ONCE_INIT, .load = PTHREAD_ONCE_INIT};
 
 static double get(_Atomic double *rate)
