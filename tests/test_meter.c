@@ -117,4 +117,18 @@ TEST(a_cold_sample_follows_a_launch_of_the_same_code)
     CHECK(series.cold_count == 1 && series.cold[0] == 2000);
 }
 
+TEST(a_screened_candidate_is_timed_cold_unless_it_takes_long)
+{
+    gt_meter meter = make_meter();
+    gt_trial trial = {.us = 9, .us_min = 8, .samples = 10, .stopped_early = true}, slow = {.us = 30e3},
+             modelled = {.us = 9};
+    CHECK(gt_measure_cold(&meter, &runner, &(gt_launch_operands){0}, &trial));
+    CHECK(launches == 2 * 10); /* each sample is behind a launch that brings the code */
+    CHECK(trial.us == 9 && trial.us_min == 8 && trial.us_cold == 2000 && trial.samples == 10);
+    CHECK(gt_measure_cold(&meter, &runner, &(gt_launch_operands){0}, &slow) && slow.us_cold == 0);
+    meter.modelled = true;
+    CHECK(gt_measure_cold(&meter, &runner, &(gt_launch_operands){0}, &modelled) && modelled.us_cold == 0);
+    CHECK(launches == 2 * 10);
+}
+
 CHECK_MAIN

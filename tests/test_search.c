@@ -107,6 +107,22 @@ TEST(a_family_far_behind_gets_one_candidate)
     close_search(&f);
 }
 
+TEST(candidates_are_ranked_by_both_times)
+{
+    fixture f;
+    gt_candidate **round, *best[2];
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK}, 128, 128, 128);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    for (int i = 0; i < 2; i++) {
+        round[i]->tried = true;
+        round[i]->trial = (gt_trial){.outcome = GT_TRIAL_OK, .us = 10 + i, .us_cold = 20 - 4 * i};
+    }
+    CHECK_INT(gt_search_best(f.search, best, 2), 2);
+    CHECK(best[0] == round[1] && best[1] == round[0]); /* 11 and 16 before 10 and 20 */
+    close_search(&f);
+}
+
 TEST(the_fastest_of_a_shape_of_tile_leads)
 {
     fixture f;

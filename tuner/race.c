@@ -2,17 +2,11 @@
 #include "work.h"
 
 #include <math.h>
-#include <string.h>
 
-/* Who races: up to FINALISTS of the fastest in screening, at most CLOSE times slower than the best; and the fastest of
- * up to OTHERS more families, or ways to treat L2 (the parameter `hint`). Screening has no cold times, and cold all
- * kernels of one family may be slow alike, or all without a hint. */
-#define FINALISTS     4
-#define CLOSE         1.06
-#define OTHERS        2
-#define OTHERS_CLOSE  1.15
-#define MOST_SCREENED 64 /* candidates that are considered */
-#define FIELD         (FINALISTS + OTHERS + 2 + GT_RIVALS)
+/* Who races: up to FINALISTS of the fastest in screening, at most CLOSE times slower than the best. */
+#define FINALISTS 4
+#define CLOSE     1.06
+#define FIELD     (FINALISTS + 2 + GT_RIVALS)
 
 /* Seconds of racing, by effort. */
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
@@ -83,39 +77,19 @@ static gt_status add_defender(const gt_work *w, const gt_known *winner, gt_kerne
     return status;
 }
 
-static int64_t hint_of(const gt_kernel *kernel)
+static size_t choose_finalists(const gt_search *search, gt_candidate *finalists[FINALISTS])
 {
-    int64_t hint = 0;
-    return gt_params_find(&kernel->params, "hint", &hint) ? hint : 0;
-}
-
-/* Whether one of the same family and hint is among them. */
-static bool has_alike(gt_candidate *const *list, size_t count, const gt_kernel *kernel)
-{
-    size_t i = 0;
-    while (i < count && (strcmp(list[i]->kernel.family, kernel->family) != 0 ||
-                         hint_of(&list[i]->kernel) != hint_of(kernel)))
-        i++;
-    return i < count;
-}
-
-static size_t choose_finalists(const gt_search *search, gt_candidate *finalists[FINALISTS + OTHERS])
-{
-    gt_candidate *best[MOST_SCREENED];
-    const size_t passed = search ? gt_search_best(search, best, MOST_SCREENED) : 0;
+    const size_t passed = search ? gt_search_best(search, finalists, FINALISTS) : 0;
     size_t count = 0;
-    for (; count < passed && count < FINALISTS && best[count]->trial.us <= CLOSE * best[0]->trial.us; count++)
-        finalists[count] = best[count];
-    for (size_t i = count, end = count + OTHERS; i < passed && count < end; i++)
-        if (best[i]->trial.us <= OTHERS_CLOSE * best[0]->trial.us &&
-            !has_alike(finalists, count, &best[i]->kernel))
-            finalists[count++] = best[i];
+    while (count < passed &&
+           gt_trial_deciding_us(&finalists[count]->trial) <= CLOSE * gt_trial_deciding_us(&finalists[0]->trial))
+        count++;
     return count;
 }
 
 gt_status gt_race(gt_work *w)
 {
-    gt_candidate *finalists[FINALISTS + OTHERS];
+    gt_candidate *finalists[FINALISTS];
     gt_kernel kernels[FIELD];
     gt_code codes[FIELD] = {0};
     gt_contestant contestants[FIELD];

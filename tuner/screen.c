@@ -116,9 +116,9 @@ gt_status gt_screen_keep(gt_work *w)
     gt_candidate *best[MOST_KEPT];
     const size_t count = gt_search_best(w->search, best, MOST_KEPT);
     gt_status status = GT_OK;
-    for (size_t i = 1; status == GT_OK && i < count && best[i]->trial.us < GT_WORTH_KEEPING * best[0]->trial.us; i++) {
+    for (size_t i = 1; status == GT_OK && i < count; i++) {
         const gt_code *code;
-        if (!best[i]->now || !gt_search_leads(w->search, best[i]))
+        if (!best[i]->now || best[i]->trial.us >= GT_WORTH_KEEPING * w->best_us || !gt_search_leads(w->search, best[i]))
             continue;
         status = gt_engine_code(w->engine, &w->problem->class, &best[i]->kernel, &code);
         const gt_code stored = status == GT_OK ? gt_work_code(w, code, false) : (gt_code){0};

@@ -211,6 +211,11 @@ static gt_status first_round(gt_search *search)
     return status;
 }
 
+static double time_of(const gt_candidate *candidate)
+{
+    return gt_trial_deciding_us(&candidate->trial);
+}
+
 /* The neighbours of the best few: those that differ in one tunable, then in two, each in the estimate's order. The
  * best one's neighbours get half of the round, the others share the rest. */
 static gt_status later_round(gt_search *search)
@@ -219,7 +224,7 @@ static gt_status later_round(gt_search *search)
     const size_t wanted = plans[search->options.effort].later;
     const size_t count = gt_search_best(search, centres, plans[search->options.effort].centres);
     const size_t start = search->candidate_count;
-    for (size_t c = 0; c < count && centres[c]->trial.us <= FAR_BEHIND * centres[0]->trial.us; c++) {
+    for (size_t c = 0; c < count && time_of(centres[c]) <= FAR_BEHIND * time_of(centres[0]); c++) {
         const size_t until = c + 1 == count ? wanted : wanted / 2 + c * (wanted - wanted / 2) / count;
         for (int far = 1; far <= 2; far++)
             for (size_t i = 0; i < search->points.count && search->candidate_count - start < until; i++) {
@@ -245,8 +250,8 @@ gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *coun
         status = first_round(search);
     } else if (!search->options.only_seeds && search->rounds <= plans[search->options.effort].rounds &&
                gt_search_best(search, &best, 1) == 1) {
-        const bool worth = search->rounds == 1 || best->trial.us < search->best_us * (1 - WORTH_GOING_ON);
-        search->best_us = best->trial.us;
+        const bool worth = search->rounds == 1 || time_of(best) < search->best_us * (1 - WORTH_GOING_ON);
+        search->best_us = time_of(best);
         if (worth)
             status = later_round(search);
     }
@@ -261,8 +266,8 @@ gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *coun
 static int by_time(const void *a, const void *b)
 {
     const gt_candidate *x = *(gt_candidate *const *)a, *y = *(gt_candidate *const *)b;
-    if (x->trial.us != y->trial.us)
-        return x->trial.us < y->trial.us ? -1 : 1;
+    if (time_of(x) != time_of(y))
+        return time_of(x) < time_of(y) ? -1 : 1;
     if (x->row != y->row)
         return x->row < y->row ? -1 : 1;
     return strcmp(x->kernel.family, y->kernel.family);

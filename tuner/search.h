@@ -59,7 +59,7 @@ void gt_search_destroy(gt_search *search);
  * one's trial and sets tried. Pointers are valid until the search is destroyed. */
 gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *count);
 
-/* Candidates that passed, fastest first, at most limit; returns how many. */
+/* Candidates that passed, fastest first by what decides a race, at most limit; returns how many. */
 size_t gt_search_best(const gt_search *search, gt_candidate **best, size_t limit);
 
 /* Whether it passed, and nothing tried so far with the same shape of tile was faster. */

@@ -12,7 +12,7 @@ static bool is_new_best(const gt_work *w)
     if (!w->tuning->only_seeds)
         return w->tuned->tried > 0;
     return gt_search_best(w->search, &best, 1) == 1 && best->now &&
-           (w->own.kernel_id == 0 || best->trial.us < w->own.trial.us);
+           (w->own.kernel_id == 0 || gt_trial_deciding_us(&best->trial) < gt_trial_deciding_us(&w->own.trial));
 }
 
 /* What stands in the store already, where this run found nothing better. */

@@ -99,7 +99,8 @@ static void try_candidate(gt_session *s, const gt_message_job *job, const gt_ker
     }
     if (good && job->time_it) {
         gt_session_report(s, GT_PHASE_TIMING, 0);
-        if (gt_measure_screen(&s->meter, &runner.runner, &operands, job->best_us, trial) && !s->meter.modelled &&
+        if (gt_measure_screen(&s->meter, &runner.runner, &operands, job->best_us, trial) &&
+            gt_measure_cold(&s->meter, &runner.runner, &operands, trial) && !s->meter.modelled &&
             gt_residual_verify_left(&s->residual, &runner.runner, trial))
             gt_residual_verify_again(&s->residual, &runner.runner, &operands, trial);
     }

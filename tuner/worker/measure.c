@@ -9,6 +9,8 @@
 #define SCREEN_US    60e3
 #define SLOW_US      20e3 /* from here on the first launch counts as a sample */
 #define LOSER        1.15 /* so much slower than the best: not worth more samples */
+#define SCREEN_COLD    10
+#define SCREEN_COLD_US 2e3 /* of launches that are timed cold, beyond the first */
 #define RACE_ROUNDS  7
 #define RACE_FEWEST  3    /* rounds of a race that takes far longer than it was given */
 #define COLD_SECONDS 0.06 /* of cold rounds beyond RACE_ROUNDS */
@@ -59,6 +61,20 @@ bool gt_measure_screen(gt_meter *meter, const gt_runner *runner, const gt_launch
         return false;
     trial->stopped_early = loser;
     trial->modelled = meter->modelled;
+    gt_series_summarise(&s, trial);
+    return true;
+}
+
+bool gt_measure_cold(gt_meter *meter, const gt_runner *runner, const gt_launch_operands *operands, gt_trial *trial)
+{
+    gt_series s = {.runner = runner, .operands = *operands, .repeats = 1, .first_us = trial->us};
+    CUresult result = CUDA_SUCCESS;
+    if (meter->modelled || trial->us >= SLOW_US)
+        return true;
+    for (int i = 0; result == CUDA_SUCCESS && i < SCREEN_COLD && (i == 0 || i * trial->us < SCREEN_COLD_US); i++)
+        result = gt_series_sample_cold(meter, &s);
+    if (!gt_trial_check(trial, meter->driver, result, "timing"))
+        return false;
     gt_series_summarise(&s, trial);
     return true;
 }

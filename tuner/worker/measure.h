@@ -11,6 +11,13 @@
 bool gt_measure_screen(gt_meter *meter, const gt_runner *runner, const gt_launch_operands *operands, double best_us,
                        gt_trial *trial);
 
+/*
+ * Times one that was screened with L2 flushed before each execution (us_cold), up to ten times or about 2 ms, a loser
+ * too: candidates are ranked by both times. Where the software GPU models times, and where launches take so long that
+ * both are the same, there is none.
+ */
+bool gt_measure_cold(gt_meter *meter, const gt_runner *runner, const gt_launch_operands *operands, gt_trial *trial);
+
 /* One that races. A trial that has failed before is passed over. */
 typedef struct gt_racer {
     const gt_runner *runner;

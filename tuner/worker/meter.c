@@ -254,6 +254,10 @@ static double mean_of_known(const double *values, int count)
 
 void gt_series_summarise(gt_series *s, gt_trial *trial)
 {
+    if (s->cold_count > 0) {
+        qsort(s->cold, (size_t)s->cold_count, sizeof s->cold[0], ascending);
+        trial->us_cold = quantile(s->cold, s->cold_count, 0.5);
+    }
     if (s->warm_count == 0)
         return;
     qsort(s->warm, (size_t)s->warm_count, sizeof s->warm[0], ascending);
@@ -263,9 +267,5 @@ void gt_series_summarise(gt_series *s, gt_trial *trial)
         (quantile(s->warm, s->warm_count, 0.75) - quantile(s->warm, s->warm_count, 0.25)) / 2 / trial->us;
     trial->samples = s->warm_count;
     trial->clock_mhz = mean_of_known(s->mhz, s->warm_count);
-    if (s->cold_count > 0) {
-        qsort(s->cold, (size_t)s->cold_count, sizeof s->cold[0], ascending);
-        trial->us_cold = quantile(s->cold, s->cold_count, 0.5);
-    }
 }
 

@@ -53,7 +53,8 @@ void gt_series_add(gt_series *series, double us, double mhz);
 CUresult gt_series_sample(gt_meter *meter, gt_series *series);
 CUresult gt_series_sample_cold(gt_meter *meter, gt_series *series);
 
-/* Fills a trial's us, us_min, us_spread, us_cold, samples and clock_mhz. Sorts the samples. */
+/* Fills a trial's us, us_min, us_spread, samples and clock_mhz where there are warm samples, us_cold where there are cold
+ * ones. Sorts the samples. */
 void gt_series_summarise(gt_series *series, gt_trial *trial);
 
 void gt_series_end(const gt_meter *meter, gt_series *series);
