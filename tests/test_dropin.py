@@ -117,6 +117,17 @@ class Dropin(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--f32 takes strict, split or tf32", done.stderr)
 
+    def test_f32_in_parts_that_nobody_tuned_must_be_twice_as_fast(self):
+        database = self.copy("untuned.db")
+        tune(database, "--family", "split", "--type", "f32", "--math", "split", "--shapes", "64x64x128")
+        for times, why in [(20, "first of its size"), (2, "2 cuBLAS is as fast")]:
+            put_baseline(database, FAST)
+            with sqlite3.connect(database) as db:
+                db.execute("UPDATE baseline SET us = ? * (SELECT min(us) FROM trial WHERE trial.problem = baseline.problem)"
+                           " WHERE problem IN (SELECT id FROM problem WHERE math = 'split')", (times,))
+            db.close()
+            self.assertIn(why, self.run_program("rounded", "any", words=["--f32", "split"], database=database))
+
     def test_descriptors_of_cublaslt_are_read_and_products_with_epilogues_answered(self):
         env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")
         fake = os.path.join(os.path.dirname(CUBLAS_13), "libcublasLt.so.13")

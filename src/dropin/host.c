@@ -20,6 +20,8 @@ static struct {
     bool prepared; /* the pipeline, or the attempt at one */
     gt_pipeline *pipeline;
     size_t limit; /* bytes of the GPU's memory that may be taken; 0: half of what is left */
+    size_t available; /* bytes that were left when the driver was asked last */
+    double asked_us;
 } host = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static double now_us(void)
@@ -53,15 +55,21 @@ static bool set_up(void)
     return true;
 }
 
+/* Between two questions to the driver, which takes its time for an answer. */
+#define ASKED_US 100e3
+
 /* Bytes of the GPU's memory for tiles: those that are held already, and half of what the GPU has left. */
 static size_t find_limit(void)
 {
-    size_t available = 0;
+    const double now = now_us();
     if (host.limit > 0)
         return host.limit;
-    return host.driver->cuMemGetInfo(&available, NULL) == CUDA_SUCCESS
-               ? gt_pipeline_held(host.pipeline) + available / 2
-               : 0;
+    if (host.asked_us == 0 || now - host.asked_us > ASKED_US) {
+        host.asked_us = now;
+        if (host.driver->cuMemGetInfo(&host.available, NULL) != CUDA_SUCCESS)
+            host.available = 0;
+    }
+    return host.available > 0 ? gt_pipeline_held(host.pipeline) + host.available / 2 : 0;
 }
 
 /* Finds what multiplies each kind of tile, and what is expected of all. */
