@@ -95,6 +95,33 @@ TEST(elements_that_are_transposed_on_their_way_come_one_by_one)
     CHECK(terms_of(&transposed, 1024, 1, 16).narrow > 0 && terms_of(&copied, 1024, 1, 16).narrow == 0);
 }
 
+/* A vector times a matrix with so many columns, in tiles of so many. With lanes over K whole vectors are read. */
+static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
+{
+    gt_trials trials = h200();
+    const gt_gemm gemm = GT_GEMM(GT_F32, 1, columns, 6144);
+    gt_kernel kernel = tensor_tile(0, 0);
+    gt_problem problem;
+    gt_terms terms;
+    kernel.facts.tile_m = 1;
+    kernel.facts.tile_n = tile;
+    CHECK_OK(gt_params_add(&kernel.params, "unroll", 4));
+    CHECK_OK(gt_params_add(&kernel.params, "lanes_k", lanes_k));
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK(gt_estimate_terms(&trials.device, &kernel, &problem, &terms, NULL));
+    gt_trials_finish(&trials);
+    return terms;
+}
+
+TEST(lines_that_tiles_share_are_read_twice_where_rows_begin_within_them)
+{
+    const double whole = terms_of_vector(6144, 32, 4).memory;
+    CHECK_NEAR(terms_of_vector(6144, 1024, 4).memory / whole, 1, 1e-9);
+    CHECK_NEAR(terms_of_vector(6143, 32, 4).memory / whole, 2, 1e-3);
+    CHECK_NEAR(terms_of_vector(6143, 1024, 4).memory / whole, 1 + 1.0 / 32, 1e-3);
+    CHECK(terms_of_vector(6143, 32, 4).narrow < 0.1 * terms_of_vector(6143, 32, 0).narrow);
+}
+
 TEST(producer_warps_hide_no_latency)
 {
     gt_kernel consumers = tensor_tile(64, 64), both;

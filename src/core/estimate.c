@@ -352,10 +352,10 @@ static const gt_fitted shipped[] = {
                       .narrow = 0.449, .store = 4.113, .sums = 0.992, .copies = 0.912}},
     {"simt_ws", {.launch = 7.327, .begin = 2.473, .compute = 0.98, .step = 0.617, .l2 = 1.958, .memory = 0.804,
                  .narrow = 0.448, .store = 0.868, .sums = 1.582, .copies = 1.106}},
-    {"skinny", {.launch = 0.495, .begin = 2.473, .compute = 3.872, .step = 5.011, .l2 = 1.065, .memory = 0.882,
-                .narrow = 0.223, .store = 2.615, .sums = 0.395, .copies = 1}},
-    {"vector", {.launch = 0.561, .begin = 0.626, .compute = 1.248, .step = 5.755, .l2 = 0.77, .memory = 0.885,
-                .narrow = 0.127, .store = 1.04, .sums = 1.491, .copies = 1}},
+    {"skinny", {.launch = 0.407, .begin = 3.006, .compute = 3.995, .step = 4.026, .l2 = 0.962, .memory = 0.992,
+                .narrow = 0.237, .store = 2.185, .sums = 0.473, .copies = 1}},
+    {"vector", {.launch = 0.472, .begin = 1.057, .compute = 1.381, .step = 6.223, .l2 = 0.735, .memory = 0.844,
+                .narrow = 0.066, .store = 1.178, .sums = 1.099, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)
