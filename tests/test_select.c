@@ -405,4 +405,18 @@ TEST(expectation_respects_the_memory)
     CHECK(selection.expected_us > 34); /* nearly twice as long: some of it is there for any size */
 }
 
+TEST(what_serves_a_math_is_taken_unless_its_own_is_expected_to_be_far_faster)
+{
+    gt_selection own = {.choice = GT_CHOICE_PREDICTED, .expected_us = 10},
+                 serving = {.choice = GT_CHOICE_EXACT, .expected_us = 14};
+    CHECK(gt_selection_serves(&serving, &own));
+    serving.expected_us = 16;
+    CHECK(!gt_selection_serves(&serving, &own));
+    own.choice = GT_CHOICE_FALLBACK; /* measured on another GPU */
+    CHECK(gt_selection_serves(&serving, &own));
+    own.choice = GT_CHOICE_PREDICTED;
+    serving = (gt_selection){.choice = GT_CHOICE_FALLBACK, .expected_us = 1};
+    CHECK(!gt_selection_serves(&serving, &own));
+}
+
 CHECK_MAIN

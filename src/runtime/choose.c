@@ -167,8 +167,7 @@ static gt_status choose_among(gt_context *context, const gt_problem *problem, co
     return best ? GT_OK : status;
 }
 
-/* Where nobody tuned the problem in its math, a kernel of one that serves it, too: of both the one that is expected to be
- * faster. */
+/* Where nobody tuned the problem in its math, a kernel of one that serves it, too. */
 static gt_status choose_served(gt_context *context, const gt_problem *problem, const gt_demands *demands,
                                gt_chosen **out)
 {
@@ -183,7 +182,7 @@ static gt_status choose_served(gt_context *context, const gt_problem *problem, c
     snprintf(message, sizeof message, "%s", gt_error_message());
     if (choose_among(context, problem, &served, demands, &other) != GT_OK)
         return status == GT_OK ? GT_OK : gt_fail(status, "%s", message);
-    const bool better = status != GT_OK || gt_selection_goes_before(&other->selection, &(*out)->selection);
+    const bool better = status != GT_OK || gt_selection_serves(&other->selection, &(*out)->selection);
     gt_choices_discard(&context->choices, better ? *out : other);
     *out = better ? other : *out;
     return GT_OK;

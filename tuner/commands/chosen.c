@@ -61,7 +61,7 @@ gt_status gt_chosen_find(const gt_engine *engine, const gt_problem *problem, boo
         return status;
     snprintf(message, sizeof message, "%s", gt_error_message());
     const gt_status found = choose_among(engine, &served, untuned, &other, &others);
-    if (found == GT_OK && (status != GT_OK || gt_selection_goes_before(&other.selection, &chosen->selection))) {
+    if (found == GT_OK && (status != GT_OK || gt_selection_serves(&other.selection, &chosen->selection))) {
         gt_code_finish(code);
         *code = others;
         other.tuned_us = chosen->tuned_us;
