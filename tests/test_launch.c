@@ -105,7 +105,7 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     kernel.facts.repack = 27; /* in two parts: 7 of K are 32, twice, of two bytes each; and eight bytes a line */
     CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
     CHECK_INT(launch.workspace_bytes, 3 * ((129 + 65) * 128 + 1152 + 640));
-    CHECK_INT(launch.copies.blocks, 65 + 33); /* of two lines each */
+    CHECK_INT(launch.copies.blocks, 17 + 3); /* of eight lines along K, and of strips of 32 */
     CHECK_INT(launch.copies.copy[GT_A].type, GT_F16);
     CHECK_INT(launch.copies.copy[GT_A].columns, 64);
     const int wrong[] = {4, 12, 15, 19, 24};
