@@ -60,6 +60,13 @@ class Mutants(unittest.TestCase):
             with self.subTest(f"{place} :: {before}"):
                 self.assertTrue(part == "*" or any(part in text for name, text in texts.items() if file in ("*", name)))
 
+    def test_a_line_about_ways_explains_no_wrong_numbers(self):
+        line = ("a.cu", "way", "if (left >= WIDTH)", "*", "vectors are loaded by elements")
+        mutant = types.SimpleNamespace(before="if (left >= WIDTH) {", after="", file="a.cu", function="", subject="simt",
+                                       configuration=types.SimpleNamespace(name="vectors"))
+        for mutant.name, expected in ("guard", line[-1]), ("comparison", line[-1]), ("tail", None), ("arithmetic", None):
+            self.assertEqual(reason_of(mutant, [line]), expected)
+
     def test_a_rule_explains_no_more_than_it_proves(self):
         def explained(name, before, after, configuration="persistent"):  # of mma_ws, with three blocks, or one for each tile
             mutant = types.SimpleNamespace(name=name, before=before, after=after, file="", function="", subject="mma_ws",

@@ -120,11 +120,19 @@ def fits(word, text):
     return word == "*" or word in text
 
 
+WAYS = ("guard", "choice", "comparison")
+
+
+def takes(name, mutant):
+    """Whether a line of this class is about a mutant."""
+    return name in ("*", mutant.name) or (name == "way" and mutant.name in WAYS)
+
+
 def reason_of(mutant, table):
     places = ("*", mutant.file, f"{mutant.file}:{mutant.function}")
     for place, classes, before, after, reason in table:
         name, _, configurations = classes.partition("@")
-        if place in places and name in ("*", mutant.name) and fits(before, mutant.before) and fits(after, mutant.after) \
+        if place in places and takes(name, mutant) and fits(before, mutant.before) and fits(after, mutant.after) \
                 and (not configurations or mutant.configuration.name in configurations.split("|")):
             return reason
     return next((reason for rule in RULES if (reason := rule(mutant))), None)
