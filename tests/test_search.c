@@ -250,6 +250,25 @@ TEST(what_won_elsewhere_is_tried_first)
     close_search(&f);
 }
 
+TEST(one_of_a_first_round_is_the_estimates_favourite)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count, favourites = 0;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 4096, 4096, 4096);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    const gt_seed last = seed_of(round[count - 1]);
+    CHECK(round[0]->favourite);
+    close_search(&f);
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = &last, .seed_count = 1}, 4096, 4096, 4096);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK(!round[0]->favourite && round[1]->favourite); /* behind what won elsewhere */
+    for (size_t i = 0; i < count; i++)
+        favourites += round[i]->favourite;
+    CHECK_INT(favourites, 1);
+    close_search(&f);
+}
+
 TEST(what_won_in_a_math_that_serves_this_one_is_tried_first_and_nothing_else_of_that_math)
 {
     fixture f;

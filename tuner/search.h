@@ -24,6 +24,7 @@ typedef struct gt_candidate {
     size_t row;
     gt_kernel kernel;
     double estimate_us;
+    bool favourite; /* the estimate's first: none is found fastest by want of time before it was tried */
     bool tried;
     bool now; /* in this search; else the trial is an earlier run's */
     gt_trial trial;
