@@ -122,6 +122,8 @@ TEST(chunks_of_many_steps_are_met_one_after_the_other_and_cost_no_more_than_thei
         CHECK(has(&cases, 1, 0, chunks, 16 * 2048));
     for (int64_t steps = 0; steps <= 5; steps++)
         CHECK(has(&cases, 0, 0, steps, 4 * 8));
+    CHECK(has(&cases, 1, 0, 2 * 2048 - 1, 1)); /* all but one element of the second chunk */
+    CHECK(has(&cases, 1, 0, 2 * 2048 + 1, 1));
     gt_cases_finish(&cases);
 }
 

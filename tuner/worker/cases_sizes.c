@@ -130,7 +130,8 @@ gt_status gt_cases_add_steps(gt_drawing *d)
 }
 
 /* Chunks of the shorter side's operand, where they are longer than a step: one, two and more of them in all, and in every
- * part of K, so that each place that holds one is filled again. */
+ * part of K, so that each place that holds one is filled again. Behind the first there is all but one element of the next,
+ * behind two one, and any number behind the others. */
 gt_status gt_cases_add_chunks(gt_drawing *d)
 {
     const bool rows = d->tile_m <= d->tile_n;
@@ -141,7 +142,8 @@ gt_status gt_cases_add_chunks(gt_drawing *d)
         const int64_t m = rows ? d->tile_m : gt_drawing_some(d, d->tile_m);
         const int64_t n = rows ? gt_drawing_some(d, d->tile_n) : d->tile_n;
         const int64_t chunks = i < in_all ? i + 1 : (i - in_all + 1) * parts;
-        const int64_t k = chunks * d->chunk + gt_drawing_below(d, d->chunk);
+        const int64_t rest = i == 0 ? d->chunk - 1 : i == 1 ? 1 : gt_drawing_below(d, d->chunk);
+        const int64_t k = chunks * d->chunk + rest;
         if (chunks > 2 * parts && gt_drawing_work(d, m, n, k, 1) > gt_drawing_allowance(d, CHUNK_SHARE))
             break;
         if ((status = gt_drawing_add(d, m, n, k, 1, &c)) == GT_OK)
