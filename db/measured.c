@@ -207,6 +207,15 @@ double gt_measurements_leave_out(gt_measurements *measured, const gt_problem *pr
     return best;
 }
 
+void gt_measurements_drop_kernel(gt_measurements *measured, int64_t kernel_id)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < measured->count; i++)
+        if (measured->list[i].kernel_id != kernel_id)
+            measured->list[kept++] = measured->list[i];
+    measured->count = kept;
+}
+
 void gt_measurements_finish(gt_measurements *measurements)
 {
     free(measurements->list);

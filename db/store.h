@@ -176,6 +176,9 @@ void gt_measurements_finish(gt_measurements *measurements);
 /* Takes what was measured on a problem's sizes out of a list; returns the best time of it, 0 for none. */
 double gt_measurements_leave_out(gt_measurements *measurements, const gt_problem *problem);
 
+/* Takes a kernel out of a list. */
+void gt_measurements_drop_kernel(gt_measurements *measurements, int64_t kernel_id);
+
 /* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of
  * a file that others can write: GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);

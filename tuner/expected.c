@@ -44,15 +44,6 @@ static gt_status leave_out_known(const gt_problem *problem, const gt_measurement
     return GT_OK;
 }
 
-static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < measured->count; i++)
-        if (measured->list[i].kernel_id != kernel_id)
-            measured->list[kept++] = measured->list[i];
-    measured->count = kept;
-}
-
 /* A stored kernel, proved right and timed on the problem: quickly, as all checks were made where it was found. */
 static gt_status try_stored(gt_work *w, gt_known *stored)
 {
@@ -95,7 +86,7 @@ static gt_status try_choices(gt_work *w, const gt_measurements *measured, gt_mea
             status = try_stored(w, &expected);
         if (status == GT_OK && !tried && expected.trial.outcome == GT_TRIAL_OK)
             best = fmin(best, expected.trial.us);
-        drop_kernel(others, expected.kernel_id);
+        gt_measurements_drop_kernel(others, expected.kernel_id);
     }
     return status;
 }

@@ -70,15 +70,6 @@ static gt_status load(gt_context *context, const gt_source *source, const gt_mea
     return GT_OK;
 }
 
-static void drop_kernel(gt_measurements *measured, int64_t kernel_id)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < measured->count; i++)
-        if (measured->list[i].kernel_id != kernel_id)
-            measured->list[kept++] = measured->list[i];
-    measured->count = kept;
-}
-
 /* Tells of a winner that was proved and timed under another driver or clock: both may have changed since. */
 static void tell_stale(const gt_context *context, const gt_source *source, const gt_chosen *chosen,
                        const gt_measured *row)
@@ -132,7 +123,7 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
             snprintf(first, sizeof first, "%s", gt_error_message());
         }
         gt_context_tell(context, "%s (taking the next best kernel instead)", gt_error_message());
-        drop_kernel(&reading->measured, row->kernel_id);
+        gt_measurements_drop_kernel(&reading->measured, row->kernel_id);
     }
 }
 
