@@ -26,7 +26,7 @@ static void open_driver(void)
 /* A configuration of the family with two warp groups that take turns; all launch facts follow. */
 static const char space[] =
     "SELECT 128 AS bm, 32 AS bn, 32 AS bk, 2 AS warp_groups, 4 AS stages, 2 AS interval, 1 AS ordered, 1 AS \"group\","
-    " 27 AS repack, 1 AS occ, 0 AS blocks, 384 AS threads, 4 * 160 * 128 + 2 * 8192 + 80 AS smem_bytes, 168 AS regs,"
+    " 19 AS repack, 1 AS occ, 0 AS blocks, 384 AS threads, 4 * 160 * 128 + 2 * 8192 + 80 AS smem_bytes, 168 AS regs,"
     " 128 AS box_a_rows, 64 AS box_a_columns, 32 AS box_b_rows, 64 AS box_b_columns, 3 AS swizzle_ab, 1 AS "
     "dependent_launch"
     " WHERE :math = 'split' AND :cc = 90";
