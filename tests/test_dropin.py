@@ -229,6 +229,20 @@ class Dropin(unittest.TestCase):
         put_baseline(database, SLOW)
         self.assertEqual(self.counts(self.run_program("forks", "answered", database=database)), (1, 1, 0))
 
+    def test_what_may_be_computed_in_parts_is_counted_with_the_time_that_it_takes_without_us(self):
+        database = os.path.join(FOLDER, "parts.db")
+        for math in ["strict", "split"]:
+            self.run_program("forks", "forwarded", words=["--capture-only", "--f32", math], database=database)
+        rows = self.ask(database, "SELECT math, us FROM wanted JOIN problem ON problem.id = problem ORDER BY math")
+        self.assertEqual([row[0] for row in rows], ["split", "strict"])
+        self.assertEqual(rows[0][1], rows[1][1])
+
+    def test_nothing_is_tuned_where_no_program_asked_for_anything(self):
+        database = os.path.join(FOLDER, "unasked.db")
+        done = subprocess.run([GEMMTUNE, "tune", "--wanted", "--quiet", "--db", database], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no program asked for a product on", done.stderr)
+
     def test_a_program_that_is_killed_has_told_what_it_asked_for(self):
         database = self.copy("killed.db")
         with self.assertRaises(AssertionError):
