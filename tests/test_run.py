@@ -48,6 +48,18 @@ class Run(unittest.TestCase):
         with sqlite3.connect(path) as db:
             self.assertLess(db.execute("SELECT count(DISTINCT problem) FROM trial").fetchone()[0], 12)
 
+    def test_a_budget_gives_every_problem_its_first_choice_before_any_its_second(self):
+        path = os.path.join(os.path.dirname(DATABASE), "first.db")
+        words = ["--device", "soft", "--family", "naive", "--shapes", "16,24,40", "--budget", "20s", "--db", path]
+        code, out, err = run("tune", *words)
+        self.assertEqual(code, 0, err)
+        with sqlite3.connect(path) as db:
+            tried = [row[0] for row in db.execute("SELECT problem FROM trial WHERE stage = 'screen' ORDER BY id")]
+        self.assertEqual(len(set(tried[:3])), 3, tried)
+        self.assertGreater(len(tried), 3)
+        for line in out.splitlines()[1:4]:
+            self.assertEqual(int(line.split()[-2]), tried.count(tried[0]), line)  # both laps' are told
+
     def test_a_network_file_system_is_warned_of_once(self):
         self.assertEqual(self.err.count("network file system"), 1, self.err)
         self.assertNotIn("network", self.out)
