@@ -78,6 +78,12 @@ class Run(unittest.TestCase):
         self.assertNotIn("autotune", err)  # of one cuBLAS that is not there one line is enough
         self.assertNotIn("network", err)
 
+    def test_bench_ends_with_its_budget(self):
+        code, out, err = run("bench", "--device", "soft", "--shapes", "32,40,48", "--untuned", "--budget", "0.001")
+        self.assertEqual(code, 0, err)
+        self.assertIn("the budget ended before 2 of 3 shapes", err)
+        self.assertEqual(len(re.findall(r"(?m)^f32 ", out)), 1, out)
+
     def test_bench_for_programs_has_rows_and_a_summary(self):
         code, out, err = run("bench", *SHAPES, "--json", "--quiet")
         self.assertEqual((code, err), (0, ""))
