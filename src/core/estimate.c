@@ -60,11 +60,18 @@ static double param(const gt_kernel *kernel, const char *name, double absent)
     return gt_params_find(&kernel->params, name, &value) && value > 0 ? (double)value : absent;
 }
 
+/* Bytes that rows and pointers are a multiple of, as far as a kernel knows. */
+static double align_of(const gt_kernel *kernel, const gt_problem *p)
+{
+    const double align = (double)p->class.align;
+    return kernel->align > 0 ? fmin((double)kernel->align, align) : align;
+}
+
 /* K-steps that a block takes at once: of bk, or by how its lanes and warps lie over K and what they load at once. */
 static double step_of(const gt_kernel *kernel, const gt_problem *p)
 {
     const double lanes = param(kernel, "lanes_k", 0), unroll = param(kernel, "unroll", 0);
-    const double wide = at_least_one(p->class.align / gt_type_find(p->class.type_b)->bytes);
+    const double wide = at_least_one(align_of(kernel, p) / gt_type_find(p->class.type_b)->bytes);
     if (unroll > 0)
         return unroll * param(kernel, "warps_k", 1) * (p->class.op_b == GT_T ? 32 * wide : at_least_one(lanes));
     if (lanes > 0)
@@ -91,7 +98,7 @@ static bool is_shifted(const gt_kernel *kernel, const gt_problem *p, gt_operand 
 static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
     const bool transposed = is_transposed(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
-    const double piece = transposed ? gt_type_find(p->class.type_a)->bytes : fmin(p->class.align, 16);
+    const double piece = transposed ? gt_type_find(p->class.type_a)->bytes : fmin(align_of(kernel, p), 16);
     return copied || is_shifted(kernel, p, operand) ? 0 : 1 / piece - 1.0 / 16;
 }
 
@@ -283,7 +290,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
                   s.part * ab / PIECES_RATE / clock,
         .memory = operand_clocks(device, kernel, p) / clock,
-        .store = s.per_sm * s.rows * s.columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE) / clock,
+        .store = s.per_sm * s.rows * s.columns * (align_of(kernel, p) < 16 ? STORED_ALONE : c / L2_RATE) / clock,
         .sums = sums / clock,
         .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied, 2 * copied)) / clock : 0,
     };
