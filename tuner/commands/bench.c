@@ -137,8 +137,9 @@ int gt_cmd_bench(const gt_options_cli *given)
         status = keep_tuned(&engine, &kept);
     if (status == GT_OK)
         status = gt_entries_init(options, sizeof(gt_bench_race), &races);
-    for (size_t i = 0; status == GT_OK && i < races.count; i++)
-        ((gt_bench_race *)races.list)[i].share_s = options->budget_s / (double)races.count;
+    const double left = fmax(options->budget_s - gt_engine_elapsed(&engine), 1e-3);
+    for (size_t i = 0; status == GT_OK && options->budget_s > 0 && i < races.count; i++)
+        ((gt_bench_race *)races.list)[i].share_s = left / (double)races.count;
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
         status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)
