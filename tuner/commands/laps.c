@@ -284,7 +284,7 @@ static gt_status try_few(gt_engine *engine, void *data)
     lap *l = data;
     lane_tuning lane;
     gt_status status = begin_lane(l, engine, &lane);
-    const bool first = lane.tuning.effort == GT_EFFORT_FIRST;
+    const bool first = l->few == l->problems;
     lane.tuning.seeds = l->winners->seeds; /* none of them */
     while (status == GT_OK && l->begun < l->few_count && !l->over && !gt_engine_interrupted() &&
            !is_over(engine, lane.tuning.deadline, l->begun)) {
@@ -398,7 +398,9 @@ static gt_status lap_first(gt_engine *engine, lap *l, gt_tuning *tuning)
     tuning->effort = GT_EFFORT_FIRST;
     l->few = l->problems;
     l->few_count = l->total;
-    return gt_lanes_run(engine, gt_lanes_count(engine, l->problems, l->total, true), try_few, l);
+    const gt_status status = gt_lanes_run(engine, gt_lanes_count(engine, l->problems, l->total, true), try_few, l);
+    tuning->effort = engine->options.effort;
+    return status;
 }
 
 /* The problems of one type, until the deadline. state->step says how many of others came before. */
