@@ -95,6 +95,18 @@ TEST(elements_that_are_transposed_on_their_way_come_one_by_one)
     CHECK(terms_of(&transposed, 1024, 1, 16).narrow > 0 && terms_of(&copied, 1024, 1, 16).narrow == 0);
 }
 
+TEST(a_kernel_takes_as_long_on_aligned_rows_as_it_was_rendered_for_others)
+{
+    gt_kernel kernel = tensor_tile(64, 64), odd = kernel;
+    odd.align = 2;
+    const gt_terms aligned = terms_of(&kernel, 1024, 1, 16), others = terms_of(&kernel, 1024, 1, 2);
+    const gt_terms of_odd = terms_of(&odd, 1024, 1, 16);
+    CHECK(aligned.narrow == 0 && others.narrow > 0 && of_odd.narrow == others.narrow);
+    CHECK(others.store != aligned.store && of_odd.store == others.store);
+    odd.align = 16; /* one for aligned rows is never faster on others: it does not run there */
+    CHECK(terms_of(&odd, 1024, 1, 2).narrow == others.narrow);
+}
+
 /* A vector times a matrix with so many columns, in tiles of so many. With lanes over K whole vectors are read. */
 static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
 {
@@ -120,6 +132,8 @@ TEST(lines_that_tiles_share_are_read_twice_where_rows_begin_within_them)
     CHECK_NEAR(terms_of_vector(6143, 32, 4).memory / whole, 2, 1e-3);
     CHECK_NEAR(terms_of_vector(6143, 1024, 4).memory / whole, 1 + 1.0 / 32, 1e-3);
     CHECK(terms_of_vector(6143, 32, 4).narrow < 0.1 * terms_of_vector(6143, 32, 0).narrow);
+    /* L2 holds 37 MB, and gives what two tiles read of them twice as fast as the rest. */
+    CHECK_NEAR(terms_of_vector(1503, 32, 4).memory / terms_of_vector(1504, 32, 4).memory, 2, 5e-3);
 }
 
 TEST(producer_warps_hide_no_latency)
@@ -190,6 +204,9 @@ TEST(a_table_is_written_as_it_was_read_and_a_bad_line_is_named)
     gt_trials trials = h200(), again;
     const char *path = in_folder(check_folder(), "trials.txt");
     FILE *file = fopen(path, "w");
+    for (size_t j = 0; j < trials.lists[0].count; j++) /* some were rendered for other rows */
+        if (trials.lists[0].list[j].problem.class.align == 16 && j % 3 == 0)
+            ((gt_kernel *)trials.lists[0].list[j].kernel)->align = 4;
     CHECK(file && gt_trials_write_device(file, &trials.device));
     for (size_t i = 0; i < trials.count; i++)
         CHECK(gt_trials_write(file, &trials.lists[i]));
@@ -202,7 +219,8 @@ TEST(a_table_is_written_as_it_was_read_and_a_bad_line_is_named)
             const gt_measured *a = &again.lists[i].list[j], *b = &trials.lists[i].list[j];
             CHECK(a->kernel_id == b->kernel_id && a->trial.us == b->trial.us &&
                   gt_problem_same_size(&a->problem, &b->problem) &&
-                  memcmp(&a->kernel->facts, &b->kernel->facts, sizeof a->kernel->facts) == 0);
+                  memcmp(&a->kernel->facts, &b->kernel->facts, sizeof a->kernel->facts) == 0 &&
+                  a->kernel->align == b->kernel->align);
         }
     }
     gt_trials_finish(&again);

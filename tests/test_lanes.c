@@ -128,15 +128,15 @@ TEST(problems_that_fill_the_gpu_and_the_software_gpu_get_one_lane_and_split_ones
     open_engine(&engine);
     for (int i = 0; i < 4; i++)
         CHECK_OK(gt_problem_init(&small, &problems[i]));
-    CHECK_INT(gt_lanes_count(&engine, problems, 4), 1);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 1);
     gt_driver *soft = engine.driver;
     engine.driver = &hardware;
-    CHECK_INT(gt_lanes_count(&engine, problems, 4), 3);
-    CHECK_INT(gt_lanes_count(&engine, problems, 2), 2);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 3);
+    CHECK_INT(gt_lanes_count(&engine, problems, 2, false), 2);
     problems[0].class.math = GT_MATH_SPLIT;
-    CHECK_INT(gt_lanes_count(&engine, problems, 4), 4);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 4);
     CHECK_OK(gt_problem_init(&large, &problems[3]));
-    CHECK_INT(gt_lanes_count(&engine, problems, 4), 1);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 1);
     engine.driver = soft;
     gt_engine_close(&engine, "done");
 }

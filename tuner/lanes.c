@@ -5,10 +5,10 @@
 #include "../src/core/status.h"
 
 /* Compiling a candidate takes about twice as long as running it, and the rounds of a search wait for each other: three
- * problems under way keep the GPU busy. Kernels that split operands take twice as long to compile as others. */
-#define LANES       3
-#define SPLIT_LANES 6
-#define MOST_LANES  SPLIT_LANES
+ * problems under way keep the GPU busy. It takes twice as many where kernels split operands, which are compiled twice as
+ * long as others, and where each problem has one candidate only. */
+#define LANES      3
+#define MOST_LANES 6
 
 /* Device memory of a problem, in multiples of its operands: they, their copies, workspaces, guards and references. */
 #define ROOM 4
@@ -22,14 +22,14 @@ typedef struct lane {
     pthread_t thread;
 } lane;
 
-int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t count)
+int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t count, bool first)
 {
-    size_t largest = 1, most = LANES;
+    size_t largest = 1, most = first ? MOST_LANES : LANES;
     if (engine->driver->soft)
         return 1;
     for (size_t i = 0; i < count; i++) {
         if (problems[i].class.math == GT_MATH_SPLIT)
-            most = SPLIT_LANES;
+            most = MOST_LANES;
         size_t bytes = 0;
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
             bytes += gt_problem_bytes(&problems[i], o);

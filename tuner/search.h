@@ -15,16 +15,16 @@ typedef enum gt_effort {
     GT_EFFORT_NORMAL,
     GT_EFFORT_FULL, /* every configuration of every space */
     GT_EFFORT_COVER, /* less than quick: what won on problems like this one, and a few more of the same families */
+    GT_EFFORT_FIRST, /* the estimate's first choice, beside what serves the problem already */
 } gt_effort;
 
-#define GT_EFFORT_COUNT 4
+#define GT_EFFORT_COUNT 5
 
 typedef struct gt_candidate {
     const gt_space *space;
     size_t row;
     gt_kernel kernel;
     double estimate_us;
-    bool favourite; /* the estimate's first: none is found fastest by want of time before it was tried */
     bool tried;
     bool now; /* in this search; else the trial is an earlier run's */
     gt_trial trial;

@@ -99,17 +99,26 @@ static gt_status tune_problem(gt_work *w)
         return status;
     if (searched && w->own.kernel_id != 0 && w->rival_count == 0)
         return show_stored(w);
+    const bool first = tuning->effort == GT_EFFORT_FIRST;
+    if (first && (options.family ? w->own : w->fastest).kernel_id != 0)
+        return GT_OK;
     gt_engine_give_turn(engine); /* it takes long, and asks for nothing that lanes share */
     status = gt_search_create(&engine->families, &engine->device, w->problem, &options, &w->search);
     gt_engine_take_turn(engine);
     if (status == GT_OK)
         status = gt_screen(w);
+    if (first)
+        return status;
     if (status == GT_OK && tuning->only_seeds)
         status = gt_try_expected(w);
     if (status == GT_OK && !tuning->only_seeds && !gt_engine_interrupted())
         status = gt_screen_keep(w);
     if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)
         status = show_stored(w);
+    else if (status == GT_OK && tuning->hurried && tuning->covering) {
+        w->tuned->cut = true;
+        status = show_known(w);
+    }
     else if (status == GT_OK && !gt_engine_interrupted())
         status = gt_race(w);
     if (status == GT_OK && !tuning->only_seeds && w->tuned->won && !gt_work_out_of_time(w))

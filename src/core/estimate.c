@@ -60,11 +60,18 @@ static double param(const gt_kernel *kernel, const char *name, double absent)
     return gt_params_find(&kernel->params, name, &value) && value > 0 ? (double)value : absent;
 }
 
+/* Bytes that rows and pointers are a multiple of, as far as a kernel knows. */
+static double align_of(const gt_kernel *kernel, const gt_problem *p)
+{
+    const double align = (double)p->class.align;
+    return kernel->align > 0 ? fmin((double)kernel->align, align) : align;
+}
+
 /* K-steps that a block takes at once: of bk, or by how its lanes and warps lie over K and what they load at once. */
 static double step_of(const gt_kernel *kernel, const gt_problem *p)
 {
     const double lanes = param(kernel, "lanes_k", 0), unroll = param(kernel, "unroll", 0);
-    const double wide = at_least_one(p->class.align / gt_type_find(p->class.type_b)->bytes);
+    const double wide = at_least_one(align_of(kernel, p) / gt_type_find(p->class.type_b)->bytes);
     if (unroll > 0)
         return unroll * param(kernel, "warps_k", 1) * (p->class.op_b == GT_T ? 32 * wide : at_least_one(lanes));
     if (lanes > 0)
@@ -91,7 +98,7 @@ static bool is_shifted(const gt_kernel *kernel, const gt_problem *p, gt_operand 
 static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
     const bool transposed = is_transposed(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
-    const double piece = transposed ? gt_type_find(p->class.type_a)->bytes : fmin(p->class.align, 16);
+    const double piece = transposed ? gt_type_find(p->class.type_a)->bytes : fmin(align_of(kernel, p), 16);
     return copied || is_shifted(kernel, p, operand) ? 0 : 1 / piece - 1.0 / 16;
 }
 
@@ -154,11 +161,11 @@ static double sms_of(const gt_device *device, const gt_kernel *kernel, int resid
     return apart ? at_least_one(floor(sms * 10 / 11)) : sms;
 }
 
-/* Clocks in which all SMs read or write so many bytes, in L2 where they stay there. */
-static double memory_clocks(const gt_device *device, double bytes)
+/* Clocks in which all SMs move so many bytes, in L2 where what they are of stays there. */
+static double memory_clocks(const gt_device *device, double moved, double bytes)
 {
     const double rate = bytes < IN_L2 * (double)device->l2_bytes ? WARM_RATE : MEMORY_RATE;
-    return bytes / rate / at_least_one(device->sm_count);
+    return moved / rate / at_least_one(device->sm_count);
 }
 
 /* How many times kernels that have B in registers read it. L2 has it in lines of 128 bytes: where rows begin within
@@ -171,17 +178,19 @@ static double times_read(const gt_kernel *kernel, const gt_problem *p)
     return within ? 1 + 128.0 / (double)(kernel->facts.tile_n * bytes) : 1;
 }
 
-/* Bytes of the operands that memory moves. A stream that L2 does not hold is read again by every tile across the few
- * rows or columns of C: kernels whose lanes lie over K have one such stream. */
-static double moved_bytes(const gt_device *device, const gt_kernel *kernel, const gt_problem *p)
+/* Clocks in which the operands are moved. A stream that L2 does not hold is read again by every tile across the few rows
+ * or columns of C: kernels whose lanes lie over K have one such stream. */
+static double operand_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p)
 {
     const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
-    const double once = ((m + n * times_read(kernel, p)) * k * ab + m * n * c) * batch;
-    if (once < IN_L2 * (double)device->l2_bytes || param(kernel, "lanes_k", 0) == 0)
-        return once;
-    const double tiles = m < n ? ceil(m / (double)kernel->facts.tile_m) : ceil(n / (double)kernel->facts.tile_n);
-    return once + (tiles - 1) * fmax(m, n) * k * ab * batch;
+    const double bytes = ((m + n) * k * ab + m * n * c) * batch;
+    double moved = bytes + (times_read(kernel, p) - 1) * n * k * ab * batch;
+    if (bytes >= IN_L2 * (double)device->l2_bytes && param(kernel, "lanes_k", 0) > 0) {
+        const double tiles = m < n ? ceil(m / (double)kernel->facts.tile_m) : ceil(n / (double)kernel->facts.tile_n);
+        moved += (tiles - 1) * fmax(m, n) * k * ab * batch;
+    }
+    return memory_clocks(device, moved, bytes);
 }
 
 /* What the terms are made of. */
@@ -280,10 +289,10 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
               clock,
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
                   s.part * ab / PIECES_RATE / clock,
-        .memory = memory_clocks(device, moved_bytes(device, kernel, p)) / clock,
-        .store = s.per_sm * s.rows * s.columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE) / clock,
+        .memory = operand_clocks(device, kernel, p) / clock,
+        .store = s.per_sm * s.rows * s.columns * (align_of(kernel, p) < 16 ? STORED_ALONE : c / L2_RATE) / clock,
         .sums = sums / clock,
-        .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied)) / clock : 0,
+        .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied, 2 * copied)) / clock : 0,
     };
     if (workspace)
         *workspace = gt_launch_memory(&launch);

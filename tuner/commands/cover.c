@@ -141,11 +141,11 @@ gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t 
     const scope of_type = scope_of(types);
     gt_status status = GT_OK;
     /* A budget may end the run early: the odd variants, whose kernels serve any problem of their layout, come first;
-     * then every row in the first layout. */
+     * then row by row, in every layout. */
     for (int layout = 1; status == GT_OK && layout < 4; layout++)
         status = add(0, types, 1, layout / 2 ? GT_T : GT_N, layout % 2 ? GT_T : GT_N, problems, count);
-    for (int variant = 0; variant < 12; variant++)
-        for (size_t row = 0; status == GT_OK && row < TABLE && table[row].scope <= of_type; row++) {
+    for (size_t row = 0; row < TABLE && table[row].scope <= of_type; row++)
+        for (int variant = 0; status == GT_OK && variant < 12; variant++) {
             const gt_op op_a = variant / 6 ? GT_T : GT_N, op_b = variant / 3 % 2 ? GT_T : GT_N;
             if (rows_of(row, of_type, op_a == GT_N && op_b == GT_N) & lies[variant % 3].rows)
                 status = add(row, types, lies[variant % 3].less, op_a, op_b, problems, count);

@@ -104,13 +104,22 @@ static gt_status finish_type(const gt_engine *engine, const gt_options_cli *opti
     return status == GT_OK && covered ? gt_trim(engine->store, &engine->device, engine->gpu, types, &dropped) : status;
 }
 
-/* How the run is stored to have ended. */
-static const char *ending(gt_status status, const gt_tuned *tuned, size_t count, size_t total)
+/* Whether a budget or an interruption has left anything out. */
+static bool is_cut(const gt_tuned *tuned, size_t count, size_t total)
 {
     bool cut = count < total;
     for (size_t i = 0; i < count; i++)
         cut = cut || tuned[i].cut;
-    return status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : cut ? "budget" : "done";
+    return cut;
+}
+
+/* How the run is stored to have ended. */
+static const char *ending(gt_status status, const gt_tuned *tuned, size_t count, size_t total)
+{
+    return status != GT_OK                  ? "failed"
+           : gt_engine_interrupted()        ? "interrupted"
+           : is_cut(tuned, count, total) ? "budget"
+                                            : "done";
 }
 
 static int take_count(void *data, int count, const char *const *names, const char *const *values)
@@ -166,7 +175,7 @@ int gt_tune_device(const gt_options_cli *given, const char *since)
     for (size_t i = 0; status == GT_OK && since && i < count; i++)
         status = count_tried(&engine, since, &tuned[i]);
     for (size_t i = 0; status == GT_OK && i < options->type_count && gt_laps_tried_any(tuned, count); i++)
-        status = finish_type(&engine, options, options->type_list[i], count == total && !since);
+        status = finish_type(&engine, options, options->type_list[i], !is_cut(tuned, count, total) && !since);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     if (status != GT_OK)
