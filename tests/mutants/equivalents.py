@@ -11,7 +11,7 @@ MULTIPLE = re.compile(r"\b(\w+) (>) 0 \? \1(?: \* \w+)? : 0\b")
 ROUNDED_UP = re.compile(r"\b(\w+) - 1\) / \1\b")
 FIXED_LOOP = re.compile(r"for \(int (\w+) = \w+; \1 < ([A-Z]\w*|\d+)(?: [*/] \w+)*; \1(?:\+\+| \+= [^;]*)\)")
 NUMBER = re.compile(r"const (?:int|unsigned|bool|gt_int) (?:(?!\w\()[^\[])*")  # computed without a call or an array
-WAIT = re.compile(r"wait_copies<STAGES((?: - \d+)+)>\(\)")
+WAIT = re.compile(r"(?:wait_copies|multiply_wait|wait_read|finish)<([A-Za-z_.]*)([-\d ]*)>\(")
 OF_COPIES = ("repack.cuh", "split_pass.cuh")  # kernels that come before the product's, with a grid of their own
 
 
@@ -78,10 +78,14 @@ def of_blocks(mutant):
 
 
 def of_waits(mutant):
+    def pending(found):
+        """How many may be under way still, from the name on that stands before it."""
+        return sum(int(sign + number) for sign, number in re.findall(r"(-?) ?(\d+)", found[2]))
+
     before, after = WAIT.search(mutant.before), WAIT.search(mutant.after)
-    if before and after and WAIT.sub("", mutant.before) == WAIT.sub("", mutant.after) \
-            and sum(map(int, re.findall(r"\d+", after[1]))) > sum(map(int, re.findall(r"\d+", before[1]))):
-        return "waits for more copies than need be"
+    if before and after and WAIT.sub("", mutant.before) == WAIT.sub("", mutant.after) and before[1] == after[1] \
+            and pending(after) < pending(before):
+        return "waits for more than need be"
     return None
 
 
