@@ -26,10 +26,10 @@ def reasons():
 
 
 def parameter(mutant, name):
-    """Of a mutant's configuration; 0 where it has no such."""
+    """Of a mutant's configuration; None where it has no such."""
     texts = [c.parameters for c in CONFIGURATIONS if c.key == (mutant.subject, mutant.configuration.name)]
     found = re.search(rf"\b{name}=(\d+)", " ".join(texts))
-    return int(found[1]) if found else 0
+    return int(found[1]) if found else None
 
 
 def of_equals(mutant):
@@ -70,9 +70,9 @@ def of_blocks(mutant):
     if mutant.file in OF_COPIES:
         return None
     blocks = parameter(mutant, "blocks")  # of a persistent grid
-    if 0 < blocks <= 8 and mutant.after == mutant.before.replace("blockIdx.x", "(blockIdx.x & 7)", 1):
+    if blocks and blocks <= 8 and mutant.after == mutant.before.replace("blockIdx.x", "(blockIdx.x & 7)", 1):
         return f"there are {blocks} blocks"
-    if blocks == 0 and mutant.name == "loop" and mutant.after == re.sub(r"\+= (?=gridDim\.x\b)", "+= 2 * ", mutant.before):
+    if not blocks and mutant.name == "loop" and mutant.after == re.sub(r"\+= (?=gridDim\.x\b)", "+= 2 * ", mutant.before):
         return "there is a block for each tile, which has no second one"
     return None
 
@@ -90,6 +90,13 @@ def of_waits(mutant):
 
 
 def of_threads(mutant):
+    for remainder in re.findall(r"threadIdx\.x % (129|256)\b", mutant.after):
+        if mutant.before == mutant.after.replace(f"threadIdx.x % {remainder}", "threadIdx.x % 128", 1) \
+                and parameter(mutant, "warp_groups") == 1:
+            return "there is one warpgroup"
+    for mask, divisor in re.findall(r"\(threadIdx\.x & (~32|31)\) % (\d+)", mutant.after):
+        if mutant.before == mutant.after.replace(f"(threadIdx.x & {mask})", "threadIdx.x", 1) and 32 % int(divisor) == 0:
+            return "the remainder does not depend on those bits"
     for mask, divisor in re.findall(r"\(threadIdx\.x & (~1|~32|31)\) / (\d+)", mutant.after):
         if mutant.before != mutant.after.replace(f"(threadIdx.x & {mask})", "threadIdx.x", 1):
             continue
@@ -132,11 +139,17 @@ def takes(name, mutant):
     return name in ("*", mutant.name) or (name == "way" and mutant.name in WAYS)
 
 
+def has(mutant, word):
+    """Whether a mutant is of a configuration, by its name or a parameter's value."""
+    name, _, value = word.partition("=")
+    return parameter(mutant, name) == int(value) if value else mutant.configuration.name == word
+
+
 def reason_of(mutant, table):
     places = ("*", mutant.file, f"{mutant.file}:{mutant.function}")
     for place, classes, before, after, reason in table:
         name, _, configurations = classes.partition("@")
         if place in places and takes(name, mutant) and fits(before, mutant.before) and fits(after, mutant.after) \
-                and (not configurations or mutant.configuration.name in configurations.split("|")):
+                and (not configurations or any(has(mutant, word) for word in configurations.split("|"))):
             return reason
     return next((reason for rule in RULES if (reason := rule(mutant))), None)
