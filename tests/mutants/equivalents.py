@@ -97,6 +97,10 @@ def of_threads(mutant):
     for mask, divisor in re.findall(r"\(threadIdx\.x & (~32|31)\) % (\d+)", mutant.after):
         if mutant.before == mutant.after.replace(f"(threadIdx.x & {mask})", "threadIdx.x", 1) and 32 % int(divisor) == 0:
             return "the remainder does not depend on those bits"
+    for bit, modulus, divisor in re.findall(r"\(threadIdx\.x & ~(1|32)\) % (\d+) / (\d+)", mutant.after):
+        if mutant.before == mutant.after.replace(f"(threadIdx.x & ~{bit})", "threadIdx.x", 1) \
+                and int(modulus) % int(divisor) == 0 and int(divisor) % (2 * int(bit)) == 0:
+            return "the quotient does not depend on that bit"
     for mask, divisor in re.findall(r"\(threadIdx\.x & (~1|~32|31)\) / (\d+)", mutant.after):
         if mutant.before != mutant.after.replace(f"(threadIdx.x & {mask})", "threadIdx.x", 1):
             continue

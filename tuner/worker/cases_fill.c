@@ -157,6 +157,14 @@ static double beyond_of(const gt_case *c, gt_operand operand, bool here, double 
            (c->uneven == GT_UNEVEN_BEYOND ? value : operand == GT_A ? DRIFTING : 1);
 }
 
+/* The one place along K. */
+static int64_t place_of(const gt_case *c, uint64_t seed)
+{
+    return c->uneven == GT_UNEVEN_FIRST_SMALL  ? 0
+           : c->uneven == GT_UNEVEN_LAST_SMALL ? c->problem.k - 1
+                                               : (int64_t)(seed >> 8) % c->problem.k;
+}
+
 /* The other operand has zeros at that place, or at all others, so that what is large there tells nothing of the sum. */
 static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, char *data)
 {
@@ -164,7 +172,8 @@ static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, cha
     const gt_stored o = gt_problem_stored(p, operand);
     const gt_type_info *type = gt_type_find(o.type);
     const bool k_down = gt_case_has_k_down(c, operand);
-    const int64_t place = (int64_t)(seed >> 8) % p->k;
+    const int64_t place = place_of(c, seed);
+    const bool small = c->uneven >= GT_UNEVEN_SMALL && c->uneven <= GT_UNEVEN_LAST_SMALL;
     for (int64_t row = 0; row < p->batch * o.rows; row++)
         for (int64_t column = 0; column < o.columns; column++) {
             const int64_t at = row / o.rows * o.stride + row % o.rows * o.ld + column;
@@ -178,7 +187,7 @@ static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, cha
             else if (operand == c->odd)
                 type->store(data, at, value * unevenness(c, here, k_down ? column : row % o.rows,
                                                          k_down ? o.columns : o.rows, seed, at));
-            else if (here ? c->uneven == GT_UNEVEN_LARGE || c->uneven == GT_UNEVEN_LAST : c->uneven == GT_UNEVEN_SMALL)
+            else if (here ? c->uneven == GT_UNEVEN_LARGE || c->uneven == GT_UNEVEN_LAST : small)
                 type->store(data, at, 0);
         }
 }
