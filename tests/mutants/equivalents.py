@@ -12,6 +12,11 @@ ROUNDED_UP = re.compile(r"\b(\w+) - 1\) / \1\b")
 FIXED_LOOP = re.compile(r"for \(int (\w+) = \w+; \1 < ([A-Z]\w*|\d+)(?: [*/] \w+)*; \1(?:\+\+| \+= [^;]*)\)")
 NUMBER = re.compile(r"const (?:int|unsigned|bool|gt_int) (?:(?!\w\()[^\[])*")  # computed without a call or an array
 WAIT = re.compile(r"(?:wait_copies|multiply_wait|wait_read|finish)<([A-Za-z_.]*)([-\d ]*)>\(")
+ZEROS = {  # what is 0 where a parameter is 1
+    "warps_k": r"warp_k\(\)|group", "warps_few": r"warp_few\(\)", "warps_many": r"warp_many\(\)", "lanes_k": r"lane_k\(\)",
+    "cluster_k": r"rank(?:\(\))?", "split_k": r"blockIdx\.y|k_first|plan\.first|intervals\.first",
+    "slices": r"threadIdx\.x / SLICE_THREADS", "warp_groups": r"threadIdx\.x / 128",
+}
 OF_COPIES = ("repack.cuh", "split_pass.cuh")  # kernels that come before the product's, with a grid of their own
 
 
@@ -111,6 +116,20 @@ def of_threads(mutant):
     return None
 
 
+def of_zeros(mutant):
+    """What is added or subtracted is a product with a number that is 0 in this configuration."""
+    for sign in re.finditer(r" ([-+]) ", mutant.before):
+        if mutant.after != mutant.before[:sign.start(1)] + "-+"[sign[1] == "-"] + mutant.before[sign.end(1):]:
+            continue
+        for name, zero in ZEROS.items():
+            if parameter(mutant, name) == 1 and re.match(rf"(?:\(gt_int\))?(?:{zero})(?: \* |[,;)]| [-+] )", mutant.before[sign.end():]):
+                return f"of one there is nothing to add: {name}"
+    if mutant.name == "lane" and parameter(mutant, "split_k") == 1 \
+            and mutant.after == mutant.before.replace("blockIdx.y", "(blockIdx.y & ~1)", 1):
+        return "the grid has one part"
+    return None
+
+
 def of_order(mutant):
     """Two of one kind, or one that has nothing to do with the other. Who reads memory before kernels that came before have
     written it is seen by the race checker."""
@@ -128,7 +147,7 @@ def of_order(mutant):
     return None
 
 
-RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks, of_waits, of_threads, of_order)
+RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks, of_waits, of_threads, of_zeros, of_order)
 
 
 def fits(word, text):
