@@ -75,6 +75,10 @@ def of_blocks(mutant):
     if mutant.file in OF_COPIES:
         return None
     blocks = parameter(mutant, "blocks")  # of a persistent grid
+    others = ("blockIdx.y", "(blockIdx.x & ~1)", "(blockIdx.x & 7)")
+    if blocks == 1 and parameter(mutant, "split_k") in (None, 1) \
+            and any(mutant.after == mutant.before.replace("blockIdx.x", other, 1) for other in others):
+        return "there is one block"
     if blocks and blocks <= 8 and mutant.after == mutant.before.replace("blockIdx.x", "(blockIdx.x & 7)", 1):
         return f"there are {blocks} blocks"
     if not blocks and mutant.name == "loop" and mutant.after == re.sub(r"\+= (?=gridDim\.x\b)", "+= 2 * ", mutant.before):

@@ -51,12 +51,12 @@ static gt_status add_strict_tails(gt_drawing *d)
 }
 
 /* Lines that one warp, the first one, splits all of, or all warps, without a tail that would tell of them too: what the first
- * or the last one alone has seen counts, from its first element to its last. */
+ * or the last one alone has seen counts, from its first element to its last. The last line is one of a pair. */
 static gt_status add_split_alone(gt_drawing *d)
 {
     gt_status status = GT_OK;
     for (int i = 0; status == GT_OK && i < 8; i++) {
-        status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
+        status = add_uneven(d, 2 + 2 * gt_drawing_below(d, 2), 2 + 2 * gt_drawing_below(d, 2), i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
                             i / 2 % 2 ? GT_UNEVEN_LAST_SMALL : GT_UNEVEN_FIRST_SMALL, (gt_operand)(i % 2));
         if (status == GT_OK)
             d->cases->list[d->cases->count - 1].watched = false; /* larger ones are */
@@ -83,7 +83,7 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     c->alpha = 1;
     c->beta = 0;
     status =
-        add_uneven(d, 3 + gt_drawing_below(d, 4), 3 + gt_drawing_below(d, 4), SPLIT_ALL, 1,
+        add_uneven(d, 4 + 2 * gt_drawing_below(d, 2), 4 + 2 * gt_drawing_below(d, 2), SPLIT_ALL, 1,
                    gt_drawing_below(d, 4) ? GT_UNEVEN_LAST_SMALL : GT_UNEVEN_SMALL, GT_A);
     if (status == GT_OK)
         status = add_uneven(d, 2 + gt_drawing_below(d, 5), 2 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
