@@ -2,7 +2,8 @@
 """Mutants of the production templates through the whole tuner: mutants.py PROGRAM TEMPLATES [--count N] [--seed N].
 
 A mutant that compiles to other code than its template must be rejected. One that passes has survived: it is either
-equivalent, for a reason that mutants/equivalents.py finds, or unexplained, which is a gap in the tuner's checks.
+equivalent, for a reason that mutants/equivalents.py finds or because its machine code is its template's, or unexplained, which
+is a gap in the tuner's checks.
 
 --device 0 --then soft:h200 tries them on a real GPU, and on the software one what passes there: the second table tells how many
 the GPU shows by wrong values or faults, and how many only the software GPU sees. --handmade tries those made by hand.
@@ -74,17 +75,25 @@ class Laboratory:
         self.generator, self.tuners, self.compiler, self.table = generator, tuners, compiler, reasons()
         self.originals, self.lock = {}, threading.Lock()
 
-    def code(self, configuration, text):
+    def code(self, translate, configuration, text):
         host = spaces.HOSTS.get(configuration.family, configuration.family)
-        return self.compiler.compile(host, configuration.space(), text, *configuration.product)
+        return translate(host, configuration.space(), text, *configuration.product)
 
-    def original(self, configuration):
+    def original(self, translate, configuration):
         """The code of a configuration as it is."""
         with self.lock:
-            if configuration.key not in self.originals:
+            key = (translate, configuration.key)
+            if key not in self.originals:
                 text = self.generator.sources[configuration.family].text
-                self.originals[configuration.key] = self.code(configuration, text)
-            return self.originals[configuration.key]
+                self.originals[key] = self.code(translate, configuration, text)
+            return self.originals[key]
+
+    def is_same(self, mutant):
+        """Whether a mutant's machine code is its template's, though its PTX is not."""
+        if not self.compiler:
+            return False
+        code = self.code(self.compiler.assemble, mutant.configuration, mutant.text)
+        return code is not None and code == self.original(self.compiler.assemble, mutant.configuration)
 
     def tune(self, tuner, configuration, text):
         host = spaces.HOSTS.get(configuration.family, configuration.family)
@@ -99,10 +108,10 @@ class Laboratory:
 
     def try_mutant(self, mutant):
         if self.compiler:
-            code = self.code(mutant.configuration, mutant.text)
+            code = self.code(self.compiler.compile, mutant.configuration, mutant.text)
             if code is None:
                 return Result(mutant, UNCOMPILABLE, "")
-            if code == self.original(mutant.configuration):
+            if code == self.original(self.compiler.compile, mutant.configuration):
                 return Result(mutant, IDENTICAL, "the same code as its template's")
         for tuner in self.tuners:
             rows = self.tune(tuner, mutant.configuration, mutant.text)
@@ -111,7 +120,7 @@ class Laboratory:
             if not is_ok(rows):
                 outcome, detail = next(row for row in rows if row[0] != "ok")
                 return Result(mutant, REJECTED, f"{outcome}: {detail}", outcome if tuner is self.tuners[0] else tuner.device)
-        reason = reason_of(mutant, self.table)
+        reason = reason_of(mutant, self.table) or (self.is_same(mutant) and "the same machine code as its template's")
         return Result(mutant, EQUIVALENT if reason else SURVIVED, reason or "unexplained")
 
     def check_originals(self, jobs):

@@ -232,21 +232,38 @@ TEST(each_operand_has_each_hard_value_alone)
     gt_cases_finish(&cases);
 }
 
-TEST(lines_that_one_warp_splits_have_an_element_that_it_alone_sees)
+TEST(lines_that_one_warp_splits_have_a_first_or_last_element_that_it_alone_sees)
 {
     gt_class class = class_of(GT_F32, GT_F32, 16);
     const gt_kernel k = kernel(128, 64, "bk=32 stages=4");
-    bool seen[GT_C][2] = {0};
+    bool seen[GT_C][2][2] = {0};
     gt_cases cases;
     class.math = GT_MATH_SPLIT;
     CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
     for (size_t i = 0; i < cases.count; i++) {
         const gt_case *c = &cases.list[i];
-        if (c->values == GT_VALUES_UNEVEN && c->uneven == GT_UNEVEN_SMALL && (c->problem.k == 32 || c->problem.k == 512))
-            seen[c->odd][c->problem.k == 512] = true;
+        const bool last = c->uneven == GT_UNEVEN_LAST_SMALL;
+        if (c->values == GT_VALUES_UNEVEN && (last || c->uneven == GT_UNEVEN_FIRST_SMALL) &&
+            (c->problem.k == 32 || c->problem.k == 512))
+            seen[c->odd][c->problem.k == 512][last] = true;
     }
     for (gt_operand o = GT_A; o < GT_C; o++)
-        CHECK(seen[o][0] && seen[o][1]);
+        CHECK(seen[o][0][0] && seen[o][0][1] && seen[o][1][0] && seen[o][1][1]);
+    gt_cases_finish(&cases);
+}
+
+TEST(tiles_that_parts_do_not_suffice_for_have_an_epilogue)
+{
+    gt_class class = class_of(GT_F32, GT_F32, 16);
+    gt_kernel k = kernel(128, 64, "bk=32 stages=4");
+    gt_cases cases;
+    bool seen = false;
+    k.facts.epilogue = 1;
+    class.math = GT_MATH_SPLIT;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+    for (size_t i = 0; i < cases.count; i++)
+        seen |= cases.list[i].uneven == GT_UNEVEN_BEYOND && gt_case_bias(&cases.list[i]) > 0;
+    CHECK(seen);
     gt_cases_finish(&cases);
 }
 

@@ -356,6 +356,23 @@ TEST(a_loop_without_end_stops_when_its_budget_is_spent)
     sg_memory_destroy(memory);
 }
 
+TEST(a_register_that_nobody_has_written_is_not_a_number)
+{
+    sg_memory *memory = soft_memory();
+    sg_module *module = soft_module(memory, ".version 8.0\n.target sm_80\n.address_size 64\n"
+                                            ".visible .entry k(.param .u64 to)\n{\n.reg .b64 a;\n.reg .f32 sum;\n"
+                                            "ld.param.u64 a, [to];\nadd.f32 sum, sum, 0f3f800000;\n"
+                                            "st.global.f32 [a], sum;\n}\n");
+    const uint64_t to = soft_upload(memory, NULL, 4);
+    sg_grid grid = soft_grid(module, "k", memory, &to, 1, 1);
+    sg_report report;
+    if (sg_grid_run(&grid, &report, NULL) != SG_FAULT_NONE)
+        check_fail(__FILE__, __LINE__, "%s", report.message);
+    CHECK(isnan(*(const float *)(uintptr_t)to));
+    sg_module_destroy(module);
+    sg_memory_destroy(memory);
+}
+
 /* The 16-bit types of the templates, for an architecture that has no instruction for bf16. */
 TEST(sixteen_bits_are_rounded_to_nearest_even_and_multiply_as_floats)
 {

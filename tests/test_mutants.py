@@ -90,8 +90,17 @@ class Mutants(unittest.TestCase):
         self.assertFalse(explained("lane", tiles, tiles.replace("blockIdx.x", "(blockIdx.x & 7)"), "tiles"))
         self.assertTrue(explained("loop", tiles, tiles.replace("+= ", "+= 2 * "), "tiles"))
         self.assertFalse(explained("loop", tiles, tiles.replace("+= ", "+= 2 * ")))
+        self.assertTrue(explained("constant", "multiply_wait<1>();", "multiply_wait<0>();"))
+        self.assertFalse(explained("constant", "multiply_wait<1>();", "multiply_wait<2>();"))
+        self.assertTrue(explained("constant", "gt_wait_copies<STAGES - 1>();", "gt_wait_copies<STAGES - 2>();"))
+        self.assertFalse(explained("constant", "gt_wait_copies<STAGES - 1>();", "gt_wait_copies<STAGES - 0>();"))
         self.assertTrue(explained("lane", "threadIdx.x / 128", "(threadIdx.x & ~32) / 128"))
         self.assertFalse(explained("lane", "threadIdx.x / 32", "(threadIdx.x & ~32) / 32"))
+        wgmma = types.SimpleNamespace(name="arithmetic", before="int steps = plan.end - plan.first;", file="", function="",
+                                      after="int steps = plan.end + plan.first;", subject="wgmma")
+        for name, expected in ("copied", True), ("split", False):  # all of K, or parts of it
+            wgmma.configuration = types.SimpleNamespace(name=name)
+            self.assertEqual(reason_of(wgmma, []) is not None, expected)
         self.assertTrue(explained("order", "gt_wait(); const int warp = threadIdx.x / 32;",
                                   "const int warp = threadIdx.x / 32; gt_wait();"))
         self.assertFalse(explained("order", "__syncwarp(); sum = staging[threadIdx.x];",

@@ -1,13 +1,15 @@
 """A mutant's PTX, without the tuner: whether it compiles, and whether it differs from its template's, is asked before the
-long way through the checks. As a program: compiler.py NVRTC ARCH < SOURCE > PTX, so that what hangs or crashes NVRTC
-costs a process."""
+long way through the checks; and its machine code, of which the same is asked of what passes them. As a program: compiler.py
+NVRTC ARCH < SOURCE > CODE, PTX for compute_90a and a cubin for sm_90a, so that what hangs or crashes NVRTC costs a process."""
 import ctypes
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 
+NOBITS = 8  # a section that has a length and no bytes
 
 def type_options(types):
     """Of "f32", or "f32 split": types and math."""
@@ -37,15 +39,24 @@ class Compiler:
             return subprocess.run([self.program, "render", family, "--templates", folder, "--arch", self.arch,
                                    "--shapes", shape, "--layout", layout, *type_options(types)], capture_output=True, check=True).stdout
 
-    def compile(self, family, space, source, shape, layout, types):
-        """The instructions of a family's only configuration; None if it does not compile."""
-        rendered = self.render(family, space, source, shape, layout, types)
+    def translate(self, arch, *product):
+        """What NVRTC makes of a family's only configuration; None if it does not compile."""
         try:
-            run = subprocess.run([sys.executable, __file__, self.nvrtc, self.arch], input=rendered, capture_output=True,
+            run = subprocess.run([sys.executable, __file__, self.nvrtc, arch], input=self.render(*product), capture_output=True,
                                  timeout=60)
         except subprocess.TimeoutExpired:
             return None
-        return instructions(run.stdout.decode()) if run.returncode == 0 else None
+        return run.stdout if run.returncode == 0 else None
+
+    def compile(self, *product):
+        """PTX instructions, of family, space, source, shape, layout and types."""
+        ptx = self.translate(self.arch.replace("sm_", "compute_"), *product)
+        return ptx and instructions(ptx.decode())
+
+    def assemble(self, *product):
+        """Machine code, of the same."""
+        cubin = self.translate(self.arch, *product)
+        return cubin and sections(cubin)
 
 
 def instructions(ptx):
@@ -54,17 +65,32 @@ def instructions(ptx):
     return [line for line in lines if line and not re.match(r"\.global .*= \d+;", line)]
 
 
-def ptx_of(nvrtc, arch, source):
+def sections(cubin):
+    """Of an ELF file: instructions, constants, what they refer to, and how much shared memory there is, by their names."""
+    at, = struct.unpack_from("<Q", cubin, 40)
+    size, count, names = struct.unpack_from("<HHH", cubin, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", cubin, at + i * size) for i in range(count)]
+    found = {}
+    for name, kind, _, _, begin, length, *_ in headers:
+        start = headers[names][4] + name
+        word = cubin[start:cubin.index(b"\0", start)].decode()
+        if re.match(r"\.text|\.rel|\.nv\.constant|\.nv\.shared", word):
+            found[word] = length if kind == NOBITS else cubin[begin:begin + length]
+    return found
+
+
+def code_of(nvrtc, arch, source):
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
-    options = (ctypes.c_char_p * 2)(b"--gpu-architecture=" + arch.replace("sm_", "compute_").encode(), b"--std=c++17")
+    options = (ctypes.c_char_p * 2)(b"--gpu-architecture=" + arch.encode(), b"--std=c++17")
+    kind = "PTX" if arch.startswith("compute_") else "CUBIN"
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"kernel.cu", 0, None, None)
     if nvrtc.nvrtcCompileProgram(program, len(options), options) != 0:
         raise SystemExit("it does not compile")
-    nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
-    ptx = ctypes.create_string_buffer(size.value)
-    nvrtc.nvrtcGetPTX(program, ptx)
-    return ptx.value
+    getattr(nvrtc, f"nvrtcGet{kind}Size")(program, ctypes.byref(size))
+    code = ctypes.create_string_buffer(size.value)
+    getattr(nvrtc, f"nvrtcGet{kind}")(program, code)
+    return code.raw
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(ptx_of(ctypes.CDLL(sys.argv[1]), sys.argv[2], sys.stdin.buffer.read()))
+    sys.stdout.buffer.write(code_of(ctypes.CDLL(sys.argv[1]), sys.argv[2], sys.stdin.buffer.read()))

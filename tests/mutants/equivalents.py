@@ -11,7 +11,12 @@ MULTIPLE = re.compile(r"\b(\w+) (>) 0 \? \1(?: \* \w+)? : 0\b")
 ROUNDED_UP = re.compile(r"\b(\w+) - 1\) / \1\b")
 FIXED_LOOP = re.compile(r"for \(int (\w+) = \w+; \1 < ([A-Z]\w*|\d+)(?: [*/] \w+)*; \1(?:\+\+| \+= [^;]*)\)")
 NUMBER = re.compile(r"const (?:int|unsigned|bool|gt_int) (?:(?!\w\()[^\[])*")  # computed without a call or an array
-WAIT = re.compile(r"wait_copies<STAGES((?: - \d+)+)>\(\)")
+WAIT = re.compile(r"(?:wait_copies|multiply_wait|wait_read|finish)<([A-Za-z_.]*)([-\d ]*)>\(")
+ZEROS = {  # what is 0 where a parameter is 1
+    "warps_k": r"warp_k\(\)|group", "warps_few": r"warp_few\(\)", "warps_many": r"warp_many\(\)", "lanes_k": r"lane_k\(\)",
+    "cluster_k": r"rank(?:\(\))?", "split_k": r"blockIdx\.y|k_first|plan\.first|intervals\.first",
+    "slices": r"threadIdx\.x / SLICE_THREADS", "warp_groups": r"threadIdx\.x / 128",
+}
 OF_COPIES = ("repack.cuh", "split_pass.cuh")  # kernels that come before the product's, with a grid of their own
 
 
@@ -26,10 +31,10 @@ def reasons():
 
 
 def parameter(mutant, name):
-    """Of a mutant's configuration; 0 where it has no such."""
+    """Of a mutant's configuration; None where it has no such."""
     texts = [c.parameters for c in CONFIGURATIONS if c.key == (mutant.subject, mutant.configuration.name)]
     found = re.search(rf"\b{name}=(\d+)", " ".join(texts))
-    return int(found[1]) if found else 0
+    return int(found[1]) if found else None
 
 
 def of_equals(mutant):
@@ -70,22 +75,41 @@ def of_blocks(mutant):
     if mutant.file in OF_COPIES:
         return None
     blocks = parameter(mutant, "blocks")  # of a persistent grid
-    if 0 < blocks <= 8 and mutant.after == mutant.before.replace("blockIdx.x", "(blockIdx.x & 7)", 1):
+    others = ("blockIdx.y", "(blockIdx.x & ~1)", "(blockIdx.x & 7)")
+    if blocks == 1 and parameter(mutant, "split_k") in (None, 1) \
+            and any(mutant.after == mutant.before.replace("blockIdx.x", other, 1) for other in others):
+        return "there is one block"
+    if blocks and blocks <= 8 and mutant.after == mutant.before.replace("blockIdx.x", "(blockIdx.x & 7)", 1):
         return f"there are {blocks} blocks"
-    if blocks == 0 and mutant.name == "loop" and mutant.after == re.sub(r"\+= (?=gridDim\.x\b)", "+= 2 * ", mutant.before):
+    if not blocks and mutant.name == "loop" and mutant.after == re.sub(r"\+= (?=gridDim\.x\b)", "+= 2 * ", mutant.before):
         return "there is a block for each tile, which has no second one"
     return None
 
 
 def of_waits(mutant):
+    def pending(found):
+        """How many may be under way still, from the name on that stands before it."""
+        return sum(int(sign + number) for sign, number in re.findall(r"(-?) ?(\d+)", found[2]))
+
     before, after = WAIT.search(mutant.before), WAIT.search(mutant.after)
-    if before and after and WAIT.sub("", mutant.before) == WAIT.sub("", mutant.after) \
-            and sum(map(int, re.findall(r"\d+", after[1]))) > sum(map(int, re.findall(r"\d+", before[1]))):
-        return "waits for more copies than need be"
+    if before and after and WAIT.sub("", mutant.before) == WAIT.sub("", mutant.after) and before[1] == after[1] \
+            and pending(after) < pending(before):
+        return "waits for more than need be"
     return None
 
 
 def of_threads(mutant):
+    for remainder in re.findall(r"threadIdx\.x % (129|256)\b", mutant.after):
+        if mutant.before == mutant.after.replace(f"threadIdx.x % {remainder}", "threadIdx.x % 128", 1) \
+                and parameter(mutant, "warp_groups") == 1:
+            return "there is one warpgroup"
+    for mask, divisor in re.findall(r"\(threadIdx\.x & (~32|31)\) % (\d+)", mutant.after):
+        if mutant.before == mutant.after.replace(f"(threadIdx.x & {mask})", "threadIdx.x", 1) and 32 % int(divisor) == 0:
+            return "the remainder does not depend on those bits"
+    for bit, modulus, divisor in re.findall(r"\(threadIdx\.x & ~(1|32)\) % (\d+) / (\d+)", mutant.after):
+        if mutant.before == mutant.after.replace(f"(threadIdx.x & ~{bit})", "threadIdx.x", 1) \
+                and int(modulus) % int(divisor) == 0 and int(divisor) % (2 * int(bit)) == 0:
+            return "the quotient does not depend on that bit"
     for mask, divisor in re.findall(r"\(threadIdx\.x & (~1|~32|31)\) / (\d+)", mutant.after):
         if mutant.before != mutant.after.replace(f"(threadIdx.x & {mask})", "threadIdx.x", 1):
             continue
@@ -93,6 +117,20 @@ def of_threads(mutant):
             return "the quotient does not depend on that bit"
         if (mask, divisor) == ("31", "128") and parameter(mutant, "warp_groups") == 1:
             return "there is one warpgroup"
+    return None
+
+
+def of_zeros(mutant):
+    """What is added or subtracted is a product with a number that is 0 in this configuration."""
+    for sign in re.finditer(r" ([-+]) ", mutant.before):
+        if mutant.after != mutant.before[:sign.start(1)] + "-+"[sign[1] == "-"] + mutant.before[sign.end(1):]:
+            continue
+        for name, zero in ZEROS.items():
+            if parameter(mutant, name) == 1 and re.match(rf"(?:\(gt_int\))?(?:{zero})(?: \* |[,;)]| [-+] )", mutant.before[sign.end():]):
+                return f"of one there is nothing to add: {name}"
+    if mutant.name == "lane" and parameter(mutant, "split_k") == 1 \
+            and mutant.after == mutant.before.replace("blockIdx.y", "(blockIdx.y & ~1)", 1):
+        return "the grid has one part"
     return None
 
 
@@ -113,7 +151,7 @@ def of_order(mutant):
     return None
 
 
-RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks, of_waits, of_threads, of_order)
+RULES = (of_equals, of_sides, of_rounding, of_turns, of_blocks, of_waits, of_threads, of_zeros, of_order)
 
 
 def fits(word, text):
@@ -128,11 +166,17 @@ def takes(name, mutant):
     return name in ("*", mutant.name) or (name == "way" and mutant.name in WAYS)
 
 
+def has(mutant, word):
+    """Whether a mutant is of a configuration, by its name or a parameter's value."""
+    name, _, value = word.partition("=")
+    return parameter(mutant, name) == int(value) if value else mutant.configuration.name == word
+
+
 def reason_of(mutant, table):
     places = ("*", mutant.file, f"{mutant.file}:{mutant.function}")
     for place, classes, before, after, reason in table:
         name, _, configurations = classes.partition("@")
         if place in places and takes(name, mutant) and fits(before, mutant.before) and fits(after, mutant.after) \
-                and (not configurations or mutant.configuration.name in configurations.split("|")):
+                and (not configurations or any(has(mutant, word) for word in configurations.split("|"))):
             return reason
     return next((reason for rule in RULES if (reason := rule(mutant))), None)

@@ -28,9 +28,9 @@ typedef enum gt_values {
 } gt_values;
 
 /* How elements are far apart: spread at random over 2^24, or 2^48; in some rows of A or columns of B, or in the last one
- * alone, one 2^40 times the others; or one of each 2^-38 of the others. Or in both operands one, whose product is the
- * result, 2^-116 of the others. Or in all rows or columns one 2^114 times the others, at any values, or at such that all
- * products are the same, a number that long sums in f32 round down each time. */
+ * alone, one 2^40 times the others; or one of each 2^-38 of the others, or the first or the last of each. Or in both
+ * operands one, whose product is the result, 2^-116 of the others. Or in all rows or columns one 2^114 times the others, at
+ * any values, or at such that all products are the same, a number that long sums in f32 round down each time. */
 typedef enum gt_uneven {
     GT_UNEVEN_SPREAD,
     GT_UNEVEN_FAR,
@@ -38,7 +38,9 @@ typedef enum gt_uneven {
     GT_UNEVEN_LAST,
     GT_UNEVEN_SMALL,
     GT_UNEVEN_COUNT, /* of those that go with any scalars */
-    GT_UNEVEN_DEEP = GT_UNEVEN_COUNT,
+    GT_UNEVEN_FIRST_SMALL = GT_UNEVEN_COUNT,
+    GT_UNEVEN_LAST_SMALL,
+    GT_UNEVEN_DEEP,
     GT_UNEVEN_BEYOND,
     GT_UNEVEN_DRIFT,
 } gt_uneven;

@@ -157,18 +157,35 @@ static double beyond_of(const gt_case *c, gt_operand operand, bool here, double 
            (c->uneven == GT_UNEVEN_BEYOND ? value : operand == GT_A ? DRIFTING : 1);
 }
 
-/* The other operand has zeros at that place, or at all others, so that what is large there tells nothing of the sum. */
+/* The one place along K. */
+static int64_t place_of(const gt_case *c, uint64_t seed)
+{
+    return c->uneven == GT_UNEVEN_FIRST_SMALL  ? 0
+           : c->uneven == GT_UNEVEN_LAST_SMALL ? c->problem.k - 1
+                                               : (int64_t)(seed >> 8) % c->problem.k;
+}
+
+/* Whether the other operand has a zero, so that what is large tells nothing of the sum: at that place, or at all others, where
+ * the last one is small in the last row or column alone. */
+static bool is_zero_beside(const gt_case *c, bool here, bool last)
+{
+    if (here)
+        return c->uneven == GT_UNEVEN_LARGE || c->uneven == GT_UNEVEN_LAST;
+    return c->uneven == GT_UNEVEN_SMALL || c->uneven == GT_UNEVEN_FIRST_SMALL || (c->uneven == GT_UNEVEN_LAST_SMALL && last);
+}
+
 static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, char *data)
 {
     const gt_problem *p = &c->problem;
     const gt_stored o = gt_problem_stored(p, operand);
     const gt_type_info *type = gt_type_find(o.type);
     const bool k_down = gt_case_has_k_down(c, operand);
-    const int64_t place = (int64_t)(seed >> 8) % p->k;
+    const int64_t place = place_of(c, seed);
     for (int64_t row = 0; row < p->batch * o.rows; row++)
         for (int64_t column = 0; column < o.columns; column++) {
             const int64_t at = row / o.rows * o.stride + row % o.rows * o.ld + column;
-            const int64_t along = k_down ? row % o.rows : column;
+            const int64_t along = k_down ? row % o.rows : column, line = k_down ? column : row % o.rows;
+            const int64_t lines = k_down ? o.columns : o.rows;
             const bool here = along == place;
             const double value = type->load(data, at);
             if (c->uneven == GT_UNEVEN_DEEP)
@@ -176,9 +193,8 @@ static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, cha
             else if (c->uneven >= GT_UNEVEN_BEYOND)
                 type->store(data, at, beyond_of(c, operand, here, value));
             else if (operand == c->odd)
-                type->store(data, at, value * unevenness(c, here, k_down ? column : row % o.rows,
-                                                         k_down ? o.columns : o.rows, seed, at));
-            else if (here ? c->uneven == GT_UNEVEN_LARGE || c->uneven == GT_UNEVEN_LAST : c->uneven == GT_UNEVEN_SMALL)
+                type->store(data, at, value * unevenness(c, here, line, lines, seed, at));
+            else if (is_zero_beside(c, here, line == lines - 1))
                 type->store(data, at, 0);
         }
 }

@@ -7,7 +7,8 @@
 
 #define SUMS_SIDE    16   /* of a product whose sums are looked at on average */
 #define SPLIT_LONG   3904 /* elements of a line: more than 8 blocks of 8 warps split at a time, and twice 2048 nearly */
-#define SPLIT_MORE   8448 /* elements of a line that all warps of a block split */
+#define SPLIT_MORE   8448 /* elements of a line that all warps of a block split, */
+#define SPLIT_ALL    12288 /* and of one whose last ones are the last warp's */
 #define STRICT_STEPS 64   /* of K: a multiple of what a loop without tensor cores steps by */
 #define SPLIT_STEP   32   /* elements of a line that one warp splits at a time, where K goes down, */
 #define SPLIT_TURN   512  /* and where it goes along */
@@ -29,7 +30,7 @@ static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int6
 }
 
 /* Tiles that parts do not suffice for take K in a loop of their own. Its remainders: those next to what such a loop may
- * step by, and every one of eight; up to four times that before them. One of them in a batch. */
+ * step by, and every one of eight; up to four times that before them. One of them in a batch, one with an epilogue. */
 static gt_status add_strict_tails(gt_drawing *d)
 {
     static const int64_t rests[] = {1, 2, 3, 32, 36, 45, 62, 63};
@@ -40,20 +41,23 @@ static gt_status add_strict_tails(gt_drawing *d)
                       batch = rests[i] == 32 ? 4 + gt_drawing_below(d, 3) : 1;
         status = add_uneven(d, 1 + gt_drawing_below(d, 8), 1 + gt_drawing_below(d, 8), k, batch, GT_UNEVEN_BEYOND,
                             (gt_operand)(i % 2));
-        if (status == GT_OK)
-            d->cases->list[d->cases->count - 1].watched = false; /* a larger one is */
+        if (status != GT_OK)
+            break;
+        gt_case *c = &d->cases->list[d->cases->count - 1];
+        c->watched = false; /* a larger one is */
+        c->epilogue = d->epilogue && rests[i] == 45 ? GT_EPILOGUE_RELU_BIAS : c->epilogue;
     }
     return status;
 }
 
-/* Lines that one warp, the first one, splits all of, without a tail that would tell of them too: what it alone has seen
- * counts. */
+/* Lines that one warp, the first one, splits all of, or all warps, without a tail that would tell of them too: what the first
+ * or the last one alone has seen counts, from its first element to its last. The last line is one of a pair. */
 static gt_status add_split_alone(gt_drawing *d)
 {
     gt_status status = GT_OK;
-    for (int i = 0; status == GT_OK && i < 4; i++) {
-        status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), i < 2 ? SPLIT_STEP : SPLIT_TURN, 1,
-                            GT_UNEVEN_SMALL, (gt_operand)(i % 2));
+    for (int i = 0; status == GT_OK && i < 8; i++) {
+        status = add_uneven(d, 2 + 2 * gt_drawing_below(d, 2), 2 + 2 * gt_drawing_below(d, 2), i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
+                            i / 2 % 2 ? GT_UNEVEN_LAST_SMALL : GT_UNEVEN_FIRST_SMALL, (gt_operand)(i % 2));
         if (status == GT_OK)
             d->cases->list[d->cases->count - 1].watched = false; /* larger ones are */
     }
@@ -79,7 +83,8 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     c->alpha = 1;
     c->beta = 0;
     status =
-        add_uneven(d, 3 + gt_drawing_below(d, 4), 3 + gt_drawing_below(d, 4), SPLIT_MORE, 1, GT_UNEVEN_SMALL, GT_A);
+        add_uneven(d, 4 + 2 * gt_drawing_below(d, 2), 4 + 2 * gt_drawing_below(d, 2), SPLIT_ALL, 1,
+                   gt_drawing_below(d, 4) ? GT_UNEVEN_LAST_SMALL : GT_UNEVEN_SMALL, GT_A);
     if (status == GT_OK)
         status = add_uneven(d, 2 + gt_drawing_below(d, 5), 2 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
                             4 + gt_drawing_below(d, 3), GT_UNEVEN_SMALL, GT_B);

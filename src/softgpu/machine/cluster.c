@@ -78,7 +78,7 @@ sg_cluster *sg_cluster_create(sg_machine *machine)
             w->machine = machine;
             w->index = i;
             w->ops = machine->kernel->ops;
-            w->base[0] = at;
+            w->base[0] = memset(at, 0xff, s.registers); /* NaN: nothing is known of what nobody has written */
             w->base[1] = machine->kernel->constants;
             w->predicates = (uint32_t *)(at += s.registers);
             w->local = (at += s.predicates);
