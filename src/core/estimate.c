@@ -28,8 +28,10 @@
 
 #define PIECES_RATE 2.0 /* copies to shared memory that begin in a clock and SM, of 4, 8 or 16 bytes each */
 
+#define ISSUED_ALONE 30.0  /* instructions of four steps that are neither multiply-adds nor loads */
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
 #define BROKEN_LINES 1.8
+#define UNCOVERED_STORES 2.0 /* times that stores of a block take that has its SM alone: nothing is multiplied meanwhile */
 #define STORED_ALONE 0.3 /* clocks of an SM for an element of C whose rows are not aligned, however short it is */
 
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
@@ -121,6 +123,15 @@ static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt
     return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
 }
 
+/* Instructions of a lane for each multiply-add, where lanes lie over K and have tiles of their own: beside those of four
+ * steps it loads both sides of its tile and counts. */
+static double issued(const gt_kernel *kernel)
+{
+    const double tm = param(kernel, "tm", 0), tn = param(kernel, "tn", 0);
+    const bool streams = param(kernel, "lanes_k", 0) > 0 && tm > 0 && tn > 0;
+    return streams ? 1 + (tm + tn + ISSUED_ALONE) / (4 * tm * tn) : 1;
+}
+
 static int resident_of(const gt_device *device, const gt_kernel *kernel)
 {
     return gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers, (int)kernel->facts.smem_bytes);
@@ -202,6 +213,7 @@ typedef struct shares {
     double begins;        /* of first loads that nothing hides: one for each set */
     double warps;         /* that multiply, on the SM at once */
     double sharers;       /* persistent blocks that a tile is split among */
+    double uneven;        /* blocks of the fullest SM, as a multiple of the average */
 } shares;
 
 /* Whether blocks of a dependent launch lie unevenly. Where they need more than half of the places, those that find none
@@ -224,8 +236,10 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
     const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
     const double blocks = (double)f->blocks;
+    const bool crowded = is_crowded(f, launched, sms, resident);
     shares s = {
-        .per_sm = is_crowded(f, launched, sms, resident) ? resident : ceil(launched / sms), /* blocks, for now */
+        .per_sm = crowded ? resident : ceil(launched / sms), /* blocks, for now */
+        .uneven = crowded ? resident * sms / launched : 1,
         .rows = fmin((double)f->tile_m, (double)p->m),
         .columns = fmin((double)f->tile_n, (double)p->n),
         .sharers = at_least_one(blocks / tiles),
@@ -283,14 +297,15 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     *out = (gt_terms){
         .launch = 1,
         .begin = s.begins * 1000 / clock,
-        .compute = s.per_sm * s.part * step_clocks * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
+        .compute = s.per_sm * s.part * step_clocks * issued(kernel) * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
         .step = s.sets * s.steps * 100 / clock,
         .l2 = s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE /
               clock,
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
                   s.part * ab / PIECES_RATE / clock,
-        .memory = operand_clocks(device, kernel, p) / clock,
-        .store = s.per_sm * s.rows * s.columns * (align_of(kernel, p) < 16 ? STORED_ALONE : c / L2_RATE) / clock,
+        .memory = operand_clocks(device, kernel, p) * s.uneven / clock,
+        .store = s.per_sm * s.rows * s.columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE) *
+                 (resident == 1 && f->blocks == 0 ? UNCOVERED_STORES : 1) / clock,
         .sums = sums / clock,
         .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied, 2 * copied)) / clock : 0,
     };
@@ -353,18 +368,18 @@ double gt_estimate_epilogue_us(const gt_device *device, const char *family, cons
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},
-    {"batched", {.launch = 0.465, .begin = 0.687, .compute = 3.421, .step = 3.422, .l2 = 0.715, .memory = 0.968,
-                 .narrow = 0.289, .store = 0.969, .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.853, .begin = 0.882, .compute = 1.494, .step = 4.253, .l2 = 1.55, .memory = 1.315,
-              .narrow = 0.376, .store = 0.883, .sums = 0.969, .copies = 1}},
-    {"simt_cluster", {.launch = 0.246, .begin = 2.651, .compute = 1.059, .step = 1.758, .l2 = 0.81, .memory = 1.065,
-                      .narrow = 0.449, .store = 4.113, .sums = 0.992, .copies = 0.912}},
-    {"simt_ws", {.launch = 7.327, .begin = 2.473, .compute = 0.98, .step = 0.617, .l2 = 1.958, .memory = 0.804,
-                 .narrow = 0.448, .store = 0.868, .sums = 1.582, .copies = 1.106}},
-    {"skinny", {.launch = 0.407, .begin = 3.006, .compute = 3.995, .step = 4.026, .l2 = 0.962, .memory = 0.992,
-                .narrow = 0.237, .store = 2.185, .sums = 0.473, .copies = 1}},
-    {"vector", {.launch = 0.472, .begin = 1.057, .compute = 1.381, .step = 6.223, .l2 = 0.735, .memory = 0.844,
-                .narrow = 0.066, .store = 1.178, .sums = 1.099, .copies = 1}},
+    {"batched", {.launch = 0.181, .begin = 1.206, .compute = 3.042, .step = 6.148, .l2 = 0.791, .memory = 0.917,
+                 .narrow = 0.301, .store = 0.855, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.61, .begin = 1.561, .compute = 1.566, .step = 3.903, .l2 = 0.993, .memory = 1.336,
+              .narrow = 0.6, .store = 0.484, .sums = 1.016, .copies = 1}},
+    {"simt_cluster", {.launch = 0.2, .begin = 3.223, .compute = 1.067, .step = 2.292, .l2 = 0.503, .memory = 1.016,
+                      .narrow = 0.49, .store = 1.513, .sums = 1.064, .copies = 0.912}},
+    {"simt_ws", {.launch = 6.883, .begin = 2.019, .compute = 0.98, .step = 0.561, .l2 = 1.783, .memory = 0.804,
+                 .narrow = 0.476, .store = 1, .sums = 1.581, .copies = 1.224}},
+    {"skinny", {.launch = 0.424, .begin = 2.936, .compute = 2.52, .step = 2.946, .l2 = 1.216, .memory = 0.992,
+                .narrow = 0.221, .store = 1.65, .sums = 0.512, .copies = 1}},
+    {"vector", {.launch = 0.24, .begin = 1.514, .compute = 8.798, .step = 4.808, .l2 = 0.564, .memory = 0.898,
+                .narrow = 0.064, .store = 2.574, .sums = 1.245, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)
