@@ -3,15 +3,20 @@
 #include <stdio.h>
 
 #include "../src/core/status.h"
+#include "worker_process.h"
 
 /* Compiling a candidate takes about twice as long as running it, and the rounds of a search wait for each other: three
  * problems under way keep the GPU busy. It takes twice as many where kernels split operands, which are compiled twice as
- * long as others, and where each problem has one candidate only. */
-#define LANES      3
-#define MOST_LANES 6
+ * long as others. Where each problem has one candidate only, six waited for searches and compilations on 16 cores in two
+ * thirds of the time. */
+#define LANES       3
+#define SPLIT_LANES 6
+#define MOST_LANES  12
 
-/* Device memory of a problem, in multiples of its operands: they, their copies, workspaces, guards and references. */
-#define ROOM 4
+/* Device memory of a problem, in multiples of its operands: they, their copies, workspaces, guards and references; and of
+ * a worker's context. */
+#define ROOM          4
+#define CONTEXT_BYTES ((size_t)512 << 20)
 
 typedef struct lane {
     gt_engine engine;
@@ -29,13 +34,13 @@ int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t c
         return 1;
     for (size_t i = 0; i < count; i++) {
         if (problems[i].class.math == GT_MATH_SPLIT)
-            most = MOST_LANES;
+            most = most > SPLIT_LANES ? most : SPLIT_LANES;
         size_t bytes = 0;
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
             bytes += gt_problem_bytes(&problems[i], o);
         largest = bytes > largest ? bytes : largest;
     }
-    size_t lanes = (size_t)engine->device.memory_bytes / ROOM / largest;
+    size_t lanes = (size_t)engine->device.memory_bytes / (ROOM * largest + CONTEXT_BYTES);
     lanes = lanes < most ? lanes : most;
     lanes = lanes < count ? lanes : count;
     return lanes > 1 ? (int)lanes : 1;
@@ -55,6 +60,7 @@ static void *run_lane(void *data)
 static void *run_lane_of_its_own(void *data)
 {
     lane *l = data;
+    gt_worker_start(l->engine.worker); /* beside others' starts; why it fails is told by the first that needs it */
     run_lane(l);
     gt_worker_destroy(l->engine.worker); /* by the thread that started it: it ends with it */
     return NULL;
