@@ -258,6 +258,18 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     return s;
 }
 
+/* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
+ * operands come then, waits until memory has taken its tile. */
+static double store_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s,
+                           int resident)
+{
+    const double c = gt_type_find(p->class.type_c)->bytes, bytes = (double)p->m * (double)p->n * (double)p->batch * c;
+    const double clocks = s->per_sm * s->rows * s->columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE);
+    if (resident > 1)
+        return clocks;
+    return kernel->facts.blocks > 0 ? clocks + memory_clocks(device, bytes, bytes) : UNCOVERED_STORES * clocks;
+}
+
 int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, int64_t blocks)
 {
     const gt_facts *f = &kernel->facts;
@@ -282,7 +294,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     const shares s = find_shares(device, kernel, p, &launch, resident);
     const double clock = device->clock_khz > 0 ? device->clock_khz * 1e-3 : 1500;
     const double multiply_adds = rate_of(device, kernel, &p->class, clock);
-    const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
+    const double ab = gt_type_find(p->class.type_a)->bytes;
     const double tile = (double)f->tile_m * (double)f->tile_n;
     const double step_clocks = fmax(tile / multiply_adds, shared_elements(kernel) * ab / SHARED_RATE);
     const bool streams = f->blocks > 0 && f->ws_tile > 0;
@@ -304,8 +316,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
                   s.part * ab / PIECES_RATE / clock,
         .memory = operand_clocks(device, kernel, p) * s.uneven / clock,
-        .store = s.per_sm * s.rows * s.columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE) *
-                 (resident == 1 && f->blocks == 0 ? UNCOVERED_STORES : 1) / clock,
+        .store = store_clocks(device, kernel, p, &s, resident) / clock,
         .sums = sums / clock,
         .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied, 2 * copied)) / clock : 0,
     };
@@ -368,18 +379,18 @@ double gt_estimate_epilogue_us(const gt_device *device, const char *family, cons
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},
-    {"batched", {.launch = 0.181, .begin = 1.206, .compute = 3.042, .step = 6.148, .l2 = 0.791, .memory = 0.917,
-                 .narrow = 0.301, .store = 0.855, .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.61, .begin = 1.561, .compute = 1.566, .step = 3.903, .l2 = 0.993, .memory = 1.336,
-              .narrow = 0.6, .store = 0.484, .sums = 1.016, .copies = 1}},
-    {"simt_cluster", {.launch = 0.2, .begin = 3.223, .compute = 1.067, .step = 2.292, .l2 = 0.503, .memory = 1.016,
-                      .narrow = 0.49, .store = 1.513, .sums = 1.064, .copies = 0.912}},
-    {"simt_ws", {.launch = 6.883, .begin = 2.019, .compute = 0.98, .step = 0.561, .l2 = 1.783, .memory = 0.804,
-                 .narrow = 0.476, .store = 1, .sums = 1.581, .copies = 1.224}},
-    {"skinny", {.launch = 0.424, .begin = 2.936, .compute = 2.52, .step = 2.946, .l2 = 1.216, .memory = 0.992,
-                .narrow = 0.221, .store = 1.65, .sums = 0.512, .copies = 1}},
-    {"vector", {.launch = 0.24, .begin = 1.514, .compute = 8.798, .step = 4.808, .l2 = 0.564, .memory = 0.898,
-                .narrow = 0.064, .store = 2.574, .sums = 1.245, .copies = 1}},
+    {"batched", {.launch = 0.293, .begin = 0.946, .compute = 3.189, .step = 5.686, .l2 = 0.738, .memory = 0.953,
+                 .narrow = 0.291, .store = 0.903, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.659, .begin = 1.443, .compute = 1.554, .step = 3.933, .l2 = 1.217, .memory = 1.336,
+              .narrow = 0.539, .store = 0.515, .sums = 1.016, .copies = 1}},
+    {"simt_cluster", {.launch = 0.229, .begin = 3.148, .compute = 1.067, .step = 2.121, .l2 = 0.641, .memory = 1.032,
+                      .narrow = 0.456, .store = 1.636, .sums = 1.048, .copies = 0.912}},
+    {"simt_ws", {.launch = 7.046, .begin = 2.066, .compute = 0.98, .step = 0.58, .l2 = 1.883, .memory = 0.804,
+                 .narrow = 0.462, .store = 0.625, .sums = 1.557, .copies = 1.177}},
+    {"skinny", {.launch = 0.423, .begin = 2.914, .compute = 2.539, .step = 3.039, .l2 = 1.197, .memory = 0.992,
+                .narrow = 0.223, .store = 1.913, .sums = 0.504, .copies = 1}},
+    {"vector", {.launch = 0.317, .begin = 1.368, .compute = 6.046, .step = 5.281, .l2 = 0.639, .memory = 0.891,
+                .narrow = 0.057, .store = 1.513, .sums = 1.236, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)
