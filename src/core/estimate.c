@@ -259,7 +259,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
 }
 
 /* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
- * operands come then, waits until memory has taken its tile. */
+ * operands come then, waits until memory has taken its tile, unless the copy engine stores it. */
 static double store_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s,
                            int resident)
 {
@@ -267,7 +267,9 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
     const double clocks = s->per_sm * s->rows * s->columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE);
     if (resident > 1)
         return clocks;
-    return kernel->facts.blocks > 0 ? clocks + memory_clocks(device, bytes, bytes) : UNCOVERED_STORES * clocks;
+    if (kernel->facts.blocks == 0)
+        return UNCOVERED_STORES * clocks;
+    return clocks + (kernel->facts.box_c_rows == 0 ? memory_clocks(device, bytes, bytes) : 0);
 }
 
 int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, int64_t blocks)
