@@ -1,8 +1,10 @@
 #include "lanes.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "../src/core/status.h"
+#include "timer.h"
 #include "worker_process.h"
 
 /* Compiling a candidate takes about twice as long as running it, and the rounds of a search wait for each other: three
@@ -18,6 +20,8 @@
 #define ROOM          4
 #define CONTEXT_BYTES ((size_t)512 << 20)
 
+#define STARTING_S 0.002 /* seconds between two looks at who is starting */
+
 typedef struct lane {
     gt_engine engine;
     gt_lane_work *work;
@@ -25,6 +29,7 @@ typedef struct lane {
     gt_status status;
     char message[1024];
     pthread_t thread;
+    atomic_int *starting; /* lanes whose workers are being started */
 } lane;
 
 int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t count, bool first)
@@ -49,6 +54,8 @@ int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t c
 static void *run_lane(void *data)
 {
     lane *l = data;
+    while (atomic_load(l->starting) > 0) /* side by side, and before anything is timed */
+        gt_rest(STARTING_S);
     gt_engine_take_turn(&l->engine);
     l->status = l->work(&l->engine, l->data);
     if (l->status != GT_OK)
@@ -60,7 +67,8 @@ static void *run_lane(void *data)
 static void *run_lane_of_its_own(void *data)
 {
     lane *l = data;
-    gt_worker_start(l->engine.worker); /* beside others' starts; why it fails is told by the first that needs it */
+    gt_worker_start(l->engine.worker); /* why it fails is told by the first that needs it */
+    atomic_fetch_sub(l->starting, 1);
     run_lane(l);
     gt_worker_destroy(l->engine.worker); /* by the thread that started it: it ends with it */
     return NULL;
@@ -71,11 +79,13 @@ gt_status gt_lanes_run(gt_engine *engine, int wanted, gt_lane_work *work, void *
     pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
     lane lanes[MOST_LANES];
     int count = 1;
-    for (int i = 0; i < wanted && i < MOST_LANES; i++) {
-        lanes[i] = (lane){.engine = *engine, .work = work, .data = data};
+    wanted = wanted < MOST_LANES ? wanted : MOST_LANES;
+    atomic_int starting = wanted - 1;
+    for (int i = 0; i < wanted; i++) {
+        lanes[i] = (lane){.engine = *engine, .work = work, .data = data, .starting = &starting};
         lanes[i].engine.turn = &turn;
     }
-    for (; count < wanted && count < MOST_LANES; count++) {
+    for (; count < wanted; count++) {
         lane *l = &lanes[count];
         if (gt_engine_create_worker(engine, &l->engine.worker) != GT_OK)
             break;
@@ -84,6 +94,7 @@ gt_status gt_lanes_run(gt_engine *engine, int wanted, gt_lane_work *work, void *
             break;
         }
     }
+    atomic_fetch_sub(&starting, wanted - count);
     run_lane(&lanes[0]);
     for (int i = 1; i < count; i++)
         pthread_join(lanes[i].thread, NULL);
