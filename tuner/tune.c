@@ -41,6 +41,13 @@ static gt_status show_known(gt_work *w)
     return status == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
 }
 
+/* A problem that has no time for a race. */
+static gt_status leave_unraced(gt_work *w)
+{
+    w->tuned->cut = true;
+    return show_known(w);
+}
+
 /* What won on the same size in a math whose kernels serve this one too: so the problem gets nothing slower. */
 static gt_status find_served(const gt_work *w, gt_seed *seed, bool *found)
 {
@@ -135,10 +142,8 @@ static gt_status tune_problem(gt_work *w)
         status = gt_screen_keep(w);
     if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)
         status = show_stored(w);
-    else if (status == GT_OK && tuning->hurried && tuning->covering) {
-        w->tuned->cut = true;
-        status = show_known(w);
-    }
+    else if (status == GT_OK && tuning->hurried && tuning->covering)
+        status = leave_unraced(w);
     else if (status == GT_OK && !gt_engine_interrupted())
         status = gt_race(w);
     if (status == GT_OK && !tuning->only_seeds && w->tuned->won && !gt_work_out_of_time(w))
