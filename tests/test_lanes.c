@@ -133,6 +133,7 @@ TEST(problems_that_fill_the_gpu_and_the_software_gpu_get_one_lane_and_split_ones
     engine.driver = &hardware;
     CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 3);
     CHECK_INT(gt_lanes_count(&engine, problems, 2, false), 2);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, true), 4);
     problems[0].class.math = GT_MATH_SPLIT;
     CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 4);
     CHECK_OK(gt_problem_init(&large, &problems[3]));

@@ -116,7 +116,8 @@ gt_status gt_race(gt_work *w)
         status = add_defender(w, &w->rivals[i], kernels, codes, errors, &count);
     for (size_t i = 0; i < count; i++)
         contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
-    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[w->tuning->effort],
+    const gt_effort effort = w->tuning->hurried ? GT_EFFORT_QUICK : w->tuning->effort;
+    const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[effort],
                                  .search_s = BASELINE_SEARCH_S, .baselines = options->baselines};
     if (status == GT_OK && count > 0)
         status = gt_worker_race(w->engine->worker, w->problem, contestants, count, &terms, trials, baselines);

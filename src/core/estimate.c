@@ -28,8 +28,10 @@
 
 #define PIECES_RATE 2.0 /* copies to shared memory that begin in a clock and SM, of 4, 8 or 16 bytes each */
 
+#define ISSUED_ALONE 30.0  /* instructions of four steps that are neither multiply-adds nor loads */
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
 #define BROKEN_LINES 1.8
+#define UNCOVERED_STORES 2.0 /* times that stores of a block take that has its SM alone: nothing is multiplied meanwhile */
 #define STORED_ALONE 0.3 /* clocks of an SM for an element of C whose rows are not aligned, however short it is */
 
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
@@ -121,6 +123,15 @@ static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt
     return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
 }
 
+/* Instructions of a lane for each multiply-add, where lanes lie over K and have tiles of their own: beside those of four
+ * steps it loads both sides of its tile and counts. */
+static double issued(const gt_kernel *kernel)
+{
+    const double tm = param(kernel, "tm", 0), tn = param(kernel, "tn", 0);
+    const bool streams = param(kernel, "lanes_k", 0) > 0 && tm > 0 && tn > 0;
+    return streams ? 1 + (tm + tn + ISSUED_ALONE) / (4 * tm * tn) : 1;
+}
+
 static int resident_of(const gt_device *device, const gt_kernel *kernel)
 {
     return gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers, (int)kernel->facts.smem_bytes);
@@ -202,6 +213,7 @@ typedef struct shares {
     double begins;        /* of first loads that nothing hides: one for each set */
     double warps;         /* that multiply, on the SM at once */
     double sharers;       /* persistent blocks that a tile is split among */
+    double uneven;        /* blocks of the fullest SM, as a multiple of the average */
 } shares;
 
 /* Whether blocks of a dependent launch lie unevenly. Where they need more than half of the places, those that find none
@@ -224,8 +236,10 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
     const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
     const double blocks = (double)f->blocks;
+    const bool crowded = is_crowded(f, launched, sms, resident);
     shares s = {
-        .per_sm = is_crowded(f, launched, sms, resident) ? resident : ceil(launched / sms), /* blocks, for now */
+        .per_sm = crowded ? resident : ceil(launched / sms), /* blocks, for now */
+        .uneven = crowded ? resident * sms / launched : 1,
         .rows = fmin((double)f->tile_m, (double)p->m),
         .columns = fmin((double)f->tile_n, (double)p->n),
         .sharers = at_least_one(blocks / tiles),
@@ -242,6 +256,20 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
     s.part = s.steps * step;
     return s;
+}
+
+/* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
+ * operands come then, waits until memory has taken its tile, unless the copy engine stores it. */
+static double store_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s,
+                           int resident)
+{
+    const double c = gt_type_find(p->class.type_c)->bytes, bytes = (double)p->m * (double)p->n * (double)p->batch * c;
+    const double clocks = s->per_sm * s->rows * s->columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE);
+    if (resident > 1)
+        return clocks;
+    if (kernel->facts.blocks == 0)
+        return UNCOVERED_STORES * clocks;
+    return clocks + (kernel->facts.box_c_rows == 0 ? memory_clocks(device, bytes, bytes) : 0);
 }
 
 int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, int64_t blocks)
@@ -268,7 +296,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     const shares s = find_shares(device, kernel, p, &launch, resident);
     const double clock = device->clock_khz > 0 ? device->clock_khz * 1e-3 : 1500;
     const double multiply_adds = rate_of(device, kernel, &p->class, clock);
-    const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
+    const double ab = gt_type_find(p->class.type_a)->bytes;
     const double tile = (double)f->tile_m * (double)f->tile_n;
     const double step_clocks = fmax(tile / multiply_adds, shared_elements(kernel) * ab / SHARED_RATE);
     const bool streams = f->blocks > 0 && f->ws_tile > 0;
@@ -283,14 +311,14 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     *out = (gt_terms){
         .launch = 1,
         .begin = s.begins * 1000 / clock,
-        .compute = s.per_sm * s.part * step_clocks * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
+        .compute = s.per_sm * s.part * step_clocks * issued(kernel) * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
         .step = s.sets * s.steps * 100 / clock,
         .l2 = s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE /
               clock,
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
                   s.part * ab / PIECES_RATE / clock,
-        .memory = operand_clocks(device, kernel, p) / clock,
-        .store = s.per_sm * s.rows * s.columns * (align_of(kernel, p) < 16 ? STORED_ALONE : c / L2_RATE) / clock,
+        .memory = operand_clocks(device, kernel, p) * s.uneven / clock,
+        .store = store_clocks(device, kernel, p, &s, resident) / clock,
         .sums = sums / clock,
         .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied, 2 * copied)) / clock : 0,
     };
@@ -353,18 +381,18 @@ double gt_estimate_epilogue_us(const gt_device *device, const char *family, cons
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},
-    {"batched", {.launch = 0.465, .begin = 0.687, .compute = 3.421, .step = 3.422, .l2 = 0.715, .memory = 0.968,
-                 .narrow = 0.289, .store = 0.969, .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.853, .begin = 0.882, .compute = 1.494, .step = 4.253, .l2 = 1.55, .memory = 1.315,
-              .narrow = 0.376, .store = 0.883, .sums = 0.969, .copies = 1}},
-    {"simt_cluster", {.launch = 0.246, .begin = 2.651, .compute = 1.059, .step = 1.758, .l2 = 0.81, .memory = 1.065,
-                      .narrow = 0.449, .store = 4.113, .sums = 0.992, .copies = 0.912}},
-    {"simt_ws", {.launch = 7.327, .begin = 2.473, .compute = 0.98, .step = 0.617, .l2 = 1.958, .memory = 0.804,
-                 .narrow = 0.448, .store = 0.868, .sums = 1.582, .copies = 1.106}},
-    {"skinny", {.launch = 0.407, .begin = 3.006, .compute = 3.995, .step = 4.026, .l2 = 0.962, .memory = 0.992,
-                .narrow = 0.237, .store = 2.185, .sums = 0.473, .copies = 1}},
-    {"vector", {.launch = 0.472, .begin = 1.057, .compute = 1.381, .step = 6.223, .l2 = 0.735, .memory = 0.844,
-                .narrow = 0.066, .store = 1.178, .sums = 1.099, .copies = 1}},
+    {"batched", {.launch = 0.293, .begin = 0.946, .compute = 3.189, .step = 5.686, .l2 = 0.738, .memory = 0.953,
+                 .narrow = 0.291, .store = 0.903, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.659, .begin = 1.443, .compute = 1.554, .step = 3.933, .l2 = 1.217, .memory = 1.336,
+              .narrow = 0.539, .store = 0.515, .sums = 1.016, .copies = 1}},
+    {"simt_cluster", {.launch = 0.229, .begin = 3.148, .compute = 1.067, .step = 2.121, .l2 = 0.641, .memory = 1.032,
+                      .narrow = 0.456, .store = 1.636, .sums = 1.048, .copies = 0.912}},
+    {"simt_ws", {.launch = 7.046, .begin = 2.066, .compute = 0.98, .step = 0.58, .l2 = 1.883, .memory = 0.804,
+                 .narrow = 0.462, .store = 0.625, .sums = 1.557, .copies = 1.177}},
+    {"skinny", {.launch = 0.423, .begin = 2.914, .compute = 2.539, .step = 3.039, .l2 = 1.197, .memory = 0.992,
+                .narrow = 0.223, .store = 1.913, .sums = 0.504, .copies = 1}},
+    {"vector", {.launch = 0.317, .begin = 1.368, .compute = 6.046, .step = 5.281, .l2 = 0.639, .memory = 0.891,
+                .narrow = 0.057, .store = 1.513, .sums = 1.236, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)

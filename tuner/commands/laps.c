@@ -284,15 +284,14 @@ static gt_status try_few(gt_engine *engine, void *data)
     lap *l = data;
     lane_tuning lane;
     gt_status status = begin_lane(l, engine, &lane);
-    const bool first = l->few == l->problems;
     lane.tuning.seeds = l->winners->seeds; /* none of them */
     while (status == GT_OK && l->begun < l->few_count && !l->over && !gt_engine_interrupted() &&
            !is_over(engine, lane.tuning.deadline, l->begun)) {
-        const size_t at = l->begun++, left = l->few_count - at;
+        const size_t at = l->begun++;
         gt_tuned tuned = {0};
         bool reached;
-        status = tune_next(l, &lane, &l->few[at], first ? 1 : (double)left, false, &tuned, &reached);
-        if (first)
+        status = tune_next(l, &lane, &l->few[at], 1, false, &tuned, &reached);
+        if (l->few == l->problems)
             l->first[at] = tuned.tried;
     }
     l->over = l->over || status != GT_OK;
@@ -374,20 +373,21 @@ static double share_of_drawn(const gt_engine *engine, const gt_types *types, boo
     return deadline > 0 && share < DRAWN_S ? share : DRAWN_S;
 }
 
-/* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken. */
+/* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken, and what
+ * it lacks there. */
 static gt_status lap_drawn(gt_engine *engine, const gt_types *types, lap *l, gt_tuning *tuning)
 {
     gt_problem *drawn = calloc(GT_DRAWN_MOST, sizeof *drawn);
     if (!drawn)
         return gt_fail_memory();
     gt_status status = gt_draw_problems(types, drawn, &l->few_count);
-    tuning->only_seeds = tuning->only_choices = tuning->covering = true;
+    tuning->only_choices = tuning->drawn = tuning->covering = true;
     tuning->state.step += (int)l->total - 1; /* all have been counted */
     l->few = drawn;
     l->begun = 0;
     if (status == GT_OK)
-        status = gt_lanes_run(engine, l->lanes, try_few, l);
-    tuning->only_seeds = tuning->only_choices = tuning->covering = false;
+        status = gt_lanes_run(engine, gt_lanes_count(engine, drawn, l->few_count, true), try_few, l);
+    tuning->only_choices = tuning->drawn = tuning->covering = false;
     free(drawn);
     return status;
 }

@@ -116,10 +116,8 @@ static bool is_cut(const gt_tuned *tuned, size_t count, size_t total)
 /* How the run is stored to have ended. */
 static const char *ending(gt_status status, const gt_tuned *tuned, size_t count, size_t total)
 {
-    return status != GT_OK                  ? "failed"
-           : gt_engine_interrupted()        ? "interrupted"
-           : is_cut(tuned, count, total) ? "budget"
-                                            : "done";
+    const bool cut = is_cut(tuned, count, total);
+    return status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : cut ? "budget" : "done";
 }
 
 static int take_count(void *data, int count, const char *const *names, const char *const *values)
