@@ -21,6 +21,7 @@ from compiler import Compiler, NoCompiler  # from here on in the folder that mut
 from equivalents import read_list, reason_of, reasons
 from handmade import HandMade, SPACES, Written
 from sources import Source
+from spaces import configurations
 from tuner import Tuner, is_ok, is_uncompilable
 
 PROGRAM, TEMPLATES = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
@@ -105,6 +106,21 @@ class Mutants(unittest.TestCase):
                                   "const int warp = threadIdx.x / 32; gt_wait();"))
         self.assertFalse(explained("order", "__syncwarp(); sum = staging[threadIdx.x];",
                                    "sum = staging[threadIdx.x]; __syncwarp();"))
+
+    def test_machine_code_tells_what_is_a_mutant(self):
+        try:
+            compiler = Compiler(PROGRAM, "sm_90a")
+        except NoCompiler as error:
+            raise unittest.SkipTest(str(error))
+        configuration, text = configurations("batched")[0], Source(TEMPLATES, "batched").text
+
+        def code(source):
+            return compiler.assemble("batched", configuration.space(), source, *configuration.product)
+
+        product = "sum[i][j] += x[i] * y[j];"
+        self.assertIn(product, text)
+        self.assertEqual(code(text), code(text.replace(product, "sum[i][j] += y[j] * x[i];")))
+        self.assertNotEqual(code(text), code(text.replace(product, "sum[i][j] -= x[i] * y[j];")))
 
     def test_no_mutant_made_by_hand_passes(self):
         made = list(HandMade(TEMPLATES))
