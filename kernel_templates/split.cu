@@ -268,9 +268,16 @@ __device__ __forceinline__ void multiply_tile(const ring &r, int intervals, plac
 }
 
 // What tensor cores cut off a sum whose terms have one sign, on the average: without it the errors of such sums would
-// be twice those of multiply-adds, where these are shared by many blocks. Lines without los, of small integers as often
+// be twice those of multiply-adds, where these are shared by many blocks. A sum of n steps loses (2 n + 1) / 3 times
+// what that of one does, as it grows; what a whole interval loses is CUT. Lines without los, of small integers as often
 // as not, are multiplied exactly, and nothing is given back to their products.
 constexpr float CUT = INTERVAL > 1 ? 1.8e-7f : 0.8e-7f;
+constexpr int CUT_STEPS = STEP * INTERVAL / INSTRUCTION_K;
+__device__ __forceinline__ float find_cut(const gt_args &g)
+{
+    const int steps = gt_clip((g.k + INSTRUCTION_K - 1) / INSTRUCTION_K, CUT_STEPS);
+    return (float)(2 * steps + 1) * (CUT / (2 * CUT_STEPS + 1));
+}
 
 // Undoes the scales of lines, and the square of one `more`, in the sums that this block stores, from this row and
 // column on, and gives back to them `cut` of themselves. Half of both powers at a time: a product that is not zero is
@@ -343,7 +350,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
         const bool wide = how == BY_WIDE_PARTS;
-        undo_scales(g, row, column + rank * OWN_N, wide ? 1 / WIDE_SCALE : 1, wide ? 0 : CUT, own);
+        undo_scales(g, row, column + rank * OWN_N, wide ? 1 / WIDE_SCALE : 1, wide ? 0 : find_cut(g), own);
         bias_of_columns bias;
         out.store(g, map_c, row, column, rank, bias, own);
     }
