@@ -305,8 +305,3 @@ size_t gt_search_size(const gt_search *search)
 {
     return search->points.count;
 }
-
-double gt_search_expected_us(const gt_search *search)
-{
-    return search->points.list[0].estimate;
-}

@@ -69,7 +69,4 @@ bool gt_search_leads(const gt_search *search, const gt_candidate *candidate);
 /* Configurations in all spaces together. */
 size_t gt_search_size(const gt_search *search);
 
-/* What the estimate's first choice is expected to take. */
-double gt_search_expected_us(const gt_search *search);
-
 #endif

@@ -41,7 +41,6 @@ typedef struct gt_tuning {
     bool showing;    /* what is stored, and nothing is tried */
     bool only_seeds; /* the last lap: winners of other problems and the library's choice, and nothing else */
     bool only_choices; /* of these only the library's choices */
-    bool drawn;        /* a drawn size: these, and what the library lacks there */
 } gt_tuning;
 
 /*

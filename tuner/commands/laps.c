@@ -373,21 +373,20 @@ static double share_of_drawn(const gt_engine *engine, const gt_types *types, boo
     return deadline > 0 && share < DRAWN_S ? share : DRAWN_S;
 }
 
-/* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken, and what
- * it lacks there. */
+/* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken. */
 static gt_status lap_drawn(gt_engine *engine, const gt_types *types, lap *l, gt_tuning *tuning)
 {
     gt_problem *drawn = calloc(GT_DRAWN_MOST, sizeof *drawn);
     if (!drawn)
         return gt_fail_memory();
     gt_status status = gt_draw_problems(types, drawn, &l->few_count);
-    tuning->only_choices = tuning->drawn = tuning->covering = true;
+    tuning->only_seeds = tuning->only_choices = tuning->covering = true;
     tuning->state.step += (int)l->total - 1; /* all have been counted */
     l->few = drawn;
     l->begun = 0;
     if (status == GT_OK)
-        status = gt_lanes_run(engine, gt_lanes_count(engine, drawn, l->few_count, true), try_few, l);
-    tuning->only_choices = tuning->drawn = tuning->covering = false;
+        status = gt_lanes_run(engine, l->lanes, try_few, l);
+    tuning->only_seeds = tuning->only_choices = tuning->covering = false;
     free(drawn);
     return status;
 }
