@@ -121,6 +121,7 @@ static gt_status read_kernels(gt_store *store, gt_measurements *m)
     for (size_t i = 0; status == GT_OK && i < count; i++) {
         status = gt_kernel_read(store, ids[i], &rows[i]);
         m->kernels[i] = rows[i].kernel;
+        m->kernels[i].align = rows[i].class.align;
         if (status == GT_OK && !rows[i].usable)
             leave_out(store, ids[i], "row", "does not match its hash", m);
     }

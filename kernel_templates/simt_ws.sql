@@ -28,11 +28,12 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
                FROM tile, bk, stages, kmajor, repack
                WHERE bk * stages >= 48 AND bm < 2 * :m AND bn < 2 * :n AND NOT (kmajor AND repack)
                  AND (kmajor < 2 OR tm * tn = 64)), -- larger tiles are not faster by pairs
-     -- An estimate. A block's tiles; clocks for 128 of their multiply-adds with what is issued around them, more where
-     -- copies are of single elements that are not transposed, or of both operands, or of the longer side of a tile;
-     -- clocks for an element's way to C; elements that are copied first.
-     paced AS (SELECT *, CASE stream_k WHEN 1 THEN 1.0 * tiles / blocks ELSE (tiles + blocks - 1) / blocks END * :batch
-                         AS share,
+     -- An estimate. Tiles where a block stands; clocks for 128 of their multiply-adds with what is issued around them,
+     -- more where copies are of single elements that are not transposed, or of both operands, or of the longer side of a
+     -- tile; clocks for an element's way to C; elements that are copied first.
+     paced AS (SELECT *, CASE WHEN stream_k THEN 1.0 * tiles / blocks * :batch
+                              WHEN tiles < blocks THEN (tiles * :batch + blocks - 1) / blocks -- a block for each tile
+                              ELSE (tiles + blocks - 1) / blocks * :batch END AS share,
                       CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.18 + 0.02 * (:align < 16) WHEN 144 THEN 1.22
                                    ELSE 1.13 END
                       - 0.005 * bk / 8 + 0.03 * (stages = 2)

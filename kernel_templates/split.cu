@@ -51,14 +51,14 @@
 #ifndef OCC // blocks an SM should hold
 #define OCC 1
 #endif
-#ifndef REPACK // both operands, along K, in two parts
-#define REPACK 27
+#ifndef REPACK // both operands in two parts, lines as they are stored
+#define REPACK 19
 #endif
 
 #include "split_pass.cuh"
 
 constexpr int STEP = BK;
-static_assert(STEP == PARTS_STEP && REPACK == 27, "a stage has a line of parts");
+static_assert(STEP == PARTS_STEP && REPACK == 19, "a stage has a line of parts");
 static_assert(GT_PROMOTED == 0 || STEP * INTERVAL <= GT_PROMOTED, "sums are promoted");
 
 // What tensor cores are given: a line of a stage has the his of STEP elements and then their los.
@@ -160,6 +160,17 @@ __device__ __forceinline__ void return_stages(const ring &r, place &at)
 
 // ---- copies, by a warp ----
 
+// Starts the copy of a tile's parts of a step: the map of those that do not lie along K has a row for each line and
+// step.
+template <bool OF_A>
+__device__ __forceinline__ void copy_parts(unsigned to, const gt_tensor_map &map, const gt_args &g, int line, int step,
+                                           unsigned full)
+{
+    constexpr bool ALONG_K = parts_lie<OF_A>::ALONG_K;
+    const int row = ALONG_K ? line : step * (int)(OF_A ? g.m : g.n) + line, column = ALONG_K ? step * BK : 0;
+    operand_tile<OF_A ? BM : BN, true, 1>::copy(to, map, row, column, full, 0, 0, 1);
+}
+
 __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const gt_args &g,
                                         const ring &r)
 {
@@ -177,8 +188,8 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
             gt_mbarrier_wait(r.empty_of(at), at.phase);
             if (elect_one()) {
                 gt_mbarrier_expect(r.full_of(at), STAGE);
-                tile_a::copy(r.a_of(at), map_a, row, step * BK, r.full_of(at), 0, 0, 1);
-                tile_b::copy(r.b_of(at), map_b, column, step * BK, r.full_of(at), 0, 0, 1);
+                copy_parts<true>(r.a_of(at), map_a, g, row, step, r.full_of(at));
+                copy_parts<false>(r.b_of(at), map_b, g, column, step, r.full_of(at));
             }
             __syncwarp();
         }
@@ -257,9 +268,16 @@ __device__ __forceinline__ void multiply_tile(const ring &r, int intervals, plac
 }
 
 // What tensor cores cut off a sum whose terms have one sign, on the average: without it the errors of such sums would
-// be twice those of multiply-adds, where these are shared by many blocks. Lines without los, of small integers as often
+// be twice those of multiply-adds, where these are shared by many blocks. A sum of n steps loses (2 n + 1) / 3 times
+// what that of one does, as it grows; what a whole interval loses is CUT. Lines without los, of small integers as often
 // as not, are multiplied exactly, and nothing is given back to their products.
 constexpr float CUT = INTERVAL > 1 ? 1.8e-7f : 0.8e-7f;
+constexpr int CUT_STEPS = STEP * INTERVAL / INSTRUCTION_K;
+__device__ __forceinline__ float find_cut(const gt_args &g)
+{
+    const int steps = gt_clip((g.k + INSTRUCTION_K - 1) / INSTRUCTION_K, CUT_STEPS);
+    return (float)(2 * steps + 1) * (CUT / (2 * CUT_STEPS + 1));
+}
 
 // Undoes the scales of lines, and the square of one `more`, in the sums that this block stores, from this row and
 // column on, and gives back to them `cut` of themselves. Half of both powers at a time: a product that is not zero is
@@ -269,7 +287,7 @@ __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int
 {
     const int lane = threadIdx.x % 32, within = lane % 4 * 2;
     row += threadIdx.x / 128 * (STACKED * 64) + threadIdx.x % 128 / 32 * 16 + lane / 4;
-    const line_known *rows = parts_of(g, true).known + row, *columns = parts_of(g, false).known + column + within;
+    const line_known *rows = parts_of<true>(g).known + row, *columns = parts_of<false>(g).known + column + within;
     const int height = gt_clip(g.m - row, STACKED * 64), width = gt_clip(g.n - column, OWN_N);
     const line_known nothing = {0, 0};
     float undo[STACKED][2], give[STACKED][2];
@@ -332,7 +350,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
         const bool wide = how == BY_WIDE_PARTS;
-        undo_scales(g, row, column + rank * OWN_N, wide ? 1 / WIDE_SCALE : 1, wide ? 0 : CUT, own);
+        undo_scales(g, row, column + rank * OWN_N, wide ? 1 / WIDE_SCALE : 1, wide ? 0 : find_cut(g), own);
         bias_of_columns bias;
         out.store(g, map_c, row, column, rank, bias, own);
     }

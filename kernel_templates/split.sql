@@ -34,7 +34,7 @@ WITH RECURSIVE
                       * 1.16 * interval + stacked * bn * 0.2 AS pace
                FROM parted)
 SELECT bm, bn, 32 AS bk, warp_groups, stages, interval, warp_groups = 2 AS ordered, cluster_k, split_k,
-       CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", 27 AS repack, occ,
+       CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", 19 AS repack, occ,
        CASE WHEN units > :sm_count * occ THEN :sm_count * occ ELSE 0 END AS blocks,
        warp_groups * 128 + 128 AS threads, smem_bytes, 65536 / ((warp_groups * 128 + 128) * occ) / 8 * 8 AS regs,
        cluster_k AS cluster_y, CASE WHEN parts > 1 THEN parts * bm * bn * 4 ELSE 0 END AS ws_tile,

@@ -133,7 +133,7 @@ struct mainloop : tile_stages {
 // Undoes the scales of lines, half of both powers at a time, as split.cu does.
 __device__ __forceinline__ void undo_scales(const gt_args &g, gt_int row, gt_int column, sums &sum)
 {
-    const line_known *rows = parts_of(g, true).known, *columns = parts_of(g, false).known;
+    const line_known *rows = parts_of<true>(g).known, *columns = parts_of<false>(g).known;
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < BLOCKS_M; i++) {
@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     // This block's part of K, in whole tiles.
     const gt_int all = ld / BK, first = gt_first_step<SPLIT_K>(all, blockIdx.y);
     const int tiles = (int)(gt_first_step<SPLIT_K>(all, blockIdx.y + 1) - first);
-    const gt_operand a = {parts_of(g, true).lines, ld}, b = {parts_of(g, false).lines, ld};
+    const gt_operand a = {parts_of<true>(g).lines, ld}, b = {parts_of<false>(g).lines, ld};
     mainloop loop = {{{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, ld - first * BK, stages}};
     sums sum = {};
     loop.run(tiles, warp_row, warp_column, sum);

@@ -2,7 +2,8 @@
 // and column of op(B), a "line", by a power of four, so that its elements v have |v| < 2^15 and the largest one is 2^11
 // at least, and writes hi, v rounded to f16, and lo, the rest times 2^11 rounded to f16: v = hi + 2^-11 lo, and 22 bits
 // of it are kept. Of every PARTS_STEP elements along K the his come first and then their los, 128 bytes in all, zeros
-// behind the last.
+// behind the last. Such steps of a line stand side by side; or, where REPACK does not ask for lines along K and the
+// operand is stored across it, those of all lines at the same k do: 32 lines are read and written together then.
 //
 // What is kept of v:
 //   |v| >= 2^-14: hi errs by 2^-11 |v| at most, lo by 2^-11 of that: 2^-22 |v|.
@@ -39,13 +40,24 @@ constexpr int WIDE = 36;             // for three parts lines are scaled by two 
 constexpr int WIDE_TERMS = 24;       // sums of so many terms, as a power of two, stay below 2^126 then
 static_assert(2 * (15 + WIDE) + WIDE_TERMS <= 126, "elements are below 2^15 otherwise");
 
+// With elements from a line to the next one, and from a step of it to the next.
 struct operand_parts {
     gt_half *lines;
     line_known *known;
+    gt_int line_pitch, step_pitch;
+
+    __device__ __forceinline__ operand_parts from_line(gt_int first) const
+    {
+        return {lines + first * line_pitch, known + first, line_pitch, step_pitch};
+    }
+};
+constexpr int STEP_PARTS = 2 * PARTS_STEP;
+template <bool OF_A> struct parts_lie {
+    static constexpr bool ALONG_K = REPACK & 8 || (OF_A ? GT_A_ALONG_K : GT_B_ALONG_K);
 };
 __device__ __forceinline__ gt_int parts_ld(const gt_args &g)
 {
-    return (g.k + PARTS_STEP - 1) / PARTS_STEP * (2 * PARTS_STEP);
+    return (g.k + PARTS_STEP - 1) / PARTS_STEP * STEP_PARTS;
 }
 // Bytes of a matrix with so many lines.
 __device__ __forceinline__ gt_int parts_size(const gt_args &g, gt_int lines)
@@ -53,11 +65,13 @@ __device__ __forceinline__ gt_int parts_size(const gt_args &g, gt_int lines)
     constexpr gt_int UNIT = 128;
     return lines * parts_ld(g) * 2 + (lines * sizeof(line_known) + UNIT - 1) / UNIT * UNIT;
 }
-__device__ __forceinline__ operand_parts parts_of(const gt_args &g, bool of_a)
+template <bool OF_A> __device__ __forceinline__ operand_parts parts_of(const gt_args &g)
 {
-    const gt_int a = parts_size(g, g.m), b = parts_size(g, g.n);
-    char *at = (char *)g.workspace + (of_a ? blockIdx.z * a : gridDim.z * a + blockIdx.z * b);
-    return {(gt_half *)at, (line_known *)(at + (of_a ? g.m : g.n) * parts_ld(g) * 2)};
+    const gt_int a = parts_size(g, g.m), b = parts_size(g, g.n), lines = OF_A ? g.m : g.n, ld = parts_ld(g);
+    char *at = (char *)g.workspace + (OF_A ? blockIdx.z * a : gridDim.z * a + blockIdx.z * b);
+    constexpr bool ALONG_K = parts_lie<OF_A>::ALONG_K;
+    return {(gt_half *)at, (line_known *)(at + lines * ld * 2), ALONG_K ? ld : STEP_PARTS,
+            ALONG_K ? STEP_PARTS : lines * STEP_PARTS};
 }
 // The workspace behind them.
 __device__ __forceinline__ void *gt_workspace(const gt_args &g)
@@ -98,7 +112,7 @@ struct lines_known {
 enum way { BY_PARTS, BY_WIDE_PARTS, IN_INTERVALS, IN_ORDER };
 __device__ __forceinline__ way find_way(const gt_args &g, gt_int row, int rows, gt_int column, int columns)
 {
-    const lines_known a(parts_of(g, true).known, row, rows, g.m), b(parts_of(g, false).known, column, columns, g.n);
+    const lines_known a(parts_of<true>(g).known, row, rows, g.m), b(parts_of<false>(g).known, column, columns, g.n);
     const int terms = 64 - __clzll(g.k), deep = (int)(a.deep + b.deep); // K is below two to `terms`
     static_assert(ALL_DEEP / 64 * 8 >= ALL_LOW, "8 times a deep share is 2^6 times its part of all");
     if (a.exponent == NOT_FINITE || b.exponent == NOT_FINITE || (int)(a.exponent + b.exponent) + terms > 3 * 126)

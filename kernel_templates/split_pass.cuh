@@ -251,7 +251,7 @@ struct long_lines {
 
     // Those that begin with the first of a block, `lines` of them.
     __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k,
-                                                 gt_half *to, gt_int to_ld, line_known *known)
+                                                 operand_parts to)
     {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, of_line = warps(k), line = warp / of_line;
         const bool there = line < lines;
@@ -260,7 +260,7 @@ struct long_lines {
         elements held;
         line_seen sample;
         from += line * ld;
-        to += line * to_ld + lane / 8 * (2 * PARTS_STEP) + lane % 8 * 4;
+        gt_half *const parts = to.lines + line * to.line_pitch + lane / 8 * STEP_PARTS + lane % 8 * 4;
         load(held, from, first, end);
         sample.see(held);
         t.sampled[warp][lane] = __reduce_max_sync(~0u, sample.largest);
@@ -282,7 +282,7 @@ struct long_lines {
                     const pair_parts even(held[i * 4], held[i * 4 + 1], up), odd(held[i * 4 + 2], held[i * 4 + 3], up);
                     los |= even.lo | odd.lo;
                     if (p - lane % 8 * 4 < k) { // of a step that has elements
-                        gt_half *place = to + (p - lane * 4) * 2;
+                        gt_half *place = parts + (p - lane * 4) * 2;
                         *(four_parts *)place = {even.hi, odd.hi};
                         *(four_parts *)(place + PARTS_STEP) = {even.lo, odd.lo};
                     }
@@ -298,7 +298,7 @@ struct long_lines {
                     told::count(t.counted, line * of_line, of_line)};
             if (!__syncthreads_or(!scale.fits(seen.largest))) {
                 if (there && warp % of_line == 0 && lane == 0)
-                    known[line] = know(seen, scale, k, (k + turn - 1) / turn * turn - k);
+                    to.known[line] = know(seen, scale, k, (k + turn - 1) / turn * turn - k);
                 break;
             }
             scale = line_scale(seen.largest, true);
@@ -339,7 +339,7 @@ struct strip {
     }
 
     __device__ __forceinline__ static void split(told &t, const float *from, gt_int ld, gt_int lines, gt_int k,
-                                                 gt_half *to, gt_int to_ld, line_known *known)
+                                                 operand_parts to)
     {
         __shared__ lines_of_warp parts[PARTS_WARPS];
         __shared__ told_in_cluster others;
@@ -369,7 +369,7 @@ struct strip {
                 seen.see(held);
                 seen.count(held, up);
                 los |= split_step(held, up, parts[warp]);
-                store(parts[warp], lines, to + at * 2, to_ld);
+                store(parts[warp], lines, to.lines + at / PARTS_STEP * to.step_pitch, to.line_pitch);
 #pragma unroll
                 for (int i = 0; i < PARTS_STEP; i++)
                     held[i] = next[i];
@@ -382,7 +382,7 @@ struct strip {
             others.add(seen);
             if (!__syncthreads_or(!scale.fits(seen.largest))) {
                 if (others.rank() == 0 && warp == 0 && lane < lines)
-                    known[lane] = know(seen, scale, k, (k + PARTS_STEP - 1) / PARTS_STEP * PARTS_STEP - k);
+                    to.known[lane] = know(seen, scale, k, (k + PARTS_STEP - 1) / PARTS_STEP * PARTS_STEP - k);
                 break;
             }
             scale = line_scale(seen.largest, true);
@@ -418,13 +418,13 @@ struct strip {
     }
 
     // Eight lanes store a line's his and los: 128 bytes.
-    __device__ __forceinline__ static void store(const lines_of_warp &parts, gt_int lines, gt_half *to, gt_int to_ld)
+    __device__ __forceinline__ static void store(const lines_of_warp &parts, gt_int lines, gt_half *to, gt_int pitch)
     {
         const int lane = threadIdx.x % 32, which = lane % PIECES;
-        to += lane / PIECES * to_ld + which * 8;
+        to += lane / PIECES * pitch + which * 8;
         __syncwarp();
 #pragma unroll
-        for (int line = lane / PIECES; line < WIDTH; line += 32 / PIECES, to += 32 / PIECES * to_ld)
+        for (int line = lane / PIECES; line < WIDTH; line += 32 / PIECES, to += 32 / PIECES * pitch)
             if (line < lines)
                 *(piece *)to = parts[line][place_of(which, line)];
         __syncwarp();
@@ -442,7 +442,7 @@ typedef lines_of<GT_B_ALONG_K>::type lines_b;
 
 // Blocks deal out among them the lines of both operands; strips, which take longer, first, so that they begin with the
 // first block of a cluster.
-extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, GT_A_ALONG_K &&GT_B_ALONG_K ? 4 : 2)
+extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, GT_A_ALONG_K &&GT_B_ALONG_K ? 3 : 2)
     repack(const __grid_constant__ gt_args g)
 {
     constexpr bool B_FIRST = GT_A_ALONG_K && !GT_B_ALONG_K;
@@ -450,10 +450,10 @@ extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, GT_A_ALONG_K &&GT
     if (told_in_cluster::blocks() > 1)
         told_in_cluster::meet(); // all run
     gt_begin();
-    const gt_int of_a = lines_a::of_block(g.k), of_b = lines_b::of_block(g.k), ld = parts_ld(g);
+    const gt_int of_a = lines_a::of_block(g.k), of_b = lines_b::of_block(g.k);
     const gt_int blocks_a = (g.m + of_a - 1) / of_a * lines_a::blocks(),
                  blocks_b = (g.n + of_b - 1) / of_b * lines_b::blocks();
-    const operand_parts a = parts_of(g, true), b = parts_of(g, false);
+    const operand_parts a = parts_of<true>(g), b = parts_of<false>(g);
     const float *const from_a = g.a + blockIdx.z * g.stride_a, *const from_b = g.b + blockIdx.z * g.stride_b;
     for (gt_int number = blockIdx.x; number < blocks_a + blocks_b; number += gridDim.x) {
         const bool is_a = B_FIRST ? number >= blocks_b : number < blocks_a;
@@ -461,13 +461,12 @@ extern "C" __global__ void __launch_bounds__(PARTS_WARPS * 32, GT_A_ALONG_K &&GT
         // Lines of both operands that are stored alike are split by the same code.
         if (is_a || GT_A_ALONG_K == GT_B_ALONG_K) {
             const gt_int first = within / lines_a::blocks() * of_a, lda = is_a ? g.lda : g.ldb;
-            const operand_parts parts = is_a ? a : b;
             lines_a::split(t, (is_a ? from_a : from_b) + first * (GT_A_ALONG_K ? lda : 1), lda,
-                           (is_a ? g.m : g.n) - first, g.k, parts.lines + first * ld, ld, parts.known + first);
+                           (is_a ? g.m : g.n) - first, g.k, (is_a ? a : b).from_line(first));
         } else {
             const gt_int first = within / lines_b::blocks() * of_b;
             lines_b::split(t, from_b + first * (GT_B_ALONG_K ? g.ldb : 1), g.ldb, g.n - first, g.k,
-                           b.lines + first * ld, ld, b.known + first);
+                           b.from_line(first));
         }
         __syncthreads(); // what was told has been read
     }

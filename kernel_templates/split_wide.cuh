@@ -188,9 +188,9 @@ __device__ __forceinline__ void multiply_wide_tile(const gt_args &g, const ring 
     int thread; // asked for here, so that what follows from it takes no registers elsewhere
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
     const wide_operand<BM, GT_A_ALONG_K> a(thread, g.a + blockIdx.z * g.stride_a, g.lda, g.k, row, g.m,
-                                           parts_of(g, true).known, stages);
+                                           parts_of<true>(g).known, stages);
     const wide_operand<BN, GT_B_ALONG_K> b(thread, g.b + blockIdx.z * g.stride_b, g.ldb, g.k, column, g.n,
-                                           parts_of(g, false).known, stages + tile_a::BYTES);
+                                           parts_of<false>(g).known, stages + tile_a::BYTES);
     sums some[STACKED];
 #pragma unroll
     for (int e = 0; e < COUNT; e++)

@@ -49,5 +49,5 @@ SELECT 1 AS bm, bn, cols, lanes_k, warps_n, warps_k, unroll, split_k, hint, thre
        regs, (split_k > 1) * split_k * bn * :acc_bytes AS ws_tile, split_k > 1 AS any_split,
        :cc >= 90 AS dependent_launch, 1 AS epilogue, CAST(clocks * (1 + 0.01 * (hint <> usual)) AS INTEGER) AS clocks
 FROM ranked, (SELECT 0 AS hint UNION ALL SELECT 1)
-WHERE place <= 64 AND :m = 1 AND :math IN ('strict', 'split') AND :type IN ('f32', 'f64')
+WHERE place <= 64 AND :m = 1 AND :type IN ('f32', 'f64') AND :math IN ('strict', 'tf32', 'split')
   AND (hint = usual OR (place <= 8 AND :cc >= 80)); -- what matters little is tried on the best

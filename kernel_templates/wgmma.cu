@@ -143,6 +143,8 @@ __device__ __forceinline__ void multiply_stage(const ring &r, const char *stages
     const unsigned long long m = along_m::descriptor(tile_m) + along_m::further(outer, 0),
                              n = along_n::descriptor(SWAP ? r.a_of(at) : r.b_of(at));
     gt_mbarrier_wait(r.full_of(at), at.phase);
+    if (LOAD == 1)
+        gt_fence_async(); // instructions read what threads have copied
     if constexpr (FROM_REGISTERS) {
         const char *tile = stages + (tile_m - r.stages);
 #pragma unroll

@@ -72,8 +72,10 @@ WITH RECURSIVE
                WHERE (cluster_n = 1 OR CASE WHEN a_along_k THEN bm % 16 = 0 ELSE (bm + line - 1) / line % 2 = 0 END)
                  AND (cluster_m = 1 OR CASE WHEN b_along_k THEN bn % 16 = 0 ELSE (bn + line - 1) / line % 2 = 0 END)),
      -- Stages that fit, behind them C's buffers and barriers. As many as there is room for, or a few less. Two stages are
-     -- read, the one that multiplies and the one before: instead of three there are six of half the size.
-     fit AS (SELECT *, stages * stage_bytes + buffer_bytes + 16 * stages + 16 AS smem_bytes,
+     -- read, the one that multiplies and the one before: instead of three there are six of half the size. SQLite 3.45 would
+     -- compute all of it anew for each of `parts`.
+     fit AS MATERIALIZED
+            (SELECT *, stages * stage_bytes + buffer_bytes + 16 * stages + 16 AS smem_bytes,
                     row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, occ, cluster_m, cluster_n, cluster_k, repack,
                                                     load ORDER BY stages DESC) AS place
              FROM stage, stages

@@ -156,30 +156,11 @@ template <typename TILE, int SIDE> struct copied_tile {
     }
 };
 
-// Stages whose copies are under way. The oldest is there, for the copy engine's side of memory too, when this thread
-// has waited for it.
-struct stages_under_way {
-    // Enough for the latency. More would be late: consumers are told of the oldest when the youngest has begun.
-    static constexpr int MOST = STAGES > 3 ? 3 : STAGES - 1;
-    place oldest;
-    int count;
-
-    template <int LEFT> __device__ __forceinline__ void finish(unsigned full)
-    {
-        gt_wait_copies<LEFT>();
-        gt_fence_async();
-        gt_mbarrier_arrive(full + oldest.stage * GT_MBARRIER_BYTES);
-        oldest.advance();
-        count--;
-    }
-};
-
 __device__ __forceinline__ void produce_by_threads(const gt_args &g, const ring &r)
 {
     const schedule plan(g);
     const gt_operand a = gt_operand_a(g), b = gt_operand_b(g);
     place at = {0, 1};
-    stages_under_way under_way = {{0, 0}, 0};
     for (unsigned number = blockIdx.x; number < plan.clusters; number += gridDim.x) {
         int row, column;
         plan.find(number, row, column);
@@ -190,13 +171,9 @@ __device__ __forceinline__ void produce_by_threads(const gt_args &g, const ring 
             gt_mbarrier_wait(r.empty_of(at), at.phase);
             of_a.copy(r.a_of(at), g.k - (gt_int)step * BK);
             of_b.copy(r.b_of(at), g.k - (gt_int)step * BK);
-            gt_commit_copies();
-            if (++under_way.count == under_way.MOST)
-                under_way.finish<under_way.MOST - 1>(r.full);
+            gt_mbarrier_arrive_after_copies(r.full_of(at));
         }
     }
-    while (under_way.count > 0)
-        under_way.finish<0>(r.full);
 }
 #endif
 

@@ -56,7 +56,4 @@ void check_result(const product *p, const matrix *a, const matrix *b, const matr
 /* Runs a product on the handle's stream and checks it; whether it was answered. */
 bool run(cublasHandle_t handle, const product *p, unsigned *seed);
 
-/* The same, whatever is expected of others. */
-bool run_expecting(enum expectation one, cublasHandle_t handle, const product *p, unsigned *seed);
-
 #endif

@@ -15,7 +15,7 @@ import time
 SIZES = [("f4", 4096, 4096, 4096), ("f4", 2048, 2048, 2048), ("f4", 1024, 1024, 1024), ("f4", 768, 768, 768),
          ("f4", 512, 512, 512), ("f4", 256, 256, 256), ("f4", 64, 64, 64), ("f4", 4096, 64, 4096), ("f4", 4096, 4096, 64),
          ("f8", 2048, 2048, 2048), ("f8", 512, 512, 512)]
-ROUNDS, ROUND_S, ROUND_CALLS, PAUSE_S = 2, 0.02, 3, 0.2  # of each side; a round at least; before it
+ROUNDS, ROUND_S, ROUND_CALLS, PAUSE_S = 6, 0.02, 3, 0.2  # of each side; a round at least; before it
 SEEN_S, SEEN_CALLS = 0.2, 16  # what comes before the rounds, at least
 ROWS = 4
 

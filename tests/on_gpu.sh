@@ -1,7 +1,8 @@
 #!/bin/sh
 # What can only be seen on a GPU, in one go: tests/on_gpu.sh BUILD DATABASE [STEP...]
 # Steps: suite tune bench ladder verify library fronts alone sanitizer. Default: all, in this order. $TYPES are tuned (f32),
-# on $SHAPES (the default list, without what covers other sizes).
+# on $SHAPES (the default list, without what covers other sizes). Steps time kernels and give workers seconds to answer: none
+# runs beside another one.
 set -u
 build=$1 database=$2
 shift 2

@@ -93,6 +93,29 @@ TEST(dropped_work_does_not_come_back)
     gt_nvrtc_close(nvrtc);
 }
 
+TEST(what_others_wait_for_is_not_dropped)
+{
+    gt_nvrtc *nvrtc = nvrtc_or_skip();
+    gt_compiler *compiler;
+    gt_compiled compiled;
+    gt_kernel kernel = {.arch = "sm_80"};
+    int taken = 0;
+    CHECK_OK(gt_compiler_create(nvrtc, 1, &compiler));
+    for (int i = 0; i < 50; i++) {
+        snprintf(kernel.source_hash, sizeof kernel.source_hash, "%d", i);
+        CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup("extern \"C\" __global__ void gemm() {}\n"), &kernel));
+    }
+    CHECK(gt_compiler_share(compiler, "49") && !gt_compiler_share(compiler, "50"));
+    gt_compiler_drop(compiler, &kernel);
+    for (; gt_compiler_next(compiler, &compiled); taken++)
+        gt_code_finish(&compiled.code);
+    CHECK(taken < 50);
+    CHECK_STR(compiled.kernel.source_hash, "49");
+    CHECK(!gt_compiler_share(compiler, "49"));
+    gt_compiler_destroy(compiler);
+    gt_nvrtc_close(nvrtc);
+}
+
 TEST(a_missing_compiler_is_named)
 {
     gt_nvrtc *nvrtc;

@@ -105,14 +105,14 @@ class Dropin(unittest.TestCase):
         tune(database, "--family", "split", "--type", "f32", "--math", "split", "--shapes", "64")
         put_baseline(database, SLOW)
         self.assertEqual(self.counts(self.run_program("rounded", "any", words=["--f32", "split"], database=database)),
-                         (2, 1, 1))
+                         (2, 2, 0))
         with sqlite3.connect(database) as db:
             db.execute("UPDATE baseline SET us = ? WHERE problem IN (SELECT id FROM problem WHERE math = 'strict')", (FAST,))
         db.close()
         line = self.run_program("between", "any", words=["--f32", "split"], database=database)
-        self.assertEqual(self.counts(line), (6, 3, 3))
+        self.assertEqual(self.counts(line), (5, 3, 2))
         self.assertEqual(self.ask(database, "SELECT math, sum(calls) FROM wanted JOIN problem ON problem.id = problem"
-                                  " WHERE fate = 'answered' GROUP BY math"), [("split", 3), ("strict", 1)])
+                                  " WHERE fate = 'answered' GROUP BY math"), [("split", 4), ("strict", 1)])
         done = subprocess.run([GEMMTUNE, "run", "--f32", "f16", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--f32 takes strict, split or tf32", done.stderr)
@@ -120,7 +120,7 @@ class Dropin(unittest.TestCase):
     def test_f32_in_parts_that_nobody_tuned_must_be_twice_as_fast(self):
         database = self.copy("untuned.db")
         tune(database, "--family", "split", "--type", "f32", "--math", "split", "--shapes", "64x64x128")
-        for times, why in [(20, "first of its size"), (2, "2 cuBLAS is as fast")]:
+        for times, why in [(20, "1 answered, 1 forwarded"), (2, "2 cuBLAS is as fast")]:
             put_baseline(database, FAST)
             with sqlite3.connect(database) as db:
                 db.execute("UPDATE baseline SET us = ? * (SELECT min(us) FROM trial WHERE trial.problem = baseline.problem)"
@@ -163,28 +163,28 @@ class Dropin(unittest.TestCase):
 
     def test_nothing_is_planned_in_a_capture_and_each_has_a_workspace_that_was_set_aside(self):
         line = self.run_program("capture", "any")
-        self.assertEqual(self.counts(line), (14, 9, 5))
-        self.assertIn("(3 in a graph capture, 2 first of its size)", line)
+        self.assertEqual(self.counts(line), (12, 9, 3))
+        self.assertIn("(3 in a graph capture)", line)
 
     def test_in_a_graph_whatever_is_faster_is_answered(self):
         database = self.copy("tight.db")
         with sqlite3.connect(database) as db:
             db.execute("UPDATE baseline SET us = 1 + (SELECT min(us) FROM trial WHERE trial.problem = baseline.problem)")
         db.close()
-        self.assertEqual(self.counts(self.run_program("tight", "any", database=database)), (3, 2, 1))
+        self.assertEqual(self.counts(self.run_program("tight", "any", database=database)), (2, 2, 0))
 
     def test_products_of_a_graph_share_its_workspace_and_graphs_share_none(self):
         env = dict(os.environ, GEMMTUNE_DB=self.tuned, ASAN_OPTIONS="verify_asan_link_order=0")
         done = subprocess.run([GEMMTUNE, "run", "--dlsym", "--", LOAD_PROGRAM, os.path.abspath(CUBLAS_13), "graphs"],
                               env=env, text=True, capture_output=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(self.counts(done.stderr), (160, 159, 1))
+        self.assertEqual(self.counts(done.stderr), (160, 160, 0))
 
     def test_each_stream_has_a_workspace_of_its_own(self):
-        self.assertEqual(self.counts(self.run_program("workspaces", "answered")), (6, 4, 2))
+        self.assertEqual(self.counts(self.run_program("workspaces", "answered")), (6, 6, 0))
 
     def test_streams_that_nobody_makes_are_answered_in_each_thread_by_itself(self):
-        self.assertEqual(self.counts(self.run_program("streams", "answered")), (9, 3, 6))
+        self.assertEqual(self.counts(self.run_program("streams", "answered")), (9, 9, 0))
 
     def ask(self, database, sql):
         with sqlite3.connect(database) as db:
@@ -229,6 +229,20 @@ class Dropin(unittest.TestCase):
         put_baseline(database, SLOW)
         self.assertEqual(self.counts(self.run_program("forks", "answered", database=database)), (1, 1, 0))
 
+    def test_what_may_be_computed_in_parts_is_counted_with_the_time_that_it_takes_without_us(self):
+        database = os.path.join(FOLDER, "parts.db")
+        for math in ["strict", "split"]:
+            self.run_program("forks", "forwarded", words=["--capture-only", "--f32", math], database=database)
+        rows = self.ask(database, "SELECT math, us FROM wanted JOIN problem ON problem.id = problem ORDER BY math")
+        self.assertEqual([row[0] for row in rows], ["split", "strict"])
+        self.assertEqual(rows[0][1], rows[1][1])
+
+    def test_nothing_is_tuned_where_no_program_asked_for_anything(self):
+        database = os.path.join(FOLDER, "unasked.db")
+        done = subprocess.run([GEMMTUNE, "tune", "--wanted", "--quiet", "--db", database], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("no program asked for a product on", done.stderr)
+
     def test_a_program_that_is_killed_has_told_what_it_asked_for(self):
         database = self.copy("killed.db")
         with self.assertRaises(AssertionError):
@@ -246,7 +260,7 @@ class Dropin(unittest.TestCase):
         self.assertIn("; not stored: ", line)
 
     def test_eight_threads_with_two_streams_each(self):
-        self.assertEqual(self.counts(self.run_program("threads", "answered")), (193, 176, 17))
+        self.assertEqual(self.counts(self.run_program("threads", "answered")), (193, 193, 0))
 
     def test_a_child_process_counts_nothing_of_its_parents(self):
         self.assertEqual(self.counts(self.run_program("forks", "answered")), (1, 1, 0))

@@ -83,6 +83,32 @@ TEST(more_than_half_of_the_blocks_that_the_gpu_holds_lie_unevenly_after_a_depend
     CHECK(terms_of(&dependent, 5120, 1, 16).compute > 1.2 * terms_of(&plain, 5120, 1, 16).compute); /* 320 blocks */
     CHECK(terms_of(&dependent, 4224, 1, 16).compute == terms_of(&plain, 4224, 1, 16).compute);      /* 264 */
     CHECK(terms_of(&dependent, 1024, 1, 16).begin < terms_of(&plain, 1024, 1, 16).begin);           /* 64 */
+    CHECK(terms_of(&dependent, 5120, 1, 16).memory > 1.2 * terms_of(&plain, 5120, 1, 16).memory);
+    CHECK(terms_of(&dependent, 4224, 1, 16).memory == terms_of(&plain, 4224, 1, 16).memory);
+}
+
+TEST(nothing_hides_what_a_block_stores_that_has_its_sm_alone)
+{
+    gt_kernel pair = tensor_tile(64, 64), lone = pair;
+    lone.facts.smem_bytes = 150000;
+    CHECK_NEAR(terms_of(&lone, 1024, 1, 16).store / terms_of(&pair, 1024, 1, 16).store, 2, 1e-9);
+    gt_kernel persistent = lone, engine;
+    persistent.facts.blocks = 132;
+    engine = persistent;
+    engine.facts.box_c_rows = engine.facts.box_c_columns = 64;
+    CHECK(terms_of(&persistent, 16384, 1, 16).store > 1.2 * terms_of(&engine, 16384, 1, 16).store);
+}
+
+TEST(lanes_with_small_tiles_issue_more_than_multiply_adds)
+{
+    gt_kernel small = tensor_tile(0, 0), large;
+    CHECK_OK(gt_params_add(&small.params, "lanes_k", 4));
+    large = small;
+    CHECK_OK(gt_params_add(&small.params, "tm", 1));
+    CHECK_OK(gt_params_add(&small.params, "tn", 4));
+    CHECK_OK(gt_params_add(&large.params, "tm", 4));
+    CHECK_OK(gt_params_add(&large.params, "tn", 16));
+    CHECK(terms_of(&small, 1024, 1, 16).compute > 2 * terms_of(&large, 1024, 1, 16).compute);
 }
 
 TEST(elements_that_are_transposed_on_their_way_come_one_by_one)
@@ -93,6 +119,18 @@ TEST(elements_that_are_transposed_on_their_way_come_one_by_one)
     copied = transposed;
     copied.facts.repack = 1; /* A, the other way round */
     CHECK(terms_of(&transposed, 1024, 1, 16).narrow > 0 && terms_of(&copied, 1024, 1, 16).narrow == 0);
+}
+
+TEST(a_kernel_takes_as_long_on_aligned_rows_as_it_was_rendered_for_others)
+{
+    gt_kernel kernel = tensor_tile(64, 64), odd = kernel;
+    odd.align = 2;
+    const gt_terms aligned = terms_of(&kernel, 1024, 1, 16), others = terms_of(&kernel, 1024, 1, 2);
+    const gt_terms of_odd = terms_of(&odd, 1024, 1, 16);
+    CHECK(aligned.narrow == 0 && others.narrow > 0 && of_odd.narrow == others.narrow);
+    CHECK(others.store != aligned.store && of_odd.store == aligned.store); /* stores of neighbours meet in a line */
+    odd.align = 16; /* one for aligned rows is never faster on others: it does not run there */
+    CHECK(terms_of(&odd, 1024, 1, 2).narrow == others.narrow);
 }
 
 /* A vector times a matrix with so many columns, in tiles of so many. With lanes over K whole vectors are read. */
@@ -120,6 +158,8 @@ TEST(lines_that_tiles_share_are_read_twice_where_rows_begin_within_them)
     CHECK_NEAR(terms_of_vector(6143, 32, 4).memory / whole, 2, 1e-3);
     CHECK_NEAR(terms_of_vector(6143, 1024, 4).memory / whole, 1 + 1.0 / 32, 1e-3);
     CHECK(terms_of_vector(6143, 32, 4).narrow < 0.1 * terms_of_vector(6143, 32, 0).narrow);
+    /* L2 holds 37 MB, and gives what two tiles read of them twice as fast as the rest. */
+    CHECK_NEAR(terms_of_vector(1503, 32, 4).memory / terms_of_vector(1504, 32, 4).memory, 2, 5e-3);
 }
 
 TEST(producer_warps_hide_no_latency)
@@ -202,7 +242,8 @@ TEST(a_table_is_written_as_it_was_read_and_a_bad_line_is_named)
             const gt_measured *a = &again.lists[i].list[j], *b = &trials.lists[i].list[j];
             CHECK(a->kernel_id == b->kernel_id && a->trial.us == b->trial.us &&
                   gt_problem_same_size(&a->problem, &b->problem) &&
-                  memcmp(&a->kernel->facts, &b->kernel->facts, sizeof a->kernel->facts) == 0);
+                  memcmp(&a->kernel->facts, &b->kernel->facts, sizeof a->kernel->facts) == 0 &&
+                  a->kernel->align == b->kernel->align);
         }
     }
     gt_trials_finish(&again);

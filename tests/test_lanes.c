@@ -85,6 +85,29 @@ TEST(one_lane_runs_at_a_time_with_a_worker_of_its_own)
     gt_engine_close(&engine, "done");
 }
 
+TEST(what_is_on_its_way_for_one_lane_is_not_compiled_for_another)
+{
+    gt_engine engine;
+    gt_space space;
+    const gt_gemm gemm = GT_GEMM(GT_F32, 20, 17, 9);
+    gt_problem problem;
+    gt_compiled compiled;
+    open_engine(&engine);
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK_OK(gt_space_init(gt_families_find(&engine.families, "naive"), &engine.device, &problem, &space));
+    gt_engine other = engine; /* as lanes have it */
+    for (int i = 0; i < 2; i++) {
+        gt_kernel kernel;
+        CHECK_OK(gt_space_kernel(&space, 0, &engine.device, &kernel));
+        CHECK_OK(gt_engine_prepare(i == 0 ? &engine : &other, &problem.class, &kernel, true));
+    }
+    CHECK(gt_compiler_next(engine.compiler, &compiled));
+    gt_code_finish(&compiled.code);
+    CHECK(!gt_compiler_next(engine.compiler, &compiled));
+    gt_space_finish(&space);
+    gt_engine_close(&engine, "done");
+}
+
 TEST(a_lanes_failure_is_told_by_the_caller)
 {
     gt_engine engine;
@@ -105,15 +128,16 @@ TEST(problems_that_fill_the_gpu_and_the_software_gpu_get_one_lane_and_split_ones
     open_engine(&engine);
     for (int i = 0; i < 4; i++)
         CHECK_OK(gt_problem_init(&small, &problems[i]));
-    CHECK_INT(gt_lanes_count(&engine, problems, 4), 1);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 1);
     gt_driver *soft = engine.driver;
     engine.driver = &hardware;
-    CHECK_INT(gt_lanes_count(&engine, problems, 4), 3);
-    CHECK_INT(gt_lanes_count(&engine, problems, 2), 2);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 3);
+    CHECK_INT(gt_lanes_count(&engine, problems, 2, false), 2);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, true), 4);
     problems[0].class.math = GT_MATH_SPLIT;
-    CHECK_INT(gt_lanes_count(&engine, problems, 4), 4);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 4);
     CHECK_OK(gt_problem_init(&large, &problems[3]));
-    CHECK_INT(gt_lanes_count(&engine, problems, 4), 1);
+    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 1);
     engine.driver = soft;
     gt_engine_close(&engine, "done");
 }

@@ -108,7 +108,15 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     CHECK_INT(launch.copies.blocks, 17 + 3); /* of eight lines along K, and of strips of 32 */
     CHECK_INT(launch.copies.copy[GT_A].type, GT_F16);
     CHECK_INT(launch.copies.copy[GT_A].columns, 64);
-    const int wrong[] = {4, 12, 15, 19, 24};
+    kernel.facts.repack = 19; /* B, stored across K, has a row for each column and 32 of K */
+    const gt_problem longer = sized(129, 65, 40, 3);
+    CHECK_OK(gt_launch_init(&kernel, &longer, &launch));
+    CHECK_INT(launch.workspace_bytes, 3 * ((129 + 65) * 256 + 1152 + 640));
+    CHECK_INT(launch.copies.copy[GT_A].rows, 129);
+    CHECK_INT(launch.copies.copy[GT_A].columns, 128);
+    CHECK_INT(launch.copies.copy[GT_B].rows, 2 * 65);
+    CHECK_INT(launch.copies.copy[GT_B].columns, 64);
+    const int wrong[] = {4, 12, 15, 20, 23, 24};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         kernel.facts.repack = wrong[i];
         CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);

@@ -225,7 +225,6 @@ TEST(regret_is_measured_on_shapes_of_its_own)
     gt_options_finish(&o);
     check_refused(WORDS("bench", "--regret", "5", "--shapes", "64"),
                   "--regret draws its shapes: no --shapes, --random or --untuned beside it");
-    check_refused(WORDS("bench", "--budget", "10m"), "bench takes --budget beside --regret only");
     check_refused(WORDS("tune", "--regret", "5"), "tune takes no --regret; see gemmtune tune --help");
 }
 

@@ -48,6 +48,18 @@ class Run(unittest.TestCase):
         with sqlite3.connect(path) as db:
             self.assertLess(db.execute("SELECT count(DISTINCT problem) FROM trial").fetchone()[0], 12)
 
+    def test_a_budget_gives_every_problem_its_first_choice_before_any_its_second(self):
+        path = os.path.join(os.path.dirname(DATABASE), "first.db")
+        words = ["--device", "soft", "--family", "naive", "--shapes", "16,24,40", "--budget", "20s", "--db", path]
+        code, out, err = run("tune", *words)
+        self.assertEqual(code, 0, err)
+        with sqlite3.connect(path) as db:
+            tried = [row[0] for row in db.execute("SELECT problem FROM trial WHERE stage = 'screen' ORDER BY id")]
+        self.assertEqual(len(set(tried[:3])), 3, tried)
+        self.assertGreater(len(tried), 3)
+        told = [int(line.split()[-2]) for line in out.splitlines()[1:4]]
+        self.assertEqual(told, [tried.count(problem) for problem in tried[:3]])  # of both laps
+
     def test_a_network_file_system_is_warned_of_once(self):
         self.assertEqual(self.err.count("network file system"), 1, self.err)
         self.assertNotIn("network", self.out)
@@ -65,6 +77,12 @@ class Run(unittest.TestCase):
         self.assertIn("cublaslt did not race on 1 of 1 shapes: ", err)
         self.assertNotIn("autotune", err)  # of one cuBLAS that is not there one line is enough
         self.assertNotIn("network", err)
+
+    def test_bench_ends_with_its_budget(self):
+        code, out, err = run("bench", "--device", "soft", "--shapes", "32,40,48", "--budget", "0.001")
+        self.assertEqual(code, 0, err)
+        self.assertIn("the budget ended before 2 of 3 shapes", err)
+        self.assertEqual(len(re.findall(r"(?m)^f32 ", out)), 1, out)
 
     def test_bench_for_programs_has_rows_and_a_summary(self):
         code, out, err = run("bench", *SHAPES, "--json", "--quiet")

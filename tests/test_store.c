@@ -234,6 +234,7 @@ TEST(a_modelled_time_never_stands_before_a_measured_one)
     CHECK_STR(ask(f.store, "SELECT timing || us FROM best_configs"), "modelled1.0");
     CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
     CHECK(found.count == 1 && found.list[0].trial.modelled && found.list[0].winner);
+    CHECK_INT(found.list[0].kernel->align, f.problem.class.align);
     gt_measurements_finish(&found);
     CHECK_OK(put(&f, &b, &code_of_tests, make_trial(50)));
     CHECK_STR(ask(f.store, "SELECT timing || us FROM best_configs"), "measured50.0");

@@ -73,6 +73,16 @@ TEST(other_commands_and_the_software_gpu_have_defaults_of_their_own)
     gt_options_finish(&o);
 }
 
+TEST(what_programs_want_is_tuned_and_nothing_for_other_sizes)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("tune", "--wanted"), &o));
+    CHECK(!o.shapes.cover && !o.few.cover);
+    CHECK_INT(o.type_count, count_types());
+    CHECK(gt_options_engine(&o).stored); /* of these, checks are compiled for what was asked for */
+    gt_options_finish(&o);
+}
+
 /* All types together are to be tuned in 25 minutes on an H200. With one problem after the other it takes some 80
  * seconds for the default list, half as long for each problem that is searched quickly and 1.3 seconds for one of the
  * cover list; with three under way, 0.42 of that (36.9 s became 15.6). */

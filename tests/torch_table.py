@@ -187,12 +187,12 @@ def main():
     for process in [subprocess.Popen(words) for words in captures]:
         if process.wait() != 0:
             sys.exit("a capture failed")
+    sides = {"without": Side([]), "with": Side([program, "run", "--"])}  # they import while kernels are tuned
+    if "split" in kinds:
+        sides["split"] = Side([program, "run", "--f32", "split", "--"])
     tuned = subprocess.run([program, "tune", "--wanted", "--budget", budget, "--quiet"], stdout=subprocess.DEVNULL)
     if tuned.returncode not in (0, 1):  # 1: the budget ended before each problem had a kernel
         sys.exit("tuning failed")
-    sides = {"without": Side([]), "with": Side([program, "run", "--"])}
-    if "split" in kinds:
-        sides["split"] = Side([program, "run", "--f32", "split", "--"])
     names = [side.hear() for side in sides.values()][0][0]
     print("%-6s %-24s %9s %9s %7s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "error", "with us"), flush=True)
     ratios, failed = {}, []

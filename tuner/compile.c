@@ -181,11 +181,21 @@ bool gt_compiler_finished(gt_compiler *compiler, gt_compiled *compiled)
     return any;
 }
 
-static const job *find_job(const gt_compiler *compiler, const char *source_hash)
+static job *find_job(const gt_compiler *compiler, const char *source_hash)
 {
-    const job *j = compiler->head;
+    job *j = compiler->head;
     while (j && strcmp(j->result.kernel.source_hash, source_hash) != 0)
         j = j->next;
+    return j;
+}
+
+bool gt_compiler_share(gt_compiler *compiler, const char *source_hash)
+{
+    pthread_mutex_lock(&compiler->lock);
+    job *j = find_job(compiler, source_hash);
+    if (j)
+        j->result.tag = NULL;
+    pthread_mutex_unlock(&compiler->lock);
     return j;
 }
 
@@ -214,5 +224,6 @@ void gt_compiler_drop(gt_compiler *compiler, const void *tag)
             free_job(j);
         }
     }
+    pthread_cond_broadcast(&compiler->finished); /* who waits for one of them waits in vain */
     pthread_mutex_unlock(&compiler->lock);
 }

@@ -32,6 +32,10 @@ bool gt_compiler_next(gt_compiler *compiler, gt_compiled *compiled);
 /* Takes one that is finished, if there is any, without waiting. */
 bool gt_compiler_finished(gt_compiler *compiler, gt_compiled *compiled);
 
+/* Whether a candidate of this source hash is on its way. It has no tag from then on: who else waits for it may not care for
+ * what the first one drops. */
+bool gt_compiler_share(gt_compiler *compiler, const char *source_hash);
+
 /* Waits until the candidate of a source hash is finished, or taken by somebody. false if there is none: nobody queued
  * it, or it was taken. */
 bool gt_compiler_wait(gt_compiler *compiler, const char *source_hash);

@@ -241,7 +241,8 @@ gt_status gt_engine_prepare(gt_engine *engine, const gt_class *class, gt_kernel 
     if (status != GT_OK)
         return status;
     snprintf(kernel->nvrtc, sizeof kernel->nvrtc, "%s", engine->nvrtc->version);
-    if (!wanted || gt_cache_find(engine->cache, kernel->source_hash)) {
+    if (!wanted || gt_cache_find(engine->cache, kernel->source_hash) ||
+        gt_compiler_share(engine->compiler, kernel->source_hash)) {
         free(source);
         return GT_OK;
     }

@@ -107,7 +107,7 @@ void gt_engine_take_turn(const gt_engine *engine);
 gt_status gt_engine_code(gt_engine *engine, const gt_class *class, gt_kernel *kernel, const gt_code **code);
 
 /* Renders a kernel and fills in its source hash and compiler; starts compiling it in the background if the cache
- * has no code of it yet and it is wanted. */
+ * has no code of it yet, it is not on its way for another lane, and it is wanted. */
 gt_status gt_engine_prepare(gt_engine *engine, const gt_class *class, gt_kernel *kernel, bool wanted);
 
 #endif

@@ -88,6 +88,7 @@ static gt_status try_choices(gt_work *w, const gt_measurements *measured, gt_mea
             best = fmin(best, expected.trial.us);
         gt_measurements_drop_kernel(others, expected.kernel_id);
     }
+    w->best_us = isfinite(best) ? best : 0;
     return status;
 }
 

@@ -12,8 +12,8 @@
 typedef gt_status gt_lane_work(gt_engine *engine, void *data);
 
 /* How many lanes some problems are worth: one on the software GPU, whose runs are to be repeatable and which needs the
- * cores itself; no more than have room in the GPU's memory. */
-int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t count);
+ * cores itself; no more than have room in the GPU's memory. first: each problem waits for one candidate alone. */
+int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t count, bool first);
 
 /* Runs work in so many lanes and waits for all; the first failure, if there is any. Work returns where there is nothing
  * left to do. Where threads or workers cannot be had there are fewer lanes. */

@@ -78,35 +78,26 @@ gt_status gt_screen_try(gt_work *w, gt_candidate *c)
     return GT_OK;
 }
 
-/* Whether there is no time left for a candidate. Where the problem has had its share of a budget, what the estimate puts
- * first is tried all the same, as long as other problems have time: the best of what was at hand may be far behind it, and
- * would be taken for the winner. */
-static bool is_cut(const gt_work *w, const gt_candidate *c)
-{
-    return gt_work_out_of_time(w) && (!c->favourite || gt_engine_interrupted() ||
-                                      gt_engine_elapsed(w->engine) >= w->tuning->deadline);
-}
-
 gt_status gt_screen(gt_work *w)
 {
     gt_candidate **round;
     size_t count;
     gt_status status;
     gt_progress_state *state = &w->tuning->state;
-    bool cut = false;
     state->done = state->total = 0;
-    while (!cut && (status = gt_search_round(w->search, &round, &count)) == GT_OK && count > 0) {
+    while ((status = gt_search_round(w->search, &round, &count)) == GT_OK && count > 0) {
         state->total += (int)count;
         /* Known failures cost nothing and come first; an exhaustive round is prepared piece by piece. */
         const size_t piece = 128;
-        for (size_t start = 0; status == GT_OK && !cut && start < count; start += piece) {
+        for (size_t start = 0; status == GT_OK && start < count; start += piece) {
             const size_t end = start + piece < count ? start + piece : count;
             if ((status = prepare_round(w, round + start, end - start)) != GT_OK)
                 break;
             for (size_t i = start; status == GT_OK && i < end; i++) {
-                if (is_cut(w, round[i])) {
-                    cut = true;
-                    continue;
+                if (gt_work_out_of_time(w)) {
+                    w->tuned->cut = !gt_engine_interrupted();
+                    gt_compiler_drop(w->engine->compiler, w->engine);
+                    return GT_OK;
                 }
                 if (!round[i]->tried)
                     status = gt_screen_try(w, round[i]);
@@ -116,10 +107,6 @@ gt_status gt_screen(gt_work *w)
         }
         if (status != GT_OK)
             break;
-    }
-    if (status == GT_OK && cut) {
-        w->tuned->cut = !gt_engine_interrupted();
-        gt_compiler_drop(w->engine->compiler, w->engine);
     }
     return status;
 }

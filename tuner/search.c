@@ -19,6 +19,7 @@ static const struct {
     [GT_EFFORT_NORMAL] = {2, 12, 4, 2, 2},
     [GT_EFFORT_FULL] = {SIZE_MAX, SIZE_MAX, 0, 0, 0},
     [GT_EFFORT_COVER] = {3, 3, 0, 0, 0},
+    [GT_EFFORT_FIRST] = {0, 1, 0, 0, 0},
 };
 
 /* What is expected to take so many times as long as the best one is hardly worth a compilation: a family that has no
@@ -167,40 +168,18 @@ static gt_status take_shapes(gt_search *search, gt_point **shapes, size_t wanted
     return status;
 }
 
-/* The estimate's first choice; of this math's own kernels, where another's serves the problem. */
-static const gt_point *find_favourite(const gt_search *search)
-{
-    const gt_points *points = &search->points;
-    const bool serves = search->served && &points->list[0] == gt_points_find(points, search->options.served);
-    return &points->list[serves && points->count > 1];
-}
-
-/* Whether that is expected to come near what serves the problem already. */
-static bool comes_near(const gt_search *search)
-{
-    return !search->served || find_favourite(search)->estimate <=
-                                  FAR_BEHIND * gt_points_find(&search->points, search->options.served)->estimate;
-}
-
 /* Favourites that a first round has. Where the problem is served already half as many do, as families are not to be
- * compared; and one where none is expected to come near what serves it. */
+ * compared, and one beside what serves it where none is expected to come near that. */
 static size_t count_favourites(const gt_search *search)
 {
     const size_t wanted = plans[search->options.effort].first;
+    const gt_points *points = &search->points;
     if (!search->served || wanted == SIZE_MAX)
         return wanted;
-    return comes_near(search) ? wanted / 2 : 2;
-}
-
-static void mark_favourite(gt_search *search)
-{
-    if (search->candidate_count == 0 || !comes_near(search))
-        return;
-    const gt_point *favourite = find_favourite(search);
-    for (size_t i = 0; i < search->candidate_count; i++) {
-        gt_candidate *c = search->candidates[i];
-        c->favourite = c->space == favourite->space && c->row == favourite->row;
-    }
+    const gt_point *served = gt_points_find(points, search->options.served), *best = &points->list[0];
+    if (best == served && points->count > 1)
+        best++;
+    return wanted >= 4 && best->estimate <= FAR_BEHIND * served->estimate ? wanted / 2 : 2;
 }
 
 /* What serves this problem already, seeds, and the estimate's favourites of every family. */
@@ -230,7 +209,6 @@ static gt_status first_round(gt_search *search)
     }
     for (size_t i = 0; status == GT_OK && i < search->points.count && search->candidate_count < wanted; i++)
         status = hand_out(search, &search->points.list[i]);
-    mark_favourite(search);
     return status;
 }
 
@@ -326,4 +304,9 @@ bool gt_search_leads(const gt_search *search, const gt_candidate *candidate)
 size_t gt_search_size(const gt_search *search)
 {
     return search->points.count;
+}
+
+double gt_search_expected_us(const gt_search *search)
+{
+    return search->points.list[0].estimate;
 }

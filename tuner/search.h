@@ -15,16 +15,16 @@ typedef enum gt_effort {
     GT_EFFORT_NORMAL,
     GT_EFFORT_FULL, /* every configuration of every space */
     GT_EFFORT_COVER, /* less than quick: what won on problems like this one, and a few more of the same families */
+    GT_EFFORT_FIRST, /* the estimate's first choice, beside what serves the problem already */
 } gt_effort;
 
-#define GT_EFFORT_COUNT 4
+#define GT_EFFORT_COUNT 5
 
 typedef struct gt_candidate {
     const gt_space *space;
     size_t row;
     gt_kernel kernel;
     double estimate_us;
-    bool favourite; /* the estimate's first: none is found fastest by want of time before it was tried */
     bool tried;
     bool now; /* in this search; else the trial is an earlier run's */
     gt_trial trial;
@@ -68,5 +68,8 @@ bool gt_search_leads(const gt_search *search, const gt_candidate *candidate);
 
 /* Configurations in all spaces together. */
 size_t gt_search_size(const gt_search *search);
+
+/* What the estimate's first choice is expected to take. */
+double gt_search_expected_us(const gt_search *search);
 
 #endif

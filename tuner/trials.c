@@ -7,6 +7,7 @@
 #include "../src/core/status.h"
 
 #define FIELDS 7 /* of a line */
+#define ALIGN  "align" /* among facts: what the kernel was rendered for, where it is less than the class says */
 
 bool gt_trials_write_device(FILE *stream, const gt_device *d)
 {
@@ -31,6 +32,8 @@ bool gt_trials_write(FILE *stream, const gt_measurements *list)
             fprintf(stream, "%s%s=%lld", first ? "" : " ", gt_fact_rows[f].name, (long long)value);
             first = false;
         }
+        if (row->kernel->align > 0 && row->kernel->align < p->class.align)
+            fprintf(stream, " " ALIGN "=%lld", (long long)row->kernel->align);
         fprintf(stream, "\t%s\n", gt_params_text(&row->kernel->params, params));
     }
     return !ferror(stream);
@@ -94,6 +97,10 @@ static bool read_kernel(char *const *fields, const char *arch, gt_kernel *kernel
         *gt_fact(&kernel->facts, i) = gt_fact_rows[i].absent;
     while (next_pair(&facts, &name, &value, &bad)) {
         size_t i = 0;
+        if (strcmp(name, ALIGN) == 0) {
+            kernel->align = value;
+            continue;
+        }
         while (i < GT_FACT_COUNT && strcmp(gt_fact_rows[i].name, name) != 0)
             i++;
         if (i == GT_FACT_COUNT)
@@ -143,7 +150,7 @@ static gt_status find_list(gt_trials *trials, const gt_class *class, gt_measurem
 
 static bool same_kernel(const gt_measured *a, const gt_kernel *kernel, const gt_class *class)
 {
-    return gt_class_same(&a->problem.class, class) && strcmp(a->kernel->family, kernel->family) == 0 &&
+    return gt_class_same(&a->problem.class, class) && a->kernel->align == kernel->align && strcmp(a->kernel->family, kernel->family) == 0 &&
            gt_params_same(&a->kernel->params, &kernel->params) &&
            memcmp(&a->kernel->facts, &kernel->facts, sizeof kernel->facts) == 0;
 }

@@ -2,7 +2,8 @@
  * Trials as text, a line each, so that a table of them can stand in a repository: a line that begins with "device" and
  * says whose they are, then
  *   f32 strict none nn 16 <tab> 640x512x768x1 <tab> 17.1 <tab> simt <tab> 64 <tab> tile_m=64 ... <tab> bm=64 ...
- * class, sizes and batch, microseconds, family, registers, launch facts that do not have their default, parameters.
+ * class, sizes and batch, microseconds, family, registers, launch facts that do not have their default, parameters. A
+ * kernel that was rendered for rows of less alignment has align=4 or the like behind its facts.
  */
 #ifndef GT_TRIALS_H
 #define GT_TRIALS_H

@@ -41,6 +41,13 @@ static gt_status show_known(gt_work *w)
     return status == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
 }
 
+/* A problem that has no time for a race. */
+static gt_status leave_unraced(gt_work *w)
+{
+    w->tuned->cut = true;
+    return show_known(w);
+}
+
 /* What won on the same size in a math whose kernels serve this one too: so the problem gets nothing slower. */
 static gt_status find_served(const gt_work *w, gt_seed *seed, bool *found)
 {
@@ -66,6 +73,22 @@ static gt_status find_served(const gt_work *w, gt_seed *seed, bool *found)
     return GT_OK;
 }
 
+/* Of the time of the best kernel at hand, that another must promise for a trial on a drawn size. */
+#define GAP 0.9
+
+/* A size on which the library's choices were tried. Where the estimate promises more of a kernel that nobody has, it is
+ * tried too, and kept if it is faster: sizes nearby lack its kind. */
+static gt_status fill_gap(gt_work *w, gt_search_options *options)
+{
+    options->effort = GT_EFFORT_FIRST;
+    gt_engine_give_turn(w->engine);
+    gt_status status = gt_search_create(&w->engine->families, &w->engine->device, w->problem, options, &w->search);
+    gt_engine_take_turn(w->engine);
+    if (status == GT_OK && (w->best_us == 0 || gt_search_expected_us(w->search) < GAP * w->best_us))
+        status = gt_screen(w);
+    return status;
+}
+
 /* Screens and races, unless this very search was brought to its end before. */
 static gt_status tune_problem(gt_work *w)
 {
@@ -86,8 +109,12 @@ static gt_status tune_problem(gt_work *w)
     gt_status status = gt_store_problem(engine->store, w->problem, &w->problem_id);
     if (status == GT_OK)
         status = gt_work_recall(w);
-    if (status == GT_OK && tuning->only_choices)
-        return (status = gt_try_expected(w)) == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
+    if (status == GT_OK && tuning->only_choices) {
+        status = gt_try_expected(w);
+        if (status == GT_OK && tuning->drawn)
+            return fill_gap(w, &options);
+        return status == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
+    }
     if (status == GT_OK && !tuning->only_seeds)
         status = find_served(w, &served, &found);
     if (found)
@@ -99,17 +126,24 @@ static gt_status tune_problem(gt_work *w)
         return status;
     if (searched && w->own.kernel_id != 0 && w->rival_count == 0)
         return show_stored(w);
+    const bool first = tuning->effort == GT_EFFORT_FIRST;
+    if (first && (options.family ? w->own : w->fastest).kernel_id != 0)
+        return GT_OK;
     gt_engine_give_turn(engine); /* it takes long, and asks for nothing that lanes share */
     status = gt_search_create(&engine->families, &engine->device, w->problem, &options, &w->search);
     gt_engine_take_turn(engine);
     if (status == GT_OK)
         status = gt_screen(w);
+    if (first)
+        return status;
     if (status == GT_OK && tuning->only_seeds)
         status = gt_try_expected(w);
     if (status == GT_OK && !tuning->only_seeds && !gt_engine_interrupted())
         status = gt_screen_keep(w);
     if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)
         status = show_stored(w);
+    else if (status == GT_OK && tuning->hurried && tuning->covering)
+        status = leave_unraced(w);
     else if (status == GT_OK && !gt_engine_interrupted())
         status = gt_race(w);
     if (status == GT_OK && !tuning->only_seeds && w->tuned->won && !gt_work_out_of_time(w))

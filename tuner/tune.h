@@ -26,6 +26,7 @@ typedef struct gt_tuning {
     gt_progress_state state; /* kept from problem to problem */
     double deadline;         /* when, by the engine's clock, the share of these types ends; 0: never */
     double until;            /* when, by the engine's clock, this problem's share of the budget ends; 0: never */
+    bool hurried;            /* that share is too short for a whole race: candidates tell more */
     char best[GT_PARAMS_TEXT]; /* the configuration that the progress shows */
     gt_effort effort;     /* of the next problem */
     const gt_seed *seeds; /* winners on other problems, tried first */
@@ -40,6 +41,7 @@ typedef struct gt_tuning {
     bool showing;    /* what is stored, and nothing is tried */
     bool only_seeds; /* the last lap: winners of other problems and the library's choice, and nothing else */
     bool only_choices; /* of these only the library's choices */
+    bool drawn;        /* a drawn size: these, and what the library lacks there */
 } gt_tuning;
 
 /*

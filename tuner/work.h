@@ -61,7 +61,7 @@ gt_status gt_screen_try(gt_work *w, gt_candidate *candidate);
 gt_status gt_screen_keep(gt_work *w);
 
 /* Tries what the library would take for the problem if nobody had tuned it: an estimate that promises too much is found
- * out where it can be measured, and is corrected for all sizes nearby. */
+ * out where it can be measured, and is corrected for all sizes nearby. best_us is the least time known then. */
 gt_status gt_try_expected(gt_work *w);
 
 /* The finalists once more, interleaved, with the winners of earlier runs, cuBLAS and cuBLASLt among them. */

@@ -22,19 +22,24 @@
 #define PARTS_SHARE   512  /* elements of a line that are worth a block of their own */
 #define PARTS_FEW     1024 /* lines so few that blocks always share them */
 
+static bool is_stored_along_k(const gt_problem *p, gt_operand operand)
+{
+    return operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T;
+}
+
 /* An operand split into two parts. False where its bytes pass 64 bits. */
-static bool describe_parts(const gt_problem *p, gt_operand operand, gt_stored *copy, int64_t *total)
+static bool describe_parts(const gt_problem *p, gt_operand operand, bool along_k, gt_stored *copy, int64_t *total)
 {
     const gt_type_info *type = gt_type_find(GT_F16);
-    const int64_t rows = operand == GT_A ? p->m : p->n;
-    int64_t columns, lines, known;
-    if (__builtin_add_overflow(p->k, PARTS_STEP - 1, &columns) ||
-        __builtin_mul_overflow(columns / PARTS_STEP, 2 * PARTS_STEP, &columns) ||
-        __builtin_mul_overflow(columns * type->bytes, rows, &lines) ||
-        __builtin_mul_overflow(rows, PARTS_KNOWN, &known) || __builtin_add_overflow(known, LINE - 1, &known) ||
+    const int64_t outer = operand == GT_A ? p->m : p->n, step = 2 * PARTS_STEP;
+    int64_t k, rows, lines, known;
+    if (__builtin_add_overflow(p->k, PARTS_STEP - 1, &k) || __builtin_mul_overflow(k / PARTS_STEP, outer, &rows) ||
+        __builtin_mul_overflow(rows, step * type->bytes, &lines) ||
+        __builtin_mul_overflow(outer, PARTS_KNOWN, &known) || __builtin_add_overflow(known, LINE - 1, &known) ||
         __builtin_add_overflow(lines, known / LINE * LINE, total))
         return false;
-    *copy = (gt_stored){GT_F16, rows, columns, columns, *total / type->bytes};
+    const int64_t columns = along_k ? k / PARTS_STEP * step : step;
+    *copy = (gt_stored){GT_F16, along_k ? outer : rows, columns, columns, *total / type->bytes};
     return true;
 }
 
@@ -52,16 +57,12 @@ static unsigned share_parts(const gt_facts *facts, const gt_problem *p)
     return blocks;
 }
 
-static bool is_stored_along_k(const gt_problem *p, gt_operand operand)
-{
-    return operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T;
-}
-
-/* Blocks for all lines of an operand, of which `shared` share a strip. Of a batch there are as many as
+/* Blocks that split all lines of an operand, of which `shared` share a strip. Of a batch there are as many as
  * kernel_templates/split_pass.cuh has lines for; of one matrix more, without lines, so that the product begins when all
  * others have: it is placed evenly then, which 4096^3 gains 1% by on an H200. */
-static int64_t count_parts_blocks(const gt_problem *p, gt_operand operand, int64_t lines, unsigned shared)
+static int64_t count_parts_blocks(const gt_problem *p, gt_operand operand, unsigned shared)
 {
+    const int64_t lines = operand == GT_A ? p->m : p->n;
     const int64_t warps = p->k > 8192 ? PARTS_WARPS : p->k > 1024 ? 4 : 1, of_block = PARTS_WARPS / warps;
     if (p->batch == 1)
         return lines / 2 + 1;
@@ -102,7 +103,7 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
 {
     gt_copies copies = {0};
     const int64_t how = facts->repack & ~(int64_t)3;
-    const bool parts = how == (GT_COPY_SPLIT | GT_COPY_ALONG_K);
+    const bool parts = (how & ~(int64_t)GT_COPY_ALONG_K) == GT_COPY_SPLIT;
     copies.cluster = parts ? share_parts(facts, p) : 1;
     int64_t all = 0, blocks = 0;
     const bool whole = how == 0 || how == GT_COPY_AS_STORED || how == GT_COPY_ALONG_K;
@@ -115,14 +116,14 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
         if (parts && gt_problem_stored(p, i).type != GT_F32)
             return gt_fail(GT_ERROR_INVALID, "only f32 is split into two parts");
         gt_stored *const copy = &copies.copy[i];
-        if (!(parts ? describe_parts(p, i, copy, &one) : describe(p, i, facts->repack, copy, &one)) ||
+        const bool along_k = how & GT_COPY_ALONG_K || is_stored_along_k(p, i);
+        if (!(parts ? describe_parts(p, i, along_k, copy, &one) : describe(p, i, facts->repack, copy, &one)) ||
             __builtin_add_overflow(all, one, &all))
             return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
         copies.copied[i] = true;
         copies.lines_stay[i] = !parts && do_lines_stay(p, i, how);
         copies.bytes[i] = (size_t)one;
-        blocks += parts ? count_parts_blocks(p, i, copy->rows, copies.cluster)
-                        : count_blocks(copy, copies.lines_stay[i]);
+        blocks += parts ? count_parts_blocks(p, i, copies.cluster) : count_blocks(copy, copies.lines_stay[i]);
     }
     copies.threads = parts ? PARTS_THREADS : COPY_THREADS;
     copies.blocks = blocks < BLOCKS_MOST ? (unsigned)blocks : BLOCKS_MOST;

@@ -11,8 +11,9 @@
  * each k. */
 #define GT_COPY_AS_STORED 4
 #define GT_COPY_ALONG_K   8
-/* With ALONG_K only: each f32 becomes two f16. Of every 32 elements along K the high parts come first, then the low
- * ones, padded with zeros; behind all lines stand eight bytes about each. */
+/* Each f32 becomes two f16. Of every 32 elements along K the high parts come first, then the low ones, padded with zeros.
+ * Such steps of a line are side by side; or, without ALONG_K and where the operand is stored across K, there is a row for
+ * each: the first one of all lines, then the second. Behind all stand eight bytes about each line. */
 #define GT_COPY_SPLIT 16
 
 typedef struct gt_copies {

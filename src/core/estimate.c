@@ -28,8 +28,10 @@
 
 #define PIECES_RATE 2.0 /* copies to shared memory that begin in a clock and SM, of 4, 8 or 16 bytes each */
 
+#define ISSUED_ALONE 30.0  /* instructions of four steps that are neither multiply-adds nor loads */
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
 #define BROKEN_LINES 1.8
+#define UNCOVERED_STORES 2.0 /* times that stores of a block take that has its SM alone: nothing is multiplied meanwhile */
 #define STORED_ALONE 0.3 /* clocks of an SM for an element of C whose rows are not aligned, however short it is */
 
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
@@ -60,11 +62,18 @@ static double param(const gt_kernel *kernel, const char *name, double absent)
     return gt_params_find(&kernel->params, name, &value) && value > 0 ? (double)value : absent;
 }
 
+/* Bytes that rows and pointers are a multiple of, as far as a kernel knows. */
+static double align_of(const gt_kernel *kernel, const gt_problem *p)
+{
+    const double align = (double)p->class.align;
+    return kernel->align > 0 ? fmin((double)kernel->align, align) : align;
+}
+
 /* K-steps that a block takes at once: of bk, or by how its lanes and warps lie over K and what they load at once. */
 static double step_of(const gt_kernel *kernel, const gt_problem *p)
 {
     const double lanes = param(kernel, "lanes_k", 0), unroll = param(kernel, "unroll", 0);
-    const double wide = at_least_one(p->class.align / gt_type_find(p->class.type_b)->bytes);
+    const double wide = at_least_one(align_of(kernel, p) / gt_type_find(p->class.type_b)->bytes);
     if (unroll > 0)
         return unroll * param(kernel, "warps_k", 1) * (p->class.op_b == GT_T ? 32 * wide : at_least_one(lanes));
     if (lanes > 0)
@@ -91,7 +100,7 @@ static bool is_shifted(const gt_kernel *kernel, const gt_problem *p, gt_operand 
 static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
     const bool transposed = is_transposed(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
-    const double piece = transposed ? gt_type_find(p->class.type_a)->bytes : fmin(p->class.align, 16);
+    const double piece = transposed ? gt_type_find(p->class.type_a)->bytes : fmin(align_of(kernel, p), 16);
     return copied || is_shifted(kernel, p, operand) ? 0 : 1 / piece - 1.0 / 16;
 }
 
@@ -112,6 +121,15 @@ static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt
         types = gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT);
     const double peak = gt_device_peak_tflops(device, types);
     return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
+}
+
+/* Instructions of a lane for each multiply-add, where lanes lie over K and have tiles of their own: beside those of four
+ * steps it loads both sides of its tile and counts. */
+static double issued(const gt_kernel *kernel)
+{
+    const double tm = param(kernel, "tm", 0), tn = param(kernel, "tn", 0);
+    const bool streams = param(kernel, "lanes_k", 0) > 0 && tm > 0 && tn > 0;
+    return streams ? 1 + (tm + tn + ISSUED_ALONE) / (4 * tm * tn) : 1;
 }
 
 static int resident_of(const gt_device *device, const gt_kernel *kernel)
@@ -154,11 +172,11 @@ static double sms_of(const gt_device *device, const gt_kernel *kernel, int resid
     return apart ? at_least_one(floor(sms * 10 / 11)) : sms;
 }
 
-/* Clocks in which all SMs read or write so many bytes, in L2 where they stay there. */
-static double memory_clocks(const gt_device *device, double bytes)
+/* Clocks in which all SMs move so many bytes, in L2 where what they are of stays there. */
+static double memory_clocks(const gt_device *device, double moved, double bytes)
 {
     const double rate = bytes < IN_L2 * (double)device->l2_bytes ? WARM_RATE : MEMORY_RATE;
-    return bytes / rate / at_least_one(device->sm_count);
+    return moved / rate / at_least_one(device->sm_count);
 }
 
 /* How many times kernels that have B in registers read it. L2 has it in lines of 128 bytes: where rows begin within
@@ -171,17 +189,19 @@ static double times_read(const gt_kernel *kernel, const gt_problem *p)
     return within ? 1 + 128.0 / (double)(kernel->facts.tile_n * bytes) : 1;
 }
 
-/* Bytes of the operands that memory moves. A stream that L2 does not hold is read again by every tile across the few
- * rows or columns of C: kernels whose lanes lie over K have one such stream. */
-static double moved_bytes(const gt_device *device, const gt_kernel *kernel, const gt_problem *p)
+/* Clocks in which the operands are moved. A stream that L2 does not hold is read again by every tile across the few rows
+ * or columns of C: kernels whose lanes lie over K have one such stream. */
+static double operand_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p)
 {
     const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
-    const double once = ((m + n * times_read(kernel, p)) * k * ab + m * n * c) * batch;
-    if (once < IN_L2 * (double)device->l2_bytes || param(kernel, "lanes_k", 0) == 0)
-        return once;
-    const double tiles = m < n ? ceil(m / (double)kernel->facts.tile_m) : ceil(n / (double)kernel->facts.tile_n);
-    return once + (tiles - 1) * fmax(m, n) * k * ab * batch;
+    const double bytes = ((m + n) * k * ab + m * n * c) * batch;
+    double moved = bytes + (times_read(kernel, p) - 1) * n * k * ab * batch;
+    if (bytes >= IN_L2 * (double)device->l2_bytes && param(kernel, "lanes_k", 0) > 0) {
+        const double tiles = m < n ? ceil(m / (double)kernel->facts.tile_m) : ceil(n / (double)kernel->facts.tile_n);
+        moved += (tiles - 1) * fmax(m, n) * k * ab * batch;
+    }
+    return memory_clocks(device, moved, bytes);
 }
 
 /* What the terms are made of. */
@@ -193,6 +213,7 @@ typedef struct shares {
     double begins;        /* of first loads that nothing hides: one for each set */
     double warps;         /* that multiply, on the SM at once */
     double sharers;       /* persistent blocks that a tile is split among */
+    double uneven;        /* blocks of the fullest SM, as a multiple of the average */
 } shares;
 
 /* Whether blocks of a dependent launch lie unevenly. Where they need more than half of the places, those that find none
@@ -215,8 +236,10 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
     const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
     const double blocks = (double)f->blocks;
+    const bool crowded = is_crowded(f, launched, sms, resident);
     shares s = {
-        .per_sm = is_crowded(f, launched, sms, resident) ? resident : ceil(launched / sms), /* blocks, for now */
+        .per_sm = crowded ? resident : ceil(launched / sms), /* blocks, for now */
+        .uneven = crowded ? resident * sms / launched : 1,
         .rows = fmin((double)f->tile_m, (double)p->m),
         .columns = fmin((double)f->tile_n, (double)p->n),
         .sharers = at_least_one(blocks / tiles),
@@ -233,6 +256,20 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
     s.part = s.steps * step;
     return s;
+}
+
+/* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
+ * operands come then, waits until memory has taken its tile, unless the copy engine stores it. */
+static double store_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s,
+                           int resident)
+{
+    const double c = gt_type_find(p->class.type_c)->bytes, bytes = (double)p->m * (double)p->n * (double)p->batch * c;
+    const double clocks = s->per_sm * s->rows * s->columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE);
+    if (resident > 1)
+        return clocks;
+    if (kernel->facts.blocks == 0)
+        return UNCOVERED_STORES * clocks;
+    return clocks + (kernel->facts.box_c_rows == 0 ? memory_clocks(device, bytes, bytes) : 0);
 }
 
 int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, int64_t blocks)
@@ -259,7 +296,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     const shares s = find_shares(device, kernel, p, &launch, resident);
     const double clock = device->clock_khz > 0 ? device->clock_khz * 1e-3 : 1500;
     const double multiply_adds = rate_of(device, kernel, &p->class, clock);
-    const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
+    const double ab = gt_type_find(p->class.type_a)->bytes;
     const double tile = (double)f->tile_m * (double)f->tile_n;
     const double step_clocks = fmax(tile / multiply_adds, shared_elements(kernel) * ab / SHARED_RATE);
     const bool streams = f->blocks > 0 && f->ws_tile > 0;
@@ -274,16 +311,16 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     *out = (gt_terms){
         .launch = 1,
         .begin = s.begins * 1000 / clock,
-        .compute = s.per_sm * s.part * step_clocks * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
+        .compute = s.per_sm * s.part * step_clocks * issued(kernel) * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
         .step = s.sets * s.steps * 100 / clock,
         .l2 = s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE /
               clock,
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
                   s.part * ab / PIECES_RATE / clock,
-        .memory = memory_clocks(device, moved_bytes(device, kernel, p)) / clock,
-        .store = s.per_sm * s.rows * s.columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE) / clock,
+        .memory = operand_clocks(device, kernel, p) * s.uneven / clock,
+        .store = store_clocks(device, kernel, p, &s, resident) / clock,
         .sums = sums / clock,
-        .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied)) / clock : 0,
+        .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied, 2 * copied)) / clock : 0,
     };
     if (workspace)
         *workspace = gt_launch_memory(&launch);
@@ -344,18 +381,18 @@ double gt_estimate_epilogue_us(const gt_device *device, const char *family, cons
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},
-    {"batched", {.launch = 0.465, .begin = 0.687, .compute = 3.421, .step = 3.422, .l2 = 0.715, .memory = 0.968,
-                 .narrow = 0.289, .store = 0.969, .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.853, .begin = 0.882, .compute = 1.494, .step = 4.253, .l2 = 1.55, .memory = 1.315,
-              .narrow = 0.376, .store = 0.883, .sums = 0.969, .copies = 1}},
-    {"simt_cluster", {.launch = 0.246, .begin = 2.651, .compute = 1.059, .step = 1.758, .l2 = 0.81, .memory = 1.065,
-                      .narrow = 0.449, .store = 4.113, .sums = 0.992, .copies = 0.912}},
-    {"simt_ws", {.launch = 7.327, .begin = 2.473, .compute = 0.98, .step = 0.617, .l2 = 1.958, .memory = 0.804,
-                 .narrow = 0.448, .store = 0.868, .sums = 1.582, .copies = 1.106}},
-    {"skinny", {.launch = 0.407, .begin = 3.006, .compute = 3.995, .step = 4.026, .l2 = 0.962, .memory = 0.992,
-                .narrow = 0.237, .store = 2.185, .sums = 0.473, .copies = 1}},
-    {"vector", {.launch = 0.472, .begin = 1.057, .compute = 1.381, .step = 6.223, .l2 = 0.735, .memory = 0.844,
-                .narrow = 0.066, .store = 1.178, .sums = 1.099, .copies = 1}},
+    {"batched", {.launch = 0.293, .begin = 0.946, .compute = 3.189, .step = 5.686, .l2 = 0.738, .memory = 0.953,
+                 .narrow = 0.291, .store = 0.903, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.659, .begin = 1.443, .compute = 1.554, .step = 3.933, .l2 = 1.217, .memory = 1.336,
+              .narrow = 0.539, .store = 0.515, .sums = 1.016, .copies = 1}},
+    {"simt_cluster", {.launch = 0.229, .begin = 3.148, .compute = 1.067, .step = 2.121, .l2 = 0.641, .memory = 1.032,
+                      .narrow = 0.456, .store = 1.636, .sums = 1.048, .copies = 0.912}},
+    {"simt_ws", {.launch = 7.046, .begin = 2.066, .compute = 0.98, .step = 0.58, .l2 = 1.883, .memory = 0.804,
+                 .narrow = 0.462, .store = 0.625, .sums = 1.557, .copies = 1.177}},
+    {"skinny", {.launch = 0.423, .begin = 2.914, .compute = 2.539, .step = 3.039, .l2 = 1.197, .memory = 0.992,
+                .narrow = 0.223, .store = 1.913, .sums = 0.504, .copies = 1}},
+    {"vector", {.launch = 0.317, .begin = 1.368, .compute = 6.046, .step = 5.281, .l2 = 0.639, .memory = 0.891,
+                .narrow = 0.057, .store = 1.513, .sums = 1.236, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)

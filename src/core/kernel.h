@@ -24,6 +24,7 @@ typedef struct gt_kernel {
     gt_params params;
     gt_facts facts;
     int registers, spills; /* per thread; bytes of local memory */
+    int64_t align; /* that it was rendered for, where stored; 0: as the problem's */
 } gt_kernel;
 
 /* The kernel as it is launched with so many parts of K, a multiple of its cluster's; its facts must say any_split. */

@@ -33,7 +33,6 @@ typedef struct gt_answer {
     gt_plan *plan;  /* where fate is GT_FATE_ANSWERED; by stream, one that is not to run in its own workspace */
     size_t workspace, counters; /* bytes of the plan's */
     double baseline_us, expected_us; /* of the plan; 0: there was none */
-    atomic_bool was_left; /* the first call, to cuBLAS */
     atomic_ullong calls;
     unsigned long long stored; /* of the calls; the capture's own */
 } gt_answer;

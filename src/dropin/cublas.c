@@ -228,7 +228,7 @@ static gt_fate answer(const gt_cublas_call *call, const gt_cublas_state *s, gt_a
         looser.gemm.math = asked.f32_math;
         looser.alone = asked.f32_math == GT_MATH_TF32; /* what is stored of cuBLAS is its tf32, and not what it would do */
         const gt_fate fate = gt_front_run(&looser, s->stream, &operands, &answers[0]);
-        if (fate == GT_FATE_ANSWERED || fate == GT_FATE_FIRST)
+        if (fate == GT_FATE_ANSWERED)
             return fate;
     }
     return gt_front_run(&request, s->stream, &operands, &answers[1]);

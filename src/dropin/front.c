@@ -299,17 +299,8 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_requ
     return answer || !gt_answers_have_room() ? answer : learn(key, stream_id, request);
 }
 
-/* Whether this call is left to cuBLAS. In a capture there may be no workspace, and the call has to be forwarded: to a cuBLAS
- * that has run the problem in that stream before, as it would have without us, for what it loads or asks with the first
- * call it cannot load or ask there. So it gets the first call in each stream of a problem whose plan has a workspace. */
-static bool is_left(gt_answer *answer)
-{
-    return answer->workspace > 0 && !atomic_load_explicit(&answer->was_left, memory_order_relaxed) &&
-           !atomic_exchange_explicit(&answer->was_left, true, memory_order_relaxed);
-}
-
-/* Finds the answer and counts the call. `captures`: whether programs capture such calls. */
-static gt_fate find(const gt_request *request, CUstream stream, bool captures, gt_answer **out, gt_operands *lent)
+/* Finds the answer and counts the call. */
+static gt_fate find(const gt_request *request, CUstream stream, gt_answer **out, gt_operands *lent)
 {
     gt_answer_key key = make_key(request);
     pthread_once(&front.set_up, set_up);
@@ -322,8 +313,6 @@ static gt_fate find(const gt_request *request, CUstream stream, bool captures, g
         known && !known->by_stream ? known : find_answer(&key, stream, request, known, lent);
     if (!answer)
         return GT_FATE_NO_ROOM;
-    if (captures && !lent->workspace && is_left(answer))
-        return GT_FATE_FIRST;
     atomic_fetch_add_explicit(&answer->calls, 1, memory_order_relaxed);
     *out = answer;
     return answer->fate;
@@ -346,7 +335,7 @@ void gt_front_store_rates(const gt_rate *list, size_t count)
 gt_fate gt_front_find(const gt_request *request, struct CUstream_st *stream, gt_answer **answer, double *expected_us)
 {
     gt_operands lent = {0}; /* the caller captures nothing */
-    const gt_fate fate = find(request, stream, false, answer, &lent);
+    const gt_fate fate = find(request, stream, answer, &lent);
     if (fate == GT_FATE_ANSWERED)
         *expected_us = (*answer)->expected_us;
     return fate;
@@ -361,6 +350,6 @@ gt_fate gt_front_run(const gt_request *request, struct CUstream_st *stream, cons
                      gt_answer **answer)
 {
     gt_operands all = *operands;
-    const gt_fate fate = find(request, stream, true, answer, &all);
+    const gt_fate fate = find(request, stream, answer, &all);
     return fate == GT_FATE_ANSWERED ? gt_front_execute(*answer, stream, &all) : fate;
 }

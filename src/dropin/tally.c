@@ -19,7 +19,6 @@ static const struct {
     [GT_FATE_SCALARS] = {"scalars on the device", false},
     [GT_FATE_SMALL] = {"not worth the way to the GPU", false},
     [GT_FATE_CAPTURE] = {"in a graph capture", true},
-    [GT_FATE_FIRST] = {"first of its size", true},
     [GT_FATE_COUNTED] = {"only counted", true},
     [GT_FATE_NOT_TUNED] = {"not tuned", true},
     [GT_FATE_NO_BASELINE] = {"no time of cuBLAS stored", true},

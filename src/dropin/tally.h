@@ -13,7 +13,6 @@ typedef enum gt_fate {
     GT_FATE_SCALARS,     /* alpha and beta are in device memory */
     GT_FATE_SMALL,       /* of host memory, and not worth the way to the GPU */
     GT_FATE_CAPTURE,     /* first seen while its stream was captured, or no workspace was set aside for it */
-    GT_FATE_FIRST,       /* first in its stream of a problem whose plan has a workspace: cuBLAS is ready for captures then */
     GT_FATE_COUNTED,     /* nothing is answered: products are only counted */
     GT_FATE_NOT_TUNED,
     GT_FATE_NO_BASELINE, /* cuBLAS was never timed on this type and layout */
@@ -22,7 +21,7 @@ typedef enum gt_fate {
     GT_FATE_FAILED,      /* a kernel could not be loaded or launched */
 } gt_fate;
 
-#define GT_FATE_COUNT 15
+#define GT_FATE_COUNT 14
 
 /* In words, "not tuned"; and whether tuning may change it. */
 const char *gt_fate_text(gt_fate fate);

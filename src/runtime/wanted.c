@@ -27,11 +27,14 @@ gt_status gt_counted_open(gt_counted_gpu **out)
     return status;
 }
 
-/* What a product takes at least, in microseconds: a launch, its arithmetic, its bytes. */
+/* What a product takes at least without us, in microseconds: a launch, its arithmetic, its bytes. A program that is allowed
+ * another math than it asked for would have had its own. */
 static double estimate_us(const gt_device *device, const gt_problem *problem, double copy_tbs)
 {
     static const double launch_us = 2;
-    const double tflops = gt_device_peak_tflops(device, gt_class_types(&problem->class));
+    gt_class class = problem->class;
+    class.math = gt_math_served_by(class.math);
+    const double tflops = gt_device_peak_tflops(device, gt_class_types(&class));
     const double bytes = (double)gt_problem_bytes(problem, GT_A) + (double)gt_problem_bytes(problem, GT_B) +
                          (double)gt_problem_bytes(problem, GT_C);
     const double compute = tflops > 0 ? gt_problem_flops(problem) / tflops * 1e-6 : 0;

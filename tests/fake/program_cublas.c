@@ -24,43 +24,6 @@ EXPORT int fakeCalls(void)
     return calls;
 }
 
-/* Sizes that were computed, by stream. What there is no room for counts as one of them. */
-static struct {
-    pthread_mutex_t lock;
-    struct {
-        CUstream stream;
-        int64_t m, n, k;
-    } list[256];
-    size_t count;
-} loaded = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-#define MOST_LOADED (sizeof loaded.list / sizeof loaded.list[0])
-
-/* Whether it was loaded; it is then, if it may be. */
-static bool load(CUstream stream, int64_t m, int64_t n, int64_t k, bool may_load)
-{
-    pthread_mutex_lock(&loaded.lock);
-    size_t i = 0;
-    while (i < loaded.count && (loaded.list[i].stream != stream || loaded.list[i].m != m || loaded.list[i].n != n ||
-                                loaded.list[i].k != k))
-        i++;
-    const bool was_loaded = i < loaded.count || i == MOST_LOADED;
-    if (!was_loaded && may_load) {
-        loaded.list[i].stream = stream;
-        loaded.list[i].m = m;
-        loaded.list[i].n = n;
-        loaded.list[i].k = k;
-        loaded.count++;
-    }
-    pthread_mutex_unlock(&loaded.lock);
-    return was_loaded;
-}
-
-EXPORT void fakeLoad(cublasHandle_t handle, int64_t m, int64_t n, int64_t k)
-{
-    load(handle->stream, m, n, k, true);
-}
-
 EXPORT int cublasCreate_v2(cublasHandle_t *handle)
 {
     *handle = calloc(1, sizeof **handle);
@@ -138,9 +101,8 @@ EXPORT int cublasGemmStridedBatchedEx_64(cublasHandle_t handle, int op_a, int op
         return FAKE_NOT_SUPPORTED;
     if (cuStreamIsCapturing(handle->stream, &captured) != CUDA_SUCCESS)
         return FAKE_EXECUTION_FAILED;
-    const bool capturing = captured != CU_STREAM_CAPTURE_STATUS_NONE, was_loaded = load(handle->stream, m, n, k, !capturing);
-    if (capturing) /* the host's work cannot be captured */
-        return was_loaded ? FAKE_SUCCESS : FAKE_EXECUTION_FAILED;
+    if (captured != CU_STREAM_CAPTURE_STATUS_NONE) /* the host's work cannot be captured */
+        return FAKE_SUCCESS;
     if (cuStreamSynchronize(handle->stream) != CUDA_SUCCESS)
         return FAKE_EXECUTION_FAILED;
     for (int64_t i = 0; i < batch; i++)

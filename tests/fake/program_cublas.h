@@ -15,10 +15,6 @@ enum { FAKE_16F = 64, FAKE_32F = 68, FAKE_32F_PEDANTIC = 69, FAKE_64F = 70, FAKE
 /* Products that came to this library from the calling thread. */
 int fakeCalls(void);
 
-/* A size that the program computed in the handle's stream before anybody looked. What comes first in a capture fails: its
- * kernel cannot be loaded there. */
-void fakeLoad(cublasHandle_t handle, int64_t m, int64_t n, int64_t k);
-
 int cublasCreate_v2(cublasHandle_t *handle);
 int cublasDestroy_v2(cublasHandle_t handle);
 int cublasSetStream_v2(cublasHandle_t handle, CUstream stream);

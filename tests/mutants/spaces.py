@@ -159,13 +159,13 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     # Rows of A and columns of B in parts, by lines and by strips, two warp groups in turns, persistent; one, the other way; K
     # over blocks of a cluster and over clusters.
     ("split", "turns", "200x112x200", "nn",
-     "bm=128 bn=64 bk=32 warp_groups=2 stages=4 interval=2 ordered=1 cluster_k=1 split_k=1 group=1 repack=27 occ=1 "
+     "bm=128 bn=64 bk=32 warp_groups=2 stages=4 interval=2 ordered=1 cluster_k=1 split_k=1 group=1 repack=19 occ=1 "
      "blocks=3"),
     ("split", "alone", "64x79x170", "tt",
-     "bm=64 bn=48 bk=32 warp_groups=1 stages=4 interval=1 ordered=0 cluster_k=1 split_k=1 group=1 repack=27 occ=1 "
+     "bm=64 bn=48 bk=32 warp_groups=1 stages=4 interval=1 ordered=0 cluster_k=1 split_k=1 group=1 repack=19 occ=1 "
      "blocks=0"),
     ("split", "shared", "64x192x512", "nn",
-     "bm=64 bn=192 bk=32 warp_groups=1 stages=4 interval=1 ordered=0 cluster_k=2 split_k=4 group=1 repack=27 occ=1 "
+     "bm=64 bn=192 bk=32 warp_groups=1 stages=4 interval=1 ordered=0 cluster_k=2 split_k=4 group=1 repack=19 occ=1 "
      "blocks=0"),
     ("split_mma", "parted", "70x64x512", "nt",
      "bm=64 bn=32 bk=32 wm=32 wn=16 stages=3 split_k=2 group=1 repack=27 occ=1"),

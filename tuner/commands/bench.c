@@ -10,6 +10,7 @@
 
 #define RACE_SECONDS   1.0
 #define SEARCH_SECONDS 60.0 /* for all of cuBLASLt's algorithms, which take far less but on the largest shapes */
+#define BUDGET_PARTS   4    /* of a shape's share of a budget: races warm and cold, that search, checks */
 
 /* What an application would get that asks for strict math instead, proved right; status GT_ERROR_NOT_TUNED: nothing. */
 static gt_status find_strict(gt_engine *engine, const gt_options_cli *options, const gt_try_terms *check,
@@ -39,8 +40,9 @@ static gt_status run_race(gt_engine *engine, const gt_options_cli *options, void
     bool same = false;
     size_t count = 1;
     const gt_try_terms check = {.seed = engine->options.check_seed};
-    const gt_race_terms terms = {.seed = engine->options.check_seed, .seconds = RACE_SECONDS,
-                                 .search_s = SEARCH_SECONDS, .baselines = engine->options.baselines};
+    const double most = e->share_s > 0 ? e->share_s / BUDGET_PARTS : INFINITY;
+    const gt_race_terms terms = {.seed = engine->options.check_seed, .seconds = fmin(RACE_SECONDS, most),
+                                 .search_s = fmin(SEARCH_SECONDS, most), .baselines = engine->options.baselines};
     for (int i = 0; i < GT_BASELINE_COUNT; i++)
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
     gt_status status = gt_chosen_find(engine, &e->problem, options->untuned, &e->chosen, &code);
@@ -135,6 +137,9 @@ int gt_cmd_bench(const gt_options_cli *given)
         status = keep_tuned(&engine, &kept);
     if (status == GT_OK)
         status = gt_entries_init(options, sizeof(gt_bench_race), &races);
+    const double left = fmax(options->budget_s - gt_engine_elapsed(&engine), 1e-3);
+    for (size_t i = 0; status == GT_OK && options->budget_s > 0 && i < races.count; i++)
+        ((gt_bench_race *)races.list)[i].share_s = left / (double)races.count;
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
         status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)

@@ -9,6 +9,7 @@
 /* One shape's race: an entry of entries.h. */
 typedef struct gt_bench_race {
     gt_problem problem;
+    double share_s; /* of a budget; 0: no limit */
     gt_chosen chosen;
     gt_trial ours;
     gt_trial strict; /* of math other than strict: what strict math would run, in the same race; us is 0 of none */

@@ -16,7 +16,7 @@ typedef enum scope { EVERY, USUAL, HALF, F32 } scope;
 /* Sizes up to this one are never made smaller: they are what the row is about. */
 #define KEPT 8
 
-/* Sizes are multiples of 16, so that rows of any type are aligned. Products with vectors have two layouts, dot products
+/* Sizes are multiples of 16, so that rows of any type are aligned, or of 8 in rows of f32 alone. Products with vectors have two layouts, dot products
  * one: see gt_problem_fold. Rows that more types have come first. f32 takes `rows` in every layout; 16-bit types, whose
  * default list is tuned in nn, take half_nn there and half_others elsewhere. */
 static const struct {
@@ -64,6 +64,8 @@ static const struct {
     {1152, 1152, 352, 1, BOTH, 0, 0, F32},
     {128, 128, 128, 512, ALIGNED, 0, 0, F32},
     {1024, 1024, 8, 64, ALIGNED, 0, 0, F32},
+    {40, 40, 40, 4096, BOTH, 0, 0, F32},
+    {24, 24, 24, 8192, BOTH, 0, 0, F32},
     {8, 2048, 160, 64, ALIGNED, 0, 0, F32},
 };
 
@@ -141,11 +143,11 @@ gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t 
     const scope of_type = scope_of(types);
     gt_status status = GT_OK;
     /* A budget may end the run early: the odd variants, whose kernels serve any problem of their layout, come first;
-     * then every row in the first layout. */
+     * then row by row, in every layout. */
     for (int layout = 1; status == GT_OK && layout < 4; layout++)
         status = add(0, types, 1, layout / 2 ? GT_T : GT_N, layout % 2 ? GT_T : GT_N, problems, count);
-    for (int variant = 0; variant < 12; variant++)
-        for (size_t row = 0; status == GT_OK && row < TABLE && table[row].scope <= of_type; row++) {
+    for (size_t row = 0; row < TABLE && table[row].scope <= of_type; row++)
+        for (int variant = 0; status == GT_OK && variant < 12; variant++) {
             const gt_op op_a = variant / 6 ? GT_T : GT_N, op_b = variant / 3 % 2 ? GT_T : GT_N;
             if (rows_of(row, of_type, op_a == GT_N && op_b == GT_N) & lies[variant % 3].rows)
                 status = add(row, types, lies[variant % 3].less, op_a, op_b, problems, count);

@@ -5,6 +5,7 @@
 
 #include "../../src/core/status.h"
 #include "../progress.h"
+#include "output.h"
 
 gt_status gt_entries_init(const gt_options_cli *options, size_t bytes, gt_entries *entries)
 {
@@ -36,6 +37,8 @@ gt_status gt_entries_run(const gt_entries *entries, gt_engine *engine, const gt_
     gt_status status = GT_OK;
     gt_progress *progress = gt_progress_create(options->quiet);
     for (*done = 0; *done < entries->count && !gt_engine_interrupted(); ++*done) {
+        if (*done > 0 && options->budget_s > 0 && gt_engine_elapsed(engine) >= options->budget_s)
+            break;
         char name[GT_PROBLEM_NAME_LENGTH];
         void *entry = (char *)entries->list + *done * entries->bytes;
         gt_problem_name(entry, name);
@@ -46,5 +49,7 @@ gt_status gt_entries_run(const gt_entries *entries, gt_engine *engine, const gt_
             break;
     }
     gt_progress_destroy(progress);
+    if (status == GT_OK && *done < entries->count && !gt_engine_interrupted() && !options->quiet)
+        gt_print_note("the budget ended before %zu of %zu shapes", entries->count - *done, entries->count);
     return status;
 }

@@ -17,8 +17,8 @@ void gt_entries_finish(gt_entries *entries);
 
 typedef gt_status gt_entry_step(gt_engine *engine, const gt_options_cli *options, void *entry);
 
-/* Takes the step with one entry after the other, with a progress bar, until one fails or the user interrupts. *done:
- * how many succeeded. */
+/* Takes the step with one entry after the other, with a progress bar, until one fails, the budget is spent or the user
+ * interrupts. *done: how many succeeded. */
 gt_status gt_entries_run(const gt_entries *entries, gt_engine *engine, const gt_options_cli *options,
                          gt_entry_step *step, size_t *done);
 

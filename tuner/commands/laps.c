@@ -93,14 +93,15 @@ typedef struct lap {
     const double *shares; /* of the time; NULL: equal ones */
     size_t total;
     fate *fates;
+    int *first; /* kernels that were tried on each as its first choice */
     int lanes;
     size_t begun;
     gt_tuned *tuned; /* in the order in which they ended */
     size_t count;
     int failed; /* candidates rejected */
     bool over;  /* a lane failed */
-    gt_problem *drawn;
-    size_t drawn_count;
+    const gt_problem *few; /* on which try_few tries a few kernels */
+    size_t few_count;
 } lap;
 
 /* A lane's own copy of what all lanes share. */
@@ -141,6 +142,9 @@ static double count_shares(const lap *l, size_t at)
     return left / own;
 }
 
+/* A problem of the cover list with less time than this is not raced: in a race's time several candidates are tried. */
+#define RACE_WORTH_S 1.0
+
 /* Tunes one problem with the seeds that were chosen for it. It gets one share of the time that is left, multiplied by the
  * number of lanes; `left` counts the shares. */
 static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem, double left, bool wait, gt_tuned *tuned,
@@ -154,6 +158,7 @@ static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem,
         const double lanes = l->lanes < left ? l->lanes : left;
         tuning->until = elapsed + (tuning->deadline - elapsed) * lanes / left;
     }
+    tuning->hurried = tuning->deadline > 0 && tuning->until - elapsed < RACE_WORTH_S;
     memcpy(lane->seeds, tuning->seeds, tuning->seed_count * sizeof *lane->seeds);
     tuning->seeds = lane->seeds;
     const gt_status status = tune_claimed(tuning, problem, wait, tuned, reached);
@@ -199,8 +204,8 @@ static bool pick(const lap *l, const gt_engine *engine, size_t *picked)
     return false;
 }
 
-/* Tunes problems until none is left or the time is up. With --device all other processes have tuned before this one:
- * what they stored for the remaining problems is still shown. */
+/* Tunes problems until none is left or the time is up. What is stored for the remaining ones is still shown: under a
+ * budget each one's first choice, and with --device all what other processes have tuned before this one. */
 static gt_status tune_some(gt_engine *engine, void *data)
 {
     lap *l = data;
@@ -213,7 +218,7 @@ static gt_status tune_some(gt_engine *engine, void *data)
         bool reached = false;
         const bool wait = l->fates[i] == CLAIMED;
         tuning->showing = is_over(engine, tuning->deadline, l->begun);
-        if ((tuning->showing && !l->others) || l->over)
+        if (l->over)
             break;
         l->fates[i] = UNDER_WAY;
         tuning->state.step = l->tuning->state.step + (int)l->begun++;
@@ -223,6 +228,9 @@ static gt_status tune_some(gt_engine *engine, void *data)
         l->begun -= !reached;
         if (status != GT_OK || !reached || (tuning->showing && !t.won))
             continue;
+        t.tried += l->first[i];
+        t.skipped -= t.skipped < l->first[i] ? t.skipped : l->first[i]; /* known from this very run */
+        t.cut = t.cut || (tuning->showing && !l->others);
         l->tuned[l->count++] = t;
         gt_tuned_line(tuning, &t);
         if (t.won)
@@ -270,22 +278,21 @@ static gt_status tune_again(gt_engine *engine, void *data)
     return status;
 }
 
-/* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken. */
-static gt_status try_drawn(gt_engine *engine, void *data)
+/* Tries a few kernels on each of some problems and races none. */
+static gt_status try_few(gt_engine *engine, void *data)
 {
     lap *l = data;
     lane_tuning lane;
-    gt_tuning *tuning = &lane.tuning;
     gt_status status = begin_lane(l, engine, &lane);
-    tuning->state.step += (int)l->total - 1;
-    tuning->only_seeds = tuning->only_choices = tuning->covering = true;
-    tuning->seeds = l->winners->seeds; /* none of them */
-    while (status == GT_OK && l->begun < l->drawn_count && !l->over && !gt_engine_interrupted() &&
-           !is_over(engine, tuning->deadline, l->count)) {
-        const gt_problem *problem = &l->drawn[l->begun++];
-        gt_tuned tuned;
+    lane.tuning.seeds = l->winners->seeds; /* none of them */
+    while (status == GT_OK && l->begun < l->few_count && !l->over && !gt_engine_interrupted() &&
+           !is_over(engine, lane.tuning.deadline, l->begun)) {
+        const size_t at = l->begun++;
+        gt_tuned tuned = {0};
         bool reached;
-        status = tune_next(l, &lane, problem, l->drawn_count - l->begun + 1, false, &tuned, &reached);
+        status = tune_next(l, &lane, &l->few[at], 1, false, &tuned, &reached);
+        if (l->few == l->problems)
+            l->first[at] = tuned.tried;
     }
     l->over = l->over || status != GT_OK;
     free(lane.seeds);
@@ -366,15 +373,33 @@ static double share_of_drawn(const gt_engine *engine, const gt_types *types, boo
     return deadline > 0 && share < DRAWN_S ? share : DRAWN_S;
 }
 
-static gt_status lap_drawn(gt_engine *engine, const gt_types *types, lap *l)
+/* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken, and what
+ * it lacks there. */
+static gt_status lap_drawn(gt_engine *engine, const gt_types *types, lap *l, gt_tuning *tuning)
 {
-    if (!(l->drawn = calloc(GT_DRAWN_MOST, sizeof *l->drawn)))
+    gt_problem *drawn = calloc(GT_DRAWN_MOST, sizeof *drawn);
+    if (!drawn)
         return gt_fail_memory();
+    gt_status status = gt_draw_problems(types, drawn, &l->few_count);
+    tuning->only_choices = tuning->drawn = tuning->covering = true;
+    tuning->state.step += (int)l->total - 1; /* all have been counted */
+    l->few = drawn;
     l->begun = 0;
-    gt_status status = gt_draw_problems(types, l->drawn, &l->drawn_count);
     if (status == GT_OK)
-        status = gt_lanes_run(engine, l->lanes, try_drawn, l);
-    free(l->drawn);
+        status = gt_lanes_run(engine, gt_lanes_count(engine, drawn, l->few_count, true), try_few, l);
+    tuning->only_choices = tuning->drawn = tuning->covering = false;
+    free(drawn);
+    return status;
+}
+
+/* Before all else where there is a budget: the first choice of every problem comes before the second one of any. */
+static gt_status lap_first(gt_engine *engine, lap *l, gt_tuning *tuning)
+{
+    tuning->effort = GT_EFFORT_FIRST;
+    l->few = l->problems;
+    l->few_count = l->total;
+    const gt_status status = gt_lanes_run(engine, gt_lanes_count(engine, l->problems, l->total, true), try_few, l);
+    tuning->effort = engine->options.effort;
     return status;
 }
 
@@ -388,7 +413,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
                         .deadline = deadline, .verbose = options->verbose, .rejections = &rejections};
     lap l = {.tuning = &tuning, .winners = &winners, .covers = options->shapes.cover || options->few.cover,
              .others = options->all_devices, .problems = problems, .shares = shares, .total = total, .tuned = tuned,
-             .failed = state->failed, .lanes = gt_lanes_count(engine, problems, total)};
+             .failed = state->failed, .lanes = gt_lanes_count(engine, problems, total, false)};
     const gt_types *types = gt_class_types(&problems[0].class);
     const double drawn_s = share_of_drawn(engine, types, l.covers, deadline);
     gt_fitted *fitted = NULL;
@@ -396,12 +421,17 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     gt_status status = gt_winners_init(total, &winners);
     if (deadline > 0)
         tuning.deadline -= drawn_s;
-    if (status == GT_OK && !(l.fates = calloc(total, sizeof *l.fates)))
+    l.fates = calloc(total, sizeof *l.fates);
+    l.first = calloc(total, sizeof *l.first);
+    if (status == GT_OK && (!l.fates || !l.first))
         status = gt_fail_memory();
     if (status == GT_OK)
         status = gt_store_find_fitted(engine->store, &engine->device, types, &fitted, &tuning.fitted_count, &misfits);
     tuning.fitted = fitted;
     tuning.brief = options->all_types && !gt_types_are_usual(types);
+    if (status == GT_OK && deadline > 0)
+        status = lap_first(engine, &l, &tuning);
+    l.begun = 0;
     if (status == GT_OK)
         status = gt_lanes_run(engine, l.lanes, tune_some, &l);
     l.begun = 0;
@@ -414,7 +444,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
         status = gt_lanes_run(engine, l.lanes, tune_again, &l);
     tuning.deadline = gt_engine_elapsed(engine) + drawn_s;
     if (status == GT_OK && again && drawn_s > 0)
-        status = lap_drawn(engine, types, &l);
+        status = lap_drawn(engine, types, &l, &tuning);
     tuning.deadline = deadline;
     if (status == GT_OK)
         status = replace_convicted(&tuning, tuned, l.count);
@@ -426,6 +456,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     gt_rejections_finish(&rejections);
     gt_winners_finish(&winners);
     free(l.fates);
+    free(l.first);
     free(fitted);
     return status;
 }

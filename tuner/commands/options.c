@@ -209,15 +209,13 @@ static gt_status check_shapes(const gt_options_cli *given, const gt_types *types
     return status;
 }
 
-/* Regret is measured on random shapes; nothing else that bench does takes long enough for a budget. */
+/* Regret is measured on random shapes. */
 static gt_status check_regret(gt_options_cli *o, uint64_t given)
 {
     if (o->errors && (given & (1ull << REGRET | 1ull << UNTUNED)))
         return gt_fail(GT_ERROR_INVALID, "--errors: no --untuned or --regret beside it");
     if (o->regret == 0)
-        return o->command_id == GT_COMMAND_BENCH && (given >> BUDGET & 1)
-                   ? gt_fail(GT_ERROR_INVALID, "bench takes --budget beside --regret only")
-                   : GT_OK;
+        return GT_OK;
     if (given & (1ull << SHAPES | 1ull << RANDOM | 1ull << UNTUNED))
         return gt_fail(GT_ERROR_INVALID, "--regret draws its shapes: no --shapes, --random or --untuned beside it");
     o->random = o->regret;
@@ -272,8 +270,8 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         status = gt_shapes_parse("short", &o->few);
     if (o->shapes.cover && !((TUNE | BENCH) >> o->command_id & 1))
         return gt_fail(GT_ERROR_INVALID, "%s takes no --shapes cover: that is for tune and bench", o->command);
-    /* Who asks for one layout, batch, alignment or family gets that, and nothing beside it. */
-    if (o->command_id == GT_COMMAND_TUNE && usual && !(given & (1ull << LAYOUT | 1ull << BATCH | 1ull << ALIGN | 1ull << FAMILY)))
+    /* Who asks for one layout, batch, alignment or family, or for what programs want, gets that, and nothing beside it. */
+    if (o->command_id == GT_COMMAND_TUNE && usual && !o->wanted && !(given & (1ull << LAYOUT | 1ull << BATCH | 1ull << ALIGN | 1ull << FAMILY)))
         o->shapes.cover = o->few.cover = true;
     if (status == GT_OK && o->random > 0)
         status = gt_shapes_draw(o->random, o->seed, &o->shapes);

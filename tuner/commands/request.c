@@ -98,7 +98,7 @@ gt_engine_options gt_options_engine(const gt_options_cli *o)
         .family = o->family, .effort = o->effort, .types = o->type_list,
         .type_count = o->command_id == GT_COMMAND_LADDER ? 0 : o->type_count, /* its rungs have types of their own */
         .behind = o->command_id == GT_COMMAND_BENCH,
-        .stored = o->command_id == GT_COMMAND_VERIFY || o->command_id == GT_COMMAND_REVALIDATE,
+        .stored = o->command_id == GT_COMMAND_VERIFY || o->command_id == GT_COMMAND_REVALIDATE || o->wanted,
         .variant = o->checked ? GT_VARIANT_CHECKED : GT_VARIANT_FAST, .seed = o->seed,
         .check_seed = o->seed_given ? o->seed : fresh_seed(), .threads = o->threads,
         .limit_s = o->limit_s, .baselines = choose_baselines(o), .line = o->line,

@@ -24,7 +24,8 @@ static gt_status check_memory(const gt_device *device, const gt_problem *problem
                    (double)device->memory_bytes / (1 << 30));
 }
 
-/* Of all types those that some family has a kernel for, here and among the families that were asked for. */
+/* Of all types those that some family has a kernel for, here and among the families that were asked for. Of wanted ones
+ * the store has a problem: no other type is looked at, as that takes up to a second each. */
 static gt_status keep_offered(const gt_engine *engine, gt_options_cli *options)
 {
     static const gt_shape any = {256, 256, 256};
@@ -34,7 +35,10 @@ static gt_status keep_offered(const gt_engine *engine, gt_options_cli *options)
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++) {
         gt_search *search = NULL;
         gt_problem problem;
+        bool has = true;
         options->types = options->type_list[i];
+        if (options->wanted && ((status = gt_store_has_types(engine->store, options->types, &has)) != GT_OK || !has))
+            continue;
         status = gt_options_problem(options, options->shapes.count > 0 ? &options->shapes.list[0] : &any, &problem);
         if (status == GT_OK)
             status = gt_search_create(&engine->families, &engine->device, &problem, &search_options, &search);
@@ -45,7 +49,7 @@ static gt_status keep_offered(const gt_engine *engine, gt_options_cli *options)
             status = GT_OK;
     }
     options->type_count = kept;
-    if (status == GT_OK && kept == 0)
+    if (status == GT_OK && kept == 0 && !options->wanted)
         return gt_fail(GT_ERROR_UNSUPPORTED, "no family has a configuration for any type on %s", engine->device.name);
     return status;
 }
@@ -100,12 +104,19 @@ static gt_status finish_type(const gt_engine *engine, const gt_options_cli *opti
     return status == GT_OK && covered ? gt_trim(engine->store, &engine->device, engine->gpu, types, &dropped) : status;
 }
 
-/* How the run is stored to have ended. */
-static const char *ending(gt_status status, const gt_tuned *tuned, size_t count, size_t total)
+/* Whether a budget or an interruption has left anything out. */
+static bool is_cut(const gt_tuned *tuned, size_t count, size_t total)
 {
     bool cut = count < total;
     for (size_t i = 0; i < count; i++)
         cut = cut || tuned[i].cut;
+    return cut;
+}
+
+/* How the run is stored to have ended. */
+static const char *ending(gt_status status, const gt_tuned *tuned, size_t count, size_t total)
+{
+    const bool cut = is_cut(tuned, count, total);
     return status != GT_OK ? "failed" : gt_engine_interrupted() ? "interrupted" : cut ? "budget" : "done";
 }
 
@@ -162,7 +173,7 @@ int gt_tune_device(const gt_options_cli *given, const char *since)
     for (size_t i = 0; status == GT_OK && since && i < count; i++)
         status = count_tried(&engine, since, &tuned[i]);
     for (size_t i = 0; status == GT_OK && i < options->type_count && gt_laps_tried_any(tuned, count); i++)
-        status = finish_type(&engine, options, options->type_list[i], count == total && !since);
+        status = finish_type(&engine, options, options->type_list[i], !is_cut(tuned, count, total) && !since);
     if (status == GT_ERROR_BUSY && gt_engine_interrupted())
         status = GT_OK; /* a wait that Ctrl-C ended is no failure */
     if (status != GT_OK)
