@@ -311,7 +311,8 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     *out = (gt_terms){
         .launch = 1,
         .begin = s.begins * 1000 / clock,
-        .compute = s.per_sm * s.part * step_clocks * issued(kernel) * (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
+        .compute = s.per_sm * s.part * step_clocks * issued(kernel) *
+                   (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
         .step = s.sets * s.steps * 100 / clock,
         .l2 = s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE /
               clock,

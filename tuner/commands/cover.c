@@ -16,9 +16,9 @@ typedef enum scope { EVERY, USUAL, HALF, F32 } scope;
 /* Sizes up to this one are never made smaller: they are what the row is about. */
 #define KEPT 8
 
-/* Sizes are multiples of 16, so that rows of any type are aligned, or of 8 in rows of f32 alone. Products with vectors have two layouts, dot products
- * one: see gt_problem_fold. Rows that more types have come first. f32 takes `rows` in every layout; 16-bit types, whose
- * default list is tuned in nn, take half_nn there and half_others elsewhere. */
+/* Sizes are multiples of 16, so that rows of any type are aligned, or of 8 in rows of f32 alone. Products with vectors
+ * have two layouts, dot products one: see gt_problem_fold. Rows that more types have come first. f32 takes `rows` in every
+ * layout; 16-bit types, whose default list is tuned in nn, take half_nn there and half_others elsewhere. */
 static const struct {
     int64_t m, n, k, batch;
     unsigned rows, half_nn, half_others;

@@ -271,7 +271,8 @@ static gt_status check(gt_options_cli *o, uint64_t given)
     if (o->shapes.cover && !((TUNE | BENCH) >> o->command_id & 1))
         return gt_fail(GT_ERROR_INVALID, "%s takes no --shapes cover: that is for tune and bench", o->command);
     /* Who asks for one layout, batch, alignment or family, or for what programs want, gets that, and nothing beside it. */
-    if (o->command_id == GT_COMMAND_TUNE && usual && !o->wanted && !(given & (1ull << LAYOUT | 1ull << BATCH | 1ull << ALIGN | 1ull << FAMILY)))
+    if (o->command_id == GT_COMMAND_TUNE && usual && !o->wanted &&
+        !(given & (1ull << LAYOUT | 1ull << BATCH | 1ull << ALIGN | 1ull << FAMILY)))
         o->shapes.cover = o->few.cover = true;
     if (status == GT_OK && o->random > 0)
         status = gt_shapes_draw(o->random, o->seed, &o->shapes);

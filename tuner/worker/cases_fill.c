@@ -165,13 +165,14 @@ static int64_t place_of(const gt_case *c, uint64_t seed)
                                                : (int64_t)(seed >> 8) % c->problem.k;
 }
 
-/* Whether the other operand has a zero, so that what is large tells nothing of the sum: at that place, or at all others, where
- * the last one is small in the last row or column alone. */
+/* Whether the other operand has a zero, so that what is large tells nothing of the sum: at that place, or at all others,
+ * where the last one is small in the last row or column alone. */
 static bool is_zero_beside(const gt_case *c, bool here, bool last)
 {
     if (here)
         return c->uneven == GT_UNEVEN_LARGE || c->uneven == GT_UNEVEN_LAST;
-    return c->uneven == GT_UNEVEN_SMALL || c->uneven == GT_UNEVEN_FIRST_SMALL || (c->uneven == GT_UNEVEN_LAST_SMALL && last);
+    return c->uneven == GT_UNEVEN_SMALL || c->uneven == GT_UNEVEN_FIRST_SMALL ||
+           (c->uneven == GT_UNEVEN_LAST_SMALL && last);
 }
 
 static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, char *data)

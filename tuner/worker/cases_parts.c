@@ -50,13 +50,14 @@ static gt_status add_strict_tails(gt_drawing *d)
     return status;
 }
 
-/* Lines that one warp, the first one, splits all of, or all warps, without a tail that would tell of them too: what the first
- * or the last one alone has seen counts, from its first element to its last. The last line is one of a pair. */
+/* Lines that one warp, the first one, splits all of, or all warps, without a tail that would tell of them too: what the
+ * first or the last one alone has seen counts, from its first element to its last. The last line is one of a pair. */
 static gt_status add_split_alone(gt_drawing *d)
 {
     gt_status status = GT_OK;
     for (int i = 0; status == GT_OK && i < 8; i++) {
-        status = add_uneven(d, 2 + 2 * gt_drawing_below(d, 2), 2 + 2 * gt_drawing_below(d, 2), i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
+        status = add_uneven(d, 2 + 2 * gt_drawing_below(d, 2), 2 + 2 * gt_drawing_below(d, 2),
+                            i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
                             i / 2 % 2 ? GT_UNEVEN_LAST_SMALL : GT_UNEVEN_FIRST_SMALL, (gt_operand)(i % 2));
         if (status == GT_OK)
             d->cases->list[d->cases->count - 1].watched = false; /* larger ones are */
