@@ -166,7 +166,7 @@ template <bool OF_A>
 __device__ __forceinline__ void copy_parts(unsigned to, const gt_tensor_map &map, const gt_args &g, int line, int step,
                                            unsigned full)
 {
-    constexpr bool ALONG_K = parts_lie<OF_A>::ALONG_K;
+    constexpr bool ALONG_K = PARTS_ALONG_K<OF_A>;
     const int row = ALONG_K ? line : step * (int)(OF_A ? g.m : g.n) + line, column = ALONG_K ? step * BK : 0;
     operand_tile<OF_A ? BM : BN, true, 1>::copy(to, map, row, column, full, 0, 0, 1);
 }

@@ -52,9 +52,7 @@ struct operand_parts {
     }
 };
 constexpr int STEP_PARTS = 2 * PARTS_STEP;
-template <bool OF_A> struct parts_lie {
-    static constexpr bool ALONG_K = REPACK & 8 || (OF_A ? GT_A_ALONG_K : GT_B_ALONG_K);
-};
+template <bool OF_A> constexpr bool PARTS_ALONG_K = REPACK & 8 || (OF_A ? GT_A_ALONG_K : GT_B_ALONG_K);
 __device__ __forceinline__ gt_int parts_ld(const gt_args &g)
 {
     return (g.k + PARTS_STEP - 1) / PARTS_STEP * STEP_PARTS;
@@ -69,9 +67,8 @@ template <bool OF_A> __device__ __forceinline__ operand_parts parts_of(const gt_
 {
     const gt_int a = parts_size(g, g.m), b = parts_size(g, g.n), lines = OF_A ? g.m : g.n, ld = parts_ld(g);
     char *at = (char *)g.workspace + (OF_A ? blockIdx.z * a : gridDim.z * a + blockIdx.z * b);
-    constexpr bool ALONG_K = parts_lie<OF_A>::ALONG_K;
-    return {(gt_half *)at, (line_known *)(at + lines * ld * 2), ALONG_K ? ld : STEP_PARTS,
-            ALONG_K ? STEP_PARTS : lines * STEP_PARTS};
+    return {(gt_half *)at, (line_known *)(at + lines * ld * 2), PARTS_ALONG_K<OF_A> ? ld : STEP_PARTS,
+            PARTS_ALONG_K<OF_A> ? STEP_PARTS : lines * STEP_PARTS};
 }
 // The workspace behind them.
 __device__ __forceinline__ void *gt_workspace(const gt_args &g)

@@ -75,20 +75,36 @@ TEST(a_source_chooses_the_assemblers_level)
     gt_nvrtc_close(nvrtc);
 }
 
+#define JOBS 50
+
+/* Queues kernels that take a while to compile, with numbers for hashes. */
+static void submit_jobs(gt_compiler *compiler, void *tag)
+{
+    gt_kernel kernel = {.arch = "sm_80"};
+    for (int i = 0; i < JOBS; i++) {
+        snprintf(kernel.source_hash, sizeof kernel.source_hash, "%d", i);
+        CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup("extern \"C\" __global__ void gemm() {}\n"), tag));
+    }
+}
+
+/* Takes what is finished; gives how many there were, and the last one. */
+static int take_jobs(gt_compiler *compiler, gt_compiled *last)
+{
+    int taken = 0;
+    for (; gt_compiler_next(compiler, last); taken++)
+        gt_code_finish(&last->code);
+    return taken;
+}
+
 TEST(dropped_work_does_not_come_back)
 {
     gt_nvrtc *nvrtc = nvrtc_or_skip();
     gt_compiler *compiler;
     gt_compiled compiled;
-    gt_kernel kernel = {.arch = "sm_80"};
-    int taken = 0;
     CHECK_OK(gt_compiler_create(nvrtc, 1, &compiler));
-    for (int i = 0; i < 50; i++)
-        CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup("extern \"C\" __global__ void gemm() {}\n"), NULL));
+    submit_jobs(compiler, NULL);
     gt_compiler_drop(compiler, NULL);
-    for (; gt_compiler_next(compiler, &compiled); taken++)
-        gt_code_finish(&compiled.code);
-    CHECK(taken < 50);
+    CHECK(take_jobs(compiler, &compiled) < JOBS);
     gt_compiler_destroy(compiler);
     gt_nvrtc_close(nvrtc);
 }
@@ -98,18 +114,12 @@ TEST(what_others_wait_for_is_not_dropped)
     gt_nvrtc *nvrtc = nvrtc_or_skip();
     gt_compiler *compiler;
     gt_compiled compiled;
-    gt_kernel kernel = {.arch = "sm_80"};
-    int taken = 0;
+    int mine;
     CHECK_OK(gt_compiler_create(nvrtc, 1, &compiler));
-    for (int i = 0; i < 50; i++) {
-        snprintf(kernel.source_hash, sizeof kernel.source_hash, "%d", i);
-        CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup("extern \"C\" __global__ void gemm() {}\n"), &kernel));
-    }
+    submit_jobs(compiler, &mine);
     CHECK(gt_compiler_share(compiler, "49") && !gt_compiler_share(compiler, "50"));
-    gt_compiler_drop(compiler, &kernel);
-    for (; gt_compiler_next(compiler, &compiled); taken++)
-        gt_code_finish(&compiled.code);
-    CHECK(taken < 50);
+    gt_compiler_drop(compiler, &mine);
+    CHECK(take_jobs(compiler, &compiled) < JOBS);
     CHECK_STR(compiled.kernel.source_hash, "49");
     CHECK(!gt_compiler_share(compiler, "49"));
     gt_compiler_destroy(compiler);

@@ -28,8 +28,9 @@ static bool is_stored_along_k(const gt_problem *p, gt_operand operand)
 }
 
 /* An operand split into two parts. False where its bytes pass 64 bits. */
-static bool describe_parts(const gt_problem *p, gt_operand operand, bool along_k, gt_stored *copy, int64_t *total)
+static bool describe_parts(const gt_problem *p, gt_operand operand, int64_t how, gt_stored *copy, int64_t *total)
 {
+    const bool along_k = how & GT_COPY_ALONG_K || is_stored_along_k(p, operand);
     const gt_type_info *type = gt_type_find(GT_F16);
     const int64_t outer = operand == GT_A ? p->m : p->n, step = 2 * PARTS_STEP;
     int64_t k, rows, lines, known;
@@ -116,8 +117,7 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
         if (parts && gt_problem_stored(p, i).type != GT_F32)
             return gt_fail(GT_ERROR_INVALID, "only f32 is split into two parts");
         gt_stored *const copy = &copies.copy[i];
-        const bool along_k = how & GT_COPY_ALONG_K || is_stored_along_k(p, i);
-        if (!(parts ? describe_parts(p, i, along_k, copy, &one) : describe(p, i, facts->repack, copy, &one)) ||
+        if (!(parts ? describe_parts : describe)(p, i, facts->repack, copy, &one) ||
             __builtin_add_overflow(all, one, &all))
             return gt_fail(GT_ERROR_INVALID, "the copies of A and B overflow 64 bits");
         copies.copied[i] = true;
