@@ -57,10 +57,8 @@ double gt_model_us(const gt_space *space, size_t row, const gt_device *device, c
         return INFINITY;
     const double m = (double)problem->m, n = (double)problem->n, k = (double)problem->k, batch = (double)problem->batch;
     const double bytes = gt_type_find(problem->class.type_a)->bytes;
-    /* Families that leave the estimate to this one do not split operands. */
-    const gt_types *types =
-        gt_types_parse(gt_class_types(&problem->class)->name, gt_math_served_by(problem->class.math));
-    const double peak = gt_device_peak_tflops(device, types);
+    /* Families that leave the estimate to this one have threads multiply, all but a rung of the ladder. */
+    const double peak = gt_device_fma_tflops(device, gt_class_types(&problem->class));
     const double fma_per_clock = peak > 0 ? peak * 1e6 / 2 / device->sm_count / clock : 64;
 
     const double tiles = ceil(m / c.tile_m) * ceil(n / c.tile_n) * batch, blocks = tiles * c.split_k;

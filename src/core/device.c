@@ -5,26 +5,27 @@
 
 /* Multiply-adds one SM finishes in a clock, by unit. Whitepapers of each architecture; dense tensor rates. Where tensor
  * cores lack a type, operands are converted and the units of f32 multiply them. */
-#define RATES(f32_, s32_, f64, f16, bf16, tf32, s8, f8) \
+#define RATES(f32_, s32_, fma_f64, f64, f16, bf16, tf32, s8, f8) \
     {[GT_UNIT_F32] = f32_,        [GT_UNIT_S32] = s32_,         [GT_UNIT_F64] = f64, \
      [GT_UNIT_TENSOR_F16] = f16, [GT_UNIT_TENSOR_BF16] = bf16, [GT_UNIT_TENSOR_TF32] = tf32, \
-     [GT_UNIT_TENSOR_S8] = s8,   [GT_UNIT_TENSOR_F8] = f8,     [GT_UNIT_TENSOR_SPLIT] = (f16) / 3}
+     [GT_UNIT_TENSOR_S8] = s8,   [GT_UNIT_TENSOR_F8] = f8,     [GT_UNIT_TENSOR_SPLIT] = (f16) / 3, \
+     [GT_UNIT_FMA_F64] = fma_f64}
 static const struct {
     int cc;
     int rates[GT_UNIT_COUNT];
     int smem_limit, smem_per_sm, threads_per_sm, blocks_per_sm; /* CUDA programming guide, technical specifications */
 } architectures[] = {
-    {75, RATES(64, 64, 2, 512, 64, 64, 1024, 64), 64 << 10, 64 << 10, 1024, 16},
-    {80, RATES(64, 64, 64, 1024, 1024, 512, 2048, 64), 163 << 10, 164 << 10, 2048, 32},
-    {86, RATES(128, 64, 2, 512, 512, 256, 1024, 128), 99 << 10, 100 << 10, 1536, 16},
-    {87, RATES(128, 64, 2, 1024, 1024, 512, 2048, 128), 163 << 10, 164 << 10, 1536, 16},
-    {89, RATES(128, 64, 2, 512, 512, 256, 1024, 1024), 99 << 10, 100 << 10, 1536, 24},
-    {90, RATES(128, 64, 128, 2048, 2048, 1024, 4096, 4096), 227 << 10, 228 << 10, 2048, 32},
-    {100, RATES(128, 64, 64, 4096, 4096, 2048, 8192, 8192), 227 << 10, 228 << 10, 2048, 32},
-    {103, RATES(128, 64, 2, 4096, 4096, 2048, 256, 8192), 227 << 10, 228 << 10, 2048, 32},
-    {110, RATES(128, 64, 2, 4096, 4096, 2048, 8192, 8192), 227 << 10, 228 << 10, 1536, 24},
-    {120, RATES(128, 128, 2, 512, 512, 256, 1024, 1024), 99 << 10, 100 << 10, 1536, 24},
-    {121, RATES(128, 128, 2, 512, 512, 256, 1024, 1024), 99 << 10, 100 << 10, 1536, 24},
+    {75, RATES(64, 64, 2, 2, 512, 64, 64, 1024, 64), 64 << 10, 64 << 10, 1024, 16},
+    {80, RATES(64, 64, 32, 64, 1024, 1024, 512, 2048, 64), 163 << 10, 164 << 10, 2048, 32},
+    {86, RATES(128, 64, 2, 2, 512, 512, 256, 1024, 128), 99 << 10, 100 << 10, 1536, 16},
+    {87, RATES(128, 64, 2, 2, 1024, 1024, 512, 2048, 128), 163 << 10, 164 << 10, 1536, 16},
+    {89, RATES(128, 64, 2, 2, 512, 512, 256, 1024, 1024), 99 << 10, 100 << 10, 1536, 24},
+    {90, RATES(128, 64, 64, 128, 2048, 2048, 1024, 4096, 4096), 227 << 10, 228 << 10, 2048, 32},
+    {100, RATES(128, 64, 64, 64, 4096, 4096, 2048, 8192, 8192), 227 << 10, 228 << 10, 2048, 32},
+    {103, RATES(128, 64, 2, 2, 4096, 4096, 2048, 256, 8192), 227 << 10, 228 << 10, 2048, 32},
+    {110, RATES(128, 64, 2, 2, 4096, 4096, 2048, 8192, 8192), 227 << 10, 228 << 10, 1536, 24},
+    {120, RATES(128, 128, 2, 2, 512, 512, 256, 1024, 1024), 99 << 10, 100 << 10, 1536, 24},
+    {121, RATES(128, 128, 2, 2, 512, 512, 256, 1024, 1024), 99 << 10, 100 << 10, 1536, 24},
 };
 
 #define ARCHITECTURES (sizeof architectures / sizeof architectures[0])
@@ -145,13 +146,22 @@ int gt_device_occupancy(const gt_device *device, int threads, int registers, int
     return shared > 0 ? at_most(blocks, device->smem_per_sm / shared) : blocks;
 }
 
+static double units_tflops(const gt_device *device, gt_unit unit)
+{
+    for (size_t i = 0; i < ARCHITECTURES; i++)
+        if (architectures[i].cc == device->cc)
+            return 2.0 * architectures[i].rates[unit] * device->sm_count * device->clock_khz * 1e3 * 1e-12;
+    return 0;
+}
+
 double gt_device_peak_tflops(const gt_device *device, const gt_types *types)
 {
-    for (size_t i = 0; i < ARCHITECTURES; i++) {
-        if (architectures[i].cc != device->cc)
-            continue;
-        const int rate = architectures[i].rates[types->unit];
-        return 2.0 * rate * device->sm_count * device->clock_khz * 1e3 * 1e-12;
-    }
-    return 0;
+    return units_tflops(device, types->unit);
+}
+
+double gt_device_fma_tflops(const gt_device *device, const gt_types *types)
+{
+    return units_tflops(device, types->accumulator == GT_F32   ? GT_UNIT_F32
+                                : types->accumulator == GT_F64 ? GT_UNIT_FMA_F64
+                                                               : GT_UNIT_S32);
 }

@@ -44,4 +44,7 @@ int gt_device_occupancy(const gt_device *device, int threads, int registers, int
 /* The most the GPU could do on products of these types, in TFLOPS, from its units and clock; 0 if not known. */
 double gt_device_peak_tflops(const gt_device *device, const gt_types *types);
 
+/* The same by multiply-adds of its threads alone, as if it had no tensor cores. */
+double gt_device_fma_tflops(const gt_device *device, const gt_types *types);
+
 #endif

@@ -117,9 +117,7 @@ static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt
 {
     const gt_types *types = gt_class_types(class);
     const bool by_threads = param(kernel, "tm", 0) > 0 || param(kernel, "unroll", 0) > 0;
-    if (by_threads && types->accumulator == GT_F32)
-        types = gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT);
-    const double peak = gt_device_peak_tflops(device, types);
+    const double peak = by_threads ? gt_device_fma_tflops(device, types) : gt_device_peak_tflops(device, types);
     return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
 }
 

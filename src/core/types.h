@@ -35,9 +35,10 @@ typedef enum gt_unit {
     GT_UNIT_TENSOR_S8,
     GT_UNIT_TENSOR_F8,
     GT_UNIT_TENSOR_SPLIT, /* three products of f16 for each */
+    GT_UNIT_FMA_F64,      /* multiply-adds of f64, tensor cores left out */
 } gt_unit;
 
-#define GT_UNIT_COUNT 9
+#define GT_UNIT_COUNT 10
 
 /*
  * What tensor cores may do to a sum. One step aligns the products of a group and the sum so far to the largest of them,
