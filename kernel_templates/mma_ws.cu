@@ -2,7 +2,8 @@
 // own instructions (wgmma) do not take them. Four producer warps copy tiles of K (BM x BN x BK) into a ring of stages
 // in shared memory. Consumer warps, of WM x WN of the tile each, read fragments and multiply. They wait for stages and
 // never for each other: of the two on a scheduler one multiplies while the other reads, stores C or waits. BLOCKS
-// blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile.
+// blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile. Split-K: blocks of
+// one tile meet in the workspace, and the last to arrive adds partial sums in a fixed order and stores C.
 #ifndef GT_AB
 #define GT_AB  double
 #define GT_C   double
@@ -28,6 +29,9 @@
 #ifndef STAGES // tiles of K in flight
 #define STAGES 5
 #endif
+#ifndef SPLIT_K // parts of K along the grid's y, of a block each; more than one: any number of them
+#define SPLIT_K 1
+#endif
 #ifndef GROUP // tile rows that are walked together, for L2
 #define GROUP 8
 #endif
@@ -44,6 +48,7 @@ constexpr int THREADS_ = CONSUMERS + PRODUCERS, COPIERS = PRODUCERS, PRODUCER_RE
 #include "mma_copy.cuh"
 #include "mma_epilogue.cuh"
 #include "roles.cuh"
+#include "split_k.cuh"
 
 constexpr int STEPS = BK / policy::STEP; // k-steps of a tile
 static_assert(GT_PROMOTED == 0, "sums stay where they are");
@@ -58,6 +63,7 @@ constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES;
 
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, STAGES *STAGE);
+GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
 
 // Where stages and their mbarriers begin: full[s] is complete when stage s has been filled, empty[s] when it has been
 // read.
@@ -88,16 +94,31 @@ __device__ __forceinline__ unsigned count_tiles(const gt_args &g)
     return (unsigned)((g.m + BM - 1) / BM) * (unsigned)((g.n + BN - 1) / BN);
 }
 
+// This block's part of K, in whole stages.
+struct part_of_k {
+    gt_int first;
+    int stages;
+
+    __device__ __forceinline__ part_of_k(const gt_args &g)
+    {
+        const gt_int all = (g.k + BK - 1) / BK, share = gt_share<SPLIT_K>(all);
+        first = SPLIT_K > 1 ? blockIdx.y * share : 0;
+        stages = (int)(first >= all ? 0 : all - first < share ? all - first : share);
+    }
+};
+
 __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
 {
+    const part_of_k part(g);
     const gt_operand all_a = gt_operand_a(g), all_b = gt_operand_b(g);
     place at = {0, 1};
     for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
-        operand_a a(all_a, tile.row * BM, g.m, 0);
-        operand_b b(all_b, tile.column * BN, g.n, 0);
+        operand_a a(all_a, tile.row * BM, g.m, part.first * BK);
+        operand_b b(all_b, tile.column * BN, g.n, part.first * BK);
+        gt_int k_left = g.k - part.first * BK;
 #pragma unroll 1
-        for (gt_int k_left = g.k; k_left > 0; k_left -= BK, at.advance()) {
+        for (int left = part.stages; left > 0; left--, k_left -= BK, at.advance()) {
             gt_mbarrier_wait(r.empty_of(at), at.phase);
             a.fetch(r.a_of(at), k_left, all_a.at, 0, operand_a::COUNT);
             b.fetch(r.b_of(at), k_left, all_b.at, 0, operand_b::COUNT);
@@ -155,16 +176,30 @@ __device__ __forceinline__ void multiply_stages(const ring &r, int stages, const
     }
 }
 
-__device__ __forceinline__ void consume(const gt_args &g, const ring &r)
+// The sums of all blocks of the tile, in the last of them; false in the others.
+__device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, bool *last)
+{
+    typedef gt_vector<GT_ACC, 16 / GT_ACC_BYTES> vector;
+    constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * CONSUMERS;
+    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
+    vector *parts = (vector *)gt_workspace(g) + tile * gt_parts<SPLIT_K>() * TOTAL + threadIdx.x;
+    return gt_add_parts<TOTAL, CONSUMERS, COUNT>(
+        parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[tile], (vector *)&sum[0][0][0], last,
+        [] { asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory"); });
+}
+
+__device__ __forceinline__ void consume(const gt_args &g, const ring &r, bool *last)
 {
     const int warp = threadIdx.x / 32, warp_row = warp / WARPS_N * WM, warp_column = warp % WARPS_N * WN;
     const fragments_a reads_a(warp_row);
     const fragments_b reads_b(warp_column);
-    const int stages = (int)((g.k + BK - 1) / BK);
+    const int stages = part_of_k(g).stages;
     place at = {0, 0};
     for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
         sums sum = {};
         multiply_stages(r, stages, reads_a, reads_b, at, sum);
+        if (SPLIT_K > 1 && !add_parts(g, sum, last))
+            return;
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const gt_int row = tile.row * BM, column = tile.column * BN;
         const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
@@ -179,6 +214,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
 {
     extern __shared__ __align__(128) char stages[];
     __shared__ gt_mbarrier full[STAGES], empty[STAGES];
+    __shared__ bool last; // of the blocks that share K
     if (threadIdx.x == 0) {
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
@@ -195,6 +231,6 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
         gt_wait();
-        consume(g, r);
+        consume(g, r, &last);
     }
 }
