@@ -5,7 +5,7 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
          (128, 128, 64, 32, 1), (256, 64, 64, 32, 1), (64, 256, 32, 64, 1), (64, 128, 32, 64, 2), (128, 64, 64, 32, 2),
          (192, 64, 48, 32, 1), (128, 96, 32, 48, 1), (96, 128, 48, 32, 1), (64, 192, 32, 48, 1), (64, 96, 32, 48, 2),
          (64, 128, 32, 32, 1), (128, 64, 32, 32, 1), (64, 64, 32, 32, 2), (64, 64, 32, 16, 1), (64, 32, 16, 16, 1),
-         (64, 32, 32, 16, 1), (32, 64, 16, 16, 1), (32, 64, 16, 32, 1)),
+         (64, 32, 32, 16, 1), (32, 64, 16, 16, 1), (32, 64, 16, 32, 1), (32, 32, 16, 16, 1)),
      instruction(inst_k) AS (VALUES (4), (8)),
      stages(stages) AS (VALUES (4), (5), (6), (8)),
      split_k(split_k) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32), (48)),
@@ -34,7 +34,7 @@ SELECT bm, bn, bk, wm, wn, inst_k, stages, split_k, "group", occ, repack,
        CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, split_k > 1 AS any_split,
        1 AS dependent_launch, 1 AS epilogue,
        -- Stages; C; beginning and end; partial sums, which a thread reads 16 at a time; copies first.
-       CAST(max(waves * occ * (steps * pace + bm * bn * 0.25), memory) + 6000
+       CAST(max(waves * occ * (steps * pace + bm * bn * 0.25), memory) + 2000
             + (split_k > 1) * (2500 + split_k * bm * bn * 60.0 / consumers)
             + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch / :sm_count) AS INTEGER) AS clocks
 FROM paced, grouping

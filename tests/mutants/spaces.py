@@ -9,7 +9,7 @@ FACTS = {
         max(stages * bk * (bm + bn) * 2, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
         (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, split_k > 1 AS any_split, :cc >= 90 AS dependent_launch""",
     "mma_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs, stages * bk * (bm + bn) * 8 AS smem_bytes,
-        1 AS dependent_launch""",
+        (split_k > 1) * split_k * bm * bn * 8 AS ws_tile, split_k > 1 AS any_split, 1 AS dependent_launch""",
     "batched": """products * (bm / tm) * (bn / tn) AS threads, 64 AS regs, products
         * ((max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * 4, (tn > :align / 4) * bm * bn * 4) + 15) / 16 * 16)
         AS smem_bytes, 1 AS dependent_launch""",
@@ -128,11 +128,13 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=32 wn=16 stages=4 fragments=2 inst_k=16 split_k=3 group=1 load=1 store=1 occ=1 repack=0"),
     ("mma", "one buffer", "64x128x256", "nt",
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=1 inst_k=16 split_k=1 group=1 load=1 store=1 occ=1 repack=0"),
-    # Tiles that a few blocks share, rows that begin at any element; a block for each tile.
+    # Tiles that a few blocks share, rows that begin at any element; a block for each tile; K over blocks.
     ("mma_ws", "persistent", "64x127x256", "nn",
-     "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=4 stages=4 group=8 occ=1 repack=0 blocks=3"),
+     "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=4 stages=4 split_k=1 group=8 occ=1 repack=0 blocks=3"),
     ("mma_ws", "tiles", "64x64x256", "tt",
-     "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=8 stages=3 group=1 occ=1 repack=0 blocks=0"),
+     "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=8 stages=3 split_k=1 group=1 occ=1 repack=0 blocks=0"),
+    ("mma_ws", "parts", "64x96x512", "nt",
+     "bm=32 bn=64 bk=16 wm=16 wn=32 inst_k=8 stages=4 split_k=3 group=1 occ=1 repack=0 blocks=0"),
     # K over clusters and their blocks; B shared in a cluster, persistent; A shared, operands swapped; copies first; B
     # through registers; sums promoted, with the next stage's products running, or not; copies by threads.
     ("wgmma", "split", "64x128x512", "nn",
