@@ -18,13 +18,15 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
                       wm * wn / 16 + (wm + wn) * inst_k / 8 + 12 AS used -- by sums, fragments, addresses
                FROM tile, instruction, stages, split_k, repack
                WHERE bm <= 2 * :m AND bn <= 2 * :n AND (split_k = 1 OR :k >= 128 * split_k)),
-     -- An estimate, in clocks of one stage: products, with what warps leave idle, more where their tiles are small, and L2,
-     -- of which an SM gets 34 bytes a clock. By 45 trials at 512³ to 4096³ and 10 at 64x4096x4096 and 4096x128x4096 on an
-     -- H200.
+     -- An estimate, in clocks of one stage: products, with what warps leave idle, more where their tiles are small; L2, of
+     -- which an SM gets 34 bytes a clock; latency, for all stages but the one that is read. By 130 trials of 128³ to 8192³,
+     -- 16x4096x4096, 64x4096x4096, 4096x128x4096 and 128x128x65536 on an H200.
      paced AS (SELECT *, (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
                       max(bm * bn / 8.0 * (1.02 + 60.0 / (wm * wn) + 0.02 * (occ = 2)
                                            + 0.02 * (inst_k = 4 AND wm * wn < 2048) + 0.005 * (stages = 4)),
-                          (min(bm, :m) + min(bn, :n)) * 128 / 34.0) + 4096.0 / (wm * wn) AS pace,
+                          (min(bm, :m) + min(bn, :n)) * 128 / 34.0,
+                          CASE WHEN 8 * :batch * (:m + :n) * :k < 40000000 THEN 900.0 ELSE 1650.0 END / (occ * (stages - 1)))
+                      + 4096.0 / (wm * wn) AS pace,
                       8.0 * :batch * ((:m + :n) * :k + :m * :n) / :sm_count
                       / CASE WHEN 8 * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM sized)
