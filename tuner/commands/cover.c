@@ -46,6 +46,7 @@ static const struct {
     {8192, 8, 8, 1, ALIGNED, 0, 0, F32}, /* nothing but C */
     {1, 1, 131072, 1, BOTH, 0, 0, F32},
     {1, 1, 2048, 1, ALIGNED, 0, 0, F32},
+    {1, 2800, 3600, 1, BOTH, 0, 0, F32}, /* in L2, and no whole number of tiles for each SM */
     {1, 12288, 48, 1, BOTH, 0, 0, F32},
     {1, 48, 12288, 1, BOTH, 0, 0, F32},
     {1536, 768, 1, 1, BOTH, 0, 0, F32}, /* an outer product */
