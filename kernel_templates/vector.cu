@@ -247,9 +247,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
 
     GT_ACC total[COUNT];
     add_rows<PARTS>(partial, total);
-    if (SPLIT_K > 1) {
+    const unsigned count = gt_parts<SPLIT_K>();
+    if (SPLIT_K > 1 && count > 1) {
         const gt_int number = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-        const unsigned count = gt_parts<SPLIT_K>();
         GT_ACC *parts = (GT_ACC *)g.workspace + number * (count * BN);
 #pragma unroll
         for (int i = 0; i < COUNT; i++)

@@ -172,6 +172,17 @@ TEST(requests_and_tiles_share_sectors_where_rows_begin_within_them)
     CHECK_NEAR(terms_of_vector(1503, 32, 4).memory / terms_of_vector(1504, 32, 4).memory, 1.5, 5e-3);
 }
 
+TEST(one_part_of_k_has_nothing_to_add)
+{
+    gt_kernel kernel = tensor_tile(64, 64);
+    kernel.facts.split_k = 4;
+    kernel.facts.ws_tile = 4 * 128 * 128 * 4;
+    kernel.facts.any_split = 1;
+    CHECK(terms_of(&kernel, 1024, 1, 16).sums > 0);
+    gt_kernel_split(&kernel, 1);
+    CHECK(terms_of(&kernel, 1024, 1, 16).sums == 0);
+}
+
 TEST(producer_warps_hide_no_latency)
 {
     gt_kernel consumers = tensor_tile(64, 64), both;

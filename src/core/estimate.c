@@ -308,7 +308,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     double sums = 0;
     if (streams)
         sums += STREAM_BEGIN + tile * 4 * s.sharers / SUMS_RATE;
-    else if (f->ws_tile > 0)
+    else if (f->ws_tile > 0 && f->split_k > f->cluster_y)
         sums += SUMS_BEGIN + fmin(s.per_sm, 4) * (double)f->ws_tile / SUMS_RATE;
     if (f->cluster_y > 1)
         sums += CLUSTER_BEGIN + s.per_sm * tile * 4 / SUMS_RATE;
