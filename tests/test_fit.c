@@ -152,6 +152,7 @@ static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
     gt_terms terms;
     kernel.facts.tile_m = 1;
     kernel.facts.tile_n = tile;
+    kernel.facts.dependent_launch = 1;
     CHECK_OK(gt_params_add(&kernel.params, "unroll", 4));
     CHECK_OK(gt_params_add(&kernel.params, "lanes_k", lanes_k));
     CHECK_OK(gt_problem_init(&gemm, &problem));
@@ -189,6 +190,13 @@ TEST(one_part_of_k_has_nothing_to_add)
     CHECK(terms_of(&kernel, 1024, 1, 16).sums > 0);
     gt_kernel_split(&kernel, 1);
     CHECK(terms_of(&kernel, 1024, 1, 16).sums == 0);
+}
+
+TEST(a_stream_begins_beside_the_one_before_it_where_both_find_room)
+{
+    /* 96 and 192 blocks where the GPU holds 264 */
+    CHECK_NEAR(terms_of_vector(6144, 32, 4).begin / terms_of_vector(6144, 64, 4).begin, 2, 1e-9);
+    CHECK_NEAR(terms_of_vector(6144, 32, 0).begin / terms_of_vector(6144, 64, 0).begin, 1, 1e-9); /* no stream */
 }
 
 TEST(producer_warps_hide_no_latency)
