@@ -66,6 +66,8 @@ static const struct {
     {128, 8192, 32, 1, BOTH, 0, 0, F32}, /* short K beside one long side */
     {8192, 128, 32, 1, BOTH, 0, 0, F32},
     {256, 4096, 1024, 1, BOTH, 0, 0, F32},
+    {8192, 288, 1024, 1, BOTH, 0, 0, F32}, /* tiles of 96 and 192 leave less empty than those of powers of two */
+    {288, 8192, 1024, 1, BOTH, 0, 0, F32},
     {2048, 640, 3072, 1, BOTH, 0, 0, F32}, /* deep K and few of the largest tiles */
     {128, 128, 128, 512, ALIGNED, 0, 0, F32},
     {1024, 1024, 8, 64, ALIGNED, 0, 0, F32},
