@@ -173,14 +173,6 @@ TEST(requests_and_tiles_share_sectors_where_rows_begin_within_them)
     CHECK_NEAR(terms_of_vector(1503, 32, 4).memory / terms_of_vector(1504, 32, 4).memory, 1.5, 5e-3);
 }
 
-TEST(copies_in_pieces_are_issued_beside_multiply_adds_and_l2_works_meanwhile)
-{
-    const gt_terms each = {.compute = 1, .l2 = 1, .narrow = 1}, pieces = {.compute = 10, .narrow = 5};
-    const gt_terms traffic = {.compute = 10, .l2 = 5};
-    CHECK_NEAR(gt_estimate_us(&pieces, &each), 15, 1e-9);
-    CHECK(gt_estimate_us(&traffic, &each) < 10.5);
-}
-
 TEST(one_part_of_k_has_nothing_to_add)
 {
     gt_kernel kernel = tensor_tile(64, 64);
