@@ -216,6 +216,8 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, GT_ACC (&sum)[TM][TN
     constexpr int PIECES = TM * TN / 4;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
     const unsigned count = gt_parts<SPLIT_K>();
+    if (count == 1) // nothing to add
+        return true;
     four_acc *parts = (four_acc *)g.workspace + tile * count * (PIECES * THREADS_) + threadIdx.x;
     four_acc *mine = parts + (gt_int)blockIdx.y * (PIECES * THREADS_);
 #pragma unroll

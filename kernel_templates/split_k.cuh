@@ -60,6 +60,8 @@ template <int TOTAL, int THREADS, int COUNT, typename VECTOR, typename SYNC>
 __device__ __forceinline__ bool gt_add_parts(VECTOR *parts, unsigned part, unsigned count, unsigned *counter,
                                              VECTOR *sums, bool *last, SYNC sync)
 {
+    if (count == 1) // nothing to add
+        return true;
 #pragma unroll
     for (int n = 0; n < COUNT; n++)
         if (n * THREADS + threadIdx.x < TOTAL)

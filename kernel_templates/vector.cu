@@ -48,8 +48,11 @@ constexpr int STEP = ALONG_K ? 32 * V * UNROLL : PHASES;          // k-steps of 
 constexpr int SUMS = ALONG_K ? COLS : V;                          // of a lane
 constexpr int PARTS = SHIFTED ? PHASES : WARPS_K;                 // sums of a column in shared memory
 constexpr int COUNT = (BN + THREADS_ - 1) / THREADS_;             // columns that a thread stores
+// Groups of threads among which the last block of a tile deals the parts of K: as many as its threads and shared memory
+// have room for, so that few columns' parts are not read by few threads.
+constexpr int ROOM = BN < THREADS_ ? THREADS_ / BN : 1, GROUPS = ROOM < PARTS ? ROOM : PARTS;
+constexpr int AHEAD = 16; // parts of K on their way to a thread
 typedef gt_vector<GT_AB, V> vector_ab;
-typedef gt_vector<GT_ACC, 1> one;
 
 static_assert(BM == 1 && BN == WARPS_N * WIDTH - (SHIFTED ? V : 0), "the tile is what a block's warps sum");
 static_assert(!ALONG_K || LANES_K == 32, "a column is a warp's");
@@ -151,6 +154,38 @@ __device__ __forceinline__ void multiply_across(const gt_args &g, gt_int row, co
             sum[e] += x[u] * GT_ACC(GT_B(y[u].e[e]));
 }
 
+// The sums of a thread's columns over N rows of shared memory.
+template <int N>
+__device__ __forceinline__ void add_rows(const GT_ACC *partial, GT_ACC (&total)[COUNT])
+{
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        if (i * THREADS_ + threadIdx.x < BN) {
+            GT_ACC chain[4] = {}; // so that no sum waits for all before it
+#pragma unroll
+            for (int p = 0; p < N; p++)
+                chain[p % 4] += partial[p * BN + i * THREADS_ + threadIdx.x];
+            total[i] = (chain[0] + chain[1]) + (chain[2] + chain[3]);
+        }
+}
+
+// A column's sum over every GROUPS-th part of K.
+__device__ __forceinline__ GT_ACC add_parts(const GT_ACC *column, unsigned group, unsigned count)
+{
+    GT_ACC sum = 0;
+#pragma unroll 1
+    for (unsigned first = group; first < count; first += AHEAD * GROUPS) {
+        GT_ACC read[AHEAD];
+#pragma unroll
+        for (int p = 0; p < AHEAD; p++)
+            read[p] = first + p * GROUPS < count ? column[(first + p * GROUPS) * BN] : GT_ACC(0);
+#pragma unroll
+        for (int p = 0; p < AHEAD; p++)
+            sum += read[p];
+    }
+    return sum;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constant__ gt_args args)
 {
     extern __shared__ __align__(16) GT_ACC partial[]; // [PARTS][BN]
@@ -210,27 +245,30 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
             partial[part * BN + at + s] = sum[s];
     __syncthreads();
 
-    one total[COUNT] = {};
-#pragma unroll
-    for (int i = 0; i < COUNT; i++)
-        if (i * THREADS_ + threadIdx.x < BN) {
-            GT_ACC chain[4] = {}; // so that no sum waits for all before it
-#pragma unroll
-            for (int p = 0; p < PARTS; p++)
-                chain[p % 4] += partial[p * BN + i * THREADS_ + threadIdx.x];
-            total[i].e[0] = (chain[0] + chain[1]) + (chain[2] + chain[3]);
-        }
-    if (SPLIT_K > 1) {
+    GT_ACC total[COUNT];
+    add_rows<PARTS>(partial, total);
+    const unsigned count = gt_parts<SPLIT_K>();
+    if (SPLIT_K > 1 && count > 1) {
         const gt_int number = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-        one *parts = (one *)g.workspace + number * (gt_parts<SPLIT_K>() * BN) + threadIdx.x;
-        if (!gt_add_parts<BN, THREADS_, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[number], total,
-                                               (bool *)partial, [] { __syncthreads(); }))
+        GT_ACC *parts = (GT_ACC *)g.workspace + number * (count * BN);
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            if (i * THREADS_ + threadIdx.x < BN)
+                parts[blockIdx.y * BN + i * THREADS_ + threadIdx.x] = total[i];
+        if (!gt_arrive_last(count, &g.counters[number], (bool *)partial, [] { __syncthreads(); }))
             return;
+        __syncthreads(); // all have read the answer
+        if (threadIdx.x == 0)
+            g.counters[number] = 0; // as the next launch expects it
+        for (int i = threadIdx.x; i < GROUPS * BN; i += THREADS_)
+            partial[i] = add_parts(parts + i % BN, i / BN, count);
+        __syncthreads();
+        add_rows<GROUPS>(partial, total);
     }
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
         const int at = i * THREADS_ + threadIdx.x;
         if (at < BN && first + at < g.n)
-            gt_store_c(g, row, first + at, total[i].e[0]);
+            gt_store_c(g, row, first + at, total[i]);
     }
 }

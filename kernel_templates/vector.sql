@@ -28,11 +28,12 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
               UNION SELECT *, full FROM filled WHERE full > 1
               UNION SELECT *, full / 2 FROM filled WHERE full > 3
               UNION SELECT *, full / 4 FROM filled WHERE full > 7),
-     -- An estimate: B once from memory, and where rows begin within lines those twice that two tiles share; or as fast as
-     -- what is on its way allows with 1000 clocks from request to answer; beginning and end; partial sums. Not fitted to
-     -- measurements yet.
+     -- An estimate: B once from memory, and where rows begin within sectors or lines what requests or two tiles share (see
+     -- estimate.c); or as fast as what is on its way allows with 1000 clocks from request to answer; beginning and end;
+     -- partial sums.
      timed AS (SELECT *, 1.0 * :n * :k * :batch * :m * :elem_bytes AS bytes,
-                      1 + (NOT :trans_b AND :n * :elem_bytes % 128 > 0) * 128.0 / (bn * :elem_bytes) AS times,
+                      1 + (NOT :trans_b AND :n * :elem_bytes % 128 > 0)
+                          * (0.25 * (:n * :elem_bytes % 32 > 0) + 32.0 / (bn * :elem_bytes)) AS times,
                       (tiles * split_k + fit * :sm_count - 1) / (fit * :sm_count) AS waves,
                       min(fit, (tiles * split_k + :sm_count - 1) / :sm_count) AS together,
                       min(tiles * split_k, :sm_count) AS busy

@@ -73,6 +73,15 @@ TEST(persistent_blocks_that_a_matrix_of_a_batch_has_no_tile_for_cost_no_products
     CHECK_NEAR(terms_of(&few, 128, 99, 16).compute, terms_of(&many, 128, 99, 16).compute, 1e-9); /* 8 tiles each */
 }
 
+TEST(an_sm_with_two_whole_tiles_takes_twice_as_long_as_one_with_one)
+{
+    gt_kernel kernel = tensor_tile(64, 64);
+    kernel.facts.blocks = 264;
+    kernel.facts.smem_bytes = 110000; /* an SM holds 2 */
+    const double one = terms_of(&kernel, 2048, 1, 16).compute, two = terms_of(&kernel, 2304, 1, 16).compute;
+    CHECK_NEAR(two / one, 2 * (1 + 2.0 / 8) / (1 + 2.0 / 4), 1e-9); /* 144 tiles and 128; eight warps cover more */
+}
+
 TEST(more_than_half_of_the_blocks_that_the_gpu_holds_lie_unevenly_after_a_dependent_launch)
 {
     gt_kernel plain = tensor_tile(64, 64), dependent;
@@ -143,6 +152,7 @@ static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
     gt_terms terms;
     kernel.facts.tile_m = 1;
     kernel.facts.tile_n = tile;
+    kernel.facts.dependent_launch = 1;
     CHECK_OK(gt_params_add(&kernel.params, "unroll", 4));
     CHECK_OK(gt_params_add(&kernel.params, "lanes_k", lanes_k));
     CHECK_OK(gt_problem_init(&gemm, &problem));
@@ -151,15 +161,34 @@ static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
     return terms;
 }
 
-TEST(lines_that_tiles_share_are_read_twice_where_rows_begin_within_them)
+TEST(requests_and_tiles_share_sectors_where_rows_begin_within_them)
 {
     const double whole = terms_of_vector(6144, 32, 4).memory;
     CHECK_NEAR(terms_of_vector(6144, 1024, 4).memory / whole, 1, 1e-9);
-    CHECK_NEAR(terms_of_vector(6143, 32, 4).memory / whole, 2, 1e-3);
-    CHECK_NEAR(terms_of_vector(6143, 1024, 4).memory / whole, 1 + 1.0 / 32, 1e-3);
+    CHECK_NEAR(terms_of_vector(6143, 32, 4).memory / whole, 1 + 1.0 / 4 + 1.0 / 4, 1e-3); /* a tile is a request */
+    CHECK_NEAR(terms_of_vector(6143, 1024, 4).memory / whole, 1 + 1.0 / 4 + 1.0 / 128, 1e-3);
+    CHECK_NEAR(terms_of_vector(6136, 32, 4).memory / whole, 1 + 1.0 / 4, 2e-3); /* rows begin with sectors, not with lines */
     CHECK(terms_of_vector(6143, 32, 4).narrow < 0.1 * terms_of_vector(6143, 32, 0).narrow);
-    /* L2 holds 37 MB, and gives what two tiles read of them twice as fast as the rest. */
-    CHECK_NEAR(terms_of_vector(1503, 32, 4).memory / terms_of_vector(1504, 32, 4).memory, 2, 5e-3);
+    /* L2 holds 37 MB, and gives what is read of them again as fast as the rest. */
+    CHECK_NEAR(terms_of_vector(1503, 32, 4).memory / terms_of_vector(1504, 32, 4).memory, 1.5, 5e-3);
+}
+
+TEST(one_part_of_k_has_nothing_to_add)
+{
+    gt_kernel kernel = tensor_tile(64, 64);
+    kernel.facts.split_k = 4;
+    kernel.facts.ws_tile = 4 * 128 * 128 * 4;
+    kernel.facts.any_split = 1;
+    CHECK(terms_of(&kernel, 1024, 1, 16).sums > 0);
+    gt_kernel_split(&kernel, 1);
+    CHECK(terms_of(&kernel, 1024, 1, 16).sums == 0);
+}
+
+TEST(a_stream_begins_beside_the_one_before_it_where_both_find_room)
+{
+    /* 96 and 192 blocks where the GPU holds 264 */
+    CHECK_NEAR(terms_of_vector(6144, 32, 4).begin / terms_of_vector(6144, 64, 4).begin, 2, 1e-9);
+    CHECK_NEAR(terms_of_vector(6144, 32, 0).begin / terms_of_vector(6144, 64, 0).begin, 1, 1e-9); /* no stream */
 }
 
 TEST(producer_warps_hide_no_latency)

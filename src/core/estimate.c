@@ -16,8 +16,10 @@
  * of the SM's throughput, one of 8 warps 4/5. */
 #define UNCOVERED_WARPS 2.0
 
-/* Of the first loads, that a dependent launch hides where it has SMs of its own beside the launch before it. */
-#define HIDDEN 0.25
+/* Of the first loads, that a dependent launch hides where it has SMs of its own beside the launch before it; and that one
+ * of a stream hides where both find room together: memory has the next stream's requests when this one's run out. */
+#define HIDDEN        0.25
+#define HIDDEN_STREAM 0.5
 
 /* Clocks until partial sums are known to be there, in the workspace, in a cluster and among persistent blocks; until
  * copies are made. */
@@ -177,14 +179,20 @@ static double memory_clocks(const gt_device *device, double moved, double bytes)
     return moved / rate / at_least_one(device->sm_count);
 }
 
-/* How many times kernels that have B in registers read it. L2 has it in lines of 128 bytes: where rows begin within
- * those, two tiles side by side share one, and each reads it. On an H200 tiles of 28 columns of f32 took 1.9 times as long
- * as where rows begin with lines, of 124 columns 1.3 times. */
+/* Bytes that L2 gives and memory is read by, and those of a request of eight lanes. */
+#define SECTOR  32
+#define REQUEST 128
+
+/* How many times kernels that have B in registers read it. Where rows do not begin with sectors, each request touches one
+ * more of them than it has bytes for; where they do not begin with lines, two tiles side by side share one. On an H200
+ * odd rows of f32 that L2 does not hold took 1.3 times as long in tiles of 60 to 1020 columns, 1.5 times in those of 28.
+ * Columns shifted so that requests begin with sectors, or lines kept in L1, were no faster. */
 static double times_read(const gt_kernel *kernel, const gt_problem *p)
 {
-    const int64_t bytes = gt_type_find(p->class.type_b)->bytes;
-    const bool within = p->class.op_b == GT_N && p->ldb * bytes % 128 != 0 && param(kernel, "unroll", 0) > 0;
-    return within ? 1 + 128.0 / (double)(kernel->facts.tile_n * bytes) : 1;
+    const int64_t bytes = gt_type_find(p->class.type_b)->bytes, row = p->ldb * bytes;
+    if (p->class.op_b != GT_N || row % REQUEST == 0 || param(kernel, "unroll", 0) <= 0)
+        return 1;
+    return 1 + (row % SECTOR != 0 ? (double)SECTOR / REQUEST : 0) + SECTOR / (double)(kernel->facts.tile_n * bytes);
 }
 
 /* Clocks in which the operands are moved. A stream that L2 does not hold is read again by every tile across the few rows
@@ -247,10 +255,14 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     s.per_sm *= (double)f->products;
     if (blocks > 0) {
         s.per_sm = f->ws_tile > 0 ? tiles / sms * batch
-                                  : ceil(tiles / blocks) * at_least_one(fmin(blocks, tiles) / sms * batch);
+                                  : ceil(tiles / blocks) * ceil(fmin(blocks, tiles) * batch / sms);
         s.sets = fmax(s.sets, s.per_sm / resident); /* tiles begin one after the other */
     }
-    s.begins = s.sets - (f->dependent_launch && 2 * launched <= sms ? HIDDEN : 0);
+    s.begins = s.sets;
+    if (f->dependent_launch && 2 * launched <= sms)
+        s.begins -= HIDDEN;
+    if (f->dependent_launch && 2 * launched <= sms * resident && param(kernel, "lanes_k", 0) > 0)
+        s.begins -= HIDDEN_STREAM;
     s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
     s.part = s.steps * step;
     return s;
@@ -301,7 +313,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     double sums = 0;
     if (streams)
         sums += STREAM_BEGIN + tile * 4 * s.sharers / SUMS_RATE;
-    else if (f->ws_tile > 0)
+    else if (f->ws_tile > 0 && f->split_k > f->cluster_y)
         sums += SUMS_BEGIN + fmin(s.per_sm, 4) * (double)f->ws_tile / SUMS_RATE;
     if (f->cluster_y > 1)
         sums += CLUSTER_BEGIN + s.per_sm * tile * 4 / SUMS_RATE;
@@ -380,18 +392,18 @@ double gt_estimate_epilogue_us(const gt_device *device, const char *family, cons
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},
-    {"batched", {.launch = 0.293, .begin = 0.946, .compute = 3.189, .step = 5.686, .l2 = 0.738, .memory = 0.953,
-                 .narrow = 0.291, .store = 0.903, .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.659, .begin = 1.443, .compute = 1.554, .step = 3.933, .l2 = 1.217, .memory = 1.336,
-              .narrow = 0.539, .store = 0.515, .sums = 1.016, .copies = 1}},
-    {"simt_cluster", {.launch = 0.229, .begin = 3.148, .compute = 1.067, .step = 2.121, .l2 = 0.641, .memory = 1.032,
-                      .narrow = 0.456, .store = 1.636, .sums = 1.048, .copies = 0.912}},
-    {"simt_ws", {.launch = 7.046, .begin = 2.066, .compute = 0.98, .step = 0.58, .l2 = 1.883, .memory = 0.804,
-                 .narrow = 0.462, .store = 0.625, .sums = 1.557, .copies = 1.177}},
-    {"skinny", {.launch = 0.423, .begin = 2.914, .compute = 2.539, .step = 3.039, .l2 = 1.197, .memory = 0.992,
-                .narrow = 0.223, .store = 1.913, .sums = 0.504, .copies = 1}},
-    {"vector", {.launch = 0.317, .begin = 1.368, .compute = 6.046, .step = 5.281, .l2 = 0.639, .memory = 0.891,
-                .narrow = 0.057, .store = 1.513, .sums = 1.236, .copies = 1}},
+    {"batched", {.launch = 0.142, .begin = 1.344, .compute = 3.091, .step = 5.599, .l2 = 1.305, .memory = 0.932,
+                 .narrow = 0.078, .store = 0.991, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.518, .begin = 1.768, .compute = 1.603, .step = 3.553, .l2 = 1.245, .memory = 1.411,
+              .narrow = 0.561, .store = 0.447, .sums = 1.097, .copies = 1}},
+    {"simt_cluster", {.launch = 0.145, .begin = 3.377, .compute = 1.1, .step = 2.404, .l2 = 0.503, .memory = 0.976,
+                      .narrow = 0.489, .store = 1.15, .sums = 1.089, .copies = 0.912}},
+    {"simt_ws", {.launch = 4.046, .begin = 3.486, .compute = 0.98, .step = 0.366, .l2 = 2.455, .memory = 0.804,
+                 .narrow = 0.268, .store = 0.45, .sums = 1.848, .copies = 1.388}},
+    {"skinny", {.launch = 1.204, .begin = 2.234, .compute = 2.579, .step = 3.16, .l2 = 0.97, .memory = 1.048,
+                .narrow = 0.261, .store = 0.62, .sums = 0.545, .copies = 1}},
+    {"vector", {.launch = 0.635, .begin = 1.55, .compute = 8.935, .step = 4.344, .l2 = 0.501, .memory = 0.963,
+                .narrow = 0.082, .store = 5.447, .sums = 1.117, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)

@@ -46,6 +46,7 @@ static const struct {
     {8192, 8, 8, 1, ALIGNED, 0, 0, F32}, /* nothing but C */
     {1, 1, 131072, 1, BOTH, 0, 0, F32},
     {1, 1, 2048, 1, ALIGNED, 0, 0, F32},
+    {1, 2800, 3600, 1, BOTH, 0, 0, F32}, /* in L2, and no whole number of tiles for each SM */
     {1, 12288, 48, 1, BOTH, 0, 0, F32},
     {1, 48, 12288, 1, BOTH, 0, 0, F32},
     {1536, 768, 1, 1, BOTH, 0, 0, F32}, /* an outer product */
@@ -62,8 +63,15 @@ static const struct {
     {32, 16, 768, 1, BOTH, 0, 0, F32},
     {64, 64, 1280, 1, ALIGNED, 0, 0, F32},
     {1152, 1152, 352, 1, BOTH, 0, 0, F32},
+    {128, 8192, 32, 1, BOTH, 0, 0, F32}, /* short K beside one long side */
+    {8192, 128, 32, 1, BOTH, 0, 0, F32},
+    {256, 4096, 1024, 1, BOTH, 0, 0, F32},
+    {8192, 288, 1024, 1, BOTH, 0, 0, F32}, /* tiles of 96 and 192 leave less empty than those of powers of two */
+    {288, 8192, 1024, 1, BOTH, 0, 0, F32},
+    {2048, 640, 3072, 1, BOTH, 0, 0, F32}, /* deep K and few of the largest tiles */
     {128, 128, 128, 512, ALIGNED, 0, 0, F32},
     {1024, 1024, 8, 64, ALIGNED, 0, 0, F32},
+    {112, 112, 112, 64, BOTH, 0, 0, F32},
     {40, 40, 40, 4096, BOTH, 0, 0, F32},
     {24, 24, 24, 8192, BOTH, 0, 0, F32},
     {8, 2048, 160, 64, ALIGNED, 0, 0, F32},
