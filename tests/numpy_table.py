@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """NumPy's products without the BLAS front and with it: numpy_table.py GEMMTUNE.
 
-Each side is several processes, as the same product takes up to a tenth longer in one than in another. All take turns, with
+Each side is several processes, as the same product takes up to a quarter longer in one than in another. All take turns, with
 pauses in which the threads of the others' BLAS cease to spin: OpenBLAS's do for 2^28 clocks, and make products of several
 threads wait for milliseconds. A round has the median of its calls, a side the least of its rounds. The front has seen each
 size before it counts, as it learns from what it sees. Errors are of some rows, relative to the largest element, against f64.
