@@ -113,8 +113,8 @@ static CUresult launch_kernel(const gt_driver *driver, CUfunction function, CUla
     return driver->cuLaunchKernelEx(&config, function, parameters, NULL);
 }
 
-/* Makes the copies of operands, but of those that are read as they are stored, and says where the product finds each, and
- * whether there are any. To the kernel that copies, an operand without rows or columns is one without elements. */
+/* Makes the copies of operands, but of those that are read as they are stored, and says where the product finds each
+ * and whether there are any. To the kernel that copies, an operand without rows or columns is one without elements. */
 static CUresult launch_copies(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
                               const gt_args *args, const bool stored[GT_OPERANDS], bool dependent, CUstream stream,
                               const void *addresses[GT_OPERANDS], bool *any)

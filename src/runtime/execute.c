@@ -81,9 +81,9 @@ static __attribute__((noinline, cold)) bool lend_context(const gt_plan *plan)
            plan->driver->cuCtxSetCurrent(plan->cuda) == CUDA_SUCCESS;
 }
 
-/* Whether a product is to wait for the one before it: where this thread's last in the stream was another kernel's. Blocks
- * that take the places of the same kernel's one by one, or of another library's, gain 1 to 2 us on an H200; between two
- * kernels of 330 us that took turns they cost 9. */
+/* Whether a product is to wait for the one before it: where this thread's last in the stream was another kernel's.
+ * Blocks that take the places of the same kernel's one by one, or of another library's, gain 1 to 2 us on an H200;
+ * between two kernels of 330 us that took turns they cost 9. */
 static bool waits_for_last(const gt_plan *plan, CUstream stream)
 {
     static _Thread_local struct {
