@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """NumPy's products without the BLAS front and with it: numpy_table.py GEMMTUNE.
 
-Each side is a process; they take turns, with pauses in which the threads of the other's BLAS cease to spin: OpenBLAS's do for
-2^28 clocks, and make products of several threads wait for milliseconds. A round has the median of its calls, a side the
-least of its rounds. The front has seen each size before it counts, as it learns from what it sees. Errors are of some
-rows, relative to the largest element, against f64. $GEMMTUNE_DB is used. Needs a GPU and NumPy.
+Each side is several processes, as the same product takes up to a quarter longer in one than in another. All take turns, with
+pauses in which the threads of the others' BLAS cease to spin: OpenBLAS's do for 2^28 clocks, and make products of several
+threads wait for milliseconds. A round has the median of its calls, a side the least of its rounds. The front has seen each
+size before it counts, as it learns from what it sees. Errors are of some rows, relative to the largest element, against f64.
+$GEMMTUNE_DB is used. Needs a GPU and NumPy.
 """
 import json
 import statistics
@@ -15,7 +16,8 @@ import time
 SIZES = [("f4", 4096, 4096, 4096), ("f4", 2048, 2048, 2048), ("f4", 1024, 1024, 1024), ("f4", 768, 768, 768),
          ("f4", 512, 512, 512), ("f4", 256, 256, 256), ("f4", 64, 64, 64), ("f4", 4096, 64, 4096), ("f4", 4096, 4096, 64),
          ("f8", 2048, 2048, 2048), ("f8", 512, 512, 512)]
-ROUNDS, ROUND_S, ROUND_CALLS, PAUSE_S = 6, 0.02, 3, 0.2  # of each side; a round at least; before it
+PROCESSES, ROUNDS = 3, 2  # of each side; of each process
+ROUND_S, ROUND_CALLS, PAUSE_S = 0.02, 3, 0.2  # a round at least; before it
 SEEN_S, SEEN_CALLS = 0.2, 16  # what comes before the rounds, at least
 ROWS = 4
 
@@ -53,25 +55,28 @@ def serve():
 
 
 class Side:
-    def __init__(self, words):
-        self.process = subprocess.Popen([*words, sys.executable, __file__, "--serve"], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+    """Processes that run the same, one at a time."""
 
-    def ask(self, question):
-        print(json.dumps(question), file=self.process.stdin, flush=True)
-        return json.loads(self.process.stdout.readline())
+    def __init__(self, words):
+        self.processes = [subprocess.Popen([*words, sys.executable, __file__, "--serve"], stdin=subprocess.PIPE,
+                                           stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
+
+    def ask(self, i, question):
+        print(json.dumps(question), file=self.processes[i].stdin, flush=True)
+        return json.loads(self.processes[i].stdout.readline())
 
     def end(self):
-        self.process.stdin.close()
-        self.process.wait()
+        for process in self.processes:
+            process.stdin.close()
+            process.wait()
 
 
 def main():
     sides = [Side([]), Side([sys.argv[1], "run", "--blas", "--"])]
     print("%-4s %-16s %9s %9s %7s %9s %9s" % ("type", "size", "ms", "with us", "ratio", "error", "with us"), flush=True)
     for kind, *size in SIZES:
-        errors = [side.ask([kind, *size]) for side in sides]
-        rounds = [[side.ask(None) for side in sides] for _ in range(ROUNDS)]
+        errors = [max(side.ask(i, [kind, *size]) for i in range(PROCESSES)) for side in sides]
+        rounds = [[side.ask(i, None) for side in sides] for _ in range(ROUNDS) for i in range(PROCESSES)]
         ms, our_ms = (1e3 * min(times) for times in zip(*rounds))
         print("%-4s %-16s %9.3f %9.3f %7.2f %9.2g %9.2g" % (
             "f32" if kind == "f4" else "f64", "x".join(map(str, size)), ms, our_ms, ms / our_ms, *errors), flush=True)

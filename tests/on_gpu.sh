@@ -30,8 +30,8 @@ alone() {
 }
 
 # What a call costs through the front, answered and forwarded, graphs, and a million calls by 64 threads; where they are
-# there, PyTorch's times, by torch_table.py with the words $TORCH_TABLE ("30s f32,split": budget and types), NumPy's tests of
-# products and its times, and CuPy's tests in the folder $CUPY_TESTS.
+# there, PyTorch's times, by torch_table.py with the words $TORCH_TABLE ("30s f32,split": a type's budget, types), NumPy's tests
+# of products and its times, and CuPy's tests in the folder $CUPY_TESTS.
 fronts() {
     for words in "" --capture-only; do
         "$gemmtune" run --dlsym $words -- "$build/tests/front_load" libcublas.so.13 cost || return 1

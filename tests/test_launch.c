@@ -1,5 +1,6 @@
 /* From a kernel and a problem to a grid, a workspace and arguments; and the driver's table where there is none. */
 #include "../src/core/launch.h"
+#include "../src/runtime/plan.h"
 #include "check.h"
 
 static gt_kernel tile(int m, int n)
@@ -177,9 +178,9 @@ TEST(more_tiles_than_a_grid_holds_are_refused)
 
 /* Notes what a driver is asked to launch. */
 static struct {
-    unsigned z[4], cluster[4][2];
-    gt_args args[4];
-    bool dependent[4];
+    unsigned z[5], cluster[5][2];
+    gt_args args[5];
+    bool dependent[5];
     int calls;
 } seen;
 
@@ -235,6 +236,47 @@ TEST(only_what_waits_itself_is_launched_before_the_stream_is_done)
     kernel.facts.cluster_x = 4;
     launch(&driver, &kernel, &problem, &operands);
     CHECK(seen.calls == 4 && !seen.dependent[3] && seen.cluster[3][0] == 4 && seen.cluster[3][1] == 2);
+}
+
+TEST(a_serial_launch_waits_for_the_stream_and_its_product_for_its_copies)
+{
+    const gt_driver driver = {.cuLaunchKernelEx = record_launch, .version = 13000};
+    const gt_problem problem = sized(2, 2, 2, 1);
+    gt_kernel kernel = tile(16, 16);
+    gt_launch_operands operands = plain();
+    kernel.facts.dependent_launch = 1;
+    operands.serial = true;
+    memset(&seen, 0, sizeof seen);
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(seen.calls == 1 && !seen.dependent[0]);
+    kernel.facts.repack = 2;
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(seen.calls == 3 && !seen.dependent[1] && seen.dependent[2]);
+}
+
+TEST(a_product_that_lasts_waits_for_that_of_another_kernel_in_its_stream)
+{
+    static char streams[2], kernels[2];
+    const gt_driver driver = {.cuLaunchKernelEx = record_launch, .version = 13000};
+    const struct {
+        int stream, kernel;
+        bool lasts, dependent;
+    } products[] = {{0, 0, true, true}, {0, 0, true, true}, {0, 1, true, false}, {1, 0, true, true},
+                    {1, 1, false, true}};
+    const gt_problem problem = sized(2, 2, 2, 1);
+    gt_kernel kernel = tile(16, 16);
+    gt_plan plan = {.driver = &driver};
+    const float one = 1, zero = 0;
+    kernel.facts.dependent_launch = 1;
+    CHECK_OK(gt_launch_init(&kernel, &problem, &plan.launch));
+    memset(&seen, 0, sizeof seen);
+    for (int i = 0; i < 5; i++) {
+        plan.module.function = (CUfunction)&kernels[products[i].kernel];
+        plan.lasts = products[i].lasts;
+        CHECK_OK(gt_execute(&plan, (CUstream)&streams[products[i].stream], &one, (void *)0x1000, (void *)0x2000, &zero,
+                            (void *)0x3000));
+        CHECK(seen.dependent[i] == products[i].dependent);
+    }
 }
 
 TEST(large_batches_are_launched_in_turns)

@@ -2,9 +2,9 @@
 """PyTorch models with and without the front: torch_table.py GEMMTUNE [BUDGET [TYPE,...]].
 
 Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
-is answered; tunes that for BUDGET (180s); and times them without the front and with it. The host, which launches the
-steps, is by a third slower in one process than in another: so each side is several processes, which are there at the same
-time and take turns, and its time is the least of all rounds. Errors are of the outputs, relative to the largest element,
+is answered; tunes that, each type for BUDGET (60s); and times them without the front and with it. The host, which launches
+the steps, is by a third slower in one process than in another: so each side is several processes, which are there at the
+same time and take turns, and its time is the least of all rounds. Errors are of the outputs, relative to the largest element,
 against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
 """
 import copy
@@ -17,6 +17,8 @@ import traceback
 TOKENS, WIDTH, ODD = 2048, 1024, 1023
 PROCESSES, ROUNDS, ROUND_MS = 3, 10, 6  # of each side; of each process; a round's steps together, about
 ROWS = 64  # of outputs whose error is looked at: each depends on its own row of the input
+TUNED = {"f32": ("f32", "strict"), "tf32": ("f32", "tf32"), "bf16": ("bf16", "strict"), "f16": ("f16", "strict"),
+         "split": ("f32", "split")}
 
 
 def make_models(torch):
@@ -177,8 +179,8 @@ def compare(sides, kind, name):
 
 
 def main():
-    program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "180s"
-    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32", "tf32", "bf16", "f16", "split"]
+    program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "60s"
+    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else list(TUNED)
     plain = [kind for kind in kinds if kind != "split"]
     only = [program, "run", "--capture-only"]
     captures = [[*only, "--", sys.executable, __file__, "--capture", *plain]] if plain else []
@@ -190,9 +192,11 @@ def main():
     sides = {"without": Side([]), "with": Side([program, "run", "--"])}  # they import while kernels are tuned
     if "split" in kinds:
         sides["split"] = Side([program, "run", "--f32", "split", "--"])
-    tuned = subprocess.run([program, "tune", "--wanted", "--budget", budget, "--quiet"], stdout=subprocess.DEVNULL)
-    if tuned.returncode not in (0, 1):  # 1: the budget ended before each problem had a kernel
-        sys.exit("tuning failed")
+    for kind in kinds:
+        words = ["--type", TUNED[kind][0], "--math", TUNED[kind][1], "--budget", budget, "--quiet"]
+        tuned = subprocess.run([program, "tune", "--wanted", *words], stdout=subprocess.DEVNULL)
+        if tuned.returncode not in (0, 1):  # 1: the budget ended before each problem had a kernel
+            sys.exit("tuning failed")
     names = [side.hear() for side in sides.values()][0][0]
     print("%-6s %-24s %9s %9s %7s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "error", "with us"), flush=True)
     ratios, failed = {}, []

@@ -113,11 +113,11 @@ static CUresult launch_kernel(const gt_driver *driver, CUfunction function, CUla
     return driver->cuLaunchKernelEx(&config, function, parameters, NULL);
 }
 
-/* Makes the copies of operands, but of those that are read as they are stored, and says where the product finds each. To
- * the kernel that copies, an operand without rows or columns is one without elements. */
+/* Makes the copies of operands, but of those that are read as they are stored, and says where the product finds each
+ * and whether there are any. To the kernel that copies, an operand without rows or columns is one without elements. */
 static CUresult launch_copies(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
-                              const gt_args *args, const bool stored[GT_OPERANDS], CUstream stream,
-                              const void *addresses[GT_OPERANDS])
+                              const gt_args *args, const bool stored[GT_OPERANDS], bool dependent, CUstream stream,
+                              const void *addresses[GT_OPERANDS], bool *any)
 {
     const gt_copies *copies = &launch->copies;
     const unsigned batch = (unsigned)args->batch, cluster[2] = {copies->cluster, 1};
@@ -128,20 +128,18 @@ static CUresult launch_copies(const gt_driver *driver, const gt_module *module, 
     gt_args copied = *args;
     copied.m = stored[GT_A] ? 0 : args->m;
     copied.n = stored[GT_B] ? 0 : args->n;
-    bool any = false;
     for (gt_operand i = GT_A; i <= GT_B; i++) {
         if (!copies->copied[i] || stored[i])
             continue;
         addresses[i] = gt_copies_find(copies, i, batch, stored[GT_A], args->workspace);
-        any = true;
+        *any = true;
     }
-    return any ? launch_kernel(driver, module->repack, config, cluster, launch->dependent, (void *[]){&copied})
-               : CUDA_SUCCESS;
+    return *any ? launch_kernel(driver, module->repack, config, cluster, dependent, (void *[]){&copied}) : CUDA_SUCCESS;
 }
 
 /* Launches the first `batch` matrices from where the arguments point. */
 static CUresult launch_once(const gt_driver *driver, const gt_module *module, const gt_launch *launch,
-                            unsigned batch, gt_args *args, CUstream stream)
+                            unsigned batch, bool serial, gt_args *args, CUstream stream)
 {
     args->batch = batch;
     const CUlaunchConfig product = {
@@ -150,7 +148,7 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
         .sharedMemBytes = launch->smem_bytes, .hStream = stream,
     };
     const void *addresses[GT_OPERANDS] = {args->a, args->b, args->c};
-    bool stored[GT_OPERANDS] = {false};
+    bool stored[GT_OPERANDS] = {false}, dependent = launch->dependent && !serial, copied = false;
     CUtensorMap maps[GT_OPERANDS];
     void *parameters[GT_OPERANDS + 1];
     int count = 0;
@@ -158,14 +156,15 @@ static CUresult launch_once(const gt_driver *driver, const gt_module *module, co
         stored[i] = gt_maps_read_stored(&launch->maps, i, addresses[i]);
     CUresult result = CUDA_SUCCESS;
     if (launch->copies.blocks)
-        result = launch_copies(driver, module, launch, args, stored, stream, addresses);
+        result = launch_copies(driver, module, launch, args, stored, dependent, stream, addresses, &copied);
+    dependent = dependent || (launch->dependent && copied);
     if (result == CUDA_SUCCESS && launch->maps.count > 0)
         result = gt_maps_encode(driver, &launch->maps, addresses, stored, maps);
     for (int i = 0; i < launch->maps.count; i++)
         parameters[count++] = &maps[i];
     parameters[count] = args;
     return result == CUDA_SUCCESS
-               ? launch_kernel(driver, module->function, product, launch->cluster, launch->dependent, parameters)
+               ? launch_kernel(driver, module->function, product, launch->cluster, dependent, parameters)
                : result;
 }
 
@@ -202,13 +201,13 @@ CUresult gt_launch_run(const gt_driver *driver, const gt_module *module, const g
     gt_args args = make_args(launch, operands);
     const int64_t most = (int64_t)launch->grid[2] * launch->products; /* matrices of one launch */
     if (p->batch <= most)
-        return launch_once(driver, module, launch, (unsigned)p->batch, &args, stream);
+        return launch_once(driver, module, launch, (unsigned)p->batch, operands->serial, &args, stream);
     const int64_t a = gt_type_find(p->class.type_a)->bytes, b = gt_type_find(p->class.type_b)->bytes,
                   c = gt_type_find(p->class.type_c)->bytes;
     for (int64_t done = 0; done < p->batch; done += most) {
         const int64_t left = p->batch - done;
         const unsigned batch = (unsigned)(left < most ? left : most);
-        const CUresult result = launch_once(driver, module, launch, batch, &args, stream);
+        const CUresult result = launch_once(driver, module, launch, batch, operands->serial, &args, stream);
         if (result != CUDA_SUCCESS)
             return result;
         args.a = args.a ? (const char *)args.a + batch * args.stride_a * a : NULL;

@@ -70,6 +70,7 @@ typedef struct gt_launch_operands {
     gt_scalar alpha, beta;
     void *workspace;    /* workspace_bytes of it */
     unsigned *counters; /* counter_bytes, zero */
+    bool serial;        /* not before the stream's earlier work is done, whatever the kernel's facts say */
 } gt_launch_operands;
 
 /* Works out grid, workspace and maps. GT_ERROR_INVALID if the kernel's facts are absurd, the grid is too large or a

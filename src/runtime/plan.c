@@ -7,6 +7,9 @@
 #include "../core/estimate.h"
 #include "choose.h"
 
+/* From here on 1 to 2 us, which an early begin is worth, are less than what it may cost: see execute.c. */
+#define LASTING_US 50
+
 /* Counters, cleared before any stream can see them, and workspace: one allocation. */
 static gt_status allocate_workspace(gt_plan *plan)
 {
@@ -117,6 +120,7 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
     if (status != GT_OK)
         goto fail;
     plan->reads_apart = plan->chosen->kernel.facts.epilogue != 0;
+    plan->lasts = plan->chosen->selection.expected_us >= LASTING_US;
     plan->unaligned_ab = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_a) - 1;
     plan->unaligned_c = (uintptr_t)gt_class_pointer(&problem.class, problem.class.type_c) - 1;
     plan->unaligned_bias = (uintptr_t)gt_type_find(problem.class.type_c)->bytes - 1;

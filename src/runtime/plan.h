@@ -52,6 +52,7 @@ struct gt_plan {
     gt_launch launch;
     bool swapped;      /* the launch's A is the caller's B, and the other way round */
     bool reads_apart;  /* the kernel can read C where results do not go */
+    bool lasts;        /* it takes so long that beginning early is worth little */
     uintptr_t unaligned_ab, unaligned_c, unaligned_bias; /* bits that must be 0 in pointers to A, B; C, D; the bias */
     CUcontext cuda;         /* where the workspace is */
     CUdeviceptr workspace;  /* 0: none */
