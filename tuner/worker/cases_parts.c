@@ -13,6 +13,7 @@
 #define STRICT_STEPS 64   /* of K: a multiple of what a loop without tensor cores steps by */
 #define SPLIT_STEP   32   /* elements of a line that one warp splits at a time, where K goes down, */
 #define SPLIT_TURN   512  /* and where it goes along */
+#define SPLIT_LINES  32   /* that a warp splits where K goes down, a lane each */
 
 static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_uneven uneven,
                             gt_operand odd)
@@ -52,13 +53,15 @@ static gt_status add_strict_tails(gt_drawing *d)
 }
 
 /* Lines that one warp, the first one, splits all of, or all warps, without a tail that would tell of them too: what the
- * first or the last one alone has seen counts, from its first element to its last. The last line is one of a pair. */
+ * first or the last one alone has seen counts, from its first element to its last. The last line is one of a pair, or the
+ * one of a warp's last lane. */
 static gt_status add_split_alone(gt_drawing *d)
 {
     gt_status status = GT_OK;
     for (int i = 0; status == GT_OK && i < 8; i++) {
-        status = add_uneven(d, 2 + 2 * gt_drawing_below(d, 2), 2 + 2 * gt_drawing_below(d, 2),
-                            i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
+        const int64_t m = i < 4 ? 2 + 2 * gt_drawing_below(d, 2) : SPLIT_LINES,
+                      n = i < 4 ? 2 + 2 * gt_drawing_below(d, 2) : SPLIT_LINES;
+        status = add_uneven(d, m, n, i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
                             i / 2 % 2 ? GT_UNEVEN_LAST_SMALL : GT_UNEVEN_FIRST_SMALL, (gt_operand)(i % 2));
         if (status == GT_OK)
             d->cases->list[d->cases->count - 1].watched = false; /* larger ones are */
