@@ -296,8 +296,8 @@ TEST(sides_next_to_the_tile_meet_a_K_of_one_beyond_whole_steps_where_steps_are_p
             bool seen = false;
             for (size_t i = 0; i < cases.count; i++) {
                 const gt_problem *p = &cases.list[i].problem;
-                seen |= p->k > 32 && p->k % 32 == 1 &&
-                        (side < 6 ? p->m == (1 + side / 3) * 64 + side % 3 - 1 : p->n == (side / 3 - 1) * 32 + side % 3 - 1);
+                const int64_t tiles = side % 6 / 3 + 1, length = tiles * (side < 6 ? 64 : 32) + side % 3 - 1;
+                seen |= p->k > 32 && p->k % 32 == 1 && (side < 6 ? p->m : p->n) == length;
             }
             CHECK(seen);
         }

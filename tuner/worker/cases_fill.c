@@ -157,7 +157,7 @@ static double beyond_of(const gt_case *c, gt_operand operand, bool here, double 
            (c->uneven == GT_UNEVEN_BEYOND ? value : operand == GT_A ? DRIFTING : 1);
 }
 
-/* The one place along K. A large element lies in the second half: who scales a line by its first ones has it to do again. */
+/* The one place along K. A large element lies in the second half: who scales a line by its first ones does it again. */
 static int64_t place_of(const gt_case *c, uint64_t seed)
 {
     const int64_t k = c->problem.k, first = c->uneven == GT_UNEVEN_LARGE ? k / 2 : 0;

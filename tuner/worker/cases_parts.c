@@ -53,8 +53,8 @@ static gt_status add_strict_tails(gt_drawing *d)
 }
 
 /* Lines that one warp, the first one, splits all of, or all warps, without a tail that would tell of them too: what the
- * first or the last one alone has seen counts, from its first element to its last. The last line is one of a pair, or the
- * one of a warp's last lane. */
+ * first or the last one alone has seen counts, from its first element to its last. The last line is one of a pair, or
+ * that of a warp's last lane. */
 static gt_status add_split_alone(gt_drawing *d)
 {
     gt_status status = GT_OK;
@@ -74,8 +74,9 @@ static gt_status add_split_alone(gt_drawing *d)
  * farther than three parts hold, where another tile lies below: its rows are not this one's. The last row or column of
  * a tile, alone. Tiles beside and below others, with C: what one stored another must not add to. Lines without a tail,
  * so that zeros behind their end make up for nothing that is not counted; those of one case so long that every warp
- * which splits them takes several turns, of two such that a pair of blocks splits them twice, and of one whose sums drift unless they are promoted, as kernels that split
- * operands promise, where tiles are computed without tensor cores, too. */
+ * which splits them takes several turns, of two such that a pair of blocks splits them twice, and of one whose sums
+ * drift unless they are promoted, as kernels that split operands promise, where tiles are computed without tensor
+ * cores, too. */
 gt_status gt_cases_add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -106,7 +107,8 @@ gt_status gt_cases_add_parts(gt_drawing *d)
         status =
             add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), GT_SUMS_K, 1, GT_UNEVEN_LARGE, GT_A);
     for (gt_operand o = GT_A; status == GT_OK && o <= GT_B; o++)
-        status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_PAIR, 1, GT_UNEVEN_LARGE, o);
+        status =
+            add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_PAIR, 1, GT_UNEVEN_LARGE, o);
     if (status == GT_OK)
         status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_LONG, 1,
                             d->facts->repack & GT_COPY_SPLIT ? GT_UNEVEN_DRIFT : GT_UNEVEN_LARGE, GT_B);

@@ -60,8 +60,8 @@ gt_status gt_cases_add_edges(gt_drawing *d)
     }
     for (int64_t i = 0; status == GT_OK && i < others && (i < 2 || left > 0); i++) {
         gt_case *c;
-        const int64_t power = powers[i / 2], k = gt_drawing_telling_k(d, 1), side_m = i % 2 ? power : gt_drawing_few(d, m),
-                      side_n = i % 2 ? gt_drawing_few(d, n) : power;
+        const int64_t power = powers[i / 2], k = gt_drawing_telling_k(d, 1);
+        const int64_t side_m = i % 2 ? power : gt_drawing_few(d, m), side_n = i % 2 ? gt_drawing_few(d, n) : power;
         left -= gt_drawing_work(d, side_m, side_n, k, 1);
         if ((status = gt_drawing_add(d, side_m, side_n, k, 1, &c)) == GT_OK)
             gt_drawing_telling(d, c);
