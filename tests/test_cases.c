@@ -1,4 +1,5 @@
 /* The products that a kernel is checked on: what must be among them, whatever the seed. */
+#include "../src/core/copies.h"
 #include "cases_fixture.h"
 
 #define SOFT 60e6 /* some work that a drawing is held to */
@@ -200,17 +201,18 @@ TEST(a_persistent_grid_meets_tiles_that_its_blocks_share_and_tiles_that_they_hav
     k.facts.blocks = 20;
     k.facts.split_k = 1;
     for (int bounded = 0; bounded < 2; bounded++) {
-        bool several = false, shared = false, more = false;
+        bool several = false, shared = false, more = false, refilled = false;
         gt_cases cases;
         CHECK_OK(gt_cases_draw(&class, &k, check_random(), bounded ? 100e6 : 0, GT_EXTENT_ALL, &cases));
         for (size_t i = 0; i < cases.count; i++) {
             const gt_problem *p = &cases.list[i].problem;
             const int64_t tiles = (p->m + 63) / 64 * ((p->n + 127) / 128), steps = (p->k + 15) / 16;
+            refilled |= cases.list[i].watched && tiles * steps > 3 * 20; /* stages of every block */
             several |= tiles == 2 && tiles * steps > 2 * 20 && tiles * steps % 20 != 0;
             shared |= tiles < 20 && steps > 1 && tiles * steps < 20;
             more |= tiles > 20 && steps > 1 && tiles % 20 != 0;
         }
-        CHECK(several && shared && more);
+        CHECK(several && shared && more && refilled);
         gt_cases_finish(&cases);
     }
 }
@@ -250,6 +252,57 @@ TEST(lines_that_one_warp_splits_have_a_first_or_last_element_that_it_alone_sees)
     for (gt_operand o = GT_A; o < GT_C; o++)
         CHECK(seen[o][0][0] && seen[o][0][1] && seen[o][1][0] && seen[o][1][1]);
     gt_cases_finish(&cases);
+}
+
+TEST(lines_that_a_pair_of_blocks_splits_twice_are_watched)
+{
+    gt_class class = class_of(GT_F32, GT_F32, 16);
+    gt_kernel k = kernel(128, 64, "bk=32 stages=4");
+    bool seen[GT_C] = {0};
+    gt_cases cases;
+    class.math = GT_MATH_SPLIT;
+    k.facts.repack = 3 | GT_COPY_SPLIT;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+    char *image = malloc(cases.bytes);
+    cases_fill(&class, &cases, check_random(), image);
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        if (!c->watched || c->values != GT_VALUES_UNEVEN || c->uneven != GT_UNEVEN_LARGE || c->problem.k <= 1024 ||
+            c->problem.k >= 2048)
+            continue;
+        const gt_stored o = gt_problem_stored(&c->problem, c->odd);
+        const float *const elements = (const float *)(image + c->place[c->odd]);
+        for (int64_t at = 0; at < o.rows * o.columns; at++) {
+            const int64_t row = at / o.columns, column = at % o.columns;
+            const int64_t along = gt_case_has_k_down(c, c->odd) ? row : column;
+            seen[c->odd] |= fabsf(elements[row * o.ld + column]) > 0x1p20f && along >= 512; /* behind the first ones */
+        }
+    }
+    CHECK(seen[GT_A] && seen[GT_B]);
+    free(image);
+    gt_cases_finish(&cases);
+}
+
+TEST(sides_next_to_the_tile_meet_a_K_of_one_beyond_whole_steps_where_steps_are_padded)
+{
+    gt_class class = class_of(GT_F32, GT_F32, 16);
+    gt_kernel k = kernel(64, 32, "bk=32 stages=3");
+    class.math = GT_MATH_SPLIT;
+    k.facts.repack = 3 | GT_COPY_SPLIT;
+    for (int round = 0; round < 8; round++) {
+        gt_cases cases;
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+        for (int64_t side = 0; side < 12; side++) {
+            bool seen = false;
+            for (size_t i = 0; i < cases.count; i++) {
+                const gt_problem *p = &cases.list[i].problem;
+                const int64_t tiles = side % 6 / 3 + 1, length = tiles * (side < 6 ? 64 : 32) + side % 3 - 1;
+                seen |= p->k > 32 && p->k % 32 == 1 && (side < 6 ? p->m : p->n) == length;
+            }
+            CHECK(seen);
+        }
+        gt_cases_finish(&cases);
+    }
 }
 
 TEST(tiles_that_parts_do_not_suffice_for_have_an_epilogue)

@@ -135,21 +135,21 @@ static gt_status add_long(gt_drawing *d)
         const int64_t many = tall * tile + gt_drawing_below(d, tile) + 1, m = across ? few : many, n = across ? many : few;
         const bool deep = across == deeper ||
                           gt_drawing_work(d, m, n, deep_k + 1, 1) <= gt_drawing_allowance(d, DEEPER_SHARE);
-        status = gt_drawing_add(d, m, n, (deep ? deep_k : 1) + 1 + gt_drawing_below(d, 2), 1, &c);
+        status = gt_drawing_add(d, m, n, deep ? deep_k + 1 : 2 + gt_drawing_below(d, 2), 1, &c);
         if (status == GT_OK)
             gt_drawing_telling(d, c); /* of many tiles there is no other case */
         if (status == GT_OK && c->beta == 0)
             c->beta = 1;
     }
     if (status == GT_OK)
-        status = gt_drawing_add(d, rows, LARGE_C / rows + 1 + gt_drawing_below(d, 16), d->step + 1 + gt_drawing_below(d, 4),
-                                1, &c);
+        status = gt_drawing_add(d, rows, LARGE_C / rows + 1 + gt_drawing_below(d, 16), d->step + 1, 1, &c);
     if (status == GT_OK) {
         c->alpha = gt_drawing_scalar(d, 0);
         c->beta = gt_drawing_scalar(d, 1); /* of many elements there is no other case */
         c->values = GT_VALUES_NORMAL;
-        status = gt_drawing_add(d, 2 + gt_drawing_below(d, 4), 2 + gt_drawing_below(d, 4), k + gt_drawing_below(d, 256),
-                                1, &c);
+        const int64_t steps = (k + d->step - 1) / d->step + gt_drawing_below(d, 1 + 256 / d->step);
+        status = gt_drawing_add(d, 2 + gt_drawing_below(d, 4), 2 + gt_drawing_below(d, 4),
+                                gt_drawing_telling_k(d, steps), 1, &c);
     }
     if (status == GT_OK) {
         c->beta = gt_drawing_scalar(d, 0);

@@ -157,12 +157,13 @@ static double beyond_of(const gt_case *c, gt_operand operand, bool here, double 
            (c->uneven == GT_UNEVEN_BEYOND ? value : operand == GT_A ? DRIFTING : 1);
 }
 
-/* The one place along K. */
+/* The one place along K. A large element lies in the second half: who scales a line by its first ones does it again. */
 static int64_t place_of(const gt_case *c, uint64_t seed)
 {
+    const int64_t k = c->problem.k, first = c->uneven == GT_UNEVEN_LARGE ? k / 2 : 0;
     return c->uneven == GT_UNEVEN_FIRST_SMALL  ? 0
-           : c->uneven == GT_UNEVEN_LAST_SMALL ? c->problem.k - 1
-                                               : (int64_t)(seed >> 8) % c->problem.k;
+           : c->uneven == GT_UNEVEN_LAST_SMALL ? k - 1
+                                               : first + (int64_t)(seed >> 8) % (k - first);
 }
 
 /* Whether the other operand has a zero, so that what is large tells nothing of the sum: at that place, or at all others,

@@ -6,12 +6,14 @@
 #define STEEP_FIRST     512 /* the large product; the others are below 1/16 */
 
 #define SUMS_SIDE    16   /* of a product whose sums are looked at on average */
+#define SPLIT_PAIR   1536 /* elements of a line that two blocks of 8 warps split at a time, in several turns */
 #define SPLIT_LONG   3904 /* elements of a line: more than 8 blocks of 8 warps split at a time, and twice 2048 nearly */
 #define SPLIT_MORE   8448 /* elements of a line that all warps of a block split, */
 #define SPLIT_ALL    12288 /* and of one whose last ones are the last warp's */
 #define STRICT_STEPS 64   /* of K: a multiple of what a loop without tensor cores steps by */
 #define SPLIT_STEP   32   /* elements of a line that one warp splits at a time, where K goes down, */
 #define SPLIT_TURN   512  /* and where it goes along */
+#define SPLIT_LINES  32   /* that a warp splits where K goes down, a lane each */
 
 static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_uneven uneven,
                             gt_operand odd)
@@ -51,13 +53,15 @@ static gt_status add_strict_tails(gt_drawing *d)
 }
 
 /* Lines that one warp, the first one, splits all of, or all warps, without a tail that would tell of them too: what the
- * first or the last one alone has seen counts, from its first element to its last. The last line is one of a pair. */
+ * first or the last one alone has seen counts, from its first element to its last. The last line is one of a pair, or
+ * that of a warp's last lane. */
 static gt_status add_split_alone(gt_drawing *d)
 {
     gt_status status = GT_OK;
     for (int i = 0; status == GT_OK && i < 8; i++) {
-        status = add_uneven(d, 2 + 2 * gt_drawing_below(d, 2), 2 + 2 * gt_drawing_below(d, 2),
-                            i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
+        const int64_t m = i < 4 ? 2 + 2 * gt_drawing_below(d, 2) : SPLIT_LINES,
+                      n = i < 4 ? 2 + 2 * gt_drawing_below(d, 2) : SPLIT_LINES;
+        status = add_uneven(d, m, n, i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
                             i / 2 % 2 ? GT_UNEVEN_LAST_SMALL : GT_UNEVEN_FIRST_SMALL, (gt_operand)(i % 2));
         if (status == GT_OK)
             d->cases->list[d->cases->count - 1].watched = false; /* larger ones are */
@@ -70,8 +74,9 @@ static gt_status add_split_alone(gt_drawing *d)
  * farther than three parts hold, where another tile lies below: its rows are not this one's. The last row or column of
  * a tile, alone. Tiles beside and below others, with C: what one stored another must not add to. Lines without a tail,
  * so that zeros behind their end make up for nothing that is not counted; those of one case so long that every warp
- * which splits them takes several turns, and of one whose sums drift unless they are promoted, as kernels that split
- * operands promise, where tiles are computed without tensor cores, too. */
+ * which splits them takes several turns, of two such that a pair of blocks splits them twice, and of one whose sums
+ * drift unless they are promoted, as kernels that split operands promise, where tiles are computed without tensor
+ * cores, too. */
 gt_status gt_cases_add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -101,6 +106,9 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     if (status == GT_OK)
         status =
             add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), GT_SUMS_K, 1, GT_UNEVEN_LARGE, GT_A);
+    for (gt_operand o = GT_A; status == GT_OK && o <= GT_B; o++)
+        status =
+            add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_PAIR, 1, GT_UNEVEN_LARGE, o);
     if (status == GT_OK)
         status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_LONG, 1,
                             d->facts->repack & GT_COPY_SPLIT ? GT_UNEVEN_DRIFT : GT_UNEVEN_LARGE, GT_B);

@@ -18,7 +18,7 @@
 #define DEPTH_SHARE 0.05
 #define CHUNK_SHARE 0.05 /* for each of its cases */
 #define GROUP_SHARE 0.2
-#define DEAL_SHARE  0.2 /* for each of its cases */
+#define DEAL_SHARE  0.25 /* for each of its cases */
 
 /* Two products of these sides: one of them with K of less than a step, one of them with C. */
 static gt_status add_edge(gt_drawing *d, int64_t m, int64_t n)
@@ -28,7 +28,7 @@ static gt_status add_edge(gt_drawing *d, int64_t m, int64_t n)
     gt_status status = GT_OK;
     for (int64_t i = 0; status == GT_OK && i < 2; i++) {
         gt_case *c;
-        const int64_t k = gt_drawing_k(d, i == shorter ? 0 : 1 + gt_drawing_below(d, EDGE_STEPS));
+        const int64_t k = gt_drawing_telling_k(d, i == shorter ? 0 : 1 + gt_drawing_below(d, EDGE_STEPS));
         status = gt_drawing_add(d, m, n, i == shorter && k == d->step ? 1 : k, 1, &c);
         if (status != GT_OK)
             break;
@@ -60,8 +60,8 @@ gt_status gt_cases_add_edges(gt_drawing *d)
     }
     for (int64_t i = 0; status == GT_OK && i < others && (i < 2 || left > 0); i++) {
         gt_case *c;
-        const int64_t power = powers[i / 2], k = gt_drawing_k(d, 1), side_m = i % 2 ? power : gt_drawing_few(d, m),
-                      side_n = i % 2 ? gt_drawing_few(d, n) : power;
+        const int64_t power = powers[i / 2], k = gt_drawing_telling_k(d, 1);
+        const int64_t side_m = i % 2 ? power : gt_drawing_few(d, m), side_n = i % 2 ? gt_drawing_few(d, n) : power;
         left -= gt_drawing_work(d, side_m, side_n, k, 1);
         if ((status = gt_drawing_add(d, side_m, side_n, k, 1, &c)) == GT_OK)
             gt_drawing_telling(d, c);
@@ -120,7 +120,7 @@ gt_status gt_cases_add_steps(gt_drawing *d)
     gt_status status = GT_OK;
     for (int64_t i = 0; status == GT_OK && i < count && i < MANY_STEPS && (i < own || left > 0); i++) {
         gt_case *c;
-        const int64_t steps = i < own ? i : own + gt_walk_at(&w, i), k = gt_drawing_k(d, steps);
+        const int64_t steps = i < own ? i : own + gt_walk_at(&w, i), k = gt_drawing_telling_k(d, steps);
         left -= gt_drawing_work(d, 1, 1, k, 1);
         status = gt_drawing_add(d, gt_drawing_some(d, d->tile_m), gt_drawing_some(d, d->tile_n), k, 1, &c);
         if (status == GT_OK)
@@ -184,14 +184,17 @@ gt_status gt_cases_add_groups(gt_drawing *d)
 }
 
 /* For a persistent grid that deals the steps of its tiles out to its blocks: two tiles, of which every block has some
- * steps, and more tiles than blocks, which have two steps each. */
+ * steps, so many that it fills a stage again where there is work for that, and more tiles than blocks, which have two
+ * steps each. */
 gt_status gt_cases_add_dealt(gt_drawing *d)
 {
     const int64_t blocks = d->facts->blocks, tile = d->tile_m < d->tile_n ? d->tile_m : d->tile_n;
     if (blocks == 0 || d->facts->ws_tile == 0)
         return GT_OK;
+    const int64_t again = (d->stages + 1) * blocks / 2 + 1;
+    const bool refills = gt_drawing_work(d, 1, 1, (again + 3) * d->step, 2) <= gt_drawing_allowance(d, DEAL_SHARE);
     const int64_t tiles[] = {2, blocks + 1 + gt_drawing_below(d, 3)},
-                  steps[] = {5 * blocks / 4 + 1 + gt_drawing_below(d, 3), 1};
+                  steps[] = {(refills ? again : 5 * blocks / 4 + 1) + gt_drawing_below(d, 3), 1};
     gt_status status = GT_OK;
     for (int i = 0; status == GT_OK && i < 2; i++) {
         gt_case *c;
@@ -199,8 +202,10 @@ gt_status gt_cases_add_dealt(gt_drawing *d)
                       k = steps[i] * d->step + 1 + gt_drawing_below(d, d->step);
         const bool rows = tile == d->tile_m;
         const int64_t m = rows ? side : gt_drawing_few(d, d->tile_m), n = rows ? gt_drawing_few(d, d->tile_n) : side;
-        if (gt_drawing_work(d, m, n, k, 1) <= gt_drawing_allowance(d, DEAL_SHARE))
-            status = gt_drawing_add(d, m, n, k, 1, &c);
+        if (gt_drawing_work(d, m, n, k, 1) > gt_drawing_allowance(d, DEAL_SHARE))
+            continue;
+        if ((status = gt_drawing_add(d, m, n, k, 1, &c)) == GT_OK)
+            c->watched = i == 0;
     }
     return status;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../src/core/copies.h"
 #include "../../src/core/launch.h"
 #include "../../src/core/status.h"
 
@@ -106,6 +107,11 @@ int64_t gt_drawing_k(gt_drawing *d, int64_t whole)
     const int64_t index = d->depths++, rest = index < count ? first[index] : gt_walk_at(&d->rests, index - count);
     const int64_t k = whole * d->step + rest % d->step;
     return k > 0 ? k : d->step;
+}
+
+int64_t gt_drawing_telling_k(gt_drawing *d, int64_t whole)
+{
+    return whole > 0 && d->facts->repack & GT_COPY_SPLIT ? whole * d->step + 1 : gt_drawing_k(d, whole);
 }
 
 int64_t gt_drawing_steps(gt_drawing *d)

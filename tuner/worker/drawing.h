@@ -54,6 +54,10 @@ void gt_drawing_telling(gt_drawing *d, gt_case *c);
  * remainder in turn. */
 int64_t gt_drawing_k(gt_drawing *d, int64_t whole);
 
+/* For sizes that are met once: the same, but one beyond whole steps where operands come in parts, which are padded to
+ * whole steps, so that nothing else tells of a K that is one too short. */
+int64_t gt_drawing_telling_k(gt_drawing *d, int64_t whole);
+
 /* A number of steps: often none or one, now and then any up to beyond what the stages hold. */
 int64_t gt_drawing_steps(gt_drawing *d);
 
