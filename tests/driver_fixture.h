@@ -11,7 +11,7 @@
 
 #include "../src/core/device.h"
 #include "../src/softgpu/softgpu.h"
-#include "../tuner/nvrtc.h"
+#include "../tuner/compile/nvrtc.h"
 #include "check.h"
 
 /* Of the child process that a test runs in: a broken context cannot be mended. */

@@ -5,7 +5,7 @@
 #include "../src/core/launch.h"
 #include "../src/softgpu/machine/exec.h"
 #include "../src/softgpu/machine/module.h"
-#include "../tuner/compile.h"
+#include "../tuner/compile/compile.h"
 #include "check.h"
 
 #define SOFT_BYTES ((uint64_t)256 << 20)

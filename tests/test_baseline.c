@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 
 #include "../tuner/baselines/cublaslt_abi.h"
-#include "../tuner/nvrtc.h"
+#include "../tuner/compile/nvrtc.h"
 #include "../tuner/baselines/entrance.h"
 #include "../src/dropin/cublas_abi.h"
 #include "driver_fixture.h"

@@ -2,7 +2,7 @@
 #include "../src/core/launch.h"
 #include "../tuner/timer.h"
 #include "../tuner/worker/ceiling.h"
-#include "../tuner/nvrtc.h"
+#include "../tuner/compile/nvrtc.h"
 #include "driver_fixture.h"
 
 #define THREADS 256

@@ -1,5 +1,5 @@
 /* Candidates go into the compiler's threads and come out again: as code, or with their error, or not at all. */
-#include "../tuner/compile.h"
+#include "../tuner/compile/compile.h"
 #include "check.h"
 
 static gt_nvrtc *nvrtc_or_skip(void)

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "../tuner/compile.h"
+#include "../tuner/compile/compile.h"
 #include "store_fixture.h"
 
 #define FLIPS   100

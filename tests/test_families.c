@@ -6,7 +6,7 @@
  * layouts. The seed is fixed and printed; CHECK_SEED=N gives another. With CHECK_VERIFIED=1 each goes through the
  * tuner's own checks instead, one in four through all of them and others through the quick ones: none may refuse it.
  */
-#include "../tuner/compile.h"
+#include "../tuner/compile/compile.h"
 #include "../tuner/worker/verify.h"
 #include "params_fixture.h"
 #include "product_fixture.h"

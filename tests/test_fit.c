@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "../src/runtime/select.h"
-#include "../tuner/fit.h"
-#include "../tuner/trials.h"
+#include "../tuner/fit/fit.h"
+#include "../tuner/fit/trials.h"
 #include "store_fixture.h"
 
 static gt_trials read_table(const char *variable)

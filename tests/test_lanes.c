@@ -1,7 +1,7 @@
 /* Lanes share an engine: one runs at a time, but for its waits; each has a worker of its own, and a failure is told. */
 #include <signal.h>
 
-#include "../tuner/lanes.h"
+#include "../tuner/engine/lanes.h"
 #include "../tuner/worker/child.h"
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* Which candidates are tried, in which order, and when the search ends. */
-#include "../tuner/search.h"
+#include "../tuner/search/search.h"
 #include "params_fixture.h"
 
 typedef struct fixture {

@@ -1,6 +1,6 @@
 /* Sizes as people write them. */
 #include "../tuner/commands/shapes.h"
-#include "../tuner/drawn.h"
+#include "../tuner/fit/drawn.h"
 #include "check.h"
 
 /* Parses, and checks the whole list: "m,n,k m,n,k". */

@@ -1,5 +1,5 @@
 /* Shards: every problem falls to one of them, and they have about as much to do. */
-#include "../tuner/shard.h"
+#include "../tuner/engine/shard.h"
 #include "check.h"
 
 #define MOST 64

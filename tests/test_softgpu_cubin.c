@@ -1,6 +1,6 @@
 /* What the software GPU reads in a cubin: the assembler's facts, and the machine code of its loop. */
 #include "../src/softgpu/ptx/cubin.h"
-#include "../tuner/nvrtc.h"
+#include "../tuner/compile/nvrtc.h"
 #include "check.h"
 
 static const char source[] =

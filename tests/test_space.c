@@ -1,5 +1,5 @@
 /* Families, spaces and rendering, built in and from a user's folder. */
-#include "../tuner/render.h"
+#include "../tuner/compile/render.h"
 #include "params_fixture.h"
 
 static gt_device hopper(void)

@@ -1,5 +1,5 @@
 /* Which code a database keeps. */
-#include "../tuner/trim.h"
+#include "../tuner/fit/trim.h"
 #include "store_fixture.h"
 
 static gt_kernel make_tile(int number)

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <sys/time.h>
 
+#include "../tuner/engine/verdict.h"
 #include "../tuner/timer.h"
-#include "../tuner/verdict.h"
 #include "worker_fixture.h"
 
 TEST(a_machine_without_driver_is_told_so_quickly)

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <signal.h>
 
-#include "../tuner/worker.h"
+#include "../tuner/engine/worker.h"
 #include "../tuner/worker/child.h"
 #include "../tuner/worker/protocol.h"
 

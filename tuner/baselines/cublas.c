@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../cuda_library.h"
+#include "../compile/cuda_library.h"
 
 /* What is needed of cublas_v2.h, by hand: building must not ask for it. Values have been the same since cuBLAS 11. */
 enum { SUCCESS = 0, NOT_SUPPORTED = 15, OP_N = 0, OP_T = 1 };

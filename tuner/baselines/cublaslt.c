@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cublaslt_abi.h"
-#include "../cuda_library.h"
+#include "../compile/cuda_library.h"
 
 /* Every function that is called, as cublasLt<name>. */
 #define FUNCTIONS(X)                                                                                         \

@@ -3,7 +3,7 @@
 #define GT_CHOSEN_H
 
 #include "../../src/runtime/select.h"
-#include "../engine.h"
+#include "../engine/engine.h"
 
 typedef struct gt_chosen {
     gt_kernel kernel;

@@ -10,9 +10,9 @@
 
 #include "../../db/store.h"
 #include "../../src/core/status.h"
-#include "../cuda_library.h"
-#include "../nvrtc.h"
-#include "../stale.h"
+#include "../compile/cuda_library.h"
+#include "../compile/nvrtc.h"
+#include "../engine/stale.h"
 #include "../worker/clock.h"
 #include "options.h"
 #include "output.h"

@@ -2,7 +2,7 @@
 #ifndef GT_ENTRIES_H
 #define GT_ENTRIES_H
 
-#include "../engine.h"
+#include "../engine/engine.h"
 #include "options.h"
 
 typedef struct gt_entries {

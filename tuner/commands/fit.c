@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "../../src/core/status.h"
-#include "../fit.h"
-#include "../trials.h"
+#include "../fit/fit.h"
+#include "../fit/trials.h"
 #include "options.h"
 #include "output.h"
 

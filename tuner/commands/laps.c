@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "../../src/core/status.h"
-#include "../claims.h"
-#include "../drawn.h"
-#include "../fit.h"
-#include "../lanes.h"
+#include "../engine/claims.h"
+#include "../engine/lanes.h"
+#include "../fit/drawn.h"
+#include "../fit/fit.h"
+#include "../search/winners.h"
 #include "../timer.h"
-#include "../winners.h"
 #include "cover.h"
 #include "tuned.h"
 

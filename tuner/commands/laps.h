@@ -2,7 +2,7 @@
 #ifndef GT_LAPS_H
 #define GT_LAPS_H
 
-#include "../tune.h"
+#include "../engine/tune.h"
 #include "options.h"
 
 /* Tunes type by type: what is left of the budget is shared among the problems that are left, by their shares; NULL: they

@@ -6,8 +6,8 @@
 
 #include "../../src/core/device.h"
 #include "../../src/core/problem.h"
-#include "../engine.h"
-#include "../shard.h"
+#include "../engine/engine.h"
+#include "../engine/shard.h"
 #include "shapes.h"
 #include "type_list.h"
 

@@ -3,7 +3,7 @@
 #define GT_PICK_H
 
 #include "options.h"
-#include "../space.h"
+#include "../search/space.h"
 
 typedef struct gt_pick {
     const gt_family *family;

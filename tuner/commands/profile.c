@@ -5,10 +5,10 @@
 #include "../../src/core/launch.h"
 #include "../../src/softgpu/softgpu.h"
 #include "../../src/core/status.h"
-#include "../nvrtc.h"
+#include "../compile/nvrtc.h"
 #include "output.h"
 #include "pick.h"
-#include "../render.h"
+#include "../compile/render.h"
 
 /* Device memory with small numbers in it, never zeros; of no use where it is NULL. */
 static gt_status make_operand(const gt_driver *driver, size_t bytes, CUdeviceptr *operand)

@@ -9,7 +9,7 @@
 
 #include "../../src/core/status.h"
 #include "../../src/runtime/select.h"
-#include "../tune.h"
+#include "../engine/tune.h"
 #include "entries.h"
 #include "output.h"
 

@@ -4,7 +4,7 @@
 
 #include "output.h"
 #include "pick.h"
-#include "../render.h"
+#include "../compile/render.h"
 
 int gt_cmd_render(const gt_options_cli *options)
 {

@@ -5,8 +5,8 @@
 
 #include "options.h"
 #include "output.h"
-#include "../stale.h"
-#include "../tune.h"
+#include "../engine/stale.h"
+#include "../engine/tune.h"
 #include "../worker/clock.h"
 
 static const gt_column columns[] = {

@@ -15,6 +15,7 @@
 #include "../../src/core/status.h"
 #include "../timer.h"
 #include "output.h"
+#include "tune_device.h"
 
 #define LOOK_MS 200 /* between two looks whether somebody interrupts */
 

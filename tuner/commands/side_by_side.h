@@ -11,8 +11,4 @@
  */
 int gt_tune_side_by_side(const gt_options_cli *options);
 
-/* tune on the options' one GPU. since is NULL, or when tuners of parts of the list began, "2026-11-16 12:00:00": what
- * they tried counts as tried. */
-int gt_tune_device(const gt_options_cli *options, const char *since);
-
 #endif

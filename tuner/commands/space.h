@@ -3,7 +3,7 @@
 #define GT_CMD_SPACE_H
 
 #include "options.h"
-#include "../space.h"
+#include "../search/space.h"
 
 /* The distinct values of a column, sorted, over the rows marked true (rows NULL: all). *values: free(). */
 gt_status gt_space_domain(const gt_space *space, int column, const bool *rows, int64_t **values, size_t *count);

@@ -2,7 +2,7 @@
 #ifndef GT_TUNED_H
 #define GT_TUNED_H
 
-#include "../tune.h"
+#include "../engine/tune.h"
 #include "options.h"
 
 void gt_tuned_line(const gt_tuning *tuning, const gt_tuned *tuned);

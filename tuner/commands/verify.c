@@ -11,9 +11,9 @@
 #include "options.h"
 #include "output.h"
 #include "../progress.h"
-#include "../rejections.h"
-#include "../retrial.h"
-#include "../verdict.h"
+#include "../engine/rejections.h"
+#include "../engine/retrial.h"
+#include "../engine/verdict.h"
 
 static const gt_column columns[] = {
     {"problem", GT_LEFT}, {"family", GT_LEFT}, {"configuration", GT_LEFT},

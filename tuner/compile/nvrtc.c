@@ -1,0 +1,185 @@
+#include "nvrtc.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/core/environment.h"
+#include "../../src/core/status.h"
+
+#define STRING_(x) #x
+#define STRING(x)  STRING_(x)
+
+/* Where NVRTC may lie: a pattern, under the folder an environment variable names or as it stands. */
+static const struct {
+    int variable; /* a gt_variable, or -1 */
+    const char *pattern;
+} places[] = {
+    {GT_ENV_NVRTC, ""},
+    {GT_ENV_CUDA_HOME, "/lib64/libnvrtc.so"},
+    {GT_ENV_CUDA_HOME, "/lib64/libnvrtc.so.1[0-9]"},
+    {-1, "/usr/local/cuda/lib64/libnvrtc.so"},
+    {-1, "/usr/local/cuda/lib64/libnvrtc.so.1[0-9]"},
+    {-1, "/usr/local/cuda-1[2-9]*/lib64/libnvrtc.so"},
+    {-1, "/opt/cuda/lib64/libnvrtc.so"},
+    {-1, "/usr/lib/*/libnvrtc.so.1[2-9]*"},
+    {GT_ENV_PYTHON, "/lib/python3*/site-packages/nvidia/cu1[3-9]/lib/libnvrtc.so.1[3-9]"},
+    {GT_ENV_PYTHON, "/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1[2-9]"},
+    {GT_ENV_HOME, "/.local/lib/python3*/site-packages/nvidia/cu1[3-9]/lib/libnvrtc.so.1[3-9]"},
+    {-1, "/usr/local/lib/python3*/*-packages/nvidia/cu1[3-9]/lib/libnvrtc.so.1[3-9]"},
+};
+
+static const char *const loader_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+
+static void *open_place(size_t i)
+{
+    char pattern[1024];
+    const char *root = places[i].variable < 0 ? "" : gt_environment((gt_variable)places[i].variable);
+    void *library = NULL;
+    glob_t found;
+    if (!root)
+        return NULL;
+    snprintf(pattern, sizeof pattern, "%s%s", root, places[i].pattern);
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t j = 0; !library && j < found.gl_pathc; j++)
+            library = dlopen(found.gl_pathv[j], RTLD_NOW | RTLD_LOCAL);
+        globfree(&found);
+    }
+    return library;
+}
+
+static void *find_library(void)
+{
+    void *library = NULL;
+    for (size_t i = 0; !library && i < sizeof places / sizeof places[0]; i++)
+        library = open_place(i);
+    for (size_t i = 0; !library && i < sizeof loader_names / sizeof loader_names[0]; i++)
+        library = dlopen(loader_names[i], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+gt_status gt_nvrtc_open(const char *path, gt_nvrtc **out)
+{
+    gt_status status = GT_OK;
+    struct link_map *map;
+    int major, minor;
+    gt_nvrtc *nvrtc = calloc(1, sizeof *nvrtc);
+    if (!nvrtc)
+        return gt_fail_memory();
+    nvrtc->library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : find_library();
+    if (!nvrtc->library) {
+        status = path ? gt_fail(GT_ERROR_NO_COMPILER, "cannot load NVRTC '%s': %s", path, dlerror())
+                      : gt_fail(GT_ERROR_NO_COMPILER,
+                                "NVRTC (libnvrtc.so) not found in $GEMMTUNE_NVRTC, $CUDA_HOME, /usr/local/cuda, the "
+                                "loader's path or Python's packages: install the CUDA toolkit, or `pip install "
+                                "nvidia-cuda-nvrtc`, or name it with --nvrtc");
+        goto fail;
+    }
+#define X(symbol)                                                                                            \
+    nvrtc->symbol = (__typeof__(nvrtc->symbol))dlsym(nvrtc->library, STRING(symbol));                        \
+    if (!nvrtc->symbol) {                                                                                    \
+        status = gt_fail(GT_ERROR_NO_COMPILER, "this NVRTC has no %s: 12.0 or newer is needed", STRING(symbol)); \
+        goto fail;                                                                                           \
+    }
+    GT_NVRTC_SYMBOLS(X)
+#undef X
+    if (nvrtc->nvrtcVersion(&major, &minor) != NVRTC_SUCCESS) {
+        status = gt_fail(GT_ERROR_NO_COMPILER, "NVRTC does not tell its version");
+        goto fail;
+    }
+    snprintf(nvrtc->version, sizeof nvrtc->version, "%d.%d", major, minor);
+    if (dlinfo(nvrtc->library, RTLD_DI_LINKMAP, &map) == 0)
+        snprintf(nvrtc->path, sizeof nvrtc->path, "%s", map->l_name);
+    *out = nvrtc;
+    return GT_OK;
+fail:
+    gt_nvrtc_close(nvrtc);
+    return status;
+}
+
+void gt_nvrtc_close(gt_nvrtc *nvrtc)
+{
+    if (!nvrtc)
+        return;
+    /* The library stays loaded: what its C++ runtime allocated would be lost with it. */
+    free(nvrtc);
+}
+
+static char *read_log(const gt_nvrtc *nvrtc, nvrtcProgram program)
+{
+    size_t size = 0;
+    char *log = NULL;
+    if (nvrtc->nvrtcGetProgramLogSize(program, &size) == NVRTC_SUCCESS && size > 0 && (log = calloc(1, size + 1)))
+        nvrtc->nvrtcGetProgramLog(program, log);
+    return log;
+}
+
+/* The first line of a log that speaks of an error, else the first line. */
+static void first_error(const char *log, char *line, size_t size)
+{
+    const char *at = strstr(log, "error");
+    while (at && at > log && at[-1] != '\n')
+        at--;
+    at = at ? at : log;
+    snprintf(line, size, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+static gt_status take_code(const gt_nvrtc *nvrtc, nvrtcProgram program, gt_code *out)
+{
+    gt_code code = {0};
+    if (nvrtc->nvrtcGetCUBINSize(program, &code.cubin_bytes) != NVRTC_SUCCESS || code.cubin_bytes == 0 ||
+        nvrtc->nvrtcGetPTXSize(program, &code.ptx_bytes) != NVRTC_SUCCESS)
+        return gt_fail(GT_ERROR_COMPILE, "NVRTC gave no code");
+    code.cubin = malloc(code.cubin_bytes);
+    code.ptx = malloc(code.ptx_bytes + 1);
+    if (!code.cubin || !code.ptx) {
+        gt_code_finish(&code);
+        return gt_fail_memory();
+    }
+    if (nvrtc->nvrtcGetCUBIN(program, code.cubin) != NVRTC_SUCCESS ||
+        nvrtc->nvrtcGetPTX(program, code.ptx) != NVRTC_SUCCESS) {
+        gt_code_finish(&code);
+        return gt_fail(GT_ERROR_COMPILE, "NVRTC gave no code");
+    }
+    *out = code;
+    return GT_OK;
+}
+
+/* The assembler's optimisation level that a source asks for with "#define PTXAS 1"; 3 unless it does. Rendered values
+ * stand before a template's own defaults. */
+static int assembler_level(const char *source)
+{
+    static const char mark[] = "#define PTXAS ";
+    const char *at = strstr(source, mark);
+    return at && at[sizeof mark - 1] >= '1' && at[sizeof mark - 1] <= '3' ? at[sizeof mark - 1] - '0' : 3;
+}
+
+gt_status gt_nvrtc_compile(const gt_nvrtc *nvrtc, const char *source, const char *arch, gt_code *code, char **log)
+{
+    char target[48], level[32], line[400];
+    snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
+    snprintf(level, sizeof level, "--ptxas-options=-O%d", assembler_level(source));
+    const char *const options[] = {target, "--std=c++17", level};
+    nvrtcProgram program;
+    gt_status status;
+    nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, source, "kernel.cu", 0, NULL, NULL);
+    if (result != NVRTC_SUCCESS)
+        return gt_fail(GT_ERROR_COMPILE, "NVRTC: %s", nvrtc->nvrtcGetErrorString(result));
+    result = nvrtc->nvrtcCompileProgram(program, sizeof options / sizeof options[0], options);
+    char *text = read_log(nvrtc, program);
+    if (result == NVRTC_SUCCESS) {
+        status = take_code(nvrtc, program, code);
+    } else {
+        first_error(text && *text ? text : nvrtc->nvrtcGetErrorString(result), line, sizeof line);
+        status = gt_fail(GT_ERROR_COMPILE, "%s", line);
+    }
+    if (log)
+        *log = text;
+    else
+        free(text);
+    nvrtc->nvrtcDestroyProgram(&program);
+    return status;
+}

@@ -1,0 +1,135 @@
+#include "trim.h"
+
+#include <stdlib.h>
+
+#include "../../src/core/status.h"
+#include "../../src/runtime/select.h"
+#include "../random.h"
+
+/* Sizes that are drawn for a layout and alignment: evenly in logarithms, so that a kernel which is none's choice serves
+ * less than about one size in a hundred. One in four is a batch of smaller products. */
+#define SIZES            400
+#define LARGEST          16384.0
+#define LARGEST_OF_BATCH 512.0
+#define MOST_PRODUCTS    16384.0
+#define SEED             1
+
+/* What programs may ask for: anything; the same bits every time; no workspace. */
+static const gt_demands demands[] = {{0}, {.deterministic = true}, {.refused = 1}};
+
+#define DEMANDS (sizeof demands / sizeof demands[0])
+
+/* A kernel of the type, in any layout. */
+typedef struct entry {
+    int64_t kernel_id;
+    bool needed;
+} entry;
+
+typedef struct entries {
+    entry *list; /* by id */
+    size_t count;
+} entries;
+
+static int by_id(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    return (x->kernel_id > y->kernel_id) - (x->kernel_id < y->kernel_id);
+}
+
+static gt_status draw_problem(gt_draws *draws, const gt_class *class, bool batch, gt_problem *problem)
+{
+    const double largest = batch ? LARGEST_OF_BATCH : LARGEST;
+    const int64_t m = gt_draw_size(draws, largest), n = gt_draw_size(draws, largest), k = gt_draw_size(draws, largest);
+    gt_gemm gemm = gt_class_gemm(class, m, n, k);
+    gemm.batch = batch ? gt_draw_size(draws, MOST_PRODUCTS) : 1;
+    const gt_status status = gt_problem_init(&gemm, problem);
+    problem->class = *class; /* alignment is the class's, not that of packed rows */
+    return status;
+}
+
+static void need(entries *all, int64_t kernel_id)
+{
+    entry *found = bsearch(&(entry){.kernel_id = kernel_id}, all->list, all->count, sizeof *all->list, by_id);
+    if (found)
+        found->needed = true;
+}
+
+/* Marks the kernels that problems of a class need. */
+static gt_status need_of_class(const gt_device *device, const gt_class *class, const gt_measurements *measured,
+                               entries *all)
+{
+    gt_draws draws = {.seed = SEED};
+    gt_status status = GT_OK;
+    for (int i = 0; status == GT_OK && i < SIZES; i++) {
+        gt_problem problem;
+        status = draw_problem(&draws, class, i % 4 == 3, &problem);
+        for (size_t d = 0; status == GT_OK && d < DEMANDS; d++) {
+            gt_selection selection;
+            status = gt_select(device, &problem, &demands[d], measured, &selection);
+            if (status == GT_OK)
+                need(all, measured->list[selection.index].kernel_id);
+            else if (status == GT_ERROR_NOT_TUNED) /* this demand finds nothing: nothing is needed for it */
+                status = GT_OK;
+        }
+    }
+    return status;
+}
+
+/* Takes in the kernels of a list of measurements. Winners are needed. */
+static gt_status take_in(const gt_measurements *measured, entries *all)
+{
+    entry *more = realloc(all->list, (all->count + measured->count + 1) * sizeof *more);
+    size_t kept = 0;
+    if (!more)
+        return gt_fail_memory();
+    all->list = more;
+    for (size_t i = 0; i < measured->count; i++) {
+        const gt_measured *row = &measured->list[i];
+        all->list[all->count++] = (entry){row->kernel_id, row->winner || row->unbeaten};
+    }
+    qsort(all->list, all->count, sizeof *all->list, by_id);
+    for (size_t i = 0; i < all->count; i++)
+        if (kept > 0 && all->list[kept - 1].kernel_id == all->list[i].kernel_id)
+            all->list[kept - 1].needed |= all->list[i].needed;
+        else
+            all->list[kept++] = all->list[i];
+    all->count = kept;
+    return GT_OK;
+}
+
+static gt_status look_at_class(gt_store *store, const gt_device *device, const gt_class *class, entries *all)
+{
+    gt_measurements measured;
+    gt_status status = gt_store_find_measured(store, device, class, &measured);
+    if (status != GT_OK)
+        return status;
+    status = take_in(&measured, all);
+    if (status == GT_OK)
+        status = need_of_class(device, class, &measured, all);
+    gt_measurements_finish(&measured);
+    return status;
+}
+
+gt_status gt_trim(gt_store *store, const gt_device *device, int64_t gpu, const gt_types *types, size_t *dropped)
+{
+    entries all = {0};
+    int64_t *ids = NULL;
+    size_t count = 0;
+    gt_status status = GT_OK;
+    for (int layout = 0; layout < 4; layout++)
+        for (int align = 16; status == GT_OK && align >= gt_type_find(types->a)->bytes; align /= 2) {
+            const gt_class class = {.type_a = types->a, .type_b = types->b, .type_c = types->c, .math = types->math,
+                                    .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N, .align = align};
+            status = look_at_class(store, device, &class, &all);
+        }
+    if (status == GT_OK && !(ids = calloc(all.count + 1, sizeof *ids)))
+        status = gt_fail_memory();
+    for (size_t i = 0; status == GT_OK && i < all.count; i++)
+        if (!all.list[i].needed)
+            ids[count++] = all.list[i].kernel_id;
+    if (status == GT_OK)
+        status = gt_store_drop_code(store, gpu, ids, count, dropped);
+    free(ids);
+    free(all.list);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* Kernel families: a template and its search space, built in or from a user's folder. */
+#ifndef GT_FAMILY_H
+#define GT_FAMILY_H
+
+#include "../../src/core/kernel.h"
+
+typedef struct gt_family {
+    char name[GT_FAMILY_LENGTH];
+    const char *source; /* NAME.cu */
+    const char *space;  /* NAME.sql */
+    bool built_in;
+} gt_family;
+
+typedef struct gt_families {
+    gt_family *list;
+    size_t count;
+} gt_families;
+
+/* The built-in families and, where folder is not NULL, every pair NAME.cu and NAME.sql in it; a name there
+ * replaces the built-in one. GT_ERROR_IO, GT_ERROR_INVALID name the file. Owned: gt_families_finish. */
+gt_status gt_families_init(const char *folder, gt_families *families);
+void gt_families_finish(gt_families *families);
+
+/* NULL if there is none of that name. */
+const gt_family *gt_families_find(const gt_families *families, const char *name);
+
+/* The same for a name that a person typed: GT_ERROR_INVALID names the nearest one, or all. */
+gt_status gt_families_get(const gt_families *families, const char *name, const gt_family **family);
+
+#endif

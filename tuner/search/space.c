@@ -1,0 +1,215 @@
+#include "space.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/core/status.h"
+
+/* More configurations than a query may return: a join without its constraints. */
+#define ROW_LIMIT 4000000
+
+/* Columns that are neither launch facts nor parameters. */
+static const char *const notes[] = {"regs", "penalty", "clocks", "rung", "technique"};
+
+static bool is_param(const char *name)
+{
+    for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++)
+        if (strcmp(name, notes[i]) == 0)
+            return false;
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        if (strcmp(name, gt_fact_rows[i].column) == 0)
+            return gt_fact_rows[i].param;
+    return true;
+}
+
+/* A space is a question, not a program: it may read and call functions, nothing else. */
+static int only_select(void *unused, int action, const char *a, const char *b, const char *c, const char *d)
+{
+    (void)unused, (void)a, (void)b, (void)c, (void)d;
+    return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION || action == SQLITE_RECURSIVE
+               ? SQLITE_OK
+               : SQLITE_DENY;
+}
+
+static void bind(sqlite3_stmt *query, const gt_device *device, const gt_problem *problem)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {":cc", device->cc},
+        {":smem_limit", device->smem_limit},
+        {":sm_count", device->sm_count},
+        {":elem_bytes", gt_type_find(problem->class.type_a)->bytes},
+        {":c_bytes", gt_type_find(problem->class.type_c)->bytes},
+        {":acc_bytes", gt_type_find(gt_class_types(&problem->class)->accumulator)->bytes},
+        {":m", problem->m},
+        {":n", problem->n},
+        {":k", problem->k},
+        {":batch", problem->batch},
+        {":align", problem->class.align},
+        {":trans_a", problem->class.op_a == GT_T},
+        {":trans_b", problem->class.op_b == GT_T},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const int index = sqlite3_bind_parameter_index(query, numbers[i].name);
+        if (index > 0)
+            sqlite3_bind_int64(query, index, numbers[i].value);
+    }
+    const struct {
+        const char *name, *value;
+    } texts[] = {{":type", gt_class_types(&problem->class)->name}, {":math", gt_math_name(problem->class.math)}};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const int index = sqlite3_bind_parameter_index(query, texts[i].name);
+        if (index > 0)
+            sqlite3_bind_text(query, index, texts[i].value, -1, SQLITE_STATIC);
+    }
+}
+
+static gt_status read_columns(sqlite3_stmt *query, gt_space *space)
+{
+    space->columns = sqlite3_column_count(query);
+    if (space->columns > GT_SPACE_COLUMNS)
+        return gt_fail(GT_ERROR_INVALID, "%s.sql: more than %d columns", space->family->name, GT_SPACE_COLUMNS);
+    for (int i = 0; i < space->columns; i++) {
+        const char *name = sqlite3_column_name(query, i);
+        if (!name)
+            return gt_fail_memory();
+        if (strlen(name) >= GT_PARAM_NAME)
+            return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is too long", space->family->name, name);
+        if (!gt_param_is_name(name))
+            return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is no parameter name (a-z, 0-9 and _)",
+                           space->family->name, name);
+        strcpy(space->names[i], name);
+        space->tunable[i] = is_param(name);
+    }
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        space->facts[i] = gt_space_column(space, gt_fact_rows[i].column);
+    return GT_OK;
+}
+
+static gt_status add_row(sqlite3_stmt *query, gt_space *space, size_t *capacity, int technique)
+{
+    if (space->rows == *capacity) {
+        const size_t more = *capacity ? *capacity * 2 : 256;
+        int64_t *values = realloc(space->values, more * (size_t)space->columns * sizeof *values);
+        if (!values)
+            return gt_fail_memory();
+        space->values = values;
+        if (technique >= 0) {
+            char **techniques = realloc(space->techniques, more * sizeof *techniques);
+            if (!techniques)
+                return gt_fail_memory();
+            space->techniques = techniques;
+        }
+        *capacity = more;
+    }
+    for (int i = 0; i < space->columns; i++) {
+        if (i != technique && sqlite3_column_type(query, i) != SQLITE_INTEGER)
+            return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' must hold integers", space->family->name,
+                           space->names[i]);
+        space->values[space->rows * (size_t)space->columns + (size_t)i] = sqlite3_column_int64(query, i);
+    }
+    if (technique >= 0) {
+        const char *text = (const char *)sqlite3_column_text(query, technique);
+        if (!(space->techniques[space->rows] = strdup(text ? text : "")))
+            return gt_fail_memory();
+    }
+    space->rows++;
+    return GT_OK;
+}
+
+gt_status gt_space_init(const gt_family *family, const gt_device *device, const gt_problem *problem, gt_space *out)
+{
+    gt_status status = GT_OK;
+    gt_space space = {.family = family};
+    sqlite3 *database = NULL;
+    sqlite3_stmt *query = NULL;
+    size_t capacity = 0;
+    int step = SQLITE_OK;
+    if (sqlite3_open(":memory:", &database) != SQLITE_OK) {
+        status = gt_fail_memory();
+        goto end;
+    }
+    sqlite3_set_authorizer(database, only_select, NULL);
+    if (sqlite3_prepare_v2(database, family->space, -1, &query, NULL) != SQLITE_OK || !query) {
+        status = gt_fail(GT_ERROR_INVALID, "%s.sql: %s", family->name,
+                         sqlite3_errcode(database) == SQLITE_OK ? "no query in it" : sqlite3_errmsg(database));
+        goto end;
+    }
+    bind(query, device, problem);
+    if ((status = read_columns(query, &space)) != GT_OK)
+        goto end;
+    const int technique = gt_space_column(&space, "technique");
+    /* A space that does not ask for math has none but strict. */
+    const bool offers = problem->class.math == GT_MATH_STRICT || sqlite3_bind_parameter_index(query, ":math") > 0;
+    if (!offers)
+        step = SQLITE_DONE;
+    while (offers && status == GT_OK && (step = sqlite3_step(query)) == SQLITE_ROW) {
+        if (space.rows >= ROW_LIMIT)
+            status = gt_fail(GT_ERROR_INVALID, "%s.sql: more than %d configurations", family->name, ROW_LIMIT);
+        else
+            status = add_row(query, &space, &capacity, technique);
+    }
+    if (status == GT_OK && step != SQLITE_DONE)
+        status = gt_fail(GT_ERROR_INVALID, "%s.sql: %s", family->name, sqlite3_errmsg(database));
+    if (status == GT_OK)
+        *out = space;
+end:
+    sqlite3_finalize(query);
+    sqlite3_close(database);
+    if (status != GT_OK)
+        gt_space_finish(&space);
+    return status;
+}
+
+void gt_space_finish(gt_space *space)
+{
+    if (space->techniques)
+        for (size_t i = 0; i < space->rows; i++)
+            free(space->techniques[i]);
+    free(space->techniques);
+    free(space->values);
+    *space = (gt_space){0};
+}
+
+int gt_space_column(const gt_space *space, const char *name)
+{
+    for (int i = 0; i < space->columns; i++)
+        if (strcmp(space->names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+int64_t gt_space_value(const gt_space *space, size_t row, const char *name, int64_t fallback)
+{
+    const int column = gt_space_column(space, name);
+    return column < 0 ? fallback : space->values[row * (size_t)space->columns + (size_t)column];
+}
+
+gt_status gt_space_kernel(const gt_space *space, size_t row, const gt_device *device, gt_kernel *out)
+{
+    gt_kernel kernel = {0};
+    gt_status status = GT_OK;
+    for (size_t i = 0; i < GT_FACT_COUNT; i++) {
+        const gt_fact_row *fact = &gt_fact_rows[i];
+        const int column = space->facts[i];
+        if (fact->absent == GT_FACT_NEEDED && column < 0)
+            return gt_fail(GT_ERROR_INVALID, "%s.sql: no column '%s': every space must have it", space->family->name,
+                           fact->column);
+        *gt_fact(&kernel.facts, i) =
+            column < 0 ? fact->absent : space->values[row * (size_t)space->columns + (size_t)column];
+    }
+    for (int i = 0; status == GT_OK && i < space->columns; i++)
+        if (space->tunable[i])
+            status = gt_params_add(&kernel.params, space->names[i],
+                                   space->values[row * (size_t)space->columns + (size_t)i]);
+    if (status != GT_OK)
+        return gt_fail(status, "%s.sql: %s", space->family->name, gt_error_message());
+    snprintf(kernel.family, sizeof kernel.family, "%s", space->family->name);
+    snprintf(kernel.arch, sizeof kernel.arch, "%s", device->arch);
+    *out = kernel;
+    return GT_OK;
+}
