@@ -178,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     sums sum = {};
     if (tiles > 0)
         loop.run(tiles, warp_row, warp_column, sum);
-    if (SPLIT_K > 1 && !add_parts(g, sum, stages))
+    if (SPLIT_K > 1 && !add_parts<THREADS_>(g, sum, (bool *)stages, [] { __syncthreads(); }))
         return;
     const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
     const bool inside = row + BM <= g.m && column + BN <= g.n;

@@ -1,14 +1,14 @@
 // What families share whose threads all copy tiles of both operands into a ring of stages and multiply them by mma.sync:
-// the stages and how they are filled, sums that go to others, and blocks that share K.
+// the stages and how they are filled, and sums that go to others.
 //
-// Needs: BM, BN, BK, STAGES, SPLIT_K, THREADS_; operand_a and operand_b, as mma_copy.cuh has them; gt_workspace, and what
-// mma_epilogue.cuh offers.
+// Needs: BM, BN, BK, STAGES, SPLIT_K, THREADS_; operand_a and operand_b, as mma_copy.cuh has them, and what
+// mma_epilogue.cuh and mma_split_k.cuh need.
 #ifndef GT_MMA_STAGES_CUH
 #define GT_MMA_STAGES_CUH
 
 #include "mma_copy.cuh"
 #include "mma_epilogue.cuh"
-#include "split_k.cuh"
+#include "mma_split_k.cuh"
 
 constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES, ALL_STAGES = STAGES * STAGE;
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
@@ -57,17 +57,6 @@ __device__ __forceinline__ void promote(sums &all, sums &some)
         (&all[0][0][0])[i] += (&some[0][0][0])[i];
         (&some[0][0][0])[i] = 0;
     }
-}
-
-// The sums of all blocks of the tile, in the last of them; false in the others.
-__device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, void *shared)
-{
-    typedef gt_vector<GT_ACC, 16 / GT_ACC_BYTES> vector;
-    constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * THREADS_;
-    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    vector *parts = (vector *)gt_workspace(g) + tile * gt_parts<SPLIT_K>() * TOTAL + threadIdx.x;
-    return gt_add_parts<TOTAL, THREADS_, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[tile],
-                                                (vector *)&sum[0][0][0], (bool *)shared, [] { __syncthreads(); });
 }
 
 #endif

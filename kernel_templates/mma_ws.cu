@@ -43,12 +43,13 @@
 constexpr int WARPS_N = BN / WN, CONSUMERS = BM / WM * WARPS_N * 32, PRODUCERS = 128;
 constexpr int THREADS_ = CONSUMERS + PRODUCERS, COPIERS = PRODUCERS, PRODUCER_REGISTERS = 56;
 
+#include "consumers_sync.cuh"
 #include "dependent_launch.cuh"
 #include "mbarrier.cuh"
 #include "mma_copy.cuh"
 #include "mma_epilogue.cuh"
+#include "mma_split_k.cuh"
 #include "roles.cuh"
-#include "split_k.cuh"
 
 constexpr int STEPS = BK / policy::STEP; // k-steps of a tile
 static_assert(GT_PROMOTED == 0, "sums stay where they are");
@@ -176,18 +177,6 @@ __device__ __forceinline__ void multiply_stages(const ring &r, int stages, const
     }
 }
 
-// The sums of all blocks of the tile, in the last of them; false in the others.
-__device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, bool *last)
-{
-    typedef gt_vector<GT_ACC, 16 / GT_ACC_BYTES> vector;
-    constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * CONSUMERS;
-    const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
-    vector *parts = (vector *)gt_workspace(g) + tile * gt_parts<SPLIT_K>() * TOTAL + threadIdx.x;
-    return gt_add_parts<TOTAL, CONSUMERS, COUNT>(
-        parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[tile], (vector *)&sum[0][0][0], last,
-        [] { asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory"); });
-}
-
 __device__ __forceinline__ void consume(const gt_args &g, const ring &r, bool *last)
 {
     const int warp = threadIdx.x / 32, warp_row = warp / WARPS_N * WM, warp_column = warp % WARPS_N * WN;
@@ -198,7 +187,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r, bool *l
     for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
         sums sum = {};
         multiply_stages(r, stages, reads_a, reads_b, at, sum);
-        if (SPLIT_K > 1 && !add_parts(g, sum, last))
+        if (SPLIT_K > 1 && !add_parts<CONSUMERS>(g, sum, last, consumers_sync))
             return;
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const gt_int row = tile.row * BM, column = tile.column * BN;

@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     sums sum = {};
     loop.run(tiles, warp_row, warp_column, sum);
     __syncthreads(); // all fragments have been read
-    if (SPLIT_K > 1 && !add_parts(g, sum, stages))
+    if (SPLIT_K > 1 && !add_parts<THREADS_>(g, sum, (bool *)stages, [] { __syncthreads(); }))
         return;
     undo_scales(g, row + warp_row, column + warp_column, sum);
     __syncthreads(); // what was told of parts has been read

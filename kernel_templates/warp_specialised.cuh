@@ -89,12 +89,6 @@ constexpr int ROUNDS = SLICE_K / UNROLLED; // of the main loop in a stage
 
 typedef gt_vector<GT_ACC, 4> four_acc;
 
-// Waits for the other consumers, not for the producers.
-__device__ __forceinline__ void consumers_sync()
-{
-    asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
-}
-
 // Four elements of shared memory. Volatile, so that they stay where the loop has them.
 __device__ __forceinline__ void read_four(float *to, unsigned from)
 {
@@ -109,6 +103,7 @@ __device__ __forceinline__ void read_four(int *to, unsigned from)
                  : "r"(from));
 }
 
+#include "consumers_sync.cuh"
 #include "roles.cuh"
 
 // Where stages and their mbarriers begin in shared memory: full[s] is complete when stage s has been filled, empty[s]

@@ -7,6 +7,7 @@
 #ifndef GT_WGMMA_SPLIT_K_CUH
 #define GT_WGMMA_SPLIT_K_CUH
 
+#include "consumers_sync.cuh"
 #include "mbarrier.cuh"
 #include "split_k.cuh"
 #include "tensor_copy.cuh"
@@ -28,11 +29,6 @@ struct k_steps {
         end = first + (int)(share + (part < rest));
     }
 };
-
-__device__ __forceinline__ void consumers_sync()
-{
-    asm volatile("barrier.sync 1, %0;" ::"n"(CONSUMERS) : "memory");
-}
 
 // All threads of a cluster meet. Nothing is released: that would wait for every store to arrive.
 __device__ __forceinline__ void cluster_arrive()
