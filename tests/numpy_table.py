@@ -9,9 +9,10 @@ $GEMMTUNE_DB is used. Needs a GPU and NumPy.
 """
 import json
 import statistics
-import subprocess
 import sys
 import time
+
+from sides import Side
 
 SIZES = [("f4", 4096, 4096, 4096), ("f4", 2048, 2048, 2048), ("f4", 1024, 1024, 1024), ("f4", 768, 768, 768),
          ("f4", 512, 512, 512), ("f4", 256, 256, 256), ("f4", 64, 64, 64), ("f4", 4096, 64, 4096), ("f4", 4096, 4096, 64),
@@ -54,25 +55,8 @@ def serve():
             print(json.dumps(call_for(ROUND_S, ROUND_CALLS, multiply)), flush=True)
 
 
-class Side:
-    """Processes that run the same, one at a time."""
-
-    def __init__(self, words):
-        self.processes = [subprocess.Popen([*words, sys.executable, __file__, "--serve"], stdin=subprocess.PIPE,
-                                           stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
-
-    def ask(self, i, question):
-        print(json.dumps(question), file=self.processes[i].stdin, flush=True)
-        return json.loads(self.processes[i].stdout.readline())
-
-    def end(self):
-        for process in self.processes:
-            process.stdin.close()
-            process.wait()
-
-
 def main():
-    sides = [Side([]), Side([sys.argv[1], "run", "--blas", "--"])]
+    sides = [Side(words, __file__, PROCESSES) for words in ([], [sys.argv[1], "run", "--blas", "--"])]
     print("%-4s %-16s %9s %9s %7s %9s %9s" % ("type", "size", "ms", "with us", "ratio", "error", "with us"), flush=True)
     for kind, *size in SIZES:
         errors = [max(side.ask(i, [kind, *size]) for i in range(PROCESSES)) for side in sides]

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import traceback
 
+from sides import Side
+
 TOKENS, WIDTH, ODD = 2048, 1024, 1023
 PROCESSES, ROUNDS, ROUND_MS = 3, 10, 6  # of each side; of each process; a round's steps together, about
 ROWS = 64  # of outputs whose error is looked at: each depends on its own row of the input
@@ -132,49 +134,19 @@ def serve():
         print(json.dumps(answer), flush=True)
 
 
-class Side:
-    """Processes that run the same, one at a time."""
-
-    def __init__(self, words):
-        self.processes = [subprocess.Popen([*words, sys.executable, __file__, "--serve"], stdin=subprocess.PIPE,
-                                           stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
-
-    def tell(self, asked):
-        for i in range(PROCESSES):
-            self.tell_one(i, asked)
-
-    def hear(self):
-        return [self.hear_one(i) for i in range(PROCESSES)]
-
-    def tell_one(self, i, asked):
-        print(json.dumps(asked), file=self.processes[i].stdin, flush=True)
-
-    def hear_one(self, i):
-        return json.loads(self.processes[i].stdout.readline())
-
-    def time_one(self, i, steps):
-        self.tell_one(i, steps)
-        return self.hear_one(i)
-
-    def end(self):
-        for process in self.processes:
-            process.stdin.close()
-            process.wait()
-
-
 def compare(sides, kind, name):
     """The least time and the error of each side; None where a model fails."""
     for side in sides:
-        side.tell([kind, name])
-    answers = [side.hear() for side in sides]
+        side.tell_all([kind, name])
+    answers = [side.hear_all() for side in sides]
     if None in sum(answers, []):
         return None
     errors = [max(its_errors) for its_errors in answers]
-    steps = max(4, int(ROUND_MS / sides[0].time_one(0, 4)))
+    steps = max(4, int(ROUND_MS / sides[0].ask(0, 4)))
     times = [[] for _ in sides]
     for i in range(ROUNDS * PROCESSES):
         for side, its_times in zip(sides, times):
-            its_times.append(side.time_one(i % PROCESSES, steps))
+            its_times.append(side.ask(i % PROCESSES, steps))
     return [min(its_times) for its_times in times], errors
 
 
@@ -189,15 +161,17 @@ def main():
     for process in [subprocess.Popen(words) for words in captures]:
         if process.wait() != 0:
             sys.exit("a capture failed")
-    sides = {"without": Side([]), "with": Side([program, "run", "--"])}  # they import while kernels are tuned
+    words = {"without": [], "with": [program, "run", "--"]}
     if "split" in kinds:
-        sides["split"] = Side([program, "run", "--f32", "split", "--"])
+        words["split"] = [program, "run", "--f32", "split", "--"]
+    # They import while kernels are tuned.
+    sides = {name: Side(its_words, __file__, PROCESSES) for name, its_words in words.items()}
     for kind in kinds:
-        words = ["--type", TUNED[kind][0], "--math", TUNED[kind][1], "--budget", budget, "--quiet"]
-        tuned = subprocess.run([program, "tune", "--wanted", *words], stdout=subprocess.DEVNULL)
+        asked = ["--type", TUNED[kind][0], "--math", TUNED[kind][1], "--budget", budget, "--quiet"]
+        tuned = subprocess.run([program, "tune", "--wanted", *asked], stdout=subprocess.DEVNULL)
         if tuned.returncode not in (0, 1):  # 1: the budget ended before each problem had a kernel
             sys.exit("tuning failed")
-    names = [side.hear() for side in sides.values()][0][0]
+    names = [side.hear_all() for side in sides.values()][0][0]
     print("%-6s %-24s %9s %9s %7s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "error", "with us"), flush=True)
     ratios, failed = {}, []
     for kind in kinds:
