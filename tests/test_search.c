@@ -331,6 +331,26 @@ TEST(where_a_math_is_served_better_than_its_own_kernels_can_one_of_them_is_tried
     close_search(&f);
 }
 
+TEST(a_lap_of_seeds_tries_none_of_the_math_that_serves_the_problem)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, 2048, 2048, 2048);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    const gt_seed served = seed_of(round[0]), other = seed_of(round[count - 1]);
+    CHECK(!gt_params_same(&served.params, &other.params));
+    close_search(&f);
+    gt_gemm gemm = GT_GEMM(GT_F32, 2048, 2048, 2048);
+    gemm.math = GT_MATH_SPLIT;
+    open_search_of(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .served = &served, .seeds = &other,
+                                            .seed_count = 1, .only_seeds = true}, &gemm);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    CHECK_INT((int64_t)count, 1);
+    CHECK(gt_params_same(&round[0]->kernel.params, &served.params));
+    close_search(&f);
+}
+
 TEST(a_lap_of_seeds_tries_nothing_else)
 {
     fixture f;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../../src/core/copies.h"
 #include "../../src/core/status.h"
 #include "../../src/runtime/neighbours.h"
 #include "../../src/runtime/select.h"
@@ -28,8 +29,10 @@ static double find_us(const gt_measurements *measured, const gt_problem *problem
 }
 
 /* What the library would choose from if nobody had tuned the problem nor any size nearby, without the kernels that were
- * tried on it. *others is freed by the caller: its list is its own. */
-static gt_status leave_out_known(const gt_problem *problem, const gt_measurements *measured, gt_measurements *others)
+ * tried on it, and where it is served without those that do not split operands. *others is freed by the caller: its list is
+ * its own. */
+static gt_status leave_out_known(const gt_problem *problem, bool served, const gt_measurements *measured,
+                                 gt_measurements *others)
 {
     *others = *measured;
     others->count = 0;
@@ -37,7 +40,8 @@ static gt_status leave_out_known(const gt_problem *problem, const gt_measurement
         return gt_fail_memory();
     for (size_t i = 0; i < measured->count; i++) {
         const gt_measured *row = &measured->list[i];
-        if (gt_neighbours_distance2(problem, &row->problem) > NEARBY &&
+        const bool decided = served && !(row->kernel->facts.repack & GT_COPY_SPLIT);
+        if (!decided && gt_neighbours_distance2(problem, &row->problem) > NEARBY &&
             isinf(find_us(measured, problem, row->kernel_id)))
             others->list[others->count++] = *row;
     }
@@ -97,7 +101,7 @@ gt_status gt_try_expected(gt_work *w)
     gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
     if (status != GT_OK)
         return status;
-    status = leave_out_known(w->problem, &measured, &others);
+    status = leave_out_known(w->problem, w->served, &measured, &others);
     if (status == GT_OK) {
         status = try_choices(w, &measured, &others);
         free(others.list);

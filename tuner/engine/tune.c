@@ -89,15 +89,15 @@ static gt_status tune_problem(gt_work *w)
         .fitted_count = tuning->fitted_count,
     };
     gt_seed served;
-    bool searched = false, found = false;
+    bool searched = false;
     gt_status status = gt_store_problem(engine->store, w->problem, &w->problem_id);
     if (status == GT_OK)
         status = gt_work_recall(w);
+    if (status == GT_OK)
+        status = find_served(w, &served, &w->served);
     if (status == GT_OK && tuning->only_choices)
         return (status = gt_try_expected(w)) == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
-    if (status == GT_OK && !tuning->only_seeds)
-        status = find_served(w, &served, &found);
-    if (found)
+    if (w->served)
         options.served = &served;
     if (status == GT_OK && !tuning->only_seeds)
         status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[tuning->effort],

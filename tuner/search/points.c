@@ -86,6 +86,8 @@ static gt_status list_points(gt_points *points, const gt_search_options *options
 
 static bool has_seed(const gt_search_options *options, const char *family)
 {
+    if (options->served && strcmp(options->served->family, family) == 0)
+        return true;
     for (size_t i = 0; i < options->seed_count; i++)
         if (strcmp(options->seeds[i].family, family) == 0)
             return true;
