@@ -1,10 +1,12 @@
-#include "drawing.h"
+#include "cases.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../../src/core/status.h"
+#include "drawing.h"
+#include "exact.h"
 
 /* Where there is no bound: K of the longest case, tiles along the longest sides, products of the largest batches (more
  * than a grid has in z), launches of the case that is repeated. With a bound there is at least the second. */
@@ -27,6 +29,7 @@
 #define LONG_SHARE    0.1
 #define SIDE_SHARE    0.05 /* for rows, and for columns */
 #define DEEPER_SHARE  0.2  /* for either with K of more than a step */
+#define TIE_SHARE     0.05 /* for each of its cases */
 #define BATCH_SHARE   0.05
 #define EMPTY_SHARE   0.1 /* for a batch without K */
 #define REPEAT_SHARE  0.9
@@ -66,6 +69,27 @@ static gt_status add_whole(gt_drawing *d)
     c->odd = GT_C;
     c->hard = (1u << GT_HARD_KINDS) - 1;
     return GT_OK;
+}
+
+/* Sums next to the middle of two numbers of C's type, on a whole tile and on one that is not: kernels store these in ways
+ * of their own. Both with and without C. */
+static gt_status add_ties(gt_drawing *d)
+{
+    gt_status status = GT_OK;
+    if (!gt_exact_has_ties(d->types))
+        return GT_OK;
+    const int64_t steps = gt_drawing_affordable(d, TIE_SHARE, gt_drawing_work(d, d->tile_m, d->tile_n, d->step, 1), 1,
+                                                d->facts->split_k);
+    for (int i = 0; status == GT_OK && i < 4; i++) {
+        const int64_t beyond = i % 2, k = steps * d->step - (beyond && d->step > 2);
+        gt_case *c;
+        if ((status = gt_drawing_add(d, d->tile_m + beyond, d->tile_n + beyond, k, 1, &c)) == GT_OK) {
+            c->values = GT_VALUES_TIES;
+            c->alpha = gt_drawing_below(d, 2) ? 1 : -1;
+            c->beta = i / 2;
+        }
+    }
+    return status;
 }
 
 /* Several tiles in both directions, of which one is whole. K longer than all stages and parts hold: plain numbers, then
@@ -226,11 +250,6 @@ static size_t place_behind(size_t at, size_t align)
     return (at + GT_CASE_GUARD + 2 * align - 1) / (2 * align) * (2 * align) + align;
 }
 
-int64_t gt_case_bias(const gt_case *c)
-{
-    return c->epilogue & GT_EPILOGUE_BIAS ? c->problem.n : 0;
-}
-
 /* The bias, whose address is promised to be that of an element, and results beside C. */
 static void place_results(const gt_class *class, gt_case *c, size_t *at)
 {
@@ -263,11 +282,6 @@ static void place_cases(const gt_class *class, gt_cases *cases)
             cases->list[i].place[GT_B] = cases->list[i].place[GT_A];
     }
     cases->bytes = (at + GT_CASE_GUARD + 255) / 256 * 256;
-}
-
-size_t gt_cases_end(const gt_cases *cases, size_t index)
-{
-    return index + 1 < cases->count ? cases->list[index + 1].begin : cases->bytes;
 }
 
 /* A tunable; 1 where there is none, or an absurd one. */
@@ -322,7 +336,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_cases_kind *const kinds[] = {
         gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_chunks,
-        gt_cases_add_depths, gt_cases_add_ties, add_whole, add_general, add_empty, gt_cases_add_equal,
+        gt_cases_add_depths, add_ties, add_whole, add_general, add_empty, gt_cases_add_equal,
         gt_cases_add_overlapping, gt_cases_add_groups, gt_cases_add_dealt, add_long, gt_cases_add_steep,
         gt_cases_add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;

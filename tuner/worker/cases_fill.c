@@ -3,17 +3,12 @@
 
 #include "cases.h"
 #include "checks.h"
+#include "exact.h"
 #include "parallel.h"
 
 #define HARD_EVERY  4  /* elements of C for each of a kind */
 #define SHRUNK      0x1p-40 /* what an operand is multiplied with beside one with NaN and infinities */
 #define LARGE_EVERY 64 /* rows of A or columns of B for each with an element far larger than the others */
-
-bool gt_case_has_k_down(const gt_case *c, gt_operand operand)
-{
-    const gt_class *class = &c->problem.class;
-    return operand == GT_A ? class->op_a == GT_T : class->op_b == GT_N;
-}
 
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
  * other up to where products still fit; the ends of what a row may have are often met. */
@@ -244,9 +239,9 @@ static void fill_case(void *data, size_t index)
         else if (c->values == GT_VALUES_HARD && o == c->odd)
             harden(c, o, &draws, operand);
         else if (c->values == GT_VALUES_WHOLE)
-            gt_case_fill_whole(c, o, &draws, operand);
+            gt_exact_fill_whole(c, o, &draws, operand);
         else if (c->values == GT_VALUES_TIES)
-            gt_case_fill_ties(c, o, &draws, operand);
+            gt_exact_fill_ties(c, o, &draws, operand);
         else if (c->values == GT_VALUES_STEEP && o != GT_C)
             make_steep(c, o, operand);
         else if (c->values == GT_VALUES_UNEVEN && o != GT_C && c->problem.k > 0)

@@ -6,6 +6,7 @@
 #include "../../src/core/copies.h"
 #include "../../src/core/launch.h"
 #include "../../src/core/status.h"
+#include "exact.h"
 
 /* A block that begins and ends costs the software GPU about as much as so many multiply-adds. */
 #define BLOCK_WORK 8192
@@ -79,7 +80,7 @@ void gt_drawing_both(gt_drawing *d, gt_case *c)
 
 void gt_drawing_telling(gt_drawing *d, gt_case *c)
 {
-    if (c->values != GT_VALUES_NORMAL || gt_drawing_below(d, 2) == 0 || gt_cases_whole(d->types, c->problem.k) == 0) {
+    if (c->values != GT_VALUES_NORMAL || gt_drawing_below(d, 2) == 0 || gt_exact_whole(d->types, c->problem.k) == 0) {
         gt_drawing_both(d, c);
         return;
     }

@@ -5,7 +5,8 @@
 #ifndef GT_DRAWING_H
 #define GT_DRAWING_H
 
-#include "cases.h"
+#include "../random.h"
+#include "case.h"
 
 /* All numbers from 0 to length - 1 in an order of their own: start, start + step, ... modulo the length. */
 typedef struct gt_walk {
@@ -86,7 +87,7 @@ int64_t gt_drawing_affordable(const gt_drawing *d, double share, double each, in
 typedef gt_status gt_cases_kind(gt_drawing *d);
 
 gt_cases_kind gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_chunks,
-    gt_cases_add_depths, gt_cases_add_ties, gt_cases_add_groups, gt_cases_add_dealt, gt_cases_add_equal,
+    gt_cases_add_depths, gt_cases_add_groups, gt_cases_add_dealt, gt_cases_add_equal,
     gt_cases_add_overlapping, gt_cases_add_steep, gt_cases_add_parts, gt_cases_add_epilogues;
 
 #endif

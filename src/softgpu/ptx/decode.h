@@ -35,6 +35,9 @@ struct sg_decoder {
 _Noreturn void sg_decode_unsupported(sg_decoder *d, const char *what);
 _Noreturn void sg_decode_bad(sg_decoder *d, const char *what);
 
+/* Takes the mnemonic apart, before anybody asks for its modifiers. */
+void sg_parts_split(sg_decoder *d);
+
 /* Whether the mnemonic has this modifier; it then counts as understood. */
 bool sg_part(sg_decoder *d, const char *text);
 

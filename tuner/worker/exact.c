@@ -1,9 +1,6 @@
-/* Cases whose sums are exact in every order, so that results are right to the last bit. */
+#include "exact.h"
+
 #include <math.h>
-
-#include "drawing.h"
-
-#define TIE_SHARE 0.05 /* of the bounded work, for each of its cases */
 
 static bool holds(const gt_type_info *type, double number)
 {
@@ -29,7 +26,7 @@ static double exact_sums(const gt_types *types)
 
 /* ---- whole numbers ---- */
 
-int64_t gt_cases_whole(const gt_types *types, int64_t k)
+int64_t gt_exact_whole(const gt_types *types, int64_t k)
 {
     const double sums = fmin(exact_sums(types), gt_type_find(types->c)->most / 2);
     const double most = sqrt(sums / (double)(k > 0 ? k : 1));
@@ -39,11 +36,11 @@ int64_t gt_cases_whole(const gt_types *types, int64_t k)
                                                     last_whole(gt_type_find(types->b), limit * 2)));
 }
 
-void gt_case_fill_whole(const gt_case *c, gt_operand operand, gt_draws *draws, void *data)
+void gt_exact_fill_whole(const gt_case *c, gt_operand operand, gt_draws *draws, void *data)
 {
     const gt_problem *p = &c->problem;
     const gt_stored o = gt_problem_stored(p, operand);
-    const int64_t most = gt_cases_whole(gt_class_types(&p->class), p->k);
+    const int64_t most = gt_exact_whole(gt_class_types(&p->class), p->k);
     for (int64_t row = 0; row < p->batch * o.rows; row++)
         for (int64_t column = 0; column < o.columns; column++)
             gt_type_find(o.type)->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column,
@@ -61,7 +58,6 @@ typedef struct gt_tie {
     int distances, scale;         /* powers of two: those of a sum's distance from its tie, that of A's elements */
 } gt_tie;
 
-/* Whether the types have such numbers: not where C's holds all that sums are exact to. */
 static bool find_tie(const gt_types *types, gt_tie *t)
 {
     const gt_type_info *result = gt_type_find(types->c),
@@ -81,29 +77,14 @@ static bool find_tie(const gt_types *types, gt_tie *t)
            holds(result, ldexp(1, t->scale));
 }
 
-/* A whole tile, and one that is not: kernels store these in ways of their own. Both with and without C. */
-gt_status gt_cases_add_ties(gt_drawing *d)
+bool gt_exact_has_ties(const gt_types *types)
 {
     gt_tie tie;
-    gt_status status = GT_OK;
-    if (!find_tie(d->types, &tie))
-        return GT_OK;
-    const int64_t steps = gt_drawing_affordable(d, TIE_SHARE, gt_drawing_work(d, d->tile_m, d->tile_n, d->step, 1), 1,
-                                                d->facts->split_k);
-    for (int i = 0; status == GT_OK && i < 4; i++) {
-        const int64_t beyond = i % 2, k = steps * d->step - (beyond && d->step > 2);
-        gt_case *c;
-        if ((status = gt_drawing_add(d, d->tile_m + beyond, d->tile_n + beyond, k, 1, &c)) == GT_OK) {
-            c->values = GT_VALUES_TIES;
-            c->alpha = gt_drawing_below(d, 2) ? 1 : -1;
-            c->beta = i / 2;
-        }
-    }
-    return status;
+    return find_tie(types, &tie);
 }
 
 /* One place along K has the tie, another what is added to it or taken from it, all others have zeros. */
-void gt_case_fill_ties(const gt_case *c, gt_operand operand, gt_draws *draws, void *data)
+void gt_exact_fill_ties(const gt_case *c, gt_operand operand, gt_draws *draws, void *data)
 {
     const gt_problem *p = &c->problem;
     const gt_stored o = gt_problem_stored(p, operand);
