@@ -261,6 +261,23 @@ TEST(a_header_that_others_include_too_is_rendered_once)
     gt_families_finish(&families);
 }
 
+TEST(headers_of_the_folder_come_before_built_in_ones_also_where_those_include_them)
+{
+    gt_families families;
+    const char *folder = check_folder();
+    write_file(folder, "mine.cu", "#include \"warp_specialised.cuh\"\n#include \"own.cuh\"\n// last\n");
+    write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    write_file(folder, "mainloop.cuh", "// another main loop\n#include \"mainloop.cuh\"\n");
+    write_file(folder, "own.cuh", "// of my own\n#include \"gemm.cuh\"\n");
+    CHECK_OK(gt_families_init(folder, &families));
+    const char *source = gt_families_find(&families, "mine")->source;
+    const char *loop = strstr(source, "// another main loop\n"), *own = strstr(source, "// of my own\n");
+    CHECK(loop && own && loop < own && strstr(own, "// last\n") && !strstr(source, "#include"));
+    CHECK(strstr(source, "struct gt_args {") && !strstr(source, "struct mainloop {"));
+    CHECK(strstr(gt_families_find(&families, "simt_ws")->source, "struct mainloop {"));
+    gt_families_finish(&families);
+}
+
 TEST(a_parameter_that_the_template_does_not_know_is_refused)
 {
     gt_families families;

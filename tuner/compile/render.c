@@ -6,9 +6,6 @@
 #include <string.h>
 
 #include "../../src/core/status.h"
-#include "embedded.h"
-
-#define INCLUDE "#include \""
 
 /* Whether a text holds a name as a whole word. */
 static bool mentions(const char *text, const char *name)
@@ -33,11 +30,11 @@ static const char *capitals(const char *name, char text[GT_PARAM_NAME])
 }
 
 /* Only names and whole numbers get through: what reaches the compiler is ours. */
-static gt_status define_params(FILE *text, const gt_family *family, const char *body, const gt_params *params)
+static gt_status define_params(FILE *text, const gt_family *family, const gt_params *params)
 {
     char name[GT_PARAM_NAME];
     for (int64_t i = 0; i < params->count; i++) {
-        if (!mentions(body, capitals(params->list[i].name, name)))
+        if (!mentions(family->source, capitals(params->list[i].name, name)))
             return gt_fail(GT_ERROR_INVALID, "%s.cu does not know the parameter %s that its space offers", family->name,
                            name);
         fprintf(text, "#define %s %lld\n", name, (long long)params->list[i].value);
@@ -52,51 +49,6 @@ static void define_facts(FILE *text, const gt_facts *facts)
         if (gt_fact_rows[i].key)
             fprintf(text, "#define GT_%s %lld\n", capitals(gt_fact_rows[i].name, name),
                     (long long)gt_fact_value(facts, i));
-}
-
-/* The header that an #include names, of the length given; NULL if there is none of that name. */
-static const struct gt_embedded_header *find_header(const char *name, size_t length)
-{
-    const struct gt_embedded_header *header = gt_embedded_headers;
-    while (header->name && (strncmp(header->name, name, length) != 0 || header->name[length]))
-        header++;
-    return header->name ? header : NULL;
-}
-
-/* Writes a text with the headers that it includes in their places, and theirs in them, each where it is first asked
- * for. `seen` has a place for every header. */
-static void expand(FILE *text, const char *source, bool *seen)
-{
-    for (const char *at; (at = strstr(source, INCLUDE));) {
-        const char *name = at + strlen(INCLUDE), *end = name + strcspn(name, "\"\n");
-        const struct gt_embedded_header *header = find_header(name, (size_t)(end - name));
-        /* Of what is no header of ours the compiler will say what it thinks. */
-        fwrite(source, 1, (size_t)((header ? at : end) - source), text);
-        if (header && !seen[header - gt_embedded_headers]) {
-            seen[header - gt_embedded_headers] = true;
-            expand(text, header->text, seen);
-        }
-        source = header && *end == '"' ? end + 1 : end;
-    }
-    fputs(source, text);
-}
-
-static char *expanded(const char *source)
-{
-    char *body = NULL;
-    size_t size = 0, headers = 0;
-    while (gt_embedded_headers[headers].name)
-        headers++;
-    bool *seen = calloc(headers + 1, sizeof *seen);
-    FILE *text = seen ? open_memstream(&body, &size) : NULL;
-    if (text)
-        expand(text, source, seen);
-    free(seen);
-    if (text && fclose(text) != 0) {
-        free(body);
-        return NULL;
-    }
-    return body;
 }
 
 static void define_types(FILE *text, const gt_types *types)
@@ -119,13 +71,11 @@ gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant v
                     char **source)
 {
     const gt_types *types = gt_class_types(class);
-    char *buffer = NULL, *body = expanded(family->source), name[GT_TYPES_TEXT];
+    char *buffer = NULL, name[GT_TYPES_TEXT];
     size_t size = 0;
-    FILE *text = body ? open_memstream(&buffer, &size) : NULL;
-    if (!text) {
-        free(body);
+    FILE *text = open_memstream(&buffer, &size);
+    if (!text)
         return gt_fail_memory();
-    }
     fprintf(text, "// gemmtune %s: %s %s, aligned to %d bytes\n", family->name, gt_types_text(types, name),
             gt_class_layout(class), class->align);
     define_types(text, types);
@@ -133,10 +83,9 @@ gt_status gt_render(const gt_family *family, const gt_class *class, gt_variant v
             class->op_b == GT_T, class->align);
     if (variant == GT_VARIANT_CHECKED)
         fputs("#define GT_CHECKED 1\n", text);
-    gt_status status = define_params(text, family, body, &kernel->params);
+    gt_status status = define_params(text, family, &kernel->params);
     define_facts(text, &kernel->facts);
-    fprintf(text, "\n%s", body);
-    free(body);
+    fprintf(text, "\n%s", family->source);
     if (fclose(text) != 0 && status == GT_OK)
         status = gt_fail_memory();
     if (status != GT_OK) {

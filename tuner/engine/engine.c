@@ -11,7 +11,6 @@
 #include "../compile/cache.h"
 #include "../timer.h"
 #include "claims.h"
-#include "embedded.h"
 
 extern const char gt_embedded_checks_cu[];
 
@@ -71,8 +70,6 @@ static gt_status hash_search(gt_engine *engine)
         return gt_fail_memory();
     fprintf(stream, "0 %s %s %s %s", options->family ? options->family : "*", gt_version(),
             engine->nvrtc->version, engine->device.arch);
-    for (const struct gt_embedded_header *header = gt_embedded_headers; header->name; header++)
-        fprintf(stream, "\n%s", header->text);
     for (size_t i = 0; i < engine->families.count; i++)
         fprintf(stream, "\n%s\n%s\n%s", engine->families.list[i].name, engine->families.list[i].source,
                 engine->families.list[i].space);

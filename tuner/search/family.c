@@ -9,34 +9,13 @@
 #include "../../src/core/status.h"
 #include "../values.h"
 #include "embedded.h"
+#include "template.h"
 
-/* Larger than any template; a folder given by mistake must not be swallowed whole. */
-#define FILE_LIMIT (1 << 20)
-
-static gt_status read_file(const char *path, char **text)
+static void release(gt_family *family)
 {
-    gt_status status = GT_OK;
-    char *buffer = NULL;
-    size_t count = 0;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return gt_fail(GT_ERROR_IO, "cannot read %s: %s", path, strerror(errno));
-    if (!(buffer = malloc(FILE_LIMIT + 1)))
-        status = gt_fail_memory();
-    else if ((count = fread(buffer, 1, FILE_LIMIT + 1, file)) > FILE_LIMIT)
-        status = gt_fail(GT_ERROR_INVALID, "%s is larger than 1 MiB: no template", path);
-    else if (ferror(file))
-        status = gt_fail(GT_ERROR_IO, "cannot read %s: %s", path, strerror(errno));
-    else if (memchr(buffer, 0, count))
-        status = gt_fail(GT_ERROR_INVALID, "%s holds a zero byte: no template", path);
-    fclose(file);
-    if (status != GT_OK) {
-        free(buffer);
-        return status;
-    }
-    buffer[count] = 0;
-    *text = buffer;
-    return GT_OK;
+    free((char *)family->source);
+    if (!family->built_in)
+        free((char *)family->space);
 }
 
 /* Puts a family into the list, over one of the same name. */
@@ -44,6 +23,7 @@ static gt_status add(gt_families *families, const gt_family *family)
 {
     for (size_t i = 0; i < families->count; i++)
         if (strcmp(families->list[i].name, family->name) == 0) {
+            release(&families->list[i]);
             families->list[i] = *family;
             return GT_OK;
         }
@@ -58,7 +38,7 @@ static gt_status add(gt_families *families, const gt_family *family)
 static gt_status add_pair(gt_families *families, const char *folder, const char *file_name)
 {
     char path[4096];
-    char *source = NULL, *space = NULL;
+    char *text = NULL, *source = NULL, *space = NULL;
     gt_family family = {0};
     const int stem = (int)strlen(file_name) - 3; /* without ".cu" */
     if (stem >= (int)sizeof family.name)
@@ -66,15 +46,18 @@ static gt_status add_pair(gt_families *families, const char *folder, const char 
                        sizeof family.name - 1);
     snprintf(family.name, sizeof family.name, "%.*s", stem, file_name);
     snprintf(path, sizeof path, "%s/%s", folder, file_name);
-    gt_status status = read_file(path, &source);
-    if (status != GT_OK)
-        return status;
+    gt_status status = gt_template_read(path, &text);
     snprintf(path, sizeof path, "%s/%s.sql", folder, family.name);
-    if ((status = read_file(path, &space)) == GT_OK) {
+    if (status == GT_OK)
+        status = gt_template_read(path, &space);
+    if (status == GT_OK)
+        status = gt_template_complete(text, folder, &source);
+    if (status == GT_OK) {
         family.source = source;
         family.space = space;
         status = add(families, &family);
     }
+    free(text);
     if (status != GT_OK) {
         free(source);
         free(space);
@@ -105,9 +88,14 @@ gt_status gt_families_init(const char *folder, gt_families *out)
     gt_families families = {0};
     gt_status status = GT_OK;
     for (const struct gt_embedded_family *e = gt_embedded_families; status == GT_OK && e->name; e++) {
-        gt_family family = {.source = e->source, .space = e->space, .built_in = true};
+        char *source = NULL;
+        gt_family family = {.space = e->space, .built_in = true};
         snprintf(family.name, sizeof family.name, "%s", e->name);
-        status = add(&families, &family);
+        if ((status = gt_template_complete(e->source, NULL, &source)) != GT_OK)
+            break;
+        family.source = source;
+        if ((status = add(&families, &family)) != GT_OK)
+            free(source);
     }
     if (status == GT_OK && folder)
         status = add_folder(&families, folder);
@@ -122,10 +110,7 @@ gt_status gt_families_init(const char *folder, gt_families *out)
 void gt_families_finish(gt_families *families)
 {
     for (size_t i = 0; i < families->count; i++)
-        if (!families->list[i].built_in) {
-            free((char *)families->list[i].source);
-            free((char *)families->list[i].space);
-        }
+        release(&families->list[i]);
     free(families->list);
     *families = (gt_families){0};
 }

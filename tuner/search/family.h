@@ -6,7 +6,7 @@
 
 typedef struct gt_family {
     char name[GT_FAMILY_LENGTH];
-    const char *source; /* NAME.cu */
+    const char *source; /* NAME.cu, the headers that it includes in their places */
     const char *space;  /* NAME.sql */
     bool built_in;
 } gt_family;
@@ -17,7 +17,8 @@ typedef struct gt_families {
 } gt_families;
 
 /* The built-in families and, where folder is not NULL, every pair NAME.cu and NAME.sql in it; a name there
- * replaces the built-in one. GT_ERROR_IO, GT_ERROR_INVALID name the file. Owned: gt_families_finish. */
+ * replaces the built-in one. Those of a folder include its headers, NAME.cuh, before built-in ones of the same name.
+ * GT_ERROR_IO, GT_ERROR_INVALID name the file. Owned: gt_families_finish. */
 gt_status gt_families_init(const char *folder, gt_families *families);
 void gt_families_finish(gt_families *families);
 
