@@ -33,6 +33,9 @@ FACTS = {
             warps_k * CASE side WHEN 1 THEN bn * (bm + 4) ELSE bm * (bn + 4) END * 4)
         + (cluster_k > 1) * bm * bn * 4 AS smem_bytes,
         (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, split_k > cluster_k AS any_split, 1 AS dependent_launch""",
+    "vector": """32 * warps_n * warps_k AS threads, 64 AS regs,
+        CASE WHEN NOT :trans_b AND :align < 16 THEN warps_k * lanes_k ELSE warps_k END * bn * 4 AS smem_bytes,
+        (split_k > 1) * split_k * bn * 4 AS ws_tile, split_k > 1 AS any_split, 1 AS dependent_launch""",
     "split": """warp_groups * 128 + 128 AS threads, 128 AS regs,
         stages * (bm + bn) * 128 + CASE WHEN bn / cluster_k = 32 THEN 1 ELSE 2 END * warp_groups * 64
             * CASE WHEN bn / cluster_k % 32 THEN 16 ELSE 32 END * 4 + 16 * stages + 16 AS smem_bytes,
@@ -178,6 +181,10 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("skinny", "columns", "255x16x511", "nn",
      "side=1 bm=64 bn=16 bk=128 tm=4 tn=8 warps_few=2 warps_many=2 warps_k=1 lanes_k=4 stages=3 cluster_k=1 split_k=2 "
      "hint=1 occ=1"),
+    # Rows of B that begin anywhere, over blocks; rows of whole vectors; B along K, two columns a warp.
+    ("vector", "shifted", "1x253x301", "nn", "bm=1 bn=28 cols=1 lanes_k=4 warps_n=1 warps_k=2 unroll=2 split_k=2 hint=1"),
+    ("vector", "whole", "1x256x300", "nn", "bm=1 bn=32 cols=1 lanes_k=8 warps_n=2 warps_k=2 unroll=2 split_k=1 hint=0"),
+    ("vector", "along", "1x65x1024", "nt", "bm=1 bn=4 cols=2 lanes_k=32 warps_n=2 warps_k=2 unroll=2 split_k=3 hint=0"),
     # Both operands are copied first: A transposed, B as it is; and the other way round.
     ("repack", "as stored", "64x127x512", "nn",
      "bm=64 bn=64 bk=16 wm=32 wn=32 tm=4 tn=8 stages=3 kmajor=0 stream_k=0 group=1 occ=2 repack=3 ptxas=1 blocks=20"),
