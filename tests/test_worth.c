@@ -19,9 +19,15 @@ void gt_front_store_rates(const gt_rate *list, size_t count)
     (void)list, (void)count;
 }
 
+static gt_work product(gt_type type, double m, double n, double k)
+{
+    const double size = type == GT_F64 ? 8 : 4, operands = (m * k + k * n) * size;
+    return (gt_work){type, m * n * k, operands + m * n * size, operands};
+}
+
 static gt_work cube(gt_type type, double side)
 {
-    return (gt_work){type, side * side * side, 3 * side * side * (type == GT_F64 ? 8 : 4)};
+    return product(type, side, side, side);
 }
 
 /* Sizes of which nothing was seen before: each test has its own. */
@@ -77,6 +83,20 @@ TEST(a_long_product_goes_when_one_was_seen)
     CHECK(!gt_worth_going(&w));
     gt_worth_see_cpu(&w, 200e3);
     CHECK(gt_worth_going(&w));
+}
+
+TEST(what_was_seen_of_another_shape_says_nothing)
+{
+    set_up_gpu();
+    const gt_work reads = product(GT_F32, 8192, 64, 8192), writes = product(GT_F32, 8192, 8192, 64);
+    for (int i = 0; i < 3; i++)
+        gt_worth_see_cpu(&reads, 40e3);
+    CHECK(gt_worth_going(&reads));
+    CHECK(!gt_worth_going(&writes));
+    for (int i = 0; i < 10; i++)
+        gt_worth_see_cpu(&writes, 8e3);
+    CHECK(!gt_worth_going(&writes));
+    CHECK(gt_worth_going(&reads));
 }
 
 CHECK_MAIN

@@ -132,8 +132,9 @@ static double count(const gt_blas_call *c)
 static gt_work measure(const gt_blas_call *c)
 {
     const double m = (double)c->m, n = (double)c->n, k = (double)c->k;
-    const double elements = m * k + k * n + (scalar(c->type, c->beta) != 0 ? 2 : 1) * m * n;
-    return (gt_work){.type = c->type, .multiply_adds = count(c), .bytes = elements * (c->type == GT_F64 ? 8 : 4)};
+    const double operands = m * k + k * n, all = operands + (scalar(c->type, c->beta) != 0 ? 2 : 1) * m * n;
+    const double size = c->type == GT_F64 ? 8 : 4;
+    return (gt_work){.type = c->type, .multiply_adds = count(c), .bytes = all * size, .operands = operands * size};
 }
 
 static bool is_still_worth_it(void *work, double kernel_us)

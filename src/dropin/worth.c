@@ -32,19 +32,23 @@
 #define LINK_MOST 64e3  /* bytes a microsecond */
 #define FADE      1.005 /* of a link's rate, for each product that it kept on the CPU: it is tried again some day */
 
-/* Rates are of sizes, by powers of two: small products are slower. */
-#define SIZES 64
+/* Rates are of sizes, by powers of two: small products are slower. And of shapes: where nearly all bytes are operands, or
+ * nearly all the result, a CPU is slower than at a cube of as many multiply-adds, and the link is used one way. */
+#define SIZES    64
+#define ONE_SIDE 0.2 /* of all bytes, that the others are then at most */
 enum { CPU_F32, CPU_F64, LINK, KINDS };
+enum { OPERANDS, BOTH, RESULT, SHAPES };
 static const char *const kinds[] = {"cpu f32", "cpu f64", "link"};
+static const char *const shapes[] = {" in", "", " out"};
 
 /* Measured in this process, or in one before; 0: not yet. They are hints: threads may overwrite each other's. */
 static struct {
     pthread_once_t read, load;
     atomic_bool is_read;
-    int64_t threshold;                  /* multiply-adds; -1: by the rates */
-    _Atomic double of[KINDS][SIZES];    /* flop, or bytes moved, a microsecond */
-    _Atomic double on_cpu[LINK][SIZES]; /* microseconds in this process, since the others became too many */
-    _Atomic double on_gpu[LINK][SIZES];
+    int64_t threshold;                          /* multiply-adds; -1: by the rates */
+    _Atomic double of[KINDS][SHAPES][SIZES];    /* flop, or bytes moved, a microsecond */
+    _Atomic double on_cpu[LINK][SHAPES][SIZES]; /* microseconds in this process, since the others became too many */
+    _Atomic double on_gpu[LINK][SHAPES][SIZES];
     _Atomic double missed_us; /* what the GPU would have saved so far */
     atomic_bool ready;        /* the GPU is set up */
 } rates = {.read = PTHREAD_ONCE_INIT, .load = PTHREAD_ONCE_INIT};
@@ -77,38 +81,51 @@ static int cpu_of(const gt_work *w)
     return w->type == GT_F64 ? CPU_F64 : CPU_F32;
 }
 
-static _Atomic double *link_rate(const gt_work *w)
+static int shape_of(const gt_work *w)
 {
-    return &rates.of[LINK][size_of(w->bytes)];
+    const double share = w->operands / w->bytes;
+    return share > 1 - ONE_SIDE ? OPERANDS : share < ONE_SIDE ? RESULT : BOTH;
 }
 
-/* Names in the database: "cpu f32 30", "link 24". */
+static _Atomic double *link_rate(const gt_work *w)
+{
+    return &rates.of[LINK][shape_of(w)][size_of(w->bytes)];
+}
+
+#define RATES (KINDS * SHAPES * SIZES)
+
+static _Atomic double *rate_at(int i)
+{
+    return &rates.of[i / SIZES / SHAPES][i / SIZES % SHAPES][i % SIZES];
+}
+
+/* Names in the database: "cpu f32 30", "link 24 out". */
 static void name_rate(int i, char name[sizeof((gt_rate *)0)->name])
 {
-    snprintf(name, sizeof((gt_rate *)0)->name, "%s %d", kinds[i / SIZES], i % SIZES);
+    snprintf(name, sizeof((gt_rate *)0)->name, "%s %d%s", kinds[i / SIZES / SHAPES], i % SIZES, shapes[i / SIZES % SHAPES]);
 }
 
 static void load(void)
 {
-    gt_rate list[KINDS * SIZES] = {0};
-    for (int i = 0; i < KINDS * SIZES; i++)
+    gt_rate list[RATES] = {0};
+    for (int i = 0; i < RATES; i++)
         name_rate(i, list[i].name);
-    gt_front_load_rates(list, KINDS * SIZES);
-    for (int i = 0; i < KINDS * SIZES; i++)
+    gt_front_load_rates(list, RATES);
+    for (int i = 0; i < RATES; i++)
         if (list[i].value > 0)
-            set(&rates.of[i / SIZES][i % SIZES], list[i].value);
+            set(rate_at(i), list[i].value);
 }
 
 /* What was measured beside a GPU. */
 __attribute__((destructor)) static void store(void)
 {
-    gt_rate list[KINDS * SIZES];
+    gt_rate list[RATES];
     size_t count = 0;
     if (!gt_front_is_on() || !atomic_load_explicit(&rates.ready, memory_order_relaxed))
         return;
-    for (int i = 0; i < KINDS * SIZES; i++) {
+    for (int i = 0; i < RATES; i++) {
         name_rate(i, list[count].name);
-        list[count].value = get(&rates.of[i / SIZES][i % SIZES]);
+        list[count].value = get(rate_at(i));
         count += list[count].value > 0;
     }
     gt_front_store_rates(list, count);
@@ -134,7 +151,7 @@ bool gt_worth_is_told(void)
 /* What the CPU needs: by the rate of this size, or of the nearest that is known; 0 if too little is. */
 static double cpu_us(const gt_work *w)
 {
-    _Atomic double *const list = rates.of[cpu_of(w)];
+    _Atomic double *const list = rates.of[cpu_of(w)][shape_of(w)];
     const int size = size_of(w->multiply_adds);
     double rate = 0;
     for (int far = 0; far < SIZES && rate <= 0; far++) {
@@ -143,7 +160,7 @@ static double cpu_us(const gt_work *w)
             rate = get(&list[size + far]);
     }
     const double us = rate > 0 ? 2 * w->multiply_adds / rate : 0;
-    return us > LONG_US || get(&rates.on_cpu[cpu_of(w)][size]) >= AWAKE_US ? us : 0;
+    return us > LONG_US || get(&rates.on_cpu[cpu_of(w)][shape_of(w)][size]) >= AWAKE_US ? us : 0;
 }
 
 /* With a kernel that takes so many microseconds; 0: not known. */
@@ -181,21 +198,21 @@ bool gt_worth_staying(const gt_work *w, double kernel_us)
 
 void gt_worth_see_gpu(const gt_work *w, double moved_us)
 {
-    const int size = size_of(w->multiply_adds);
-    _Atomic double *const on_gpu = &rates.on_gpu[cpu_of(w)][size];
+    const int shape = shape_of(w), size = size_of(w->multiply_adds);
+    _Atomic double *const on_gpu = &rates.on_gpu[cpu_of(w)][shape][size];
     learn(link_rate(w), LINK_BYTES, w->bytes / moved_us);
     set(on_gpu, get(on_gpu) + moved_us);
     if (get(on_gpu) >= AGAIN_US) {
         set(on_gpu, 0);
-        set(&rates.on_cpu[cpu_of(w)][size], 0);
+        set(&rates.on_cpu[cpu_of(w)][shape][size], 0);
     }
 }
 
 void gt_worth_see_cpu(const gt_work *w, double us)
 {
-    const int size = size_of(w->multiply_adds);
-    _Atomic double *const on_cpu = &rates.on_cpu[cpu_of(w)][size];
-    learn(&rates.of[cpu_of(w)][size], 0, 2 * w->multiply_adds / us);
+    const int shape = shape_of(w), size = size_of(w->multiply_adds);
+    _Atomic double *const on_cpu = &rates.on_cpu[cpu_of(w)][shape][size];
+    learn(&rates.of[cpu_of(w)][shape][size], 0, 2 * w->multiply_adds / us);
     set(on_cpu, get(on_cpu) + us);
 }
 

@@ -13,7 +13,8 @@
 typedef struct gt_work {
     gt_type type; /* GT_F32 or GT_F64 */
     double multiply_adds;
-    double bytes; /* that would be moved */
+    double bytes;    /* that would be moved */
+    double operands; /* of these A's and B's */
 } gt_work;
 
 /* Whether the user said which products go, so that none may be computed elsewhere for somebody's convenience. */

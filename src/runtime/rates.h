@@ -5,7 +5,7 @@
 #include "wanted.h"
 
 typedef struct gt_rate {
-    char name[16]; /* "cpu f32", "link 24" */
+    char name[16]; /* "cpu f32 30", "link 24 out" */
     double value;  /* > 0 */
 } gt_rate;
 
