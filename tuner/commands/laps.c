@@ -391,7 +391,8 @@ static gt_status lap_drawn(gt_engine *engine, const gt_types *types, lap *l, gt_
     return status;
 }
 
-/* Before all else where there is a budget: the first choice of every problem comes before the second one of any. */
+/* Before all else where there is a budget: the first choice of every problem comes before the second one of any, and so does
+ * its race where programs asked for the problem. */
 static gt_status lap_first(gt_engine *engine, lap *l, gt_tuning *tuning)
 {
     tuning->effort = GT_EFFORT_FIRST;
@@ -427,6 +428,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     if (status == GT_OK)
         status = gt_store_find_fitted(engine->store, &engine->device, types, &fitted, &tuning.fitted_count, &misfits);
     tuning.fitted = fitted;
+    tuning.asked = shares != NULL;
     tuning.brief = options->all_types && !gt_types_are_usual(types);
     if (status == GT_OK && deadline > 0)
         status = lap_first(engine, &l, &tuning);

@@ -10,7 +10,7 @@
 
 /* Seconds of racing, by effort. */
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
-                                      [GT_EFFORT_COVER] = 0.15, [GT_EFFORT_FIRST] = 0};
+                                      [GT_EFFORT_COVER] = 0.15, [GT_EFFORT_FIRST] = 0.15};
 
 /* Seconds for cuBLASLt to try its algorithms: enough for the first few that it expects to be fast. `gemmtune bench`
  * lets it try all. */

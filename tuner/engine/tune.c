@@ -115,7 +115,7 @@ static gt_status tune_problem(gt_work *w)
     if (status == GT_OK)
         status = gt_screen(w);
     if (first)
-        return status;
+        return status == GT_OK && tuning->asked && w->tuned->tried > 0 && !gt_engine_interrupted() ? gt_race(w) : status;
     if (status == GT_OK && tuning->only_seeds)
         status = gt_try_expected(w);
     if (status == GT_OK && !tuning->only_seeds && !gt_engine_interrupted())

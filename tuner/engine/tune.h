@@ -37,6 +37,7 @@ typedef struct gt_tuning {
     bool verbose; /* a line for each of them */
     bool brief;      /* less usual types, among all: searched no longer than quickly */
     bool covering;   /* the problem is one of the cover list */
+    bool asked;      /* programs asked for it: first choices race, as a program is answered only where cuBLAS was timed */
     bool revalidating; /* winners and runners-up as they are stored, and nothing else */
     bool showing;    /* what is stored, and nothing is tried */
     bool only_seeds; /* the last lap: winners of other problems and the library's choice, and nothing else */
