@@ -2,14 +2,19 @@
 """PyTorch models with and without the front: torch_table.py GEMMTUNE [BUDGET [TYPE,...]].
 
 Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
-is answered; tunes that, each type for BUDGET (60s); and times them without the front and with it. The host, which launches
-the steps, is by a third slower in one process than in another: so each side is several processes, which are there at the
-same time and take turns, and its time is the least of all rounds. Errors are of the outputs, relative to the largest element,
-against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
+is answered; tunes that, each type for BUDGET (60s; 0: neither, the database is used as it is); and times them without the
+front and with it. The host, which launches the steps, is by a third slower in one process than in another, and on one core than
+on another: so each side is several processes, which are there at the same time and take turns on one core, and its time is the
+least of all rounds. "GPU %" is the share of a step, without the front, in which the GPU works: a step that was launched while
+the GPU was kept busy takes as long as the GPU needs. Where that is well below 100, the host's time is compared. With
+GEMMTUNE_DISABLE=1 both sides do the same. Errors are of the outputs, relative to the largest element, against the same model in
+f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
 """
 import copy
+import gc
 import json
 import math
+import os
 import subprocess
 import sys
 import traceback
@@ -17,7 +22,9 @@ import traceback
 from sides import Side
 
 TOKENS, WIDTH, ODD = 2048, 1024, 1023
-PROCESSES, ROUNDS, ROUND_MS = 3, 10, 6  # of each side; of each process; a round's steps together, about
+PROCESSES, ROUNDS, ROUND_MS = 3, 12, 8  # of each side; of each process; a round's steps together, about
+QUEUED = 8  # steps that wait for a busy GPU: all of their launches, which may be 60 a step, fit into a stream's queue
+CLOCKS_MS = 2e6  # of a GPU, about
 ROWS = 64  # of outputs whose error is looked at: each depends on its own row of the input
 TUNED = {"f32": ("f32", "strict"), "tf32": ("f32", "tf32"), "bf16": ("bf16", "strict"), "f16": ("f16", "strict"),
          "split": ("f32", "split")}
@@ -96,11 +103,14 @@ class Timed:
         y.square().mean().backward()
         return y
 
-    def time(self, steps):
-        """Milliseconds of a step. One before them warms up what another process has left cold."""
+    def time(self, steps, busy_ms):
+        """Milliseconds of a step, launched after the GPU was given something to do for so long. One before them warms up what
+        another process has left cold."""
         begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         with self.torch.cuda.stream(self.stream):
             self.run()
+            if busy_ms > 0:
+                self.torch.cuda._sleep(int(busy_ms * CLOCKS_MS))
             begin.record()
             for _ in range(steps):
                 self.run()
@@ -116,18 +126,28 @@ def capture(kinds):
             Timed(torch, kind, entry)
 
 
+def bind(cores):
+    """All threads of this process: PyTorch's backward pass has one of its own."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), cores)
+
+
 def serve():
-    """Lines of JSON: first the models' names; then a type and a model are answered by its error, or null where it fails, a
-    number of steps by their time."""
+    """Lines of JSON: first the models' names; then {type, model} is answered by its error, or null where it fails, {steps,
+    busy_ms} by the time of a step."""
     import torch
-    models = make_models(torch)
+    models, cores = make_models(torch), os.sched_getaffinity(0)
+    gc.freeze()
+    gc.disable()
     print(json.dumps(list(models)), flush=True)
     for line in sys.stdin:
         asked = json.loads(line)
         try:
-            if isinstance(asked, list):
-                timed = Timed(torch, asked[0], models[asked[1]])
-            answer = timed.error if isinstance(asked, list) else timed.time(asked)
+            if "model" in asked:
+                bind(cores)
+                timed = Timed(torch, asked["type"], models[asked["model"]])
+                bind({max(cores)})
+            answer = timed.error if "model" in asked else timed.time(**asked)
         except RuntimeError:
             traceback.print_exc()
             answer = None
@@ -135,24 +155,26 @@ def serve():
 
 
 def compare(sides, kind, name):
-    """The least time and the error of each side; None where a model fails."""
+    """The least time and the error of each side, and the share of the first one's in which the GPU works; None where a model
+    fails."""
     for side in sides:
-        side.tell_all([kind, name])
+        side.tell_all({"type": kind, "model": name})
     answers = [side.hear_all() for side in sides]
     if None in sum(answers, []):
         return None
     errors = [max(its_errors) for its_errors in answers]
-    steps = max(4, int(ROUND_MS / sides[0].ask(0, 4)))
+    steps = max(4, int(ROUND_MS / sides[0].ask(0, {"steps": 4, "busy_ms": 0})))
     times = [[] for _ in sides]
     for i in range(ROUNDS * PROCESSES):
         for side, its_times in zip(sides, times):
-            its_times.append(side.ask(i % PROCESSES, steps))
-    return [min(its_times) for its_times in times], errors
+            its_times.append(side.ask(i % PROCESSES, {"steps": steps, "busy_ms": 0}))
+    least = [min(its_times) for its_times in times]
+    queued = {"steps": QUEUED, "busy_ms": 2 * QUEUED * least[0]}
+    return least, errors, min(sides[0].ask(i, queued) for i in range(PROCESSES)) / least[0]
 
 
-def main():
-    program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "60s"
-    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else list(TUNED)
+def tune(program, kinds, budget):
+    """Captures what the models ask for, and tunes it."""
     plain = [kind for kind in kinds if kind != "split"]
     only = [program, "run", "--capture-only"]
     captures = [[*only, "--", sys.executable, __file__, "--capture", *plain]] if plain else []
@@ -161,18 +183,26 @@ def main():
     for process in [subprocess.Popen(words) for words in captures]:
         if process.wait() != 0:
             sys.exit("a capture failed")
-    words = {"without": [], "with": [program, "run", "--"]}
-    if "split" in kinds:
-        words["split"] = [program, "run", "--f32", "split", "--"]
-    # They import while kernels are tuned.
-    sides = {name: Side(its_words, __file__, PROCESSES) for name, its_words in words.items()}
     for kind in kinds:
         asked = ["--type", TUNED[kind][0], "--math", TUNED[kind][1], "--budget", budget, "--quiet"]
         tuned = subprocess.run([program, "tune", "--wanted", *asked], stdout=subprocess.DEVNULL)
         if tuned.returncode not in (0, 1):  # 1: the budget ended before each problem had a kernel
             sys.exit("tuning failed")
+
+
+def main():
+    program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "60s"
+    kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else list(TUNED)
+    words = {"without": [], "with": [program, "run", "--"]}
+    if "split" in kinds:
+        words["split"] = [program, "run", "--f32", "split", "--"]
+    # They import while kernels are tuned.
+    sides = {name: Side(its_words, __file__, PROCESSES) for name, its_words in words.items()}
+    if budget != "0":
+        tune(program, kinds, budget)
     names = [side.hear_all() for side in sides.values()][0][0]
-    print("%-6s %-24s %9s %9s %7s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "error", "with us"), flush=True)
+    print("%-6s %-24s %9s %9s %7s %6s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "GPU %", "error", "with us"),
+          flush=True)
     ratios, failed = {}, []
     for kind in kinds:
         for name in names:
@@ -181,10 +211,10 @@ def main():
             if not seen:
                 failed.append("%s, %s" % (kind, name))
                 continue
-            (ms, our_ms), (error, our_error) = seen
+            (ms, our_ms), (error, our_error), busy = seen
             ratios.setdefault(kind, []).append(ms / our_ms)
-            print("%-6s %-24s %9.4f %9.4f %7.3f %9.2g %9.2g" % (kind, name, ms, our_ms, ms / our_ms, error, our_error),
-                  flush=True)
+            print("%-6s %-24s %9.4f %9.4f %7.3f %6.0f %9.2g %9.2g" % (
+                kind, name, ms, our_ms, ms / our_ms, 100 * busy, error, our_error), flush=True)
         if kind in ratios:
             print("%-6s %.3f at the geometric mean, %.3f at least" % (
                 kind, math.exp(sum(map(math.log, ratios[kind])) / len(ratios[kind])), min(ratios[kind])), flush=True)
