@@ -21,7 +21,7 @@ import traceback
 
 from sides import Side
 
-TOKENS, WIDTH, ODD = 2048, 1024, 1023
+TOKENS, FEW_TOKENS, WIDTH, ODD = 2048, 32, 1024, 1023
 PROCESSES, ROUNDS, ROUND_MS = 3, 12, 8  # of each side; of each process; a round's steps together, about
 QUEUED = 8  # steps that wait for a busy GPU: all of their launches, which may be 60 a step, fit into a stream's queue
 CLOCKS_MS = 2e6  # of a GPU, about
@@ -63,6 +63,7 @@ def make_models(torch):
         "linear, graph": (lambda: stack(False), rows, False, True),
         "block, training": (lambda: Block(WIDTH), rows, True, False),
         "block, graph": (lambda: Block(WIDTH), rows, False, True),
+        "block, 32 tokens, graph": (lambda: Block(WIDTH), (FEW_TOKENS, WIDTH), False, True),
         "bmm 64 x 256": (lambda: Bmm(), (64, 256, 256), False, False),
         "linear, odd sizes": (lambda: nn.Linear(ODD, 3 * ODD, bias=False), (2 * ODD + 1, ODD), False, False),
     }
