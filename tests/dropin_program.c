@@ -240,8 +240,20 @@ static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
     return answered;
 }
 
-/* What was planned before is answered in captures, and nothing is planned there. A kernel with a workspace takes the one that
- * was set aside, which the next capture has to wait for another of. */
+#define IN_A_ROW 4 /* captures that find a workspace which was set aside */
+
+/* Captures a product in several graphs. Whether so many are answered, and no more: those that come then wait for a product
+ * outside of captures. */
+static bool capture_in_a_row(cublasHandle_t handle, const product *p, unsigned *seed)
+{
+    int answered = 0;
+    while (answered <= IN_A_ROW && capture_one(handle, p, seed))
+        answered++;
+    return answered == IN_A_ROW;
+}
+
+/* What was planned before is answered in captures, and nothing is planned there. A kernel with a workspace takes one that was
+ * set aside. */
 static void capture(cublasHandle_t handle, unsigned *seed)
 {
     const product planned = {F32(64, 64, 64), .typed = true}, fresh = {F32(64, 64, 48), .typed = true},
@@ -250,7 +262,7 @@ static void capture(cublasHandle_t handle, unsigned *seed)
     run(handle, &planned, seed);
     run(handle, &split, seed);
     REQUIRE(capture_one(handle, &planned, seed) && !capture_one(handle, &fresh, seed));
-    REQUIRE(capture_one(handle, &split, seed) && !capture_one(handle, &split, seed));
+    REQUIRE(capture_in_a_row(handle, &split, seed));
     run(handle, &fresh, seed);
     run(handle, &split, seed);
     REQUIRE(capture_one(handle, &split, seed));
@@ -258,7 +270,7 @@ static void capture(cublasHandle_t handle, unsigned *seed)
     CUDA(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     REQUIRE(cublasSetStream_v2(handle, other) == FAKE_SUCCESS);
     run(handle, &split, seed);
-    REQUIRE(capture_one(handle, &split, seed) && !capture_one(handle, &split, seed));
+    REQUIRE(capture_in_a_row(handle, &split, seed));
 }
 
 /* A little faster than cuBLAS, it is so in a graph, too, where nothing is cleared first. */
@@ -281,7 +293,7 @@ static void between(cublasHandle_t handle, unsigned *seed)
     expected = ANSWERED;
     REQUIRE(cublasSetMathMode(handle, 0) == FAKE_SUCCESS);
     run(handle, &p, seed);
-    REQUIRE(capture_one(handle, &p, seed) && !capture_one(handle, &p, seed));
+    REQUIRE(capture_in_a_row(handle, &p, seed));
     run(handle, &p, seed);
 }
 

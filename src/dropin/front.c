@@ -36,7 +36,7 @@ static struct {
     const gt_library *library;
     bool usable; /* library and driver are there */
     gt_driver *driver;
-    atomic_ullong gave; /* 1 and the id of the context whose workspace for graphs was given last; 0: there is a next one */
+    atomic_ullong gave; /* 1 and the id of the context whose workspace for graphs was given last; 0: all are there */
     pthread_mutex_t lock; /* over all below, and what is added to the answers */
     opened contexts[CONTEXTS];
     size_t context_count;
@@ -169,14 +169,18 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
     }
 }
 
-/* Sets a workspace aside for the next graph, as large as the largest, if as much is left for plans. Under the lock. */
+/* Graphs that may be captured in a row, with no product between them, and each find a workspace. */
+#define GRAPHS_IN_A_ROW 4
+
+/* Sets a workspace aside for the next graph, as large as the largest, if as much is left for plans; and some for those behind
+ * it, if they take little of that. Under the lock. */
 static void prepare_graph(opened *context)
 {
     if (atomic_load_explicit(&front.gave, memory_order_relaxed) == context->id + 1)
         atomic_store_explicit(&front.gave, 0, memory_order_relaxed);
-    if (context->largest.workspace > 0)
-        context->workspace += gt_graph_workspace_prepare(front.driver, context->id, context->largest,
-                                                         (context->workspace_most - context->workspace) / 2);
+    for (size_t i = 1, part = 2; context->largest.workspace > 0 && i <= GRAPHS_IN_A_ROW; i++, part = 16)
+        context->workspace += gt_graph_workspace_prepare(front.driver, context->id, context->largest, i,
+                                                         (context->workspace_most - context->workspace) / part);
 }
 
 /* Takes a decision into the table. A plan with a workspace answers for one stream only; for the others an entry without

@@ -35,26 +35,46 @@ static bool clear(const gt_driver *driver, CUdeviceptr data, size_t bytes)
     return is_clear;
 }
 
-size_t gt_graph_workspace_prepare(const gt_driver *driver, uint64_t context, gt_graph_bytes bytes, size_t most)
+/* The one behind so many others that are set aside; NULL if there are no more. */
+static workspace *find_spare(uint64_t context, size_t others)
 {
-    workspace *w = find(context, 0, 0, (gt_graph_bytes){0});
-    bytes.counters = (bytes.counters + ALIGN - 1) / ALIGN * ALIGN;
-    if (find(context, 0, 0, bytes) || (!w && count == MOST))
-        return 0;
-    const size_t before = w ? w->bytes.workspace + w->bytes.counters : 0, after = bytes.workspace + bytes.counters;
+    for (size_t i = 0; i < count; i++)
+        if (list[i].context == context && list[i].capture == 0 && others-- == 0)
+            return &list[i];
+    return NULL;
+}
+
+/* Sets one aside, in place of one that is too small or, with NULL, as one more. */
+static size_t set_aside(const gt_driver *driver, uint64_t context, gt_graph_bytes bytes, size_t most, workspace *small)
+{
+    const size_t before = small ? small->bytes.workspace + small->bytes.counters : 0;
+    const size_t after = bytes.workspace + bytes.counters;
     CUdeviceptr data;
-    if (after - before > most || driver->cuMemAlloc(&data, after) != CUDA_SUCCESS)
+    if ((!small && count == MOST) || after - before > most || driver->cuMemAlloc(&data, after) != CUDA_SUCCESS)
         return 0;
     if (!clear(driver, data, bytes.counters)) {
         driver->cuMemFree(data);
         return 0;
     }
-    if (w)
-        driver->cuMemFree(w->data);
+    if (small)
+        driver->cuMemFree(small->data);
     else
-        w = &list[count++];
-    *w = (workspace){.context = context, .data = data, .bytes = bytes};
+        small = &list[count++];
+    *small = (workspace){.context = context, .data = data, .bytes = bytes};
     return after - before;
+}
+
+size_t gt_graph_workspace_prepare(const gt_driver *driver, uint64_t context, gt_graph_bytes bytes, size_t wanted,
+                                  size_t most)
+{
+    size_t taken = 0;
+    bytes.counters = (bytes.counters + ALIGN - 1) / ALIGN * ALIGN;
+    for (size_t i = 0; i < wanted; i++) {
+        workspace *w = find_spare(context, i);
+        if (!w || w->bytes.workspace < bytes.workspace || w->bytes.counters < bytes.counters)
+            taken += set_aside(driver, context, bytes, most - taken, w);
+    }
+    return taken;
 }
 
 void *gt_graph_workspace_take(uint64_t context, uint64_t capture, uint64_t stream, gt_graph_bytes bytes,
