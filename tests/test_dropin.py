@@ -229,6 +229,14 @@ class Dropin(unittest.TestCase):
         put_baseline(database, SLOW)
         self.assertEqual(self.counts(self.run_program("forks", "answered", database=database)), (1, 1, 0))
 
+    def test_under_a_budget_all_that_was_asked_for_races_before_anything_has_a_second_candidate(self):
+        database = os.path.join(FOLDER, "raced.db")
+        self.run_program("layouts", "forwarded", words=["--capture-only"], database=database)
+        tune(database, "--family", "naive", "--wanted", "--top", "3", "--budget", "30s")
+        rows = self.ask(database, "SELECT problem, stage FROM trial ORDER BY tried_at, id")
+        second = [i for i, row in enumerate(rows) if row[1] == "screen" and row in rows[:i]][0]
+        self.assertEqual(len({problem for problem, stage in rows[:second] if stage == "race"}), 3)
+
     def test_what_may_be_computed_in_parts_is_counted_with_the_time_that_it_takes_without_us(self):
         database = os.path.join(FOLDER, "parts.db")
         for math in ["strict", "split"]:
