@@ -10,6 +10,7 @@ the GPU was kept busy takes as long as the GPU needs. Where that is well below 1
 GEMMTUNE_DISABLE=1 both sides do the same. Errors are of the outputs, relative to the largest element, against the same model in
 f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
 """
+import contextlib
 import copy
 import gc
 import json
@@ -130,7 +131,8 @@ def capture(kinds):
 def bind(cores):
     """All threads of this process: PyTorch's backward pass has one of its own."""
     for thread in os.listdir("/proc/self/task"):
-        os.sched_setaffinity(int(thread), cores)
+        with contextlib.suppress(ProcessLookupError):  # it has ended since
+            os.sched_setaffinity(int(thread), cores)
 
 
 def serve():
