@@ -3,12 +3,12 @@
 
 Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
 is answered; tunes that, each type for BUDGET (60s; 0: neither, the database is used as it is); and times them without the
-front and with it. The host, which launches the steps, is by a third slower in one process than in another, and on one core than
-on another: so each side is several processes, which are there at the same time and take turns on one core, and its time is the
-least of all rounds. "GPU %" is the share of a step, without the front, in which the GPU works: a step that was launched while
-the GPU was kept busy takes as long as the GPU needs. Where that is well below 100, the host's time is compared. With
-GEMMTUNE_DISABLE=1 both sides do the same. Errors are of the outputs, relative to the largest element, against the same model in
-f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
+front and with it. Each side is several processes, which are there at the same time and take turns on one core; its times are the
+least of all rounds. A step takes as long as the GPU needs for it or the host to launch it, whichever is longer, and both are
+shown: the GPU's time is of steps that were launched while it was kept busy, so that it waits for nobody. The host's is a
+property of a process as much as of a program: two of the same side differ by several percent, the GPU's by less than one.
+With GEMMTUNE_DISABLE=1 both sides do the same. Errors are of the outputs, relative to the largest element, against the same
+model in f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
 """
 import contextlib
 import copy
@@ -18,14 +18,15 @@ import math
 import os
 import subprocess
 import sys
+import time
 import traceback
 
 from sides import Side
 
 TOKENS, FEW_TOKENS, WIDTH, ODD = 2048, 32, 1024, 1023
-PROCESSES, ROUNDS, ROUND_MS = 3, 12, 8  # of each side; of each process; a round's steps together, about
-QUEUED = 8  # steps that wait for a busy GPU: all of their launches, which may be 60 a step, fit into a stream's queue
-CLOCKS_MS = 2e6  # of a GPU, about
+PROCESSES, ROUNDS, ROUND_MS = 3, 8, 8  # of each side; of each process; a round's steps together, about
+LEAST_STEPS, MOST_STEPS = 4, 64  # of a round: all of their launches fit into a stream's queue
+AHEAD, CLOCKS_MS = 1.5, 2e6  # the GPU is kept busy for so many times as long as launching takes; its clocks, about
 ROWS = 64  # of outputs whose error is looked at: each depends on its own row of the input
 TUNED = {"f32": ("f32", "strict"), "tf32": ("f32", "tf32"), "bf16": ("bf16", "strict"), "f16": ("f16", "strict"),
          "split": ("f32", "split")}
@@ -106,19 +107,20 @@ class Timed:
         return y
 
     def time(self, steps, busy_ms):
-        """Milliseconds of a step, launched after the GPU was given something to do for so long. One before them warms up what
-        another process has left cold."""
+        """Milliseconds of a step, on the GPU, after it was given something to do for so long, and on the host. One step before
+        them warms up what another process has left cold."""
         begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         with self.torch.cuda.stream(self.stream):
             self.run()
-            if busy_ms > 0:
-                self.torch.cuda._sleep(int(busy_ms * CLOCKS_MS))
+            self.torch.cuda._sleep(int(busy_ms * CLOCKS_MS))
             begin.record()
+            start = time.perf_counter()
             for _ in range(steps):
                 self.run()
+            host = time.perf_counter() - start
             end.record()
             end.synchronize()
-        return begin.elapsed_time(end) / steps
+        return begin.elapsed_time(end) / steps, 1e3 * host / steps
 
 
 def capture(kinds):
@@ -137,7 +139,7 @@ def bind(cores):
 
 def serve():
     """Lines of JSON: first the models' names; then {type, model} is answered by its error, or null where it fails, {steps,
-    busy_ms} by the time of a step."""
+    busy_ms} by the times of a step."""
     import torch
     models, cores = make_models(torch), os.sched_getaffinity(0)
     gc.freeze()
@@ -158,22 +160,17 @@ def serve():
 
 
 def compare(sides, kind, name):
-    """The least time and the error of each side, and the share of the first one's in which the GPU works; None where a model
-    fails."""
+    """The GPU's and the host's least time and the error of each side; None where a model fails."""
     for side in sides:
         side.tell_all({"type": kind, "model": name})
     answers = [side.hear_all() for side in sides]
     if None in sum(answers, []):
         return None
-    errors = [max(its_errors) for its_errors in answers]
-    steps = max(4, int(ROUND_MS / sides[0].ask(0, {"steps": 4, "busy_ms": 0})))
-    times = [[] for _ in sides]
-    for i in range(ROUNDS * PROCESSES):
-        for side, its_times in zip(sides, times):
-            its_times.append(side.ask(i % PROCESSES, {"steps": steps, "busy_ms": 0}))
-    least = [min(its_times) for its_times in times]
-    queued = {"steps": QUEUED, "busy_ms": 2 * QUEUED * least[0]}
-    return least, errors, min(sides[0].ask(i, queued) for i in range(PROCESSES)) / least[0]
+    gpu_ms, host_ms = sides[0].ask(0, {"steps": LEAST_STEPS, "busy_ms": 0})
+    steps = min(MOST_STEPS, max(LEAST_STEPS, int(ROUND_MS / max(gpu_ms, host_ms))))
+    asked = {"steps": steps, "busy_ms": AHEAD * steps * host_ms}
+    rounds = [[side.ask(i % PROCESSES, asked) for side in sides] for i in range(ROUNDS * PROCESSES)]
+    return [[*map(min, zip(*times)), max(errors)] for times, errors in zip(zip(*rounds), answers)]
 
 
 def tune(program, kinds, budget):
@@ -204,8 +201,8 @@ def main():
     if budget != "0":
         tune(program, kinds, budget)
     names = [side.hear_all() for side in sides.values()][0][0]
-    print("%-6s %-24s %9s %9s %7s %6s %9s %9s" % ("type", "model", "ms", "with us", "ratio", "GPU %", "error", "with us"),
-          flush=True)
+    print("%-6s %-24s %9s %9s %7s %9s %9s %9s %9s" % (
+        "type", "model", "GPU ms", "with us", "ratio", "host ms", "with us", "error", "with us"), flush=True)
     ratios, failed = {}, []
     for kind in kinds:
         for name in names:
@@ -214,10 +211,10 @@ def main():
             if not seen:
                 failed.append("%s, %s" % (kind, name))
                 continue
-            (ms, our_ms), (error, our_error), busy = seen
+            (ms, host_ms, error), (our_ms, our_host_ms, our_error) = seen
             ratios.setdefault(kind, []).append(ms / our_ms)
-            print("%-6s %-24s %9.4f %9.4f %7.3f %6.0f %9.2g %9.2g" % (
-                kind, name, ms, our_ms, ms / our_ms, 100 * busy, error, our_error), flush=True)
+            print("%-6s %-24s %9.4f %9.4f %7.3f %9.4f %9.4f %9.2g %9.2g" % (
+                kind, name, ms, our_ms, ms / our_ms, host_ms, our_host_ms, error, our_error), flush=True)
         if kind in ratios:
             print("%-6s %.3f at the geometric mean, %.3f at least" % (
                 kind, math.exp(sum(map(math.log, ratios[kind])) / len(ratios[kind])), min(ratios[kind])), flush=True)
