@@ -19,7 +19,7 @@ from sides import Side
 SIZES = [("f4", 4096, 4096, 4096), ("f4", 2048, 2048, 2048), ("f4", 1024, 1024, 1024), ("f4", 768, 768, 768),
          ("f4", 512, 512, 512), ("f4", 256, 256, 256), ("f4", 64, 64, 64), ("f4", 4096, 64, 4096), ("f4", 4096, 4096, 64),
          ("f8", 2048, 2048, 2048), ("f8", 512, 512, 512)]
-PROCESSES, ROUNDS, TIMES = 3, 2, 4  # of each side; of each process; that all of it is done, at most
+PROCESSES, ROUNDS, TIMES = 3, 2, 3  # of each side; of each process; that all of it is done, at most
 AGREE, APART = 1.02, 1.4  # the larger time of the smaller one
 ROUND_S, ROUND_CALLS, PAUSE_S = 0.02, 3, 0.2  # a round at least; before it
 SEEN_S, SEEN_CALLS = 0.2, 16  # what comes before the rounds, at least
