@@ -4,8 +4,8 @@
 Each side is several processes, as the same product takes up to a quarter longer in one than in another. All take turns, with
 pauses in which the threads of the others' BLAS cease to spin: OpenBLAS's do for 2^28 clocks, and make products of several
 threads wait for milliseconds. A round has the median of its calls, a side the least of its rounds. Where the sides neither
-agree nor are far apart, they begin again with other arrays, whose pages lie elsewhere, a few times. The front has seen each size
-before it counts, as it learns from what it sees. Errors are of some rows, relative to the largest element, against f64.
+agree nor are far apart, they begin again with other arrays, whose pages lie elsewhere, a few times. The front has seen each
+size before it counts, as it learns from what it sees. Errors are of some rows, relative to the largest element, against f64.
 $GEMMTUNE_DB is used. Needs a GPU and NumPy.
 """
 import json

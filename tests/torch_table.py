@@ -3,8 +3,8 @@
 
 Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
 is answered; tunes that, each type for BUDGET (60s; 0: neither, the database is used as it is); and times them without the
-front and with it. Each side is several processes, which are there at the same time and take turns on one core; its times are the
-least of all rounds. A step takes as long as the GPU needs for it or the host to launch it, whichever is longer, and both are
+front and with it. Each side is several processes, which are there at the same time and take turns on one core; its times are
+the least of all rounds. A step takes as long as the GPU needs for it or the host to launch it, whichever is longer, and both are
 shown: the GPU's time is of steps that were launched while it was kept busy, so that it waits for nobody. The host's is a
 property of a process as much as of a program: two of the same side differ by several percent, the GPU's by less than one.
 With GEMMTUNE_DISABLE=1 both sides do the same. Errors are of the outputs, relative to the largest element, against the same
@@ -169,8 +169,11 @@ def compare(sides, kind, name):
     gpu_ms, host_ms = sides[0].ask(0, {"steps": LEAST_STEPS, "busy_ms": 0})
     steps = min(MOST_STEPS, max(LEAST_STEPS, int(ROUND_MS / max(gpu_ms, host_ms))))
     asked = {"steps": steps, "busy_ms": AHEAD * steps * host_ms}
-    rounds = [[side.ask(i % PROCESSES, asked) for side in sides] for i in range(ROUNDS * PROCESSES)]
-    return [[*map(min, zip(*times)), max(errors)] for times, errors in zip(zip(*rounds), answers)]
+    times = [[], []]
+    for i in range(ROUNDS * PROCESSES):
+        for which in [0, 1] if i % 2 == 0 else [1, 0]:  # the second one meets a warmer GPU
+            times[which].append(sides[which].ask(i % PROCESSES, asked))
+    return [[*map(min, zip(*its_times)), max(errors)] for its_times, errors in zip(times, answers)]
 
 
 def tune(program, kinds, budget):
