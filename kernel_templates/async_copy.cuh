@@ -25,6 +25,12 @@ __device__ __forceinline__ unsigned long long gt_evict_as_usual()
     asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
+// For an operand of which each line is read for so many tiles. Those of one or two run at the same time, and then nobody
+// reads it any more: what others wrote may stay in L2 instead, and need not go to memory now.
+__device__ __forceinline__ unsigned long long gt_evict_behind(unsigned tiles)
+{
+    return tiles <= 2 ? gt_evict_first() : gt_evict_as_usual();
+}
 
 #define GT_CP_ASYNC(L1, L2, POLICY, ...)                                                                               \
     asm volatile("cp.async." L1 ".shared.global" L2 " [%0], [%1], %3, %2" POLICY ";" ::"r"(to), "l"(from), "r"(valid), \

@@ -53,7 +53,7 @@ struct gt_words {
     }
 };
 
-template <int OUTER, bool ALONG_K, bool COPY> struct operand {
+template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct operand {
     typedef gt_stage<OUTER, ALONG_K> stage;
     static constexpr int ALIGN = COPY ? 16 : GT_ACCESS;
     // HELD: pieces stay in registers. ANYWHERE: they are chunks that begin at any element.
@@ -71,6 +71,7 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
     const GT_AB *from; // this thread's first piece of the next tile
     gt_int ld;
     int outer_count; // the tile's rows or columns inside the matrix
+    unsigned long long policy; // of L2, where it has one
     gt_vector<GT_AB, VEC> held[HELD && !ANYWHERE ? COUNT : 1];
     gt_words words[ANYWHERE ? COUNT : 1];
 
@@ -104,9 +105,11 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
         return from + lines(n) * ld + steps(n);
     }
 
-    __device__ __forceinline__ operand(gt_operand matrix, gt_int outer_first, gt_int outer_end, gt_int k_first)
+    __device__ __forceinline__ operand(gt_operand matrix, gt_int outer_first, gt_int outer_end, gt_int k_first,
+                                       unsigned long long policy_ = 0)
     {
         ld = matrix.ld;
+        policy = policy_;
         outer_count = gt_clip(outer_end - outer_first, OUTER);
         from = matrix.at + along() +
                (ALONG_K ? (outer_first + line()) * ld + k_first : (k_first + line()) * ld + outer_first);
@@ -125,8 +128,8 @@ template <int OUTER, bool ALONG_K, bool COPY> struct operand {
     __device__ __forceinline__ void bring(char *to, int n, int valid, const GT_AB *somewhere)
     {
         if (ASYNC)
-            gt_copy_async<VEC * GT_AB_BYTES>(gt_shared_address(to + target(n)), valid ? source(n) : somewhere,
-                                             valid * GT_AB_BYTES);
+            gt_copy_async<VEC * GT_AB_BYTES, VEC * GT_AB_BYTES < 16, L2>(
+                gt_shared_address(to + target(n)), valid ? source(n) : somewhere, valid * GT_AB_BYTES, policy);
         else if (!ANYWHERE)
             held[n] = gt_load_vector<VEC>(source(n), valid);
         else

@@ -16,8 +16,9 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, sums &sum, bool *las
     constexpr int COUNT = sizeof(sums) / sizeof(vector), TOTAL = COUNT * THREADS;
     const gt_int tile = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;
     vector *parts = (vector *)gt_workspace(g) + tile * gt_parts<SPLIT_K>() * TOTAL + threadIdx.x;
-    return gt_add_parts<TOTAL, THREADS, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(), &g.counters[tile],
-                                               (vector *)&sum[0][0][0], last, sync);
+    return gt_add_many_parts<TOTAL, THREADS, COUNT>(parts, blockIdx.y, gt_parts<SPLIT_K>(),
+                                                    &g.counters[tile * gt_parts<SPLIT_K>()],
+                                                    (vector *)&sum[0][0][0], last, sync);
 }
 
 #endif

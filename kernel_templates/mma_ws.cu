@@ -35,6 +35,9 @@
 #ifndef GROUP // tile rows that are walked together, for L2
 #define GROUP 8
 #endif
+#ifndef HINT // 1: L2 evicts first what few blocks read, and those at the same time
+#define HINT 0
+#endif
 #ifndef OCC // blocks an SM should hold
 #define OCC 1
 #endif
@@ -58,8 +61,9 @@ static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "war
 static_assert(CONSUMERS % 128 == 0, "registers change hands between groups of four warps");
 static_assert(STAGES >= 3, "two stages are read while another is filled");
 
-typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A> operand_a;
-typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B> operand_b;
+constexpr gt_l2 L2 = HINT ? GT_L2_EVICT_FIRST : GT_L2_USUAL;
+typedef operand<BM, GT_OPERAND_A_ALONG_K, GT_COPY_A, L2> operand_a;
+typedef operand<BN, GT_OPERAND_B_ALONG_K, GT_COPY_B, L2> operand_b;
 constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES;
 
 GT_ASSERT_FACT(THREADS, THREADS_);
@@ -112,11 +116,13 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
 {
     const part_of_k part(g);
     const gt_operand all_a = gt_operand_a(g), all_b = gt_operand_b(g);
+    const unsigned long long of_a = HINT ? gt_evict_behind((unsigned)((g.n + BN - 1) / BN)) : 0,
+                             of_b = HINT ? gt_evict_behind((unsigned)((g.m + BM - 1) / BM)) : 0;
     place at = {0, 1};
     for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
-        operand_a a(all_a, tile.row * BM, g.m, part.first * BK);
-        operand_b b(all_b, tile.column * BN, g.n, part.first * BK);
+        operand_a a(all_a, tile.row * BM, g.m, part.first * BK, of_a);
+        operand_b b(all_b, tile.column * BN, g.n, part.first * BK, of_b);
         gt_int k_left = g.k - part.first * BK;
 #pragma unroll 1
         for (int left = part.stages; left > 0; left--, k_left -= BK, at.advance()) {

@@ -5,11 +5,13 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
          (128, 128, 64, 32, 1), (256, 64, 64, 32, 1), (64, 256, 32, 64, 1), (64, 128, 32, 64, 2), (128, 64, 64, 32, 2),
          (192, 64, 48, 32, 1), (128, 96, 32, 48, 1), (96, 128, 48, 32, 1), (64, 192, 32, 48, 1), (64, 96, 32, 48, 2),
          (64, 128, 32, 32, 1), (128, 64, 32, 32, 1), (64, 64, 32, 32, 2), (64, 64, 32, 16, 1), (64, 32, 16, 16, 1),
-         (64, 32, 32, 16, 1), (32, 64, 16, 16, 1), (32, 64, 16, 32, 1), (32, 32, 16, 16, 1)),
+         (64, 32, 32, 16, 1), (32, 64, 16, 16, 1), (32, 64, 16, 32, 1), (32, 32, 16, 16, 1), (16, 128, 16, 16, 1),
+         (16, 64, 16, 16, 2), (128, 16, 16, 16, 1)),
      instruction(inst_k) AS (VALUES (4), (8)),
      stages(stages) AS (VALUES (4), (5), (6), (8)),
      split_k(split_k) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32), (48)),
      grouping("group") AS (VALUES (1), (8)),
+     hint(hint) AS (VALUES (0), (1)),
      -- Copies first, aligned, where that is worth it.
      repack(repack) AS (SELECT 0 UNION ALL SELECT 3 WHERE :align < 16 AND min(:m, :n, :k) >= 256),
      sized AS (SELECT *, 16 AS bk, bm / wm * (bn / wn) * 32 AS consumers, stages * (bm + bn) * 128 AS smem_bytes,
@@ -30,16 +32,19 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
                       8.0 * :batch * ((:m + :n) * :k + :m * :n) / :sm_count
                       / CASE WHEN 8 * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM sized)
-SELECT bm, bn, bk, wm, wn, inst_k, stages, split_k, "group", occ, repack,
+SELECT bm, bn, bk, wm, wn, inst_k, stages, split_k, "group", hint, occ, repack,
        CASE WHEN units / :batch > :sm_count * occ THEN :sm_count * occ ELSE 0 END AS blocks,
        consumers + 128 AS threads, smem_bytes, 65536 / ((consumers + 128) * occ) / 8 * 8 AS regs,
        CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, split_k > 1 AS any_split,
        1 AS dependent_launch, 1 AS epilogue,
        -- Stages; C; beginning and end; partial sums, which a thread reads 16 at a time; copies first.
        CAST(max(waves * occ * (steps * pace + bm * bn * 0.25), memory) + 2000
-            + (split_k > 1) * (2500 + split_k * bm * bn * 60.0 / consumers)
-            + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch / :sm_count) AS INTEGER) AS clocks
+            + (split_k > 1) * (2500 + min(split_k, 8) * bm * bn * 60.0 / consumers)
+            + (split_k > 8) * (1500 + (split_k + 7) / 8 * bm * bn * 60.0 / consumers)
+            + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch / :sm_count) AS INTEGER) + hint AS clocks
+-- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.
 FROM paced, grouping
+     JOIN hint ON hint = 0 OR (repack = 0 AND 8.0 * max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch > 8000000)
 WHERE :type = 'f64' AND :cc = 90 AND (occ = 1 OR units > :sm_count) AND used <= CASE occ WHEN 1 THEN 216 ELSE 192 END
   AND occ * (smem_bytes + 1024 + 16 * (stages + 1)) <= :smem_limit + 1024
   AND (split_k = 1 OR units <= :sm_count * occ)

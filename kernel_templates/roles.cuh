@@ -24,6 +24,13 @@ struct place {
             phase ^= 1;
         }
     }
+    // The same so many times.
+    __device__ __forceinline__ void skip(unsigned stages)
+    {
+        const unsigned to = stage + stages;
+        phase ^= to / STAGES % 2;
+        stage = to % STAGES;
+    }
 };
 
 // Registers of a thread: as launched, the same for all; then a consumer's, with what the producers gave back.

@@ -72,7 +72,7 @@ static_assert(GT_PROMOTED == 0 || STEP * INTERVAL <= GT_PROMOTED, "sums are prom
 #define GT_PTX_B      "f16"
 #define SWAP          0
 #define INSTRUCTION_N BN
-constexpr int STACKED = BM / (64 * WARP_GROUPS), SHARING = 1;
+constexpr int SHARERS = WARP_GROUPS, STACKED = BM / (64 * SHARERS), SHARING = 1;
 constexpr bool FROM_REGISTERS = false, BIAS_AHEAD = false;
 
 #include "async_copy.cuh"

@@ -54,18 +54,19 @@ __device__ __forceinline__ bool gt_arrive_last(unsigned parts, unsigned *counter
     return *last;
 }
 
-// The sums of all `count` parts, in the last of their blocks; false in the others. Of TOTAL vectors of sums each of
-// THREADS threads has up to COUNT, every THREADS-th one; `parts` is its first one in the workspace.
+// The sums of `count` parts, in the last of their blocks; false in the others. Of TOTAL vectors of sums each of
+// THREADS threads has up to COUNT, every THREADS-th one; `parts` is its first one in the workspace, and parts lie
+// `apart` of them from each other.
 template <int TOTAL, int THREADS, int COUNT, typename VECTOR, typename SYNC>
 __device__ __forceinline__ bool gt_add_parts(VECTOR *parts, unsigned part, unsigned count, unsigned *counter,
-                                             VECTOR *sums, bool *last, SYNC sync)
+                                             VECTOR *sums, bool *last, SYNC sync, unsigned apart = 1)
 {
     if (count == 1) // nothing to add
         return true;
 #pragma unroll
     for (int n = 0; n < COUNT; n++)
         if (n * THREADS + threadIdx.x < TOTAL)
-            parts[part * TOTAL + n * THREADS] = sums[n];
+            parts[part * apart * TOTAL + n * THREADS] = sums[n];
     if (!gt_arrive_last(count, counter, last, sync))
         return false;
     // Many reads are under way together, of HELD vectors of as many parts as that leaves room for.
@@ -80,7 +81,7 @@ __device__ __forceinline__ bool gt_add_parts(VECTOR *parts, unsigned part, unsig
 #pragma unroll
                 for (int n = held; n < COUNT && n < held + HELD; n++)
                     if (first + c < count && n * THREADS + threadIdx.x < TOTAL)
-                        read[c][n - held] = parts[(first + c) * TOTAL + n * THREADS];
+                        read[c][n - held] = parts[(first + c) * apart * TOTAL + n * THREADS];
 #pragma unroll
             for (int c = 0; c < BATCH; c++)
 #pragma unroll
@@ -94,6 +95,29 @@ __device__ __forceinline__ bool gt_add_parts(VECTOR *parts, unsigned part, unsig
         }
     if (threadIdx.x == 0)
         *counter = 0; // as the next launch expects it
+    return true;
+}
+
+// The same for many parts: some blocks add up GT_ADDED parts each, at the same time, and the last of them what these come
+// to. There is a counter for each part.
+constexpr unsigned GT_ADDED = 8;
+template <int TOTAL, int THREADS, int COUNT, typename VECTOR, typename SYNC>
+__device__ __forceinline__ bool gt_add_many_parts(VECTOR *parts, unsigned part, unsigned count, unsigned *counters,
+                                                  VECTOR *sums, bool *last, SYNC sync)
+{
+    unsigned apart = 1; // from one that is added to the next
+#pragma unroll 1
+    for (unsigned round = 0; count > 1; round++) {
+        const unsigned first = part / GT_ADDED * GT_ADDED, left = count - first;
+        // Another counter in each round: blocks of the next one may arrive before all of this one have.
+        if (!gt_add_parts<TOTAL, THREADS, COUNT>(parts + (gt_int)(first * apart) * TOTAL, part - first,
+                                                 left < GT_ADDED ? left : GT_ADDED, counters + first * apart + round,
+                                                 sums, last, sync, apart))
+            return false;
+        count = (count + GT_ADDED - 1) / GT_ADDED;
+        part /= GT_ADDED;
+        apart *= GT_ADDED;
+    }
     return true;
 }
 

@@ -1,9 +1,10 @@
 // Tensor-core GEMM for Hopper. The copy engine fills a ring of stages in shared memory; one warp asks it for them and
 // does nothing else. Warp groups multiply from there (wgmma): WARP_GROUPS of them share the threadblock tile (BM x BN x
-// BK) along the instruction's M. Blocks of a cluster share operands: each asks for a part of what all of them need, and
-// the copy engine gives it to all (multicast). Or they share K: each adds up a part of the tile of all of them. BLOCKS
-// blocks stay on their multiprocessors and take tile after tile, or there is a block for each tile. Where SPLIT_K parts
-// of K are more than a cluster has, clusters meet in the workspace.
+// BK) along the instruction's M, or take tiles in turns, so that one multiplies while another stores (PINGPONG). Blocks
+// of a cluster share operands: each asks for a part of what all of them need, and the copy engine gives it to all
+// (multicast). Or they share K: each adds up a part of the tile of all of them. BLOCKS blocks stay on their
+// multiprocessors and take tile after tile, or there is a block for each tile. Where SPLIT_K parts of K are more than a
+// cluster has, clusters meet in the workspace.
 #include "gemm.cuh"
 
 #ifndef BM // threadblock tile
@@ -20,6 +21,9 @@
 #endif
 #ifndef WARP_GROUPS // that multiply
 #define WARP_GROUPS 2
+#endif
+#ifndef PINGPONG // 1: each has tiles of its own, 0: they share them all
+#define PINGPONG 0
 #endif
 #ifndef STAGES // tiles of K in flight
 #define STAGES 4
@@ -54,8 +58,9 @@
 #else
 #define INSTRUCTION_N BN
 #endif
-constexpr int SIDE_M = SWAP ? BN : BM;               // of the tile, along the instruction's M
-constexpr int STACKED = SIDE_M / (64 * WARP_GROUPS); // instructions along it that a warp group has
+constexpr int TURNS = PINGPONG ? WARP_GROUPS : 1, SHARERS = WARP_GROUPS / TURNS; // warp groups of a tile
+constexpr int SIDE_M = SWAP ? BN : BM;           // of the tile, along the instruction's M
+constexpr int STACKED = SIDE_M / (64 * SHARERS); // instructions along it that a warp group has
 
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
@@ -79,10 +84,11 @@ constexpr bool BIAS_AHEAD = STACKED * INSTRUCTION_N / 2 <= 128 && GT_PROMOTED ==
 
 constexpr int SHARING = CLUSTER_M * CLUSTER_N; // blocks of a cluster that share operands
 constexpr int CONSUMERS = WARP_GROUPS * 128, PRODUCERS = 128, THREADS_ = CONSUMERS + PRODUCERS;
-static_assert(STACKED * 64 * WARP_GROUPS == SIDE_M, "instructions cover the tile");
+static_assert(STACKED * 64 * SHARERS == SIDE_M, "instructions cover the tile");
 static_assert(BK % LINE == 0, "whole lines");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 static_assert(SPLIT_K == 1 || SHARING == 1, "a block that shares K has one tile");
+static_assert(SPLIT_K == 1 || TURNS == 1, "consumers of a tile that shares K meet");
 static_assert(HINT == 0 || SHARING == 1, "blocks that share operands give L2 no hints");
 
 typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N> tile_a;
@@ -138,7 +144,7 @@ __device__ __forceinline__ void multiply_stage(const ring &r, const char *stages
                                                sums (&target)[STACKED], int adds)
 {
     // The same in all threads of a warp, which the compiler cannot know.
-    const int outer = __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
+    const int outer = SHARERS == 1 ? 0 : __shfl_sync(~0u, threadIdx.x / 128, 0) * (STACKED * 64);
     const unsigned tile_m = SWAP ? r.b_of(at) : r.a_of(at);
     const unsigned long long m = along_m::descriptor(tile_m) + along_m::further(outer, 0),
                              n = along_n::descriptor(SWAP ? r.a_of(at) : r.b_of(at));
@@ -262,7 +268,10 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     asm volatile("" : "+r"(steps)); // kept: the assembler would compute it anew in each of them
     output out = {stages + BUFFERS_AT + threadIdx.x / 128 * (BUFFERS * SUBTILE_BYTES)};
     place at = {0, 0};
-    for (unsigned number = blockIdx.x / SHARING; number < plan.clusters; number += gridDim.x / SHARING) {
+    const unsigned turn = TURNS == 1 ? 0 : __shfl_sync(~0u, threadIdx.x / 128, 0), stride = gridDim.x / SHARING;
+    if (TURNS > 1)
+        at.skip(turn * steps);
+    for (unsigned number = blockIdx.x / SHARING + turn * stride; number < plan.clusters; number += TURNS * stride) {
         int row, column; // known before the products are
         plan.find(number, row, column);
         const unsigned part = blockIdx.y % CLUSTER_K;
@@ -285,6 +294,8 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
             continue;
         out.store(g, map_c, row, column, part, bias, own);
+        if (TURNS > 1)
+            at.skip((TURNS - 1) * steps);
     }
     output::finish();
 }
@@ -298,7 +309,7 @@ __device__ __forceinline__ void make_barriers(const ring &r, behind_buffers &sha
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
             gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, LOAD == 2 ? 1 : PRODUCERS);
-            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, SHARING * CONSUMERS / 32 * GT_WARP_ARRIVALS);
+            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, SHARING * SHARERS * 4 * GT_WARP_ARRIVALS);
         }
         if (CLUSTER_K > 1)
             init_exchange(gt_shared_address(&shared.met));

@@ -2,11 +2,11 @@
 -- Of the many tiles an estimate in clocks picks what is worth a trial.
 WITH RECURSIVE
      side(n) AS (SELECT 16 UNION ALL SELECT n + 16 FROM side WHERE n < 256),
-     -- The tile along the instruction's M, warp groups, blocks on a multiprocessor, and registers of a thread for sums and
-     -- fragments that leave room for the rest.
-     rows(side_m, warp_groups, occ, most) AS (VALUES
-         (64, 1, 1, 192), (64, 1, 2, 128), (64, 1, 3, 48), (128, 1, 1, 192), (128, 2, 1, 208), (128, 2, 2, 48),
-         (192, 3, 1, 96), (256, 2, 1, 192)),
+     -- The tile along the instruction's M, warp groups and whether each has a tile of its own, blocks on a multiprocessor,
+     -- and registers of a thread for sums and fragments that leave room for the rest.
+     rows(side_m, warp_groups, pingpong, occ, most) AS (VALUES
+         (64, 1, 0, 1, 192), (64, 1, 0, 2, 128), (64, 1, 0, 3, 48), (128, 1, 0, 1, 192), (128, 2, 0, 1, 208),
+         (128, 2, 0, 2, 48), (192, 3, 0, 1, 96), (256, 2, 0, 1, 192), (128, 2, 1, 1, 192)),
      -- Blocks of a cluster share operands, or K. Of those that share K not all multiprocessors hold four or eight.
      cluster(cluster_m, cluster_n, cluster_k, held) AS (VALUES
          (1, 1, 1, :sm_count), (2, 1, 1, :sm_count), (1, 2, 1, :sm_count), (1, 1, 2, :sm_count), (1, 1, 4, :sm_count - 12),
@@ -38,14 +38,17 @@ WITH RECURSIVE
                 FROM copied, swap
                 WHERE bytes = 2 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END),
      tile AS (SELECT *, CASE swap WHEN 1 THEN n ELSE side_m END AS bm, CASE swap WHEN 1 THEN side_m ELSE n END AS bn,
-                     side_m / 64 / warp_groups AS stacked, 1 + from_registers AS instructions, 128 / bytes AS line
+                     side_m / 64 * (1 + pingpong) / warp_groups AS stacked, 1 + from_registers AS instructions,
+                     128 / bytes AS line
               FROM rows, side, turned
-              WHERE side_m / 64 / warp_groups * (n / 2 * (1 + promoted) + from_registers * (32 - 16 * promoted)) <= most
-                AND side_m / 64 / warp_groups % (1 + from_registers) = 0),
+              WHERE side_m / 64 * (1 + pingpong) / warp_groups
+                    * (n / 2 * (1 + promoted) + from_registers * (32 - 16 * promoted)) <= most
+                AND side_m / 64 * (1 + pingpong) / warp_groups % (1 + from_registers) = 0),
      placed AS (SELECT *, ((:m + bm * cluster_m - 1) / (bm * cluster_m)) * ((:n + bn * cluster_n - 1) / (bn * cluster_n))
                           * cluster_m * cluster_n AS tiles
                 FROM tile, cluster
                 WHERE bm < 2 * :m + 16 AND bn < 2 * :n + 16 AND (swap = 0 OR bm <= 128)
+                  AND (pingpong = 0 OR (cluster_k = 1 AND 1.0 * :m * :n > bm * bn * :sm_count))
                   AND (swap = 1 OR :m > 32 OR bytes <> 2) AND (cluster_m = 1 OR :m > bm) AND (cluster_n = 1 OR :n > bn)
                   AND n % (16 * cluster_k) = 0
                   -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole.
@@ -76,8 +79,8 @@ WITH RECURSIVE
      -- compute all of it anew for each of `parts`.
      fit AS MATERIALIZED
             (SELECT *, stages * stage_bytes + buffer_bytes + 16 * stages + 16 AS smem_bytes,
-                    row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, occ, cluster_m, cluster_n, cluster_k, repack,
-                                                    load ORDER BY stages DESC) AS place
+                    row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, pingpong, occ, cluster_m, cluster_n, cluster_k,
+                                                    repack, load ORDER BY stages DESC) AS place
              FROM stage, stages
              WHERE (stages > 3 OR (stage_bytes >= 40960 AND load = 2 AND lines = 1))
                AND (cluster_k = 1 OR bm * bn * :acc_bytes * (2 * cluster_k - 1) / cluster_k <= stages * stage_bytes)
@@ -88,7 +91,7 @@ WITH RECURSIVE
                        tiles * :batch * parts * cluster_k AS units
                 FROM fit, parts
                 WHERE place <= 2
-                  AND (parts = 1 OR (tiles * :batch * parts * cluster_k <= held * occ
+                  AND (parts = 1 OR (pingpong = 0 AND tiles * :batch * parts * cluster_k <= held * occ
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
      -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2
@@ -110,7 +113,7 @@ WITH RECURSIVE
                       1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
                       / CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM parted)
-SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, split_k,
+SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cluster_k, split_k,
        CASE WHEN tiles > 4 * :sm_count THEN 8 ELSE 4 END AS "group", repack, load, hint, occ,
        -- Of a batch every matrix has blocks of its own: persistent ones pay only where its tiles outnumber them.
        CASE WHEN tiles > :sm_count * occ AND split_k = 1 THEN :sm_count * occ ELSE 0 END AS blocks,
@@ -125,7 +128,8 @@ SELECT bm, bn, bk, swap, warp_groups, stages, cluster_m, cluster_n, cluster_k, s
        CASE WHEN :align < 16 THEN 0 WHEN swap OR subtile_n * :c_bytes = 128 THEN 3 WHEN subtile_n * :c_bytes = 64 THEN 2
             ELSE 1 END AS swizzle_c,
        1 AS dependent_launch, 1 AS epilogue,
-       CAST(max(busy * steps * pace, memory) + 2400 + stage_bytes / 114.0 + waves * store
+       CAST(max(busy * steps * pace, memory) + 2400 + stage_bytes / 114.0
+            + CASE WHEN pingpong THEN store + (waves - 1) * max(0, store - steps * pace) ELSE waves * store END
             + (cluster_m * cluster_n > 1) * (800 + 700 * (waves = 1))
             + (cluster_k > 1) * (1400 + 1.0 * bm * bn * (cluster_k - 1) / cluster_k * :acc_bytes / 8)
             + (parts > 1) * (3600 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 17)

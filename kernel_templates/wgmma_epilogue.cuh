@@ -4,7 +4,7 @@
 // no multiple of what it writes at once. C's old values come the other way, through the same buffers, where beta asks
 // for them. They, a bias, relu and gelu are done with in registers, before.
 //
-// Needs: BM, BN, SWAP, WARP_GROUPS, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other headers of wgmma offer;
+// Needs: BM, BN, SWAP, WARP_GROUPS, of which SHARERS have a tile, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other headers of wgmma offer;
 // BIAS_AHEAD, whether the bias of a tile has been loaded before its products, so that nobody waits for it.
 #ifndef GT_WGMMA_EPILOGUE_CUH
 #define GT_WGMMA_EPILOGUE_CUH
@@ -83,6 +83,12 @@ __device__ __forceinline__ int row_of_sums(int instruction, int below)
                           : (int)threadIdx.x % 128 / 32 * 16 + (int)threadIdx.x % 32 / 4 + below * 8;
 }
 
+// Along the instruction's M, where in a tile a warp group's sums begin.
+__device__ __forceinline__ int group_begins()
+{
+    return SHARERS == 1 ? 0 : threadIdx.x / 128 * (STACKED * 64);
+}
+
 // The bias of the columns of a tile that a thread's own sums have. Where columns go along the instruction's M a thread
 // holds its own; else a warp holds those of all, each lane two neighbours of every 64.
 struct bias_of_columns {
@@ -91,7 +97,7 @@ struct bias_of_columns {
 
     __device__ __forceinline__ void load(const gt_args &g, gt_int column, unsigned part)
     {
-        const int within = SWAP ? threadIdx.x / 128 * (STACKED * 64) : (int)part * OWN_N + (int)threadIdx.x % 32 * 2;
+        const int within = SWAP ? group_begins() : (int)part * OWN_N + (int)threadIdx.x % 32 * 2;
 #pragma unroll
         for (int i = 0; i < HELD; i++)
             held[i] = gt_bias(g, column + within +
@@ -257,7 +263,7 @@ struct output {
         }
         __device__ __forceinline__ static int along_m(int s)
         {
-            return threadIdx.x / 128 * (STACKED * 64) + s / ALONG_N * SUBTILE_M;
+            return group_begins() + s / ALONG_N * SUBTILE_M;
         }
         __device__ __forceinline__ int along_n(int s) const
         {

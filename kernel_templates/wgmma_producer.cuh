@@ -69,18 +69,12 @@ struct schedule : k_steps {
 
 // ---- copies by the copy engine ----
 
-// How L2 treats an operand of which each line is read for so many tiles. Those of one or two run at the same time, and
-// then nobody reads it any more: what others wrote may stay in L2 instead, and need not go to memory now.
-__device__ __forceinline__ unsigned long long policy_of(unsigned tiles)
-{
-    return tiles <= 2 ? gt_evict_first() : gt_evict_as_usual();
-}
-
 // Copies of all tiles of a block, the first of which begins at this row and column.
 __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const schedule &plan,
                                         const ring &r, int row, int column)
 {
-    const unsigned long long of_a = HINT ? policy_of(plan.columns) : 0, of_b = HINT ? policy_of(plan.rows) : 0;
+    const unsigned long long of_a = HINT ? gt_evict_behind(plan.columns) : 0,
+                             of_b = HINT ? gt_evict_behind(plan.rows) : 0;
     place at = {0, 1};
     unsigned number = blockIdx.x / SHARING;
     while (number < plan.clusters) {

@@ -186,6 +186,18 @@ DEVICE_TEST(a_cublas_that_cannot_autotune_races_without)
     CHECK(enter_as(GT_BASELINE_CUBLAS, &problem, &baseline));
 }
 
+DEVICE_TEST(cublas_leaves_8_bit_floats_to_cublaslt_and_says_so)
+{
+    const gt_gemm gemm = {.m = 32, .n = 32, .k = 32, .op_b = GT_T, .type_ab = GT_E4M3, .type_c = GT_BF16};
+    gt_problem problem;
+    gt_baseline baseline;
+    set_up();
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK(!enter_as(GT_BASELINE_CUBLAS, &problem, &baseline));
+    CHECK_INT(baseline.trial.outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK_STR(baseline.trial.detail, "cuBLAS takes 8-bit floats through cuBLASLt only");
+}
+
 /* The pretended library refuses 8-bit operands later, when it is asked for algorithms. */
 DEVICE_TEST(only_sums_of_8_bit_floats_are_told_to_be_fast_or_not)
 {

@@ -148,6 +148,25 @@ TEST(numbers_of_chunks_are_met_where_parts_of_K_share_them_too_and_each_shows)
     }
 }
 
+/* Parts beyond eight are added up in rounds. */
+TEST(a_kernel_of_any_number_of_parts_is_met_with_fewer_more_and_many)
+{
+    const gt_class class = class_of(GT_F64, GT_F64, 16);
+    gt_kernel k = kernel(32, 32, "bk=16 stages=3");
+    gt_cases cases;
+    bool fewer = false, more = false, many = false;
+    k.facts.any_split = k.facts.cluster_y = 1;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        fewer |= c->parts == 1;
+        more |= c->parts > 2;
+        many |= c->parts > 8 && c->problem.k > 16; /* of which two have some of K */
+    }
+    CHECK(fewer && more && many);
+    gt_cases_finish(&cases);
+}
+
 TEST(tiles_have_neighbours_in_a_whole_group_of_rows_and_beyond_it)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 4);

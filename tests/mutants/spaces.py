@@ -62,8 +62,8 @@ def facts_of_wgmma(parameters, layout, types):
     subtile_n = 8192 // (64 * instructions * c)
     while n % subtile_n:
         subtile_n //= 2
-    side_m = p["bn"] if p["swap"] else p["bm"]
-    buffers = 1 if side_m // 64 // groups * n == subtile_n * instructions else 2
+    side_m, sharers = p["bn"] if p["swap"] else p["bm"], 1 if p.get("pingpong") else groups
+    buffers = 1 if side_m // 64 // sharers * n == subtile_n * instructions else 2
     stage = p["bk"] * ab * sum(side if along_k else -(-side // line) * line
                                for side, along_k in ((p["bm"], a_along_k), (p["bn"], b_along_k)))
     rows, columns = (subtile_n, 128 // c) if p["swap"] else (64 * instructions, subtile_n)
@@ -139,7 +139,8 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("mma_ws", "parts", "64x96x512", "nt",
      "bm=32 bn=64 bk=16 wm=16 wn=32 inst_k=8 stages=4 split_k=3 group=1 occ=1 repack=0 blocks=0"),
     # K over clusters and their blocks; B shared in a cluster, persistent; A shared, operands swapped; copies first; B
-    # through registers; sums promoted, with the next stage's products running, or not; copies by threads.
+    # through registers; sums promoted, with the next stage's products running, or not; copies by threads; two warp groups that
+    # take tiles in turns.
     ("wgmma", "split", "64x128x512", "nn",
      "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=2 split_k=4 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "cluster", "192x128x256", "tn",
@@ -161,6 +162,9 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("wgmma", "threads", "64x124x260", "nn",
      "bm=64 bn=80 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 load=1 occ=1 "
      "blocks=1"),
+    ("wgmma", "pingpong", "192x192x256", "nt",
+     "bm=64 bn=64 bk=64 swap=0 warp_groups=2 pingpong=1 stages=3 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 "
+     "occ=1 blocks=2"),
     # Rows of A and columns of B in parts, by lines and by strips, two warp groups in turns, persistent; one, the other way; K
     # over blocks of a cluster and over clusters.
     ("split", "turns", "200x112x200", "nn",

@@ -58,6 +58,8 @@ static bool prepare(gt_runner *runner, const gt_problem *p, gt_trial *trial)
     const gt_types *types = gt_class_types(&p->class);
     if (!types->cublas)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLAS has no %s", types->name);
+    if (gt_type_find(types->a)->bytes == 1 && !types->exact)
+        return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLAS takes 8-bit floats through cuBLASLt only");
     if (self->choice == GT_CUBLAS_AUTOTUNE && self->cublas->release < AUTOTUNE_RELEASE)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "cuBLAS %s has no autotuning", self->cublas->version);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)

@@ -11,6 +11,8 @@
 /* A block that begins and ends costs the software GPU about as much as so many multiply-adds. */
 #define BLOCK_WORK 8192
 
+#define MANY_PARTS 24 /* of K */
+
 #define MANY_ROWS 1000 /* rows of an operand from which on they are packed */
 #define FEW_ROWS  100  /* up to which they may lie far apart */
 
@@ -192,13 +194,14 @@ static void choose_values(gt_drawing *d, int64_t turn, gt_case *c)
     }
 }
 
-/* A kernel that takes any number of parts of K is launched with others than its own every third time, fewer and more. */
+/* A kernel that takes any number of parts of K is launched with others than its own every third time, fewer and more,
+ * and of these every fourth time with up to MANY_PARTS, which several blocks may add up. */
 static int64_t draw_parts(gt_drawing *d)
 {
     const int64_t own = d->facts->split_k, cluster = d->facts->cluster_y;
     if (!d->facts->any_split || gt_drawing_below(d, 3) > 0)
         return 0;
-    return cluster * (1 + gt_drawing_below(d, 2 * own / cluster));
+    return cluster * (1 + gt_drawing_below(d, gt_drawing_below(d, 4) > 0 ? 2 * own / cluster : MANY_PARTS));
 }
 
 gt_status gt_drawing_add(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_case **out)
