@@ -203,7 +203,7 @@ TEST(normal_tries_no_more_than_24_with_the_last_lap)
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_FULL}, 4096, 4096, 4096);
     CHECK(gt_search_round(f.search, &all, &count) == GT_OK && count > 16);
     for (int i = 0; i < 16; i++)
-        seeds[i] = seed_of(all[count - 1 - i]); /* the model's last choices */
+        seeds[i] = seed_of(all[i]);
     close_search(&f);
     gt_search_options options = {.effort = GT_EFFORT_NORMAL, .seeds = seeds, .seed_count = 8};
     open_search(&f, &options, 4096, 4096, 4096);
@@ -262,6 +262,23 @@ TEST(what_won_elsewhere_is_tried_first)
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = &seed, .seed_count = 1}, 4096, 4096, 4096);
     CHECK_OK(gt_search_round(f.search, &round, &count));
     CHECK(gt_params_same(&round[0]->kernel.params, &seed.params));
+    close_search(&f);
+}
+
+TEST(what_won_elsewhere_is_left_out_where_it_is_far_behind_its_family)
+{
+    fixture f;
+    gt_candidate **all, **round;
+    size_t count, size;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_FULL, .family = "simt"}, 4096, 4096, 4096);
+    CHECK_OK(gt_search_round(f.search, &all, &size));
+    CHECK(all[size - 1]->estimate_us > 2 * all[0]->estimate_us);
+    const gt_seed last = seed_of(all[size - 1]);
+    close_search(&f);
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_NORMAL, .seeds = &last, .seed_count = 1}, 4096, 4096, 4096);
+    CHECK_OK(gt_search_round(f.search, &round, &count));
+    for (size_t i = 0; i < count; i++)
+        CHECK(!gt_params_same(&round[i]->kernel.params, &last.params));
     close_search(&f);
 }
 

@@ -23,8 +23,8 @@ static const struct {
 };
 
 /* What is expected to take so many times as long as the best one is hardly worth a compilation: a family that has no
- * better one gets one candidate in the first round, and later rounds leave such neighbours out, and all of one that was
- * seen to take as long. */
+ * better one gets one candidate in the first round, later rounds leave such neighbours out, and all of one that was
+ * seen to take as long, and winners of other problems are left out that are so far behind their own family's best. */
 #define FAR_BEHIND 1.5
 
 /* A later round that gains less than this is the last one. */
@@ -109,6 +109,15 @@ static int by_place(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
+/* The point of a family that is expected to be fastest. */
+static const gt_point *favourite_of(const gt_points *points, const gt_space *space)
+{
+    const gt_point *p = points->list; /* by estimate, best first */
+    while (p->space != space)
+        p++;
+    return p;
+}
+
 /* Of the winners on other problems those that are expected to be fastest here. */
 static gt_status hand_out_seeds(gt_search *search)
 {
@@ -119,7 +128,8 @@ static gt_status hand_out_seeds(gt_search *search)
     if (!points)
         return gt_fail_memory();
     for (size_t s = 0; s < search->options.seed_count; s++)
-        if ((points[found] = gt_points_find(&search->points, &search->options.seeds[s])))
+        if ((points[found] = gt_points_find(&search->points, &search->options.seeds[s])) &&
+            points[found]->estimate <= FAR_BEHIND * favourite_of(&search->points, points[found]->space)->estimate)
             found++;
     qsort(points, found, sizeof *points, by_place); /* points lie in the order of their estimates */
     for (size_t s = 0; status == GT_OK && s < found && s < limit; s++)
