@@ -41,8 +41,10 @@ SELECT bm, bn, bk, wm, wn, inst_k, stages, split_k, "group", hint, occ, repack,
        CAST(max(waves * occ * (steps * pace + bm * bn * 0.25), memory) + 2000
             + (split_k > 1) * (2500 + min(split_k, 8) * bm * bn * 60.0 / consumers)
             + (split_k > 8) * (1500 + (split_k + 7) / 8 * bm * bn * 60.0 / consumers)
-            + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch / :sm_count) AS INTEGER) + hint AS clocks
--- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.
+            + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch / :sm_count) AS INTEGER)
+       + (hint <> (8.0 * :batch * (:m + :n) * :k > 32000000)) AS clocks
+-- What at most two rows or columns of tiles read passes through L2: it may be worth a hint, which is expected of what L2
+-- hardly holds, and tried on the best.
 FROM paced, grouping
      JOIN hint ON hint = 0 OR (repack = 0 AND 8.0 * max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch > 8000000)
 WHERE :type = 'f64' AND :cc = 90 AND (occ = 1 OR units > :sm_count) AND used <= CASE occ WHEN 1 THEN 216 ELSE 192 END

@@ -88,7 +88,7 @@ static_assert(STACKED * 64 * SHARERS == SIDE_M, "instructions cover the tile");
 static_assert(BK % LINE == 0, "whole lines");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 static_assert(SPLIT_K == 1 || SHARING == 1, "a block that shares K has one tile");
-static_assert(SPLIT_K == 1 || TURNS == 1, "consumers of a tile that shares K meet");
+static_assert(TURNS == 1 || (TURNS == 2 && SPLIT_K == 1), "two take turns; consumers of a tile that shares K meet");
 static_assert(HINT == 0 || SHARING == 1, "blocks that share operands give L2 no hints");
 
 typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N> tile_a;
@@ -173,9 +173,27 @@ __device__ __forceinline__ void multiply_stage(const ring &r, const char *stages
     multiply_commit();
 }
 
+// Warp groups that take tiles in turns wait for stages in the order in which they are filled: the parity of an mbarrier
+// tells one filling of a stage from the next, and not from the one after that. So a warp group waits until the one
+// before it has waited for its last stage, and tells the one behind it, if that has a tile.
+__device__ __forceinline__ unsigned turn_of_group()
+{
+    return TURNS == 1 ? 0 : __shfl_sync(~0u, threadIdx.x / 128, 0);
+}
+__device__ __forceinline__ void await_turn()
+{
+    asm volatile("barrier.sync %0, 256;" ::"r"(2 + WARP_GROUPS + turn_of_group()) : "memory");
+}
+__device__ __forceinline__ void pass_turn(bool on)
+{
+    if (TURNS > 1 && on)
+        asm volatile("barrier.arrive %0, 256;" ::"r"(2 + WARP_GROUPS + (turn_of_group() + 1) % TURNS) : "memory");
+}
+
 // The sums of some stages. Products of one stage run while the next one's are started: fragments of both are held.
+// on: another warp group has the next turn.
 __device__ __forceinline__ void multiply_stages(const ring &r, const char *stages, int steps, place &at,
-                                                sums (&d)[STACKED])
+                                                sums (&d)[STACKED], bool on)
 {
     constexpr int HELD = FROM_REGISTERS ? 2 : 1;
     fragments f[HELD];
@@ -196,6 +214,7 @@ __device__ __forceinline__ void multiply_stages(const ring &r, const char *stage
             at.advance();
         }
     }
+    pass_turn(on);
     multiply_wait<0>();
     if (steps > 0)
         release(read);
@@ -207,7 +226,7 @@ __device__ __forceinline__ void multiply_promoted(const ring &r, const char *sta
                                                   sums (&d)[STACKED])
 {
     constexpr int COUNT = STACKED * INSTRUCTION_N / 2;
-    constexpr bool AHEAD = COUNT <= 48 && !FROM_REGISTERS;
+    constexpr bool AHEAD = COUNT <= 64 && !FROM_REGISTERS;
     sums some[AHEAD ? 2 : 1][STACKED];
     fragments f;
     unsigned read = 0, reading = 0;
@@ -268,10 +287,11 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     asm volatile("" : "+r"(steps)); // kept: the assembler would compute it anew in each of them
     output out = {stages + BUFFERS_AT + threadIdx.x / 128 * (BUFFERS * SUBTILE_BYTES)};
     place at = {0, 0};
-    const unsigned turn = TURNS == 1 ? 0 : __shfl_sync(~0u, threadIdx.x / 128, 0), stride = gridDim.x / SHARING;
+    const unsigned turn = turn_of_group(), stride = gridDim.x / SHARING;
     if (TURNS > 1)
         at.skip(turn * steps);
     for (unsigned number = blockIdx.x / SHARING + turn * stride; number < plan.clusters; number += TURNS * stride) {
+        const bool first = number < stride, on = number + stride < plan.clusters;
         int row, column; // known before the products are
         plan.find(number, row, column);
         const unsigned part = blockIdx.y % CLUSTER_K;
@@ -284,10 +304,14 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
             for (int i = 0; i < STACKED * INSTRUCTION_N / 2; i++)
                 d[i / (INSTRUCTION_N / 2)][i % (INSTRUCTION_N / 2)] = 0;
         }
-        if (GT_PROMOTED > 0)
+        if (TURNS > 1 && !first)
+            await_turn();
+        if (GT_PROMOTED > 0) {
             multiply_promoted(r, stages, steps, at, d);
-        else
-            multiply_stages(r, stages, steps, at, d);
+            pass_turn(on);
+        } else {
+            multiply_stages(r, stages, steps, at, d, on);
+        }
         GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
         if (CLUSTER_K > 1)
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);

@@ -107,7 +107,7 @@ WITH RECURSIVE
                           / min(64.0, 56.0 * :sm_count / min(units, :sm_count),
                                 min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1600.0),
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
-                      + 20 + promoted * stacked * n / 2 AS pace,
+                      + 20 + promoted * (from_registers OR stacked * n > 128) * stacked * n AS pace,
                       -- rows of C that begin at any element leave by elements, a clock each
                       bm * bn / cluster_k * CASE WHEN :align < 4 THEN 1.0 ELSE :c_bytes / 40.0 END + 800 AS store,
                       1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
@@ -136,8 +136,9 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
             + (repack > 0) * (7000 + 2000 * (repack = 11 AND bytes = 2)
                               + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
                                 / (CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17 END * :sm_count))
-            AS INTEGER) + hint AS clocks
--- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.
+            AS INTEGER) + (hint <> (1.0 * bytes * :batch * (:m + :n) * :k > 32000000)) AS clocks
+-- What at most two rows or columns of tiles read passes through L2: it may be worth a hint, which is expected of what L2
+-- hardly holds, and tried on the best.
 FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1
                                      AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 8000000)
 WHERE bytes > 0 AND :cc >= 90;
