@@ -157,7 +157,7 @@ static const gt_types *types_of(const gt_gemm *class)
 
 /*
  * The products of one configuration: tails in every dimension and K longer than all stages, less than a tile, one row,
- * one column, no K, alpha or beta zero, batches, rows with and without a pad. A write between rows is seen where they
+ * one column, no K, alpha or beta zero, batches, rows with and without a pad; persistent blocks that are fewer than tiles. A write between rows is seen where they
  * are guarded and beta is 0 (else it might be the NaN that it read there), or where its read of C is a fault. Then
  * one with an epilogue, if it has any.
  */
@@ -186,6 +186,8 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
         gt_kernel launched = *kernel;
         if (kernel->facts.any_split && i % 2 == 0)
             gt_kernel_split(&launched, kernel->facts.cluster_y * (int64_t)(1 + check_random() % 5));
+        if (kernel->facts.blocks > 0 && kernel->facts.ws_tile == 0)
+            launched.facts.blocks = 1 + (int64_t)(check_random() % 2);
         product_run(shared.driver, &module, &launched, class, &products[i]);
     }
     const bool gelu = types_of(class)->accumulator == GT_F32;
