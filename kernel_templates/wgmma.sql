@@ -136,9 +136,8 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
             + (repack > 0) * (7000 + 2000 * (repack = 11 AND bytes = 2)
                               + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
                                 / (CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17 END * :sm_count))
-            AS INTEGER) + (hint <> (1.0 * bytes * :batch * (:m + :n) * :k > 32000000)) AS clocks
--- What at most two rows or columns of tiles read passes through L2: it may be worth a hint, which is expected of what L2
--- hardly holds, and tried on the best.
+            AS INTEGER) + hint AS clocks
+-- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.
 FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1
                                      AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 8000000)
 WHERE bytes > 0 AND :cc >= 90;
