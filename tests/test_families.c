@@ -73,6 +73,17 @@ static gt_gemm draw_class(const group *g)
                      .align = align > least ? align : least};
 }
 
+/* Persistent blocks that are as many as a GPU holds have a tile each at most: so half of them are made for few. */
+static void draw_blocks(gt_kernel *kernel)
+{
+    if (kernel->facts.blocks == 0 || check_random() % 2)
+        return;
+    kernel->facts.blocks = kernel->facts.cluster_x * (1 + (int64_t)(check_random() % 2));
+    for (int i = 0; i < kernel->params.count; i++)
+        if (strcmp(kernel->params.list[i].name, "blocks") == 0)
+            kernel->params.list[i].value = kernel->facts.blocks;
+}
+
 /* Submits one configuration of a group; false if the space is empty for the class that was drawn. */
 static bool submit(gt_compiler *compiler, group *g)
 {
@@ -90,6 +101,7 @@ static bool submit(gt_compiler *compiler, group *g)
         gt_kernel kernel;
         char *source;
         CHECK_OK(gt_space_kernel(&space, check_random() % space.rows, &shared.device, &kernel));
+        draw_blocks(&kernel);
         CHECK_OK(gt_render(g->family, &problem.class, GT_VARIANT_FAST, &kernel, &source));
         CHECK_OK(gt_compiler_submit(compiler, &kernel, source, s));
         g->taken++;
@@ -157,7 +169,7 @@ static const gt_types *types_of(const gt_gemm *class)
 
 /*
  * The products of one configuration: tails in every dimension and K longer than all stages, less than a tile, one row,
- * one column, no K, alpha or beta zero, batches, rows with and without a pad; persistent blocks that are fewer than tiles. A write between rows is seen where they
+ * one column, no K, alpha or beta zero, batches, rows with and without a pad. A write between rows is seen where they
  * are guarded and beta is 0 (else it might be the NaN that it read there), or where its read of C is a fault. Then
  * one with an epilogue, if it has any.
  */
@@ -186,8 +198,6 @@ static void run_products(const gt_compiled *compiled, const gt_gemm *class)
         gt_kernel launched = *kernel;
         if (kernel->facts.any_split && i % 2 == 0)
             gt_kernel_split(&launched, kernel->facts.cluster_y * (int64_t)(1 + check_random() % 5));
-        if (kernel->facts.blocks > 0 && kernel->facts.ws_tile == 0)
-            launched.facts.blocks = 1 + (int64_t)(check_random() % 2);
         product_run(shared.driver, &module, &launched, class, &products[i]);
     }
     const bool gelu = types_of(class)->accumulator == GT_F32;
