@@ -6,7 +6,7 @@ WITH RECURSIVE
      -- and registers of a thread for sums and fragments that leave room for the rest.
      rows(side_m, warp_groups, pingpong, occ, most) AS (VALUES
          (64, 1, 0, 1, 192), (64, 1, 0, 2, 128), (64, 1, 0, 3, 48), (128, 1, 0, 1, 192), (128, 2, 0, 1, 208),
-         (128, 2, 0, 2, 48), (192, 3, 0, 1, 96), (256, 2, 0, 1, 192), (128, 2, 1, 1, 192)),
+         (128, 2, 0, 2, 48), (192, 3, 0, 1, 96), (256, 2, 0, 1, 192), (128, 2, 1, 1, 208)),
      -- Blocks of a cluster share operands, or K. Of those that share K not all multiprocessors hold four or eight.
      cluster(cluster_m, cluster_n, cluster_k, held) AS (VALUES
          (1, 1, 1, :sm_count), (2, 1, 1, :sm_count), (1, 2, 1, :sm_count), (1, 1, 2, :sm_count), (1, 1, 4, :sm_count - 12),

@@ -12,7 +12,7 @@
 #include "wgmma_operand.cuh"
 #include "wgmma_split_k.cuh"
 
-constexpr int PRODUCER_REGISTERS = LOAD == 1 ? 56 : 40;
+constexpr int PRODUCER_REGISTERS = LOAD == 1 ? 56 : TURNS > 1 ? 24 : 40; // whole tiles of a warp group ask for many
 #include "roles.cuh"
 #include "wgmma_ring.cuh"
 static_assert(LOAD == 2 || (SHARING == 1 && GT_ACCESS >= 4), "a block's own copies, of four bytes or more");
