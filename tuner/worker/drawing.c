@@ -198,10 +198,11 @@ static void choose_values(gt_drawing *d, int64_t turn, gt_case *c)
  * and of these every fourth time with up to MANY_PARTS, which several blocks may add up. */
 static int64_t draw_parts(gt_drawing *d)
 {
-    const int64_t own = d->facts->split_k, cluster = d->facts->cluster_y;
+    const int64_t more = 2 * d->facts->split_k, many = more > MANY_PARTS ? more : MANY_PARTS;
     if (!d->facts->any_split || gt_drawing_below(d, 3) > 0)
         return 0;
-    return cluster * (1 + gt_drawing_below(d, gt_drawing_below(d, 4) > 0 ? 2 * own / cluster : MANY_PARTS));
+    const int64_t most = gt_drawing_below(d, 4) > 0 ? more : many, cluster = d->facts->cluster_y;
+    return cluster * (1 + gt_drawing_below(d, most / cluster));
 }
 
 gt_status gt_drawing_add(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_case **out)
