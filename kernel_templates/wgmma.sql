@@ -51,10 +51,9 @@ WITH RECURSIVE
                   AND (pingpong = 0 OR (cluster_k = 1 AND 1.0 * :m * :n > bm * bn * :sm_count))
                   AND (swap = 1 OR :m > 32 OR bytes <> 2) AND (cluster_m = 1 OR :m > bm) AND (cluster_n = 1 OR :n > bn)
                   AND n % (16 * cluster_k) = 0
-                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole. Of
-                  -- pingpong's widest tiles only others fill whole waves.
+                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole.
                   AND (load = 2 OR cluster_m * cluster_n = 1)
-                  AND (n % 64 = 0 OR n < 48 OR load = 1 OR pingpong OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END)),
+                  AND (n % 64 = 0 OR n < 48 OR load = 1 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END)),
      sized AS (SELECT *, warp_groups * 128 + 128 AS threads, lines * line AS bk,
                       (:k + lines * line - 1) / (lines * line) AS all_steps,
                       -- Of C, along the instruction's N, on its way through shared memory.
