@@ -98,8 +98,8 @@ __device__ __forceinline__ bool gt_add_parts(VECTOR *parts, unsigned part, unsig
     return true;
 }
 
-// The same for many parts: some blocks add up GT_ADDED parts each, at the same time, and the last of them what these come
-// to. There is a counter for each part.
+// The same for many parts: some blocks add up GT_ADDED parts each, at the same time, and the last of them adds up what
+// these come to. There is a counter for each part.
 constexpr unsigned GT_ADDED = 8;
 template <int TOTAL, int THREADS, int COUNT, typename VECTOR, typename SYNC>
 __device__ __forceinline__ bool gt_add_many_parts(VECTOR *parts, unsigned part, unsigned count, unsigned *counters,

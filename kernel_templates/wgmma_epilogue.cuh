@@ -4,8 +4,9 @@
 // no multiple of what it writes at once. C's old values come the other way, through the same buffers, where beta asks
 // for them. They, a bias, relu and gelu are done with in registers, before.
 //
-// Needs: BM, BN, SWAP, WARP_GROUPS, of which SHARERS have a tile, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other headers of wgmma offer;
-// BIAS_AHEAD, whether the bias of a tile has been loaded before its products, so that nobody waits for it.
+// Needs: BM, BN, SWAP, WARP_GROUPS, of which SHARERS have a tile, STACKED, CLUSTER_K, FROM_REGISTERS, and what the other
+// headers of wgmma offer; BIAS_AHEAD, whether the bias of a tile has been loaded before its products, so that nobody
+// waits for it.
 #ifndef GT_WGMMA_EPILOGUE_CUH
 #define GT_WGMMA_EPILOGUE_CUH
 
