@@ -34,8 +34,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
 {
     gt_args g = args;
     gt_select_batch(g);
-    const gt_tile tile = gt_find_tile<BM, BN>(g, 1);
-    const gt_int row = tile.row * BM + threadIdx.x / ALONG, first = tile.column * BN;
+    const unsigned columns = (unsigned)((g.n + BN - 1) / BN), tile_row = blockIdx.x / columns;
+    const gt_int row = (gt_int)tile_row * BM + threadIdx.x / ALONG;
+    const gt_int first = (gt_int)(blockIdx.x - tile_row * columns) * BN;
     const int shift = SHIFTED ? (int)((unsigned long long)(g.c + row * g.ldc) / GT_C_BYTES % SECTOR) : 0;
     const int at = threadIdx.x % ALONG * V;
     const gt_int column = first + at - shift;
@@ -46,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     GT_ACC sum[TM][V] = {};
 
     gt_begin_evenly();
+#pragma unroll 1
     for (gt_int k = 0; k < g.k; k += BK) {
         GT_ACC x[BK][TM], y[BK][V];
 #pragma unroll

@@ -268,13 +268,20 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     return s;
 }
 
+/* Whether rows of C that begin anywhere are stored in whole vectors: by kernels whose threads have rows of one. */
+static bool stores_vectors(const gt_kernel *kernel)
+{
+    return param(kernel, "tm", 0) > 0 && param(kernel, "tn", 0) == 0;
+}
+
 /* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
  * operands come then, waits until memory has taken its tile, unless the copy engine stores it. */
 static double store_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s,
                            int resident)
 {
     const double c = gt_type_find(p->class.type_c)->bytes, bytes = (double)p->m * (double)p->n * (double)p->batch * c;
-    const double clocks = s->per_sm * s->rows * s->columns * (p->class.align < 16 ? STORED_ALONE : c / L2_RATE);
+    const bool alone = p->class.align < 16 && !stores_vectors(kernel);
+    const double clocks = s->per_sm * s->rows * s->columns * (alone ? STORED_ALONE : c / L2_RATE);
     if (resident > 1)
         return clocks;
     if (kernel->facts.blocks == 0)

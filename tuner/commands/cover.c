@@ -28,10 +28,10 @@ static const struct {
     {2304, 2048, 1792, 1, BOTH, 0, BOTH, USUAL},
     {32, 3072, 3072, 1, BOTH, ODD, BOTH, USUAL},
     {192, 192, 192, 1, BOTH | EVEN, BOTH | EVEN, BOTH | EVEN, HALF},
-    {3072, 2048, 64, 1, BOTH, BOTH, BOTH, HALF},   /* short K */
-    {96, 112, 16384, 1, BOTH, BOTH, ALIGNED, HALF}, /* deep K */
+    {3072, 2048, 64, 1, ODD, BOTH, BOTH, HALF},    /* short K */
+    {96, 112, 16384, 1, ODD, BOTH, ALIGNED, HALF}, /* deep K */
     {1, 6144, 6144, 1, BOTH, BOTH, BOTH, HALF},
-    {64, 64, 64, 2048, BOTH, BOTH | EVEN, BOTH, HALF},
+    {64, 64, 64, 2048, ALIGNED, BOTH | EVEN, BOTH, HALF},
     {48, 48, 48, 1, BOTH, BOTH, ODD, HALF},
     {16, 16, 16, 16384, BOTH, BOTH, ODD, HALF},
     {3072, 32, 3072, 1, BOTH, BOTH, ALIGNED, HALF},
@@ -49,31 +49,26 @@ static const struct {
     {1, 2800, 3600, 1, BOTH, 0, 0, F32}, /* in L2, and no whole number of tiles for each SM */
     {1, 12288, 48, 1, BOTH, 0, 0, F32},
     {1, 48, 12288, 1, BOTH, 0, 0, F32},
-    {1536, 768, 1, 1, BOTH, 0, 0, F32}, /* an outer product */
+    {1536, 768, 1, 1, BOTH, 0, 0, F32}, /* an outer product, */
+    {3072, 4096, 3, 1, BOTH, 0, 0, F32}, /* few of them */
     {1024, 8192, 8, 1, BOTH, 0, 0, F32}, /* C is large and K short, */
     {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
-    {8192, 64, 160, 1, BOTH, 0, 0, F32}, /* few rows or columns, by their number and by K */
-    {64, 8192, 160, 1, BOTH, 0, 0, F32},
+    {8192, 64, 160, 1, ALIGNED, 0, 0, F32}, /* few rows or columns, by their number and by K */
+    {64, 8192, 160, 1, ODD, 0, 0, F32},
     {6144, 64, 3072, 1, ALIGNED, 0, 0, F32},
     {64, 6144, 3072, 1, ALIGNED, 0, 0, F32},
     {2048, 16, 6144, 1, BOTH, 0, 0, F32},
     {16, 2048, 6144, 1, ALIGNED, 0, 0, F32},
-    {2048, 8, 6144, 1, BOTH, 0, 0, F32},
     {8, 2048, 6144, 1, BOTH, 0, 0, F32},
     {32, 16, 768, 1, BOTH, 0, 0, F32},
     {64, 64, 1280, 1, ALIGNED, 0, 0, F32},
     {1152, 1152, 352, 1, BOTH, 0, 0, F32},
-    {128, 8192, 32, 1, BOTH, 0, 0, F32}, /* short K beside one long side */
-    {8192, 128, 32, 1, BOTH, 0, 0, F32},
     {256, 4096, 1024, 1, BOTH, 0, 0, F32},
     {8192, 288, 1024, 1, BOTH, 0, 0, F32}, /* tiles of 96 and 192 leave less empty than those of powers of two */
     {288, 8192, 1024, 1, BOTH, 0, 0, F32},
-    {2048, 640, 3072, 1, BOTH, 0, 0, F32}, /* deep K and few of the largest tiles */
-    {128, 128, 128, 512, ALIGNED, 0, 0, F32},
-    {1024, 1024, 8, 64, ALIGNED, 0, 0, F32},
-    {112, 112, 112, 64, BOTH, 0, 0, F32},
-    {40, 40, 40, 4096, BOTH, 0, 0, F32},
-    {24, 24, 24, 8192, BOTH, 0, 0, F32},
+    {2048, 640, 3072, 1, ALIGNED, 0, 0, F32}, /* deep K and few of the largest tiles */
+    {112, 112, 112, 64, ODD, 0, 0, F32},
+    {40, 40, 40, 4096, ODD, 0, 0, F32},
     {8, 2048, 160, 64, ALIGNED, 0, 0, F32},
 };
 
