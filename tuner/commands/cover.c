@@ -35,7 +35,7 @@ static const struct {
     {48, 48, 48, 1, BOTH, BOTH, ODD, HALF},
     {16, 16, 16, 16384, BOTH, BOTH, ODD, HALF},
     {3072, 32, 3072, 1, BOTH, BOTH, ALIGNED, HALF},
-    {384, 384, 384, 24, BOTH, ALIGNED, 0, HALF},
+    {384, 384, 384, 24, ODD, ALIGNED, 0, HALF},
     {160, 32, 256, 96, BOTH, BOTH, 0, HALF},
     {32, 4096, 48, 1, 0, BOTH | EVEN, ODD | EVEN, HALF}, /* few rows and a short K */
     {4096, 24, 24, 1, 0, BOTH, ODD, HALF},
@@ -49,9 +49,9 @@ static const struct {
     {1, 2800, 3600, 1, BOTH, 0, 0, F32}, /* in L2, and no whole number of tiles for each SM */
     {1, 12288, 48, 1, BOTH, 0, 0, F32},
     {1, 48, 12288, 1, BOTH, 0, 0, F32},
-    {1536, 768, 1, 1, BOTH, 0, 0, F32}, /* an outer product, */
-    {3072, 4096, 3, 1, BOTH, 0, 0, F32}, /* few of them */
-    {1024, 8192, 8, 1, BOTH, 0, 0, F32}, /* C is large and K short, */
+    {1536, 768, 1, 1, ODD, 0, 0, F32}, /* an outer product, */
+    {3072, 4096, 3, 1, ODD, 0, 0, F32}, /* or a few of them: hardly any rows of A and B are aligned */
+    {1024, 8192, 8, 1, ODD, 0, 0, F32}, /* C is large and K short, */
     {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
     {8192, 64, 160, 1, ALIGNED, 0, 0, F32}, /* few rows or columns, by their number and by K */
     {64, 8192, 160, 1, ODD, 0, 0, F32},
@@ -64,11 +64,12 @@ static const struct {
     {64, 64, 1280, 1, ALIGNED, 0, 0, F32},
     {1152, 1152, 352, 1, BOTH, 0, 0, F32},
     {256, 4096, 1024, 1, BOTH, 0, 0, F32},
-    {8192, 288, 1024, 1, BOTH, 0, 0, F32}, /* tiles of 96 and 192 leave less empty than those of powers of two */
-    {288, 8192, 1024, 1, BOTH, 0, 0, F32},
-    {2048, 640, 3072, 1, ALIGNED, 0, 0, F32}, /* deep K and few of the largest tiles */
+    {8192, 288, 1024, 1, ODD, 0, 0, F32}, /* tiles of 96 and 192 leave less empty than those of powers of two */
+    {288, 8192, 1024, 1, ODD, 0, 0, F32},
+    {2048, 640, 3072, 1, ODD, 0, 0, F32}, /* deep K and few of the largest tiles */
     {112, 112, 112, 64, ODD, 0, 0, F32},
-    {40, 40, 40, 4096, ODD, 0, 0, F32},
+    {40, 40, 40, 4096, BOTH, 0, 0, F32},
+    {24, 24, 24, 8192, ODD, 0, 0, F32},
     {8, 2048, 160, 64, ALIGNED, 0, 0, F32},
 };
 
