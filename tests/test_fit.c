@@ -163,14 +163,22 @@ static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
 
 TEST(requests_and_tiles_share_sectors_where_rows_begin_within_them)
 {
-    const double whole = terms_of_vector(6144, 32, 4).memory;
-    CHECK_NEAR(terms_of_vector(6144, 1024, 4).memory / whole, 1, 1e-9);
-    CHECK_NEAR(terms_of_vector(6143, 32, 4).memory / whole, 1 + 1.0 / 4 + 1.0 / 4, 1e-3); /* a tile is a request */
-    CHECK_NEAR(terms_of_vector(6143, 1024, 4).memory / whole, 1 + 1.0 / 4 + 1.0 / 128, 1e-3);
-    CHECK_NEAR(terms_of_vector(6136, 32, 4).memory / whole, 1 + 1.0 / 4, 2e-3); /* rows begin with sectors, not with lines */
-    CHECK(terms_of_vector(6143, 32, 4).narrow < 0.1 * terms_of_vector(6143, 32, 0).narrow);
+    const double whole = terms_of_vector(8448, 32, 4).memory;
+    CHECK_NEAR(terms_of_vector(8448, 1024, 4).memory / whole, 1, 1e-9);
+    CHECK_NEAR(terms_of_vector(8447, 32, 4).memory / whole, 1 + 1.0 / 4 + 1.0 / 4, 1e-3); /* a tile is a request */
+    CHECK_NEAR(terms_of_vector(8447, 1024, 4).memory / whole, 1 + 1.0 / 4 + 1.0 / 128, 1e-3);
+    CHECK_NEAR(terms_of_vector(8440, 32, 4).memory / whole, 1 + 1.0 / 4, 2e-3); /* rows begin with sectors, not with lines */
+    CHECK(terms_of_vector(8447, 32, 4).narrow < 0.1 * terms_of_vector(8447, 32, 0).narrow);
     /* L2 holds 37 MB, and gives what is read of them again as fast as the rest. */
     CHECK_NEAR(terms_of_vector(1503, 32, 4).memory / terms_of_vector(1504, 32, 4).memory, 1.5, 5e-3);
+}
+
+TEST(a_stream_is_slower_where_some_sms_have_more_blocks_than_others)
+{
+    const double even = terms_of_vector(8448, 32, 4).memory / 8448; /* 264 blocks for 132 SMs */
+    CHECK_NEAR(terms_of_vector(6336, 32, 4).memory / 6336 / even, 1 + 0.5 / 3, 1e-4); /* 198 */
+    CHECK_NEAR(terms_of_vector(4096, 32, 4).memory / 4096 / even, 1, 1e-3);           /* an SM each, or none */
+    CHECK_NEAR(terms_of_vector(6336, 32, 0).memory / 6336 / even, 1, 1e-4);           /* no stream */
 }
 
 TEST(one_part_of_k_has_nothing_to_add)
