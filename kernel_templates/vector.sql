@@ -8,13 +8,17 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
                                        (8, 1), (8, 2), (8, 4)),
      -- Rows that begin anywhere are read in whole vectors, one more than the tile has.
      wide AS (SELECT CASE WHEN :trans_b THEN min(:align, 16) ELSE 16 END / :elem_bytes AS v,
-                     NOT :trans_b AND :align < 16 AS shifted),
+                     NOT :trans_b AND :align < 16 AS shifted,
+                     :cc >= 80 AND :n * :k * :batch * :m * :elem_bytes > 32000000 AS usual), -- hint, as in skinny
      tile AS (SELECT *, warps_n * CASE WHEN :trans_b THEN cols ELSE 32 / lanes_k * v END - shifted * v AS bn,
                      32 * warps_n * warps_k AS threads, CASE WHEN shifted THEN warps_k * lanes_k ELSE warps_k END AS parts,
                      CASE WHEN :trans_b THEN 32 * v ELSE lanes_k END * unroll AS step,
                      32 * warps_n * warps_k * unroll * cols * v * :elem_bytes AS flight, -- bytes, of a block
                      (unroll * (cols + :trans_b) * v * :elem_bytes + 3) / 4 + (1 - :trans_b) * unroll * :acc_bytes / 4
-                     + CASE WHEN :trans_b THEN cols ELSE v END * :acc_bytes / 4 + 40 AS regs
+                     + CASE WHEN :trans_b THEN cols ELSE v END * :acc_bytes / 4 + 40
+                     -- as compiled for f32: a policy costs or saves some
+                     + CASE WHEN NOT :trans_b THEN CASE WHEN usual THEN -12 ELSE 6 * unroll - 30 END
+                            ELSE 26 * (usual AND unroll * cols * v * :elem_bytes = 128) END AS regs
               FROM cols, lanes, unroll, warps, wide
               WHERE unroll * cols * v * :elem_bytes BETWEEN 16 AND 128
                 -- Of what L2 does not hold a request reads whole lines.
@@ -28,24 +32,29 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
               UNION SELECT *, full FROM filled WHERE full > 1
               UNION SELECT *, full / 2 FROM filled WHERE full > 3
               UNION SELECT *, full / 4 FROM filled WHERE full > 7),
-     -- An estimate: B once from memory, and where rows begin within sectors or lines what requests or two tiles share (see
-     -- estimate.c); or as fast as what is on its way allows with 1000 clocks from request to answer; beginning and end;
-     -- partial sums.
+     -- An estimate: B once from memory, and where rows begin within sectors or lines what requests or two tiles share; longer
+     -- where some SMs have more blocks than others, and quicker from L2 where the next launch finds room beside this one; or
+     -- what is on its way, in 600 clocks once (see estimate.c for all of these); beginning and end; partial sums.
      timed AS (SELECT *, 1.0 * :n * :k * :batch * :m * :elem_bytes AS bytes,
                       1 + (NOT :trans_b AND :n * :elem_bytes % 128 > 0)
                           * (0.25 * (:n * :elem_bytes % 32 > 0) + 32.0 / (bn * :elem_bytes)) AS times,
-                      (tiles * split_k + fit * :sm_count - 1) / (fit * :sm_count) AS waves,
-                      min(fit, (tiles * split_k + :sm_count - 1) / :sm_count) AS together,
-                      min(tiles * split_k, :sm_count) AS busy
+                      tiles * split_k AS blocks, (tiles * split_k + fit * :sm_count - 1) / (fit * :sm_count) AS waves
                FROM part),
-     chosen AS (SELECT *, max(bytes * times / :sm_count / CASE WHEN bytes < 40000000 THEN 27 ELSE 17.5 END,
-                              bytes * times / busy / min(64.0, together * flight / 1000.0))
-                          * (1 + 0.5 / waves * (tiles * split_k % (fit * :sm_count) > 0 AND waves > 1))
-                          + 2500 + waves * 800 + bn / 8 + (split_k > 1) * (3000 + split_k * 40) AS clocks
+     shared AS (SELECT *, bytes < 48000000 AS in_l2, 2 * blocks <= fit * :sm_count AS beside,
+                       CASE WHEN 2 * blocks > fit * :sm_count AND blocks < :sm_count * (fit - 1)
+                            THEN 1.0 * fit * :sm_count / blocks
+                            WHEN blocks > :sm_count
+                            THEN 0.5 + 0.5 * ((blocks + :sm_count - 1) / :sm_count) * :sm_count / blocks
+                            ELSE 1 END AS uneven
                 FROM timed),
-     ranked AS (SELECT *, row_number() OVER (ORDER BY clocks) AS place,
-                       :cc >= 80 AND bytes > 32000000 AS usual -- as in skinny
-                FROM chosen)
+     moved AS (SELECT *, bytes * times * uneven / :sm_count
+                         / CASE WHEN in_l2 AND beside THEN 36.0 WHEN in_l2 THEN 27 ELSE 17.5 END AS stream,
+                      bytes * times * 600 / (min(blocks, fit * :sm_count) * flight) AS answers
+               FROM shared),
+     chosen AS (SELECT *, max(stream, answers) + 0.2 * min(stream, answers) + 2500 - 500 * beside + waves * 800 + bn / 8
+                          + (split_k > 1) * (2000 + split_k * 30) AS clocks
+                FROM moved),
+     ranked AS (SELECT *, row_number() OVER (ORDER BY clocks) AS place FROM chosen)
 SELECT 1 AS bm, bn, cols, lanes_k, warps_n, warps_k, unroll, split_k, hint, threads, parts * bn * :acc_bytes AS smem_bytes,
        regs, (split_k > 1) * split_k * bn * :acc_bytes AS ws_tile, split_k > 1 AS any_split,
        :cc >= 90 AS dependent_launch, 1 AS epilogue, CAST(clocks * (1 + 0.01 * (hint <> usual)) AS INTEGER) AS clocks

@@ -145,8 +145,9 @@ TEST(a_kernel_takes_as_long_on_aligned_rows_as_it_was_rendered_for_others)
     CHECK(terms_of(&odd, 1024, 1, 2).narrow == others.narrow);
 }
 
-/* A vector times a matrix with so many columns, in tiles of so many. With lanes over K whole vectors are read. */
-static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
+/* A vector times a matrix with so many columns, in tiles of so many. With lanes over K whole vectors are read, of which
+ * lanes have four times `cols` on their way. */
+static gt_terms terms_of_stream(int64_t columns, int tile, int lanes_k, int cols)
 {
     gt_trials trials = h200();
     const gt_gemm gemm = GT_GEMM(GT_F32, 1, columns, 6144);
@@ -158,10 +159,17 @@ static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
     kernel.facts.dependent_launch = 1;
     CHECK_OK(gt_params_add(&kernel.params, "unroll", 4));
     CHECK_OK(gt_params_add(&kernel.params, "lanes_k", lanes_k));
+    CHECK_OK(gt_params_add(&kernel.params, "cols", cols));
     CHECK_OK(gt_problem_init(&gemm, &problem));
     CHECK(gt_estimate_terms(&trials.device, &kernel, &problem, &terms, NULL));
     gt_trials_finish(&trials);
     return terms;
+}
+
+/* The same with all on its way that memory can give. */
+static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
+{
+    return terms_of_stream(columns, tile, lanes_k, 4096);
 }
 
 TEST(requests_and_tiles_share_sectors_where_rows_begin_within_them)
@@ -182,6 +190,19 @@ TEST(a_stream_is_slower_where_some_sms_have_more_blocks_than_others)
     CHECK_NEAR(terms_of_vector(6336, 32, 4).memory / 6336 / even, 1 + 0.5 / 3, 1e-4); /* 198 */
     CHECK_NEAR(terms_of_vector(4096, 32, 4).memory / 4096 / even, 1, 1e-3);           /* an SM each, or none */
     CHECK_NEAR(terms_of_vector(6336, 32, 0).memory / 6336 / even, 1, 1e-4);           /* no stream */
+}
+
+TEST(a_stream_comes_as_fast_as_lanes_have_it_on_its_way)
+{
+    CHECK_NEAR(terms_of_stream(8448, 1024, 4, 1).memory / terms_of_stream(8448, 1024, 4, 2).memory, 2, 1e-3);
+    CHECK(terms_of_stream(8448, 32, 4, 1).memory < 1.01 * terms_of_stream(8448, 32, 4, 2).memory);
+}
+
+TEST(l2_gives_a_stream_faster_where_the_next_one_is_beside_it)
+{
+    /* 47 blocks and 188 where the GPU holds 264; some SMs have two */
+    CHECK_NEAR(terms_of_vector(1504, 8, 4).memory / terms_of_vector(1504, 32, 4).memory,
+               (1 + 0.5 * (264.0 / 188 - 1)) / 0.75, 1e-3);
 }
 
 TEST(one_part_of_k_has_nothing_to_add)

@@ -21,6 +21,12 @@
 #define HIDDEN        0.25
 #define HIDDEN_STREAM 0.5
 
+/* Of the time that L2 takes for a stream into registers, what is left where the next launch's is beside it. */
+#define SHARED_L2 0.75
+
+/* Clocks from a request for a stream to its answer: what lanes have on its way comes once in so many. */
+#define LATENCY 600.0
+
 /* Of the blocks that the fullest SM has beyond the average, how much longer a stream takes. */
 #define UNEVEN_STREAM 0.5
 
@@ -94,10 +100,16 @@ static bool is_transposed(const gt_kernel *kernel, const gt_problem *p, gt_opera
     return along_k && param(kernel, "wm", 0) > 0 && param(kernel, "tm", 0) > 0;
 }
 
+/* Whether lanes have B on its way in registers. */
+static bool is_held(const gt_kernel *kernel)
+{
+    return param(kernel, "unroll", 0) > 0;
+}
+
 /* Whether rows of B that begin anywhere are read in whole vectors: by kernels that have B in registers. */
 static bool is_shifted(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
-    return operand == GT_B && p->class.op_b == GT_N && param(kernel, "unroll", 0) > 0 && param(kernel, "lanes_k", 0) > 0;
+    return operand == GT_B && p->class.op_b == GT_N && is_held(kernel) && param(kernel, "lanes_k", 0) > 0;
 }
 
 /* Pieces in which a byte of A or B is read, beyond those of 16 bytes: rows are aligned to less, or elements are
@@ -121,7 +133,7 @@ static double broken(const gt_kernel *kernel, const gt_problem *p, gt_operand op
 static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt_class *class, double clock)
 {
     const gt_types *types = gt_class_types(class);
-    const bool by_threads = param(kernel, "tm", 0) > 0 || param(kernel, "unroll", 0) > 0;
+    const bool by_threads = param(kernel, "tm", 0) > 0 || is_held(kernel);
     const double peak = by_threads ? gt_device_fma_tflops(device, types) : gt_device_peak_tflops(device, types);
     return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
 }
@@ -193,9 +205,25 @@ static double memory_clocks(const gt_device *device, double moved, double bytes)
 static double times_read(const gt_kernel *kernel, const gt_problem *p)
 {
     const int64_t bytes = gt_type_find(p->class.type_b)->bytes, row = p->ldb * bytes;
-    if (p->class.op_b != GT_N || row % REQUEST == 0 || param(kernel, "unroll", 0) <= 0)
+    if (p->class.op_b != GT_N || row % REQUEST == 0 || !is_held(kernel))
         return 1;
     return 1 + (row % SECTOR != 0 ? (double)SECTOR / REQUEST : 0) + SECTOR / (double)(kernel->facts.tile_n * bytes);
+}
+
+/* Clocks in which a stream comes of which so many blocks' lanes have their vectors on the way. */
+static double flight_clocks(const gt_kernel *kernel, const gt_problem *p, double blocks)
+{
+    const double vector = p->class.op_b == GT_T ? fmin(align_of(kernel, p), 16) : 16;
+    const double flight =
+        (double)kernel->facts.threads * param(kernel, "unroll", 1) * param(kernel, "cols", 1) * vector * blocks;
+    const double bytes = (double)p->n * (double)p->k * (double)p->batch * gt_type_find(p->class.type_b)->bytes;
+    return bytes * times_read(kernel, p) * LATENCY / flight;
+}
+
+/* Near the larger of two, and above it where they are alike. */
+static double together(double a, double b)
+{
+    return sqrt(hypot(a * a, b * b));
 }
 
 /* Clocks in which the operands are moved. A stream that L2 does not hold is read again by every tile across the few rows
@@ -223,6 +251,8 @@ typedef struct shares {
     double warps;         /* that multiply, on the SM at once */
     double sharers;       /* persistent blocks that a tile is split among */
     double uneven;        /* blocks of the fullest SM, as a multiple of the average */
+    double resident;      /* blocks at the same time, on all SMs */
+    bool beside;          /* a stream, and the next launch finds room beside it */
 } shares;
 
 /* Whether blocks of a dependent launch lie unevenly. Where they need more than half of the places, those that find none
@@ -252,6 +282,8 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
         .rows = fmin((double)f->tile_m, (double)p->m),
         .columns = fmin((double)f->tile_n, (double)p->n),
         .sharers = at_least_one(blocks / tiles),
+        .resident = fmin(launched, sms * resident),
+        .beside = f->dependent_launch && 2 * launched <= sms * resident && param(kernel, "lanes_k", 0) > 0,
     };
     s.sets = ceil(s.per_sm / resident);
     s.warps = warps_of(kernel) * fmin(s.per_sm, resident);
@@ -266,11 +298,21 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     s.begins = s.sets;
     if (f->dependent_launch && 2 * launched <= sms)
         s.begins -= HIDDEN;
-    if (f->dependent_launch && 2 * launched <= sms * resident && param(kernel, "lanes_k", 0) > 0)
+    if (s.beside)
         s.begins -= HIDDEN_STREAM;
     s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
     s.part = s.steps * step;
     return s;
+}
+
+/* Clocks in which memory, or L2, moves the operands. */
+static double moving_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s)
+{
+    const double clocks = operand_clocks(device, kernel, p) * s->uneven;
+    if (!is_held(kernel))
+        return clocks;
+    const bool in_l2 = (double)gt_problem_bytes(p, GT_B) < IN_L2 * (double)device->l2_bytes;
+    return together(s->beside && in_l2 ? SHARED_L2 * clocks : clocks, flight_clocks(kernel, p, s->resident));
 }
 
 /* Whether rows of C that begin anywhere are stored in whole vectors: by kernels whose threads have rows of one. */
@@ -340,7 +382,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
               clock,
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
                   s.part * ab / PIECES_RATE / clock,
-        .memory = operand_clocks(device, kernel, p) * s.uneven / clock,
+        .memory = moving_clocks(device, kernel, p, &s) / clock,
         .store = store_clocks(device, kernel, p, &s, resident) / clock,
         .sums = sums / clock,
         .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied, 2 * copied)) / clock : 0,
@@ -404,18 +446,20 @@ double gt_estimate_epilogue_us(const gt_device *device, const char *family, cons
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},
-    {"batched", {.launch = 0.142, .begin = 1.344, .compute = 3.091, .step = 5.599, .l2 = 1.305, .memory = 0.932,
-                 .narrow = 0.078, .store = 0.991, .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.518, .begin = 1.768, .compute = 1.603, .step = 3.553, .l2 = 1.245, .memory = 1.411,
-              .narrow = 0.561, .store = 0.447, .sums = 1.097, .copies = 1}},
-    {"simt_cluster", {.launch = 0.145, .begin = 3.377, .compute = 1.1, .step = 2.404, .l2 = 0.503, .memory = 0.976,
-                      .narrow = 0.489, .store = 1.15, .sums = 1.089, .copies = 0.912}},
-    {"simt_ws", {.launch = 4.046, .begin = 3.486, .compute = 0.98, .step = 0.366, .l2 = 2.455, .memory = 0.804,
-                 .narrow = 0.268, .store = 0.45, .sums = 1.848, .copies = 1.388}},
-    {"skinny", {.launch = 1.204, .begin = 2.234, .compute = 2.579, .step = 3.185, .l2 = 0.863, .memory = 1.016,
-                .narrow = 0.289, .store = 0.596, .sums = 0.545, .copies = 1}},
-    {"vector", {.launch = 0.635, .begin = 1.574, .compute = 8.728, .step = 4.31, .l2 = 0.501, .memory = 0.926,
-                .narrow = 0.081, .store = 6.172, .sums = 1.143, .copies = 1}},
+    {"batched", {.launch = 0.144, .begin = 1.344, .compute = 3.091, .step = 5.599, .l2 = 1.346, .memory = 0.932,
+                 .narrow = 0.077, .store = 1.007, .sums = 1, .copies = 1}},
+    {"outer", {.launch = 0.7, .begin = 2, .compute = 2.5, .step = 2.5, .l2 = 1, .memory = 0.86, .narrow = 0.1, .store = 0.4,
+               .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.534, .begin = 1.768, .compute = 1.603, .step = 3.498, .l2 = 1.226, .memory = 1.479,
+              .narrow = 0.561, .store = 0.454, .sums = 1.132, .copies = 1}},
+    {"simt_cluster", {.launch = 0.157, .begin = 3.351, .compute = 1.109, .step = 2.48, .l2 = 0.503, .memory = 0.961,
+                      .narrow = 0.497, .store = 1.08, .sums = 1.055, .copies = 0.912}},
+    {"simt_ws", {.launch = 3.771, .begin = 3.919, .compute = 0.98, .step = 0.349, .l2 = 2.306, .memory = 0.804,
+                 .narrow = 0.366, .store = 0.433, .sums = 1.848, .copies = 1.366}},
+    {"skinny", {.launch = 1.242, .begin = 2.305, .compute = 2.423, .step = 3.417, .l2 = 0.78, .memory = 1.016,
+                .narrow = 0.31, .store = 0.569, .sums = 0.524, .copies = 1}},
+    {"vector", {.launch = 0.587, .begin = 1.855, .compute = 8.526, .step = 3.924, .l2 = 0.517, .memory = 0.941,
+                .narrow = 0.075, .store = 7.216, .sums = 1.198, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)

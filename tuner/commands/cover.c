@@ -53,8 +53,8 @@ static const struct {
     {3072, 4096, 3, 1, ODD, 0, 0, F32}, /* or a few of them: hardly any rows of A and B are aligned */
     {1024, 8192, 8, 1, ODD, 0, 0, F32}, /* C is large and K short, */
     {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
-    {8192, 64, 160, 1, ALIGNED, 0, 0, F32}, /* few rows or columns, by their number and by K */
-    {64, 8192, 160, 1, ODD, 0, 0, F32},
+    {8192, 64, 160, 1, BOTH, 0, 0, F32}, /* few rows or columns, by their number and by K */
+    {64, 8192, 160, 1, BOTH, 0, 0, F32},
     {6144, 64, 3072, 1, ALIGNED, 0, 0, F32},
     {64, 6144, 3072, 1, ALIGNED, 0, 0, F32},
     {2048, 16, 6144, 1, BOTH, 0, 0, F32},
@@ -63,13 +63,15 @@ static const struct {
     {32, 16, 768, 1, BOTH, 0, 0, F32},
     {64, 64, 1280, 1, ALIGNED, 0, 0, F32},
     {1152, 1152, 352, 1, BOTH, 0, 0, F32},
-    {256, 4096, 1024, 1, BOTH, 0, 0, F32},
+    {3072, 768, 192, 1, ALIGNED, 0, 0, F32},
+    {256, 4096, 1024, 1, ODD, 0, 0, F32},
     {8192, 288, 1024, 1, ODD, 0, 0, F32}, /* tiles of 96 and 192 leave less empty than those of powers of two */
     {288, 8192, 1024, 1, ODD, 0, 0, F32},
     {2048, 640, 3072, 1, ODD, 0, 0, F32}, /* deep K and few of the largest tiles */
     {112, 112, 112, 64, ODD, 0, 0, F32},
     {40, 40, 40, 4096, BOTH, 0, 0, F32},
     {24, 24, 24, 8192, ODD, 0, 0, F32},
+    {56, 24, 16, 4096, ODD, 0, 0, F32},
     {8, 2048, 160, 64, ALIGNED, 0, 0, F32},
 };
 
