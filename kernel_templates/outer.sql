@@ -19,14 +19,14 @@ WITH along(along) AS (VALUES (8), (16), (32), (64)),
      -- waits for at each turn.
      counted AS (SELECT *, 1.0 * :m * :n * :batch * :c_bytes AS bytes, (blocks + :sm_count - 1) / :sm_count AS on_sm
                  FROM placed WHERE fit >= 1),
-     timed AS (SELECT *, bytes * (1 + 4.0 / bn) / :sm_count / CASE WHEN bytes < 40000000 THEN 28 ELSE 20 END AS stored,
+     timed AS (SELECT *, bytes * (1 + 8.0 / bn) / :sm_count / CASE WHEN bytes < 40000000 THEN 28 ELSE 20 END AS stored,
                       on_sm * threads / 128.0
                       * (150 + bk * 16 / :c_bytes * 3
                          + turns * (20 + parts * tm * bk * (16 / :c_bytes + 1) + 9 * tm
                                     + (parts - 1) * bk * 16 / :c_bytes * 3)) AS issued
                FROM counted)
 SELECT bm, bn, bk, tm, down, threads, 0 AS smem_bytes, regs, :cc >= 90 AS dependent_launch, 1 AS epilogue,
-       CAST(max(stored, issued) + 0.3 * min(stored, issued) + 1500
-            + (on_sm + fit - 1) / fit * (900 + turns * parts * 400.0) AS INTEGER) AS clocks
+       CAST(max(stored, issued) + 0.3 * min(stored, issued) + 700
+            + (on_sm + fit - 1) / fit * (500 + turns * parts * 300.0) AS INTEGER) AS clocks
 FROM timed
 WHERE :k <= 16 AND :m > 1 AND :type IN ('f32', 'f64') AND :math IN ('strict', 'split');

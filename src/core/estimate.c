@@ -327,8 +327,9 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
                            int resident)
 {
     const double c = gt_type_find(p->class.type_c)->bytes, bytes = (double)p->m * (double)p->n * (double)p->batch * c;
-    const bool alone = p->class.align < 16 && !stores_vectors(kernel);
-    const double clocks = s->per_sm * s->rows * s->columns * (alone ? STORED_ALONE : c / L2_RATE);
+    const bool vectors = stores_vectors(kernel), alone = p->class.align < 16 && !vectors;
+    const double lines = vectors ? 1 + REQUEST / (c * (double)kernel->facts.tile_n) : 1; /* tiles meet in one */
+    const double clocks = s->per_sm * s->rows * s->columns * (alone ? STORED_ALONE : c / L2_RATE) * lines;
     if (resident > 1)
         return clocks;
     if (kernel->facts.blocks == 0)
@@ -448,7 +449,7 @@ static const gt_fitted shipped[] = {
           .sums = 1, .copies = 1}},
     {"batched", {.launch = 0.144, .begin = 1.344, .compute = 3.091, .step = 5.599, .l2 = 1.346, .memory = 0.932,
                  .narrow = 0.077, .store = 1.007, .sums = 1, .copies = 1}},
-    {"outer", {.launch = 0.7, .begin = 2, .compute = 2.5, .step = 2.5, .l2 = 1, .memory = 0.86, .narrow = 0.1, .store = 0.4,
+    {"outer", {.launch = 0.4, .begin = 1.7, .compute = 2.5, .step = 2.5, .l2 = 1, .memory = 0.86, .narrow = 0.1, .store = 0.4,
                .sums = 1, .copies = 1}},
     {"simt", {.launch = 0.534, .begin = 1.768, .compute = 1.603, .step = 3.498, .l2 = 1.226, .memory = 1.479,
               .narrow = 0.561, .store = 0.454, .sums = 1.132, .copies = 1}},

@@ -49,8 +49,9 @@ static const struct {
     {1, 2800, 3600, 1, BOTH, 0, 0, F32}, /* in L2, and no whole number of tiles for each SM */
     {1, 12288, 48, 1, BOTH, 0, 0, F32},
     {1, 48, 12288, 1, BOTH, 0, 0, F32},
-    {1536, 768, 1, 1, ODD, 0, 0, F32}, /* an outer product, */
-    {3072, 4096, 3, 1, ODD, 0, 0, F32}, /* or a few of them: hardly any rows of A and B are aligned */
+    {384, 320, 1, 1, ODD, 0, 0, F32}, /* outer products, of which hardly any have aligned rows */
+    {1536, 768, 1, 1, ODD, 0, 0, F32},
+    {3072, 4096, 3, 1, ODD, 0, 0, F32},
     {1024, 8192, 8, 1, ODD, 0, 0, F32}, /* C is large and K short, */
     {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
     {8192, 64, 160, 1, BOTH, 0, 0, F32}, /* few rows or columns, by their number and by K */
