@@ -131,6 +131,9 @@ TEST(elements_that_are_transposed_on_their_way_come_one_by_one)
     copied = transposed;
     copied.facts.repack = 1; /* A, the other way round */
     CHECK(terms_of(&transposed, 1024, 1, 16).narrow > 0 && terms_of(&copied, 1024, 1, 16).narrow == 0);
+    CHECK(terms_of(&transposed, 1024, 1, 16).compute > terms_of(&copied, 1024, 1, 16).compute);
+    transposed.facts.blocks = copied.facts.blocks = 132; /* other warps do it */
+    CHECK(terms_of(&transposed, 1024, 1, 16).compute == terms_of(&copied, 1024, 1, 16).compute);
 }
 
 TEST(a_kernel_takes_as_long_on_aligned_rows_as_it_was_rendered_for_others)
