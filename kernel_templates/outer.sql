@@ -3,30 +3,27 @@ WITH along(along) AS (VALUES (8), (16), (32), (64)),
      down(down) AS (VALUES (8), (16), (32)),
      thread(tm) AS (VALUES (1), (2), (4)),
      turns(turns) AS (VALUES (1), (2), (4), (8)),
-     -- As many steps together as there are, or equal parts of them.
-     bk(bk) AS (VALUES (4), (8) UNION SELECT :k WHERE :k BETWEEN 1 AND 8),
+     bk(bk) AS (SELECT max(:k, 1)), -- all steps together
      -- Rows that begin anywhere have a sector less than their threads reach.
      tile AS (SELECT *, down * tm * turns AS bm, (16 * along - 32 * (:align < 16)) / :c_bytes AS bn, along * down AS threads,
-                     (tm * (16 / :c_bytes + bk) + bk * 16 / :c_bytes) * :acc_bytes / 4 + 4 * tm + 30 AS regs
+                     (tm * (16 / :c_bytes + bk) + bk * 16 / :c_bytes) * :acc_bytes / 4 + 3 * tm + 32 AS regs
               FROM along, down, thread, turns, bk
-              WHERE along * down BETWEEN 128 AND 512 AND bk < 2 * :k),
+              WHERE along * down BETWEEN 128 AND 512),
      placed AS (SELECT *, (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS blocks,
-                       min(32, 2048 / threads, 65536 / (threads * regs)) AS fit, (:k + bk - 1) / bk AS parts
+                       min(32, 2048 / threads, 65536 / (threads * regs)) AS fit
                 FROM tile
-                WHERE regs * threads <= 65536
+                WHERE regs <= 168 AND regs * threads <= 65536
                   AND (bm < 2 * :m OR bm = 8) AND (bn < 2 * :n OR along = 8)),
-     -- An estimate: C to memory, or L2, where tiles meet twice; all instructions; a block's beginning and end, and what it
-     -- waits for at each turn.
+     -- An estimate, as estimate.c has it: C to memory, or L2, or all instructions; a block's beginning, and what it waits for
+     -- at each turn; and storing C, where tiles meet in a line.
      counted AS (SELECT *, 1.0 * :m * :n * :batch * :c_bytes AS bytes, (blocks + :sm_count - 1) / :sm_count AS on_sm
                  FROM placed WHERE fit >= 1),
-     timed AS (SELECT *, bytes * (1 + 8.0 / bn) / :sm_count / CASE WHEN bytes < 40000000 THEN 28 ELSE 20 END AS stored,
-                      on_sm * threads / 128.0
-                      * (150 + bk * 16 / :c_bytes * 3
-                         + turns * (20 + parts * tm * bk * (16 / :c_bytes + 1) + 9 * tm
-                                    + (parts - 1) * bk * 16 / :c_bytes * 3)) AS issued
+     timed AS (SELECT *, bytes / :sm_count / CASE WHEN bytes < 48000000 THEN 35 ELSE 22 END AS moved,
+                      on_sm * bm * bn * bk * (1 + 64.0 / (threads * min(on_sm, fit))) / 35 AS issued,
+                      on_sm * min(bm, :m) * min(bn, :n) * :c_bytes * (1 + 128.0 / (bn * :c_bytes)) / 72 AS stored
                FROM counted)
 SELECT bm, bn, bk, tm, down, threads, 0 AS smem_bytes, regs, :cc >= 90 AS dependent_launch, 1 AS epilogue,
-       CAST(max(stored, issued) + 0.3 * min(stored, issued) + 700
-            + (on_sm + fit - 1) / fit * (500 + turns * parts * 300.0) AS INTEGER) AS clocks
+       CAST(max(moved, issued) + 0.3 * min(moved, issued) + stored
+            + (on_sm + fit - 1) / fit * (1100 + turns * 640.0) AS INTEGER) AS clocks
 FROM timed
-WHERE :k <= 16 AND :m > 1 AND :type IN ('f32', 'f64') AND :math IN ('strict', 'split');
+WHERE :k <= 4 AND :m > 1 AND :type IN ('f32', 'f64') AND :math IN ('strict', 'split');

@@ -58,8 +58,10 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        -- The assembler's first level keeps the order that wide register tiles need, and is slower with narrow ones.
        + CASE WHEN tm * tn = 16 THEN 60 * (ptxas = 1) WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END
        -- The best of a dozen for a K of 15 to 64 and a C of 25 MB in all layouts, aligned or not.
-       - 150 * (:k <= 64 AND bm = 64 AND bn = 128 AND bk = 16 AND wm = 32 AND tm = 8 AND tn = 8 AND stages = 2
-                AND load = 1 AND occ = 2 AND ptxas = 3) AS penalty
+       - 150 * (:k BETWEEN 5 AND 64 AND bm = 64 AND bn = 128 AND bk = 16 AND wm = 32 AND tm = 8 AND tn = 8 AND stages = 2
+                AND load = 1 AND occ = 2 AND ptxas = 3)
+       -- Of so few steps C is all that costs: 1.66 us of 341x343x1 where `outer` takes 1.32, 38 of 3637x5636x3 where it takes 28.
+       + 250 * (:k <= 4) AS penalty
 FROM full, split_k, grouping, ptxas
 WHERE :math IN ('strict', 'tf32', 'fast', 'split')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024

@@ -65,7 +65,9 @@ TEST(elements_of_rows_that_are_not_aligned_are_stored_one_by_one)
     CHECK(terms_of(&kernel, 1024, 1, 2).store == terms_of(&kernel, 1024, 1, 8).store);
     gt_kernel rows = tensor_tile(0, 0); /* of whole vectors, wherever they begin */
     CHECK_OK(gt_params_add(&rows.params, "tm", 4));
+    CHECK_OK(gt_params_add(&rows.params, "down", 8));
     CHECK(terms_of(&rows, 1024, 1, 2).store == terms_of(&rows, 1024, 1, 16).store);
+    CHECK_NEAR(terms_of(&rows, 1024, 1, 16).step / terms_of(&kernel, 1024, 1, 16).step, 4, 1e-9); /* 128 rows, 32 in a turn */
 }
 
 TEST(persistent_blocks_that_a_matrix_of_a_batch_has_no_tile_for_cost_no_products)

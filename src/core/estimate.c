@@ -254,6 +254,17 @@ static double operand_clocks(const gt_device *device, const gt_kernel *kernel, c
     return memory_clocks(device, moved, bytes);
 }
 
+/* Rows that the threads of a block have at a time which lie below each other, and whether a kernel has such: they store rows
+ * of C that begin anywhere in whole vectors. */
+static double rows_at_once(const gt_kernel *kernel)
+{
+    return param(kernel, "tm", 1) * param(kernel, "down", 0);
+}
+static bool stores_vectors(const gt_kernel *kernel)
+{
+    return rows_at_once(kernel) > 0;
+}
+
 /* What the terms are made of. */
 typedef struct shares {
     double per_sm;        /* tiles, or parts of them, of the busiest SM */
@@ -264,6 +275,7 @@ typedef struct shares {
     double warps;         /* that multiply, on the SM at once */
     double sharers;       /* persistent blocks that a tile is split among */
     double uneven;        /* blocks of the fullest SM, as a multiple of the average */
+    double turns;         /* in which a block's threads take the rows of a tile */
     double resident;      /* blocks at the same time, on all SMs */
     bool beside;          /* a stream, and the next launch finds room beside it */
 } shares;
@@ -295,6 +307,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
         .rows = fmin((double)f->tile_m, (double)p->m),
         .columns = fmin((double)f->tile_n, (double)p->n),
         .sharers = at_least_one(blocks / tiles),
+        .turns = stores_vectors(kernel) ? ceil(fmin((double)f->tile_m, (double)p->m) / rows_at_once(kernel)) : 1,
         .resident = fmin(launched, sms * resident),
         .beside = f->dependent_launch && 2 * launched <= sms * resident && param(kernel, "lanes_k", 0) > 0,
     };
@@ -326,12 +339,6 @@ static double moving_clocks(const gt_device *device, const gt_kernel *kernel, co
         return clocks;
     const bool in_l2 = (double)gt_problem_bytes(p, GT_B) < IN_L2 * (double)device->l2_bytes;
     return together(s->beside && in_l2 ? SHARED_L2 * clocks : clocks, flight_clocks(kernel, p, s->resident));
-}
-
-/* Whether rows of C that begin anywhere are stored in whole vectors: by kernels whose threads have rows of one. */
-static bool stores_vectors(const gt_kernel *kernel)
-{
-    return param(kernel, "tm", 0) > 0 && param(kernel, "tn", 0) == 0;
 }
 
 /* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
@@ -392,7 +399,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         .begin = s.begins * 1000 / clock,
         .compute = s.per_sm * s.part * step_clocks * issued(kernel) *
                    (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
-        .step = s.sets * s.steps * 100 / clock,
+        .step = s.sets * s.steps * s.turns * 100 / clock,
         .l2 = s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE /
               clock,
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
@@ -461,20 +468,20 @@ double gt_estimate_epilogue_us(const gt_device *device, const char *family, cons
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},
-    {"batched", {.launch = 0.144, .begin = 1.344, .compute = 3.091, .step = 5.599, .l2 = 1.357, .memory = 0.925,
-                 .narrow = 0.076, .store = 1.015, .sums = 1, .copies = 1}},
-    {"outer", {.launch = 0.4, .begin = 1.7, .compute = 2.5, .step = 2.5, .l2 = 1, .memory = 0.86, .narrow = 0.1, .store = 0.4,
-               .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.538, .begin = 1.714, .compute = 1.518, .step = 3.185, .l2 = 1.057, .memory = 1.456,
-              .narrow = 0.515, .store = 0.48, .sums = 1.08, .copies = 1}},
-    {"simt_cluster", {.launch = 0.166, .begin = 3.351, .compute = 1.05, .step = 2.121, .l2 = 0.503, .memory = 1.007,
-                      .narrow = 0.439, .store = 1.15, .sums = 1.023, .copies = 0.912}},
-    {"simt_ws", {.launch = 3.543, .begin = 4.204, .compute = 0.98, .step = 0.336, .l2 = 2.116, .memory = 0.804,
-                 .narrow = 0.452, .store = 0.407, .sums = 1.862, .copies = 1.377}},
-    {"skinny", {.launch = 1.242, .begin = 2.305, .compute = 2.423, .step = 3.471, .l2 = 0.756, .memory = 1.016,
-                .narrow = 0.315, .store = 0.547, .sums = 0.52, .copies = 1}},
-    {"vector", {.launch = 0.587, .begin = 1.855, .compute = 8.394, .step = 3.924, .l2 = 0.533, .memory = 0.941,
-                .narrow = 0.071, .store = 7.742, .sums = 1.198, .copies = 1}},
+    {"batched", {.launch = 0.143, .begin = 1.344, .compute = 3.14, .step = 5.512, .l2 = 1.346, .memory = 0.925,
+                 .narrow = 0.075, .store = 1.023, .sums = 1, .copies = 1}},
+    {"outer", {.launch = 0.596, .begin = 1.132, .compute = 3.609, .step = 6.384, .l2 = 1, .memory = 0.802,
+               .narrow = 0.1, .store = 1.104, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.546, .begin = 1.714, .compute = 1.506, .step = 3.16, .l2 = 1.116, .memory = 1.445,
+              .narrow = 0.519, .store = 0.491, .sums = 1.106, .copies = 1}},
+    {"simt_cluster", {.launch = 0.167, .begin = 3.351, .compute = 1.05, .step = 2.088, .l2 = 0.503, .memory = 1.007,
+                      .narrow = 0.446, .store = 1.106, .sums = 1.023, .copies = 0.912}},
+    {"simt_ws", {.launch = 3.007, .begin = 5.398, .compute = 0.98, .step = 0.308, .l2 = 1.912, .memory = 0.804,
+                 .narrow = 0.512, .store = 0.371, .sums = 1.877, .copies = 1.388}},
+    {"skinny", {.launch = 1.242, .begin = 2.305, .compute = 2.423, .step = 3.261, .l2 = 0.738, .memory = 1.024,
+                .narrow = 0.325, .store = 0.551, .sums = 0.545, .copies = 1}},
+    {"vector", {.launch = 0.578, .begin = 1.884, .compute = 8.935, .step = 3.924, .l2 = 0.525, .memory = 0.941,
+                .narrow = 0.071, .store = 7.563, .sums = 1.152, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)

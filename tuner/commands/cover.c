@@ -51,7 +51,7 @@ static const struct {
     {1, 48, 12288, 1, BOTH, 0, 0, F32},
     {384, 320, 1, 1, ODD, 0, 0, F32}, /* outer products, of which hardly any have aligned rows */
     {1536, 768, 1, 1, ODD, 0, 0, F32},
-    {3072, 4096, 3, 1, ODD, 0, 0, F32},
+    {4096, 5120, 3, 1, ODD, 0, 0, F32},
     {1024, 8192, 8, 1, ODD, 0, 0, F32}, /* C is large and K short, */
     {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
     {8192, 64, 160, 1, BOTH, 0, 0, F32}, /* few rows or columns, by their number and by K */
