@@ -440,6 +440,22 @@ static double cut(double number, int bits)
 }
 
 /* Sums that lose their last bits before they are rounded to C's type are as good as right, unless they are next to ties. */
+TEST(wide_values_are_met_without_C_so_that_subnormal_sums_are_results)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 16);
+    const gt_kernel k = kernel(64, 32, "bk=16 stages=3");
+    for (int round = 0; round < 8; round++) {
+        gt_cases cases;
+        int without = 0, with = 0;
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+        for (size_t i = 0; i < cases.count; i++)
+            if (cases.list[i].values == GT_VALUES_WIDE && cases.list[i].alpha != 0 && cases.list[i].problem.k > 0)
+                *(cases.list[i].beta == 0 ? &without : &with) += 1;
+        CHECK(without >= 3 && with >= 3);
+        gt_cases_finish(&cases);
+    }
+}
+
 TEST(sums_that_are_cut_before_they_are_rounded_show)
 {
     static const gt_type types[] = {GT_BF16, GT_F16};
