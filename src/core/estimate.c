@@ -42,6 +42,8 @@
 #define ISSUED      128.0 /* instructions of lanes that an SM issues in a clock */
 #define TRANSPOSING 6.0   /* of them for an element that is transposed on its way */
 
+#define APART 0.25 /* clocks for an element of which each lane reads one elsewhere */
+
 #define ISSUED_ALONE 30.0  /* instructions of four steps that are neither multiply-adds nor loads */
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
 #define BROKEN_LINES 1.8
@@ -341,6 +343,16 @@ static double moving_clocks(const gt_device *device, const gt_kernel *kernel, co
     return together(s->beside && in_l2 ? SHARED_L2 * clocks : clocks, flight_clocks(kernel, p, s->resident));
 }
 
+/* Clocks in which such a block's threads read their columns of B again at each turn, as they do where K takes more than one
+ * step: an element a lane, which lie side by side unless B lies along K. */
+static double again_clocks(const gt_kernel *kernel, const gt_problem *p, const shares *s)
+{
+    if (!stores_vectors(kernel) || s->steps <= 1)
+        return 0;
+    const double elements = s->per_sm * s->columns * s->part * param(kernel, "down", 1) * s->turns;
+    return elements * (p->class.op_b == GT_T ? APART : 1.0 / 32);
+}
+
 /* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
  * operands come then, waits until memory has taken its tile, unless the copy engine stores it. */
 static double store_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s,
@@ -400,8 +412,8 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         .compute = s.per_sm * s.part * step_clocks * issued(kernel) *
                    (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
         .step = s.sets * s.steps * s.turns * 100 / clock,
-        .l2 = s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE /
-              clock,
+        .l2 = (s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE +
+               again_clocks(kernel, p, &s)) / clock,
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
                   s.part * ab / PIECES_RATE / clock,
         .memory = moving_clocks(device, kernel, p, &s) / clock,
