@@ -18,27 +18,36 @@ static void release(gt_family *family)
         free((char *)family->space);
 }
 
-/* Puts a family into the list, over one of the same name. */
-static gt_status add(gt_families *families, const gt_family *family)
+/* Puts a family into the list, over one of the same name, with its source completed by the headers that it includes. */
+static gt_status add(gt_families *families, gt_family family, const char *folder)
 {
-    for (size_t i = 0; i < families->count; i++)
-        if (strcmp(families->list[i].name, family->name) == 0) {
-            release(&families->list[i]);
-            families->list[i] = *family;
-            return GT_OK;
+    char *source;
+    size_t place = 0;
+    const gt_status status = gt_template_complete(family.source, folder, &source);
+    if (status != GT_OK)
+        return status;
+    family.source = source;
+    while (place < families->count && strcmp(families->list[place].name, family.name) != 0)
+        place++;
+    if (place < families->count) {
+        release(&families->list[place]);
+    } else {
+        gt_family *list = realloc(families->list, (place + 1) * sizeof *list);
+        if (!list) {
+            free(source);
+            return gt_fail_memory();
         }
-    gt_family *list = realloc(families->list, (families->count + 1) * sizeof *list);
-    if (!list)
-        return gt_fail_memory();
-    families->list = list;
-    list[families->count++] = *family;
+        families->list = list;
+        families->count++;
+    }
+    families->list[place] = family;
     return GT_OK;
 }
 
 static gt_status add_pair(gt_families *families, const char *folder, const char *file_name)
 {
     char path[4096];
-    char *text = NULL, *source = NULL, *space = NULL;
+    char *source = NULL, *space = NULL;
     gt_family family = {0};
     const int stem = (int)strlen(file_name) - 3; /* without ".cu" */
     if (stem >= (int)sizeof family.name)
@@ -46,22 +55,17 @@ static gt_status add_pair(gt_families *families, const char *folder, const char 
                        sizeof family.name - 1);
     snprintf(family.name, sizeof family.name, "%.*s", stem, file_name);
     snprintf(path, sizeof path, "%s/%s", folder, file_name);
-    gt_status status = gt_template_read(path, &text);
+    gt_status status = gt_template_read(path, &source);
     snprintf(path, sizeof path, "%s/%s.sql", folder, family.name);
     if (status == GT_OK)
         status = gt_template_read(path, &space);
+    family.source = source;
+    family.space = space;
     if (status == GT_OK)
-        status = gt_template_complete(text, folder, &source);
-    if (status == GT_OK) {
-        family.source = source;
-        family.space = space;
-        status = add(families, &family);
-    }
-    free(text);
-    if (status != GT_OK) {
-        free(source);
+        status = add(families, family, folder);
+    free(source);
+    if (status != GT_OK)
         free(space);
-    }
     return status;
 }
 
@@ -88,14 +92,9 @@ gt_status gt_families_init(const char *folder, gt_families *out)
     gt_families families = {0};
     gt_status status = GT_OK;
     for (const struct gt_embedded_family *e = gt_embedded_families; status == GT_OK && e->name; e++) {
-        char *source = NULL;
-        gt_family family = {.space = e->space, .built_in = true};
+        gt_family family = {.source = e->source, .space = e->space, .built_in = true};
         snprintf(family.name, sizeof family.name, "%s", e->name);
-        if ((status = gt_template_complete(e->source, NULL, &source)) != GT_OK)
-            break;
-        family.source = source;
-        if ((status = add(&families, &family)) != GT_OK)
-            free(source);
+        status = add(&families, family, NULL);
     }
     if (status == GT_OK && folder)
         status = add_folder(&families, folder);
