@@ -428,14 +428,9 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
 
 double gt_estimate_us(const gt_terms *t, const gt_terms *c)
 {
-    /* Near the largest of the three, and above it where two are alike. */
-    const double all[] = {t->compute * c->compute, t->l2 * c->l2 + t->narrow * c->narrow, t->memory * c->memory};
-    const double most = fmax(all[0], fmax(all[1], all[2]));
-    double sum = 0;
-    for (size_t i = 0; most > 0 && i < sizeof all / sizeof all[0]; i++)
-        sum += all[i] / most * (all[i] / most) * (all[i] / most) * (all[i] / most);
-    const double together = most * sqrt(sqrt(sum));
-    return t->launch * c->launch + t->begin * c->begin + together + t->step * c->step + t->store * c->store +
+    const double shared = t->l2 * c->l2 + t->narrow * c->narrow;
+    const double busy = together(t->compute * c->compute, together(shared, t->memory * c->memory));
+    return t->launch * c->launch + t->begin * c->begin + busy + t->step * c->step + t->store * c->store +
            t->sums * c->sums + t->copies * c->copies;
 }
 
