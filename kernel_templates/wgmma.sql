@@ -41,9 +41,8 @@ WITH RECURSIVE
                      side_m / 64 * (1 + pingpong) / warp_groups AS stacked, 1 + from_registers AS instructions,
                      128 / bytes AS line
               FROM rows, side, turned
-              WHERE side_m / 64 * (1 + pingpong) / warp_groups
-                    * (n / 2 * (1 + promoted) + from_registers * (32 - 16 * promoted)) <= most
-                AND side_m / 64 * (1 + pingpong) / warp_groups % (1 + from_registers) = 0),
+              WHERE stacked * (n / 2 * (1 + promoted) + from_registers * (32 - 16 * promoted)) <= most
+                AND stacked % (1 + from_registers) = 0),
      placed AS (SELECT *, ((:m + bm * cluster_m - 1) / (bm * cluster_m)) * ((:n + bn * cluster_n - 1) / (bn * cluster_n))
                           * cluster_m * cluster_n AS tiles
                 FROM tile, cluster
