@@ -5,6 +5,22 @@
 #include "../tuner/worker/judge.h"
 #include "params_fixture.h"
 
+#define SOFT 60e6 /* some work that a drawing is held to */
+
+/* With K over two blocks. */
+static inline gt_kernel kernel(int tile_m, int tile_n, const char *params)
+{
+    return (gt_kernel){.params = params_of(params),
+                       .facts = {.tile_m = tile_m, .tile_n = tile_n, .split_k = 2, .ws_tile = 1024}};
+}
+
+/* In any layout. */
+static inline gt_class class_of(gt_type ab, gt_type c, int align)
+{
+    return (gt_class){.type_a = ab, .type_b = ab, .type_c = c, .align = align, .op_a = check_random() % 2 ? GT_T : GT_N,
+                      .op_b = check_random() % 2 ? GT_T : GT_N};
+}
+
 /* What memory holds before the launches, drawn from a seed. */
 static inline void cases_fill(const gt_class *class, const gt_cases *cases, uint64_t seed, void *image)
 {
@@ -15,6 +31,14 @@ static inline void cases_fill(const gt_class *class, const gt_cases *cases, uint
     gt_cases_fill(cases, pools, image);
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
         gt_pool_finish(&pools[o]);
+}
+
+/* What memory holds before the launches: free it. */
+static inline void *fill(const gt_class *class, const gt_cases *cases, uint64_t seed)
+{
+    void *image = malloc(cases->bytes);
+    cases_fill(class, cases, seed, image);
+    return image;
 }
 
 /* Puts what it should become into a case's C of f32. */
