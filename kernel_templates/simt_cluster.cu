@@ -184,6 +184,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     sums sum;
     mainloop m(r);
     const gt_int first = share(g, blockIdx.y), end = share(g, blockIdx.y + 1);
+    m.clear(sum);
     m.multiply((int)(end - first), m.idle(g, end - 1), sum);
 
     if (CLUSTER_K > 1)

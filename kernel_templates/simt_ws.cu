@@ -15,13 +15,16 @@
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
 #endif
-#define PRODUCER_REGISTERS (KMAJOR || TM == 12 ? 40 : 80)
+#ifndef EARLY
+#define EARLY 1
+#endif
+#define PRODUCER_REGISTERS (KMAJOR || TM == 12 || (OCC == 2 && TN == 16) ? 40 : 80)
 #define CROSSED            (TM * TN > 64 || KMAJOR)
 #include "warp_specialised.cuh"
 
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, STAGES * STAGE);
-GT_ASSERT_FACT(WS_TILE, STREAM_K ? 2 * BM * BN * GT_ACC_BYTES : 0);
+GT_ASSERT_FACT(WS_TILE, STREAM_K ? BM * BN * GT_ACC_BYTES : 0);
 
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last
 // of them to the first: so the part that another block waits for is done early, and blocks wait for earlier
@@ -88,26 +91,23 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
         produce_tile(g, r, gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile), s.first, s.end, at);
 }
 
-// A block's two places for partial sums: one that the block which finishes the tile reads, one of its own.
-__device__ __forceinline__ four_acc *part_of(const gt_args &g, unsigned block, bool own)
+// A block's place for the partial sums that the block which finishes the tile reads.
+__device__ __forceinline__ four_acc *part_of(const gt_args &g, unsigned block)
 {
-    const gt_int slot = ((gt_int)blockIdx.z * BLOCKS + block) * 2 + own;
+    const gt_int slot = (gt_int)blockIdx.z * BLOCKS + block;
     return (four_acc *)gt_workspace(g) + slot * (PIECES * CONSUMERS) + threadIdx.x;
 }
 __device__ __forceinline__ unsigned *flag_of(const gt_args &g, unsigned block)
 {
     return g.counters + (gt_int)blockIdx.z * BLOCKS + block;
 }
-__device__ __forceinline__ void store_part(const gt_args &g, const sums &sum, bool own)
+// Stores this block's part, and lets the block that finishes the tile read it.
+__device__ __forceinline__ void store_part(const gt_args &g, const sums &sum)
 {
-    four_acc *part = part_of(g, blockIdx.x, own);
+    four_acc *part = part_of(g, blockIdx.x);
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
         part[p * CONSUMERS] = piece(sum, p);
-}
-// Lets the block that finishes the tile read this block's part.
-__device__ __forceinline__ void release_part(const gt_args &g)
-{
     consumers_sync();
     if (threadIdx.x == 0) // for all that met
         asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(flag_of(g, blockIdx.x)) : "memory");
@@ -118,9 +118,9 @@ __device__ __forceinline__ bool has_all(int)
     return true;
 }
 
-// Fixes up a tile that begins at step `start` of the split tiles: adds the parts in a fixed order and stores C. All
-// come from memory, this block's too, so that the main loop's choice of registers is not disturbed.
-__device__ __forceinline__ void fix_up(const gt_args &g, const schedule &plan, gt_int start, gt_int row, gt_int column)
+// Adds the parts of a tile that begins at step `start` of the split tiles, which the blocks before this one have, in a
+// fixed order.
+__device__ __forceinline__ void add_parts(const gt_args &g, const schedule &plan, gt_int start, sums &sum)
 {
     constexpr int BATCH = PIECES % 8 ? 6 : 8; // reads under way together
     static_assert(PIECES % BATCH == 0, "whole batches");
@@ -136,47 +136,31 @@ __device__ __forceinline__ void fix_up(const gt_args &g, const schedule &plan, g
         } while (!there);
     }
 #pragma unroll 1
-    for (int p = 0; p < PIECES; p += BATCH) {
-        const four_acc *own = part_of(g, blockIdx.x, true) + p * CONSUMERS;
-        four_acc sum[BATCH];
+    for (unsigned block = first; block < blockIdx.x; block++) {
+        const four_acc *other = part_of(g, block);
 #pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            sum[i] = own[i * CONSUMERS];
-#pragma unroll 1
-        for (unsigned block = first; block < blockIdx.x; block++) {
-            const four_acc *other = part_of(g, block, false) + p * CONSUMERS;
+        for (int p = 0; p < PIECES; p += BATCH) {
             four_acc part[BATCH];
 #pragma unroll
             for (int i = 0; i < BATCH; i++)
-                part[i] = other[i * CONSUMERS];
+                part[i] = other[(p + i) * CONSUMERS];
 #pragma unroll
             for (int i = 0; i < BATCH * 4; i++)
-                sum[i / 4].e[i % 4] += part[i / 4].e[i % 4];
+                sum[(p * 4 + i) / MOVING][(p * 4 + i) % MOVING] += part[i / 4].e[i % 4];
         }
-        store_pieces<BATCH, 1>(g, row, column, p, 1, has_all, [&](int i) -> const four_acc & { return sum[i]; });
     }
     consumers_sync();
     for (unsigned block = first + threadIdx.x; block < blockIdx.x; block += CONSUMERS)
         *flag_of(g, block) = 0; // as the next launch expects it
 }
 
-// What becomes of a segment's sums: partial sums for another block, or C.
-__device__ __forceinline__ void store_segment(const gt_args &g, const schedule &plan, const segment &s, const sums &sum)
+// Makes C of a tile's sums.
+__device__ __forceinline__ void store_tile(const gt_args &g, gt_int number, const sums &sum)
 {
-    const bool first_part = s.first == 0, last_part = s.end == plan.steps;
-    if (!(first_part && last_part))
-        store_part(g, sum, last_part);
-    if (!last_part) {
-        release_part(g);
-        return;
-    }
-    const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile);
+    const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)number);
     const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
-    if (!first_part)
-        fix_up(g, plan, s.tile * plan.steps, row, column);
-    else
-        store_pieces<PIECES, MOVING / 4>(g, row, column, 0, 1, has_all,
-                                         [&](int p) -> const four_acc & { return piece(sum, p); });
+    store_pieces<PIECES, MOVING / 4>(g, row, column, 0, 1, has_all,
+                                     [&](int p) -> const four_acc & { return piece(sum, p); });
     if (gt_has_activation(g))
 #pragma unroll 4
         for (int p = 0; p < PIECES; p++)
@@ -190,12 +174,24 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     unsigned block = blockIdx.x;
     for (unsigned turn = 0; schedule(g).find(block, turn, s); turn++) {
         sums sum;
+        m.clear(sum);
+        {
+            const schedule plan(g);
+            if (EARLY && s.first != 0 && s.end == plan.steps && plan.tiles >= BLOCKS)
+                add_parts(g, plan, s.tile * plan.steps, sum);
+        }
         m.multiply((int)(s.end - s.first), m.idle(g, s.end - 1), sum);
         // Found again, as if the compiler could not know it: the loop needs the registers.
         asm volatile("" : "+r"(block), "+r"(turn));
         const schedule plan(g);
         plan.find(block, turn, s);
-        store_segment(g, plan, s, sum);
+        if (s.end < plan.steps) {
+            store_part(g, sum);
+            continue;
+        }
+        if (s.first != 0 && (!EARLY || plan.tiles < BLOCKS))
+            add_parts(g, plan, s.tile * plan.steps, sum);
+        store_tile(g, s.tile, sum);
     }
 }
 

@@ -3,6 +3,7 @@
 -- Blocks share all tiles among them.
 WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
          (256, 128, 64, 64, 8, 16, 1), (128, 256, 32, 128, 8, 16, 1), (192, 192, 96, 48, 12, 12, 1),
+         (128, 128, 64, 64, 8, 16, 2),
          (64, 256, 16, 128, 8, 8, 1), (128, 128, 32, 64, 8, 8, 1), (256, 64, 64, 32, 8, 8, 1),
          (64, 192, 32, 96, 8, 12, 2), (128, 96, 64, 48, 8, 12, 2),
          (64, 128, 32, 64, 8, 8, 2), (64, 128, 16, 128, 8, 8, 2), (128, 64, 64, 32, 8, 8, 2)),
@@ -54,7 +55,7 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repac
             + stream_k * (6000 + CASE WHEN tiles < blocks THEN 0.15 ELSE 0.28 END * occ * bm * bn
                                * max(1.0, 1.0 * blocks / tiles))
             + (repack > 0) * 7000 + 1.0 * copied / :sm_count AS INTEGER) AS clocks,
-       CASE stream_k WHEN 1 THEN 2 * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, 1 AS dependent_launch, 1 AS epilogue
+       CASE stream_k WHEN 1 THEN bm * bn * :acc_bytes ELSE 0 END AS ws_tile, 1 AS dependent_launch, 1 AS epilogue
 FROM paced, grouping
 WHERE :type IN ('f32', 's32') AND :math IN ('strict', 'split') AND :cc >= 90
   -- with the consumers' staging buffer where C is not aligned, and the barriers
