@@ -85,9 +85,15 @@ __device__ __forceinline__ void store_pieces(const gt_args &g, gt_int row, gt_in
 #pragma unroll
         for (int n = 0; n < PERIOD; n++)
             gt_load_bias<WIDE>(g, column + piece_column(first + n * next), bias[n]);
-        if (!KEEPS_B && gt_is_plain(g) && row + fragment_a::outer(TM - 1) < g.m &&
-            column + fragment_b::outer(TN - 1) < g.n) {
+        int last_row = 0, last_column = 0;
+#pragma unroll
+        for (int n = 0; n < COUNT; n++) {
+            last_row = max(last_row, piece_row(first + n * next));
+            last_column = max(last_column, piece_column(first + n * next) + 3);
+        }
+        if (!KEEPS_B && gt_is_plain(g) && row + last_row < g.m && column + last_column < g.n) {
             GT_C *to = g.c + blockIdx.z * g.stride_c + row * g.ldc + column;
+            asm volatile("" : "+l"(to)); // else the compiler adds this up anew for every piece
 #pragma unroll
             for (int n = 0; n < COUNT; n++)
                 if (has(n))

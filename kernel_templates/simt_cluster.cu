@@ -195,10 +195,13 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
         add_cluster(r, result, result);
     if (CLUSTERS > 1 && !add_clusters(g, result))
         return;
-    const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
-    const int piece = rank() * OWN + threadIdx.x / SLICE_THREADS; // the first; the next one is so many behind it
-    constexpr int NEXT = CONSUMERS / SLICE_THREADS;
-    const auto has = [](int n) { return n * CONSUMERS + threadIdx.x < SHARE; };
+    constexpr int NEXT = CONSUMERS / SLICE_THREADS; // from a thread's piece to its next one
+    // Where its pieces of every row are the same ones, they lie as those of a thread with the first piece, further on.
+    constexpr bool SAME = MOVING / 4 % NEXT == 0 && OWN % (MOVING / 4) == 0;
+    const int its_first = rank() * OWN + threadIdx.x / SLICE_THREADS, piece = SAME ? 0 : its_first;
+    const gt_int row = tile.row * BM + first_row() + piece_row(its_first - piece),
+                 column = tile.column * BN + first_column() + piece_column(its_first - piece);
+    const auto has = [](int n) { return SHARE % CONSUMERS == 0 || n * CONSUMERS + threadIdx.x < SHARE; };
     store_pieces<TURNS, 1>(g, row, column, piece, NEXT, has, [&](int n) -> const four_acc & { return result[n]; });
     if (gt_has_activation(g))
 #pragma unroll 1
