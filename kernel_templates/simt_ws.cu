@@ -15,10 +15,7 @@
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
 #endif
-#ifndef EARLY
-#define EARLY 1
-#endif
-#define PRODUCER_REGISTERS (KMAJOR || TM == 12 || (OCC == 2 && TN == 16) ? 40 : 80)
+#define PRODUCER_REGISTERS (KMAJOR ? 40 : TM < 12 ? 80 : GT_OPERAND_A_ALONG_K || GT_OPERAND_B_ALONG_K ? 56 : 72)
 #define CROSSED            (TM * TN > 64 || KMAJOR)
 #include "warp_specialised.cuh"
 
@@ -118,12 +115,10 @@ __device__ __forceinline__ bool has_all(int)
     return true;
 }
 
-// Adds the parts of a tile that begins at step `start` of the split tiles, which the blocks before this one have, in a
-// fixed order.
-__device__ __forceinline__ void add_parts(const gt_args &g, const schedule &plan, gt_int start, sums &sum)
+// The first of the blocks that have a tile which begins at step `start` of the split tiles, and ends in this block; those
+// before this one have stored their parts.
+__device__ __forceinline__ unsigned wait_for_parts(const gt_args &g, const schedule &plan, gt_int start)
 {
-    constexpr int BATCH = PIECES % 8 ? 6 : 8; // reads under way together
-    static_assert(PIECES % BATCH == 0, "whole batches");
     unsigned first = blockIdx.x;
     while (plan.share(first) > start) {
         unsigned there;
@@ -135,6 +130,34 @@ __device__ __forceinline__ void add_parts(const gt_args &g, const schedule &plan
                          : "memory");
         } while (!there);
     }
+    return first;
+}
+// Tells that they have been read.
+__device__ __forceinline__ void return_parts(const gt_args &g, unsigned first)
+{
+    consumers_sync();
+    for (unsigned block = first + threadIdx.x; block < blockIdx.x; block += CONSUMERS)
+        *flag_of(g, block) = 0; // as the next launch expects it
+}
+
+// The sums of a tile's end go on from the part of the block before this one, the only other that has some of it: it has
+// been there for long, and blocks do not all read at the same time as they would at the end.
+__device__ __forceinline__ void load_part(const gt_args &g, const schedule &plan, gt_int start, sums &sum)
+{
+    const unsigned first = wait_for_parts(g, plan, start);
+    const four_acc *part = part_of(g, first);
+#pragma unroll
+    for (int p = 0; p < PIECES; p++)
+        *(four_acc *)&sum[p * 4 / MOVING][p * 4 % MOVING] = part[p * CONSUMERS];
+    return_parts(g, first);
+}
+
+// Adds the parts of the blocks before this one, in a fixed order.
+__device__ __forceinline__ void add_parts(const gt_args &g, const schedule &plan, gt_int start, sums &sum)
+{
+    constexpr int BATCH = PIECES % 8 ? 6 : 8; // reads under way together
+    static_assert(PIECES % BATCH == 0, "whole batches");
+    const unsigned first = wait_for_parts(g, plan, start);
 #pragma unroll 1
     for (unsigned block = first; block < blockIdx.x; block++) {
         const four_acc *other = part_of(g, block);
@@ -149,9 +172,7 @@ __device__ __forceinline__ void add_parts(const gt_args &g, const schedule &plan
                 sum[(p * 4 + i) / MOVING][(p * 4 + i) % MOVING] += part[i / 4].e[i % 4];
         }
     }
-    consumers_sync();
-    for (unsigned block = first + threadIdx.x; block < blockIdx.x; block += CONSUMERS)
-        *flag_of(g, block) = 0; // as the next launch expects it
+    return_parts(g, first);
 }
 
 // Makes C of a tile's sums.
@@ -177,8 +198,8 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
         m.clear(sum);
         {
             const schedule plan(g);
-            if (EARLY && s.first != 0 && s.end == plan.steps && plan.tiles >= BLOCKS)
-                add_parts(g, plan, s.tile * plan.steps, sum);
+            if (s.first != 0 && plan.tiles >= BLOCKS)
+                load_part(g, plan, s.tile * plan.steps, sum);
         }
         m.multiply((int)(s.end - s.first), m.idle(g, s.end - 1), sum);
         // Found again, as if the compiler could not know it: the loop needs the registers.
@@ -189,7 +210,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
             store_part(g, sum);
             continue;
         }
-        if (s.first != 0 && (!EARLY || plan.tiles < BLOCKS))
+        if (s.first != 0 && plan.tiles < BLOCKS)
             add_parts(g, plan, s.tile * plan.steps, sum);
         store_tile(g, s.tile, sum);
     }
