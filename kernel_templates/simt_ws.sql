@@ -29,30 +29,34 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
                WHERE bk * stages >= 48 AND bm < 2 * :m AND bn < 2 * :n AND NOT (kmajor AND repack)
                  AND (kmajor < 2 OR tm * tn = 64)), -- larger tiles are not faster by pairs
      -- An estimate. Tiles where a block stands; clocks for 128 of their multiply-adds with what is issued around them,
-     -- more where copies are of single elements that are not transposed, or of both operands, or of the longer side of a
-     -- tile; clocks for an element's way to C; elements that are copied first.
+     -- more where copies are of single elements, of which tiles of 8 x 16 count each; clocks for an element's way to C;
+     -- elements that are copied first.
      paced AS (SELECT *, CASE WHEN stream_k THEN 1.0 * tiles / blocks * :batch
                               WHEN tiles < blocks THEN (tiles * :batch + blocks - 1) / blocks -- a block for each tile
                               ELSE (tiles + blocks - 1) / blocks * :batch END AS share,
                       CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.18 + 0.02 * (:align < 16) WHEN 144 THEN 1.22
-                                   ELSE 1.13 END
+                                   ELSE 1.15 - 0.02 * (:align < 16) END
                       - 0.005 * bk / 8 + 0.03 * (stages = 2)
-                      + CASE kmajor WHEN 1 THEN 0.08 * (tm * tn > 64 OR occ = 2 OR :align < 16)
-                                  WHEN 2 THEN -0.04 * (:align >= 16) ELSE 0 END
-                      + (0.03 + 0.05 * (bk < 32)) * (NOT :trans_a AND :trans_b AND NOT kmajor AND NOT repack)
-                      + 0.03 * (tm * tn = 128 AND ((NOT :trans_a AND bm > bn)
-                                                   OR (:trans_b AND NOT repack & 2 AND bn > bm)))
+                      + CASE WHEN kmajor = 1 AND NOT :trans_a AND tm * tn = 128 AND :align >= 16
+                             THEN 0.03 + 0.02 * (bn > bm)
+                             WHEN kmajor = 1 THEN 0.08 * (tm * tn > 64 OR occ = 2 OR :align < 16)
+                             WHEN kmajor = 2 THEN -0.04 * (:align >= 16) ELSE 0 END
+                      + CASE WHEN tm * tn = 128 AND :align >= 16
+                             THEN ((NOT :trans_a AND NOT kmajor AND NOT repack & 1) * bm
+                                   + (:trans_b AND NOT repack & 2) * bn) * 0.00015
+                             WHEN :trans_a OR NOT :trans_b OR repack THEN 0
+                             WHEN kmajor THEN 0.0005 * bn ELSE 0.03 + 0.05 * (bk < 32) END
                       + (0.01 + (:trans_a * bm + (NOT :trans_b) * bn) / 3700.0) * (:align < 16 AND NOT repack) AS pace,
-                      0.27 + 0.10 * (:align < 16) AS store,
+                      0.10 + 0.27 * (:align < 16) AS store,
                       ((repack & 1) * :m + (repack >> 1) * :n) * :k * :batch AS copied
                FROM sized, stream_k)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repack, 1 AS ptxas, blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
-       -- Multiply-adds; C; beginning and end; partial sums on their way; copies. Half of 510 trials of 31 shapes on an
-       -- H200 are within 2% of each other.
-       CAST(share * occ * bm * bn * ((:k + 15) / 16 / 8.0 * pace + store) + 10000
-            + stream_k * (6000 + CASE WHEN tiles < blocks THEN 0.15 ELSE 0.28 END * occ * bm * bn
-                               * max(1.0, 1.0 * blocks / tiles))
+       -- Multiply-adds; C; beginning and end; partial sums on their way; copies. Half of 91 trials of tiles of 8 x 16 on an
+       -- H200 are within 1% of it.
+       CAST(share * occ * bm * bn * ((:k + 15) / 16 / 8.0 * pace + store) + 7000
+            + stream_k * CASE WHEN tiles < blocks THEN 0.15 * occ * bm * bn * blocks / tiles
+                              ELSE 8000 + 0.28 * occ * bm * bn END
             + (repack > 0) * 7000 + 1.0 * copied / :sm_count AS INTEGER) AS clocks,
        CASE stream_k WHEN 1 THEN bm * bn * :acc_bytes ELSE 0 END AS ws_tile, 1 AS dependent_launch, 1 AS epilogue
 FROM paced, grouping
