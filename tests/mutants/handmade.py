@@ -1,6 +1,6 @@
 """Mutants made by hand: a family, what is wrong with it, and how that is written. And the configurations that take the
 broken paths: K is shared within blocks, clusters and through the workspace; rows of C and B begin anywhere. Those of wgmma
-and split take the configuration that they name of spaces.py.
+and split, and two of simt_ws, take the configuration that they name of spaces.py.
 
 142 of them on an H200 (mutants.py --handmade --device 0 --then soft:h200), by what rejected them there, and those that pass
 there and only the software GPU rejects. The first 55 are those of simt, simt_ws, simt_cluster and batched, and 11 of wgmma.
@@ -28,7 +28,7 @@ SPACES = {
                2 * 32 * 64 * 4 AS ws_tile, 1 AS epilogue""",
     "simt_ws": """SELECT 64 AS bm, 128 AS bn, 32 AS bk, 32 AS wm, 64 AS wn, 8 AS tm, 8 AS tn, 3 AS stages, 0 AS kmajor,
                   1 AS stream_k, 1 AS "group", 2 AS occ, 2 AS repack, 1 AS ptxas, 20 AS blocks, 256 AS threads,
-                  75264 AS smem_bytes, 128 AS regs, 2 * 64 * 128 * 4 AS ws_tile, 1 AS dependent_launch,
+                  75264 AS smem_bytes, 128 AS regs, 64 * 128 * 4 AS ws_tile, 1 AS dependent_launch,
                   1 AS epilogue""",
     "simt_cluster": """SELECT 32 AS bm, 64 AS bn, 64 AS bk, 32 AS wm, 32 AS wn, 4 AS tm, 8 AS tn, 4 AS slices, 3 AS stages,
                        2 AS kmajor, 2 AS cluster_k, 4 AS split_k, 0 AS repack, 1 AS occ, 1 AS ptxas, 384 AS threads,
@@ -280,7 +280,12 @@ SPLIT_MMA = [
     ("parted", "takes B's first lines for A's", "number >= blocks_b : number < blocks_a;", "number >= blocks_b : number <= blocks_a;"),
 ]
 
-NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA}
+SIMT_WS = [
+    ("pairs", "goes on from a part that it stored itself", "*part = part_of(g, first);", "*part = part_of(g, blockIdx.x);"),
+    ("pairs", "stores a vector beyond the last column", "column + last_column < g.n)", "column + last_column < g.n + 4)"),
+]
+
+NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS}
 
 
 class Written:

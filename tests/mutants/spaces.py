@@ -20,7 +20,7 @@ FACTS = {
                    ELSE 4 * bk END
             + CASE WHEN NOT :trans_b OR repack & 2 THEN 0 WHEN kmajor = 1 AND :trans_a THEN 4 * bn ELSE 4 * bk END) * 4
         AS smem_bytes,
-        stream_k * 2 * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
+        stream_k * bm * bn * 4 AS ws_tile, 1 AS dependent_launch""",
     "simt_cluster": """bm / wm * (bn / wn) * 32 * slices + 128 AS threads, 128 AS regs, cluster_k AS cluster_y,
         max(stages * (bk * (bm + bn)
                 + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm
