@@ -58,9 +58,9 @@ __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int
     }
 }
 
-// The same for a thread that has only elements inside the matrix, where the old C does not count: `to` is where its
-// first result goes. Nearly all that is issued is a multiplication or a store; with questions between them the way to C
-// took four times as long.
+// The same for a thread whose pieces all lie inside the matrix, where the old C does not count; `to` is where its first
+// result goes. Nearly all that is issued then is a multiplication or a store: with questions between them products with
+// a K of 1024 took 4 to 7% longer on an H200.
 __device__ __forceinline__ void store_plainly(const gt_args &g, GT_C *to, int p, const four_acc &sum,
                                               const GT_ACC *bias)
 {

@@ -182,6 +182,7 @@ struct mainloop {
         return SLICES > 1 || ROUNDS == 1 ? 0 : ROUNDS - (gt_clip(g.k - last * BK, BK) + UNROLLED - 1) / UNROLLED;
     }
 
+    // Sums that nothing has been added to.
     static __device__ __forceinline__ void clear(sums &sum)
     {
 #pragma unroll
@@ -189,9 +190,9 @@ struct mainloop {
             gt_clear_pair(&sum[p / MOVING][p % MOVING]);
     }
 
-    // Adds what the next `steps` stages make to the sums, of the last without its last `skip` rounds. Values are read one k-step
-    // early: at the end of a stage those of the next. Where a round is a whole stage, the k-step before has asked
-    // whether that one is full.
+    // Adds the products of the next `steps` stages to the sums, of the last without its last `skip` rounds. Values are
+    // read one k-step early: at the end of a stage those of the next. Where a round is a whole stage, the k-step before
+    // has asked whether that one is full.
     __device__ __forceinline__ void multiply(int steps, int skip, sums &sum)
     {
         if (steps == 0)

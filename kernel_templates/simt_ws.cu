@@ -2,7 +2,8 @@
 // arithmetic. Producer and consumer warps, the multistage pipeline of threadblock tiles (BM x BN x BK), warp tiles (WM
 // x WN) and thread tiles (TM x TN) are those of warp_specialised.cuh. BLOCKS blocks stay on their multiprocessors and
 // take tile after tile. Tiles that do not divide evenly among them are split along K by stream-K; the block that has
-// the end of such a tile adds the partial sums of the others in a fixed order and makes C of them.
+// the end of such a tile goes on from the partial sums of another, or adds those of the others in a fixed order, and makes
+// C of them.
 #define FINISHES_STORED true
 #include "gemm.cuh"
 
@@ -42,6 +43,12 @@ struct schedule {
         split = g.counters == nullptr || steps == 0 || tiles % BLOCKS == 0 ? 0
                 : tiles < BLOCKS                                           ? tiles
                                                                            : tiles % BLOCKS + BLOCKS;
+    }
+    // Whether every block's share has as many steps as a tile or more: at most two of them have parts of one, and the first
+    // is there long before the other begins.
+    __device__ __forceinline__ bool in_pairs() const
+    {
+        return tiles >= BLOCKS;
     }
     // Where a block's share of the split tiles begins. Of more blocks than steps the last have none.
     __device__ __forceinline__ gt_int share(unsigned block) const
@@ -115,12 +122,11 @@ __device__ __forceinline__ bool has_all(int)
     return true;
 }
 
-// The first of the blocks that have a tile which begins at step `start` of the split tiles, and ends in this block; those
-// before this one have stored their parts.
-__device__ __forceinline__ unsigned wait_for_parts(const gt_args &g, const schedule &plan, gt_int start)
+// The first of the blocks that have parts of a tile which ends in this block, when all before this one have stored theirs.
+__device__ __forceinline__ unsigned wait_for_parts(const gt_args &g, const schedule &plan, gt_int tile)
 {
     unsigned first = blockIdx.x;
-    while (plan.share(first) > start) {
+    while (plan.share(first) > tile * plan.steps) {
         unsigned there;
         first--;
         do {
@@ -140,11 +146,11 @@ __device__ __forceinline__ void return_parts(const gt_args &g, unsigned first)
         *flag_of(g, block) = 0; // as the next launch expects it
 }
 
-// The sums of a tile's end go on from the part of the block before this one, the only other that has some of it: it has
-// been there for long, and blocks do not all read at the same time as they would at the end.
-__device__ __forceinline__ void load_part(const gt_args &g, const schedule &plan, gt_int start, sums &sum)
+// The sums of a tile's end go on from the part of the block before this one: blocks come here at different times, and all
+// come to the end at the same time.
+__device__ __forceinline__ void load_part(const gt_args &g, const schedule &plan, gt_int tile, sums &sum)
 {
-    const unsigned first = wait_for_parts(g, plan, start);
+    const unsigned first = wait_for_parts(g, plan, tile);
     const four_acc *part = part_of(g, first);
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
@@ -153,11 +159,11 @@ __device__ __forceinline__ void load_part(const gt_args &g, const schedule &plan
 }
 
 // Adds the parts of the blocks before this one, in a fixed order.
-__device__ __forceinline__ void add_parts(const gt_args &g, const schedule &plan, gt_int start, sums &sum)
+__device__ __forceinline__ void add_parts(const gt_args &g, const schedule &plan, gt_int tile, sums &sum)
 {
     constexpr int BATCH = PIECES % 8 ? 6 : 8; // reads under way together
     static_assert(PIECES % BATCH == 0, "whole batches");
-    const unsigned first = wait_for_parts(g, plan, start);
+    const unsigned first = wait_for_parts(g, plan, tile);
 #pragma unroll 1
     for (unsigned block = first; block < blockIdx.x; block++) {
         const four_acc *other = part_of(g, block);
@@ -196,11 +202,8 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     for (unsigned turn = 0; schedule(g).find(block, turn, s); turn++) {
         sums sum;
         m.clear(sum);
-        {
-            const schedule plan(g);
-            if (s.first != 0 && plan.tiles >= BLOCKS)
-                load_part(g, plan, s.tile * plan.steps, sum);
-        }
+        if (s.first != 0 && schedule(g).in_pairs())
+            load_part(g, schedule(g), s.tile, sum);
         m.multiply((int)(s.end - s.first), m.idle(g, s.end - 1), sum);
         // Found again, as if the compiler could not know it: the loop needs the registers.
         asm volatile("" : "+r"(block), "+r"(turn));
@@ -210,8 +213,8 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
             store_part(g, sum);
             continue;
         }
-        if (s.first != 0 && plan.tiles < BLOCKS)
-            add_parts(g, plan, s.tile * plan.steps, sum);
+        if (s.first != 0 && !plan.in_pairs())
+            add_parts(g, plan, s.tile, sum);
         store_tile(g, s.tile, sum);
     }
 }
