@@ -34,8 +34,8 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
      paced AS (SELECT *, CASE WHEN stream_k THEN 1.0 * tiles / blocks * :batch
                               WHEN tiles < blocks THEN (tiles * :batch + blocks - 1) / blocks -- a block for each tile
                               ELSE (tiles + blocks - 1) / blocks * :batch END AS share,
-                      CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.18 + 0.02 * (:align < 16) WHEN 144 THEN 1.22
-                                   ELSE 1.15 - 0.02 * (:align < 16) END
+                      CASE tm * tn WHEN 64 THEN 1.23 WHEN 96 THEN 1.18 + 0.02 * (:align < 16)
+                                   WHEN 144 THEN 1.15 + 0.07 * (:align < 16) ELSE 1.15 - 0.02 * (:align < 16) END
                       - 0.005 * bk / 8 + 0.03 * (stages = 2)
                       + CASE WHEN kmajor = 1 AND NOT :trans_a AND tm * tn = 128 AND :align >= 16
                              THEN 0.03 + 0.02 * (bn > bm)
@@ -45,15 +45,14 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
                              THEN ((NOT :trans_a AND NOT kmajor AND NOT repack & 1) * bm
                                    + (:trans_b AND NOT repack & 2) * bn) * 0.00015
                              WHEN :trans_a OR NOT :trans_b OR repack THEN 0
-                             WHEN kmajor THEN 0.0005 * bn ELSE 0.03 + 0.05 * (bk < 32) END
+                             WHEN kmajor THEN 0.0007 * bn ELSE 0.03 + 0.05 * (bk < 32) END
                       + (0.01 + (:trans_a * bm + (NOT :trans_b) * bn) / 3700.0) * (:align < 16 AND NOT repack) AS pace,
                       0.10 + 0.27 * (:align < 16) AS store,
                       ((repack & 1) * :m + (repack >> 1) * :n) * :k * :batch AS copied
                FROM sized, stream_k)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repack, 1 AS ptxas, blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
-       -- Multiply-adds; C; beginning and end; partial sums on their way; copies. Half of 91 trials of tiles of 8 x 16 on an
-       -- H200 are within 1% of it.
+       -- Multiply-adds; C; beginning and end; partial sums on their way; copies.
        CAST(share * occ * bm * bn * ((:k + 15) / 16 / 8.0 * pace + store) + 7000
             + stream_k * CASE WHEN tiles < blocks THEN 0.15 * occ * bm * bn * blocks / tiles
                               ELSE 8000 + 0.28 * occ * bm * bn END
