@@ -2,8 +2,8 @@
 // arithmetic. Producer and consumer warps, the multistage pipeline of threadblock tiles (BM x BN x BK), warp tiles (WM
 // x WN) and thread tiles (TM x TN) are those of warp_specialised.cuh. BLOCKS blocks stay on their multiprocessors and
 // take tile after tile. Tiles that do not divide evenly among them are split along K by stream-K; the block that has
-// the end of such a tile goes on from the partial sums of another, or adds those of the others in a fixed order, and makes
-// C of them.
+// the end of such a tile goes on from the partial sums of another, or adds those of the others in a fixed order, and
+// makes C of them.
 #define FINISHES_STORED true
 #include "gemm.cuh"
 
@@ -44,8 +44,8 @@ struct schedule {
                 : tiles < BLOCKS                                           ? tiles
                                                                            : tiles % BLOCKS + BLOCKS;
     }
-    // Whether every block's share has as many steps as a tile or more: at most two of them have parts of one, and the first
-    // is there long before the other begins.
+    // Whether every block's share has as many steps as a tile or more: at most two of them have parts of one, and the
+    // first is there long before the other begins.
     __device__ __forceinline__ bool in_pairs() const
     {
         return tiles >= BLOCKS;
@@ -122,7 +122,8 @@ __device__ __forceinline__ bool has_all(int)
     return true;
 }
 
-// The first of the blocks that have parts of a tile which ends in this block, when all before this one have stored theirs.
+// The first of the blocks that have parts of a tile which ends in this block, when all before this one have stored
+// theirs.
 __device__ __forceinline__ unsigned wait_for_parts(const gt_args &g, const schedule &plan, gt_int tile)
 {
     unsigned first = blockIdx.x;
@@ -146,8 +147,8 @@ __device__ __forceinline__ void return_parts(const gt_args &g, unsigned first)
         *flag_of(g, block) = 0; // as the next launch expects it
 }
 
-// The sums of a tile's end go on from the part of the block before this one: blocks come here at different times, and all
-// come to the end at the same time.
+// The sums of a tile's end go on from the part of the block before this one: blocks come here at different times, and
+// all come to the end at the same time.
 __device__ __forceinline__ void load_part(const gt_args &g, const schedule &plan, gt_int tile, sums &sum)
 {
     const unsigned first = wait_for_parts(g, plan, tile);
