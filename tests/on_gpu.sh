@@ -12,8 +12,9 @@ export GEMMTUNE_DB=$database
 types=${TYPES:-f32}
 failed=
 
-step() { # NAME COMMAND...: runs it, says how long it took and whether it passed
-    name=$1 start=$(date +%s)
+step() { # NAME COMMAND...: runs it, says how long it took, and remembers whether it passed; steps may have steps
+    local name=$1 start
+    start=$(date +%s)
     shift
     echo "== $name: $*"
     "$@" || failed="$failed $name"
@@ -29,29 +30,38 @@ alone() {
         "$1" "$2"' alone "$build/tests/example_plan" "$database"
 }
 
+# Whether Python has these modules. They are not imported, which takes seconds.
+has() {
+    python3 -c 'import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))' "$@"
+}
+
 # What a call costs through the front, answered and forwarded, graphs, and a million calls by 64 threads; where they are
-# there, PyTorch's times, by torch_table.py with the words $TORCH_TABLE ("30s f32,split": a type's budget, types), NumPy's tests
-# of products and its times, and CuPy's tests in the folder $CUPY_TESTS.
+# there, PyTorch's times, by torch_table.py with the words $TORCH_TABLE ("30s f32,split": a type's budget, types), and a program
+# before what it asks for is tuned and after; NumPy's tests of products and its times; and CuPy's tests in the folder $CUPY_TESTS,
+# every $STRIDEth, with an answer wherever there is a kernel.
 fronts() {
+    load="$build/tests/front_load libcublas.so.13" here=$(realpath "$(dirname "$0")") program=$(realpath "$gemmtune")
     for words in "" --capture-only; do
-        "$gemmtune" run --dlsym $words -- "$build/tests/front_load" libcublas.so.13 cost || return 1
+        step calls "$gemmtune" run --dlsym $words -- $load cost
     done
-    "$gemmtune" run --dlsym -- "$build/tests/front_load" libcublas.so.13 graphs || return 1
-    # Whatever has a kernel is answered: in captures those with a workspace, too.
-    sh -c 'LD_PRELOAD=$0/libgemmtune-dlsym.so:$0/libgemmtune-cublas.so GEMMTUNE_MARGIN=-100 GEMMTUNE_SUMMARY=$$ exec "$@"' \
-        "$(realpath "$build/src/dropin")" "$build/tests/front_load" libcublas.so.13 graphs || return 1
-    if python3 -c 'import torch' 2>/dev/null; then
-        python3 "$(dirname "$0")/torch_table.py" "$gemmtune" ${TORCH_TABLE:-} || return 1
+    for margin in 0 -100; do # then those are answered that have a workspace, too
+        step graphs "$gemmtune" run --dlsym --margin $margin -- $load graphs
+    done
+    if has torch; then
+        step before "$gemmtune" run --capture-only -- python3 "$here/torch_train.py"
+        step torch python3 "$here/torch_table.py" "$gemmtune" ${TORCH_TABLE:-18s}
+        for math in strict split; do
+            step after "$gemmtune" run --f32 $math -- python3 "$here/torch_train.py"
+        done
     fi
-    "$gemmtune" run --dlsym -- "$build/tests/front_load" libcublas.so.13 threads 64 1000000 || return 1
-    verdicts=$(realpath "$(dirname "$0")/same_verdicts.py") program=$(realpath "$gemmtune")
-    if python3 -c 'import numpy, pytest' 2>/dev/null; then
-        GEMMTUNE_BLAS_THRESHOLD=0 python3 "$verdicts" "$program" 60 --blas -- --pyargs numpy.linalg || return 1
+    step threads "$gemmtune" run --dlsym -- $load threads 64 1000000
+    if has numpy pytest; then
+        step linalg env GEMMTUNE_BLAS_THRESHOLD=0 python3 "$here/same_verdicts.py" "$program" 60 --blas -- --pyargs numpy.linalg
     fi
-    if python3 -c 'import numpy' 2>/dev/null; then python3 "$(dirname "$0")/numpy_table.py" "$gemmtune" || return 1; fi
+    if has numpy; then step numpy python3 "$here/numpy_table.py" "$gemmtune"; fi
     if [ -n "${CUPY_TESTS:-}" ]; then
-        (cd "$CUPY_TESTS" && STRIDE=${STRIDE:-9} python3 "$verdicts" "$program" 60 "" -- cupy_tests/test_cublas.py \
-            cupy_tests/math_tests/test_matmul.py cupy_tests/linalg_tests) || return 1
+        step cupy env -C "$CUPY_TESTS" STRIDE="${STRIDE:-9}" python3 "$here/same_verdicts.py" "$program" 60 "--margin -100" -- \
+            cupy_tests/test_cublas.py cupy_tests/math_tests/test_matmul.py cupy_tests/linalg_tests
     fi
 }
 

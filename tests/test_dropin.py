@@ -285,6 +285,12 @@ class Dropin(unittest.TestCase):
         self.assertEqual(self.counts(line), (144, 0, 144))
         self.assertIn("(144 cuBLAS is as fast)", line)
 
+    def test_a_margin_of_minus_100_answers_whatever_has_a_kernel(self):
+        database = self.copy("all.db")
+        put_baseline(database, FAST)
+        line = self.run_program("forks", "answered", words=["--margin", "-100"], database=database)
+        self.assertEqual(self.counts(line), (1, 1, 0))
+
     def test_a_margin_leaves_to_cublas_what_is_little_faster(self):
         database = self.copy("margin.db")
         put_baseline(database, SLOW)

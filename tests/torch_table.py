@@ -3,8 +3,10 @@
 
 Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
 is answered; tunes that, each type for BUDGET (60s; 0: neither, the database is used as it is); and times them without the
-front and with it. Each side is several processes, which are there at the same time and take turns on one core; its times are
-the least of all rounds. A step takes as long as the GPU needs for it or the host to launch it, whichever is longer, and both are
+front and with it. Each side is several processes, which are there at the same time and take turns on one core. Rounds of both
+follow each other, so that they meet the same clocks: the ratio is of such pairs, the mean of the processes' medians, and is
+shown with half of its confidence interval (95%), from how the processes differ. Where it may tell of a loss, rounds go on until
+they agree. A step takes as long as the GPU needs for it or the host to launch it, whichever is longer, and both are
 shown: the GPU's time is of steps that were launched while it was kept busy, so that it waits for nobody. The host's is a
 property of a process as much as of a program: two of the same side differ by several percent, the GPU's by less than one.
 With GEMMTUNE_DISABLE=1 both sides do the same. Errors are of the outputs, relative to the largest element, against the same
@@ -16,6 +18,7 @@ import gc
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -24,7 +27,9 @@ import traceback
 from sides import Side
 
 TOKENS, FEW_TOKENS, WIDTH, ODD = 2048, 32, 1024, 1023
-PROCESSES, ROUNDS, ROUND_MS = 3, 8, 8  # of each side; of each process; a round's steps together, about
+PROCESSES, ROUNDS, ROUND_MS = 4, (6, 24), 8  # of each side; of each process; a round's steps together, about
+STUDENT = 3.18  # half of the interval that has 95% of Student's distribution, for so many processes
+GAIN, SURE = 0.01, 0.003  # logarithms: no loss from here on; a confidence that says whether there is one
 LEAST_STEPS, MOST_STEPS = 4, 64  # of a round: all of their launches fit into a stream's queue
 AHEAD, CLOCKS_MS = 1.5, 2e6  # the GPU is kept busy for so many times as long as launching takes; its clocks, about
 ROWS = 64  # of outputs whose error is looked at: each depends on its own row of the input
@@ -159,8 +164,15 @@ def serve():
         print(json.dumps(answer), flush=True)
 
 
+def weigh(ratios):
+    """The logarithm of a ratio, and its confidence, from lists of the processes'."""
+    medians = [statistics.median(its_ratios) for its_ratios in ratios]
+    return statistics.mean(medians), STUDENT * statistics.stdev(medians) / math.sqrt(len(medians))
+
+
 def compare(sides, kind, name):
-    """The GPU's and the host's least time and the error of each side; None where a model fails."""
+    """The GPU's and the host's time and the error of each side, the ratio of the GPU's times and its confidence; None where a
+    model fails."""
     for side in sides:
         side.tell_all({"type": kind, "model": name})
     answers = [side.hear_all() for side in sides]
@@ -169,11 +181,18 @@ def compare(sides, kind, name):
     gpu_ms, host_ms = sides[0].ask(0, {"steps": LEAST_STEPS, "busy_ms": 0})
     steps = min(MOST_STEPS, max(LEAST_STEPS, int(ROUND_MS / max(gpu_ms, host_ms))))
     asked = {"steps": steps, "busy_ms": AHEAD * steps * host_ms}
-    times = [[], []]
-    for i in range(ROUNDS * PROCESSES):
-        for which in [0, 1] if i % 2 == 0 else [1, 0]:  # the second one meets a warmer GPU
-            times[which].append(sides[which].ask(i % PROCESSES, asked))
-    return [[*map(min, zip(*its_times)), max(errors)] for its_times, errors in zip(times, answers)]
+    times, ratios = [[], []], [[] for _ in range(PROCESSES)]
+    for i in range(ROUNDS[1]):
+        order = [0, 1] if i % 2 == 0 else [1, 0]  # the second one meets a warmer GPU
+        for process in range(PROCESSES):
+            for which in order:
+                times[which].append(sides[which].ask(process, asked))
+            ratios[process].append(math.log(times[0][-1][0] / times[1][-1][0]))
+        ratio, confidence = weigh(ratios)
+        if i + 1 >= ROUNDS[0] and i % 2 == 1 and (ratio > GAIN or confidence < SURE):
+            break
+    rows = [[*map(statistics.median, zip(*its_times)), max(errors)] for its_times, errors in zip(times, answers)]
+    return rows, ratio, confidence
 
 
 def tune(program, kinds, budget):
@@ -204,8 +223,8 @@ def main():
     if budget != "0":
         tune(program, kinds, budget)
     names = [side.hear_all() for side in sides.values()][0][0]
-    print("%-6s %-24s %9s %9s %7s %9s %9s %9s %9s" % (
-        "type", "model", "GPU ms", "with us", "ratio", "host ms", "with us", "error", "with us"), flush=True)
+    print("%-6s %-24s %9s %9s %7s %6s %9s %9s %9s %9s" % (
+        "type", "model", "GPU ms", "with us", "ratio", "+-", "host ms", "with us", "error", "with us"), flush=True)
     ratios, failed = {}, []
     for kind in kinds:
         for name in names:
@@ -214,13 +233,13 @@ def main():
             if not seen:
                 failed.append("%s, %s" % (kind, name))
                 continue
-            (ms, host_ms, error), (our_ms, our_host_ms, our_error) = seen
-            ratios.setdefault(kind, []).append(ms / our_ms)
-            print("%-6s %-24s %9.4f %9.4f %7.3f %9.4f %9.4f %9.2g %9.2g" % (
-                kind, name, ms, our_ms, ms / our_ms, host_ms, our_host_ms, error, our_error), flush=True)
+            ((ms, host_ms, error), (our_ms, our_host_ms, our_error)), ratio, confidence = seen
+            ratios.setdefault(kind, []).append(ratio)
+            print("%-6s %-24s %9.4f %9.4f %7.3f %6.3f %9.4f %9.4f %9.2g %9.2g" % (
+                kind, name, ms, our_ms, math.exp(ratio), confidence, host_ms, our_host_ms, error, our_error), flush=True)
         if kind in ratios:
             print("%-6s %.3f at the geometric mean, %.3f at least" % (
-                kind, math.exp(sum(map(math.log, ratios[kind])) / len(ratios[kind])), min(ratios[kind])), flush=True)
+                kind, math.exp(statistics.mean(ratios[kind])), math.exp(min(ratios[kind]))), flush=True)
     for side in sides.values():
         side.end()
     if failed:

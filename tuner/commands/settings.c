@@ -167,7 +167,7 @@ static const setting settings[OPTION_COUNT] = {
     [WANTED] = {SWITCH, AT(wanted)},
     [TOP] = {INT, AT(top), .least = 1, .most = 1000000},
     [CAPTURE_ONLY] = {SWITCH, AT(capture_only)},
-    [MARGIN] = {INT, AT(margin), .least = 0, .most = 1000},
+    [MARGIN] = {INT, AT(margin), .least = -100, .most = 1000},
     [F32] = {READ, .read = read_f32},
     [BLAS] = {SWITCH, AT(blas)},
     [DLSYM] = {SWITCH, AT(dlsym)},
