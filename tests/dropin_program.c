@@ -3,6 +3,7 @@
  * checks every result. test_dropin.py runs it with the front preloaded. `dropin_program PART answered|forwarded|any`: of the
  * products of that part all, none or any number must not have come to cuBLAS.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -414,6 +415,19 @@ static void forks(cublasHandle_t handle, unsigned *seed)
     REQUIRE(waitpid(child, &status, 0) == child && status == 0);
 }
 
+/* A program that asks for its own cuBLAS for a while. */
+static void pauses(cublasHandle_t handle, unsigned *seed)
+{
+    void (*const pause_front)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "gemmtune_pause");
+    REQUIRE(pause_front);
+    for (int i = 0; i < 3; i++) {
+        pause_front(i == 1);
+        expected = i == 1 ? FORWARDED : ANSWERED;
+        run(handle, &(product){F32(64, 64, 64), .typed = true}, seed);
+    }
+    pause_front(1);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -422,7 +436,8 @@ int main(int argc, char **argv)
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
                  {"capture", capture}, {"between", between}, {"tight", tight}, {"zeros", zeros}, {"streams", streams},
                  {"threads", threads}, {"forks", forks}, {"again", again},
-                 {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed}};
+                 {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed},
+                 {"pauses", pauses}};
     unsigned seed = (unsigned)getpid();
     CUstream stream;
     CUdevice device;

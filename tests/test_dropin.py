@@ -285,6 +285,9 @@ class Dropin(unittest.TestCase):
         self.assertEqual(self.counts(line), (144, 0, 144))
         self.assertIn("(144 cuBLAS is as fast)", line)
 
+    def test_a_program_may_pause_it(self):
+        self.assertEqual(self.counts(self.run_program("pauses", "answered")), (2, 2, 0))
+
     def test_a_margin_of_minus_100_answers_whatever_has_a_kernel(self):
         database = self.copy("all.db")
         put_baseline(database, FAST)

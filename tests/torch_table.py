@@ -2,18 +2,18 @@
 """PyTorch models with and without the front: torch_table.py GEMMTUNE [BUDGET [TYPE,...]].
 
 Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
-is answered; tunes that, each type for BUDGET (60s; 0: neither, the database is used as it is); and times them without the
-front and with it. Each side is several processes, which are there at the same time and take turns on one core. Rounds of both
-follow each other, so that they meet the same clocks: the ratio is of such pairs, the mean of the processes' medians, and is
-shown with half of its confidence interval (95%), from how the processes differ. Where it may tell of a loss, rounds go on until
-they agree. A step takes as long as the GPU needs for it or the host to launch it, whichever is longer, and both are
-shown: the GPU's time is of steps that were launched while it was kept busy, so that it waits for nobody. The host's is a
-property of a process as much as of a program: two of the same side differ by several percent, the GPU's by less than one.
-With GEMMTUNE_DISABLE=1 both sides do the same. Errors are of the outputs, relative to the largest element, against the same
-model in f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
+is answered; tunes that, each type for BUDGET (60s; 0: neither, the database is used as it is); and times them with the front
+and in its pauses. Both are timed in one process, in turns: of two processes the GPU serves one faster than the other, by up to
+2%, as long as they live. Several processes take turns on one core. The ratio is the median of rounds of both that follow each
+other, of all processes, and is shown with half of its confidence interval (95%); where it may tell of a loss, rounds go on. A
+step takes as long as the GPU needs for it or the host to launch it, whichever is longer, and both are shown: the GPU's time is
+of steps that were launched while it was kept busy, so that it waits for nobody. With GEMMTUNE_DISABLE=1 both sides do the same.
+Errors are of the outputs, relative to the largest element, against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU
+and PyTorch.
 """
 import contextlib
 import copy
+import ctypes
 import gc
 import json
 import math
@@ -27,8 +27,7 @@ import traceback
 from sides import Side
 
 TOKENS, FEW_TOKENS, WIDTH, ODD = 2048, 32, 1024, 1023
-PROCESSES, ROUNDS, ROUND_MS = 4, (6, 24), 8  # of each side; of each process; a round's steps together, about
-STUDENT = 3.18  # half of the interval that has 95% of Student's distribution, for so many processes
+PROCESSES, ROUNDS, ROUND_MS = 3, (8, 32), 8  # for each side; of each process; a round's steps together, about
 GAIN, SURE = 0.01, 0.003  # logarithms: no loss from here on; a confidence that says whether there is one
 LEAST_STEPS, MOST_STEPS = 4, 64  # of a round: all of their launches fit into a stream's queue
 AHEAD, CLOCKS_MS = 1.5, 2e6  # the GPU is kept busy for so many times as long as launching takes; its clocks, about
@@ -77,9 +76,10 @@ def make_models(torch):
 
 
 class Timed:
-    """A model on the GPU, ready to be timed on a stream of its own, with the error of its output."""
+    """A model on the GPU, ready to be timed on a stream of its own, in the front's pauses and with it, with the errors of its
+    output."""
 
-    def __init__(self, torch, kind, entry):
+    def __init__(self, torch, kind, entry, pause):
         make, shape, trains, graph = entry
         dtype = {"bf16": torch.bfloat16, "f16": torch.float16}.get(kind, torch.float32)
         torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
@@ -87,20 +87,28 @@ class Timed:
         model, x = make().to(dtype), torch.randn(*shape).to(dtype)
         with torch.no_grad():  # of the same numbers, on the CPU: no product of a GPU's
             reference = copy.deepcopy(model).double()(x[:ROWS].double())
-        self.torch, self.trains, self.model, self.x = torch, trains, model.cuda(), x.cuda()
+        self.torch, self.trains, self.model, self.x, self.pause = torch, trains, model.cuda(), x.cuda(), pause
         self.stream = torch.cuda.Stream()
-        self.run = self.step
-        with torch.cuda.stream(self.stream):
+        self.runs, self.errors = [], []
+        for paused in (1, 0):
+            pause(paused)
+            y = self.prepare(graph)
+            self.errors.append(((y[:ROWS].detach().double().cpu() - reference).abs().max() / reference.abs().max()).item())
+
+    def prepare(self, graph):
+        """A way to run a step, and what it gives."""
+        with self.torch.cuda.stream(self.stream):
             for _ in range(3):
                 y = self.step()
+            self.runs.append(self.step)
             if graph:
-                captured = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(captured, stream=self.stream):
+                captured = self.torch.cuda.CUDAGraph()
+                with self.torch.cuda.graph(captured, stream=self.stream):
                     y = self.step()
                 captured.replay()
-                self.run = captured.replay
-        torch.cuda.synchronize()
-        self.error = ((y[:ROWS].detach().double().cpu() - reference).abs().max() / reference.abs().max()).item()
+                self.runs[-1] = captured.replay
+        self.torch.cuda.synchronize()
+        return y
 
     def step(self):
         if not self.trains:
@@ -111,17 +119,19 @@ class Timed:
         y.square().mean().backward()
         return y
 
-    def time(self, steps, busy_ms):
+    def time(self, side, steps, busy_ms):
         """Milliseconds of a step, on the GPU, after it was given something to do for so long, and on the host. One step before
         them warms up what another process has left cold."""
         begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.pause(1 - side)
+        run = self.runs[side]
         with self.torch.cuda.stream(self.stream):
-            self.run()
+            run()
             self.torch.cuda._sleep(int(busy_ms * CLOCKS_MS))
             begin.record()
             start = time.perf_counter()
             for _ in range(steps):
-                self.run()
+                run()
             host = time.perf_counter() - start
             end.record()
             end.synchronize()
@@ -132,7 +142,7 @@ def capture(kinds):
     import torch
     for kind in kinds:
         for entry in make_models(torch).values():
-            Timed(torch, kind, entry)
+            Timed(torch, kind, entry, lambda paused: None)
 
 
 def bind(cores):
@@ -143,9 +153,10 @@ def bind(cores):
 
 
 def serve():
-    """Lines of JSON: first the models' names; then {type, model} is answered by its error, or null where it fails, {steps,
-    busy_ms} by the times of a step."""
+    """Lines of JSON: first the models' names; then {type, model} is answered by its errors, or null where it fails, {side,
+    steps, busy_ms} by the times of a step."""
     import torch
+    pause = ctypes.CDLL(None).gemmtune_pause  # of the front
     models, cores = make_models(torch), os.sched_getaffinity(0)
     gc.freeze()
     gc.disable()
@@ -155,9 +166,9 @@ def serve():
         try:
             if "model" in asked:
                 bind(cores)
-                timed = Timed(torch, asked["type"], models[asked["model"]])
+                timed = Timed(torch, asked["type"], models[asked["model"]], pause)
                 bind({max(cores)})
-            answer = timed.error if "model" in asked else timed.time(**asked)
+            answer = timed.errors if "model" in asked else timed.time(**asked)
         except RuntimeError:
             traceback.print_exc()
             answer = None
@@ -165,33 +176,30 @@ def serve():
 
 
 def weigh(ratios):
-    """The logarithm of a ratio, and its confidence, from lists of the processes'."""
-    medians = [statistics.median(its_ratios) for its_ratios in ratios]
-    return statistics.mean(medians), STUDENT * statistics.stdev(medians) / math.sqrt(len(medians))
+    """The median of logarithms, and half of its confidence interval, as box plots have it."""
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    return middle, 1.57 * (high - low) / math.sqrt(len(ratios))
 
 
-def compare(sides, kind, name):
-    """The GPU's and the host's time and the error of each side, the ratio of the GPU's times and its confidence; None where a
-    model fails."""
-    for side in sides:
-        side.tell_all({"type": kind, "model": name})
-    answers = [side.hear_all() for side in sides]
-    if None in sum(answers, []):
+def compare(side, kind, name):
+    """The GPU's and the host's time and the error without and with the front, the logarithm of the ratio of the GPU's times and
+    its confidence; None where a model fails."""
+    side.tell_all({"type": kind, "model": name})
+    answers = side.hear_all()
+    if None in answers:
         return None
-    gpu_ms, host_ms = sides[0].ask(0, {"steps": LEAST_STEPS, "busy_ms": 0})
+    gpu_ms, host_ms = side.ask(0, {"side": 0, "steps": LEAST_STEPS, "busy_ms": 0})
     steps = min(MOST_STEPS, max(LEAST_STEPS, int(ROUND_MS / max(gpu_ms, host_ms))))
-    asked = {"steps": steps, "busy_ms": AHEAD * steps * host_ms}
-    times, ratios = [[], []], [[] for _ in range(PROCESSES)]
+    times, ratios = [[], []], []
     for i in range(ROUNDS[1]):
-        order = [0, 1] if i % 2 == 0 else [1, 0]  # the second one meets a warmer GPU
         for process in range(PROCESSES):
-            for which in order:
-                times[which].append(sides[which].ask(process, asked))
-            ratios[process].append(math.log(times[0][-1][0] / times[1][-1][0]))
+            for which in [0, 1] if i % 2 == 0 else [1, 0]:  # the second one meets a warmer GPU
+                times[which].append(side.ask(process, {"side": which, "steps": steps, "busy_ms": AHEAD * steps * host_ms}))
+            ratios.append(math.log(times[0][-1][0] / times[1][-1][0]))
         ratio, confidence = weigh(ratios)
-        if i + 1 >= ROUNDS[0] and i % 2 == 1 and (ratio > GAIN or confidence < SURE):
+        if i + 1 >= ROUNDS[0] and (ratio > GAIN or confidence < SURE):
             break
-    rows = [[*map(statistics.median, zip(*its_times)), max(errors)] for its_times, errors in zip(times, answers)]
+    rows = [[*map(statistics.median, zip(*its_times)), max(errors)] for its_times, errors in zip(times, zip(*answers))]
     return rows, ratio, confidence
 
 
@@ -215,11 +223,10 @@ def tune(program, kinds, budget):
 def main():
     program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "60s"
     kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else list(TUNED)
-    words = {"without": [], "with": [program, "run", "--"]}
-    if "split" in kinds:
-        words["split"] = [program, "run", "--f32", "split", "--"]
+    words = {"with": [program, "run", "--"], "split": [program, "run", "--f32", "split", "--"]}
+    used = {kind: "split" if kind == "split" else "with" for kind in kinds}
     # They import while kernels are tuned.
-    sides = {name: Side(its_words, __file__, PROCESSES) for name, its_words in words.items()}
+    sides = {name: Side(words[name], __file__, PROCESSES) for name in set(used.values())}
     if budget != "0":
         tune(program, kinds, budget)
     names = [side.hear_all() for side in sides.values()][0][0]
@@ -228,8 +235,7 @@ def main():
     ratios, failed = {}, []
     for kind in kinds:
         for name in names:
-            pair = [sides["without"], sides["split" if kind == "split" else "with"]]
-            seen = compare(pair, kind, name)
+            seen = compare(sides[used[kind]], kind, name)
             if not seen:
                 failed.append("%s, %s" % (kind, name))
                 continue

@@ -276,3 +276,8 @@ bool gt_cublas_is_left(void)
 {
     return left > 0;
 }
+
+__attribute__((visibility("default"))) void gemmtune_pause(int paused)
+{
+    gt_front_pause(paused != 0);
+}

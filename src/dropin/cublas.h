@@ -67,4 +67,7 @@ void gt_cublas_leave(void);
 void gt_cublas_return(void);
 bool gt_cublas_is_left(void);
 
+/* Exported, for programs that compare: until it is called with 0 again their own cuBLAS gets every product, none is counted. */
+void gemmtune_pause(int paused);
+
 #endif

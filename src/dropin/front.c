@@ -28,9 +28,11 @@ typedef struct opened {
     gt_graph_bytes largest;           /* of plans */
 } opened;
 
+typedef enum state { UNKNOWN, ON, PAUSED, OFF } state;
+
 static struct {
     pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
-    _Atomic(enum { UNKNOWN, ON, OFF }) state;
+    _Atomic(state) state;
     bool only_counts;
     double margin; /* times our expected time that cuBLAS must need more than */
     const gt_library *library;
@@ -77,9 +79,17 @@ bool gt_front_is_on(void)
     return atomic_load_explicit(&front.state, memory_order_relaxed) == ON;
 }
 
+void gt_front_pause(bool paused)
+{
+    state from = paused ? ON : PAUSED;
+    if (gt_front_is_on() || !paused)
+        atomic_compare_exchange_strong(&front.state, &from, paused ? PAUSED : ON);
+}
+
 __attribute__((destructor)) static void end(void)
 {
     char next[GT_CAPTURE_TEXT];
+    gt_front_pause(false);
     if (!gt_front_is_on())
         return;
     gt_capture_end(next);

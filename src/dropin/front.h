@@ -12,8 +12,11 @@
 #include "symbols.h"
 #include "tally.h"
 
-/* False where GEMMTUNE_DISABLE is set, and in the child of a process that has seen products. */
+/* False where GEMMTUNE_DISABLE is set, in the child of a process that has seen products, and in a pause. */
 bool gt_front_is_on(void);
+
+/* Begins a pause where it is on, or ends it. Thread-safe. */
+void gt_front_pause(bool paused);
 
 /* A product as a program asked for it. */
 typedef struct gt_request {
