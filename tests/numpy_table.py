@@ -4,7 +4,7 @@
 Each side is several processes, as the same product takes up to a quarter longer in one than in another. All take turns, with
 pauses in which the threads of the others' BLAS cease to spin: OpenBLAS's do for 2^28 clocks, and make products of several
 threads wait for milliseconds. A round has the median of its calls, a side the least of its rounds. Where the sides neither
-agree nor are far apart, more processes begin again with other arrays, whose pages lie elsewhere, a few times. Arrays begin
+agree nor is ours far ahead, more processes begin again with other arrays, whose pages lie elsewhere, a few times. Arrays begin
 with a page: where the heap has them depends on what was loaded before, and decides on an eighth of a small product's time. The
 front has seen each size before it counts, as it learns from what it sees. Errors are of some rows, relative to the largest
 element, against f64. $GEMMTUNE_DB is used. Needs a GPU and NumPy.
@@ -21,8 +21,8 @@ SIZES = [("f4", 4096, 4096, 4096), ("f4", 2048, 2048, 2048), ("f4", 1024, 1024, 
          ("f4", 512, 512, 512), ("f4", 256, 256, 256), ("f4", 64, 64, 64), ("f4", 4096, 64, 4096), ("f4", 4096, 4096, 64),
          ("f8", 2048, 2048, 2048), ("f8", 512, 512, 512)]
 PROCESSES, ROUNDS = 3, 2  # of each side; of each process
-LOOKS = [1] + 3 * [PROCESSES]  # processes that are asked, until the sides agree or are far apart
-AGREE, APART = 1.02, 1.4  # the larger time of the smaller one
+LOOKS = [1] + 3 * [PROCESSES]  # processes that are asked, until the sides agree or ours is far ahead
+AGREE, AHEAD = 1.02, 1.4  # ratios of times
 ROUND_S, ROUND_CALLS, PAUSE_S = 0.02, 3, 0.2  # a round at least; before it
 SEEN_S, SEEN_CALLS = 0.2, 16  # what comes before the rounds, at least
 ROWS, PAGE = 4, 4096
@@ -77,7 +77,7 @@ def compare(sides, size):
             errors[i] = max(errors[i], *(side.ask(process, size) for process in range(processes)))
         for process in ROUNDS * list(range(processes)):
             least = [min(seconds, side.ask(process, None)) for seconds, side in zip(least, sides)]
-        if not AGREE < max(least) / min(least) < APART:
+        if max(least) / min(least) < AGREE or least[0] / least[1] > AHEAD:
             break
     return [1e3 * seconds for seconds in least], errors
 

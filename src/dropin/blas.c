@@ -13,9 +13,8 @@
 #include "host.h"
 #include "worth.h"
 
-/* In the program's own library, which may call another function that is seen here. Preloaded, this has a place in every
- * thread from the start. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) int inside;
+_Thread_local __attribute__((tls_model("initial-exec"))) int gt_blas_inside;
+_Atomic double gt_blas_least;
 
 static double now_us(void)
 {
@@ -82,9 +81,7 @@ void *gt_blas_find(gt_blas_function *function, const void *caller)
 {
     const char *name = gt_symbol_name(function->symbol);
     Dl_info info;
-    void *symbol = atomic_load_explicit(&function->real, memory_order_acquire);
-    if (symbol)
-        return symbol;
+    void *symbol = NULL;
     if (dladdr(caller, &info))
         symbol = look_into(info.dli_fname, name);
     if (!symbol)
@@ -176,10 +173,12 @@ static gt_fate answer(const gt_blas_call *call)
 
 bool gt_blas_answer(const gt_blas_call *call)
 {
-    if (inside || !gt_front_is_on())
+    if (gt_blas_inside || !gt_front_is_on())
         return false;
-    /* Most products of most programs are too small for any GPU, and take little longer than to look at their arguments. */
-    const gt_fate fate = gt_worth_seeing(count(call)) || gt_worth_is_told() ? answer(call) : GT_FATE_SMALL;
+    const bool told = gt_worth_is_told();
+    if (!told)
+        atomic_store_explicit(&gt_blas_least, GT_WORTH_LEAST, memory_order_relaxed);
+    const gt_fate fate = told || gt_worth_seeing(count(call)) ? answer(call) : GT_FATE_SMALL;
     gt_tally_count(fate);
     return fate == GT_FATE_ANSWERED;
 }
@@ -187,12 +186,12 @@ bool gt_blas_answer(const gt_blas_call *call)
 /* The clock is for large products only: a small one takes no longer than to read it. */
 double gt_blas_leave(const gt_blas_call *call)
 {
-    return inside++ == 0 && gt_worth_seeing(count(call)) ? now_us() : 0;
+    return gt_blas_inside++ == 0 && gt_worth_seeing(count(call)) ? now_us() : 0;
 }
 
 void gt_blas_return(const gt_blas_call *call, double left)
 {
-    inside--;
+    gt_blas_inside--;
     if (left <= 0 || !is_legal(call))
         return;
     const gt_work work = measure(call);

@@ -7,6 +7,7 @@
 
 #include "../gemmtune.h"
 #include "symbols.h"
+#include "tally.h"
 
 /* The program's own function of a name. */
 typedef struct gt_blas_function {
@@ -19,6 +20,30 @@ typedef struct gt_blas_function {
 /* Finds it, once: what `caller`, an address in the program's code, would have found without this library. Ends the
  * process, as the loader would, where there is none. */
 void *gt_blas_find(gt_blas_function *function, const void *caller);
+
+static inline void *gt_blas_real(gt_blas_function *function, const void *caller)
+{
+    void *const real = atomic_load_explicit(&function->real, memory_order_acquire);
+    return real ? real : gt_blas_find(function, caller);
+}
+
+/* In the program's own library, which may call another function that is seen here. Preloaded, this has a place in every
+ * thread from the start. */
+extern _Thread_local __attribute__((tls_model("initial-exec"))) int gt_blas_inside;
+
+/* Multiply-adds below which nothing is looked at, once it is known that small products stay on the CPU; 0 before. */
+extern _Atomic double gt_blas_least;
+
+/* Whether a product is small, and counts it: most of most programs are, and take little longer than to look at their arguments.
+ * What a call costs then is code and data that its product has driven out of the first cache. */
+static inline bool gt_blas_is_small(double m, double n, double k)
+{
+    if (!(m * n * k < atomic_load_explicit(&gt_blas_least, memory_order_relaxed)))
+        return false;
+    if (__builtin_expect(gt_blas_inside == 0, 1))
+        gt_tally_count(GT_FATE_SMALL);
+    return true;
+}
 
 /* Column-major, as Fortran has it: C = alpha op(A) op(B) + beta C. */
 typedef struct gt_blas_call {

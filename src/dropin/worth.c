@@ -10,9 +10,6 @@
 #include "../core/environment.h"
 #include "front.h"
 
-/* Below this many multiply-adds no GPU is faster: its memory is too far away. Nothing else is computed then. */
-#define LEAST_WORK (1 << 22)
-
 /* Microseconds: CUDA, the library and a first plan. Begun when products would have saved as much. */
 #define SET_UP_US 400e3
 
@@ -218,5 +215,5 @@ void gt_worth_see_cpu(const gt_work *w, double us)
 
 bool gt_worth_seeing(double multiply_adds)
 {
-    return multiply_adds >= LEAST_WORK;
+    return multiply_adds >= GT_WORTH_LEAST;
 }

@@ -9,6 +9,9 @@
 
 #include "../gemmtune.h"
 
+/* Below this many multiply-adds no GPU is faster: its memory is too far away. Nothing else is computed then. */
+#define GT_WORTH_LEAST (1 << 22)
+
 /* A product, as far as its time depends on it. */
 typedef struct gt_work {
     gt_type type; /* GT_F32 or GT_F64 */
