@@ -60,7 +60,7 @@ fronts() {
     fi
     if has numpy; then step numpy python3 "$here/numpy_table.py" "$gemmtune"; fi
     if [ -n "${CUPY_TESTS:-}" ]; then
-        step cupy env -C "$CUPY_TESTS" STRIDE="${STRIDE:-9}" python3 "$here/same_verdicts.py" "$program" 60 "--margin -100" -- \
+        step cupy env -C "$CUPY_TESTS" STRIDE="${STRIDE:-9}" python3 "$here/same_verdicts.py" "$program" 45 "--margin -100" -- \
             cupy_tests/test_cublas.py cupy_tests/math_tests/test_matmul.py cupy_tests/linalg_tests
     fi
 }
