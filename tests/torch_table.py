@@ -4,20 +4,22 @@
 Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
 is answered; tunes that, each type for BUDGET (60s; 0: neither, the database is used as it is); and times them with the front
 and in its pauses. Both are timed in one process, in turns: of two processes the GPU serves one faster than the other, by up to
-2%, as long as they live. Several processes take turns on one core. The ratio is the median of rounds of both that follow each
-other, of all processes, and is shown with half of its confidence interval (95%); where it may tell of a loss, rounds go on. A
-step takes as long as the GPU needs for it or the host to launch it, whichever is longer, and both are shown: the GPU's time is
-of steps that were launched while it was kept busy, so that it waits for nobody. With GEMMTUNE_DISABLE=1 both sides do the same.
-Errors are of the outputs, relative to the largest element, against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU
-and PyTorch.
+2%, as long as they live. Several processes take turns on one core. The ratio is the median of rounds of all processes, and is
+shown with half of its confidence interval (95%); where it may tell of a loss, rounds go on. In a round each side comes first
+once, and chance says which at first: what else comes and goes in turns is no side's. A step takes as long as the GPU needs for
+it or the host to launch it, whichever is longer, and both are shown: the GPU's time is of steps that were launched while it was
+kept busy, so that it waits for nobody. With GEMMTUNE_DISABLE=1 both sides do the same. Errors are of the outputs, relative to
+the largest element, against the same model in f64. $GEMMTUNE_DB is used. Needs a GPU and PyTorch.
 """
 import contextlib
 import copy
 import ctypes
 import gc
+import itertools
 import json
 import math
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -27,9 +29,9 @@ import traceback
 from sides import Side
 
 TOKENS, FEW_TOKENS, WIDTH, ODD = 2048, 32, 1024, 1023
-PROCESSES, ROUNDS, ROUND_MS = 3, (8, 32), 8  # for each side; of each process; a round's steps together, about
+PROCESSES, ROUNDS, ROUND_MS = 3, (4, 16), 8  # for each side; of each process; steps that are timed together, about
 GAIN, SURE = 0.01, 0.003  # logarithms: no loss from here on; a confidence that says whether there is one
-LEAST_STEPS, MOST_STEPS = 4, 64  # of a round: all of their launches fit into a stream's queue
+LEAST_STEPS, MOST_STEPS = 4, 64  # timed together: all of their launches fit into a stream's queue
 AHEAD, CLOCKS_MS = 1.5, 2e6  # the GPU is kept busy for so many times as long as launching takes; its clocks, about
 ROWS = 64  # of outputs whose error is looked at: each depends on its own row of the input
 TUNED = {"f32": ("f32", "strict"), "tf32": ("f32", "tf32"), "bf16": ("bf16", "strict"), "f16": ("f16", "strict"),
@@ -188,14 +190,17 @@ def compare(side, kind, name):
     answers = side.hear_all()
     if None in answers:
         return None
-    gpu_ms, host_ms = side.ask(0, {"side": 0, "steps": LEAST_STEPS, "busy_ms": 0})
+    for _ in range(2):  # a first one takes several times as long
+        gpu_ms, host_ms = side.ask(0, {"side": 0, "steps": LEAST_STEPS, "busy_ms": 0})
     steps = min(MOST_STEPS, max(LEAST_STEPS, int(ROUND_MS / max(gpu_ms, host_ms))))
     times, ratios = [[], []], []
     for i in range(ROUNDS[1]):
-        for process in range(PROCESSES):
-            for which in [0, 1] if i % 2 == 0 else [1, 0]:  # the second one meets a warmer GPU
+        halves = [[], []]
+        for order, process in itertools.product(random.sample([[0, 1], [1, 0]], 2), range(PROCESSES)):
+            for which in order:
                 times[which].append(side.ask(process, {"side": which, "steps": steps, "busy_ms": AHEAD * steps * host_ms}))
-            ratios.append(math.log(times[0][-1][0] / times[1][-1][0]))
+            halves[order[0]].append(math.log(times[0][-1][0] / times[1][-1][0]))
+        ratios += map(statistics.mean, zip(*halves))
         ratio, confidence = weigh(ratios)
         if i + 1 >= ROUNDS[0] and (ratio > GAIN or confidence < SURE):
             break
@@ -221,6 +226,7 @@ def tune(program, kinds, budget):
 
 
 def main():
+    random.seed(1)
     program, budget = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "60s"
     kinds = sys.argv[3].split(",") if len(sys.argv) > 3 else list(TUNED)
     words = {"with": [program, "run", "--"], "split": [program, "run", "--f32", "split", "--"]}
