@@ -4,7 +4,7 @@
 Captures what models of linear layers ask for, in f32, tf32, bf16, f16 and f32 under --f32 split unless told, while nothing
 is answered; tunes that, each type for BUDGET (60s; 0: neither, the database is used as it is); and times them with the front
 and in its pauses. Both are timed in one process, in turns: of two processes the GPU serves one faster than the other, by up to
-2%, as long as they live. Several processes take turns on one core. The ratio is the median of rounds of all processes, and is
+2.5%, as long as they live. Several processes take turns on one core. The ratio is the median of rounds of all processes, and is
 shown with half of its confidence interval (95%); where it may tell of a loss, rounds go on. In a round each side comes first
 once, and chance says which at first: what else comes and goes in turns is no side's. A step takes as long as the GPU needs for
 it or the host to launch it, whichever is longer, and both are shown: the GPU's time is of steps that were launched while it was
