@@ -60,6 +60,16 @@ class Run(unittest.TestCase):
         told = [int(line.split()[-2]) for line in out.splitlines()[1:4]]
         self.assertEqual(told, [tried.count(problem) for problem in tried[:3]])  # of both laps
 
+    def test_a_short_budget_goes_into_candidates_where_a_race_is_among_our_own(self):
+        path = os.path.join(os.path.dirname(DATABASE), "unraced.db")
+        words = ["--device", "soft", "--family", "naive", "--shapes", "8,9,10,11,12", "--budget", "5s", "--no-cublas"]
+        code, out, err = run("tune", *words, "--db", path)
+        self.assertEqual(code, 0, err)
+        with sqlite3.connect(path) as db:
+            raced = {row[0] for row in db.execute("SELECT m FROM trial t JOIN problem p ON p.id = t.problem WHERE stage = 'race'")}
+        self.assertLessEqual(raced, {12})  # the last one, behind which nobody waits
+        self.assertEqual(len(re.findall(r"naive .* modelled", out)), 5, out)
+
     def test_a_network_file_system_is_warned_of_once(self):
         self.assertEqual(self.err.count("network file system"), 1, self.err)
         self.assertNotIn("network", self.out)

@@ -142,7 +142,7 @@ static double count_shares(const lap *l, size_t at)
     return left / own;
 }
 
-/* A problem of the cover list with less time than this is not raced: in a race's time several candidates are tried. */
+/* A problem with less time than this may not be raced: in a race's time several candidates are tried. */
 #define RACE_WORTH_S 1.0
 
 /* Tunes one problem with the seeds that were chosen for it. It gets one share of the time that is left, multiplied by the
@@ -159,6 +159,7 @@ static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem,
         tuning->until = elapsed + (tuning->deadline - elapsed) * lanes / left;
     }
     tuning->hurried = tuning->deadline > 0 && tuning->until - elapsed < RACE_WORTH_S;
+    tuning->awaited = left > 2;
     memcpy(lane->seeds, tuning->seeds, tuning->seed_count * sizeof *lane->seeds);
     tuning->seeds = lane->seeds;
     const gt_status status = tune_claimed(tuning, problem, wait, tuned, reached);

@@ -41,7 +41,14 @@ static gt_status show_known(gt_work *w)
     return status == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
 }
 
-/* A problem that has no time for a race. */
+/* Whether a problem has no time for a race. One of the list of sizes has, where cuBLAS races too, or where nobody could
+ * use the time: else others would get a single candidate. */
+static bool lacks_time(const gt_work *w)
+{
+    const gt_tuning *t = w->tuning;
+    return t->hurried && (t->covering || (t->awaited && w->engine->options.baselines == 0));
+}
+
 static gt_status leave_unraced(gt_work *w)
 {
     w->tuned->cut = true;
@@ -122,7 +129,7 @@ static gt_status tune_problem(gt_work *w)
         status = gt_screen_keep(w);
     if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)
         status = show_stored(w);
-    else if (status == GT_OK && tuning->hurried && tuning->covering)
+    else if (status == GT_OK && lacks_time(w))
         status = leave_unraced(w);
     else if (status == GT_OK && !gt_engine_interrupted())
         status = gt_race(w);

@@ -27,6 +27,7 @@ typedef struct gt_tuning {
     double deadline;         /* when, by the engine's clock, the share of these types ends; 0: never */
     double until;            /* when, by the engine's clock, this problem's share of the budget ends; 0: never */
     bool hurried;            /* that share is too short for a whole race: candidates tell more */
+    bool awaited;            /* other problems wait for this one's end */
     char best[GT_PARAMS_TEXT]; /* the configuration that the progress shows */
     gt_effort effort;     /* of the next problem */
     const gt_seed *seeds; /* winners on other problems, tried first */
