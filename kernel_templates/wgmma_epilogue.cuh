@@ -201,10 +201,10 @@ __device__ __forceinline__ void pass_subtile(char *buffer, GT_ACC *d, GT_ACC alp
 
 // Calls each(place in the buffer, place in the matrix, how many of WIDE elements lie in it) for this thread's part of a
 // subtile that begins at this row and column: the same columns of some rows.
-template <typename EACH>
+template <int WIDE, typename EACH>
 __device__ __forceinline__ void visit_subtile(const gt_args &g, char *buffer, gt_int row, gt_int column, EACH each)
 {
-    constexpr int WIDE = GT_WIDE_C, ABREAST = SUBTILE_COLUMNS / WIDE, PASS = 128 / ABREAST;
+    constexpr int ABREAST = SUBTILE_COLUMNS / WIDE, PASS = 128 / ABREAST;
     constexpr int AT_ONCE = OWN <= 128 ? 4 : 1; // where registers are left
     static_assert(SUBTILE_ROWS % PASS == 0, "all threads have as many");
     const int first = threadIdx.x % 128 / ABREAST, x = threadIdx.x % ABREAST * WIDE;
@@ -215,11 +215,18 @@ __device__ __forceinline__ void visit_subtile(const gt_args &g, char *buffer, gt
         each((gt_vector<GT_C, WIDE> *)(buffer + subtile_at(first + y, x)), c, first + y < rows ? left : 0);
 }
 typedef gt_vector<GT_C, GT_WIDE_C> c_vector;
+constexpr int WIDEST = 16 / GT_C_BYTES; // elements of C that a thread stores at once, where rows begin at 16 bytes
+
+// Whether they do, though those of an operand need not.
+__device__ __forceinline__ bool is_aligned(const gt_args &g)
+{
+    return ((unsigned long long)g.c | g.ldc * GT_C_BYTES | g.stride_c * GT_C_BYTES) % 16 == 0;
+}
 
 // Starts copies of C's old values of a subtile into the buffer; zeros stand for those outside.
 __device__ __forceinline__ void copy_old(const gt_args &g, char *buffer, gt_int row, gt_int column)
 {
-    visit_subtile(g, buffer, row, column, [&](c_vector *held, const GT_C *c, int left) {
+    visit_subtile<GT_WIDE_C>(g, buffer, row, column, [&](c_vector *held, const GT_C *c, int left) {
         gt_copy_async<sizeof(c_vector)>(gt_shared_address(held), (const GT_AB *)gt_old(g, left > 0 ? c : g.c),
                                         left > 0 ? left * GT_C_BYTES : 0);
     });
@@ -227,11 +234,12 @@ __device__ __forceinline__ void copy_old(const gt_args &g, char *buffer, gt_int 
 }
 
 // Stores a subtile from the buffer, without what lies outside.
+template <int WIDE>
 __device__ __forceinline__ void store_by_threads(const gt_args &g, char *buffer, gt_int row, gt_int column)
 {
-    visit_subtile(g, buffer, row, column, [](const c_vector *held, GT_C *c, int left) {
-        if (left == GT_WIDE_C)
-            *(c_vector *)c = *held;
+    visit_subtile<WIDE>(g, buffer, row, column, [](const gt_vector<GT_C, WIDE> *held, GT_C *c, int left) {
+        if (left == WIDE)
+            *(gt_vector<GT_C, WIDE> *)c = *held;
         else
 #pragma unroll 1
             for (int u = 0; u < left; u++)
@@ -309,8 +317,8 @@ struct output {
             }
         }
     }
-    // WHOLE: the copy engine can store everything.
-    template <bool WHOLE>
+    // WHOLE: the copy engine can store everything; else threads store WIDE elements at once.
+    template <bool WHOLE, int WIDE = GT_WIDE_C>
     __device__ __forceinline__ void store_as(const gt_args &g, const gt_tensor_map *map, const tile_part &at, GT_ACC *d,
                                              GT_ACC alpha) const
     {
@@ -328,7 +336,7 @@ struct output {
             warp_group_sync();
             const bool by_threads = !WHOLE && (!MAP_C || (g.n % STORED_AT_ONCE != 0 && left + SUBTILE_COLUMNS > g.n));
             if (by_threads)
-                store_by_threads(g, buffer, top, left);
+                store_by_threads<WIDE>(g, buffer, top, left);
             if (MAP_C && speaks()) {
 #pragma unroll
                 for (int b = 0; b < C_BOXES && !by_threads; b++)
@@ -361,7 +369,10 @@ struct output {
             gt_activate(g, *(GT_ACC(*)[OWN])d);
             alpha = 1;
         }
-        store_as<false>(g, map, at, d, alpha);
+        if (GT_WIDE_C < WIDEST && is_aligned(g))
+            store_as<false, WIDEST>(g, map, at, d, alpha);
+        else
+            store_as<false>(g, map, at, d, alpha);
     }
 
     // Before a block ends: its shared memory is read until then.

@@ -250,9 +250,20 @@ static size_t place_behind(size_t at, size_t align)
     return (at + GT_CASE_GUARD + 2 * align - 1) / (2 * align) * (2 * align) + align;
 }
 
-/* The bias, whose address is promised to be that of an element, and results beside C. */
-static void place_results(const gt_class *class, gt_case *c, size_t *at)
+/* What an operand's address is a multiple of: as promised; but of cases whose rows of C are multiples of 16 bytes, batches'
+ * and every other one's C is, too. */
+static size_t align_of(const gt_class *class, const gt_cases *cases, size_t i, gt_operand o)
 {
+    const gt_problem *p = &cases->list[i].problem;
+    const gt_type type = gt_problem_stored(p, o).type;
+    const bool fine = o == GT_C && p->ldc * gt_type_find(type)->bytes % 16 == 0 && (p->batch > 1 || i % 2 == 0);
+    return fine ? 16 : (size_t)gt_class_pointer(class, type);
+}
+
+/* The bias, whose address is promised to be that of an element, and results beside C. */
+static void place_results(const gt_class *class, const gt_cases *cases, size_t i, size_t *at)
+{
+    gt_case *c = &cases->list[i];
     const size_t element = (size_t)gt_type_find(class->type_c)->bytes;
     c->result = c->place[GT_C];
     if (gt_case_bias(c) > 0) {
@@ -260,7 +271,7 @@ static void place_results(const gt_class *class, gt_case *c, size_t *at)
         *at = c->bias + (size_t)gt_case_bias(c) * element;
     }
     if (c->beside) {
-        c->result = place_behind(*at, (size_t)gt_class_pointer(class, class->type_c));
+        c->result = place_behind(*at, align_of(class, cases, i, GT_C));
         *at = c->result + gt_problem_bytes(&c->problem, GT_C);
     }
 }
@@ -273,11 +284,10 @@ static void place_cases(const gt_class *class, gt_cases *cases)
         cases->list[i].begin = at = (at + 255) / 256 * 256;
         for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
             const gt_problem *p = &cases->list[i].problem;
-            const size_t align = (size_t)gt_class_pointer(class, gt_problem_stored(p, o).type);
-            cases->list[i].place[o] = place_behind(at, align);
+            cases->list[i].place[o] = place_behind(at, align_of(class, cases, i, o));
             at = cases->list[i].place[o] + gt_problem_bytes(p, o);
         }
-        place_results(class, &cases->list[i], &at);
+        place_results(class, cases, i, &at);
         if (cases->list[i].itself)
             cases->list[i].place[GT_B] = cases->list[i].place[GT_A];
     }

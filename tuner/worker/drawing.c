@@ -167,9 +167,13 @@ static gt_status place_problem(gt_drawing *d, gt_gemm *gemm, gt_problem *problem
     gemm->ldb = draw_ld(d, gemm->batch * rows_b, c->op_b == GT_N ? gemm->n : gemm->k, b);
     gemm->ldc = draw_ld(d, gemm->batch * gemm->m, gemm->n, result);
     const int64_t gap = gt_drawing_below(d, 2);
+    /* Rows of C that are multiples of 16 bytes, which kernels may find out, and with them matrices of a batch that are not. */
+    const bool apart = gemm->batch > 1 && gap == 0;
+    if (d->placed++ % 3 == 2 || apart)
+        gemm->ldc = (gemm->ldc + 16 / result - 1) / (16 / result) * (16 / result);
     gemm->stride_a = (rows_a + gap) * gemm->lda;
     gemm->stride_b = (rows_b + gap) * gemm->ldb;
-    gemm->stride_c = (gemm->m + gap) * gemm->ldc;
+    gemm->stride_c = (gemm->m + gap) * gemm->ldc + (apart ? gt_class_pointer(c, c->type_c) / result : 0);
     return gt_problem_init(gemm, problem);
 }
 
