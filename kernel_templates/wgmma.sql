@@ -93,13 +93,14 @@ WITH RECURSIVE
                   AND (parts = 1 OR (pingpong = 0 AND tiles * :batch * parts * cluster_k <= held * occ
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
-     -- Clocks of a step: products, what the instructions and the copy engine move in shared memory, what comes from L2
-     -- (56 bytes an SM, 64 where few ask, less where little is in flight: 580 trials of bf16 on an H200), what threads
-     -- copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³).
+     -- Clocks of a step: products (of 8 bits by 30 trials of 512x4096x11008 and 4096³ on an H200), what the instructions
+     -- and the copy engine move in shared memory, what comes from L2 (56 bytes an SM, 64 where few ask, less where little is
+     -- in flight: 580 trials of bf16), what threads copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at
+     -- 300x500x700 to 2052³).
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
                       (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
-                      max(side_m / 64 * (n / 2) * (bk * bytes / 32) * 1.04,
+                      max(side_m / 64 * (n / 2) * (bk * bytes / 32) * CASE bytes WHEN 1 THEN 1.15 ELSE 1.04 END,
                           (side_m / 64 * (2048 * (1 + (from_registers AND bytes = 1)) + 32 * n) * (bk * bytes / 32) + stage_bytes)
                           / 128.0,
                           bk * bytes * (bm * broken_a / cluster_n + bn * broken_b / cluster_m)
@@ -107,8 +108,11 @@ WITH RECURSIVE
                                 min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1600.0),
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
                       + 20 + promoted * (from_registers OR stacked * n > 128) * stacked * n AS pace,
-                      -- rows of C that begin at any element leave by elements, a clock each
-                      bm * bn / cluster_k * CASE WHEN :align < 4 THEN 1.0 ELSE :c_bytes / 40.0 END + 800 AS store,
+                      -- rows of C that begin at any element leave by elements, a clock each; at 4 or 8 bytes in vectors,
+                      -- one behind the other where sums leave few registers
+                      bm * bn / cluster_k * CASE WHEN :align < 4 THEN 1.0
+                                                 WHEN :align < 16 AND stacked * n / cluster_k > 256 THEN :c_bytes / 8.0
+                                                 ELSE :c_bytes / 40.0 END + 800 AS store,
                       1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
                       / CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM parted)
@@ -128,14 +132,17 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
             ELSE 1 END AS swizzle_c,
        1 AS dependent_launch, 1 AS epilogue,
        CAST(max(busy * steps * pace, memory) + 2400 + stage_bytes / 114.0
-            + CASE WHEN pingpong THEN store + (waves - 1) * max(0, store - steps * pace) ELSE waves * store END
+            -- what threads store another warp group's products do not hide: s8 and e4m3 at 4097x4095x4093
+            + CASE WHEN pingpong AND :align >= 16 THEN store + (waves - 1) * max(0, store - steps * pace) ELSE waves * store END
             + (cluster_m * cluster_n > 1) * (800 + 700 * (waves = 1))
             + (cluster_k > 1) * (1400 + 1.0 * bm * bn * (cluster_k - 1) / cluster_k * :acc_bytes / 8)
             + (parts > 1) * (3600 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 17)
             + (repack > 0) * (7000 + 2000 * (repack = 11 AND bytes = 2)
                               + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
                                 / (CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17 END * :sm_count))
-            AS INTEGER) + hint AS clocks
+            AS INTEGER) + hint + 12 - stages AS clocks
+-- Of two that are alike the one with more stages comes first: cold, 512x4096x11008 of 8 bits took 4 to 8% less with six of
+-- 128x128 than with five.
 -- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.
 FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1
                                      AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 8000000)
