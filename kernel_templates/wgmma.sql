@@ -108,11 +108,11 @@ WITH RECURSIVE
                                 min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1600.0),
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
                       + 20 + promoted * (from_registers OR stacked * n > 128) * stacked * n AS pace,
-                      -- rows of C that begin at any element leave by elements, a clock each; at 4 or 8 bytes in vectors,
+                      -- rows of C that begin at any element leave by elements, a clock each; at 4 or 8 bytes in vectors;
                       -- one behind the other where sums leave few registers
-                      bm * bn / cluster_k * CASE WHEN :align < 4 THEN 1.0
-                                                 WHEN :align < 16 AND stacked * n / cluster_k > 256 THEN :c_bytes / 8.0
-                                                 ELSE :c_bytes / 40.0 END + 800 AS store,
+                      bm * bn / cluster_k * CASE WHEN :align >= 16 OR stacked * n / cluster_k <= 256
+                                                 THEN CASE WHEN :align < 4 THEN 1.0 ELSE :c_bytes / 40.0 END
+                                                 ELSE CASE WHEN :align < 4 THEN 2.5 ELSE :c_bytes / 8.0 END END + 800 AS store,
                       1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
                       / CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM parted)
@@ -132,8 +132,7 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
             ELSE 1 END AS swizzle_c,
        1 AS dependent_launch, 1 AS epilogue,
        CAST(max(busy * steps * pace, memory) + 2400 + stage_bytes / 114.0
-            -- what threads store another warp group's products do not hide: s8 and e4m3 at 4097x4095x4093
-            + CASE WHEN pingpong AND :align >= 16 THEN store + (waves - 1) * max(0, store - steps * pace) ELSE waves * store END
+            + CASE WHEN pingpong THEN store + (waves - 1) * max(0, store - steps * pace) ELSE waves * store END
             + (cluster_m * cluster_n > 1) * (800 + 700 * (waves = 1))
             + (cluster_k > 1) * (1400 + 1.0 * bm * bn * (cluster_k - 1) / cluster_k * :acc_bytes / 8)
             + (parts > 1) * (3600 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 17)
