@@ -93,7 +93,7 @@ WITH RECURSIVE
                   AND (parts = 1 OR (pingpong = 0 AND tiles * :batch * parts * cluster_k <= held * occ
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
-     -- Clocks of a step: products (of 8 bits by 30 trials of 512x4096x11008 and 4096³ on an H200), what the instructions
+     -- Clocks of a step: products (of 8 bits by trials of 512x4096x11008 and 4096³ on an H200), what the instructions
      -- and the copy engine move in shared memory, what comes from L2 (56 bytes an SM, 64 where few ask, less where little is
      -- in flight: 580 trials of bf16), what threads copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at
      -- 300x500x700 to 2052³).
