@@ -49,4 +49,4 @@ SELECT bm, bn, bk, tm, tn, products, threads, smem_bytes, regs, :cc >= 90 AS dep
             + 0.5 * memory + 1500 + (on_sm + fit - 1) / fit * (900 + steps * 500.0) + on_sm * 40.0 AS INTEGER) AS clocks
 FROM paced
 WHERE :math IN ('strict', 'split') AND :type IN ('f32', 'f64', 'f16', 'bf16')
-  AND :m <= 64 AND :n <= 64;
+  AND :m * :n <= 4096 AND :m <= 192 AND :n <= 192;

@@ -224,6 +224,19 @@ TEST(one_part_of_k_has_nothing_to_add)
     CHECK(terms_of(&kernel, 1024, 1, 16).sums == 0);
 }
 
+static double sums_of_slices(int slices)
+{
+    gt_kernel kernel = tensor_tile(64, 64);
+    CHECK_OK(gt_params_add(&kernel.params, "slices", slices));
+    return terms_of(&kernel, 1024, 1, 16).sums;
+}
+
+TEST(more_k_slice_groups_have_more_to_add)
+{
+    CHECK(sums_of_slices(1) == 0);
+    CHECK_NEAR(sums_of_slices(8) / sums_of_slices(4), 2, 1e-9);
+}
+
 TEST(a_stream_begins_beside_the_one_before_it_where_both_find_room)
 {
     /* 96 and 192 blocks where the GPU holds 264 */
