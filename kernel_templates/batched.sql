@@ -27,8 +27,9 @@ WITH side(side) AS (VALUES (4), (8), (16), (32), (64)),
                       * ((max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes,
                               (tn * :c_bytes > max(min(:align, 16), :c_bytes)) * bm * bn * :acc_bytes) + 15) / 16 * 16)
                       AS smem_bytes,
-                      tm * tn * (1 + :acc_bytes / 4) + 2 * (tm + tn)
-                      + (bm + bn) * bk * :elem_bytes / 4 / "group" + 40 AS regs
+                      -- as compiled for f32, within twelve
+                      tm * tn * (1 + :acc_bytes / 4) * 3 / 4 + (tm + tn) * 3 / 2
+                      + (bm + bn) * bk * :elem_bytes * 13 / (40 * "group") + 24 AS regs
                FROM whole, threads
                WHERE CASE WHEN 32 % "group" = 0 OR most = "group" THEN most IN (32, 64, 128, 256)
                           ELSE most / "group" * "group" * 8 >= most * 7 END -- nearly all lanes have work
