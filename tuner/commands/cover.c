@@ -47,6 +47,8 @@ static const struct {
     {1, 1, 131072, 1, BOTH, 0, 0, F32},
     {1, 1, 2048, 1, ALIGNED, 0, 0, F32},
     {1, 2800, 3600, 1, BOTH, 0, 0, F32}, /* in L2, and no whole number of tiles for each SM */
+    {1, 1536, 1280, 1, BOTH, 0, 0, F32},
+    {1, 9216, 1152, 1, BOTH, 0, 0, F32},
     {1, 12288, 48, 1, BOTH, 0, 0, F32},
     {1, 48, 12288, 1, BOTH, 0, 0, F32},
     {384, 320, 1, 1, ODD, 0, 0, F32}, /* outer products, of which hardly any have aligned rows */
@@ -64,7 +66,7 @@ static const struct {
     {32, 16, 768, 1, BOTH, 0, 0, F32},
     {64, 64, 1280, 1, ALIGNED, 0, 0, F32},
     {1152, 1152, 352, 1, BOTH, 0, 0, F32},
-    {3072, 768, 192, 1, ALIGNED, 0, 0, F32},
+    {3072, 768, 192, 1, BOTH, 0, 0, F32},
     {256, 4096, 1024, 1, ODD, 0, 0, F32},
     {8192, 288, 1024, 1, ODD, 0, 0, F32}, /* tiles of 96 and 192 leave less empty than those of powers of two */
     {288, 8192, 1024, 1, ODD, 0, 0, F32},
@@ -72,7 +74,8 @@ static const struct {
     {112, 112, 112, 64, ODD, 0, 0, F32},
     {40, 40, 40, 4096, BOTH, 0, 0, F32},
     {24, 24, 24, 8192, ODD, 0, 0, F32},
-    {56, 24, 16, 4096, ODD, 0, 0, F32},
+    {56, 24, 16, 4096, BOTH, 0, 0, F32},
+    {32, 96, 8, 4096, ODD, 0, 0, F32},
     {8, 2048, 160, 64, ALIGNED, 0, 0, F32},
 };
 

@@ -10,7 +10,7 @@
 
 /* Seconds of racing, by effort. */
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
-                                      [GT_EFFORT_COVER] = 0.15, [GT_EFFORT_FIRST] = 0.15};
+                                      [GT_EFFORT_COVER] = 0.1, [GT_EFFORT_FIRST] = 0.15};
 
 /* Seconds for cuBLASLt to try its algorithms: enough for the first few that it expects to be fast. `gemmtune bench`
  * lets it try all. */
@@ -116,7 +116,10 @@ gt_status gt_race(gt_work *w)
         status = add_defender(w, &w->rivals[i], kernels, codes, errors, &count);
     for (size_t i = 0; i < count; i++)
         contestants[i] = (gt_contestant){&kernels[i], &codes[i]};
-    const gt_effort effort = w->tuning->hurried ? GT_EFFORT_QUICK : w->tuning->effort;
+    const gt_tuning *tuning = w->tuning;
+    const gt_effort effort = tuning->covering && tuning->effort != GT_EFFORT_FULL ? GT_EFFORT_COVER
+                             : tuning->hurried                                    ? GT_EFFORT_QUICK
+                                                                                  : tuning->effort;
     const gt_race_terms terms = {.seed = options->check_seed, .seconds = race_seconds[effort],
                                  .search_s = BASELINE_SEARCH_S, .baselines = options->baselines};
     if (status == GT_OK && count > 0)
