@@ -302,19 +302,18 @@ TEST(a_first_choice_is_the_estimates_favourite_alone)
     close_search(&f);
 }
 
-TEST(families_are_compared_by_the_estimate_of_their_favourites)
+TEST(families_are_compared_by_the_estimate_more_than_by_their_models)
 {
-    /* By its model `simt` takes 20 us here and `batched` 26, by the estimate no less. */
+    /* By its model `simt` is the faster one here; on an H200 it takes 83.7 us and `simt_ws` 75.7. */
     fixture f;
-    const gt_search_options options = {.effort = GT_EFFORT_FIRST, .seed = 1};
-    gt_gemm gemm = GT_GEMM(GT_F32, 90, 30, 8);
     gt_candidate **round;
     size_t count;
-    gemm.batch = 4000;
-    open_search_of(&f, &options, &gemm);
+    gt_gemm gemm = GT_GEMM(GT_F32, 383, 383, 383);
+    gemm.batch = 24;
+    open_search_of(&f, &(gt_search_options){.effort = GT_EFFORT_FIRST}, &gemm);
     CHECK_OK(gt_search_round(f.search, &round, &count));
     CHECK_INT(count, 1);
-    CHECK_STR(round[0]->kernel.family, "batched");
+    CHECK_STR(round[0]->kernel.family, "simt_ws");
     close_search(&f);
 }
 
