@@ -52,11 +52,14 @@ constexpr int COUNT = (BN + THREADS_ - 1) / THREADS_;             // columns tha
 // have room for, so that few columns' parts are not read by few threads.
 constexpr int ROOM = BN < THREADS_ ? THREADS_ / BN : 1, GROUPS = ROOM < PARTS ? ROOM : PARTS;
 constexpr int AHEAD = 16; // parts of K on their way to a thread
+// Threads that share a column's sums in shared memory, where there are many: so none adds more than a few of them.
+constexpr int SHARERS = PARTS >= 32 && ROOM >= 8 ? 8 : 1;
 typedef gt_vector<GT_AB, V> vector_ab;
 
 static_assert(BM == 1 && BN == WARPS_N * WIDTH - (SHIFTED ? V : 0), "the tile is what a block's warps sum");
 static_assert(!ALONG_K || LANES_K == 32, "a column is a warp's");
 static_assert(!SHIFTED || PHASES % V == 0, "rows of a lane begin alike");
+static_assert(PARTS % SHARERS == 0, "sharers have equal shares");
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, PARTS * BN * sizeof(GT_ACC));
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BN * sizeof(GT_ACC) : 0);
@@ -169,6 +172,20 @@ __device__ __forceinline__ void add_rows(const GT_ACC *partial, GT_ACC (&total)[
         }
 }
 
+// Leaves SHARERS sums of each column instead of PARTS.
+__device__ __forceinline__ void share_rows(GT_ACC *partial)
+{
+    const int column = threadIdx.x % BN, sharer = threadIdx.x / BN;
+    if (sharer < SHARERS) {
+        GT_ACC chain[2] = {};
+#pragma unroll
+        for (int p = 0; p < PARTS / SHARERS; p++)
+            chain[p % 2] += partial[(p * SHARERS + sharer) * BN + column];
+        partial[sharer * BN + column] = chain[0] + chain[1]; // nobody else reads what lay there
+    }
+    __syncthreads();
+}
+
 // A column's sum over every GROUPS-th part of K.
 __device__ __forceinline__ GT_ACC add_parts(const GT_ACC *column, unsigned group, unsigned count)
 {
@@ -246,7 +263,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     __syncthreads();
 
     GT_ACC total[COUNT];
-    add_rows<PARTS>(partial, total);
+    if (SHARERS > 1)
+        share_rows(partial);
+    add_rows<(SHARERS > 1 ? SHARERS : PARTS)>(partial, total);
     const unsigned count = gt_parts<SPLIT_K>();
     if (SPLIT_K > 1 && count > 1) {
         const gt_int number = (gt_int)blockIdx.z * gridDim.x + blockIdx.x;

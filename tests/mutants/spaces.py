@@ -189,8 +189,10 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("skinny", "columns", "255x16x511", "nn",
      "side=1 bm=64 bn=16 bk=128 tm=4 tn=8 warps_few=2 warps_many=2 warps_k=1 lanes_k=4 stages=3 cluster_k=1 split_k=2 "
      "hint=1 occ=1"),
-    # Rows of B that begin anywhere, over blocks; rows of whole vectors; B along K, two columns a warp.
+    # Rows of B that begin anywhere, over blocks, and sums that threads share; rows of whole vectors; B along K, two columns a
+    # warp.
     ("vector", "shifted", "1x253x301", "nn", "bm=1 bn=28 cols=1 lanes_k=4 warps_n=1 warps_k=2 unroll=2 split_k=2 hint=1"),
+    ("vector", "sharers", "1x253x301", "nn", "bm=1 bn=12 cols=1 lanes_k=8 warps_n=1 warps_k=4 unroll=2 split_k=2 hint=1"),
     ("vector", "whole", "1x256x300", "nn", "bm=1 bn=32 cols=1 lanes_k=8 warps_n=2 warps_k=2 unroll=2 split_k=1 hint=0"),
     ("vector", "along", "1x65x1024", "nt", "bm=1 bn=4 cols=2 lanes_k=32 warps_n=2 warps_k=2 unroll=2 split_k=3 hint=0"),
     # Both operands are copied first: A transposed, B as it is; and the other way round.
