@@ -27,17 +27,21 @@ WITH side(side) AS (VALUES (4), (8), (16), (32), (64)),
                       * ((max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * :elem_bytes,
                               (tn * :c_bytes > max(min(:align, 16), :c_bytes)) * bm * bn * :acc_bytes) + 15) / 16 * 16)
                       AS smem_bytes,
-                      -- as compiled for f32, within twelve
+                      -- as compiled for f32 where rows are aligned, within twelve
                       tm * tn * (1 + :acc_bytes / 4) * 3 / 4 + (tm + tn) * 3 / 2
                       + (bm + bn) * bk * :elem_bytes * 13 / (40 * "group") + 24 AS regs
                FROM whole, threads
                WHERE CASE WHEN 32 % "group" = 0 OR most = "group" THEN most IN (32, 64, 128, 256)
                           ELSE most / "group" * "group" * 8 >= most * 7 END -- nearly all lanes have work
-                 AND (most / "group" <= max(:batch, 1) OR most = 32)),
+                 AND (most / "group" <= max(:batch, 1) OR most = 32)
+                 -- elements that come one by one have addresses of their own: with 60 on their way a thread takes 249 registers
+                 AND (:align >= 16 OR (bm + bn) * bk <= 48 * "group")),
      -- An estimate: all operands once from memory, or L2, and all instructions; a block's beginning and end, and what it
      -- waits for at every step of K where few others are there to go on. Not fitted to measurements yet.
      counted AS (SELECT *, tiles * ((:batch + products - 1) / products) AS blocks,
-                        min(32, 2048 / threads, 65536 / (threads * regs), (:smem_limit + 1024) / (smem_bytes + 1024)) AS fit
+                        -- an SM's four parts have a quarter of its registers each
+                        min(32, 2048 / threads, 65536 / ((threads + 127) / 128 * 128 * regs),
+                            (:smem_limit + 1024) / (smem_bytes + 1024)) AS fit
                  FROM block WHERE regs <= 200 AND smem_bytes <= 49152),
      paced AS (SELECT *, (blocks + :sm_count - 1) / :sm_count AS on_sm, (:k + bk - 1) / bk AS steps,
                       1.0 * :batch * ((:m + :n) * :k * :elem_bytes + :m * :n * :c_bytes) / (18 * :sm_count) AS memory
