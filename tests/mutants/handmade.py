@@ -93,7 +93,7 @@ MUTANTS = [
     ("vector", "reads beyond the last column", "high = gt_clip(g.n - column, V);", "high = V;"),
     ("vector", "reads beyond the last row", "high == V && k + (UNROLL - 1) * PHASES < end", "high == V && k < end"),
     ("vector", "leaves sums in its neighbour's place", "at + s >= 0 && at + s < BN", "at + s < BN"),
-    ("vector", "loses the last lanes over K", "add_rows<PARTS>(partial", "add_rows<PARTS - 1>(partial"),
+    ("vector", "loses the last lanes over K", "SHARERS : PARTS)>(partial", "SHARERS : PARTS - 1)>(partial"),
     ("vector", "loses what the last threads add", "add_rows<GROUPS>(partial", "add_rows<GROUPS - 1>(partial"),
     ("vector", "loses the last part of K", "first + p * GROUPS < count ?", "first + p * GROUPS < count - 1 ?"),
     ("simt", "stores a row too many", "down < to.rows", "down <= to.rows"),
