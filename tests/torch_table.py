@@ -29,7 +29,7 @@ import traceback
 from sides import Side
 
 TOKENS, FEW_TOKENS, WIDTH, ODD = 2048, 32, 1024, 1023
-PROCESSES, ROUNDS, ROUND_MS = 3, (4, 16), 8  # for each side; of each process; steps that are timed together, about
+PROCESSES, ROUNDS, ROUND_MS = 3, (4, 16), 8  # of a front; at least, at most; steps that are timed together, about
 GAIN, SURE = 0.01, 0.003  # logarithms: no loss from here on; a confidence that says whether there is one
 LEAST_STEPS, MOST_STEPS = 4, 64  # timed together: all of their launches fit into a stream's queue
 AHEAD, CLOCKS_MS = 1.5, 2e6  # the GPU is kept busy for so many times as long as launching takes; its clocks, about
