@@ -38,7 +38,7 @@ has() {
 # What a call costs through the front, answered and forwarded, graphs, and a million calls by 64 threads; where they are
 # there, PyTorch's times, by torch_table.py with the words $TORCH_TABLE ("30s f32,split": a type's budget, types), and a program
 # before what it asks for is tuned and after; NumPy's tests of products and its times; and CuPy's tests in the folder $CUPY_TESTS,
-# every $STRIDEth, with an answer wherever there is a kernel.
+# or every $STRIDEth of them, with an answer wherever there is a kernel.
 fronts() {
     load="$build/tests/front_load libcublas.so.13" here=$(realpath "$(dirname "$0")") program=$(realpath "$gemmtune")
     for words in "" --capture-only; do
@@ -60,7 +60,7 @@ fronts() {
     fi
     if has numpy; then step numpy python3 "$here/numpy_table.py" "$gemmtune"; fi
     if [ -n "${CUPY_TESTS:-}" ]; then
-        step cupy env -C "$CUPY_TESTS" STRIDE="${STRIDE:-9}" python3 "$here/same_verdicts.py" "$program" 45 "--margin -100" -- \
+        step cupy env -C "$CUPY_TESTS" python3 "$here/same_verdicts.py" "$program" 300 "--margin -100" -- \
             cupy_tests/test_cublas.py cupy_tests/math_tests/test_matmul.py cupy_tests/linalg_tests
     fi
 }

@@ -2,8 +2,9 @@
 """A suite of pytest's without the front and with it: same_verdicts.py GEMMTUNE SECONDS WORDS [-- PYTEST'S WORDS].
 
 The suite's tests are dealt to a process for each core: one half runs them without the front, the other at the same time
-under `gemmtune run WORDS`, for SECONDS. Prints the verdicts that differ, of the tests that both have got to. Every STRIDEth
-test only, where that is in the environment: of a suite that takes hours a sample is better than its beginning.
+under `gemmtune run WORDS`, for SECONDS. Prints the verdicts that differ, of the tests that both have got to, and how many one of
+them has not: no verdict is none, whether the time was too short or a process crashed. Every STRIDEth test only, where that is in
+the environment: of a suite that takes hours a sample is better than its beginning.
 """
 import collections
 import os
@@ -15,17 +16,24 @@ import tempfile
 import time
 
 PART = os.environ.get("SAME_VERDICTS_PART")  # "which of how many: file of verdicts", in a process of the suite
+UNREACHED = "unreached"  # what a test's verdict is until it has one
 
 
 def pytest_collection_modifyitems(items):
     which, many = map(int, PART.split(":")[0].split("/"))
     items[:] = items[:: int(os.environ.get("STRIDE", "1"))][which::many]
+    for item in items:
+        write(UNREACHED, item.nodeid)
 
 
 def pytest_runtest_logreport(report):
     if report.when == "call" or report.outcome != "passed":  # a failure of the preparation is one, too
-        with open(PART.split(":", 1)[1], "a") as file:
-            file.write("%s %s\n" % (report.outcome, report.nodeid))
+        write(report.outcome, report.nodeid)
+
+
+def write(verdict, name):
+    with open(PART.split(":", 1)[1], "a") as file:
+        file.write("%s %s\n" % (verdict, name))
 
 
 GRACE = 10  # seconds in which a process that is told to end does
@@ -81,16 +89,18 @@ def main():
     for name, verdicts in [("without", without), ("with the front", ours)]:
         counts = collections.Counter(verdicts.values())
         print("%-15s %s" % (name, ", ".join("%d %s" % (n, verdict) for verdict, n in sorted(counts.items()))))
-    both = sorted(without.keys() & ours.keys())
+    tests = without.keys() | ours.keys()
+    both = sorted(name for name in tests if UNREACHED not in (without.get(name, UNREACHED), ours.get(name, UNREACHED)))
     differ = [name for name in both if without[name] != ours[name]]
     for name in differ:
         print("%s, %s with the front: %s" % (without[name], ours[name], name))
     counts = [re.findall(r"gemmtune: (\d+) products?: (\d+) answered", text) for text in our_said]
     seen, answered = (sum(int(count[i]) for part in counts for count in part) for i in (0, 1))
-    print("%d tests on both sides, %d differ; %d products, %d answered" % (len(both), len(differ), seen, answered))
+    print("%d of %d tests on both sides, %d differ; %d products, %d answered"
+          % (len(both), len(tests), len(differ), seen, answered))
     if not both:
         print("\n".join([*said[:1], *our_said[:1]])[-3000:])
-    sys.exit(1 if differ or not both else 0)
+    sys.exit(1 if differ or not both or len(both) < len(tests) else 0)
 
 
 if __name__ == "__main__":
