@@ -73,17 +73,6 @@ static gt_gemm draw_class(const group *g)
                      .align = align > least ? align : least};
 }
 
-/* Persistent blocks that are as many as a GPU holds have a tile each at most: so half of them are made for few. */
-static void draw_blocks(gt_kernel *kernel)
-{
-    if (kernel->facts.blocks == 0 || check_random() % 2)
-        return;
-    kernel->facts.blocks = kernel->facts.cluster_x * (1 + (int64_t)(check_random() % 2));
-    for (int i = 0; i < kernel->params.count; i++)
-        if (strcmp(kernel->params.list[i].name, "blocks") == 0)
-            kernel->params.list[i].value = kernel->facts.blocks;
-}
-
 /* Submits one configuration of a group; false if the space is empty for the class that was drawn. */
 static bool submit(gt_compiler *compiler, group *g)
 {
@@ -101,7 +90,8 @@ static bool submit(gt_compiler *compiler, group *g)
         gt_kernel kernel;
         char *source;
         CHECK_OK(gt_space_kernel(&space, check_random() % space.rows, &shared.device, &kernel));
-        draw_blocks(&kernel);
+        if (check_random() % 2) /* persistent blocks that are as many as a GPU holds have a tile each at most */
+            gt_kernel_deal(&kernel, 1 + (int64_t)(check_random() % 2));
         CHECK_OK(gt_render(g->family, &problem.class, GT_VARIANT_FAST, &kernel, &source));
         CHECK_OK(gt_compiler_submit(compiler, &kernel, source, s));
         g->taken++;

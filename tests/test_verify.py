@@ -297,6 +297,50 @@ class Several(unittest.TestCase):
         self.assertEqual([(code, len(json.loads(out))) for code, out, _ in parts], [(0, 1), (0, 0)], parts)
 
 
+# Wrong in the second tile that a block takes, and there are blocks for all.
+SECOND = """
+#include "gemm.cuh"
+#ifndef BM
+#define BM 16
+#endif
+#ifndef BN
+#define BN 16
+#endif
+#ifndef BLOCKS
+#define BLOCKS 4000
+#endif
+extern "C" __global__ void gemm(gt_args g)
+{
+    gt_select_batch(g);
+    const unsigned tiles = (unsigned)((g.m + BM - 1) / BM * ((g.n + BN - 1) / BN));
+    for (unsigned t = blockIdx.x; t < tiles; t += BLOCKS) {
+        const gt_tile tile = gt_find_tile<BM, BN>(g, 1, t);
+        const gt_int i = tile.row * BM + threadIdx.x / BN, j = tile.column * BN + threadIdx.x % BN;
+        float sum = t >= BLOCKS;
+        if (i >= g.m || j >= g.n)
+            continue;
+        for (gt_int p = 0; p < g.k; p++)
+            sum += *gt_at_a(g, i, p) * *gt_at_b(g, p, j);
+        gt_store_c(g, i, j, sum);
+    }
+}
+"""
+
+
+class Persistent(unittest.TestCase):
+    def test_rendered_for_compute_sanitizer_blocks_take_several_tiles(self):
+        database = os.path.join(FOLDER.name, "second.db")
+        write_family("second", SECOND, "SELECT 16 AS bm, 16 AS bn, 4000 AS blocks, 256 AS threads, 0 AS smem_bytes "
+                                       "WHERE :type = 'f32';")
+        code, out, err = tune(database, "second", "--shapes", "40")
+        if "NVRTC" in err:
+            raise unittest.SkipTest(err)
+        self.assertEqual((code, len(best(database))), (0, 1), err)
+        for words, outcome in [([], "ok"), (["--checked", "--templates", FOLDER.name], "wrong_result")]:
+            code, out, err = verify(database, *words)
+            self.assertEqual(json.loads(out)[0]["outcome"], outcome, err)
+
+
 class Late(unittest.TestCase):
     def test_a_winner_that_fails_on_a_later_size_has_won_nothing(self):
         database = os.path.join(FOLDER.name, "late.db")

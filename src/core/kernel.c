@@ -6,14 +6,28 @@
 
 #define FACT_LINE 64 /* a name, '=', a 64-bit number, the end of a line */
 
+/* Where the kernel has such a parameter. */
+static void set_param(gt_kernel *kernel, const char *name, int64_t value)
+{
+    for (int64_t i = 0; i < kernel->params.count; i++)
+        if (strcmp(kernel->params.list[i].name, name) == 0)
+            kernel->params.list[i].value = value;
+}
+
 void gt_kernel_split(gt_kernel *kernel, int64_t parts)
 {
     gt_facts *f = &kernel->facts;
     f->ws_tile = f->ws_tile / (f->split_k / f->cluster_y) * (parts / f->cluster_y);
     f->split_k = parts;
-    for (int64_t i = 0; i < kernel->params.count; i++)
-        if (strcmp(kernel->params.list[i].name, "split_k") == 0)
-            kernel->params.list[i].value = parts;
+    set_param(kernel, "split_k", parts);
+}
+
+void gt_kernel_deal(gt_kernel *kernel, int64_t clusters)
+{
+    if (kernel->facts.blocks == 0)
+        return;
+    kernel->facts.blocks = kernel->facts.cluster_x * clusters;
+    set_param(kernel, "blocks", kernel->facts.blocks);
 }
 
 void gt_code_finish(gt_code *code)

@@ -30,6 +30,9 @@ typedef struct gt_kernel {
 /* The kernel as it is launched with so many parts of K, a multiple of its cluster's; its facts must say any_split. */
 void gt_kernel_split(gt_kernel *kernel, int64_t parts);
 
+/* A persistent kernel as it is rendered for so many clusters of blocks; another stays as it is. */
+void gt_kernel_deal(gt_kernel *kernel, int64_t clusters);
+
 /* A kernel's code. Owned: gt_code_finish. */
 typedef struct gt_code {
     void *cubin;

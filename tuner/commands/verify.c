@@ -45,13 +45,23 @@ typedef struct verification {
     gt_progress *progress;
 } verification;
 
+/* A stored kernel as it is rendered for compute-sanitizer, to which only small problems are given: persistent blocks are so few
+ * that they take several of its tiles, and share some. */
+static gt_kernel rendered_anew(const gt_measured *stored)
+{
+    gt_kernel kernel = *stored->kernel;
+    gt_kernel_deal(&kernel, 3);
+    kernel.source_hash[0] = '\0'; /* of the rendering that is stored */
+    return kernel;
+}
+
 /* A kernel's code as it is stored, or of the same configuration rendered for compute-sanitizer. *code is a copy. */
 static gt_status find_code(verification *v, const gt_measured *stored, gt_kernel *kernel, gt_code *code)
 {
     const gt_code *compiled;
     if (!v->options->checked)
         return gt_store_find_code(v->engine->store, stored->kernel_id, code);
-    kernel->source_hash[0] = '\0'; /* of the rendering that is stored */
+    *kernel = rendered_anew(stored);
     const gt_status status = gt_engine_code(v->engine, &stored->problem.class, kernel, &compiled);
     return status == GT_OK ? gt_code_copy(compiled, code) : status;
 }
@@ -60,7 +70,7 @@ static gt_status find_code(verification *v, const gt_measured *stored, gt_kernel
 static void compile_ahead(verification *v)
 {
     for (size_t i = 0; v->options->checked && i < v->count; i++) {
-        gt_kernel kernel = *v->subjects[i].stored->kernel;
+        gt_kernel kernel = rendered_anew(v->subjects[i].stored);
         gt_engine_prepare(v->engine, &v->subjects[i].stored->problem.class, &kernel, true);
     }
 }

@@ -10,6 +10,7 @@
 #define FEWEST      12  /* remainders of a side that are met in any case */
 #define ALIKE_MOST  64  /* of a matrix that is multiplied by itself: sums of squares are no sums of random signs */
 #define ALIKE_LARGE 4   /* larger ones of equal sides where there is no bound */
+#define MOST_WATCHED 8  /* tiles of a case that compute-sanitizer watches */
 
 /* Shares of the bounded work. */
 #define EDGE_SHARE  0.2
@@ -205,7 +206,7 @@ gt_status gt_cases_add_dealt(gt_drawing *d)
         if (gt_drawing_work(d, m, n, k, 1) > gt_drawing_allowance(d, DEAL_SHARE))
             continue;
         if ((status = gt_drawing_add(d, m, n, k, 1, &c)) == GT_OK)
-            c->watched = i == 0;
+            c->watched = i == 0 || tiles[i] <= MOST_WATCHED;
     }
     return status;
 }
