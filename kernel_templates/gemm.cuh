@@ -281,6 +281,8 @@ __device__ __forceinline__ gt_tile gt_find_tile(const gt_args &g, unsigned group
 {
     const unsigned rows = (unsigned)((g.m + BM_ - 1) / BM_), columns = (unsigned)((g.n + BN_ - 1) / BN_);
     const unsigned band = number / (group * columns), first = band * group;
+    if (group == 1) // a division less on the way to the first copy
+        return {(gt_int)band, (gt_int)(number - band * columns)};
     const unsigned height = rows - first < group ? rows - first : group;
     const unsigned within = number - band * group * columns;
     return {(gt_int)(first + within % height), (gt_int)(within / height)};

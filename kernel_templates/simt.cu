@@ -55,6 +55,7 @@
 
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
 constexpr int LANES_N = WN / TN, SPAN_M = WM / (TM / 4), SPAN_N = WN / (TN / 4);
+constexpr int LAST = TM * TN < 64 && BK % 8 == 0 ? 8 : 4; // k-steps of the last tile that are taken together
 constexpr bool ABREAST = GT_WIDE_C < 4 && FINISHES_STORED; // lanes' fours do not leave as they are
 
 static_assert(BM % WM == 0 && BN % WN == 0 && WM / TM * (WN / TN) == 32, "warps cover the tile, lanes the warp");
@@ -76,9 +77,15 @@ template <int PENDING> __device__ __forceinline__ void wait_copies()
         gt_wait_copies<PENDING>();
 }
 
+// The least power of two that is not below `count`.
+constexpr __device__ int power_of_two(int count)
+{
+    return count <= 1 ? 1 : 2 * power_of_two((count + 1) / 2);
+}
+
 // One operand's way from global memory, where it is contiguous along K or along its outer side (m or n), into a
-// stage of OUTER elements for each k-step. The block's vectors are dealt out to its threads in order; all counts are
-// powers of two, so a thread's vectors lie at fixed distances from its first one.
+// stage of OUTER elements for each k-step. The block's vectors are dealt out to its threads in order, lines as if they
+// were as long as the next power of two: all counts are, so a thread's vectors lie at fixed distances from its first one.
 template <int OUTER, bool ALONG_K> struct operand {
     static constexpr bool ASYNC = LOAD == 1 || (LOAD == 2 && !ALONG_K);
     // Elements moved at once. A copy in the background cannot transpose more than one.
@@ -87,8 +94,9 @@ template <int OUTER, bool ALONG_K> struct operand {
     // Rows of a transposed stage are shifted by four banks against each other.
     static constexpr int PITCH = OUTER + (ALONG_K ? 16 / sizeof(GT_AB) : 0);
     static constexpr int ELEMENTS = BK * PITCH;
-    static constexpr int LINE = (ALONG_K ? BK : OUTER) / VEC; // vectors along the contiguous side
-    static constexpr int TOTAL = BK * OUTER / VEC;
+    static constexpr int VECTORS = (ALONG_K ? BK : OUTER) / VEC; // vectors along the contiguous side
+    static constexpr int LINE = power_of_two(VECTORS);
+    static constexpr int TOTAL = (ALONG_K ? OUTER : BK) * LINE;
     static constexpr int COUNT = (TOTAL + THREADS_ - 1) / THREADS_;
 
     const GT_AB *from; // this thread's first vector in the next tile
@@ -114,7 +122,8 @@ template <int OUTER, bool ALONG_K> struct operand {
 
     __device__ __forceinline__ bool mine(int i) const
     {
-        return TOTAL % THREADS_ == 0 || threadIdx.x + i * THREADS_ < TOTAL;
+        return (TOTAL % THREADS_ == 0 || threadIdx.x + i * THREADS_ < TOTAL) &&
+               (VECTORS == LINE || (ALONG_K ? k : outer) + along(i) < VECTORS * VEC);
     }
     __device__ __forceinline__ const GT_AB *source(int i) const { return from + lines(i) * ld + along(i); }
     __device__ __forceinline__ GT_AB *target(GT_AB *stage, int i) const
@@ -178,7 +187,7 @@ constexpr __device__ int rows_that_fit(int rows)
 {
     return rows == 1 || rows * ROW_BYTES <= STAGES_BYTES ? rows : rows_that_fit(rows / 2);
 }
-constexpr int STAGED = rows_that_fit(TM);
+constexpr int STAGED = rows_that_fit(TM), ROWS_AT_ONCE = TN < 16 ? 16 / TN : 1;
 GT_ASSERT_FACT(SMEM_BYTES, STAGES_BYTES > ROW_BYTES ? STAGES_BYTES : ROW_BYTES);
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * sizeof(GT_ACC) : 0);
 
@@ -290,7 +299,7 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, const GT_ACC (&s
             *(four_acc *)&staging[(p * 8 + threadIdx.x % 32) * 4] = {four[1], four[0], four[3], four[2]};
         }
         __syncwarp();
-#pragma unroll(TN < 16 ? 16 / TN : 1)
+#pragma unroll ROWS_AT_ONCE
         for (int i = 0; i < STAGED; i++)
             results.store<TN / 4>(staging + i * (TN * 32), down(first + i), 0);
     }
@@ -298,6 +307,30 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, const GT_ACC (&s
 #pragma unroll 1
         for (int p = 0; p < TM * TN; p += 4)
             results.finish(down(p / TN), p % TN / 4 * SPAN_N);
+}
+
+// Stores alpha times sums, with the bias, where the old C does not count and a four lies inside the matrix whole or not
+// at all; row and column are the thread's first ones. Nearly all that is issued then is a multiplication or a store.
+__device__ __forceinline__ void store_plainly(const gt_args &g, const GT_ACC (&sum)[TM][TN], const GT_ACC *bias,
+                                              gt_int row, gt_int column)
+{
+    const int rows = gt_clip(g.m - row, BM), columns = gt_clip(g.n - column, BN);
+    GT_C *to = g.c + row * g.ldc + column;
+#pragma unroll
+    for (int i = 0; i < TM; i++) {
+        const int down = i / 4 * SPAN_M + i % 4;
+        GT_C *line = to + down * g.ldc;
+        asm volatile("" : "+l"(line)); // else the compiler adds this up anew for every four
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            gt_vector<GT_C, 4> results;
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                results.e[e] = GT_C(gt_scale(g, sum[i][j + (e ^ 1)], FINISHES_STORED ? &bias[j + e] : nullptr));
+            if (down < rows && j / 4 * SPAN_N < columns)
+                gt_store_vector(line + j / 4 * SPAN_N, results);
+        }
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_constant__ gt_args args)
@@ -352,11 +385,16 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         wait_copies<STAGES - 2>();
         __syncthreads();
         int reading = 0, writing = STAGES - 1;
-        read_fragment<TM, SPAN_M>(a_fragment[0], stages + warp_row);
-        read_fragment<TN, SPAN_N>(b_fragment[0], stages + operand_a::ELEMENTS + warp_column);
+        // One k-step's fragments, for the one after the k-th.
+        const auto read = [&](int k, int stage, int from) {
+            const GT_AB *a_stage = stages + stage * STAGE, *b_stage = a_stage + operand_a::ELEMENTS;
+            read_fragment<TM, SPAN_M>(a_fragment[(k + 1) % 2], a_stage + from * operand_a::PITCH + warp_row);
+            read_fragment<TN, SPAN_N>(b_fragment[(k + 1) % 2], b_stage + from * operand_b::PITCH + warp_column);
+        };
+        read(-1, 0, 0);
 
-        for (int t = 0; t < tiles; t++) {
-            const bool more = t + STAGES - 1 < tiles;
+        for (int t = 1; t < tiles; t++) {
+            const bool more = t + STAGES - 2 < tiles;
 #pragma unroll
             for (int k = 0; k < BK; k++) {
                 // The next tile must be complete before its first fragment is read, one k-step early.
@@ -368,14 +406,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                     writing = reading;
                     reading = reading == STAGES - 1 ? 0 : reading + 1;
                 }
-                if (k < BK - 1 || t + 1 < tiles) {
-                    const GT_AB *from = stages + reading * STAGE;
-                    read_fragment<TM, SPAN_M>(a_fragment[(k + 1) % 2],
-                                              from + (k + 1) % BK * operand_a::PITCH + warp_row);
-                    from += operand_a::ELEMENTS;
-                    read_fragment<TN, SPAN_N>(b_fragment[(k + 1) % 2],
-                                              from + (k + 1) % BK * operand_b::PITCH + warp_column);
-                }
+                read(k, reading, (k + 1) % BK);
                 if (k == 0) {
                     if (more)
                         fetch(writing);
@@ -384,6 +415,16 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
             }
         }
+        // The last tile, as far as K goes: of a K of 66 and tiles of 32 a third of all steps would be zeros.
+        const int steps = gt_clip(g.k - (first + tiles - 1) * BK, BK);
+#pragma unroll 1
+        for (int done = 0; done < steps; done += LAST)
+#pragma unroll
+            for (int k = 0; k < LAST; k++) {
+                if (k < LAST - 1 || done + LAST < steps)
+                    read(k, reading, done + k + 1);
+                multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
+            }
     }
 
     if (SPLIT_K > 1 && !add_parts(g, sum, stages))
@@ -399,8 +440,11 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     for (int j = 0; j < TN; j += 4)
         if (FINISHES_STORED)
             gt_load_bias<4>(g, column + warp_column + j / 4 * SPAN_N, &bias[j]);
+    const bool plainly = GT_WIDE_C >= 4 && gt_is_plain(g) && g.n % 4 == 0;
+    if (plainly)
+        store_plainly(g, sum, bias, row + warp_row, column + warp_column);
 #pragma unroll
-    for (int i = 0; i < TM; i++) {
+    for (int i = 0; i < TM && !plainly; i++) {
         const gt_int r = row + warp_row + i / 4 * SPAN_M + i % 4;
         if (r < g.m)
 #pragma unroll
