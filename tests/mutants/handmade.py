@@ -126,6 +126,7 @@ MUTANTS = [
      "#pragma unroll\n        for (int n = batch; n < batch + BATCH && n < COUNT; n += LINE)\n"),
     ("simt_cluster", "gives a stage back before the lanes of a warp have met",
      "        __syncwarp();\n        if (GT_CHECKED || elected)\n", "        if (GT_CHECKED || elected)\n"),
+    ("simt", "stops short of the end of K", "done < steps; done += LAST", "done + LAST <= steps; done += LAST"),
 ]
 
 WGMMA = [
