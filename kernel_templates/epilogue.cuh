@@ -58,17 +58,25 @@ __device__ __forceinline__ void store_piece(const gt_args &g, gt_int row, gt_int
     }
 }
 
-// The same for a thread whose pieces all lie inside the matrix, where the old C does not count; `to` is where its first
-// result goes. Nearly all that is issued then is a multiplication or a store: with questions between them products with
-// a K of 1024 took 4 to 7% longer on an H200.
+// Where the p-th four of a thread goes whose first result goes to `to`.
+__device__ __forceinline__ GT_C *piece_place(const gt_args &g, GT_C *to, int p)
+{
+    return to + piece_row(p) * g.ldc + piece_column(p);
+}
+
+// The same for a thread whose pieces all lie inside the matrix; `old` is what C has there, if that counts. Nearly all
+// that is issued then is a multiplication or a store: with questions between them products with a K of 1024 took 4 to 7%
+// longer on an H200.
 __device__ __forceinline__ void store_plainly(const gt_args &g, GT_C *to, int p, const four_acc &sum,
-                                              const GT_ACC *bias)
+                                              const GT_ACC *bias, const gt_vector<GT_C, 4> *old = nullptr)
 {
     gt_vector<GT_C, 4> results;
 #pragma unroll
-    for (int e = 0; e < 4; e++)
-        results.e[e] = gt_scale(g, sum.e[e ^ 1], &bias[KEEPS_B ? 0 : e]);
-    gt_store_vector(to + piece_row(p) * g.ldc + piece_column(p), results);
+    for (int e = 0; e < 4; e++) {
+        const GT_ACC *added = &bias[KEEPS_B ? 0 : e];
+        results.e[e] = old ? gt_add_old(g, sum.e[e ^ 1], old->e[e], added) : gt_scale(g, sum.e[e ^ 1], added);
+    }
+    gt_store_vector(piece_place(g, to, p), results);
 }
 
 // Makes C of COUNT pieces, of which the first is `first` and each is `next` behind the one before; LINE of them after
@@ -91,13 +99,29 @@ __device__ __forceinline__ void store_pieces(const gt_args &g, gt_int row, gt_in
             last_row = max(last_row, piece_row(first + n * next));
             last_column = max(last_column, piece_column(first + n * next) + 3);
         }
-        if (!KEEPS_B && gt_is_plain(g) && row + last_row < g.m && column + last_column < g.n) {
+        if (!KEEPS_B && row + last_row < g.m && column + last_column < g.n) {
             GT_C *to = g.c + blockIdx.z * g.stride_c + row * g.ldc + column;
             asm volatile("" : "+l"(to)); // else the compiler adds this up anew for every piece
+            __builtin_assume(__isGlobal(to));
+            const bool plain = gt_is_plain(g);
 #pragma unroll
-            for (int n = 0; n < COUNT; n++)
+            for (int n = 0; n < COUNT && plain; n++)
                 if (has(n))
                     store_plainly(g, to, first + n * next, sum(n), bias[n % PERIOD]);
+            // The old C of eight pieces is on its way together: one after another, each would be waited for.
+            constexpr int TOGETHER = COUNT < 2 ? COUNT : 2;
+#pragma unroll
+            for (int begin = 0; begin < COUNT && !plain; begin += TOGETHER) {
+                gt_vector<GT_C, 4> old[TOGETHER];
+#pragma unroll
+                for (int n = begin; n < begin + TOGETHER && n < COUNT; n++)
+                    if (has(n))
+                        old[n - begin] = *(const gt_vector<GT_C, 4> *)gt_old(g, piece_place(g, to, first + n * next));
+#pragma unroll
+                for (int n = begin; n < begin + TOGETHER && n < COUNT; n++)
+                    if (has(n))
+                        store_plainly(g, to, first + n * next, sum(n), bias[n % PERIOD], &old[n - begin]);
+            }
             return;
         }
 #pragma unroll

@@ -154,6 +154,13 @@ __device__ __forceinline__ GT_ACC gt_scale(const gt_args &g, GT_ACC sum, const G
     return bias ? gt_fused(g.alpha.value, sum, *bias) : g.alpha.value * sum;
 }
 
+// The same with the old C.
+__device__ __forceinline__ GT_ACC gt_add_old(const gt_args &g, GT_ACC sum, GT_C old, const GT_ACC *bias)
+{
+    const GT_ACC result = g.alpha.value * sum + g.beta.value * GT_ACC(old);
+    return bias ? result + *bias : result;
+}
+
 // C = alpha * sum + beta * C, and the epilogue, for one element inside the matrix, `away` elements from where the
 // arguments point; beta = 0 never reads C. `bias` comes with the sum, if any does.
 __device__ __forceinline__ void gt_store_c(const gt_args &g, gt_int i, gt_int j, GT_ACC sum, gt_int away = 0,

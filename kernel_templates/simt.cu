@@ -309,27 +309,45 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, const GT_ACC (&s
             results.finish(down(p / TN), p % TN / 4 * SPAN_N);
 }
 
-// Stores alpha times sums, with the bias, where the old C does not count and a four lies inside the matrix whole or not
-// at all; row and column are the thread's first ones. Nearly all that is issued then is a multiplication or a store.
-__device__ __forceinline__ void store_plainly(const gt_args &g, const GT_ACC (&sum)[TM][TN], const GT_ACC *bias,
-                                              gt_int row, gt_int column)
+// Makes C of sums where a four lies inside the matrix whole or not at all; row and column are the thread's first ones.
+// Nearly all that is issued then is a multiplication or a store. Where the old C counts (OLD), that of four rows is on
+// its way together: one after another, each would be waited for.
+template <bool OLD>
+__device__ __forceinline__ void store_fours(const gt_args &g, const GT_ACC (&sum)[TM][TN], const GT_ACC *bias,
+                                            gt_int row, gt_int column)
 {
     const int rows = gt_clip(g.m - row, BM), columns = gt_clip(g.n - column, BN);
     GT_C *to = g.c + row * g.ldc + column;
+    typedef gt_vector<GT_C, 4> four;
 #pragma unroll
-    for (int i = 0; i < TM; i++) {
-        const int down = i / 4 * SPAN_M + i % 4;
-        GT_C *line = to + down * g.ldc;
-        asm volatile("" : "+l"(line)); // else the compiler adds this up anew for every four
+    for (int down = 0; down < TM / 4 * SPAN_M; down += SPAN_M) {
+        GT_C *line[4];
+        four old[4][TN / 4];
+        const auto inside = [&](int i, int j) { return down + i < rows && j * SPAN_N < columns; };
 #pragma unroll
-        for (int j = 0; j < TN; j += 4) {
-            gt_vector<GT_C, 4> results;
+        for (int i = 0; i < 4; i++) {
+            line[i] = to + (down + i) * g.ldc;
+            asm volatile("" : "+l"(line[i])); // else the compiler adds this up anew for every four
+            __builtin_assume(__isGlobal(line[i]));
 #pragma unroll
-            for (int e = 0; e < 4; e++)
-                results.e[e] = GT_C(gt_scale(g, sum[i][j + (e ^ 1)], FINISHES_STORED ? &bias[j + e] : nullptr));
-            if (down < rows && j / 4 * SPAN_N < columns)
-                gt_store_vector(line + j / 4 * SPAN_N, results);
+            for (int j = 0; j < TN / 4 && OLD; j++)
+                if (inside(i, j))
+                    old[i][j] = *(const four *)gt_old(g, line[i] + j * SPAN_N);
         }
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int j = 0; j < TN / 4; j++) {
+                four results;
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    const GT_ACC its = sum[down / SPAN_M * 4 + i][j * 4 + (e ^ 1)];
+                    const GT_ACC *added = FINISHES_STORED ? &bias[j * 4 + e] : nullptr;
+                    results.e[e] = GT_C(OLD ? gt_add_old(g, its, old[i][j].e[e], added) : gt_scale(g, its, added));
+                }
+                if (inside(i, j))
+                    gt_store_vector(line[i] + j * SPAN_N, results);
+            }
     }
 }
 
@@ -440,11 +458,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     for (int j = 0; j < TN; j += 4)
         if (FINISHES_STORED)
             gt_load_bias<4>(g, column + warp_column + j / 4 * SPAN_N, &bias[j]);
-    const bool plainly = GT_WIDE_C >= 4 && gt_is_plain(g) && g.n % 4 == 0;
-    if (plainly)
-        store_plainly(g, sum, bias, row + warp_row, column + warp_column);
+    const bool fours = GT_WIDE_C >= 4 && g.n % 4 == 0 && (FINISHES_STORED || !gt_has_epilogue(g));
+    if (fours && g.beta.value == GT_ACC(0))
+        store_fours<false>(g, sum, bias, row + warp_row, column + warp_column);
+    else if (fours)
+        store_fours<true>(g, sum, bias, row + warp_row, column + warp_column);
 #pragma unroll
-    for (int i = 0; i < TM && !plainly; i++) {
+    for (int i = 0; i < TM && !fours; i++) {
         const gt_int r = row + warp_row + i / 4 * SPAN_M + i % 4;
         if (r < g.m)
 #pragma unroll
