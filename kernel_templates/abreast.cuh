@@ -7,8 +7,9 @@
 
 #include "gemm.cuh"
 
-// What a warp has of C, in blocks of 128: four of each lane, 128 / WIDTH rows, STEP apart, of WIDTH columns.
-template <int WIDTH, int STEP> struct gt_abreast {
+// What a warp has of C, in blocks of 128: four of each lane, 128 / WIDTH rows, STEP apart, of WIDTH columns. In the
+// staging buffer the n-th is where n is, or where n ^ EXCHANGED is.
+template <int WIDTH, int STEP, int EXCHANGED = 0> struct gt_abreast {
     const gt_args &g;
     gt_int row, column, away; // of this lane's first one; `away` elements from where the arguments point
     int rows, columns;        // that lie in the matrix, from there on
@@ -41,7 +42,7 @@ template <int WIDTH, int STEP> struct gt_abreast {
         const auto inside = [&](int n) { return down + below(n) < rows && along + beside(n) < columns; };
 #pragma unroll
         for (int n = 0; n < COUNT * 4; n++) {
-            const GT_ACC sum = ((const volatile GT_ACC *)staging)[n * 32 + threadIdx.x % 32];
+            const GT_ACC sum = ((const volatile GT_ACC *)staging)[n * 32 + (threadIdx.x % 32 ^ EXCHANGED)];
             result[n] = g.alpha.value * sum;
         }
         if (g.beta.value != GT_ACC(0)) {

@@ -250,8 +250,12 @@ __device__ __forceinline__ bool add_parts(const gt_args &g, GT_ACC (&sum)[TM][TN
     return true;
 }
 
+// Sums go to the staging buffer as they lie, exchanged in pairs: were they put in order there, the assembler would have
+// them in that order from the beginning, in the banks of their columns.
+typedef gt_abreast<SPAN_N, 4, 1> results_abreast;
+
 // Stores alpha times sums, four of each lane at once.
-__device__ __forceinline__ void store_straight(const gt_abreast<SPAN_N, 4> &to, const GT_ACC (&sum)[TM][TN],
+__device__ __forceinline__ void store_straight(const results_abreast &to, const GT_ACC (&sum)[TM][TN],
                                                GT_ACC *staging)
 {
     const gt_args &g = to.g;
@@ -260,14 +264,13 @@ __device__ __forceinline__ void store_straight(const gt_abreast<SPAN_N, 4> &to, 
     asm volatile("" : "+l"(begin)); // else the compiler adds this up anew for every element
 #pragma unroll
     for (int p = 0; p < TM * TN; p += 4) {
-        const GT_ACC *four = &sum[p / TN][p % TN];
         __syncwarp(); // what lay there has been read
-        *(four_acc *)&staging[lane * 4] = {four[1], four[0], four[3], four[2]};
+        *(four_acc *)&staging[lane * 4] = *(const four_acc *)&sum[p / TN][p % TN];
         __syncwarp();
         GT_ACC one[4]; // all are read before any is stored
 #pragma unroll
         for (int n = 0; n < 4; n++)
-            one[n] = ((const volatile GT_ACC *)staging)[n * 32 + lane];
+            one[n] = ((const volatile GT_ACC *)staging)[n * 32 + (lane ^ 1)];
 #pragma unroll
         for (int n = 0; n < 4; n++) {
             const int down = p / TN / 4 * SPAN_M + p / TN % 4 + to.below(n);
@@ -282,7 +285,7 @@ __device__ __forceinline__ void store_straight(const gt_abreast<SPAN_N, 4> &to, 
 __device__ __forceinline__ void store_abreast(const gt_args &g, const GT_ACC (&sum)[TM][TN], gt_int row, gt_int column,
                                               GT_ACC *stages)
 {
-    const gt_abreast<SPAN_N, 4> results(g, row, column);
+    const results_abreast results(g, row, column);
     GT_ACC *staging = stages + threadIdx.x / 32 * (STAGED * TN * 32);
     const auto down = [](int i) { return i / 4 * SPAN_M + i % 4; };
     // Few sums without a C go by fours, without a loop: kernels with such an end were 2 to 10% faster where K is below
@@ -294,10 +297,9 @@ __device__ __forceinline__ void store_abreast(const gt_args &g, const GT_ACC (&s
     for (int first = 0; first < TM && !straight; first += STAGED) {
         __syncwarp(); // what lay there has been read
 #pragma unroll
-        for (int p = 0; p < STAGED * TN; p += 4) {
-            const GT_ACC *four = &sum[first + p / TN][p % TN];
-            *(four_acc *)&staging[(p * 8 + threadIdx.x % 32) * 4] = {four[1], four[0], four[3], four[2]};
-        }
+        for (int p = 0; p < STAGED * TN; p += 4)
+            *(four_acc *)&staging[(p * 8 + threadIdx.x % 32) * 4] =
+                *(const four_acc *)&sum[first + p / TN][p % TN];
         __syncwarp();
 #pragma unroll ROWS_AT_ONCE
         for (int i = 0; i < STAGED; i++)
