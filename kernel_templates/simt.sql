@@ -1,12 +1,12 @@
 -- Multistage, with split-K: tiles that warps and lanes cover exactly, that fit registers and shared memory, and K split
 -- only where the tiles alone leave multiprocessors idle.
-WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
-     bn(bn) AS (VALUES (16), (32), (64), (128), (256)),
+WITH bm(bm) AS (VALUES (16), (32), (64), (96), (128), (192), (256)),
+     bn(bn) AS (VALUES (16), (32), (64), (96), (128), (192), (256)),
      bk(bk) AS (VALUES (8), (16), (32)),
-     wm(wm) AS (VALUES (16), (32), (64), (128)),
-     wn(wn) AS (VALUES (16), (32), (64), (128)),
-     tm(tm) AS (VALUES (4), (8), (16)),
-     tn(tn) AS (VALUES (4), (8), (16)),
+     wm(wm) AS (VALUES (16), (32), (48), (64), (96), (128)),
+     wn(wn) AS (VALUES (16), (32), (48), (64), (96), (128)),
+     tm(tm) AS (VALUES (4), (8), (12), (16)),
+     tn(tn) AS (VALUES (4), (8), (12), (16)),
      stages(stages) AS (VALUES (2), (3), (4)),
      split_k(split_k) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32), (48), (64), (128)),
      grouping("group") AS (VALUES (1), (8)),
@@ -16,11 +16,14 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (128), (256)),
      -- Warps and lanes first: few pairs survive, and the wide joins below stay small.
      warp AS (SELECT wm, wn, tm, tn FROM wm, wn, tm, tn
               WHERE wm % tm = 0 AND wn % tn = 0 AND wm / tm * (wn / tn) = 32 AND tm * tn BETWEEN 16 AND 128
+                -- threads are a power of two: a side of 96 or 192 has thread tiles of 12
+                AND (wm % 3 = 0) = (tm = 12) AND (wn % 3 = 0) = (tn = 12)
                 AND wm / tm BETWEEN 2 AND 16),
      tile AS (SELECT *, bm / wm * (bn / wn) * 32 AS threads,
                      (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles
               FROM bm, bn, bk, warp
               WHERE bm % wm = 0 AND bn % wn = 0 AND bm / wm * (bn / wn) BETWEEN 2 AND 16
+                AND (bm % 3 = 0) = (tm = 12) AND (bn % 3 = 0) = (tn = 12)
                 -- a longer unrolled loop leaves the instruction cache
                 AND tm * tn * bk <= 2048
                 -- no tile twice as large as the matrix
@@ -49,11 +52,13 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        max(regs, min(regs + 24, 65536 / (occ * threads) / 8 * 8, 255)) AS regs,
        CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, split_k > 1 AS any_split,
        :cc >= 90 AS dependent_launch, 1 AS epilogue,
-       -- What the tuner's model does not see, in thousandths: fitted to 2,586 trials of sixteen shapes on an H200.
-       CASE threads WHEN 64 THEN 55 WHEN 128 THEN 30 ELSE 0 END
-       + CASE tm * tn WHEN 128 THEN 70 WHEN 64 THEN 70 * (tm <> tn) WHEN 32 THEN -70 ELSE -60 END
-       + CASE bn WHEN 16 THEN 215 WHEN 32 THEN 125 WHEN 64 THEN 10 ELSE 0 END
-       + CASE WHEN bm = 256 THEN 30 WHEN bm <= 32 THEN 25 ELSE 0 END
+       -- What the tuner's model does not see, in thousandths: fitted to 2,586 trials of sixteen shapes on an H200, and to
+       -- 1,439 of thirteen small ones, short in K or in batches.
+       CASE threads WHEN 128 THEN -15 ELSE 0 END
+       + CASE tm * tn WHEN 128 THEN 70 WHEN 96 THEN -75 WHEN 64 THEN CASE tm WHEN tn THEN -85 ELSE 70 END
+                      WHEN 48 THEN CASE tm WHEN 12 THEN -105 ELSE -45 END WHEN 32 THEN -70 ELSE 50 END
+       + CASE bn WHEN 16 THEN 215 WHEN 32 THEN 20 WHEN 64 THEN 10 ELSE 0 END
+       + CASE bm WHEN 16 THEN 95 WHEN 32 THEN 40 WHEN 256 THEN 30 ELSE 0 END - 45 * (load = 2)
        + 105 * (split_k % 3 = 0) + 45 * (wm / tm >= 8) + 20 * (occ = 1) + 30 * (bk = 32)
        -- The assembler's first level keeps the order that wide register tiles need, and is slower with narrow ones.
        + CASE WHEN tm * tn = 16 THEN 60 * (ptxas = 1) WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END
