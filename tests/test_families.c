@@ -224,7 +224,8 @@ static void verify(const gt_compiled *compiled, const gt_gemm *class)
     problem.class.align = class->align;
     if (!gt_verify_prepare(&shared.verifier, &problem.class, kernel, check_random(), extent, &trial) ||
         !gt_kernel_runner_init(shared.driver, shared.checks.stream, kernel, &compiled->code, &runner, &trial) ||
-        !gt_verify_cases(&shared.verifier, kernel, &runner.runner, &trial))
+        !gt_verify_run(&shared.verifier, &runner.runner, &trial) ||
+        !gt_verify_judge(&shared.verifier, kernel, &trial))
         check_fail(__FILE__, __LINE__, "%s %s for %s, %s %s, align %d: refused, %s", kernel->family,
                    text_of(&kernel->params), kernel->arch, gt_class_types(&problem.class)->name,
                    gt_class_layout(&problem.class), class->align, trial.detail);

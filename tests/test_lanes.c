@@ -12,6 +12,7 @@ typedef struct shared {
     const gt_space *space;
     gt_problem problem;
     const gt_worker *workers[LANES];
+    bool passes; /* lanes give their turn up while a worker needs no GPU */
     int begun, inside, most, passed;
 } shared;
 
@@ -29,7 +30,7 @@ static gt_status try_one(gt_engine *engine, shared *s, size_t row)
     if (status != GT_OK)
         return status;
     const gt_contestant contestant = {&kernel, code};
-    const gt_try_terms terms = {.seed = 1, .extent = GT_EXTENT_FEW};
+    const gt_try_terms terms = {.seed = 1, .extent = GT_EXTENT_FEW, .turn = s->passes ? engine->turn : NULL};
     status = gt_worker_try(engine->worker, &s->problem, &contestant, &terms, &trial);
     s->passed += status == GT_OK && trial.outcome == GT_TRIAL_OK;
     return status;
@@ -66,23 +67,37 @@ static void open_engine(gt_engine *engine)
     CHECK_OK(status);
 }
 
-TEST(one_lane_runs_at_a_time_with_a_worker_of_its_own)
+/* Runs LANES lanes, each with TRIES kernels. */
+static void run_lanes(bool passes, shared *s)
 {
     gt_engine engine;
     gt_space space;
     const gt_gemm gemm = GT_GEMM(GT_F32, 20, 17, 9);
-    shared s = {.space = &space};
+    *s = (shared){.space = &space, .passes = passes};
     open_engine(&engine);
-    CHECK_OK(gt_problem_init(&gemm, &s.problem));
-    CHECK_OK(gt_space_init(gt_families_find(&engine.families, "naive"), &engine.device, &s.problem, &space));
-    CHECK_OK(gt_lanes_run(&engine, LANES, try_some, &s));
-    CHECK_INT(s.begun, LANES);
-    CHECK_INT(s.passed, LANES * TRIES);
-    CHECK_INT(s.most, 1);
-    CHECK(s.workers[0] != s.workers[1] && s.workers[0] != s.workers[2] && s.workers[1] != s.workers[2]);
+    CHECK_OK(gt_problem_init(&gemm, &s->problem));
+    CHECK_OK(gt_space_init(gt_families_find(&engine.families, "naive"), &engine.device, &s->problem, &space));
+    CHECK_OK(gt_lanes_run(&engine, LANES, try_some, s));
+    CHECK_INT(s->begun, LANES);
+    CHECK_INT(s->passed, LANES * TRIES);
     CHECK(!engine.turn);
     gt_space_finish(&space);
     gt_engine_close(&engine, "done");
+}
+
+TEST(one_lane_runs_at_a_time_with_a_worker_of_its_own)
+{
+    shared s;
+    run_lanes(false, &s);
+    CHECK_INT(s.most, 1);
+    CHECK(s.workers[0] != s.workers[1] && s.workers[0] != s.workers[2] && s.workers[1] != s.workers[2]);
+}
+
+TEST(a_lane_lets_others_go_on_while_its_worker_needs_no_gpu)
+{
+    shared s;
+    run_lanes(true, &s);
+    CHECK(s.most > 1);
 }
 
 TEST(what_is_on_its_way_for_one_lane_is_not_compiled_for_another)

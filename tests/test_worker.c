@@ -114,6 +114,40 @@ TEST(every_job_has_a_seed_of_its_own_on_the_same_worker)
     gt_worker_destroy(worker);
 }
 
+#define HELD_S 0.3
+
+/* Takes the turn when it is given up, and keeps it for a while. */
+static void *hold_turn(void *turn)
+{
+    pthread_mutex_lock(turn);
+    gt_rest(HELD_S);
+    pthread_mutex_unlock(turn);
+    return NULL;
+}
+
+TEST(a_worker_has_the_gpu_only_while_its_parent_has_the_turn)
+{
+    pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t other;
+    const gt_kernel patient = part("patient", 1), dying = part("dies_drawing", 1);
+    const gt_try_terms terms = {.seed = 9, .turn = &turn};
+    gt_trial trial;
+    gt_worker *worker = make_worker(NULL);
+    check_goes_on(worker, 0);
+    pthread_mutex_lock(&turn);
+    CHECK(pthread_create(&other, NULL, hold_turn, &turn) == 0);
+    CHECK_OK(gt_worker_try(worker, &problem, &(gt_contestant){&patient, &code}, &terms, &trial));
+    CHECK_INT(trial.outcome, GT_TRIAL_OK);
+    CHECK(trial.us_min >= HELD_S / 2);
+    CHECK(pthread_join(other, NULL) == 0);
+    CHECK(pthread_mutex_trylock(&turn) == EBUSY);
+    CHECK_OK(gt_worker_try(worker, &problem, &(gt_contestant){&dying, &code}, &terms, &trial));
+    CHECK_INT(trial.outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK_STR(trial.detail, "the worker ended with status 4 while drawing small checks");
+    CHECK(pthread_mutex_trylock(&turn) == EBUSY);
+    gt_worker_destroy(worker);
+}
+
 /* The verdict on a kernel that plays a part. */
 static gt_trial judge(const char *name)
 {

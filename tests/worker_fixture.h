@@ -12,6 +12,7 @@
 #include <signal.h>
 
 #include "../tuner/engine/worker.h"
+#include "../tuner/timer.h"
 #include "../tuner/worker/child.h"
 #include "../tuner/worker/protocol.h"
 
@@ -98,6 +99,20 @@ static inline void play_job(int fd, const gt_message *message)
         const bool lost = strcmp(part, "segv_and_lost") == 0, first = (lost || strstr(part, "_once")) && is_first();
         if (lost && !first)
             _exit(4);
+        if (strcmp(part, "patient") == 0) {
+            gt_message go;
+            phase(fd, GT_PHASE_DRAWING, i);
+            gt_rest(0.1); /* who waits for the turn gets it */
+            phase(fd, GT_PHASE_PREPARING, i);
+            const double asked = gt_now();
+            if (gt_message_receive(fd, INFINITY, NULL, &go) != GT_RECEIVED || go.kind != GT_MESSAGE_GO)
+                _exit(9);
+            answer.trials[i].us_min = gt_now() - asked;
+        }
+        if (strcmp(part, "dies_drawing") == 0) {
+            phase(fd, GT_PHASE_DRAWING, i);
+            _exit(4);
+        }
         phase(fd, GT_PHASE_VERIFYING, i);
         act(fd, !first ? part : *part == 'h' ? "hang" : "segv", i);
         int64_t tenths = 0, cold_tenths = 0;

@@ -53,7 +53,8 @@ static gt_status try_stored(gt_work *w, gt_known *stored)
 {
     gt_engine *engine = w->engine;
     const gt_try_terms terms = {
-        .seed = engine->options.check_seed, .time_it = true, .extent = GT_EXTENT_FEW, .best_us = w->best_us};
+        .seed = engine->options.check_seed, .time_it = true, .extent = GT_EXTENT_FEW, .best_us = w->best_us,
+        .turn = engine->turn};
     gt_code code = {0};
     gt_status status = gt_store_find_code(engine->store, stored->kernel_id, &code);
     const gt_contestant contestant = {&stored->kernel, &code};

@@ -46,30 +46,46 @@ static gt_status prepare_round(gt_work *w, gt_candidate **round, size_t count)
     return status;
 }
 
-gt_status gt_screen_try(gt_work *w, gt_candidate *c)
+/* Proves a candidate right and times it. code is empty where it does not compile. */
+static gt_status run(gt_work *w, gt_candidate *c, gt_code *code)
 {
-    const gt_code *code = NULL;
+    const gt_code *cached;
     gt_engine *engine = w->engine;
-    gt_status status = gt_engine_code(engine, &w->problem->class, &c->kernel, &code);
+    gt_status status = gt_engine_code(engine, &w->problem->class, &c->kernel, &cached);
     if (status == GT_ERROR_COMPILE) {
         c->trial = (gt_trial){.outcome = GT_TRIAL_COMPILE_ERROR, .margin = -1};
         snprintf(c->trial.detail, sizeof c->trial.detail, "%s", gt_error_message());
-    } else if (status == GT_OK) {
-        const gt_contestant contestant = {&c->kernel, code};
-        const gt_try_terms terms = {.seed = engine->options.check_seed, .time_it = true, .best_us = w->best_us};
-        status = gt_worker_try(engine->worker, w->problem, &contestant, &terms, &c->trial);
+        return GT_OK;
     }
-    if (status != GT_OK && status != GT_ERROR_COMPILE)
-        return status;
+    if (status == GT_OK)
+        status = gt_code_copy(cached, code); /* the turn is given up, and with it what the cache has */
+    const gt_contestant contestant = {&c->kernel, code};
+    const gt_try_terms terms = {
+        .seed = engine->options.check_seed, .time_it = true, .best_us = w->best_us, .turn = engine->turn};
+    return status == GT_OK ? gt_worker_try(engine->worker, w->problem, &contestant, &terms, &c->trial) : status;
+}
+
+static gt_status store(gt_work *w, gt_candidate *c, const gt_code *code)
+{
+    gt_engine *engine = w->engine;
     c->kernel.registers = c->trial.registers;
     c->kernel.spills = c->trial.spills;
     /* The best so far is stored with its code: killed now, the problem still has a kernel to load. So is what won on
      * another problem. */
     const bool passed = c->trial.outcome == GT_TRIAL_OK, best = passed && (w->best_us == 0 || c->trial.us < w->best_us);
-    const bool keep = best || (w->tuning->only_seeds && code);
+    const bool keep = best || (w->tuning->only_seeds && code->cubin);
     const gt_code stored = keep ? gt_work_code(w, code, false) : (gt_code){0};
-    status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel,
-                                keep ? &stored : NULL, &c->trial);
+    return gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &c->kernel,
+                              keep ? &stored : NULL, &c->trial);
+}
+
+gt_status gt_screen_try(gt_work *w, gt_candidate *c)
+{
+    gt_code code = {0};
+    gt_status status = run(w, c, &code);
+    if (status == GT_OK)
+        status = store(w, c, &code);
+    gt_code_finish(&code);
     if (status != GT_OK)
         return status;
     c->tried = c->now = true;

@@ -19,6 +19,7 @@ typedef struct reply {
     gt_phase phase;
     size_t index;
     gt_trial trial;
+    bool away; /* the worker needs no GPU: the turn may be another's */
 } reply;
 
 static bool send_job(gt_worker *worker, gt_message_kind kind, const gt_message_job *job,
@@ -57,7 +58,9 @@ static void say_lost(reply *r, gt_outcome outcome, const char *format, ...)
 }
 
 static const char *const doing[] = {
-    [GT_PHASE_PREPARING] = "preparing the problem", [GT_PHASE_VERIFYING] = "verifying", [GT_PHASE_TIMING] = "timing"};
+    [GT_PHASE_DRAWING] = "drawing small checks", [GT_PHASE_PREPARING] = "preparing the problem",
+    [GT_PHASE_VERIFYING] = "verifying",          [GT_PHASE_JUDGING] = "judging results",
+    [GT_PHASE_TIMING] = "timing"};
 _Static_assert(sizeof doing / sizeof doing[0] == GT_PHASE_COUNT, "every phase has its words");
 
 /* Takes in one message of a running job. false: it makes no sense. */
@@ -84,11 +87,27 @@ static bool take_message(gt_message *message, const gt_message_job *job, reply *
            message->bytes == sizeof(gt_message_result) + job->count * sizeof(gt_trial);
 }
 
+/* Gives the turn up where a phase needs no GPU. Where it is needed again, takes the turn and tells the worker. */
+static void pass_turn(const gt_worker *worker, pthread_mutex_t *turn, reply *r)
+{
+    const bool needed = gt_phase_needs_gpu(r->phase);
+    if (needed != r->away)
+        return;
+    r->away = !needed;
+    if (turn && needed)
+        pthread_mutex_lock(turn);
+    else if (turn)
+        pthread_mutex_unlock(turn);
+    if (needed)
+        gt_message_send(worker->fd, GT_MESSAGE_GO, NULL, 0); /* one that is gone is found out by its silence */
+}
+
 /*
- * Listens until the job has its end. The clock of a candidate begins with its verification, and in a race, where they
- * take turns, again with every turn.
+ * Listens until the job has its end. The clock of a candidate begins with its verification, and again when it has the GPU
+ * once more; in a race, where they take turns, with every turn.
  */
-static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, double limit_s, reply *r)
+static gt_status listen(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, double limit_s,
+                        pthread_mutex_t *turn, reply *r)
 {
     double deadline = gt_now() + PREPARE_S;
     bool running = false;
@@ -125,7 +144,8 @@ static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_mes
             gt_worker_collect(worker, how, sizeof how);
             break;
         }
-        if (r->phase == GT_PHASE_PREPARING) {
+        pass_turn(worker, turn, r);
+        if (r->phase == GT_PHASE_PREPARING || r->away) {
             deadline = gt_now() + PREPARE_S;
             running = false;
         } else if (!running || kind == GT_MESSAGE_RACE) {
@@ -137,9 +157,25 @@ static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_mes
     return GT_OK;
 }
 
+/* The same; whatever ends it, the turn is the caller's again. */
+static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, double limit_s,
+                           pthread_mutex_t *turn, reply *r)
+{
+    const gt_status status = listen(worker, kind, job, limit_s, turn, r);
+    if (turn && r->away)
+        pthread_mutex_lock(turn);
+    return status;
+}
+
+/* Whether no candidate has run yet. */
+static bool is_early(const reply *r)
+{
+    return r->phase <= GT_PHASE_PREPARING;
+}
+
 /* One job, on a new worker where the old one turns out to be dead or unable before any candidate ran. */
 static gt_status converse(gt_worker *worker, gt_message_kind kind, const gt_message_job *job,
-                          const gt_contestant *const *contestants, double limit_s, reply *r)
+                          const gt_contestant *const *contestants, double limit_s, pthread_mutex_t *turn, reply *r)
 {
     for (int i = 0; i < 2; i++) {
         *r = (reply){.phase = GT_PHASE_PREPARING};
@@ -152,8 +188,8 @@ static gt_status converse(gt_worker *worker, gt_message_kind kind, const gt_mess
             say_lost(r, GT_TRIAL_CRASH, "the worker takes no orders");
             continue;
         }
-        status = listen_to(worker, kind, job, limit_s, r);
-        if (status != GT_OK || !r->lost || r->phase != GT_PHASE_PREPARING || r->trial.outcome == GT_TRIAL_TIMEOUT)
+        status = listen_to(worker, kind, job, limit_s, turn, r);
+        if (status != GT_OK || !r->lost || !is_early(r) || r->trial.outcome == GT_TRIAL_TIMEOUT)
             return status;
     }
     return GT_OK;
@@ -163,7 +199,7 @@ static gt_status converse(gt_worker *worker, gt_message_kind kind, const gt_mess
 static gt_trial blameless(const reply *r)
 {
     gt_trial trial = r->trial;
-    if (r->phase == GT_PHASE_PREPARING && (trial.outcome == GT_TRIAL_CRASH || trial.outcome == GT_TRIAL_TIMEOUT))
+    if (is_early(r) && (trial.outcome == GT_TRIAL_CRASH || trial.outcome == GT_TRIAL_TIMEOUT))
         trial.outcome = GT_TRIAL_LAUNCH_ERROR;
     return trial;
 }
@@ -190,7 +226,7 @@ gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_c
                                 .time_it = terms->time_it, .extent = (uint32_t)terms->extent};
     reply r;
     const gt_status status = converse(worker, GT_MESSAGE_TRY, &job, &contestant,
-                                      terms->limit_s > 0 ? terms->limit_s : worker->options.limit_s, &r);
+                                      terms->limit_s > 0 ? terms->limit_s : worker->options.limit_s, terms->turn, &r);
     if (status != GT_OK)
         return status;
     if (r.lost) {
@@ -250,7 +286,7 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
     *done = true;
     if (job.count == 0 && state->asked == 0)
         return GT_OK;
-    const gt_status status = converse(worker, GT_MESSAGE_RACE, &job, running, worker->options.limit_s, &r);
+    const gt_status status = converse(worker, GT_MESSAGE_RACE, &job, running, worker->options.limit_s, NULL, &r);
     if (status != GT_OK)
         return status;
     if (!r.lost) {
@@ -267,7 +303,7 @@ static gt_status race_once(gt_worker *worker, const gt_problem *problem, const g
         state->baselines[r.index - job.count].trial = r.trial;
         state->asked &= ~GT_BASELINE_BIT(r.index - job.count);
         *done = false;
-    } else if (r.phase == GT_PHASE_PREPARING) { /* the problem itself cannot be had */
+    } else if (is_early(&r)) { /* the problem itself cannot be had */
         for (uint32_t i = 0; i < job.count; i++)
             state->trials[place[i]] = blameless(&r);
         for (size_t i = 0; i < GT_BASELINE_COUNT; i++)

@@ -6,6 +6,7 @@
 #ifndef GT_WORKER_H
 #define GT_WORKER_H
 
+#include <pthread.h>
 #include <signal.h>
 
 #include "../../db/trial.h"
@@ -44,6 +45,7 @@ typedef struct gt_try_terms {
     gt_extent extent; /* not all: fewer small products are checked, and shorter ones */
     double best_us;   /* of those before it, 0: none yet; lets timing stop early for a loser */
     double limit_s;   /* how long it may take; 0: the worker's limit */
+    pthread_mutex_t *turn; /* the caller's, given up while the worker needs no GPU; NULL: there is none */
 } gt_try_terms;
 
 /*

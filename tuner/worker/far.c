@@ -35,7 +35,28 @@ _Static_assert(GT_FAR_PLACES >= LINES_MOST + MORE && GT_FAR_PLACES > (DEEP_ROWS 
 #define UNEVEN_POWERS 48
 #define DEEP_POWERS   120
 
-void gt_far_finish(const gt_driver *driver, gt_far *far)
+/* One product, as the host and as the device sees it. */
+typedef struct gt_far_product {
+    gt_case packed;
+    gt_problem far;
+    char *data[GT_OPERANDS];
+    char *after; /* C as it came back */
+} product;
+
+static void drop_products(gt_far *far)
+{
+    for (size_t i = 0; i < far->count; i++) {
+        for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
+            free(far->products[i].data[o]);
+        free(far->products[i].after);
+    }
+    free(far->products);
+    far->products = NULL;
+    far->count = 0;
+}
+
+/* Frees the memory on the device. */
+static void unmap(const gt_driver *driver, gt_far *far)
 {
     for (int i = 0; i < far->mapped; i++)
         driver->cuMemUnmap(far->first + (CUdeviceptr)i * APART, CHUNK);
@@ -43,7 +64,8 @@ void gt_far_finish(const gt_driver *driver, gt_far *far)
         driver->cuMemRelease(far->memory);
     if (far->reserved)
         driver->cuMemAddressFree(far->reserved, far->bytes);
-    *far = (gt_far){0};
+    far->reserved = far->first = 0;
+    far->mapped = 0;
 }
 
 /* Makes the memory; quick where it is there already. */
@@ -73,7 +95,7 @@ static CUresult prepare(const gt_driver *driver, gt_far *far)
         result = driver->cuMemSetAccess(at, CHUNK, &access, 1);
     }
     if (result != CUDA_SUCCESS)
-        gt_far_finish(driver, far);
+        unmap(driver, far);
     return result;
 }
 
@@ -82,14 +104,6 @@ static CUdeviceptr operand_at(const gt_far *far, const gt_class *class, gt_opera
     const gt_type types[GT_OPERANDS] = {class->type_a, class->type_b, class->type_c};
     return far->first + (CUdeviceptr)operand * OPERAND_BYTES + (CUdeviceptr)gt_class_pointer(class, types[operand]);
 }
-
-/* One product, as the host and as the device sees it. */
-typedef struct product {
-    gt_case packed;
-    gt_problem far;
-    char *data[GT_OPERANDS];
-    char *after; /* C as it came back */
-} product;
 
 /* What lies far apart. */
 typedef enum apart {
@@ -229,27 +243,18 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
     return p->after ? GT_OK : gt_fail_memory();
 }
 
-static void finish_product(product *p)
-{
-    for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
-        free(p->data[o]);
-    free(p->after);
-}
-
 /* Bytes from one row or matrix of C to the next. */
 static int64_t away(const product *p)
 {
     return (p->far.batch > 1 ? p->far.stride_c : p->far.ldc) * gt_type_find(p->far.class.type_c)->bytes;
 }
 
-static bool run_product(const gt_far *far, const gt_checks *checks, const gt_class *class, product *p,
+static bool run_product(const gt_far *far, const gt_checks *checks, const gt_class *class, const product *p,
                         gt_runner *runner, gt_trial *trial)
 {
     const gt_driver *driver = checks->driver;
     const gt_types *types = gt_class_types(class);
     CUdeviceptr at[GT_OPERANDS];
-    gt_reference reference;
-    gt_errors errors = {0};
     CUresult result = CUDA_SUCCESS;
     for (gt_operand o = GT_A; o < GT_OPERANDS && result == CUDA_SUCCESS; o++) {
         at[o] = operand_at(far, class, o);
@@ -267,8 +272,13 @@ static bool run_product(const gt_far *far, const gt_checks *checks, const gt_cla
         result = driver->cuStreamSynchronize(checks->stream);
     if (result == CUDA_SUCCESS)
         result = driver->cuMemcpyDtoH(p->after, at[GT_C], gt_problem_bytes(&p->packed.problem, GT_C));
-    if (!gt_trial_check(trial, driver, result, "running (rows or matrices far apart)"))
-        return false;
+    return gt_trial_check(trial, driver, result, "running (rows or matrices far apart)");
+}
+
+static bool judge_product(const product *p, gt_trial *trial)
+{
+    gt_reference reference;
+    gt_errors errors = {0};
     if (gt_reference_init(&p->packed.problem, p->data[GT_A], p->data[GT_B], &reference) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
     bool good = true;
@@ -289,20 +299,33 @@ static bool fits(const product *p)
     return all;
 }
 
-bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, const gt_kernel *kernel, uint64_t seed,
-                   gt_runner *runner, bool *had, gt_trial *trial)
+gt_status gt_far_draw(gt_far *far, const gt_class *class, const gt_kernel *kernel, uint64_t seed)
+{
+    gt_status status = GT_OK;
+    drop_products(far);
+    if (!(far->products = calloc(APART_KINDS, sizeof *far->products)))
+        return gt_fail_memory();
+    for (apart kind = APART_ROWS; status == GT_OK && kind < APART_KINDS; kind++)
+        if ((kinds[kind].powers == 0 || gt_class_types(class)->parts > 0) &&
+            (!kinds[kind].epilogue || kernel->facts.epilogue))
+            status = make_product(class, kernel, kind, seed + 16 * (uint64_t)kind, &far->products[far->count++]);
+    return status;
+}
+
+bool gt_far_run(gt_far *far, const gt_checks *checks, const gt_class *class, gt_runner *runner, gt_trial *trial)
 {
     bool good = true;
-    *had = prepare(checks->driver, far) == CUDA_SUCCESS;
-    for (apart kind = APART_ROWS; *had && good && kind < APART_KINDS; kind++) {
-        product p = {0};
-        if ((kinds[kind].powers > 0 && gt_class_types(class)->parts == 0) ||
-            (kinds[kind].epilogue && !kernel->facts.epilogue))
-            continue;
-        if (make_product(class, kernel, kind, seed + 16 * (uint64_t)kind, &p) != GT_OK)
-            good = gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
-        good = good && (!fits(&p) || run_product(far, checks, class, &p, runner, trial));
-        finish_product(&p);
-    }
+    if (prepare(checks->driver, far) != CUDA_SUCCESS)
+        return true;
+    for (size_t i = 0; good && i < far->count; i++)
+        good = !fits(&far->products[i]) || run_product(far, checks, class, &far->products[i], runner, trial);
+    return good;
+}
+
+bool gt_far_judge(const gt_far *far, gt_trial *trial)
+{
+    bool good = true;
+    for (size_t i = 0; good && far->mapped > 0 && i < far->count; i++)
+        good = !fits(&far->products[i]) || judge_product(&far->products[i], trial);
     return good;
 }

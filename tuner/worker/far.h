@@ -15,16 +15,19 @@ typedef struct gt_far {
     size_t bytes;                /* that are reserved */
     CUmemGenericAllocationHandle memory;
     int mapped; /* places */
+    struct gt_far_product *products; /* drawn for a kernel */
+    size_t count;
 } gt_far;
 
-/*
- * Runs a candidate on operands whose rows lie so far apart, and on batches whose matrices do, small ones and whole tiles.
- * Makes the memory where it is not there yet; *had becomes whether it could be had: where not, nothing is run, and that is
- * no failure.
- */
-bool gt_far_verify(gt_far *far, const gt_checks *checks, const gt_class *class, const gt_kernel *kernel, uint64_t seed,
-                   gt_runner *runner, bool *had, gt_trial *trial);
+/* Draws operands whose rows lie so far apart, and batches whose matrices do, small ones and whole tiles. Only the host
+ * works. */
+gt_status gt_far_draw(gt_far *far, const gt_class *class, const gt_kernel *kernel, uint64_t seed);
 
-void gt_far_finish(const gt_driver *driver, gt_far *far);
+/* Runs a candidate on them. Makes the memory where it is not there yet; where it cannot be had, nothing is mapped and
+ * nothing is run, and that is no failure. */
+bool gt_far_run(gt_far *far, const gt_checks *checks, const gt_class *class, gt_runner *runner, gt_trial *trial);
+
+/* Compares what was run with what is right, on the host alone. */
+bool gt_far_judge(const gt_far *far, gt_trial *trial);
 
 #endif

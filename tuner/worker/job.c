@@ -87,14 +87,21 @@ static void try_candidate(gt_session *s, const gt_message_job *job, const gt_ker
 {
     gt_kernel_runner runner = {0};
     gt_launch_operands operands;
+    gt_session_report(s, GT_PHASE_DRAWING, 0);
+    bool good =
+        gt_verify_prepare(&s->verifier, &job->problem.class, kernel, job->seed, (gt_extent)job->extent, trial);
     gt_session_report(s, GT_PHASE_PREPARING, 0);
-    bool good = prepare_problem(s, job, kernel, trial) &&
-                gt_verify_prepare(&s->verifier, &job->problem.class, kernel, job->seed, (gt_extent)job->extent, trial);
+    good = good && prepare_problem(s, job, kernel, trial);
     if (good) {
         gt_session_report(s, GT_PHASE_VERIFYING, 0);
         good = gt_kernel_runner_init(s->driver, s->stream, kernel, code, &runner, trial) &&
-               gt_verify_cases(&s->verifier, kernel, &runner.runner, trial) &&
-               gt_residual_verify(&s->residual, &runner.runner, &operands, trial) &&
+               gt_verify_run(&s->verifier, &runner.runner, trial);
+    }
+    if (good) {
+        gt_session_report(s, GT_PHASE_JUDGING, 0);
+        good = gt_verify_judge(&s->verifier, kernel, trial);
+        gt_session_report(s, GT_PHASE_VERIFYING, 0);
+        good = good && gt_residual_verify(&s->residual, &runner.runner, &operands, trial) &&
                prepare_timing(s, job, &runner.runner, &operands, trial);
     }
     if (good && job->time_it) {

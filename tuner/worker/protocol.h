@@ -7,6 +7,7 @@
  *                <-   READY, or FAILED and the worker ends
  *     TRY, RACE  ->
  *                <-   PHASE, any number of them
+ *     GO         ->   where a PHASE needs the GPU and the one before did not
  *                <-   RESULT, or FAULT and the worker ends
  *     CEILING    ->
  *                <-   CEILINGS, or the worker ends
@@ -25,7 +26,7 @@
 #include "ceiling.h"
 #include "../baselines/baseline.h"
 
-#define GT_MESSAGE_MAGIC   0x67746d35u /* changes with the structs below */
+#define GT_MESSAGE_MAGIC   0x67746d36u /* changes with the structs below */
 #define GT_MESSAGE_MOST    ((uint64_t)1 << 30)
 #define GT_CONTESTANTS     64
 #define GT_MESSAGE_TEXT    1000
@@ -41,6 +42,7 @@ typedef enum gt_message_kind {
     GT_MESSAGE_ACCURACY, /* gt_message_accuracy, cubin and PTX of its kernel */
     GT_MESSAGE_ACCURACIES, /* gt_message_accuracies */
     GT_MESSAGE_PHASE,    /* gt_message_phase */
+    GT_MESSAGE_GO,       /* nothing: the GPU is the worker's */
     GT_MESSAGE_RESULT,   /* gt_message_result, `count` trials */
     GT_MESSAGE_FAULT,    /* gt_message_fault: a contestant broke the context */
 } gt_message_kind;
@@ -94,12 +96,20 @@ typedef struct gt_message_accuracies {
 } gt_message_accuracies;
 
 typedef enum gt_phase {
-    GT_PHASE_PREPARING, /* data and references: no candidate has run */
+    GT_PHASE_DRAWING,   /* the small checks, on the host: no candidate has run */
+    GT_PHASE_PREPARING, /* data and references of the problem: no candidate has run */
     GT_PHASE_VERIFYING,
+    GT_PHASE_JUDGING, /* results of the small checks, on the host */
     GT_PHASE_TIMING,
 } gt_phase;
 
-#define GT_PHASE_COUNT 3
+#define GT_PHASE_COUNT 5
+
+/* In the other phases another worker may have the GPU: what is timed there must run alone. */
+static inline bool gt_phase_needs_gpu(gt_phase phase)
+{
+    return phase != GT_PHASE_DRAWING && phase != GT_PHASE_JUDGING;
+}
 
 typedef struct gt_message_phase {
     uint32_t phase;

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <math.h>
 #include <unistd.h>
 
 gt_status gt_session_open(gt_session *s, const gt_message_init *init, const char *driver, const gt_code *checks)
@@ -43,10 +44,21 @@ void gt_session_answer(const gt_session *s, gt_message_kind kind, const struct i
         gt_session_leave(1);
 }
 
-void gt_session_report(const gt_session *s, gt_phase phase, size_t index)
+static void await_go(const gt_session *s)
+{
+    gt_message message = {0};
+    if (gt_message_receive(s->fd, INFINITY, NULL, &message) != GT_RECEIVED || message.kind != GT_MESSAGE_GO)
+        gt_session_leave(1);
+    gt_message_finish(&message);
+}
+
+void gt_session_report(gt_session *s, gt_phase phase, size_t index)
 {
     gt_message_phase message = {.phase = phase, .index = (uint32_t)index};
     gt_session_answer(s, GT_MESSAGE_PHASE, &(struct iovec){&message, sizeof message}, 1);
+    if (s->away && gt_phase_needs_gpu(phase))
+        await_go(s);
+    s->away = !gt_phase_needs_gpu(phase);
 }
 
 _Noreturn void gt_session_give_up(const gt_session *s, size_t index, const gt_trial *trial)

@@ -9,6 +9,7 @@
 
 typedef struct gt_session {
     int fd;
+    bool away; /* another worker may have the GPU */
     gt_driver *driver;
     gt_device device;
     CUcontext context;
@@ -33,8 +34,9 @@ _Noreturn void gt_session_leave(int code);
 /* Sends a message; the process ends if nobody is there to take it. */
 void gt_session_answer(const gt_session *s, gt_message_kind kind, const struct iovec *parts, int count);
 
-/* Tells the parent, which keeps the clock, what is about to run. index: whose, see gt_message_phase. */
-void gt_session_report(const gt_session *s, gt_phase phase, size_t index);
+/* Tells the parent, which keeps the clock, what is about to run. index: whose, see gt_message_phase. Waits for the GPU
+ * where it is needed again. */
+void gt_session_report(gt_session *s, gt_phase phase, size_t index);
 
 /* Tells of a contestant that broke the context, and ends the process. */
 _Noreturn void gt_session_give_up(const gt_session *s, size_t index, const gt_trial *trial);

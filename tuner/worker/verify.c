@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../src/softgpu/softgpu.h"
-#include "judge.h"
 
 /* Multiply-adds that a candidate's cases may take on the software GPU, which runs some hundred millions a second. */
 #define SOFT_WORK 100e6
@@ -106,20 +105,49 @@ static gt_status fill_pools(gt_verifier *v, const gt_class *class)
     return status;
 }
 
+/* Cases that are run one behind the other: all, but the software GPU keeps a case's kernel to its own operands. */
+static size_t count_together(const gt_verifier *v)
+{
+    return v->checks->driver->soft ? 1 : v->cases.count;
+}
+
+/* Begins to judge the cases from first on. */
+static void begin_judgement(gt_verifier *v, size_t first)
+{
+    v->judgement = gt_judge_begin(&v->cases, first, first + count_together(v), v->before);
+}
+
+static bool end_judgement(gt_verifier *v, gt_trial *trial)
+{
+    gt_judgement *const judgement = v->judgement;
+    v->judgement = NULL;
+    return gt_judge_end(judgement, v->after, &v->errors, trial);
+}
+
+static void drop_judgement(gt_verifier *v)
+{
+    gt_judge_drop(v->judgement);
+    v->judgement = NULL;
+}
+
 bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *kernel, uint64_t seed, gt_extent extent,
                        gt_trial *trial)
 {
+    drop_judgement(v);
     gt_cases_finish(&v->cases);
     v->class = *class;
     v->seed = seed;
     v->extent = extent;
+    v->errors = (gt_errors){0};
     const double work = extent != GT_EXTENT_ALL ? QUICK_WORK : v->checks->driver->soft ? SOFT_WORK : 0;
     if (fill_pools(v, class) != GT_OK ||
-        gt_cases_draw(class, kernel, kernel_seed(seed, kernel), work, extent, &v->cases) != GT_OK)
+        gt_cases_draw(class, kernel, kernel_seed(seed, kernel), work, extent, &v->cases) != GT_OK ||
+        (extent == GT_EXTENT_ALL && gt_far_draw(&v->far, class, kernel, seed) != GT_OK))
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "preparing the small checks: %s", gt_error_message());
     if (!make_room(v, trial))
         return false;
     gt_cases_fill(&v->cases, v->pools, v->before);
+    begin_judgement(v, 0);
     return true;
 }
 
@@ -280,41 +308,49 @@ static bool launch_cases(const gt_verifier *v, size_t first, size_t end, gt_runn
     return fail_running(v, at, result, trial);
 }
 
-/* Runs the cases from first to end - 1, and looks at what became of them. */
-static bool verify_some(const gt_verifier *v, size_t first, size_t end, gt_runner *runner, gt_errors *errors,
-                        gt_trial *trial)
+/* Runs the cases from first to end - 1 and reads what became of them. */
+static bool run_some(const gt_verifier *v, size_t first, size_t end, gt_runner *runner, gt_trial *trial)
 {
     const gt_driver *driver = v->checks->driver;
     const size_t begin = v->cases.list[first].begin, bytes = gt_cases_end(&v->cases, end - 1) - begin;
-    gt_judgement *judgement = gt_judge_begin(&v->cases, first, end, v->before); /* while they run */
-    if (launch_cases(v, first, end, runner, trial) && check_workspace(v, first, end, trial) &&
-        gt_trial_check(trial, driver, driver->cuMemcpyDtoH(v->after + begin, v->memory + begin, bytes),
-                       "reading the small checks"))
-        return gt_judge_end(judgement, v->after, errors, trial);
-    gt_judge_drop(judgement);
-    return false;
+    return launch_cases(v, first, end, runner, trial) && check_workspace(v, first, end, trial) &&
+           gt_trial_check(trial, driver, driver->cuMemcpyDtoH(v->after + begin, v->memory + begin, bytes),
+                          "reading the small checks");
 }
 
-bool gt_verify_cases(gt_verifier *v, const gt_kernel *kernel, gt_runner *runner, gt_trial *trial)
+static bool run_all(gt_verifier *v, gt_runner *runner, gt_trial *trial)
 {
     const gt_driver *driver = v->checks->driver;
-    /* The software GPU keeps a case's kernel to its own operands, and takes longer than the comparison. */
-    const size_t count = v->cases.count, together = driver->soft ? 1 : count;
-    gt_errors errors = {0};
-    bool far = false;
+    const size_t count = v->cases.count, together = count_together(v);
     if (!gt_trial_check(trial, driver, driver->cuMemcpyHtoD(v->memory, v->before, v->cases.bytes),
                         "uploading the small checks"))
         return false;
-    for (size_t i = 0; i < count; i += together)
-        if (!verify_some(v, i, i + together, runner, &errors, trial))
+    for (size_t i = 0; i < count; i += together) {
+        if (i > 0 && !end_judgement(v, trial))
             return false;
-    if (!gt_compare_errors(&errors, trial))
-        return false;
-    if (v->extent == GT_EXTENT_ALL &&
-        !gt_far_verify(&v->far, v->checks, &v->class, kernel, v->seed, runner, &far, trial))
+        if (i > 0)
+            begin_judgement(v, i);
+        if (!run_some(v, i, i + together, runner, trial))
+            return false;
+    }
+    return v->extent != GT_EXTENT_ALL || gt_far_run(&v->far, v->checks, &v->class, runner, trial);
+}
+
+bool gt_verify_run(gt_verifier *v, gt_runner *runner, gt_trial *trial)
+{
+    const bool good = run_all(v, runner, trial);
+    if (!good)
+        drop_judgement(v);
+    return good;
+}
+
+bool gt_verify_judge(gt_verifier *v, const gt_kernel *kernel, gt_trial *trial)
+{
+    const bool all = v->extent == GT_EXTENT_ALL;
+    if (!end_judgement(v, trial) || !gt_compare_errors(&v->errors, trial) || (all && !gt_far_judge(&v->far, trial)))
         return false;
     gt_cases_describe(&v->cases, kernel, trial->detail, sizeof trial->detail);
-    if (!far)
+    if (!all || v->far.mapped == 0)
         gt_trial_add(trial, ", none far apart");
     return true;
 }

@@ -7,6 +7,7 @@
 
 #include "cases.h"
 #include "far.h"
+#include "judge.h"
 #include "runner.h"
 
 typedef struct gt_verifier {
@@ -22,16 +23,24 @@ typedef struct gt_verifier {
     size_t room;       /* cases that there are such words for */
     gt_class class;    /* that the cases are of */
     gt_cases cases;
+    gt_judgement *judgement; /* of the cases that are run next, or ran last */
+    gt_errors errors;        /* of those before */
     gt_far far;
 } gt_verifier;
 
 void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier);
 
-/* Draws the small problems of a kernel from a seed, none far apart where not all are wanted. No candidate runs. */
+/* Draws the small problems of a kernel from a seed, none far apart where not all are wanted, and begins to compute what is
+ * right. Only the host works. */
 bool gt_verify_prepare(gt_verifier *verifier, const gt_class *class, const gt_kernel *kernel, uint64_t seed,
                        gt_extent extent, gt_trial *trial);
 
-/* Runs the candidate on all of them. trial->error becomes the largest error seen, trial->detail what was covered. */
-bool gt_verify_cases(gt_verifier *verifier, const gt_kernel *kernel, gt_runner *runner, gt_trial *trial);
+/* Runs the candidate on all of them. On the software GPU, which takes longer than the comparison, each is judged before the
+ * next one runs. */
+bool gt_verify_run(gt_verifier *verifier, gt_runner *runner, gt_trial *trial);
+
+/* Judges what is left to judge, on the host alone. trial->error becomes the largest error seen, trial->detail what was
+ * covered. */
+bool gt_verify_judge(gt_verifier *verifier, const gt_kernel *kernel, gt_trial *trial);
 
 #endif
