@@ -5,6 +5,7 @@
 #include "../../src/core/status.h"
 #include "../../src/runtime/select.h"
 #include "../random.h"
+#include "../worker/parallel.h"
 
 /* Sizes that are drawn for a layout and alignment: evenly in logarithms, so that a kernel which is none's choice serves
  * less than about one size in a hundred. One in four is a batch of smaller products. */
@@ -54,24 +55,50 @@ static void need(entries *all, int64_t kernel_id)
         found->needed = true;
 }
 
+/* What the drawn problems of a class choose. */
+typedef struct choices {
+    const gt_device *device;
+    const gt_measurements *measured;
+    gt_problem problems[SIZES];
+    gt_status status[SIZES];
+    int64_t kernels[SIZES][DEMANDS]; /* chosen by each demand; NONE where it finds nothing */
+} choices;
+
+#define NONE INT64_MIN
+
+static void choose(void *data, size_t index)
+{
+    choices *c = data;
+    for (size_t d = 0; c->status[index] == GT_OK && d < DEMANDS; d++) {
+        gt_selection selection;
+        const gt_status status = gt_select(c->device, &c->problems[index], &demands[d], c->measured, &selection);
+        c->kernels[index][d] = status == GT_OK ? c->measured->list[selection.index].kernel_id : NONE;
+        c->status[index] = status == GT_ERROR_NOT_TUNED ? GT_OK : status;
+    }
+}
+
 /* Marks the kernels that problems of a class need. */
 static gt_status need_of_class(const gt_device *device, const gt_class *class, const gt_measurements *measured,
                                entries *all)
 {
     gt_draws draws = {.seed = SEED};
     gt_status status = GT_OK;
+    choices *c = calloc(1, sizeof *c);
+    if (!c)
+        return gt_fail_memory();
+    c->device = device;
+    c->measured = measured;
+    for (int i = 0; status == GT_OK && i < SIZES; i++)
+        status = draw_problem(&draws, class, i % 4 == 3, &c->problems[i]);
+    if (status == GT_OK)
+        gt_parallel(SIZES, choose, c);
     for (int i = 0; status == GT_OK && i < SIZES; i++) {
-        gt_problem problem;
-        status = draw_problem(&draws, class, i % 4 == 3, &problem);
-        for (size_t d = 0; status == GT_OK && d < DEMANDS; d++) {
-            gt_selection selection;
-            status = gt_select(device, &problem, &demands[d], measured, &selection);
-            if (status == GT_OK)
-                need(all, measured->list[selection.index].kernel_id);
-            else if (status == GT_ERROR_NOT_TUNED) /* this demand finds nothing: nothing is needed for it */
-                status = GT_OK;
-        }
+        for (size_t d = 0; c->status[i] == GT_OK && d < DEMANDS; d++)
+            need(all, c->kernels[i][d]);
+        if (c->status[i] != GT_OK)
+            status = gt_fail(c->status[i], "cannot tell which kernels are chosen");
     }
+    free(c);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* Work that some threads of the worker share. */
+/* Work that some threads share. */
 #ifndef GT_PARALLEL_H
 #define GT_PARALLEL_H
 
