@@ -134,25 +134,24 @@ TEST(a_lanes_failure_is_told_by_the_caller)
     gt_engine_close(&engine, "done");
 }
 
-TEST(problems_that_fill_the_gpu_and_the_software_gpu_get_one_lane_and_split_ones_more_than_others)
+TEST(problems_that_fill_the_gpu_and_the_software_gpu_get_one_lane_and_first_choices_more_than_others)
 {
     gt_engine engine;
-    gt_problem problems[4];
+    enum { MANY = 16 };
+    gt_problem problems[MANY];
     gt_driver hardware = {0};
     const gt_gemm small = GT_GEMM(GT_F32, 64, 64, 64), large = GT_GEMM(GT_F32, 60000, 60000, 60000);
     open_engine(&engine);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < MANY; i++)
         CHECK_OK(gt_problem_init(&small, &problems[i]));
-    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 1);
+    CHECK_INT(gt_lanes_count(&engine, problems, MANY, false), 1);
     gt_driver *soft = engine.driver;
     engine.driver = &hardware;
-    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 3);
+    CHECK_INT(gt_lanes_count(&engine, problems, MANY, false), 8);
     CHECK_INT(gt_lanes_count(&engine, problems, 2, false), 2);
-    CHECK_INT(gt_lanes_count(&engine, problems, 4, true), 4);
-    problems[0].class.math = GT_MATH_SPLIT;
-    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 4);
+    CHECK_INT(gt_lanes_count(&engine, problems, MANY, true), 12);
     CHECK_OK(gt_problem_init(&large, &problems[3]));
-    CHECK_INT(gt_lanes_count(&engine, problems, 4, false), 1);
+    CHECK_INT(gt_lanes_count(&engine, problems, MANY, false), 1);
     engine.driver = soft;
     gt_engine_close(&engine, "done");
 }

@@ -297,6 +297,26 @@ DEVICE_TEST(host_memory_that_is_registered_is_copied_from_and_to)
     free(to);
 }
 
+DEVICE_TEST(host_memory_that_is_registered_is_filled_from_the_device_where_it_is_mapped)
+{
+    enum { BYTES = 4096 };
+    unsigned *words = calloc(1, BYTES);
+    CUdeviceptr mapped;
+    open_context();
+    OK(cu->cuMemHostRegister(words, BYTES, 0));
+    const CUresult result = cu->cuMemHostGetDevicePointer(&mapped, words, 0);
+    if (result == CUDA_SUCCESS) {
+        OK(cu->cuMemsetD32Async(mapped + 8, 5, 1, NULL));
+        OK(cu->cuCtxSynchronize());
+        CHECK(words[1] == 0 && words[2] == 5 && words[3] == 0);
+    } else {
+        CHECK_INT(result, CUDA_ERROR_NOT_SUPPORTED);
+    }
+    CU(cu->cuMemHostGetDevicePointer(&mapped, NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cu->cuMemHostUnregister(words));
+    free(words);
+}
+
 DEVICE_TEST(copies_and_fills_stay_inside_one_allocation)
 {
     char host[64] = {0}, *large = calloc(1, 8 << 20);

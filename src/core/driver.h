@@ -20,6 +20,7 @@
     X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemcpyHtoD) X(cuMemcpyDtoH)                               \
     X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync)                                                                \
     X(cuMemsetD8) X(cuMemsetD32) X(cuMemsetD32Async) X(cuMemHostRegister) X(cuMemHostUnregister)             \
+    X(cuMemHostGetDevicePointer)                                                                             \
     X(cuMemGetAllocationGranularity) X(cuMemAddressReserve) X(cuMemAddressFree)                              \
     X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess)                               \
     X(cuLibraryLoadData) X(cuLibraryUnload) X(cuLibraryGetKernel)                                            \

@@ -20,6 +20,7 @@ typedef struct gt_verifier {
     size_t capacity;
     CUdeviceptr words; /* a one, and two words for each case, for the runner's inspection */
     unsigned *reached; /* on the host: one for each case that is behind its launches; then those two words of each */
+    CUdeviceptr mapped; /* the same as the device sees it; 0: it does not, and copies */
     size_t room;       /* cases that there are such words for */
     gt_class class;    /* that the cases are of */
     gt_cases cases;

@@ -36,7 +36,7 @@ static const entry entries[] = {
     ROW(cuMemcpyHtoD, 3020), ROW(cuMemcpyHtoDAsync, 3020),
     ROW(cuMemsetD8, 3020), ROW(cuMemsetD8Async, 3020), ROW(cuMemsetD16, 3020), ROW(cuMemsetD16Async, 3020),
     ROW(cuMemsetD32, 3020), ROW(cuMemsetD32Async, 3020),
-    ROW(cuMemHostRegister, 6050), ROW(cuMemHostUnregister, 4000),
+    ROW(cuMemHostRegister, 6050), ROW(cuMemHostUnregister, 4000), ROW(cuMemHostGetDevicePointer, 3020),
     ROW(cuMemGetAllocationGranularity, 10020), ROW(cuMemAddressReserve, 10020), ROW(cuMemAddressFree, 10020),
     ROW(cuMemCreate, 10020), ROW(cuMemRelease, 10020), ROW(cuMemMap, 10020), ROW(cuMemUnmap, 10020),
     ROW(cuMemSetAccess, 10020),

@@ -80,6 +80,13 @@ CUresult CUDAAPI cuMemHostUnregister(void *memory)
     return promise(memory, 1);
 }
 
+CUresult CUDAAPI cuMemHostGetDevicePointer(CUdeviceptr *address, void *memory, unsigned flags)
+{
+    const CUresult result = promise(memory, 1);
+    (void)address, (void)flags;
+    return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_SUPPORTED : result;
+}
+
 /* Enters and gives work to a stream; nothing at all is always well. */
 static CUresult give(CUstream handle, sg_work work, uint64_t amount)
 {
