@@ -49,23 +49,29 @@ static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool
     return status;
 }
 
+/* Whether a row of the cover list has winners that a problem of it can follow: of its alignment, as aligned operands are
+ * loaded by other code (but for even rows of f32, where that of other alignments does); and with vectors of its layout, as
+ * reading a matrix along K and across it are different problems. */
+static bool has_leader(gt_winners *winners, int row, const gt_problem *problem)
+{
+    const bool vector = problem->m == 1, even = problem->class.align == 8 && gt_class_element(&problem->class) == 4;
+    return even ? gt_winners_of_row(winners, row) > 0 : gt_winners_has(winners, row, &problem->class, vector);
+}
+
 /* Chooses the effort and the seeds of a problem's search. The first problem of a row of the cover list is searched
- * quickly; on the others of that row what won there is tried, and little else. "First" is meant for each alignment, as
- * aligned operands are loaded by other code (but for even rows of f32, where that of other alignments does); and with
- * vectors for each layout, as reading a matrix along K and across it are different problems. */
+ * quickly; on the others of that row what won there is tried, and little else. */
 static void choose_search(gt_tuning *tuning, gt_winners *winners, bool covers, const gt_problem *problem)
 {
     const int row = covers ? gt_cover_row(problem) : -1;
+    const bool led = row >= 0 && has_leader(winners, row, problem);
     tuning->effort = tuning->engine->options.effort;
     if (tuning->brief && tuning->effort == GT_EFFORT_NORMAL)
         tuning->effort = GT_EFFORT_QUICK;
     tuning->seeds = winners->seeds;
     tuning->covering = row >= 0;
     tuning->seed_count = row >= 0 ? gt_winners_of_row(winners, row) : 0;
-    const bool vector = problem->m == 1, even = problem->class.align == 8 && gt_class_element(&problem->class) == 4;
-    const bool like = even || gt_winners_has(winners, row, &problem->class, vector);
     if (row >= 0 && tuning->effort != GT_EFFORT_FULL)
-        tuning->effort = like && tuning->seed_count > 0 ? GT_EFFORT_COVER : GT_EFFORT_QUICK;
+        tuning->effort = led ? GT_EFFORT_COVER : GT_EFFORT_QUICK;
     if (tuning->seed_count == 0)
         tuning->seed_count = gt_winners_all(winners);
 }
@@ -167,20 +173,21 @@ static gt_status tune_next(lap *l, lane_tuning *lane, const gt_problem *problem,
     return status;
 }
 
-/* Whether a lane works on a problem of the same row of the cover list: what wins there is tried on this one. */
-static bool row_is_under_way(const lap *l, const gt_problem *problem)
+/* Whether a problem is to wait for another one of its row of the cover list, which a lane works on: the first one that it
+ * can follow. */
+static bool awaits_leader(const lap *l, const gt_problem *problem)
 {
     const int row = l->covers ? gt_cover_row(problem) : -1;
     for (size_t i = 0; row >= 0 && i < l->total; i++)
         if (l->fates[i] == UNDER_WAY && gt_cover_row(&l->problems[i]) == row)
-            return true;
+            return !has_leader(l->winners, row, problem);
     return false;
 }
 
 #define ROW_S 0.02 /* seconds between two looks at the rows that are under way */
 
-/* The next problem, in order. One whose row of the cover list is under way waits for what wins there; those that
- * another tuner works on come last. false where none is left. */
+/* The next problem, in order. One whose row of the cover list has no winner yet that it can follow waits while others of the
+ * row are under way; those that another tuner works on come last. false where none is left. */
 static bool pick(const lap *l, const gt_engine *engine, size_t *picked)
 {
     for (bool waiting = true; waiting;) {
@@ -188,7 +195,7 @@ static bool pick(const lap *l, const gt_engine *engine, size_t *picked)
         for (size_t i = 0; i < l->total; i++) {
             if (l->fates[i] != WAITING)
                 continue;
-            if (!row_is_under_way(l, &l->problems[i])) {
+            if (!awaits_leader(l, &l->problems[i])) {
                 *picked = i;
                 return true;
             }
