@@ -106,8 +106,8 @@ static void pass_turn(const gt_worker *worker, pthread_mutex_t *turn, reply *r)
  * Listens until the job has its end. The clock of a candidate begins with its verification, and again when it has the GPU
  * once more; in a race, where they take turns, with every turn.
  */
-static gt_status listen(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, double limit_s,
-                        pthread_mutex_t *turn, reply *r)
+static gt_status hear_out(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, double limit_s,
+                          pthread_mutex_t *turn, reply *r)
 {
     double deadline = gt_now() + PREPARE_S;
     bool running = false;
@@ -161,7 +161,7 @@ static gt_status listen(gt_worker *worker, gt_message_kind kind, const gt_messag
 static gt_status listen_to(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, double limit_s,
                            pthread_mutex_t *turn, reply *r)
 {
-    const gt_status status = listen(worker, kind, job, limit_s, turn, r);
+    const gt_status status = hear_out(worker, kind, job, limit_s, turn, r);
     if (turn && r->away)
         pthread_mutex_lock(turn);
     return status;

@@ -266,8 +266,7 @@ static bool fail_running(const gt_verifier *v, size_t index, CUresult result, gt
     return gt_trial_check(trial, v->checks->driver, result, doing);
 }
 
-/* Enqueues that a case was reached. On an H200 a copy takes the host 10 to 17 us longer than a
- * word that the device sets. */
+/* Enqueues that a case was reached. A copy takes an H200's host 10 to 17 us longer than a word that the device sets. */
 static CUresult mark_reached(const gt_verifier *v, size_t index)
 {
     const gt_driver *driver = v->checks->driver;
