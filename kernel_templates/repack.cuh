@@ -65,6 +65,71 @@ __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 constexpr int GT_COPY_WARPS = 8; // of a block that copies
 constexpr int GT_PIECE = 16 / GT_AB_BYTES;
 
+// Lines of `length` elements that stay lines. A warp copies SPAN elements of AT_ONCE of them, all of which it reads before
+// it writes: what it takes to find its place is shared, and so is the wait.
+template <int SPAN> struct gt_lines {
+    static constexpr int AT_ONCE = 4;
+    gt_int lines, length;
+
+    __device__ __forceinline__ unsigned spans() const { return (unsigned)((length + SPAN - 1) / SPAN); }
+    __device__ __forceinline__ unsigned blocks() const
+    {
+        return (unsigned)(((lines + AT_ONCE - 1) / AT_ONCE * spans() + GT_COPY_WARPS - 1) / GT_COPY_WARPS);
+    }
+    // The first line of a warp, and its first element in each.
+    __device__ __forceinline__ void find(unsigned block, gt_int &line, gt_int &first) const
+    {
+        const unsigned number = block * GT_COPY_WARPS + threadIdx.x / 32, bundle = number / spans();
+        line = (gt_int)bundle * AT_ONCE;
+        first = (gt_int)(number - bundle * spans()) * SPAN;
+    }
+};
+
+#if GT_ACCESS >= 4
+// Lines that begin at words, or at more, are read and written as they are aligned: that takes fewer instructions than
+// pieces of 16 bytes which have to be shifted, and instructions are what bounds a copy.
+struct gt_line_copy : gt_lines<512 / GT_AB_BYTES> {
+#if GT_ACCESS == 4
+    typedef unsigned word;
+#else
+    typedef unsigned long long word; // of two words the compiler would make two accesses
+#endif
+    static constexpr int WIDTH = GT_WIDE_AB, EACH = 16 / GT_ACCESS; // elements of an access, accesses of a lane to a line
+
+    __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, unsigned block) const
+    {
+        const unsigned lane = threadIdx.x % 32;
+        gt_int at, first;
+        find(block, at, first);
+        const int across = gt_clip(lines - at, AT_ONCE), along = gt_clip(length - first, EACH * 32 * WIDTH);
+        const int whole = along / WIDTH * WIDTH; // elements of whole vectors
+        typedef gt_vector<word, GT_ACCESS / (int)sizeof(word)> vector;
+        vector held[AT_ONCE][EACH];
+        from += at * ld + first;
+        GT_AB *const into = const_cast<GT_AB *>(to.at) + at * to.ld + first;
+        const GT_AB *read = from + lane * WIDTH;
+        GT_AB *written = into + lane * WIDTH;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++, read += ld)
+#pragma unroll
+            for (int j = 0; j < EACH; j++)
+                if (i < across && (j * 32 + (int)lane) * WIDTH < whole)
+                    held[i][j] = *(const vector *)(read + j * 32 * WIDTH);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++, written += to.ld)
+#pragma unroll
+            for (int j = 0; j < EACH; j++)
+                if (i < across && (j * 32 + (int)lane) * WIDTH < whole)
+                    gt_store_vector((word *)(written + j * 32 * WIDTH), held[i][j]);
+        constexpr int SHARE = 32 / AT_ONCE; // lanes that copy what is left of a line, less than a vector
+        const int line = lane / SHARE;
+        if (line < across)
+#pragma unroll 1
+            for (int element = whole + lane % SHARE; element < along; element += SHARE)
+                into[line * to.ld + element] = from[line * ld + element];
+    }
+};
+#else
 // Sixteen bytes of a line, and those of two neighbours from byte `shift` of the first on.
 typedef gt_vector<unsigned, 4> gt_sixteen;
 __device__ __forceinline__ gt_sixteen gt_shift(gt_sixteen low, gt_sixteen high, unsigned shift)
@@ -83,85 +148,68 @@ __device__ __forceinline__ gt_sixteen gt_shift(gt_sixteen low, gt_sixteen high, 
     return result;
 }
 
-// Lines of `length` elements that stay lines. A warp copies a part of AT_ONCE of them, all of which it reads before it
-// writes: what it takes to find its place is shared, and so is the wait. A lane reads sixteen bytes as they are aligned in
-// memory, and each lane but the last makes of its own and its neighbour's what is aligned in the copy.
-struct gt_line_copy {
-    static constexpr int PIECES = 31, AT_ONCE = 4; // of a warp: pieces of a line, lines
-    gt_int lines, length;
-
-    __device__ __forceinline__ unsigned spans() const
+// Others in pieces: a lane reads sixteen bytes as they are aligned in memory, and each lane but the last makes of its own
+// and its neighbour's what is aligned in the copy.
+struct gt_line_copy : gt_lines<31 * GT_PIECE> {
+    // Where the piece that an element lies in begins, and how many bytes before it.
+    static __device__ __forceinline__ unsigned shift_of(const GT_AB *element)
     {
-        return (unsigned)((length + PIECES * GT_PIECE - 1) / (PIECES * GT_PIECE));
+        return (unsigned)(unsigned long long)element % 16;
     }
-    __device__ __forceinline__ gt_int blocks() const
+    static __device__ __forceinline__ const GT_AB *piece_of(const GT_AB *element)
     {
-        return ((lines + AT_ONCE - 1) / AT_ONCE * spans() + GT_COPY_WARPS - 1) / GT_COPY_WARPS;
+        return element - shift_of(element) / GT_AB_BYTES;
     }
-
-    // Elements that may be read for a line. Where nothing lies between lines these are all of the matrix: pieces at a
-    // line's ends are read as others are, and what is the next line's comes into the copy's padding.
-    struct readable {
-        const GT_AB *begin, *end;
-
-        __device__ __forceinline__ bool holds(const GT_AB *piece) const
-        {
-            return piece >= begin && piece + GT_PIECE <= end;
-        }
-        // What may be read of a piece that reaches beyond; zeros stand for the rest.
-        __device__ __forceinline__ gt_sixteen read_some(const GT_AB *piece) const
-        {
-            gt_vector<GT_AB, GT_PIECE> some = {};
+    // What may be read of a piece that reaches beyond the elements from `begin` to `end`; zeros stand for the rest.
+    static __device__ __forceinline__ gt_sixteen read_some(const GT_AB *piece, const GT_AB *begin, const GT_AB *end)
+    {
+        gt_vector<GT_AB, GT_PIECE> some = {};
 #pragma unroll
-            for (int e = 0; e < GT_PIECE; e++)
-                if (piece + e >= begin && piece + e < end)
-                    some.e[e] = piece[e];
-            return *(const gt_sixteen *)&some;
-        }
-    };
-    __device__ __forceinline__ readable around(const GT_AB *from, gt_int ld, gt_int at) const
+        for (int e = 0; e < GT_PIECE; e++)
+            if (piece + e >= begin && piece + e < end)
+                some.e[e] = piece[e];
+        return *(const gt_sixteen *)&some;
+    }
+
+    __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, unsigned block) const
     {
+        const unsigned lane = threadIdx.x % 32;
+        gt_int at, first;
+        find(block, at, first);
+        first += lane * GT_PIECE;
+        const int across = gt_clip(lines - at, AT_ONCE);
+        const GT_AB *const line = from + at * ld, *const element = line + first;
+        // Where nothing lies between lines pieces at their ends are read as others are, within the matrix: what is the
+        // next line's comes into the padding.
         const bool packed = ld == length;
-        const GT_AB *line = from + at * ld, *end = packed ? from + lines * ld : line + length;
-        return {packed ? from : line, at < lines ? end : from};
-    }
-
-    __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, gt_int block) const
-    {
-        const int lane = threadIdx.x % 32;
-        const gt_int number = block * GT_COPY_WARPS + threadIdx.x / 32, bundle = number / spans(), at = bundle * AT_ONCE;
-        const gt_int first = (number - bundle * spans()) * (PIECES * GT_PIECE) + lane * GT_PIECE; // of the copy
+        const bool begins = packed ? piece_of(element) >= from : first > 0;
+        const bool ends = packed ? piece_of(element + (AT_ONCE - 1) * ld) + GT_PIECE <= from + lines * ld
+                                 : first + GT_PIECE <= length;
         gt_sixteen own[AT_ONCE] = {}, next;
-        const GT_AB *piece[AT_ONCE];
-        unsigned shift[AT_ONCE];
-        bool whole = true;
         if (first < length + GT_PIECE) {
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++) {
-                const GT_AB *element = from + (at + i) * ld + first;
-                shift[i] = (unsigned)(unsigned long long)element % 16;
-                piece[i] = element - shift[i] / GT_AB_BYTES;
-                if (around(from, ld, at + i).holds(piece[i]))
-                    own[i] = *(const gt_sixteen *)piece[i];
-                else
-                    whole = false;
-            }
-            if (!whole)
+            if (across == AT_ONCE && begins && ends) {
 #pragma unroll
                 for (int i = 0; i < AT_ONCE; i++)
-                    if (const readable r = around(from, ld, at + i); !r.holds(piece[i]))
-                        own[i] = r.read_some(piece[i]);
+                    own[i] = *(const gt_sixteen *)piece_of(element + i * ld);
+            } else {
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; i++)
+                    own[i] = read_some(piece_of(element + i * ld), line + i * ld,
+                                       line + i * ld + (i < across ? length : 0));
+            }
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
 #pragma unroll
             for (int w = 0; w < 4; w++)
                 next.e[w] = __shfl_down_sync(~0u, own[i].e[w], 1);
-            if (at + i < lines && lane < PIECES && first < length) // the last piece may reach into the padding
-                gt_store_vector((unsigned *)(to.at + (at + i) * to.ld + first), gt_shift(own[i], next, shift[i]));
+            if (i < across && lane < 31 && first < length) // the last piece may reach into the padding
+                gt_store_vector((unsigned *)(to.at + (at + i) * to.ld + first),
+                                gt_shift(own[i], next, shift_of(element + i * ld)));
         }
     }
 };
+#endif
 
 // Squares that a block transposes in shared memory, so that they arrive in pieces of 16 bytes wherever they began.
 struct gt_square_copy {
@@ -169,19 +217,19 @@ struct gt_square_copy {
     gt_int lines, length; // of the operand as it is stored
 
     __device__ __forceinline__ unsigned wide() const { return (unsigned)((lines + SIDE - 1) / SIDE); }
-    __device__ __forceinline__ gt_int blocks() const { return wide() * ((length + SIDE - 1) / SIDE); }
-    __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, gt_int block) const
+    __device__ __forceinline__ unsigned blocks() const { return wide() * (unsigned)((length + SIDE - 1) / SIDE); }
+    __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, unsigned block) const
     {
         __shared__ GT_AB square[SIDE * PITCH];
-        const gt_int line_first = block % wide() * SIDE, along_first = block / wide() * SIDE;
+        const gt_int line_first = (gt_int)(block % wide()) * SIDE, along_first = (gt_int)(block / wide()) * SIDE;
         const int line_left = gt_clip(lines - line_first, SIDE), along_left = gt_clip(length - along_first, SIDE);
         GT_AB held[SIDE / ABREAST] = {};
         int along = threadIdx.x % SIDE, line = threadIdx.x / SIDE;
-        from += line_first * ld + along_first;
+        from += (line_first + line) * ld + along_first + along;
 #pragma unroll
-        for (int i = 0; i < SIDE; i += ABREAST)
+        for (int i = 0; i < SIDE; i += ABREAST, from += ABREAST * ld)
             if (line + i < line_left && along < along_left)
-                held[i / ABREAST] = from[(line + i) * ld + along];
+                held[i / ABREAST] = *from;
         __syncthreads(); // the square before this one has been read
 #pragma unroll
         for (int i = 0; i < SIDE; i += ABREAST)
@@ -215,10 +263,10 @@ extern "C" __global__ void __launch_bounds__(GT_COPY_WARPS * 32) repack(const __
 {
     const gt_copy_of<GT_OPERAND_A_ALONG_K == GT_A_ALONG_K>::type a = {GT_TRANS_A ? g.k : g.m, GT_TRANS_A ? g.m : g.k};
     const gt_copy_of<GT_OPERAND_B_ALONG_K == GT_B_ALONG_K>::type b = {GT_TRANS_B ? g.n : g.k, GT_TRANS_B ? g.k : g.n};
-    const gt_int of_a = GT_COPY_A ? a.blocks() : 0, all = of_a + (GT_COPY_B ? b.blocks() : 0);
-    asm volatile("" ::"l"(of_a), "l"(all)); // known before the wait
+    const unsigned of_a = GT_COPY_A ? a.blocks() : 0, all = of_a + (GT_COPY_B ? b.blocks() : 0);
+    asm volatile("" ::"r"(of_a), "r"(all)); // known before the wait
     gt_begin();
-    for (gt_int number = blockIdx.x; number < all; number += gridDim.x)
+    for (unsigned number = blockIdx.x; number < all; number += gridDim.x)
         if (GT_COPY_A && number < of_a)
             a.copy(gt_operand_a(g), g.a + blockIdx.z * g.stride_a, g.lda, number);
         else
