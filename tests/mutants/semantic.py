@@ -216,9 +216,9 @@ def output(source, rng):
 def operand_values(source, *expressions):
     """Values of an operand, x or y, on their way to a multiply-add, or of a copy."""
     if source.only:
-        old = "                held[i / ABREAST] = from[(line + i) * ld + along];\n"
+        old = "                held[i / ABREAST] = *from;\n"
         place = source.text.index(old)
-        read = "from[(line + i) * ld + along]"
+        read = "*from"
         return [Edit(place, place + len(old), old.replace(read, e.format(read))) for e in expressions]
     edits = []
     for line in ('    asm volatile("fma.rn.f32 %0, %1, %2, %0;"', "    sum = __fmaf_rn(x, y, sum);"):
