@@ -96,7 +96,7 @@ WITH RECURSIVE
      -- Clocks of a step: products (of 8 bits by trials of 512x4096x11008 and 4096³ on an H200), what the instructions
      -- and the copy engine move in shared memory, what comes from L2 (56 bytes an SM, 64 where few ask, less where little is
      -- in flight: 580 trials of bf16), what threads copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at
-     -- 300x500x700 to 2052³).
+     -- 300x500x700 to 2052³), and what a single warp group waits for fragments of tf32 (128x128x65536).
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
                       (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
@@ -107,7 +107,8 @@ WITH RECURSIVE
                           / min(64.0, 56.0 * :sm_count / min(units, :sm_count),
                                 min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1600.0),
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
-                      + 20 + promoted * (from_registers OR stacked * n > 128) * stacked * n AS pace,
+                      + 20 + promoted * (from_registers OR stacked * n > 128) * stacked * n
+                      + 130 * (from_registers AND bytes = 4 AND warp_groups = 1) * (1 + (n > 64)) AS pace,
                       -- rows of C that begin at any element leave by elements, a clock each; at 4 or 8 bytes in vectors;
                       -- one behind the other where sums leave few registers
                       bm * bn / cluster_k * CASE WHEN :align >= 16 OR stacked * n / cluster_k <= 256
@@ -136,7 +137,7 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
             + (cluster_m * cluster_n > 1) * (800 + 700 * (waves = 1))
             + (cluster_k > 1) * (1400 + 1.0 * bm * bn * (cluster_k - 1) / cluster_k * :acc_bytes / 8)
             + (parts > 1) * (3600 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 17)
-            + (repack > 0) * (7000 + 2000 * (repack = 11 AND bytes = 2)
+            + (repack > 0) * (CASE WHEN :align < 16 THEN 5000 ELSE 7000 END
                               + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
                                 / (CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17 END * :sm_count))
             AS INTEGER) + hint + 12 - stages AS clocks
