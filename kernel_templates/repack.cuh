@@ -65,24 +65,22 @@ __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 constexpr int GT_COPY_WARPS = 8; // of a block that copies
 constexpr int GT_PIECE = 16 / GT_AB_BYTES;
 
-// Lines that a warp copies at once, and blocks that a multiprocessor has registers for.
-constexpr int GT_AT_ONCE = GT_ACCESS > 4 ? 8 : 4, GT_COPY_BLOCKS = GT_ACCESS > 4 ? 4 : 5;
-
-// Lines of `length` elements that stay lines. A warp copies SPAN elements of GT_AT_ONCE of them, all of which it reads
-// before it writes: what it takes to find its place is shared, and so is the wait.
+// Lines of `length` elements that stay lines. A warp copies SPAN elements of AT_ONCE of them, all of which it reads before
+// it writes: what it takes to find its place is shared, and so is the wait.
 template <int SPAN> struct gt_lines {
+    static constexpr int AT_ONCE = 4;
     gt_int lines, length;
 
     __device__ __forceinline__ unsigned spans() const { return (unsigned)((length + SPAN - 1) / SPAN); }
     __device__ __forceinline__ unsigned blocks() const
     {
-        return (unsigned)(((lines + GT_AT_ONCE - 1) / GT_AT_ONCE * spans() + GT_COPY_WARPS - 1) / GT_COPY_WARPS);
+        return (unsigned)(((lines + AT_ONCE - 1) / AT_ONCE * spans() + GT_COPY_WARPS - 1) / GT_COPY_WARPS);
     }
     // The first line of a warp, and its first element in each.
     __device__ __forceinline__ void find(unsigned block, gt_int &line, gt_int &first) const
     {
         const unsigned number = block * GT_COPY_WARPS + threadIdx.x / 32, bundle = number / spans();
-        line = (gt_int)bundle * GT_AT_ONCE;
+        line = (gt_int)bundle * AT_ONCE;
         first = (gt_int)(number - bundle * spans()) * SPAN;
     }
 };
@@ -90,6 +88,7 @@ template <int SPAN> struct gt_lines {
 #if GT_ACCESS >= 4
 // Lines that begin at words, or at more, are read and written as they are aligned. That takes a quarter of the
 // instructions of pieces which have to be shifted: with those, bf16's 3000x700x1300 took 16.8 us on an H200, so 15.2.
+// Twice as many lines at once took 16.1.
 struct gt_line_copy : gt_lines<512 / GT_AB_BYTES> {
 #if GT_ACCESS == 4
     typedef unsigned word;
@@ -103,27 +102,27 @@ struct gt_line_copy : gt_lines<512 / GT_AB_BYTES> {
         const unsigned lane = threadIdx.x % 32;
         gt_int at, first;
         find(block, at, first);
-        const int across = gt_clip(lines - at, GT_AT_ONCE), along = gt_clip(length - first, EACH * 32 * WIDTH);
+        const int across = gt_clip(lines - at, AT_ONCE), along = gt_clip(length - first, EACH * 32 * WIDTH);
         const int whole = along / WIDTH * WIDTH; // elements of whole vectors
         typedef gt_vector<word, GT_ACCESS / (int)sizeof(word)> vector;
-        vector held[GT_AT_ONCE][EACH];
+        vector held[AT_ONCE][EACH];
         from += at * ld + first;
         GT_AB *const into = const_cast<GT_AB *>(to.at) + at * to.ld + first;
         const GT_AB *read = from + lane * WIDTH;
         GT_AB *written = into + lane * WIDTH;
 #pragma unroll
-        for (int i = 0; i < GT_AT_ONCE; i++, read += ld)
+        for (int i = 0; i < AT_ONCE; i++, read += ld)
 #pragma unroll
             for (int j = 0; j < EACH; j++)
                 if (i < across && (j * 32 + (int)lane) * WIDTH < whole)
                     held[i][j] = *(const vector *)(read + j * 32 * WIDTH);
 #pragma unroll
-        for (int i = 0; i < GT_AT_ONCE; i++, written += to.ld)
+        for (int i = 0; i < AT_ONCE; i++, written += to.ld)
 #pragma unroll
             for (int j = 0; j < EACH; j++)
                 if (i < across && (j * 32 + (int)lane) * WIDTH < whole)
                     gt_store_vector((word *)(written + j * 32 * WIDTH), held[i][j]);
-        constexpr int SHARE = 32 / GT_AT_ONCE; // lanes that copy what is left of a line, less than a vector
+        constexpr int SHARE = 32 / AT_ONCE; // lanes that copy what is left of a line, less than a vector
         const int line = lane / SHARE;
         if (line < across)
 #pragma unroll 1
@@ -179,29 +178,29 @@ struct gt_line_copy : gt_lines<31 * GT_PIECE> {
         gt_int at, first;
         find(block, at, first);
         first += lane * GT_PIECE;
-        const int across = gt_clip(lines - at, GT_AT_ONCE);
+        const int across = gt_clip(lines - at, AT_ONCE);
         const GT_AB *const line = from + at * ld, *const element = line + first;
         // Where nothing lies between lines pieces at their ends are read as others are, within the matrix: what is the
         // next line's comes into the padding.
         const bool packed = ld == length;
         const bool begins = packed ? piece_of(element) >= from : first > 0;
-        const bool ends = packed ? piece_of(element + (GT_AT_ONCE - 1) * ld) + GT_PIECE <= from + lines * ld
+        const bool ends = packed ? piece_of(element + (AT_ONCE - 1) * ld) + GT_PIECE <= from + lines * ld
                                  : first + GT_PIECE <= length;
-        gt_sixteen own[GT_AT_ONCE] = {}, next;
+        gt_sixteen own[AT_ONCE] = {}, next;
         if (first < length + GT_PIECE) {
-            if (across == GT_AT_ONCE && begins && ends) {
+            if (across == AT_ONCE && begins && ends) {
 #pragma unroll
-                for (int i = 0; i < GT_AT_ONCE; i++)
+                for (int i = 0; i < AT_ONCE; i++)
                     own[i] = *(const gt_sixteen *)piece_of(element + i * ld);
             } else {
 #pragma unroll
-                for (int i = 0; i < GT_AT_ONCE; i++)
+                for (int i = 0; i < AT_ONCE; i++)
                     own[i] = read_some(piece_of(element + i * ld), line + i * ld,
                                        line + i * ld + (i < across ? length : 0));
             }
         }
 #pragma unroll
-        for (int i = 0; i < GT_AT_ONCE; i++) {
+        for (int i = 0; i < AT_ONCE; i++) {
 #pragma unroll
             for (int w = 0; w < 4; w++)
                 next.e[w] = __shfl_down_sync(~0u, own[i].e[w], 1);
@@ -261,8 +260,7 @@ template <> struct gt_copy_of<false> {
 };
 
 // The kernel that makes the copies. Its blocks deal out among them what is to be copied of A, then of B.
-extern "C" __global__ void __launch_bounds__(GT_COPY_WARPS * 32, GT_COPY_BLOCKS)
-    repack(const __grid_constant__ gt_args g)
+extern "C" __global__ void __launch_bounds__(GT_COPY_WARPS * 32) repack(const __grid_constant__ gt_args g)
 {
     const gt_copy_of<GT_OPERAND_A_ALONG_K == GT_A_ALONG_K>::type a = {GT_TRANS_A ? g.k : g.m, GT_TRANS_A ? g.m : g.k};
     const gt_copy_of<GT_OPERAND_B_ALONG_K == GT_B_ALONG_K>::type b = {GT_TRANS_B ? g.n : g.k, GT_TRANS_B ? g.k : g.n};

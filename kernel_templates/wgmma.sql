@@ -109,10 +109,10 @@ WITH RECURSIVE
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
                       + 20 + promoted * (from_registers OR stacked * n > 128) * stacked * n
                       + 130 * (from_registers AND bytes = 4 AND warp_groups = 1) * (1 + (n > 64)) AS pace,
-                      -- rows of C that begin at any element leave by elements, a clock each; at 4 or 8 bytes in vectors;
+                      -- rows of C that begin at any element leave by elements or words, at 4 or 8 bytes in vectors;
                       -- one behind the other where sums leave few registers
                       bm * bn / cluster_k * CASE WHEN :align >= 16 OR stacked * n / cluster_k <= 256
-                                                 THEN CASE WHEN :align < 4 THEN 1.0 ELSE :c_bytes / 40.0 END
+                                                 THEN CASE WHEN :align < 4 THEN 0.25 ELSE :c_bytes / 40.0 END
                                                  ELSE CASE WHEN :align < 4 THEN 2.5 ELSE :c_bytes / 8.0 END END + 800 AS store,
                       1.0 * bytes * :batch * (:m + :n) * :k / :sm_count
                       / CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
@@ -140,8 +140,9 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
             + (repack > 0) * (CASE WHEN :align < 16 THEN 5000 ELSE 7000 END
                               + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
                                 / (CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17 END * :sm_count))
-            AS INTEGER) + hint + 12 - stages AS clocks
--- Of two that are alike the one with more stages comes first: cold, 512x4096x11008 of 8 bits took 4 to 8% less with six of
+            AS INTEGER) + hint + swap + 12 - stages AS clocks
+-- Of two that are alike the one that is not swapped comes first (4096x128x4096 of bf16: 9.6 and 12.1 us), and the one with
+-- more stages: cold, 512x4096x11008 of 8 bits took 4 to 8% less with six of
 -- 128x128 than with five.
 -- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.
 FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1

@@ -233,6 +233,35 @@ __device__ __forceinline__ void copy_old(const gt_args &g, char *buffer, gt_int 
     gt_commit_copies();
 }
 
+// Stores a subtile of 16-bit elements from the buffer where rows may begin between words. Threads store the words of a
+// row; where it begins between two of them the last thread has the row's first element and its last. On an H200 bf16's
+// 4097x4095x4093 takes 232 us so (240 by elements), 1001³ 12.5 (13.1); with 16 columns it is no faster.
+__device__ __forceinline__ void store_words(const gt_args &g, const char *buffer, gt_int row, gt_int column)
+{
+    constexpr int ABREAST = SUBTILE_COLUMNS / 2, PASS = 128 / ABREAST;
+    constexpr int AT_ONCE = OWN <= 128 ? 4 : 1; // where registers are left
+    static_assert(SUBTILE_ROWS % PASS == 0, "all threads have as many");
+    const int first = threadIdx.x % 128 / ABREAST, x = threadIdx.x % ABREAST * 2;
+    const int rows = gt_clip(g.m - row, SUBTILE_ROWS), columns = gt_clip(g.n - column, SUBTILE_COLUMNS);
+    unsigned short *c = (unsigned short *)(g.c + blockIdx.z * g.stride_c + (row + first) * g.ldc + column);
+#pragma unroll(AT_ONCE)
+    for (int y = 0; y < SUBTILE_ROWS; y += PASS, c += PASS * g.ldc) {
+        const int low = x + (unsigned)(unsigned long long)c % 4 / 2, high = (low + 1) % SUBTILE_COLUMNS;
+        const unsigned short e[2] = {*(const unsigned short *)(buffer + subtile_at(first + y, low)),
+                                     *(const unsigned short *)(buffer + subtile_at(first + y, high))};
+        if (first + y >= rows)
+            continue;
+        if (low < high && high < columns) {
+            *(unsigned *)(c + low) = e[0] | (unsigned)e[1] << 16;
+        } else {
+            if (low < columns)
+                c[low] = e[0];
+            if (high < low && high < columns)
+                c[high] = e[1];
+        }
+    }
+}
+
 // Stores a subtile from the buffer, without what lies outside.
 template <int WIDE>
 __device__ __forceinline__ void store_by_threads(const gt_args &g, char *buffer, gt_int row, gt_int column)
@@ -335,7 +364,9 @@ struct output {
                 gt_fence_async();
             warp_group_sync();
             const bool by_threads = !WHOLE && (!MAP_C || (g.n % STORED_AT_ONCE != 0 && left + SUBTILE_COLUMNS > g.n));
-            if (by_threads)
+            if constexpr (WIDE * GT_C_BYTES == 2 && !MAP_C && SUBTILE_COLUMNS > 16)
+                store_words(g, buffer, top, left);
+            else if (by_threads)
                 store_by_threads<WIDE>(g, buffer, top, left);
             if (MAP_C && speaks()) {
 #pragma unroll

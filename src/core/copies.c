@@ -1,11 +1,10 @@
 #include "copies.h"
 
-/* A block transposes a square of 64 x 64 elements, or copies a part of some lines with each of its 8 warps: of 8 lines
- * that begin at 8 bytes, or of 4; several, one after the other, where there are more than BLOCKS_MOST. */
+/* A block transposes a square of 64 x 64 elements, or copies a part of 4 lines with each of its warps; several, one after
+ * the other, where there are more than BLOCKS_MOST. */
 #define BLOCKS_MOST 65536
 #define SQUARE      64
 #define LINES       32  /* of a block, and the bytes that it copies of each */
-#define LINES_AT_8  64
 #define LINE_BYTES  496
 
 #define LINE 128 /* bytes that a line of a copy is a multiple of */
@@ -94,11 +93,10 @@ static bool do_lines_stay(const gt_problem *p, gt_operand operand, int64_t how)
 }
 
 /* Blocks that make a whole copy. */
-static int64_t count_blocks(const gt_stored *copy, bool lines_stay, int align)
+static int64_t count_blocks(const gt_stored *copy, bool lines_stay)
 {
     if (lines_stay)
-        return (copy->rows / (align < 8 ? LINES : LINES_AT_8) + 1) *
-               (copy->columns * gt_type_find(copy->type)->bytes / LINE_BYTES + 1);
+        return (copy->rows / LINES + 1) * (copy->columns * gt_type_find(copy->type)->bytes / LINE_BYTES + 1);
     return (copy->rows / SQUARE + 1) * (copy->columns / SQUARE + 1);
 }
 
@@ -125,8 +123,7 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
         copies.copied[i] = true;
         copies.lines_stay[i] = !parts && do_lines_stay(p, i, how);
         copies.bytes[i] = (size_t)one;
-        blocks += parts ? count_parts_blocks(p, i, copies.cluster)
-                        : count_blocks(copy, copies.lines_stay[i], p->class.align);
+        blocks += parts ? count_parts_blocks(p, i, copies.cluster) : count_blocks(copy, copies.lines_stay[i]);
     }
     copies.threads = parts ? PARTS_THREADS : COPY_THREADS;
     copies.blocks = blocks < BLOCKS_MOST ? (unsigned)blocks : BLOCKS_MOST;
