@@ -65,8 +65,8 @@ __device__ __forceinline__ void *gt_workspace(const gt_args &g)
 constexpr int GT_COPY_WARPS = 8; // of a block that copies
 constexpr int GT_PIECE = 16 / GT_AB_BYTES;
 
-// Lines of `length` elements that stay lines. A warp copies SPAN elements of AT_ONCE of them, all of which it reads before
-// it writes: what it takes to find its place is shared, and so is the wait.
+// Lines of `length` elements that stay lines. A warp copies SPAN elements of AT_ONCE of them, all of which it reads
+// before it writes: what it takes to find its place is shared, and so is the wait.
 template <int SPAN> struct gt_lines {
     static constexpr int AT_ONCE = 4;
     gt_int lines, length;
@@ -95,7 +95,7 @@ struct gt_line_copy : gt_lines<512 / GT_AB_BYTES> {
 #else
     typedef unsigned long long word; // of two words the compiler would make two accesses
 #endif
-    static constexpr int WIDTH = GT_WIDE_AB, EACH = 16 / GT_ACCESS; // elements of an access, accesses of a lane to a line
+    static constexpr int WIDTH = GT_WIDE_AB, EACH = 16 / GT_ACCESS; // elements of an access, accesses to a line
 
     __device__ __forceinline__ void copy(gt_operand to, const GT_AB *from, gt_int ld, unsigned block) const
     {
@@ -149,8 +149,8 @@ __device__ __forceinline__ gt_sixteen gt_shift(gt_sixteen low, gt_sixteen high, 
     return result;
 }
 
-// Others in pieces: a lane reads sixteen bytes as they are aligned in memory, and each lane but the last makes of its own
-// and its neighbour's what is aligned in the copy.
+// Others in pieces: a lane reads sixteen bytes as they are aligned in memory, and each lane but the last makes of its
+// own and its neighbour's what is aligned in the copy.
 struct gt_line_copy : gt_lines<31 * GT_PIECE> {
     // Where the piece that an element lies in begins, and how many bytes before it.
     static __device__ __forceinline__ unsigned shift_of(const GT_AB *element)
