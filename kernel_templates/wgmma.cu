@@ -43,7 +43,7 @@
 #ifndef SPLIT_K // parts of K along the grid's y, CLUSTER_K of them in a cluster
 #define SPLIT_K 1
 #endif
-#ifndef HINT // 1: L2 evicts first what few blocks read, and those at the same time
+#ifndef HINT // steps of four in which L2 evicts first what few blocks read, and those at the same time
 #define HINT 0
 #endif
 #ifndef LOAD // operands come by 1 cp.async, 2 the copy engine

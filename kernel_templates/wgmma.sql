@@ -23,7 +23,7 @@ WITH RECURSIVE
      -- Or producers' threads copy from rows that begin at 4 or 8 bytes.
      repack(repack) AS (VALUES (0), (7), (9), (10), (11)),
      load(load) AS (VALUES (1), (2)),
-     hint(hint) AS (VALUES (0), (1)),
+     hint(hint) AS (VALUES (0), (3)),
      copied AS (SELECT *, CASE WHEN repack & 1 AND repack & 8 THEN 1 ELSE NOT :trans_a END AS a_along_k,
                        CASE WHEN repack & 2 AND repack & 8 THEN 1 ELSE :trans_b END AS b_along_k
                 FROM kind, repack, load
@@ -140,11 +140,12 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
             + (repack > 0) * (CASE WHEN :align < 16 THEN 5000 ELSE 7000 END
                               + 2.0 * bytes * :batch * ((repack & 1) * :m + (repack & 2) / 2 * :n) * :k
                                 / (CASE WHEN bytes * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17 END * :sm_count))
-            AS INTEGER) + hint + swap + 12 - stages AS clocks
+            AS INTEGER) - hint + swap + 12 - stages AS clocks
 -- Of two that are alike the one that is not swapped comes first (4096x128x4096 of bf16: 9.6 and 12.1 us), and the one with
--- more stages: cold, 512x4096x11008 of 8 bits took 4 to 8% less with six of
--- 128x128 than with five.
--- What at most two rows or columns of tiles read passes through L2, where that is worth a hint: it is tried on the best.
+-- more stages: cold, 512x4096x11008 of 8 bits took 4 to 8% less with six of 128x128 than with five.
+-- What at most two rows or columns of tiles read and L2 does not hold leaves it behind them, but for a quarter that the next
+-- launch may find there: on an H200 16x4096x4096 of tf32 takes 18.4 us so and 25.4 behind another kernel, 18.9 and 26.9 without.
+-- What L2 holds is found there whole.
 FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1
-                                     AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 8000000)
+                                     AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 40000000)
 WHERE bytes > 0 AND :cc >= 90;

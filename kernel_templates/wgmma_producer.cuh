@@ -69,12 +69,26 @@ struct schedule : k_steps {
 
 // ---- copies by the copy engine ----
 
+// How L2 treats what is read of A and B.
+struct policies {
+    unsigned long long a, b;
+};
+// Copies a step of a tile into its stage.
+template <bool HAS_POLICY>
+__device__ __forceinline__ void copy_step(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const ring &r,
+                                          const place &at, int row, int column, int step, policies of)
+{
+    tile_a::copy<HAS_POLICY>(r.a_of(at), map_a, row, step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M, of.a);
+    tile_b::copy<HAS_POLICY>(r.b_of(at), map_b, column, step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1,
+                             of.b);
+}
 // Copies of all tiles of a block, the first of which begins at this row and column.
 __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const schedule &plan,
                                         const ring &r, int row, int column)
 {
-    const unsigned long long of_a = HINT ? gt_evict_behind(plan.columns) : 0,
-                             of_b = HINT ? gt_evict_behind(plan.rows) : 0;
+    policies of = {};
+    if (HINT)
+        of = {gt_evict_behind(plan.columns), gt_evict_behind(plan.rows)};
     place at = {0, 1};
     unsigned number = blockIdx.x / SHARING;
     while (number < plan.clusters) {
@@ -82,9 +96,10 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
         for (int step = plan.first; step < plan.end; step++, at.advance()) {
             gt_mbarrier_wait_cluster<SHARING>(r.empty_of(at), at.phase);
             gt_mbarrier_expect(r.full_of(at), STAGE);
-            tile_a::copy<HINT>(r.a_of(at), map_a, row, step * BK, r.full_of(at), rank_n(), rank_m(), CLUSTER_M, of_a);
-            tile_b::copy<HINT>(r.b_of(at), map_b, column, step * BK, r.full_of(at), rank_m(), rank_n() * CLUSTER_M, 1,
-                               of_b);
+            if (step % 4 < HINT)
+                copy_step<(HINT > 0)>(map_a, map_b, r, at, row, column, step, of);
+            else
+                copy_step<false>(map_a, map_b, r, at, row, column, step, of);
         }
         number += gridDim.x / SHARING;
         if (number < plan.clusters)

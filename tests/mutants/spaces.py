@@ -174,7 +174,7 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "blocks=1"),
     ("wgmma", "pingpong", "192x192x704", "nt",
      "bm=64 bn=64 bk=64 swap=0 warp_groups=2 pingpong=1 stages=3 cluster_m=1 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 "
-     "occ=1 blocks=2"),
+     "hint=3 occ=1 blocks=2"),
     # Rows of A and columns of B in parts, by lines and by strips, two warp groups in turns, persistent; one, the other way; K
     # over blocks of a cluster and over clusters.
     ("split", "turns", "200x112x200", "nn",
