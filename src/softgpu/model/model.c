@@ -15,8 +15,8 @@
 
 /*
  * Fitted together to 332 trials of simt for 2048 x 2048 x 2048 on an H200, of one run of the tuner, and tried on 220
- * others of that run; tests/model_h200.txt has every 18th of all, from both. Their form was found with one thing varied
- * at a time:
+ * others of that run; tests/model_h200.txt has every 18th of all, from both, measured again as simt is now. Their form was
+ * found with one thing varied at a time:
  *
  * SLOT, READINESS: a warp alone on its scheduler takes half as long again as its slots and what the assembler orders
  * between them, two take 1.1 times as long together, four a little less: some of what one waits for is another's slot.

@@ -142,7 +142,8 @@ static bool goes_on(const code *c, int64_t at)
 }
 
 /* The loop with the most multiply-adds, of those with no other inside that has any: kernels that stay have one over the
- * tiles too. The shorter of two that have as many. */
+ * tiles too. Of two that have as many the shorter where both begin in the same place, else the longer: the last tile may have a
+ * loop of its own, which copies nothing. */
 static void find_loop(const code *c, int64_t *first, int64_t *last)
 {
     int64_t most = 0, inner = -1; /* where the last loop with multiply-adds begins, of those that have ended */
@@ -157,7 +158,8 @@ static void find_loop(const code *c, int64_t *first, int64_t *last)
         if (math == 0 || inner > head)
             continue;
         inner = head;
-        if (math > most || (math == most && at - head < *last - *first)) {
+        const bool shorter = at - head < *last - *first;
+        if (math > most || (math == most && shorter == (head == *first))) {
             most = math;
             *first = head;
             *last = at;
