@@ -98,6 +98,8 @@ __device__ __forceinline__ void add_slices(const ring &r, const sums &sum, four_
 #pragma unroll
         for (int p = 0; p < PIECES; p++)
             block[p] = piece(sum, p);
+        if (GT_CHECKED)
+            consumers_sync(); // racecheck sees no order in a cluster's barrier whose arrival is relaxed
         return;
     }
     const unsigned mine =
