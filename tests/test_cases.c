@@ -294,8 +294,8 @@ TEST(every_kind_of_product_is_there)
         const bool bounded = round % 2;
         const gt_class class = class_of(GT_F32, GT_F32, 16);
         const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
-        bool alpha[5] = {0}, beta[5] = {0}, values[3] = {0}, zero = false, poison = false, again = false, rare = false;
-        bool deep = false, plain = false;
+        bool alpha[5] = {0}, beta[5] = {0}, values[GT_VALUES_UNEVEN + 1] = {0}, zero = false, poison = false, again = false;
+        bool rare = false, deep = false, plain = false;
         int64_t longest = 0, largest = 0, rows = 0, columns = 0, most = 0, three = 0;
         gt_cases cases;
         CHECK_OK(gt_cases_draw(&class, &k, check_random(), bounded ? SOFT : 0, GT_EXTENT_ALL, &cases));
@@ -326,7 +326,7 @@ TEST(every_kind_of_product_is_there)
             CHECK(c->repeats == 1 || c->beta == 0);
         }
         for (int s = 0; s < 5; s++)
-            CHECK(alpha[s] && beta[s] && values[s % 3]);
+            CHECK(alpha[s] && beta[s] && values[s % (GT_VALUES_WHOLE + 1)]);
         CHECK(rare && zero && poison && again && three);
         CHECK(longest > (bounded ? 4096 : 65536));
         CHECK(largest > 256);
