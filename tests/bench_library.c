@@ -15,6 +15,7 @@ enum {
     SIZE = 64,     /* small: the GPU must keep up with the launches */
     CALLS = 100,   /* in one sample, well under the depth of a stream's queue */
     SAMPLES = 301, /* of each kind, taken in turns */
+    PLANS = 31,    /* of one size, and of others */
 };
 
 /* The same launch without gemmtune: what a captured execution turned into. */
@@ -118,6 +119,23 @@ static gt_status time_calls(const gt_driver *driver, const gt_plan *plan, CUstre
     return status;
 }
 
+/* The median in microseconds of planning sizes, each `apart` larger than the one before; the first is SIZE + apart. */
+static gt_status time_plans(gt_context *gt, int apart, double *us)
+{
+    double took[PLANS];
+    gt_status status = GT_OK;
+    for (int i = 0; i < PLANS && status == GT_OK; i++) {
+        const gt_gemm gemm = GT_GEMM(GT_F32, SIZE + (i + 1) * apart, SIZE, SIZE);
+        gt_plan *plan = NULL;
+        const double start = now_us();
+        status = gt_plan_gemm(gt, &gemm, &plan);
+        took[i] = now_us() - start;
+        gt_plan_destroy(plan);
+    }
+    *us = status == GT_OK ? median(took, PLANS) : 0;
+    return status;
+}
+
 static void print_time(const char *what, double us)
 {
     printf("  %-44s %10.3f %s\n", what, us < 1000 ? us : us / 1000, us < 1000 ? "us" : "ms");
@@ -127,12 +145,12 @@ int main(int argc, char **argv)
 {
     static float zeros[SIZE * SIZE];
     const gt_options options = {.database = argc > 1 ? argv[1] : NULL, .driver = argc > 2 ? argv[2] : NULL};
-    const gt_gemm gemm = GT_GEMM(GT_F32, SIZE, SIZE, SIZE), other = GT_GEMM(GT_F32, SIZE + 4, SIZE, SIZE);
+    const gt_gemm gemm = GT_GEMM(GT_F32, SIZE, SIZE, SIZE);
     gt_context *gt = NULL;
-    gt_plan *plan = NULL, *again = NULL, *near = NULL;
+    gt_plan *plan = NULL;
     CUstream stream;
     bare_launch bare;
-    double with_us, bare_us, at[7];
+    double again_us, other_us, with_us, bare_us, at[4];
 
     at[0] = now_us();
     const gt_driver *driver = example_open(options.driver);
@@ -145,11 +163,9 @@ int main(int argc, char **argv)
         status = gt_plan_gemm(gt, &gemm, &plan);
     at[3] = now_us();
     if (status == GT_OK)
-        status = gt_plan_gemm(gt, &gemm, &again);
-    at[4] = now_us();
+        status = time_plans(gt, 0, &again_us);
     if (status == GT_OK)
-        status = gt_plan_gemm(gt, &other, &near);
-    at[5] = now_us();
+        status = time_plans(gt, 4, &other_us);
     if (status != GT_OK)
         return example_status(status);
     operands o = {.alpha = 1, .beta = 0};
@@ -162,8 +178,8 @@ int main(int argc, char **argv)
     print_time("driver and CUDA context", at[1] - at[0]);
     print_time("gt_open", at[2] - at[1]);
     print_time("gt_plan_gemm, first", at[3] - at[2]);
-    print_time("gt_plan_gemm, the same again", at[4] - at[3]);
-    print_time("gt_plan_gemm, another size", at[5] - at[4]);
+    print_time("gt_plan_gemm, the same again, median", again_us);
+    print_time("gt_plan_gemm, other sizes, median", other_us);
     print_time("gt_open and the first gt_plan_gemm", at[3] - at[1]);
     if (!find_bare_launch(driver, plan, stream, &o, &bare)) {
         puts("this driver cannot tell what was captured: no bare launch to compare with");
@@ -177,8 +193,6 @@ int main(int argc, char **argv)
         driver->cuGraphDestroy(bare.graph);
     }
     driver->cuStreamDestroy(stream);
-    gt_plan_destroy(near);
-    gt_plan_destroy(again);
     gt_plan_destroy(plan);
     gt_close(gt);
     return 0;
