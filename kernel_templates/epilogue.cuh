@@ -108,7 +108,7 @@ __device__ __forceinline__ void store_pieces(const gt_args &g, gt_int row, gt_in
             for (int n = 0; n < COUNT && plain; n++)
                 if (has(n))
                     store_plainly(g, to, first + n * next, sum(n), bias[n % PERIOD]);
-            // The old C of eight pieces is on its way together: one after another, each would be waited for.
+            // The old C of two pieces is on its way together: one after another, each would be waited for.
             constexpr int TOGETHER = COUNT < 2 ? COUNT : 2;
 #pragma unroll
             for (int begin = 0; begin < COUNT && !plain; begin += TOGETHER) {

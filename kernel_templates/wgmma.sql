@@ -143,9 +143,9 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
             AS INTEGER) - hint + swap + 12 - stages AS clocks
 -- Of two that are alike the one that is not swapped comes first (4096x128x4096 of bf16: 9.6 and 12.1 us), and the one with
 -- more stages: cold, 512x4096x11008 of 8 bits took 4 to 8% less with six of 128x128 than with five.
--- What at most two rows or columns of tiles read and L2 does not hold leaves it behind them, but for a quarter that the next
--- launch may find there: on an H200 16x4096x4096 of tf32 takes 18.4 us so and 25.4 behind another kernel, 18.9 and 26.9 without.
--- What L2 holds is found there whole.
+-- What at most two rows or columns of tiles read and L2 does not hold leaves it behind them, but for a quarter that the
+-- next launch may find there: on an H200 16x4096x4096 of tf32 takes 18.4 us so and 25.4 behind another kernel, 18.9 and
+-- 26.9 without. What L2 holds is found there whole.
 FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1
                                      AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 40000000)
 WHERE bytes > 0 AND :cc >= 90;

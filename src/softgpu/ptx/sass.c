@@ -142,8 +142,8 @@ static bool goes_on(const code *c, int64_t at)
 }
 
 /* The loop with the most multiply-adds, of those with no other inside that has any: kernels that stay have one over the
- * tiles too. Of two that have as many the shorter where both begin in the same place, else the longer: the last tile may have a
- * loop of its own, which copies nothing. */
+ * tiles too. Of two that have as many the shorter where both begin in the same place, else the longer: the last tile may
+ * have a loop of its own, which copies nothing. */
 static void find_loop(const code *c, int64_t *first, int64_t *last)
 {
     int64_t most = 0, inner = -1; /* where the last loop with multiply-adds begins, of those that have ended */
