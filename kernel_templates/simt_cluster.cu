@@ -98,8 +98,6 @@ __device__ __forceinline__ void add_slices(const ring &r, const sums &sum, four_
 #pragma unroll
         for (int p = 0; p < PIECES; p++)
             block[p] = piece(sum, p);
-        if (GT_CHECKED)
-            consumers_sync(); // racecheck sees no order in a cluster's barrier whose arrival is relaxed
         return;
     }
     const unsigned mine =
@@ -134,13 +132,28 @@ __device__ __forceinline__ void cluster_wait()
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+// Where a block has the cluster's sums: beyond the K-slice groups' buffer, which may still be read.
+__device__ __forceinline__ unsigned staging_of(const ring &r)
+{
+    return r.stages + (SLICES > 1 ? FOUR_BYTES * SLICES * PIECES * SLICE_THREADS : 0);
+}
+
+// For racecheck, which knows of copies in the background only in the block that made them: between those and what
+// others store, this block stores there itself.
+__device__ __forceinline__ void overwrite_stages(const ring &r)
+{
+    consumers_sync();
+    for (int p = threadIdx.x; p < CLUSTER_K * SHARE; p += CONSUMERS)
+        store_shared(staging_of(r) + FOUR_BYTES * p, {});
+    asm volatile("fence.acq_rel.cluster;" ::: "memory");
+}
+
 // The sums of the cluster: every block stores the others' shares of its pieces in their staging buffers. Its own stay
 // with the threads that have them, if these are whole turns.
 __device__ __forceinline__ void add_cluster(const ring &r, const four_acc *block, four_acc *result)
 {
     constexpr bool STAY = OWN % SLICES == 0;
-    // Beyond the K-slice groups' buffer, which may still be read.
-    const unsigned staging = r.stages + (SLICES > 1 ? FOUR_BYTES * SLICES * PIECES * SLICE_THREADS : 0);
+    const unsigned staging = staging_of(r);
     cluster_wait(); // nobody reads stages any more
 #pragma unroll
     for (int n = 0; n < KEPT; n++) {
@@ -189,6 +202,8 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
     m.clear(sum);
     m.multiply((int)(end - first), m.idle(g, end - 1), sum);
 
+    if (CLUSTER_K > 1 && GT_CHECKED)
+        overwrite_stages(r);
     if (CLUSTER_K > 1)
         cluster_arrive<READ_ALL>();
     four_acc result[KEPT];
