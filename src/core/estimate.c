@@ -193,12 +193,12 @@ static double warps_of(const gt_kernel *kernel)
     return fmin(consumers, all);
 }
 
-/* SMs that work on a kernel. Where they hold one block each, clusters of four and more do not fit into every part of the
- * chip: an H200 has room for 30 of four and 15 of eight. */
-static double sms_of(const gt_device *device, const gt_kernel *kernel, int resident)
+/* SMs that work on a kernel. Where they have one block each, clusters of four and more do not fit into every part of the
+ * chip: an H200 has room for 30 of four and 15 of eight. Those beyond wait, or share SMs that hold more blocks. */
+static double sms_of(const gt_device *device, const gt_kernel *kernel, bool one_each)
 {
     const double sms = at_least_one(device->sm_count);
-    const bool apart = resident == 1 && kernel->facts.cluster_x * kernel->facts.cluster_y >= 4;
+    const bool apart = one_each && kernel->facts.cluster_x * kernel->facts.cluster_y >= 4;
     return apart ? at_least_one(floor(sms * 10 / 11)) : sms;
 }
 
@@ -298,9 +298,10 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
                           int resident)
 {
     const gt_facts *f = &kernel->facts;
-    const double sms = sms_of(device, kernel, resident), step = step_of(kernel, p), batch = (double)p->batch;
+    const double step = step_of(kernel, p), batch = (double)p->batch;
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
     const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
+    const double sms = sms_of(device, kernel, resident == 1 || launched <= device->sm_count);
     const double blocks = (double)f->blocks;
     const bool crowded = is_crowded(f, launched, sms, resident);
     shares s = {
@@ -381,7 +382,7 @@ int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, cons
     const gt_facts *f = &kernel->facts;
     const double tiles =
         ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n) * (double)p->batch;
-    const double sms = sms_of(device, kernel, resident_of(device, kernel));
+    const double sms = sms_of(device, kernel, blocks == 1 || resident_of(device, kernel) == 1);
     const double filling = floor((double)blocks * sms / (tiles * (double)f->cluster_y));
     const double worth = floor((double)p->k / step_of(kernel, p) / FEWEST_STEPS / (double)f->cluster_y);
     return (int64_t)at_least_one(fmin(fmin(filling, worth), MOST_CLUSTERS)) * f->cluster_y;
