@@ -242,18 +242,18 @@ static double together(double a, double b)
 }
 
 /* Clocks in which the operands are moved. A stream that L2 does not hold is read again by every tile across the few rows
- * or columns of C: kernels whose lanes lie over K have one such stream. */
+ * or columns of C: kernels whose lanes lie over K have one such stream. C is taken by L2 in any case; memory has it later. */
 static double operand_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p)
 {
     const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
-    const double bytes = ((m + n) * k * ab + m * n * c) * batch;
-    double moved = bytes + (times_read(kernel, p) - 1) * n * k * ab * batch;
+    const double stored = m * n * c * batch, bytes = (m + n) * k * ab * batch + stored;
+    double moved = bytes - stored + (times_read(kernel, p) - 1) * n * k * ab * batch;
     if (bytes >= IN_L2 * (double)device->l2_bytes && param(kernel, "lanes_k", 0) > 0) {
         const double tiles = m < n ? ceil(m / (double)kernel->facts.tile_m) : ceil(n / (double)kernel->facts.tile_n);
         moved += (tiles - 1) * fmax(m, n) * k * ab * batch;
     }
-    return memory_clocks(device, moved, bytes);
+    return memory_clocks(device, moved, bytes) + memory_clocks(device, stored, 0);
 }
 
 /* Rows that the threads of a block have at a time which lie below each other, and whether a kernel has such: they store rows
