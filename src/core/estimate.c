@@ -48,6 +48,7 @@
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
 #define BROKEN_LINES 1.8
 #define UNCOVERED_STORES 2.0 /* times that stores of a block take that has its SM alone: nothing is multiplied meanwhile */
+#define BURST        0.5 /* of its rate, that memory takes stores at which all SMs begin at the same time */
 #define STORED_ALONE 0.3 /* clocks of an SM for an element of C whose rows are not aligned, however short it is */
 
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
@@ -355,7 +356,8 @@ static double again_clocks(const gt_kernel *kernel, const gt_problem *p, const s
 }
 
 /* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
- * operands come then, waits until memory has taken its tile, unless the copy engine stores it. */
+ * operands come then, waits until L2 or memory has taken its tile, unless the copy engine stores it. Where tiles are not
+ * split along K all blocks come to their end together. */
 static double store_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s,
                            int resident)
 {
@@ -367,7 +369,10 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
         return clocks;
     if (kernel->facts.blocks == 0)
         return UNCOVERED_STORES * clocks;
-    return clocks + (kernel->facts.box_c_rows == 0 ? memory_clocks(device, bytes, bytes) : 0);
+    if (kernel->facts.box_c_rows > 0)
+        return clocks;
+    const bool burst = kernel->facts.ws_tile == 0 && bytes >= IN_L2 * (double)device->l2_bytes;
+    return clocks + (burst ? memory_clocks(device, bytes, bytes) / BURST : memory_clocks(device, bytes, 0));
 }
 
 /* Clocks in which K-slice groups of a block leave their sums in shared memory and add them up. */
