@@ -24,6 +24,10 @@
 /* Of the time that L2 takes for a stream into registers, what is left where the next launch's is beside it. */
 #define SHARED_L2 0.75
 
+/* How much longer memory takes for a stream into registers that L2 is not told to evict first: it evicts what the next launch
+ * would have found. */
+#define NOT_EVICTED 1.15
+
 /* Clocks from a request for a stream to its answer: what lanes have on its way comes once in so many. */
 #define LATENCY 600.0
 
@@ -342,7 +346,9 @@ static double moving_clocks(const gt_device *device, const gt_kernel *kernel, co
     if (!is_held(kernel))
         return clocks;
     const bool in_l2 = (double)gt_problem_bytes(p, GT_B) < IN_L2 * (double)device->l2_bytes;
-    return together(s->beside && in_l2 ? SHARED_L2 * clocks : clocks, flight_clocks(kernel, p, s->resident));
+    const bool first = param(kernel, "hint", 0) > 0; /* to be evicted */
+    const double times = !in_l2 ? (first ? 1 : NOT_EVICTED) : s->beside ? SHARED_L2 : 1;
+    return together(times * clocks, flight_clocks(kernel, p, s->resident));
 }
 
 /* Clocks in which such a block's threads read their columns of B again at each turn, as they do where K takes more than one
