@@ -20,6 +20,13 @@ double gt_neighbours_distance2(const gt_problem *a, const gt_problem *b)
     return sum;
 }
 
+/* A kernel that would be launched in other parts of K than it was measured in is farther by the factor between them. */
+static double split_distance2(const gt_neighbour *entry, const gt_kernel *kernel)
+{
+    const double step = entry->parts > 0 ? log((double)entry->parts / (double)kernel->facts.split_k) : 0;
+    return step * step;
+}
+
 const gt_terms *gt_neighbours_coefficients(const gt_measurements *measured, const gt_kernel *kernel)
 {
     return gt_estimate_find(measured->fitted, measured->fitted_count, kernel->family);
@@ -35,7 +42,7 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
         double us = row->estimate_us;
         if (us <= 0 && gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
             us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, row->kernel));
-        e->far = gt_neighbours_distance2(problem, &row->problem);
+        e->far = gt_neighbours_distance2(problem, &row->problem) + split_distance2(e, row->kernel);
         e->ratio = us > 0 && isfinite(us) ? log(row->trial.us / us) : NAN;
     }
 }
