@@ -90,6 +90,17 @@ TEST(an_sm_with_two_whole_tiles_takes_twice_as_long_as_one_with_one)
     CHECK_NEAR(two / one, 2 * (1 + 2.0 / 8) / (1 + 2.0 / 4), 1e-9); /* 144 tiles and 128; eight warps cover more */
 }
 
+TEST(clusters_do_not_find_an_sm_for_each_of_their_blocks)
+{
+    gt_kernel plain = tensor_tile(64, 64), clustered; /* an SM holds 2 */
+    plain.facts.smem_bytes = 110000;
+    clustered = plain;
+    clustered.facts.cluster_x = 8;
+    CHECK(terms_of(&clustered, 2048, 1, 16).compute > 1.5 * terms_of(&plain, 2048, 1, 16).compute); /* 128 blocks */
+    CHECK(terms_of(&clustered, 1024, 1, 16).compute == terms_of(&plain, 1024, 1, 16).compute);      /* 64 */
+    CHECK(terms_of(&clustered, 4096, 1, 16).compute == terms_of(&plain, 4096, 1, 16).compute);      /* 256 */
+}
+
 TEST(more_than_half_of_the_blocks_that_the_gpu_holds_lie_unevenly_after_a_dependent_launch)
 {
     gt_kernel plain = tensor_tile(64, 64), dependent;
@@ -114,6 +125,25 @@ TEST(nothing_hides_what_a_block_stores_that_has_its_sm_alone)
     engine = persistent;
     engine.facts.box_c_rows = engine.facts.box_c_columns = 64;
     CHECK(terms_of(&persistent, 16384, 1, 16).store > 1.2 * terms_of(&engine, 16384, 1, 16).store);
+}
+
+TEST(l2_takes_c_though_it_does_not_hold_all_operands)
+{
+    const gt_kernel kernel = tensor_tile(64, 64);
+    const double held = 2 * 8192 + 1024, read = 16384 + 1024, stored = 16384; /* rows of 1024, of all operands, or A and B, or C */
+    CHECK_NEAR(terms_of(&kernel, 16384, 1, 16).memory / terms_of(&kernel, 8192, 1, 16).memory,
+               (read * 28 / 18 + stored) / held, 1e-9);
+}
+
+TEST(blocks_that_end_their_tiles_together_store_more_than_memory_takes)
+{
+    gt_kernel whole = tensor_tile(64, 64), split;
+    whole.facts.smem_bytes = 150000;
+    whole.facts.blocks = 132;
+    split = whole;
+    split.facts.ws_tile = 65536;
+    CHECK(terms_of(&whole, 32768, 1, 16).store > 1.5 * terms_of(&split, 32768, 1, 16).store); /* C has 67 MB */
+    CHECK(terms_of(&whole, 16384, 1, 16).store < 1.1 * terms_of(&split, 16384, 1, 16).store); /* L2 holds it */
 }
 
 TEST(lanes_with_small_tiles_issue_more_than_multiply_adds)
@@ -154,8 +184,8 @@ TEST(a_kernel_takes_as_long_on_aligned_rows_as_it_was_rendered_for_others)
 }
 
 /* A vector times a matrix with so many columns, in tiles of so many. With lanes over K whole vectors are read, of which
- * lanes have four times `cols` on their way. */
-static gt_terms terms_of_stream(int64_t columns, int tile, int lanes_k, int cols)
+ * lanes have four times `cols` on their way; hint 1: evicted first. */
+static gt_terms terms_of_stream(int64_t columns, int tile, int lanes_k, int cols, int hint)
 {
     gt_trials trials = h200();
     const gt_gemm gemm = GT_GEMM(GT_F32, 1, columns, 6144);
@@ -168,6 +198,7 @@ static gt_terms terms_of_stream(int64_t columns, int tile, int lanes_k, int cols
     CHECK_OK(gt_params_add(&kernel.params, "unroll", 4));
     CHECK_OK(gt_params_add(&kernel.params, "lanes_k", lanes_k));
     CHECK_OK(gt_params_add(&kernel.params, "cols", cols));
+    CHECK_OK(gt_params_add(&kernel.params, "hint", hint));
     CHECK_OK(gt_problem_init(&gemm, &problem));
     CHECK(gt_estimate_terms(&trials.device, &kernel, &problem, &terms, NULL));
     gt_trials_finish(&trials);
@@ -177,7 +208,7 @@ static gt_terms terms_of_stream(int64_t columns, int tile, int lanes_k, int cols
 /* The same with all on its way that memory can give. */
 static gt_terms terms_of_vector(int64_t columns, int tile, int lanes_k)
 {
-    return terms_of_stream(columns, tile, lanes_k, 4096);
+    return terms_of_stream(columns, tile, lanes_k, 4096, 1);
 }
 
 TEST(requests_and_tiles_share_sectors_where_rows_begin_within_them)
@@ -202,8 +233,14 @@ TEST(a_stream_is_slower_where_some_sms_have_more_blocks_than_others)
 
 TEST(a_stream_comes_as_fast_as_lanes_have_it_on_its_way)
 {
-    CHECK_NEAR(terms_of_stream(8448, 1024, 4, 1).memory / terms_of_stream(8448, 1024, 4, 2).memory, 2, 1e-3);
-    CHECK(terms_of_stream(8448, 32, 4, 1).memory < 1.01 * terms_of_stream(8448, 32, 4, 2).memory);
+    CHECK_NEAR(terms_of_stream(8448, 1024, 4, 1, 1).memory / terms_of_stream(8448, 1024, 4, 2, 1).memory, 2, 1e-3);
+    CHECK(terms_of_stream(8448, 32, 4, 1, 1).memory < 1.01 * terms_of_stream(8448, 32, 4, 2, 1).memory);
+}
+
+TEST(a_stream_that_l2_does_not_hold_is_slower_unless_it_is_evicted_first)
+{
+    CHECK_NEAR(terms_of_stream(8448, 32, 4, 4096, 0).memory / terms_of_vector(8448, 32, 4).memory, 1.15, 1e-6);
+    CHECK_NEAR(terms_of_stream(1504, 32, 4, 4096, 0).memory / terms_of_vector(1504, 32, 4).memory, 1, 1e-6); /* 37 MB */
 }
 
 TEST(l2_gives_a_stream_faster_where_the_next_one_is_beside_it)

@@ -217,6 +217,20 @@ static gt_measured off_by(double factor, int64_t id, gt_kernel kernel, gt_proble
     return row(id, kernel, problem, factor * gt_estimate_us(&terms, gt_estimate_find(NULL, 0, kernel.family)));
 }
 
+TEST(a_kernel_is_judged_less_by_what_it_took_in_other_parts_of_k)
+{
+    const gt_problem tuned = sized(2048, 2048, 512);
+    gt_kernel split = tiled(64, 64, 16);
+    split.facts.ws_tile = 16 * 64 * 64 * 4;
+    split.facts.any_split = 1;
+    CHECK_OK(gt_params_add(&split.params, "split_k", 16));
+    const gt_measured list[] = {off_by(0.8, 1, split, tuned), off_by(0.85, 2, tiled(64, 64, 1), tuned)};
+    gt_selection selection;
+    CHECK_INT(choose(sized(4096, 4096, 256), anything, list, 1, &selection), 1);
+    CHECK_INT(selection.parts, 1);
+    CHECK_INT(choose(sized(4096, 4096, 256), anything, list, COUNT(list), &selection), 2);
+}
+
 TEST(of_like_predictions_that_of_a_family_whose_times_agree_with_its_estimates_is_taken)
 {
     gt_kernel erratic = tiled(64, 64, 1), steady = erratic;
