@@ -130,7 +130,7 @@ TEST(nothing_hides_what_a_block_stores_that_has_its_sm_alone)
 TEST(l2_takes_c_though_it_does_not_hold_all_operands)
 {
     const gt_kernel kernel = tensor_tile(64, 64);
-    const double held = 2 * 8192 + 1024, read = 16384 + 1024, stored = 16384; /* rows of 1024, of all operands, or A and B, or C */
+    const double held = 2 * 8192 + 1024, read = 16384 + 1024, stored = 16384; /* rows of all operands, of A and B, of C */
     CHECK_NEAR(terms_of(&kernel, 16384, 1, 16).memory / terms_of(&kernel, 8192, 1, 16).memory,
                (read * 28 / 18 + stored) / held, 1e-9);
 }
@@ -156,6 +156,30 @@ TEST(lanes_with_small_tiles_issue_more_than_multiply_adds)
     CHECK_OK(gt_params_add(&large.params, "tm", 4));
     CHECK_OK(gt_params_add(&large.params, "tn", 16));
     CHECK(terms_of(&small, 1024, 1, 16).compute > 2 * terms_of(&large, 1024, 1, 16).compute);
+}
+
+TEST(threads_with_small_tiles_load_more_for_each_multiply_add)
+{
+    gt_kernel small = tensor_tile(64, 64), large = small;
+    CHECK_OK(gt_params_add(&small.params, "tm", 4));
+    CHECK_OK(gt_params_add(&small.params, "tn", 4));
+    CHECK_OK(gt_params_add(&large.params, "tm", 8));
+    CHECK_OK(gt_params_add(&large.params, "tn", 16));
+    CHECK_NEAR(terms_of(&small, 1024, 1, 16).compute / terms_of(&large, 1024, 1, 16).compute,
+               (1 + 0.3 * 8 / 16) / (1 + 0.3 * 24 / 128), 1e-9);
+}
+
+TEST(a_block_begins_when_its_first_stage_is_there)
+{
+    gt_kernel staged = tensor_tile(64, 64), persistent;
+    const double none = terms_of(&staged, 8192, 1, 16).begin; /* 512 blocks, two an SM: two sets */
+    CHECK_OK(gt_params_add(&staged.params, "stages", 3));
+    persistent = staged;
+    persistent.facts.blocks = 264;
+    const double first = 2 * 256 * 64 * 2 / 40.0 / 1980; /* rows and columns, steps, bytes of bf16 */
+    CHECK_NEAR(terms_of(&staged, 8192, 1, 16).begin - none, 2 * first, 1e-6);
+    CHECK_NEAR(terms_of(&persistent, 8192, 1, 16).begin - none, first, 1e-6);
+    CHECK(terms_of(&staged, 8192, 1, 4).begin > terms_of(&staged, 8192, 1, 16).begin);
 }
 
 TEST(elements_that_are_transposed_on_their_way_come_one_by_one)

@@ -15,6 +15,7 @@ static void open_search_of(fixture *f, const gt_search_options *options, const g
     CHECK_OK(gt_device_model(90, &f->device));
     f->device.sm_count = 132;
     f->device.clock_khz = 1980000;
+    f->device.l2_bytes = 60 << 20;
     CHECK_OK(gt_problem_init(gemm, &f->problem));
     CHECK_OK(gt_search_create(&f->families, &f->device, &f->problem, options, &f->search));
 }

@@ -24,8 +24,8 @@
 /* Of the time that L2 takes for a stream into registers, what is left where the next launch's is beside it. */
 #define SHARED_L2 0.75
 
-/* How much longer memory takes for a stream into registers that L2 is not told to evict first: it evicts what the next launch
- * would have found. */
+/* How much longer memory takes for a stream into registers that L2 is not told to evict first: it evicts what the next
+ * launch would have found. */
 #define NOT_EVICTED 1.15
 
 /* Clocks from a request for a stream to its answer: what lanes have on its way comes once in so many. */
@@ -41,6 +41,7 @@
 #define STREAM_BEGIN  5000.0
 #define COPIES_BEGIN  8000.0
 
+#define FIRST_PIECES_RATE 6.0 /* the same for a first stage, whose copies all threads begin together */
 #define PIECES_RATE 2.0 /* copies to shared memory that begin in a clock and SM, of 4, 8 or 16 bytes each */
 
 #define ISSUED      128.0 /* instructions of lanes that an SM issues in a clock */
@@ -49,6 +50,7 @@
 #define APART 0.25 /* clocks for an element of which each lane reads one elsewhere */
 
 #define ISSUED_ALONE 30.0  /* instructions of four steps that are neither multiply-adds nor loads */
+#define ISSUED_TILE  0.3   /* instructions for each row and column of a thread's tile in a step */
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
 #define BROKEN_LINES 1.8
 #define UNCOVERED_STORES 2.0 /* times that stores of a block take that has its SM alone: nothing is multiplied meanwhile */
@@ -158,13 +160,16 @@ static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt
     return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
 }
 
-/* Instructions of a lane for each multiply-add, where lanes lie over K and have tiles of their own: beside those of four
- * steps it loads both sides of its tile and counts. */
+/* Instructions of a thread with a tile of its own for each multiply-add: it loads both sides of its tile. Where lanes lie
+ * over K it counts, too, once in four steps. */
 static double issued(const gt_kernel *kernel)
 {
     const double tm = param(kernel, "tm", 0), tn = param(kernel, "tn", 0);
-    const bool streams = param(kernel, "lanes_k", 0) > 0 && tm > 0 && tn > 0;
-    return streams ? 1 + (tm + tn + ISSUED_ALONE) / (4 * tm * tn) : 1;
+    if (tm <= 0 || tn <= 0)
+        return 1;
+    if (param(kernel, "lanes_k", 0) > 0)
+        return 1 + (tm + tn + ISSUED_ALONE) / (4 * tm * tn);
+    return param(kernel, "wm", 0) > 0 ? 1 + ISSUED_TILE * (tm + tn) / (tm * tn) : 1;
 }
 
 static int resident_of(const gt_device *device, const gt_kernel *kernel)
@@ -247,7 +252,7 @@ static double together(double a, double b)
 }
 
 /* Clocks in which the operands are moved. A stream that L2 does not hold is read again by every tile across the few rows
- * or columns of C: kernels whose lanes lie over K have one such stream. C is taken by L2 in any case; memory has it later. */
+ * or columns of C: kernels whose lanes lie over K have one such stream. L2 takes C in any case; memory has it later. */
 static double operand_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p)
 {
     const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
@@ -351,6 +356,16 @@ static double moving_clocks(const gt_device *device, const gt_kernel *kernel, co
     return together(times * clocks, flight_clocks(kernel, p, s->resident));
 }
 
+/* Clocks in which the first stage of K comes to the blocks that an SM begins with: nothing is multiplied before. */
+static double first_clocks(const gt_kernel *kernel, const gt_problem *p, const shares *s, int resident)
+{
+    const double ab = gt_type_find(p->class.type_a)->bytes, depth = fmin(step_of(kernel, p), s->part);
+    const double pieces = s->rows * more_pieces(kernel, p, GT_A) + s->columns * more_pieces(kernel, p, GT_B);
+    const double clocks = (s->rows + s->columns) * ab / L2_RATE + pieces * ab / FIRST_PIECES_RATE;
+    const double begins = kernel->facts.blocks > 0 ? 1 : s->begins; /* persistent blocks load ahead of their next tile */
+    return param(kernel, "stages", 0) > 0 ? begins * fmin(s->per_sm, resident) * depth * clocks : 0;
+}
+
 /* Clocks in which such a block's threads read their columns of B again at each turn, as they do where K takes more than one
  * step: an element a lane, which lie side by side unless B lies along K. */
 static double again_clocks(const gt_kernel *kernel, const gt_problem *p, const shares *s)
@@ -428,7 +443,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     const double copied = (double)(launch.copies.bytes[GT_A] + launch.copies.bytes[GT_B]) * (double)p->batch;
     *out = (gt_terms){
         .launch = 1,
-        .begin = s.begins * 1000 / clock,
+        .begin = (s.begins * 1000 + first_clocks(kernel, p, &s, resident)) / clock,
         .compute = s.per_sm * s.part * step_clocks * issued(kernel) *
                    (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
         .step = s.sets * s.steps * s.turns * 100 / clock,
@@ -495,20 +510,20 @@ double gt_estimate_epilogue_us(const gt_device *device, const char *family, cons
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},
-    {"batched", {.launch = 0.149, .begin = 1.365, .compute = 3.044, .step = 5.512, .l2 = 2.381, .memory = 1.065,
-                 .narrow = 0.067, .store = 0.848, .sums = 1, .copies = 1}},
-    {"outer", {.launch = 0.412, .begin = 1.233, .compute = 3.638, .step = 7.011, .l2 = 0.842, .memory = 0.802,
-               .narrow = 0.097, .store = 1.223, .sums = 1, .copies = 1}},
-    {"simt", {.launch = 0.403, .begin = 2.004, .compute = 1.249, .step = 3.135, .l2 = 0.933, .memory = 1.296,
-              .narrow = 0.616, .store = 0.536, .sums = 1.089, .copies = 1}},
-    {"simt_cluster", {.launch = 0.22, .begin = 2.867, .compute = 1.026, .step = 1.977, .l2 = 0.503, .memory = 1.097,
-                      .narrow = 0.518, .store = 0.629, .sums = 0.896, .copies = 0.891}},
-    {"simt_ws", {.launch = 2.184, .begin = 5.273, .compute = 0.95, .step = 0.237, .l2 = 1.714, .memory = 0.804,
-                 .narrow = 0.647, .store = 0.395, .sums = 1.485, .copies = 1.314}},
-    {"skinny", {.launch = 1.122, .begin = 2.083, .compute = 2.724, .step = 1.11, .l2 = 0.836, .memory = 1.04,
-                .narrow = 0.338, .store = 2.179, .sums = 0.716, .copies = 1}},
+    {"batched", {.launch = 0.15, .begin = 1.365, .compute = 3.02, .step = 5.555, .l2 = 2.419, .memory = 1.057,
+                 .narrow = 0.054, .store = 0.855, .sums = 1, .copies = 1}},
+    {"outer", {.launch = 0.412, .begin = 1.233, .compute = 3.638, .step = 7.011, .l2 = 0.676, .memory = 0.802,
+               .narrow = 0.091, .store = 1.223, .sums = 1, .copies = 1}},
+    {"simt", {.launch = 0.782, .begin = 0.661, .compute = 1.076, .step = 4.633, .l2 = 0.503, .memory = 1.337,
+              .narrow = 0.636, .store = 0.54, .sums = 1.055, .copies = 1}},
+    {"simt_cluster", {.launch = 0.693, .begin = 1.055, .compute = 0.942, .step = 2.087, .l2 = 0.503, .memory = 1.097,
+                      .narrow = 0.437, .store = 0.45, .sums = 0.896, .copies = 0.856}},
+    {"simt_ws", {.launch = 2.592, .begin = 2.147, .compute = 0.906, .step = 0.219, .l2 = 1.243, .memory = 0.804,
+                 .narrow = 0.689, .store = 0.48, .sums = 1.544, .copies = 1.133}},
+    {"skinny", {.launch = 1.281, .begin = 0.63, .compute = 2.703, .step = 1.718, .l2 = 0.797, .memory = 1.032,
+                .narrow = 0.296, .store = 2.691, .sums = 0.727, .copies = 1}},
     {"vector", {.launch = 0.611, .begin = 1.526, .compute = 10.28, .step = 3.893, .l2 = 0.501, .memory = 0.934,
-                .narrow = 0.09, .store = 8.911, .sums = 1.057, .copies = 1}},
+                .narrow = 0.09, .store = 8.981, .sums = 1.057, .copies = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)
