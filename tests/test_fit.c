@@ -156,6 +156,9 @@ TEST(lanes_with_small_tiles_issue_more_than_multiply_adds)
     CHECK_OK(gt_params_add(&large.params, "tm", 4));
     CHECK_OK(gt_params_add(&large.params, "tn", 16));
     CHECK(terms_of(&small, 1024, 1, 16).compute > 2 * terms_of(&large, 1024, 1, 16).compute);
+    /* Of bf16 8 bytes are four elements, or one by one in rows at 2 bytes; A, which is kept, does not go with B here. */
+    CHECK_NEAR(terms_of(&large, 1024, 1, 2).compute / terms_of(&large, 1024, 1, 8).compute,
+               (256 + 4 + 64 + 30.0) / (256 + 4 + 16 + 30.0), 1e-9);
 }
 
 TEST(threads_with_small_tiles_load_more_for_each_multiply_add)
