@@ -11,7 +11,7 @@
 constexpr int PITCH = WN + 8;
 
 // C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: alpha times sums is
-// all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one.
+// all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one, or EDGE says otherwise.
 struct epilogue {
     static constexpr bool ONE_BY_ONE = GT_WIDE_C == 1, PAIRS = ONE_BY_ONE && GT_C_BYTES == 2;
     static constexpr bool BY_ROWS = PAIRS && (WN & WN - 1) != 0; // faster where dividing by WN takes more than a shift
@@ -33,7 +33,8 @@ struct epilogue {
             r.e[v] = sum[block][n * UNIT + v % UNIT][v / UNIT];
         return r;
     }
-    template <int WIDE, bool PLAIN> __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
+    template <int WIDE, bool PLAIN, bool EDGE = false>
+    __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
     {
         if (PLAIN && ONE_BY_ONE) {
             if (i < gt_clip(g.m - row, WM) && j < gt_clip(g.n - column, WN)) // once for all elements
@@ -43,13 +44,17 @@ struct epilogue {
 #pragma unroll
             for (int u = 0; u < WIDE; u++)
                 result.e[u] = GT_C(g.alpha.value * sum[u]);
-            gt_store_vector(c + (row + i) * g.ldc + column + j, result);
+            GT_C *to = c + (row + i) * g.ldc + column + j;
+            if (EDGE)
+                gt_store_first(to, result, i < gt_clip(g.m - row, WM) ? gt_clip(g.n - column, WN) - j : 0);
+            else
+                gt_store_vector(to, result);
         } else if (row + i < g.m) {
             gt_store_c_vector<WIDE>(g, row + i, column + j, sum, blockIdx.z * g.stride_c);
         }
     }
 
-    template <bool PLAIN> __device__ __forceinline__ void store_direct(const sums &sum) const
+    template <bool PLAIN, bool EDGE = false> __device__ __forceinline__ void store_direct(const sums &sum) const
     {
         const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -59,7 +64,7 @@ struct epilogue {
                 const gt_vector<GT_ACC, RUN> r = run(sum, i, n);
 #pragma unroll
                 for (int v = 0; v < RUN; v += WIDTH)
-                    store<WIDTH, PLAIN>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
+                    store<WIDTH, PLAIN, EDGE>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
             }
     }
     // Two elements of 16 bits in one store: the j-th of row i and the next, or, where words begin between these, the ones

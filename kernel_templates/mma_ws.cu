@@ -198,10 +198,13 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r, bool *l
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const gt_int row = tile.row * BM, column = tile.column * BN;
         const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
-        if (gt_is_plain(g) && row + BM <= g.m && column + BN <= g.n)
+        const bool inside = epilogue::ONE_BY_ONE || (row + BM <= g.m && column + BN <= g.n);
+        if (!gt_is_plain(g))
+            e.store_direct<false>(sum);
+        else if (inside)
             e.store_direct<true>(sum);
         else
-            e.store_direct<false>(sum);
+            e.store_direct<true, true>(sum);
     }
 }
 

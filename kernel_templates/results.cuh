@@ -23,6 +23,20 @@ template <int WIDTH, typename T> __device__ __forceinline__ void gt_store_vector
     }
 }
 
+// Stores the first `left` elements of a vector, all of them where there are more.
+template <int WIDTH, typename T>
+__device__ __forceinline__ void gt_store_first(T *to, const gt_vector<T, WIDTH> &v, int left)
+{
+    if (left >= WIDTH) {
+        gt_store_vector(to, v);
+    } else {
+#pragma unroll
+        for (int u = 0; u < WIDTH - 1; u++)
+            if (u < left)
+                to[u] = v.e[u];
+    }
+}
+
 // What is done with a result, bits of gt_args.epilogue: the same as gt_epilogue's in gemmtune.h.
 #define GT_BIAS 1u
 #define GT_RELU 2u
@@ -252,14 +266,7 @@ __device__ __forceinline__ void gt_finish_stored(const gt_args &g, gt_int i, gt_
 #pragma unroll
     for (int u = 0; u < WIDTH; u++)
         stored.e[u] = GT_C(results[u]);
-    if (left == WIDTH) {
-        gt_store_vector(c, stored);
-    } else {
-#pragma unroll
-        for (int u = 0; u < WIDTH - 1; u++)
-            if (u < left)
-                c[u] = stored.e[u];
-    }
+    gt_store_first(c, stored, left);
 }
 
 #endif
