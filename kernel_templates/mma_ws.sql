@@ -24,11 +24,10 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
      -- which an SM gets 34 bytes a clock; latency, for all stages but the one that is read. By 130 trials of 128³ to 8192³,
      -- 16x4096x4096, 64x4096x4096, 4096x128x4096 and 128x128x65536 on an H200.
      paced AS (SELECT *, (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
-                      max(bm * bn / 8.0 * (1.02 + 60.0 / (wm * wn) + 0.02 * (occ = 2)
-                                           + 0.02 * (inst_k = 4 AND wm * wn < 2048) + 0.005 * (stages = 4)),
+                      max(bm * bn / 8.0 * (1.02 + 60.0 / (wm * wn) + 0.05 * (occ = 2) + 0.005 * (stages = 4)),
                           (min(bm, :m) + min(bn, :n)) * 128 / 34.0,
                           CASE WHEN 8 * :batch * (:m + :n) * :k < 40000000 THEN 900.0 ELSE 1650.0 END / (occ * (stages - 1)))
-                      + 4096.0 / (wm * wn) AS pace,
+                      + 4096.0 / (wm * wn) + 0.003 * bm * bn * (inst_k = 4 AND wm * wn < 2048) AS pace,
                       8.0 * :batch * ((:m + :n) * :k + :m * :n) / :sm_count
                       / CASE WHEN 8 * :batch * (:m + :n) * :k < 40000000 THEN 27 ELSE 17.5 END AS memory
                FROM sized)
@@ -42,7 +41,9 @@ SELECT bm, bn, bk, wm, wn, inst_k, stages, split_k, "group", hint, occ, repack,
             + (split_k > 1) * (2500 + min(split_k, 8) * bm * bn * 60.0 / consumers)
             + (split_k > 8) * (1500 + (split_k + 7) / 8 * bm * bn * 60.0 / consumers)
             + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch / :sm_count) AS INTEGER)
-       + (hint <> (8.0 * :batch * (:m + :n) * :k > 32000000)) AS clocks
+       + 10 * (hint <> (8.0 * :batch * (:m + :n) * :k > 32000000)) + 8 - stages + ("group" = 1) AS clocks
+-- Of two that are alike the one with more stages comes first (cold, 512³ takes 11.4 us with eight and 13.3 with four, 128³ 5.4
+-- and 6.1), and the one whose rows of tiles are walked together (8192³ 19.5 ms, 20.5 one by one).
 -- What at most two rows or columns of tiles read passes through L2: that may be worth a hint, and is where L2 hardly holds
 -- it (cold, 16x4096x4096 took 40.9 us with one and 45.1 without).
 FROM paced, grouping
