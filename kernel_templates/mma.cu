@@ -184,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const bool inside = row + BM <= g.m && column + BN <= g.n;
     const bool plain = gt_is_plain(g) && (epilogue::ONE_BY_ONE || inside);
     if (!STORE && plain) {
-        e.store_direct<true>(sum);
+        e.store_direct(sum);
         return;
     }
     __syncthreads(); // all fragments have been read

@@ -11,7 +11,7 @@
 constexpr int PITCH = WN + 8;
 
 // C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: alpha times sums is
-// all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one, or EDGE says otherwise.
+// all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one.
 struct epilogue {
     static constexpr bool ONE_BY_ONE = GT_WIDE_C == 1, PAIRS = ONE_BY_ONE && GT_C_BYTES == 2;
     static constexpr bool BY_ROWS = PAIRS && (WN & WN - 1) != 0; // faster where dividing by WN takes more than a shift
@@ -33,8 +33,7 @@ struct epilogue {
             r.e[v] = sum[block][n * UNIT + v % UNIT][v / UNIT];
         return r;
     }
-    template <int WIDE, bool PLAIN, bool EDGE = false>
-    __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
+    template <int WIDE, bool PLAIN> __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
     {
         if (PLAIN && ONE_BY_ONE) {
             if (i < gt_clip(g.m - row, WM) && j < gt_clip(g.n - column, WN)) // once for all elements
@@ -44,17 +43,14 @@ struct epilogue {
 #pragma unroll
             for (int u = 0; u < WIDE; u++)
                 result.e[u] = GT_C(g.alpha.value * sum[u]);
-            GT_C *to = c + (row + i) * g.ldc + column + j;
-            if (EDGE)
-                gt_store_first(to, result, i < gt_clip(g.m - row, WM) ? gt_clip(g.n - column, WN) - j : 0);
-            else
-                gt_store_vector(to, result);
+            gt_store_vector(c + (row + i) * g.ldc + column + j, result);
         } else if (row + i < g.m) {
             gt_store_c_vector<WIDE>(g, row + i, column + j, sum, blockIdx.z * g.stride_c);
         }
     }
 
-    template <bool PLAIN, bool EDGE = false> __device__ __forceinline__ void store_direct(const sums &sum) const
+    // As lanes have them: where the tile is PLAIN.
+    __device__ __forceinline__ void store_direct(const sums &sum) const
     {
         const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -64,8 +60,48 @@ struct epilogue {
                 const gt_vector<GT_ACC, RUN> r = run(sum, i, n);
 #pragma unroll
                 for (int v = 0; v < RUN; v += WIDTH)
-                    store<WIDTH, PLAIN, EDGE>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
+                    store<WIDTH, true>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
             }
+    }
+    // The same for any tile. What C has at the next AT_ONCE vectors is all on its way before any of it is waited for, as much
+    // as sums leave registers for.
+    __device__ __forceinline__ void store_any(const sums &sum) const
+    {
+        constexpr int PER_RUN = RUN / WIDTH, OF_ROW = BLOCKS_N / UNIT * PER_RUN, ALL = BLOCKS_M * OF_ROW;
+        constexpr int ROOM = WM * WN < 2048 ? 8 : 4, AT_ONCE = ALL < ROOM ? ALL : ROOM;
+        static_assert(ALL % AT_ONCE == 0, "whole vectors, as many every time");
+        const int lane = threadIdx.x % 32, rows = gt_clip(g.m - row, WM), columns = gt_clip(g.n - column, WN);
+        const auto below = [&](int v) { return outer_row(v / OF_ROW, lane / 4); };
+        const auto beside = [&](int v) {
+            return v % OF_ROW / PER_RUN * 8 * UNIT + lane % 4 * RUN + v % PER_RUN * WIDTH;
+        };
+        const auto left = [&](int v) { return below(v) < rows ? gt_clip(columns - beside(v), WIDTH) : 0; };
+        const auto at = [&](int v) { return c + (row + below(v)) * g.ldc + column + beside(v); };
+#pragma unroll
+        for (int first = 0; first < ALL; first += AT_ONCE) {
+            gt_vector<GT_C, WIDTH> old[AT_ONCE] = {};
+#pragma unroll
+            for (int v = 0; v < AT_ONCE && g.beta.value != GT_ACC(0); v++)
+                old[v] = gt_load_vector<WIDTH>(gt_old(g, at(first + v)), left(first + v));
+#pragma unroll
+            for (int v = first; v < first + AT_ONCE; v++) {
+                const gt_vector<GT_ACC, RUN> r = run(sum, v / OF_ROW, v % OF_ROW / PER_RUN);
+                gt_vector<GT_C, WIDTH> stored;
+                GT_ACC results[WIDTH];
+#pragma unroll
+                for (int u = 0; u < WIDTH; u++) {
+                    results[u] = g.alpha.value * r.e[v % PER_RUN * WIDTH + u];
+                    if (g.beta.value != GT_ACC(0))
+                        results[u] += g.beta.value * GT_ACC(old[v - first].e[u]);
+                }
+                if (gt_has_epilogue(g)) // one question for most
+                    gt_finish(g, column + beside(v), results);
+#pragma unroll
+                for (int u = 0; u < WIDTH; u++)
+                    stored.e[u] = GT_C(results[u]);
+                gt_store_first(at(v), stored, left(v));
+            }
+        }
     }
     // Two elements of 16 bits in one store: the j-th of row i and the next, or, where words begin between these, the ones
     // one farther; the row's first one goes alone then, as does a last one. Without branches: rows begin differently, and

@@ -199,12 +199,10 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r, bool *l
         const gt_int row = tile.row * BM, column = tile.column * BN;
         const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
         const bool inside = epilogue::ONE_BY_ONE || (row + BM <= g.m && column + BN <= g.n);
-        if (!gt_is_plain(g))
-            e.store_direct<false>(sum);
-        else if (inside)
-            e.store_direct<true>(sum);
+        if (gt_is_plain(g) && inside)
+            e.store_direct(sum);
         else
-            e.store_direct<true, true>(sum);
+            e.store_any(sum);
     }
 }
 
