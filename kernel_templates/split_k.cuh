@@ -63,35 +63,44 @@ __device__ __forceinline__ bool gt_add_parts(VECTOR *parts, unsigned part, unsig
 {
     if (count == 1) // nothing to add
         return true;
+    const auto is_there = [](int n) { return TOTAL % THREADS == 0 || n * THREADS + threadIdx.x < TOTAL; };
 #pragma unroll
     for (int n = 0; n < COUNT; n++)
-        if (n * THREADS + threadIdx.x < TOTAL)
+        if (is_there(n))
             parts[part * apart * TOTAL + n * THREADS] = sums[n];
     if (!gt_arrive_last(count, counter, last, sync))
         return false;
-    // Many reads are under way together, of HELD vectors of as many parts as that leaves room for.
-    constexpr int HELD = COUNT < 16 ? COUNT : 16, BATCH = 16 / HELD;
+    // Many reads are under way together, of HELD vectors of as many parts as that leaves room for. What is not there changes
+    // no sum: without questions between reads and sums the compiler keeps reads together.
+    constexpr int HELD = COUNT < 16 ? COUNT : 16, BATCH = 16 / HELD, ELEMENTS = sizeof(VECTOR) / GT_ACC_BYTES;
+    const auto clear = [](VECTOR &v) {
+#pragma unroll
+        for (int e = 0; e < ELEMENTS; e++)
+            v.e[e] = -GT_ACC(0);
+    };
+#pragma unroll
+    for (int n = 0; n < COUNT; n++)
+        clear(sums[n]);
 #pragma unroll
     for (int held = 0; held < COUNT; held += HELD)
 #pragma unroll 1
         for (unsigned first = 0; first < count; first += BATCH) {
-            VECTOR read[BATCH][HELD] = {};
+            VECTOR read[BATCH][HELD];
 #pragma unroll
             for (int c = 0; c < BATCH; c++)
 #pragma unroll
-                for (int n = held; n < COUNT && n < held + HELD; n++)
-                    if (first + c < count && n * THREADS + threadIdx.x < TOTAL)
+                for (int n = held; n < COUNT && n < held + HELD; n++) {
+                    clear(read[c][n - held]);
+                    if (first + c < count && is_there(n))
                         read[c][n - held] = parts[(first + c) * apart * TOTAL + n * THREADS];
+                }
 #pragma unroll
             for (int c = 0; c < BATCH; c++)
 #pragma unroll
                 for (int n = held; n < COUNT && n < held + HELD; n++)
-                    if (first + c == 0)
-                        sums[n] = read[c][n - held];
-                    else if (first + c < count)
 #pragma unroll
-                        for (int e = 0; e < (int)sizeof(VECTOR) / GT_ACC_BYTES; e++)
-                            sums[n].e[e] += read[c][n - held].e[e];
+                    for (int e = 0; e < ELEMENTS; e++)
+                        sums[n].e[e] += read[c][n - held].e[e];
         }
     if (threadIdx.x == 0)
         *counter = 0; // as the next launch expects it
