@@ -93,14 +93,14 @@ WITH RECURSIVE
                   AND (parts = 1 OR (pingpong = 0 AND tiles * :batch * parts * cluster_k <= held * occ
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
-     -- Clocks of a step: products (of 8 bits by trials of 512x4096x11008 and 4096³ on an H200), what the instructions
+     -- Clocks of a step: products (by trials of 512x4096x11008 and 2048³ to 8192³ on an H200), what the instructions
      -- and the copy engine move in shared memory, what comes from L2 (56 bytes an SM, 64 where few ask, less where little is
      -- in flight: 580 trials of bf16), what threads copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at
      -- 300x500x700 to 2052³), and what a single warp group waits for fragments of tf32 (128x128x65536).
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
                       (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
-                      max(side_m / 64 * (n / 2) * (bk * bytes / 32) * CASE bytes WHEN 1 THEN 1.15 ELSE 1.04 END,
+                      max(side_m / 64 * (n / 2) * (bk * bytes / 32) * 1.16,
                           (side_m / 64 * (2048 * (1 + (from_registers AND bytes = 1)) + 32 * n) * (bk * bytes / 32) + stage_bytes)
                           / 128.0,
                           bk * bytes * (bm * broken_a / cluster_n + bn * broken_b / cluster_m)
@@ -110,7 +110,8 @@ WITH RECURSIVE
                       + 20 + promoted * (from_registers OR stacked * n > 128) * stacked * n
                       + 130 * (from_registers AND bytes = 4 AND warp_groups = 1) * (1 + (n > 64)) AS pace,
                       -- rows of C that begin at any element leave by elements or words, at 4 or 8 bytes in vectors;
-                      -- one behind the other where sums leave few registers
+                      -- one behind the other where sums leave few registers. Those of 16 bits at odd ones hold up the other
+                      -- warp group, too (4097x4095x4093 of bf16: 274 us with turns, 240 without).
                       bm * bn / cluster_k * CASE WHEN :align >= 16 OR stacked * n / cluster_k <= 256
                                                  THEN CASE WHEN :align < 4 THEN 0.25 ELSE :c_bytes / 40.0 END
                                                  ELSE CASE WHEN :align < 4 THEN 2.5 ELSE :c_bytes / 8.0 END END + 800 AS store,
@@ -133,7 +134,8 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
             ELSE 1 END AS swizzle_c,
        1 AS dependent_launch, 1 AS epilogue,
        CAST(max(busy * steps * pace, memory) + 2400 + stage_bytes / 114.0
-            + CASE WHEN pingpong THEN store + (waves - 1) * max(0, store - steps * pace) ELSE waves * store END
+            + CASE WHEN pingpong AND (:c_bytes > 2 OR :align >= 4) THEN store + (waves - 1) * max(0, store - steps * pace)
+                   ELSE waves * store END
             + (cluster_m * cluster_n > 1) * (800 + 700 * (waves = 1))
             + (cluster_k > 1) * (1400 + 1.0 * bm * bn * (cluster_k - 1) / cluster_k * :acc_bytes / 8)
             + (parts > 1) * (3600 + 1.0 * parts * bm * bn / cluster_k * :acc_bytes / 17)
