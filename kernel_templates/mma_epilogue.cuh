@@ -79,21 +79,24 @@ struct epilogue {
         const auto at = [&](int v) { return c + (row + below(v)) * g.ldc + column + beside(v); };
 #pragma unroll
         for (int first = 0; first < ALL; first += AT_ONCE) {
-            gt_vector<GT_C, WIDTH> old[AT_ONCE] = {};
+            gt_vector<GT_C, WIDTH> old[AT_ONCE];
 #pragma unroll
-            for (int v = 0; v < AT_ONCE && g.beta.value != GT_ACC(0); v++)
-                old[v] = gt_load_vector<WIDTH>(gt_old(g, at(first + v)), left(first + v));
+            for (int v = 0; v < AT_ONCE; v++)
+#pragma unroll
+                for (int u = 0; u < WIDTH; u++)
+                    old[v].e[u] = GT_C(-GT_ACC(0)); // which, times beta = 0, changes no number
+            if (g.beta.value != GT_ACC(0))
+#pragma unroll
+                for (int v = 0; v < AT_ONCE; v++)
+                    old[v] = gt_load_vector<WIDTH>(gt_old(g, at(first + v)), left(first + v));
 #pragma unroll
             for (int v = first; v < first + AT_ONCE; v++) {
                 const gt_vector<GT_ACC, RUN> r = run(sum, v / OF_ROW, v % OF_ROW / PER_RUN);
                 gt_vector<GT_C, WIDTH> stored;
                 GT_ACC results[WIDTH];
 #pragma unroll
-                for (int u = 0; u < WIDTH; u++) {
-                    results[u] = g.alpha.value * r.e[v % PER_RUN * WIDTH + u];
-                    if (g.beta.value != GT_ACC(0))
-                        results[u] += g.beta.value * GT_ACC(old[v - first].e[u]);
-                }
+                for (int u = 0; u < WIDTH; u++)
+                    results[u] = g.alpha.value * r.e[v % PER_RUN * WIDTH + u] + g.beta.value * GT_ACC(old[v - first].e[u]);
                 if (gt_has_epilogue(g)) // one question for most
                     gt_finish(g, column + beside(v), results);
 #pragma unroll
