@@ -63,8 +63,8 @@ struct epilogue {
                     store<WIDTH, true>(outer_row(i, lane / 4), n * 8 * UNIT + lane % 4 * RUN + v, r.e + v);
             }
     }
-    // The same for any tile. What C has at the next AT_ONCE vectors is all on its way before any of it is waited for, as much
-    // as sums leave registers for.
+    // The same for any tile. The old C of the next AT_ONCE vectors, as many as sums leave registers for, is all on its way
+    // before any of it is waited for.
     __device__ __forceinline__ void store_any(const sums &sum) const
     {
         constexpr int PER_RUN = RUN / WIDTH, OF_ROW = BLOCKS_N / UNIT * PER_RUN, ALL = BLOCKS_M * OF_ROW;

@@ -42,8 +42,8 @@ SELECT bm, bn, bk, wm, wn, inst_k, stages, split_k, "group", hint, occ, repack,
             + (split_k > 8) * (1500 + (split_k + 7) / 8 * bm * bn * 60.0 / consumers)
             + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch / :sm_count) AS INTEGER)
        + 10 * (hint <> (8.0 * :batch * (:m + :n) * :k > 32000000)) + 8 - stages + ("group" = 1) AS clocks
--- Of two that are alike the one with more stages comes first (cold, 512³ takes 11.4 us with eight and 13.3 with four, 128³ 5.4
--- and 6.1), and the one whose rows of tiles are walked together (8192³ 19.5 ms, 20.5 one by one).
+-- Of two that are alike the one with more stages comes first (cold, 512³ takes 11.4 us with eight and 13.3 with four,
+-- 128³ 5.4 and 6.1), and the one whose rows of tiles are walked together (8192³ 19.5 ms, 20.5 one by one).
 -- What at most two rows or columns of tiles read passes through L2: that may be worth a hint, and is where L2 hardly holds
 -- it (cold, 16x4096x4096 took 40.9 us with one and 45.1 without).
 FROM paced, grouping

@@ -70,8 +70,8 @@ __device__ __forceinline__ bool gt_add_parts(VECTOR *parts, unsigned part, unsig
             parts[part * apart * TOTAL + n * THREADS] = sums[n];
     if (!gt_arrive_last(count, counter, last, sync))
         return false;
-    // Many reads are under way together, of HELD vectors of as many parts as that leaves room for. What is not there changes
-    // no sum: without questions between reads and sums the compiler keeps reads together.
+    // Many reads are under way together, of HELD vectors of as many parts as that leaves room for. What is not there
+    // changes no sum: without questions between reads and sums the compiler keeps reads together.
     constexpr int HELD = COUNT < 16 ? COUNT : 16, BATCH = 16 / HELD, ELEMENTS = sizeof(VECTOR) / GT_ACC_BYTES;
     const auto clear = [](VECTOR &v) {
 #pragma unroll
