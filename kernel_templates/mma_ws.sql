@@ -17,6 +17,9 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
      sized AS (SELECT *, 16 AS bk, bm / wm * (bn / wn) * 32 AS consumers, stages * (bm + bn) * 128 AS smem_bytes,
                       (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch * split_k AS units,
                       ((:k + 15) / 16 + split_k - 1) / split_k AS steps,
+                      -- lines that do not begin where those of L2 do, which large tiles of warps wait for (3000x700x1300)
+                      :align >= 16 AND (CASE WHEN :trans_a THEN :m ELSE :k END % 16 > 0
+                                        OR CASE WHEN :trans_b THEN :k ELSE :n END % 16 > 0) AS broken,
                       wm * wn / 16 + (wm + wn) * inst_k / 8 + 12 AS used -- by sums, fragments, addresses
                FROM tile, instruction, stages, split_k, repack
                WHERE bm <= 2 * :m AND bn <= 2 * :n AND (split_k = 1 OR :k >= 128 * split_k)),
@@ -24,7 +27,8 @@ WITH tile(bm, bn, wm, wn, occ) AS (VALUES
      -- which an SM gets 34 bytes a clock; latency, for all stages but the one that is read. By 130 trials of 128³ to 8192³,
      -- 16x4096x4096, 64x4096x4096, 4096x128x4096 and 128x128x65536 on an H200.
      paced AS (SELECT *, (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
-                      max(bm * bn / 8.0 * (1.02 + 60.0 / (wm * wn) + 0.05 * (occ = 2) + 0.005 * (stages = 4)),
+                      max(bm * bn / 8.0 * (1.02 + 60.0 / (wm * wn) + 0.05 * (occ = 2) + 0.005 * (stages = 4)
+                                           + 0.08 * (broken AND wm * wn >= 2048)),
                           (min(bm, :m) + min(bn, :n)) * 128 / 34.0,
                           CASE WHEN 8 * :batch * (:m + :n) * :k < 40000000 THEN 900.0 ELSE 1650.0 END / (occ * (stages - 1)))
                       + 4096.0 / (wm * wn) + 0.003 * bm * bn * (inst_k = 4 AND wm * wn < 2048) AS pace,

@@ -95,8 +95,8 @@ WITH RECURSIVE
                                      AND cluster_m * cluster_n = 1 AND stacked * (n / 2) <= 128))),
      -- Clocks of a step: products (by trials of 512x4096x11008 and 2048³ to 8192³ on an H200), what the instructions
      -- and the copy engine move in shared memory, what comes from L2 (56 bytes an SM, 64 where few ask, less where little is
-     -- in flight: 580 trials of bf16), what threads copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at
-     -- 300x500x700 to 2052³), and what a single warp group waits for fragments of tf32 (128x128x65536).
+     -- in flight: 580 trials of bf16; 48 where clusters share a deep K: 128x128x65536 with 24 to 56 parts), what threads
+     -- copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³), and what a single warp group waits for fragments of tf32 (128x128x65536).
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
                       (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
@@ -104,7 +104,8 @@ WITH RECURSIVE
                           (side_m / 64 * (2048 * (1 + (from_registers AND bytes = 1)) + 32 * n) * (bk * bytes / 32) + stage_bytes)
                           / 128.0,
                           bk * bytes * (bm * broken_a / cluster_n + bn * broken_b / cluster_m)
-                          / min(64.0, 56.0 * :sm_count / min(units, :sm_count),
+                          / min(CASE WHEN parts > 1 AND cluster_k > 1 THEN 48.0 ELSE 64.0 END,
+                                56.0 * :sm_count / min(units, :sm_count),
                                 min(occ, (units + :sm_count - 1) / :sm_count) * (stages - 1.7) * stage_bytes / 1600.0),
                           (load = 1) * stage_bytes / ((2.0 + (occ > 1 AND units > :sm_count)) * :align))
                       + 20 + promoted * (from_registers OR stacked * n > 128) * stacked * n
