@@ -96,7 +96,8 @@ WITH RECURSIVE
      -- Clocks of a step: products (by trials of 512x4096x11008 and 2048³ to 8192³ on an H200), what the instructions
      -- and the copy engine move in shared memory, what comes from L2 (56 bytes an SM, 64 where few ask, less where little is
      -- in flight: 580 trials of bf16; 48 where clusters share a deep K: 128x128x65536 with 24 to 56 parts), what threads
-     -- copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³), and what a single warp group waits for fragments of tf32 (128x128x65536).
+     -- copy (16 bytes a clock where rows begin at 8, 8 where at 4: 80 trials at 300x500x700 to 2052³), and what a single warp
+     -- group waits for fragments of tf32 (128x128x65536).
      paced AS (SELECT *,
                       (units + :sm_count - 1) / :sm_count AS busy,
                       (units + :sm_count * occ - 1) / (:sm_count * occ) AS waves,
