@@ -1,9 +1,9 @@
 // SIMT GEMM for Hopper, warp-specialised and persistent, with stream-K: the kernel for large products in plain
 // arithmetic. Producer and consumer warps, the multistage pipeline of threadblock tiles (BM x BN x BK), warp tiles (WM
 // x WN) and thread tiles (TM x TN) are those of warp_specialised.cuh. BLOCKS blocks stay on their multiprocessors and
-// take tile after tile. Tiles that do not divide evenly among them are split along K by stream-K; the block that has
-// the end of such a tile goes on from the partial sums of another, or adds those of the others in a fixed order, and
-// makes C of them.
+// take tile after tile, of up to PRODUCTS matrices of a batch. Tiles that do not divide evenly among them are split along K
+// by stream-K; the block that has the end of such a tile goes on from the partial sums of another, or adds those of the
+// others in a fixed order, and makes C of them.
 #define FINISHES_STORED true
 #include "gemm.cuh"
 
@@ -16,6 +16,9 @@
 #ifndef BLOCKS // that share all tiles among them
 #define BLOCKS 132
 #endif
+#ifndef PRODUCTS // matrices of a batch whose tiles they share
+#define PRODUCTS 1
+#endif
 #define PRODUCER_REGISTERS (KMAJOR ? 40 : TM < 12 ? 80 : GT_OPERAND_A_ALONG_K || GT_OPERAND_B_ALONG_K ? 56 : 72)
 #define CROSSED            (TM * TN > 64 || KMAJOR)
 #include "warp_specialised.cuh"
@@ -23,6 +26,31 @@
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, STAGES * STAGE);
 GT_ASSERT_FACT(WS_TILE, STREAM_K ? BM * BN * GT_ACC_BYTES : 0);
+
+// Tiles of one matrix.
+__device__ __forceinline__ gt_int tiles_of_one(const gt_args &g)
+{
+    return ((g.m + BM - 1) / BM) * ((g.n + BN - 1) / BN);
+}
+
+// The arguments of the matrix that has a tile, and the tile's place there. Divisions of 32 bits are quick.
+struct located {
+    gt_args g;
+    gt_tile tile;
+
+    __device__ __forceinline__ located(const gt_args &all, gt_int number) : g(all)
+    {
+        if (PRODUCTS > 1) {
+            const gt_int one = tiles_of_one(g), matrix = number >> 32 ? number / one : (unsigned)number / (unsigned)one;
+            const gt_int away = (gt_int)blockIdx.z * (PRODUCTS - 1) + matrix; // from the one that blockIdx.z stands for
+            g.a += away * g.stride_a;
+            g.b += away * g.stride_b;
+            g.c += away * g.stride_c;
+            number -= matrix * one;
+        }
+        tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)number);
+    }
+};
 
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last
 // of them to the first: so the part that another block waits for is done early, and blocks wait for earlier
@@ -32,12 +60,12 @@ struct segment {
     gt_int first, end; // steps of BK
 };
 struct schedule {
-    gt_int tiles, steps; // of the matrix, of each tile
+    gt_int tiles, steps; // of all matrices, of each tile
     gt_int split;        // tiles that are split
 
     __device__ __forceinline__ schedule(const gt_args &g)
     {
-        tiles = ((g.m + BM - 1) / BM) * ((g.n + BN - 1) / BN);
+        tiles = tiles_of_one(g) * (PRODUCTS > 1 ? gt_clip(g.batch - (gt_int)blockIdx.z * PRODUCTS, PRODUCTS) : 1);
         steps = (g.k + BK - 1) / BK;
         // Decided at run time, not by STREAM_K, so that both share one binary.
         split = g.counters == nullptr || steps == 0 || tiles % BLOCKS == 0 ? 0
@@ -91,8 +119,10 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
     const schedule plan(g);
     segment s;
     place at = {0, 1};
-    for (unsigned turn = 0; plan.find(blockIdx.x, turn, s); turn++)
-        produce_tile(g, r, gt_find_tile<BM, BN>(g, GROUP, (unsigned)s.tile), s.first, s.end, at);
+    for (unsigned turn = 0; plan.find(blockIdx.x, turn, s); turn++) {
+        const located its(g, s.tile);
+        produce_tile(its.g, r, its.tile, s.first, s.end, at);
+    }
 }
 
 // A block's place for the partial sums that the block which finishes the tile reads.
@@ -183,10 +213,11 @@ __device__ __forceinline__ void add_parts(const gt_args &g, const schedule &plan
 }
 
 // Makes C of a tile's sums.
-__device__ __forceinline__ void store_tile(const gt_args &g, gt_int number, const sums &sum)
+__device__ __forceinline__ void store_tile(const gt_args &all, gt_int number, const sums &sum)
 {
-    const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)number);
-    const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
+    const located its(all, number);
+    const gt_args &g = its.g;
+    const gt_int row = its.tile.row * BM + first_row(), column = its.tile.column * BN + first_column();
     store_pieces<PIECES, MOVING / 4>(g, row, column, 0, 1, has_all,
                                      [&](int p) -> const four_acc & { return piece(sum, p); });
     if (gt_has_activation(g))

@@ -28,6 +28,10 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
                FROM tile, bk, stages, kmajor, repack
                WHERE bk * stages >= 48 AND bm < 2 * :m AND bn < 2 * :n AND NOT (kmajor AND repack)
                  AND (kmajor < 2 OR tm * tn = 64)), -- larger tiles are not faster by pairs
+     -- With stream-K all tiles of a batch are shared, unless operands are copied first.
+     joint AS (SELECT *, CASE WHEN stream_k AND NOT repack AND :batch > 1 THEN 1024 ELSE 1 END AS products
+               FROM sized, stream_k),
+     counted AS (SELECT *, tiles * min(products, :batch) AS shared FROM joint),
      -- An estimate. Tiles where a block stands; clocks for 128 of their multiply-adds with what is issued around them,
      -- more where copies are of single elements, of which tiles of 8 x 16 count each; clocks for an element's way to C;
      -- elements that are copied first.
@@ -49,12 +53,12 @@ WITH tile(bm, bn, wm, wn, tm, tn, occ) AS (VALUES
                       + (0.01 + (:trans_a * bm + (NOT :trans_b) * bn) / 3700.0) * (:align < 16 AND NOT repack) AS pace,
                       0.10 + 0.27 * (:align < 16) AS store,
                       ((repack & 1) * :m + (repack >> 1) * :n) * :k * :batch AS copied
-               FROM sized, stream_k)
-SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repack, 1 AS ptxas, blocks,
+               FROM counted)
+SELECT bm, bn, bk, wm, wn, tm, tn, stages, kmajor, stream_k, "group", occ, repack, 1 AS ptxas, blocks, products,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs,
        -- Multiply-adds; C; beginning and end; partial sums on their way; copies.
        CAST(share * occ * bm * bn * ((:k + 15) / 16 / 8.0 * pace + store) + 7000
-            + stream_k * CASE WHEN tiles < blocks THEN 0.15 * occ * bm * bn * blocks / tiles
+            + stream_k * CASE WHEN shared < blocks THEN 0.15 * occ * bm * bn * blocks / shared
                               ELSE 8000 + 0.28 * occ * bm * bn END
             + (repack > 0) * 7000 + 1.0 * copied / :sm_count AS INTEGER) AS clocks,
        CASE stream_k WHEN 1 THEN bm * bn * :acc_bytes ELSE 0 END AS ws_tile, 1 AS dependent_launch, 1 AS epilogue
@@ -62,5 +66,5 @@ FROM paced, grouping
 WHERE :type IN ('f32', 's32') AND :math IN ('strict', 'split') AND :cc >= 90
   -- with the consumers' staging buffer where C is not aligned, and the barriers
   AND occ * (smem_bytes + (:align < 16) * 16 * :acc_bytes * (threads - 128) + 1024 + 128) <= :smem_limit + 1024
-  AND (stream_k = 0 OR tiles % blocks <> 0)
+  AND (stream_k = 0 OR shared % blocks <> 0)
   AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn));

@@ -329,7 +329,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
         .uneven = crowded ? resident * sms / launched : 1,
         .rows = fmin((double)f->tile_m, (double)p->m),
         .columns = fmin((double)f->tile_n, (double)p->n),
-        .sharers = at_least_one(blocks / tiles),
+        .sharers = at_least_one(blocks / (tiles * fmin((double)f->products, batch))),
         .turns = stores_vectors(kernel) ? ceil(fmin((double)f->tile_m, (double)p->m) / rows_at_once(kernel)) : 1,
         .resident = fmin(launched, sms * resident),
         .beside = f->dependent_launch && 2 * launched <= sms * resident && param(kernel, "lanes_k", 0) > 0,
