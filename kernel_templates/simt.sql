@@ -9,6 +9,7 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (96), (128), (192), (256)),
      tn(tn) AS (VALUES (4), (8), (12), (16)),
      stages(stages) AS (VALUES (2), (3), (4)),
      split_k(split_k) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32), (48), (64), (128)),
+     waves(waves) AS (VALUES (1), (2), (3)),
      grouping("group") AS (VALUES (1), (8)),
      ptxas(ptxas) AS (VALUES (1), (3)),
      loading(load) AS (VALUES (0), (1), (2)),
@@ -45,7 +46,11 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (96), (128), (192), (256)),
                                     WHEN 2 THEN bm * bk * :elem_bytes / (4 * threads) ELSE 0 END
                         AS regs
               FROM staged, occ
-              WHERE occ = 1 OR tm * tn <= 64)
+              WHERE occ = 1 OR tm * tn <= 64),
+     -- Parts of K, also as many as give every multiprocessor the same number of blocks, or nearly.
+     part AS (SELECT full.*, split_k FROM full, split_k WHERE split_k = 1 OR tiles * split_k <= 4 * :sm_count
+              UNION SELECT full.*, :sm_count * waves / tiles FROM full, waves
+              WHERE :sm_count * waves / tiles BETWEEN 2 AND 128)
 SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        threads, smem_bytes,
        -- The compiler takes more where it may, by 24 at the mean of 845 trials in f32 on an H200.
@@ -69,9 +74,8 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
                 AND load = 1 AND occ = 2 AND ptxas = 3)
        -- Of so few steps C is all that costs: 1.66 us of 341x343x1 where `outer` takes 1.32, 38 of 3637x5636x3 where it takes 28.
        + 250 * (:k <= 4) AS penalty
-FROM full, split_k, grouping, ptxas
+FROM part, grouping, ptxas
 WHERE :math IN ('strict', 'tf32', 'fast', 'split')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
-  AND full.regs <= 255 AND occ * full.regs * threads <= 65536
-  AND (split_k = 1 OR (tiles * split_k <= 4 * :sm_count AND :k >= 2 * bk * split_k))
+  AND part.regs <= 255 AND occ * part.regs * threads <= 65536 AND (split_k = 1 OR :k >= 2 * bk * split_k)
   AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn));

@@ -33,24 +33,22 @@ __device__ __forceinline__ gt_int tiles_of_one(const gt_args &g)
     return ((g.m + BM - 1) / BM) * ((g.n + BN - 1) / BN);
 }
 
-// The arguments of the matrix that has a tile, and the tile's place there. Divisions of 32 bits are quick.
-struct located {
-    gt_args g;
-    gt_tile tile;
-
-    __device__ __forceinline__ located(const gt_args &all, gt_int number) : g(all)
-    {
-        if (PRODUCTS > 1) {
-            const gt_int one = tiles_of_one(g), matrix = number >> 32 ? number / one : (unsigned)number / (unsigned)one;
-            const gt_int away = (gt_int)blockIdx.z * (PRODUCTS - 1) + matrix; // from the one that blockIdx.z stands for
-            g.a += away * g.stride_a;
-            g.b += away * g.stride_b;
-            g.c += away * g.stride_c;
-            number -= matrix * one;
-        }
-        tile = gt_find_tile<BM, BN>(g, GROUP, (unsigned)number);
+// Does what there is to do for a tile: work(arguments of the matrix that has it, its place there). Divisions of 32 bits are
+// quick.
+template <typename WORK> __device__ __forceinline__ void at_tile(const gt_args &g, gt_int number, WORK work)
+{
+    if constexpr (PRODUCTS > 1) {
+        const gt_int one = tiles_of_one(g), matrix = number >> 32 ? number / one : (unsigned)number / (unsigned)one;
+        const gt_int away = (gt_int)blockIdx.z * (PRODUCTS - 1) + matrix; // from the one that blockIdx.z stands for
+        gt_args its = g;
+        its.a += away * g.stride_a;
+        its.b += away * g.stride_b;
+        its.c += away * g.stride_c;
+        work(its, gt_find_tile<BM, BN>(g, GROUP, (unsigned)(number - matrix * one)));
+    } else {
+        work(g, gt_find_tile<BM, BN>(g, GROUP, (unsigned)number));
     }
-};
+}
 
 // What a block does, tile by tile. First comes its share of the tiles that are split along K, from the last
 // of them to the first: so the part that another block waits for is done early, and blocks wait for earlier
@@ -119,10 +117,8 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
     const schedule plan(g);
     segment s;
     place at = {0, 1};
-    for (unsigned turn = 0; plan.find(blockIdx.x, turn, s); turn++) {
-        const located its(g, s.tile);
-        produce_tile(its.g, r, its.tile, s.first, s.end, at);
-    }
+    for (unsigned turn = 0; plan.find(blockIdx.x, turn, s); turn++)
+        at_tile(g, s.tile, [&](const gt_args &its, gt_tile tile) { produce_tile(its, r, tile, s.first, s.end, at); });
 }
 
 // A block's place for the partial sums that the block which finishes the tile reads.
@@ -213,11 +209,9 @@ __device__ __forceinline__ void add_parts(const gt_args &g, const schedule &plan
 }
 
 // Makes C of a tile's sums.
-__device__ __forceinline__ void store_tile(const gt_args &all, gt_int number, const sums &sum)
+__device__ __forceinline__ void store_tile(const gt_args &g, gt_tile tile, const sums &sum)
 {
-    const located its(all, number);
-    const gt_args &g = its.g;
-    const gt_int row = its.tile.row * BM + first_row(), column = its.tile.column * BN + first_column();
+    const gt_int row = tile.row * BM + first_row(), column = tile.column * BN + first_column();
     store_pieces<PIECES, MOVING / 4>(g, row, column, 0, 1, has_all,
                                      [&](int p) -> const four_acc & { return piece(sum, p); });
     if (gt_has_activation(g))
@@ -247,7 +241,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r)
         }
         if (s.first != 0 && !plan.in_pairs())
             add_parts(g, plan, s.tile, sum);
-        store_tile(g, s.tile, sum);
+        at_tile(g, s.tile, [&](const gt_args &its, gt_tile tile) { store_tile(its, tile, sum); });
     }
 }
 
