@@ -1,6 +1,6 @@
 """Mutants made by hand: a family, what is wrong with it, and how that is written. And the configurations that take the
 broken paths: K is shared within blocks, clusters and through the workspace; rows of C and B begin anywhere. Those of wgmma
-and split, and two of simt_ws, take the configuration that they name of spaces.py.
+and split, and some of simt_ws and simt, take the configuration that they name of spaces.py.
 
 142 of them on an H200 (mutants.py --handmade --device 0 --then soft:h200), by what rejected them there, and those that pass
 there and only the software GPU rejects. The first 55 are those of simt, simt_ws, simt_cluster and batched, and 11 of wgmma.
@@ -294,9 +294,19 @@ SPLIT_MMA = [
 SIMT_WS = [
     ("pairs", "goes on from a part that it stored itself", "*part = part_of(g, first);", "*part = part_of(g, blockIdx.x);"),
     ("pairs", "stores a vector beyond the last column", "column + last_column < g.n)", "column + last_column < g.n + 4)"),
+    ("batch", "takes a tile of a batch for one of its matrix", "(unsigned)(number - matrix * one)", "(unsigned)number"),
+    ("batch", "has the first matrices in every group", "(gt_int)blockIdx.z * (PRODUCTS - 1) + matrix", "matrix"),
+    ("batch", "multiplies by the first B of a group", "its.b += away * g.stride_b;", "its.b += (away - matrix) * g.stride_b;"),
+    ("batch", "has tiles of matrices beyond the last", "gt_clip(g.batch - (gt_int)blockIdx.z * PRODUCTS, PRODUCTS)", "PRODUCTS"),
 ]
 
-NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS}
+SIMT = [
+    ("fours", "takes lines for neighbours that lie apart", "i / TOGETHER * THREADS_ / LINE * TOGETHER + i % TOGETHER;",
+     "i * THREADS_ / LINE;"),
+    ("fours", "has lanes on the same lines", "threadIdx.x / NARROW % LOW + far", "far"),
+]
+
+NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS, "simt": SIMT}
 
 
 class Written:

@@ -104,6 +104,9 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     # Lines of a tile that are no power of two.
     ("simt", "twelve", "96x128x256", "tn",
      "bm=96 bn=64 bk=16 wm=48 wn=32 tm=12 tn=4 stages=2 split_k=1 group=1 load=1 occ=1 ptxas=3"),
+    # Both operands transposed through registers, four lines at a time.
+    ("simt", "fours", "64x128x512", "nt",
+     "bm=64 bn=64 bk=32 wm=32 wn=32 tm=8 tn=4 stages=2 split_k=1 group=1 load=0 occ=1 ptxas=3"),
     # Tiles as large as the matrices, C staged; groups of threads that are part of a warp.
     ("batched", "exact", "33x17x21", "nn", "bm=36 bn=20 bk=21 tm=4 tn=4 products=2"),
     ("batched", "warps", "32x32x32", "tn", "bm=16 bn=16 bk=8 tm=4 tn=4 products=4"),
@@ -117,6 +120,10 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=64 bn=128 bk=16 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=1 stream_k=0 group=8 occ=2 repack=0 ptxas=1 blocks=8"),
     ("simt_ws", "pairs", "64x256x256", "nn",
      "bm=64 bn=128 bk=16 wm=32 wn=64 tm=8 tn=8 stages=4 kmajor=2 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=7"),
+    # Tiles of three matrices shared.
+    ("simt_ws", "batch", "64x256x256", "nn",
+     "bm=64 bn=128 bk=16 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=0 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=7 "
+     "products=3"),
     # K over slices, cluster and clusters; over slices and cluster; over slices alone.
     ("simt_cluster", "clusters", "64x127x512", "nn",
      "bm=32 bn=64 bk=32 wm=32 wn=32 tm=4 tn=8 slices=2 stages=3 kmajor=2 cluster_k=2 split_k=4 repack=0 occ=1 ptxas=1"),
