@@ -425,13 +425,19 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         wait_copies<STAGES - 2>();
         __syncthreads();
         int reading = 0, writing = STAGES - 1;
-        // One k-step's fragments, for the one after the k-th.
-        const auto read = [&](int k, int stage, int from) {
-            const GT_AB *a_stage = stages + stage * STAGE, *b_stage = a_stage + operand_a::ELEMENTS;
-            read_fragment<TM, SPAN_M>(a_fragment[(k + 1) % 2], a_stage + from * operand_a::PITCH + warp_row);
-            read_fragment<TN, SPAN_N>(b_fragment[(k + 1) % 2], b_stage + from * operand_b::PITCH + warp_column);
+        int a_first, b_first; // of the thread, in the stage that is read
+        const auto enter = [&](int stage) {
+            a_first = stage * STAGE + warp_row;
+            b_first = stage * STAGE + operand_a::ELEMENTS + warp_column;
+            asm("" : "+r"(a_first), "+r"(b_first)); // else the compiler adds this up anew for every fragment
         };
-        read(-1, 0, 0);
+        // One k-step's fragments, for the one after the k-th.
+        const auto read = [&](int k, int from) {
+            read_fragment<TM, SPAN_M>(a_fragment[(k + 1) % 2], stages + a_first + from * operand_a::PITCH);
+            read_fragment<TN, SPAN_N>(b_fragment[(k + 1) % 2], stages + b_first + from * operand_b::PITCH);
+        };
+        enter(0);
+        read(-1, 0);
 
         for (int t = 1; t < tiles; t++) {
             const bool more = t + STAGES - 2 < tiles;
@@ -445,8 +451,9 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                     __syncthreads();
                     writing = reading;
                     reading = reading == STAGES - 1 ? 0 : reading + 1;
+                    enter(reading);
                 }
-                read(k, reading, (k + 1) % BK);
+                read(k, (k + 1) % BK);
                 if (k == 0) {
                     if (more)
                         fetch(writing);
@@ -462,7 +469,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
 #pragma unroll
             for (int k = 0; k < LAST; k++) {
                 if (k < LAST - 1 || done + LAST < steps)
-                    read(k, reading, done + k + 1);
+                    read(k, done + k + 1);
                 multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
             }
     }
