@@ -11,7 +11,7 @@
 static inline gt_kernel kernel(int tile_m, int tile_n, const char *params)
 {
     return (gt_kernel){.params = params_of(params),
-                       .facts = {.tile_m = tile_m, .tile_n = tile_n, .split_k = 2, .ws_tile = 1024}};
+                       .facts = {.tile_m = tile_m, .tile_n = tile_n, .split_k = 2, .products = 1, .ws_tile = 1024}};
 }
 
 /* In any layout. */

@@ -27,10 +27,10 @@
     /* Blocks of a cluster, along tiles and along K. */                                                      \
     X(cluster_x, "cluster_x", 1, 16, 1, false, true, 4)                                                      \
     X(cluster_y, "cluster_y", 1, 16, 1, false, true, 4)                                                      \
-    /* Blocks of a persistent grid, which share all tiles of a product; without a workspace no more of them  \
-     * than tiles are launched. 0: not persistent, a block for each tile. */                                 \
+    /* Blocks of a persistent grid, which share all tiles of `products` products; without a workspace no more  \
+     * of them than tiles are launched. 0: not persistent, a block for each tile. */                         \
     X(blocks, "blocks", 0, 1 << 16, 0, true, true, 4)                                                        \
-    /* Matrices of a batch whose tiles one block computes. */                                                \
+    /* Matrices of a batch whose tiles one block computes, or a persistent grid. */                          \
     X(products, "products", 1, 1024, 1, true, true, 7)                                                       \
     /* Workspace bytes for one tile of C, or for one block of a persistent grid. */                          \
     X(ws_tile, "ws_tile", 0, 1ll << 32, 0, false, true, 4)                                                   \
