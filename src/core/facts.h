@@ -27,7 +27,7 @@
     /* Blocks of a cluster, along tiles and along K. */                                                      \
     X(cluster_x, "cluster_x", 1, 16, 1, false, true, 4)                                                      \
     X(cluster_y, "cluster_y", 1, 16, 1, false, true, 4)                                                      \
-    /* Blocks of a persistent grid, which share all tiles of `products` products; without a workspace no more  \
+    /* Blocks of a persistent grid, which share all tiles of `products` products; without a workspace no more \
      * of them than tiles are launched. 0: not persistent, a block for each tile. */                         \
     X(blocks, "blocks", 0, 1 << 16, 0, true, true, 4)                                                        \
     /* Matrices of a batch whose tiles one block computes, or a persistent grid. */                          \
