@@ -77,13 +77,17 @@ typedef fragment<operand_b, TN, LANES_N> fragment_b;
 // A lane's row and column among LANES_M x LANES_N. A read of 16 bytes takes two clocks instead of four if all lanes
 // agree with lane ^ 1, or all with lane ^ 2, and that is too fast: what it brings into the registers then keeps
 // multiply-adds from issuing (measured: 3% for 8 x 16 and 8 x 12). So rows are crossed with columns, unless small
-// fragments need the bandwidth of shared memory: CROSSED is what was best for the family.
+// fragments need the bandwidth of shared memory: CROSSED is what was best for the family. The smallest need it for both:
+// neighbours share columns then, and every second lane rows.
+constexpr bool CLOSE = !CROSSED && TM * TN < 64;
 __device__ __forceinline__ int lane_column()
 {
-    return threadIdx.x % LANES_N;
+    return threadIdx.x / (CLOSE ? 2 : 1) % LANES_N;
 }
 __device__ __forceinline__ int lane_row()
 {
+    if (CLOSE)
+        return threadIdx.x % 2 + threadIdx.x % 32 / (2 * LANES_N) * 2;
     const int lane = threadIdx.x % 32, crossing = LANES_M > 2 ? lane % 4 : (lane ^ lane / 2) % LANES_M;
     return lane / LANES_N ^ (CROSSED ? crossing : 0);
 }
