@@ -77,8 +77,8 @@ typedef fragment<operand_b, TN, LANES_N> fragment_b;
 // A lane's row and column among LANES_M x LANES_N. A read of 16 bytes takes two clocks instead of four if all lanes
 // agree with lane ^ 1, or all with lane ^ 2, and that is too fast: what it brings into the registers then keeps
 // multiply-adds from issuing (measured: 3% for 8 x 16 and 8 x 12). So rows are crossed with columns, unless small
-// fragments need the bandwidth of shared memory: CROSSED is what was best for the family. The smallest need it for both:
-// neighbours share columns then, and every second lane rows.
+// fragments need the bandwidth of shared memory: CROSSED is what was best for the family. The smallest need it for
+// both: neighbours share columns then, and every second lane rows.
 constexpr bool CLOSE = !CROSSED && TM * TN < 64;
 __device__ __forceinline__ int lane_column()
 {

@@ -107,7 +107,8 @@ template <int OUTER, bool ALONG_K> struct operand {
     static constexpr int COUNT = (TOTAL + THREADS_ - 1) / THREADS_;
     static constexpr int NARROW = !ALONG_K ? LINE : VEC < 8 ? 8 / VEC : 1, PASS = THREADS_ / LINE;
     static constexpr int LOW = !ALONG_K ? 1 : least(PASS, ASYNC ? 4 : VEC);
-    static constexpr int TOGETHER = ALONG_K && !ASYNC && TOTAL % THREADS_ == 0 ? least(COUNT & -COUNT, 16 / GT_AB_BYTES) : 1;
+    static constexpr bool HELD = ALONG_K && !ASYNC && TOTAL % THREADS_ == 0;
+    static constexpr int TOGETHER = HELD ? least(COUNT & -COUNT, 16 / GT_AB_BYTES) : 1;
     static_assert(!ALONG_K || (LINE % NARROW == 0 && PASS % LOW == 0), "lanes cover whole lines");
 
     const GT_AB *from; // this thread's first vector in the next tile
@@ -239,8 +240,8 @@ __device__ __forceinline__ void multiply(GT_ACC (&sum)[TM][TN], const GT_AB *a, 
     }
 }
 
-// A lane's row and column among those of its warp, in fours. A read of 16 bytes takes two clocks instead of four where all
-// lanes agree with lane ^ 1, or all with lane ^ 2: so neighbours share columns, and every second lane rows.
+// A lane's row and column among those of its warp, in fours. A read of 16 bytes takes two clocks instead of four where
+// all lanes agree with lane ^ 1, or all with lane ^ 2: so neighbours share columns, and every second lane rows.
 __device__ __forceinline__ int lane_row()
 {
     const int lane = threadIdx.x % 32;

@@ -1,9 +1,9 @@
 // SIMT GEMM for Hopper, warp-specialised and persistent, with stream-K: the kernel for large products in plain
 // arithmetic. Producer and consumer warps, the multistage pipeline of threadblock tiles (BM x BN x BK), warp tiles (WM
 // x WN) and thread tiles (TM x TN) are those of warp_specialised.cuh. BLOCKS blocks stay on their multiprocessors and
-// take tile after tile, of up to PRODUCTS matrices of a batch. Tiles that do not divide evenly among them are split along K
-// by stream-K; the block that has the end of such a tile goes on from the partial sums of another, or adds those of the
-// others in a fixed order, and makes C of them.
+// take tile after tile, of up to PRODUCTS matrices of a batch. Tiles that do not divide evenly among them are split
+// along K by stream-K; the block that has the end of such a tile goes on from the partial sums of another, or adds those
+// of the others in a fixed order, and makes C of them.
 #define FINISHES_STORED true
 #include "gemm.cuh"
 
@@ -33,8 +33,8 @@ __device__ __forceinline__ gt_int tiles_of_one(const gt_args &g)
     return ((g.m + BM - 1) / BM) * ((g.n + BN - 1) / BN);
 }
 
-// Does what there is to do for a tile: work(arguments of the matrix that has it, its place there). Divisions of 32 bits are
-// quick.
+// Does what there is to do for a tile: work(arguments of the matrix that has it, its place there). Divisions of 32 bits
+// are quick.
 template <typename WORK> __device__ __forceinline__ void at_tile(const gt_args &g, gt_int number, WORK work)
 {
     if constexpr (PRODUCTS > 1) {

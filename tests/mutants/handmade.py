@@ -296,8 +296,10 @@ SIMT_WS = [
     ("pairs", "stores a vector beyond the last column", "column + last_column < g.n)", "column + last_column < g.n + 4)"),
     ("batch", "takes a tile of a batch for one of its matrix", "(unsigned)(number - matrix * one)", "(unsigned)number"),
     ("batch", "has the first matrices in every group", "(gt_int)blockIdx.z * (PRODUCTS - 1) + matrix", "matrix"),
-    ("batch", "multiplies by the first B of a group", "its.b += away * g.stride_b;", "its.b += (away - matrix) * g.stride_b;"),
-    ("batch", "has tiles of matrices beyond the last", "gt_clip(g.batch - (gt_int)blockIdx.z * PRODUCTS, PRODUCTS)", "PRODUCTS"),
+    ("batch", "multiplies by the first B of a group", "its.b += away * g.stride_b;",
+     "its.b += (away - matrix) * g.stride_b;"),
+    ("batch", "has tiles of matrices beyond the last", "gt_clip(g.batch - (gt_int)blockIdx.z * PRODUCTS, PRODUCTS)",
+     "PRODUCTS"),
 ]
 
 SIMT = [
