@@ -91,8 +91,7 @@ constexpr __device__ int power_of_two(int count)
 // One operand's way from global memory, where it is contiguous along K or along its outer side (m or n), into a
 // stage of OUTER elements for each k-step. The block's vectors are dealt out to its threads in order, lines as if they
 // were as long as the next power of two: all counts are, so a thread's vectors lie at fixed distances from its first one.
-// What is transposed goes to all banks of shared memory: a k-step lies four banks from the one before, so lanes side by
-// side are NARROW on each of LOW lines; and what a thread holds of TOGETHER neighbouring lines is stored at once.
+// Single elements that are transposed through registers are of TOGETHER neighbouring lines, and are stored at once.
 template <int OUTER, bool ALONG_K> struct operand {
     static constexpr bool ASYNC = LOAD == 1 || (LOAD == 2 && !ALONG_K);
     // Elements moved at once. A copy in the background cannot transpose more than one.
@@ -105,11 +104,8 @@ template <int OUTER, bool ALONG_K> struct operand {
     static constexpr int LINE = power_of_two(VECTORS);
     static constexpr int TOTAL = (ALONG_K ? OUTER : BK) * LINE;
     static constexpr int COUNT = (TOTAL + THREADS_ - 1) / THREADS_;
-    static constexpr int NARROW = !ALONG_K ? LINE : VEC < 8 ? 8 / VEC : 1, PASS = THREADS_ / LINE;
-    static constexpr int LOW = !ALONG_K ? 1 : least(PASS, ASYNC ? 4 : VEC);
-    static constexpr bool HELD = ALONG_K && !ASYNC && TOTAL % THREADS_ == 0;
-    static constexpr int TOGETHER = HELD ? least(COUNT & -COUNT, 16 / GT_AB_BYTES) : 1;
-    static_assert(!ALONG_K || (LINE % NARROW == 0 && PASS % LOW == 0), "lanes cover whole lines");
+    static constexpr bool SINGLE = ALONG_K && !ASYNC && VEC == 1 && TOTAL % THREADS_ == 0;
+    static constexpr int TOGETHER = SINGLE ? least(COUNT & -COUNT, 16 / GT_AB_BYTES) : 1;
 
     const GT_AB *from; // this thread's first vector in the next tile
     gt_int ld;
@@ -120,9 +116,7 @@ template <int OUTER, bool ALONG_K> struct operand {
     __device__ __forceinline__ void init(const GT_AB *matrix, gt_int ld_, gt_int outer_first, gt_int outer_end,
                                          gt_int k_first)
     {
-        const int far = threadIdx.x / (NARROW * LOW);
-        const int line = (threadIdx.x / NARROW % LOW + far / (LINE / NARROW) * LOW) * TOGETHER;
-        const int within = (threadIdx.x % NARROW + far % (LINE / NARROW) * NARROW) * VEC;
+        const int line = threadIdx.x / LINE * TOGETHER, within = threadIdx.x % LINE * VEC;
         k = ALONG_K ? within : line;
         outer = ALONG_K ? line : within;
         ld = ld_;
@@ -135,7 +129,7 @@ template <int OUTER, bool ALONG_K> struct operand {
     {
         return i / TOGETHER * THREADS_ / LINE * TOGETHER + i % TOGETHER;
     }
-    static constexpr __device__ int along(int i) { return ALONG_K ? 0 : i * THREADS_ % LINE * VEC; }
+    static constexpr __device__ int along(int i) { return i / TOGETHER * THREADS_ % LINE * VEC; }
 
     __device__ __forceinline__ bool mine(int i) const
     {

@@ -305,7 +305,7 @@ SIMT_WS = [
 SIMT = [
     ("fours", "takes lines for neighbours that lie apart", "i / TOGETHER * THREADS_ / LINE * TOGETHER + i % TOGETHER;",
      "i * THREADS_ / LINE;"),
-    ("fours", "has lanes on the same lines", "threadIdx.x / NARROW % LOW + far", "far"),
+    ("fours", "stores lines over each other", "threadIdx.x / LINE * TOGETHER,", "threadIdx.x / LINE,"),
 ]
 
 NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS, "simt": SIMT}

@@ -105,8 +105,8 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("simt", "twelve", "96x128x256", "tn",
      "bm=96 bn=64 bk=16 wm=48 wn=32 tm=12 tn=4 stages=2 split_k=1 group=1 load=1 occ=1 ptxas=3"),
     # Both operands transposed through registers, four lines at a time.
-    ("simt", "fours", "64x128x512", "nt",
-     "bm=64 bn=64 bk=32 wm=32 wn=32 tm=8 tn=4 stages=2 split_k=1 group=1 load=0 occ=1 ptxas=3"),
+    ("simt", "fours", "64x127x511", "nt",
+     "bm=64 bn=64 bk=16 wm=32 wn=32 tm=8 tn=4 stages=2 split_k=1 group=1 load=0 occ=1 ptxas=3"),
     # Tiles as large as the matrices, C staged; groups of threads that are part of a warp.
     ("batched", "exact", "33x17x21", "nn", "bm=36 bn=20 bk=21 tm=4 tn=4 products=2"),
     ("batched", "warps", "32x32x32", "tn", "bm=16 bn=16 bk=8 tm=4 tn=4 products=4"),
