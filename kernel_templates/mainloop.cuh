@@ -79,7 +79,7 @@ typedef fragment<operand_b, TN, LANES_N> fragment_b;
 // multiply-adds from issuing (measured: 3% for 8 x 16 and 8 x 12). So rows are crossed with columns, unless small
 // fragments need the bandwidth of shared memory: CROSSED is what was best for the family. The smallest need it for
 // both: neighbours share columns then, and every second lane rows.
-constexpr bool CLOSE = !CROSSED && TM * TN < 64;
+constexpr bool CLOSE = !CROSSED && TM * TN < 64 && LANES_M % 2 == 0;
 __device__ __forceinline__ int lane_column()
 {
     return threadIdx.x / (CLOSE ? 2 : 1) % LANES_N;

@@ -55,7 +55,7 @@
 
 constexpr int WARPS_N = BN / WN, WARPS = BM / WM * WARPS_N, THREADS_ = WARPS * 32;
 constexpr int LANES_N = WN / TN, SPAN_M = WM / (TM / 4), SPAN_N = WN / (TN / 4);
-constexpr bool CLOSE = TM * TN < 64; // lanes lie as small fragments need it: see lane_row
+constexpr bool CLOSE = TM * TN < 64 && WM / TM % 2 == 0; // lanes lie as small fragments need it: see lane_row
 constexpr int LAST = TM * TN < 64 && BK % 8 == 0 ? 8 : 4; // k-steps of the last tile that are taken together
 constexpr bool ABREAST = GT_WIDE_C < 4 && FINISHES_STORED; // lanes' fours do not leave as they are
 
