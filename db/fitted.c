@@ -28,7 +28,7 @@ gt_status gt_store_put_fitted(gt_store *store, int64_t gpu, const gt_types *type
     if (status != GT_OK)
         return status;
     for (size_t i = 0; status == GT_OK && i < count; i++)
-        status = gt_estimate_check(&list[i].coefficients)
+        status = gt_coefficients_check(&list[i].coefficients)
                      ? put_one(store, gpu, types, &list[i])
                      : gt_fail(GT_ERROR_INVALID, "coefficients of %s make no sense", list[i].family);
     return gt_sql_end(store, status);
@@ -82,7 +82,7 @@ gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const g
         return status;
     }
     for (size_t i = 0; i < count; i++)
-        if (gt_estimate_check(&list[i].coefficients))
+        if (gt_coefficients_check(&list[i].coefficients))
             list[kept++] = list[i];
     *out = list;
     *out_count = kept;

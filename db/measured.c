@@ -150,7 +150,7 @@ static void estimate(const gt_device *device, gt_measurements *m)
         gt_terms terms;
         if (gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
             row->estimate_us =
-                gt_estimate_us(&terms, gt_estimate_find(m->fitted, m->fitted_count, row->kernel->family));
+                gt_estimate_us(&terms, gt_coefficients_find(m->fitted, m->fitted_count, row->kernel->family));
     }
 }
 

@@ -6,7 +6,7 @@
 #define GT_STORE_H
 
 #include "../src/core/device.h"
-#include "../src/core/estimate.h"
+#include "../src/core/coefficients.h"
 #include "../src/core/kernel.h"
 #include "../src/core/problem.h"
 #include "trial.h"

@@ -416,7 +416,7 @@ TEST(absurd_coefficients_are_left_out)
     gt_store *store = f.store;
     const gt_device device = make_device("a GPU");
     const gt_types *types = gt_types_parse("f32", GT_MATH_STRICT);
-    gt_fitted good = {.family = "simt", .coefficients = *gt_estimate_shipped("simt")}, *found;
+    gt_fitted good = {.family = "simt", .coefficients = *gt_coefficients_shipped("simt")}, *found;
     int64_t gpu;
     size_t count, left_out;
     CHECK_OK(gt_store_gpu(store, &device, &gpu));

@@ -214,7 +214,7 @@ static gt_measured off_by(double factor, int64_t id, gt_kernel kernel, gt_proble
     const gt_device device = h200();
     gt_terms terms;
     CHECK(gt_estimate_terms(&device, &kernel, &problem, &terms, NULL));
-    return row(id, kernel, problem, factor * gt_estimate_us(&terms, gt_estimate_find(NULL, 0, kernel.family)));
+    return row(id, kernel, problem, factor * gt_estimate_us(&terms, gt_coefficients_find(NULL, 0, kernel.family)));
 }
 
 TEST(a_kernel_is_judged_less_by_what_it_took_in_other_parts_of_k)

@@ -50,22 +50,4 @@ double gt_estimate_us(const gt_terms *terms, const gt_terms *coefficients);
 double gt_estimate_epilogue_us(const gt_device *device, const char *family, const gt_problem *problem,
                                gt_epilogue epilogue);
 
-/* The coefficients that a family has where none were fitted on this machine. */
-const gt_terms *gt_estimate_shipped(const char *family);
-
-/* Whether coefficients make sense: a file may say anything. */
-bool gt_estimate_check(const gt_terms *coefficients);
-
-/* The coefficients of one family, for products of some types. */
-typedef struct gt_fitted {
-    char family[GT_FAMILY_LENGTH];
-    gt_terms coefficients;
-} gt_fitted;
-
-/* Those of a family in a list of `count`, else the shipped ones; NULL where nobody has fitted any. */
-const gt_terms *gt_estimate_known(const gt_fitted *list, size_t count, const char *family);
-
-/* The same, and what the terms are meant to be where nobody has fitted any. */
-const gt_terms *gt_estimate_find(const gt_fitted *list, size_t count, const char *family);
-
 #endif

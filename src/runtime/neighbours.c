@@ -29,7 +29,7 @@ static double split_distance2(const gt_neighbour *entry, const gt_kernel *kernel
 
 const gt_terms *gt_neighbours_coefficients(const gt_measurements *measured, const gt_kernel *kernel)
 {
-    return gt_estimate_find(measured->fitted, measured->fitted_count, kernel->family);
+    return gt_coefficients_find(measured->fitted, measured->fitted_count, kernel->family);
 }
 
 void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,

@@ -100,7 +100,7 @@ static double median_error(const samples *all, int half, const gt_terms *coeffic
 
 static gt_status fit_family(const samples *all, bool judge, gt_fit_family *family)
 {
-    const gt_terms *shipped = gt_estimate_shipped(family->fitted.family);
+    const gt_terms *shipped = gt_coefficients_shipped(family->fitted.family);
     size_t halves[2] = {0};
     double *scratch = calloc(all->count + 1, sizeof *scratch);
     if (!scratch)
