@@ -67,22 +67,22 @@ static uint32_t wavefronts(const uint32_t *at, uint32_t mask, uint32_t words)
     return most;
 }
 
-/* Whether each lane of mask reads what its neighbour reads, if that one reads. */
-static bool paired(const uint32_t *at, uint32_t mask)
+/* Whether each lane of mask reads what the lane `away` reads, its neighbour or the next but one, if that one reads. */
+static bool paired(const uint32_t *at, uint32_t mask, uint32_t away)
 {
     SG_FOR_MASK(l, mask)
-    if (mask >> (l ^ 1) & 1 && at[l] != at[l ^ 1])
+    if (mask >> (l ^ away) & 1 && at[l] != at[l ^ away])
         return false;
     return true;
 }
 
 /* 8 bytes a lane go in two halves of the warp, 16 bytes in four quarters: one register of all lanes a pass. A read that
- * pairs of neighbours share goes twice as fast: so NVIDIA's engineers say of compute capability 7, and so do times of an
- * H200. They say it of lanes next but one too; those times do not. */
+ * pairs of neighbours share, or of lanes next but one, goes twice as fast: so NVIDIA's engineers say of compute capability
+ * 7, and so do times of an H200. */
 static void count_shared(sg_counts *c, uint32_t mask, const uint32_t *at, uint32_t size, bool write)
 {
     uint32_t parts = size <= 4 ? 1 : size <= 8 ? 2 : 4;
-    if (parts > 1 && !write && paired(at, mask))
+    if (parts > 1 && !write && (paired(at, mask, 1) || paired(at, mask, 2)))
         parts /= 2;
     const uint32_t lanes = SG_LANES / parts;
     c->shared_bytes += write ? size * (uint32_t)__builtin_popcount(mask) : 0;

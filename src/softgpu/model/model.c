@@ -15,8 +15,8 @@
 
 /*
  * Fitted together to 332 trials of simt for 2048 x 2048 x 2048 on an H200, of one run of the tuner, and tried on 220
- * others of that run; tests/model_h200.txt has every 18th of all, from both, measured again as simt is now. Their form was
- * found with one thing varied at a time:
+ * others of that run; tests/model_h200.txt has every 18th of all, from both, measured again as simt is now, and LOADED_CLOCKS is
+ * fitted to those. Their form was found with one thing varied at a time:
  *
  * SLOT, READINESS: a warp alone on its scheduler takes half as long again as its slots and what the assembler orders
  * between them, two take 1.1 times as long together, four a little less: some of what one waits for is another's slot.
@@ -31,6 +31,7 @@
 #define CODE_BYTES     32768
 #define CODE_MISSES    0.038
 #define COPY_CLOCKS    2.0    /* of the load/store unit, for each copy of a warp in the background; a load takes one */
+#define LOADED_CLOCKS  0.93   /* for what a warp loads of 128 bytes from shared memory, on their way to its registers */
 #define SHARPNESS      8.0
 
 /* Of an earlier run for six cubes from 128 to 4096. */
@@ -67,7 +68,7 @@ static void find_pipes(const sg_profile *p, const sg_shape *s, const sg_counts *
         [F64] = (double)c->f64 * WARP / p->f64_lanes,
         [TENSOR] = (double)c->tensor_flops / 2 / p->tensor_fma,
         [SHARED] = (double)(c->shared_wavefronts + c->global_loads) + (COPY_CLOCKS - 1) * (double)c->async_copies,
-        [LOADED] = turns * s->loop.loads,
+        [LOADED] = LOADED_CLOCKS * turns * s->loop.loads,
         [L1] = (double)c->global_sectors * 32 / L1_BYTES,
     };
     for (int i = 0; i < PIPES; i++)
