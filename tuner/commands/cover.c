@@ -1,11 +1,6 @@
 #include "cover.h"
 
-#include <string.h>
-
 #include "type_list.h"
-
-/* Which types have a row: each of these sets contains the next one. */
-typedef enum scope { EVERY, USUAL, HALF, F32 } scope;
 
 /* How matrices lie in memory: sizes as in the table, or one or two less, so that rows are not aligned to 16 bytes. */
 #define ALIGNED 1u
@@ -16,67 +11,67 @@ typedef enum scope { EVERY, USUAL, HALF, F32 } scope;
 /* Sizes up to this one are never made smaller: they are what the row is about. */
 #define KEPT 8
 
-/* Sizes are multiples of 16, so that rows of any type are aligned, or of 8 in rows of f32 alone. Products with vectors
- * have two layouts, dot products one: see gt_problem_fold. Rows that more types have come first. f32 takes `rows` in every
- * layout; 16-bit types, whose default list is tuned in nn, take half_nn there and half_others elsewhere. */
+/* Sizes are multiples of 16, so that rows of any type are aligned, or of 8 where 8-bit types have no such row. Products with
+ * vectors have two layouts, dot products one: see gt_problem_fold. The columns are what f32 takes of a row in every layout,
+ * what 16-bit types take, whose kernels for aligned rows are others than those for any, and what the other usual types do. */
 static const struct {
     int64_t m, n, k, batch;
-    unsigned rows, half_nn, half_others;
-    scope scope;
+    unsigned f32, half, usual;
 } table[] = {
-    {640, 512, 768, 1, BOTH | EVEN, EVEN | ODD, BOTH | EVEN, EVERY},
-    {2304, 2048, 1792, 1, BOTH, 0, BOTH, USUAL},
-    {32, 3072, 3072, 1, BOTH, ODD, BOTH, USUAL},
-    {192, 192, 192, 1, BOTH | EVEN, BOTH | EVEN, BOTH | EVEN, HALF},
-    {3072, 2048, 64, 1, ODD, BOTH, BOTH, HALF},    /* short K */
-    {96, 112, 16384, 1, ODD, BOTH, ALIGNED, HALF}, /* deep K */
-    {1, 6144, 6144, 1, BOTH, BOTH, BOTH, HALF},
-    {64, 64, 64, 2048, ALIGNED, BOTH | EVEN, BOTH, HALF},
-    {48, 48, 48, 1, BOTH, BOTH, ODD, HALF},
-    {16, 16, 16, 16384, BOTH, BOTH, ODD, HALF},
-    {3072, 32, 3072, 1, BOTH, BOTH, ALIGNED, HALF},
-    {384, 384, 384, 24, ODD, ALIGNED, 0, HALF},
-    {160, 32, 256, 96, BOTH, BOTH, 0, HALF},
-    {32, 4096, 48, 1, 0, BOTH | EVEN, ODD | EVEN, HALF}, /* few rows and a short K */
-    {4096, 24, 24, 1, 0, BOTH, ODD, HALF},
-    {768, 640, 1, 1, 0, ALIGNED, 0, HALF}, /* an outer product */
-    {1, 768, 768, 1, BOTH, BOTH, 0, HALF},
-    {4, 3072, 3072, 1, BOTH, 0, 0, F32},
-    {3072, 4, 3072, 1, BOTH, 0, 0, F32},
-    {8192, 8, 8, 1, ALIGNED, 0, 0, F32}, /* nothing but C */
-    {1, 1, 131072, 1, BOTH, 0, 0, F32},
-    {1, 1, 2048, 1, ALIGNED, 0, 0, F32},
-    {1, 2800, 3600, 1, BOTH, 0, 0, F32}, /* in L2, and no whole number of tiles for each SM */
-    {1, 1536, 1280, 1, BOTH, 0, 0, F32},
-    {1, 9216, 1152, 1, BOTH, 0, 0, F32},
-    {1, 12288, 48, 1, BOTH, 0, 0, F32},
-    {1, 48, 12288, 1, BOTH, 0, 0, F32},
-    {384, 320, 1, 1, ODD, 0, 0, F32}, /* outer products, of which hardly any have aligned rows */
-    {1536, 768, 1, 1, ODD, 0, 0, F32},
-    {4096, 5120, 3, 1, ODD, 0, 0, F32},
-    {1024, 8192, 8, 1, ODD, 0, 0, F32}, /* C is large and K short, */
-    {1536, 512, 48, 1, BOTH, 0, 0, F32}, /* or C is not so large */
-    {8192, 64, 160, 1, BOTH, 0, 0, F32}, /* few rows or columns, by their number and by K */
-    {64, 8192, 160, 1, BOTH, 0, 0, F32},
-    {6144, 64, 3072, 1, ALIGNED, 0, 0, F32},
-    {64, 6144, 3072, 1, ALIGNED, 0, 0, F32},
-    {2048, 16, 6144, 1, BOTH, 0, 0, F32},
-    {16, 2048, 6144, 1, ALIGNED, 0, 0, F32},
-    {8, 2048, 6144, 1, BOTH, 0, 0, F32},
-    {32, 16, 768, 1, BOTH, 0, 0, F32},
-    {64, 64, 1280, 1, ALIGNED, 0, 0, F32},
-    {1152, 1152, 352, 1, BOTH, 0, 0, F32},
-    {3072, 768, 192, 1, BOTH, 0, 0, F32},
-    {256, 4096, 1024, 1, ODD, 0, 0, F32},
-    {8192, 288, 1024, 1, ODD, 0, 0, F32}, /* tiles of 96 and 192 leave less empty than those of powers of two */
-    {288, 8192, 1024, 1, ODD, 0, 0, F32},
-    {2048, 640, 3072, 1, ODD, 0, 0, F32}, /* deep K and few of the largest tiles */
-    {112, 112, 112, 64, ODD, 0, 0, F32},
-    {40, 40, 40, 4096, BOTH, 0, 0, F32},
-    {24, 24, 24, 8192, ODD, 0, 0, F32},
-    {56, 24, 16, 4096, BOTH, 0, 0, F32},
-    {32, 96, 8, 4096, ODD, 0, 0, F32},
-    {8, 2048, 160, 64, ALIGNED, 0, 0, F32},
+    {640, 512, 768, 1, BOTH | EVEN, BOTH | EVEN, BOTH},
+    {2304, 2048, 1792, 1, BOTH, BOTH, BOTH},
+    {32, 3072, 3072, 1, BOTH, BOTH, BOTH},
+    {192, 192, 192, 1, BOTH | EVEN, BOTH | EVEN, BOTH},
+    {3072, 2048, 64, 1, ODD, BOTH, BOTH}, /* short K */
+    {96, 112, 16384, 1, ODD, BOTH, BOTH}, /* deep K */
+    {1, 6144, 6144, 1, BOTH, BOTH, BOTH},
+    {64, 64, 64, 2048, ALIGNED, BOTH, BOTH},
+    {3072, 32, 3072, 1, BOTH, BOTH, BOTH},
+    {48, 48, 48, 1, BOTH, BOTH, ODD},
+    {16, 16, 16, 16384, BOTH, BOTH, 0},
+    {384, 384, 384, 24, ODD, BOTH, 0},
+    {160, 32, 256, 96, BOTH, BOTH, 0},
+    {4608, 4096, 3584, 1, 0, ALIGNED, 0}, /* the largest tiles of tensor cores */
+    {8192, 1024, 1408, 1, 0, ALIGNED, 0},
+    {32, 4096, 48, 1, 0, BOTH | EVEN, 0}, /* few rows and a short K */
+    {4096, 24, 24, 1, 0, BOTH, 0},
+    {4, 3072, 3072, 1, BOTH, BOTH, 0},
+    {3072, 4, 3072, 1, BOTH, BOTH, 0},
+    {8192, 8, 8, 1, ALIGNED, ALIGNED, 0}, /* nothing but C */
+    {1, 768, 768, 1, BOTH, BOTH, 0},
+    {1, 1, 131072, 1, BOTH, BOTH, 0},
+    {1, 1, 2048, 1, ALIGNED, ALIGNED, 0},
+    {1, 2800, 3600, 1, BOTH, BOTH, 0}, /* in L2, and no whole number of tiles for each SM */
+    {1, 1536, 1280, 1, BOTH, 0, 0},
+    {1, 9216, 1152, 1, BOTH, BOTH, 0},
+    {1, 12288, 48, 1, BOTH, BOTH, 0},
+    {1, 48, 12288, 1, BOTH, BOTH, 0},
+    {384, 320, 1, 1, ODD, ODD, 0}, /* outer products, of which hardly any have aligned rows */
+    {1536, 768, 1, 1, ODD, BOTH, 0},
+    {4096, 5120, 3, 1, ODD, ODD, 0},
+    {1024, 8192, 8, 1, ODD, BOTH, 0}, /* C is large and K short, */
+    {1536, 512, 48, 1, BOTH, BOTH, 0}, /* or C is not so large */
+    {8192, 64, 160, 1, BOTH, BOTH, 0}, /* few rows or columns, by their number and by K */
+    {64, 8192, 160, 1, BOTH, BOTH, 0},
+    {6144, 64, 3072, 1, ALIGNED, ALIGNED, 0},
+    {64, 6144, 3072, 1, ALIGNED, ALIGNED, 0},
+    {2048, 16, 6144, 1, BOTH, BOTH, 0},
+    {16, 2048, 6144, 1, ALIGNED, BOTH, 0},
+    {8, 2048, 6144, 1, BOTH, 0, 0},
+    {32, 16, 768, 1, BOTH, BOTH, 0},
+    {64, 64, 1280, 1, ALIGNED, ALIGNED, 0},
+    {1152, 1152, 352, 1, BOTH, BOTH, 0},
+    {3072, 768, 192, 1, BOTH, ALIGNED, 0},
+    {256, 4096, 1024, 1, ODD, BOTH, 0},
+    {8192, 288, 1024, 1, ODD, ALIGNED, 0}, /* tiles of 96 and 192 leave less empty than those of powers of two */
+    {288, 8192, 1024, 1, ODD, ALIGNED, 0},
+    {2048, 640, 3072, 1, ODD, ALIGNED, 0}, /* deep K and few of the largest tiles */
+    {112, 112, 112, 64, ODD, BOTH, 0},
+    {40, 40, 40, 4096, BOTH, BOTH, 0},
+    {24, 24, 24, 8192, ODD, 0, 0},
+    {56, 24, 16, 4096, BOTH, ODD, 0},
+    {32, 96, 8, 4096, ODD, 0, 0},
+    {8, 2048, 160, 64, ALIGNED, ALIGNED, 0},
 };
 
 #define TABLE (sizeof table / sizeof table[0])
@@ -107,29 +102,32 @@ static bool is_known(const gt_problem *problems, size_t count, const gt_problem 
     return false;
 }
 
-static scope scope_of(const gt_types *types)
+static bool is_f32(const gt_types *types)
 {
-    return strcmp(types->name, "f32") == 0 && types->math == GT_MATH_STRICT          ? F32
-           : strcmp(types->name, "f16") == 0 || strcmp(types->name, "bf16") == 0 ? HALF
-           : gt_types_are_usual(types)                                           ? USUAL
-                                                                                 : EVERY;
+    return types == gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT);
 }
 
-/* Which variants of a row a type has in a layout. Types other than f32 have the default list in nn, with odd sizes;
- * less usual ones need only the odd variant, whose kernels run any alignment. */
-static unsigned rows_of(size_t row, scope type, bool nn)
+static bool is_half(const gt_types *types)
 {
-    switch (type) {
-    case F32:
-        return table[row].rows;
-    case HALF:
-        return nn ? table[row].half_nn : table[row].half_others;
-    case USUAL:
-        return nn ? 0 : table[row].rows & BOTH;
-    case EVERY:
-        break;
-    }
-    return nn ? 0 : table[row].rows & ODD;
+    return gt_types_are_usual(types) && gt_type_find(types->a)->bytes == 2;
+}
+
+bool gt_cover_is_whole(const gt_types *types)
+{
+    return is_f32(types) || is_half(types);
+}
+
+/* Which variants of a row a type has in a layout. Less usual types have their default list in nn, with odd sizes, and need
+ * only odd ones elsewhere, whose kernels run any alignment. */
+static unsigned rows_of(size_t row, const gt_types *types, bool nn)
+{
+    if (is_f32(types))
+        return table[row].f32;
+    if (is_half(types))
+        return table[row].half;
+    if (gt_types_are_usual(types))
+        return table[row].usual;
+    return row == 0 && !nn ? ODD : 0;
 }
 
 /* Adds a row's problem, unless the list has it. */
@@ -150,16 +148,15 @@ gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t 
         unsigned rows;
         int64_t less;
     } lies[] = {{ALIGNED, 0}, {ODD, 1}, {EVEN, 2}};
-    const scope of_type = scope_of(types);
     gt_status status = GT_OK;
     /* A budget may end the run early: the odd variants, whose kernels serve any problem of their layout, come first;
      * then row by row, in every layout. */
     for (int layout = 1; status == GT_OK && layout < 4; layout++)
         status = add(0, types, 1, layout / 2 ? GT_T : GT_N, layout % 2 ? GT_T : GT_N, problems, count);
-    for (size_t row = 0; row < TABLE && table[row].scope <= of_type; row++)
+    for (size_t row = 0; row < TABLE; row++)
         for (int variant = 0; status == GT_OK && variant < 12; variant++) {
             const gt_op op_a = variant / 6 ? GT_T : GT_N, op_b = variant / 3 % 2 ? GT_T : GT_N;
-            if (rows_of(row, of_type, op_a == GT_N && op_b == GT_N) & lies[variant % 3].rows)
+            if (rows_of(row, types, op_a == GT_N && op_b == GT_N) & lies[variant % 3].rows)
                 status = add(row, types, lies[variant % 3].less, op_a, op_b, problems, count);
         }
     return status;

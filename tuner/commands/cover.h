@@ -7,10 +7,13 @@
 
 #include "../../src/core/problem.h"
 
-#define GT_COVER_MOST 640 /* problems of one type, at most */
+#define GT_COVER_MOST 720 /* problems of one type, at most */
 
-/* Appends the problems of some types to *count others: all of them for f32, most of the kinds for 16-bit types, a few in
- * each layout for others. There is room for GT_COVER_MOST more. */
+/* Whether some types have the list's kinds whole, or nearly: f32, f16 and bf16. */
+bool gt_cover_is_whole(const gt_types *types);
+
+/* Appends the problems of some types to *count others: of all kinds, of the first ten for the other usual types, and of one
+ * for all others. There is room for GT_COVER_MOST more. */
 gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count);
 
 /* The row of the table that a problem is of, whatever its types, layout and alignment; -1 for any other. What was best

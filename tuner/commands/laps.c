@@ -371,11 +371,10 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
 #define DRAWN_S     40.0
 #define DRAWN_SHARE 0.15
 
-/* Seconds for drawn sizes. They are drawn for f32 alone: what they are worth was measured there. The software GPU would
- * take hours. */
+/* Seconds for drawn sizes, of types that have the cover list whole. The software GPU would take hours. */
 static double share_of_drawn(const gt_engine *engine, const gt_types *types, bool covers, double deadline)
 {
-    if (!covers || engine->driver->soft || types != gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT))
+    if (!covers || engine->driver->soft || !gt_cover_is_whole(types))
         return 0;
     const double share = DRAWN_SHARE * (deadline - gt_engine_elapsed(engine));
     return deadline > 0 && share < DRAWN_S ? share : DRAWN_S;
