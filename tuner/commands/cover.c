@@ -11,7 +11,7 @@
 /* Sizes up to this one are never made smaller: they are what the row is about. */
 #define KEPT 8
 
-/* Sizes are multiples of 16, so that rows of any type are aligned, or of 8 where 8-bit types have no such row. Products with
+/* Sizes are multiples of 16, so that rows of any type are aligned, or of 8 or 4 in rows of larger types alone. Products with
  * vectors have two layouts, dot products one: see gt_problem_fold. The columns are what f32 takes of a row in every layout,
  * what 16-bit types take, whose kernels for aligned rows are others than those for any, and what the other usual types do. */
 static const struct {
@@ -33,6 +33,10 @@ static const struct {
     {160, 32, 256, 96, BOTH, BOTH, 0},
     {4608, 4096, 3584, 1, 0, ALIGNED, 0}, /* the largest tiles of tensor cores */
     {8192, 1024, 1408, 1, 0, ALIGNED, 0},
+    {2328, 2056, 1800, 1, 0, ALIGNED, 0}, /* rows begin within sectors: boxes take twice as long */
+    {424, 2408, 1016, 1, 0, ALIGNED, 0},
+    {24, 4104, 2392, 1, 0, ALIGNED, 0},
+    {4104, 24, 2392, 1, 0, ALIGNED, 0},
     {32, 4096, 48, 1, 0, BOTH | EVEN, 0}, /* few rows and a short K */
     {4096, 24, 24, 1, 0, BOTH, 0},
     {4, 3072, 3072, 1, BOTH, BOTH, 0},
@@ -42,15 +46,18 @@ static const struct {
     {1, 1, 131072, 1, BOTH, BOTH, 0},
     {1, 1, 2048, 1, ALIGNED, ALIGNED, 0},
     {1, 2800, 3600, 1, BOTH, BOTH, 0}, /* in L2, and no whole number of tiles for each SM */
-    {1, 1536, 1280, 1, BOTH, 0, 0},
+    {1, 1536, 1280, 1, BOTH, EVEN, 0},
     {1, 9216, 1152, 1, BOTH, BOTH, 0},
+    {1, 9212, 1148, 1, ALIGNED, 0, 0}, /* rows begin within sectors */
     {1, 12288, 48, 1, BOTH, BOTH, 0},
     {1, 48, 12288, 1, BOTH, BOTH, 0},
     {384, 320, 1, 1, ODD, ODD, 0}, /* outer products, of which hardly any have aligned rows */
     {1536, 768, 1, 1, ODD, BOTH, 0},
     {4096, 5120, 3, 1, ODD, ODD, 0},
-    {1024, 8192, 8, 1, ODD, BOTH, 0}, /* C is large and K short, */
-    {1536, 512, 48, 1, BOTH, BOTH, 0}, /* or C is not so large */
+    {8192, 4096, 80, 1, ODD, 0, 0}, /* K is short and C larger than L2, */
+    {1024, 8192, 8, 1, ODD, BOTH, 0}, /* or C is not so large and K shorter, */
+    {1304, 856, 8, 1, 0, ALIGNED, 0},
+    {1536, 512, 48, 1, BOTH, BOTH, 0}, /* or C is small */
     {8192, 64, 160, 1, BOTH, BOTH, 0}, /* few rows or columns, by their number and by K */
     {64, 8192, 160, 1, BOTH, BOTH, 0},
     {6144, 64, 3072, 1, ALIGNED, ALIGNED, 0},
