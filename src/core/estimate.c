@@ -49,6 +49,9 @@
 #define ISSUED      128.0 /* instructions of lanes that an SM issues in a clock */
 #define TRANSPOSING 6.0   /* of them for an element that is transposed on its way */
 
+#define CARRIED    0.5 /* of what a copy to shared memory costs, for a piece that a thread has in registers on its way */
+#define LAST_STEPS 8.0 /* of K that are multiplied together at its end */
+
 #define APART 0.25 /* clocks for an element of which each lane reads one elsewhere */
 
 #define ISSUED_ALONE 30.0  /* instructions of four steps that are neither multiply-adds nor loads */
@@ -106,12 +109,21 @@ static double step_of(const gt_kernel *kernel, const gt_problem *p)
     return param(kernel, "bk", 16);
 }
 
+/* The operand that kernels read as a stream whose lanes lie over K, and whether it lies along K. */
+static gt_operand stream_of(const gt_kernel *kernel)
+{
+    return param(kernel, "side", 0) > 0 ? GT_A : GT_B;
+}
+static bool is_along(const gt_problem *p, gt_operand operand)
+{
+    return operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T;
+}
+
 /* Whether an operand reaches shared memory by elements: it is contiguous along K, and threads with tiles of their own
  * read it across, so that it is transposed on its way. */
 static bool is_transposed(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
-    const bool along_k = operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T;
-    return along_k && param(kernel, "wm", 0) > 0 && param(kernel, "tm", 0) > 0;
+    return is_along(p, operand) && param(kernel, "wm", 0) > 0 && param(kernel, "tm", 0) > 0;
 }
 
 /* Clocks in which a block's warps transpose what they copy of a step of one along K, beside multiplying. Persistent blocks
@@ -136,13 +148,28 @@ static bool is_shifted(const gt_kernel *kernel, const gt_problem *p, gt_operand 
     return operand == GT_B && p->class.op_b == GT_N && is_held(kernel) && param(kernel, "lanes_k", 0) > 0;
 }
 
+/* How threads that multiply tiles of their own load them: 0 through registers, 1 by copies to shared memory, 2 by such,
+ * but through registers what is transposed. False where others load, or instructions multiply. */
+static bool find_load(const gt_kernel *kernel, int64_t *load)
+{
+    return param(kernel, "tm", 0) > 0 && gt_params_find(&kernel->params, "load", load);
+}
+
+/* Whether threads have an operand in registers on its way to shared memory. */
+static bool is_carried(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
+{
+    int64_t load;
+    return find_load(kernel, &load) && (load == 0 || (load == 2 && is_transposed(kernel, p, operand)));
+}
+
 /* Pieces in which a byte of A or B is read, beyond those of 16 bytes: rows are aligned to less, or elements are
  * transposed; not those of a copy that was made first. */
 static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
-    const bool transposed = is_transposed(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
-    const double piece = transposed ? gt_type_find(p->class.type_a)->bytes : fmin(align_of(kernel, p), 16);
-    return copied || is_shifted(kernel, p, operand) ? 0 : 1 / piece - 1.0 / 16;
+    const bool carried = is_carried(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
+    const bool elements = is_transposed(kernel, p, operand) && !carried;
+    const double piece = elements ? gt_type_find(p->class.type_a)->bytes : fmin(align_of(kernel, p), 16);
+    return copied || is_shifted(kernel, p, operand) ? 0 : (1 / piece - 1.0 / 16) * (carried ? CARRIED : 1);
 }
 
 /* How much longer the copy engine takes for lines that do not begin where those of L2 do, which have 128 bytes. */
@@ -166,10 +193,10 @@ static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt
  * that blocks keep in shared memory as many as of the stream if that lies along K, else all four steps together. */
 static double loaded(const gt_kernel *kernel, const gt_problem *p, double tm, double tn)
 {
-    const bool rows = param(kernel, "side", 0) > 0, along = rows ? p->class.op_a == GT_N : p->class.op_b == GT_T;
-    const double few = rows ? tn : tm, many = rows ? tm : tn;
+    const gt_operand stream = stream_of(kernel);
+    const double few = stream == GT_A ? tn : tm, many = stream == GT_A ? tm : tn;
     const double vectors = at_least_one(4 * gt_type_find(p->class.type_a)->bytes / align_of(kernel, p));
-    return few * (along ? vectors : 1) + many * vectors;
+    return few * (is_along(p, stream) ? vectors : 1) + many * vectors;
 }
 
 /* Instructions of a thread with a tile of its own for each multiply-add: it loads both sides of its tile. Where lanes lie
@@ -235,16 +262,23 @@ static double memory_clocks(const gt_device *device, double moved, double bytes)
 #define SECTOR  32
 #define REQUEST 128
 
-/* How many times kernels that have B in registers read it. Where rows do not begin with sectors, each request touches one
- * more of them than it has bytes for; where they do not begin with lines, two tiles side by side share one. On an H200
- * odd rows of f32 that L2 does not hold took 1.3 times as long in tiles of 60 to 1020 columns, 1.5 times in those of 28.
- * Columns shifted so that requests begin with sectors, or lines kept in L1, were no faster. */
+/* How many times a stream is read that lanes take in whole vectors. Where rows do not begin with sectors, each request
+ * touches one more of them than it has bytes for; where they do not begin with lines, two tiles side by side share one, or
+ * two steps along K. On an H200 odd rows of f32 that L2 does not hold took 1.3 times as long in tiles of 60 to 1020 columns,
+ * 1.5 times in those of 28; 1x9000xK in 16 lanes along K takes 7.5 us for K = 1120, 8.0 for 1104 and 10.4 for 1100.
+ * Columns shifted so that requests begin with sectors, or lines kept in L1, were no faster. Warps that read a row along K
+ * into registers lose next to nothing. */
 static double times_read(const gt_kernel *kernel, const gt_problem *p)
 {
-    const int64_t bytes = gt_type_find(p->class.type_b)->bytes, row = p->ldb * bytes;
-    if (p->class.op_b != GT_N || row % REQUEST == 0 || !is_held(kernel))
+    const gt_operand stream = stream_of(kernel);
+    const int64_t bytes = gt_type_find(p->class.type_b)->bytes, row = (stream == GT_A ? p->lda : p->ldb) * bytes;
+    const double lanes = param(kernel, "lanes_k", 0);
+    const int64_t tile = stream == GT_A ? kernel->facts.tile_m : kernel->facts.tile_n;
+    const bool along = is_along(p, stream), warps = along && is_held(kernel);
+    if (lanes <= 0 || row % REQUEST == 0 || more_pieces(kernel, p, stream) > 0 || warps)
         return 1;
-    return 1 + (row % SECTOR != 0 ? (double)SECTOR / REQUEST : 0) + SECTOR / (double)(kernel->facts.tile_n * bytes);
+    const double run = along ? lanes * 16 : (double)(tile * bytes); /* bytes that follow each other */
+    return 1 + (row % SECTOR != 0 ? (double)SECTOR / REQUEST : 0) + SECTOR / run;
 }
 
 /* Clocks in which a stream comes of which so many blocks' lanes have their vectors on the way. */
@@ -270,7 +304,7 @@ static double operand_clocks(const gt_device *device, const gt_kernel *kernel, c
     const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
     const double stored = m * n * c * batch, bytes = (m + n) * k * ab * batch + stored;
-    double moved = bytes - stored + (times_read(kernel, p) - 1) * n * k * ab * batch;
+    double moved = bytes - stored + (times_read(kernel, p) - 1) * (stream_of(kernel) == GT_A ? m : n) * k * ab * batch;
     if (bytes >= IN_L2 * (double)device->l2_bytes && param(kernel, "lanes_k", 0) > 0) {
         const double tiles = m < n ? ceil(m / (double)kernel->facts.tile_m) : ceil(n / (double)kernel->facts.tile_n);
         moved += (tiles - 1) * fmax(m, n) * k * ab * batch;
@@ -289,6 +323,13 @@ static bool stores_vectors(const gt_kernel *kernel)
     return rows_at_once(kernel) > 0;
 }
 
+/* Whether the last tile of K is multiplied only as far as K goes. */
+static bool stops_with_k(const gt_kernel *kernel)
+{
+    int64_t load;
+    return find_load(kernel, &load);
+}
+
 /* What the terms are made of. */
 typedef struct shares {
     double per_sm;        /* tiles, or parts of them, of the busiest SM */
@@ -303,6 +344,12 @@ typedef struct shares {
     double resident;      /* blocks at the same time, on all SMs */
     bool beside;          /* a stream, and the next launch finds room beside it */
 } shares;
+
+/* How many times longer the SM's warps take than if they covered all latency. */
+static double uncovered(const shares *s)
+{
+    return 1 + UNCOVERED_WARPS / at_least_one(s->warps);
+}
 
 /* Whether blocks of a dependent launch lie unevenly. Where they need more than half of the places, those that find none
  * beside the launch before them take the first that it leaves: some SMs are full then while others have few blocks. On
@@ -353,6 +400,8 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
         s.begins -= HIDDEN_STREAM;
     s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
     s.part = s.steps * step;
+    if (stops_with_k(kernel))
+        s.part = fmin(s.part, ceil((double)p->k / LAST_STEPS) * LAST_STEPS);
     return s;
 }
 
@@ -397,15 +446,14 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
     const double c = gt_type_find(p->class.type_c)->bytes, bytes = (double)p->m * (double)p->n * (double)p->batch * c;
     const bool vectors = stores_vectors(kernel), alone = p->class.align < 16 && !vectors;
     const double lines = vectors ? 1 + REQUEST / (c * (double)kernel->facts.tile_n) : 1; /* tiles meet in one */
-    const double clocks = s->per_sm * s->rows * s->columns * (alone ? STORED_ALONE : c / L2_RATE) * lines;
-    if (resident > 1)
-        return clocks;
+    const double element = alone ? STORED_ALONE * uncovered(s) : c / L2_RATE;
+    const double clocks = s->per_sm * s->rows * s->columns * element * lines;
     if (kernel->facts.blocks == 0)
-        return UNCOVERED_STORES * clocks;
+        return resident > 1 ? clocks : UNCOVERED_STORES * clocks;
     if (kernel->facts.box_c_rows > 0)
         return clocks;
     const bool burst = kernel->facts.ws_tile == 0 && bytes >= IN_L2 * (double)device->l2_bytes;
-    return clocks + (burst ? memory_clocks(device, bytes, bytes) / BURST : memory_clocks(device, bytes, 0));
+    return clocks + memory_clocks(device, bytes, bytes) / (burst ? BURST : 1);
 }
 
 /* Clocks in which K-slice groups of a block leave their sums in shared memory and add them up. */
@@ -457,7 +505,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         .launch = 1,
         .begin = (s.begins * 1000 + first_clocks(kernel, p, &s, resident)) / clock,
         .compute = s.per_sm * s.part * step_clocks * issued(kernel, p) *
-                   (1 + UNCOVERED_WARPS / at_least_one(s.warps)) / clock,
+                   uncovered(&s) / clock,
         .step = s.sets * s.steps * s.turns * 100 / clock,
         .l2 = (s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE +
                again_clocks(kernel, p, &s)) / clock,
