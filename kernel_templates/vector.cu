@@ -6,7 +6,8 @@
 //
 // Rows of B that begin anywhere are read in whole vectors, too: a lane has every PHASES-th row, and as that is a multiple
 // of the vector's elements, all its rows begin as far from an aligned address. Its columns are shifted by that, and the
-// tile is a vector narrower than what its lanes read.
+// tile is a vector narrower than what its lanes read. Where B lies along K, a warp's columns are V apart for the same
+// reason, and its k-steps are shifted.
 #include "async_copy.cuh"
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
@@ -40,12 +41,13 @@
 #define HINT 0
 #endif
 
-constexpr bool ALONG_K = GT_B_ALONG_K, SHIFTED = !ALONG_K && GT_ALIGN < 16;
-constexpr int V = ALONG_K ? GT_WIDE_AB : 16 / GT_AB_BYTES, THREADS_ = 32 * WARPS_N * WARPS_K;
+constexpr bool ALONG_K = GT_B_ALONG_K, ANYWHERE = GT_ALIGN < 16, SHIFTED = !ALONG_K && ANYWHERE;
+constexpr int V = 16 / GT_AB_BYTES, THREADS_ = 32 * WARPS_N * WARPS_K;
 constexpr int LANES_N = 32 / LANES_K, PHASES = LANES_K * WARPS_K; // where B lies along the columns
 constexpr int WIDTH = ALONG_K ? COLS : LANES_N * V;               // columns of a warp
 constexpr int STEP = ALONG_K ? 32 * V * UNROLL : PHASES;          // k-steps of which blocks have whole numbers
 constexpr int SUMS = ALONG_K ? COLS : V;                          // of a lane
+constexpr int APART = ANYWHERE && COLS > 1 ? V : 1;               // columns of a warp, where B lies along K
 constexpr int PARTS = SHIFTED ? PHASES : WARPS_K;                 // sums of a column in shared memory
 constexpr int COUNT = (BN + THREADS_ - 1) / THREADS_;             // columns that a thread stores
 // Groups of threads among which the last block of a tile deals the parts of K: as many as its threads and shared memory
@@ -58,6 +60,7 @@ typedef gt_vector<GT_AB, V> vector_ab;
 
 static_assert(BM == 1 && BN == WARPS_N * WIDTH - (SHIFTED ? V : 0), "the tile is what a block's warps sum");
 static_assert(!ALONG_K || LANES_K == 32, "a column is a warp's");
+static_assert(!ALONG_K || WARPS_N % APART == 0, "columns of a warp begin alike");
 static_assert(!SHIFTED || PHASES % V == 0, "rows of a lane begin alike");
 static_assert(PARTS % SHARERS == 0, "sharers have equal shares");
 GT_ASSERT_FACT(THREADS, THREADS_);
@@ -99,20 +102,20 @@ __device__ __forceinline__ vector_ab load_some(const GT_AB *from, int low, int h
     return v;
 }
 
-// V elements of the row of op(A) from k on, of which `left` are there.
-__device__ __forceinline__ vector_ab load_row(const gt_args &g, gt_int row, gt_int k, int left)
+// V elements of the row of op(A) from k on, of which those from `low` on and before `high` are there.
+__device__ __forceinline__ vector_ab load_row(const gt_args &g, gt_int row, gt_int k, int low, int high)
 {
-    if (GT_A_ALONG_K)
-        return gt_load_vector<V>(g.a + row * g.lda + k, left);
+    if (GT_A_ALONG_K && !ANYWHERE)
+        return gt_load_vector<V>(g.a + row * g.lda + k, high);
     vector_ab v = {};
 #pragma unroll
     for (int e = 0; e < V; e++)
-        if (e < left)
-            v.e[e] = g.a[(k + e) * g.lda + row];
+        if (e >= low && e < high)
+            v.e[e] = *gt_at_a(g, row, k + e);
     return v;
 }
 
-// B lies along K: the products of STEP k-steps, of which those before `end` are there.
+// B lies along K: the products of STEP k-steps, of which those from 0 on and before `end` are there.
 template <bool WHOLE>
 __device__ __forceinline__ void multiply_along(const gt_args &g, gt_int row, const GT_AB *const (&line)[COLS], gt_int k,
                                                gt_int end, unsigned long long policy, GT_ACC (&sum)[SUMS])
@@ -121,11 +124,11 @@ __device__ __forceinline__ void multiply_along(const gt_args &g, gt_int row, con
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
         const gt_int at = k + (u * 32 + (int)threadIdx.x % 32) * V;
-        const int left = WHOLE || at < end ? (WHOLE ? V : gt_clip(end - at, V)) : 0;
+        const int low = !WHOLE && at < 0 ? (int)-at : 0, high = WHOLE ? V : gt_clip(end - at, V);
 #pragma unroll
         for (int c = 0; c < COLS; c++)
-            y[u][c] = WHOLE ? load_whole(line[c] + at, policy) : gt_load_vector<V>(line[c] + at, left);
-        x[u] = load_row(g, row, at, left);
+            y[u][c] = WHOLE ? load_whole(line[c] + at, policy) : load_some(line[c] + at, low, high);
+        x[u] = load_row(g, row, at, low, high);
     }
 #pragma unroll
     for (int u = 0; u < UNROLL; u++)
@@ -216,7 +219,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     const gt_int steps = (g.k + STEP - 1) / STEP, share = gt_share<SPLIT_K>(steps) * STEP;
     const gt_int begin = blockIdx.y * share, end = g.k - begin < share ? g.k : begin + share;
     const unsigned long long policy = HINT == GT_L2_EVICT_FIRST ? gt_evict_first() : 0;
-    int part = warp_k, at = warp_n * WIDTH; // of PARTS; in the tile, the lane's first column
+    int part = warp_k, at = ALONG_K ? warp_n / APART * (APART * COLS) + warp_n % APART
+                                    : warp_n * WIDTH; // of PARTS; in the tile, the lane's first column
     GT_ACC sum[SUMS] = {};
 
     gt_begin_evenly();
@@ -225,13 +229,15 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
         const GT_AB *line[COLS]; // columns beyond the last are the last once more
 #pragma unroll
         for (int c = 0; c < COLS; c++)
-            line[c] = g.b + (column + c < g.n ? column + c : g.n - 1) * g.ldb;
+            line[c] = g.b + (column + c * APART < g.n ? column + c * APART : column) * g.ldb;
+        const int shift = ANYWHERE ? (int)((unsigned long long)line[0] / GT_AB_BYTES % V) : 0;
+        const gt_int last = end < g.k ? end - shift : end;
         // a warp all of whose columns lie beyond has nothing to read
-        for (gt_int k = column < g.n ? begin + warp_k * STEP : end; k < end; k += WARPS_K * STEP)
-            if (k + STEP <= end)
-                multiply_along<true>(g, row, line, k, end, policy, sum);
+        for (gt_int k = column < g.n && begin < end ? begin + warp_k * STEP - shift : last; k < last; k += WARPS_K * STEP)
+            if ((!ANYWHERE || k >= 0) && k + STEP <= last)
+                multiply_along<true>(g, row, line, k, last, policy, sum);
             else
-                multiply_along<false>(g, row, line, k, end, policy, sum);
+                multiply_along<false>(g, row, line, k, last, policy, sum);
     } else {
         const int phase = warp_k * LANES_K + lane / LANES_N;
         const GT_AB *from = g.b + (begin + phase) * g.ldb + first;
@@ -259,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
 #pragma unroll
     for (int s = 0; s < SUMS; s++)
         if (SHIFTED ? at + s >= 0 && at + s < BN : lane < 32 / LANES_K)
-            partial[part * BN + at + s] = sum[s];
+            partial[part * BN + at + s * (ALONG_K ? APART : 1)] = sum[s];
     __syncthreads();
 
     GT_ACC total[COUNT];

@@ -6,9 +6,9 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
      unroll(unroll) AS (VALUES (2), (4), (8), (16)),
      warps(warps_n, warps_k) AS (VALUES (1, 4), (1, 8), (1, 16), (2, 2), (2, 4), (2, 8), (4, 1), (4, 2), (4, 4),
                                        (8, 1), (8, 2), (8, 4)),
-     -- Rows that begin anywhere are read in whole vectors, one more than the tile has.
-     wide AS (SELECT CASE WHEN :trans_b THEN min(:align, 16) ELSE 16 END / :elem_bytes AS v,
-                     NOT :trans_b AND :align < 16 AS shifted,
+     -- Rows that begin anywhere are read in whole vectors, one more than the tile has; along K by warps whose columns are
+     -- as many apart as a vector has elements.
+     wide AS (SELECT 16 / :elem_bytes AS v, NOT :trans_b AND :align < 16 AS shifted,
                      :cc >= 80 AND :n * :k * :batch * :m * :elem_bytes > 32000000 AS usual), -- hint, as in skinny
      tile AS (SELECT *, warps_n * CASE WHEN :trans_b THEN cols ELSE 32 / lanes_k * v END - shifted * v AS bn,
                      32 * warps_n * warps_k AS threads, CASE WHEN shifted THEN warps_k * lanes_k ELSE warps_k END AS parts,
@@ -23,7 +23,8 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
               WHERE unroll * cols * v * :elem_bytes BETWEEN 16 AND 128
                 -- Of what L2 does not hold a request reads whole lines.
                 AND (:trans_b OR 32 / lanes_k * v * :elem_bytes >= 128 OR :n * :k * :batch * :elem_bytes < 32000000)
-                AND (NOT shifted OR (warps_k * lanes_k % v = 0 AND bn >= 3 * v))),
+                AND (NOT shifted OR (warps_k * lanes_k % v = 0 AND bn >= 3 * v))
+                AND (NOT :trans_b OR :align >= 16 OR cols = 1 OR warps_n % v = 0)),
      placed AS (SELECT *, (:n + bn - 1) / bn * :batch * :m AS tiles, min(32, 2048 / threads, 65536 / (regs * threads)) AS fit
                 FROM tile
                 WHERE regs <= 200 AND regs * threads <= 65536 AND (bn < 2 * :n OR warps_n = 1) AND (warps_k = 1 OR :k > warps_k * step)),

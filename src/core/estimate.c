@@ -101,7 +101,7 @@ static double align_of(const gt_kernel *kernel, const gt_problem *p)
 static double step_of(const gt_kernel *kernel, const gt_problem *p)
 {
     const double lanes = param(kernel, "lanes_k", 0), unroll = param(kernel, "unroll", 0);
-    const double wide = at_least_one(align_of(kernel, p) / gt_type_find(p->class.type_b)->bytes);
+    const double wide = 16.0 / gt_type_find(p->class.type_b)->bytes;
     if (unroll > 0)
         return unroll * param(kernel, "warps_k", 1) * (p->class.op_b == GT_T ? 32 * wide : at_least_one(lanes));
     if (lanes > 0)
@@ -143,9 +143,9 @@ static bool is_held(const gt_kernel *kernel)
 }
 
 /* Whether rows of B that begin anywhere are read in whole vectors: by kernels that have B in registers. */
-static bool is_shifted(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
+static bool is_shifted(const gt_kernel *kernel, gt_operand operand)
 {
-    return operand == GT_B && p->class.op_b == GT_N && is_held(kernel) && param(kernel, "lanes_k", 0) > 0;
+    return operand == GT_B && is_held(kernel) && param(kernel, "lanes_k", 0) > 0;
 }
 
 /* How threads that multiply tiles of their own load them: 0 through registers, 1 by copies to shared memory, 2 by such,
@@ -169,7 +169,7 @@ static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_opera
     const bool carried = is_carried(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
     const bool elements = is_transposed(kernel, p, operand) && !carried;
     const double piece = elements ? gt_type_find(p->class.type_a)->bytes : fmin(align_of(kernel, p), 16);
-    return copied || is_shifted(kernel, p, operand) ? 0 : (1 / piece - 1.0 / 16) * (carried ? CARRIED : 1);
+    return copied || is_shifted(kernel, operand) ? 0 : (1 / piece - 1.0 / 16) * (carried ? CARRIED : 1);
 }
 
 /* How much longer the copy engine takes for lines that do not begin where those of L2 do, which have 128 bytes. */
@@ -284,9 +284,8 @@ static double times_read(const gt_kernel *kernel, const gt_problem *p)
 /* Clocks in which a stream comes of which so many blocks' lanes have their vectors on the way. */
 static double flight_clocks(const gt_kernel *kernel, const gt_problem *p, double blocks)
 {
-    const double vector = p->class.op_b == GT_T ? fmin(align_of(kernel, p), 16) : 16;
     const double flight =
-        (double)kernel->facts.threads * param(kernel, "unroll", 1) * param(kernel, "cols", 1) * vector * blocks;
+        (double)kernel->facts.threads * param(kernel, "unroll", 1) * param(kernel, "cols", 1) * 16 * blocks;
     const double bytes = (double)p->n * (double)p->k * (double)p->batch * gt_type_find(p->class.type_b)->bytes;
     return bytes * times_read(kernel, p) * LATENCY / flight;
 }
