@@ -38,11 +38,11 @@ static gt_kernel tensor_tile(int wm, int wn)
     return kernel;
 }
 
-static gt_terms terms_of(const gt_kernel *kernel, int64_t m, int64_t batch, int align)
+static gt_terms terms_of_k(const gt_kernel *kernel, int64_t m, int64_t k, int64_t batch, int align)
 {
     gt_trials trials = h200();
     const gt_types *types = gt_types_parse("bf16", GT_MATH_STRICT);
-    const gt_gemm gemm = {.m = m, .n = 1024, .k = 1024, .batch = batch, .type_ab = types->a, .type_c = types->c};
+    const gt_gemm gemm = {.m = m, .n = 1024, .k = k, .batch = batch, .type_ab = types->a, .type_c = types->c};
     gt_problem problem;
     gt_terms terms;
     CHECK_OK(gt_problem_init(&gemm, &problem));
@@ -50,6 +50,11 @@ static gt_terms terms_of(const gt_kernel *kernel, int64_t m, int64_t batch, int 
     CHECK(gt_estimate_terms(&trials.device, kernel, &problem, &terms, NULL));
     gt_trials_finish(&trials);
     return terms;
+}
+
+static gt_terms terms_of(const gt_kernel *kernel, int64_t m, int64_t batch, int align)
+{
+    return terms_of_k(kernel, m, 1024, batch, align);
 }
 
 TEST(small_tiles_of_warps_take_as_long_as_shared_memory_feeds_them)
@@ -71,6 +76,16 @@ TEST(elements_of_rows_that_are_not_aligned_are_stored_one_by_one)
     gt_kernel whole = rows;
     whole.params.list[0].value = 1024; /* all of K in a step: columns are read once */
     CHECK(terms_of(&rows, 1024, 1, 16).l2 > 4 * terms_of(&whole, 1024, 1, 16).l2);
+}
+
+TEST(few_warps_wait_for_elements_that_are_stored_one_by_one)
+{
+    gt_kernel many = tensor_tile(64, 64), few;
+    many.facts.smem_bytes = 150000; /* an SM has one block */
+    few = many;
+    few.facts.threads = 64;
+    CHECK_NEAR(terms_of(&few, 1024, 1, 2).store / terms_of(&many, 1024, 1, 2).store, (1 + 2.0 / 2) / (1 + 2.0 / 4), 1e-9);
+    CHECK(terms_of(&few, 1024, 1, 16).store == terms_of(&many, 1024, 1, 16).store);
 }
 
 TEST(persistent_blocks_that_a_matrix_of_a_batch_has_no_tile_for_cost_no_products)
@@ -144,6 +159,11 @@ TEST(blocks_that_end_their_tiles_together_store_more_than_memory_takes)
     split.facts.ws_tile = 65536;
     CHECK(terms_of(&whole, 32768, 1, 16).store > 1.5 * terms_of(&split, 32768, 1, 16).store); /* C has 67 MB */
     CHECK(terms_of(&whole, 16384, 1, 16).store < 1.1 * terms_of(&split, 16384, 1, 16).store); /* L2 holds it */
+    gt_kernel pair = split; /* an SM has two, which share what memory takes */
+    pair.facts.smem_bytes = 110000;
+    pair.facts.blocks = 264;
+    CHECK_NEAR(terms_of(&pair, 32768, 1, 16).store / terms_of(&split, 32768, 1, 16).store, 1, 1e-9);
+    CHECK(terms_of(&split, 32768, 1, 16).store > 2.2 * terms_of(&split, 16384, 1, 16).store);
 }
 
 TEST(lanes_with_small_tiles_issue_more_than_multiply_adds)
@@ -198,6 +218,32 @@ TEST(elements_that_are_transposed_on_their_way_come_one_by_one)
     CHECK(terms_of(&transposed, 1024, 1, 16).compute == terms_of(&copied, 1024, 1, 16).compute);
 }
 
+/* Threads that load the tiles they multiply in a way of simt's. */
+static gt_kernel loading(int load)
+{
+    gt_kernel kernel = tensor_tile(64, 64);
+    CHECK_OK(gt_params_add(&kernel.params, "tm", 8));
+    CHECK_OK(gt_params_add(&kernel.params, "tn", 8));
+    CHECK_OK(gt_params_add(&kernel.params, "load", load));
+    return kernel;
+}
+
+TEST(what_threads_carry_in_registers_comes_in_vectors_and_costs_half_of_a_copy)
+{
+    const gt_kernel carried = loading(0), copied = loading(1), both = loading(2); /* A is transposed, B is not */
+    CHECK(terms_of(&carried, 1024, 1, 16).narrow == 0 && terms_of(&both, 1024, 1, 16).narrow == 0);
+    CHECK(terms_of(&copied, 1024, 1, 16).narrow > 0);
+    CHECK_NEAR(terms_of(&carried, 1024, 1, 2).narrow / terms_of(&copied, 1024, 1, 2).narrow, 0.5, 1e-9);
+    CHECK_NEAR(terms_of(&both, 1024, 1, 2).narrow / terms_of(&copied, 1024, 1, 2).narrow, 0.75, 1e-9);
+}
+
+TEST(the_last_tile_of_k_is_multiplied_as_far_as_k_goes_by_threads_that_load_it)
+{
+    const gt_kernel stops = loading(1), whole = tensor_tile(64, 64); /* 64 of K are a tile */
+    CHECK_NEAR(terms_of_k(&stops, 1024, 66, 1, 16).compute / terms_of_k(&stops, 1024, 128, 1, 16).compute, 72.0 / 128, 1e-9);
+    CHECK(terms_of_k(&whole, 1024, 66, 1, 16).compute == terms_of_k(&whole, 1024, 128, 1, 16).compute);
+}
+
 TEST(a_kernel_takes_as_long_on_aligned_rows_as_it_was_rendered_for_others)
 {
     gt_kernel kernel = tensor_tile(64, 64), odd = kernel;
@@ -210,15 +256,24 @@ TEST(a_kernel_takes_as_long_on_aligned_rows_as_it_was_rendered_for_others)
     CHECK(terms_of(&odd, 1024, 1, 2).narrow == others.narrow);
 }
 
-/* A vector times a matrix with so many columns, in tiles of so many. With lanes over K whole vectors are read, of which
- * lanes have four times `cols` on their way; hint 1: evicted first. */
-static gt_terms terms_of_stream(int64_t columns, int tile, int lanes_k, int cols, int hint)
+/* A vector times a matrix with so many columns. */
+static gt_terms terms_of_row(const gt_kernel *kernel, int64_t columns)
 {
     gt_trials trials = h200();
     const gt_gemm gemm = GT_GEMM(GT_F32, 1, columns, 6144);
-    gt_kernel kernel = tensor_tile(0, 0);
     gt_problem problem;
     gt_terms terms;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK(gt_estimate_terms(&trials.device, kernel, &problem, &terms, NULL));
+    gt_trials_finish(&trials);
+    return terms;
+}
+
+/* The same in tiles of so many. With lanes over K whole vectors are read, of which
+ * lanes have four times `cols` on their way; hint 1: evicted first. */
+static gt_terms terms_of_stream(int64_t columns, int tile, int lanes_k, int cols, int hint)
+{
+    gt_kernel kernel = tensor_tile(0, 0);
     kernel.facts.tile_m = 1;
     kernel.facts.tile_n = tile;
     kernel.facts.dependent_launch = 1;
@@ -226,10 +281,7 @@ static gt_terms terms_of_stream(int64_t columns, int tile, int lanes_k, int cols
     CHECK_OK(gt_params_add(&kernel.params, "lanes_k", lanes_k));
     CHECK_OK(gt_params_add(&kernel.params, "cols", cols));
     CHECK_OK(gt_params_add(&kernel.params, "hint", hint));
-    CHECK_OK(gt_problem_init(&gemm, &problem));
-    CHECK(gt_estimate_terms(&trials.device, &kernel, &problem, &terms, NULL));
-    gt_trials_finish(&trials);
-    return terms;
+    return terms_of_row(&kernel, columns);
 }
 
 /* The same with all on its way that memory can give. */
@@ -246,6 +298,12 @@ TEST(requests_and_tiles_share_sectors_where_rows_begin_within_them)
     CHECK_NEAR(terms_of_vector(8447, 1024, 4).memory / whole, 1 + 1.0 / 4 + 1.0 / 128, 1e-3);
     CHECK_NEAR(terms_of_vector(8440, 32, 4).memory / whole, 1 + 1.0 / 4, 2e-3); /* rows begin with sectors, not with lines */
     CHECK(terms_of_vector(8447, 32, 4).narrow < 0.1 * terms_of_vector(8447, 32, 0).narrow);
+    gt_kernel staged = tensor_tile(0, 0); /* by copies to shared memory, too, where they are of whole vectors */
+    staged.facts.tile_n = 32;
+    CHECK_OK(gt_params_add(&staged.params, "lanes_k", 4));
+    CHECK_NEAR(terms_of_row(&staged, 8444).memory / terms_of_row(&staged, 8448).memory, 1 + 1.0 / 4 + 1.0 / 4, 1e-3);
+    CHECK_NEAR(terms_of_row(&staged, 8440).memory / terms_of_row(&staged, 8448).memory, 1 + 1.0 / 4, 2e-3);
+    CHECK_NEAR(terms_of_row(&staged, 8447).memory / terms_of_row(&staged, 8448).memory, 1, 1e-3);
     /* L2 holds 37 MB, and gives what is read of them again as fast as the rest. */
     CHECK_NEAR(terms_of_vector(1503, 32, 4).memory / terms_of_vector(1504, 32, 4).memory, 1.5, 5e-3);
 }
