@@ -50,6 +50,7 @@
 #define TRANSPOSING 6.0   /* of them for an element that is transposed on its way */
 
 #define CARRIED    0.5 /* of what a copy to shared memory costs, for a piece that a thread has in registers on its way */
+#define TURN_ROW   0.5 /* of a step, for each row of a thread in a turn */
 #define LAST_STEPS 8.0 /* of K that are multiplied together at its end */
 
 #define APART 0.25 /* clocks for an element of which each lane reads one elsewhere */
@@ -146,6 +147,13 @@ static bool is_held(const gt_kernel *kernel)
 static bool is_shifted(const gt_kernel *kernel, gt_operand operand)
 {
     return operand == GT_B && is_held(kernel) && param(kernel, "lanes_k", 0) > 0;
+}
+
+/* Columns that are read beyond those of a tile: a vector of rows across it that begin anywhere. */
+static double columns_beyond(const gt_kernel *kernel, const gt_problem *p)
+{
+    const bool anywhere = is_shifted(kernel, GT_B) && p->class.op_b == GT_N && align_of(kernel, p) < 16;
+    return anywhere ? 16.0 / gt_type_find(p->class.type_b)->bytes : 0;
 }
 
 /* How threads that multiply tiles of their own load them: 0 through registers, 1 by copies to shared memory, 2 by such,
@@ -426,6 +434,12 @@ static double first_clocks(const gt_kernel *kernel, const gt_problem *p, const s
     return param(kernel, "stages", 0) > 0 ? begins * fmin(s->per_sm, resident) * depth * clocks : 0;
 }
 
+/* Steps that such a block's turns count for: a thread has more rows to store in a turn. */
+static double turn_steps(const gt_kernel *kernel, const shares *s)
+{
+    return stores_vectors(kernel) ? s->turns * (1 + TURN_ROW * param(kernel, "tm", 1)) : 1;
+}
+
 /* Clocks in which such a block's threads read their columns of B again at each turn, as they do where K takes more than one
  * step: an element a lane, which lie side by side unless B lies along K. */
 static double again_clocks(const gt_kernel *kernel, const gt_problem *p, const shares *s)
@@ -490,6 +504,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     const double tile = (double)f->tile_m * (double)f->tile_n;
     const double step_clocks =
         fmax(tile / multiply_adds, shared_elements(kernel) * ab / SHARED_RATE) + transposing_clocks(kernel, p);
+    const double columns = s.columns + columns_beyond(kernel, p);
     const bool streams = f->blocks > 0 && f->ws_tile > 0;
     double sums = 0;
     if (streams)
@@ -505,8 +520,8 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         .begin = (s.begins * 1000 + first_clocks(kernel, p, &s, resident)) / clock,
         .compute = s.per_sm * s.part * step_clocks * issued(kernel, p) *
                    uncovered(&s) / clock,
-        .step = s.sets * s.steps * s.turns * 100 / clock,
-        .l2 = (s.per_sm * (s.rows * broken(kernel, p, GT_A) + s.columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE +
+        .step = s.sets * s.steps * turn_steps(kernel, &s) * 100 / clock,
+        .l2 = (s.per_sm * (s.rows * broken(kernel, p, GT_A) + columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE +
                again_clocks(kernel, p, &s)) / clock,
         .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
                   s.part * ab / PIECES_RATE / clock,
