@@ -308,7 +308,21 @@ SIMT = [
     ("fours", "stores lines over each other", "threadIdx.x / LINE * TOGETHER,", "threadIdx.x / LINE,"),
 ]
 
-NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS, "simt": SIMT}
+# Rows along K that begin anywhere.
+VECTOR = [
+    ("apart", "takes all columns to begin as the first does", "(unsigned long long)line[0] / GT_AB_BYTES",
+     "(unsigned long long)g.b / GT_AB_BYTES"),
+    ("apart", "has columns side by side", "column + c * APART < g.n ? column + c * APART : column",
+     "column + c < g.n ? column + c : column"),
+    ("apart", "reads before the first step", "(!ANYWHERE || k >= 0) && k + STEP <= last", "k + STEP <= last"),
+    ("apart", "counts the steps before a part twice", "last = end < g.k ? end - shift : end;", "last = end;"),
+    ("apart", "loses the last steps", "last = end < g.k ? end - shift : end;", "last = end - shift;"),
+    ("apart", "multiplies what is not before the first step", "if (e >= low && e < high)\n            v.e[e] = *gt_at_a",
+     "if (e < high)\n            v.e[e] = *gt_at_a"),
+    ("apart", "leaves sums in its neighbour's place", "at + s * (ALONG_K ? APART : 1)", "at + s"),
+]
+
+NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS, "simt": SIMT, "vector": VECTOR}
 
 
 class Written:

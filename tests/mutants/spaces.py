@@ -203,11 +203,12 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "side=1 bm=64 bn=16 bk=128 tm=4 tn=8 warps_few=2 warps_many=2 warps_k=1 lanes_k=4 stages=3 cluster_k=1 split_k=2 "
      "hint=1 occ=1"),
     # Rows of B that begin anywhere, over blocks, and sums that threads share; rows of whole vectors; B along K, two columns a
-    # warp.
+    # warp; the same in rows that begin anywhere.
     ("vector", "shifted", "1x253x301", "nn", "bm=1 bn=28 cols=1 lanes_k=4 warps_n=1 warps_k=2 unroll=2 split_k=2 hint=1"),
     ("vector", "sharers", "1x253x301", "nn", "bm=1 bn=12 cols=1 lanes_k=8 warps_n=1 warps_k=4 unroll=2 split_k=2 hint=1"),
     ("vector", "whole", "1x256x300", "nn", "bm=1 bn=32 cols=1 lanes_k=8 warps_n=2 warps_k=2 unroll=2 split_k=1 hint=0"),
     ("vector", "along", "1x65x1024", "nt", "bm=1 bn=4 cols=2 lanes_k=32 warps_n=2 warps_k=2 unroll=2 split_k=3 hint=0"),
+    ("vector", "apart", "1x65x1021", "nt", "bm=1 bn=8 cols=2 lanes_k=32 warps_n=4 warps_k=2 unroll=2 split_k=2 hint=0"),
     # Both operands are copied first: A transposed, B as it is; and the other way round; B in vectors of two.
     ("repack", "as stored", "64x127x512", "nn",
      "bm=64 bn=64 bk=16 wm=32 wn=32 tm=4 tn=8 stages=3 kmajor=0 stream_k=0 group=1 occ=2 repack=3 ptxas=1 blocks=20"),
