@@ -139,6 +139,51 @@ TEST(candidates_are_ranked_by_both_times)
     close_search(&f);
 }
 
+/* Six that passed, each 1% slower than the one before. */
+static void try_six(fixture *f, gt_candidate ***round)
+{
+    size_t count;
+    open_search(f, &(gt_search_options){.effort = GT_EFFORT_QUICK}, 1024, 1024, 1024);
+    CHECK_OK(gt_search_round(f->search, round, &count));
+    CHECK(count >= 6);
+    for (int i = 0; i < 6; i++) {
+        (*round)[i]->tried = true;
+        (*round)[i]->trial = (gt_trial){.outcome = GT_TRIAL_OK, .us = 100 + i, .clock_mhz = 1965};
+    }
+}
+
+TEST(who_was_screened_at_a_low_clock_races_too)
+{
+    fixture f;
+    gt_candidate **round, *finalists[GT_FINALISTS];
+    try_six(&f, &round);
+    round[4]->trial.clock_mhz = 1850; /* 192.4 thousand clocks, the fastest has 196.5 */
+    round[5]->trial.clock_mhz = 1740; /* 182.7 */
+    CHECK_INT(gt_search_finalists(f.search, finalists), 5);
+    CHECK(finalists[0] == round[0] && finalists[3] == round[3] && finalists[4] == round[5]);
+    round[5]->trial.outcome = GT_TRIAL_WRONG_RESULT;
+    CHECK_INT(gt_search_finalists(f.search, finalists), 5);
+    CHECK(finalists[4] == round[4]);
+    round[1]->trial.clock_mhz = 1740; /* races anyway */
+    CHECK_INT(gt_search_finalists(f.search, finalists), 4);
+    close_search(&f);
+}
+
+TEST(at_one_clock_or_none_the_fastest_race)
+{
+    fixture f;
+    gt_candidate **round, *finalists[GT_FINALISTS];
+    try_six(&f, &round);
+    CHECK_INT(gt_search_finalists(f.search, finalists), 4);
+    for (int i = 0; i < 6; i++)
+        round[i]->trial.clock_mhz = 0; /* not known */
+    CHECK_INT(gt_search_finalists(f.search, finalists), 4);
+    round[3]->trial.us = 107; /* 7% slower */
+    round[4]->trial.us = round[5]->trial.us = 108;
+    CHECK_INT(gt_search_finalists(f.search, finalists), 3);
+    close_search(&f);
+}
+
 TEST(the_fastest_of_a_shape_of_tile_leads)
 {
     fixture f;

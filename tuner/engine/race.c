@@ -3,10 +3,7 @@
 
 #include <math.h>
 
-/* Who races: up to FINALISTS of the fastest in screening, at most CLOSE times slower than the best. */
-#define FINALISTS 4
-#define CLOSE     1.06
-#define FIELD     (FINALISTS + 2 + GT_RIVALS)
+#define FIELD (GT_FINALISTS + 2 + GT_RIVALS)
 
 /* Seconds of racing, by effort. Samples of one kernel lie within 0.1 to 0.5% of their median on an H200: seven rounds, the
  * fewest there are, tell 1% apart, and a problem of the cover list has little more. */
@@ -78,19 +75,9 @@ static gt_status add_defender(const gt_work *w, const gt_known *winner, gt_kerne
     return status;
 }
 
-static size_t choose_finalists(const gt_search *search, gt_candidate *finalists[FINALISTS])
-{
-    const size_t passed = search ? gt_search_best(search, finalists, FINALISTS) : 0;
-    size_t count = 0;
-    while (count < passed &&
-           gt_trial_deciding_us(&finalists[count]->trial) <= CLOSE * gt_trial_deciding_us(&finalists[0]->trial))
-        count++;
-    return count;
-}
-
 gt_status gt_race(gt_work *w)
 {
-    gt_candidate *finalists[FINALISTS];
+    gt_candidate *finalists[GT_FINALISTS];
     gt_kernel kernels[FIELD];
     gt_code codes[FIELD] = {0};
     gt_contestant contestants[FIELD];
@@ -98,7 +85,7 @@ gt_status gt_race(gt_work *w)
     double errors[FIELD];
     gt_baseline baselines[GT_BASELINE_COUNT] = {0};
     const gt_engine_options *options = &w->engine->options;
-    const size_t chosen = choose_finalists(w->search, finalists);
+    const size_t chosen = w->search ? gt_search_finalists(w->search, finalists) : 0;
     size_t count = 0;
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < chosen; i++) {

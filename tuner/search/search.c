@@ -30,6 +30,9 @@ static const struct {
 /* A later round that gains less than this is the last one. */
 #define WORTH_GOING_ON 0.005
 
+/* A finalist is at most so many times slower than the fastest, or has the fewest clocks. */
+#define CLOSE 1.06
+
 struct gt_search {
     gt_search_options options;
     const gt_device *device;
@@ -274,6 +277,11 @@ gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *coun
     return GT_OK;
 }
 
+static bool has_passed(const gt_candidate *candidate)
+{
+    return candidate->tried && candidate->trial.outcome == GT_TRIAL_OK;
+}
+
 static int by_time(const void *a, const void *b)
 {
     const gt_candidate *x = *(gt_candidate *const *)a, *y = *(gt_candidate *const *)b;
@@ -291,7 +299,7 @@ size_t gt_search_best(const gt_search *search, gt_candidate **best, size_t limit
     if (!passed)
         return 0;
     for (size_t i = 0; i < search->candidate_count; i++)
-        if (search->candidates[i]->tried && search->candidates[i]->trial.outcome == GT_TRIAL_OK)
+        if (has_passed(search->candidates[i]))
             passed[count++] = search->candidates[i];
     qsort(passed, count, sizeof *passed, by_time);
     count = count < limit ? count : limit;
@@ -300,11 +308,33 @@ size_t gt_search_best(const gt_search *search, gt_candidate **best, size_t limit
     return count;
 }
 
+size_t gt_search_finalists(const gt_search *search, gt_candidate *finalists[GT_FINALISTS])
+{
+    const size_t passed = gt_search_best(search, finalists, GT_FINALISTS - 1);
+    gt_candidate *fewest = NULL;
+    double least = INFINITY;
+    size_t count = 0;
+    for (size_t i = 0; i < search->candidate_count; i++) {
+        gt_candidate *c = search->candidates[i];
+        const double clocks = time_of(c) * c->trial.clock_mhz;
+        if (has_passed(c) && clocks > 0 && clocks < least) {
+            least = clocks;
+            fewest = c;
+        }
+    }
+    for (; count < passed && time_of(finalists[count]) <= CLOSE * time_of(finalists[0]); count++)
+        if (finalists[count] == fewest)
+            fewest = NULL;
+    if (fewest)
+        finalists[count++] = fewest;
+    return count;
+}
+
 bool gt_search_leads(const gt_search *search, const gt_candidate *candidate)
 {
     for (size_t i = 0; i < search->candidate_count; i++) {
         const gt_candidate *c = search->candidates[i];
-        if (c != candidate && c->tried && c->trial.outcome == GT_TRIAL_OK && c->trial.us < candidate->trial.us &&
+        if (c != candidate && has_passed(c) && c->trial.us < candidate->trial.us &&
             gt_points_same_tile(c->space, c->row, candidate->space, candidate->row))
             return false;
     }

@@ -63,6 +63,13 @@ gt_status gt_search_round(gt_search *search, gt_candidate ***round, size_t *coun
 /* Candidates that passed, fastest first by what decides a race, at most limit; returns how many. */
 size_t gt_search_best(const gt_search *search, gt_candidate **best, size_t limit);
 
+/* Who races: the fastest of those that passed, as many as are close; and the one of the fewest clocks of the SMs, where their
+ * clock is known. Screening takes each at the clock that the GPU has at the moment, which on an H200 makes f64 3000x700x1300
+ * 106.0 us at 1740 MHz behind 105.5 at 1965: raced in turns these take 100.4 and 104. Times cannot be compared by clocks
+ * alone, as memory does not follow the SMs' clock, and what draws more power lowers it. Returns how many. */
+#define GT_FINALISTS 5
+size_t gt_search_finalists(const gt_search *search, gt_candidate *finalists[GT_FINALISTS]);
+
 /* Whether it passed, and nothing tried so far with the same shape of tile was faster. */
 bool gt_search_leads(const gt_search *search, const gt_candidate *candidate);
 
