@@ -5,7 +5,6 @@
 // Rows of C that begin anywhere are stored in whole vectors and sectors, too: a thread's rows lie DOWN apart, and as that
 // is a multiple of the sector's elements, they begin as far from one. Its columns are shifted by that, so that tiles of a
 // row meet where sectors do; the last tile has what the shift leaves, and is a sector narrower than its threads reach.
-#define FINISHES_STORED true
 #include "dependent_launch.cuh"
 #include "gemm.cuh"
 
@@ -13,7 +12,7 @@
 #define BM 64
 #endif
 #ifndef BN
-#define BN (GT_ALIGN < 16 ? 120 : 128)
+#define BN (128 - (GT_ALIGN < 16 ? 32 / GT_C_BYTES : 0))
 #endif
 #ifndef BK // steps of K whose elements are on their way together
 #define BK 2
@@ -22,7 +21,7 @@
 #define TM 4
 #endif
 #ifndef DOWN // threads below each other
-#define DOWN 8
+#define DOWN 16
 #endif
 
 constexpr int V = 16 / GT_C_BYTES, SECTOR = 32 / GT_C_BYTES;
@@ -30,7 +29,7 @@ constexpr bool SHIFTED = GT_ALIGN < 16;
 constexpr int ALONG = (BN + (SHIFTED ? SECTOR : 0)) / V, THREADS_ = ALONG * DOWN;
 
 static_assert(BM % (TM * DOWN) == 0 && BN % SECTOR == 0, "threads cover the tile, tiles begin where sectors do");
-static_assert(DOWN % SECTOR == 0, "rows of a thread begin alike");
+static_assert(!SHIFTED || DOWN % SECTOR == 0, "rows of a thread begin alike");
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, 0);
 
@@ -44,6 +43,52 @@ __device__ __forceinline__ void load_rows(GT_ACC (&x)[BK][TM], const GT_A *a, gt
 #pragma unroll
         for (int i = 0; i < TM; i++)
             x[p][i] = WHOLE || (p < steps && i < rows) ? GT_ACC(a[i * row_step + p * k_step]) : GT_ACC(0);
+}
+
+// Stores the results of a thread's columns from `low` on and before `high`, with the old C and the epilogue. The old C need not
+// lie as the new one does.
+__device__ __forceinline__ void store_some(const gt_args &g, GT_C *c, gt_int column, const GT_ACC (&sum)[V], int low, int high)
+{
+    const auto is_mine = [&](int e) { return e >= low && e < high; };
+    const bool whole = low == 0 && high == V;
+    GT_ACC results[V];
+    gt_vector<GT_C, V> stored = {};
+#pragma unroll
+    for (int e = 0; e < V; e++)
+        results[e] = g.alpha.value * sum[e];
+    if (g.beta.value != GT_ACC(0)) {
+        const GT_C *old = gt_old(g, c);
+        if (whole && (unsigned long long)old % sizeof stored == 0)
+            stored = *(const gt_vector<GT_C, V> *)old;
+        else
+#pragma unroll
+            for (int e = 0; e < V; e++)
+                if (is_mine(e))
+                    stored.e[e] = old[e];
+#pragma unroll
+        for (int e = 0; e < V; e++)
+            results[e] += g.beta.value * GT_ACC(stored.e[e]);
+    }
+    if (gt_has_epilogue(g)) {
+        GT_C bias[V];
+#pragma unroll
+        for (int e = 0; e < V; e++)
+            bias[e] = is_mine(e) ? gt_bias(g, column + e) : GT_C();
+#pragma unroll
+        for (int e = 0; e < V; e++)
+            results[e] += GT_ACC(bias[e]);
+        gt_activate(g, results);
+    }
+#pragma unroll
+    for (int e = 0; e < V; e++)
+        stored.e[e] = GT_C(results[e]);
+    if (whole)
+        gt_store_vector(c, stored);
+    else
+#pragma unroll
+        for (int e = 0; e < V; e++)
+            if (is_mine(e))
+                c[e] = stored.e[e];
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constant__ gt_args args)
@@ -62,24 +107,24 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     const auto is_mine = [&](int e) { return e >= low && e < high; };
     const int rows = gt_clip((g.m - row + DOWN - 1) / DOWN, BM / DOWN); // of the thread
     const gt_int row_step = GT_TRANS_A ? DOWN : DOWN * g.lda, k_step = GT_TRANS_A ? g.lda : 1;
-    GT_ACC y[BK][V], bias[V];
+    GT_ACC y[BK][V];
     const auto load_columns = [&](gt_int k) {
+        GT_B read[BK][V]; // all on their way before the first becomes a number
 #pragma unroll
         for (int p = 0; p < BK; p++)
 #pragma unroll
             for (int e = 0; e < V; e++)
-                y[p][e] = k + p < g.k && is_mine(e) ? GT_ACC(*gt_at_b(g, k + p, column + e)) : GT_ACC(0);
+                read[p][e] = k + p < g.k && is_mine(e) ? *gt_at_b(g, k + p, column + e) : GT_B();
+#pragma unroll
+        for (int p = 0; p < BK; p++)
+#pragma unroll
+            for (int e = 0; e < V; e++)
+                y[p][e] = GT_ACC(read[p][e]);
     };
 
     gt_begin_evenly();
     load_columns(0);
-#pragma unroll
-    for (int e = 0; e < V; e++) {
-        bias[e] = GT_NO_BIAS;
-        if (is_mine(e))
-            gt_load_bias<1>(g, column + e, &bias[e]);
-    }
-    const bool whole = low == 0 && high == V && gt_is_plain(g);
+    const bool plain = low == 0 && high == V && gt_is_plain(g);
     const GT_A *a = gt_at_a(g, row, 0);
     GT_C *c = g.c + row * g.ldc + column;
 #pragma unroll 1
@@ -103,27 +148,20 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
                     for (int e = 0; e < V; e++)
                         sum[i][e] += x[p][i] * y[p][e];
         }
-        if (whole && done + TM <= rows) {
+        if (plain && done + TM <= rows) {
 #pragma unroll
             for (int i = 0; i < TM; i++) {
                 gt_vector<GT_C, V> stored;
 #pragma unroll
                 for (int e = 0; e < V; e++)
-                    stored.e[e] = GT_C(gt_scale(g, sum[i][e], &bias[e]));
+                    stored.e[e] = GT_C(g.alpha.value * sum[i][e]);
                 gt_store_vector(c + i * DOWN * g.ldc, stored);
             }
         } else {
 #pragma unroll
             for (int i = 0; i < TM; i++)
-#pragma unroll
-                for (int e = 0; e < V; e++)
-                    if (is_mine(e) && done + i < rows)
-                        gt_store_c(g, row + (done + i) * DOWN, column + e, sum[i][e], 0, &bias[e]);
+                if (done + i < rows)
+                    store_some(g, c + i * DOWN * g.ldc, column, sum[i], low, high);
         }
     }
-    if (gt_has_activation(g))
-#pragma unroll 1
-        for (int i = 0; i < rows * V; i++)
-            if (is_mine(i % V))
-                gt_finish_stored<1>(g, row + i / V * DOWN, column + i % V);
 }

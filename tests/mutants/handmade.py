@@ -322,7 +322,19 @@ VECTOR = [
     ("apart", "leaves sums in its neighbour's place", "at + s * (ALONG_K ? APART : 1)", "at + s"),
 ]
 
-NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS, "simt": SIMT, "vector": VECTOR}
+OUTER = [
+    ("shifted", "takes the old C to lie as the new one does", "whole && (unsigned long long)old % sizeof stored == 0", "whole"),
+    ("shifted", "takes rows to begin alike", "(unsigned long long)(g.c + row * g.ldc)", "(unsigned long long)g.c"),
+    ("rounded", "stores what the next tile has", "at < BN || first + BN >= g.n ? gt_clip", "true ? gt_clip"),
+    ("rounded", "stores before the first column", "column < 0 ? (int)-column : 0", "0"),
+    ("rounded", "rounds sums before they are scaled", "GT_C(g.alpha.value * sum[i][e])",
+     "GT_C(g.alpha.value * GT_ACC(GT_C(sum[i][e])))"),
+    ("rounded", "reads bias for columns that are not its own", "is_mine(e) ? gt_bias(g, column + e) : GT_C()",
+     "gt_bias(g, column + e)"),
+]
+
+NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS, "simt": SIMT,
+         "vector": VECTOR, "outer": OUTER}
 
 
 class Written:

@@ -13,7 +13,7 @@ FACTS = {
     "batched": """products * (bm / tm) * (bn / tn) AS threads, 64 AS regs, products
         * ((max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * 4, (tn > :align / 4) * bm * bn * 4) + 15) / 16 * 16)
         AS smem_bytes, 1 AS dependent_launch""",
-    "outer": """down * (bn + 8 * (:align < 16)) / 4 AS threads, 64 AS regs, 0 AS smem_bytes, :cc >= 90 AS dependent_launch""",
+    "outer": """down * (bn * :c_bytes + 32 * (:align < 16)) / 16 AS threads, 64 AS regs, 0 AS smem_bytes, :cc >= 90 AS dependent_launch""",
     "simt_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs,
         stages * (bk * (bm + bn)
             + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk
@@ -110,9 +110,10 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     # Tiles as large as the matrices, C staged; groups of threads that are part of a warp.
     ("batched", "exact", "33x17x21", "nn", "bm=36 bn=20 bk=21 tm=4 tn=4 products=2"),
     ("batched", "warps", "32x32x32", "tn", "bm=16 bn=16 bk=8 tm=4 tn=4 products=4"),
-    # Rows of C that begin anywhere, taken in turns; rows of whole vectors, K in parts.
+    # Rows of C that begin anywhere, taken in turns; rows of whole vectors, K in parts; results that are rounded.
     ("outer", "shifted", "85x131x3", "nn", "bm=32 bn=24 bk=2 tm=2 down=8"),
     ("outer", "aligned", "40x72x12", "tn", "bm=16 bn=32 bk=4 tm=2 down=8"),
+    ("outer", "rounded", "85x131x3", "nn", "bm=32 bn=48 bk=2 tm=1 down=16", "bf16"),
     # Stream-K or whole tiles; A transposed on its way, K-major, or in pairs.
     ("simt_ws", "stream", "64x127x512", "nn",
      "bm=64 bn=128 bk=32 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=0 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=20"),
