@@ -35,14 +35,14 @@ GT_ASSERT_FACT(SMEM_BYTES, 0);
 
 // The elements of A in the first `steps` steps and `rows` rows from `a` on, zero beyond; all of them, if WHOLE.
 template <bool WHOLE>
-__device__ __forceinline__ void load_rows(GT_ACC (&x)[BK][TM], const GT_A *a, gt_int row_step, gt_int k_step, int rows,
+__device__ __forceinline__ void load_rows(GT_A (&x)[BK][TM], const GT_A *a, gt_int row_step, gt_int k_step, int rows,
                                           int steps)
 {
 #pragma unroll
     for (int p = 0; p < BK; p++)
 #pragma unroll
         for (int i = 0; i < TM; i++)
-            x[p][i] = WHOLE || (p < steps && i < rows) ? GT_ACC(a[i * row_step + p * k_step]) : GT_ACC(0);
+            x[p][i] = WHOLE || (p < steps && i < rows) ? a[i * row_step + p * k_step] : GT_A();
 }
 
 // Stores the results of a thread's columns from `low` on and before `high`, with the old C and the epilogue. The old C need not
@@ -107,19 +107,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
     const auto is_mine = [&](int e) { return e >= low && e < high; };
     const int rows = gt_clip((g.m - row + DOWN - 1) / DOWN, BM / DOWN); // of the thread
     const gt_int row_step = GT_TRANS_A ? DOWN : DOWN * g.lda, k_step = GT_TRANS_A ? g.lda : 1;
-    GT_ACC y[BK][V];
+    GT_B y[BK][V]; // elements become numbers where they are multiplied: all are on their way by then
     const auto load_columns = [&](gt_int k) {
-        GT_B read[BK][V]; // all on their way before the first becomes a number
 #pragma unroll
         for (int p = 0; p < BK; p++)
 #pragma unroll
             for (int e = 0; e < V; e++)
-                read[p][e] = k + p < g.k && is_mine(e) ? *gt_at_b(g, k + p, column + e) : GT_B();
-#pragma unroll
-        for (int p = 0; p < BK; p++)
-#pragma unroll
-            for (int e = 0; e < V; e++)
-                y[p][e] = GT_ACC(read[p][e]);
+                y[p][e] = k + p < g.k && is_mine(e) ? *gt_at_b(g, k + p, column + e) : GT_B();
     };
 
     gt_begin_evenly();
@@ -132,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
         GT_ACC sum[TM][V] = {};
 #pragma unroll 1
         for (gt_int k = 0; k < g.k; k += BK) {
-            GT_ACC x[BK][TM];
+            GT_A x[BK][TM];
             const int steps = gt_clip(g.k - k, BK);
             if (g.k > BK)
                 load_columns(k);
@@ -146,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
                 for (int i = 0; i < TM; i++)
 #pragma unroll
                     for (int e = 0; e < V; e++)
-                        sum[i][e] += x[p][i] * y[p][e];
+                        sum[i][e] += GT_ACC(x[p][i]) * GT_ACC(y[p][e]);
         }
         if (plain && done + TM <= rows) {
 #pragma unroll

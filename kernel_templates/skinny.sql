@@ -114,7 +114,7 @@ SELECT side, CASE side WHEN 0 THEN b_few ELSE cover END AS bm, CASE side WHEN 0 
 FROM chosen, (SELECT 0 AS hint UNION ALL SELECT 1 UNION ALL SELECT 2)
 WHERE :math IN ('strict', 'tf32', 'fast', 'split')
   -- dot products are `vector`'s, where it has them: here a lane would have four columns or more
-  AND (:m > 1 OR :n > 1 OR :type NOT IN ('f32', 'f64'))
+  AND (:m > 1 OR :n > 1 OR :elem_bytes < 2)
   AND standing <= 64
   AND (hint = usual OR (standing <= 8 AND :cc >= 80)) -- what matters little is tried on the best only
   -- 8-bit kernels with a policy were illegal instructions on an H200, each of them; nobody has tried 16 bits at odd rows

@@ -18,7 +18,9 @@ WITH cols(cols) AS (SELECT 1 UNION ALL SELECT 2 WHERE :trans_b AND :n > 1 UNION 
                      + CASE WHEN :trans_b THEN cols ELSE v END * :acc_bytes / 4 + 40
                      -- as compiled for f32: a policy costs or saves some
                      + CASE WHEN NOT :trans_b THEN CASE WHEN usual THEN -12 ELSE 6 * unroll - 30 END
-                            ELSE 26 * (usual AND unroll * cols * v * :elem_bytes = 128) END AS regs
+                            ELSE 26 * (usual AND unroll * cols * v * :elem_bytes = 128) END
+                     -- of vectors that are there in part each element of 16 bits has a register of its own
+                     + (:elem_bytes < 4) * 5 * v / 2 * (unroll * (cols + :trans_b) - 2 * (1 + :trans_b)) AS regs
               FROM cols, lanes, unroll, warps, wide
               WHERE unroll * cols * v * :elem_bytes BETWEEN 16 AND 128
                 -- Of what L2 does not hold a request reads whole lines.
@@ -60,5 +62,5 @@ SELECT 1 AS bm, bn, cols, lanes_k, warps_n, warps_k, unroll, split_k, hint, thre
        regs, (split_k > 1) * split_k * bn * :acc_bytes AS ws_tile, split_k > 1 AS any_split,
        :cc >= 90 AS dependent_launch, 1 AS epilogue, CAST(clocks * (1 + 0.01 * (hint <> usual)) AS INTEGER) AS clocks
 FROM ranked, (SELECT 0 AS hint UNION ALL SELECT 1)
-WHERE place <= 64 AND :m = 1 AND :type IN ('f32', 'f64') AND :math IN ('strict', 'tf32', 'split')
+WHERE place <= 64 AND :m = 1 AND :elem_bytes >= 2 AND :math IN ('strict', 'tf32', 'split')
   AND (hint = usual OR (place <= 8 AND :cc >= 80)); -- what matters little is tried on the best

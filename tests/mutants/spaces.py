@@ -210,6 +210,7 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("vector", "whole", "1x256x300", "nn", "bm=1 bn=32 cols=1 lanes_k=8 warps_n=2 warps_k=2 unroll=2 split_k=1 hint=0"),
     ("vector", "along", "1x65x1024", "nt", "bm=1 bn=4 cols=2 lanes_k=32 warps_n=2 warps_k=2 unroll=2 split_k=3 hint=0"),
     ("vector", "apart", "1x65x1021", "nt", "bm=1 bn=8 cols=2 lanes_k=32 warps_n=4 warps_k=2 unroll=2 split_k=2 hint=0"),
+    ("vector", "halves", "1x253x301", "nn", "bm=1 bn=56 cols=1 lanes_k=4 warps_n=1 warps_k=2 unroll=2 split_k=2 hint=1", "bf16"),
     # Both operands are copied first: A transposed, B as it is; and the other way round; B in vectors of two.
     ("repack", "as stored", "64x127x512", "nn",
      "bm=64 bn=64 bk=16 wm=32 wn=32 tm=4 tn=8 stages=3 kmajor=0 stream_k=0 group=1 occ=2 repack=3 ptxas=1 blocks=20"),
