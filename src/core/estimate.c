@@ -3,23 +3,37 @@
 #include <math.h>
 #include <string.h>
 
+#include "boxes.h"
 #include "launch.h"
+
+/* Who multiplies: threads with tiles of their own or any others, warps by mma.sync, warp groups by instructions that
+ * run on by themselves. */
+typedef enum unit { THREADS, WARPS, WARP_GROUPS } unit;
 
 /* Nominal rates: bytes in a clock that L2 gives one SM, and that memory, or L2 where all operands stay there, gives each
  * of all SMs. */
 #define L2_RATE     40.0
 #define MEMORY_RATE 18.0
 #define WARM_RATE   28.0
+
+/* Of L2 by the copy engine, and where few SMs ask; clocks from a request for a box to its end, and stages that are not
+ * on their way: the one that is multiplied and some of the one before. */
+#define BOXES_RATE     56.0
+#define BOXES_RATE_FEW 64.0
+#define BOX_LATENCY    1600.0
+#define STAGES_READ    1.7
+
 #define IN_L2       0.8 /* of L2, that operands may fill and stay there */
 
 /* Latency left uncovered by a set of resident blocks, as the work of so many warps: a lone block of 4 warps gets 2/3
- * of the SM's throughput, one of 8 warps 4/5. */
-#define UNCOVERED_WARPS 2.0
+ * of the SM's throughput, one of 8 warps 4/5. By who multiplies. */
+static const double uncovered_warps[] = {[THREADS] = 2, [WARPS] = 1, [WARP_GROUPS] = 0};
 
 /* Of the first loads, that a dependent launch hides where it has SMs of its own beside the launch before it; and that one
  * of a stream hides where both find room together: memory has the next stream's requests when this one's run out. */
 #define HIDDEN        0.25
 #define HIDDEN_STREAM 0.5
+#define HIDDEN_GROUPS 0.8 /* of warp groups, less what the launch has of all SMs */
 
 /* Of the time that L2 takes for a stream into registers, what is left where the next launch's is beside it. */
 #define SHARED_L2 0.75
@@ -41,10 +55,29 @@
 #define STREAM_BEGIN  5000.0
 #define COPIES_BEGIN  8000.0
 
+/* The same of warp groups, whose blocks prepare their product while copies are made; bytes that a block stores in a
+ * clock into others of its cluster, and adds up from the workspace. */
+#define GROUPS_COPIES_BEGIN 3200.0
+#define GROUPS_CLUSTER_RATE 8.0
+#define GROUPS_SUMS_RATE    17.0
+
 /* Copies to shared memory that begin in a clock and SM, of 4, 8 or 16 bytes each; of a first stage, whose copies all threads
  * begin together. */
 #define PIECES_RATE       2.0
 #define FIRST_PIECES_RATE 6.0
+
+/* Such copies that a piece of zeros takes as long as. */
+#define ZEROS 2.0
+
+/* Clocks of a step in which nothing is multiplied; until the stage before it is there; in which a warp of mma.sync
+ * waits for eight words that it puts together of elements; in which a thread of a block with lanes over K waits for an
+ * element, where they lie along K and else. */
+#define STEP          100.0
+#define STAGE_CLOCKS  660.0
+#define WORDS_CLOCKS  400.0
+#define ALONG_CLOCKS  115.0
+#define ACROSS_CLOCKS 38.0
+#define WORDS         8.0
 
 #define ISSUED      128.0 /* instructions of lanes that an SM issues in a clock */
 #define TRANSPOSING 6.0   /* of them for an element that is transposed on its way */
@@ -56,11 +89,13 @@
 #define APART 0.25 /* clocks for an element of which each lane reads one elsewhere */
 
 #define ISSUED_ALONE 30.0  /* instructions of four steps that are neither multiply-adds nor loads */
+#define ISSUED_WARPS 1.6   /* times that products by mma.sync of less than f64 take, as warps read fragments between them */
 #define ISSUED_TILE  0.3   /* instructions for each row and column of a thread's tile in a step */
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
-#define BROKEN_LINES 1.8
+#define WRITTEN      0.25  /* of what the copy engine writes there, that instructions of warp groups wait for */
 #define UNCOVERED_STORES 2.0 /* times that stores of a block take that has its SM alone: nothing is multiplied meanwhile */
 #define BURST        0.5 /* of its rate, that memory takes stores at which all SMs begin at the same time */
+#define STORED_WARPS 0.25 /* clocks of an SM for an element of C that warps take through shared memory */
 #define STORED_ALONE 0.3 /* clocks of an SM for an element of C whose rows are not aligned, however short it is */
 
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
@@ -89,6 +124,14 @@ static double param(const gt_kernel *kernel, const char *name, double absent)
 {
     int64_t value;
     return gt_params_find(&kernel->params, name, &value) && value > 0 ? (double)value : absent;
+}
+
+static unit unit_of(const gt_kernel *kernel)
+{
+    int64_t swap;
+    if (gt_params_find(&kernel->params, "swap", &swap))
+        return WARP_GROUPS;
+    return param(kernel, "fragments", 0) > 0 ? WARPS : THREADS;
 }
 
 /* Bytes that rows and pointers are a multiple of, as far as a kernel knows. */
@@ -170,6 +213,14 @@ static bool is_carried(const gt_kernel *kernel, const gt_problem *p, gt_operand 
     return find_load(kernel, &load) && (load == 0 || (load == 2 && is_transposed(kernel, p, operand)));
 }
 
+/* Whether threads load elements into registers, and wait for them: copies to shared memory have four bytes or more. */
+static bool by_elements(const gt_kernel *kernel, const gt_problem *p)
+{
+    if (unit_of(kernel) == WARPS)
+        return param(kernel, "load", 0) == 2;
+    return param(kernel, "lanes_k", 0) > 0 && param(kernel, "stages", 0) > 0 && align_of(kernel, p) < 4;
+}
+
 /* Pieces in which a byte of A or B is read, beyond those of 16 bytes: rows are aligned to less, or elements are
  * transposed; not those of a copy that was made first. */
 static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
@@ -177,15 +228,9 @@ static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_opera
     const bool carried = is_carried(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
     const bool elements = is_transposed(kernel, p, operand) && !carried;
     const double piece = elements ? gt_type_find(p->class.type_a)->bytes : fmin(align_of(kernel, p), 16);
-    return copied || is_shifted(kernel, operand) ? 0 : (1 / piece - 1.0 / 16) * (carried ? CARRIED : 1);
-}
-
-/* How much longer the copy engine takes for lines that do not begin where those of L2 do, which have 128 bytes. */
-static double broken(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
-{
-    const int64_t ld = operand == GT_A ? p->lda : p->ldb, bytes = gt_type_find(p->class.type_a)->bytes;
-    const bool engine = kernel->facts.box_a_rows > 0 && !(kernel->facts.repack >> operand & 1);
-    return engine && ld * bytes % 128 != 0 ? BROKEN_LINES : 1;
+    if (copied || is_shifted(kernel, operand) || by_elements(kernel, p))
+        return 0;
+    return (1 / piece - 1.0 / 16) * (carried ? CARRIED : 1);
 }
 
 /* Multiply-adds of an SM in a clock: of its tensor cores or, where threads have tiles of their own, of its FMA units. */
@@ -213,7 +258,7 @@ static double issued(const gt_kernel *kernel, const gt_problem *p)
 {
     const double tm = param(kernel, "tm", 0), tn = param(kernel, "tn", 0);
     if (tm <= 0 || tn <= 0)
-        return 1;
+        return unit_of(kernel) == WARPS && p->class.type_a != GT_F64 ? ISSUED_WARPS : 1;
     if (param(kernel, "lanes_k", 0) > 0)
         return 1 + (loaded(kernel, p, tm, tn) + ISSUED_ALONE) / (4 * tm * tn);
     return param(kernel, "wm", 0) > 0 ? 1 + ISSUED_TILE * (tm + tn) / (tm * tn) : 1;
@@ -234,7 +279,7 @@ static double shared_elements(const gt_kernel *kernel)
     if (wm > 0 && wn > 0)
         return m / wm * (n / wn) * (wm + wn) + m + n;
     if (gt_params_find(&kernel->params, "swap", &swap))
-        return (swap ? n : m) / 64 * (64 + (swap ? m : n)) + m + n;
+        return (swap ? n : m) / 64 * (64 + (swap ? m : n)) + WRITTEN * (m + n);
     return 0;
 }
 
@@ -353,17 +398,18 @@ typedef struct shares {
 } shares;
 
 /* How many times longer the SM's warps take than if they covered all latency. */
-static double uncovered(const shares *s)
+static double uncovered(const gt_kernel *kernel, const shares *s)
 {
-    return 1 + UNCOVERED_WARPS / at_least_one(s->warps);
+    return 1 + uncovered_warps[unit_of(kernel)] / at_least_one(s->warps);
 }
 
-/* Whether blocks of a dependent launch lie unevenly. Where they need more than half of the places, those that find none
- * beside the launch before them take the first that it leaves: some SMs are full then while others have few blocks. On
- * an H200 such launches took 13 to 35% longer than the rest of the estimate says. */
-static bool is_crowded(const gt_facts *f, double launched, double sms, int resident)
+/* Whether blocks of a dependent launch lie unevenly, but for those of mma.sync. Where they need more than half of the
+ * places, those that find none beside the launch before them take the first that it leaves: some SMs are full then
+ * while others have few blocks. On an H200 such launches took 13 to 35% longer than the rest of the estimate says. */
+static bool is_crowded(const gt_kernel *kernel, double launched, double sms, int resident)
 {
-    return f->dependent_launch && f->blocks == 0 && 2 * launched > sms * resident && launched < sms * (resident - 1);
+    return kernel->facts.dependent_launch && kernel->facts.blocks == 0 && unit_of(kernel) != WARPS &&
+           2 * launched > sms * resident && launched < sms * (resident - 1);
 }
 
 /*
@@ -379,7 +425,8 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
     const double sms = sms_of(device, kernel, resident == 1 || launched <= device->sm_count);
     const double blocks = (double)f->blocks;
-    const bool crowded = is_crowded(f, launched, sms, resident);
+    const bool groups = unit_of(kernel) == WARP_GROUPS;
+    const bool crowded = is_crowded(kernel, launched, sms, resident);
     shares s = {
         .per_sm = crowded ? resident : ceil(launched / sms), /* blocks, for now */
         .uneven = crowded ? resident * sms / launched : 1,
@@ -400,9 +447,9 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     }
     if (launched > sms && !crowded && param(kernel, "lanes_k", 0) > 0)
         s.uneven = 1 + UNEVEN_STREAM * (ceil(launched / sms) / (launched / sms) - 1);
-    s.begins = s.sets;
+    s.begins = groups ? 1 + (s.sets - 1) / resident : s.sets; /* groups of other blocks multiply meanwhile */
     if (f->dependent_launch && 2 * launched <= sms)
-        s.begins -= HIDDEN;
+        s.begins -= groups ? HIDDEN_GROUPS * (1 - launched / sms) : HIDDEN;
     if (s.beside)
         s.begins -= HIDDEN_STREAM;
     s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
@@ -424,6 +471,41 @@ static double moving_clocks(const gt_device *device, const gt_kernel *kernel, co
     return together(times * clocks, flight_clocks(kernel, p, s->resident));
 }
 
+/* What a block reads of an operand for its tile: bytes, and pieces of them that take longer than those of 16 bytes. */
+typedef struct moved {
+    double bytes, pieces;
+} moved;
+
+static moved moved_of(const gt_device *device, const gt_kernel *kernel, const gt_launch *launch, gt_operand operand,
+                      const shares *s)
+{
+    const gt_problem *p = &launch->problem;
+    if (gt_boxes_used(kernel)) {
+        const double inside = fmin((double)p->k / (double)kernel->facts.split_k, s->part);
+        const double busy = fmin(1, s->resident / at_least_one(device->sm_count));
+        const gt_boxes boxes = gt_boxes_moved(kernel, launch, operand, s->part, inside, busy, s->sets <= 1);
+        return (moved){boxes.bytes, boxes.zeros * ZEROS};
+    }
+    const double ab = gt_type_find(p->class.type_a)->bytes;
+    const double tile = (double)(operand == GT_A ? kernel->facts.tile_m : kernel->facts.tile_n);
+    const double inside = operand == GT_A ? s->rows : s->columns, bytes = s->part * ab;
+    const double copied = unit_of(kernel) == THREADS ? inside : tile; /* zeros, too, by those that tensor cores read */
+    const double beyond = operand == GT_B ? columns_beyond(kernel, p) : 0;
+    return (moved){(inside + beyond) * bytes, copied * bytes * more_pieces(kernel, p, operand)};
+}
+
+/* Bytes that L2 gives an SM in a clock. The copy engine has all stages but the last two on their way; where few blocks
+ * ask each gets more. */
+static double l2_rate(const gt_device *device, const gt_kernel *kernel, const shares *s, int resident)
+{
+    if (!gt_boxes_used(kernel))
+        return L2_RATE;
+    const double stages = param(kernel, "stages", 4), sms = at_least_one(device->sm_count);
+    const double flight =
+        fmin(resident, s->per_sm) * (double)kernel->facts.smem_bytes * (1 - STAGES_READ / stages) / BOX_LATENCY;
+    return fmin(fmin(BOXES_RATE_FEW, BOXES_RATE * sms / fmin(sms, s->resident)), flight);
+}
+
 /* Clocks in which the first stage of K comes to the blocks that an SM begins with: nothing is multiplied before. */
 static double first_clocks(const gt_kernel *kernel, const gt_problem *p, const shares *s, int resident)
 {
@@ -431,7 +513,8 @@ static double first_clocks(const gt_kernel *kernel, const gt_problem *p, const s
     const double pieces = s->rows * more_pieces(kernel, p, GT_A) + s->columns * more_pieces(kernel, p, GT_B);
     const double clocks = (s->rows + s->columns) * ab / L2_RATE + pieces * ab / FIRST_PIECES_RATE;
     const double begins = kernel->facts.blocks > 0 ? 1 : s->begins; /* persistent blocks load ahead of their next tile */
-    return param(kernel, "stages", 0) > 0 ? begins * fmin(s->per_sm, resident) * depth * clocks : 0;
+    const bool staged = param(kernel, "stages", 0) > 0 && unit_of(kernel) != WARPS;
+    return staged ? begins * fmin(s->per_sm, resident) * depth * clocks : 0;
 }
 
 /* Steps that such a block's turns count for: a thread has more rows to store in a turn. */
@@ -450,6 +533,30 @@ static double again_clocks(const gt_kernel *kernel, const gt_problem *p, const s
     return elements * (p->class.op_b == GT_T ? APART : 1.0 / 32);
 }
 
+/* Clocks in which threads wait for the elements of a step. Warps of mma.sync load those of a tile's two sides in as many
+ * parts as it has k-steps of 16 but one, if there are two. */
+static double element_clocks(const gt_kernel *kernel, const gt_problem *p)
+{
+    const double m = (double)kernel->facts.tile_m, n = (double)kernel->facts.tile_n, step = step_of(kernel, p);
+    if (unit_of(kernel) == WARPS) {
+        const double parts = at_least_one(step / 16 - 1);
+        const double rounds = gt_type_find(p->class.type_a)->bytes * step / 4 / (double)kernel->facts.threads / parts / WORDS;
+        return WORDS_CLOCKS * parts * (ceil(m * rounds) + ceil(n * rounds));
+    }
+    const gt_operand stream = stream_of(kernel);
+    return (is_along(p, stream) ? ALONG_CLOCKS : ACROSS_CLOCKS) * (stream == GT_A ? m : n) * step / (double)kernel->facts.threads;
+}
+
+/* Clocks of a step in which nothing is multiplied. Warps of mma.sync wait for what stages do not cover. */
+static double waiting_clocks(const gt_kernel *kernel, const gt_problem *p, double multiplied)
+{
+    if (by_elements(kernel, p))
+        return STEP + element_clocks(kernel, p);
+    if (unit_of(kernel) != WARPS)
+        return STEP;
+    return STEP + fmax(0, STAGE_CLOCKS / at_least_one(param(kernel, "stages", 2) - 1) - multiplied);
+}
+
 /* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
  * operands come then, waits until L2 or memory has taken its tile, unless the copy engine stores it. Where tiles are not
  * split along K all blocks come to their end together. */
@@ -457,12 +564,14 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
                            int resident)
 {
     const double c = gt_type_find(p->class.type_c)->bytes, bytes = (double)p->m * (double)p->n * (double)p->batch * c;
-    const bool vectors = stores_vectors(kernel), alone = p->class.align < 16 && !vectors;
+    const unit by = unit_of(kernel);
+    const bool vectors = stores_vectors(kernel);
+    const bool alone = by == WARP_GROUPS ? align_of(kernel, p) < 4 : p->class.align < 16 && !vectors;
     const double lines = vectors ? 1 + REQUEST / (c * (double)kernel->facts.tile_n) : 1; /* tiles meet in one */
-    const double element = alone ? STORED_ALONE * uncovered(s) : c / L2_RATE;
+    const double element = alone ? STORED_ALONE * uncovered(kernel, s) : by == WARPS ? STORED_WARPS : c / L2_RATE;
     const double clocks = s->per_sm * s->rows * s->columns * element * lines;
     if (kernel->facts.blocks == 0)
-        return resident > 1 ? clocks : UNCOVERED_STORES * clocks;
+        return resident > 1 || by == WARP_GROUPS ? clocks : UNCOVERED_STORES * clocks;
     if (kernel->facts.box_c_rows > 0)
         return clocks;
     const bool burst = kernel->facts.ws_tile == 0 && bytes >= IN_L2 * (double)device->l2_bytes;
@@ -487,6 +596,34 @@ int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, cons
     return (int64_t)at_least_one(fmin(fmin(filling, worth), MOST_CLUSTERS)) * f->cluster_y;
 }
 
+/* Clocks until partial sums are added up, among persistent blocks, in the workspace and in clusters. */
+static double sums_clocks(const gt_kernel *kernel, const shares *s)
+{
+    const gt_facts *f = &kernel->facts;
+    const bool groups = unit_of(kernel) == WARP_GROUPS;
+    const double tile = (double)f->tile_m * (double)f->tile_n, blocks = (double)f->cluster_y;
+    double sums = slice_clocks(kernel, s);
+    if (f->blocks > 0 && f->ws_tile > 0)
+        sums += STREAM_BEGIN + tile * 4 * s->sharers / SUMS_RATE;
+    else if (f->ws_tile > 0 && f->split_k > f->cluster_y)
+        sums += SUMS_BEGIN + fmin(s->per_sm, 4) * (double)f->ws_tile / (groups ? GROUPS_SUMS_RATE * blocks : SUMS_RATE);
+    if (f->cluster_y > 1)
+        sums += CLUSTER_BEGIN +
+                s->per_sm * tile * 4 * (groups ? (blocks - 1) / blocks / GROUPS_CLUSTER_RATE : 1 / SUMS_RATE);
+    return sums;
+}
+
+/* Clocks until operands are copied, but those that boxes can be read from as they are stored. */
+static double copies_clocks(const gt_device *device, const gt_kernel *kernel, const gt_launch *launch)
+{
+    double bytes = 0;
+    for (gt_operand i = GT_A; i <= GT_B; i++)
+        bytes += launch->maps.readable[i] ? 0 : 2 * (double)launch->copies.bytes[i] * (double)launch->problem.batch;
+    if (bytes <= 0)
+        return 0;
+    return (unit_of(kernel) == WARP_GROUPS ? GROUPS_COPIES_BEGIN : COPIES_BEGIN) + memory_clocks(device, bytes, bytes);
+}
+
 bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, gt_terms *out,
                        size_t *workspace)
 {
@@ -504,31 +641,21 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     const double tile = (double)f->tile_m * (double)f->tile_n;
     const double step_clocks =
         fmax(tile / multiply_adds, shared_elements(kernel) * ab / SHARED_RATE) + transposing_clocks(kernel, p);
-    const double columns = s.columns + columns_beyond(kernel, p);
-    const bool streams = f->blocks > 0 && f->ws_tile > 0;
-    double sums = 0;
-    if (streams)
-        sums += STREAM_BEGIN + tile * 4 * s.sharers / SUMS_RATE;
-    else if (f->ws_tile > 0 && f->split_k > f->cluster_y)
-        sums += SUMS_BEGIN + fmin(s.per_sm, 4) * (double)f->ws_tile / SUMS_RATE;
-    if (f->cluster_y > 1)
-        sums += CLUSTER_BEGIN + s.per_sm * tile * 4 / SUMS_RATE;
-    sums += slice_clocks(kernel, &s);
-    const double copied = (double)(launch.copies.bytes[GT_A] + launch.copies.bytes[GT_B]) * (double)p->batch;
+    const double rate = l2_rate(device, kernel, &s, resident);
+    const moved a = moved_of(device, kernel, &launch, GT_A, &s), b = moved_of(device, kernel, &launch, GT_B, &s);
     *out = (gt_terms){
         .launch = 1,
         .begin = (s.begins * 1000 + first_clocks(kernel, p, &s, resident)) / clock,
         .compute = s.per_sm * s.part * step_clocks * issued(kernel, p) *
-                   uncovered(&s) / clock,
-        .step = s.sets * s.steps * turn_steps(kernel, &s) * 100 / clock,
-        .l2 = (s.per_sm * (s.rows * broken(kernel, p, GT_A) + columns * broken(kernel, p, GT_B)) * s.part * ab / L2_RATE +
-               again_clocks(kernel, p, &s)) / clock,
-        .narrow = s.per_sm * (s.rows * more_pieces(kernel, p, GT_A) + s.columns * more_pieces(kernel, p, GT_B)) *
-                  s.part * ab / PIECES_RATE / clock,
+                   uncovered(kernel, &s) / clock,
+        .step = s.sets * s.steps * turn_steps(kernel, &s) *
+                waiting_clocks(kernel, p, step_clocks * step_of(kernel, p) * fmin(s.per_sm, resident)) / clock,
+        .l2 = (s.per_sm * (a.bytes + b.bytes) / rate + again_clocks(kernel, p, &s)) / clock,
+        .narrow = s.per_sm * (a.pieces + b.pieces) / PIECES_RATE / clock,
         .memory = moving_clocks(device, kernel, p, &s) / clock,
         .store = store_clocks(device, kernel, p, &s, resident) / clock,
-        .sums = sums / clock,
-        .copies = copied > 0 ? (COPIES_BEGIN + memory_clocks(device, 2 * copied, 2 * copied)) / clock : 0,
+        .sums = sums_clocks(kernel, &s) / clock,
+        .copies = copies_clocks(device, kernel, &launch) / clock,
     };
     if (workspace)
         *workspace = gt_launch_memory(&launch);

@@ -1,0 +1,99 @@
+#include "boxes.h"
+
+#include <math.h>
+
+/* Bytes of a piece of zeros, and of L2's sectors and lines. */
+#define PIECE  16.0
+#define SECTOR 32.0
+#define LINE   128.0
+
+/* What follows is by 2,070 trials of bf16 on an H200. */
+
+/* Times that a line of a box takes which does not begin with a line of L2, and not with a sector either. */
+#define BROKEN_LINE   1.2
+#define BROKEN_SECTOR 1.9
+
+/* Pieces of zeros that the end of a line takes as long as, where the line begins within a sector and ends in the box.
+ */
+#define BROKEN_END 4.6
+
+/* Of the time for zeros where all SMs fill them in, what one alone takes: for whole lines, and for ends of lines. */
+#define LINES_ALONE 0.2
+#define ENDS_ALONE  0.45
+
+/* How much the last tile counts where each block has one tile: not all of it, as tiles inside take their time, too;
+ * more where blocks of its cluster wait for it. */
+#define EDGE        0.3
+#define EDGE_SHARED 0.5
+
+static double tiles_of_cluster(const gt_kernel *kernel, const char *name)
+{
+    int64_t tiles;
+    return gt_params_find(&kernel->params, name, &tiles) && tiles > 1 ? (double)tiles : 1;
+}
+
+bool gt_boxes_used(const gt_kernel *kernel)
+{
+    int64_t swap;
+    return kernel->facts.box_a_rows > 0 && gt_params_find(&kernel->params, "swap", &swap);
+}
+
+/* Whether lines of boxes lie along K: the operand, or its copy, is stored so. */
+static bool is_along_k(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
+{
+    const bool copied = kernel->facts.repack >> operand & 1, turned = kernel->facts.repack & GT_COPY_ALONG_K;
+    return (copied && turned) || (operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T);
+}
+
+/* The operand that boxes are of: its copy, unless it can be read as it is stored. */
+static gt_stored stored_of(const gt_launch *launch, gt_operand operand)
+{
+    const bool copied = launch->copies.copied[operand] && !launch->maps.readable[operand];
+    return copied ? launch->copies.copy[operand] : gt_problem_stored(&launch->problem, operand);
+}
+
+/* One side of tiles and what lies of it in the matrix. */
+typedef struct side {
+    double box;    /* elements along it that come for a tile, whole lines where they lie along it */
+    double held;   /* of them in the matrix */
+    double shared; /* tiles of a cluster to which they come at once */
+} side;
+
+static side find_side(const gt_kernel *kernel, const gt_problem *p, gt_operand operand, bool along_k, bool edge)
+{
+    const gt_facts *f = &kernel->facts;
+    const bool a = operand == GT_A;
+    const double tile = (double)(a ? f->tile_m : f->tile_n), all = (double)(a ? p->m : p->n);
+    const double line = (double)(a ? f->box_a_columns : f->box_b_columns);
+    const double along = tiles_of_cluster(kernel, a ? "cluster_m" : "cluster_n");
+    const double across = tiles_of_cluster(kernel, a ? "cluster_n" : "cluster_m");
+    const double tiles = ceil(all / (tile * along)) * along, box = along_k ? tile : ceil(tile / line) * line;
+    const double first = fmin(box, all), last = fmin(box, fmax(0, all - (tiles - 1) * tile));
+    const double weight = !edge ? 1 / tiles : along * across > 1 ? EDGE_SHARED : EDGE;
+    return (side){box, first + weight * (last - first), across};
+}
+
+/* Of SMs that are busy so much, times that something takes: `alone` on one of them, 1 on all. */
+static double crowd(double alone, double busy)
+{
+    return alone + (1 - alone) * busy;
+}
+
+gt_boxes gt_boxes_moved(const gt_kernel *kernel, const gt_launch *launch, gt_operand operand, double staged,
+                        double inside, double busy, bool edge)
+{
+    const gt_stored stored = stored_of(launch, operand);
+    const bool along_k = is_along_k(kernel, &launch->problem, operand);
+    const side s = find_side(kernel, &launch->problem, operand, along_k, edge);
+    const double bytes = gt_type_find(stored.type)->bytes, row = (double)stored.ld * bytes;
+    const double broken = fmod(row, SECTOR) != 0 ? BROKEN_SECTOR : fmod(row, LINE) != 0 ? BROKEN_LINE : 1;
+    /* Elements of lines wholly beyond the matrix, and of those that end there; how many end so. */
+    const double whole = along_k ? (s.box - s.held) * staged : s.box * (staged - inside);
+    const double ends = along_k ? s.held * (staged - inside) : (s.box - s.held) * inside;
+    const double lines = ends <= 0 ? 0 : along_k ? s.held : inside;
+    const double pieces = ends * bytes / PIECE + (fmod(row, SECTOR) != 0 ? lines * BROKEN_END : 0);
+    return (gt_boxes){
+        .bytes = s.held * inside * bytes / s.shared * broken,
+        .zeros = (whole * bytes / PIECE * crowd(LINES_ALONE, busy) + pieces * crowd(ENDS_ALONE, busy)) / s.shared,
+    };
+}

@@ -1,0 +1,203 @@
+/* The estimate of time of kernels on tensor cores: what the copy engine moves, what warps wait for, and trials of an H200. */
+#include <math.h>
+#include <string.h>
+
+#include "../src/core/coefficients.h"
+#include "../src/core/copies.h"
+#include "../tuner/fit/fit.h"
+#include "../tuner/fit/trials.h"
+#include "check.h"
+
+static gt_device h200(void)
+{
+    gt_device device;
+    CHECK_OK(gt_device_model(90, &device));
+    device.sm_count = 132;
+    device.clock_khz = 1980000;
+    device.l2_bytes = 60 << 20;
+    return device;
+}
+
+static void set(gt_kernel *kernel, const char *name, int64_t value)
+{
+    for (int64_t i = 0; i < kernel->params.count; i++)
+        if (strcmp(kernel->params.list[i].name, name) == 0) {
+            kernel->params.list[i].value = value;
+            return;
+        }
+    CHECK_OK(gt_params_add(&kernel->params, name, value));
+}
+
+static gt_kernel kernel_of(const char *family, int tile_m, int tile_n)
+{
+    gt_kernel kernel = {.arch = "sm_90a", .registers = 128};
+    strcpy(kernel.family, family);
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        *gt_fact(&kernel.facts, i) = gt_fact_rows[i].absent;
+    kernel.facts.tile_m = tile_m;
+    kernel.facts.tile_n = tile_n;
+    kernel.facts.dependent_launch = 1;
+    set(&kernel, "bk", 64);
+    return kernel;
+}
+
+/* Operands by boxes of 128 bytes a line, of a layout. */
+static gt_kernel boxed(const char *layout, int tile_m, int tile_n)
+{
+    gt_kernel kernel = kernel_of("wgmma", tile_m, tile_n);
+    kernel.facts.threads = 256;
+    kernel.facts.smem_bytes = 200000;
+    kernel.facts.box_a_rows = layout[0] == 'n' ? tile_m : 64;
+    kernel.facts.box_b_rows = layout[1] == 't' ? tile_n : 64;
+    kernel.facts.box_a_columns = kernel.facts.box_b_columns = 64;
+    kernel.facts.swizzle_ab = 3;
+    set(&kernel, "swap", 0);
+    set(&kernel, "stages", 8);
+    return kernel;
+}
+
+static gt_kernel warps(int tile_m, int tile_n, int load)
+{
+    gt_kernel kernel = kernel_of("mma", tile_m, tile_n);
+    kernel.facts.threads = 128;
+    kernel.facts.smem_bytes = 40000;
+    set(&kernel, "wm", 16);
+    set(&kernel, "wn", 16);
+    set(&kernel, "stages", 2);
+    set(&kernel, "fragments", 2);
+    set(&kernel, "load", load);
+    return kernel;
+}
+
+static gt_terms terms_of(const gt_kernel *kernel, const char *layout, int64_t m, int64_t n, int64_t k)
+{
+    const gt_types *types = gt_types_parse("bf16", GT_MATH_STRICT);
+    const gt_gemm gemm = {.m = m, .n = n, .k = k, .batch = 1, .type_ab = types->a, .type_c = types->c,
+                          .op_a = layout[0] == 't' ? GT_T : GT_N, .op_b = layout[1] == 't' ? GT_T : GT_N};
+    const gt_device device = h200();
+    gt_problem problem;
+    gt_terms terms;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK(gt_estimate_terms(&device, kernel, &problem, &terms, NULL));
+    return terms;
+}
+
+TEST(the_copy_engine_fills_in_what_a_box_has_beyond_the_matrix)
+{
+    const gt_kernel wide = boxed("nt", 64, 64), narrow = boxed("nt", 64, 16);
+    CHECK(terms_of(&wide, "nt", 4096, 64, 1024).narrow == 0);
+    CHECK(terms_of(&narrow, "nt", 4096, 16, 1024).narrow == 0);
+    CHECK(terms_of(&wide, "nt", 4096, 16, 1024).narrow > 0);
+    CHECK_NEAR(terms_of(&wide, "nt", 4096, 16, 1024).l2 / terms_of(&wide, "nt", 4096, 64, 1024).l2, 80.0 / 128, 1e-9);
+    CHECK(terms_of(&wide, "nt", 4096, 64, 16).narrow > 0); /* K, too */
+}
+
+TEST(zeros_take_longer_where_many_sms_fill_them_in)
+{
+    const gt_kernel kernel = boxed("nt", 64, 64);
+    CHECK(terms_of(&kernel, "nt", 8448, 16, 1024).narrow > 2 * terms_of(&kernel, "nt", 64, 16, 1024).narrow);
+}
+
+TEST(boxes_take_whole_lines_where_operands_do_not_lie_along_k)
+{
+    const gt_kernel across = boxed("tn", 16, 64), along = boxed("nn", 16, 64);
+    CHECK_NEAR(terms_of(&across, "tn", 8448, 64, 1024).l2 / terms_of(&along, "nn", 8448, 64, 1024).l2, 128.0 / 80, 5e-3);
+}
+
+TEST(lines_that_begin_within_sectors_take_twice_as_long)
+{
+    const gt_kernel kernel = boxed("nt", 64, 64);
+    const double whole = terms_of(&kernel, "nt", 4096, 64, 1024).l2 / 1024;
+    CHECK_NEAR(terms_of(&kernel, "nt", 4096, 64, 1040).l2 / 1040 / whole, 1.2, 1e-9);
+    CHECK_NEAR(terms_of(&kernel, "nt", 4096, 64, 1032).l2 / 1032 / whole, 1.9, 1e-9);
+    /* Rows of 16 bytes that begin so are worse than what is beyond them. */
+    CHECK(terms_of(&kernel, "nt", 4096, 64, 8).narrow > 1.2 * terms_of(&kernel, "nt", 4096, 64, 16).narrow);
+}
+
+TEST(blocks_of_a_cluster_read_shared_operands_once)
+{
+    gt_kernel kernel = boxed("nt", 64, 64);
+    const double alone = terms_of(&kernel, "nt", 4096, 128, 1024).l2;
+    kernel.facts.cluster_x = 2;
+    kernel.facts.box_a_rows = 32;
+    set(&kernel, "cluster_n", 2);
+    CHECK_NEAR(terms_of(&kernel, "nt", 4096, 128, 1024).l2 / alone, 0.75, 1e-9);
+}
+
+TEST(few_stages_leave_the_copy_engine_idle)
+{
+    gt_kernel many = boxed("nt", 64, 64), few = many;
+    few.facts.smem_bytes = 30000;
+    set(&few, "stages", 2);
+    CHECK(terms_of(&few, "nt", 4096, 64, 1024).l2 > 2 * terms_of(&many, "nt", 4096, 64, 1024).l2);
+}
+
+TEST(operands_that_boxes_read_as_they_are_stored_are_not_copied)
+{
+    gt_kernel kernel = boxed("nt", 64, 64);
+    kernel.facts.repack = 3 | GT_COPY_AS_STORED;
+    kernel.align = 2;
+    const double odd = terms_of(&kernel, "nt", 1024, 1024, 1023).copies;
+    CHECK(odd > 0 && terms_of(&kernel, "nt", 1024, 1024, 1024).copies == 0);
+    CHECK(terms_of(&kernel, "nt", 1024, 1023, 1024).copies == 0); /* rows of C alone are odd */
+    CHECK(terms_of(&kernel, "nn", 1024, 1023, 1024).copies > 0 && terms_of(&kernel, "nn", 1024, 1023, 1024).copies < odd);
+}
+
+TEST(warps_wait_for_elements_and_for_stages)
+{
+    gt_kernel words = warps(32, 32, 1), elements = warps(32, 32, 2), more = words;
+    CHECK(terms_of(&elements, "nt", 191, 191, 191).step > 3 * terms_of(&words, "nt", 191, 191, 191).step);
+    CHECK(terms_of(&elements, "nt", 191, 191, 191).narrow == 0); /* no copies to shared memory */
+    set(&more, "stages", 8);
+    CHECK(terms_of(&words, "nt", 192, 192, 192).step > 2 * terms_of(&more, "nt", 192, 192, 192).step);
+}
+
+TEST(tiles_for_tensor_cores_are_copied_whole)
+{
+    const gt_kernel kernel = warps(64, 32, 1);
+    CHECK_NEAR(terms_of(&kernel, "nt", 1, 1024, 510).narrow, terms_of(&kernel, "nt", 64, 1024, 510).narrow, 1e-9);
+}
+
+TEST(blocks_with_lanes_over_k_wait_for_elements_of_two_bytes)
+{
+    gt_kernel kernel = kernel_of("skinny", 1, 16);
+    kernel.facts.threads = 128;
+    kernel.facts.smem_bytes = 40000;
+    set(&kernel, "lanes_k", 32);
+    set(&kernel, "stages", 4);
+    const gt_terms odd = terms_of(&kernel, "nt", 1, 1024, 1023), even = terms_of(&kernel, "nt", 1, 1024, 1022);
+    CHECK(odd.step > 5 * even.step && odd.narrow == 0 && even.narrow > 0);
+}
+
+/* Shipped coefficients are fitted to this table: of bf16 sizes of one run's cover list and 88 others, of f64 the default list. */
+static void judge(const gt_trials *trials, size_t begin, size_t end, size_t problems)
+{
+    gt_fit fit;
+    CHECK_OK(gt_fit_init(&trials->device, trials->lists + begin, end - begin, true, &fit));
+    for (size_t i = 0; i < fit.count; i++) {
+        const gt_fit_family *f = &fit.families[i];
+        const bool own = strstr(f->fitted.family, "mma") != NULL; /* others are fitted to trials of f32 */
+        printf("%s: %zu trials, %.1f%% shipped, %.1f%% fitted, %.1f%% held out\n", f->fitted.family, f->trials,
+               100 * f->shipped, 100 * f->error, 100 * f->held_out);
+        CHECK(!own || (f->trials >= 50 && f->shipped < 0.10 && f->held_out < 0.10));
+        CHECK(f->shipped < 0.25);
+    }
+    printf("left out: %.3f, %.2f at most, of %zu\n", fit.before.mean, fit.before.worst, fit.before.problems);
+    CHECK(fit.before.problems >= problems && fit.before.mean < 1.03 && fit.before.worst < 1.6 &&
+          fit.before.among_first >= 0.95);
+    gt_fit_finish(&fit);
+}
+
+TEST(shipped_coefficients_agree_with_trials_on_tensor_cores)
+{
+    gt_trials trials;
+    size_t bf16 = 0;
+    CHECK_OK(gt_trials_read(getenv("GEMMTUNE_TRIALS_TENSOR"), &trials));
+    while (bf16 < trials.count && trials.lists[bf16].list[0].problem.class.type_a == GT_BF16)
+        bf16++;
+    judge(&trials, 0, bf16, 300);
+    judge(&trials, bf16, trials.count, 10);
+    gt_trials_finish(&trials);
+}
+
+CHECK_MAIN
