@@ -67,22 +67,16 @@ GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, PARTS * BN * sizeof(GT_ACC));
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BN * sizeof(GT_ACC) : 0);
 
-#define LOAD_HINTED(TYPE, RESULTS, ...)                                                                   \
-    asm volatile("ld.global.L1::no_allocate.L2::cache_hint." TYPE " " RESULTS ";" : __VA_ARGS__ : "l"(from), "l"(policy))
-
 // A whole vector of B.
 __device__ __forceinline__ vector_ab load_whole(const GT_AB *from, unsigned long long policy)
 {
     vector_ab v;
-    unsigned *w = (unsigned *)&v;
 #if __CUDA_ARCH__ >= 800
-    constexpr int WORDS = HINT == GT_L2_EVICT_FIRST ? sizeof v / 4 : 0;
-    if constexpr (WORDS == 4)
-        LOAD_HINTED("v4.b32", "{%0, %1, %2, %3}, [%4], %5", "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]));
-    else if constexpr (WORDS == 2)
-        LOAD_HINTED("v2.b32", "{%0, %1}, [%2], %3", "=r"(w[0]), "=r"(w[1]));
-    else if constexpr (WORDS == 1)
-        LOAD_HINTED("b32", "%0, [%1], %2", "=r"(w[0]));
+    unsigned *w = (unsigned *)&v;
+    if constexpr (HINT == GT_L2_EVICT_FIRST)
+        asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                     : "l"(from), "l"(policy));
     else
 #endif
         v = *(const vector_ab *)from;
@@ -124,7 +118,7 @@ __device__ __forceinline__ void multiply_along(const gt_args &g, gt_int row, con
 #pragma unroll
     for (int u = 0; u < UNROLL; u++) {
         const gt_int at = k + (u * 32 + (int)threadIdx.x % 32) * V;
-        const int low = !WHOLE && at < 0 ? (int)-at : 0, high = WHOLE ? V : gt_clip(end - at, V);
+        const int low = ANYWHERE && !WHOLE && at < 0 ? (int)-at : 0, high = WHOLE ? V : gt_clip(end - at, V);
 #pragma unroll
         for (int c = 0; c < COLS; c++)
             y[u][c] = WHOLE ? load_whole(line[c] + at, policy) : load_some(line[c] + at, low, high);
@@ -233,7 +227,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_) gemm(const __grid_constan
         const int shift = ANYWHERE ? (int)((unsigned long long)line[0] / GT_AB_BYTES % V) : 0;
         const gt_int last = end < g.k ? end - shift : end;
         // a warp all of whose columns lie beyond has nothing to read
-        for (gt_int k = column < g.n && begin < end ? begin + warp_k * STEP - shift : last; k < last; k += WARPS_K * STEP)
+        for (gt_int k = column < g.n && (!ANYWHERE || begin < end) ? begin + warp_k * STEP - shift : last; k < last;
+             k += WARPS_K * STEP)
             if ((!ANYWHERE || k >= 0) && k + STEP <= last)
                 multiply_along<true>(g, row, line, k, last, policy, sum);
             else
