@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Fitted by `gemmtune fit --trials tests/trials_h200.txt`, those of mma, mma_ws and wgmma with tests/trials_h200_tensor.txt, but the
- * first: what the terms are meant to be, for families that nobody has fitted. */
+/* Fitted by `gemmtune fit --trials tests/trials_h200.txt`, or trials_h200_tensor.txt for mma, mma_ws (f64) and wgmma (bf16),
+ * but the first: what the terms are meant to be, for families that nobody has fitted. */
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1}},

@@ -227,10 +227,9 @@ static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_opera
 {
     const bool carried = is_carried(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
     const bool elements = is_transposed(kernel, p, operand) && !carried;
+    const bool own = is_shifted(kernel, operand) || by_elements(kernel, p);
     const double piece = elements ? gt_type_find(p->class.type_a)->bytes : fmin(align_of(kernel, p), 16);
-    if (copied || is_shifted(kernel, operand) || by_elements(kernel, p))
-        return 0;
-    return (1 / piece - 1.0 / 16) * (carried ? CARRIED : 1);
+    return copied || own ? 0 : (1 / piece - 1.0 / 16) * (carried ? CARRIED : 1);
 }
 
 /* Multiply-adds of an SM in a clock: of its tensor cores or, where threads have tiles of their own, of its FMA units. */
@@ -489,8 +488,8 @@ static moved moved_of(const gt_device *device, const gt_kernel *kernel, const gt
     const double ab = gt_type_find(p->class.type_a)->bytes;
     const double tile = (double)(operand == GT_A ? kernel->facts.tile_m : kernel->facts.tile_n);
     const double inside = operand == GT_A ? s->rows : s->columns, bytes = s->part * ab;
+    const double beyond = operand == GT_A ? 0 : columns_beyond(kernel, p);
     const double copied = unit_of(kernel) == THREADS ? inside : tile; /* zeros, too, by those that tensor cores read */
-    const double beyond = operand == GT_B ? columns_beyond(kernel, p) : 0;
     return (moved){(inside + beyond) * bytes, copied * bytes * more_pieces(kernel, p, operand)};
 }
 
@@ -544,7 +543,8 @@ static double element_clocks(const gt_kernel *kernel, const gt_problem *p)
         return WORDS_CLOCKS * parts * (ceil(m * rounds) + ceil(n * rounds));
     }
     const gt_operand stream = stream_of(kernel);
-    return (is_along(p, stream) ? ALONG_CLOCKS : ACROSS_CLOCKS) * (stream == GT_A ? m : n) * step / (double)kernel->facts.threads;
+    const double elements = (stream == GT_A ? m : n) * step / (double)kernel->facts.threads;
+    return (is_along(p, stream) ? ALONG_CLOCKS : ACROSS_CLOCKS) * elements;
 }
 
 /* Clocks of a step in which nothing is multiplied. Warps of mma.sync wait for what stages do not cover. */
