@@ -143,6 +143,26 @@ TEST(operands_that_boxes_read_as_they_are_stored_are_not_copied)
     CHECK(terms_of(&kernel, "nn", 1024, 1023, 1024).copies > 0 && terms_of(&kernel, "nn", 1024, 1023, 1024).copies < odd);
 }
 
+TEST(first_loads_of_warp_groups_are_hidden_by_other_launches_and_blocks)
+{
+    gt_kernel lone = boxed("nt", 64, 64), pair = lone;
+    pair.facts.smem_bytes = 100000; /* an SM holds 2 */
+    CHECK(terms_of(&lone, "nt", 64, 64, 1024).begin < 0.5 * terms_of(&lone, "nt", 8448, 64, 1024).begin);
+    CHECK(terms_of(&pair, "nt", 64 * 1056, 64, 64).begin < terms_of(&lone, "nt", 64 * 528, 64, 64).begin); /* 4 sets each */
+}
+
+TEST(warps_take_longer_for_products_of_short_types_than_tensor_cores_do)
+{
+    gt_kernel kernel = warps(128, 128, 1), others = kernel;
+    set(&kernel, "wm", 64);
+    set(&kernel, "wn", 64);
+    others = kernel;
+    set(&others, "fragments", 0);
+    const double warps_on_sm = 4;
+    CHECK_NEAR(terms_of(&kernel, "nt", 128, 128, 1024).compute / terms_of(&others, "nt", 128, 128, 1024).compute,
+               1.6 * (1 + 1 / warps_on_sm) / (1 + 2 / warps_on_sm), 1e-9);
+}
+
 TEST(warps_wait_for_elements_and_for_stages)
 {
     gt_kernel words = warps(32, 32, 1), elements = warps(32, 32, 2), more = words;
