@@ -1,21 +1,32 @@
 /* Coefficients of the estimate of time, and rates of the machine, in and out. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
+
+#define TERM_LENGTH 32
+
+/* A term's name in the table, with the version of what the terms mean: what another one fitted is not found. */
+static const char *name_term(size_t term, char name[TERM_LENGTH])
+{
+    snprintf(name, TERM_LENGTH, "%s.%d", gt_term_names[term], GT_TERMS_VERSION);
+    return name;
+}
 
 static gt_status put_one(gt_store *store, int64_t gpu, const gt_types *types, const gt_fitted *fitted)
 {
     gt_status status = GT_OK;
     gt_terms values = fitted->coefficients;
     for (size_t i = 0; status == GT_OK && i < GT_TERM_COUNT; i++) {
+        char name[TERM_LENGTH];
         gt_bind bind = gt_sql_start(
             store, "INSERT OR REPLACE INTO coefficient (gpu, type, math, family, term, value) VALUES (?, ?, ?, ?, ?, ?)");
         gt_bind_int(&bind, gpu);
         gt_bind_text(&bind, types->name, GT_ANY_LENGTH);
         gt_bind_text(&bind, gt_math_name(types->math), GT_ANY_LENGTH);
         gt_bind_text(&bind, fitted->family, sizeof fitted->family);
-        gt_bind_text(&bind, gt_term_names[i], GT_ANY_LENGTH);
+        gt_bind_text(&bind, name_term(i, name), sizeof name);
         gt_bind_real(&bind, *gt_term(&values, i));
         status = gt_sql_run(store, &bind);
     }
@@ -36,8 +47,9 @@ gt_status gt_store_put_fitted(gt_store *store, int64_t gpu, const gt_types *type
 
 static size_t find_term(const char *name)
 {
+    char known[TERM_LENGTH];
     size_t i = 0;
-    while (i < GT_TERM_COUNT && strcmp(gt_term_names[i], name) != 0)
+    while (i < GT_TERM_COUNT && strcmp(name_term(i, known), name) != 0)
         i++;
     return i;
 }
@@ -58,7 +70,7 @@ gt_status gt_store_find_fitted(gt_store *store, const gt_device *device, const g
     gt_bind_text(&bind, gt_math_name(types->math), GT_ANY_LENGTH);
     while (status == GT_OK && (code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
         gt_take take = {.row = bind.statement};
-        char family[GT_FAMILY_LENGTH], name[32];
+        char family[GT_FAMILY_LENGTH], name[TERM_LENGTH];
         gt_take_text(&take, family, sizeof family);
         gt_take_text(&take, name, sizeof name);
         const double value = sqlite3_column_double(bind.statement, 2);

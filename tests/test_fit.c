@@ -488,12 +488,35 @@ TEST(absurd_coefficients_are_left_out)
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         char sql[200];
         snprintf(sql, sizeof sql, "PRAGMA ignore_check_constraints = 1;"
-                                  " UPDATE coefficient SET value = %s WHERE term = 'compute'", values[i]);
+                                  " UPDATE coefficient SET value = %s WHERE term LIKE 'compute.%%'", values[i]);
         vandalise(gt_store_path(store), sql);
         CHECK_OK(gt_store_find_fitted(store, &device, types, &found, &count, &left_out));
         CHECK(count == 0 && left_out == 1);
         free(found);
     }
+    fixture_close(&f);
+}
+
+/* After an update that changes what terms mean, what was fitted before would be wrong by any factor. */
+TEST(coefficients_of_terms_that_meant_something_else_are_not_taken)
+{
+    fixture f = fixture_open();
+    const gt_device device = make_device("a GPU");
+    const gt_types *types = gt_types_parse("f32", GT_MATH_STRICT);
+    const gt_fitted good = {.family = "simt", .coefficients = *gt_coefficients_shipped("simt")};
+    gt_fitted *found;
+    int64_t gpu;
+    size_t count, left_out;
+    CHECK_OK(gt_store_gpu(f.store, &device, &gpu));
+    CHECK_OK(gt_store_put_fitted(f.store, gpu, types, &good, 1));
+    vandalise(gt_store_path(f.store), "UPDATE coefficient SET term = rtrim(term, '.0123456789')");
+    CHECK_OK(gt_store_find_fitted(f.store, &device, types, &found, &count, &left_out));
+    CHECK(count == 0 && left_out == 0);
+    free(found);
+    CHECK_OK(gt_store_put_fitted(f.store, gpu, types, &good, 1));
+    CHECK_OK(gt_store_find_fitted(f.store, &device, types, &found, &count, &left_out));
+    CHECK(count == 1 && left_out == 0);
+    free(found);
     fixture_close(&f);
 }
 
