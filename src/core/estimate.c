@@ -5,10 +5,7 @@
 
 #include "boxes.h"
 #include "launch.h"
-
-/* Who multiplies: threads with tiles of their own or any others, warps by mma.sync, warp groups by instructions that
- * run on by themselves. */
-typedef enum unit { THREADS, WARPS, WARP_GROUPS } unit;
+#include "traits.h"
 
 /* Nominal rates: bytes in a clock that L2 gives one SM, and that memory, or L2 where all operands stay there, gives each
  * of all SMs. */
@@ -27,7 +24,7 @@ typedef enum unit { THREADS, WARPS, WARP_GROUPS } unit;
 
 /* Latency left uncovered by a set of resident blocks, as the work of so many warps: a lone block of 4 warps gets 2/3
  * of the SM's throughput, one of 8 warps 4/5. By who multiplies. */
-static const double uncovered_warps[] = {[THREADS] = 2, [WARPS] = 1, [WARP_GROUPS] = 0};
+static const double uncovered_warps[] = {[GT_BY_THREADS] = 2, [GT_BY_WARPS] = 1, [GT_BY_WARP_GROUPS] = 0};
 
 /* Of the first loads, that a dependent launch hides where it has SMs of its own beside the launch before it; and that one
  * of a stream hides where both find room together: memory has the next stream's requests when this one's run out. */
@@ -82,17 +79,12 @@ static const double uncovered_warps[] = {[THREADS] = 2, [WARPS] = 1, [WARP_GROUP
 #define ISSUED      128.0 /* instructions of lanes that an SM issues in a clock */
 #define TRANSPOSING 6.0   /* of them for an element that is transposed on its way */
 
-#define CARRIED    0.5 /* of what a copy to shared memory costs, for a piece that a thread has in registers on its way */
 #define TURN_ROW   0.5 /* of a step, for each row of a thread in a turn */
 #define LAST_STEPS 8.0 /* of K that are multiplied together at its end */
 
 #define APART 0.25 /* clocks for an element of which each lane reads one elsewhere */
 
-#define ISSUED_ALONE 30.0  /* instructions of four steps that are neither multiply-adds nor loads */
-#define ISSUED_WARPS 1.6   /* times that products by mma.sync of less than f64 take, as warps read fragments between them */
-#define ISSUED_TILE  0.3   /* instructions for each row and column of a thread's tile in a step */
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
-#define WRITTEN      0.25  /* of what the copy engine writes there, that instructions of warp groups wait for */
 #define UNCOVERED_STORES 2.0 /* times that stores of a block take that has its SM alone: nothing is multiplied meanwhile */
 #define BURST        0.5 /* of its rate, that memory takes stores at which all SMs begin at the same time */
 #define STORED_WARPS 0.25 /* clocks of an SM for an element of C that warps take through shared memory */
@@ -120,178 +112,28 @@ static double at_least_one(double number)
     return number > 1 ? number : 1;
 }
 
-static double param(const gt_kernel *kernel, const char *name, double absent)
-{
-    int64_t value;
-    return gt_params_find(&kernel->params, name, &value) && value > 0 ? (double)value : absent;
-}
-
-static unit unit_of(const gt_kernel *kernel)
-{
-    int64_t swap;
-    if (gt_params_find(&kernel->params, "swap", &swap))
-        return WARP_GROUPS;
-    return param(kernel, "fragments", 0) > 0 ? WARPS : THREADS;
-}
-
-/* Bytes that rows and pointers are a multiple of, as far as a kernel knows. */
-static double align_of(const gt_kernel *kernel, const gt_problem *p)
-{
-    const double align = (double)p->class.align;
-    return kernel->align > 0 ? fmin((double)kernel->align, align) : align;
-}
-
-/* K-steps that a block takes at once: of bk, or by how its lanes and warps lie over K and what they load at once. */
-static double step_of(const gt_kernel *kernel, const gt_problem *p)
-{
-    const double lanes = param(kernel, "lanes_k", 0), unroll = param(kernel, "unroll", 0);
-    const double wide = 16.0 / gt_type_find(p->class.type_b)->bytes;
-    if (unroll > 0)
-        return unroll * param(kernel, "warps_k", 1) * (p->class.op_b == GT_T ? 32 * wide : at_least_one(lanes));
-    if (lanes > 0)
-        return 4 * lanes * param(kernel, "warps_k", 1);
-    return param(kernel, "bk", 16);
-}
-
-/* The operand that kernels read as a stream whose lanes lie over K, and whether it lies along K. */
-static gt_operand stream_of(const gt_kernel *kernel)
-{
-    return param(kernel, "side", 0) > 0 ? GT_A : GT_B;
-}
-static bool is_along(const gt_problem *p, gt_operand operand)
-{
-    return operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T;
-}
-
-/* Whether an operand reaches shared memory by elements: it is contiguous along K, and threads with tiles of their own
- * read it across, so that it is transposed on its way. */
-static bool is_transposed(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
-{
-    return is_along(p, operand) && param(kernel, "wm", 0) > 0 && param(kernel, "tm", 0) > 0;
-}
-
 /* Clocks in which a block's warps transpose what they copy of a step of one along K, beside multiplying. Persistent blocks
  * have warps that do nothing else. */
 static double transposing_clocks(const gt_kernel *kernel, const gt_problem *p)
 {
     const gt_facts *f = &kernel->facts;
-    const double a = is_transposed(kernel, p, GT_A) && !(f->repack >> GT_A & 1) ? (double)f->tile_m : 0;
-    const double b = is_transposed(kernel, p, GT_B) && !(f->repack >> GT_B & 1) ? (double)f->tile_n : 0;
+    const double a = gt_traits_transposed(kernel, p, GT_A) && !(f->repack >> GT_A & 1) ? (double)f->tile_m : 0;
+    const double b = gt_traits_transposed(kernel, p, GT_B) && !(f->repack >> GT_B & 1) ? (double)f->tile_n : 0;
     return f->blocks > 0 ? 0 : (a + b) * TRANSPOSING / ISSUED;
-}
-
-/* Whether lanes have B on its way in registers. */
-static bool is_held(const gt_kernel *kernel)
-{
-    return param(kernel, "unroll", 0) > 0;
-}
-
-/* Whether rows of B that begin anywhere are read in whole vectors: by kernels that have B in registers. */
-static bool is_shifted(const gt_kernel *kernel, gt_operand operand)
-{
-    return operand == GT_B && is_held(kernel) && param(kernel, "lanes_k", 0) > 0;
-}
-
-/* Columns that are read beyond those of a tile: a vector of rows across it that begin anywhere. */
-static double columns_beyond(const gt_kernel *kernel, const gt_problem *p)
-{
-    const bool anywhere = is_shifted(kernel, GT_B) && p->class.op_b == GT_N && align_of(kernel, p) < 16;
-    return anywhere ? 16.0 / gt_type_find(p->class.type_b)->bytes : 0;
-}
-
-/* How threads that multiply tiles of their own load them: 0 through registers, 1 by copies to shared memory, 2 by such,
- * but through registers what is transposed. False where others load, or instructions multiply. */
-static bool find_load(const gt_kernel *kernel, int64_t *load)
-{
-    return param(kernel, "tm", 0) > 0 && gt_params_find(&kernel->params, "load", load);
-}
-
-/* Whether threads have an operand in registers on its way to shared memory. */
-static bool is_carried(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
-{
-    int64_t load;
-    return find_load(kernel, &load) && (load == 0 || (load == 2 && is_transposed(kernel, p, operand)));
-}
-
-/* Whether threads load elements into registers, and wait for them: copies to shared memory have four bytes or more. */
-static bool by_elements(const gt_kernel *kernel, const gt_problem *p)
-{
-    if (unit_of(kernel) == WARPS)
-        return param(kernel, "load", 0) == 2;
-    return param(kernel, "lanes_k", 0) > 0 && param(kernel, "stages", 0) > 0 && align_of(kernel, p) < 4;
-}
-
-/* Pieces in which a byte of A or B is read, beyond those of 16 bytes: rows are aligned to less, or elements are
- * transposed; not those of a copy that was made first. */
-static double more_pieces(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
-{
-    const bool carried = is_carried(kernel, p, operand), copied = kernel->facts.repack >> operand & 1;
-    const bool elements = is_transposed(kernel, p, operand) && !carried;
-    const bool own = is_shifted(kernel, operand) || by_elements(kernel, p);
-    const double piece = elements ? gt_type_find(p->class.type_a)->bytes : fmin(align_of(kernel, p), 16);
-    return copied || own ? 0 : (1 / piece - 1.0 / 16) * (carried ? CARRIED : 1);
 }
 
 /* Multiply-adds of an SM in a clock: of its tensor cores or, where threads have tiles of their own, of its FMA units. */
 static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt_class *class, double clock)
 {
     const gt_types *types = gt_class_types(class);
-    const bool by_threads = param(kernel, "tm", 0) > 0 || is_held(kernel);
+    const bool by_threads = gt_trait(kernel, "tm", 0) > 0 || gt_traits_held(kernel);
     const double peak = by_threads ? gt_device_fma_tflops(device, types) : gt_device_peak_tflops(device, types);
     return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
-}
-
-/* Loads of a lane in four steps where lanes lie over K: both sides of its tile, by vectors of up to four elements; of the side
- * that blocks keep in shared memory as many as of the stream if that lies along K, else all four steps together. */
-static double loaded(const gt_kernel *kernel, const gt_problem *p, double tm, double tn)
-{
-    const gt_operand stream = stream_of(kernel);
-    const double few = stream == GT_A ? tn : tm, many = stream == GT_A ? tm : tn;
-    const double vectors = at_least_one(4 * gt_type_find(p->class.type_a)->bytes / align_of(kernel, p));
-    return few * (is_along(p, stream) ? vectors : 1) + many * vectors;
-}
-
-/* Instructions of a thread with a tile of its own for each multiply-add: it loads both sides of its tile. Where lanes lie
- * over K it counts, too, once in four steps. */
-static double issued(const gt_kernel *kernel, const gt_problem *p)
-{
-    const double tm = param(kernel, "tm", 0), tn = param(kernel, "tn", 0);
-    if (tm <= 0 || tn <= 0)
-        return unit_of(kernel) == WARPS && p->class.type_a != GT_F64 ? ISSUED_WARPS : 1;
-    if (param(kernel, "lanes_k", 0) > 0)
-        return 1 + (loaded(kernel, p, tm, tn) + ISSUED_ALONE) / (4 * tm * tn);
-    return param(kernel, "wm", 0) > 0 ? 1 + ISSUED_TILE * (tm + tn) / (tm * tn) : 1;
 }
 
 static int resident_of(const gt_device *device, const gt_kernel *kernel)
 {
     return gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers, (int)kernel->facts.smem_bytes);
-}
-
-/* Elements of A and B that a block's threads or instructions read from shared memory in a step of one along K, and those
- * written there: of its warps' tiles, or of the instruction's two sides, 64 rows of a warp group and what is N there. */
-static double shared_elements(const gt_kernel *kernel)
-{
-    const double m = (double)kernel->facts.tile_m, n = (double)kernel->facts.tile_n;
-    const double wm = param(kernel, "wm", 0), wn = param(kernel, "wn", 0);
-    int64_t swap;
-    if (wm > 0 && wn > 0)
-        return m / wm * (n / wn) * (wm + wn) + m + n;
-    if (gt_params_find(&kernel->params, "swap", &swap))
-        return (swap ? n : m) / 64 * (64 + (swap ? m : n)) + WRITTEN * (m + n);
-    return 0;
-}
-
-/* Warps of a block that multiply: all, or the consumers where the parameters tell them from producers. */
-static double warps_of(const gt_kernel *kernel)
-{
-    const double all = ceil((double)kernel->facts.threads / 32);
-    const double wm = param(kernel, "wm", 0), wn = param(kernel, "wn", 0);
-    const double consumers =
-        wm > 0 && wn > 0
-            ? (double)kernel->facts.tile_m / wm * ((double)kernel->facts.tile_n / wn) * param(kernel, "slices", 1)
-            : all;
-    return fmin(consumers, all);
 }
 
 /* SMs that work on a kernel. Where they have one block each, clusters of four and more do not fit into every part of the
@@ -322,12 +164,12 @@ static double memory_clocks(const gt_device *device, double moved, double bytes)
  * into registers lose next to nothing. */
 static double times_read(const gt_kernel *kernel, const gt_problem *p)
 {
-    const gt_operand stream = stream_of(kernel);
+    const gt_operand stream = gt_traits_stream(kernel);
     const int64_t bytes = gt_type_find(p->class.type_b)->bytes, row = (stream == GT_A ? p->lda : p->ldb) * bytes;
-    const double lanes = param(kernel, "lanes_k", 0);
+    const double lanes = gt_trait(kernel, "lanes_k", 0);
     const int64_t tile = stream == GT_A ? kernel->facts.tile_m : kernel->facts.tile_n;
-    const bool along = is_along(p, stream), warps = along && is_held(kernel);
-    if (lanes <= 0 || row % REQUEST == 0 || more_pieces(kernel, p, stream) > 0 || warps)
+    const bool along = gt_traits_along(p, stream), warps = along && gt_traits_held(kernel);
+    if (lanes <= 0 || row % REQUEST == 0 || gt_traits_pieces(kernel, p, stream) > 0 || warps)
         return 1;
     const double run = along ? lanes * 16 : (double)(tile * bytes); /* bytes that follow each other */
     return 1 + (row % SECTOR != 0 ? (double)SECTOR / REQUEST : 0) + SECTOR / run;
@@ -337,7 +179,7 @@ static double times_read(const gt_kernel *kernel, const gt_problem *p)
 static double flight_clocks(const gt_kernel *kernel, const gt_problem *p, double blocks)
 {
     const double flight =
-        (double)kernel->facts.threads * param(kernel, "unroll", 1) * param(kernel, "cols", 1) * 16 * blocks;
+        (double)kernel->facts.threads * gt_trait(kernel, "unroll", 1) * gt_trait(kernel, "cols", 1) * 16 * blocks;
     const double bytes = (double)p->n * (double)p->k * (double)p->batch * gt_type_find(p->class.type_b)->bytes;
     return bytes * times_read(kernel, p) * LATENCY / flight;
 }
@@ -355,30 +197,13 @@ static double operand_clocks(const gt_device *device, const gt_kernel *kernel, c
     const double ab = gt_type_find(p->class.type_a)->bytes, c = gt_type_find(p->class.type_c)->bytes;
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, batch = (double)p->batch;
     const double stored = m * n * c * batch, bytes = (m + n) * k * ab * batch + stored;
-    double moved = bytes - stored + (times_read(kernel, p) - 1) * (stream_of(kernel) == GT_A ? m : n) * k * ab * batch;
-    if (bytes >= IN_L2 * (double)device->l2_bytes && param(kernel, "lanes_k", 0) > 0) {
+    const double stream = (gt_traits_stream(kernel) == GT_A ? m : n) * k * ab * batch;
+    double moved = bytes - stored + (times_read(kernel, p) - 1) * stream;
+    if (bytes >= IN_L2 * (double)device->l2_bytes && gt_trait(kernel, "lanes_k", 0) > 0) {
         const double tiles = m < n ? ceil(m / (double)kernel->facts.tile_m) : ceil(n / (double)kernel->facts.tile_n);
         moved += (tiles - 1) * fmax(m, n) * k * ab * batch;
     }
     return memory_clocks(device, moved, bytes) + memory_clocks(device, stored, 0);
-}
-
-/* Rows that the threads of a block have at a time which lie below each other, and whether a kernel has such: they store rows
- * of C that begin anywhere in whole vectors. */
-static double rows_at_once(const gt_kernel *kernel)
-{
-    return param(kernel, "tm", 1) * param(kernel, "down", 0);
-}
-static bool stores_vectors(const gt_kernel *kernel)
-{
-    return rows_at_once(kernel) > 0;
-}
-
-/* Whether the last tile of K is multiplied only as far as K goes. */
-static bool stops_with_k(const gt_kernel *kernel)
-{
-    int64_t load;
-    return find_load(kernel, &load);
 }
 
 /* What the terms are made of. */
@@ -399,7 +224,7 @@ typedef struct shares {
 /* How many times longer the SM's warps take than if they covered all latency. */
 static double uncovered(const gt_kernel *kernel, const shares *s)
 {
-    return 1 + uncovered_warps[unit_of(kernel)] / at_least_one(s->warps);
+    return 1 + uncovered_warps[gt_traits_multiplier(kernel)] / at_least_one(s->warps);
 }
 
 /* Whether blocks of a dependent launch lie unevenly, but for those of mma.sync. Where they need more than half of the
@@ -407,7 +232,7 @@ static double uncovered(const gt_kernel *kernel, const shares *s)
  * while others have few blocks. On an H200 such launches took 13 to 35% longer than the rest of the estimate says. */
 static bool is_crowded(const gt_kernel *kernel, double launched, double sms, int resident)
 {
-    return kernel->facts.dependent_launch && kernel->facts.blocks == 0 && unit_of(kernel) != WARPS &&
+    return kernel->facts.dependent_launch && kernel->facts.blocks == 0 && gt_traits_multiplier(kernel) != GT_BY_WARPS &&
            2 * launched > sms * resident && launched < sms * (resident - 1);
 }
 
@@ -419,12 +244,12 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
                           int resident)
 {
     const gt_facts *f = &kernel->facts;
-    const double step = step_of(kernel, p), batch = (double)p->batch;
+    const double step = gt_traits_step(kernel, p), batch = (double)p->batch;
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
     const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
     const double sms = sms_of(device, kernel, resident == 1 || launched <= device->sm_count);
     const double blocks = (double)f->blocks;
-    const bool groups = unit_of(kernel) == WARP_GROUPS;
+    const bool groups = gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
     const bool crowded = is_crowded(kernel, launched, sms, resident);
     shares s = {
         .per_sm = crowded ? resident : ceil(launched / sms), /* blocks, for now */
@@ -432,19 +257,19 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
         .rows = fmin((double)f->tile_m, (double)p->m),
         .columns = fmin((double)f->tile_n, (double)p->n),
         .sharers = at_least_one(blocks / (tiles * fmin((double)f->products, batch))),
-        .turns = stores_vectors(kernel) ? ceil(fmin((double)f->tile_m, (double)p->m) / rows_at_once(kernel)) : 1,
+        .turns = gt_traits_stores_vectors(kernel) ? ceil(fmin((double)f->tile_m, (double)p->m) / gt_traits_rows(kernel)) : 1,
         .resident = fmin(launched, sms * resident),
-        .beside = f->dependent_launch && 2 * launched <= sms * resident && param(kernel, "lanes_k", 0) > 0,
+        .beside = f->dependent_launch && 2 * launched <= sms * resident && gt_trait(kernel, "lanes_k", 0) > 0,
     };
     s.sets = ceil(s.per_sm / resident);
-    s.warps = warps_of(kernel) * fmin(s.per_sm, resident);
+    s.warps = gt_traits_warps(kernel) * fmin(s.per_sm, resident);
     s.per_sm *= (double)f->products;
     if (blocks > 0) {
         s.per_sm = f->ws_tile > 0 ? tiles / sms * batch
                                   : ceil(tiles / blocks) * ceil(fmin(blocks, tiles) * batch / sms);
         s.sets = fmax(s.sets, s.per_sm / resident); /* tiles begin one after the other */
     }
-    if (launched > sms && !crowded && param(kernel, "lanes_k", 0) > 0)
+    if (launched > sms && !crowded && gt_trait(kernel, "lanes_k", 0) > 0)
         s.uneven = 1 + UNEVEN_STREAM * (ceil(launched / sms) / (launched / sms) - 1);
     s.begins = groups ? 1 + (s.sets - 1) / resident : s.sets; /* groups of other blocks multiply meanwhile */
     if (f->dependent_launch && 2 * launched <= sms)
@@ -453,7 +278,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
         s.begins -= HIDDEN_STREAM;
     s.steps = ceil(ceil((double)p->k / step) / (double)f->split_k);
     s.part = s.steps * step;
-    if (stops_with_k(kernel))
+    if (gt_traits_stops_with_k(kernel))
         s.part = fmin(s.part, ceil((double)p->k / LAST_STEPS) * LAST_STEPS);
     return s;
 }
@@ -462,10 +287,10 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
 static double moving_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s)
 {
     const double clocks = operand_clocks(device, kernel, p) * s->uneven;
-    if (!is_held(kernel))
+    if (!gt_traits_held(kernel))
         return clocks;
     const bool in_l2 = (double)gt_problem_bytes(p, GT_B) < IN_L2 * (double)device->l2_bytes;
-    const bool first = param(kernel, "hint", 0) > 0; /* to be evicted */
+    const bool first = gt_trait(kernel, "hint", 0) > 0; /* to be evicted */
     const double times = !in_l2 ? (first ? 1 : NOT_EVICTED) : s->beside ? SHARED_L2 : 1;
     return together(times * clocks, flight_clocks(kernel, p, s->resident));
 }
@@ -488,9 +313,10 @@ static moved moved_of(const gt_device *device, const gt_kernel *kernel, const gt
     const double ab = gt_type_find(p->class.type_a)->bytes;
     const double tile = (double)(operand == GT_A ? kernel->facts.tile_m : kernel->facts.tile_n);
     const double inside = operand == GT_A ? s->rows : s->columns, bytes = s->part * ab;
-    const double beyond = operand == GT_A ? 0 : columns_beyond(kernel, p);
-    const double copied = unit_of(kernel) == THREADS ? inside : tile; /* zeros, too, by those that tensor cores read */
-    return (moved){(inside + beyond) * bytes, copied * bytes * more_pieces(kernel, p, operand)};
+    const double beyond = operand == GT_A ? 0 : gt_traits_beyond(kernel, p);
+    /* Zeros, too, by those that tensor cores read. */
+    const double copied = gt_traits_multiplier(kernel) == GT_BY_THREADS ? inside : tile;
+    return (moved){(inside + beyond) * bytes, copied * bytes * gt_traits_pieces(kernel, p, operand)};
 }
 
 /* Bytes that L2 gives an SM in a clock. The copy engine has all stages but the last two on their way; where few blocks
@@ -499,7 +325,7 @@ static double l2_rate(const gt_device *device, const gt_kernel *kernel, const sh
 {
     if (!gt_boxes_used(kernel))
         return L2_RATE;
-    const double stages = param(kernel, "stages", 4), sms = at_least_one(device->sm_count);
+    const double stages = gt_trait(kernel, "stages", 4), sms = at_least_one(device->sm_count);
     const double flight =
         fmin(resident, s->per_sm) * (double)kernel->facts.smem_bytes * (1 - STAGES_READ / stages) / BOX_LATENCY;
     return fmin(fmin(BOXES_RATE_FEW, BOXES_RATE * sms / fmin(sms, s->resident)), flight);
@@ -508,27 +334,27 @@ static double l2_rate(const gt_device *device, const gt_kernel *kernel, const sh
 /* Clocks in which the first stage of K comes to the blocks that an SM begins with: nothing is multiplied before. */
 static double first_clocks(const gt_kernel *kernel, const gt_problem *p, const shares *s, int resident)
 {
-    const double ab = gt_type_find(p->class.type_a)->bytes, depth = fmin(step_of(kernel, p), s->part);
-    const double pieces = s->rows * more_pieces(kernel, p, GT_A) + s->columns * more_pieces(kernel, p, GT_B);
+    const double ab = gt_type_find(p->class.type_a)->bytes, depth = fmin(gt_traits_step(kernel, p), s->part);
+    const double pieces = s->rows * gt_traits_pieces(kernel, p, GT_A) + s->columns * gt_traits_pieces(kernel, p, GT_B);
     const double clocks = (s->rows + s->columns) * ab / L2_RATE + pieces * ab / FIRST_PIECES_RATE;
     const double begins = kernel->facts.blocks > 0 ? 1 : s->begins; /* persistent blocks load ahead of their next tile */
-    const bool staged = param(kernel, "stages", 0) > 0 && unit_of(kernel) != WARPS;
+    const bool staged = gt_trait(kernel, "stages", 0) > 0 && gt_traits_multiplier(kernel) != GT_BY_WARPS;
     return staged ? begins * fmin(s->per_sm, resident) * depth * clocks : 0;
 }
 
 /* Steps that such a block's turns count for: a thread has more rows to store in a turn. */
 static double turn_steps(const gt_kernel *kernel, const shares *s)
 {
-    return stores_vectors(kernel) ? s->turns * (1 + TURN_ROW * param(kernel, "tm", 1)) : 1;
+    return gt_traits_stores_vectors(kernel) ? s->turns * (1 + TURN_ROW * gt_trait(kernel, "tm", 1)) : 1;
 }
 
 /* Clocks in which such a block's threads read their columns of B again at each turn, as they do where K takes more than one
  * step: an element a lane, which lie side by side unless B lies along K. */
 static double again_clocks(const gt_kernel *kernel, const gt_problem *p, const shares *s)
 {
-    if (!stores_vectors(kernel) || s->steps <= 1)
+    if (!gt_traits_stores_vectors(kernel) || s->steps <= 1)
         return 0;
-    const double elements = s->per_sm * s->columns * s->part * param(kernel, "down", 1) * s->turns;
+    const double elements = s->per_sm * s->columns * s->part * gt_trait(kernel, "down", 1) * s->turns;
     return elements * (p->class.op_b == GT_T ? APART : 1.0 / 32);
 }
 
@@ -536,25 +362,25 @@ static double again_clocks(const gt_kernel *kernel, const gt_problem *p, const s
  * parts as it has k-steps of 16 but one, if there are two. */
 static double element_clocks(const gt_kernel *kernel, const gt_problem *p)
 {
-    const double m = (double)kernel->facts.tile_m, n = (double)kernel->facts.tile_n, step = step_of(kernel, p);
-    if (unit_of(kernel) == WARPS) {
+    const double m = (double)kernel->facts.tile_m, n = (double)kernel->facts.tile_n, step = gt_traits_step(kernel, p);
+    if (gt_traits_multiplier(kernel) == GT_BY_WARPS) {
         const double parts = at_least_one(step / 16 - 1);
         const double rounds = gt_type_find(p->class.type_a)->bytes * step / 4 / (double)kernel->facts.threads / parts / WORDS;
         return WORDS_CLOCKS * parts * (ceil(m * rounds) + ceil(n * rounds));
     }
-    const gt_operand stream = stream_of(kernel);
+    const gt_operand stream = gt_traits_stream(kernel);
     const double elements = (stream == GT_A ? m : n) * step / (double)kernel->facts.threads;
-    return (is_along(p, stream) ? ALONG_CLOCKS : ACROSS_CLOCKS) * elements;
+    return (gt_traits_along(p, stream) ? ALONG_CLOCKS : ACROSS_CLOCKS) * elements;
 }
 
 /* Clocks of a step in which nothing is multiplied. Warps of mma.sync wait for what stages do not cover. */
 static double waiting_clocks(const gt_kernel *kernel, const gt_problem *p, double multiplied)
 {
-    if (by_elements(kernel, p))
+    if (gt_traits_elements(kernel, p))
         return STEP + element_clocks(kernel, p);
-    if (unit_of(kernel) != WARPS)
+    if (gt_traits_multiplier(kernel) != GT_BY_WARPS)
         return STEP;
-    return STEP + fmax(0, STAGE_CLOCKS / at_least_one(param(kernel, "stages", 2) - 1) - multiplied);
+    return STEP + fmax(0, STAGE_CLOCKS / at_least_one(gt_trait(kernel, "stages", 2) - 1) - multiplied);
 }
 
 /* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
@@ -564,14 +390,14 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
                            int resident)
 {
     const double c = gt_type_find(p->class.type_c)->bytes, bytes = (double)p->m * (double)p->n * (double)p->batch * c;
-    const unit by = unit_of(kernel);
-    const bool vectors = stores_vectors(kernel);
-    const bool alone = by == WARP_GROUPS ? align_of(kernel, p) < 4 : p->class.align < 16 && !vectors;
+    const gt_multiplier by = gt_traits_multiplier(kernel);
+    const bool vectors = gt_traits_stores_vectors(kernel);
+    const bool alone = by == GT_BY_WARP_GROUPS ? gt_traits_align(kernel, p) < 4 : p->class.align < 16 && !vectors;
     const double lines = vectors ? 1 + REQUEST / (c * (double)kernel->facts.tile_n) : 1; /* tiles meet in one */
-    const double element = alone ? STORED_ALONE * uncovered(kernel, s) : by == WARPS ? STORED_WARPS : c / L2_RATE;
+    const double element = alone ? STORED_ALONE * uncovered(kernel, s) : by == GT_BY_WARPS ? STORED_WARPS : c / L2_RATE;
     const double clocks = s->per_sm * s->rows * s->columns * element * lines;
     if (kernel->facts.blocks == 0)
-        return resident > 1 || by == WARP_GROUPS ? clocks : UNCOVERED_STORES * clocks;
+        return resident > 1 || by == GT_BY_WARP_GROUPS ? clocks : UNCOVERED_STORES * clocks;
     if (kernel->facts.box_c_rows > 0)
         return clocks;
     const bool burst = kernel->facts.ws_tile == 0 && bytes >= IN_L2 * (double)device->l2_bytes;
@@ -581,7 +407,7 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
 /* Clocks in which K-slice groups of a block leave their sums in shared memory and add them up. */
 static double slice_clocks(const gt_kernel *kernel, const shares *s)
 {
-    const double slices = param(kernel, "slices", 1), tile = (double)kernel->facts.tile_m * (double)kernel->facts.tile_n;
+    const double slices = gt_trait(kernel, "slices", 1), tile = (double)kernel->facts.tile_m * (double)kernel->facts.tile_n;
     return slices > 1 ? s->per_sm * tile * slices * 2 * 4 / SHARED_RATE : 0;
 }
 
@@ -592,7 +418,7 @@ int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, cons
         ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n) * (double)p->batch;
     const double sms = sms_of(device, kernel, blocks == 1 || resident_of(device, kernel) == 1);
     const double filling = floor((double)blocks * sms / (tiles * (double)f->cluster_y));
-    const double worth = floor((double)p->k / step_of(kernel, p) / FEWEST_STEPS / (double)f->cluster_y);
+    const double worth = floor((double)p->k / gt_traits_step(kernel, p) / FEWEST_STEPS / (double)f->cluster_y);
     return (int64_t)at_least_one(fmin(fmin(filling, worth), MOST_CLUSTERS)) * f->cluster_y;
 }
 
@@ -600,7 +426,7 @@ int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, cons
 static double sums_clocks(const gt_kernel *kernel, const shares *s)
 {
     const gt_facts *f = &kernel->facts;
-    const bool groups = unit_of(kernel) == WARP_GROUPS;
+    const bool groups = gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
     const double tile = (double)f->tile_m * (double)f->tile_n, blocks = (double)f->cluster_y;
     double sums = slice_clocks(kernel, s);
     if (f->blocks > 0 && f->ws_tile > 0)
@@ -621,7 +447,8 @@ static double copies_clocks(const gt_device *device, const gt_kernel *kernel, co
         bytes += launch->maps.readable[i] ? 0 : 2 * (double)launch->copies.bytes[i] * (double)launch->problem.batch;
     if (bytes <= 0)
         return 0;
-    return (unit_of(kernel) == WARP_GROUPS ? GROUPS_COPIES_BEGIN : COPIES_BEGIN) + memory_clocks(device, bytes, bytes);
+    const double begin = gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS ? GROUPS_COPIES_BEGIN : COPIES_BEGIN;
+    return begin + memory_clocks(device, bytes, bytes);
 }
 
 bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, gt_terms *out,
@@ -640,16 +467,16 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
     const double ab = gt_type_find(p->class.type_a)->bytes;
     const double tile = (double)f->tile_m * (double)f->tile_n;
     const double step_clocks =
-        fmax(tile / multiply_adds, shared_elements(kernel) * ab / SHARED_RATE) + transposing_clocks(kernel, p);
+        fmax(tile / multiply_adds, gt_traits_shared(kernel) * ab / SHARED_RATE) + transposing_clocks(kernel, p);
     const double rate = l2_rate(device, kernel, &s, resident);
     const moved a = moved_of(device, kernel, &launch, GT_A, &s), b = moved_of(device, kernel, &launch, GT_B, &s);
     *out = (gt_terms){
         .launch = 1,
         .begin = (s.begins * 1000 + first_clocks(kernel, p, &s, resident)) / clock,
-        .compute = s.per_sm * s.part * step_clocks * issued(kernel, p) *
+        .compute = s.per_sm * s.part * step_clocks * gt_traits_issued(kernel, p) *
                    uncovered(kernel, &s) / clock,
         .step = s.sets * s.steps * turn_steps(kernel, &s) *
-                waiting_clocks(kernel, p, step_clocks * step_of(kernel, p) * fmin(s.per_sm, resident)) / clock,
+                waiting_clocks(kernel, p, step_clocks * gt_traits_step(kernel, p) * fmin(s.per_sm, resident)) / clock,
         .l2 = (s.per_sm * (a.bytes + b.bytes) / rate + again_clocks(kernel, p, &s)) / clock,
         .narrow = s.per_sm * (a.pieces + b.pieces) / PIECES_RATE / clock,
         .memory = moving_clocks(device, kernel, p, &s) / clock,
