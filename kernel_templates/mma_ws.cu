@@ -112,6 +112,20 @@ struct part_of_k {
     }
 };
 
+// Brings the old C of a tile into L2: consumers will read it when they have multiplied the stages that are on their way.
+__device__ __forceinline__ void prefetch_old(const gt_args &g, const gt_tile &tile)
+{
+    constexpr int LINE = 128 / GT_C_BYTES, LINES = BN / LINE + 1; // of a row, that begin anywhere
+    const gt_int row = tile.row * BM, column = tile.column * BN;
+    const int rows = gt_clip(g.m - row, BM), columns = gt_clip(g.n - column, BN);
+    const GT_C *old = gt_old(g, g.c + blockIdx.z * g.stride_c + row * g.ldc + column);
+#pragma unroll 1
+    for (int i = threadIdx.x - CONSUMERS; i < rows * LINES; i += PRODUCERS) {
+        const int along = i % LINES * LINE;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(old + i / LINES * g.ldc + (along < columns ? along : columns - 1)));
+    }
+}
+
 __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
 {
     const part_of_k part(g);
@@ -133,6 +147,8 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
             a.advance();
             b.advance();
         }
+        if (SPLIT_K == 1 && g.beta.bits << 1 != 0) // in integers: a comparison in f64 would wait for tensor cores
+            prefetch_old(g, tile);
     }
 }
 
