@@ -325,7 +325,7 @@ static double l2_rate(const gt_device *device, const gt_kernel *kernel, const sh
 {
     if (!gt_boxes_used(kernel))
         return L2_RATE;
-    const double stages = gt_trait(kernel, "stages", 4), sms = at_least_one(device->sm_count);
+    const double stages = fmax(gt_trait(kernel, "stages", 4), 2), sms = at_least_one(device->sm_count);
     const double flight =
         fmin(resident, s->per_sm) * (double)kernel->facts.smem_bytes * (1 - STAGES_READ / stages) / BOX_LATENCY;
     return fmin(fmin(BOXES_RATE_FEW, BOXES_RATE * sms / fmin(sms, s->resident)), flight);
