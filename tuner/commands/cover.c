@@ -37,6 +37,9 @@ static const struct {
     {424, 2408, 1016, 1, 0, ALIGNED, 0},
     {24, 4104, 2392, 1, 0, ALIGNED, 0},
     {4104, 24, 2392, 1, 0, ALIGNED, 0},
+    {64, 12288, 6144, 1, 0, ALIGNED, 0}, /* few rows, and more of the other operand than L2 holds */
+    {12288, 64, 6144, 1, 0, ALIGNED, 0},
+    {376, 792, 11152, 1, 0, ALIGNED, 0},
     {32, 4096, 48, 1, 0, BOTH | EVEN, 0}, /* few rows and a short K */
     {4096, 24, 24, 1, 0, BOTH, 0},
     {4, 3072, 3072, 1, BOTH, BOTH, 0},
