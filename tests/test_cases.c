@@ -388,6 +388,37 @@ TEST(operands_lie_apart_and_are_aligned_as_promised_and_no_better_but_for_some_o
     CHECK(fine > 0 && rows > 0 && matrices > 0);
 }
 
+/* Else a kernel that shifts its columns to where D's vectors begin may read C's as if they did, too. */
+TEST(results_beside_C_begin_elsewhere_in_16_bytes_where_a_tile_is_stored_with_C)
+{
+    gt_kernel k = kernel(32, 64, "bk=16");
+    k.facts.epilogue = 1;
+    for (int align = 4; align < 16; align *= 2)
+        for (int round = 0; round < 8; round++) {
+            const gt_class class = class_of(GT_F32, GT_F32, align);
+            gt_cases cases;
+            bool met = false;
+            CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+            for (size_t i = 0; i < cases.count; i++) {
+                const gt_case *c = &cases.list[i];
+                CHECK(!c->beside || c->result % (size_t)align == 0);
+                met |= c->beside && c->beta != 0 && c->problem.n > 64 && (c->result - c->place[GT_C]) % 16 != 0;
+            }
+            CHECK(met);
+            gt_cases_finish(&cases);
+        }
+}
+
+/* What lanes have on their way at once is more than a step. */
+TEST(a_turn_of_K_is_what_a_block_takes_before_it_begins_again)
+{
+    const gt_kernel tile = kernel(32, 64, "bk=24"), lanes = kernel(1, 28, "lanes_k=4 warps_k=8 unroll=8"),
+                    chunk = kernel(1, 64, "bk=1024 lanes_k=2 warps_k=8");
+    CHECK_INT(gt_cases_turn(&tile), 24);
+    CHECK_INT(gt_cases_turn(&lanes), 256);
+    CHECK_INT(gt_cases_turn(&chunk), 1024);
+}
+
 TEST(a_seed_gives_the_same_cases_and_another_gives_others)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 16);

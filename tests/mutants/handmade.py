@@ -308,7 +308,7 @@ SIMT = [
     ("fours", "stores lines over each other", "threadIdx.x / LINE * TOGETHER,", "threadIdx.x / LINE,"),
 ]
 
-# Rows along K that begin anywhere.
+# Rows along K that begin anywhere; more rows than a block has on their way.
 VECTOR = [
     ("apart", "takes all columns to begin as the first does", "(unsigned long long)line[0] / GT_AB_BYTES",
      "(unsigned long long)g.b / GT_AB_BYTES"),
@@ -319,6 +319,7 @@ VECTOR = [
     ("apart", "loses the last steps", "last = end < g.k ? end - shift : end;", "last = end - shift;"),
     ("apart", "multiplies what is not before the first step", "if (e >= low && e < high)\n            v.e[e] = *gt_at_a",
      "if (e < high)\n            v.e[e] = *gt_at_a"),
+    ("turns", "goes on to the next rows in 32 bits", "from += UNROLL * PHASES * g.ldb;", "from += UNROLL * (int)(PHASES * g.ldb);"),
     ("apart", "leaves sums in its neighbour's place", "at + s * (ALONG_K ? APART : 1)", "at + s"),
 ]
 

@@ -207,6 +207,7 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     # warp; the same in rows that begin anywhere.
     ("vector", "shifted", "1x253x301", "nn", "bm=1 bn=28 cols=1 lanes_k=4 warps_n=1 warps_k=2 unroll=2 split_k=2 hint=1"),
     ("vector", "sharers", "1x253x301", "nn", "bm=1 bn=12 cols=1 lanes_k=8 warps_n=1 warps_k=4 unroll=2 split_k=2 hint=1"),
+    ("vector", "turns", "1x253x301", "nn", "bm=1 bn=28 cols=1 lanes_k=4 warps_n=1 warps_k=8 unroll=8 split_k=1 hint=1"),
     ("vector", "whole", "1x256x300", "nn", "bm=1 bn=32 cols=1 lanes_k=8 warps_n=2 warps_k=2 unroll=2 split_k=1 hint=0"),
     ("vector", "along", "1x65x1024", "nt", "bm=1 bn=4 cols=2 lanes_k=32 warps_n=2 warps_k=2 unroll=2 split_k=3 hint=0"),
     ("vector", "apart", "1x65x1021", "nt", "bm=1 bn=8 cols=2 lanes_k=32 warps_n=4 warps_k=2 unroll=2 split_k=2 hint=0"),

@@ -260,7 +260,8 @@ static size_t align_of(const gt_class *class, const gt_cases *cases, size_t i, g
     return fine ? 16 : (size_t)gt_class_pointer(class, type);
 }
 
-/* The bias, whose address is promised to be that of an element, and results beside C. */
+/* The bias, whose address is promised to be that of an element, and results beside C, which begin elsewhere in 16 bytes than C
+ * does where neither is promised to be aligned to these, but for batches. */
 static void place_results(const gt_class *class, const gt_cases *cases, size_t i, size_t *at)
 {
     gt_case *c = &cases->list[i];
@@ -271,7 +272,10 @@ static void place_results(const gt_class *class, const gt_cases *cases, size_t i
         *at = c->bias + (size_t)gt_case_bias(c) * element;
     }
     if (c->beside) {
+        const size_t promised = (size_t)gt_class_pointer(class, class->type_c);
         c->result = place_behind(*at, align_of(class, cases, i, GT_C));
+        if (promised < 16 && c->problem.batch == 1 && (c->result - c->place[GT_C]) % 16 == 0)
+            c->result += promised;
         *at = c->result + gt_problem_bytes(&c->problem, GT_C);
     }
 }
@@ -318,6 +322,16 @@ int64_t gt_cases_step(const gt_kernel *kernel)
     gt_params_find(&kernel->params, "warps_k", &warps);
     const int64_t step = 4 * lanes * warps;
     return step > 0 && step < chunk ? step : chunk;
+}
+
+int64_t gt_cases_turn(const gt_kernel *kernel)
+{
+    int64_t lanes = 0, warps = 1, unroll = 0;
+    gt_params_find(&kernel->params, "lanes_k", &lanes);
+    gt_params_find(&kernel->params, "warps_k", &warps);
+    gt_params_find(&kernel->params, "unroll", &unroll);
+    const int64_t turn = unroll * lanes * warps;
+    return turn > 0 ? turn : find_chunk(kernel);
 }
 
 /* Of the cases from `first` on, which are of one kind, leaves those that are watched and one of FEW_OF, the first, each with

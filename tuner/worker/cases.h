@@ -33,6 +33,9 @@ void gt_cases_fill(const gt_cases *cases, const gt_pool pools[GT_OPERANDS], void
 /* The step of K of a kernel: what its lanes and warps take at once where they lie over K, its `bk`, else a usual one. */
 int64_t gt_cases_step(const gt_kernel *kernel);
 
+/* What a block takes of K before it begins again: `bk`, or what its lanes and warps have on their way where they lie over K. */
+int64_t gt_cases_turn(const gt_kernel *kernel);
+
 /* What was met, for the trial's row: "213 products, 64 of 64 remainders of m, 64 of 64 of n, 16 of 16 of k". */
 void gt_cases_describe(const gt_cases *cases, const gt_kernel *kernel, char *text, size_t bytes);
 

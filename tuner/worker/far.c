@@ -29,7 +29,11 @@
 #define LINES_LEAST 64
 #define LINES_MOST  256
 #define MORE        3
-_Static_assert(GT_FAR_PLACES >= LINES_MOST + MORE && GT_FAR_PLACES > (DEEP_ROWS - 1) * FAR, "every row has a place");
+
+/* Places that there are in any case, and of rows so many along K that a block begins again. */
+#define PLACES     260
+#define TURNS_MOST 1024
+_Static_assert(PLACES >= LINES_MOST + MORE && PLACES > (DEEP_ROWS - 1) * FAR, "every row has a place");
 
 /* Powers of two that elements are apart: too many for two parts, and for three. */
 #define UNEVEN_POWERS 48
@@ -69,14 +73,15 @@ static void unmap(const gt_driver *driver, gt_far *far)
 }
 
 /* Makes the memory; quick where it is there already. */
-static CUresult prepare(const gt_driver *driver, gt_far *far)
+static CUresult prepare(const gt_driver *driver, gt_far *far, int places)
 {
     CUmemAllocationProp property = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
     size_t granule = 1;
-    if (far->mapped > 0)
+    if (far->mapped >= places)
         return CUDA_SUCCESS;
-    far->bytes = BEFORE + (GT_FAR_PLACES - 1) * APART + CHUNK;
+    unmap(driver, far);
+    far->bytes = BEFORE + (size_t)(places - 1) * APART + CHUNK;
     CUresult result = driver->cuCtxGetDevice(&property.location.id);
     if (result == CUDA_SUCCESS)
         result = driver->cuMemGetAllocationGranularity(&granule, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
@@ -87,7 +92,7 @@ static CUresult prepare(const gt_driver *driver, gt_far *far)
     if (result == CUDA_SUCCESS && (result = driver->cuMemCreate(&far->memory, CHUNK, &property, 0)) == CUDA_SUCCESS)
         far->first = far->reserved + BEFORE;
     const CUmemAccessDesc access = {.location = property.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    for (int i = 0; i < GT_FAR_PLACES && result == CUDA_SUCCESS; i++) {
+    for (int i = 0; i < places && result == CUDA_SUCCESS; i++) {
         const CUdeviceptr at = far->first + (CUdeviceptr)i * APART;
         if ((result = driver->cuMemMap(at, CHUNK, 0, far->memory, 0)) != CUDA_SUCCESS)
             break;
@@ -110,6 +115,7 @@ typedef enum apart {
     APART_ROWS,   /* rows of a few elements, ROWS of them */
     APART_LINES,  /* rows that less lies between: so many that the second tile and step of K are far away */
     APART_WHOLE,  /* the same of whole tiles, C not read: kernels have a way of their own for these */
+    APART_TURNS,  /* a few rows of C, and so many along K that a block's threads begin again */
     APART_UNEVEN, /* rows where operands may be in parts, of elements that are too far apart for two of them */
     APART_DEEP,   /* and for three */
     APART_DEEP_ROWS, /* the same of a few rows that lie further apart, 2^31 elements from one to the next */
@@ -129,6 +135,7 @@ static const struct {
 } kinds[APART_KINDS] = {
     [APART_LINES] = {.near = true},
     [APART_WHOLE] = {.near = true},
+    [APART_TURNS] = {.near = true},
     [APART_UNEVEN] = {.near = true, .powers = UNEVEN_POWERS},
     [APART_DEEP] = {.near = true, .powers = DEEP_POWERS},
     [APART_DEEP_ROWS] = {.powers = DEEP_POWERS},
@@ -146,6 +153,13 @@ static int64_t lines_beyond(int64_t tile)
     return (tile < LINES_LEAST ? LINES_LEAST : tile < LINES_MOST ? tile : LINES_MOST) + MORE;
 }
 
+/* Steps of K with which every part of it begins again, if operands have rows along it. */
+static int64_t turns_of(const gt_class *class, const gt_kernel *kernel)
+{
+    const bool k_down = class->op_b == GT_N || class->op_a == GT_T;
+    return k_down ? gt_cases_turn(kernel) * kernel->facts.split_k : 0;
+}
+
 /* A side along which no operand has rows is as long as vectors and their rest need. Blocks that are dealt steps of K have
  * two in a row only where there are more of these than blocks: four tiles, of a long K, where that is enough. */
 static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart kind, int64_t size[3])
@@ -160,6 +174,7 @@ static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart k
         [APART_ROWS] = {ROWS, n_down ? ROWS : WIDE, k_down ? ROWS : WIDE},
         [APART_LINES] = {lines[0], lines[1], lines[2]},
         [APART_WHOLE] = {lines[0], f->tile_n < LINES_MOST ? f->tile_n : LINES_MOST, WIDE},
+        [APART_TURNS] = {ROWS, n_down ? ROWS : WIDE, turns_of(class, kernel) + MORE},
         [APART_UNEVEN] = {lines[0], lines[1], lines[2]},
         [APART_DEEP] = {lines[0], lines[1], lines[2]},
         [APART_DEEP_ROWS] = {ROWS, n_down ? ROWS : WIDE, k_down ? DEEP_ROWS : 2 * DEEP_ROWS},
@@ -290,35 +305,60 @@ static bool judge_product(const product *p, gt_trial *trial)
     return good;
 }
 
-/* Whether the operands of a product lie beside each other in the chunk. */
-static bool fits(const product *p)
+/* Places that a product's rows or matrices have. */
+static int places_of(const product *p)
 {
-    bool all = true;
+    size_t most = 0;
+    for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
+        const size_t bytes = gt_problem_bytes(&p->far, o);
+        most = bytes > most ? bytes : most;
+    }
+    return (int)(most / APART) + 1;
+}
+
+/* Whether the operands of a product lie beside each other in the chunk, and all its rows at places. */
+static bool fits(const gt_far *far, const product *p)
+{
+    bool all = places_of(p) <= far->mapped;
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++)
         all &= gt_problem_bytes(&p->packed.problem, o) + 16 <= OPERAND_BYTES;
     return all;
+}
+
+/* Whether a kernel is to run a product of a kind. What a tile's lines show needs no more turns. */
+static bool is_wanted(const gt_class *class, const gt_kernel *kernel, apart kind)
+{
+    const int64_t turns = turns_of(class, kernel);
+    if (kind == APART_TURNS)
+        return turns > LINES_LEAST && turns <= TURNS_MOST;
+    return (kinds[kind].powers == 0 || gt_class_types(class)->parts > 0) &&
+           (!kinds[kind].epilogue || kernel->facts.epilogue);
 }
 
 gt_status gt_far_draw(gt_far *far, const gt_class *class, const gt_kernel *kernel, uint64_t seed)
 {
     gt_status status = GT_OK;
     drop_products(far);
+    far->wanted = PLACES;
     if (!(far->products = calloc(APART_KINDS, sizeof *far->products)))
         return gt_fail_memory();
     for (apart kind = APART_ROWS; status == GT_OK && kind < APART_KINDS; kind++)
-        if ((kinds[kind].powers == 0 || gt_class_types(class)->parts > 0) &&
-            (!kinds[kind].epilogue || kernel->facts.epilogue))
-            status = make_product(class, kernel, kind, seed + 16 * (uint64_t)kind, &far->products[far->count++]);
+        if (is_wanted(class, kernel, kind)) {
+            product *made = &far->products[far->count++];
+            status = make_product(class, kernel, kind, seed + 16 * (uint64_t)kind, made);
+            if (status == GT_OK && places_of(made) > far->wanted)
+                far->wanted = places_of(made);
+        }
     return status;
 }
 
 bool gt_far_run(gt_far *far, const gt_checks *checks, const gt_class *class, gt_runner *runner, gt_trial *trial)
 {
     bool good = true;
-    if (prepare(checks->driver, far) != CUDA_SUCCESS)
+    if (prepare(checks->driver, far, far->wanted) != CUDA_SUCCESS && prepare(checks->driver, far, PLACES) != CUDA_SUCCESS)
         return true;
     for (size_t i = 0; good && i < far->count; i++)
-        good = !fits(&far->products[i]) || run_product(far, checks, class, &far->products[i], runner, trial);
+        good = !fits(far, &far->products[i]) || run_product(far, checks, class, &far->products[i], runner, trial);
     return good;
 }
 
@@ -326,6 +366,6 @@ bool gt_far_judge(const gt_far *far, gt_trial *trial)
 {
     bool good = true;
     for (size_t i = 0; good && far->mapped > 0 && i < far->count; i++)
-        good = !fits(&far->products[i]) || judge_product(&far->products[i], trial);
+        good = !fits(far, &far->products[i]) || judge_product(&far->products[i], trial);
     return good;
 }

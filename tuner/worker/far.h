@@ -1,6 +1,6 @@
 /*
  * Verification on operands whose rows or matrices lie more than 2^31 and 2^32 elements apart, and on rows of which those
- * of a tile and of a step of K do: one reservation of addresses, with a little memory mapped at many places. A kernel
+ * of a tile, of a step of K and of all steps that a block takes at once do: one reservation of addresses, with a little memory mapped at many places. A kernel
  * that computes offsets in 32 bits is found out here.
  */
 #ifndef GT_FAR_H
@@ -8,13 +8,11 @@
 
 #include "runner.h"
 
-#define GT_FAR_PLACES 260
-
 typedef struct gt_far {
     CUdeviceptr reserved, first; /* addresses, and the first place; 0: none */
     size_t bytes;                /* that are reserved */
     CUmemGenericAllocationHandle memory;
-    int mapped; /* places */
+    int mapped, wanted; /* places: that there are, and that the products have */
     struct gt_far_product *products; /* drawn for a kernel */
     size_t count;
 } gt_far;
