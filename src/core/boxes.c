@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "traits.h"
+
 /* Bytes of a piece of zeros, and of L2's sectors and lines. */
 #define PIECE  16.0
 #define SECTOR 32.0
@@ -13,8 +15,7 @@
 #define BROKEN_LINE   1.2
 #define BROKEN_SECTOR 1.9
 
-/* Pieces of zeros that the end of a line takes as long as, where the line begins within a sector and ends in the box.
- */
+/* Pieces of zeros that the end of a line takes as long as, where the line begins within a sector and ends in the box. */
 #define BROKEN_END 4.6
 
 /* Of the time for zeros where all SMs fill them in, what one alone takes: for whole lines, and for ends of lines. */
@@ -26,23 +27,16 @@
 #define EDGE        0.3
 #define EDGE_SHARED 0.5
 
-static double tiles_of_cluster(const gt_kernel *kernel, const char *name)
-{
-    int64_t tiles;
-    return gt_params_find(&kernel->params, name, &tiles) && tiles > 1 ? (double)tiles : 1;
-}
-
 bool gt_boxes_used(const gt_kernel *kernel)
 {
-    int64_t swap;
-    return kernel->facts.box_a_rows > 0 && gt_params_find(&kernel->params, "swap", &swap);
+    return kernel->facts.box_a_rows > 0 && gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
 }
 
 /* Whether lines of boxes lie along K: the operand, or its copy, is stored so. */
 static bool is_along_k(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
 {
     const bool copied = kernel->facts.repack >> operand & 1, turned = kernel->facts.repack & GT_COPY_ALONG_K;
-    return (copied && turned) || (operand == GT_A ? p->class.op_a == GT_N : p->class.op_b == GT_T);
+    return (copied && turned) || gt_traits_along(p, operand);
 }
 
 /* The operand that boxes are of: its copy, unless it can be read as it is stored. */
@@ -65,8 +59,8 @@ static side find_side(const gt_kernel *kernel, const gt_problem *p, gt_operand o
     const bool a = operand == GT_A;
     const double tile = (double)(a ? f->tile_m : f->tile_n), all = (double)(a ? p->m : p->n);
     const double line = (double)(a ? f->box_a_columns : f->box_b_columns);
-    const double along = tiles_of_cluster(kernel, a ? "cluster_m" : "cluster_n");
-    const double across = tiles_of_cluster(kernel, a ? "cluster_n" : "cluster_m");
+    const double along = gt_trait(kernel, a ? "cluster_m" : "cluster_n", 1);
+    const double across = gt_trait(kernel, a ? "cluster_n" : "cluster_m", 1);
     const double tiles = ceil(all / (tile * along)) * along, box = along_k ? tile : ceil(tile / line) * line;
     const double first = fmin(box, all), last = fmin(box, fmax(0, all - (tiles - 1) * tile));
     const double weight = !edge ? 1 / tiles : along * across > 1 ? EDGE_SHARED : EDGE;

@@ -314,23 +314,26 @@ static int64_t find_chunk(const gt_kernel *kernel)
     return chunk > 0 ? chunk : 16;
 }
 
-int64_t gt_cases_step(const gt_kernel *kernel)
+/* A block's lanes that lie over K; 0: none do. */
+static int64_t lanes_over_k(const gt_kernel *kernel)
 {
-    const int64_t chunk = find_chunk(kernel);
     int64_t lanes = 0, warps = 1;
     gt_params_find(&kernel->params, "lanes_k", &lanes);
     gt_params_find(&kernel->params, "warps_k", &warps);
-    const int64_t step = 4 * lanes * warps;
+    return lanes * warps;
+}
+
+int64_t gt_cases_step(const gt_kernel *kernel)
+{
+    const int64_t chunk = find_chunk(kernel), step = 4 * lanes_over_k(kernel);
     return step > 0 && step < chunk ? step : chunk;
 }
 
 int64_t gt_cases_turn(const gt_kernel *kernel)
 {
-    int64_t lanes = 0, warps = 1, unroll = 0;
-    gt_params_find(&kernel->params, "lanes_k", &lanes);
-    gt_params_find(&kernel->params, "warps_k", &warps);
+    int64_t unroll = 0;
     gt_params_find(&kernel->params, "unroll", &unroll);
-    const int64_t turn = unroll * lanes * warps;
+    const int64_t turn = unroll * lanes_over_k(kernel);
     return turn > 0 ? turn : find_chunk(kernel);
 }
 

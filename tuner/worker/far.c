@@ -153,18 +153,23 @@ static int64_t lines_beyond(int64_t tile)
     return (tile < LINES_LEAST ? LINES_LEAST : tile < LINES_MOST ? tile : LINES_MOST) + MORE;
 }
 
+/* Whether an operand has a row for each step of K. */
+static bool is_k_down(const gt_class *class)
+{
+    return class->op_b == GT_N || class->op_a == GT_T;
+}
+
 /* Steps of K with which every part of it begins again, if operands have rows along it. */
 static int64_t turns_of(const gt_class *class, const gt_kernel *kernel)
 {
-    const bool k_down = class->op_b == GT_N || class->op_a == GT_T;
-    return k_down ? gt_cases_turn(kernel) * kernel->facts.split_k : 0;
+    return is_k_down(class) ? gt_cases_turn(kernel) * kernel->facts.split_k : 0;
 }
 
 /* A side along which no operand has rows is as long as vectors and their rest need. Blocks that are dealt steps of K have
  * two in a row only where there are more of these than blocks: four tiles, of a long K, where that is enough. */
 static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart kind, int64_t size[3])
 {
-    const bool n_down = class->op_b == GT_T, k_down = class->op_b == GT_N || class->op_a == GT_T;
+    const bool n_down = class->op_b == GT_T, k_down = is_k_down(class);
     const gt_facts *f = &kernel->facts;
     const int64_t step = gt_cases_step(kernel);
     const bool dealt = f->blocks > 0 && f->ws_tile > 0 && 4 * (LINES_MOST / step) > f->blocks;
