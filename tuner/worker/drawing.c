@@ -84,7 +84,7 @@ void gt_drawing_telling(gt_drawing *d, gt_case *c)
 {
     if (c->values != GT_VALUES_NORMAL || gt_drawing_below(d, 2) == 0 || gt_exact_whole(d->types, c->problem.k) == 0) {
         gt_drawing_both(d, c);
-        if (c->values == GT_VALUES_WIDE && gt_drawing_below(d, 2) == 0)
+        if (c->values == GT_VALUES_WIDE && d->wide++ % 2 == 0)
             c->beta = 0; /* subnormal sums are the results */
         return;
     }
