@@ -200,15 +200,16 @@ static void choose_values(gt_drawing *d, int64_t turn, gt_case *c)
     }
 }
 
-/* A kernel that takes any number of parts of K is launched with others than its own every third time, fewer and more,
- * and of these every fourth time with up to MANY_PARTS, which several blocks may add up. */
-static int64_t draw_parts(gt_drawing *d)
+/* A kernel that takes any number of parts of K is launched with others than its own every third time, fewer and more.
+ * Of these, every fourth that gives several parts some of K has many, which several blocks may add up. */
+static int64_t draw_parts(gt_drawing *d, int64_t k)
 {
-    const int64_t more = 2 * d->facts->split_k, many = more > MANY_PARTS ? more : MANY_PARTS;
+    const int64_t cluster = d->facts->cluster_y, more = 2 * d->facts->split_k / cluster, many = MANY_PARTS / cluster;
     if (!d->facts->any_split || gt_drawing_below(d, 3) > 0)
         return 0;
-    const int64_t most = gt_drawing_below(d, 4) > 0 ? more : many, cluster = d->facts->cluster_y;
-    return cluster * (1 + gt_drawing_below(d, most / cluster));
+    if (k > d->step && many > more && d->divided++ % 4 == 0)
+        return cluster * (many - gt_drawing_below(d, 1 + many * 5 / 8));
+    return cluster * (1 + gt_drawing_below(d, more));
 }
 
 gt_status gt_drawing_add(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_case **out)
@@ -234,7 +235,7 @@ gt_status gt_drawing_add(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t
     const gt_status status = place_problem(d, &gemm, &c.problem);
     if (status != GT_OK)
         return status;
-    c.parts = draw_parts(d);
+    c.parts = draw_parts(d, k);
     cases->list[cases->count] = c;
     *out = &cases->list[cases->count++];
     return GT_OK;

@@ -30,9 +30,9 @@ typedef struct gt_drawing {
     double work;
     gt_draws random;
     gt_walk rests; /* of k */
-    /* How many there were of cases, those with hard and with wide values, those with K, strides, problems: they go
-     * through kinds in turn. */
-    int64_t drawn, hard, wide, depths, strides, placed;
+    /* How many there were of cases, those with hard and with wide values, with other parts of K, those with K, strides,
+     * problems: they go through kinds in turn. */
+    int64_t drawn, hard, wide, divided, depths, strides, placed;
     gt_cases *cases;
     size_t room;
 } gt_drawing;
