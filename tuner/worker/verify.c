@@ -306,7 +306,7 @@ static bool launch_cases(const gt_verifier *v, size_t first, size_t end, gt_runn
     memset(v->reached + first, 0, (end - first) * sizeof *v->reached);
     if (!gt_trial_check(trial, driver,
                         driver->cuMemsetD32Async(words_of(v, first), 0, 2 * (end - first), v->checks->stream),
-                        "looking at the workspace"))
+                        "beginning the small checks"))
         return false;
     while (at < end && launch_case(v, at, runner, trial))
         at++;
