@@ -150,12 +150,14 @@ static float sum_like_a_kernel(const float *a, const float *b, int64_t k, int la
     return total;
 }
 
-/* How tensor cores are modelled: every sum is cut to f32. */
-static float sum_truncated(const float *a, const float *b, int64_t k)
+/* How tensor cores are modelled: the sum is cut to f32 after every `group` products. */
+static float sum_truncated(const float *a, const float *b, int64_t k, int64_t group)
 {
     float total = 0;
-    for (int64_t p = 0; p < k; p++) {
-        const double exact = (double)total + (double)a[p] * b[p];
+    for (int64_t p = 0; p < k;) {
+        double exact = total;
+        for (const int64_t end = p + group < k ? p + group : k; p < end; p++)
+            exact += (double)a[p] * b[p];
         float cut = (float)exact;
         if (fabs((double)cut) > fabs(exact))
             cut = nextafterf(cut, 0);
@@ -209,7 +211,7 @@ TEST(rounding_in_any_order_is_accepted)
                     scaled, 1.5 * d.sum - 0.75 * (double)c,
                     gt_reference_bound(f32, lengths[length], 0, 1.5, -0.75, d.square, (double)c * c)));
             }
-            CHECK(gt_reference_accepts(sum_truncated(d.a, d.b, lengths[length]), d.sum,
+            CHECK(gt_reference_accepts(sum_truncated(d.a, d.b, lengths[length], f16->cut.group), d.sum,
                                        gt_reference_bound(f16, lengths[length], 0, 1, 0, d.square, 0)));
             free_dot(&d);
         }
