@@ -41,9 +41,9 @@ constexpr int BEFORE = SHIFTED ? SECTOR : 0, COLUMNS = BN + 2 * BEFORE;
 static_assert(V > 0 && BN % SECTOR == 0 && BM % (TM * STEP) == 0, "threads cover the tile, tiles begin where sectors do");
 static_assert(!SHIFTED || STEP % SECTOR == 0, "rows of a thread begin alike");
 
-// In shared memory rows of A follow each other in an odd number of vectors each, then steps of B, where an element is left
-// out behind every V: lanes side by side write and read different banks.
-constexpr int QUAD = 16 / GT_ACC_BYTES, PITCH_A = ((BK + QUAD - 1) / QUAD | 1) * QUAD;
+// In shared memory rows of A follow each other, of DEPTH steps and read in vectors, of which each has an odd number; then steps of
+// B, where an element is left out behind every V. Lanes side by side write and read different banks that way.
+constexpr int QUAD = 16 / GT_ACC_BYTES, QUADS = (BK + QUAD - 1) / QUAD, DEPTH = QUADS * QUAD, PITCH_A = (QUADS | 1) * QUAD;
 constexpr __device__ unsigned place_b(unsigned column)
 {
     return column + column / V;
@@ -52,9 +52,9 @@ constexpr int PITCH_B = (int)place_b(COLUMNS);
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, (BM * PITCH_A + BK * PITCH_B) * GT_ACC_BYTES);
 
-// Elements of an operand on their way: BK steps of OUTER rows of A, or columns of B. Threads side by side take neighbours.
-template <typename T, int OUTER, bool ALONG_K> struct elements {
-    static constexpr int ALL = OUTER * BK, COUNT = (ALL + THREADS_ - 1) / THREADS_;
+// Elements of an operand on their way: STEPS steps of OUTER rows of A, or columns of B. Threads side by side take neighbours.
+template <typename T, int OUTER, int STEPS, bool ALONG_K> struct elements {
+    static constexpr int ALL = OUTER * STEPS, COUNT = (ALL + THREADS_ - 1) / THREADS_;
     T held[COUNT];
 
     static __device__ __forceinline__ int number(int n)
@@ -63,11 +63,11 @@ template <typename T, int OUTER, bool ALONG_K> struct elements {
     }
     static __device__ __forceinline__ int outer(int n)
     {
-        return ALONG_K ? number(n) / BK : number(n) % OUTER;
+        return ALONG_K ? number(n) / STEPS : number(n) % OUTER;
     }
     static __device__ __forceinline__ int step(int n)
     {
-        return ALONG_K ? number(n) % BK : number(n) / OUTER;
+        return ALONG_K ? number(n) % STEPS : number(n) / OUTER;
     }
     // Those of rows or columns from `begin` on and before `end`, of the first `steps` steps; zeros stand for the others.
     __device__ __forceinline__ void load(const T *from, gt_int ld, int begin, int end, int steps)
@@ -87,23 +87,6 @@ template <typename T, int OUTER, bool ALONG_K> struct elements {
                 *place(outer(n), step(n)) = GT_ACC(held[n]);
     }
 };
-
-// A row of A in shared memory.
-__device__ __forceinline__ void read_row(GT_ACC (&x)[BK], const GT_ACC *from)
-{
-#pragma unroll
-    for (int p = 0; p < BK; p += QUAD)
-        if (p + QUAD <= BK) {
-            const auto four = *(const gt_vector<GT_ACC, QUAD> *)(from + p);
-#pragma unroll
-            for (int u = 0; u < QUAD; u++)
-                x[p + u] = four.e[u];
-        } else {
-#pragma unroll
-            for (int u = p; u < BK; u++)
-                x[u] = from[u];
-        }
-}
 
 // What a thread keeps while it goes down its rows: a vector of C in each, and BK steps of its columns of B.
 struct vector {
@@ -134,13 +117,15 @@ struct vector {
     }
     __device__ __forceinline__ void multiply(GT_ACC (&sum)[V], const GT_ACC *row_a) const
     {
-        GT_ACC x[BK];
-        read_row(x, row_a);
+        gt_vector<GT_ACC, QUAD> x[QUADS];
+#pragma unroll
+        for (int q = 0; q < QUADS; q++)
+            x[q] = ((const gt_vector<GT_ACC, QUAD> *)row_a)[q];
 #pragma unroll
         for (int p = 0; p < BK; p++)
 #pragma unroll
             for (int e = 0; e < V; e++)
-                sum[e] += x[p] * y[p][e];
+                sum[e] += x[p / QUAD].e[p % QUAD] * y[p][e];
     }
     // Adds the steps behind BK, of a K that the kernel was not made for, to sums of rows from `row` on.
     __device__ __forceinline__ void multiply_rest(const gt_args &g, GT_ACC (&sum)[TM][V], gt_int row) const
@@ -166,8 +151,8 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const unsigned columns = (unsigned)((g.n + BN - 1) / BN), tile_row = blockIdx.x / columns;
     const gt_int first = (gt_int)(blockIdx.x - tile_row * columns) * BN, top = (gt_int)tile_row * BM;
     const int height = gt_clip(g.m - top, BM), width = gt_clip(g.n - first, BN), steps = gt_clip(g.k, BK);
-    elements<GT_A, BM, GT_A_ALONG_K> a;
-    elements<GT_B, COLUMNS, GT_B_ALONG_K> b;
+    elements<GT_A, BM, DEPTH, GT_A_ALONG_K> a;
+    elements<GT_B, COLUMNS, BK, GT_B_ALONG_K> b;
 
     gt_begin_evenly();
     a.load(gt_at_a(g, top, 0), g.lda, 0, height, steps);
