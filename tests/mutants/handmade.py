@@ -334,8 +334,30 @@ OUTER = [
      "gt_bias(g, column + e)"),
 ]
 
+LOW_RANK = [
+    ("shifted", "takes the old C to lie as the new one does", "low == 0 && high == V && (unsigned long long)old % sizeof part == 0",
+     "low == 0 && high == V"),
+    ("rounded", "takes rows to begin alike", "(unsigned long long)(g.c + (top + down) * g.ldc)", "(unsigned long long)g.c"),
+    ("rounded", "leaves out what is behind a row's last tile", "first + BN >= g.n ? REST : 0", "0"),
+    ("shifted", "stores before the first column", "low = column < 0 ? (int)-column : 0", "low = 0"),
+    ("shifted", "reads before the first column", "first == 0 ? BEFORE : 0, BEFORE + width", "0, BEFORE + width"),
+    ("shifted", "reads behind the last column", "BEFORE + width, steps", "COLUMNS, steps"),
+    ("shifted", "reads behind the last row", "g.lda, 0, height, steps", "g.lda, 0, BM, steps"),
+    ("shifted", "forgets steps that are not in shared memory", "for (gt_int k = BK; k < g.k; k++)",
+     "for (gt_int k = g.k; k < g.k; k++)"),
+    ("aligned", "reads steps behind the last", "steps = gt_clip(g.k, BK)", "steps = BK"),
+    ("aligned", "multiplies before all is in shared memory", "__syncthreads();", "__syncwarp();"),
+    ("rounded", "reads the old C of rows that are not its own", "v.low, done + i < v.rows ? v.high : 0", "v.low, v.high"),
+    ("rounded", "rounds sums before they are scaled", "GT_C(g.alpha.value * sum[e]);\n    if constexpr",
+     "GT_C(g.alpha.value * GT_ACC(GT_C(sum[e])));\n    if constexpr"),
+    ("rounded", "exchanges neighbours", '"h"(stored.e[e].bits), "h"(stored.e[e + 1].bits)',
+     '"h"(stored.e[e + 1].bits), "h"(stored.e[e].bits)'),
+    ("rounded", "reads bias for columns that are not its own", "is_mine(e) ? gt_bias(g, column + e) : GT_C()",
+     "gt_bias(g, column + e)"),
+]
+
 NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS, "simt": SIMT,
-         "vector": VECTOR, "outer": OUTER}
+         "vector": VECTOR, "outer": OUTER, "low_rank": LOW_RANK}
 
 
 class Written:

@@ -14,6 +14,9 @@ FACTS = {
         * ((max(bk * (bm + bn + 4 * (1 - :trans_a) + 4 * :trans_b) * 4, (tn > :align / 4) * bm * bn * 4) + 15) / 16 * 16)
         AS smem_bytes, 1 AS dependent_launch""",
     "outer": """down * (bn * :c_bytes + 32 * (:align < 16)) / 16 AS threads, 64 AS regs, 0 AS smem_bytes, :cc >= 90 AS dependent_launch""",
+    "low_rank": """down * bn * :c_bytes / wide AS threads, 64 AS regs, :cc >= 90 AS dependent_launch,
+        (bm * ((bk * 4 + 15) / 16 | 1) * 4 + bk * (bn + 64 / :c_bytes * (:align < 16)) / (wide / :c_bytes) * (wide / :c_bytes + 1)) * 4
+        AS smem_bytes""",
     "simt_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs,
         stages * (bk * (bm + bn)
             + CASE WHEN :trans_a OR repack & 1 THEN 0 WHEN kmajor = 1 THEN 4 * bm WHEN kmajor = 2 AND :align >= 8 THEN 2 * bk
@@ -114,6 +117,10 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("outer", "shifted", "85x131x3", "nn", "bm=32 bn=24 bk=2 tm=2 down=8"),
     ("outer", "aligned", "40x72x12", "tn", "bm=16 bn=32 bk=4 tm=2 down=8"),
     ("outer", "rounded", "85x131x3", "nn", "bm=32 bn=48 bk=2 tm=1 down=16", "bf16"),
+    # The same with a K that is longer than what is in shared memory, or not; with more kinds of rows than threads below each other.
+    ("low_rank", "shifted", "85x131x7", "nn", "bm=32 bn=32 bk=5 tm=2 down=8 wide=16 occ=1"),
+    ("low_rank", "aligned", "40x72x12", "tn", "bm=16 bn=32 bk=12 tm=1 down=8 wide=8 occ=1"),
+    ("low_rank", "rounded", "85x131x6", "nt", "bm=32 bn=32 bk=6 tm=2 down=4 wide=8 occ=1", "bf16"),
     # Stream-K or whole tiles; A transposed on its way, K-major, or in pairs.
     ("simt_ws", "stream", "64x127x512", "nn",
      "bm=64 bn=128 bk=32 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=0 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=20"),
