@@ -34,7 +34,7 @@
 constexpr bool SHIFTED = GT_ALIGN < 16;
 constexpr int V = WIDE / GT_C_BYTES, SECTOR = 32 / GT_C_BYTES, ALONG = BN / V, THREADS_ = ALONG * DOWN;
 constexpr int STEP = SHIFTED && DOWN < SECTOR ? SECTOR : DOWN; // rows from one of a thread to the next
-constexpr int REST = SHIFTED ? SECTOR / V : 0;                 // vectors that a row's end may have beyond its last tile
+constexpr int REST = SECTOR / V;                               // vectors that a shift may leave behind a row's last tile
 // Of B also the columns that a shift may take from the tile before, and as many behind the tile, which are zeros.
 constexpr int BEFORE = SHIFTED ? SECTOR : 0, COLUMNS = BN + 2 * BEFORE;
 
@@ -99,10 +99,9 @@ struct vector {
     __device__ __forceinline__ vector(const gt_args &g, gt_int top, gt_int first, int height, int number, int vectors,
                                       const GT_ACC *steps_b)
     {
-        constexpr int ENDS = REST > 0 ? REST : 1;
         const int end = number - STEP * ALONG; // those at the rows' ends follow all others
-        const int at = (end < 0 ? number % ALONG : ALONG + end % ENDS) * V;
-        down = end < 0 ? number / ALONG : end / ENDS;
+        const int at = (end < 0 ? number % ALONG : ALONG + end % REST) * V;
+        down = end < 0 ? number / ALONG : end / REST;
         rows = number < vectors && down < height ? (height - down + STEP - 1) / STEP : 0;
         const unsigned long long address = (unsigned long long)(g.c + (top + down) * g.ldc);
         const int from = at - (SHIFTED ? (int)(address / GT_C_BYTES % SECTOR) : 0);
@@ -160,14 +159,31 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     a.settle([&](int i, int p) { return &rows_a[i * PITCH_A + p]; });
     b.settle([&](int j, int p) { return &steps_b[p * PITCH_B + place_b(j)]; });
     __syncthreads();
-    const int vectors = STEP * (ALONG + (first + BN >= g.n ? REST : 0));
+    const int vectors = STEP * (ALONG + (SHIFTED && first + BN >= g.n ? REST : 0));
 #pragma unroll 1
     for (int begin = 0; begin < vectors; begin += THREADS_) {
         const vector v(g, top, first, height, begin + threadIdx.x, vectors, steps_b);
-        const bool plain = v.low == 0 && v.high == V && gt_is_plain(g);
+        const bool plain = v.low == 0 && v.high == V && gt_is_plain(g) && g.k <= BK;
+        const GT_ACC *from = &rows_a[v.down * PITCH_A];
         GT_C *c = g.c + (top + v.down) * g.ldc + v.column;
+        int done = 0;
+        const auto turn = [&] {
+            done += TM;
+            from += TM * STEP * PITCH_A;
+            c += TM * STEP * g.ldc;
+        };
 #pragma unroll 1
-        for (int done = 0; done < v.rows; done += TM, c += TM * STEP * g.ldc) {
+        for (; plain && done + TM <= v.rows; turn()) {
+            GT_ACC sum[TM][V] = {};
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+                v.multiply(sum[i], from + i * STEP * PITCH_A);
+#pragma unroll
+            for (int i = 0; i < TM; i++)
+                gt_store_plainly<V>(g, c + i * STEP * g.ldc, sum[i]);
+        }
+#pragma unroll 1
+        for (; done < v.rows; turn()) {
             GT_ACC sum[TM][V] = {};
             gt_vector<GT_C, V> old[TM]; // on its way while products are made
 #pragma unroll
@@ -175,18 +191,12 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
                 old[i] = gt_load_part<V>(g, c + i * STEP * g.ldc, v.low, done + i < v.rows ? v.high : 0);
 #pragma unroll
             for (int i = 0; i < TM; i++)
-                v.multiply(sum[i], &rows_a[(v.down + (done + i) * STEP) * PITCH_A]);
+                v.multiply(sum[i], from + i * STEP * PITCH_A);
             v.multiply_rest(g, sum, top + v.down + done * STEP);
-            if (plain && done + TM <= v.rows) {
 #pragma unroll
-                for (int i = 0; i < TM; i++)
-                    gt_store_plainly<V>(g, c + i * STEP * g.ldc, sum[i]);
-            } else {
-#pragma unroll
-                for (int i = 0; i < TM; i++)
-                    if (done + i < v.rows)
-                        gt_store_part<V>(g, c + i * STEP * g.ldc, v.column, sum[i], old[i], v.low, v.high);
-            }
+            for (int i = 0; i < TM; i++)
+                if (done + i < v.rows)
+                    gt_store_part<V>(g, c + i * STEP * g.ldc, v.column, sum[i], old[i], v.low, v.high);
         }
     }
 }

@@ -338,7 +338,7 @@ LOW_RANK = [
     ("shifted", "takes the old C to lie as the new one does", "low == 0 && high == V && (unsigned long long)old % sizeof part == 0",
      "low == 0 && high == V"),
     ("rounded", "takes rows to begin alike", "(unsigned long long)(g.c + (top + down) * g.ldc)", "(unsigned long long)g.c"),
-    ("rounded", "leaves out what is behind a row's last tile", "first + BN >= g.n ? REST : 0", "0"),
+    ("rounded", "leaves out what is behind a row's last tile", "SHIFTED && first + BN >= g.n ? REST : 0", "0"),
     ("shifted", "stores before the first column", "low = column < 0 ? (int)-column : 0", "low = 0"),
     ("shifted", "reads before the first column", "first == 0 ? BEFORE : 0, BEFORE + width", "0, BEFORE + width"),
     ("shifted", "reads behind the last column", "BEFORE + width, steps", "COLUMNS, steps"),

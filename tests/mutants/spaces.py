@@ -120,7 +120,7 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     # The same with a K that is longer than what is in shared memory, or not; with more kinds of rows than threads below each other.
     ("low_rank", "shifted", "85x131x7", "nn", "bm=32 bn=32 bk=5 tm=2 down=8 wide=16 occ=1"),
     ("low_rank", "aligned", "40x72x12", "tn", "bm=16 bn=32 bk=12 tm=1 down=8 wide=8 occ=1"),
-    ("low_rank", "rounded", "85x131x6", "nt", "bm=32 bn=32 bk=6 tm=2 down=4 wide=8 occ=1", "bf16"),
+    ("low_rank", "rounded", "85x131x6", "nt", "bm=32 bn=32 bk=6 tm=2 down=8 wide=8 occ=1", "bf16"),
     # Stream-K or whole tiles; A transposed on its way, K-major, or in pairs.
     ("simt_ws", "stream", "64x127x512", "nn",
      "bm=64 bn=128 bk=32 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=0 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=20"),
