@@ -70,13 +70,13 @@ TEST(every_built_in_space_has_its_facts)
     CHECK(families.count >= 12);
     for (size_t f = 0; f < families.count; f++) {
         size_t rows = 0;
-        for (int i = 0; i < 30; i++) { /* types; square, few rows, small, one row, short K; f32 split too, on Ampere too */
+        for (int i = 0; i < 36; i++) { /* types; square, few rows, small, one row, K of 4 and 12; f32 split too, on Ampere too */
             static const gt_type types[] = {GT_F32, GT_S32, GT_F16, GT_F64, GT_F32, GT_F32};
-            static const int64_t sizes[][2] = {{1024, 1024}, {16, 1024}, {16, 48}, {1, 1024}, {1024, 4}};
-            const gt_device *device = &devices[i / 5 == 5];
-            gt_problem problem = product(types[i / 5], sizes[i % 5][0], sizes[i % 5][1]);
+            static const int64_t sizes[][2] = {{1024, 1024}, {16, 1024}, {16, 48}, {1, 1024}, {1024, 4}, {1024, 12}};
+            const gt_device *device = &devices[i / 6 == 5];
+            gt_problem problem = product(types[i / 6], sizes[i % 6][0], sizes[i % 6][1]);
             gt_space space;
-            problem.class.math = i / 5 >= 4 ? GT_MATH_SPLIT : GT_MATH_STRICT;
+            problem.class.math = i / 6 >= 4 ? GT_MATH_SPLIT : GT_MATH_STRICT;
             CHECK_OK(gt_space_init(&families.list[f], device, &problem, &space));
             for (size_t r = 0; r < space.rows; r++) {
                 gt_kernel kernel;
