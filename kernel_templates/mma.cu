@@ -39,7 +39,7 @@
 #ifndef LOAD // 0 through registers, 1 cp.async, 2 element by element
 #define LOAD 1
 #endif
-#ifndef STORE // C leaves 0 as lanes have it, where it can, 1 through shared memory
+#ifndef STORE // C leaves 0 as lanes have it, where it can, 1 through shared memory, 2 in rows of the tile, where it can
 #define STORE 1
 #endif
 #ifndef OCC // blocks an SM should hold
@@ -182,9 +182,13 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         return;
     const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
     const bool inside = row + BM <= g.m && column + BN <= g.n;
-    const bool plain = gt_is_plain(g) && (epilogue::ONE_BY_ONE || inside);
+    const bool plain = STORE != 2 && gt_is_plain(g) && (epilogue::ONE_BY_ONE || inside);
     if (!STORE && plain) {
         e.store_direct(sum);
+        return;
+    }
+    if (STORE == 2 && gt_is_plain(g)) {
+        e.store_rows<THREADS_>(sum, (GT_C *)stages, row, column);
         return;
     }
     __syncthreads(); // all fragments have been read

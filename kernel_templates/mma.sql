@@ -21,7 +21,7 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
      split_k(split_k) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32), (48), (64), (128)),
      grouping("group") AS (VALUES (1), (8)),
      occ(occ) AS (VALUES (1), (2), (3), (4)),
-     store(store) AS (VALUES (0), (1)),
+     store(store) AS (VALUES (0), (1), (2)),
      -- Copies first, aligned, where that is worth it.
      repack(repack) AS (SELECT 0 UNION ALL SELECT 3 WHERE :align < 16 AND min(:m, :n, :k) >= 256),
      -- Products that an SM makes in a clock, by mma.sync, and bytes that L2 gives it. The first are the whitepapers',
@@ -32,7 +32,7 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                                / :elem_bytes
                           WHEN :cc = 90 THEN 128.0 WHEN :cc IN (80, 100) THEN 64.0 ELSE 2.0 END AS fma,
                      CASE WHEN :cc IN (86, 89) OR :cc >= 120 THEN 16.0 WHEN :cc = 90 THEN 20.0 ELSE 40.0 END AS l2),
-     tile AS (SELECT *, bm / wm * (bn / wn) AS warps, line / :elem_bytes AS bk,
+     tile AS (SELECT *, bm / wm * (bn / wn) AS warps, line / :elem_bytes AS bk, bn * c_bytes / 16 + 1 AS vectors,
                      (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles
               FROM kind, bm, bn, warp, line
               WHERE type = :type AND math = :math AND :cc BETWEEN least_cc AND most_cc
@@ -55,7 +55,8 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                   AND (:elem_bytes <> 4 OR wm % 32 = 0 OR NOT (:trans_a OR repack))
                   AND (:elem_bytes <> 4 OR wn % 32 = 0 OR (:trans_b AND NOT repack))),
      staged AS (SELECT *, warps * 32 AS threads,
-                       max(stages * (bm + bn) * line, warps * 16 * (wn + 8) * :acc_bytes) AS smem_bytes,
+                       max(stages * (bm + bn) * line, warps * 16 * (wn + 8) * :acc_bytes,
+                           (store = 2) * bm / wm * 256 * (vectors + (9 - vectors % 8) % 8)) AS smem_bytes,
                        -- sums, two of each where they are promoted, fragments, pieces on their way, addresses
                        wm * wn * :acc_bytes / 128 * (1 + (type GLOB 'e*' AND math = 'strict'))
                        + 48 + 24 * (:acc_bytes = 8)
@@ -65,8 +66,9 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                 FROM loaded, stages, store
                 WHERE CASE load WHEN 1 THEN stages > 2 OR bm * bn >= 16384 ELSE stages = 2 END
                   AND stages * line <= 1024
-                  -- lanes have pairs of C, and four of them a sector
-                  AND (store = 1 OR (c_bytes >= 4 AND :align >= 8))),
+                  -- Lanes have pairs of C, and four of them a sector. Rows of the tile are for those that begin anywhere, where
+                  -- C is much of the time.
+                  AND CASE store WHEN 0 THEN c_bytes >= 4 AND :align >= 8 WHEN 2 THEN :align < 16 AND :k <= 256 ELSE 1 END),
      full AS (SELECT *, (tiles * split_k + :sm_count - 1) / :sm_count AS on_sm,
                      ((:k + bk - 1) / bk + split_k - 1) / split_k AS steps,
                      -- share of steps in which words end beyond K: several questions for each
@@ -104,7 +106,7 @@ SELECT bm, bn, bk, wm, wn, stages, fragments, inst_k, split_k, "group", load, st
             + (on_sm + together - 1) / together
               * (1600 + steps * (270 + max(0.0, 660.0 / (stages - 1) - together * clocks_step)
                          + waits))
-            + on_sm * bm * bn * (0.18 + 0.03 * (store = 1) + 0.19 * (:align < 4))
+            + on_sm * bm * bn * (0.18 + 0.03 * (store > 0) + 0.01 * (store = 2) + 0.19 * (:align < 4))
             + (split_k > 1) * (900 + on_sm * bm * bn * 0.14 + min(split_k, 8) * bm * bn * 0.27)
             + (split_k > 8) * (1500 + (split_k + 7) / 8 * bm * bn * 0.27)
             + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch * :elem_bytes / 8 / :sm_count)

@@ -10,6 +10,13 @@
 // banks.
 constexpr int PITCH = WN + 8;
 
+// Or two blocks of rows of all warps, so that rows of the whole tile leave: results, each row shifted so that its vectors lie in
+// shared memory as they do in C. Rows are apart so far that lanes of eight of them write to different banks.
+struct tile_rows {
+    static constexpr int V = 16 / GT_C_BYTES, ROWS = BM / WM * 16, VECTORS = BN / V + 1; // of a row that begins anywhere
+    static constexpr int PITCH = (VECTORS + (9 - VECTORS % 8) % 8) * V, BYTES = ROWS * PITCH * GT_C_BYTES;
+};
+
 // C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: alpha times sums is
 // all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one.
 struct epilogue {
@@ -153,6 +160,56 @@ struct epilogue {
             if (left > 0 && along < 2 && (along == 0 ? odd : left - odd & 1)) {
                 const unsigned alone = along == 0 ? 0 : left - 1;
                 to[alone] = GT_C(g.alpha.value * staging[from + alone]);
+            }
+        }
+    }
+    // Stores rows of the block's tile, which begins at (first_row, first_column), in vectors that begin where 16 bytes do, wherever
+    // rows begin: all sectors but those at a row's ends whole. For plain results; all THREADS of the block take part.
+    template <int THREADS>
+    __device__ __forceinline__ void store_rows(const sums &sum, GT_C *staging, gt_int first_row, gt_int first_column) const
+    {
+        constexpr int V = tile_rows::V, ABREAST = BN / WN, LINES = tile_rows::ROWS;
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        const int rows = gt_clip(g.m - first_row, BM), columns = gt_clip(g.n - first_column, BN);
+        GT_C *tile = c + first_row * g.ldc + first_column;
+        const auto row_of = [&](int block, int line) { return line / 16 * WM + outer_row(block + line / 8 % 2, line % 8); };
+        const auto shift_of = [&](const GT_C *line) { return (int)((unsigned long long)line / GT_C_BYTES % V); };
+#pragma unroll 1
+        for (int first = 0; first < BLOCKS_M; first += 2) { // one piece of code for all, but for the sums in registers
+            __syncthreads(); // what lay there has been read
+#pragma unroll
+            for (int i = 0; i < BLOCKS_M; i++)
+                if (i / 2 * 2 == first) {
+                    const int line = warp / ABREAST * 16 + i % 2 * 8 + lane / 4;
+                    GT_C *to = staging + line * tile_rows::PITCH + shift_of(tile + row_of(first, line) * g.ldc) +
+                               warp % ABREAST * WN + lane % 4 * RUN;
+#pragma unroll
+                    for (int n = 0; n < BLOCKS_N / UNIT; n++)
+#pragma unroll
+                        for (int v = 0; v < RUN; v++)
+                            to[n * 8 * UNIT + v] = GT_C(g.alpha.value * run(sum, i, n).e[v]);
+                }
+            __syncthreads();
+            // Whole vectors; then elements before and behind them, of which each thread has one at a time.
+            constexpr int WHOLE = BN / V, ENDS = 2 * V;
+#pragma unroll 4
+            for (int number = threadIdx.x; number < LINES * WHOLE; number += THREADS) {
+                const int line = number / WHOLE, down = row_of(first, line);
+                GT_C *to = tile + down * g.ldc;
+                const int shift = shift_of(to), at = (number % WHOLE + (shift > 0)) * V;
+                if (down < rows && at + V <= columns + shift)
+                    gt_store_vector(to + at - shift,
+                                    *(const gt_vector<GT_C, V> *)(staging + line * tile_rows::PITCH + at));
+            }
+#pragma unroll 1
+            for (int number = threadIdx.x; number < LINES * ENDS; number += THREADS) {
+                const int line = number / ENDS, end = number % ENDS, down = row_of(first, line);
+                GT_C *to = tile + down * g.ldc;
+                const int shift = shift_of(to), behind = (columns + shift) / V * V;
+                const int at = end < V ? end : behind + end - V; // of a row with one vector only, what is behind is before
+                const bool mine = end < V ? shift > 0 && at >= shift : behind > 0 || shift == 0;
+                if (down < rows && mine && at < columns + shift)
+                    to[at - shift] = staging[line * tile_rows::PITCH + at];
             }
         }
     }

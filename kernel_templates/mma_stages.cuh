@@ -14,9 +14,13 @@ constexpr int STAGE = operand_a::stage::BYTES + operand_b::stage::BYTES, ALL_STA
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0, "warps cover the tile in whole blocks");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
 
+#ifndef STORE // as mma.cu has it
+#define STORE 1
+#endif
+constexpr int OF_WARPS = WARPS * 16 * PITCH * GT_ACC_BYTES, OF_TILE = STORE == 2 ? tile_rows::BYTES : 0;
+constexpr int STAGING = OF_TILE > OF_WARPS ? OF_TILE : OF_WARPS;
 GT_ASSERT_FACT(THREADS, THREADS_);
-GT_ASSERT_FACT(SMEM_BYTES,
-               ALL_STAGES > WARPS * 16 * PITCH * GT_ACC_BYTES ? ALL_STAGES : WARPS * 16 * PITCH * GT_ACC_BYTES);
+GT_ASSERT_FACT(SMEM_BYTES, ALL_STAGES > STAGING ? ALL_STAGES : STAGING);
 GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
 
 // Both operands on their way into stages.

@@ -356,8 +356,21 @@ LOW_RANK = [
      "gt_bias(g, column + e)"),
 ]
 
+MMA = [
+    ("tile rows", "takes rows to begin alike", "shift_of(tile + row_of(first, line) * g.ldc)", "shift_of(tile)"),
+    ("tile rows", "stores before all results are there", "__syncthreads();\n            // Whole vectors", "// Whole vectors"),
+    ("tile rows", "leaves results where others are read",
+     "__syncthreads(); // what lay there has been read\n#pragma unroll\n            for (int i = 0; i < BLOCKS_M; i++)",
+     "#pragma unroll\n            for (int i = 0; i < BLOCKS_M; i++)"),
+    ("tile rows", "stores what is before a row", "shift > 0 && at >= shift", "shift > 0"),
+    ("tile rows", "leaves out what is behind the last vector", "behind > 0 || shift == 0;", "false;"),
+    ("tile rows", "stores behind the last column", "at + V <= columns + shift", "at < columns + shift"),
+    ("tile rows", "stores behind the last row", "if (down < rows && at + V", "if (at + V"),
+    ("tile rows", "loses the old C", "if (STORE == 2 && gt_is_plain(g))", "if (STORE == 2)"),
+]
+
 NAMED = {"wgmma": WGMMA, "split": SPLIT, "split_mma": SPLIT_MMA, "simt_ws": SIMT_WS, "simt": SIMT,
-         "vector": VECTOR, "outer": OUTER, "low_rank": LOW_RANK}
+         "vector": VECTOR, "outer": OUTER, "low_rank": LOW_RANK, "mma": MMA}
 
 
 class Written:

@@ -139,7 +139,7 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=32 wn=32 tm=4 tn=8 slices=2 stages=3 kmajor=0 cluster_k=2 split_k=2 repack=0 occ=1 ptxas=1"),
     ("simt_cluster", "slices", "64x128x256", "tn",
      "bm=32 bn=64 bk=32 wm=32 wn=32 tm=4 tn=8 slices=2 stages=4 kmajor=0 cluster_k=1 split_k=3 repack=0 occ=1 ptxas=1"),
-    # Rows that begin at any element, K over blocks, or by elements; chunks, C as lanes have it; halves of chunks, both
+    # Rows that begin at any element, K over blocks, or by elements, C by warps or by rows of the tile; chunks, C as lanes have it; halves of chunks, both
     # operands M/N-major; both K-major, one buffer of fragments.
     ("mma", "anywhere", "64x127x512", "nn",
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=2 fragments=2 inst_k=16 split_k=2 group=1 load=0 store=1 occ=1 repack=0"),
@@ -147,6 +147,8 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=32 bk=64 wm=16 wn=32 stages=2 fragments=2 inst_k=16 split_k=1 group=1 load=2 store=1 occ=1 repack=0", "bf16"),
     ("mma", "odd rows", "65x95x63", "nn",
      "bm=32 bn=48 bk=64 wm=16 wn=48 stages=2 fragments=2 inst_k=16 split_k=1 group=1 load=2 store=1 occ=1 repack=0", "bf16"),
+    ("mma", "tile rows", "65x95x63", "nn",
+     "bm=64 bn=96 bk=64 wm=32 wn=48 stages=2 fragments=2 inst_k=16 split_k=1 group=1 load=2 store=2 occ=1 repack=0", "bf16"),
     ("mma", "chunks", "64x128x256", "nn",
      "bm=32 bn=64 bk=64 wm=16 wn=32 stages=3 fragments=2 inst_k=16 split_k=1 group=8 load=1 store=0 occ=1 repack=0"),
     ("mma", "halves", "96x132x256", "tn",
