@@ -124,6 +124,42 @@ TEST(blocks_of_a_cluster_read_shared_operands_once)
     CHECK_NEAR(terms_of(&kernel, "nt", 4096, 128, 1024).l2 / alone, 0.75, 1e-9);
 }
 
+TEST(blocks_that_share_operands_meet_first_and_each_fills_in_its_zeros)
+{
+    gt_kernel alone = boxed("nt", 64, 64), pair = alone;
+    pair.facts.cluster_x = 2;
+    pair.facts.box_a_rows = 32;
+    set(&pair, "cluster_n", 2);
+    CHECK(terms_of(&pair, "nt", 64, 4096, 1024).begin > 0.2 + terms_of(&alone, "nt", 64, 4096, 1024).begin);
+    CHECK_NEAR(terms_of(&pair, "nt", 16, 4096, 1024).narrow, terms_of(&alone, "nt", 16, 4096, 1024).narrow, 1e-9);
+    pair.facts.blocks = 132; /* persistent blocks meet while others multiply */
+    alone.facts.blocks = 132;
+    CHECK_NEAR(terms_of(&pair, "nt", 4096, 4096, 1024).begin, terms_of(&alone, "nt", 4096, 4096, 1024).begin, 1e-9);
+}
+
+TEST(a_cluster_waits_for_a_tile_beyond_the_matrix)
+{
+    gt_kernel pair = boxed("nt", 64, 64);
+    pair.facts.cluster_x = 2;
+    pair.facts.box_a_rows = 32;
+    set(&pair, "cluster_n", 2);
+    const double beyond = terms_of(&pair, "nt", 1024, 192, 1024).narrow, half = terms_of(&pair, "nt", 1024, 224, 1024).narrow;
+    CHECK(terms_of(&pair, "nt", 1024, 256, 1024).narrow == 0 && half > 0 && beyond > 3 * half);
+}
+
+TEST(operands_that_need_both_halves_of_l2_take_longer_where_blocks_move)
+{
+    const gt_kernel some = boxed("nt", 64, 64), most = boxed("nt", 48, 64), half = boxed("nt", 96, 64);
+    const double settled = terms_of(&most, "nt", 6144, 64, 3072).memory; /* 128 blocks: 4 of 132 SMs are free */
+    CHECK_NEAR(terms_of(&some, "nt", 6144, 64, 3072).memory / settled, (1 + 36.0 / 96) / (1 + 4.0 / 128), 1e-9);
+    CHECK_NEAR(terms_of(&half, "nt", 6144, 64, 3072).memory / settled, (1 + 4.0 / 64) / (1 + 4.0 / 128), 1e-9);
+    CHECK_NEAR(terms_of(&some, "nt", 6144, 64, 1024).memory, terms_of(&most, "nt", 6144, 64, 1024).memory, 1e-9);
+    CHECK_NEAR(terms_of(&some, "nt", 6144, 64, 8192).memory, terms_of(&most, "nt", 6144, 64, 8192).memory, 1e-9);
+    gt_kernel behind = some; /* the launch before it */
+    behind.facts.dependent_launch = 0;
+    CHECK(terms_of(&behind, "nt", 6144, 64, 3072).memory < settled);
+}
+
 TEST(few_stages_leave_the_copy_engine_idle)
 {
     gt_kernel many = boxed("nt", 64, 64), few = many;

@@ -23,7 +23,8 @@
 #define ENDS_ALONE  0.45
 
 /* How much the last tile counts where each block has one tile: not all of it, as tiles inside take their time, too;
- * more where blocks of its cluster wait for it. */
+ * more where blocks of its cluster wait for it, and all of it where it lies beyond the matrix: zeros take longer than what
+ * is in L2. */
 #define EDGE        0.3
 #define EDGE_SHARED 0.5
 
@@ -63,7 +64,7 @@ static side find_side(const gt_kernel *kernel, const gt_problem *p, gt_operand o
     const double across = gt_trait(kernel, a ? "cluster_n" : "cluster_m", 1);
     const double tiles = ceil(all / (tile * along)) * along, box = along_k ? tile : ceil(tile / line) * line;
     const double first = fmin(box, all), last = fmin(box, fmax(0, all - (tiles - 1) * tile));
-    const double weight = !edge ? 1 / tiles : along * across > 1 ? EDGE_SHARED : EDGE;
+    const double weight = !edge ? 1 / tiles : last <= 0 ? 1 : along * across > 1 ? EDGE_SHARED : EDGE;
     return (side){box, first + weight * (last - first), across};
 }
 
@@ -88,6 +89,6 @@ gt_boxes gt_boxes_moved(const gt_kernel *kernel, const gt_launch *launch, gt_ope
     const double pieces = ends * bytes / PIECE + (fmod(row, SECTOR) != 0 ? lines * BROKEN_END : 0);
     return (gt_boxes){
         .bytes = s.held * inside * bytes / s.shared * broken,
-        .zeros = (whole * bytes / PIECE * crowd(LINES_ALONE, busy) + pieces * crowd(ENDS_ALONE, busy)) / s.shared,
+        .zeros = whole * bytes / PIECE * crowd(LINES_ALONE, busy) + pieces * crowd(ENDS_ALONE, busy),
     };
 }
