@@ -47,6 +47,9 @@ WITH RECURSIVE
                           * cluster_m * cluster_n AS tiles
                 FROM tile, cluster
                 WHERE bm < 2 * :m + 16 AND bn < 2 * :n + 16 AND (swap = 0 OR bm <= 128)
+                  -- Of tiles larger than the matrix the next one in steps of 64, and of 32 or 16, whose C leaves in more parts.
+                  AND n - max(min(n & -n, 64), 16 * cluster_k) < CASE swap WHEN 1 THEN :m ELSE :n END
+                  AND side_m - 64 < CASE swap WHEN 1 THEN :n ELSE :m END
                   AND (pingpong = 0 OR (cluster_k = 1 AND 1.0 * :m * :n > bm * bn * :sm_count))
                   AND (swap = 1 OR :m > 32 OR bytes <> 2) AND (cluster_m = 1 OR :m > bm) AND (cluster_n = 1 OR :n > bn)
                   AND n % (16 * cluster_k) = 0
