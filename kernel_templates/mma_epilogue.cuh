@@ -75,7 +75,7 @@ struct epilogue {
     __device__ __forceinline__ void store_any(const sums &sum) const
     {
         constexpr int PER_RUN = RUN / WIDTH, OF_ROW = BLOCKS_N / UNIT * PER_RUN, ALL = BLOCKS_M * OF_ROW;
-        constexpr int ROOM = WM * WN < 2048 ? 8 : 4, AT_ONCE = ALL < ROOM ? ALL : ROOM;
+        constexpr int ROOM = WM * WN < 2048 ? 8 : 4, AT_ONCE = ALL < ROOM ? ALL : ALL % ROOM == 0 ? ROOM : ROOM / 2;
         static_assert(ALL % AT_ONCE == 0, "whole vectors, as many every time");
         const int lane = threadIdx.x % 32, rows = gt_clip(g.m - row, WM), columns = gt_clip(g.n - column, WN);
         const auto below = [&](int v) { return outer_row(v / OF_ROW, lane / 4); };

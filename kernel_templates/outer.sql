@@ -27,4 +27,4 @@ SELECT bm, bn, bk, tm, down, threads, 0 AS smem_bytes, regs, :cc >= 90 AS depend
        CAST(max(moved, issued) + 0.3 * min(moved, issued) + stored
             + (on_sm + fit - 1) / fit * (1100 + turns * 640.0) AS INTEGER) AS clocks
 FROM timed
-WHERE :k <= 8 AND :m > 1 AND :elem_bytes >= 2 AND :math IN ('strict', 'split');
+WHERE :k <= 4 AND :m > 1 AND :elem_bytes >= 2 AND :math IN ('strict', 'split');

@@ -38,6 +38,7 @@ WITH RECURSIVE
                 FROM copied, swap
                 WHERE bytes = 2 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END),
      tile AS (SELECT *, CASE swap WHEN 1 THEN n ELSE side_m END AS bm, CASE swap WHEN 1 THEN side_m ELSE n END AS bn,
+                     CASE swap WHEN 1 THEN :n ELSE :m END AS all_m, CASE swap WHEN 1 THEN :m ELSE :n END AS all_n,
                      side_m / 64 * (1 + pingpong) / warp_groups AS stacked, 1 + from_registers AS instructions,
                      128 / bytes AS line
               FROM rows, side, turned
@@ -48,14 +49,15 @@ WITH RECURSIVE
                 FROM tile, cluster
                 WHERE bm < 2 * :m + 16 AND bn < 2 * :n + 16 AND (swap = 0 OR bm <= 128)
                   -- Of tiles larger than the matrix the next one in steps of 64, and of 32 or 16, whose C leaves in more parts.
-                  AND n - max(min(n & -n, 64), 16 * cluster_k) < CASE swap WHEN 1 THEN :m ELSE :n END
-                  AND side_m - 64 < CASE swap WHEN 1 THEN :n ELSE :m END
+                  AND n - max(min(n & -n, 64), 16 * cluster_k) < all_n AND side_m - 64 < all_m
                   AND (pingpong = 0 OR (cluster_k = 1 AND 1.0 * :m * :n > bm * bn * :sm_count))
                   AND (swap = 1 OR :m > 32 OR bytes <> 2) AND (cluster_m = 1 OR :m > bm) AND (cluster_n = 1 OR :n > bn)
                   AND n % (16 * cluster_k) = 0
-                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole.
+                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole, or a few tiles
+                  -- leave the least of the matrix empty.
                   AND (load = 2 OR cluster_m * cluster_n = 1)
-                  AND (n % 64 = 0 OR n < 48 OR load = 1 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END)),
+                  AND (n % 64 = 0 OR n < 48 OR load = 1 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END
+                       OR (all_n <= 4 * n AND (n - 16 * cluster_k) * ((all_n + n - 1) / n) < all_n))),
      sized AS (SELECT *, warp_groups * 128 + 128 AS threads, lines * line AS bk,
                       (:k + lines * line - 1) / (lines * line) AS all_steps,
                       -- Of C, along the instruction's N, on its way through shared memory.

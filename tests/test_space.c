@@ -97,6 +97,37 @@ TEST(every_built_in_space_has_its_facts)
     gt_families_finish(&families);
 }
 
+/* How many configurations for a product of bf16 in nn have a tile, of any size where it is 0. */
+static int count_tiles(const char *name, int64_t m, int64_t n, int64_t k, int64_t bm, int64_t bn)
+{
+    const gt_device device = hopper();
+    const gt_gemm gemm = GT_GEMM(GT_BF16, m, n, k);
+    gt_families families;
+    const gt_family *family;
+    gt_problem problem;
+    gt_space space;
+    int count = 0;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK_OK(gt_families_init(NULL, &families));
+    CHECK_OK(gt_families_get(&families, name, &family));
+    CHECK_OK(gt_space_init(family, &device, &problem, &space));
+    for (size_t r = 0; r < space.rows; r++)
+        count += (bm == 0 || gt_space_value(&space, r, "bm", 0) == bm) && (bn == 0 || gt_space_value(&space, r, "bn", 0) == bn);
+    gt_space_finish(&space);
+    gt_families_finish(&families);
+    return count;
+}
+
+TEST(tiles_for_tensor_cores_fit_the_matrix)
+{
+    CHECK(count_tiles("wgmma", 8192, 288, 1024, 128, 144) > 0 && count_tiles("wgmma", 8192, 320, 1024, 128, 144) == 0);
+    CHECK(count_tiles("wgmma", 64, 6144, 3072, 64, 0) > 0 && count_tiles("wgmma", 64, 6144, 3072, 80, 0) == 0);
+    CHECK(count_tiles("wgmma", 72, 6144, 3072, 80, 0) > 0 && count_tiles("wgmma", 72, 6144, 3072, 112, 0) == 0);
+    CHECK(count_tiles("wgmma", 6144, 64, 3072, 0, 64) > 0 && count_tiles("wgmma", 6144, 64, 3072, 0, 128) == 0);
+    CHECK(count_tiles("mma", 39, 39, 39, 48, 48) > 0 && count_tiles("mma", 49, 49, 49, 48, 0) == 0);
+    CHECK(count_tiles("mma", 32, 32, 32, 48, 0) == 0 && count_tiles("mma", 32, 32, 32, 32, 32) > 0);
+}
+
 TEST(ladder_climbs_from_naive_to_tensor_core)
 {
     gt_families families;
