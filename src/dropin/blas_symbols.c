@@ -26,20 +26,22 @@ typedef void fortran_gemm(const char *op_a, const char *op_b, const void *m, con
               const void *beta, void *c, const void *ldc, size_t length_a, size_t length_b)                  \
     {                                                                                                        \
         static gt_blas_function function = {.symbol = GT_SYMBOL_##name, .plain = is_plain};                  \
-        fortran_gemm *const real = (fortran_gemm *)gt_blas_real(&function, __builtin_return_address(0));     \
-        if (gt_blas_is_small((double)*(const integer *)m, (double)*(const integer *)n,                       \
-                             (double)*(const integer *)k)) {                                                 \
-            gt_blas_inside++;                                                                                \
-            real(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, length_a, length_b);              \
-            gt_blas_inside--;                                                                                \
-            return;                                                                                          \
-        }                                                                                                    \
+        const gt_blas_binding *const own = gt_blas_bind(&function, __builtin_return_address(0));             \
+        fortran_gemm *const real = (fortran_gemm *)own->real;                                                \
         const gt_blas_call call = {                                                                          \
-            .function = &function, .type = type_, .op_a = *op_a, .op_b = *op_b, .m = *(const integer *)m,    \
+            .function = &function, .own = own, .type = type_, .op_a = *op_a, .op_b = *op_b,                  \
+            .m = *(const integer *)m,                                                                        \
             .n = *(const integer *)n, .k = *(const integer *)k, .lda = *(const integer *)lda,                \
             .ldb = *(const integer *)ldb, .ldc = *(const integer *)ldc, .alpha = alpha, .a = a, .b = b,      \
             .beta = beta, .c = c,                                                                            \
         };                                                                                                   \
+        if (gt_blas_is_small(&call)) {                                                                       \
+            const bool returns = gt_blas_is_legal(&call);                                                    \
+            gt_blas_inside += returns;                                                                       \
+            real(op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, length_a, length_b);              \
+            gt_blas_inside -= returns;                                                                       \
+            return;                                                                                          \
+        }                                                                                                    \
         if (gt_blas_answer(&call))                                                                           \
             return;                                                                                          \
         const double left = gt_blas_leave(&call);                                                            \
@@ -58,21 +60,23 @@ typedef void fortran_gemm(const char *op_a, const char *op_b, const void *m, con
               int64_t lda, const number *b, int64_t ldb, number beta, number *c, int64_t ldc)                \
     {                                                                                                        \
         static gt_blas_function function = {.symbol = GT_SYMBOL_##name, .plain = is_plain};                  \
-        name##_type *const real = (name##_type *)gt_blas_real(&function, __builtin_return_address(0));       \
-        if (gt_blas_is_small((double)(integer)m, (double)(integer)n, (double)(integer)k)) {                  \
-            gt_blas_inside++;                                                                                \
-            real(order, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                           \
-            gt_blas_inside--;                                                                                \
-            return;                                                                                          \
-        }                                                                                                    \
+        const gt_blas_binding *const own = gt_blas_bind(&function, __builtin_return_address(0));             \
+        name##_type *const real = (name##_type *)own->real;                                                  \
         const bool flip = order == ROW_MAJOR, known = flip || order == COLUMN_MAJOR;                         \
         const gt_blas_call call = {                                                                          \
-            .function = &function, .type = type_,                                                            \
+            .function = &function, .own = own, .type = type_,                                                \
             .op_a = known ? op_letter(flip ? op_b : op_a) : '?', .op_b = op_letter(flip ? op_a : op_b),      \
             .m = (integer)(flip ? n : m), .n = (integer)(flip ? m : n), .k = (integer)k,                     \
             .lda = (integer)(flip ? ldb : lda), .ldb = (integer)(flip ? lda : ldb), .ldc = (integer)ldc,     \
             .alpha = &alpha, .a = flip ? b : a, .b = flip ? a : b, .beta = &beta, .c = c,                    \
         };                                                                                                   \
+        if (gt_blas_is_small(&call)) {                                                                       \
+            const bool returns = gt_blas_is_legal(&call);                                                    \
+            gt_blas_inside += returns;                                                                       \
+            real(order, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                           \
+            gt_blas_inside -= returns;                                                                       \
+            return;                                                                                          \
+        }                                                                                                    \
         if (gt_blas_answer(&call))                                                                           \
             return;                                                                                          \
         const double left = gt_blas_leave(&call);                                                            \

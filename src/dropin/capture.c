@@ -1,7 +1,6 @@
 #include "capture.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "../core/environment.h"
 #include "answers.h"
+#include "visit.h"
 
 #define SECONDS      5  /* between two additions to the database */
 #define CONTEXTS     16 /* as in front.c */
@@ -23,7 +23,6 @@ typedef struct counted {
 
 static struct {
     pthread_mutex_t lock; /* over what is stored, and when that ends */
-    pthread_t thread;
     bool on, ended;
     const gt_library *library;
     counted contexts[CONTEXTS];
@@ -125,17 +124,6 @@ static void *work(void *unused)
     return NULL;
 }
 
-/* The program's signals are for its own threads. */
-static void start(void)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&capture.thread, NULL, work, NULL) == 0)
-        pthread_detach(capture.thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 void gt_capture_begin(uint64_t context, const gt_library *library)
 {
     const size_t count = atomic_load(&capture.count);
@@ -149,7 +137,7 @@ void gt_capture_begin(uint64_t context, const gt_library *library)
     capture.contexts[count] = (counted){.id = context, .gpu = gpu};
     atomic_store(&capture.count, count + 1);
     if (count == 0)
-        start();
+        gt_visit_start(work, NULL);
 }
 
 const gt_counted_gpu *gt_capture_gpu(void)

@@ -12,6 +12,7 @@
 #include "cuda_state.h"
 #include "graph_workspace.h"
 #include "library.h"
+#include "visit.h"
 
 #define CONTEXTS 16 /* of CUDA: one a GPU is usual */
 
@@ -46,14 +47,16 @@ static struct {
 
 static void set_up(void)
 {
-    if (!(front.library = gt_library_load()))
-        return;
-    if (gt_driver_open(NULL, &front.driver) != GT_OK) {
+    gt_visit visit;
+    gt_visit_begin(&visit);
+    front.library = gt_library_load();
+    if (front.library && gt_driver_open(NULL, &front.driver) != GT_OK)
         gt_tally_why(gt_error_message());
-        return;
+    else if (front.library) {
+        gt_cuda_state_begin(front.driver);
+        front.usable = true;
     }
-    gt_cuda_state_begin(front.driver);
-    front.usable = true;
+    gt_visit_end(&visit);
 }
 
 static void turn_off(void)
@@ -89,11 +92,14 @@ void gt_front_pause(bool paused)
 __attribute__((destructor)) static void end(void)
 {
     char next[GT_CAPTURE_TEXT];
+    gt_visit visit;
     gt_front_pause(false);
     if (!gt_front_is_on())
         return;
+    gt_visit_begin(&visit);
     gt_capture_end(next);
     gt_tally_print(next);
+    gt_visit_end(&visit);
 }
 
 /* The current CUDA context, in which products are counted from its first on; NULL if there are too many. Under the
@@ -235,6 +241,8 @@ static gt_answer *look_up(const gt_answer_key *key, uint64_t stream)
 static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_request *request)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gt_visit visit;
+    gt_visit_begin(&visit);
     pthread_mutex_lock(&front.lock);
     gt_answer *answer = look_up(key, stream); /* another thread may have been faster */
     opened *context = !answer && gt_answers_have_room() ? enter(key->context) : NULL;
@@ -247,6 +255,7 @@ static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_requ
         gt_cuda_exchange_mode(&mode);
     }
     pthread_mutex_unlock(&front.lock);
+    gt_visit_end(&visit);
     return answer;
 }
 
@@ -269,6 +278,8 @@ static gt_answer_key make_key(const gt_request *request)
 static void prepare_next_graph(uint64_t id)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gt_visit visit;
+    gt_visit_begin(&visit);
     pthread_mutex_lock(&front.lock);
     opened *context = enter(id);
     gt_cuda_exchange_mode(&mode);
@@ -276,6 +287,7 @@ static void prepare_next_graph(uint64_t id)
         prepare_graph(context);
     gt_cuda_exchange_mode(&mode);
     pthread_mutex_unlock(&front.lock);
+    gt_visit_end(&visit);
 }
 
 /* A workspace for a product that is captured, and counters; false if there is none. */

@@ -10,6 +10,7 @@
 #include "../core/environment.h"
 #include "front.h"
 #include "pipeline.h"
+#include "visit.h"
 
 /* All of it under the lock. */
 static struct {
@@ -139,13 +140,18 @@ gt_fate gt_host_run(const gt_host_product *product, bool wait, gt_host_worth *wo
 {
     gt_fate fate = GT_FATE_UNAVAILABLE;
     CUcontext before = NULL;
-    if ((wait ? pthread_mutex_lock(&host.lock) : pthread_mutex_trylock(&host.lock)) != 0)
-        return GT_FATE_SMALL;
-    if (set_up() && host.driver->cuCtxGetCurrent(&before) == CUDA_SUCCESS &&
+    gt_visit visit;
+    gt_visit_begin(&visit);
+    const bool mine = (wait ? pthread_mutex_lock(&host.lock) : pthread_mutex_trylock(&host.lock)) == 0;
+    if (!mine)
+        fate = GT_FATE_SMALL;
+    else if (set_up() && host.driver->cuCtxGetCurrent(&before) == CUDA_SUCCESS &&
         host.driver->cuCtxSetCurrent(host.context) == CUDA_SUCCESS) {
         fate = run(product, worth, data, moved_us);
         host.driver->cuCtxSetCurrent(before);
     }
-    pthread_mutex_unlock(&host.lock);
+    if (mine)
+        pthread_mutex_unlock(&host.lock);
+    gt_visit_end(&visit);
     return fate;
 }

@@ -1,10 +1,11 @@
 #include "staging.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "visit.h"
 
 #define PAGE         4096
 #define BUFFERS      2 /* of a thread: one is copied by the GPU, one by the thread */
@@ -227,22 +228,13 @@ static bool make_ring(const gt_driver *driver, ring *r)
     return true;
 }
 
-/* A thread for every second core, and two at least: one copies while the other waits. The program's signals are for its
- * own. */
+/* A thread for every second core, and two at least: one copies while the other waits. */
 static void start(gt_staging *s)
 {
     const long spare = sysconf(_SC_NPROCESSORS_ONLN) / 2;
     const size_t wanted = spare < 2 ? 2 : spare < MOST_THREADS ? (size_t)spare : MOST_THREADS;
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (s->threads + 1 < wanted && make_ring(s->driver, &s->rings[s->threads + 1]) &&
-           pthread_create(&thread, NULL, work, s) == 0) {
-        pthread_detach(thread);
+    while (s->threads + 1 < wanted && make_ring(s->driver, &s->rings[s->threads + 1]) && gt_visit_start(work, s))
         s->threads++;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* What could be made of one that fails stays: memory may be pinned. */

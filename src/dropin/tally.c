@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../core/environment.h"
@@ -60,12 +61,30 @@ bool gt_tally_has_why(void)
     return tally.why[0] != 0;
 }
 
+static struct {
+    bool known;
+    struct stat file;
+} at_start;
+
+/* Before the program: what it opens in the place of a standard error that it closed is its own. */
+__attribute__((constructor)) static void remember_stderr(void)
+{
+    at_start.known = fstat(STDERR_FILENO, &at_start.file) == 0;
+}
+
+static bool is_stderr_kept(void)
+{
+    struct stat now;
+    return at_start.known && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == at_start.file.st_dev &&
+           now.st_ino == at_start.file.st_ino;
+}
+
 void gt_tally_print(const char *next)
 {
     const char *asked = gt_environment(GT_ENV_SUMMARY);
     unsigned long long seen = 0, counts[GT_FATE_COUNT];
     char line[1024];
-    if (!asked)
+    if (!asked || !is_stderr_kept())
         return;
     for (int i = 0; i < GT_FATE_COUNT; i++)
         seen += counts[i] = atomic_load_explicit(&tally.counts[i], memory_order_relaxed);

@@ -9,6 +9,7 @@
 
 #include "../core/environment.h"
 #include "front.h"
+#include "visit.h"
 
 /* Microseconds: CUDA, the library and a first plan. Begun when products would have saved as much. */
 #define SET_UP_US 400e3
@@ -105,12 +106,15 @@ static void name_rate(int i, char name[sizeof((gt_rate *)0)->name])
 static void load(void)
 {
     gt_rate list[RATES] = {0};
+    gt_visit visit;
+    gt_visit_begin(&visit);
     for (int i = 0; i < RATES; i++)
         name_rate(i, list[i].name);
     gt_front_load_rates(list, RATES);
     for (int i = 0; i < RATES; i++)
         if (list[i].value > 0)
             set(rate_at(i), list[i].value);
+    gt_visit_end(&visit);
 }
 
 /* What was measured beside a GPU. */
@@ -118,14 +122,17 @@ __attribute__((destructor)) static void store(void)
 {
     gt_rate list[RATES];
     size_t count = 0;
+    gt_visit visit;
     if (!gt_front_is_on() || !atomic_load_explicit(&rates.ready, memory_order_relaxed))
         return;
+    gt_visit_begin(&visit);
     for (int i = 0; i < RATES; i++) {
         name_rate(i, list[count].name);
         list[count].value = get(rate_at(i));
         count += list[count].value > 0;
     }
     gt_front_store_rates(list, count);
+    gt_visit_end(&visit);
 }
 
 static void read_threshold(void)

@@ -1,4 +1,5 @@
-/* A library with BLAS's names for programs that know nothing of gemmtune. CBLAS calls Fortran's, as netlib's does. */
+/* A library with BLAS's names for programs that know nothing of gemmtune. CBLAS calls Fortran's, as netlib's does. Of what is
+ * illegal it looks at A's columns only, and a program may have an xerbla_ of its own. */
 #include "program_blas.h"
 
 #include <ctype.h>
@@ -18,6 +19,13 @@ EXPORT size_t fakeBlasLengths(void)
     return lengths;
 }
 
+EXPORT void xerbla_(const char *name, const int *which, size_t length)
+{
+    (void)name;
+    (void)which;
+    (void)length;
+}
+
 #define FORTRAN(name, element, integer)                                                                      \
     EXPORT void name(const char *op_a, const char *op_b, const integer *m, const integer *n, const integer *k, \
                      const element *alpha, const element *a, const integer *lda, const element *b,           \
@@ -26,6 +34,8 @@ EXPORT size_t fakeBlasLengths(void)
     {                                                                                                        \
         calls++;                                                                                             \
         lengths = length_a + length_b;                                                                       \
+        if (*lda < 1)                                                                                        \
+            xerbla_(#name, &(const int){8}, sizeof #name - 1);                                               \
         for (integer j = 0; j < *n; j++)                                                                     \
             for (integer i = 0; i < *m; i++) {                                                               \
                 element sum = 0, *at = &c[j * *ldc + i];                                                     \

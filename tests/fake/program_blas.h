@@ -20,6 +20,7 @@
 int fakeBlasCalls(void);
 size_t fakeBlasLengths(void);
 
+void xerbla_(const char *name, const int *which, size_t length);
 #define FORTRAN(name, element, integer)                                                                      \
     void name(const char *, const char *, const integer *, const integer *, const integer *, const element *, \
               const element *, const integer *, const element *, const integer *, const element *, element *, \

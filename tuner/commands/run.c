@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../src/core/environment.h"
 #include "../../src/core/status.h"
 #include "options.h"
 #include "output.h"
@@ -62,6 +63,20 @@ static gt_status preload(const char *name)
     return set ? GT_OK : gt_fail_memory();
 }
 
+/* The database by its whole path: the program may go to another folder before its first product. */
+static gt_status name_database(const char *given)
+{
+    const char *path = given ? given : gt_environment(GT_ENV_DATABASE);
+    char folder[PATH_LENGTH] = "", whole[2 * PATH_LENGTH];
+    if (!path)
+        return GT_OK;
+    if (path[0] != '/' && !getcwd(folder, sizeof folder))
+        return gt_fail(GT_ERROR_IO, "the current folder: %s", strerror(errno));
+    if (snprintf(whole, sizeof whole, "%s%s%s", folder, folder[0] ? "/" : "", path) >= (int)sizeof whole)
+        return gt_fail(GT_ERROR_INVALID, "%.64s...: the path is too long", path);
+    return setenv("GEMMTUNE_DB", whole, 1) == 0 ? GT_OK : gt_fail_memory();
+}
+
 /* What the front finds in its environment. */
 static gt_status prepare(const gt_options_cli *options)
 {
@@ -71,8 +86,8 @@ static gt_status prepare(const gt_options_cli *options)
         status = preload(GT_DLSYM_LIBRARY);
     snprintf(process, sizeof process, "%ld", (long)getpid());
     snprintf(margin, sizeof margin, "%d", options->margin);
-    if (status == GT_OK && options->database && setenv("GEMMTUNE_DB", options->database, 1) != 0)
-        status = gt_fail_memory();
+    if (status == GT_OK)
+        status = name_database(options->database);
     if (status == GT_OK && (setenv("GEMMTUNE_SUMMARY", options->quiet ? "" : process, 1) != 0 ||
                             setenv("GEMMTUNE_CAPTURE", options->capture_only ? "only" : "on", 1) != 0 ||
                             setenv("GEMMTUNE_F32", options->f32, 1) != 0 || setenv("GEMMTUNE_MARGIN", margin, 1) != 0))
