@@ -181,6 +181,7 @@ TEST(a_bad_space_is_one_clear_line)
         {"ATTACH 'x.db' AS x", "not authorized"},
         {"PRAGMA database_list", "not authorized"},
         {"WITH RECURSIVE r(bm) AS (SELECT 1 UNION ALL SELECT bm + 1 FROM r) SELECT bm FROM r", "more than"},
+        {"WITH RECURSIVE r(bm) AS (SELECT 1 UNION ALL SELECT bm + 1 FROM r) SELECT bm FROM r WHERE bm < 0", "no end after"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         gt_space space;

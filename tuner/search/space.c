@@ -10,6 +10,10 @@
 /* More configurations than a query may return: a join without its constraints. */
 #define ROW_LIMIT 4000000
 
+/* SQLite's steps, in millions, that a query may take: some 3 s of time. The largest of ours takes 6. */
+#define STEP_LIMIT 200
+#define MILLION    1000000
+
 /* Columns that are neither launch facts nor parameters. */
 static const char *const notes[] = {"regs", "penalty", "clocks", "rung", "technique"};
 
@@ -31,6 +35,12 @@ static int only_select(void *unused, int action, const char *a, const char *b, c
     return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION || action == SQLITE_RECURSIVE
                ? SQLITE_OK
                : SQLITE_DENY;
+}
+
+/* Called every million steps; ends the query by what is not 0. */
+static int count_steps(void *millions)
+{
+    return ++*(int *)millions >= STEP_LIMIT;
 }
 
 static void bind(sqlite3_stmt *query, const gt_device *device, const gt_problem *problem)
@@ -128,12 +138,13 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
     sqlite3 *database = NULL;
     sqlite3_stmt *query = NULL;
     size_t capacity = 0;
-    int step = SQLITE_OK;
+    int step = SQLITE_OK, millions = 0;
     if (sqlite3_open(":memory:", &database) != SQLITE_OK) {
         status = gt_fail_memory();
         goto end;
     }
     sqlite3_set_authorizer(database, only_select, NULL);
+    sqlite3_progress_handler(database, MILLION, count_steps, &millions);
     if (sqlite3_prepare_v2(database, family->space, -1, &query, NULL) != SQLITE_OK || !query) {
         status = gt_fail(GT_ERROR_INVALID, "%s.sql: %s", family->name,
                          sqlite3_errcode(database) == SQLITE_OK ? "no query in it" : sqlite3_errmsg(database));
@@ -153,7 +164,10 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
         else
             status = add_row(query, &space, &capacity, technique);
     }
-    if (status == GT_OK && step != SQLITE_DONE)
+    if (status == GT_OK && step == SQLITE_INTERRUPT)
+        status = gt_fail(GT_ERROR_INVALID, "%s.sql: no end after %d million steps of SQLite's: is there a recursion or a join "
+                         "without its constraint?", family->name, millions);
+    else if (status == GT_OK && step != SQLITE_DONE)
         status = gt_fail(GT_ERROR_INVALID, "%s.sql: %s", family->name, sqlite3_errmsg(database));
     if (status == GT_OK)
         *out = space;
