@@ -16,6 +16,7 @@ struct gt_store {
     sqlite3 *db;
     gt_store_mode mode;
     char path[PATH_MAX]; /* absolute, so that SQLite never takes it for a URI or a name with a meaning */
+    bool has_views;      /* of its own, before those of the file */
     struct {
         const char *sql; /* a literal: found again by its address */
         sqlite3_stmt *statement;
@@ -30,6 +31,9 @@ extern const char gt_embedded_schema_sql[], gt_embedded_schema_2_sql[], gt_embed
  * transaction with foreign keys off. */
 int64_t gt_migrate_format(void);
 gt_status gt_migrate(gt_store *store, int64_t from);
+
+/* Makes the views that people ask: "VIEW" in the file, "TEMP VIEW IF NOT EXISTS" before it, for this connection. */
+gt_status gt_migrate_views(gt_store *store, const char *kind);
 
 /* place.c: the file's absolute path; in WRITE mode makes its folders. GT_ERROR_NO_DATABASE in READ mode. */
 gt_status gt_place_resolve(const char *path, gt_store_mode mode, char absolute[PATH_MAX]);

@@ -1,5 +1,6 @@
 /* From one format of the database to the next. */
 #include <stdio.h>
+#include <string.h>
 
 #include "internal.h"
 
@@ -138,6 +139,18 @@ static gt_status make_kernels(gt_store *store, int64_t format)
     return execute_text(store, text);
 }
 
+gt_status gt_migrate_views(gt_store *store, const char *kind)
+{
+    static const char create[] = "CREATE VIEW ";
+    const char *at = gt_embedded_views_sql, *next;
+    sqlite3_str *text = sqlite3_str_new(store->db);
+    sqlite3_str_appendf(text, "CREATE %s convicted AS %s;\n", kind, GT_CONVICTED);
+    for (; (next = strstr(at, create)); at = next + sizeof create - 1)
+        sqlite3_str_appendf(text, "%.*sCREATE %s ", (int)(next - at), at, kind);
+    sqlite3_str_appendall(text, at);
+    return execute_text(store, text);
+}
+
 gt_status gt_migrate(gt_store *store, int64_t from)
 {
     const int64_t last = gt_migrate_format();
@@ -156,7 +169,5 @@ gt_status gt_migrate(gt_store *store, int64_t from)
     snprintf(version, sizeof version, "PRAGMA user_version = %lld", (long long)last);
     if (status == GT_OK)
         status = gt_sql_execute(store, version);
-    if (status == GT_OK)
-        status = gt_sql_execute(store, "CREATE VIEW convicted AS " GT_CONVICTED);
-    return status == GT_OK ? gt_sql_execute(store, gt_embedded_views_sql) : status;
+    return status == GT_OK ? gt_migrate_views(store, "VIEW") : status;
 }

@@ -189,11 +189,21 @@ static gt_status hand_out(gt_store *store, gt_bind *bind, const char *const *par
     return gt_sql_done(store, bind, code);
 }
 
+/* Queries see the views of this program: those of the file may be another version's, or never end. */
+static gt_status place_views(gt_store *store)
+{
+    const gt_status status = store->has_views ? GT_OK : gt_migrate_views(store, "TEMP VIEW IF NOT EXISTS");
+    store->has_views = status == GT_OK;
+    return status;
+}
+
 gt_status gt_store_query(gt_store *store, const char *sql, const char *const *parameters, gt_store_row *row, void *data)
 {
     gt_bind bind = {0};
-    gt_status status = GT_OK;
     const char **texts = NULL;
+    gt_status status = place_views(store);
+    if (status != GT_OK)
+        return status;
     bind.code = gt_sql_prepare(store, sql, &bind.statement);
     if (bind.code == SQLITE_ERROR)
         return gt_fail(GT_ERROR_INVALID, "%s: %s", store->path, sqlite3_errmsg(store->db));

@@ -329,6 +329,19 @@ TEST(queries_take_parameters_and_refuse_everything_that_writes)
     fixture_close(&f);
 }
 
+TEST(a_view_of_the_file_that_never_ends_is_not_asked)
+{
+    fixture f = fixture_open();
+    const gt_kernel kernel = make_kernel(1);
+    char answer[128] = "";
+    CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(10)));
+    vandalise(f.path, "DROP VIEW best_configs; CREATE VIEW best_configs AS WITH RECURSIVE r(m) AS (SELECT 1 UNION ALL"
+                      " SELECT m + 1 FROM r) SELECT m FROM r WHERE m < 0");
+    CHECK_OK(gt_store_query(f.store, "SELECT m FROM best_configs", NULL, keep_first, answer));
+    CHECK_STR(answer, "4096");
+    fixture_close(&f);
+}
+
 TEST(the_default_place_follows_the_environment)
 {
     char path[256];
