@@ -51,7 +51,7 @@ void gt_take_kernel(gt_take *take, gt_kernel_row *row)
     char stored[GT_HASH_LENGTH], seal[GT_HASH_LENGTH];
     take_sealed(take, row, stored, seal);
     row->intact = !take->bad && strcmp(stored, seal) == 0;
-    row->usable = row->intact && row->kernel.registers <= 255 && gt_facts_check(&row->kernel.facts) == GT_OK;
+    row->usable = row->intact && row->kernel.registers <= GT_REGISTERS_MOST && gt_facts_check(&row->kernel.facts) == GT_OK;
 }
 
 static gt_status read_params(gt_store *store, int64_t id, gt_kernel_row *row)

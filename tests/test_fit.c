@@ -456,7 +456,11 @@ TEST(a_table_is_written_as_it_was_read_and_a_bad_line_is_named)
     static const char *const bad[] = {"f32 strict none nn 16\t1x1x1x1\t0\tsimt\t0\ttile_m=1 tile_n=1 threads=32\t",
                                       "f32 strict none nn 16\t1x1x1\t5\tsimt\t0\ttile_m=1 tile_n=1 threads=32\t",
                                       "f32 strict none nn 16\t1x1x1x1\t5\tsimt\t0\ttile_m=1 tile_n=1 threads=9999\t",
-                                      "f32 strict none nn 16\t1x1x1x1\t5\tsimt\t0\tnothing=1\t", "anything"};
+                                      "f32 strict none nn 16\t1x1x1x1\t5\tsimt\t0\tnothing=1\t",
+                                      "f32 strict none nn 16\t1x1x1x1\t5\tsimt\t256\ttile_m=1 tile_n=1 threads=32\t",
+                                      "f32 strict none nn 16\t1x1x1x1\t5\tsimt\tx\ttile_m=1 tile_n=1 threads=32\t",
+                                      "f32 strict none nn 16\t1x1x1x1\t5\tsimt\t0\ttile_m=1 tile_n=1 threads=32 align=32\t",
+                                      "anything"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         CHECK((file = fopen(path, "w")) != NULL);
         fprintf(file, "device cc=90 sm_count=132 clock_khz=1980000 name=x\n%s\n", bad[i]);

@@ -12,6 +12,7 @@
 
 #define GT_FAMILY_LENGTH 32
 #define GT_CLASS_LENGTH  64
+#define GT_REGISTERS_MOST 255 /* of a thread, on every GPU */
 #define GT_ENTRY "gemm" /* every template's kernel has this name */
 #define GT_REPACK_ENTRY "repack"
 

@@ -85,11 +85,12 @@ static bool read_device(char *line, gt_device *device)
 
 static bool read_kernel(char *const *fields, const char *arch, gt_kernel *kernel)
 {
-    char *facts = fields[5], *params = fields[6], *name;
+    char *facts = fields[5], *params = fields[6], *name, *end;
     int64_t value;
     bool bad = false;
-    *kernel = (gt_kernel){.registers = atoi(fields[4])};
-    if (strlen(fields[3]) >= sizeof kernel->family)
+    const long registers = strtol(fields[4], &end, 10);
+    *kernel = (gt_kernel){.registers = (int)registers};
+    if (strlen(fields[3]) >= sizeof kernel->family || *end || registers < 0 || registers > GT_REGISTERS_MOST)
         return false;
     strcpy(kernel->family, fields[3]);
     snprintf(kernel->arch, sizeof kernel->arch, "%s", arch);
@@ -98,6 +99,8 @@ static bool read_kernel(char *const *fields, const char *arch, gt_kernel *kernel
     while (next_pair(&facts, &name, &value, &bad)) {
         size_t i = 0;
         if (strcmp(name, ALIGN) == 0) {
+            if (value < 1 || value > 16)
+                return false;
             kernel->align = value;
             continue;
         }
