@@ -469,6 +469,10 @@ TEST(a_table_is_written_as_it_was_read_and_a_bad_line_is_named)
         CHECK(strstr(gt_error_message(), "line 2") != NULL);
         gt_trials_finish(&again);
     }
+    CHECK_STATUS(gt_trials_read("/dev/zero", &again), GT_ERROR_INVALID); /* a line that never ends is none */
+    CHECK(strstr(gt_error_message(), "line 1") != NULL);
+    CHECK_STATUS(gt_trials_read(check_folder(), &again), GT_ERROR_INVALID);
+    CHECK(strstr(gt_error_message(), "directory") != NULL);
 }
 
 /* Whatever a file says, families take sensible coefficients. */

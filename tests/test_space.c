@@ -1,4 +1,6 @@
 /* Families, spaces and rendering, built in and from a user's folder. */
+#include <sys/stat.h>
+
 #include "../tuner/compile/render.h"
 #include "params_fixture.h"
 
@@ -225,6 +227,18 @@ TEST(a_template_without_its_space_is_named)
     CHECK_STATUS(gt_families_init(folder, &families), GT_ERROR_IO);
     CHECK(strstr(gt_error_message(), "lonely.sql"));
     CHECK_STATUS(gt_families_init("/nowhere", &families), GT_ERROR_IO);
+}
+
+TEST(a_pipe_among_templates_is_refused_and_not_waited_for)
+{
+    gt_families families;
+    const char *folder = check_folder();
+    char path[512];
+    snprintf(path, sizeof path, "%s/mine.cu", folder);
+    write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    CHECK(mkfifo(path, 0600) == 0);
+    CHECK_STATUS(gt_families_init(folder, &families), GT_ERROR_INVALID);
+    CHECK(strstr(gt_error_message(), "mine.cu is no file"));
 }
 
 TEST(the_same_input_renders_the_same_bytes)

@@ -1,9 +1,11 @@
 #include "template.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../src/core/status.h"
@@ -16,14 +18,33 @@
 /* Larger than any template; a folder given by mistake must not be swallowed whole. */
 #define FILE_LIMIT (1 << 20)
 
+/* Does not wait for anybody: a pipe among templates is none. */
+static gt_status open_file(const char *path, FILE **out)
+{
+    struct stat st;
+    const int number = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = number >= 0 ? fdopen(number, "rb") : NULL;
+    if (file && fstat(number, &st) == 0 && S_ISREG(st.st_mode)) {
+        *out = file;
+        return GT_OK;
+    }
+    const gt_status status = file ? gt_fail(GT_ERROR_INVALID, "%s is no file: no template", path)
+                                  : gt_fail(GT_ERROR_IO, "cannot read %s: %s", path, strerror(errno));
+    if (file)
+        fclose(file);
+    else if (number >= 0)
+        close(number);
+    return status;
+}
+
 gt_status gt_template_read(const char *path, char **text)
 {
-    gt_status status = GT_OK;
     char *buffer = NULL;
     size_t count = 0;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return gt_fail(GT_ERROR_IO, "cannot read %s: %s", path, strerror(errno));
+    FILE *file = NULL;
+    gt_status status = open_file(path, &file);
+    if (status != GT_OK)
+        return status;
     if (!(buffer = malloc(FILE_LIMIT + 1)))
         status = gt_fail_memory();
     else if ((count = fread(buffer, 1, FILE_LIMIT + 1, file)) > FILE_LIMIT)
