@@ -1,5 +1,6 @@
 #include "dropin_product.h"
 
+#include <errno.h>
 #include <math.h>
 
 enum expectation expected;
@@ -127,7 +128,9 @@ bool run(cublasHandle_t handle, const product *p, unsigned *seed)
     scalar->store(&alpha, 0, p->no_alpha ? 0 : 2);
     scalar->store(&beta, 0, p->no_beta ? 0 : -3);
     const int before = fakeCalls();
+    errno = ERANGE;
     REQUIRE(call(handle, p, &alpha, &a, &b, &beta, &c) == FAKE_SUCCESS);
+    REQUIRE(errno == ERANGE); /* the program's own */
     REQUIRE(cublasGetStream_v2(handle, &stream) == FAKE_SUCCESS);
     CUDA(cuStreamSynchronize(stream));
     check_result(p, &a, &b, &c);
