@@ -8,31 +8,35 @@
 /* Of an instruction: blocked, they would end the process whatever its handlers. */
 static const int immediate[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
-/* What users and watchdogs end or stop a process with. */
-static const int ending[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGALRM, SIGTSTP};
-
 /* Of a write, and pending then. */
 static const int written[] = {SIGPIPE, SIGXFSZ};
 
+/* What programs and timers send, and what users and watchdogs end or stop a process with: their handlers may jump away. Those
+ * by which a garbage collector stops all threads at once are others. */
+static const int sent[] = {SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF};
+static const int ending[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGALRM, SIGTSTP};
+
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-static void list_others(sigset_t *others)
+static bool is_handled(int signal)
 {
-    sigfillset(others);
-    for (size_t i = 0; i < COUNT(immediate); i++)
-        sigdelset(others, immediate[i]);
+    struct sigaction action;
+    return sigaction(signal, NULL, &action) == 0 && ((action.sa_flags & SA_SIGINFO) || action.sa_handler != SIG_DFL);
 }
 
 void gt_visit_begin(gt_visit *visit)
 {
     sigset_t later;
-    struct sigaction action;
     visit->error = errno;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &visit->cancellation);
-    list_others(&later);
+    sigemptyset(&later);
+    for (size_t i = 0; i < COUNT(written); i++)
+        sigaddset(&later, written[i]);
+    for (size_t i = 0; i < COUNT(sent); i++)
+        sigaddset(&later, sent[i]);
     for (size_t i = 0; i < COUNT(ending); i++)
-        if (sigaction(ending[i], NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) && action.sa_handler == SIG_DFL)
-            sigdelset(&later, ending[i]);
+        if (is_handled(ending[i]))
+            sigaddset(&later, ending[i]);
     pthread_sigmask(SIG_BLOCK, &later, &visit->signals);
     sigpending(&visit->pending);
     feholdexcept(&visit->floating);
@@ -58,7 +62,9 @@ bool gt_visit_start(void *(*work)(void *), void *data)
 {
     pthread_t thread;
     sigset_t others, before;
-    list_others(&others);
+    sigfillset(&others);
+    for (size_t i = 0; i < COUNT(immediate); i++)
+        sigdelset(&others, immediate[i]);
     pthread_sigmask(SIG_SETMASK, &others, &before);
     const bool begun = pthread_create(&thread, NULL, work, data) == 0;
     if (begun)
