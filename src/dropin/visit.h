@@ -1,10 +1,11 @@
 /*
- * The front at work in a thread of the program's. The program cannot leave meanwhile with a lock of the front's held: signals of
- * users, timers and programs wait where it has a handler for them, and so does a cancellation. And it sees nothing of the work afterwards: errno, floating-point traps
- * and flags are as they were, and no signal comes of what the front wrote (SIGPIPE, SIGXFSZ).
+ * The front at work in a thread of the program's. The program cannot leave meanwhile with a lock of the front's held: signals
+ * of users, timers and programs wait where it has a handler for them, and so does a cancellation. And it sees nothing of the
+ * work afterwards: errno, floating-point traps and flags are as they were, and no signal comes of what the front wrote
+ * (SIGPIPE, SIGXFSZ).
  *
- * Others come at once: those of an instruction, for a program may have a handler that brings its memory as that is touched, and
- * those by which a runtime stops all of its threads, for it would wait for this one.
+ * Other signals come at once: those of an instruction, for a program may have a handler that brings its memory as that is
+ * touched, and those by which a runtime stops all of its threads, for it would wait for this one.
  */
 #ifndef GT_VISIT_H
 #define GT_VISIT_H
