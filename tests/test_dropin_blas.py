@@ -47,7 +47,11 @@ class DropinBlas(unittest.TestCase):
         return tuple(map(int, found.groups())), line
 
     def test_every_function_order_and_op_is_answered_and_right(self):
-        self.assertEqual(self.check("layouts", "answered", GEMMTUNE_BLAS_THRESHOLD="0")[0], (96, 96, 0))
+        self.assertEqual(self.check("layouts", "answered", GEMMTUNE_BLAS_THRESHOLD="0")[0], (112, 112, 0))
+        with sqlite3.connect(self.tuned) as db:
+            symbols = db.execute("SELECT count(DISTINCT symbol) FROM wanted WHERE program LIKE '%layouts'").fetchone()
+        db.close()
+        self.assertEqual(symbols, (18,))
 
     def test_matrices_larger_than_the_buffers_are_right(self):
         self.assertEqual(self.check("large", "answered", GEMMTUNE_BLAS_THRESHOLD="1000000")[0], (1, 1, 0))
@@ -67,9 +71,9 @@ class DropinBlas(unittest.TestCase):
 
     def test_what_is_small_stays_on_the_cpu_and_no_driver_is_looked_for(self):
         counts, line = self.check("layouts", "forwarded", GEMMTUNE_DRIVER="/nowhere/libcuda.so.1")
-        self.assertEqual(counts, (96, 0, 96))
-        self.assertIn("(96 not worth the way to the GPU)", line)
-        self.assertEqual(self.check("layouts", "forwarded", GEMMTUNE_BLAS_THRESHOLD="11221")[0], (96, 0, 96))
+        self.assertEqual(counts, (112, 0, 112))
+        self.assertIn("(112 not worth the way to the GPU)", line)
+        self.assertEqual(self.check("layouts", "forwarded", GEMMTUNE_BLAS_THRESHOLD="11221")[0], (112, 0, 112))
 
     def test_the_gpu_is_set_up_once_that_would_have_paid_and_the_next_program_knows_the_rates(self):
         counts, line = self.check("learns", "any")
@@ -86,7 +90,7 @@ class DropinBlas(unittest.TestCase):
 
     def test_without_a_driver_or_a_database_the_cpu_computes(self):
         counts, line = self.check("layouts", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER="/nowhere/cuda")
-        self.assertEqual(counts, (96, 0, 96))
+        self.assertEqual(counts, (112, 0, 112))
         self.assertIn("/nowhere/cuda", line)
         empty = os.path.join(FOLDER, "none.db")
         line = self.run_program([PROGRAM, "layouts", "forwarded"], words=["--db", empty],

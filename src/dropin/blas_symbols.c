@@ -1,6 +1,6 @@
 /*
  * The functions of BLAS that stand before the program's own: Fortran's and C's, and the names that they have in
- * OpenBLAS with integers of 64 bits and in the libraries of NumPy's and SciPy's wheels.
+ * OpenBLAS, netlib's BLAS and MKL with integers of 64 bits and in the libraries of NumPy's and SciPy's wheels.
  */
 #include "blas.h"
 
@@ -98,5 +98,7 @@ CBLAS(scipy_cblas_sgemm, float, GT_F32, int32_t, false)
 CBLAS(scipy_cblas_dgemm, double, GT_F64, int32_t, false)
 CBLAS(cblas_sgemm64_, float, GT_F32, int64_t, false)
 CBLAS(cblas_dgemm64_, double, GT_F64, int64_t, false)
+CBLAS(cblas_sgemm_64, float, GT_F32, int64_t, false)
+CBLAS(cblas_dgemm_64, double, GT_F64, int64_t, false)
 CBLAS(scipy_cblas_sgemm64_, float, GT_F32, int64_t, false)
 CBLAS(scipy_cblas_dgemm64_, double, GT_F64, int64_t, false)

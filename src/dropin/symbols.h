@@ -10,8 +10,8 @@
     X(cublasLtMatmul)                                                                                        \
     X(sgemm_) X(scipy_sgemm_) X(sgemm_64_) X(scipy_sgemm_64_)                                                \
     X(dgemm_) X(scipy_dgemm_) X(dgemm_64_) X(scipy_dgemm_64_)                                                \
-    X(cblas_sgemm) X(scipy_cblas_sgemm) X(cblas_sgemm64_) X(scipy_cblas_sgemm64_)                            \
-    X(cblas_dgemm) X(scipy_cblas_dgemm) X(cblas_dgemm64_) X(scipy_cblas_dgemm64_)
+    X(cblas_sgemm) X(scipy_cblas_sgemm) X(cblas_sgemm64_) X(scipy_cblas_sgemm64_) X(cblas_sgemm_64)          \
+    X(cblas_dgemm) X(scipy_cblas_dgemm) X(cblas_dgemm64_) X(scipy_cblas_dgemm64_) X(cblas_dgemm_64)
 
 typedef enum gt_symbol {
 #define X(name) GT_SYMBOL_##name,

@@ -13,6 +13,7 @@
 #define FAKE_CBLAS(X)                                                                                        \
     X(cblas_sgemm, float, int32_t) X(scipy_cblas_sgemm, float, int32_t) X(cblas_sgemm64_, float, int64_t)    \
     X(scipy_cblas_sgemm64_, float, int64_t) X(cblas_dgemm, double, int32_t)                                  \
+    X(cblas_sgemm_64, float, int64_t) X(cblas_dgemm_64, double, int64_t)                                     \
     X(scipy_cblas_dgemm, double, int32_t) X(cblas_dgemm64_, double, int64_t)                                 \
     X(scipy_cblas_dgemm64_, double, int64_t)
 
