@@ -379,7 +379,7 @@ class Dropin(unittest.TestCase):
     def test_a_program_without_products_and_one_that_is_not_there_are_told_of(self):
         done = subprocess.run([GEMMTUNE, "run", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        self.assertRegex(done.stderr, r"^gemmtune: no product .*\n$")
+        self.assertRegex(done.stderr, r"^gemmtune: no product of cuBLAS's seen in true; .*\n$")
         done = subprocess.run([GEMMTUNE, "run", "--", "/nowhere/program"], text=True, capture_output=True)
         self.assertEqual(done.returncode, 127)
         self.assertRegex(done.stderr, r"^gemmtune: cannot run '/nowhere/program'.*\n$")

@@ -1,5 +1,6 @@
 #include "tally.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +90,8 @@ void gt_tally_print(const char *next)
     for (int i = 0; i < GT_FATE_COUNT; i++)
         seen += counts[i] = atomic_load_explicit(&tally.counts[i], memory_order_relaxed);
     if (seen == 0 && strtol(asked, NULL, 10) == (long)getpid())
-        dprintf(STDERR_FILENO, "gemmtune: no product of " GT_FRONT_OF "'s seen; gemmtune(1), run, says which calls are\n");
+        dprintf(STDERR_FILENO, "gemmtune: no product of " GT_FRONT_OF "'s seen in %s; gemmtune(1), run, says which calls are\n",
+                program_invocation_short_name);
     if (seen == 0)
         return;
     int length = snprintf(line, sizeof line, "gemmtune: %llu product%s: %llu answered, %llu forwarded", seen,
