@@ -119,13 +119,12 @@ static gt_blas_binding bind(const gt_blas_function *function, const void *caller
     return binding;
 }
 
-const gt_blas_binding *gt_blas_find(gt_blas_function *function, const void *caller)
+/* Remembers a binding; NULL if another thread has the list, perhaps in a process that this one was forked from. */
+static const gt_blas_binding *remember(gt_blas_function *function, const void *caller, gt_blas_binding made)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    gt_visit visit;
-    gt_visit_begin(&visit);
-    gt_blas_binding made = bind(function, caller);
-    pthread_mutex_lock(&lock);
+    if (pthread_mutex_trylock(&lock) != 0)
+        return NULL;
     const gt_blas_binding *found = gt_blas_bound(function, caller); /* another thread may have been faster */
     const size_t count = atomic_load_explicit(&function->count, memory_order_relaxed);
     if (!found) {
@@ -138,6 +137,16 @@ const gt_blas_binding *gt_blas_find(gt_blas_function *function, const void *call
         atomic_store_explicit(&function->count, count + 1, memory_order_release);
     }
     pthread_mutex_unlock(&lock);
-    gt_visit_end(&visit);
     return found;
+}
+
+const gt_blas_binding *gt_blas_find(gt_blas_function *function, const void *caller)
+{
+    static _Thread_local __attribute__((tls_model("initial-exec"))) gt_blas_binding own; /* for one call */
+    gt_visit visit;
+    gt_visit_begin(&visit);
+    own = bind(function, caller);
+    const gt_blas_binding *const found = remember(function, caller, own);
+    gt_visit_end(&visit);
+    return found ? found : &own;
 }
