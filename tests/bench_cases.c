@@ -16,7 +16,7 @@ TEST(small_checks_of_a_large_tile_take_little_of_the_host)
     const gt_class class = {.type_a = GT_F32, .type_b = GT_F32, .type_c = GT_F32, .align = 16};
     const gt_kernel kernel = {
         .params = params_of("bk=16 stages=4"),
-        .facts = {.tile_m = 128, .tile_n = 256, .split_k = 1, .ws_tile = 2 * 128 * 256 * 4, .blocks = 132}};
+        .facts = {.tile_m = 128, .tile_n = 256, .split_k = 1, .ws_tile = 2 * 128 * 256 * 4, .blocks = 132, .products = 1}};
     gt_pool pools[GT_OPERANDS];
     char *before = NULL, *after = NULL;
     double fill = 0, judge = 0, bytes = 0;

@@ -15,6 +15,7 @@ typedef enum gt_values {
     GT_VALUES_WHOLE,  /* whole numbers whose sums are exact in every order: results are right to the last bit */
     GT_VALUES_TIES,   /* exact sums next to the middle of two numbers of C's type: one that is cut at all rounds wrong */
     GT_VALUES_STEEP,  /* one large product, then small ones that a sum with it cannot hold: it is to be promoted */
+    GT_VALUES_LARGE,  /* integers near the largest: sums grow as far as they can */
     GT_VALUES_UNEVEN, /* elements of a row of A or column of B far apart, for operands that may be split into parts */
 } gt_values;
 
@@ -58,6 +59,7 @@ typedef struct gt_case {
     bool itself;    /* B is A, the same memory */
     bool again;     /* follows a case of the same sizes and finds the workspace as that one left it */
     bool watched;   /* the software GPU looks for races in it */
+    bool dealt;     /* few blocks make the copies of operands, so that each makes several */
     int64_t parts;  /* of K, where the kernel takes any; 0: those that it was made for */
     int repeats;    /* launches, one after the other; more than one only where beta is 0 */
     size_t begin;   /* of its part of the memory, which ends where the next case's begins; a multiple of 256 bytes */

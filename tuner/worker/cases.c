@@ -19,6 +19,9 @@
 #define MANY_REPEATS 1100
 #define REPEAT_LEAST 256
 
+#define MANY_PARTS  256 /* of K, of each block of a cluster: a launch may have so many */
+#define PARTS_LEAST 24
+
 #define BATCH_BYTE 260 /* products of the batches that pass a byte, and some more */
 
 /* No batch is so large that a kernel's workspace passes this. */
@@ -30,7 +33,8 @@
 #define SIDE_SHARE    0.05 /* for rows, and for columns */
 #define DEEPER_SHARE  0.2  /* for either with K of more than a step */
 #define TIE_SHARE     0.05 /* for each of its cases */
-#define BATCH_SHARE   0.05
+#define PARTS_SHARE   0.1
+#define BATCH_SHARE   0.2
 #define EMPTY_SHARE   0.1 /* for a batch without K */
 #define REPEAT_SHARE  0.9
 
@@ -139,6 +143,7 @@ static gt_status add_general(gt_drawing *d)
                                  &c)) == GT_OK) {
         c->alpha = gt_drawing_scalar(d, 0);
         c->watched = true;
+        c->dealt = d->facts->repack > 0; /* several squares of a copy */
     }
     return status;
 }
@@ -178,12 +183,32 @@ static gt_status add_long(gt_drawing *d)
     if (status == GT_OK) {
         c->beta = gt_drawing_scalar(d, 0);
         c->alpha = d->types->exact ? c->beta : c->beta / 64; /* C would be lost beside a long sum */
-        c->values = GT_VALUES_NORMAL;
+        c->values = d->types->exact ? GT_VALUES_LARGE : GT_VALUES_NORMAL;
     }
     return status;
 }
 
-/* As many products as the workspace and the work allow: with K, and, more than a byte counts, without. */
+/* Where a launch may have any number of parts of K: as many as it may have, or as there is work for, of a step each. */
+static gt_status add_many_parts(gt_drawing *d)
+{
+    const int64_t cluster = d->facts->cluster_y;
+    const double each = gt_drawing_work(d, 1, 1, d->step, 1) / (double)d->facts->split_k;
+    if (!d->facts->any_split)
+        return GT_OK;
+    const int64_t clusters = gt_drawing_affordable(d, PARTS_SHARE, each * (double)cluster, PARTS_LEAST / cluster + 1,
+                                                   MANY_PARTS - gt_drawing_below(d, 16));
+    gt_case *c;
+    const gt_status status =
+        gt_drawing_add(d, gt_drawing_some(d, d->tile_m), gt_drawing_some(d, d->tile_n), clusters * cluster * d->step, 1, &c);
+    if (status == GT_OK) {
+        gt_drawing_telling(d, c);
+        c->parts = clusters * cluster;
+    }
+    return status;
+}
+
+/* Two products of several tiles, and two with more steps of K than stages hold. Then as many as the workspace and the work
+ * allow: with K, and, more than a byte counts, without, with C and not. */
 static gt_status add_batch(gt_drawing *d)
 {
     int64_t most = BATCH_BYTE + gt_drawing_below(d, 64);
@@ -194,20 +219,35 @@ static gt_status add_batch(gt_drawing *d)
     most = most > 3 ? most : 3;
     const int64_t few = BATCH_LEAST < most ? BATCH_LEAST : most;
     const int64_t some = gt_drawing_affordable(d, BATCH_SHARE, gt_drawing_work(d, 1, 1, 1, 1), few, most);
+    const int64_t deep = gt_drawing_affordable(d, BATCH_SHARE / 4, gt_drawing_work(d, 1, 1, d->step, 2), 2, d->stages + 1);
     gt_case *c;
-    gt_status status = gt_drawing_add(d, 2, 2, 1 + gt_drawing_below(d, 2), some, &c);
+    gt_status status = gt_drawing_add(d, d->tile_m + gt_drawing_few(d, d->tile_m), d->tile_n + gt_drawing_few(d, d->tile_n),
+                                      gt_drawing_few(d, d->step), 2, &c);
+    if (status == GT_OK) {
+        gt_drawing_telling(d, c);
+        status = gt_drawing_add(d, gt_drawing_some(d, d->tile_m), gt_drawing_some(d, d->tile_n),
+                                gt_drawing_telling_k(d, deep), 2, &c);
+    }
+    if (status == GT_OK) {
+        gt_drawing_telling(d, c);
+        status = gt_drawing_add(d, 2, 2, 1 + gt_drawing_below(d, 2), some, &c);
+    }
     if (status == GT_OK) {
         c->values = GT_VALUES_NORMAL;
         c->alpha = gt_drawing_scalar(d, 1);
     }
     most = gt_drawing_affordable(d, EMPTY_SHARE, gt_drawing_work(d, 1, 1, 0, 1), some, most);
-    if (status == GT_OK && some < most && (status = gt_drawing_add(d, 2, 2, 0, most, &c)) == GT_OK)
-        c->beta = gt_drawing_scalar(d, 1);
+    for (int i = 0; status == GT_OK && i < 2; i++)
+        if ((status = gt_drawing_add(d, 2, 2, 0, most, &c)) == GT_OK) {
+            c->beta = i == 0 ? gt_drawing_scalar(d, 1) : 0;
+            c->fill = GT_FILL_ONES;
+        }
     return status;
 }
 
 /* No K: C = beta C, and C = 0. Nothing but the kernel's own waits keeps them behind what the stream ran before. And
- * beta that is very small or large: added to A B, a small one would not show. */
+ * beta that is very small or large: added to A B, a small one would not show. And more tiles than a persistent grid has
+ * blocks, none of which has sums of the one before. */
 static gt_status add_empty(gt_drawing *d)
 {
     gt_status status = GT_OK;
@@ -221,6 +261,12 @@ static gt_status add_empty(gt_drawing *d)
             c->beta = gt_drawing_far_scalar(d, i == 2);
             c->values = GT_VALUES_NORMAL;
         }
+    }
+    if (status == GT_OK && d->facts->blocks > 0) {
+        gt_case *c;
+        const bool rows = d->tile_m < d->tile_n;
+        const int64_t tile = rows ? d->tile_m : d->tile_n, side = d->facts->blocks * tile + gt_drawing_few(d, tile), few = 2;
+        status = gt_drawing_add(d, rows ? side : few, rows ? few : side, 0, 1, &c);
     }
     return status;
 }
@@ -260,15 +306,16 @@ static size_t align_of(const gt_class *class, const gt_cases *cases, size_t i, g
     return fine ? 16 : (size_t)gt_class_pointer(class, type);
 }
 
-/* The bias, whose address is promised to be that of an element, and results beside C, which begin elsewhere in 16 bytes than C
- * does where neither is promised to be aligned to these, but for batches. */
+/* The bias, whose address is promised to be that of an element, and no better every other time, and results beside C, which
+ * begin elsewhere in 16 bytes than C does where neither is promised to be aligned to these, but for batches. Every other time
+ * they lie before C. */
 static void place_results(const gt_class *class, const gt_cases *cases, size_t i, size_t *at)
 {
     gt_case *c = &cases->list[i];
     const size_t element = (size_t)gt_type_find(class->type_c)->bytes;
     c->result = c->place[GT_C];
     if (gt_case_bias(c) > 0) {
-        c->bias = place_behind(*at, element);
+        c->bias = place_behind(*at, i % 2 ? 16 : element);
         *at = c->bias + (size_t)gt_case_bias(c) * element;
     }
     if (c->beside) {
@@ -277,6 +324,11 @@ static void place_results(const gt_class *class, const gt_cases *cases, size_t i
         if (promised < 16 && c->problem.batch == 1 && (c->result - c->place[GT_C]) % 16 == 0)
             c->result += promised;
         *at = c->result + gt_problem_bytes(&c->problem, GT_C);
+        if (i / 2 % 2) {
+            const size_t before = c->place[GT_C];
+            c->place[GT_C] = c->result;
+            c->result = before;
+        }
     }
 }
 
@@ -364,8 +416,8 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     static gt_cases_kind *const kinds[] = {
         gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_chunks,
         gt_cases_add_depths, add_ties, add_whole, add_general, add_empty, gt_cases_add_equal,
-        gt_cases_add_overlapping, gt_cases_add_groups, gt_cases_add_dealt, add_long, gt_cases_add_steep,
-        gt_cases_add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
+        gt_cases_add_overlapping, gt_cases_add_groups, gt_cases_add_dealt, add_long, add_many_parts,
+        gt_cases_add_steep, gt_cases_add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;
     gt_cases cases = {0};
     int64_t stages = 2;
@@ -392,6 +444,9 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     d.rests = gt_walk_draw(&d.random, d.step);
     d.drawn = gt_drawing_below(&d, 25);
     d.strides = gt_drawing_below(&d, 7);
+    d.batches = gt_drawing_below(&d, 3);
+    d.uneven = gt_drawing_below(&d, 2 * GT_UNEVEN_COUNT);
+    d.zeros = gt_drawing_below(&d, 2);
     d.hard = gt_drawing_below(&d, GT_OPERANDS * (GT_HARD_KINDS + 1));
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -4,18 +4,18 @@
 #define MORE 16 /* rows and columns beyond the first tile */
 #define WIDE 8  /* columns that one thread may read and store at once, or a multiple */
 
-/* Shapes: a tile and some more in both directions, K long enough for every part of it; whole tiles only, K of one step;
- * a few rows and columns, in a batch; and none of K. */
-enum { BEYOND, WHOLE, FEW, EMPTY };
+/* Shapes: a tile and some more in both directions, K long enough for every part of it, or of one step; whole tiles only, K
+ * of one step; a few rows and columns, in a batch; and none of K. */
+enum { BEYOND, BESIDE, WHOLE, FEW, EMPTY };
 
 /* `rest`: of the columns by WIDE, but for one, where tiles are not whole. */
 static gt_status add_one(gt_drawing *d, int shape, int64_t rest, gt_epilogue epilogue, bool beside, gt_case **out)
 {
     const int64_t parts = d->facts->split_k + 1;
-    const int64_t m = shape == BEYOND  ? d->tile_m + 1 + gt_drawing_below(d, MORE)
+    const int64_t m = shape <= BESIDE  ? d->tile_m + 1 + gt_drawing_below(d, MORE)
                       : shape == WHOLE ? d->tile_m
                                        : gt_drawing_few(d, d->tile_m);
-    const int64_t n = shape == BEYOND     ? d->tile_n + WIDE * gt_drawing_below(d, MORE / WIDE) + rest + 1
+    const int64_t n = shape <= BESIDE     ? d->tile_n + WIDE * gt_drawing_below(d, MORE / WIDE) + rest + 1
                       : shape == WHOLE    ? 2 * d->tile_n
                       : d->tile_n >= WIDE ? WIDE * gt_drawing_below(d, d->tile_n / WIDE) + rest + 1
                                           : 1 + gt_drawing_below(d, d->tile_n);
@@ -30,20 +30,25 @@ static gt_status add_one(gt_drawing *d, int shape, int64_t rest, gt_epilogue epi
     return GT_OK;
 }
 
-/* Every epilogue, with and without beta, in place and beside C. A NaN that relu is to keep. Watched for races: what is
- * finished once it is stored is read again. */
+/* Every epilogue, with and without beta, in place and beside C, in one tile, several and batches; two of them with alpha = 1
+ * and beta = 0 or 1, as programs mostly have it. A NaN that relu is to keep. Watched for races: what is finished once it is
+ * stored is read again. */
 gt_status gt_cases_add_epilogues(gt_drawing *d)
 {
     const struct {
         int shape, rest; /* behind an even one that is drawn: relu alone has an odd number of columns */
         gt_epilogue epilogue;
-        bool beside, scales;
+        bool beside, scales, ones;
     } kinds[] = {
         {BEYOND, 2, GT_EPILOGUE_GELU_BIAS, true, true}, {BEYOND, 5, GT_EPILOGUE_RELU_BIAS, false, false},
+        {BESIDE, 3, GT_EPILOGUE_RELU, false, true},     {BESIDE, 6, GT_EPILOGUE_NONE, true, false},
+        {BESIDE, 4, GT_EPILOGUE_GELU, true, false},     {BESIDE, 7, GT_EPILOGUE_NONE, true, true},
         {WHOLE, 0, GT_EPILOGUE_BIAS, true, false},      {WHOLE, 0, GT_EPILOGUE_GELU, false, true},
+        {WHOLE, 0, GT_EPILOGUE_BIAS, false, false, .ones = true},
         {FEW, 0, GT_EPILOGUE_RELU_BIAS, true, true},    {FEW, 1, GT_EPILOGUE_BIAS, false, true},
         {FEW, 2, GT_EPILOGUE_NONE, true, true},         {FEW, 4, GT_EPILOGUE_RELU, true, false},
-        {EMPTY, 3, GT_EPILOGUE_GELU_BIAS, false, false},
+        {FEW, 3, GT_EPILOGUE_GELU_BIAS, false, false},  {FEW, 5, GT_EPILOGUE_RELU_BIAS, false, true, .ones = true},
+        {EMPTY, 3, GT_EPILOGUE_GELU_BIAS, false, false}, {EMPTY, 6, GT_EPILOGUE_RELU, true, true},
     };
     const int64_t start = 2 * gt_drawing_below(d, WIDE / 2);
     gt_status status = GT_OK;
@@ -54,10 +59,11 @@ gt_status gt_cases_add_epilogues(gt_drawing *d)
                          gelu ? GT_EPILOGUE_BIAS : kinds[i].epilogue, kinds[i].beside, &c);
         if (status != GT_OK)
             break;
-        c->beta = kinds[i].scales ? c->beta : 0;
+        c->alpha = kinds[i].ones ? 1 : c->alpha;
+        c->beta = !kinds[i].scales ? 0 : kinds[i].ones ? 1 : c->beta;
         c->fill = GT_FILL_POISON; /* which shows where C is read and not asked for */
         c->watched = i < 2;
-        if (kinds[i].epilogue == GT_EPILOGUE_RELU && !d->types->exact) {
+        if (kinds[i].epilogue == GT_EPILOGUE_RELU && kinds[i].shape == FEW && !d->types->exact) {
             c->values = GT_VALUES_HARD;
             c->odd = GT_A;
             c->hard = (1u << GT_HARD_KINDS) - 1;

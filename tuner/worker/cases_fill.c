@@ -113,6 +113,18 @@ static void make_steep(const gt_case *c, gt_operand operand, char *data)
         }
 }
 
+/* Integers of one sign in the upper quarter of their type. */
+static void enlarge(const gt_case *c, gt_operand operand, char *data)
+{
+    const gt_stored o = gt_problem_stored(&c->problem, operand);
+    const gt_type_info *type = gt_type_find(o.type);
+    for (int64_t row = 0; row < c->problem.batch * o.rows; row++)
+        for (int64_t column = 0; column < o.columns; column++) {
+            const int64_t at = row / o.rows * o.stride + row % o.rows * o.ld + column;
+            type->store(data, at, type->most - floor(fabs(type->load(data, at)) / 4));
+        }
+}
+
 /* What an element of an uneven operand is multiplied with: `here` is the one place along K, `line` its row of A or column
  * of B, of so many. */
 static double unevenness(const gt_case *c, bool here, int64_t line, int64_t lines, uint64_t seed, int64_t at)
@@ -196,18 +208,20 @@ static void make_uneven(const gt_case *c, gt_operand operand, uint64_t seed, cha
         }
 }
 
-/* One operand of a case. Poison stays between its rows, and in a C that nobody reads and that is not to be filled. */
+/* One operand of a case. Poison stays between its rows, and in a C that nobody reads and that is not to be filled; always
+ * where beta is -0, which shows in nothing but NaN. */
 static void fill_operand(const gt_case *c, gt_operand operand, const gt_pool *pool, gt_draws *places, char *data)
 {
     const gt_stored o = gt_problem_stored(&c->problem, operand);
     const bool unread = operand == GT_C && c->beta == 0;
-    if (!unread || c->fill == GT_FILL_RANDOM) {
+    const gt_fill fill = signbit(c->beta) ? GT_FILL_POISON : c->fill;
+    if (!unread || fill == GT_FILL_RANDOM) {
         gt_pool_fill(pool, places, &o, c->problem.batch, data);
         return;
     }
-    for (int64_t row = 0; c->fill != GT_FILL_POISON && row < c->problem.batch * o.rows; row++)
+    for (int64_t row = 0; fill != GT_FILL_POISON && row < c->problem.batch * o.rows; row++)
         for (int64_t column = 0; column < o.columns; column++)
-            pool->type->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column, c->fill == GT_FILL_ONES);
+            pool->type->store(data, row / o.rows * o.stride + row % o.rows * o.ld + column, fill == GT_FILL_ONES);
 }
 
 typedef struct filling {
@@ -244,6 +258,8 @@ static void fill_case(void *data, size_t index)
             gt_exact_fill_ties(c, o, &draws, operand);
         else if (c->values == GT_VALUES_STEEP && o != GT_C)
             make_steep(c, o, operand);
+        else if (c->values == GT_VALUES_LARGE && o != GT_C)
+            enlarge(c, o, operand);
         else if (c->values == GT_VALUES_UNEVEN && o != GT_C && c->problem.k > 0)
             make_uneven(c, o, scales >> 1, operand);
     }

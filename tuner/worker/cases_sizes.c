@@ -212,18 +212,20 @@ gt_status gt_cases_add_dealt(gt_drawing *d)
 }
 
 /* Adds a case whose operands have one stride between rows. */
-static gt_status add_alike(gt_drawing *d, int64_t m, int64_t n, int64_t k, gt_case **out)
+static gt_status add_alike(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_case **out)
 {
-    const gt_status status = gt_drawing_add(d, m, n, k, 1, out);
+    const gt_status status = gt_drawing_add(d, m, n, k, batch, out);
     if (status != GT_OK)
         return status;
     const int64_t unit = d->class->align / gt_class_element(d->class), longest = m > n ? m > k ? m : k : n > k ? n : k;
     gt_gemm gemm = gt_class_gemm(d->class, m, n, k);
     gemm.lda = gemm.ldb = gemm.ldc = (longest + unit - 1) / unit * unit;
+    gemm.batch = batch;
     return gt_problem_init(&gemm, &(*out)->problem);
 }
 
-/* Sides that are as long as others: two of them and all, and a matrix that is multiplied by itself. */
+/* Sides that are as long as others: two of them and all, of two products too, whose strides are equal then, and a matrix that
+ * is multiplied by itself. */
 gt_status gt_cases_add_equal(gt_drawing *d)
 {
     const int64_t tile = d->tile_m < d->tile_n ? d->tile_m : d->tile_n, most = tile < ALIKE_MOST ? tile : ALIKE_MOST;
@@ -235,7 +237,7 @@ gt_status gt_cases_add_equal(gt_drawing *d)
         gt_case *c;
         const int64_t large = 1 + gt_drawing_below(d, LENGTHS),
                       *side = i < count ? sides[i] : (const int64_t[]){large, large, large};
-        if ((status = add_alike(d, side[0], side[1], side[2], &c)) == GT_OK) {
+        if ((status = add_alike(d, side[0], side[1], side[2], i == 3 ? 2 : 1, &c)) == GT_OK) {
             gt_drawing_both(d, c);
             c->values = GT_VALUES_NORMAL;
             c->itself = i == count - 1 && d->class->type_a == d->class->type_b;

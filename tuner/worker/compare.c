@@ -28,6 +28,7 @@ void gt_case_name(const gt_case *c, char name[GT_CASE_NAME])
              : c->values == GT_VALUES_WHOLE ? ", whole numbers"
              : c->values == GT_VALUES_TIES ? ", sums next to ties"
              : c->values == GT_VALUES_STEEP ? ", one large product"
+             : c->values == GT_VALUES_LARGE ? ", large integers"
              : c->values == GT_VALUES_UNEVEN ? ", elements far apart"
                                            : "",
              c->itself ? ", A by itself" : c->again ? ", again" : "",

@@ -62,6 +62,8 @@ static double draw_full(gt_drawing *d, int kind, int powers)
 double gt_drawing_scalar(gt_drawing *d, int kind)
 {
     static const double special[] = {1, -1, 0}, plain[] = {2, 0.5, 3, 0.25, 4, 10};
+    if (kind == 4 && d->zeros++ % 2)
+        return -0.0;
     if (kind >= 2)
         return special[kind - 2];
     if (gt_drawing_below(d, PLAIN_SCALARS) == 0) {
@@ -85,12 +87,12 @@ void gt_drawing_telling(gt_drawing *d, gt_case *c)
     if (c->values != GT_VALUES_NORMAL || gt_drawing_below(d, 2) == 0 || gt_exact_whole(d->types, c->problem.k) == 0) {
         gt_drawing_both(d, c);
         if (c->values == GT_VALUES_WIDE && d->wide++ % 2 == 0)
-            c->beta = 0; /* subnormal sums are the results */
+            c->beta = gt_drawing_scalar(d, 4); /* subnormal sums are the results */
         return;
     }
     c->values = GT_VALUES_WHOLE;
     c->alpha = gt_drawing_below(d, 2) ? 1 : -1;
-    c->beta = (double)gt_drawing_below(d, 2);
+    c->beta = gt_drawing_scalar(d, gt_drawing_below(d, 2) ? 2 : 4);
 }
 
 double gt_drawing_far_scalar(gt_drawing *d, bool large)
@@ -143,33 +145,34 @@ double gt_drawing_work(const gt_drawing *d, int64_t m, int64_t n, int64_t k, int
     return tiles * steps * (double)(d->tile_m * d->tile_n * d->step) + blocks * BLOCK_WORK;
 }
 
-/* Some stride that is aligned and no better, or rows of just their elements where those are: always where there are
- * many rows. Few of them may lie far apart. */
-static int64_t draw_ld(gt_drawing *d, int64_t rows, int64_t columns, int bytes)
+/* Some stride that is aligned and no better, or rows of just their elements where those are: always where these are to be
+ * packed, or there are many rows. Few of them may lie far apart. */
+static int64_t draw_ld(gt_drawing *d, bool packed, int64_t rows, int64_t columns, int bytes)
 {
     const int64_t unit = d->class->align > bytes ? d->class->align / bytes : 1, units = (columns + unit - 1) / unit;
     const int64_t kind = d->strides++ % 7; /* not in step with scalars and values */
-    if (kind < 2 || rows > MANY_ROWS)
+    if (packed || kind < 2 || rows > MANY_ROWS)
         return (units > 0 ? units : 1) * unit;
     if (kind == 2 && rows <= FEW_ROWS)
         return ((units + (65 + gt_drawing_below(d, 64)) / unit + 1) | 1) * unit;
     return ((units + 1 + 2 * gt_drawing_below(d, 3)) | 1) * unit;
 }
 
-/* Fills in strides and the gt_problem of a case. Each is a multiple of the alignment. */
+/* Fills in strides and the gt_problem of a case. Each is a multiple of the alignment. Matrices of a batch have a row between
+ * them, or none, and then those of C begin where their rows do not; or they are packed, as programs mostly have them. */
 static gt_status place_problem(gt_drawing *d, gt_gemm *gemm, gt_problem *problem)
 {
     const gt_class *c = d->class;
     const int a = gt_type_find(c->type_a)->bytes, b = gt_type_find(c->type_b)->bytes,
               result = gt_type_find(c->type_c)->bytes;
     const int64_t rows_a = c->op_a == GT_N ? gemm->m : gemm->k, rows_b = c->op_b == GT_N ? gemm->k : gemm->n;
-    gemm->lda = draw_ld(d, gemm->batch * rows_a, c->op_a == GT_N ? gemm->k : gemm->m, a);
-    gemm->ldb = draw_ld(d, gemm->batch * rows_b, c->op_b == GT_N ? gemm->n : gemm->k, b);
-    gemm->ldc = draw_ld(d, gemm->batch * gemm->m, gemm->n, result);
-    const int64_t gap = gt_drawing_below(d, 2);
+    const int64_t turn = gemm->batch > 1 ? d->batches++ % 3 : -1, gap = turn == 1;
+    const bool packed = turn == 2, apart = turn == 0;
+    gemm->lda = draw_ld(d, packed, gemm->batch * rows_a, c->op_a == GT_N ? gemm->k : gemm->m, a);
+    gemm->ldb = draw_ld(d, packed, gemm->batch * rows_b, c->op_b == GT_N ? gemm->n : gemm->k, b);
+    gemm->ldc = draw_ld(d, packed, gemm->batch * gemm->m, gemm->n, result);
     /* Rows of C that are multiples of 16 bytes, which kernels may find out, and with them matrices of a batch that are not. */
-    const bool apart = gemm->batch > 1 && gap == 0;
-    if (d->placed++ % 3 == 2 || apart)
+    if ((d->placed++ % 3 == 2 && !packed) || apart)
         gemm->ldc = (gemm->ldc + 16 / result - 1) / (16 / result) * (16 / result);
     gemm->stride_a = (rows_a + gap) * gemm->lda;
     gemm->stride_b = (rows_b + gap) * gemm->ldb;
@@ -185,12 +188,13 @@ static void choose_values(gt_drawing *d, int64_t turn, gt_case *c)
     if (d->types->exact)
         return;
     if (turn % 8 == 1 && d->types->parts > 0) {
+        const int64_t index = d->uneven++;
         c->values = GT_VALUES_UNEVEN;
-        c->odd = (gt_operand)gt_drawing_below(d, 2);
-        c->uneven = (gt_uneven)gt_drawing_below(d, GT_UNEVEN_COUNT);
+        c->odd = (gt_operand)(index % 2);
+        c->uneven = (gt_uneven)(index / 2 % GT_UNEVEN_COUNT);
     } else if (turn % 8 == 3) {
         c->values = GT_VALUES_WIDE;
-        c->odd = (gt_operand)gt_drawing_below(d, 2);
+        c->odd = (gt_operand)(turn / 16 % 2);
     } else if (turn % 8 == 6 || turn % 16 == 9) {
         const int64_t index = d->hard++, kind = index / GT_OPERANDS % (GT_HARD_KINDS + 1);
         c->values = GT_VALUES_HARD;
@@ -230,6 +234,7 @@ gt_status gt_drawing_add(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t
                  .beta = gt_drawing_scalar(d, (int)(turn / 5 % 5)),
                  .fill = (gt_fill)(turn % GT_FILL_COUNT),
                  .seed = gt_draw_bits(&d->random),
+                 .dealt = d->facts->repack > 0 && turn / 8 % 2,
                  .repeats = 1};
     choose_values(d, turn, &c);
     const gt_status status = place_problem(d, &gemm, &c.problem);

@@ -30,9 +30,9 @@ typedef struct gt_drawing {
     double work;
     gt_draws random;
     gt_walk rests; /* of k */
-    /* How many there were of cases, those with hard and with wide values, with other parts of K, those with K, strides,
-     * problems: they go through kinds in turn. */
-    int64_t drawn, hard, wide, divided, depths, strides, placed;
+    /* How many there were of cases, those with hard, with wide and with uneven values, zeros, those with other parts of K, with K,
+     * strides, problems, batches: they go through kinds in turn. */
+    int64_t drawn, hard, wide, uneven, zeros, divided, depths, strides, placed, batches;
     gt_cases *cases;
     size_t room;
 } gt_drawing;
@@ -40,7 +40,7 @@ typedef struct gt_drawing {
 /* A number from 0 to limit - 1. */
 int64_t gt_drawing_below(gt_drawing *d, int64_t limit);
 
-/* Full mantissas of either sign, and 1, -1 and 0. Integers take any. Now and then another number that programs like. */
+/* Full mantissas of either sign, and 1, -1 and 0, of either sign too. Integers take any. Now and then another number that programs like. */
 double gt_drawing_scalar(gt_drawing *d, int kind);
 
 /* One very far from 1. It shows only where nothing is added to what it is multiplied by. */

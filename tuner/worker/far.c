@@ -110,6 +110,12 @@ static CUdeviceptr operand_at(const gt_far *far, const gt_class *class, gt_opera
     return far->first + (CUdeviceptr)operand * OPERAND_BYTES + (CUdeviceptr)gt_class_pointer(class, types[operand]);
 }
 
+/* Where the host sees results: in C, or behind all operands. */
+static CUdeviceptr results_at(const gt_far *far, const gt_class *class, const gt_case *packed)
+{
+    return operand_at(far, class, GT_C) + (packed->beside ? OPERAND_BYTES : 0);
+}
+
 /* What lies far apart. */
 typedef enum apart {
     APART_ROWS,   /* rows of a few elements, ROWS of them */
@@ -125,6 +131,7 @@ typedef enum apart {
     APART_TILES, /* matrices of a whole tile, C not read */
     APART_FINISHED_ROWS, /* rows and matrices whose results have an epilogue, where kernels have one */
     APART_FINISHED_MATRICES,
+    APART_RESULTS, /* rows whose results go to a matrix of their own, far from C */
     APART_KINDS,
 } apart;
 
@@ -132,6 +139,7 @@ static const struct {
     bool near, matrices;
     int powers; /* of two, over which elements are spread where operands may be in parts; 0: they are not */
     gt_epilogue epilogue;
+    bool beside;
 } kinds[APART_KINDS] = {
     [APART_LINES] = {.near = true},
     [APART_WHOLE] = {.near = true},
@@ -145,6 +153,7 @@ static const struct {
     [APART_TILES] = {.matrices = true},
     [APART_FINISHED_ROWS] = {.epilogue = GT_EPILOGUE_RELU},
     [APART_FINISHED_MATRICES] = {.matrices = true, .epilogue = GT_EPILOGUE_RELU},
+    [APART_RESULTS] = {.beside = true},
 };
 
 /* Rows of a side, as many as a tile or step has and some more. */
@@ -189,6 +198,7 @@ static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart k
         [APART_TILES] = {f->tile_m, f->tile_n, 16},
         [APART_FINISHED_ROWS] = {ROWS, n_down ? ROWS : WIDE, k_down ? ROWS : WIDE},
         [APART_FINISHED_MATRICES] = {5, 6, 7},
+        [APART_RESULTS] = {ROWS, n_down ? ROWS : WIDE, k_down ? ROWS : WIDE},
     };
     for (int i = 0; i < 3; i++)
         size[i] = sizes[kind][i];
@@ -245,6 +255,7 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
     const int powers = kinds[kind].powers;
     p->packed.values = powers > 0 ? GT_VALUES_UNEVEN : GT_VALUES_NORMAL;
     p->packed.epilogue = kinds[kind].epilogue;
+    p->packed.beside = kinds[kind].beside;
     p->packed.alpha = exact ? -3 : -1.25;
     p->packed.beta = kind == APART_WHOLE || kind == APART_TILES ? 0 : exact ? -3 : 0.75;
     for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
@@ -280,10 +291,14 @@ static bool run_product(const gt_far *far, const gt_checks *checks, const gt_cla
         at[o] = operand_at(far, class, o);
         result = driver->cuMemcpyHtoD(at[o], p->data[o], gt_problem_bytes(&p->packed.problem, o));
     }
+    const CUdeviceptr results = results_at(far, class, &p->packed);
+    if (result == CUDA_SUCCESS && p->packed.beside)
+        result = driver->cuMemcpyHtoD(results, p->data[GT_C], gt_problem_bytes(&p->packed.problem, GT_C));
     if (!gt_trial_check(trial, driver, result, "uploading operands that lie far apart") ||
         !runner->prepare(runner, &p->far, trial))
         return false;
     const gt_launch_operands operands = {.a = (void *)at[GT_A], .b = (void *)at[GT_B], .c = (void *)at[GT_C],
+                                         .d = p->packed.beside ? (void *)(results + FAR * APART) : NULL,
                                          .epilogue = p->packed.epilogue,
                                          .alpha = gt_scalar_make(types, p->packed.alpha),
                                          .beta = gt_scalar_make(types, p->packed.beta)};
@@ -291,7 +306,7 @@ static bool run_product(const gt_far *far, const gt_checks *checks, const gt_cla
     if (result == CUDA_SUCCESS)
         result = driver->cuStreamSynchronize(checks->stream);
     if (result == CUDA_SUCCESS)
-        result = driver->cuMemcpyDtoH(p->after, at[GT_C], gt_problem_bytes(&p->packed.problem, GT_C));
+        result = driver->cuMemcpyDtoH(p->after, results, gt_problem_bytes(&p->packed.problem, GT_C));
     return gt_trial_check(trial, driver, result, "running (rows or matrices far apart)");
 }
 
@@ -318,7 +333,7 @@ static int places_of(const product *p)
         const size_t bytes = gt_problem_bytes(&p->far, o);
         most = bytes > most ? bytes : most;
     }
-    return (int)(most / APART) + 1;
+    return (int)(most / APART) + 1 + (p->packed.beside ? FAR : 0);
 }
 
 /* Whether the operands of a product lie beside each other in the chunk, and all its rows at places. */
@@ -337,7 +352,7 @@ static bool is_wanted(const gt_class *class, const gt_kernel *kernel, apart kind
     if (kind == APART_TURNS)
         return turns > LINES_LEAST && turns <= TURNS_MOST;
     return (kinds[kind].powers == 0 || gt_class_types(class)->parts > 0) &&
-           (!kinds[kind].epilogue || kernel->facts.epilogue);
+           ((!kinds[kind].epilogue && !kinds[kind].beside) || kernel->facts.epilogue);
 }
 
 gt_status gt_far_draw(gt_far *far, const gt_class *class, const gt_kernel *kernel, uint64_t seed)

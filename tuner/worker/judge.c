@@ -28,7 +28,6 @@ typedef struct gt_judgement judgement;
 /* Says what lies at a place of a case's memory that changed, and should not have. */
 static bool fail_changed(const gt_case *c, size_t at, gt_trial *trial)
 {
-    /* In the order in which they lie. */
     const gt_stored of_bias = {c->problem.class.type_c, 1, gt_case_bias(c), gt_case_bias(c), 0};
     const size_t element = (size_t)gt_type_find(of_bias.type)->bytes;
     const struct {
@@ -46,7 +45,7 @@ static bool fail_changed(const gt_case *c, size_t at, gt_trial *trial)
     };
     size_t piece = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
-        piece = pieces[i].begin > 0 && pieces[i].begin <= at + GT_CASE_GUARD ? i : piece;
+        piece = pieces[i].begin >= pieces[piece].begin && pieces[i].begin <= at + GT_CASE_GUARD ? i : piece;
     const size_t begin = pieces[piece].begin, end = begin + pieces[piece].bytes;
     const gt_stored o = pieces[piece].stored;
     char name[GT_CASE_NAME];

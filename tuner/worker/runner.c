@@ -98,6 +98,8 @@ static bool prepare_kernel(gt_runner *runner, const gt_problem *problem, gt_tria
         gt_kernel_split(&kernel, runner->parts);
     if (gt_launch_init(&kernel, problem, &self->launch) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s", gt_error_message());
+    if (runner->dealt && self->launch.copies.blocks > 0)
+        self->launch.copies.blocks = self->launch.copies.cluster;
     return gt_trial_check(trial, self->driver, place_workspace(self), "making room for the workspace");
 }
 

@@ -23,6 +23,7 @@ struct gt_runner {
     /* On the software GPU: keeps launches from what surrounds the workspace, or no longer. NULL: there is none. */
     void (*protect)(const gt_runner *runner, bool on);
     int64_t parts; /* parts of K to launch with, where the kernel takes any; 0: as it was made */
+    bool dealt;    /* one cluster's blocks make all copies of operands that are made first, which any number may */
     bool epilogue; /* it has epilogues, which are checked too */
     bool plain; /* only alpha = 1 and beta = 0 are checked */
 };

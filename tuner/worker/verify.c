@@ -281,8 +281,10 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     const gt_case *c = &v->cases.list[index];
     bool varied = false;
     runner->parts = c->parts;
+    runner->dealt = c->dealt;
     const bool ready = c->again || runner->prepare(runner, &c->problem, trial);
     runner->parts = 0;
+    runner->dealt = false;
     if (!ready)
         return false;
     CUresult result = launch(v, c, runner, index);
