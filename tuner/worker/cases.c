@@ -34,7 +34,7 @@
 #define DEEPER_SHARE  0.2  /* for either with K of more than a step */
 #define TIE_SHARE     0.05 /* for each of its cases */
 #define PARTS_SHARE   0.1
-#define BATCH_SHARE   0.2
+#define BATCH_SHARE   0.15
 #define EMPTY_SHARE   0.1 /* for a batch without K */
 #define REPEAT_SHARE  0.9
 
@@ -192,11 +192,11 @@ static gt_status add_long(gt_drawing *d)
 static gt_status add_many_parts(gt_drawing *d)
 {
     const int64_t cluster = d->facts->cluster_y;
-    const double each = gt_drawing_work(d, 1, 1, d->step, 1) / (double)d->facts->split_k;
+    const double each = gt_drawing_work(d, 1, 1, d->facts->split_k * d->step, 1) / (double)d->facts->split_k;
     if (!d->facts->any_split)
         return GT_OK;
     const int64_t clusters = gt_drawing_affordable(d, PARTS_SHARE, each * (double)cluster, PARTS_LEAST / cluster + 1,
-                                                   MANY_PARTS - gt_drawing_below(d, 16));
+                                                   MANY_PARTS - 1 - 2 * gt_drawing_below(d, 8));
     gt_case *c;
     const gt_status status =
         gt_drawing_add(d, gt_drawing_some(d, d->tile_m), gt_drawing_some(d, d->tile_n), clusters * cluster * d->step, 1, &c);

@@ -60,7 +60,7 @@ gt_status gt_cases_add_epilogues(gt_drawing *d)
         if (status != GT_OK)
             break;
         c->alpha = kinds[i].ones ? 1 : c->alpha;
-        c->beta = !kinds[i].scales ? 0 : kinds[i].ones ? 1 : c->beta;
+        c->beta = !kinds[i].scales ? gt_drawing_scalar(d, 4) : kinds[i].ones ? 1 : c->beta;
         c->fill = GT_FILL_POISON; /* which shows where C is read and not asked for */
         c->watched = i < 2;
         if (kinds[i].epilogue == GT_EPILOGUE_RELU && kinds[i].shape == FEW && !d->types->exact) {
