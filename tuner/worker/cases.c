@@ -50,6 +50,7 @@
 #define FEW_REPEATS 4
 
 #define LARGE_C 65536 /* elements */
+#define WHOLE_VECTOR 8 /* elements that are stored at once, of any type of C */
 #define SECTORS 32    /* elements that fill whole sectors of memory, in any type */
 
 /* A whole tile and whole chunks of K, one for each part of it, so that nothing lies beyond the last, with NaN and
@@ -238,7 +239,7 @@ static gt_status add_batch(gt_drawing *d)
     }
     most = gt_drawing_affordable(d, EMPTY_SHARE, gt_drawing_work(d, 1, 1, 0, 1), some, most);
     for (int i = 0; status == GT_OK && i < 2; i++)
-        if ((status = gt_drawing_add(d, 2, 2, 0, most, &c)) == GT_OK) {
+        if ((status = gt_drawing_add(d, 2, i == 0 ? 2 : WHOLE_VECTOR, 0, most, &c)) == GT_OK) {
             c->beta = i == 0 ? gt_drawing_scalar(d, 1) : 0;
             c->fill = GT_FILL_ONES;
         }
@@ -296,13 +297,14 @@ static size_t place_behind(size_t at, size_t align)
     return (at + GT_CASE_GUARD + 2 * align - 1) / (2 * align) * (2 * align) + align;
 }
 
-/* What an operand's address is a multiple of: as promised; but of cases whose rows of C are multiples of 16 bytes, batches'
- * and every other one's C is, too. */
+/* What an operand's address is a multiple of: as promised; but of cases whose rows of C are multiples of 16 bytes, batches',
+ * those with results beside C and every other one's C is, too. */
 static size_t align_of(const gt_class *class, const gt_cases *cases, size_t i, gt_operand o)
 {
     const gt_problem *p = &cases->list[i].problem;
     const gt_type type = gt_problem_stored(p, o).type;
-    const bool fine = o == GT_C && p->ldc * gt_type_find(type)->bytes % 16 == 0 && (p->batch > 1 || i % 2 == 0);
+    const bool fine = o == GT_C && p->ldc * gt_type_find(type)->bytes % 16 == 0 &&
+                      (p->batch > 1 || i % 2 == 0 || cases->list[i].beside);
     return fine ? 16 : (size_t)gt_class_pointer(class, type);
 }
 

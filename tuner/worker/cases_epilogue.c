@@ -41,8 +41,8 @@ gt_status gt_cases_add_epilogues(gt_drawing *d)
         bool beside, scales, ones;
     } kinds[] = {
         {BEYOND, 2, GT_EPILOGUE_GELU_BIAS, true, true}, {BEYOND, 5, GT_EPILOGUE_RELU_BIAS, false, false},
-        {BESIDE, 3, GT_EPILOGUE_RELU, false, true},     {BESIDE, 6, GT_EPILOGUE_NONE, true, false},
-        {BESIDE, 4, GT_EPILOGUE_GELU, true, false},     {BESIDE, 7, GT_EPILOGUE_NONE, true, true},
+        {BESIDE, 7, GT_EPILOGUE_NONE, true, true},      {BESIDE, 3, GT_EPILOGUE_RELU, false, true},
+        {BESIDE, 6, GT_EPILOGUE_NONE, true, false},     {BESIDE, 4, GT_EPILOGUE_GELU, true, false},
         {WHOLE, 0, GT_EPILOGUE_BIAS, true, false},      {WHOLE, 0, GT_EPILOGUE_GELU, false, true},
         {WHOLE, 0, GT_EPILOGUE_BIAS, false, false, .ones = true},
         {FEW, 0, GT_EPILOGUE_RELU_BIAS, true, true},    {FEW, 1, GT_EPILOGUE_BIAS, false, true},
@@ -59,6 +59,10 @@ gt_status gt_cases_add_epilogues(gt_drawing *d)
                          gelu ? GT_EPILOGUE_BIAS : kinds[i].epilogue, kinds[i].beside, &c);
         if (status != GT_OK)
             break;
+        if (kinds[i].beside && kinds[i].scales && c->problem.batch == 1) { /* C or results begin at 16 bytes, and so do rows */
+            c->problem.ldc = (c->problem.ldc + WIDE - 1) / WIDE * WIDE;
+            c->problem.stride_c = c->problem.m * c->problem.ldc;
+        }
         c->alpha = kinds[i].ones ? 1 : c->alpha;
         c->beta = !kinds[i].scales ? gt_drawing_scalar(d, 4) : kinds[i].ones ? 1 : c->beta;
         c->fill = GT_FILL_POISON; /* which shows where C is read and not asked for */

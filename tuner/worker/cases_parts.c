@@ -6,6 +6,8 @@
 #define STEEP_FIRST     512 /* the large product; the others are below 1/16 */
 
 #define SUMS_SIDE    16   /* of a product whose sums are looked at on average */
+#define FAR_SIDE     20   /* and of one whose elements are far apart, */
+#define FAR_K        40   /* so that some of them are deep */
 #define SPLIT_PAIR   1536 /* elements of a line that two blocks of 8 warps split at a time, in several turns */
 #define SPLIT_LONG   3904 /* elements of a line: more than 8 blocks of 8 warps split at a time, and twice 2048 nearly */
 #define SPLIT_MORE   8448 /* elements of a line that all warps of a block split, */
@@ -73,7 +75,8 @@ static gt_status add_split_alone(gt_drawing *d)
  * A or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both,
  * farther than three parts hold, where another tile lies below: its rows are not this one's. The last row or column of
  * a tile, alone. Tiles beside and below others, with C: what one stored another must not add to. Lines without a tail,
- * so that zeros behind their end make up for nothing that is not counted; those of one case so long that every warp
+ * so that zeros behind their end make up for nothing that is not counted; elements far apart, whose errors are looked at
+ * on average too; those of one case so long that every warp
  * which splits them takes several turns, of two such that a pair of blocks splits them twice, and of one whose sums
  * drift unless they are promoted, as kernels that split operands promise, where tiles are computed without tensor
  * cores, too. */
@@ -109,6 +112,8 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     for (gt_operand o = GT_A; status == GT_OK && o <= GT_B; o++)
         status =
             add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_PAIR, 1, GT_UNEVEN_LARGE, o);
+    for (gt_operand o = GT_A; status == GT_OK && o <= GT_B; o++)
+        status = add_uneven(d, FAR_SIDE, FAR_SIDE, FAR_K + gt_drawing_below(d, 8), 1, GT_UNEVEN_FAR, o);
     if (status == GT_OK)
         status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_LONG, 1,
                             d->facts->repack & GT_COPY_SPLIT ? GT_UNEVEN_DRIFT : GT_UNEVEN_LARGE, GT_B);

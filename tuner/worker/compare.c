@@ -145,7 +145,7 @@ static double find_bound(const gt_case *c, const gt_types *types, const limits *
 }
 
 /* Adds an element's error to those that are judged by their mean. */
-static void add_error(const gt_case *c, const gt_reference_terms *t, const element *x, double wanted, bool promotes,
+static void add_error(const gt_case *c, const gt_reference_terms *t, const element *x, double wanted, bool promotes, bool far,
                       gt_errors *e)
 {
     const double ab = c->alpha * x->sum, bc = c->beta * x->was, error = fabs(x->got - wanted);
@@ -155,6 +155,9 @@ static void add_error(const gt_case *c, const gt_reference_terms *t, const eleme
     if (promotes) {
         e->promoted_sum += ratio;
         e->promoted_count++;
+    } else if (variance > 0 && far) {
+        e->far_sum += of_sums / variance * ratio;
+        e->far_count += of_sums / variance;
     } else if (variance > 0) {
         const double share = of_sums / variance;
         e->sum += ratio;
@@ -173,6 +176,8 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
     const bool normal = c->values == GT_VALUES_NORMAL && !types->exact && c->epilogue == GT_EPILOGUE_NONE;
     const bool counts = normal && !c->itself && is_average(p, types);
     const bool promotes = normal && types->parts > 0 && p->k >= GT_SUMS_K;
+    const bool far = c->values == GT_VALUES_UNEVEN && c->uneven == GT_UNEVEN_FAR && c->epilogue == GT_EPILOGUE_NONE &&
+                     p->k <= VARIANCE_K;
     const double lost = underflow(c, types);
     const limits l = {.terms = gt_reference_terms_of(types, p->k, 0, c->alpha, c->beta),
                       .least = lost * lost,
@@ -195,6 +200,8 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
                 return fail_element(c, index, i, j, x.got, wanted, 0, trial);
             if (!matches(type, x.got, wanted, last, bound))
                 return fail_element(c, index, i, j, x.got, wanted, last * fabs(wanted) + sqrt(bound), trial);
+            if (far)
+                add_error(c, &l.terms, &x, wanted, false, true, e);
             if (!normal || !isfinite(x.got))
                 continue;
             const double error = fabs(x.got - wanted);
@@ -202,7 +209,7 @@ bool gt_compare_product(const gt_case *c, const gt_reference *r, int64_t index, 
             if (error > trial->error * scale && scale > 0)
                 trial->error = error / scale;
             if (counts || promotes)
-                add_error(c, &l.terms, &x, wanted, promotes, e);
+                add_error(c, &l.terms, &x, wanted, promotes, false, e);
         }
     }
     return true;
@@ -214,7 +221,8 @@ bool gt_compare_errors(const gt_errors *e, gt_trial *trial)
         const char *what;
         double sum, count;
     } kinds[] = {{"errors", e->sum, e->count}, {"errors of sums", e->sums_sum, e->sums_count},
-                 {"errors of long sums", e->promoted_sum, e->promoted_count}};
+                 {"errors of long sums", e->promoted_sum, e->promoted_count},
+                 {"errors of elements far apart", e->far_sum, e->far_count}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (kinds[i].count >= VARIANCE_LEAST && kinds[i].sum > VARIANCE_LIMIT * kinds[i].count)
             return gt_trial_fail(trial, GT_TRIAL_WRONG_RESULT,

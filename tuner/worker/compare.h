@@ -16,6 +16,7 @@ typedef struct gt_errors {
     double sum, count;           /* all alike */
     double sums_sum, sums_count; /* each by its sum's share of the variance: alpha, beta and C hide some */
     double promoted_sum, promoted_count; /* all alike, of long sums that are to be promoted */
+    double far_sum, far_count; /* by its sum's share, of elements so far apart that operands are in more parts */
 } gt_errors;
 
 /*

@@ -167,6 +167,8 @@ bool gt_judge_end(gt_judgement *j, const void *after, gt_errors *errors, gt_tria
         errors->sums_count += o->errors.sums_count;
         errors->promoted_sum += o->errors.promoted_sum;
         errors->promoted_count += o->errors.promoted_count;
+        errors->far_sum += o->errors.far_sum;
+        errors->far_count += o->errors.far_count;
     }
     if (bad)
         gt_trial_fail(trial, bad->outcome, "%s", bad->detail);

@@ -1,6 +1,7 @@
 /*
  * f32 and f64 arithmetic. What PTX rounds to nearest is bit-exact; the approximate instructions are better than the
- * hardware's. Must be compiled without contraction of a * b + c (-std=c17, not gnu17).
+ * hardware's, but for quotients, which are a unit in the last place short, as they may be: who takes a whole number for
+ * exact is told so. Must be compiled without contraction of a * b + c (-std=c17, not gnu17).
  */
 #include <fenv.h>
 #include <math.h>
@@ -16,6 +17,12 @@ static inline float flush(float x)
 static inline float clamp(float x)
 {
     return x > 0 ? (x < 1 ? x : 1) : 0;
+}
+/* The next number towards zero, of those that are neither that nor infinite. */
+static inline float shortened(float x)
+{
+    const uint32_t bits = sg_bits_of(x), magnitude = bits & 0x7fffffffu;
+    return sg_float_of(bits - (magnitude > 0 && magnitude < 0x7f800000u));
 }
 #define AS_IT_IS(x) (x)
 #define FLUSHED(x)  flush(x)
@@ -59,6 +66,7 @@ static inline double most_f64(double a, double b)
 #define SUB(x, y)  ((x) - (y))
 #define MUL(x, y)  ((x) * (y))
 #define DIV(x, y)  ((x) / (y))
+#define QUOTIENT(x, y) shortened((x) / (y))
 #define RCP(x)     (1 / (x))
 #define RSQRT(x)   (float)(1 / sqrt((double)(x)))
 #define NEG(x)     sg_float_of(sg_bits_of(x) ^ 0x80000000u)
@@ -68,6 +76,7 @@ VARIANTS_SAT(add_f32, ADD)
 VARIANTS_SAT(sub_f32, SUB)
 VARIANTS_SAT(mul_f32, MUL)
 VARIANTS_2(div_f32, DIV)
+VARIANTS_2(quotient_f32, QUOTIENT)
 VARIANTS_1(rcp_f32, RCP)
 VARIANTS_1(sqrt_f32, sqrtf)
 VARIANTS_1(rsqrt_f32, RSQRT)
@@ -160,8 +169,8 @@ const sg_entry sg_entries_float[] = {
     F32_SAT("fma.rn", fma, "ffff"),
     F32_SAT("mad.rn", fma, "ffff"),
     F32("div.rn", div, "fff", FMA),
-    F32("div.approx", div, "fff", SFU),
-    F32("div.full", div, "fff", SFU),
+    F32("div.approx", quotient, "fff", SFU),
+    F32("div.full", quotient, "fff", SFU),
     F32("rcp.rn", rcp, "ff", SFU),
     F32("rcp.approx", rcp, "ff", SFU),
     F32("sqrt.rn", sqrt, "ff", SFU),
