@@ -19,6 +19,49 @@ TEST(each_operand_has_each_hard_value_alone)
     gt_cases_finish(&cases);
 }
 
+/* Which is zero, too: C is not to be read, and nothing but poison shows whether it was. */
+TEST(beta_is_minus_zero_over_poison_with_and_without_an_epilogue)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 16);
+    gt_kernel k = kernel(64, 64, "bk=16 stages=3");
+    int plain = 0, finished = 0;
+    gt_cases cases;
+    k.facts.epilogue = 1;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+    char *image = fill(&class, &cases, check_random());
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        if (c->beta != 0 || !signbit(c->beta))
+            continue;
+        CHECK(isnan(((const float *)(image + c->place[GT_C]))[0]));
+        *(c->epilogue ? &finished : &plain) += c->problem.k > 0;
+    }
+    CHECK(plain > 10 && finished > 0);
+    free(image);
+    gt_cases_finish(&cases);
+}
+
+/* Sums in f32 are exact up to 2^24. */
+TEST(sums_of_8_bit_integers_are_met_beyond_what_floats_hold)
+{
+    const gt_class class = class_of(GT_S8, GT_S32, 16);
+    const gt_kernel k = kernel(64, 64, "bk=64 stages=3");
+    gt_cases cases;
+    bool beyond = false;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+    char *image = fill(&class, &cases, check_random());
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        gt_reference r;
+        CHECK_OK(gt_reference_init(&c->problem, image + c->place[GT_A], image + c->place[GT_B], &r));
+        beyond |= c->values == GT_VALUES_LARGE && r.sum[0] > 0x1p25;
+        gt_reference_finish(&r);
+    }
+    CHECK(beyond);
+    free(image);
+    gt_cases_finish(&cases);
+}
+
 /* Beside A B a tiny beta would not show, and f16 has no such numbers. */
 TEST(scalars_far_from_1_stand_alone_where_the_types_have_them)
 {

@@ -140,7 +140,7 @@ TEST(a_kernel_of_any_number_of_parts_is_met_with_fewer_more_and_many)
     const gt_class class = class_of(GT_F64, GT_F64, 16);
     gt_kernel k = kernel(32, 32, "bk=16 stages=3");
     gt_cases cases;
-    bool fewer = false, more = false, many = false;
+    bool fewer = false, more = false, many = false, most = false;
     k.facts.any_split = k.facts.cluster_y = 1;
     CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
     for (size_t i = 0; i < cases.count; i++) {
@@ -148,8 +148,9 @@ TEST(a_kernel_of_any_number_of_parts_is_met_with_fewer_more_and_many)
         fewer |= c->parts == 1;
         more |= c->parts > 2;
         many |= c->parts > 8 && c->problem.k > 16; /* of which two have some of K */
+        most |= c->parts > 128 && c->problem.k == 16 * c->parts; /* all of them have */
     }
-    CHECK(fewer && more && many);
+    CHECK(fewer && more && many && most);
     gt_cases_finish(&cases);
 }
 
@@ -336,6 +337,51 @@ TEST(every_kind_of_product_is_there)
     }
 }
 
+/* As programs have them, and as kernels may mistake them. */
+TEST(batches_are_packed_or_not_of_several_tiles_and_of_more_steps_than_stages)
+{
+    for (int round = 0; round < 8; round++) {
+        const gt_class class = class_of(GT_F32, GT_F32, 4);
+        const gt_kernel k = kernel(32, 64, "bk=16 stages=3");
+        bool packed = false, apart = false, gap = false, tiles = false, deep = false, equal = false;
+        gt_cases cases;
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+        for (size_t i = 0; i < cases.count; i++) {
+            const gt_problem *p = &cases.list[i].problem;
+            if (p->batch == 1)
+                continue;
+            const gt_stored a = gt_problem_stored(p, GT_A), b = gt_problem_stored(p, GT_B);
+            const bool dense = a.ld == a.columns && b.ld == b.columns && p->ldc == p->n && p->k > 0;
+            packed |= dense && a.stride == a.rows * a.ld && b.stride == b.rows * b.ld && p->stride_c == p->m * p->ldc;
+            apart |= p->ldc % 4 == 0 && p->stride_c % 4 != 0;
+            gap |= p->stride_c == (p->m + 1) * p->ldc;
+            tiles |= p->m > 32 && p->n > 64;
+            deep |= p->k > 3 * 16;
+            equal |= a.stride == b.stride && b.stride == p->stride_c;
+        }
+        CHECK(packed && apart && gap && tiles && deep && equal);
+        gt_cases_finish(&cases);
+    }
+}
+
+/* A place in the workspace, and blocks that make several copies. */
+TEST(copies_of_operands_are_made_by_few_blocks_too)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 4);
+    gt_kernel k = kernel(32, 64, "bk=16 stages=3");
+    for (k.facts.repack = 0; k.facts.repack < 4; k.facts.repack += 3) {
+        bool seen[2] = {false}, watched = false; /* by whether few do */
+        gt_cases cases;
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+        for (size_t i = 0; i < cases.count; i++) {
+            seen[cases.list[i].dealt] = true;
+            watched |= cases.list[i].dealt && cases.list[i].watched;
+        }
+        CHECK(seen[0] && seen[1] == (k.facts.repack > 0) && watched == seen[1]);
+        gt_cases_finish(&cases);
+    }
+}
+
 TEST(some_batches_are_larger_than_a_grid)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 16);
@@ -397,14 +443,21 @@ TEST(results_beside_C_begin_elsewhere_in_16_bytes_where_a_tile_is_stored_with_C)
         for (int round = 0; round < 8; round++) {
             const gt_class class = class_of(GT_F32, GT_F32, align);
             gt_cases cases;
-            bool met = false;
+            bool met = false, fine[2] = {false}, order[2] = {false}, bias[2] = {false};
             CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
             for (size_t i = 0; i < cases.count; i++) {
                 const gt_case *c = &cases.list[i];
+                const bool scaled = c->beside && c->beta != 0 && c->problem.n > 64;
                 CHECK(!c->beside || c->result % (size_t)align == 0);
-                met |= c->beside && c->beta != 0 && c->problem.n > 64 && (c->result - c->place[GT_C]) % 16 != 0;
+                met |= scaled && (c->result - c->place[GT_C]) % 16 != 0;
+                if (scaled && c->problem.ldc % 4 == 0 && c->problem.stride_c % 4 == 0)
+                    fine[c->result % 16 == 0] |= (c->result % 16 == 0) != (c->place[GT_C] % 16 == 0);
+                if (c->beside)
+                    order[c->result < c->place[GT_C]] = true;
+                if (gt_case_bias(c) > 0)
+                    bias[c->bias % 16 == 0] = true;
             }
-            CHECK(met);
+            CHECK(met && fine[0] && fine[1] && order[0] && order[1] && bias[0] && bias[1]);
             gt_cases_finish(&cases);
         }
 }

@@ -6,9 +6,9 @@ static char *before, *after;
 static gt_trial trial;
 
 /* Cases with the results that they should have. */
-static void arrange(void)
+static void arrange_for(gt_math math)
 {
-    const gt_class class = {.type_a = GT_F32, .type_b = GT_F32, .type_c = GT_F32, .align = 16};
+    const gt_class class = {.type_a = GT_F32, .type_b = GT_F32, .type_c = GT_F32, .align = 16, .math = math};
     const gt_kernel kernel = {.params = params_of("bk=16 stages=3"),
                               .facts = {.tile_m = 32, .tile_n = 64, .split_k = 2, .ws_tile = 1024}};
     CHECK_OK(gt_cases_draw(&class, &kernel, check_random(), 60e6, GT_EXTENT_ALL, &cases));
@@ -18,6 +18,11 @@ static void arrange(void)
     memcpy(after, before, cases.bytes);
     for (size_t i = 0; i < cases.count; i++)
         cases_multiply(&cases.list[i], before, after);
+}
+
+static void arrange(void)
+{
+    arrange_for(GT_MATH_STRICT);
 }
 
 static void clear(void)
@@ -160,6 +165,22 @@ TEST(results_of_fewer_bits_are_told_from_right_ones_by_their_errors)
             }
     }
     CHECK(!judge() && trial.outcome == GT_TRIAL_WRONG_RESULT);
+    clear();
+}
+
+/* Every one of them is within its bound: a kernel that leaves out the third of three parts errs so. */
+TEST(elements_far_apart_are_told_from_right_ones_by_the_mean_of_their_errors)
+{
+    arrange_for(GT_MATH_SPLIT);
+    CHECK(judge());
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        const gt_problem *p = &c->problem;
+        const bool far = c->values == GT_VALUES_UNEVEN && c->uneven == GT_UNEVEN_FAR && c->beta == 0;
+        for (int64_t at = 0; far && at < p->m * p->n; at++)
+            ((float *)(after + c->place[GT_C]))[at / p->n * p->ldc + at % p->n] *= 1 + 0x1p-20f;
+    }
+    CHECK(!judge() && trial.outcome == GT_TRIAL_WRONG_RESULT && strstr(trial.detail, "elements far apart are"));
     clear();
 }
 
