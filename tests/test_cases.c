@@ -351,7 +351,7 @@ TEST(batches_are_packed_or_not_of_several_tiles_and_of_more_steps_than_stages)
             if (p->batch == 1)
                 continue;
             const gt_stored a = gt_problem_stored(p, GT_A), b = gt_problem_stored(p, GT_B);
-            const bool dense = a.ld == a.columns && b.ld == b.columns && p->ldc == p->n && p->k > 0;
+            const bool dense = a.ld == a.columns && b.ld == b.columns && p->ldc == p->n && p->k > 0 && p->m != p->n;
             packed |= dense && a.stride == a.rows * a.ld && b.stride == b.rows * b.ld && p->stride_c == p->m * p->ldc;
             apart |= p->ldc % 4 == 0 && p->stride_c % 4 != 0;
             gap |= p->stride_c == (p->m + 1) * p->ldc;
