@@ -6,7 +6,7 @@ FACTS = {
         stages * bk * ((bm + bn) * 4 + 16 * (1 - :trans_a) + 16 * :trans_b) AS smem_bytes,
         (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, split_k > 1 AS any_split, :cc >= 90 AS dependent_launch""",
     "mma": """bm / wm * (bn / wn) * 32 AS threads, 128 AS regs,
-        max(stages * bk * (bm + bn) * 2, bm / wm * (bn / wn) * 16 * (wn + 8) * 4) AS smem_bytes,
+        max(stages * bk * (bm + bn) * :elem_bytes, bm / wm * (bn / wn) * 16 * (wn + 8) * :acc_bytes) AS smem_bytes,
         (split_k > 1) * split_k * bm * bn * 4 AS ws_tile, split_k > 1 AS any_split, :cc >= 90 AS dependent_launch""",
     "mma_ws": """bm / wm * (bn / wn) * 32 + 128 AS threads, 128 AS regs, stages * bk * (bm + bn) * 8 AS smem_bytes,
         (split_k > 1) * split_k * bm * bn * 8 AS ws_tile, split_k > 1 AS any_split, 1 AS dependent_launch""",
@@ -128,6 +128,9 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=64 bn=128 bk=16 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=1 stream_k=0 group=8 occ=2 repack=0 ptxas=1 blocks=8"),
     ("simt_ws", "pairs", "64x256x256", "nn",
      "bm=64 bn=128 bk=16 wm=32 wn=64 tm=8 tn=8 stages=4 kmajor=2 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=7"),
+    # Both operands transposed: columns of B stay, rows of A move.
+    ("simt_ws", "B stays", "64x256x256", "tt",
+     "bm=64 bn=128 bk=16 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=1 stream_k=1 group=2 occ=2 repack=0 ptxas=1 blocks=7"),
     # Tiles of three matrices shared.
     ("simt_ws", "batch", "64x256x256", "nn",
      "bm=64 bn=128 bk=16 wm=32 wn=64 tm=8 tn=8 stages=3 kmajor=0 stream_k=1 group=1 occ=2 repack=0 ptxas=1 blocks=7 "
@@ -155,6 +158,11 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=32 wn=16 stages=4 fragments=2 inst_k=16 split_k=3 group=1 load=1 store=1 occ=1 repack=0"),
     ("mma", "one buffer", "64x128x256", "nt",
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=1 inst_k=16 split_k=1 group=1 load=1 store=1 occ=1 repack=0"),
+    # Parts of K that several blocks add up; bytes that begin anywhere, across K.
+    ("mma", "many parts", "64x96x256", "tt",
+     "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=2 inst_k=16 split_k=10 group=1 load=1 store=1 occ=1 repack=0", "f16"),
+    ("mma", "bytes", "65x97x255", "tt",
+     "bm=32 bn=64 bk=64 wm=16 wn=32 stages=2 fragments=2 inst_k=32 split_k=1 group=1 load=0 store=1 occ=1 repack=0", "s8"),
     # Tiles that a few blocks share, rows that begin at any element; a block for each tile; K over blocks.
     ("mma_ws", "persistent", "64x127x256", "nn",
      "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=4 stages=4 split_k=1 group=8 occ=1 repack=0 blocks=3"),
