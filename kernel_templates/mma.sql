@@ -15,8 +15,8 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
      -- Of 48 where that leaves next to nothing of the tile empty.
      bm(bm) AS (VALUES (16), (32), (64), (128), (192), (256) UNION ALL SELECT 48 WHERE :m BETWEEN 33 AND 48),
      bn(bn) AS (VALUES (16), (32), (64), (96), (128), (160), (192), (256) UNION ALL SELECT 48 WHERE :n BETWEEN 33 AND 48),
-     warp(wm, wn) AS (VALUES (16, 16), (16, 32), (16, 48), (16, 64), (32, 16), (64, 16), (32, 32), (32, 48), (32, 64), (32, 80),
-                             (32, 96), (64, 32), (64, 48), (64, 64)),
+     warp(wm, wn) AS (VALUES (16, 16), (16, 32), (16, 48), (16, 64), (32, 16), (64, 16), (32, 32), (32, 48), (32, 64),
+                             (32, 80), (32, 96), (64, 32), (64, 48), (64, 64)),
      line(line) AS (VALUES (64), (128), (256)), -- bytes of a tile along K
      stages(stages) AS (VALUES (2), (3), (4), (5), (6), (8)),
      split_k(split_k) AS (VALUES (1), (2), (3), (4), (6), (8), (12), (16), (24), (32), (48), (64), (128)),
@@ -76,7 +76,8 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                      (load = 0 AND :align < 4 AND :k % bk > 0) * 1.0 * bk / max(:k, bk) AS ragged
               FROM staged, split_k, occ
               WHERE smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
-                AND regs <= 255 AND occ * regs * threads <= 65536 AND occ * warps BETWEEN 4 AND 16 AND (occ < 5 OR warps = 3)
+                AND regs <= 255 AND occ * regs * threads <= 65536
+                AND occ * warps BETWEEN 4 AND 16 AND (occ < 5 OR warps = 3)
                 -- parts of K that fill a good part of the GPU, or are as short as is worth it
                 AND (split_k = 1 OR (tiles * split_k <= 4 * :sm_count AND :k >= 2 * bk * split_k
                                      AND (3 * tiles * split_k >= :sm_count OR :k < 8 * bk * split_k)))),

@@ -53,8 +53,8 @@ WITH RECURSIVE
                   AND (pingpong = 0 OR (cluster_k = 1 AND 1.0 * :m * :n > bm * bn * :sm_count))
                   AND (swap = 1 OR :m > 32 OR bytes <> 2) AND (cluster_m = 1 OR :m > bm) AND (cluster_n = 1 OR :n > bn)
                   AND n % (16 * cluster_k) = 0
-                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole, or a few tiles
-                  -- leave the least of the matrix empty.
+                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole, or a few
+                  -- tiles cover the matrix with next to nothing beyond it.
                   AND (load = 2 OR cluster_m * cluster_n = 1)
                   AND (n % 64 = 0 OR n < 48 OR load = 1 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END
                        OR (all_n <= 4 * n AND (n - 16 * cluster_k) * ((all_n + n - 1) / n) < all_n))),

@@ -36,8 +36,8 @@ static const double uncovered_warps[] = {[GT_BY_THREADS] = 2, [GT_BY_WARPS] = 1,
 #define HIDDEN_GROUPS 0.8 /* of warp groups, less what the launch has of all SMs */
 
 /* How much longer L2 takes for operands that stay there where all blocks of a dependent launch begin on other SMs than those
- * of the launch before: each half of L2 has what its own SMs read. On an H200 64x6144x3072 of bf16, whose times behind
- * another kernel are alike, takes 8.2 us in 128 blocks, 9.8 in 64, 11.9 in 96 and 14.4 in 77. */
+ * of the launch before: each half of L2 has what its own SMs read. On an H200 64x6144x3072 and 6144x64x3072 of bf16, which
+ * take 17 to 19 us behind another kernel, take 8.2 to 9.0 in 128 blocks, 9.8 in 64, 11.7 to 12.9 in 96 and 14.4 in 77. */
 #define MOVED 1.0
 
 /* Of the time that L2 takes for a stream into registers, what is left where the next launch's is beside it. */
