@@ -83,7 +83,7 @@ template <typename T, int OUTER, int STEPS, bool ALONG_K> struct elements {
     {
 #pragma unroll
         for (int n = 0; n < COUNT; n++)
-            if (ALL % THREADS_ == 0 || number(n) < ALL)
+            if (number(n) < ALL)
                 *place(outer(n), step(n)) = GT_ACC(held[n]);
     }
 };
