@@ -231,7 +231,7 @@ static gt_status add_batch(gt_drawing *d)
     }
     if (status == GT_OK) {
         gt_drawing_telling(d, c);
-        status = gt_drawing_add(d, 2, 2, 1 + gt_drawing_below(d, 2), some, &c);
+        status = gt_drawing_add(d, 3, 5, 1 + gt_drawing_below(d, 2), some, &c); /* strides differ in every layout */
     }
     if (status == GT_OK) {
         c->values = GT_VALUES_NORMAL;
@@ -263,7 +263,7 @@ static gt_status add_empty(gt_drawing *d)
             c->values = GT_VALUES_NORMAL;
         }
     }
-    if (status == GT_OK && d->facts->blocks > 0) {
+    if (status == GT_OK && d->facts->blocks > 0 && d->facts->blocks < MANY_TILES) {
         gt_case *c;
         const bool rows = d->tile_m < d->tile_n;
         const int64_t tile = rows ? d->tile_m : d->tile_n, side = d->facts->blocks * tile + gt_drawing_few(d, tile), few = 2;

@@ -11,7 +11,8 @@
 #define LARGE_EVERY 64 /* rows of A or columns of B for each with an element far larger than the others */
 
 /* The power of two that a row of A or a column of B is scaled by. One of the two goes down to subnormal numbers, the
- * other up to where products still fit; the ends of what a row may have are often met. */
+ * other up to where products still fit; the ends of what a row may have are often met. The first element of C is always of
+ * subnormal numbers, sums and its old value alike. */
 static int scale_of(const gt_case *c, gt_operand operand, uint64_t seed, int64_t index)
 {
     const gt_class *class = &c->problem.class;
@@ -19,7 +20,7 @@ static int scale_of(const gt_case *c, gt_operand operand, uint64_t seed, int64_t
     const int least = operand == c->odd ? type->least_scale : 0, most = operand == c->odd ? 0 : 2 * type->most_scale;
     const uint64_t bits = gt_random_bits(seed + operand, (uint64_t)index);
     const int kind = (int)(bits >> 61); /* of eight */
-    return kind == 0 ? least : kind <= 2 ? most : least + (int)(bits % (uint64_t)(most - least + 1));
+    return index == 0 || kind == 0 ? least : kind <= 2 ? most : least + (int)(bits % (uint64_t)(most - least + 1));
 }
 
 /* Of A rows are scaled, of B columns, of C both, so far as its type can hold that. */
