@@ -12,9 +12,8 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
          -- 8-bit floats of any mix and math
          UNION ALL SELECT :type, :math, 89, 999, CASE WHEN :type GLOB '*_f32' THEN 4 ELSE 2 END, 32, 32, 2
                    WHERE :type GLOB 'e[45]m[32]*'),
-     -- Of 48 where that leaves next to nothing of the tile empty.
-     bm(bm) AS (VALUES (16), (32), (64), (128), (192), (256) UNION ALL SELECT 48 WHERE :m BETWEEN 33 AND 48),
-     bn(bn) AS (VALUES (16), (32), (64), (96), (128), (160), (192), (256) UNION ALL SELECT 48 WHERE :n BETWEEN 33 AND 48),
+     bm(bm) AS (VALUES (16), (32), (48), (64), (128), (192), (256)),
+     bn(bn) AS (VALUES (16), (32), (48), (64), (96), (128), (160), (192), (256)),
      warp(wm, wn) AS (VALUES (16, 16), (16, 32), (16, 48), (16, 64), (32, 16), (64, 16), (32, 32), (32, 48), (32, 64),
                              (32, 80), (32, 96), (64, 32), (64, 48), (64, 64)),
      line(line) AS (VALUES (64), (128), (256)), -- bytes of a tile along K
@@ -45,6 +44,8 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                 AND (line < 256 OR bm * bn <= 4096)
                 -- no tile twice as large as the matrix, and none of which there are very many where larger ones fit
                 AND (bm < 2 * :m OR bm = 16) AND (bn < 2 * :n OR bn = 16)
+                -- 48 where that leaves next to nothing of the tile empty
+                AND (bm <> 48 OR :m BETWEEN 33 AND 48) AND (bn <> 48 OR :n BETWEEN 33 AND 48)
                 AND (bm * bn >= 16384 OR :m * :n * :batch <= 24 * :sm_count * bm * bn OR bm >= :m OR bn >= :n)),
      loading(load) AS (VALUES (0), (1), (2)),
      -- In the background where it can be, else through registers: by words on Turing and for bytes, else by elements, which
