@@ -32,7 +32,7 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                                / :elem_bytes
                           WHEN :cc = 90 THEN 128.0 WHEN :cc IN (80, 100) THEN 64.0 ELSE 2.0 END AS fma,
                      CASE WHEN :cc IN (86, 89) OR :cc >= 120 THEN 16.0 WHEN :cc = 90 THEN 20.0 ELSE 40.0 END AS l2),
-     tile AS (SELECT *, bm / wm * (bn / wn) AS warps, line / :elem_bytes AS bk, bn * c_bytes / 16 + 1 AS vectors,
+     tile AS MATERIALIZED (SELECT *, bm / wm * (bn / wn) AS warps, line / :elem_bytes AS bk, bn * c_bytes / 16 + 1 AS vectors,
                      (:m + bm - 1) / bm * ((:n + bn - 1) / bn) * :batch AS tiles
               FROM kind, bm, bn, warp, line
               WHERE type = :type AND math = :math AND :cc BETWEEN least_cc AND most_cc
@@ -56,7 +56,7 @@ WITH kind(type, math, least_cc, most_cc, c_bytes, step, inst_k, fragments) AS (V
                                 ELSE :align < 4 AND NOT repack END
                   AND (:elem_bytes <> 4 OR wm % 32 = 0 OR NOT (:trans_a OR repack))
                   AND (:elem_bytes <> 4 OR wn % 32 = 0 OR (:trans_b AND NOT repack))),
-     staged AS (SELECT *, warps * 32 AS threads,
+     staged AS MATERIALIZED (SELECT *, warps * 32 AS threads,
                        max(stages * (bm + bn) * line, warps * 16 * (wn + 8) * :acc_bytes,
                            (store = 2) * bm / wm * 256 * (vectors + (9 - vectors % 8) % 8)) AS smem_bytes,
                        -- sums, two of each where they are promoted, fragments, pieces on their way, addresses
