@@ -18,7 +18,7 @@ before the mbarriers are made, tells no other block of a stage, sends sums that 
 stores, reads bias beyond C; split gives stages back too early, does not meet before it reads a sample, multiplies parts that
 tensor cores do not see, or that have not all come, and makes parts of what has not come."""
 from edits import Edit
-from handmade_more import MORE
+from handmade_rare import RARE
 from mutant import Mutant
 from sources import Source
 from spaces import HOSTS, configurations
@@ -388,13 +388,13 @@ class HandMade:
     """All mutants made by hand, in the place of a generator. The class of each is its family."""
 
     def __init__(self, templates, only=None):
-        families = dict.fromkeys((*SPACES, *NAMED, *(family for family, *_ in MORE)))
+        families = dict.fromkeys((*SPACES, *NAMED, *(family for family, *_ in RARE)))
         self.sources = {family: Source(templates, HOSTS.get(family, family)) for family in families}
         written = {family: Written(family) for family in SPACES}
         named = {c.key: c for family in families for c in configurations(family)}
         made = [(written[family], *edit) for family, *edit in MUTANTS]
         made += [(named[family, name], *edit) for family, mutants in NAMED.items() for name, *edit in mutants]
-        made += [(named[family, name], *edit) for family, name, *edit in MORE]
+        made += [(named[family, name], *edit) for family, name, *edit in RARE]
         self.mutants = [self.make(number, *words) for number, words in enumerate(made, 1) if not only or number in only]
         self.configurations = list(dict.fromkeys(mutant.configuration for mutant in self.mutants))
 

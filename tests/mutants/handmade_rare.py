@@ -1,6 +1,6 @@
-"""More mutants made by hand, as handmade.py has them: such as only some inputs show (zeros of either sign, results far from C,
+"""Mutants made by hand, as handmade.py has them, that only some inputs show (zeros of either sign, results far from C,
 many parts of K, large batches, copies that few blocks make), and families that it leaves out. On no real GPU yet."""
-MORE = [
+RARE = [
     ("simt", "vectors", "takes beta = -0 for one that reads C", "    if (fours && g.beta.value == GT_ACC(0))",
      "    if (fours && g.beta.bits == 0)"),
     ("simt", "vectors", "has another constant in gelu", "0.1029432397f",
