@@ -208,9 +208,9 @@ static void choose_values(gt_drawing *d, int64_t turn, gt_case *c)
  * Of these, every fourth that gives several parts some of K has many, which several blocks may add up. */
 static int64_t draw_parts(gt_drawing *d, int64_t k)
 {
-    const int64_t cluster = d->facts->cluster_y, more = 2 * d->facts->split_k / cluster, many = MANY_PARTS / cluster;
     if (!d->facts->any_split || gt_drawing_below(d, 3) > 0)
         return 0;
+    const int64_t cluster = d->facts->cluster_y, more = 2 * d->facts->split_k / cluster, many = MANY_PARTS / cluster;
     if (k > d->step && many > more && d->divided++ % 4 == 0)
         return cluster * (many - gt_drawing_below(d, 1 + many * 5 / 8));
     return cluster * (1 + gt_drawing_below(d, more));
