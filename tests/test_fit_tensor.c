@@ -114,22 +114,26 @@ TEST(lines_that_begin_within_sectors_take_twice_as_long)
     CHECK(terms_of(&kernel, "nt", 4096, 64, 8).narrow > 1.2 * terms_of(&kernel, "nt", 4096, 64, 16).narrow);
 }
 
+/* Such a kernel in clusters of two, which share A. */
+static gt_kernel paired(void)
+{
+    gt_kernel pair = boxed("nt", 64, 64);
+    pair.facts.cluster_x = 2;
+    pair.facts.box_a_rows = 32;
+    set(&pair, "cluster_n", 2);
+    return pair;
+}
+
 TEST(blocks_of_a_cluster_read_shared_operands_once)
 {
-    gt_kernel kernel = boxed("nt", 64, 64);
-    const double alone = terms_of(&kernel, "nt", 4096, 128, 1024).l2;
-    kernel.facts.cluster_x = 2;
-    kernel.facts.box_a_rows = 32;
-    set(&kernel, "cluster_n", 2);
-    CHECK_NEAR(terms_of(&kernel, "nt", 4096, 128, 1024).l2 / alone, 0.75, 1e-9);
+    const gt_kernel alone = boxed("nt", 64, 64), pair = paired();
+    const double once = terms_of(&pair, "nt", 4096, 128, 1024).l2, each = terms_of(&alone, "nt", 4096, 128, 1024).l2;
+    CHECK_NEAR(once / each, 0.75, 1e-9);
 }
 
 TEST(blocks_that_share_operands_meet_first_and_each_fills_in_its_zeros)
 {
-    gt_kernel alone = boxed("nt", 64, 64), pair = alone;
-    pair.facts.cluster_x = 2;
-    pair.facts.box_a_rows = 32;
-    set(&pair, "cluster_n", 2);
+    gt_kernel alone = boxed("nt", 64, 64), pair = paired();
     CHECK(terms_of(&pair, "nt", 64, 4096, 1024).begin > 0.2 + terms_of(&alone, "nt", 64, 4096, 1024).begin);
     CHECK_NEAR(terms_of(&pair, "nt", 16, 4096, 1024).narrow, terms_of(&alone, "nt", 16, 4096, 1024).narrow, 1e-9);
     pair.facts.blocks = 132; /* persistent blocks meet while others multiply */
@@ -139,10 +143,7 @@ TEST(blocks_that_share_operands_meet_first_and_each_fills_in_its_zeros)
 
 TEST(a_cluster_waits_for_a_tile_beyond_the_matrix)
 {
-    gt_kernel pair = boxed("nt", 64, 64);
-    pair.facts.cluster_x = 2;
-    pair.facts.box_a_rows = 32;
-    set(&pair, "cluster_n", 2);
+    const gt_kernel pair = paired();
     const double beyond = terms_of(&pair, "nt", 1024, 192, 1024).narrow, half = terms_of(&pair, "nt", 1024, 224, 1024).narrow;
     CHECK(terms_of(&pair, "nt", 1024, 256, 1024).narrow == 0 && half > 0 && beyond > 3 * half);
 }

@@ -40,7 +40,8 @@ typedef struct gt_drawing {
 /* A number from 0 to limit - 1. */
 int64_t gt_drawing_below(gt_drawing *d, int64_t limit);
 
-/* Full mantissas of either sign, and 1, -1 and 0, of either sign too. Integers take any. Now and then another number that programs like. */
+/* Full mantissas of either sign, and 1, -1 and 0, of either sign too. Integers take any. Now and then another number that
+ * programs like. */
 double gt_drawing_scalar(gt_drawing *d, int kind);
 
 /* One very far from 1. It shows only where nothing is added to what it is multiplied by. */
