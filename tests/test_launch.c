@@ -78,6 +78,28 @@ TEST(of_blocks_that_only_take_tiles_there_are_no_more_than_tiles)
     CHECK_INT(launch.grid[0], 132);
 }
 
+TEST(clusters_at_an_edge_are_whole_so_that_no_block_has_two_tiles)
+{
+    gt_kernel kernel = tile(128, 64);
+    const gt_problem odd = sized(3 * 128, 5 * 64, 7, 1); /* 3 x 5 tiles */
+    gt_launch launch;
+    kernel.facts.cluster_x = 2;
+    kernel.params = (gt_params){.list = {{"cluster_m", 2}, {"cluster_n", 1}}, .count = 2};
+    CHECK_OK(gt_launch_init(&kernel, &odd, &launch));
+    CHECK_INT(launch.grid[0], 4 * 5);
+    kernel.facts.cluster_x = 8;
+    kernel.params = (gt_params){.list = {{"cluster_m", 2}, {"cluster_n", 4}}, .count = 2};
+    CHECK_OK(gt_launch_init(&kernel, &odd, &launch));
+    CHECK_INT(launch.grid[0], 4 * 8);
+    kernel.facts.blocks = 24;
+    CHECK_OK(gt_launch_init(&kernel, &odd, &launch));
+    CHECK_INT(launch.grid[0], 24);
+    kernel.params.list[0].value = 3; /* of a file that somebody has changed: not of a cluster of eight */
+    kernel.facts.blocks = 0;
+    CHECK_OK(gt_launch_init(&kernel, &odd, &launch));
+    CHECK_INT(launch.grid[0], 3 * 8);
+}
+
 TEST(copies_of_operands_have_room_in_the_workspace)
 {
     gt_kernel kernel = tile(128, 64);

@@ -19,6 +19,16 @@ static int64_t round_up(int64_t number, int64_t unit)
     return (number + unit - 1) / unit * unit;
 }
 
+/* Tiles along a side of C, in whole clusters where a parameter says how many blocks of a cluster lie along it: clusters at
+ * the edge have tiles beyond C. With fewer blocks some would have a second tile, which takes twice as long. */
+static int64_t count_tiles(const gt_kernel *kernel, int64_t size, int64_t tile, const char *along)
+{
+    int64_t cluster;
+    if (!gt_params_find(&kernel->params, along, &cluster) || cluster < 1 || kernel->facts.cluster_x % cluster != 0)
+        cluster = 1;
+    return round_up((size - 1) / tile + 1, cluster);
+}
+
 gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *out)
 {
     const gt_facts *f = &kernel->facts;
@@ -41,7 +51,8 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
         *out = launch;
         return GT_OK;
     }
-    if (__builtin_mul_overflow((problem->m - 1) / f->tile_m + 1, (problem->n - 1) / f->tile_n + 1, &tiles) ||
+    if (__builtin_mul_overflow(count_tiles(kernel, problem->m, f->tile_m, "cluster_m"),
+                               count_tiles(kernel, problem->n, f->tile_n, "cluster_n"), &tiles) ||
         tiles > GRID_X)
         return gt_fail(GT_ERROR_INVALID, "%lld x %lld has more than 2^31 tiles of %lld x %lld", (long long)problem->m,
                        (long long)problem->n, (long long)f->tile_m, (long long)f->tile_n);
