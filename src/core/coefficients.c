@@ -9,8 +9,8 @@ static const gt_fitted shipped[] = {
           .sums = 1, .copies = 1}},
     {"batched", {.launch = 0.15, .begin = 1.354, .compute = 2.973, .step = 5.687, .l2 = 2.941, .memory = 0.949,
                  .narrow = 0.021, .store = 0.671, .sums = 1, .copies = 1}},
-    {"mma", {.launch = 0.078, .begin = 2.398, .compute = 1.358, .step = 0.884, .l2 = 0.503, .memory = 1.334,
-             .narrow = 1.085, .store = 0.354, .sums = 0.621, .copies = 1.098}},
+    {"mma", {.launch = 0.077, .begin = 2.398, .compute = 1.379, .step = 0.857, .l2 = 0.503, .memory = 1.376,
+             .narrow = 1.094, .store = 0.33, .sums = 0.661, .copies = 1.098}},
     {"mma_ws", {.launch = 0.574, .begin = 0.875, .compute = 0.871, .step = 0.257, .l2 = 0.631, .memory = 1.089,
                 .narrow = 0.512, .store = 1.099, .sums = 0.849, .copies = 0.992}},
     {"outer", {.launch = 0.244, .begin = 1.522, .compute = 2.705, .step = 4.526, .l2 = 0.565, .memory = 0.802,
@@ -25,8 +25,8 @@ static const gt_fitted shipped[] = {
                 .narrow = 0.267, .store = 2.283, .sums = 0.774, .copies = 1}},
     {"vector", {.launch = 0.621, .begin = 1.561, .compute = 10.36, .step = 3.924, .l2 = 0.517, .memory = 0.898,
                 .narrow = 0.157, .store = 9.857, .sums = 1.082, .copies = 1}},
-    {"wgmma", {.launch = 1.04, .begin = 1.04, .compute = 1.219, .step = 0.21, .l2 = 0.715, .memory = 1.115,
-               .narrow = 0.904, .store = 0.911, .sums = 0.523, .copies = 1.444}},
+    {"wgmma", {.launch = 0.992, .begin = 1.125, .compute = 1.219, .step = 0.296, .l2 = 0.81, .memory = 1.081,
+               .narrow = 0.962, .store = 0.97, .sums = 0.519, .copies = 1.389}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)

@@ -31,7 +31,7 @@ typedef struct gt_terms {
 #define GT_TERM_COUNT (sizeof(gt_terms) / sizeof(double))
 
 /* Counts up when a term comes to mean something else: coefficients that were fitted before are not for it. */
-#define GT_TERMS_VERSION 3
+#define GT_TERMS_VERSION 4
 
 extern const char *const gt_term_names[GT_TERM_COUNT];
 
