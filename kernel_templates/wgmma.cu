@@ -83,6 +83,7 @@ constexpr bool BIAS_AHEAD = STACKED * INSTRUCTION_N / 2 <= 128 && GT_PROMOTED ==
 #include "wgmma_epilogue.cuh"
 
 constexpr int SHARING = CLUSTER_M * CLUSTER_N; // blocks of a cluster that share operands
+constexpr int PEERS = CLUSTER_M + CLUSTER_N - 1; // of them, those that share A or B with a block, and itself
 constexpr int CONSUMERS = WARP_GROUPS * 128, PRODUCERS = 128, THREADS_ = CONSUMERS + PRODUCERS;
 static_assert(STACKED * 64 * SHARERS == SIDE_M, "instructions cover the tile");
 static_assert(BK % LINE == 0, "whole lines");
@@ -96,8 +97,8 @@ typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M> tile_b;
 constexpr int STAGE = tile_a::BYTES + tile_b::BYTES;
 
 // What lies in shared memory behind the stages and the buffers of C. full[s] is complete when stage s has been filled,
-// empty[s] when it has been read by all blocks of the cluster that got the same, `met` when this block has the sums of
-// all blocks that share its K.
+// empty[s] when it has been read by all blocks of the cluster that got a part of the same, `met` when this block has the
+// sums of all blocks that share its K.
 struct behind_buffers {
     gt_mbarrier full[STAGES], empty[STAGES], met;
     bool last; // of the clusters that share K
@@ -122,6 +123,11 @@ GT_ASSERT_FACT(SWIZZLE_C, MAP_C ? C_SWIZZLE : 0);
 
 // ---- products ----
 
+// Whether a block of the cluster shares A or B with this one, or is it.
+__device__ __forceinline__ bool is_peer(unsigned block)
+{
+    return block % CLUSTER_M == rank_m() || block / CLUSTER_M == rank_n();
+}
 // A warp has read a stage: every block that fills it is told.
 __device__ __forceinline__ void release(unsigned empty)
 {
@@ -130,8 +136,9 @@ __device__ __forceinline__ void release(unsigned empty)
             gt_mbarrier_arrive(empty);
     } else if (GT_CHECKED) {
         for (unsigned block = 0; block < SHARING; block++)
-            gt_mbarrier_arrive_remote(empty, block);
-    } else if (threadIdx.x % 32 < SHARING) {
+            if (is_peer(block))
+                gt_mbarrier_arrive_remote(empty, block);
+    } else if (threadIdx.x % 32 < SHARING && is_peer(threadIdx.x % 32)) {
         gt_mbarrier_arrive_remote(empty, threadIdx.x % 32);
     }
 }
@@ -333,7 +340,7 @@ __device__ __forceinline__ void make_barriers(const ring &r, behind_buffers &sha
 #pragma unroll
         for (int s = 0; s < STAGES; s++) {
             gt_mbarrier_init(r.full + s * GT_MBARRIER_BYTES, LOAD == 2 ? 1 : PRODUCERS);
-            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, SHARING * SHARERS * 4 * GT_WARP_ARRIVALS);
+            gt_mbarrier_init(r.empty + s * GT_MBARRIER_BYTES, PEERS * SHARERS * 4 * GT_WARP_ARRIVALS);
         }
         if (CLUSTER_K > 1)
             init_exchange(gt_shared_address(&shared.met));

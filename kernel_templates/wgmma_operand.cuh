@@ -7,13 +7,21 @@
 #include "tensor_copy.cuh"
 #include "wgmma_instruction.cuh"
 
-// PARTS blocks of a cluster need the same tile and ask for a part each.
+// Equal parts, at most so many, of whole groups of eight lines: swizzled as all of them are.
+__device__ constexpr int line_parts(int lines, int most)
+{
+    return lines % (8 * most) == 0 ? most : line_parts(lines, most - 1);
+}
+
+// PARTS blocks of a cluster need the same tile and ask for a part each: for some of its boxes or, of each, some lines. Where
+// lines make fewer parts the last blocks ask for nothing.
 template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
     static constexpr bool ALONG_K = ALONG_K_;
-    static constexpr int BOXES = ALONG_K ? BK / LINE : (SIDE + LINE - 1) / LINE;
-    static constexpr int BOX_ROWS = ALONG_K ? SIDE / PARTS : BK, BOX_COLUMNS = LINE;
-    static constexpr int BOX_BYTES = (ALONG_K ? SIDE : BK) * 128, BYTES = BOXES * BOX_BYTES;
-    static_assert(PARTS == 1 || (ALONG_K ? SIDE % (PARTS * 8) == 0 : BOXES % PARTS == 0), "equal parts");
+    static constexpr int BOXES = ALONG_K ? BK / LINE : (SIDE + LINE - 1) / LINE, LINES = ALONG_K ? SIDE : BK;
+    static constexpr bool WHOLE = !ALONG_K && BOXES % PARTS == 0; // boxes
+    static constexpr int ASKING = WHOLE ? PARTS : line_parts(LINES, PARTS); // blocks
+    static constexpr int BOX_ROWS = WHOLE ? LINES : LINES / ASKING, BOX_COLUMNS = LINE;
+    static constexpr int BOX_BYTES = LINES * 128, BYTES = BOXES * BOX_BYTES;
 
     // Starts the copies of this block's part. The blocks that it is for: from `first` of the cluster on, every
     // `apart`-th. A block's own copies may have a policy of L2.
@@ -23,11 +31,13 @@ template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
                                                 unsigned long long policy = 0)
     {
         static_assert(!HAS_POLICY || PARTS == 1, "a block's own copies");
+        if (ASKING < PARTS && part >= ASKING)
+            return;
 #pragma unroll
-        for (int i = 0; i < (ALONG_K ? BOXES : BOXES / PARTS); i++) {
-            const int box = ALONG_K ? i : i * PARTS + (int)part, line = ALONG_K ? (int)part * BOX_ROWS : 0;
+        for (int i = 0; i < (WHOLE ? BOXES / PARTS : BOXES); i++) {
+            const int box = WHOLE ? i * PARTS + (int)part : i, line = WHOLE ? 0 : (int)part * BOX_ROWS;
             const unsigned place = to + box * BOX_BYTES + line * 128;
-            const int column = ALONG_K ? k + box * LINE : outer + box * LINE, row = ALONG_K ? outer + line : k;
+            const int column = (ALONG_K ? k : outer) + box * LINE, row = (ALONG_K ? outer : k) + line;
             if (HAS_POLICY) {
                 gt_copy_box(place, map, column, row, full, policy);
             } else if (PARTS == 1) {
