@@ -208,6 +208,12 @@ WGMMA = [
     ("cluster", "overwrites C that others still read", "                warp_group_sync(); // all have read it\n", ""),
     ("cluster", "adds the first of C's subtiles again", "at.top(s + BUFFERS), at.left(s + BUFFERS));", "at.top(s), at.left(s));"),
     ("swapped", "reads the bias of columns that are not there", "if (g.epilogue & GT_BIAS && j < g.n)", "if (g.epilogue & GT_BIAS)"),
+    ("eight", "tells only blocks that share A that a stage was read", " || block / CLUSTER_M == rank_n();", ";"),
+    ("eight", "overwrites a stage that a block still reads", "PEERS = CLUSTER_M + CLUSTER_N - 1;", "PEERS = CLUSTER_M + CLUSTER_N - 2;"),
+    ("eight", "waits for blocks that share nothing with it", "PEERS = CLUSTER_M + CLUSTER_N - 1;", "PEERS = CLUSTER_M * CLUSTER_N;"),
+    ("eight", "asks for lines of other blocks", "line = WHOLE ? 0 : (int)part * BOX_ROWS;", "line = WHOLE ? 0 : (int)part * 8;"),
+    ("eight", "asks for lines beyond the tile", "        if (ASKING < PARTS && part >= ASKING)\n            return;\n", ""),
+    ("eight", "gives A to blocks of other rows", "full_of(at), rank_n(), rank_m(), CLUSTER_M, of.a)", "full_of(at), rank_n(), 0, CLUSTER_M, of.a)"),
     ("promoted", "gives the wrong stage back", "            add(0, read);\n            start(0);\n", "            add(0, reading);\n            start(0);\n"),
 ]
 

@@ -72,11 +72,19 @@ def facts_of_wgmma(parameters, layout, types):
                                for side, along_k in ((p["bm"], a_along_k), (p["bn"], b_along_k)))
     rows, columns = (subtile_n, 128 // c) if p["swap"] else (64 * instructions, subtile_n)
     parts, mapped = p["split_k"] // p["cluster_k"], p.get("load", 2) == 2
+
+    def asked(side, along_k, blocks):
+        """Lines of a box that a block asks for, of those that share an operand: all, or by eight."""
+        if not along_k and -(-side // line) % blocks == 0:
+            return p["bk"]
+        lines = side if along_k else p["bk"]
+        return next(lines // n for n in range(blocks, 0, -1) if lines % (8 * n) == 0)
+
     return f"""{groups * 128 + 128} AS threads, 128 AS regs, {p["cluster_m"] * p["cluster_n"]} AS cluster_x,
         {p["cluster_k"]} AS cluster_y,
         {p["stages"] * stage + buffers * groups * 64 * instructions * subtile_n * c + 16 * p["stages"] + 16} AS smem_bytes,
-        {mapped * (p["bm"] // p["cluster_n"] if a_along_k else p["bk"])} AS box_a_rows, {mapped * line} AS box_a_columns,
-        {mapped * (p["bn"] // p["cluster_m"] if b_along_k else p["bk"])} AS box_b_rows, {mapped * line} AS box_b_columns,
+        {mapped * asked(p["bm"], a_along_k, p["cluster_n"])} AS box_a_rows, {mapped * line} AS box_a_columns,
+        {mapped * asked(p["bn"], b_along_k, p["cluster_m"])} AS box_b_rows, {mapped * line} AS box_b_columns,
         3 AS swizzle_ab,
         (:align >= 16) * {rows} AS box_c_rows, (:align >= 16) * {columns} AS box_c_columns,
         (:align >= 16) * {SWIZZLES[columns * c]} AS swizzle_c,
@@ -170,13 +178,16 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=8 stages=3 split_k=1 group=1 occ=1 repack=0 blocks=0"),
     ("mma_ws", "parts", "64x96x512", "nt",
      "bm=32 bn=64 bk=16 wm=16 wn=32 inst_k=8 stages=4 split_k=3 group=1 occ=1 repack=0 blocks=0"),
-    # K over clusters and their blocks; B shared in a cluster, persistent; A shared, operands swapped; copies first, and C
-    # of 16 bits from them; B through registers; sums promoted, with the next stage's products running, or not; copies by
-    # threads; two warp groups that take tiles in turns.
+    # K over clusters and their blocks; B shared in a cluster, persistent; both shared by eight blocks, B in three parts; A
+    # shared, operands swapped; copies first, and C of 16 bits from them; B through registers; sums promoted, with the next
+    # stage's products running, or not; copies by threads; two warp groups that take tiles in turns.
     ("wgmma", "split", "64x128x512", "nn",
      "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=2 split_k=4 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "cluster", "192x128x256", "tn",
      "bm=64 bn=128 bk=64 swap=0 warp_groups=1 stages=3 cluster_m=2 cluster_n=1 cluster_k=1 split_k=1 group=8 repack=0 occ=1 blocks=4"),
+    ("wgmma", "eight", "200x96x200", "nt",
+     "bm=64 bn=48 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=4 cluster_n=2 cluster_k=1 split_k=1 group=4 repack=0 occ=1 blocks=0",
+     "bf16"),
     ("wgmma", "swapped", "48x256x256", "nt",
      "bm=48 bn=128 bk=128 swap=1 warp_groups=2 stages=3 cluster_m=1 cluster_n=2 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0",
      "bf16"),
