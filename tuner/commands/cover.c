@@ -2,11 +2,13 @@
 
 #include "type_list.h"
 
-/* How matrices lie in memory: sizes as in the table, or one or two less, so that rows are not aligned to 16 bytes. */
+/* How matrices lie in memory: sizes as in the table, or one, two or four less, so that rows are not aligned to 16 bytes. */
 #define ALIGNED 1u
 #define EVEN    2u /* sizes less two: rows are a multiple of two elements */
 #define ODD     4u /* sizes less one */
+#define FOURS   8u /* sizes less four, of 16-bit types */
 #define BOTH    (ALIGNED | ODD)
+#define ALL     (BOTH | EVEN | FOURS)
 
 /* Sizes up to this one are never made smaller: they are what the row is about. */
 #define KEPT 8
@@ -18,15 +20,15 @@ static const struct {
     int64_t m, n, k, batch;
     unsigned f32, half, usual;
 } table[] = {
-    {640, 512, 768, 1, BOTH | EVEN, BOTH | EVEN, BOTH},
-    {2304, 2048, 1792, 1, BOTH, BOTH, BOTH},
-    {32, 3072, 3072, 1, BOTH, BOTH, BOTH},
+    {640, 512, 768, 1, BOTH | EVEN, ALL, BOTH},
+    {2304, 2048, 1792, 1, BOTH, BOTH | FOURS, BOTH},
+    {32, 3072, 3072, 1, BOTH, BOTH | FOURS, BOTH},
     {192, 192, 192, 1, BOTH | EVEN, BOTH | EVEN, BOTH},
     {3072, 2048, 64, 1, ODD, BOTH, BOTH}, /* short K */
     {96, 112, 16384, 1, ODD, BOTH, BOTH}, /* deep K */
     {1, 6144, 6144, 1, BOTH, BOTH, BOTH},
     {64, 64, 64, 2048, ALIGNED, BOTH, BOTH},
-    {3072, 32, 3072, 1, BOTH, BOTH, BOTH},
+    {3072, 32, 3072, 1, BOTH, BOTH | FOURS, BOTH},
     {48, 48, 48, 1, BOTH, BOTH, ODD},
     {16, 16, 16, 16384, BOTH, BOTH, 0},
     {384, 384, 384, 24, ODD, BOTH, 0},
@@ -40,6 +42,9 @@ static const struct {
     {64, 12288, 6144, 1, 0, ALIGNED, 0}, /* few rows, and more of the other operand than L2 holds */
     {12288, 64, 6144, 1, 0, ALIGNED, 0},
     {376, 792, 11152, 1, 0, ALIGNED, 0},
+    {4456, 504, 2040, 1, 0, ALIGNED, 0}, /* as many tiles as clusters of eight have blocks */
+    {8192, 320, 6144, 1, 0, ALIGNED, 0}, /* few columns, and K deep: each line of A is read by few tiles */
+    {320, 8192, 6144, 1, 0, ALIGNED, 0},
     {32, 4096, 48, 1, 0, BOTH | EVEN, 0}, /* few rows and a short K */
     {4096, 24, 24, 1, 0, BOTH, 0},
     {4, 3072, 3072, 1, BOTH, BOTH, 0},
@@ -86,8 +91,16 @@ static const struct {
 
 #define TABLE (sizeof table / sizeof table[0])
 
-/* Layouts and alignments of every row, and the three that come first. */
-_Static_assert(12 * TABLE + 3 <= GT_COVER_MOST, "no room for the cover list");
+static const struct {
+    unsigned rows;
+    int64_t less;
+} lies[] = {{ALIGNED, 0}, {ODD, 1}, {EVEN, 2}, {FOURS, 4}};
+
+#define LIES     (sizeof lies / sizeof lies[0])
+#define VARIANTS (4 * LIES) /* by layout */
+
+/* All variants of every row, and the three that come first. */
+_Static_assert(VARIANTS * TABLE + 3 <= GT_COVER_MOST, "no room for the cover list");
 
 static int64_t shrink(int64_t size, int64_t less)
 {
@@ -154,20 +167,16 @@ static gt_status add(size_t row, const gt_types *types, int64_t less, gt_op op_a
 
 gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count)
 {
-    static const struct {
-        unsigned rows;
-        int64_t less;
-    } lies[] = {{ALIGNED, 0}, {ODD, 1}, {EVEN, 2}};
     gt_status status = GT_OK;
     /* A budget may end the run early: the odd variants, whose kernels serve any problem of their layout, come first;
      * then row by row, in every layout. */
     for (int layout = 1; status == GT_OK && layout < 4; layout++)
         status = add(0, types, 1, layout / 2 ? GT_T : GT_N, layout % 2 ? GT_T : GT_N, problems, count);
     for (size_t row = 0; row < TABLE; row++)
-        for (int variant = 0; status == GT_OK && variant < 12; variant++) {
-            const gt_op op_a = variant / 6 ? GT_T : GT_N, op_b = variant / 3 % 2 ? GT_T : GT_N;
-            if (rows_of(row, types, op_a == GT_N && op_b == GT_N) & lies[variant % 3].rows)
-                status = add(row, types, lies[variant % 3].less, op_a, op_b, problems, count);
+        for (size_t variant = 0; status == GT_OK && variant < VARIANTS; variant++) {
+            const gt_op op_a = variant / LIES / 2 ? GT_T : GT_N, op_b = variant / LIES % 2 ? GT_T : GT_N;
+            if (rows_of(row, types, op_a == GT_N && op_b == GT_N) & lies[variant % LIES].rows)
+                status = add(row, types, lies[variant % LIES].less, op_a, op_b, problems, count);
         }
     return status;
 }
@@ -175,9 +184,9 @@ gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t 
 int gt_cover_row(const gt_problem *problem)
 {
     for (size_t row = 0; row < TABLE; row++)
-        for (int64_t less = 0; less <= 2; less++)
-            if (problem->m == shrink(table[row].m, less) && problem->n == shrink(table[row].n, less) &&
-                problem->k == shrink(table[row].k, less) && problem->batch == table[row].batch)
+        for (size_t i = 0; i < LIES; i++)
+            if (problem->m == shrink(table[row].m, lies[i].less) && problem->n == shrink(table[row].n, lies[i].less) &&
+                problem->k == shrink(table[row].k, lies[i].less) && problem->batch == table[row].batch)
                 return (int)row;
     return -1;
 }

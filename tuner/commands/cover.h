@@ -7,7 +7,7 @@
 
 #include "../../src/core/problem.h"
 
-#define GT_COVER_MOST 800 /* problems of one type, at most */
+#define GT_COVER_MOST 1200 /* problems of one type, at most */
 
 /* Whether some types have the list's kinds whole, or nearly: f32, f16 and bf16. */
 bool gt_cover_is_whole(const gt_types *types);
