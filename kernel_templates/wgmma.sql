@@ -49,17 +49,19 @@ WITH RECURSIVE
                           * cluster_m * cluster_n AS tiles
                 FROM tile, cluster
                 WHERE bm < 2 * :m + 16 AND bn < 2 * :n + 16
-                  -- Swapped tiles of more rows where these may be any sixteen and columns may not.
-                  AND (swap = 0 OR bm <= 128 OR (n % 64 > 0 AND a_along_k AND NOT b_along_k AND pingpong = 0))
+                  -- Swapped tiles of more rows where these may be any sixteen and columns may not, or four blocks share them.
+                  AND (swap = 0 OR bm <= 128
+                       OR (n % 64 > 0 AND pingpong = 0 AND ((a_along_k AND NOT b_along_k) OR cluster_n = 4)))
                   -- Of tiles larger than the matrix the next one in steps of 64, and of 32 or 16, whose C leaves in more parts.
                   AND n - max(min(n & -n, 64), 16 * cluster_k) < all_n AND side_m - 64 < all_m
                   AND (pingpong = 0 OR (cluster_k = 1 AND 1.0 * :m * :n > bm * bn * :sm_count))
                   AND (swap = 1 OR :m > 32 OR bytes <> 2) AND (cluster_m - 1) * bm < :m AND (cluster_n - 1) * bn < :n
                   AND n % (16 * cluster_k) = 0
-                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole, or a few
-                  -- tiles cover the matrix with next to nothing beyond it.
+                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole, or half of
+                  -- one matters little as four blocks share it, or a few tiles cover the matrix with next to nothing beyond it.
                   AND (load = 2 OR cluster_m * cluster_n = 1)
                   AND (n % 64 = 0 OR n < 48 OR load = 1 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END
+                       OR (n % 32 = 0 AND CASE swap WHEN 1 THEN cluster_n ELSE cluster_m END = 4)
                        OR (all_n <= 4 * n AND (n - 16 * cluster_k) * ((all_n + n - 1) / n) < all_n))),
      sized AS (SELECT *, warp_groups * 128 + 128 AS threads, lines * line AS bk,
                       (:k + lines * line - 1) / (lines * line) AS all_steps,
