@@ -50,16 +50,17 @@ static void multiply(int n)
     free(c);
 }
 
-/* gfortran -ffpe-trap; and at its end a Fortran program tells which flags are set. */
+/* gfortran -ffpe-trap, where the processor has traps; and at its end a Fortran program tells which flags are set. */
 static void floating(void)
 {
     feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INEXACT);
+    const int traps = fegetexcept();
     feclearexcept(FE_ALL_EXCEPT);
     fesetround(FE_UPWARD);
     multiply(20);
     multiply(21);
     REQUIRE(fetestexcept(FE_ALL_EXCEPT) == 0 && fegetround() == FE_UPWARD);
-    REQUIRE(fegetexcept() == (FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INEXACT));
+    REQUIRE(fegetexcept() == traps);
 }
 
 static void errors(void)
