@@ -336,6 +336,58 @@ TEST(l2_gives_a_stream_faster_where_the_next_one_is_beside_it)
                (1 + 0.5 * (264.0 / 188 - 1)) / 0.75, 1e-3);
 }
 
+/* Tiles of f32 whose threads keep eight steps of four columns, 64 threads side by side and four below each other; C has 1024
+ * rows. */
+static gt_terms terms_of_columns(int tile_m, int tm, int registers, int64_t n, int64_t k, gt_op op_a, int align)
+{
+    gt_trials trials = h200();
+    gt_kernel kernel = tensor_tile(0, 0);
+    const gt_types *types = gt_types_parse("f32", GT_MATH_STRICT);
+    const gt_gemm gemm = {.m = 1024, .n = n, .k = k, .batch = 1, .op_a = op_a, .type_ab = types->a, .type_c = types->c};
+    gt_problem problem;
+    gt_terms terms;
+    kernel.params.count = 0;
+    kernel.registers = registers;
+    kernel.facts.tile_m = tile_m;
+    kernel.facts.tile_n = 256;
+    CHECK_OK(gt_params_add(&kernel.params, "bk", 8));
+    CHECK_OK(gt_params_add(&kernel.params, "tm", tm));
+    CHECK_OK(gt_params_add(&kernel.params, "down", 4));
+    CHECK_OK(gt_params_add(&kernel.params, "wide", 16));
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    problem.class.align = align;
+    CHECK(gt_estimate_terms(&trials.device, &kernel, &problem, &terms, NULL));
+    gt_trials_finish(&trials);
+    return terms;
+}
+
+TEST(rows_at_an_edge_of_c_take_longer_the_more_of_them_a_tile_has)
+{
+    const double step = terms_of_columns(64, 4, 128, 8191, 8, GT_N, 4).step;
+    CHECK(step > 0 && terms_of_columns(64, 4, 128, 8192, 8, GT_N, 16).step == 0); /* no edge within a vector */
+    CHECK_NEAR(terms_of_columns(256, 4, 128, 8191, 8, GT_N, 4).step / step, 4, 1e-9);
+    CHECK_NEAR(terms_of_columns(64, 4, 128, 8191, 16, GT_N, 4).step / step, 2 * 2, 1e-9); /* all blocks, of two sets, twice */
+    /* Lanes beyond C go the same way. All rows begin alike: 16 of a thread, twice, where it had two times 8 and 8. */
+    CHECK_NEAR(terms_of_columns(64, 4, 128, 8188, 8, GT_N, 16).step / step, 4.0 / 3, 1e-9);
+}
+
+TEST(threads_that_spill_store_more_than_c)
+{
+    const double all = terms_of_columns(64, 4, 112, 8191, 8, GT_N, 4).store; /* 32, 4 * (2 * 4 + 8), 16 */
+    CHECK(terms_of_columns(64, 4, 128, 8191, 8, GT_N, 4).store == all);
+    CHECK(terms_of_columns(64, 2, 80, 8191, 8, GT_N, 4).store == all);
+    CHECK_NEAR(terms_of_columns(64, 4, 80, 8191, 8, GT_N, 4).store / all, 1 + 1.5 * 32 / 16 / 1.125, 1e-9);
+    CHECK_NEAR(terms_of_columns(64, 4, 80, 8191, 8, GT_T, 4).store / all, 1 + 1.5 * 20 / 16 / 1.125, 1e-9);
+}
+
+TEST(threads_read_their_columns_again_for_rows_that_begin_otherwise)
+{
+    const double anywhere = terms_of_columns(64, 4, 128, 8192, 8, GT_N, 4).l2;
+    const double alike = terms_of_columns(64, 4, 128, 8192, 8, GT_N, 16).l2;
+    const double blocks = 4, elements = blocks * 4 * 256 * 8; /* four more threads below each other read all columns */
+    CHECK_NEAR(anywhere - alike, elements / 16 / 1980, 1e-9);
+}
+
 TEST(one_part_of_k_has_nothing_to_add)
 {
     gt_kernel kernel = tensor_tile(64, 64);

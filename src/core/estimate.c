@@ -90,6 +90,11 @@ static const double uncovered_warps[] = {[GT_BY_THREADS] = 2, [GT_BY_WARPS] = 1,
 #define TURN_ROW   0.5 /* of a step, for each row of a thread in a turn */
 #define LAST_STEPS 8.0 /* of K that are multiplied together at its end */
 
+#define ELEMENT    0.0625 /* clocks for an element that a thread takes to or from shared memory by itself */
+#define EDGE_OWN   32.0   /* multiply-adds that a row of a vector at an edge of C takes as long as, beside its own */
+#define EDGE_ROW   32.0   /* of them in a step */
+#define SPILLED    1.5    /* elements of C that a register counts for which a thread spills */
+
 #define APART 0.25 /* clocks for an element of which each lane reads one elsewhere */
 
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
@@ -368,16 +373,36 @@ static double meeting_clocks(const gt_kernel *kernel)
     return gt_boxes_used(kernel) && kernel->facts.cluster_x > 1 && kernel->facts.blocks == 0 ? MEETING : 0;
 }
 
-/* Steps that such a block's turns count for: a thread has more rows to store in a turn. */
-static double turn_steps(const gt_kernel *kernel, const shares *s)
+/* Steps that rows at an edge of C count for, of threads that keep columns. A warp with a vector that is not whole goes
+ * down its rows twice, the second time by elements, and the block at the end of a row once more for what shifts leave
+ * behind its tile; the launch ends with the last such block. With 16 warps on an SM 1023x8191x8 in f32 takes an H200 12.2,
+ * 14.0 and 16.6 us in tiles of 64, 128 and 256 rows, where 4096x4096x16, aligned, takes 19.7 in those of 128 and 256. All
+ * blocks do so where K is more than a thread keeps. */
+static double edge_steps(const gt_kernel *kernel, const gt_problem *p, const shares *s)
 {
-    return gt_traits_stores_vectors(kernel) ? s->turns * (1 + TURN_ROW * gt_trait(kernel, "tm", 1)) : 1;
+    const double tiles = ceil((double)p->n / (double)kernel->facts.tile_n), apart = gt_traits_apart(kernel, p);
+    const bool whole = gt_traits_align(kernel, p) >= 16 && p->n % kernel->facts.tile_n == 0, kept = s->steps <= 1;
+    const double rows = ceil(s->rows / apart) * (1 + apart / gt_trait(kernel, "down", 1));
+    const double row = (gt_traits_step(kernel, p) * gt_traits_vector(kernel, p) + EDGE_OWN) / EDGE_ROW;
+    const double sets = kept ? at_least_one(s->sets / tiles) : s->sets;
+    return kept && whole ? 0 : rows * row * sets;
 }
 
-/* Clocks in which such a block's threads read their columns of B again at each turn, as they do where K takes more than one
- * step: an element a lane, which lie side by side unless B lies along K. */
+/* Steps that sets of blocks count for. Where threads store vectors, a turn has more rows to store. */
+static double turn_steps(const gt_kernel *kernel, const gt_problem *p, const shares *s)
+{
+    if (gt_traits_keeps_columns(kernel))
+        return edge_steps(kernel, p, s);
+    return s->sets * (gt_traits_stores_vectors(kernel) ? s->turns * (1 + TURN_ROW * gt_trait(kernel, "tm", 1)) : 1);
+}
+
+/* Clocks in which threads that store vectors read elements one by one. Those that keep columns of B have them, and A,
+ * brought to shared memory first, and read their columns there once for all rows that begin alike. Others read B again at
+ * each turn where K takes more than one step: an element a lane, which lie side by side unless B lies along K. */
 static double again_clocks(const gt_kernel *kernel, const gt_problem *p, const shares *s)
 {
+    if (gt_traits_keeps_columns(kernel))
+        return s->per_sm * s->part * (s->columns * (1 + gt_traits_apart(kernel, p)) + s->rows) * ELEMENT;
     if (!gt_traits_stores_vectors(kernel) || s->steps <= 1)
         return 0;
     const double elements = s->per_sm * s->columns * s->part * gt_trait(kernel, "down", 1) * s->turns;
@@ -409,7 +434,8 @@ static double waiting_clocks(const gt_kernel *kernel, const gt_problem *p, doubl
     return STEP + fmax(0, STAGE_CLOCKS / at_least_one(gt_trait(kernel, "stages", 2) - 1) - multiplied);
 }
 
-/* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile; a persistent one, whose next
+/* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile,
+ * unless its threads go down their rows by themselves; a persistent one, whose next
  * operands come then, waits until L2 or memory has taken its tile, unless the copy engine stores it. Where tiles are not
  * split along K all blocks come to their end together. */
 static double store_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s,
@@ -419,11 +445,13 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
     const gt_multiplier by = gt_traits_multiplier(kernel);
     const bool vectors = gt_traits_stores_vectors(kernel);
     const bool alone = by == GT_BY_WARP_GROUPS ? gt_traits_align(kernel, p) < 4 : p->class.align < 16 && !vectors;
+    const double spilled = gt_traits_spilled(kernel, p) / (gt_trait(kernel, "tm", 1) * gt_traits_vector(kernel, p));
     const double lines = vectors ? 1 + REQUEST / (c * (double)kernel->facts.tile_n) : 1; /* tiles meet in one */
     const double element = alone ? STORED_ALONE * uncovered(kernel, s) : by == GT_BY_WARPS ? STORED_WARPS : c / L2_RATE;
-    const double clocks = s->per_sm * s->rows * s->columns * element * lines;
+    const double clocks = s->per_sm * s->rows * s->columns * element * (lines + SPILLED * spilled);
     if (kernel->facts.blocks == 0)
-        return resident > 1 || by == GT_BY_WARP_GROUPS ? clocks : UNCOVERED_STORES * clocks;
+        return resident > 1 || by == GT_BY_WARP_GROUPS || gt_traits_keeps_columns(kernel) ? clocks
+                                                                                          : UNCOVERED_STORES * clocks;
     if (kernel->facts.box_c_rows > 0)
         return clocks;
     const bool burst = kernel->facts.ws_tile == 0 && !stay_in_l2(device, bytes);
@@ -501,7 +529,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         .begin = (s.begins * 1000 + meeting_clocks(kernel) + first_clocks(kernel, p, &s, resident)) / clock,
         .compute = s.per_sm * s.part * step_clocks * gt_traits_issued(kernel, p) *
                    uncovered(kernel, &s) / clock,
-        .step = s.sets * s.steps * turn_steps(kernel, &s) *
+        .step = s.steps * turn_steps(kernel, p, &s) *
                 waiting_clocks(kernel, p, step_clocks * gt_traits_step(kernel, p) * fmin(s.per_sm, resident)) / clock,
         .l2 = (s.per_sm * (a.bytes + b.bytes) / rate + again_clocks(kernel, p, &s)) / clock,
         .narrow = s.per_sm * (a.pieces + b.pieces) / PIECES_RATE / clock,

@@ -13,7 +13,7 @@
     X(launch)   /* a microsecond, whatever is launched */                                                    \
     X(begin)    /* for each set of resident blocks 1000 clocks, and their first stage of K, unless that is hidden */ \
     X(compute)  /* multiply-adds of the busiest SM, or what its shared memory moves for them, tails included */ \
-    X(step)     /* 100 clocks for each stage of K, and what warps wait for: stages, elements */              \
+    X(step)     /* 100 clocks for each stage of K, and what warps wait for: stages, elements, edges of C */  \
     X(l2)       /* what the busiest SM reads of A and B, 40 bytes a clock, 56 by the copy engine */          \
     X(memory)   /* A and B once, 18 bytes a clock and SM, or 28 where they stay in L2; C once, 28 bytes */   \
     X(narrow)   /* more for it in pieces below 16 bytes, 2 a clock: rows aligned to less, transposed elements; zeros */ \

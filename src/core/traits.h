@@ -58,6 +58,18 @@ double gt_traits_warps(const gt_kernel *kernel);
 double gt_traits_rows(const gt_kernel *kernel);
 bool gt_traits_stores_vectors(const gt_kernel *kernel);
 
+/* Whether blocks bring A and B into shared memory by elements, and threads keep the columns of a vector of C, for all of
+ * bk, in registers while they go down their rows. */
+bool gt_traits_keeps_columns(const gt_kernel *kernel);
+
+/* Elements of C that such a thread stores at once; rows from one of its rows to the next: where rows begin anywhere,
+ * those as many apart as a sector has elements begin alike. */
+double gt_traits_vector(const gt_kernel *kernel, const gt_problem *p);
+double gt_traits_apart(const gt_kernel *kernel, const gt_problem *p);
+
+/* Registers that such a thread would need beyond those that it has. */
+double gt_traits_spilled(const gt_kernel *kernel, const gt_problem *p);
+
 /* Whether the last tile of K is multiplied only as far as K goes. */
 bool gt_traits_stops_with_k(const gt_kernel *kernel);
 
