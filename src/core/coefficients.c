@@ -9,6 +9,8 @@ static const gt_fitted shipped[] = {
           .sums = 1, .copies = 1}},
     {"batched", {.launch = 0.15, .begin = 1.354, .compute = 2.973, .step = 5.687, .l2 = 2.941, .memory = 0.949,
                  .narrow = 0.021, .store = 0.671, .sums = 1, .copies = 1}},
+    {"low_rank", {.launch = 1.253, .begin = 2.416, .compute = 0.906, .step = 1.118, .l2 = 1.169, .memory = 1, .narrow = 0.5,
+                  .store = 0.57, .sums = 1, .copies = 1}},
     {"mma", {.launch = 0.077, .begin = 2.398, .compute = 1.379, .step = 0.857, .l2 = 0.503, .memory = 1.376,
              .narrow = 1.094, .store = 0.33, .sums = 0.661, .copies = 1.098}},
     {"mma_ws", {.launch = 0.574, .begin = 0.875, .compute = 0.871, .step = 0.257, .l2 = 0.631, .memory = 1.089,
