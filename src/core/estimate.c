@@ -434,10 +434,9 @@ static double waiting_clocks(const gt_kernel *kernel, const gt_problem *p, doubl
     return STEP + fmax(0, STAGE_CLOCKS / at_least_one(gt_trait(kernel, "stages", 2) - 1) - multiplied);
 }
 
-/* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile,
- * unless its threads go down their rows by themselves; a persistent one, whose next
- * operands come then, waits until L2 or memory has taken its tile, unless the copy engine stores it. Where tiles are not
- * split along K all blocks come to their end together. */
+/* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile, unless its threads go down
+ * their rows by themselves; a persistent one, whose next operands come then, waits until L2 or memory has taken its tile,
+ * unless the copy engine stores it. Where tiles are not split along K all blocks come to their end together. */
 static double store_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s,
                            int resident)
 {
