@@ -102,12 +102,12 @@ struct vector {
         const int end = number - STEP * ALONG; // those at the rows' ends follow all others
         const int at = (end < 0 ? number % ALONG : ALONG + end % REST) * V;
         down = end < 0 ? number / ALONG : end / REST;
-        rows = number < vectors && down < height ? (height - down + STEP - 1) / STEP : 0;
         const unsigned long long address = (unsigned long long)(g.c + (top + down) * g.ldc);
         const int from = at - (SHIFTED ? (int)(address / GT_C_BYTES % SECTOR) : 0);
         column = first + from;
         low = column < 0 ? (int)-column : 0;
         high = gt_clip(g.n - column, V);
+        rows = number < vectors && down < height && low < high ? (height - down + STEP - 1) / STEP : 0;
 #pragma unroll
         for (int e = 0; e < V; e++)
 #pragma unroll
