@@ -66,6 +66,9 @@ static const struct {
     {1024, 8192, 8, 1, ODD, BOTH, 0}, /* or C is not so large and K shorter, */
     {1304, 856, 8, 1, 0, ALIGNED, 0},
     {1536, 512, 48, 1, BOTH, BOTH, 0}, /* or C is small */
+    {7680, 480, 24, 1, ODD, BOTH, 0},  /* or it has one side of some hundreds */
+    {12288, 832, 80, 1, 0, ALIGNED, 0},
+    {320, 12288, 96, 1, 0, ALIGNED, 0},
     {8192, 64, 160, 1, BOTH, BOTH, 0}, /* few rows or columns, by their number and by K */
     {64, 8192, 160, 1, BOTH, BOTH, 0},
     {6144, 64, 3072, 1, ALIGNED, ALIGNED, 0},
