@@ -7,11 +7,9 @@ WITH RECURSIVE
      rows(side_m, warp_groups, pingpong, occ, most) AS (VALUES
          (64, 1, 0, 1, 192), (64, 1, 0, 2, 128), (64, 1, 0, 3, 48), (128, 1, 0, 1, 192), (128, 2, 0, 1, 208),
          (128, 2, 0, 2, 48), (192, 3, 0, 1, 96), (256, 2, 0, 1, 192), (128, 2, 1, 1, 208)),
-     -- Blocks of a cluster share operands, or K. Clusters of four or eight do not fit on all multiprocessors.
-     cluster(cluster_m, cluster_n, cluster_k, held) AS (VALUES
-         (1, 1, 1, :sm_count), (2, 1, 1, :sm_count), (1, 2, 1, :sm_count), (1, 1, 2, :sm_count), (1, 1, 4, :sm_count - 12),
-         (1, 1, 8, :sm_count - 12), (4, 1, 1, :sm_count - 12), (1, 4, 1, :sm_count - 12), (2, 2, 1, :sm_count - 12),
-         (4, 2, 1, :sm_count - 12), (2, 4, 1, :sm_count - 12)),
+     -- Blocks of a cluster share operands, or K.
+     cluster(cluster_m, cluster_n, cluster_k) AS (VALUES
+         (1, 1, 1), (2, 1, 1), (1, 2, 1), (4, 1, 1), (1, 4, 1), (2, 2, 1), (4, 2, 1), (2, 4, 1), (1, 1, 2), (1, 1, 4), (1, 1, 8)),
      lines(lines) AS (VALUES (1), (2)), -- of 128 bytes along K
      stages(stages) AS (VALUES (3), (4), (5), (6), (7), (8), (10), (12)),
      swap(swap) AS (VALUES (0), (1)),
@@ -46,7 +44,9 @@ WITH RECURSIVE
               WHERE stacked * (n / 2 * (1 + promoted) + from_registers * (32 - 16 * promoted)) <= most
                 AND stacked % (1 + from_registers) = 0),
      placed AS (SELECT *, ((:m + bm * cluster_m - 1) / (bm * cluster_m)) * ((:n + bn * cluster_n - 1) / (bn * cluster_n))
-                          * cluster_m * cluster_n AS tiles
+                          * cluster_m * cluster_n AS tiles,
+                       -- Clusters of four or eight do not fit on all multiprocessors.
+                       :sm_count - 12 * (cluster_m * cluster_n * cluster_k >= 4) AS held
                 FROM tile, cluster
                 WHERE bm < 2 * :m + 16 AND bn < 2 * :n + 16
                   -- Swapped tiles of more rows where these may be any sixteen and columns may not, or four blocks share them.
