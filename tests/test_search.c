@@ -461,6 +461,25 @@ TEST(rejected_candidates_do_not_win)
     close_search(&f);
 }
 
+TEST(what_is_expected_to_take_too_long_is_not_tried)
+{
+    fixture f;
+    gt_candidate **round;
+    size_t count, before;
+    open_search(&f, &(gt_search_options){.effort = GT_EFFORT_FIRST}, 1024, 1024, 1024);
+    CHECK_OK(gt_search_round(f.search, &round, &before));
+    CHECK_INT(before, 1);
+    const double us = round[0]->estimate_us;
+    close_search(&f);
+    for (int longer = 0; longer < 2; longer++) {
+        open_search(&f, &(gt_search_options){.effort = GT_EFFORT_FIRST, .most_us = us * (longer ? 1.01 : 0.99)}, 1024,
+                    1024, 1024);
+        CHECK_OK(gt_search_round(f.search, &round, &count));
+        CHECK_INT(count, longer);
+        close_search(&f);
+    }
+}
+
 TEST(the_ladder_is_not_searched_unless_asked_for)
 {
     fixture f;

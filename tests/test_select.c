@@ -396,6 +396,32 @@ TEST(a_workspace_that_cannot_be_had_rules_a_kernel_out)
     CHECK_INT(batches[selection.index].kernel_id, 2);
 }
 
+TEST(the_least_estimate_is_that_of_the_best_kernel_whatever_was_measured)
+{
+    const gt_device device = h200();
+    const gt_problem problem = sized(1024, 1024, 1024);
+    gt_measured list[] = {
+        row(1, tiled(128, 128, 1), sized(1024, 1024, 1024), 60), row(2, tiled(64, 64, 1), sized(1024, 1024, 1024), 5),
+        row(3, tiled(16, 16, 1), sized(1024, 1024, 1024), 1),
+    };
+    double each[COUNT(list)], all, slower;
+    for (size_t i = 0; i < COUNT(list); i++) {
+        const gt_measurements one = {.list = &list[i], .count = 1};
+        CHECK_OK(gt_select_least_estimate(&device, &problem, &one, &each[i]));
+        CHECK(isfinite(each[i]) && each[i] > 0);
+    }
+    const gt_measurements measured = {.list = list, .count = COUNT(list)}, none = {0};
+    CHECK_OK(gt_select_least_estimate(&device, &problem, &measured, &all));
+    CHECK_NEAR(all, fmin(each[0], fmin(each[1], each[2])), 1e-9);
+    CHECK(fmax(each[0], fmax(each[1], each[2])) > 1.2 * all);
+    for (size_t i = 0; i < COUNT(list); i++)
+        list[i].trial.us *= 100;
+    CHECK_OK(gt_select_least_estimate(&device, &problem, &measured, &slower));
+    CHECK_NEAR(slower, all, 1e-9);
+    CHECK_OK(gt_select_least_estimate(&device, &problem, &none, &all));
+    CHECK(isinf(all));
+}
+
 TEST(ties_go_to_the_smallest_id_in_any_order)
 {
     const gt_measured list[] = {

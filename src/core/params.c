@@ -30,7 +30,7 @@ gt_status gt_params_add(gt_params *params, const char *name, int64_t value)
 bool gt_params_find(const gt_params *params, const char *name, int64_t *value)
 {
     for (int64_t i = 0; i < params->count; i++)
-        if (strcmp(params->list[i].name, name) == 0) {
+        if (params->list[i].name[0] == name[0] && strcmp(params->list[i].name, name) == 0) {
             *value = params->list[i].value;
             return true;
         }

@@ -191,6 +191,19 @@ static gt_status pool_init(const gt_device *device, const gt_problem *problem, c
     return GT_OK;
 }
 
+gt_status gt_select_least_estimate(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
+                                   double *us)
+{
+    const gt_demands demands = {0};
+    usable pool = {0};
+    const gt_status status = pool_init(device, problem, &demands, measured, &pool);
+    *us = INFINITY;
+    for (size_t i = 0; status == GT_OK && i < pool.near.count; i++)
+        *us = fmin(*us, pool.near.list[i].estimate_us);
+    free(pool.near.list);
+    return status;
+}
+
 /* Whether a is the better measurement of the same problem: rendered for more alignment, the race's winner, faster. */
 static bool is_better(const gt_measured *a, const gt_measured *b)
 {

@@ -44,6 +44,11 @@ gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selectio
 /* The smallest bound of all measured kernels that can run a problem; INFINITY where there are none. */
 double gt_select_least_bound(const gt_problem *problem, const gt_measurements *measured);
 
+/* The least time in microseconds that the estimate alone, without what was measured near, gives any of the kernels on a problem;
+ * INFINITY where none can run it. */
+gt_status gt_select_least_estimate(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
+                                   double *us);
+
 /*
  * The time in microseconds that a kernel is expected to take on a problem. list[rows[0]] to list[rows[count - 1]], at
  * least one, are its measurements: its estimate is corrected by how these compare with theirs and, where they are far,

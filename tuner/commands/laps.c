@@ -368,7 +368,7 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
 }
 
 /* Drawn sizes, which take turns in layout and alignment, have so many seconds, or such a share of a budget. */
-#define DRAWN_S     40.0
+#define DRAWN_S     60.0
 #define DRAWN_SHARE 0.15
 
 /* Seconds for drawn sizes, of types that have the cover list whole. The software GPU would take hours. */
@@ -380,20 +380,21 @@ static double share_of_drawn(const gt_engine *engine, const gt_types *types, boo
     return deadline > 0 && share < DRAWN_S ? share : DRAWN_S;
 }
 
-/* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken. */
+/* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken, and what it
+ * lacks. */
 static gt_status lap_drawn(gt_engine *engine, const gt_types *types, lap *l, gt_tuning *tuning)
 {
     gt_problem *drawn = calloc(GT_DRAWN_MOST, sizeof *drawn);
     if (!drawn)
         return gt_fail_memory();
     gt_status status = gt_draw_problems(types, drawn, &l->few_count);
-    tuning->only_seeds = tuning->only_choices = tuning->covering = true;
+    tuning->only_seeds = tuning->only_choices = tuning->covering = tuning->drawn = true;
     tuning->state.step += (int)l->total - 1; /* all have been counted */
     l->few = drawn;
     l->begun = 0;
     if (status == GT_OK)
         status = gt_lanes_run(engine, l->lanes, try_few, l);
-    tuning->only_seeds = tuning->only_choices = tuning->covering = false;
+    tuning->only_seeds = tuning->only_choices = tuning->covering = tuning->drawn = false;
     free(drawn);
     return status;
 }
@@ -410,6 +411,18 @@ static gt_status lap_first(gt_engine *engine, lap *l, gt_tuning *tuning)
     return status;
 }
 
+/* Reads the coefficients of the estimate, by which the laps that follow are ordered. Owned by the caller: tuning->fitted. */
+static gt_status read_fitted(const gt_engine *engine, const gt_types *types, gt_tuning *tuning)
+{
+    gt_fitted *fitted = NULL;
+    size_t misfits;
+    free((void *)tuning->fitted);
+    const gt_status status =
+        gt_store_find_fitted(engine->store, &engine->device, types, &fitted, &tuning->fitted_count, &misfits);
+    tuning->fitted = fitted;
+    return status;
+}
+
 /* The problems of one type, until the deadline. state->step says how many of others came before. */
 static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, double deadline, gt_progress_state *state,
                            const gt_problem *problems, const double *shares, size_t total, gt_tuned *tuned, size_t *count)
@@ -423,8 +436,6 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
              .failed = state->failed, .lanes = gt_lanes_count(engine, problems, total, false)};
     const gt_types *types = gt_class_types(&problems[0].class);
     const double drawn_s = share_of_drawn(engine, types, l.covers, deadline);
-    gt_fitted *fitted = NULL;
-    size_t misfits;
     gt_status status = gt_winners_init(total, &winners);
     if (deadline > 0)
         tuning.deadline -= drawn_s;
@@ -433,8 +444,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     if (status == GT_OK && (!l.fates || !l.first))
         status = gt_fail_memory();
     if (status == GT_OK)
-        status = gt_store_find_fitted(engine->store, &engine->device, types, &fitted, &tuning.fitted_count, &misfits);
-    tuning.fitted = fitted;
+        status = read_fitted(engine, types, &tuning);
     tuning.asked = shares != NULL;
     tuning.brief = options->all_types && !gt_types_are_usual(types);
     if (status == GT_OK && deadline > 0)
@@ -448,6 +458,8 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     const bool again = gt_laps_tried_any(tuned, l.count) || options->all_devices;
     if (status == GT_OK && again)
         status = gt_fit_stored(engine->store, &engine->device, engine->gpu, types);
+    if (status == GT_OK && again)
+        status = read_fitted(engine, types, &tuning);
     if (status == GT_OK && again)
         status = gt_lanes_run(engine, l.lanes, tune_again, &l);
     tuning.deadline = gt_engine_elapsed(engine) + drawn_s;
@@ -465,7 +477,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     gt_winners_finish(&winners);
     free(l.fates);
     free(l.first);
-    free(fitted);
+    free((void *)tuning.fitted);
     return status;
 }
 

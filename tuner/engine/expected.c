@@ -107,6 +107,8 @@ gt_status gt_try_expected(gt_work *w)
         status = try_choices(w, &measured, &others);
         free(others.list);
     }
+    if (status == GT_OK && w->tuning->drawn)
+        status = gt_select_least_estimate(&w->engine->device, w->problem, &measured, &w->stored_us);
     gt_measurements_finish(&measured);
     return status == GT_ERROR_CORRUPT ? GT_OK : status; /* damaged code is the library's to tell of */
 }

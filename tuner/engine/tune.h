@@ -43,6 +43,7 @@ typedef struct gt_tuning {
     bool showing;    /* what is stored, and nothing is tried */
     bool only_seeds; /* the last lap: winners of other problems and the library's choice, and nothing else */
     bool only_choices; /* of these only the library's choices */
+    bool drawn; /* a size that nobody asked for: besides, a kernel is tried that the store lacks */
 } gt_tuning;
 
 /*

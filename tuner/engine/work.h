@@ -28,6 +28,7 @@ typedef struct gt_work {
     gt_known rivals[GT_RIVALS]; /* other winners, which the newest has never raced */
     size_t rival_count;
     gt_known fastest; /* of all that were ever measured on it */
+    double stored_us; /* on a drawn size: what the estimate alone gives the best stored kernel; INFINITY where none can run it */
     bool served; /* a kernel of another math won on its size: no other one of that math is tried */
     /* Revalidating: the winner's configuration as it is rendered and compiled now. Its source hash is known first. */
     gt_known anew;

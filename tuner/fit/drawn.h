@@ -4,7 +4,7 @@
 
 #include "../../src/core/problem.h"
 
-#define GT_DRAWN_SIZES 40 /* of a layout and alignment */
+#define GT_DRAWN_SIZES 80 /* of a layout and alignment */
 #define GT_DRAWN_MOST  (8 * GT_DRAWN_SIZES)
 
 /* Draws problems of a type, the same ones every time: sizes evenly in logarithms, in all layouts, rows aligned to 16 bytes

@@ -82,7 +82,8 @@ void gt_search_destroy(gt_search *search)
 /* Hands a point out as a candidate, once. */
 static gt_status hand_out(gt_search *search, gt_point *p)
 {
-    if (p->handed_out || !isfinite(p->estimate))
+    const double most = search->options.most_us;
+    if (p->handed_out || !isfinite(p->estimate) || (most > 0 && p->estimate > most))
         return GT_OK;
     if (search->candidate_count == search->candidate_capacity) {
         const size_t more = search->candidate_capacity ? search->candidate_capacity * 2 : 64;

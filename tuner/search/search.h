@@ -46,6 +46,7 @@ typedef struct gt_search_options {
     size_t seed_count;
     const gt_seed *served; /* what won on this size in a math that serves this one, tried before all others; or NULL */
     bool only_seeds;       /* nothing else is tried */
+    double most_us;        /* what is expected to take longer is not tried; 0: anything may be */
     const gt_fitted *fitted; /* coefficients of the estimate for these types; may be NULL: the shipped ones */
     size_t fitted_count;
 } gt_search_options;
