@@ -368,7 +368,7 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
 }
 
 /* Drawn sizes, which take turns in layout and alignment, have so many seconds, or such a share of a budget. */
-#define DRAWN_S     60.0
+#define DRAWN_S     50.0
 #define DRAWN_SHARE 0.15
 
 /* Seconds for drawn sizes, of types that have the cover list whole. The software GPU would take hours. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../search/winners.h"
 #include "work.h"
 
 /* Whether there is a reason for a race: a screening found something, and in the last lap something better. */
@@ -55,16 +56,11 @@ static gt_status leave_unraced(gt_work *w)
     return show_known(w);
 }
 
-/* What won on the same size in a math whose kernels serve this one too: so the problem gets nothing slower. */
-static gt_status find_served(const gt_work *w, gt_seed *seed, bool *found)
+/* What won on the same size in another class. */
+static gt_status find_winner(const gt_work *w, gt_class class, gt_seed *seed, bool *found)
 {
-    gt_class class = w->problem->class;
     gt_measurements measured;
-    class.math = gt_math_served_by(class.math);
-    *found = false;
-    if (class.math == w->problem->class.math)
-        return GT_OK;
-    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &class, &measured);
+    const gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &class, &measured);
     if (status != GT_OK)
         return status;
     for (size_t i = 0; i < measured.count && !*found; i++) {
@@ -78,6 +74,23 @@ static gt_status find_served(const gt_work *w, gt_seed *seed, bool *found)
     }
     gt_measurements_finish(&measured);
     return GT_OK;
+}
+
+/* What won in a math whose kernels serve this one too: so the problem gets nothing slower. */
+static gt_status find_served(const gt_work *w, gt_seed *seed, bool *found)
+{
+    gt_class class = w->problem->class;
+    class.math = gt_math_served_by(class.math);
+    *found = false;
+    return class.math == w->problem->class.math ? GT_OK : find_winner(w, class, seed, found);
+}
+
+/* What won in the twin of these types: where nobody asked for the problem, that one and a few more are enough. */
+static gt_status find_twin(const gt_work *w, gt_seed *seed, bool *found)
+{
+    gt_class twin;
+    *found = false;
+    return gt_class_twin(&w->problem->class, &twin) ? find_winner(w, twin, seed, found) : GT_OK;
 }
 
 /* Lists what may be tried, and screens it. */
@@ -123,8 +136,8 @@ static gt_status tune_problem(gt_work *w)
         .fitted = tuning->fitted,
         .fitted_count = tuning->fitted_count,
     };
-    gt_seed served;
-    bool searched = false;
+    gt_seed served, twin;
+    bool searched = false, has_twin = false;
     gt_status status = gt_store_problem(engine->store, w->problem, &w->problem_id);
     if (status == GT_OK)
         status = gt_work_recall(w);
@@ -134,6 +147,14 @@ static gt_status tune_problem(gt_work *w)
         return (status = try_choices(w, options)) == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
     if (w->served)
         options.served = &served;
+    const bool little = tuning->effort == GT_EFFORT_QUICK || tuning->effort == GT_EFFORT_COVER;
+    if (status == GT_OK && little && (tuning->covering || tuning->brief))
+        status = find_twin(w, &twin, &has_twin);
+    if (has_twin) {
+        tuning->effort = options.effort = GT_EFFORT_COVER;
+        options.seeds = &twin;
+        options.seed_count = 1;
+    }
     if (status == GT_OK && !tuning->only_seeds)
         status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[tuning->effort],
                                         &searched);

@@ -238,7 +238,14 @@ int gt_points_distance(const gt_space *space, size_t a, size_t b)
 {
     const size_t columns = (size_t)space->columns;
     int different = 0;
-    for (size_t i = 0; i < columns; i++)
-        different += space->tunable[i] && space->values[a * columns + i] != space->values[b * columns + i];
-    return different;
+    bool clusters = false;
+    for (size_t i = 0; i < columns; i++) {
+        if (!space->tunable[i] || space->values[a * columns + i] == space->values[b * columns + i])
+            continue;
+        if (strncmp(space->names[i], "cluster_", 8) == 0)
+            clusters = true;
+        else
+            different++;
+    }
+    return different + clusters;
 }

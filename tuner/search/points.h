@@ -37,7 +37,7 @@ bool gt_points_serve(gt_points *points, const gt_seed *winner);
 /* Whether two configurations have the same shape of tile: what is left to choose then are details. */
 bool gt_points_same_tile(const gt_space *space, size_t row, const gt_space *other_space, size_t other_row);
 
-/* In how many tunables two configurations of one space differ. */
+/* In how many tunables two configurations of one space differ. The sides of a cluster count as one. */
 int gt_points_distance(const gt_space *space, size_t row, size_t other_row);
 
 #endif

@@ -82,3 +82,20 @@ size_t gt_winners_all(gt_winners *winners)
         chosen = choose(winners, chosen, &winners->list[i]);
     return chosen;
 }
+
+static gt_type twin_of(gt_type type)
+{
+    return type == GT_F16 ? GT_BF16 : type == GT_BF16 ? GT_F16 : type == GT_E5M2 ? GT_E4M3 : type;
+}
+
+bool gt_class_twin(const gt_class *class, gt_class *twin)
+{
+    *twin = *class;
+    twin->type_a = twin_of(class->type_a);
+    twin->type_b = twin_of(class->type_b);
+    const bool alike = twin->type_a == class->type_a && twin->type_b == class->type_b;
+    if (alike || gt_class_element(class) == 2) /* 8-bit operands of another type have the same results */
+        twin->type_c = twin_of(class->type_c);
+    return (!alike || twin->type_c != class->type_c) &&
+           gt_types_find(twin->type_a, twin->type_b, twin->type_c, twin->math);
+}

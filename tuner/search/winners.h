@@ -34,4 +34,8 @@ bool gt_winners_has(const gt_winners *winners, int row, const gt_class *class, b
 /* Chooses all of them, each configuration once. */
 size_t gt_winners_all(gt_winners *winners);
 
+/* The class of the types whose kernels take the same time as these: f16 and bf16, which tensor cores multiply alike, and e4m3
+ * for e5m2. false: there is none. */
+bool gt_class_twin(const gt_class *class, gt_class *twin);
+
 #endif
