@@ -149,7 +149,7 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
                          WHEN lines_b % (8 * cluster_m) = 0 THEN lines_b / cluster_m
                          WHEN lines_b % 24 = 0 THEN lines_b / 3 ELSE lines_b / 2 END AS box_b_rows,
        (load = 2) * line AS box_a_columns, (load = 2) * line AS box_b_columns,
-       3 AS swizzle_ab, CASE WHEN broken_a > 1 OR broken_b > 1 THEN 1 ELSE 2 END AS map_promotion,
+       3 AS swizzle_ab,
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN subtile_n ELSE 64 * instructions END AS box_c_rows,
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN 128 / :c_bytes ELSE subtile_n END AS box_c_columns,
        CASE WHEN :align < 16 THEN 0 WHEN swap OR subtile_n * :c_bytes = 128 THEN 3 WHEN subtile_n * :c_bytes = 64 THEN 2
