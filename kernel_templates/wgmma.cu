@@ -88,7 +88,7 @@ constexpr int CONSUMERS = WARP_GROUPS * 128, PRODUCERS = 128, THREADS_ = CONSUME
 static_assert(STACKED * 64 * SHARERS == SIDE_M, "instructions cover the tile");
 static_assert(BK % LINE == 0, "whole lines");
 static_assert(STAGES >= 2, "one stage is read while another is filled");
-static_assert(SPLIT_K == 1 || SHARING == 1, "a block that shares K has one tile");
+static_assert(CLUSTER_K == 1 || SHARING == 1, "blocks of a cluster share operands or K");
 static_assert(TURNS == 1 || (TURNS == 2 && SPLIT_K == 1), "two take turns; consumers of a tile that shares K meet");
 static_assert(HINT == 0 || SHARING == 1, "blocks that share operands give L2 no hints");
 

@@ -467,10 +467,11 @@ static double slice_clocks(const gt_kernel *kernel, const shares *s)
 int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, int64_t blocks)
 {
     const gt_facts *f = &kernel->facts;
-    const double tiles =
-        ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n) * (double)p->batch;
+    int64_t tiles;
+    if (!gt_launch_tiles(kernel, p, &tiles))
+        return f->cluster_y;
     const double sms = sms_of(device, kernel, blocks == 1 || resident_of(device, kernel) == 1);
-    const double filling = floor((double)blocks * sms / (tiles * (double)f->cluster_y));
+    const double filling = floor((double)blocks * sms / ((double)tiles * (double)p->batch * (double)f->cluster_y));
     const double worth = floor((double)p->k / gt_traits_step(kernel, p) / FEWEST_STEPS / (double)f->cluster_y);
     return (int64_t)at_least_one(fmin(fmin(filling, worth), MOST_CLUSTERS)) * f->cluster_y;
 }

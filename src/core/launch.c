@@ -29,6 +29,14 @@ static int64_t count_tiles(const gt_kernel *kernel, int64_t size, int64_t tile, 
     return round_up((size - 1) / tile + 1, cluster);
 }
 
+bool gt_launch_tiles(const gt_kernel *kernel, const gt_problem *problem, int64_t *tiles)
+{
+    const gt_facts *f = &kernel->facts;
+    return f->tile_m > 0 && f->tile_n > 0 &&
+           !__builtin_mul_overflow(count_tiles(kernel, problem->m, f->tile_m, "cluster_m"),
+                                   count_tiles(kernel, problem->n, f->tile_n, "cluster_n"), tiles);
+}
+
 gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *out)
 {
     const gt_facts *f = &kernel->facts;
@@ -51,9 +59,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
         *out = launch;
         return GT_OK;
     }
-    if (__builtin_mul_overflow(count_tiles(kernel, problem->m, f->tile_m, "cluster_m"),
-                               count_tiles(kernel, problem->n, f->tile_n, "cluster_n"), &tiles) ||
-        tiles > GRID_X)
+    if (!gt_launch_tiles(kernel, problem, &tiles) || tiles > GRID_X)
         return gt_fail(GT_ERROR_INVALID, "%lld x %lld has more than 2^31 tiles of %lld x %lld", (long long)problem->m,
                        (long long)problem->n, (long long)f->tile_m, (long long)f->tile_n);
     if (f->split_k % f->cluster_y != 0)

@@ -73,6 +73,10 @@ typedef struct gt_launch_operands {
     bool serial;        /* not before the stream's earlier work is done, whatever the kernel's facts say */
 } gt_launch_operands;
 
+/* Counts the tiles of C, in whole clusters: those at the edge have tiles beyond it. false where there are too many, or the
+ * kernel's facts are absurd. */
+bool gt_launch_tiles(const gt_kernel *kernel, const gt_problem *problem, int64_t *tiles);
+
 /* Works out grid, workspace and maps. GT_ERROR_INVALID if the kernel's facts are absurd, the grid is too large or a
  * tensor map cannot describe an operand. */
 gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *launch);

@@ -178,15 +178,16 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=32 bk=16 wm=16 wn=16 inst_k=8 stages=3 split_k=1 group=1 occ=1 repack=0 blocks=0"),
     ("mma_ws", "parts", "64x96x512", "nt",
      "bm=32 bn=64 bk=16 wm=16 wn=32 inst_k=8 stages=4 split_k=3 group=1 occ=1 repack=0 blocks=0"),
-    # K over clusters and their blocks; B shared in a cluster, persistent; both shared by eight blocks, B in three parts; A
-    # shared, operands swapped; copies first, and C of 16 bits from them; B through registers; sums promoted, with the next
-    # stage's products running, or not; copies by threads; two warp groups that take tiles in turns.
+    # K over clusters and their blocks; B shared in a cluster, persistent; both shared by eight blocks, B in three parts, and
+    # K over two such clusters; A shared, operands swapped; copies first, and C of 16 bits from them; B through registers;
+    # sums promoted, with the next stage's products running, or not; copies by threads; two warp groups that take tiles in
+    # turns.
     ("wgmma", "split", "64x128x512", "nn",
      "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=2 split_k=4 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "cluster", "192x128x256", "tn",
      "bm=64 bn=128 bk=64 swap=0 warp_groups=1 stages=3 cluster_m=2 cluster_n=1 cluster_k=1 split_k=1 group=8 repack=0 occ=1 blocks=4"),
-    ("wgmma", "eight", "200x96x200", "nt",
-     "bm=64 bn=48 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=4 cluster_n=2 cluster_k=1 split_k=1 group=4 repack=0 occ=1 blocks=0",
+    ("wgmma", "eight", "200x96x400", "nt",
+     "bm=64 bn=48 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=4 cluster_n=2 cluster_k=1 split_k=2 group=4 repack=0 occ=1 blocks=0",
      "bf16"),
     ("wgmma", "swapped", "48x256x256", "nt",
      "bm=48 bn=128 bk=128 swap=1 warp_groups=2 stages=3 cluster_m=1 cluster_n=2 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0",
