@@ -14,9 +14,14 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (96), (128), (192), (256)),
      ptxas(ptxas) AS (VALUES (1), (3)),
      loading(load) AS (VALUES (0), (1), (2)),
      occ(occ) AS (VALUES (1), (2)),
+     -- Where tensor cores multiply these types, threads keep up in small products alone, and with a short K.
+     slow AS (SELECT 1.0 * :m * :n * :k * :batch > 16777216 AND :k > 64
+                     AND :cc >= CASE WHEN :type LIKE 'f16%' OR :type = 's8' THEN 75
+                                     WHEN :type LIKE 'bf16%' OR :math = 'tf32' THEN 80
+                                     WHEN :type LIKE 'e_m_%' THEN 89 ELSE 1000 END AS slow),
      -- Warps and lanes first: few pairs survive, and the wide joins below stay small.
-     warp AS (SELECT wm, wn, tm, tn FROM wm, wn, tm, tn
-              WHERE wm % tm = 0 AND wn % tn = 0 AND wm / tm * (wn / tn) = 32 AND tm * tn BETWEEN 16 AND 128
+     warp AS (SELECT wm, wn, tm, tn FROM wm, wn, tm, tn, slow
+              WHERE NOT slow AND wm % tm = 0 AND wn % tn = 0 AND wm / tm * (wn / tn) = 32 AND tm * tn BETWEEN 16 AND 128
                 -- threads are a power of two: a side of 96 or 192 has thread tiles of 12
                 AND (wm % 3 = 0) = (tm = 12) AND (wn % 3 = 0) = (tn = 12)
                 AND wm / tm BETWEEN 2 AND 16),

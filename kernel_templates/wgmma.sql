@@ -98,8 +98,8 @@ WITH RECURSIVE
              WHERE (stages > 3 OR (stage_bytes >= 40960 AND load = 2 AND lines = 1))
                AND (cluster_k = 1 OR bm * bn * :acc_bytes * (2 * cluster_k - 1) / cluster_k <= stages * stage_bytes)
                AND occ * (stages * stage_bytes + buffer_bytes + 16 * stages + 16 + 1024) <= :smem_limit + 1024),
-     -- Parts of K that meet in the workspace, each the work of a cluster. Where its blocks share operands they are to fill half
-     -- of the GPU.
+     -- Parts of K that meet in the workspace, each the work of a cluster. Where its blocks share operands they are to fill three
+     -- quarters of the GPU.
      parts(parts) AS (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (10), (12), (14), (15), (16), (24), (32)),
      parted AS (SELECT *, parts * cluster_k AS split_k, (all_steps + parts * cluster_k - 1) / (parts * cluster_k) AS steps,
                        tiles * :batch * parts * cluster_k AS units
@@ -107,7 +107,7 @@ WITH RECURSIVE
                 WHERE place <= 2
                   AND (parts = 1 OR (pingpong = 0 AND tiles * :batch * parts * cluster_k <= held * occ
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
-                                     AND (cluster_m * cluster_n = 1 OR tiles * :batch * parts * 2 > :sm_count)
+                                     AND (cluster_m * cluster_n = 1 OR (place = 1 AND tiles * :batch * parts * 4 > :sm_count * 3))
                                      AND stacked * (n / 2) <= 128))),
      -- Clocks of a step: products (by trials of 512x4096x11008 and 2048³ to 8192³ on an H200), what the instructions
      -- and the copy engine move in shared memory, what comes from L2 (56 bytes an SM, 64 where few ask, less where little is
