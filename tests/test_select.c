@@ -396,6 +396,19 @@ TEST(a_workspace_that_cannot_be_had_rules_a_kernel_out)
     CHECK_INT(batches[selection.index].kernel_id, 2);
 }
 
+TEST(parts_of_k_are_as_many_as_whole_clusters_find_room_for)
+{
+    const gt_device device = h200();
+    const gt_problem problem = sized(9 * 64, 64, 65536);
+    gt_kernel kernel = tiled(64, 64, 2);
+    CHECK_INT(gt_estimate_parts(&device, &kernel, &problem, 1), 132 / 9);
+    kernel.facts.cluster_x = 4;
+    CHECK_OK(gt_params_add(&kernel.params, "cluster_m", 4));
+    CHECK_INT(gt_estimate_parts(&device, &kernel, &problem, 1), 120 / 12);
+    kernel.facts.tile_m = 0;
+    CHECK_INT(gt_estimate_parts(&device, &kernel, &problem, 1), 1);
+}
+
 TEST(the_least_estimate_is_that_of_the_best_kernel_whatever_was_measured)
 {
     const gt_device device = h200();
