@@ -93,6 +93,13 @@ static gt_status find_twin(const gt_work *w, gt_seed *seed, bool *found)
     return gt_class_twin(&w->problem->class, &twin) ? find_winner(w, twin, seed, found) : GT_OK;
 }
 
+/* Whether a search of this effort was brought to its end before. */
+static gt_status find_searched(const gt_work *w, bool *searched)
+{
+    const gt_engine *engine = w->engine;
+    return gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[w->tuning->effort], searched);
+}
+
 /* Lists what may be tried, and screens it. */
 static gt_status search(gt_work *w, const gt_search_options *options)
 {
@@ -147,17 +154,17 @@ static gt_status tune_problem(gt_work *w)
         return (status = try_choices(w, options)) == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
     if (w->served)
         options.served = &served;
+    if (status == GT_OK && !tuning->only_seeds)
+        status = find_searched(w, &searched);
     const bool little = tuning->effort == GT_EFFORT_QUICK || tuning->effort == GT_EFFORT_COVER;
-    if (status == GT_OK && little && (tuning->covering || tuning->brief))
+    if (status == GT_OK && !searched && !tuning->only_seeds && little && (tuning->covering || tuning->brief))
         status = find_twin(w, &twin, &has_twin);
     if (has_twin) {
         tuning->effort = options.effort = GT_EFFORT_COVER;
         options.seeds = &twin;
         options.seed_count = 1;
+        status = find_searched(w, &searched);
     }
-    if (status == GT_OK && !tuning->only_seeds)
-        status = gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[tuning->effort],
-                                        &searched);
     if (status != GT_OK)
         return status;
     if (searched && w->own.kernel_id != 0 && w->rival_count == 0)
