@@ -71,9 +71,10 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        + CASE bn WHEN 16 THEN 215 WHEN 32 THEN 20 WHEN 64 THEN 10 ELSE 0 END
        + CASE bm WHEN 16 THEN 95 WHEN 32 THEN 40 WHEN 256 THEN 30 ELSE 0 END - 45 * (load = 2) + stages
        + 105 * (split_k % 3 = 0) + 45 * (wm / tm >= 8) + 20 * (occ = 1) + 30 * (bk = 32)
-       -- The assembler's first level keeps the order that wide register tiles need. Narrow ones, which are slower with it by 2
-       -- to 5% in 415 pairs of trials, have the third alone.
-       + 40 * (tm * tn = 128 AND ptxas = 3)
+       -- The assembler's first level keeps the order that wide register tiles need, and is slower with narrow ones: by 2
+       -- to 5% in 415 pairs of trials.
+       + CASE WHEN tm * tn <= 32 THEN 80 * (ptxas = 1) WHEN tm * tn = 48 THEN 50 * (ptxas = 1)
+              WHEN tm * tn = 128 THEN 40 * (ptxas = 3) ELSE 0 END
        -- The best of a dozen for a K of 15 to 64 and a C of 25 MB in all layouts, aligned or not.
        - 150 * (:k BETWEEN 5 AND 64 AND bm = 64 AND bn = 128 AND bk = 16 AND wm = 32 AND tm = 8 AND tn = 8 AND stages = 2
                 AND load = 1 AND occ = 2 AND ptxas = 3)
@@ -83,4 +84,4 @@ FROM part, grouping, ptxas
 WHERE :math IN ('strict', 'tf32', 'fast', 'split')
   AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
   AND part.regs <= 255 AND occ * part.regs * threads <= 65536 AND (split_k = 1 OR :k >= 2 * bk * split_k)
-  AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn)) AND (ptxas = 3 OR tm * tn > 48);
+  AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn));
