@@ -12,17 +12,20 @@
 #define FEWEST_ORDERED 5 /* trials of a problem that have an order worth looking at */
 
 /* Leaves a problem's own measurements out, and all kernels that were not measured on it: those cannot be judged
- * there. */
-static void leave_out(const gt_measurements *from, const gt_problem *problem, gt_measurements *to)
+ * there. ids has room for as many as there are measurements. */
+static void leave_out(const gt_measurements *from, const gt_problem *problem, int64_t *ids, gt_measurements *to)
 {
+    size_t own = 0;
     to->count = 0;
+    for (size_t i = 0; i < from->count; i++)
+        if (gt_problem_same_size(&from->list[i].problem, problem))
+            ids[own++] = from->list[i].kernel_id;
     for (size_t i = 0; i < from->count; i++) {
         bool here = false;
         if (gt_problem_same_size(&from->list[i].problem, problem))
             continue;
-        for (size_t j = 0; !here && j < from->count; j++)
-            here = from->list[j].kernel_id == from->list[i].kernel_id &&
-                   gt_problem_same_size(&from->list[j].problem, problem);
+        for (size_t j = 0; !here && j < own; j++)
+            here = ids[j] == from->list[i].kernel_id;
         if (here) {
             to->list[to->count] = from->list[i];
             to->list[to->count++].estimate_us = 0;
@@ -82,8 +85,12 @@ static gt_status judge_choices(const gt_device *device, const gt_measurements *l
         const gt_measurements *all = &lists[l];
         gt_measurements others = {.list = calloc(all->count + 1, sizeof *others.list), .fitted = (gt_fitted *)fitted,
                                   .fitted_count = fitted_count};
-        if (!others.list)
+        int64_t *ids = calloc(all->count + 1, sizeof *ids);
+        if (!others.list || !ids) {
+            free(others.list);
+            free(ids);
             return gt_fail_memory();
+        }
         for (size_t i = 0; i < all->count; i++) {
             const gt_demands demands = {.as_made = true};
             const gt_problem *problem = &all->list[i].problem;
@@ -93,7 +100,7 @@ static gt_status judge_choices(const gt_device *device, const gt_measurements *l
                 before++;
             if (before < i)
                 continue;
-            leave_out(all, problem, &others);
+            leave_out(all, problem, ids, &others);
             if (others.count < 2 || gt_select(device, problem, &demands, &others, &selection) != GT_OK)
                 continue;
             const double best = find_us(all, &others, problem, 0);
@@ -107,6 +114,7 @@ static gt_status judge_choices(const gt_device *device, const gt_measurements *l
             }
         }
         free(others.list);
+        free(ids);
     }
     out->mean = out->problems > 0 ? exp(sum / (double)out->problems) : 1;
     out->among_first = out->problems > 0 ? (double)first / (double)out->problems : 1;

@@ -154,10 +154,9 @@ static gt_status find_list(gt_trials *trials, const gt_class *class, gt_measurem
 
 static bool same_kernel(const gt_measured *a, const gt_kernel *kernel, const gt_class *class)
 {
-    return gt_class_same(&a->problem.class, class) && a->kernel->align == kernel->align &&
-           strcmp(a->kernel->family, kernel->family) == 0 &&
-           gt_params_same(&a->kernel->params, &kernel->params) &&
-           memcmp(&a->kernel->facts, &kernel->facts, sizeof kernel->facts) == 0;
+    return memcmp(&a->kernel->facts, &kernel->facts, sizeof kernel->facts) == 0 && a->kernel->align == kernel->align &&
+           strcmp(a->kernel->family, kernel->family) == 0 && gt_params_same(&a->kernel->params, &kernel->params) &&
+           gt_class_same(&a->problem.class, class);
 }
 
 static gt_status add(gt_trials *trials, const gt_problem *problem, const gt_kernel *kernel, double us)
