@@ -7,7 +7,7 @@
 /* Predictions are made worse by so much for each factor of e between the sizes, and by so much of the spread of their
  * family's ratios. Among many kernels the smallest prediction is likely too optimistic, the more so the farther it
  * reaches and the less estimates and times of its family agree. */
-#define GT_DISTRUST        0.02
+#define GT_DISTRUST        0.03
 #define GT_DISTRUST_SPREAD 0.3
 
 /* A measurement that may be used. */
