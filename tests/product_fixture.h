@@ -246,7 +246,7 @@ static inline void product_run(const gt_driver *driver, const gt_module *module,
              gt_params_text(&kernel->params, params), kernel->arch, name, (long long)a.ld, (long long)b.ld,
              (long long)c.ld, p->alpha, p->beta, (int)p->epilogue, p->beside ? ", D beside C" : "",
              p->guarded ? ", guarded" : "");
-    CHECK_OK(gt_launch_init(kernel, &q, &launch));
+    CHECK_OK(gt_launch_init(NULL, kernel, &q, &launch));
     product_place(driver, p, true, &a);
     product_place(driver, p, true, &b);
     product_place(driver, p, p->beta != 0, &c);

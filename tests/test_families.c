@@ -224,7 +224,8 @@ static void verify(const gt_compiled *compiled, const gt_gemm *class)
     CHECK_OK(gt_problem_init(class, &problem));
     problem.class.align = class->align;
     if (!gt_verify_prepare(&shared.verifier, &problem.class, kernel, check_random(), extent, &trial) ||
-        !gt_kernel_runner_init(shared.driver, shared.checks.stream, kernel, &compiled->code, &runner, &trial) ||
+        !gt_kernel_runner_init(shared.driver, &shared.device, shared.checks.stream, kernel, &compiled->code, &runner,
+                               &trial) ||
         !gt_verify_run(&shared.verifier, &runner.runner, &trial) ||
         !gt_verify_judge(&shared.verifier, kernel, &trial))
         check_fail(__FILE__, __LINE__, "%s %s for %s, %s %s, align %d: refused, %s", kernel->family,
@@ -321,7 +322,7 @@ static void check_codes(const gt_types *types)
     CHECK_OK(gt_render(naive, &problem.class, GT_VARIANT_FAST, &kernel, &source));
     CHECK_OK(gt_nvrtc_compile(shared.nvrtc, source, shared.device.arch, &code, NULL));
     CHECK_OK(gt_module_load(shared.driver, &kernel, &code, &module));
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     for (int i = 0; i < CODES; i++)
         codes[i] = (uint8_t)i;
     CHECK(shared.driver->cuMemAlloc(&on, CODES) == CUDA_SUCCESS);

@@ -4,6 +4,7 @@
 
 #include "../src/core/coefficients.h"
 #include "../src/core/copies.h"
+#include "../src/core/residence.h"
 #include "../tuner/fit/fit.h"
 #include "../tuner/fit/trials.h"
 #include "check.h"
@@ -69,15 +70,21 @@ static gt_kernel warps(int tile_m, int tile_n, int load)
     return kernel;
 }
 
-static gt_terms terms_of(const gt_kernel *kernel, const char *layout, int64_t m, int64_t n, int64_t k)
+static gt_problem problem_of(const char *layout, int64_t m, int64_t n, int64_t k)
 {
     const gt_types *types = gt_types_parse("bf16", GT_MATH_STRICT);
     const gt_gemm gemm = {.m = m, .n = n, .k = k, .batch = 1, .type_ab = types->a, .type_c = types->c,
                           .op_a = layout[0] == 't' ? GT_T : GT_N, .op_b = layout[1] == 't' ? GT_T : GT_N};
-    const gt_device device = h200();
     gt_problem problem;
-    gt_terms terms;
     CHECK_OK(gt_problem_init(&gemm, &problem));
+    return problem;
+}
+
+static gt_terms terms_of(const gt_kernel *kernel, const char *layout, int64_t m, int64_t n, int64_t k)
+{
+    const gt_problem problem = problem_of(layout, m, n, k);
+    const gt_device device = h200();
+    gt_terms terms;
     CHECK(gt_estimate_terms(&device, kernel, &problem, &terms, NULL));
     return terms;
 }
@@ -149,17 +156,42 @@ TEST(a_tile_beyond_the_matrix_counts_as_one_at_its_edge)
     CHECK_NEAR(beyond / half, 2, 1e-9);
 }
 
-TEST(operands_that_need_both_halves_of_l2_take_longer_where_blocks_move)
+/* Whether a product launches before what the stream ran before is done. */
+static bool is_dependent(const gt_kernel *kernel, const char *layout, int64_t m, int64_t n, int64_t k)
+{
+    const gt_problem problem = problem_of(layout, m, n, k);
+    const gt_device device = h200();
+    gt_launch launch;
+    CHECK_OK(gt_launch_init(&device, kernel, &problem, &launch));
+    return launch.dependent;
+}
+
+TEST(a_launch_waits_where_its_blocks_would_leave_operands_in_the_other_half_of_l2)
 {
     const gt_kernel some = boxed("nt", 64, 64), most = boxed("nt", 48, 64), half = boxed("nt", 96, 64);
-    const double settled = terms_of(&most, "nt", 6144, 64, 3072).memory; /* 128 blocks: 4 of 132 SMs are free */
-    CHECK_NEAR(terms_of(&some, "nt", 6144, 64, 3072).memory / settled, (1 + 36.0 / 96) / (1 + 4.0 / 128), 1e-9);
-    CHECK_NEAR(terms_of(&half, "nt", 6144, 64, 3072).memory / settled, (1 + 4.0 / 64) / (1 + 4.0 / 128), 1e-9);
-    CHECK_NEAR(terms_of(&some, "nt", 6144, 64, 1024).memory, terms_of(&most, "nt", 6144, 64, 1024).memory, 1e-9);
-    CHECK_NEAR(terms_of(&some, "nt", 6144, 64, 8192).memory, terms_of(&most, "nt", 6144, 64, 8192).memory, 1e-9);
-    gt_kernel behind = some; /* the launch before it */
-    behind.facts.dependent_launch = 0;
-    CHECK(terms_of(&behind, "nt", 6144, 64, 3072).memory < settled);
+    CHECK(!is_dependent(&some, "nt", 6144, 64, 3072));                                    /* 96 blocks on 132 SMs */
+    CHECK(is_dependent(&most, "nt", 6144, 64, 3072));                                     /* 128 */
+    CHECK(is_dependent(&half, "nt", 6144, 64, 3072));                                     /* 64: two launches fit */
+    CHECK(is_dependent(&some, "nt", 6144, 64, 1024) && is_dependent(&some, "nt", 6144, 64, 8192)); /* 13 and 102 MB */
+    gt_kernel clusters = boxed("nt", 128, 64), copies = some, before = some;
+    clusters.facts.cluster_x = 4;
+    CHECK(is_dependent(&clusters, "nt", 128 * 112, 64, 1280));  /* of room for 30 clusters 28 take all but two */
+    CHECK(!is_dependent(&clusters, "nt", 128 * 80, 64, 1728));
+    copies.facts.repack = 3 | GT_COPY_AS_STORED;
+    copies.align = 2;
+    CHECK(is_dependent(&copies, "nt", 6144, 64, 3071));
+    before.facts.dependent_launch = 0;
+    CHECK(!is_dependent(&before, "nt", 64, 64, 64));
+}
+
+TEST(operands_that_need_both_halves_of_l2_take_longer_where_blocks_move)
+{
+    const gt_kernel most = boxed("nt", 48, 64), half = boxed("nt", 96, 64), waiting = boxed("nt", 64, 64);
+    const double settled = terms_of(&waiting, "nt", 6144, 64, 3072).memory;
+    CHECK_NEAR(terms_of(&most, "nt", 6144, 64, 3072).memory / settled, 1 + 4.0 / 128, 1e-9); /* 4 of 132 SMs are free */
+    CHECK_NEAR(terms_of(&half, "nt", 6144, 64, 3072).memory / settled, 1 + 4.0 / 64, 1e-9);
+    CHECK_NEAR(terms_of(&waiting, "nt", 6144, 64, 1024).memory, terms_of(&most, "nt", 6144, 64, 1024).memory, 1e-9);
+    CHECK_NEAR(terms_of(&waiting, "nt", 6144, 64, 8192).memory, terms_of(&most, "nt", 6144, 64, 8192).memory, 1e-9);
 }
 
 TEST(few_stages_leave_the_copy_engine_idle)

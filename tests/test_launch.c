@@ -28,7 +28,7 @@ TEST(grid_covers_tails)
     const gt_kernel kernel = tile(128, 64);
     const gt_problem problem = sized(129, 65, 7, 3);
     gt_launch launch;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK_INT(launch.grid[0], 4);
     CHECK_INT(launch.grid[1], 1);
     CHECK_INT(launch.grid[2], 3);
@@ -42,7 +42,7 @@ TEST(split_kernels_get_workspace_for_each_tile_and_matrix)
     gt_launch launch;
     kernel.facts.split_k = 5;
     kernel.facts.ws_tile = 5 * 128 * 64 * 4;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK_INT(launch.grid[1], 5);
     CHECK_INT(launch.counter_bytes, 4 * 3 * 5 * 4);
     CHECK_INT(launch.workspace_bytes, 4ll * 3 * 5 * 128 * 64 * 4);
@@ -55,7 +55,7 @@ TEST(a_fixed_number_of_blocks_shares_all_tiles)
     gt_launch launch;
     kernel.facts.blocks = 132;
     kernel.facts.ws_tile = 2 * 128 * 64 * 4;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK_INT(launch.grid[0], 132);
     CHECK_INT(launch.grid[2], 3);
     CHECK_INT(launch.counter_bytes, 132 * 3 * 4);
@@ -68,13 +68,13 @@ TEST(of_blocks_that_only_take_tiles_there_are_no_more_than_tiles)
     const gt_problem few = sized(129, 65, 7, 3), many = sized(1281, 1281, 7, 1);
     gt_launch launch;
     kernel.facts.blocks = 132;
-    CHECK_OK(gt_launch_init(&kernel, &few, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &few, &launch));
     CHECK_INT(launch.grid[0], 4);
     CHECK_INT(launch.grid[2], 3);
     kernel.facts.cluster_x = 3;
-    CHECK_OK(gt_launch_init(&kernel, &few, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &few, &launch));
     CHECK_INT(launch.grid[0], 6);
-    CHECK_OK(gt_launch_init(&kernel, &many, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &many, &launch));
     CHECK_INT(launch.grid[0], 132);
 }
 
@@ -85,18 +85,18 @@ TEST(clusters_at_an_edge_are_whole_so_that_no_block_has_two_tiles)
     gt_launch launch;
     kernel.facts.cluster_x = 2;
     kernel.params = (gt_params){.list = {{"cluster_m", 2}, {"cluster_n", 1}}, .count = 2};
-    CHECK_OK(gt_launch_init(&kernel, &odd, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &odd, &launch));
     CHECK_INT(launch.grid[0], 4 * 5);
     kernel.facts.cluster_x = 8;
     kernel.params = (gt_params){.list = {{"cluster_m", 2}, {"cluster_n", 4}}, .count = 2};
-    CHECK_OK(gt_launch_init(&kernel, &odd, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &odd, &launch));
     CHECK_INT(launch.grid[0], 4 * 8);
     kernel.facts.blocks = 24;
-    CHECK_OK(gt_launch_init(&kernel, &odd, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &odd, &launch));
     CHECK_INT(launch.grid[0], 24);
     kernel.params.list[0].value = 3; /* of a file that somebody has changed: not of a cluster of eight */
     kernel.facts.blocks = 0;
-    CHECK_OK(gt_launch_init(&kernel, &odd, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &odd, &launch));
     CHECK_INT(launch.grid[0], 3 * 8);
 }
 
@@ -106,34 +106,34 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     const gt_problem problem = sized(129, 65, 7, 3);
     gt_launch launch;
     kernel.facts.repack = 3;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK_INT(launch.copies.blocks, 4); /* three squares of 64 of A, and lines of B, which stay lines */
     CHECK_INT(launch.counter_bytes, 0);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * (640 + 384)); /* lines of 516 and 260 bytes */
     kernel.facts.repack = 1;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK_INT(launch.copies.blocks, 3);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * 640);
     kernel.facts.repack = 2;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK_INT(launch.copies.blocks, 1);
     CHECK_INT(launch.workspace_bytes, 3 * 7 * 384);
     kernel.facts.repack = 7; /* as stored: 129 lines of 28 bytes, 7 of 260 */
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK_INT(launch.copies.blocks, 5 + 1);
     CHECK_INT(launch.workspace_bytes, 3 * (129 * 128 + 7 * 384));
     kernel.facts.repack = 11; /* along K: 129 lines of 28 bytes, and 65 */
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK_INT(launch.workspace_bytes, 3 * (129 + 65) * 128);
     kernel.facts.repack = 27; /* in two parts: 7 of K are 32, twice, of two bytes each; and eight bytes a line */
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK_INT(launch.workspace_bytes, 3 * ((129 + 65) * 128 + 1152 + 640));
     CHECK_INT(launch.copies.blocks, 17 + 3); /* of eight lines along K, and of strips of 32 */
     CHECK_INT(launch.copies.copy[GT_A].type, GT_F16);
     CHECK_INT(launch.copies.copy[GT_A].columns, 64);
     kernel.facts.repack = 19; /* B, stored across K, has a row for each column and 32 of K */
     const gt_problem longer = sized(129, 65, 40, 3);
-    CHECK_OK(gt_launch_init(&kernel, &longer, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &longer, &launch));
     CHECK_INT(launch.workspace_bytes, 3 * ((129 + 65) * 256 + 1152 + 640));
     CHECK_INT(launch.copies.copy[GT_A].rows, 129);
     CHECK_INT(launch.copies.copy[GT_A].columns, 128);
@@ -142,7 +142,7 @@ TEST(copies_of_operands_have_room_in_the_workspace)
     const int wrong[] = {4, 12, 15, 20, 23, 24};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         kernel.facts.repack = wrong[i];
-        CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);
+        CHECK_STATUS(gt_launch_init(NULL, &kernel, &problem, &launch), GT_ERROR_INVALID);
     }
 }
 
@@ -151,7 +151,7 @@ TEST(nothing_is_launched_for_an_empty_result)
     const gt_kernel kernel = tile(16, 16);
     const gt_problem problem = sized(0, 65, 7, 1);
     gt_launch launch;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
     CHECK(launch.empty);
 }
 
@@ -162,7 +162,7 @@ TEST(a_tensor_map_of_an_operand_without_elements_is_one_element)
     kernel.facts.box_a_rows = kernel.facts.box_a_columns = 8;
     for (int64_t batch = 1; batch <= 3; batch += 2) {
         const gt_problem problem = sized(64, 64, 0, batch);
-        CHECK_OK(gt_launch_init(&kernel, &problem, &launch));
+        CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
         CHECK_INT(launch.maps.count, 1);
         for (int i = 0; i < 3; i++)
             CHECK_INT(launch.maps.list[0].size[i], 1);
@@ -187,7 +187,7 @@ TEST(absurd_facts_of_a_stored_kernel_are_refused)
     bad[6].facts.blocks = -1;
     bad[7].facts.cluster_y = 2; /* of one part of K */
     for (int i = 0; i < 8; i++)
-        CHECK_STATUS(gt_launch_init(&bad[i], &problem, &launch), GT_ERROR_INVALID);
+        CHECK_STATUS(gt_launch_init(NULL, &bad[i], &problem, &launch), GT_ERROR_INVALID);
 }
 
 TEST(more_tiles_than_a_grid_holds_are_refused)
@@ -195,7 +195,7 @@ TEST(more_tiles_than_a_grid_holds_are_refused)
     const gt_kernel kernel = tile(1, 1);
     const gt_problem problem = sized(1 << 20, 1 << 20, 1, 1);
     gt_launch launch;
-    CHECK_STATUS(gt_launch_init(&kernel, &problem, &launch), GT_ERROR_INVALID);
+    CHECK_STATUS(gt_launch_init(NULL, &kernel, &problem, &launch), GT_ERROR_INVALID);
 }
 
 /* Notes what a driver is asked to launch. */
@@ -228,7 +228,7 @@ static void launch(const gt_driver *driver, const gt_kernel *kernel, const gt_pr
 {
     const gt_module module = {0};
     gt_launch l;
-    CHECK_OK(gt_launch_init(kernel, problem, &l));
+    CHECK_OK(gt_launch_init(NULL, kernel, problem, &l));
     CHECK(gt_launch_run(driver, &module, &l, operands, NULL) == CUDA_SUCCESS);
 }
 
@@ -290,7 +290,7 @@ TEST(a_product_that_lasts_waits_for_that_of_another_kernel_in_its_stream)
     gt_plan plan = {.driver = &driver};
     const float one = 1, zero = 0;
     kernel.facts.dependent_launch = 1;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &plan.launch));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &plan.launch));
     memset(&seen, 0, sizeof seen);
     for (int i = 0; i < 5; i++) {
         plan.module.function = (CUfunction)&kernels[products[i].kernel];
@@ -428,12 +428,12 @@ TEST(counters_and_workspace_share_one_piece_of_memory)
     gt_launch_operands operands = {0};
     kernel.facts.split_k = 2;
     kernel.facts.ws_tile = 100;
-    CHECK_OK(gt_launch_init(&kernel, &problem, &l));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &l));
     CHECK_INT(gt_launch_memory(&l), 256 + 9 * 100);
     gt_launch_place(&l, (void *)0x1000, &operands);
     CHECK(operands.counters == (void *)0x1000 && operands.workspace == (void *)0x1100);
     kernel = tile(16, 16);
-    CHECK_OK(gt_launch_init(&kernel, &problem, &l));
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &l));
     CHECK_INT(gt_launch_memory(&l), 0);
 }
 

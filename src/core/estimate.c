@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "boxes.h"
-#include "launch.h"
+#include "residence.h"
 #include "traits.h"
 
 /* Nominal rates: bytes in a clock that L2 gives one SM, and that memory, or L2 where all operands stay there, gives each
@@ -19,8 +19,6 @@
 #define BOXES_RATE_FEW 64.0
 #define BOX_LATENCY    1600.0
 #define STAGES_READ    1.7
-
-#define IN_L2       0.8 /* of L2, that operands may fill and stay there */
 
 /* Latency left uncovered by a set of resident blocks, as the work of so many warps: a lone block of 4 warps gets 2/3
  * of the SM's throughput, one of 8 warps 4/5. By who multiplies. */
@@ -144,30 +142,10 @@ static double rate_of(const gt_device *device, const gt_kernel *kernel, const gt
     return peak > 0 ? peak * 1e6 / 2 / at_least_one(device->sm_count) / clock : 128;
 }
 
-static int resident_of(const gt_device *device, const gt_kernel *kernel)
-{
-    return gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers, (int)kernel->facts.smem_bytes);
-}
-
-/* SMs that work on a kernel. Where they have one block each, clusters of four and more do not fit into every part of the
- * chip: an H200 has room for 30 of four and 15 of eight. Those beyond wait, or share SMs that hold more blocks. */
-static double sms_of(const gt_device *device, const gt_kernel *kernel, bool one_each)
-{
-    const double sms = at_least_one(device->sm_count);
-    const bool apart = one_each && kernel->facts.cluster_x * kernel->facts.cluster_y >= 4;
-    return apart ? at_least_one(floor(sms * 10 / 11)) : sms;
-}
-
-/* Whether so many bytes stay in L2 from one launch to the next. */
-static bool stay_in_l2(const gt_device *device, double bytes)
-{
-    return bytes < IN_L2 * (double)device->l2_bytes;
-}
-
 /* Clocks in which all SMs move so many bytes, in L2 where what they are of stays there. */
 static double memory_clocks(const gt_device *device, double moved, double bytes)
 {
-    const double rate = stay_in_l2(device, bytes) ? WARM_RATE : MEMORY_RATE;
+    const double rate = gt_residence_stays(device, bytes) ? WARM_RATE : MEMORY_RATE;
     return moved / rate / at_least_one(device->sm_count);
 }
 
@@ -218,7 +196,7 @@ static double operand_clocks(const gt_device *device, const gt_kernel *kernel, c
     const double stored = m * n * c * batch, bytes = (m + n) * k * ab * batch + stored;
     const double stream = (gt_traits_stream(kernel) == GT_A ? m : n) * k * ab * batch;
     double moved = bytes - stored + (times_read(kernel, p) - 1) * stream;
-    if (!stay_in_l2(device, bytes) && gt_trait(kernel, "lanes_k", 0) > 0) {
+    if (!gt_residence_stays(device, bytes) && gt_trait(kernel, "lanes_k", 0) > 0) {
         const double tiles = m < n ? ceil(m / (double)kernel->facts.tile_m) : ceil(n / (double)kernel->facts.tile_n);
         moved += (tiles - 1) * fmax(m, n) * k * ab * batch;
     }
@@ -266,9 +244,9 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     const gt_facts *f = &kernel->facts;
     const double step = gt_traits_step(kernel, p), batch = (double)p->batch;
     const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
-    const double launched = (double)launch->grid[0] * launch->grid[1] * ceil(batch / (double)f->products);
-    const double sms = sms_of(device, kernel, resident == 1 || launched <= device->sm_count);
-    const double blocks = (double)f->blocks, places = sms * resident;
+    const double launched = gt_residence_launched(kernel, launch);
+    const double sms = gt_residence_sms(device, kernel, resident == 1 || launched <= device->sm_count);
+    const double blocks = (double)f->blocks;
     const bool groups = gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
     const bool crowded = is_crowded(kernel, launched, sms, resident);
     shares s = {
@@ -279,8 +257,8 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
         .sharers = at_least_one(blocks / (tiles * fmin((double)f->products, batch))),
         .turns = gt_traits_stores_vectors(kernel) ? ceil(fmin((double)f->tile_m, (double)p->m) / gt_traits_rows(kernel)) : 1,
         .resident = fmin(launched, sms * resident),
-        .moved = f->dependent_launch && launched <= places ? fmin(1, fmod(places, launched) / launched) : 0,
-        .beside = f->dependent_launch && 2 * launched <= sms * resident && gt_trait(kernel, "lanes_k", 0) > 0,
+        .moved = launch->dependent ? gt_residence_moved(device, kernel, launch) : 0,
+        .beside = launch->dependent && 2 * launched <= sms * resident && gt_trait(kernel, "lanes_k", 0) > 0,
     };
     s.sets = ceil(s.per_sm / resident);
     s.warps = gt_traits_warps(kernel) * fmin(s.per_sm, resident);
@@ -293,7 +271,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     if (launched > sms && !crowded && gt_trait(kernel, "lanes_k", 0) > 0)
         s.uneven = 1 + UNEVEN_STREAM * (ceil(launched / sms) / (launched / sms) - 1);
     s.begins = groups ? 1 + (s.sets - 1) / resident : s.sets; /* groups of other blocks multiply meanwhile */
-    if (f->dependent_launch && 2 * launched <= sms)
+    if (launch->dependent && 2 * launched <= sms)
         s.begins -= groups ? HIDDEN_GROUPS * (1 - launched / sms) : HIDDEN;
     if (s.beside)
         s.begins -= HIDDEN_STREAM;
@@ -308,13 +286,11 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
 static double moving_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s)
 {
     const double clocks = operand_clocks(device, kernel, p) * s->uneven;
-    const double bytes = (double)(gt_problem_bytes(p, GT_A) + gt_problem_bytes(p, GT_B));
-    const bool halved = stay_in_l2(device, bytes) && 2 * bytes > (double)device->l2_bytes;
-    if (gt_boxes_used(kernel) && halved)
+    if (gt_boxes_used(kernel) && gt_residence_halved(device, p))
         return clocks * (1 + MOVED * s->moved);
     if (!gt_traits_held(kernel))
         return clocks;
-    const bool in_l2 = stay_in_l2(device, (double)gt_problem_bytes(p, GT_B));
+    const bool in_l2 = gt_residence_stays(device, (double)gt_problem_bytes(p, GT_B));
     const bool first = gt_trait(kernel, "hint", 0) > 0; /* to be evicted */
     const double times = !in_l2 ? (first ? 1 : NOT_EVICTED) : s->beside ? SHARED_L2 : 1;
     return together(times * clocks, flight_clocks(kernel, p, s->resident));
@@ -453,7 +429,7 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
                                                                                           : UNCOVERED_STORES * clocks;
     if (kernel->facts.box_c_rows > 0)
         return clocks;
-    const bool burst = kernel->facts.ws_tile == 0 && !stay_in_l2(device, bytes);
+    const bool burst = kernel->facts.ws_tile == 0 && !gt_residence_stays(device, bytes);
     return clocks + memory_clocks(device, bytes, bytes) / (burst ? BURST : 1);
 }
 
@@ -470,7 +446,7 @@ int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, cons
     int64_t tiles;
     if (!gt_launch_tiles(kernel, p, &tiles))
         return f->cluster_y;
-    const double sms = sms_of(device, kernel, blocks == 1 || resident_of(device, kernel) == 1);
+    const double sms = gt_residence_sms(device, kernel, blocks == 1 || gt_residence_blocks(device, kernel) == 1);
     const double filling = floor((double)blocks * sms / ((double)tiles * (double)p->batch * (double)f->cluster_y));
     const double worth = floor((double)p->k / gt_traits_step(kernel, p) / FEWEST_STEPS / (double)f->cluster_y);
     return (int64_t)at_least_one(fmin(fmin(filling, worth), MOST_CLUSTERS)) * f->cluster_y;
@@ -510,9 +486,9 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
 {
     const gt_facts *f = &kernel->facts;
     gt_launch launch;
-    if (gt_launch_init(kernel, p, &launch) != GT_OK || launch.empty)
+    if (gt_launch_init(device, kernel, p, &launch) != GT_OK || launch.empty)
         return false;
-    const int resident = resident_of(device, kernel);
+    const int resident = gt_residence_blocks(device, kernel);
     if (resident < 1)
         return false;
     const shares s = find_shares(device, kernel, p, &launch, resident);

@@ -1,5 +1,7 @@
 #include "launch.h"
 
+#include "residence.h"
+
 /* Limits of every architecture: blocks in x, and in y and z. */
 #define GRID_X 0x7fffffffll
 #define GRID_YZ 65535
@@ -37,7 +39,7 @@ bool gt_launch_tiles(const gt_kernel *kernel, const gt_problem *problem, int64_t
                                    count_tiles(kernel, problem->n, f->tile_n, "cluster_n"), tiles);
 }
 
-gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *out)
+gt_status gt_launch_init(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem, gt_launch *out)
 {
     const gt_facts *f = &kernel->facts;
     int64_t tiles, units, workspace = 0;
@@ -53,7 +55,6 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
         .threads = (unsigned)f->threads,
         .smem_bytes = (unsigned)f->smem_bytes,
         .cluster = {(unsigned)f->cluster_x, (unsigned)f->cluster_y},
-        .dependent = f->dependent_launch != 0,
     };
     if (launch.empty) {
         *out = launch;
@@ -91,6 +92,7 @@ gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_
     if ((status = gt_maps_init(f, problem, &launch.copies, &launch.maps)) != GT_OK)
         return status;
     launch.workspace_bytes = (size_t)workspace;
+    launch.dependent = f->dependent_launch && !(device && gt_residence_waits(device, kernel, &launch));
     *out = launch;
     return GT_OK;
 }

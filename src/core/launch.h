@@ -5,6 +5,7 @@
 #ifndef GT_LAUNCH_H
 #define GT_LAUNCH_H
 
+#include "device.h"
 #include "maps.h"
 #include "module.h"
 
@@ -77,9 +78,10 @@ typedef struct gt_launch_operands {
  * kernel's facts are absurd. */
 bool gt_launch_tiles(const gt_kernel *kernel, const gt_problem *problem, int64_t *tiles);
 
-/* Works out grid, workspace and maps. GT_ERROR_INVALID if the kernel's facts are absurd, the grid is too large or a
- * tensor map cannot describe an operand. */
-gt_status gt_launch_init(const gt_kernel *kernel, const gt_problem *problem, gt_launch *launch);
+/* Works out grid, workspace and maps and, for a device that is not NULL, whether the launch had better wait for what the
+ * stream ran before. GT_ERROR_INVALID if the kernel's facts are absurd, the grid is too large or a tensor map cannot describe
+ * an operand. */
+gt_status gt_launch_init(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem, gt_launch *launch);
 
 /* Counters and workspace in one piece of memory, aligned to 256 bytes: its size, and where both lie in it. */
 size_t gt_launch_memory(const gt_launch *launch);

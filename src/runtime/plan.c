@@ -52,7 +52,7 @@ static gt_status prepare(gt_plan *plan, const gt_problem *problem, const gt_dema
     gt_problem served = *problem;
     served.class.math = plan->chosen->math;
     plan->module = plan->chosen->loaded->module;
-    return gt_launch_init(&plan->chosen->kernel, &served, &plan->launch);
+    return gt_launch_init(&context->device, &plan->chosen->kernel, &served, &plan->launch);
 }
 
 static void release(gt_plan *plan)

@@ -51,7 +51,7 @@ static gt_status run(const gt_driver *driver, const gt_pick *pick, const gt_code
     if (status == GT_OK)
         status = gt_module_load(driver, &pick->kernel, code, &module);
     if (status == GT_OK)
-        status = gt_launch_init(&pick->kernel, &pick->problem, &launch);
+        status = gt_launch_init(&pick->device, &pick->kernel, &pick->problem, &launch);
     for (int i = 0; status == GT_OK && i < 3; i++)
         status = make_operand(driver, sizes[i], &operands[i]);
     const size_t bytes = status == GT_OK ? gt_launch_memory(&launch) : 0;

@@ -76,7 +76,8 @@ static bool measure_accuracy(gt_session *s, const gt_message *message)
         gt_runner *const cublas = job.baseline ? gt_entrance_cublas(&s->entrance, &found.cublas.trial) : NULL;
         if (!job.baseline)
             gt_trial_fail(&found.cublas.trial, GT_TRIAL_LAUNCH_ERROR, "not asked for");
-        if (gt_kernel_runner_init(s->driver, s->stream, &job.contestant.kernel, &code, &runner, &found.kernel.trial))
+        if (gt_kernel_runner_init(s->driver, &s->device, s->stream, &job.contestant.kernel, &code, &runner,
+                                  &found.kernel.trial))
             gt_accuracy_measure(&made, &runner.runner, &found.kernel);
         if (cublas)
             gt_accuracy_measure(&made, cublas, &found.cublas);

@@ -94,7 +94,7 @@ static void try_candidate(gt_session *s, const gt_message_job *job, const gt_ker
     good = good && prepare_problem(s, job, kernel, trial);
     if (good) {
         gt_session_report(s, GT_PHASE_VERIFYING, 0);
-        good = gt_kernel_runner_init(s->driver, s->stream, kernel, code, &runner, trial) &&
+        good = gt_kernel_runner_init(s->driver, &s->device, s->stream, kernel, code, &runner, trial) &&
                gt_verify_run(&s->verifier, &runner.runner, trial);
     }
     if (good) {
@@ -164,7 +164,8 @@ static void enter_contestant(gt_session *s, const gt_message_job *job, const con
     bool good = prepare_problem(s, job, &c->kernels[index], trial);
     if (good) {
         gt_session_report(s, GT_PHASE_VERIFYING, index);
-        good = gt_kernel_runner_init(s->driver, s->stream, &c->kernels[index], &c->codes[index], runner, trial) &&
+        good = gt_kernel_runner_init(s->driver, &s->device, s->stream, &c->kernels[index], &c->codes[index], runner,
+                                     trial) &&
                gt_residual_verify(&s->residual, &runner->runner, &racer->operands, trial) &&
                prepare_timing(s, job, &runner->runner, &racer->operands, trial);
     }

@@ -94,9 +94,10 @@ static bool prepare_kernel(gt_runner *runner, const gt_problem *problem, gt_tria
 {
     gt_kernel_runner *self = (gt_kernel_runner *)runner;
     gt_kernel kernel = *self->kernel;
+    kernel.registers = self->module.registers;
     if (runner->parts > 0)
         gt_kernel_split(&kernel, runner->parts);
-    if (gt_launch_init(&kernel, problem, &self->launch) != GT_OK)
+    if (gt_launch_init(self->device, &kernel, problem, &self->launch) != GT_OK)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s", gt_error_message());
     if (runner->dealt && self->launch.copies.blocks > 0)
         self->launch.copies.blocks = self->launch.copies.cluster;
@@ -133,13 +134,13 @@ static void protect_kernel(const gt_runner *runner, bool on)
     gt_guarded_protect(self->driver, &self->counters, on);
 }
 
-bool gt_kernel_runner_init(const gt_driver *driver, CUstream stream, const gt_kernel *kernel, const gt_code *code,
-                           gt_kernel_runner *out, gt_trial *trial)
+bool gt_kernel_runner_init(const gt_driver *driver, const gt_device *device, CUstream stream, const gt_kernel *kernel,
+                           const gt_code *code, gt_kernel_runner *out, gt_trial *trial)
 {
     gt_kernel_runner self = {
         .runner = {prepare_kernel, launch_kernel, inspect_kernel, protect_kernel,
                    .epilogue = kernel->facts.epilogue != 0},
-        .driver = driver, .stream = stream, .kernel = kernel,
+        .driver = driver, .device = device, .stream = stream, .kernel = kernel,
     };
     const gt_status status = gt_module_load(driver, kernel, code, &self.module);
     *out = (gt_kernel_runner){0};

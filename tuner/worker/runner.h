@@ -32,6 +32,7 @@ struct gt_runner {
 typedef struct gt_kernel_runner {
     gt_runner runner;
     const gt_driver *driver;
+    const gt_device *device;
     CUstream stream;
     const gt_kernel *kernel;
     gt_module module;
@@ -41,10 +42,10 @@ typedef struct gt_kernel_runner {
     bool cleared; /* the workspace held zeros last, not poison */
 } gt_kernel_runner;
 
-/* Loads a candidate's code; notes registers and spills in the trial. kernel must outlive the runner. A runner that
- * failed here holds nothing. */
-bool gt_kernel_runner_init(const gt_driver *driver, CUstream stream, const gt_kernel *kernel, const gt_code *code,
-                           gt_kernel_runner *runner, gt_trial *trial);
+/* Loads a candidate's code; notes registers and spills in the trial. device and kernel must outlive the runner. A runner
+ * that failed here holds nothing. */
+bool gt_kernel_runner_init(const gt_driver *driver, const gt_device *device, CUstream stream, const gt_kernel *kernel,
+                           const gt_code *code, gt_kernel_runner *runner, gt_trial *trial);
 void gt_kernel_runner_finish(gt_kernel_runner *runner);
 
 /* Sets outcome and detail; returns false. */

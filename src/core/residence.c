@@ -1,0 +1,70 @@
+#include "residence.h"
+
+#include <math.h>
+
+#include "boxes.h"
+
+#define IN_L2 0.8 /* of L2, that operands may fill and stay there */
+
+/* Of the blocks, that would begin elsewhere where waiting is worth what it costs. On an H200, in bf16, dependent and not:
+ * 8x10424x1728 in 82 blocks 12.4 and 8.2 us, in 110 11.9 and 9.3; 64x6144x3072 in 96 11.8 and 8.6; 9632x24x2360 in 19
+ * clusters of four 16.5 and 11.0, with another kernel between 22.1 and 22.6. But 32x14304x1280 in 28 clusters of four, which
+ * leave room for two, 7.3 and 8.0; 72x10976x1520 in 126 blocks 13.6 and 14.3. */
+#define WORTH_WAITING 0.1
+
+static double at_least_one(double number)
+{
+    return number > 1 ? number : 1;
+}
+
+int gt_residence_blocks(const gt_device *device, const gt_kernel *kernel)
+{
+    return gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers, (int)kernel->facts.smem_bytes);
+}
+
+double gt_residence_sms(const gt_device *device, const gt_kernel *kernel, bool one_each)
+{
+    const double sms = at_least_one(device->sm_count);
+    const bool apart = one_each && kernel->facts.cluster_x * kernel->facts.cluster_y >= 4;
+    return apart ? at_least_one(floor(sms * 10 / 11)) : sms;
+}
+
+double gt_residence_launched(const gt_kernel *kernel, const gt_launch *launch)
+{
+    return (double)launch->grid[0] * launch->grid[1] *
+           ceil((double)launch->problem.batch / (double)kernel->facts.products);
+}
+
+bool gt_residence_stays(const gt_device *device, double bytes)
+{
+    return bytes < IN_L2 * (double)device->l2_bytes;
+}
+
+bool gt_residence_halved(const gt_device *device, const gt_problem *problem)
+{
+    const double bytes = (double)(gt_problem_bytes(problem, GT_A) + gt_problem_bytes(problem, GT_B));
+    return gt_residence_stays(device, bytes) && 2 * bytes > (double)device->l2_bytes;
+}
+
+/* Blocks that find room at the same time. */
+static double places_of(const gt_device *device, const gt_kernel *kernel, double launched)
+{
+    const int blocks = gt_residence_blocks(device, kernel);
+    return blocks * gt_residence_sms(device, kernel, blocks == 1 || launched <= device->sm_count);
+}
+
+double gt_residence_moved(const gt_device *device, const gt_kernel *kernel, const gt_launch *launch)
+{
+    const double launched = gt_residence_launched(kernel, launch), places = places_of(device, kernel, launched);
+    return launched <= places ? fmin(1, fmod(places, launched) / launched) : 0;
+}
+
+bool gt_residence_waits(const gt_device *device, const gt_kernel *kernel, const gt_launch *launch)
+{
+    const double launched = gt_residence_launched(kernel, launch);
+    /* Two launches side by side read more at a time than one: 64x6144x3072 in 64 blocks takes 9.8 us, and 12.2 where they
+     * wait. Operands that are copied first lie where the copies' blocks were. */
+    return gt_boxes_used(kernel) && launch->copies.blocks == 0 && gt_residence_halved(device, &launch->problem) &&
+           2 * launched > places_of(device, kernel, launched) &&
+           gt_residence_moved(device, kernel, launch) > WORTH_WAITING;
+}
