@@ -459,12 +459,25 @@ TEST(a_fit_to_the_trials_of_another_gpu_orders_them_better_than_what_was_shipped
     gt_trials_finish(&trials);
 }
 
+TEST(no_kernel_takes_less_than_its_blocks_take_to_be_dispatched)
+{
+    gt_kernel kernel = tensor_tile(0, 0);
+    kernel.facts.tile_m = 2;
+    kernel.facts.tile_n = 8;
+    kernel.facts.threads = 32;
+    kernel.facts.smem_bytes = 0;
+    const gt_terms *coefficients = gt_coefficients_shipped("batched");
+    const gt_terms many = terms_of_k(&kernel, 64, 2, 1, 16), few = terms_of_k(&kernel, 2, 2, 1, 16); /* 4,096 blocks and 128 */
+    CHECK_NEAR(gt_estimate_us(&many, coefficients), 0.4 + 4096 * 2.5 / 1980, 1e-9);
+    CHECK(gt_estimate_us(&few, coefficients) < 2 && gt_estimate_us(&few, coefficients) > few.dispatch);
+}
+
 /* A family that nobody fitted begins with what the terms are meant to be, and its own trials mend that. */
 TEST(a_fit_finds_what_makes_times_up)
 {
     gt_trials trials = h200();
     const gt_terms truth = {.launch = 2, .begin = 3, .compute = 1.5, .step = 0.2, .l2 = 0.7, .narrow = 0.4, .memory = 1.3,
-                            .store = 2, .sums = 0.5, .copies = 1};
+                            .store = 2, .sums = 0.5, .copies = 1, .dispatch = 1};
     gt_fit fit;
     for (size_t i = 0; i < trials.count; i++)
         for (size_t j = 0; j < trials.lists[i].count; j++) {

@@ -19,7 +19,8 @@
     X(narrow)   /* more for it in pieces below 16 bytes, 2 a clock: rows aligned to less, transposed elements; zeros */ \
     X(store)    /* the busiest SM's elements of C, 40 bytes a clock, 0.3 clocks each where rows are not aligned */ \
     X(sums)     /* partial sums on their way, through the workspace and in clusters */                       \
-    X(copies)   /* operands that are copied first */
+    X(copies)   /* operands that are copied first */                                                         \
+    X(dispatch) /* 0.4 us, and 2.5 clocks for each block of the launch: no kernel takes less */
 
 /* Terms, or a coefficient for each of them. */
 typedef struct gt_terms {
@@ -31,7 +32,7 @@ typedef struct gt_terms {
 #define GT_TERM_COUNT (sizeof(gt_terms) / sizeof(double))
 
 /* Counts up when a term comes to mean something else: coefficients that were fitted before are not for it. */
-#define GT_TERMS_VERSION 4
+#define GT_TERMS_VERSION 5
 
 extern const char *const gt_term_names[GT_TERM_COUNT];
 
@@ -46,7 +47,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
  * would have next to nothing to do. */
 int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem, int64_t blocks);
 
-/* Microseconds: the sum, where multiply-adds, L2 and memory go on at the same time. */
+/* Microseconds: the sum, where multiply-adds, L2 and memory go on at the same time; the dispatch of all blocks at least. */
 double gt_estimate_us(const gt_terms *terms, const gt_terms *coefficients);
 
 /* What an epilogue adds to it in kernels of a family. */
