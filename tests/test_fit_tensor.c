@@ -173,6 +173,7 @@ TEST(a_launch_waits_where_its_blocks_would_leave_operands_in_the_other_half_of_l
     CHECK(is_dependent(&most, "nt", 6144, 64, 3072));                                     /* 128 */
     CHECK(is_dependent(&half, "nt", 6144, 64, 3072));                                     /* 64: two launches fit */
     CHECK(is_dependent(&some, "nt", 6144, 64, 1024) && is_dependent(&some, "nt", 6144, 64, 8192)); /* 13 and 102 MB */
+    CHECK(!is_dependent(&some, "nt", 6144, 64, 1536) && is_dependent(&some, "nt", 7680, 64, 1280)); /* 96 and 120 blocks */
     gt_kernel clusters = boxed("nt", 128, 64), copies = some, before = some;
     clusters.facts.cluster_x = 4;
     CHECK(is_dependent(&clusters, "nt", 128 * 112, 64, 1280));  /* of room for 30 clusters 28 take all but two */
