@@ -81,8 +81,8 @@ constexpr bool FROM_REGISTERS = false, BIAS_AHEAD = false;
 #include "wgmma_operand.cuh"
 #include "wgmma_epilogue.cuh"
 
-typedef operand_tile<BM, true, 1> tile_a;
-typedef operand_tile<BN, true, 1> tile_b;
+typedef operand_tile<BM, true, 1, false> tile_a;
+typedef operand_tile<BN, true, 1, false> tile_b;
 constexpr int STAGE = tile_a::BYTES + tile_b::BYTES;
 constexpr int CONSUMERS = WARP_GROUPS * 128, PRODUCERS = 128, THREADS_ = CONSUMERS + PRODUCERS;
 constexpr bool TURNS = ORDERED && WARP_GROUPS == 2;
@@ -168,7 +168,7 @@ __device__ __forceinline__ void copy_parts(unsigned to, const gt_tensor_map &map
 {
     constexpr bool ALONG_K = PARTS_ALONG_K<OF_A>;
     const int row = ALONG_K ? line : step * (int)(OF_A ? g.m : g.n) + line, column = ALONG_K ? step * BK : 0;
-    operand_tile<OF_A ? BM : BN, true, 1>::copy(to, map, row, column, full, 0, 0, 1);
+    operand_tile<OF_A ? BM : BN, true, 1, false>::copy(to, map, row, column, full, 0, 0, 1);
 }
 
 __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_tensor_map &map_b, const gt_args &g,

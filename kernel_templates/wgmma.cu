@@ -71,8 +71,8 @@ constexpr int STACKED = SIDE_M / (64 * SHARERS); // instructions along it that a
 #include "wgmma_operand.cuh"
 
 // The operands as the instruction has them. Its A may come through registers.
-typedef operand_tile<SWAP ? BN : BM, SWAP ? GT_OPERAND_B_ALONG_K : GT_OPERAND_A_ALONG_K, 1> along_m;
-typedef operand_tile<SWAP ? BM : BN, SWAP ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K, 1> along_n;
+typedef operand_tile<SWAP ? BN : BM, SWAP ? GT_OPERAND_B_ALONG_K : GT_OPERAND_A_ALONG_K, 1, LOAD == 2> along_m;
+typedef operand_tile<SWAP ? BM : BN, SWAP ? GT_OPERAND_A_ALONG_K : GT_OPERAND_B_ALONG_K, 1, LOAD == 2> along_n;
 constexpr bool FROM_REGISTERS = GT_AB_BYTES != 2 && !along_m::ALONG_K;
 static_assert(GT_AB_BYTES == 2 || along_n::ALONG_K, "only elements of 16 bits may lie along the instruction's N");
 static_assert(!FROM_REGISTERS || (BK == LINE && STACKED % 2 == 0), "two instructions share fragments of a line");
@@ -92,8 +92,8 @@ static_assert(CLUSTER_K == 1 || SHARING == 1, "blocks of a cluster share operand
 static_assert(TURNS == 1 || (TURNS == 2 && SPLIT_K == 1), "two take turns; consumers of a tile that shares K meet");
 static_assert(HINT == 0 || SHARING == 1, "blocks that share operands give L2 no hints");
 
-typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N> tile_a;
-typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M> tile_b;
+typedef operand_tile<BM, GT_OPERAND_A_ALONG_K, CLUSTER_N, LOAD == 2> tile_a;
+typedef operand_tile<BN, GT_OPERAND_B_ALONG_K, CLUSTER_M, LOAD == 2> tile_b;
 constexpr int STAGE = tile_a::BYTES + tile_b::BYTES;
 
 // What lies in shared memory behind the stages and the buffers of C. full[s] is complete when stage s has been filled,

@@ -81,12 +81,17 @@ WITH RECURSIVE
                               THEN 1.0 ELSE 1.8 END AS broken_a,
                       CASE WHEN load = 1 OR repack & 2 OR CASE WHEN :trans_b THEN :k ELSE :n END * bytes % 128 = 0
                               THEN 1.0 ELSE 1.8 END AS broken_b,
-                      bk * bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + line - 1) / line * line END
-                                       + CASE WHEN b_along_k THEN bn ELSE (bn + line - 1) / line * line END) AS stage_bytes,
+                      -- Lines along M or N are as long as a side of 16 or 32 elements of 16 bits.
+                      CASE WHEN NOT a_along_k AND load = 2 AND bm IN (16, 32) THEN bm ELSE line END AS line_a,
+                      CASE WHEN NOT b_along_k AND load = 2 AND bn IN (16, 32) THEN bn ELSE line END AS line_b,
                       CASE WHEN a_along_k THEN bm ELSE bk END AS lines_a, CASE WHEN b_along_k THEN bn ELSE bk END AS lines_b,
                       CASE WHEN stacked * n / cluster_k = subtile_n * instructions OR warp_groups = 3 THEN 1 ELSE 2 END
                       * warp_groups * 64 * instructions * subtile_n * :c_bytes AS buffer_bytes
                FROM sized),
+     staged AS (SELECT *, bk * bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + line_a - 1) / line_a * line_a END
+                                        + CASE WHEN b_along_k THEN bn ELSE (bn + line_b - 1) / line_b * line_b END)
+                          AS stage_bytes
+                FROM stage),
      -- Stages that fit, behind them C's buffers and barriers. As many as there is room for, or a few less. Two stages are
      -- read, the one that multiplies and the one before: instead of three there are six of half the size. SQLite 3.45 would
      -- compute all of it anew for each of `parts`.
@@ -94,7 +99,7 @@ WITH RECURSIVE
             (SELECT *, stages * stage_bytes + buffer_bytes + 16 * stages + 16 AS smem_bytes,
                     row_number() OVER (PARTITION BY bm, bn, bk, swap, warp_groups, pingpong, occ, cluster_m, cluster_n, cluster_k,
                                                     repack, load ORDER BY stages DESC) AS place
-             FROM stage, stages
+             FROM staged, stages
              WHERE (stages > 3 OR (stage_bytes >= 40960 AND load = 2 AND lines = 1))
                AND (cluster_k = 1 OR bm * bn * :acc_bytes * (2 * cluster_k - 1) / cluster_k <= stages * stage_bytes)
                AND occ * (stages * stage_bytes + buffer_bytes + 16 * stages + 16 + 1024) <= :smem_limit + 1024),
@@ -150,8 +155,8 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
        (load = 2) * CASE WHEN NOT b_along_k AND (bn + line - 1) / line % cluster_m = 0 THEN bk
                          WHEN lines_b % (8 * cluster_m) = 0 THEN lines_b / cluster_m
                          WHEN lines_b % 24 = 0 THEN lines_b / 3 ELSE lines_b / 2 END AS box_b_rows,
-       (load = 2) * line AS box_a_columns, (load = 2) * line AS box_b_columns,
-       3 AS swizzle_ab,
+       (load = 2) * line_a AS box_a_columns, (load = 2) * line_b AS box_b_columns,
+       3 + (line_a + line_b < 2 * line) AS swizzle_ab,
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN subtile_n ELSE 64 * instructions END AS box_c_rows,
        CASE WHEN :align < 16 THEN 0 WHEN swap THEN 128 / :c_bytes ELSE subtile_n END AS box_c_columns,
        CASE WHEN :align < 16 THEN 0 WHEN swap OR subtile_n * :c_bytes = 128 THEN 3 WHEN subtile_n * :c_bytes = 64 THEN 2

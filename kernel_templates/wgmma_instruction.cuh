@@ -155,13 +155,14 @@ template <int PENDING> __device__ __forceinline__ void multiply_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
-// The descriptor of an operand that begins at an address of shared memory, a multiple of 1024: lines of 128 bytes,
-// swizzled, eight of them 1024 bytes from the next eight. Where lines run along M or N there is one for each step of K,
-// and those of the next LINE elements along M or N begin `block` bytes further. Addresses are in units: to move on, add.
+// The descriptor of an operand that begins at an address of shared memory, a multiple of 1024: lines of 128, 64 or 32
+// bytes, swizzled, and the next eight behind eight of them. Where lines run along M or N there is one for each step of K,
+// and those of the next elements along M or N begin `block` bytes further. Addresses are in units: to move on, add.
 constexpr int GT_DESCRIPTOR_UNIT = 16;
-__device__ __forceinline__ unsigned long long line_descriptor(unsigned address, int block)
+template <int LINE_BYTES> __device__ __forceinline__ unsigned long long line_descriptor(unsigned address, int block)
 {
-    constexpr unsigned long long SWIZZLED = 1ull << 62, EIGHT = 1024 / GT_DESCRIPTOR_UNIT;
+    constexpr unsigned long long SWIZZLED = (LINE_BYTES == 128 ? 1ull : LINE_BYTES == 64 ? 2ull : 3ull) << 62,
+                                 EIGHT = 8 * LINE_BYTES / GT_DESCRIPTOR_UNIT;
     const unsigned within = address & 0x3ffff; // in a cluster an address begins with its block's number
     return SWIZZLED | EIGHT << 32 | (unsigned long long)(block / GT_DESCRIPTOR_UNIT) << 16 |
            within / GT_DESCRIPTOR_UNIT;

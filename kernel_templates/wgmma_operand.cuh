@@ -1,6 +1,6 @@
 // How a tile of an operand lies in a stage: lines of 128 bytes, swizzled by the copy engine, along K or along M or N as
 // in global memory. Lines along K: a box of SIDE lines for every LINE elements of K. Lines along M or N: a box of BK
-// lines for every LINE elements of the side.
+// lines for every LINE elements of the side, or for all of a side of 32 or 64 bytes.
 #ifndef GT_WGMMA_OPERAND_CUH
 #define GT_WGMMA_OPERAND_CUH
 
@@ -14,14 +14,17 @@ __device__ constexpr int line_parts(int lines, int most)
 }
 
 // PARTS blocks of a cluster need the same tile and ask for a part each: for some of its boxes or, of each, some lines. Where
-// lines make fewer parts the last blocks ask for nothing.
-template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
+// lines make fewer parts the last blocks ask for nothing. SHORT: lines may be shorter than 128 bytes.
+template <int SIDE, bool ALONG_K_, int PARTS, bool SHORT> struct operand_tile {
     static constexpr bool ALONG_K = ALONG_K_;
+    static constexpr int SIDE_BYTES = SIDE * GT_AB_BYTES;
+    static constexpr int LINE_BYTES = SHORT && !ALONG_K && (SIDE_BYTES == 32 || SIDE_BYTES == 64) ? SIDE_BYTES : 128;
+    static constexpr int LINE = LINE_BYTES / GT_AB_BYTES;
     static constexpr int BOXES = ALONG_K ? BK / LINE : (SIDE + LINE - 1) / LINE, LINES = ALONG_K ? SIDE : BK;
     static constexpr bool WHOLE = !ALONG_K && BOXES % PARTS == 0; // boxes
     static constexpr int ASKING = WHOLE ? PARTS : line_parts(LINES, PARTS); // blocks
     static constexpr int BOX_ROWS = WHOLE ? LINES : LINES / ASKING, BOX_COLUMNS = LINE;
-    static constexpr int BOX_BYTES = LINES * 128, BYTES = BOXES * BOX_BYTES;
+    static constexpr int BOX_BYTES = LINES * LINE_BYTES, BYTES = BOXES * BOX_BYTES;
 
     // Starts the copies of this block's part. The blocks that it is for: from `first` of the cluster on, every
     // `apart`-th. A block's own copies may have a policy of L2.
@@ -36,7 +39,7 @@ template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
 #pragma unroll
         for (int i = 0; i < (WHOLE ? BOXES / PARTS : BOXES); i++) {
             const int box = WHOLE ? i * PARTS + (int)part : i, line = WHOLE ? 0 : (int)part * BOX_ROWS;
-            const unsigned place = to + box * BOX_BYTES + line * 128;
+            const unsigned place = to + box * BOX_BYTES + line * LINE_BYTES;
             const int column = (ALONG_K ? k : outer) + box * LINE, row = (ALONG_K ? outer : k) + line;
             if (HAS_POLICY) {
                 gt_copy_box(place, map, column, row, full, policy);
@@ -56,12 +59,12 @@ template <int SIDE, bool ALONG_K_, int PARTS> struct operand_tile {
     // the side and at k.
     __device__ __forceinline__ static unsigned long long descriptor(unsigned tile)
     {
-        return line_descriptor(tile, BOX_BYTES);
+        return line_descriptor<LINE_BYTES>(tile, BOX_BYTES);
     }
     __device__ __forceinline__ static constexpr unsigned further(int outer, int k)
     {
         return ((ALONG_K ? k / LINE * BOX_BYTES + k % LINE * GT_AB_BYTES + outer * 128
-                         : k * 128 + outer / LINE * BOX_BYTES)) /
+                         : k * LINE_BYTES + outer / LINE * BOX_BYTES)) /
                GT_DESCRIPTOR_UNIT;
     }
 };

@@ -359,6 +359,7 @@ TEST(zero_alpha_makes_k_zero_and_gives_no_operands)
 static struct {
     const void *address[3];
     cuuint64_t row_bytes[3];
+    CUtensorMapSwizzle swizzle[3];
     int count;
 } mapped;
 
@@ -367,8 +368,8 @@ static CUresult CUDAAPI record_map(CUtensorMap *map, CUtensorMapDataType type, c
                                    const cuuint32_t *every, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                                    CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
 {
-    (void)map, (void)type, (void)rank, (void)size, (void)box, (void)every, (void)interleave, (void)swizzle;
-    (void)promotion, (void)fill;
+    (void)map, (void)type, (void)rank, (void)size, (void)box, (void)every, (void)interleave, (void)promotion, (void)fill;
+    mapped.swizzle[mapped.count] = swizzle;
     mapped.row_bytes[mapped.count] = stride[0];
     mapped.address[mapped.count++] = address;
     return CUDA_SUCCESS;
@@ -418,6 +419,30 @@ TEST(an_operand_that_is_aligned_itself_is_not_copied)
     launch(&driver, &kernel, &problem, &operands);
     CHECK(seen.calls == 2 && mapped.address[0] == workspace && mapped.address[1] == (void *)0x2000);
     CHECK(mapped.row_bytes[0] == 128 && mapped.row_bytes[1] == 144);
+}
+
+TEST(boxes_are_swizzled_as_the_kernel_says_or_by_the_length_of_their_lines)
+{
+    const gt_driver driver = {.cuLaunchKernelEx = record_launch, .cuTensorMapEncodeTiled = record_map};
+    gt_kernel kernel = tile(64, 32);
+    const gt_gemm gemm = GT_GEMM(GT_BF16, 128, 64, 64);
+    const gt_launch_operands operands = plain();
+    gt_problem problem;
+    gt_launch l;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    kernel.facts.box_a_rows = kernel.facts.box_b_rows = kernel.facts.box_a_columns = 64;
+    kernel.facts.box_b_columns = 32;
+    kernel.facts.swizzle_ab = 2;
+    memset(&mapped, 0, sizeof mapped);
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(mapped.swizzle[0] == CU_TENSOR_MAP_SWIZZLE_64B && mapped.swizzle[1] == CU_TENSOR_MAP_SWIZZLE_64B);
+    kernel.facts.swizzle_ab = 4;
+    memset(&mapped, 0, sizeof mapped);
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(mapped.swizzle[0] == CU_TENSOR_MAP_SWIZZLE_128B && mapped.swizzle[1] == CU_TENSOR_MAP_SWIZZLE_64B);
+    kernel.facts.box_b_columns = 48;
+    CHECK_STATUS(gt_launch_init(NULL, &kernel, &problem, &l), GT_ERROR_INVALID);
+    CHECK(strstr(gt_error_message(), "96 bytes"));
 }
 
 TEST(counters_and_workspace_share_one_piece_of_memory)

@@ -27,8 +27,8 @@ static const gt_fitted shipped[] = {
                 .narrow = 0.267, .store = 2.283, .sums = 0.774, .copies = 1, .dispatch = 1}},
     {"vector", {.launch = 0.621, .begin = 1.561, .compute = 10.36, .step = 3.924, .l2 = 0.517, .memory = 0.898,
                 .narrow = 0.157, .store = 9.857, .sums = 1.082, .copies = 1, .dispatch = 1}},
-    {"wgmma", {.launch = 0.947, .begin = 1.216, .compute = 1.248, .step = 0.545, .l2 = 0.671, .memory = 0.954,
-               .narrow = 0.97, .store = 1.001, .sums = 0.54, .copies = 1.4, .dispatch = 1}},
+    {"wgmma", {.launch = 0.932, .begin = 1.264, .compute = 1.248, .step = 0.524, .l2 = 0.709, .memory = 0.954,
+               .narrow = 0.856, .store = 1.009, .sums = 0.544, .copies = 1.4, .dispatch = 1}},
 };
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)

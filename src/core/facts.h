@@ -45,14 +45,15 @@
     /* It takes the whole argument block, applies an epilogue and reads C beside D. */                       \
     X(epilogue, "epilogue", 0, 1, 0, false, true, 8)                                                         \
     /* Tensor maps passed before the argument block: boxes in elements of A, B and C as they are stored, 0   \
-     * for no map, and the swizzle of A's and B's, and of C's, a CUtensorMapSwizzle. */                      \
+     * for no map, and the swizzle of A's and B's, and of C's, a CUtensorMapSwizzle; 4: by the bytes of each \
+     * box's lines, 16, 32, 64 or 128. */                                                                    \
     X(box_a_rows, "box_a_rows", 0, 256, 0, false, true, 4)                                                   \
     X(box_a_columns, "box_a_columns", 0, 256, 0, false, true, 4)                                             \
     X(box_b_rows, "box_b_rows", 0, 256, 0, false, true, 4)                                                   \
     X(box_b_columns, "box_b_columns", 0, 256, 0, false, true, 4)                                             \
     X(box_c_rows, "box_c_rows", 0, 256, 0, false, true, 4)                                                   \
     X(box_c_columns, "box_c_columns", 0, 256, 0, false, true, 4)                                             \
-    X(swizzle_ab, "swizzle_ab", 0, 3, 0, false, true, 4)                                                     \
+    X(swizzle_ab, "swizzle_ab", 0, 4, 0, false, true, 4)                                                     \
     X(swizzle_c, "swizzle_c", 0, 3, 0, false, true, 4)                                                       \
     /* What the copy engine brings into L2 around a box's lines: a CUtensorMapL2promotion. */                \
     X(map_promotion, "map_promotion", 0, 3, 2, false, true, 4)                                               \

@@ -5,6 +5,23 @@
 #define MAP_SIDE   ((int64_t)1 << 31)
 #define MAP_STRIDE ((int64_t)1 << 40)
 
+#define BY_LINE 4 /* the fact that says so */
+
+/* The swizzle of boxes whose lines have so many elements. */
+static gt_status find_swizzle(int64_t swizzle, int64_t columns, gt_type type, CUtensorMapSwizzle *out)
+{
+    const int64_t line = columns * gt_type_find(type)->bytes;
+    *out = (CUtensorMapSwizzle)swizzle;
+    if (swizzle != BY_LINE)
+        return GT_OK;
+    for (int i = 0; i < BY_LINE; i++)
+        if (line == MAP_ALIGN << i) {
+            *out = (CUtensorMapSwizzle)i;
+            return GT_OK;
+        }
+    return gt_fail(GT_ERROR_INVALID, "no swizzle has lines of %lld bytes", (long long)line);
+}
+
 /* Describes one operand as it is stored. A map has no empty side, and a side of one has any stride: an operand without
  * elements (k = 0), whose leading dimension may be any number, is described as if it were one element. */
 static gt_status describe(const gt_problem *p, gt_operand operand, gt_stored o, const int64_t box[2], int64_t swizzle,
@@ -19,6 +36,10 @@ static gt_status describe(const gt_problem *p, gt_operand operand, gt_stored o, 
         return gt_fail(GT_ERROR_INVALID,
                        "%c is larger than a tensor map describes: sides up to 2^31, strides below 2^40 bytes",
                        "ABC"[operand]);
+    CUtensorMapSwizzle swizzled;
+    const gt_status status = find_swizzle(swizzle, box[1], o.type, &swizzled);
+    if (status != GT_OK)
+        return status;
     const int64_t row = rows > 1 ? o.ld * info->bytes : (columns * info->bytes + MAP_ALIGN - 1) / MAP_ALIGN * MAP_ALIGN;
     const int64_t matrix = batch > 1                 ? o.stride * info->bytes
                            : rows < MAP_STRIDE / row ? rows * row
@@ -26,7 +47,7 @@ static gt_status describe(const gt_problem *p, gt_operand operand, gt_stored o, 
     *map = (gt_map){
         .operand = operand,
         .type = (CUtensorMapDataType)(rounded ? rounded->tensor_map : info->tensor_map),
-        .swizzle = (CUtensorMapSwizzle)swizzle,
+        .swizzle = swizzled,
         .size = {(cuuint64_t)columns, (cuuint64_t)rows, (cuuint64_t)batch},
         .stride = {(cuuint64_t)row, (cuuint64_t)matrix},
         .box = {(cuuint32_t)box[1], (cuuint32_t)box[0], 1},

@@ -68,10 +68,12 @@ def facts_of_wgmma(parameters, layout, types):
         subtile_n //= 2
     side_m, sharers = p["bn"] if p["swap"] else p["bm"], 1 if p.get("pingpong") else groups
     buffers = 1 if side_m // 64 // sharers * n == subtile_n * instructions else 2
-    stage = p["bk"] * ab * sum(side if along_k else -(-side // line) * line
-                               for side, along_k in ((p["bm"], a_along_k), (p["bn"], b_along_k)))
-    rows, columns = (subtile_n, 128 // c) if p["swap"] else (64 * instructions, subtile_n)
     parts, mapped = p["split_k"] // p["cluster_k"], p.get("load", 2) == 2
+    line_a, line_b = (side if mapped and not along_k and side * ab in (32, 64) else line
+                      for side, along_k in ((p["bm"], a_along_k), (p["bn"], b_along_k)))
+    stage = p["bk"] * ab * sum(side if along_k else -(-side // length) * length
+                               for side, along_k, length in ((p["bm"], a_along_k, line_a), (p["bn"], b_along_k, line_b)))
+    rows, columns = (subtile_n, 128 // c) if p["swap"] else (64 * instructions, subtile_n)
 
     def asked(side, along_k, blocks):
         """Lines of a box that a block asks for, of those that share an operand: all, or by eight."""
@@ -83,9 +85,9 @@ def facts_of_wgmma(parameters, layout, types):
     return f"""{groups * 128 + 128} AS threads, 128 AS regs, {p["cluster_m"] * p["cluster_n"]} AS cluster_x,
         {p["cluster_k"]} AS cluster_y,
         {p["stages"] * stage + buffers * groups * 64 * instructions * subtile_n * c + 16 * p["stages"] + 16} AS smem_bytes,
-        {mapped * asked(p["bm"], a_along_k, p["cluster_n"])} AS box_a_rows, {mapped * line} AS box_a_columns,
-        {mapped * asked(p["bn"], b_along_k, p["cluster_m"])} AS box_b_rows, {mapped * line} AS box_b_columns,
-        3 AS swizzle_ab,
+        {mapped * asked(p["bm"], a_along_k, p["cluster_n"])} AS box_a_rows, {mapped * line_a} AS box_a_columns,
+        {mapped * asked(p["bn"], b_along_k, p["cluster_m"])} AS box_b_rows, {mapped * line_b} AS box_b_columns,
+        {3 + (line_a + line_b < 2 * line)} AS swizzle_ab,
         (:align >= 16) * {rows} AS box_c_rows, (:align >= 16) * {columns} AS box_c_columns,
         (:align >= 16) * {SWIZZLES[columns * c]} AS swizzle_c,
         {(parts > 1) * parts * p["bm"] * p["bn"] * 4} AS ws_tile, {int(parts > 1)} AS any_split, 1 AS dependent_launch"""
@@ -189,6 +191,8 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("wgmma", "eight", "200x96x400", "nt",
      "bm=64 bn=48 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=4 cluster_n=2 cluster_k=1 split_k=2 group=4 repack=0 occ=1 blocks=0",
      "bf16"),
+    ("wgmma", "short", "128x32x400", "nn",
+     "bm=64 bn=32 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=2 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "swapped", "48x256x256", "nt",
      "bm=48 bn=128 bk=128 swap=1 warp_groups=2 stages=3 cluster_m=1 cluster_n=2 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0",
      "bf16"),
