@@ -182,6 +182,36 @@ static void check_covered(const char *type, int element)
     gt_options_finish(&o);
 }
 
+/* The number of problems that a first run has of a type which is named, or of it among all. */
+static size_t count_problems(const char *type, const char *math, bool named)
+{
+    const char *const own[] = {"gemmtune", "--type", type, "--math", math, NULL};
+    gt_options_cli o;
+    gt_problem *problems;
+    size_t all, count = 0;
+    char text[GT_TYPES_TEXT], wanted[GT_TYPES_TEXT];
+    CHECK_OK(parse(named ? own : (const char *const[]){"gemmtune", NULL}, &o));
+    CHECK_OK(gt_options_problems(&o, &problems, &all));
+    gt_math mode;
+    CHECK(gt_math_parse(math, &mode));
+    gt_types_text(gt_types_parse(type, mode), wanted);
+    for (size_t i = 0; i < all; i++)
+        count += strcmp(gt_types_text(gt_class_types(&problems[i].class), text), wanted) == 0;
+    free(problems);
+    gt_options_finish(&o);
+    return count;
+}
+
+TEST(a_type_that_is_named_is_covered_whole)
+{
+    CHECK(count_problems("f32", "tf32", true) > 2 * count_problems("f32", "tf32", false));
+    CHECK(count_problems("s8", "strict", true) > 2 * count_problems("s8", "strict", false));
+    CHECK_INT(count_problems("f32", "strict", true), count_problems("f32", "strict", false));
+    CHECK_INT(count_problems("bf16", "strict", true), count_problems("bf16", "strict", false));
+    check_covered("s8", 1);
+    check_covered("e4m3", 1);
+}
+
 TEST(a_first_run_leaves_no_layout_alignment_or_kind_without_a_kernel)
 {
     check_covered("f32", 4);

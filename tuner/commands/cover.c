@@ -15,7 +15,8 @@
 
 /* Sizes are multiples of 16, so that rows of any type are aligned, or of 8 or 4 in rows of larger types alone. Products with
  * vectors have two layouts, dot products one: see gt_problem_fold. The columns are what f32 takes of a row in every layout,
- * what 16-bit types take, whose kernels for aligned rows are others than those for any, and what the other usual types do. */
+ * what types of tensor cores take, whose kernels for aligned rows are others than those for any: 16-bit ones, and any that is
+ * named; and what the other usual types take among all. */
 static const struct {
     int64_t m, n, k, batch;
     unsigned f32, half, usual;
@@ -138,18 +139,18 @@ static bool is_half(const gt_types *types)
     return gt_types_are_usual(types) && gt_type_find(types->a)->bytes == 2;
 }
 
-bool gt_cover_is_whole(const gt_types *types)
+bool gt_cover_is_whole(const gt_types *types, bool named)
 {
-    return is_f32(types) || is_half(types);
+    return named || is_f32(types) || is_half(types);
 }
 
 /* Which variants of a row a type has in a layout. Less usual types have their default list in nn, with odd sizes, and need
  * only odd ones elsewhere, whose kernels run any alignment. */
-static unsigned rows_of(size_t row, const gt_types *types, bool nn)
+static unsigned rows_of(size_t row, const gt_types *types, bool named, bool nn)
 {
     if (is_f32(types))
         return table[row].f32;
-    if (is_half(types))
+    if (named || is_half(types))
         return table[row].half;
     if (gt_types_are_usual(types))
         return table[row].usual;
@@ -168,7 +169,7 @@ static gt_status add(size_t row, const gt_types *types, int64_t less, gt_op op_a
     return status;
 }
 
-gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count)
+gt_status gt_cover_problems(const gt_types *types, bool named, gt_problem *problems, size_t *count)
 {
     gt_status status = GT_OK;
     /* A budget may end the run early: the odd variants, whose kernels serve any problem of their layout, come first;
@@ -178,8 +179,10 @@ gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t 
     for (size_t row = 0; row < TABLE; row++)
         for (size_t variant = 0; status == GT_OK && variant < VARIANTS; variant++) {
             const gt_op op_a = variant / LIES / 2 ? GT_T : GT_N, op_b = variant / LIES % 2 ? GT_T : GT_N;
-            if (rows_of(row, types, op_a == GT_N && op_b == GT_N) & lies[variant % LIES].rows)
-                status = add(row, types, lies[variant % LIES].less, op_a, op_b, problems, count);
+            const int64_t less = lies[variant % LIES].less;
+            const bool other = less == 0 || less * gt_type_find(types->a)->bytes % 16 != 0; /* not aligned after all */
+            if (other && rows_of(row, types, named, op_a == GT_N && op_b == GT_N) & lies[variant % LIES].rows)
+                status = add(row, types, less, op_a, op_b, problems, count);
         }
     return status;
 }

@@ -9,12 +9,12 @@
 
 #define GT_COVER_MOST 1200 /* problems of one type, at most */
 
-/* Whether some types have the list's kinds whole, or nearly: f32, f16 and bf16. */
-bool gt_cover_is_whole(const gt_types *types);
+/* Whether some types have the list's kinds whole, or nearly: those that are named, and of all types f32, f16 and bf16. */
+bool gt_cover_is_whole(const gt_types *types, bool named);
 
-/* Appends the problems of some types to *count others: of all kinds, of the first ten for the other usual types, and of one
- * for all others. There is room for GT_COVER_MOST more. */
-gt_status gt_cover_problems(const gt_types *types, gt_problem *problems, size_t *count);
+/* Appends the problems of some types to *count others: of all kinds, or of all types of the first ten for the other usual ones
+ * and of one for the rest. There is room for GT_COVER_MOST more. */
+gt_status gt_cover_problems(const gt_types *types, bool named, gt_problem *problems, size_t *count);
 
 /* The row of the table that a problem is of, whatever its types, layout and alignment; -1 for any other. What was best
  * for one problem of a row is likely good for the others. */

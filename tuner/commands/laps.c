@@ -372,9 +372,9 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
 #define DRAWN_SHARE 0.15
 
 /* Seconds for drawn sizes, of types that have the cover list whole. The software GPU would take hours. */
-static double share_of_drawn(const gt_engine *engine, const gt_types *types, bool covers, double deadline)
+static double share_of_drawn(const gt_engine *engine, const gt_types *types, bool named, bool covers, double deadline)
 {
-    if (!covers || engine->driver->soft || !gt_cover_is_whole(types))
+    if (!covers || engine->driver->soft || !gt_cover_is_whole(types, named))
         return 0;
     const double share = DRAWN_SHARE * (deadline - gt_engine_elapsed(engine));
     return deadline > 0 && share < DRAWN_S ? share : DRAWN_S;
@@ -435,7 +435,7 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
              .others = options->all_devices, .problems = problems, .shares = shares, .total = total, .tuned = tuned,
              .failed = state->failed, .lanes = gt_lanes_count(engine, problems, total, false)};
     const gt_types *types = gt_class_types(&problems[0].class);
-    const double drawn_s = share_of_drawn(engine, types, l.covers, deadline);
+    const double drawn_s = share_of_drawn(engine, types, !options->all_types, l.covers, deadline);
     gt_status status = gt_winners_init(total, &winners);
     if (deadline > 0)
         tuning.deadline -= drawn_s;

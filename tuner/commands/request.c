@@ -41,7 +41,7 @@ gt_status gt_options_problems(const gt_options_cli *given, gt_problem **out, siz
         for (size_t j = 0; status == GT_OK && j < shapes->count; j++)
             status = gt_options_problem(&options, &shapes->list[j], &problems[count++]);
         if (status == GT_OK && shapes->cover)
-            status = gt_cover_problems(options.types, problems, &count);
+            status = gt_cover_problems(options.types, !given->all_types, problems, &count);
     }
     if (status != GT_OK) {
         free(problems);
