@@ -458,18 +458,21 @@ TEST(expectation_respects_the_memory)
     CHECK(selection.expected_us > 34); /* nearly twice as long: some of it is there for any size */
 }
 
-TEST(what_serves_a_math_is_taken_unless_its_own_is_expected_to_be_far_faster)
+TEST(what_serves_a_math_is_taken_where_it_is_expected_to_be_faster_and_split_must_promise_more)
 {
     gt_selection own = {.choice = GT_CHOICE_PREDICTED, .expected_us = 10},
                  serving = {.choice = GT_CHOICE_EXACT, .expected_us = 14};
-    CHECK(gt_selection_serves(&serving, &own));
+    CHECK(gt_selection_serves(&serving, &own, GT_MATH_SPLIT));
+    CHECK(!gt_selection_serves(&serving, &own, GT_MATH_TF32));
     serving.expected_us = 16;
-    CHECK(!gt_selection_serves(&serving, &own));
-    own.choice = GT_CHOICE_FALLBACK; /* measured on another GPU */
-    CHECK(gt_selection_serves(&serving, &own));
+    CHECK(!gt_selection_serves(&serving, &own, GT_MATH_SPLIT));
+    serving.expected_us = 9;
+    CHECK(gt_selection_serves(&serving, &own, GT_MATH_TF32));
+    own = (gt_selection){.choice = GT_CHOICE_FALLBACK, .expected_us = 1}; /* measured on another GPU */
+    CHECK(gt_selection_serves(&serving, &own, GT_MATH_TF32));
     own.choice = GT_CHOICE_PREDICTED;
-    serving = (gt_selection){.choice = GT_CHOICE_FALLBACK, .expected_us = 1};
-    CHECK(!gt_selection_serves(&serving, &own));
+    serving = (gt_selection){.choice = GT_CHOICE_FALLBACK, .expected_us = 0.1};
+    CHECK(!gt_selection_serves(&serving, &own, GT_MATH_TF32));
 }
 
 CHECK_MAIN

@@ -173,7 +173,7 @@ static gt_status choose_served(gt_context *context, const gt_problem *problem, c
     snprintf(message, sizeof message, "%s", gt_error_message());
     if (choose_among(context, problem, &served, demands, &other) != GT_OK)
         return status == GT_OK ? GT_OK : gt_fail(status, "%s", message);
-    const bool better = status != GT_OK || gt_selection_serves(&other->selection, &(*out)->selection);
+    const bool better = status != GT_OK || gt_selection_serves(&other->selection, &(*out)->selection, problem->class.math);
     gt_choices_discard(&context->choices, better ? *out : other);
     *out = better ? other : *out;
     return GT_OK;

@@ -34,9 +34,9 @@ typedef struct gt_selection {
 gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
                     const gt_measurements *measured, gt_selection *selection);
 
-/* Whether the choice of a math that serves another is to be taken where that one's own was estimated: by expected times,
- * unless one was measured on another GPU model. What serves is in doubt better known. */
-bool gt_selection_serves(const gt_selection *serving, const gt_selection *own);
+/* Whether the choice of a math that serves `math` is to be taken where that one's own was estimated: by expected times, unless
+ * one was measured on another GPU model. */
+bool gt_selection_serves(const gt_selection *serving, const gt_selection *own, gt_math math);
 
 /* The chosen kernel of a list, as it is to be launched. */
 gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selection *selection);

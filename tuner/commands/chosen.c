@@ -55,13 +55,14 @@ gt_status gt_chosen_find(const gt_engine *engine, const gt_problem *problem, boo
     gt_chosen other;
     gt_code others = {0};
     char message[512];
-    served.class.math = gt_math_served_by(problem->class.math);
-    if (served.class.math == problem->class.math || (status != GT_OK && status != GT_ERROR_NOT_TUNED) ||
+    const gt_math math = problem->class.math;
+    served.class.math = gt_math_served_by(math);
+    if (served.class.math == math || (status != GT_OK && status != GT_ERROR_NOT_TUNED) ||
         (status == GT_OK && chosen->selection.choice == GT_CHOICE_EXACT))
         return status;
     snprintf(message, sizeof message, "%s", gt_error_message());
     const gt_status found = choose_among(engine, &served, untuned, &other, &others);
-    if (found == GT_OK && (status != GT_OK || gt_selection_serves(&other.selection, &chosen->selection))) {
+    if (found == GT_OK && (status != GT_OK || gt_selection_serves(&other.selection, &chosen->selection, math))) {
         gt_code_finish(code);
         *code = others;
         other.tuned_us = chosen->tuned_us;
