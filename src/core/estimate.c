@@ -72,10 +72,11 @@ static const double uncovered_warps[] = {[GT_BY_THREADS] = 2, [GT_BY_WARPS] = 1,
 /* Such copies that a piece of zeros takes as long as. */
 #define ZEROS 2.0
 
-/* Clocks of a step in which nothing is multiplied; until the stage before it is there; in which a warp of mma.sync
- * waits for eight words that it puts together of elements; in which a thread of a block with lanes over K waits for an
- * element, where they lie along K and else. */
+/* Clocks of a step in which nothing is multiplied; in which warp groups load their instruction's A into registers; until the
+ * stage before it is there; in which a warp of mma.sync waits for eight words that it puts together of elements; in which a
+ * thread of a block with lanes over K waits for an element, where they lie along K and else. */
 #define STEP          100.0
+#define FRAGMENTS     200.0
 #define STAGE_CLOCKS  660.0
 #define WORDS_CLOCKS  400.0
 #define ALONG_CLOCKS  115.0
@@ -411,7 +412,7 @@ static double waiting_clocks(const gt_kernel *kernel, const gt_problem *p, doubl
     if (gt_traits_elements(kernel, p))
         return STEP + element_clocks(kernel, p);
     if (gt_traits_multiplier(kernel) != GT_BY_WARPS)
-        return STEP;
+        return STEP + (gt_traits_through_registers(kernel, p) ? FRAGMENTS : 0);
     return STEP + fmax(0, STAGE_CLOCKS / at_least_one(gt_trait(kernel, "stages", 2) - 1) - multiplied);
 }
 
