@@ -67,6 +67,8 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
     static constexpr int MOST = COPIERS & -COPIERS, POWER = PIECES & -PIECES, ABREAST = POWER < MOST ? POWER : MOST;
     static constexpr int PASS = COPIERS / ABREAST, SEGMENTS = PIECES / ABREAST;
     static constexpr int COUNT = (stage::LINES + PASS - 1) / PASS * SEGMENTS;
+    // Three warps or lines of 96: to find a piece by its number takes divisions, unless the number is known.
+    static constexpr bool EVEN = stage::LINES % PASS == 0 && (SEGMENTS & (SEGMENTS - 1)) == 0;
 
     const GT_AB *from; // this thread's first piece of the next tile
     gt_int ld;
@@ -92,9 +94,10 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
     {
         return n % SEGMENTS * ABREAST * VEC;
     }
+    // In the last round some threads may have no line.
     static __device__ __forceinline__ bool mine(int n)
     {
-        return stage::LINES % PASS == 0 || line() + lines(n) < stage::LINES;
+        return stage::LINES % PASS == 0 || lines(n) + PASS <= stage::LINES || line() + lines(n) < stage::LINES;
     }
     static __device__ __forceinline__ int target(int n)
     {
@@ -170,6 +173,16 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
 #pragma unroll
             for (int n = begin; n < end; n += AT_ONCE)
                 bring_elements(to, k_count, n, end);
+        } else if (!EVEN && whole) {
+#pragma unroll
+            for (int n = 0; n < COUNT; n++)
+                if (n >= begin && n < end && mine(n))
+                    bring(to, n, VEC, somewhere);
+        } else if (!EVEN) {
+#pragma unroll
+            for (int n = 0; n < COUNT; n++)
+                if (n >= begin && n < end && mine(n))
+                    bring(to, n, inside(n, k_count), somewhere);
         } else if (whole) {
 #pragma unroll
             for (int n = begin; n < end; n++)

@@ -168,6 +168,8 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bm=32 bn=64 bk=32 wm=32 wn=16 stages=4 fragments=2 inst_k=16 split_k=3 group=1 load=1 store=1 occ=1 repack=0"),
     ("mma", "one buffer", "64x128x256", "nt",
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=1 inst_k=16 split_k=1 group=1 load=1 store=1 occ=1 repack=0"),
+    ("mma", "three warps", "30x190x94", "nn",
+     "bm=16 bn=96 bk=32 wm=16 wn=32 stages=3 fragments=2 inst_k=16 split_k=1 group=1 load=1 store=1 occ=1 repack=0", "bf16"),
     # Parts of K that several blocks add up; bytes that begin anywhere, across K.
     ("mma", "many parts", "64x96x256", "tt",
      "bm=32 bn=64 bk=32 wm=16 wn=32 stages=3 fragments=2 inst_k=16 split_k=10 group=1 load=1 store=1 occ=1 repack=0", "f16"),
