@@ -234,9 +234,9 @@ static double uncovered(const gt_kernel *kernel, const shares *s)
 /* Whether blocks of a dependent launch lie unevenly, but for those of mma.sync. Where they need more than half of the
  * places, those that find none beside the launch before them take the first that it leaves: some SMs are full then
  * while others have few blocks. On an H200 such launches took 13 to 35% longer than the rest of the estimate says. */
-static bool is_crowded(const gt_kernel *kernel, double launched, double sms, int resident)
+static bool is_crowded(const gt_kernel *kernel, const gt_launch *launch, double launched, double sms, int resident)
 {
-    return kernel->facts.dependent_launch && kernel->facts.blocks == 0 && gt_traits_multiplier(kernel) != GT_BY_WARPS &&
+    return launch->dependent && kernel->facts.blocks == 0 && gt_traits_multiplier(kernel) != GT_BY_WARPS &&
            2 * launched > sms * resident && launched < sms * (resident - 1);
 }
 
@@ -254,7 +254,7 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
     const double sms = gt_residence_sms(device, kernel, resident == 1 || launched <= device->sm_count);
     const double blocks = (double)f->blocks;
     const bool groups = gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
-    const bool crowded = is_crowded(kernel, launched, sms, resident);
+    const bool crowded = is_crowded(kernel, launch, launched, sms, resident);
     shares s = {
         .per_sm = crowded ? resident : ceil(launched / sms), /* blocks, for now */
         .uneven = crowded ? resident * sms / launched : 1,
