@@ -15,11 +15,6 @@
 #define DIVIDED       0.25
 #define WORTH_WAITING 0.08
 
-static double at_least_one(double number)
-{
-    return number > 1 ? number : 1;
-}
-
 int gt_residence_blocks(const gt_device *device, const gt_kernel *kernel)
 {
     return gt_device_occupancy(device, (int)kernel->facts.threads, kernel->registers, (int)kernel->facts.smem_bytes);
@@ -27,9 +22,9 @@ int gt_residence_blocks(const gt_device *device, const gt_kernel *kernel)
 
 double gt_residence_sms(const gt_device *device, const gt_kernel *kernel, bool one_each)
 {
-    const double sms = at_least_one(device->sm_count);
+    const double sms = fmax(device->sm_count, 1);
     const bool apart = one_each && kernel->facts.cluster_x * kernel->facts.cluster_y >= 4;
-    return apart ? at_least_one(floor(sms * 10 / 11)) : sms;
+    return apart ? fmax(floor(sms * 10 / 11), 1) : sms;
 }
 
 double gt_residence_launched(const gt_kernel *kernel, const gt_launch *launch)
