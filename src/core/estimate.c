@@ -104,7 +104,7 @@ static const double uncovered_warps[] = {[GT_BY_THREADS] = 2, [GT_BY_WARPS] = 1,
 
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
 
-/* Microseconds of a launch, and clocks of each of its blocks, in which the GPU gives them to SMs. Of 9,000 trials of an H200
+/* Microseconds of a launch, and clocks of each of its blocks, in which the GPU gives them to SMs. Of 8,000 trials of an H200
  * none takes less, and the shortest as long: 2.3 us for 1,414 blocks, 3.6 for 2,500, 5.7 for 4,064, 14.3 for 10,800. */
 #define DISPATCH_BEGIN 0.4
 #define DISPATCH       2.5
