@@ -99,6 +99,11 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
     {
         return stage::LINES % PASS == 0 || lines(n) + PASS <= stage::LINES || line() + lines(n) < stage::LINES;
     }
+    // Whether a piece of this thread is one of those from begin to end. Loops over even ones have no others.
+    static __device__ __forceinline__ bool is_due(int n, int begin, int end)
+    {
+        return (EVEN || (n >= begin && n < end)) && mine(n);
+    }
     static __device__ __forceinline__ int target(int n)
     {
         return stage::at(line() + lines(n), (along() + steps(n)) * GT_AB_BYTES);
@@ -173,25 +178,15 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
 #pragma unroll
             for (int n = begin; n < end; n += AT_ONCE)
                 bring_elements(to, k_count, n, end);
-        } else if (!EVEN && whole) {
-#pragma unroll
-            for (int n = 0; n < COUNT; n++)
-                if (n >= begin && n < end && mine(n))
-                    bring(to, n, VEC, somewhere);
-        } else if (!EVEN) {
-#pragma unroll
-            for (int n = 0; n < COUNT; n++)
-                if (n >= begin && n < end && mine(n))
-                    bring(to, n, inside(n, k_count), somewhere);
         } else if (whole) {
 #pragma unroll
-            for (int n = begin; n < end; n++)
-                if (mine(n))
+            for (int n = EVEN ? begin : 0; n < (EVEN ? end : COUNT); n++)
+                if (is_due(n, begin, end))
                     bring(to, n, VEC, somewhere);
         } else {
 #pragma unroll
-            for (int n = begin; n < end; n++)
-                if (mine(n))
+            for (int n = EVEN ? begin : 0; n < (EVEN ? end : COUNT); n++)
+                if (is_due(n, begin, end))
                     bring(to, n, inside(n, k_count), somewhere);
         }
     }

@@ -33,13 +33,6 @@ bool gt_boxes_used(const gt_kernel *kernel)
     return kernel->facts.box_a_rows > 0 && gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
 }
 
-/* Whether lines of boxes lie along K: the operand, or its copy, is stored so. */
-static bool is_along_k(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
-{
-    const bool copied = kernel->facts.repack >> operand & 1, turned = kernel->facts.repack & GT_COPY_ALONG_K;
-    return (copied && turned) || gt_traits_along(p, operand);
-}
-
 /* The operand that boxes are of: its copy, unless it can be read as it is stored. */
 static gt_stored stored_of(const gt_launch *launch, gt_operand operand)
 {
@@ -77,7 +70,7 @@ gt_boxes gt_boxes_moved(const gt_kernel *kernel, const gt_launch *launch, gt_ope
                         double inside, double busy, bool edge)
 {
     const gt_stored stored = stored_of(launch, operand);
-    const bool along_k = is_along_k(kernel, &launch->problem, operand);
+    const bool along_k = gt_traits_read_along(kernel, &launch->problem, operand);
     const side s = find_side(kernel, &launch->problem, operand, along_k, edge);
     const double bytes = gt_type_find(stored.type)->bytes, row = (double)stored.ld * bytes;
     const double broken = fmod(row, SECTOR) != 0 ? BROKEN_SECTOR : fmod(row, LINE) != 0 ? BROKEN_LINE : 1;

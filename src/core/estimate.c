@@ -221,7 +221,6 @@ typedef struct shares {
     double uneven;        /* blocks of the fullest SM, as a multiple of the average */
     double turns;         /* in which a block's threads take the rows of a tile */
     double resident;      /* blocks at the same time, on all SMs */
-    double moved;         /* of a dependent launch's blocks, that begin where the launch before it has left SMs free */
     bool beside;          /* a stream, and the next launch finds room beside it */
 } shares;
 
@@ -263,7 +262,6 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
         .sharers = at_least_one(blocks / (tiles * fmin((double)f->products, batch))),
         .turns = gt_traits_stores_vectors(kernel) ? ceil(fmin((double)f->tile_m, (double)p->m) / gt_traits_rows(kernel)) : 1,
         .resident = fmin(launched, sms * resident),
-        .moved = launch->dependent ? gt_residence_moved(device, kernel, launch) : 0,
         .beside = launch->dependent && 2 * launched <= sms * resident && gt_trait(kernel, "lanes_k", 0) > 0,
     };
     s.sets = ceil(s.per_sm / resident);
@@ -289,11 +287,12 @@ static shares find_shares(const gt_device *device, const gt_kernel *kernel, cons
 }
 
 /* Clocks in which memory, or L2, moves the operands. */
-static double moving_clocks(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const shares *s)
+static double moving_clocks(const gt_device *device, const gt_kernel *kernel, const gt_launch *launch, const shares *s)
 {
+    const gt_problem *p = &launch->problem;
     const double clocks = operand_clocks(device, kernel, p) * s->uneven;
     if (gt_boxes_used(kernel) && gt_residence_halved(device, p))
-        return clocks * (1 + MOVED * s->moved);
+        return clocks * (1 + (launch->dependent ? MOVED * gt_residence_moved(device, kernel, launch) : 0));
     if (!gt_traits_held(kernel))
         return clocks;
     const bool in_l2 = gt_residence_stays(device, (double)gt_problem_bytes(p, GT_B));
@@ -515,7 +514,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
                 waiting_clocks(kernel, p, step_clocks * gt_traits_step(kernel, p) * fmin(s.per_sm, resident)) / clock,
         .l2 = (s.per_sm * (a.bytes + b.bytes) / rate + again_clocks(kernel, p, &s)) / clock,
         .narrow = s.per_sm * (a.pieces + b.pieces) / PIECES_RATE / clock,
-        .memory = moving_clocks(device, kernel, p, &s) / clock,
+        .memory = moving_clocks(device, kernel, &launch, &s) / clock,
         .store = store_clocks(device, kernel, p, &s, resident) / clock,
         .sums = sums_clocks(kernel, &s) / clock,
         .copies = copies_clocks(device, kernel, &launch) / clock,

@@ -5,7 +5,7 @@
 #define MAP_SIDE   ((int64_t)1 << 31)
 #define MAP_STRIDE ((int64_t)1 << 40)
 
-#define BY_LINE 4 /* the fact that says so */
+#define BY_LINE 4 /* for a swizzle: what the length of lines makes it */
 
 /* The swizzle of boxes whose lines have so many elements. */
 static gt_status find_swizzle(int64_t swizzle, int64_t columns, gt_type type, CUtensorMapSwizzle *out)

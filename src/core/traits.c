@@ -68,14 +68,17 @@ bool gt_traits_transposed(const gt_kernel *kernel, const gt_problem *p, gt_opera
     return gt_traits_along(p, operand) && gt_trait(kernel, "wm", 0) > 0 && gt_trait(kernel, "tm", 0) > 0;
 }
 
+bool gt_traits_read_along(const gt_kernel *kernel, const gt_problem *p, gt_operand operand)
+{
+    const bool copied = kernel->facts.repack >> operand & 1, turned = kernel->facts.repack & GT_COPY_ALONG_K;
+    return (copied && turned) || gt_traits_along(p, operand);
+}
+
 bool gt_traits_through_registers(const gt_kernel *kernel, const gt_problem *p)
 {
     int64_t swap;
-    if (!gt_params_find(&kernel->params, "swap", &swap) || gt_type_find(p->class.type_a)->bytes == 2)
-        return false;
-    const gt_operand operand = swap ? GT_B : GT_A;
-    const bool copied = kernel->facts.repack >> operand & 1 && kernel->facts.repack & GT_COPY_ALONG_K;
-    return !copied && !gt_traits_along(p, operand);
+    return gt_params_find(&kernel->params, "swap", &swap) && gt_type_find(p->class.type_a)->bytes != 2 &&
+           !gt_traits_read_along(kernel, p, swap ? GT_B : GT_A);
 }
 
 bool gt_traits_held(const gt_kernel *kernel)

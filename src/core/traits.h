@@ -29,8 +29,11 @@ bool gt_traits_along(const gt_problem *p, gt_operand operand);
  * read it across, so that it is transposed on its way. */
 bool gt_traits_transposed(const gt_kernel *kernel, const gt_problem *p, gt_operand operand);
 
-/* Whether an operand comes to warp groups through registers: elements that are not of 16 bits and do not lie along K, nor a
- * copy of them, as the instruction's A. */
+/* Whether an operand, or the copy of it that a kernel reads, lies along K. */
+bool gt_traits_read_along(const gt_kernel *kernel, const gt_problem *p, gt_operand operand);
+
+/* Whether an operand comes to warp groups through registers: elements that are not of 16 bits and are not read along K, as the
+ * instruction's A. */
 bool gt_traits_through_registers(const gt_kernel *kernel, const gt_problem *p);
 
 /* Whether lanes have B on its way in registers. */

@@ -370,11 +370,8 @@ LOW_RANK = [
 ]
 
 MMA = [
-    ("three warps", "leaves out a part's first piece", "n >= begin && n < end && mine(n))\n                    bring(to, n, VEC",
-     "n > begin && n < end && mine(n))\n                    bring(to, n, VEC"),
-    ("three warps", "leaves out a part's last piece at an edge",
-     "n >= begin && n < end && mine(n))\n                    bring(to, n, inside(",
-     "n >= begin && n + 1 < end && mine(n))\n                    bring(to, n, inside("),
+    ("three warps", "leaves out a part's first piece", "(n >= begin && n < end)", "(n > begin && n < end)"),
+    ("three warps", "leaves out a part's last piece", "(n >= begin && n < end)", "(n >= begin && n + 1 < end)"),
     ("three warps", "copies lines behind a stage", "lines(n) + PASS <= stage::LINES ||", "lines(n) <= stage::LINES ||"),
     ("tile rows", "takes rows to begin alike", "shift_of(tile + row_of(first, line) * g.ldc)", "shift_of(tile)"),
     ("tile rows", "stores before all results are there", "__syncthreads();\n            // Whole vectors", "// Whole vectors"),
