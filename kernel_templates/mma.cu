@@ -83,6 +83,26 @@ struct mainloop : tile_stages {
         __syncthreads();
     }
 
+    // A tile's k-steps from the K-th on: fragments are read, copies begun where there are `more` tiles, products made.
+    // Copies are spread over the k-steps before the next tile is waited for; loads into registers begin at once. Steps
+    // are constants, and so are copies' numbers: in an unrolled loop they would become that when loops inside it have
+    // been unrolled.
+    template <int K = 0, typename READ, typename MULTIPLY>
+    __device__ __forceinline__ void walk(const int &writing, bool more, const READ &read_step,
+                                         const MULTIPLY &multiply_step)
+    {
+        constexpr int SPREAD = LOAD > 0 ? STEPS - AHEAD : 1;
+        read_step(K);
+        if constexpr (K < SPREAD)
+            if (more)
+                fetch<K, SPREAD>(writing);
+        if (K == SPREAD - 1)
+            gt_commit_copies();
+        multiply_step(K);
+        if constexpr (K + 1 < STEPS)
+            walk<K + 1>(writing, more, read_step, multiply_step);
+    }
+
     __device__ __forceinline__ void run(int tiles, int warp_row, int warp_column, sums &all)
     {
         sums some = {}; // since the last promotion
@@ -110,7 +130,7 @@ struct mainloop : tile_stages {
 #pragma unroll
         for (int s = 0; s < STAGES - 1; s++) {
             if (s < tiles) {
-                fetch(s, 0, 1);
+                fetch(s);
                 settle(s);
             }
             gt_commit_copies();
@@ -119,8 +139,6 @@ struct mainloop : tile_stages {
         int reading = 0, writing = STAGES - 1;
         if (AHEAD)
             read(reading, 0);
-        // Copies are spread over the k-steps before the next tile is waited for; loads into registers begin at once.
-        constexpr int SPREAD = LOAD > 0 ? STEPS - AHEAD : 1;
 #pragma unroll 1
         for (int t = 0; t < tiles; t++) {
             const bool more = t + STAGES - 1 < tiles;
@@ -133,26 +151,25 @@ struct mainloop : tile_stages {
                 writing = reading;
                 reading = t + 1 == tiles ? reading : reading == STAGES - 1 ? 0 : reading + 1;
             };
-#pragma unroll
-            for (int k = 0; k < STEPS; k++) {
-                if (AHEAD && k == STEPS - 1)
-                    next_tile();
-                if (AHEAD)
-                    read(reading, (k + 1) % STEPS);
-                if (k < SPREAD && more)
-                    fetch(writing, k, SPREAD);
-                if (k == SPREAD - 1)
-                    gt_commit_copies();
-                if (AHEAD) {
-                    fragments_a::convert(a_fragment[k % 2]);
-                    fragments_b::convert(b_fragment[k % 2]);
-                    multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
-                } else {
-                    read_and_multiply(reading, k);
-                }
-                if (is_promoted(t, k))
-                    promote(all, some);
-            }
+            walk(
+                writing, more,
+                [&](int k) {
+                    if (AHEAD && k == STEPS - 1)
+                        next_tile();
+                    if (AHEAD)
+                        read(reading, (k + 1) % STEPS);
+                },
+                [&](int k) {
+                    if (AHEAD) {
+                        fragments_a::convert(a_fragment[k % 2]);
+                        fragments_b::convert(b_fragment[k % 2]);
+                        multiply(sum, a_fragment[k % 2], b_fragment[k % 2]);
+                    } else {
+                        read_and_multiply(reading, k);
+                    }
+                    if (is_promoted(t, k))
+                        promote(all, some);
+                });
             if (!AHEAD)
                 next_tile();
         }
@@ -173,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const int tiles = (int)(first >= all ? 0 : all - first < share ? all - first : share);
 
     const gt_operand a = gt_operand_a(g), b = gt_operand_b(g);
-    mainloop loop = {{{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, g.k - first * BK, stages}};
+    mainloop loop = {{{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, g.k - first * BK, stages}};
     gt_begin_evenly();
     sums sum = {};
     if (tiles > 0)

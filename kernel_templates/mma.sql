@@ -109,7 +109,8 @@ SELECT bm, bn, bk, wm, wn, stages, fragments, inst_k, split_k, "group", load, st
             + (on_sm + together - 1) / together
               * (1600 + steps * (270 + max(0.0, 660.0 / (stages - 1) - together * clocks_step)
                          + waits))
-            + on_sm * bm * bn * (0.18 + 0.03 * (store > 0) + 0.01 * (store = 2) + 0.19 * (:align < 4))
+            + on_sm * bm * bn * (0.18 + 0.03 * (store > 0) + 0.01 * (store = 2) + 0.19 * (:align < 4)
+                                  + 0.8 * (store = 0 AND :align < 2 * c_bytes))
             + (split_k > 1) * (900 + on_sm * bm * bn * 0.14 + min(split_k, 8) * bm * bn * 0.27)
             + (split_k > 8) * (1500 + (split_k + 7) / 8 * bm * bn * 0.27)
             + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch * :elem_bytes / 8 / :sm_count)

@@ -67,8 +67,6 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
     static constexpr int MOST = COPIERS & -COPIERS, POWER = PIECES & -PIECES, ABREAST = POWER < MOST ? POWER : MOST;
     static constexpr int PASS = COPIERS / ABREAST, SEGMENTS = PIECES / ABREAST;
     static constexpr int COUNT = (stage::LINES + PASS - 1) / PASS * SEGMENTS;
-    // Three warps or lines of 96: to find a piece by its number takes divisions, unless the number is known.
-    static constexpr bool EVEN = stage::LINES % PASS == 0 && (SEGMENTS & (SEGMENTS - 1)) == 0;
 
     const GT_AB *from; // this thread's first piece of the next tile
     gt_int ld;
@@ -99,11 +97,6 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
     {
         return stage::LINES % PASS == 0 || lines(n) + PASS <= stage::LINES || line() + lines(n) < stage::LINES;
     }
-    // Whether a piece of this thread is one of those from begin to end. Loops over even ones have no others.
-    static __device__ __forceinline__ bool is_due(int n, int begin, int end)
-    {
-        return (EVEN || (n >= begin && n < end)) && mine(n);
-    }
     static __device__ __forceinline__ int target(int n)
     {
         return stage::at(line() + lines(n), (along() + steps(n)) * GT_AB_BYTES);
@@ -128,66 +121,72 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
     {
         const int of_line = (ALONG_K ? k_count : outer_count) - along() - steps(n);
         const int of_lines = (ALONG_K ? outer_count : k_count) - line() - lines(n);
-        return of_lines <= 0 || of_line <= 0 ? 0 : of_line < VEC ? of_line : VEC;
+        return of_lines <= 0 || of_line <= 0 ? 0 : VEC == 1 || of_line >= VEC ? VEC : of_line;
     }
 
-    // Starts bringing the n-th piece, of which `valid` elements are read. `somewhere` is any address of the operand,
-    // for copies that read nothing.
-    __device__ __forceinline__ void bring(char *to, int n, int valid, const GT_AB *somewhere)
+    // Starts bringing the n-th piece, which begins at `at`; `valid` elements of it are read.
+    __device__ __forceinline__ void bring(char *to, int n, int valid, const GT_AB *at)
     {
         if (ASYNC)
-            gt_copy_async<VEC * GT_AB_BYTES, VEC * GT_AB_BYTES < 16, L2>(
-                gt_shared_address(to + target(n)), valid ? source(n) : somewhere, valid * GT_AB_BYTES, policy);
+            gt_copy_async<VEC * GT_AB_BYTES, VEC * GT_AB_BYTES < 16, L2>(gt_shared_address(to + target(n)), at,
+                                                                         valid * GT_AB_BYTES, policy);
         else if (!ANYWHERE)
-            held[n] = gt_load_vector<VEC>(source(n), valid);
+            held[n] = gt_load_vector<VEC>(at, valid);
         else
-            words[n].load(source(n), valid);
+            words[n].load(at, valid);
     }
-    // Brings pieces of elements, up to AT_ONCE from the begin-th on. Rows begin and end at any element: one question for
-    // each, whether it lies inside, and no other.
-    __device__ __forceinline__ void bring_elements(char *to, int k_count, int begin, int end) const
+    // Starts bringing the pieces from the BEGIN-th to the END-th, of which valid(n) elements are read.
+    template <int BEGIN, int END, typename VALID>
+    __device__ __forceinline__ void bring_some(char *to, const VALID &valid)
     {
-        unsigned bits[AT_ONCE][VEC];
+        const GT_AB *at = source(BEGIN); // of the next piece, found from the one before it: a sum, and no product
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) {
-            const int valid = begin + i < end && mine(begin + i) ? inside(begin + i, k_count) : 0;
+        for (int n = BEGIN; n < END; n++) {
+            if (mine(n))
+                bring(to, n, valid(n), at);
+            at += (n + 1) % SEGMENTS ? (gt_int)(ABREAST * VEC) : PASS * ld - steps(SEGMENTS - 1);
+        }
+    }
+    // Brings pieces of elements, up to AT_ONCE from the BEGIN-th on. Rows begin and end at any element: one question for
+    // each, whether it lies inside, and no other.
+    template <int BEGIN, int END> __device__ __forceinline__ void bring_elements(char *to, int k_count) const
+    {
+        constexpr int SOME = END - BEGIN < AT_ONCE ? END - BEGIN : AT_ONCE;
+        unsigned bits[SOME][VEC];
+#pragma unroll
+        for (int i = 0; i < SOME; i++) {
+            const int valid = mine(BEGIN + i) ? inside(BEGIN + i, k_count) : 0;
 #pragma unroll
             for (int u = 0; u < VEC; u++) {
                 bits[i][u] = 0;
                 if (u < valid)
-                    bits[i][u] = gt_words::bits(source(begin + i) + u);
+                    bits[i][u] = gt_words::bits(source(BEGIN + i) + u);
             }
         }
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) {
+        for (int i = 0; i < SOME; i++) {
             unsigned word = 0;
 #pragma unroll
             for (int u = 0; u < VEC; u++)
                 word |= bits[i][u] << u * GT_AB_BYTES * 8;
-            if (begin + i < end && mine(begin + i))
-                *(unsigned *)(to + target(begin + i)) = word;
+            if (mine(BEGIN + i))
+                *(unsigned *)(to + target(BEGIN + i)) = word;
         }
     }
-    // Starts bringing the first pieces up to `end`, from `begin` on, of a tile of which k_left or more steps of K lie
-    // in the matrix. Tiles wholly inside, nearly all, are spared the questions.
-    __device__ __forceinline__ void fetch(char *to, gt_int k_left, const GT_AB *somewhere, int begin, int end)
+    // Starts bringing the pieces from the BEGIN-th to the END-th, of a tile of which k_left or more steps of K lie in the
+    // matrix. Numbers are constants, so that most of what tells where a piece lies is, too. Tiles wholly inside, nearly
+    // all, are spared the questions, unless a question is cheaper than another way through the code.
+    template <int BEGIN, int END> __device__ __forceinline__ void fetch(char *to, gt_int k_left)
     {
         const bool whole = k_left >= BK && outer_count == OUTER;
         const int k_count = gt_clip(k_left, BK);
-        if (LOAD == 2) {
-#pragma unroll
-            for (int n = begin; n < end; n += AT_ONCE)
-                bring_elements(to, k_count, n, end);
-        } else if (whole) {
-#pragma unroll
-            for (int n = EVEN ? begin : 0; n < (EVEN ? end : COUNT); n++)
-                if (is_due(n, begin, end))
-                    bring(to, n, VEC, somewhere);
+        if constexpr (LOAD == 2 && BEGIN < END) {
+            bring_elements<BEGIN, END>(to, k_count);
+            fetch<(END - BEGIN < AT_ONCE ? END : BEGIN + AT_ONCE), END>(to, k_left);
+        } else if ((!ASYNC || VEC > 1) && whole) {
+            bring_some<BEGIN, END>(to, [](int) { return VEC; });
         } else {
-#pragma unroll
-            for (int n = EVEN ? begin : 0; n < (EVEN ? end : COUNT); n++)
-                if (is_due(n, begin, end))
-                    bring(to, n, inside(n, k_count), somewhere);
+            bring_some<BEGIN, END>(to, [&](int n) { return inside(n, k_count); });
         }
     }
     __device__ __forceinline__ void advance()

@@ -27,7 +27,6 @@ GT_ASSERT_FACT(WS_TILE, SPLIT_K > 1 ? SPLIT_K * BM * BN * GT_ACC_BYTES : 0);
 struct tile_stages {
     operand_a a;
     operand_b b;
-    const GT_AB *any_a, *any_b;
     gt_int k_left; // from the next tile to fetch on
     char *stages;
 
@@ -39,13 +38,13 @@ struct tile_stages {
     {
         return stages + stage * STAGE + operand_a::stage::BYTES;
     }
-    // One of `parts` of a tile on its way to a stage, then all of it.
-    __device__ __forceinline__ void fetch(int stage, int part, int parts)
+    // The PART-th of PARTS of a tile on its way to a stage, then all of it.
+    template <int PART = 0, int PARTS = 1> __device__ __forceinline__ void fetch(int stage)
     {
         constexpr int A = operand_a::COUNT, B = operand_b::COUNT;
-        a.fetch(part_a(stage), k_left, any_a, A * part / parts, A * (part + 1) / parts);
-        b.fetch(part_b(stage), k_left, any_b, B * part / parts, B * (part + 1) / parts);
-        if (part == parts - 1) {
+        a.template fetch<A * PART / PARTS, A *(PART + 1) / PARTS>(part_a(stage), k_left);
+        b.template fetch<B * PART / PARTS, B *(PART + 1) / PARTS>(part_b(stage), k_left);
+        if (PART == PARTS - 1) {
             a.advance();
             b.advance();
             k_left -= BK;

@@ -141,8 +141,8 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
 #pragma unroll 1
         for (int left = part.stages; left > 0; left--, k_left -= BK, at.advance()) {
             gt_mbarrier_wait(r.empty_of(at), at.phase);
-            a.fetch(r.a_of(at), k_left, all_a.at, 0, operand_a::COUNT);
-            b.fetch(r.b_of(at), k_left, all_b.at, 0, operand_b::COUNT);
+            a.fetch<0, operand_a::COUNT>(r.a_of(at), k_left);
+            b.fetch<0, operand_b::COUNT>(r.b_of(at), k_left);
             gt_mbarrier_arrive_after_copies(r.full_of(at));
             a.advance();
             b.advance();

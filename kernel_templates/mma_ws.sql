@@ -41,7 +41,7 @@ SELECT bm, bn, bk, wm, wn, inst_k, stages, split_k, "group", hint, occ, repack,
        CASE WHEN split_k > 1 THEN split_k * bm * bn * :acc_bytes ELSE 0 END AS ws_tile, split_k > 1 AS any_split,
        1 AS dependent_launch, 1 AS epilogue,
        -- Stages; C; beginning and end; partial sums, which a thread reads 16 at a time; copies first.
-       CAST(max(waves * occ * (steps * pace + bm * bn * 0.25), memory) + 2000
+       CAST(max(waves * occ * (steps * pace + bm * bn * (0.25 + 0.8 * (:align < 16))), memory) + 2000
             + (split_k > 1) * (2500 + min(split_k, 8) * bm * bn * 60.0 / consumers)
             + (split_k > 8) * (1500 + (split_k + 7) / 8 * bm * bn * 60.0 / consumers)
             + (repack > 0) * (7000 + 1.0 * (:m + :n) * :k * :batch / :sm_count) AS INTEGER)

@@ -93,7 +93,7 @@ struct mainloop : tile_stages {
 #pragma unroll
         for (int s = 0; s < STAGES - 1; s++) {
             if (s < tiles)
-                fetch(s, 0, 1);
+                fetch(s);
             gt_commit_copies();
         }
 #pragma unroll 1
@@ -101,7 +101,7 @@ struct mainloop : tile_stages {
             gt_wait_copies<STAGES - 2>();
             __syncthreads(); // the tile is there for all threads, and the one before it has been read
             if (t + STAGES - 1 < tiles)
-                fetch(writing, 0, 1);
+                fetch(writing);
             gt_commit_copies();
             // The k-th of each one's parts: steps of hi come first.
             const auto multiply_parts = [&](int of_a, int of_b) {
@@ -164,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
     const gt_int all = ld / BK, first = gt_first_step<SPLIT_K>(all, blockIdx.y);
     const int tiles = (int)(gt_first_step<SPLIT_K>(all, blockIdx.y + 1) - first);
     const gt_operand a = {parts_of<true>(g).lines, ld}, b = {parts_of<false>(g).lines, ld};
-    mainloop loop = {{{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, a.at, b.at, ld - first * BK, stages}};
+    mainloop loop = {{{a, row, g.m, first * BK}, {b, column, g.n, first * BK}, ld - first * BK, stages}};
     sums sum = {};
     loop.run(tiles, warp_row, warp_column, sum);
     __syncthreads(); // all fragments have been read

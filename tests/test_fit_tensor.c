@@ -243,6 +243,28 @@ TEST(warps_wait_for_elements_and_for_stages)
     CHECK(terms_of(&words, "nt", 192, 192, 192).step > 2 * terms_of(&more, "nt", 192, 192, 192).step);
 }
 
+TEST(few_warps_with_large_tiles_wait_for_their_own_copies)
+{
+    gt_kernel four = warps(64, 64, 1), two;
+    set(&four, "wm", 32);
+    set(&four, "wn", 32);
+    two = four;
+    set(&two, "wm", 64);
+    two.facts.threads = 64;
+    CHECK_NEAR(terms_of(&two, "nt", 64, 64, 510).narrow / terms_of(&four, "nt", 64, 64, 510).narrow, sqrt(4.0 * 2 / 2), 1e-9);
+}
+
+TEST(lanes_that_store_elements_apart_take_longer_than_rows_from_shared_memory)
+{
+    gt_kernel apart = warps(64, 64, 1), rows;
+    set(&apart, "inst_k", 16);
+    set(&apart, "store", 0);
+    rows = apart;
+    set(&rows, "store", 1);
+    CHECK(terms_of(&apart, "nt", 511, 511, 64).store > 2 * terms_of(&rows, "nt", 511, 511, 64).store);
+    CHECK_NEAR(terms_of(&apart, "nt", 512, 512, 64).store, terms_of(&rows, "nt", 512, 512, 64).store, 1e-9);
+}
+
 TEST(tiles_for_tensor_cores_are_copied_whole)
 {
     const gt_kernel kernel = warps(64, 32, 1);

@@ -94,6 +94,9 @@ static const double uncovered_warps[] = {[GT_BY_THREADS] = 2, [GT_BY_WARPS] = 1,
 #define EDGE_ROW   32.0   /* of them in a step */
 #define SPILLED    1.5    /* elements of C that a register counts for which a thread spills */
 
+#define COPIERS      8.0    /* warps of an SM from which on their copies are as fast as they can be */
+#define COPIERS_TILE 1024.0 /* elements of a warp's tile up to which they are */
+
 #define APART 0.25 /* clocks for an element of which each lane reads one elsewhere */
 
 #define SHARED_RATE  128.0 /* bytes that shared memory takes or gives in a clock */
@@ -101,6 +104,7 @@ static const double uncovered_warps[] = {[GT_BY_THREADS] = 2, [GT_BY_WARPS] = 1,
 #define BURST        0.5 /* of its rate, that memory takes stores at which all SMs begin at the same time */
 #define STORED_WARPS 0.25 /* clocks of an SM for an element of C that warps take through shared memory */
 #define STORED_ALONE 0.3 /* clocks of an SM for an element of C whose rows are not aligned, however short it is */
+#define STORED_APART 1.0 /* where lanes store such elements as they have them, each two apart: half of a sector at a time */
 
 #define SUMS_RATE 64.0 /* bytes of partial sums in a clock and SM */
 
@@ -325,6 +329,17 @@ static moved moved_of(const gt_device *device, const gt_kernel *kernel, const gt
     return (moved){(inside + beyond) * bytes, copied * bytes * gt_traits_pieces(kernel, p, operand)};
 }
 
+/* How many times longer pieces take where the warps that multiply copy them, too: few on an SM wait for their own, and large
+ * tiles of warps leave few registers for addresses on their way. On an H200 201x203x4001 of tf32, in 64x64 tiles, takes 24.0 us
+ * by four warps of 32x32 and 55.6 by two of 64x32; 1001x999x501 18.2 by eight of 32x32 and 50.1 by four of 64x64. */
+static double waiting_copiers(const gt_kernel *kernel, const shares *s, int resident)
+{
+    const double warps = fmin(resident, s->per_sm) * gt_traits_warps(kernel);
+    const double tile = gt_trait(kernel, "wm", 0) * gt_trait(kernel, "wn", 0);
+    const bool multiply = gt_traits_multiplier(kernel) == GT_BY_WARPS;
+    return multiply ? sqrt(at_least_one(COPIERS / warps) * at_least_one(tile / COPIERS_TILE)) : 1;
+}
+
 /* Bytes that L2 gives an SM in a clock. The copy engine has all stages but the last two on their way; where few blocks
  * ask each gets more. */
 static double l2_rate(const gt_device *device, const gt_kernel *kernel, const shares *s, int resident)
@@ -427,7 +442,11 @@ static double store_clocks(const gt_device *device, const gt_kernel *kernel, con
     const bool alone = by == GT_BY_WARP_GROUPS ? gt_traits_align(kernel, p) < 4 : p->class.align < 16 && !vectors;
     const double spilled = gt_traits_spilled(kernel, p) / (gt_trait(kernel, "tm", 1) * gt_traits_vector(kernel, p));
     const double lines = vectors ? 1 + REQUEST / (c * (double)kernel->facts.tile_n) : 1; /* tiles meet in one */
-    const double element = alone ? STORED_ALONE * uncovered(kernel, s) : by == GT_BY_WARPS ? STORED_WARPS : c / L2_RATE;
+    const bool direct = gt_trait(kernel, "inst_k", 0) > 0 && gt_trait(kernel, "store", 0) == 0;
+    const double element = direct && gt_traits_align(kernel, p) < 2 * c ? STORED_APART
+                           : alone                                      ? STORED_ALONE * uncovered(kernel, s)
+                           : by == GT_BY_WARPS                          ? STORED_WARPS
+                                                                        : c / L2_RATE;
     const double clocks = s->per_sm * s->rows * s->columns * element * (lines + SPILLED * spilled);
     if (kernel->facts.blocks == 0)
         return resident > 1 || by == GT_BY_WARP_GROUPS || gt_traits_keeps_columns(kernel) ? clocks
@@ -513,7 +532,7 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
         .step = s.steps * turn_steps(kernel, p, &s) *
                 waiting_clocks(kernel, p, step_clocks * gt_traits_step(kernel, p) * fmin(s.per_sm, resident)) / clock,
         .l2 = (s.per_sm * (a.bytes + b.bytes) / rate + again_clocks(kernel, p, &s)) / clock,
-        .narrow = s.per_sm * (a.pieces + b.pieces) / PIECES_RATE / clock,
+        .narrow = s.per_sm * (a.pieces + b.pieces) * waiting_copiers(kernel, &s, resident) / PIECES_RATE / clock,
         .memory = moving_clocks(device, kernel, &launch, &s) / clock,
         .store = store_clocks(device, kernel, p, &s, resident) / clock,
         .sums = sums_clocks(kernel, &s) / clock,

@@ -370,8 +370,9 @@ LOW_RANK = [
 ]
 
 MMA = [
-    ("three warps", "leaves out a part's first piece", "(n >= begin && n < end)", "(n > begin && n < end)"),
-    ("three warps", "leaves out a part's last piece", "(n >= begin && n < end)", "(n >= begin && n + 1 < end)"),
+    ("three warps", "leaves out a part's first piece", "int n = BEGIN; n < END; n++", "int n = BEGIN + 1; n < END; n++"),
+    ("three warps", "leaves out a part's last piece", "int n = BEGIN; n < END; n++", "int n = BEGIN; n + 1 < END; n++"),
+    ("three warps", "takes a line's next piece for the next line's first", "PASS * ld - steps(SEGMENTS - 1)", "PASS * ld"),
     ("three warps", "copies lines behind a stage", "lines(n) + PASS <= stage::LINES ||", "lines(n) <= stage::LINES ||"),
     ("tile rows", "takes rows to begin alike", "shift_of(tile + row_of(first, line) * g.ldc)", "shift_of(tile)"),
     ("tile rows", "stores before all results are there", "__syncthreads();\n            // Whole vectors", "// Whole vectors"),
