@@ -243,6 +243,18 @@ TEST(warps_wait_for_elements_and_for_stages)
     CHECK(terms_of(&words, "nt", 192, 192, 192).step > 2 * terms_of(&more, "nt", 192, 192, 192).step);
 }
 
+TEST(all_sms_wait_for_lines_of_l2_that_hold_several_of_a_matrix)
+{
+    gt_kernel alone = boxed("tn", 128, 64), shared;
+    const double whole = terms_of(&alone, "tn", 13144, 64, 96).narrow, part = terms_of(&alone, "tn", 13144, 40, 96).narrow;
+    CHECK(part > whole + 1.5); /* microseconds */
+    shared = alone;
+    shared.facts.cluster_x = 4;
+    set(&shared, "cluster_m", 4);
+    CHECK(terms_of(&shared, "tn", 13144, 40, 96).narrow < 0.5 * part);
+    CHECK(terms_of(&alone, "tn", 200, 40, 96).narrow < 0.2 * part); /* nobody else asks */
+}
+
 TEST(few_warps_with_large_tiles_wait_for_their_own_copies)
 {
     gt_kernel four = warps(64, 64, 1), two;

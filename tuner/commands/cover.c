@@ -23,13 +23,13 @@ static const struct {
 } table[] = {
     {640, 512, 768, 1, BOTH | EVEN, ALL, BOTH},
     {2304, 2048, 1792, 1, BOTH, BOTH | FOURS, BOTH},
-    {32, 3072, 3072, 1, BOTH, BOTH | FOURS, BOTH},
+    {32, 3072, 3072, 1, BOTH, ALL, BOTH},
     {192, 192, 192, 1, BOTH | EVEN, BOTH | EVEN, BOTH},
     {3072, 2048, 64, 1, ODD, BOTH, BOTH}, /* short K */
     {96, 112, 16384, 1, ODD, BOTH, BOTH}, /* deep K */
     {1, 6144, 6144, 1, BOTH, BOTH, BOTH},
     {64, 64, 64, 2048, ALIGNED, BOTH, BOTH},
-    {3072, 32, 3072, 1, BOTH, BOTH | FOURS, BOTH},
+    {3072, 32, 3072, 1, BOTH, ALL, BOTH},
     {48, 48, 48, 1, BOTH, BOTH, ODD},
     {16, 16, 16, 16384, BOTH, BOTH, 0},
     {384, 384, 384, 24, ODD, BOTH, 0},
