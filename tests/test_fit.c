@@ -115,6 +115,7 @@ TEST(clusters_do_not_find_an_sm_for_each_of_their_blocks)
     CHECK(terms_of(&clustered, 2048, 1, 16).compute > 1.5 * terms_of(&plain, 2048, 1, 16).compute); /* 128 blocks */
     CHECK(terms_of(&clustered, 1024, 1, 16).compute == terms_of(&plain, 1024, 1, 16).compute);      /* 64 */
     CHECK(terms_of(&clustered, 4096, 1, 16).compute == terms_of(&plain, 4096, 1, 16).compute);      /* 256 */
+    CHECK(terms_of(&clustered, 8448, 1, 16).compute > terms_of(&plain, 8448, 1, 16).compute); /* 528: 66 clusters */
 }
 
 TEST(more_than_half_of_the_blocks_that_the_gpu_holds_lie_unevenly_after_a_dependent_launch)

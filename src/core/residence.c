@@ -23,8 +23,9 @@ int gt_residence_blocks(const gt_device *device, const gt_kernel *kernel)
 double gt_residence_sms(const gt_device *device, const gt_kernel *kernel, bool one_each)
 {
     const double sms = fmax(device->sm_count, 1);
-    const bool apart = one_each && kernel->facts.cluster_x * kernel->facts.cluster_y >= 4;
-    return apart ? fmax(floor(sms * 10 / 11), 1) : sms;
+    const int64_t cluster = kernel->facts.cluster_x * kernel->facts.cluster_y;
+    const double room = one_each && cluster >= 4 ? 10.0 / 11 : cluster >= 8 ? 32.0 / 33 : 1;
+    return fmax(floor(sms * room), 1);
 }
 
 double gt_residence_launched(const gt_kernel *kernel, const gt_launch *launch)

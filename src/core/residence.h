@@ -8,7 +8,8 @@
 int gt_residence_blocks(const gt_device *device, const gt_kernel *kernel);
 
 /* SMs that work on a kernel. Where they have one block each, clusters of four and more do not fit into every part of the
- * chip: an H200 has room for 30 of four and 15 of eight. Those beyond wait, or share SMs that hold more blocks. */
+ * chip: an H200 has room for 30 of four and 15 of eight. Those beyond wait, or share SMs that hold more blocks: 32 of eight
+ * fit where these hold two. 66, one set more, take 11.3 us in bf16 where two sets would take 6.5 (2240x1408x384). */
 double gt_residence_sms(const gt_device *device, const gt_kernel *kernel, bool one_each);
 
 /* Blocks of a launch, of all matrices. */
