@@ -21,8 +21,8 @@
 /* Pieces of zeros that the end of a line takes as long as, where the line begins within a sector and ends in the box. */
 #define BROKEN_END 2.0
 
-/* Pieces beside that, for each of the first so many of them, where all SMs ask for the same lines of L2 at once, each of which has
- * several lines of the matrix: 13144x40x96 tn takes 5.0 us, 4.2 where two blocks share boxes, and 3.3 where four do. */
+/* Pieces beside that, for each of the first so many ends, where all SMs ask at once for the same lines of L2 and each of these
+ * holds several lines of the matrix: 13144x40x96 tn takes 5.0 us, 4.2 where two blocks share boxes, and 3.3 where four do. */
 #define BURST_END   80.0
 #define BURST_LINES 128.0
 

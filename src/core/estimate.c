@@ -329,12 +329,12 @@ static moved moved_of(const gt_device *device, const gt_kernel *kernel, const gt
     return (moved){(inside + beyond) * bytes, copied * bytes * gt_traits_pieces(kernel, p, operand)};
 }
 
-/* How many times longer pieces take where the warps that multiply copy them, too: few on an SM wait for their own, and large
- * tiles of warps leave few registers for addresses on their way. On an H200 201x203x4001 of tf32, in 64x64 tiles, takes 24.0 us
- * by four warps of 32x32 and 55.6 by two of 64x32; 1001x999x501 18.2 by eight of 32x32 and 50.1 by four of 64x64. */
+/* How many times longer pieces take where the warps that multiply copy them, too: few on an SM wait for their own, and those
+ * with large tiles longer. On an H200 201x203x4001 of tf32, in 64x64 tiles, takes 24.0 us by four warps of 32x32 and 55.6 by two
+ * of 64x32; 1001x999x501 18.2 by eight of 32x32 and 50.1 by four of 64x64. */
 static double waiting_copiers(const gt_kernel *kernel, const shares *s, int resident)
 {
-    const double warps = fmin(resident, s->per_sm) * gt_traits_warps(kernel);
+    const double warps = at_least_one(fmin(resident, s->per_sm) * gt_traits_warps(kernel));
     const double tile = gt_trait(kernel, "wm", 0) * gt_trait(kernel, "wn", 0);
     const bool multiply = gt_traits_multiplier(kernel) == GT_BY_WARPS;
     return multiply ? sqrt(at_least_one(COPIERS / warps) * at_least_one(tile / COPIERS_TILE)) : 1;
