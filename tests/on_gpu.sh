@@ -81,10 +81,11 @@ sanitize() {
 }
 
 # All four tools over all winners, side by side: they give verdicts, no timings. About 40 launches of a winner, on odd sizes,
-# with C and without, in batches; and on a size whose rows are aligned in every type, without which many kernels serve none. racecheck, which takes 200 ms and more for a launch, gets 11 of a variant that it understands,
-# in which every lane arrives at barriers, leaves those kernels alone that check results, and has the winners dealt out among
-# as many processes as $RACECHECKS says. Beside them a kernel that is known to write out of bounds: a sanitizer that does not
-# look into the workers would be content with everything. Each may take $SANITIZER_SECONDS.
+# with C and without, in batches; and on a size whose rows are aligned in every type, without which many kernels serve none.
+# racecheck, which takes 200 ms and more for a launch, gets 11 of a variant that it understands, in which every lane arrives at
+# barriers, leaves those kernels alone that check results, and has the winners dealt out among as many processes as $RACECHECKS
+# says. Beside them a kernel that is known to write out of bounds: a sanitizer that does not look into the workers would be
+# content with everything. Each may take $SANITIZER_SECONDS.
 sanitizer() {
     command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not on the PATH"; return 1; }
     tools="memcheck initcheck synccheck" reports=$(mktemp -d) failures=0 parts=${RACECHECKS:-6}

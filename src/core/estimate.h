@@ -17,7 +17,7 @@
     X(l2)       /* what the busiest SM reads of A and B, 40 bytes a clock, 56 by the copy engine */          \
     X(memory)   /* A and B once, 18 bytes a clock and SM, or 28 where they stay in L2; C once, 28 bytes */   \
     X(narrow)   /* more for it in pieces below 16 bytes, 2 a clock: rows aligned to less, transposed elements; zeros */ \
-    X(store)    /* the busiest SM's elements of C, 40 bytes a clock, 0.3 clocks each where rows are not aligned */ \
+    X(store)    /* the busiest SM's elements of C, 40 bytes a clock, 0.3 clocks each where rows are not aligned, 1 apart */ \
     X(sums)     /* partial sums on their way, through the workspace and in clusters */                       \
     X(copies)   /* operands that are copied first */                                                         \
     X(dispatch) /* 0.4 us, and 2.5 clocks for each block of the launch: no kernel takes less */
