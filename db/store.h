@@ -5,7 +5,7 @@
 #ifndef GT_STORE_H
 #define GT_STORE_H
 
-#include "../src/core/coefficients.h"
+#include "../src/estimate/coefficients.h"
 #include "../src/core/device.h"
 #include "../src/core/kernel.h"
 #include "../src/core/problem.h"

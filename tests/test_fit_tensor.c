@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../src/core/coefficients.h"
+#include "../src/estimate/coefficients.h"
 #include "../src/core/copies.h"
 #include "../src/core/residence.h"
 #include "../tuner/fit/fit.h"

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "boxes.h"
+#include "traits.h"
 
 #define IN_L2 0.8 /* of L2, that operands may fill and stay there */
 
@@ -69,7 +69,7 @@ bool gt_residence_waits(const gt_device *device, const gt_kernel *kernel, const 
     const double l2 = (double)device->l2_bytes;
     /* Two launches side by side read more at a time than one: 64x6144x3072 in 64 blocks takes 9.8 us, and 12.2 where they
      * wait. Operands that are copied first lie where the copies' blocks were. */
-    return bytes > DIVIDED * l2 && gt_residence_stays(device, bytes) && gt_boxes_used(kernel) &&
+    return bytes > DIVIDED * l2 && gt_residence_stays(device, bytes) && gt_traits_boxes(kernel) &&
            launch->copies.blocks == 0 && 2 * launched > places_of(device, kernel, launched) &&
            gt_residence_moved(device, kernel, launch) * bytes > WORTH_WAITING * l2;
 }

@@ -36,6 +36,11 @@ gt_multiplier gt_traits_multiplier(const gt_kernel *kernel)
     return gt_trait(kernel, "fragments", 0) > 0 ? GT_BY_WARPS : GT_BY_THREADS;
 }
 
+bool gt_traits_boxes(const gt_kernel *kernel)
+{
+    return kernel->facts.box_a_rows > 0 && gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
+}
+
 double gt_traits_align(const gt_kernel *kernel, const gt_problem *p)
 {
     const double align = (double)p->class.align;

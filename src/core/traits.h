@@ -15,6 +15,9 @@ double gt_trait(const gt_kernel *kernel, const char *name, double absent);
 
 gt_multiplier gt_traits_multiplier(const gt_kernel *kernel);
 
+/* Whether operands come by the copy engine to instructions that read them there. */
+bool gt_traits_boxes(const gt_kernel *kernel);
+
 /* Bytes that rows and pointers are a multiple of, as far as a kernel knows. */
 double gt_traits_align(const gt_kernel *kernel, const gt_problem *p);
 

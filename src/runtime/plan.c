@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "../core/bound.h"
-#include "../core/estimate.h"
+#include "../estimate/estimate.h"
 #include "choose.h"
 
 /* From here on 1 to 2 us, which an early begin is worth, are less than what it may cost: see execute.c. */

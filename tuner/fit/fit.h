@@ -1,4 +1,4 @@
-/* Fits the coefficients of the estimate (src/core/estimate.h) to measurements, and says how good it is then. */
+/* Fits the coefficients of the estimate (src/estimate/estimate.h) to measurements, and says how good it is then. */
 #ifndef GT_FIT_H
 #define GT_FIT_H
 

@@ -7,7 +7,7 @@
 #define GT_SEARCH_H
 
 #include "../../db/trial.h"
-#include "../../src/core/coefficients.h"
+#include "../../src/estimate/coefficients.h"
 #include "space.h"
 
 typedef enum gt_effort {

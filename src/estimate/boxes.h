@@ -5,16 +5,13 @@
 #ifndef GT_BOXES_H
 #define GT_BOXES_H
 
-#include "launch.h"
+#include "../core/launch.h"
 
 /* Of one operand, for a tile and a part of K. */
 typedef struct gt_boxes {
     double bytes; /* that come from L2; more where lines are not those of L2 */
     double zeros; /* pieces of 16 bytes beyond the matrix, where all SMs fill in such */
 } gt_boxes;
-
-/* Whether a kernel's operands come by the copy engine to instructions that read them there. */
-bool gt_boxes_used(const gt_kernel *kernel);
 
 /* A part of K has so many elements in stages, of which `inside` are not beyond K. busy: share of the SMs that have a
  * block. edge: each block has one tile, so that a launch ends with the last one. */

@@ -6,8 +6,8 @@
 #ifndef GT_ESTIMATE_H
 #define GT_ESTIMATE_H
 
-#include "device.h"
-#include "kernel.h"
+#include "../core/device.h"
+#include "../core/kernel.h"
 
 #define GT_TERMS(X)                                                                                          \
     X(launch)   /* a microsecond, whatever is launched */                                                    \

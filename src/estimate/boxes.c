@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "traits.h"
+#include "../core/traits.h"
 
 /* Bytes of a piece of zeros, and of L2's sectors and lines. */
 #define PIECE  16.0
@@ -32,11 +32,6 @@
 
 /* How much the last tile counts where each block has one tile: not all of it, as tiles inside take their time, too. */
 #define EDGE 0.3
-
-bool gt_boxes_used(const gt_kernel *kernel)
-{
-    return kernel->facts.box_a_rows > 0 && gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
-}
 
 /* The operand that boxes are of: its copy, unless it can be read as it is stored. */
 static gt_stored stored_of(const gt_launch *launch, gt_operand operand)
