@@ -105,6 +105,20 @@ struct __align__(2) gt_bf16
     __device__ __forceinline__ operator float() const { return __uint_as_float((unsigned)bits << 16); }
 };
 
+// Two neighbours of 16 bits in a register, from sm_80 on.
+__device__ __forceinline__ unsigned gt_pack(gt_half, float low, float high)
+{
+    unsigned both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+__device__ __forceinline__ unsigned gt_pack(gt_bf16, float low, float high)
+{
+    unsigned both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
 // An element of 8 bits that is moved and not looked at.
 struct gt_byte
 {
@@ -276,6 +290,10 @@ __device__ __forceinline__ gt_vector<T, WIDTH> gt_load_vector(const T *from, int
 struct gt_tile {
     gt_int row, column; // in tiles
 };
+template <int BM_, int BN_> __device__ __forceinline__ unsigned gt_count_tiles(const gt_args &g)
+{
+    return (unsigned)((g.m + BM_ - 1) / BM_) * (unsigned)((g.n + BN_ - 1) / BN_);
+}
 template <int BM_, int BN_>
 __device__ __forceinline__ gt_tile gt_find_tile(const gt_args &g, unsigned group, unsigned number = blockIdx.x)
 {

@@ -52,7 +52,7 @@ struct tile_stages {
     }
 };
 
-// Adds what tensor cores have summed, times a scale, to the sums in GT_ACC.
+// Adds what tensor cores have summed to the sums in GT_ACC, and clears it.
 __device__ __forceinline__ void promote(sums &all, sums &some)
 {
 #pragma unroll

@@ -94,11 +94,6 @@ struct ring {
     }
 };
 
-__device__ __forceinline__ unsigned count_tiles(const gt_args &g)
-{
-    return (unsigned)((g.m + BM - 1) / BM) * (unsigned)((g.n + BN - 1) / BN);
-}
-
 // This block's part of K, in whole stages.
 struct part_of_k {
     gt_int first;
@@ -133,7 +128,7 @@ __device__ __forceinline__ void produce(const gt_args &g, const ring &r)
     const unsigned long long of_a = HINT ? gt_evict_behind((unsigned)((g.n + BN - 1) / BN)) : 0,
                              of_b = HINT ? gt_evict_behind((unsigned)((g.m + BM - 1) / BM)) : 0;
     place at = {0, 1};
-    for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
+    for (unsigned number = blockIdx.x; number < gt_count_tiles<BM, BN>(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         operand_a a(all_a, tile.row * BM, g.m, part.first * BK, of_a);
         operand_b b(all_b, tile.column * BN, g.n, part.first * BK, of_b);
@@ -206,7 +201,7 @@ __device__ __forceinline__ void consume(const gt_args &g, const ring &r, bool *l
     const fragments_b reads_b(warp_column);
     const int stages = part_of_k(g).stages;
     place at = {0, 0};
-    for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
+    for (unsigned number = blockIdx.x; number < gt_count_tiles<BM, BN>(g); number += gridDim.x) {
         sums sum = {};
         multiply_stages(r, stages, reads_a, reads_b, at, sum);
         if (SPLIT_K > 1 && !add_parts<CONSUMERS>(g, sum, last, consumers_sync))

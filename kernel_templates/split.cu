@@ -116,11 +116,7 @@ constexpr int PRODUCER_REGISTERS = 24;
 #include "wgmma_ring.cuh"
 #include "split_wide.cuh"
 
-// Tiles, and intervals of each: the last one may have steps beyond K, which are zeros.
-__device__ __forceinline__ unsigned count_tiles(const gt_args &g)
-{
-    return (unsigned)((g.m + BM - 1) / BM) * (unsigned)((g.n + BN - 1) / BN);
-}
+// Intervals of a tile: the last one may have steps beyond K, which are zeros.
 __device__ __forceinline__ gt_int count_intervals(const gt_args &g)
 {
     return (g.k + STEP * INTERVAL - 1) / (STEP * INTERVAL);
@@ -176,7 +172,7 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
 {
     const k_steps intervals(count_intervals(g));
     place at = {0, 1};
-    for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
+    for (unsigned number = blockIdx.x; number < gt_count_tiles<BM, BN>(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
         if (find_way(g, row, BM, column, BN) != BY_PARTS) {
@@ -324,7 +320,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
     place at = {0, 0};
     if (threadIdx.x >= 128)
         pass_turn(); // the first warp group begins
-    for (unsigned number = blockIdx.x; number < count_tiles(g); number += gridDim.x) {
+    for (unsigned number = blockIdx.x; number < gt_count_tiles<BM, BN>(g); number += gridDim.x) {
         const gt_tile tile = gt_find_tile<BM, BN>(g, GROUP, number);
         const int row = (int)tile.row * BM, column = (int)tile.column * BN;
         const way how = find_way(g, row, BM, column, BN);

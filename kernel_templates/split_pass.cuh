@@ -87,12 +87,6 @@ struct line_seen {
 struct pair_parts {
     unsigned hi, lo;
 
-    __device__ __forceinline__ static unsigned pack(float first, float second)
-    {
-        unsigned both;
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
-        return both;
-    }
     __device__ __forceinline__ static float unpack(unsigned short bits)
     {
         gt_half value;
@@ -101,9 +95,11 @@ struct pair_parts {
     }
     __device__ __forceinline__ pair_parts(float first, float second, float up)
     {
-        const float v = first * up * up, w = second * up * up;
-        hi = pack(v, w);
-        lo = pack((v - unpack((unsigned short)hi)) * LO_SCALE, (w - unpack((unsigned short)(hi >> 16))) * LO_SCALE);
+        float v = first * up * up, w = second * up * up;
+        hi = gt_pack(gt_half(), v, w);
+        v = (v - unpack((unsigned short)hi)) * LO_SCALE;
+        w = (w - unpack((unsigned short)(hi >> 16))) * LO_SCALE;
+        lo = gt_pack(gt_half(), v, w);
     }
 };
 

@@ -37,19 +37,13 @@ __device__ __forceinline__ void multiply_wide(sums &d, unsigned long long a, uns
 struct wide_parts {
     unsigned hi, mid, lo;
 
-    __device__ __forceinline__ static unsigned pack(float first, float second)
-    {
-        unsigned both;
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
-        return both;
-    }
     __device__ __forceinline__ wide_parts(float v, float w)
     {
-        hi = pack(v, w);
+        hi = gt_pack(gt_bf16(), v, w);
         v -= __uint_as_float(hi << 16);
         w -= __uint_as_float(hi & 0xffff0000);
-        mid = pack(v, w);
-        lo = pack(v - __uint_as_float(mid << 16), w - __uint_as_float(mid & 0xffff0000));
+        mid = gt_pack(gt_bf16(), v, w);
+        lo = gt_pack(gt_bf16(), v - __uint_as_float(mid << 16), w - __uint_as_float(mid & 0xffff0000));
     }
 };
 

@@ -179,4 +179,4 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
 -- 26.9 without. What L2 holds is found there whole.
 FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1
                                      AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 40000000)
-WHERE bytes > 0 AND :cc >= 90;
+WHERE bytes > 0 AND :cc = 90;

@@ -56,19 +56,7 @@ __device__ __forceinline__ void warp_group_sync()
     asm volatile("barrier.sync %0, 128;" ::"r"(2 + (int)threadIdx.x / 128) : "memory");
 }
 
-// Two neighbours of 16 bits in a register.
-__device__ __forceinline__ unsigned pack(gt_half, float low, float high)
-{
-    unsigned both;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-__device__ __forceinline__ unsigned pack(gt_bf16, float low, float high)
-{
-    unsigned both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
+// One of two neighbours of 16 bits in a register.
 template <typename T> __device__ __forceinline__ float unpack(unsigned both, int which)
 {
     T value;
@@ -158,7 +146,7 @@ __device__ __forceinline__ void pass_subtile(char *buffer, GT_ACC *d, GT_ACC alp
             } else {
 #pragma unroll
                 for (int i = 0; i < 8; i += 2)
-                    r[i / 2] = pack(T(), alpha * d[n / 2 + i], alpha * d[n / 2 + i + 1]);
+                    r[i / 2] = gt_pack(T(), alpha * d[n / 2 + i], alpha * d[n / 2 + i + 1]);
                 gt_write_matrices<SWAP>(line, r);
             }
         }

@@ -117,7 +117,7 @@ __device__ __forceinline__ void publish_barriers()
 {
     if (SHARING * CLUSTER_K > 1)
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    gt_fence_async();
 }
 
 // Blocks that share operands use each other's mbarriers at once: when they have been made all threads of the cluster meet.

@@ -1,5 +1,7 @@
 /* Candidates go into the compiler's threads and come out again: as code, or with their error, or not at all. */
 #include "../tuner/compile/compile.h"
+#include "../tuner/compile/render.h"
+#include "../tuner/search/search.h"
 #include "check.h"
 
 static gt_nvrtc *nvrtc_or_skip(void)
@@ -72,6 +74,63 @@ TEST(a_source_chooses_the_assemblers_level)
     gt_code_finish(&plain);
     gt_code_finish(&third);
     gt_code_finish(&first);
+    gt_nvrtc_close(nvrtc);
+}
+
+/* Each family that a search begins with, rendered for this generation of GPUs and given to the compiler; returns how many. */
+static int submit_families(gt_compiler *compiler, const gt_families *families, int cc, gt_type type)
+{
+    gt_device device;
+    gt_problem problem;
+    gt_search *search;
+    gt_candidate **round;
+    size_t count;
+    int submitted = 0;
+    const gt_gemm gemm = GT_GEMM(type, 1024, 1024, 1024);
+    CHECK_OK(gt_device_model(cc, &device));
+    device.sm_count = 100;
+    device.clock_khz = 1500000;
+    device.l2_bytes = 40 << 20;
+    CHECK_OK(gt_problem_init(&gemm, &problem));
+    CHECK_OK(gt_search_create(families, &device, &problem, &(gt_search_options){.effort = GT_EFFORT_NORMAL}, &search));
+    CHECK_OK(gt_search_round(search, &round, &count));
+    CHECK(count > 0);
+    for (size_t i = 0; i < count; i++) {
+        char *source;
+        size_t before = 0;
+        while (round[before]->space != round[i]->space)
+            before++;
+        if (before < i)
+            continue;
+        CHECK_OK(gt_render(round[i]->space->family, &problem.class, GT_VARIANT_FAST, &round[i]->kernel, &source));
+        CHECK_OK(gt_compiler_submit(compiler, &round[i]->kernel, source, NULL));
+        submitted++;
+    }
+    gt_search_destroy(search);
+    return submitted;
+}
+
+TEST(what_a_search_begins_with_compiles_for_every_generation_of_gpus)
+{
+    static const int generations[] = {75, 80, 86, 89, 90, 100, 120};
+    gt_nvrtc *nvrtc = nvrtc_or_skip();
+    gt_compiler *compiler;
+    gt_compiled compiled;
+    gt_families families;
+    int submitted = 0;
+    CHECK_OK(gt_families_init(NULL, &families));
+    CHECK_OK(gt_compiler_create(nvrtc, 2, &compiler));
+    for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++)
+        submitted += submit_families(compiler, &families, generations[i], GT_F16);
+    for (; gt_compiler_next(compiler, &compiled); submitted--) {
+        if (compiled.status != GT_OK)
+            printf("%s for %s: %s\n", compiled.kernel.family, compiled.kernel.arch, compiled.detail);
+        CHECK_OK(compiled.status);
+        gt_code_finish(&compiled.code);
+    }
+    CHECK_INT(submitted, 0);
+    gt_compiler_destroy(compiler);
+    gt_families_finish(&families);
     gt_nvrtc_close(nvrtc);
 }
 
