@@ -266,9 +266,9 @@ typedef struct gt_asked {
     double us; /* of all its calls, without gemmtune */
 } gt_asked;
 
-/* The problems that were asked for on a GPU model and that tuning may help, at most `most` of them: those whose calls
- * take longest. They come type by type, the type first whose calls take longest. Owned: free(). */
-gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t most, gt_asked **asked, size_t *count);
+/* The problems that were asked for on a GPU model and that tuning may help, those first whose calls take longest. Owned:
+ * free(). */
+gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, gt_asked **asked, size_t *count);
 
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */

@@ -46,12 +46,10 @@ gt_status gt_store_put_wanted(gt_store *store, int64_t gpu, const char *program,
 }
 
 static const char wanted_sql[] =
-    "WITH asked AS ("
-    " SELECT p.*, sum(w.calls * w.us) AS cost FROM wanted w JOIN problem p ON p.id = w.problem"
+    "SELECT " GT_PROBLEM_CLASS ", p.m, p.n, p.k, p.batch, p.align, sum(w.calls * w.us) AS cost"
+    " FROM wanted w JOIN problem p ON p.id = w.problem"
     " WHERE w.tunable AND w.gpu IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ")"
-    " GROUP BY p.id ORDER BY cost DESC, p.id LIMIT ?)"
-    "SELECT " GT_PROBLEM_CLASS ", p.m, p.n, p.k, p.batch, p.align, cost FROM asked p"
-    " ORDER BY sum(cost) OVER (PARTITION BY p.type, p.math) DESC, p.type, p.math, cost DESC, p.id";
+    " GROUP BY p.id ORDER BY cost DESC, p.id";
 
 /* False where a row makes no sense: of a type that this program does not know. */
 static bool take_asked(sqlite3_stmt *row, gt_asked *asked)
@@ -67,7 +65,7 @@ static bool take_asked(sqlite3_stmt *row, gt_asked *asked)
     return !take.bad;
 }
 
-gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t most, gt_asked **out, size_t *out_count)
+gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, gt_asked **out, size_t *out_count)
 {
     gt_asked *list = NULL;
     size_t count = 0, room = 0;
@@ -75,7 +73,6 @@ gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, size_t 
     int code;
     gt_bind bind = gt_sql_start(store, wanted_sql);
     gt_bind_gpu(&bind, device);
-    gt_bind_int(&bind, (int64_t)most);
     while ((code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
         if ((status = gt_list_grow((void **)&list, count, &room, sizeof *list)) != GT_OK)
             break;

@@ -229,6 +229,23 @@ class Dropin(unittest.TestCase):
         put_baseline(database, SLOW)
         self.assertEqual(self.counts(self.run_program("forks", "answered", database=database)), (1, 1, 0))
 
+    def test_of_the_types_that_are_named_the_products_that_take_longest_are_tuned(self):
+        database = os.path.join(FOLDER, "named.db")
+        self.run_program("types", "forwarded", words=["--capture-only"], database=database)
+        with sqlite3.connect(database) as db:
+            db.execute("UPDATE wanted SET us = (SELECT iif(type = 'f64', m, 1000) FROM problem WHERE problem.id = problem)")
+        db.close()
+        tune(database, "--family", "naive", "--wanted", "--top", "1", "--type", "f64")
+        self.assertEqual(self.ask(database, "SELECT DISTINCT type FROM trial JOIN problem ON problem.id = problem"), [("f64",)])
+
+    def test_databases_are_found_where_a_program_goes_to_another_folder(self):
+        away = ["sh", "-c", 'cd / && exec "$@"', "sh", PROGRAM_13, "forks", "answered"]
+        for variable in ["GEMMTUNE_DB", "GEMMTUNE_SYSTEM_DB"]:
+            env = {**os.environ, "GEMMTUNE_DB": os.path.join(FOLDER, "none.db"), "GEMMTUNE_SYSTEM_DB": "/none",
+                   "ASAN_OPTIONS": "verify_asan_link_order=0", variable: os.path.basename(self.tuned)}
+            done = subprocess.run([GEMMTUNE, "run", "--", *away], env=env, cwd=FOLDER, text=True, capture_output=True)
+            self.assertEqual((done.returncode, self.counts(done.stderr)[1:]), (0, (1, 0)), variable + done.stdout + done.stderr)
+
     def test_under_a_budget_all_that_was_asked_for_races_before_anything_has_a_second_candidate(self):
         database = os.path.join(FOLDER, "raced.db")
         self.run_program("layouts", "forwarded", words=["--capture-only"], database=database)

@@ -63,10 +63,9 @@ static gt_status preload(const char *name)
     return set ? GT_OK : gt_fail_memory();
 }
 
-/* The database by its whole path: the program may go to another folder before its first product. */
-static gt_status name_database(const char *given)
+/* A database by its whole path: the program may go to another folder before its first product. */
+static gt_status name_database(const char *variable, const char *path)
 {
-    const char *path = given ? given : gt_environment(GT_ENV_DATABASE);
     char folder[PATH_LENGTH] = "", whole[2 * PATH_LENGTH];
     if (!path)
         return GT_OK;
@@ -74,7 +73,7 @@ static gt_status name_database(const char *given)
         return gt_fail(GT_ERROR_IO, "the current folder: %s", strerror(errno));
     if (snprintf(whole, sizeof whole, "%s%s%s", folder, folder[0] ? "/" : "", path) >= (int)sizeof whole)
         return gt_fail(GT_ERROR_INVALID, "%.64s...: the path is too long", path);
-    return setenv("GEMMTUNE_DB", whole, 1) == 0 ? GT_OK : gt_fail_memory();
+    return setenv(variable, whole, 1) == 0 ? GT_OK : gt_fail_memory();
 }
 
 /* What the front finds in its environment. */
@@ -87,7 +86,9 @@ static gt_status prepare(const gt_options_cli *options)
     snprintf(process, sizeof process, "%ld", (long)getpid());
     snprintf(margin, sizeof margin, "%d", options->margin);
     if (status == GT_OK)
-        status = name_database(options->database);
+        status = name_database("GEMMTUNE_DB", options->database ? options->database : gt_environment(GT_ENV_DATABASE));
+    if (status == GT_OK)
+        status = name_database("GEMMTUNE_SYSTEM_DB", gt_environment(GT_ENV_SYSTEM_DATABASE));
     if (status == GT_OK && (setenv("GEMMTUNE_SUMMARY", options->quiet ? "" : process, 1) != 0 ||
                             setenv("GEMMTUNE_CAPTURE", options->capture_only ? "only" : "on", 1) != 0 ||
                             setenv("GEMMTUNE_F32", options->f32, 1) != 0 || setenv("GEMMTUNE_MARGIN", margin, 1) != 0))

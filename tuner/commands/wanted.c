@@ -1,6 +1,7 @@
 /* gemmtune wanted: the products that programs asked for under `gemmtune run`, those first that take longest. */
 #include "wanted.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,11 +98,13 @@ static bool fits(const gt_device *device, const gt_problem *problem)
     return bytes <= 0.9 * (double)device->memory_bytes;
 }
 
-/* Half of the time goes to all alike, half by how long programs wait for them. */
-static gt_status share_out(const gt_asked *asked, size_t count, gt_problem **out, double **out_shares)
+/* Type by type. Half of the time goes to all alike, half by how long programs wait for them. */
+static gt_status share_out(const gt_asked *asked, size_t count, const gt_types *const *types, size_t type_count,
+                           gt_problem **out, double **out_shares)
 {
     gt_problem *problems = calloc(count + 1, sizeof *problems);
     double *shares = calloc(count + 1, sizeof *shares), us = 0;
+    size_t next = 0;
     if (!problems || !shares) {
         free(problems);
         free(shares);
@@ -109,10 +112,12 @@ static gt_status share_out(const gt_asked *asked, size_t count, gt_problem **out
     }
     for (size_t i = 0; i < count; i++)
         us += asked[i].us;
-    for (size_t i = 0; i < count; i++) {
-        problems[i] = asked[i].problem;
-        shares[i] = 1 / (double)count + (us > 0 ? asked[i].us / us : 0);
-    }
+    for (size_t t = 0; t < type_count; t++)
+        for (size_t i = 0; i < count; i++)
+            if (gt_class_types(&asked[i].problem.class) == types[t]) {
+                problems[next] = asked[i].problem;
+                shares[next++] = 1 / (double)count + (us > 0 ? asked[i].us / us : 0);
+            }
     *out = problems;
     *out_shares = shares;
     return GT_OK;
@@ -124,9 +129,9 @@ gt_status gt_wanted_problems(const gt_engine *engine, gt_options_cli *options, g
     const gt_types *kept[GT_TYPES_MOST];
     gt_asked *asked = NULL;
     size_t count = 0, found = 0, type_count = 0;
-    const size_t most = options->top > 0 ? (size_t)options->top : GT_WANTED_MOST;
-    gt_status status = gt_store_find_wanted(engine->store, &engine->device, most, &asked, &found);
-    for (size_t i = 0; i < found; i++) {
+    const size_t most = options->top > 0 ? (size_t)options->top : SIZE_MAX;
+    gt_status status = gt_store_find_wanted(engine->store, &engine->device, &asked, &found);
+    for (size_t i = 0; i < found && count < most; i++) {
         const gt_types *types = gt_class_types(&asked[i].problem.class);
         if (!is_among(types, options->type_list, options->type_count) || !fits(&engine->device, &asked[i].problem))
             continue;
@@ -138,7 +143,7 @@ gt_status gt_wanted_problems(const gt_engine *engine, gt_options_cli *options, g
         status = gt_fail(GT_ERROR_NOT_TUNED, "no program asked for %s on %s yet: gemmtune run -- PROGRAM",
                          found > 0 ? "these types" : "a product", engine->device.name);
     if (status == GT_OK)
-        status = share_out(asked, count, problems, shares);
+        status = share_out(asked, count, kept, type_count, problems, shares);
     free(asked);
     if (status != GT_OK)
         return status;
