@@ -79,8 +79,12 @@ tune: all
 		{ echo "no CUDA driver on this machine: tuning the software GPU, times are modelled"; device=soft; }; \
 	$(USE_NVRTC) $(PROGRAM) --device $$device $(ARGS)
 
+# The loader keeps a list of the libraries in its folders: a program finds a new one only when that is made anew.
 install: all
 	meson install -C $(BUILD) --no-rebuild
+	@if [ -n "$$DESTDIR" ]; then :; \
+	elif [ "$$(id -u)" -eq 0 ]; then ldconfig; \
+	else echo "programs find the library after: sudo ldconfig (or with LD_LIBRARY_PATH, where $(PREFIX) is your own)"; fi
 
 clean:
 	rm -rf $(BUILD)

@@ -197,6 +197,25 @@ class Advice(unittest.TestCase):
         self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
         self.assertIn("/nowhere/libcuda.so.1", err)
 
+    def test_fit_prints_one_json_value_for_all_types_and_takes_those_that_are_named(self):
+        path = os.path.join(FOLDER.name, "trials.txt")
+        with open(path, "w") as file:
+            file.write("device cc=90 sm_count=132 clock_khz=1980000 l2_bytes=62914560 memory_bytes=150109880320 name=H200\n")
+            for type in ["f32", "f64"]:
+                for size in range(64, 264, 8):
+                    file.write(f"{type} strict none nn 16\t{size}x64x64x1\t{size / 16}\tnaive\t32\ttile_m=16 tile_n=16 threads=256"
+                               "\tbm=16 bn=16\n")
+        code, out, err = run("fit", "--trials", path, "--json")
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual([row["type"] for row in json.loads(out)], ["f32", "f64"])
+        code, out, err = run("fit", "--trials", path, "--json", "--type", "f64")
+        self.assertEqual([row["type"] for row in json.loads(out)], ["f64"])
+        code, out, err = run("fit", "--trials", path, "--type", "s8")
+        self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
+        for word in ["--save", "--db"]:
+            code, out, err = run("fit", "--trials", path, word, os.path.join(FOLDER.name, "other"))
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
+
     def test_profile_says_that_it_counts_on_the_software_gpu(self):
         code, out, err = run("profile", "naive", "--shapes", "16", "--device", "0")
         if "NVRTC" in err:

@@ -239,11 +239,11 @@ class Dropin(unittest.TestCase):
         self.assertEqual(self.ask(database, "SELECT DISTINCT type FROM trial JOIN problem ON problem.id = problem"), [("f64",)])
 
     def test_databases_are_found_where_a_program_goes_to_another_folder(self):
-        away = ["sh", "-c", 'cd / && exec "$@"', "sh", PROGRAM_13, "forks", "answered"]
+        away = ["sh", "-c", 'cd / && exec "$@"', "sh", os.path.abspath(PROGRAM_13), "forks", "answered"]
         for variable in ["GEMMTUNE_DB", "GEMMTUNE_SYSTEM_DB"]:
             env = {**os.environ, "GEMMTUNE_DB": os.path.join(FOLDER, "none.db"), "GEMMTUNE_SYSTEM_DB": "/none",
                    "ASAN_OPTIONS": "verify_asan_link_order=0", variable: os.path.basename(self.tuned)}
-            done = subprocess.run([GEMMTUNE, "run", "--", *away], env=env, cwd=FOLDER, text=True, capture_output=True)
+            done = subprocess.run([os.path.abspath(GEMMTUNE), "run", "--", *away], env=env, cwd=FOLDER, text=True, capture_output=True)
             self.assertEqual((done.returncode, self.counts(done.stderr)[1:]), (0, (1, 0)), variable + done.stdout + done.stderr)
 
     def test_under_a_budget_all_that_was_asked_for_races_before_anything_has_a_second_candidate(self):

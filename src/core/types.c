@@ -257,6 +257,14 @@ const char *gt_types_names(void)
     return names + 1; /* behind the first blank */
 }
 
+bool gt_types_among(const gt_types *wanted, const gt_types *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i] == wanted)
+            return true;
+    return false;
+}
+
 const char *gt_types_text(const gt_types *row, char text[GT_TYPES_TEXT])
 {
     const bool strict = row->math == GT_MATH_STRICT;

@@ -84,6 +84,8 @@ const gt_type_info *gt_type_find(gt_type type);
 /* The row of these types under a math mode; NULL if that is not offered. */
 const gt_types *gt_types_find(gt_type a, gt_type b, gt_type c, gt_math math);
 
+bool gt_types_among(const gt_types *wanted, const gt_types *const *list, size_t count);
+
 /* The rows in their order; NULL behind the last. */
 const gt_types *gt_types_at(size_t index);
 

@@ -8,14 +8,25 @@
 #include "options.h"
 #include "output.h"
 
-static void print_families(const gt_options_cli *options, const gt_types *types, const gt_fit *fit)
+static const gt_column columns[] = {
+    {"type", GT_LEFT},       {"family", GT_LEFT},     {"trials", GT_RIGHT},
+    {"shipped %", GT_RIGHT}, {"fitted %", GT_RIGHT}, {"held out %", GT_RIGHT},
+#define X(name) {#name, GT_RIGHT},
+    GT_TERMS(X)
+#undef X
+};
+
+#define COLUMNS (sizeof columns / sizeof columns[0])
+
+/* Where results go: a table for each type, or for programs one of all types. */
+typedef struct fit_output {
+    gt_table *all; /* of all types, for programs, from the first one on that has something to fit */
+    bool json, any;
+} fit_output;
+
+static void put_families(gt_table *table, const gt_types *types, const gt_fit *fit)
 {
-    gt_column columns[6 + GT_TERM_COUNT] = {{"type", GT_LEFT},       {"family", GT_LEFT},  {"trials", GT_RIGHT},
-                                            {"shipped %", GT_RIGHT}, {"fitted %", GT_RIGHT}, {"held out %", GT_RIGHT}};
     char text[GT_TYPES_TEXT];
-    for (size_t i = 0; i < GT_TERM_COUNT; i++)
-        columns[6 + i] = (gt_column){gt_term_names[i], GT_RIGHT};
-    gt_table *table = gt_table_create(stdout, options->json, columns, 6 + GT_TERM_COUNT);
     for (size_t i = 0; i < fit->count; i++) {
         gt_fit_family family = fit->families[i];
         gt_table_text(table, gt_types_text(types, text));
@@ -30,7 +41,6 @@ static void print_families(const gt_options_cli *options, const gt_types *types,
         for (size_t t = 0; t < GT_TERM_COUNT; t++)
             gt_table_number(table, "%.3f", *gt_term(&family.fitted.coefficients, t));
     }
-    gt_table_finish(table);
 }
 
 static void print_choices(const char *by, const gt_fit_choices *c)
@@ -45,14 +55,19 @@ static void print_choices(const char *by, const gt_fit_choices *c)
            *name ? ")" : "", 100 * c->among_first);
 }
 
-static gt_status fit_lists(const gt_options_cli *options, const gt_device *device, const gt_types *types,
+static gt_status fit_lists(fit_output *output, const gt_device *device, const gt_types *types,
                            const gt_measurements *lists, size_t count, gt_fit *fit)
 {
     const gt_status status = gt_fit_init(device, lists, count, true, fit);
     if (status != GT_OK || fit->count == 0)
         return status;
-    print_families(options, types, fit);
-    if (!options->json) {
+    gt_table *table = output->all ? output->all : gt_table_create(stdout, output->json, columns, COLUMNS);
+    put_families(table, types, fit);
+    output->any = true;
+    if (output->json) {
+        output->all = table;
+    } else {
+        gt_table_finish(table);
         print_choices("shipped", &fit->before);
         print_choices("fitted", &fit->after);
         if (fit->order.problems > 0)
@@ -64,7 +79,7 @@ static gt_status fit_lists(const gt_options_cli *options, const gt_device *devic
 }
 
 /* A table of trials, whose types follow each other. Nothing is stored. */
-static gt_status fit_table(const gt_options_cli *options)
+static gt_status fit_table(const gt_options_cli *options, fit_output *output)
 {
     gt_trials trials;
     gt_status status = gt_trials_read(options->trials, &trials);
@@ -73,15 +88,19 @@ static gt_status fit_table(const gt_options_cli *options)
         gt_fit fit;
         for (end = i + 1; end < trials.count && gt_class_types(&trials.lists[end].list[0].problem.class) == types; end++)
             continue;
-        status = fit_lists(options, &trials.device, types, trials.lists + i, end - i, &fit);
+        if (!gt_types_among(types, options->type_list, options->type_count))
+            continue;
+        status = fit_lists(output, &trials.device, types, trials.lists + i, end - i, &fit);
         gt_fit_finish(&fit);
     }
     gt_trials_finish(&trials);
+    if (status == GT_OK && !output->any)
+        status = gt_fail(GT_ERROR_NOT_TUNED, "nothing to fit: %s has no trial of these types", options->trials);
     return status;
 }
 
 /* One type of a database: told of, stored, and written where a table is wanted. */
-static gt_status fit_type(const gt_options_cli *options, const gt_device *device, gt_store *store, int64_t gpu,
+static gt_status fit_type(fit_output *output, const gt_device *device, gt_store *store, int64_t gpu,
                           const gt_types *types, FILE *table, size_t *all)
 {
     gt_measurements lists[GT_FIT_LISTS] = {0};
@@ -94,7 +113,7 @@ static gt_status fit_type(const gt_options_cli *options, const gt_device *device
             status = gt_fail(GT_ERROR_IO, "cannot write the table of trials");
     }
     if (status == GT_OK && trials > 0)
-        status = fit_lists(options, device, types, lists, GT_FIT_LISTS, &fit);
+        status = fit_lists(output, device, types, lists, GT_FIT_LISTS, &fit);
     if (status == GT_OK && trials > 0)
         status = gt_fit_store(store, gpu, types, &fit);
     *all += trials;
@@ -104,7 +123,7 @@ static gt_status fit_type(const gt_options_cli *options, const gt_device *device
     return status;
 }
 
-static gt_status fit_store(const gt_options_cli *options)
+static gt_status fit_store(const gt_options_cli *options, fit_output *output)
 {
     gt_device device;
     gt_store *store = NULL;
@@ -124,7 +143,7 @@ static gt_status fit_store(const gt_options_cli *options)
     if (status == GT_OK && table && !gt_trials_write_device(table, &device))
         status = gt_fail(GT_ERROR_IO, "cannot write '%s'", options->save);
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
-        status = fit_type(options, &device, store, gpu, options->type_list[i], table, &trials);
+        status = fit_type(output, &device, store, gpu, options->type_list[i], table, &trials);
     if (status == GT_OK && trials == 0)
         status = gt_fail(GT_ERROR_NOT_TUNED, "nothing to fit: %s has no trial of these types on %s", gt_store_path(store),
                          device.name);
@@ -136,6 +155,12 @@ static gt_status fit_store(const gt_options_cli *options)
 
 int gt_cmd_fit(const gt_options_cli *options)
 {
-    const gt_status status = options->trials ? fit_table(options) : fit_store(options);
+    if (options->trials && (options->save || options->database || options->device_given)) {
+        gt_fail(GT_ERROR_INVALID, "fit --trials stores nothing and asks no GPU: no --save, --db or --device beside it");
+        return gt_print_usage_failure();
+    }
+    fit_output output = {.json = options->json};
+    const gt_status status = options->trials ? fit_table(options, &output) : fit_store(options, &output);
+    gt_table_finish(output.all);
     return status == GT_OK ? 0 : gt_print_failure();
 }

@@ -83,14 +83,6 @@ int gt_cmd_wanted(const gt_options_cli *options)
     return status == GT_OK ? 0 : gt_print_failure();
 }
 
-static bool is_among(const gt_types *types, const gt_types *const *list, size_t count)
-{
-    size_t i = 0;
-    while (i < count && list[i] != types)
-        i++;
-    return i < count;
-}
-
 static bool fits(const gt_device *device, const gt_problem *problem)
 {
     const double bytes = (double)gt_problem_bytes(problem, GT_A) + (double)gt_problem_bytes(problem, GT_B) +
@@ -133,9 +125,9 @@ gt_status gt_wanted_problems(const gt_engine *engine, gt_options_cli *options, g
     gt_status status = gt_store_find_wanted(engine->store, &engine->device, &asked, &found);
     for (size_t i = 0; i < found && count < most; i++) {
         const gt_types *types = gt_class_types(&asked[i].problem.class);
-        if (!is_among(types, options->type_list, options->type_count) || !fits(&engine->device, &asked[i].problem))
+        if (!gt_types_among(types, options->type_list, options->type_count) || !fits(&engine->device, &asked[i].problem))
             continue;
-        if (!is_among(types, kept, type_count))
+        if (!gt_types_among(types, kept, type_count))
             kept[type_count++] = types;
         asked[count++] = asked[i];
     }

@@ -29,14 +29,6 @@ static bool is_triable(const gt_convictions *all, const gt_convicted *convicted)
     return true;
 }
 
-static bool is_among(const gt_types *types, const gt_types *const *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (list[i] == types)
-            return true;
-    return false;
-}
-
 gt_status gt_retrials_find(gt_engine *engine, const gt_types *const *types, size_t type_count, gt_retrials *out)
 {
     gt_retrials found = {0};
@@ -45,7 +37,7 @@ gt_status gt_retrials_find(gt_engine *engine, const gt_types *const *types, size
         status = gt_fail_memory();
     for (size_t i = 0; status == GT_OK && i < found.convictions.count; i++) {
         const gt_convicted *convicted = &found.convictions.list[i];
-        if (is_among(gt_class_types(&convicted->problem.class), types, type_count) &&
+        if (gt_types_among(gt_class_types(&convicted->problem.class), types, type_count) &&
             is_triable(&found.convictions, convicted))
             found.list[found.count++].convicted = convicted;
     }
