@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 
 #include "../tuner/baselines/cublaslt_abi.h"
-#include "../tuner/compile/nvrtc.h"
+#include "../tuner/compile/kept.h"
 #include "../tuner/baselines/entrance.h"
 #include "../src/dropin/cublas_abi.h"
 #include "driver_fixture.h"
@@ -92,7 +92,7 @@ static void set_up(void)
     if (gt_nvrtc_open(NULL, &nvrtc) != GT_OK)
         SKIP(gt_error_message());
     CHECK_OK(gt_device_query(cu, 0, &device));
-    CHECK_OK(gt_nvrtc_compile(nvrtc, gt_embedded_checks_cu, device.arch, &code, NULL));
+    CHECK_OK(gt_kept_compile(nvrtc, gt_embedded_checks_cu, device.arch, &code));
     OK(cu->cuStreamCreate(&stream, CU_STREAM_DEFAULT));
     CHECK_OK(gt_checks_init(cu, stream, &code, &checks));
     CHECK_OK(gt_meter_init(cu, stream, &device, &meter));

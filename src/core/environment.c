@@ -10,6 +10,7 @@ static const char *const names[] = {
     [GT_ENV_NVRTC] = "GEMMTUNE_NVRTC",
     [GT_ENV_CUDA_HOME] = "CUDA_HOME",
     [GT_ENV_DATA_HOME] = "XDG_DATA_HOME",
+    [GT_ENV_CACHE_HOME] = "XDG_CACHE_HOME",
     [GT_ENV_HOME] = "HOME",
     [GT_ENV_NO_COLOR] = "NO_COLOR",
     [GT_ENV_TERM] = "TERM",

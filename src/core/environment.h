@@ -12,6 +12,7 @@ typedef enum gt_variable {
     GT_ENV_NVRTC,     /* GEMMTUNE_NVRTC: the NVRTC library to load */
     GT_ENV_CUDA_HOME, /* CUDA_HOME: a toolkit's folder */
     GT_ENV_DATA_HOME, /* XDG_DATA_HOME */
+    GT_ENV_CACHE_HOME, /* XDG_CACHE_HOME */
     GT_ENV_HOME,      /* HOME */
     GT_ENV_NO_COLOR,  /* NO_COLOR: any value turns colours off */
     GT_ENV_TERM,      /* TERM */

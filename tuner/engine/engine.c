@@ -9,6 +9,7 @@
 
 #include "../../src/core/status.h"
 #include "../compile/cache.h"
+#include "../compile/kept.h"
 #include "../timer.h"
 #include "claims.h"
 
@@ -171,7 +172,7 @@ static gt_status compile_checks(gt_engine *engine)
     if (fclose(stream) != 0 && status == GT_OK)
         status = gt_fail_memory();
     if (status == GT_OK)
-        status = gt_nvrtc_compile(engine->nvrtc, source, engine->device.arch, &engine->checks, NULL);
+        status = gt_kept_compile(engine->nvrtc, source, engine->device.arch, &engine->checks);
     free(source);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../../src/core/status.h"
+#include "../compile/kept.h"
 #include "engine.h"
 
 extern const char gt_embedded_ceiling_cu[];
@@ -19,7 +20,7 @@ static gt_status compile(const gt_engine *engine, const gt_types *types, gt_code
     fputs(gt_embedded_ceiling_cu, stream);
     gt_status status = fclose(stream) == 0 ? GT_OK : gt_fail_memory();
     if (status == GT_OK)
-        status = gt_nvrtc_compile(engine->nvrtc, source, engine->device.arch, code, NULL);
+        status = gt_kept_compile(engine->nvrtc, source, engine->device.arch, code);
     free(source);
     return status;
 }
