@@ -48,6 +48,25 @@ TEST(split_kernels_get_workspace_for_each_tile_and_matrix)
     CHECK_INT(launch.workspace_bytes, 4ll * 3 * 5 * 128 * 64 * 4);
 }
 
+TEST(one_part_of_k_needs_no_workspace_where_a_kernel_takes_any_number)
+{
+    gt_kernel kernel = tile(128, 64);
+    const gt_problem problem = sized(129, 65, 7, 3);
+    gt_launch launch;
+    kernel.facts.split_k = 5;
+    kernel.facts.ws_tile = 5 * 128 * 64 * 4;
+    kernel.facts.any_split = 1;
+    gt_kernel_split(&kernel, 2);
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
+    CHECK_INT(launch.workspace_bytes, 4 * 3 * 2 * 128 * 64 * 4);
+    gt_kernel_split(&kernel, 1);
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
+    CHECK_INT(gt_launch_memory(&launch), 0);
+    kernel.facts.cluster_y = kernel.facts.split_k = 2; /* nor does a cluster that shares K alone */
+    CHECK_OK(gt_launch_init(NULL, &kernel, &problem, &launch));
+    CHECK_INT(gt_launch_memory(&launch), 0);
+}
+
 TEST(a_fixed_number_of_blocks_shares_all_tiles)
 {
     gt_kernel kernel = tile(128, 64);

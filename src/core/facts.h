@@ -35,7 +35,7 @@
     /* Workspace bytes for one tile of C, or for one block of a persistent grid. */                          \
     X(ws_tile, "ws_tile", 0, 1ll << 32, 0, false, true, 4)                                                   \
     /* The kernel reads the number of K's parts from the grid: a launch may have another than split_k, as    \
-     * long as it is a multiple of cluster_y. */                                                             \
+     * long as it is a multiple of cluster_y. Where it is cluster_y there are no workspace and no counters. */ \
     X(any_split, "any_split", 0, 1, 0, false, false, 8)                                                      \
     /* Operands that a second kernel of the same code copies into the workspace first: 1 for A, 2 for B, and \
      * how (copies.h): 4 as stored, 8 along K, 16 split into two parts of f16. */                            \

@@ -74,7 +74,9 @@ gt_status gt_launch_init(const gt_device *device, const gt_kernel *kernel, const
     const int64_t deep = (problem->batch - 1) / f->products + 1;
     launch.grid[2] = deep < GRID_YZ ? (unsigned)deep : GRID_YZ;
     launch.products = (unsigned)f->products;
-    if (f->ws_tile > 0) {
+    /* Where a tile's K is one part, or one cluster's, nobody leaves partial sums for others. */
+    const bool alone = f->any_split && f->split_k == f->cluster_y;
+    if (f->ws_tile > 0 && !alone) {
         int64_t counters;
         units = tiles * launch.grid[2];
         if (__builtin_mul_overflow(units, f->ws_tile, &workspace) ||
