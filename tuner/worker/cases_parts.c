@@ -41,15 +41,19 @@ static gt_status add_strict_tails(gt_drawing *d)
     const int64_t count = sizeof rests / sizeof rests[0], drawn = gt_drawing_below(d, 4);
     gt_status status = GT_OK;
     for (int64_t i = 0; status == GT_OK && i < count; i++) {
+        const bool finished = d->epilogue && rests[i] == 45;
         const int64_t k = (i + drawn) % 4 * STRICT_STEPS + rests[i],
+                      n = finished ? 1 + 2 * gt_drawing_below(d, 4) : 1 + gt_drawing_below(d, 8), /* no vector's multiple */
                       batch = rests[i] == 32 ? 4 + gt_drawing_below(d, 3) : 1;
-        status = add_uneven(d, 1 + gt_drawing_below(d, 8), 1 + gt_drawing_below(d, 8), k, batch, GT_UNEVEN_BEYOND,
-                            (gt_operand)(i % 2));
+        status = add_uneven(d, 1 + gt_drawing_below(d, 8), n, k, batch, GT_UNEVEN_BEYOND, (gt_operand)(i % 2));
         if (status != GT_OK)
             break;
         gt_case *c = &d->cases->list[d->cases->count - 1];
         c->watched = false; /* a larger one is */
-        c->epilogue = d->epilogue && rests[i] == 45 ? GT_EPILOGUE_RELU_BIAS : c->epilogue;
+        if (finished) {
+            c->epilogue = GT_EPILOGUE_RELU_BIAS;
+            c->fill = GT_FILL_POISON; /* which shows where C is read and not asked for */
+        }
     }
     return status;
 }
