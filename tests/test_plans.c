@@ -212,6 +212,62 @@ TEST(a_workspace_that_does_not_fit_is_refused)
     gt_close(gt);
 }
 
+/* A GPU whose memory is short: what it was asked for, what it gave, and what is still there. */
+static struct {
+    size_t most; /* that it gives at once */
+    int asked, given;
+} memory;
+
+static CUresult CUDAAPI allocate_little(CUdeviceptr *address, size_t bytes)
+{
+    memory.asked++;
+    if (bytes > memory.most)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memory.given++;
+    return driver->cuMemAlloc(address, bytes);
+}
+
+static CUresult CUDAAPI take_back(CUdeviceptr address)
+{
+    memory.given--;
+    return driver->cuMemFree(address);
+}
+
+static void run_short_of_memory(gt_context *gt, size_t most)
+{
+    memory.most = most;
+    memory.asked = memory.given = 0;
+    gt->driver->cuMemAlloc = allocate_little;
+    gt->driver->cuMemFree = take_back;
+}
+
+/* 256 tiles of a kernel that was made with four parts of K, of a kilobyte each. */
+TEST(where_memory_is_short_a_kernel_runs_in_fewer_parts_and_no_plan_is_tried_for_ever)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 256x256x40");
+    const gt_gemm gemm = GT_GEMM(GT_F32, 256, 256, 40);
+    gt_plan *plan;
+    gt_description d;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK(d.choice == GT_CHOICE_EXACT && d.workspace > 1 << 20);
+    gt_plan_destroy(plan);
+    alarm(60);
+    run_short_of_memory(gt, 1 << 19);
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK(d.choice == GT_CHOICE_PREDICTED && d.workspace <= 1 << 19);
+    CHECK(memory.asked == 2 && memory.given == 1);
+    gt_plan_destroy(plan);
+    run_short_of_memory(gt, 0);
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_MEMORY);
+    CHECK(strstr(gt_error_message(), "no device memory for a workspace of ") &&
+          strstr(gt_error_message(), "; no kernel for this problem needs less"));
+    CHECK(memory.asked == 2 && memory.given == 0);
+    alarm(0);
+    gt_close(gt);
+}
+
 TEST(choices_are_found_again_and_the_oldest_unused_go)
 {
     gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");

@@ -65,7 +65,8 @@ static void release(gt_plan *plan)
     plan->chosen = NULL;
 }
 
-/* A plan for a problem, with its workspace. Where there is no memory for that, a kernel that needs less of it is taken. */
+/* A plan for a problem, with its workspace. Where there is no memory for that, a kernel that needs less of it is taken:
+ * fewer bytes are refused each time, so that the end is a kernel without a workspace, or none. */
 static gt_status make_plan(gt_plan *plan, const gt_problem *problem, gt_demands demands)
 {
     char refused[512] = "";
@@ -78,7 +79,10 @@ static gt_status make_plan(gt_plan *plan, const gt_problem *problem, gt_demands 
         if (status != GT_ERROR_MEMORY || !plan->chosen)
             return status;
         snprintf(refused, sizeof refused, "%s", gt_error_message());
-        demands.refused = gt_launch_memory(&plan->launch) / 2 + 1;
+        const size_t fewer = gt_launch_memory(&plan->launch) / 2 + 1;
+        if (demands.refused > 0 && fewer >= demands.refused)
+            return status;
+        demands.refused = fewer;
         release(plan);
     }
 }

@@ -85,12 +85,12 @@ static double estimate_made(const gt_device *device, const gt_problem *problem, 
     return runs ? gt_estimate_us(&terms, gt_neighbours_coefficients(measured, kernel)) : 0;
 }
 
-/* The same, in the parts of K that suit the problem, where the kernel takes any. */
-static double estimate(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                       const gt_measurements *measured, const gt_kernel *kernel, int64_t *parts)
+/* The same, in the parts of K that suit the problem, where the kernel takes any: all of a neighbour but its row. */
+static gt_neighbour estimate(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
+                             const gt_measurements *measured, const gt_kernel *kernel)
 {
-    double best = estimate_made(device, problem, demands, measured, kernel);
-    *parts = 0;
+    gt_neighbour best = {.estimate_us = estimate_made(device, problem, demands, measured, kernel)};
+    best.as_made = best.estimate_us > 0;
     /* A bound of the error holds for the parts of K that the kernel was made with. */
     const bool any = kernel->facts.any_split && !demands->as_made && demands->max_error <= 0;
     gt_kernel split = *kernel;
@@ -100,9 +100,9 @@ static double estimate(const gt_device *device, const gt_problem *problem, const
             continue;
         gt_kernel_split(&split, wanted);
         const double us = estimate_made(device, problem, demands, measured, &split);
-        if (us > 0 && (best <= 0 || us < best)) {
-            best = us;
-            *parts = split.facts.split_k;
+        if (us > 0 && (best.estimate_us <= 0 || us < best.estimate_us)) {
+            best.estimate_us = us;
+            best.parts = split.facts.split_k;
         }
     }
     return best;
@@ -154,10 +154,11 @@ static void keep_runnable(const gt_device *device, const gt_problem *problem, co
     for (size_t begin = 0, end; begin < pool->near.count; begin = end) {
         end = group_end(pool, measured->list, begin);
         const gt_kernel *kernel = measured->list[pool->near.list[begin].row].kernel;
-        int64_t parts;
-        const double us = estimate(device, problem, demands, measured, kernel, &parts);
-        for (size_t i = begin; us > 0 && i < end; i++)
-            pool->near.list[kept++] = (gt_neighbour){.row = pool->near.list[i].row, .estimate_us = us, .parts = parts};
+        gt_neighbour entry = estimate(device, problem, demands, measured, kernel);
+        for (size_t i = begin; entry.estimate_us > 0 && i < end; i++) {
+            entry.row = pool->near.list[i].row;
+            pool->near.list[kept++] = entry;
+        }
     }
     pool->near.count = kept;
 }
@@ -236,13 +237,14 @@ static double expect_baseline(const gt_measured *list, const usable *pool, doubl
     return nearest ? expected_us * nearest->baseline_us / nearest->trial.us / (1 + BASELINE_GAIN * sqrt(least)) : 0;
 }
 
+/* What was measured on this very problem was measured as it was made: it must run so. */
 static bool select_exact(const gt_problem *problem, const gt_measured *list, const usable *pool, gt_selection *out)
 {
     const gt_measured *best = NULL;
     size_t kernels = 0;
     for (size_t i = 0; i < pool->near.count; i++) {
         const gt_measured *row = &list[pool->near.list[i].row];
-        if (!row->same_gpu || !gt_problem_same_size(&row->problem, problem))
+        if (!row->same_gpu || !pool->near.list[i].as_made || !gt_problem_same_size(&row->problem, problem))
             continue;
         kernels++;
         if (!best || is_better(row, best))
