@@ -310,6 +310,47 @@ TEST(a_damaged_winner_is_told_of_and_the_next_best_taken)
     CHECK_INT(wait_for(child), PASSED);
 }
 
+/* Plans the first winner's problem when its kernel is gone that was there when the class was read. */
+static void plan_forgotten(char *told)
+{
+    const gt_options options = {.database = shared.path, .log = keep_line, .log_data = told};
+    gt_gemm gemm = gemm_of(0);
+    gt_context *gt;
+    gt_plan *plan;
+    gt_store *store;
+    gt_description d;
+    int64_t kernels, trials;
+    CHECK_OK(gt_open(&options, &gt));
+    gemm.beside = 1; /* what none of them can: the class is read, and nothing is loaded */
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_NOT_TUNED);
+    CHECK_OK(gt_store_open(shared.path, GT_STORE_WRITE, &store));
+    CHECK_OK(gt_store_forget(store, &(gt_forget){.family = "naive"}, &kernels, &trials));
+    CHECK(kernels > 0);
+    CHECK_STR(told, "");
+    gemm.beside = 0;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK_STR(d.family, "partial_sums");
+    gt_plan_destroy(plan);
+    gt_store_close(store);
+    gt_close(gt);
+}
+
+TEST(kernels_that_another_process_has_forgotten_are_told_of_and_the_next_best_taken)
+{
+    prepare();
+    write_database(shared.bytes);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        char told[512] = "";
+        plan_forgotten(told);
+        CHECK(strstr(told, "kernel 1 has no code stored (reading the database again)"));
+        _exit(PASSED);
+    }
+    CHECK_INT(wait_for(child), PASSED);
+}
+
 TEST(a_winner_that_failed_on_another_size_is_not_planned_until_it_has_passed)
 {
 #define INSERT                                                                                               \
