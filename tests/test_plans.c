@@ -233,6 +233,12 @@ static CUresult CUDAAPI take_back(CUdeviceptr address)
     return driver->cuMemFree(address);
 }
 
+static CUresult CUDAAPI create_no_stream(CUstream *stream, unsigned flags)
+{
+    (void)stream, (void)flags;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 static void run_short_of_memory(gt_context *gt, size_t most)
 {
     memory.most = most;
@@ -260,10 +266,14 @@ TEST(where_memory_is_short_a_kernel_runs_in_fewer_parts_and_no_plan_is_tried_for
     CHECK(memory.asked == 2 && memory.given == 1);
     gt_plan_destroy(plan);
     run_short_of_memory(gt, 0);
-    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_MEMORY);
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_DEVICE_MEMORY);
     CHECK(strstr(gt_error_message(), "no device memory for a workspace of ") &&
           strstr(gt_error_message(), "; no kernel for this problem needs less"));
     CHECK(memory.asked == 2 && memory.given == 0);
+    run_short_of_memory(gt, SIZE_MAX);
+    gt->driver->cuStreamCreate = create_no_stream; /* there is room, but none to clear it */
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_DEVICE_MEMORY);
+    CHECK_INT(memory.given, 0);
     alarm(0);
     gt_close(gt);
 }
