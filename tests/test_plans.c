@@ -278,6 +278,21 @@ TEST(where_memory_is_short_a_kernel_runs_in_fewer_parts_and_no_plan_is_tried_for
     gt_close(gt);
 }
 
+TEST(where_an_operand_lies_decides_which_plan_was_made_before_does_not)
+{
+    gt_context *gt = tuned("tensor_map", "--batch 2 --shapes 32x32x32");
+    gt_gemm packed = GT_GEMM(GT_F32, 32, 32, 32), apart;
+    gt_plan *plan;
+    packed.batch = 2;
+    apart = packed;
+    apart.stride_a = (int64_t)1 << 38; /* 2^40 bytes: more than a tensor map can say */
+    CHECK_STATUS(gt_plan_gemm(gt, &apart, &plan), GT_ERROR_NOT_TUNED);
+    CHECK_OK(gt_plan_gemm(gt, &packed, &plan));
+    CHECK_STATUS(gt_plan_gemm(gt, &apart, &plan), GT_ERROR_NOT_TUNED);
+    gt_plan_destroy(plan);
+    gt_close(gt);
+}
+
 TEST(choices_are_found_again_and_the_oldest_unused_go)
 {
     gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");
