@@ -310,6 +310,33 @@ TEST(a_damaged_winner_is_told_of_and_the_next_best_taken)
     CHECK_INT(wait_for(child), PASSED);
 }
 
+TEST(what_is_told_of_a_database_that_was_named_names_it_in_the_command)
+{
+    char sql[2][200] = {"", "UPDATE run SET driver = '1.0'"}, lines[2][200];
+    snprintf(sql[0], sizeof sql[0], "INSERT INTO coefficient VALUES (1, 'f32', 'strict', 'naive', '%s.%d', 1)",
+             gt_term_names[0], GT_TERMS_VERSION);
+    prepare();
+    snprintf(lines[0], sizeof lines[0], "run `gemmtune fit --db %s`", shared.path);
+    snprintf(lines[1], sizeof lines[1], "`gemmtune revalidate --db %s` proves it again", shared.path);
+    for (int i = 0; i < 2; i++) {
+        write_database(shared.bytes);
+        vandalise(shared.path, sql[i]);
+        fflush(stdout);
+        const pid_t child = fork();
+        if (child == 0) {
+            char told[512] = "";
+            const char *family;
+            gt_status status;
+            plan_first(told, &family, &status);
+            CHECK_OK(status);
+            if (!strstr(told, lines[i]))
+                check_fail(__FILE__, __LINE__, "told '%s', not '%s'", told, lines[i]);
+            _exit(PASSED);
+        }
+        CHECK_INT(wait_for(child), PASSED);
+    }
+}
+
 /* Plans the first winner's problem when its kernel is gone that was there when the class was read. */
 static void plan_forgotten(char *told)
 {

@@ -365,6 +365,9 @@ TEST(nothing_usable_names_the_command_that_helps)
     CHECK_STR(gt_error_message(),
               "no kernel for f32 nn 300x200x100 on NVIDIA H200 in the database: run `gemmtune --device 0 --type f32 "
               "--layout nn --shapes 300x200x100`");
+    CHECK_STATUS(gt_select(&device, &problem, &(gt_demands){.db_option = " --db ours.db"}, &none, &selection),
+                 GT_ERROR_NOT_TUNED);
+    CHECK(strstr(gt_error_message(), " --shapes 300x200x100 --db ours.db`"));
     gt_device software = h200();
     strcpy(software.soft, "soft:h200");
     CHECK_STATUS(gt_select(&software, &problem, &anything, &none, &selection), GT_ERROR_NOT_TUNED);

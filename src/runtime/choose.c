@@ -39,8 +39,8 @@ static gt_status read_source(const gt_context *context, gt_source *source, const
     else if (measured.damaged > 0)
         gt_context_tell(context, "%s (not used)", measured.damage);
     if (measured.misfits > 0)
-        gt_context_tell(context, "%s: the coefficients of %zu families make no sense (not used; run `gemmtune fit`)",
-                        gt_store_path(source->store), measured.misfits);
+        gt_context_tell(context, "%s: the coefficients of %zu families make no sense (not used; run `gemmtune fit%s`)",
+                        gt_store_path(source->store), measured.misfits, context->db_option);
     return GT_OK;
 }
 
@@ -84,7 +84,8 @@ static void tell_stale(const gt_context *context, const gt_source *source, const
     if (!*gt_conditions_compare(&then, &now, why))
         return;
     gt_problem_name(&chosen->problem, name);
-    gt_context_tell(context, "the winner for %s was proved under %s; `gemmtune revalidate` proves it again", name, why);
+    gt_context_tell(context, "the winner for %s was proved under %s; `gemmtune revalidate%s` proves it again", name, why,
+                    context->db_option);
 }
 
 /* The best kernel of one source that can be loaded. One that cannot is told of and the next best taken. Where one is gone,

@@ -109,7 +109,7 @@ gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
         return status;
     const gt_demands demands = {.deterministic = gemm->deterministic != 0,
                                 .epilogue = gemm->epilogue != GT_EPILOGUE_NONE || gemm->beside,
-                                .max_error = gemm->max_error};
+                                .max_error = gemm->max_error, .db_option = context->db_option};
     gt_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return gt_fail_memory();

@@ -373,12 +373,13 @@ static gt_status fail_not_tuned(const gt_device *device, const gt_problem *probl
         snprintf(align, sizeof align, " --align %d", problem->class.align);
     return gt_fail(GT_ERROR_NOT_TUNED,
                    "no %skernel%s%s for %s on %s in the database: run `gemmtune --device %s --type %s%s --layout %s "
-                   "--shapes %lldx%lldx%lld%s%s`",
+                   "--shapes %lldx%lldx%lld%s%s%s`",
                    refused && demands->deterministic ? "deterministic " : "",
                    refused && demands->epilogue ? " with epilogues" : "", accurate, name, device->name,
                    gt_device_option(device, option), gt_class_types(&problem->class)->name, math,
                    gt_class_layout(&problem->class), (long long)problem->m, (long long)problem->n,
-                   (long long)(problem->k ? problem->k : 1), batch, align);
+                   (long long)(problem->k ? problem->k : 1), batch, align,
+                   demands->db_option ? demands->db_option : "");
 }
 
 gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt_demands *demands,

@@ -13,6 +13,7 @@ typedef struct gt_demands {
     double max_error; /* that a kernel's bound may be, gt_error_bound; 0: any */
     bool as_made;     /* kernels are launched as they were measured */
     size_t refused;   /* so many bytes of workspace could not be had: fewer than that; 0: as many as the device has */
+    const char *db_option; /* no demand: of the command that a message names, " --db PATH"; NULL: "" */
 } gt_demands;
 
 typedef struct gt_selection {
