@@ -336,7 +336,9 @@ static void check_types(const char *name)
         type_b->store(b, i, (double)number(i, 2));
     gemm.type_b = types->b;
     gemm.type_c = types->c;
-    gemm.align = type_a->bytes;
+    gemm.align = 3;
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_INVALID);
+    gemm.align = 1; /* whatever the elements */
     CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
     const size_t bytes[] = {sizeof a, sizeof b, sizeof c};
     for (int i = 0; i < 3; i++)
@@ -344,7 +346,7 @@ static void check_types(const char *name)
     CHECK(driver->cuMemcpyHtoD(on[0], a, sizeof a) == CUDA_SUCCESS);
     CHECK(driver->cuMemcpyHtoD(on[1], b, sizeof b) == CUDA_SUCCESS);
     const CUdeviceptr on_a = on[0] + (unsigned)type_a->bytes;
-    CHECK_STATUS(gt_execute(plan, NULL, &one, (void *)on_a, (void *)on[1], &zero, (void *)(on[2] + gemm.align)),
+    CHECK_STATUS(gt_execute(plan, NULL, &one, (void *)on_a, (void *)on[1], &zero, (void *)(on[2] + (unsigned)type_a->bytes)),
                  GT_ERROR_ALIGNMENT);
     CHECK(strstr(gt_error_message(), "is not a multiple of its elements'"));
     CHECK_OK(gt_execute(plan, NULL, &one, (void *)on_a, (void *)on[1], &zero, (void *)on[2]));

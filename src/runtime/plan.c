@@ -96,14 +96,30 @@ static gt_status make_plan(gt_plan *plan, const gt_problem *problem, gt_demands 
     }
 }
 
-gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
+/* What is asked for, with pointers that are multiples of the smallest element however little is promised of them. */
+static gt_gemm align_elements(const gt_gemm *gemm)
+{
+    const gt_type types[] = {gemm->type_ab, gemm->type_b ? gemm->type_b : gemm->type_ab, gemm->type_c};
+    gt_gemm aligned = *gemm;
+    int element = 16;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        const gt_type_info *type = gt_type_find(types[i]); /* NULL: refused later */
+        element = type && type->bytes < element ? type->bytes : element;
+    }
+    if (gemm->align == 1 || gemm->align == 2 || gemm->align == 4)
+        aligned.align = gemm->align > element ? gemm->align : element;
+    return aligned;
+}
+
+gt_status gt_plan_gemm(gt_context *context, const gt_gemm *asked, gt_plan **out)
 {
     gt_problem problem;
     bool swapped;
-    if (!context || !gemm || !out)
-        return gt_fail(GT_ERROR_INVALID, "%s is NULL", !context ? "context" : !gemm ? "gemm" : "plan");
-    if (!(gemm->max_error >= 0))
-        return gt_fail(GT_ERROR_INVALID, "max_error is %g; it must be 0 (any) or more", gemm->max_error);
+    if (!context || !asked || !out)
+        return gt_fail(GT_ERROR_INVALID, "%s is NULL", !context ? "context" : !asked ? "gemm" : "plan");
+    if (!(asked->max_error >= 0))
+        return gt_fail(GT_ERROR_INVALID, "max_error is %g; it must be 0 (any) or more", asked->max_error);
+    const gt_gemm aligned = align_elements(asked), *const gemm = &aligned;
     gt_status status = gt_problem_fold(gemm, &problem, &swapped);
     if (status != GT_OK)
         return status;
