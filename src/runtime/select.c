@@ -8,27 +8,6 @@
 #include "../core/bound.h"
 #include "neighbours.h"
 
-double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
-                         const size_t *rows, size_t count, size_t *nearest)
-{
-    const gt_kernel *kernel = measured->list[rows[0]].kernel;
-    gt_neighbours own = {.list = calloc(count, sizeof *own.list), .count = count};
-    gt_terms terms;
-    gt_prospect found = {0};
-    bool good = own.list && gt_estimate_terms(device, kernel, problem, &terms, NULL);
-    for (size_t i = 0; good && i < count; i++)
-        own.list[i] = (gt_neighbour){
-            .row = rows[i], .estimate_us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, kernel))};
-    if (good) {
-        gt_neighbours_compare(device, problem, measured, &own);
-        good = gt_neighbours_predict(measured, &own, own.list, count, &found);
-    }
-    if (good)
-        *nearest = found.nearest;
-    free(own.list);
-    return good ? found.us : 0;
-}
-
 /* Times its own estimate that a kernel of `split` is feared to take where a strict one could serve: of 64 products of 256^3 it
  * was 2.2 times too small on an H200. Where parts pay they are two to four times as fast. Estimates of tf32 are as good as
  * strict ones: of 296 sizes that neither knew, choices by them take 1.04 of the better one's time, and with this doubt 1.08. */
