@@ -209,9 +209,8 @@ struct gt_args {
     const GT_C *bias;                 // one for each column, if the epilogue has it
     gt_int apart;                     // elements from where results go to the C that beta scales, which lies as they do
     unsigned epilogue, reserved_half; // GT_BIAS and so on; 0: none
-    gt_int reserved_too;
-    const GT_ACC *scalars; // alpha and beta in device memory; NULL: those above
-    gt_int batch;          // matrices of this launch
+    gt_int reserved_too[2];
+    gt_int batch; // matrices of this launch
 #endif
 };
 

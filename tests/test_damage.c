@@ -310,6 +310,74 @@ TEST(a_damaged_winner_is_told_of_and_the_next_best_taken)
     CHECK_INT(wait_for(child), PASSED);
 }
 
+TEST(what_is_told_of_a_database_that_was_named_names_it_in_the_command)
+{
+    char sql[2][200] = {"", "UPDATE run SET driver = '1.0'"}, lines[2][200];
+    snprintf(sql[0], sizeof sql[0], "INSERT INTO coefficient VALUES (1, 'f32', 'strict', 'naive', '%s.%d', 1)",
+             gt_term_names[0], GT_TERMS_VERSION);
+    prepare();
+    snprintf(lines[0], sizeof lines[0], "run `gemmtune fit --db %s`", shared.path);
+    snprintf(lines[1], sizeof lines[1], "`gemmtune revalidate --db %s` proves it again", shared.path);
+    for (int i = 0; i < 2; i++) {
+        write_database(shared.bytes);
+        vandalise(shared.path, sql[i]);
+        fflush(stdout);
+        const pid_t child = fork();
+        if (child == 0) {
+            char told[512] = "";
+            const char *family;
+            gt_status status;
+            plan_first(told, &family, &status);
+            CHECK_OK(status);
+            if (!strstr(told, lines[i]))
+                check_fail(__FILE__, __LINE__, "told '%s', not '%s'", told, lines[i]);
+            _exit(PASSED);
+        }
+        CHECK_INT(wait_for(child), PASSED);
+    }
+}
+
+/* Plans the first winner's problem when its kernel is gone that was there when the class was read. */
+static void plan_forgotten(char *told)
+{
+    const gt_options options = {.database = shared.path, .log = keep_line, .log_data = told};
+    gt_gemm gemm = gemm_of(0);
+    gt_context *gt;
+    gt_plan *plan;
+    gt_store *store;
+    gt_description d;
+    int64_t kernels, trials;
+    CHECK_OK(gt_open(&options, &gt));
+    gemm.beside = 1; /* what none of them can: the class is read, and nothing is loaded */
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_NOT_TUNED);
+    CHECK_OK(gt_store_open(shared.path, GT_STORE_WRITE, &store));
+    CHECK_OK(gt_store_forget(store, &(gt_forget){.family = "naive"}, &kernels, &trials));
+    CHECK(kernels > 0);
+    CHECK_STR(told, "");
+    gemm.beside = 0;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK_STR(d.family, "partial_sums");
+    gt_plan_destroy(plan);
+    gt_store_close(store);
+    gt_close(gt);
+}
+
+TEST(kernels_that_another_process_has_forgotten_are_told_of_and_the_next_best_taken)
+{
+    prepare();
+    write_database(shared.bytes);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        char told[512] = "";
+        plan_forgotten(told);
+        CHECK(strstr(told, "kernel 1 has no code stored (reading the database again)"));
+        _exit(PASSED);
+    }
+    CHECK_INT(wait_for(child), PASSED);
+}
+
 TEST(a_winner_that_failed_on_another_size_is_not_planned_until_it_has_passed)
 {
 #define INSERT                                                                                               \

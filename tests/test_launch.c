@@ -194,8 +194,8 @@ TEST(absurd_facts_of_a_stored_kernel_are_refused)
 {
     const gt_problem problem = sized(64, 64, 64, 1);
     gt_launch launch;
-    gt_kernel bad[8];
-    for (int i = 0; i < 8; i++)
+    gt_kernel bad[9];
+    for (int i = 0; i < 9; i++)
         bad[i] = tile(16, 16);
     bad[0].facts.tile_m = 0;
     bad[1].facts.threads = 4096;
@@ -205,8 +205,11 @@ TEST(absurd_facts_of_a_stored_kernel_are_refused)
     bad[5].facts.ws_tile = INT64_MAX;
     bad[6].facts.blocks = -1;
     bad[7].facts.cluster_y = 2; /* of one part of K */
-    for (int i = 0; i < 8; i++)
+    bad[8].facts.products = 8;
+    bad[8].facts.repack = 7; /* room for copies of one product in eight */
+    for (int i = 0; i < 9; i++)
         CHECK_STATUS(gt_launch_init(NULL, &bad[i], &problem, &launch), GT_ERROR_INVALID);
+    CHECK(strstr(gt_error_message(), "repack with products 8"));
 }
 
 TEST(more_tiles_than_a_grid_holds_are_refused)

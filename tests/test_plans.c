@@ -212,6 +212,87 @@ TEST(a_workspace_that_does_not_fit_is_refused)
     gt_close(gt);
 }
 
+/* A GPU whose memory is short: what it was asked for, what it gave, and what is still there. */
+static struct {
+    size_t most; /* that it gives at once */
+    int asked, given;
+} memory;
+
+static CUresult CUDAAPI allocate_little(CUdeviceptr *address, size_t bytes)
+{
+    memory.asked++;
+    if (bytes > memory.most)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memory.given++;
+    return driver->cuMemAlloc(address, bytes);
+}
+
+static CUresult CUDAAPI take_back(CUdeviceptr address)
+{
+    memory.given--;
+    return driver->cuMemFree(address);
+}
+
+static CUresult CUDAAPI create_no_stream(CUstream *stream, unsigned flags)
+{
+    (void)stream, (void)flags;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void run_short_of_memory(gt_context *gt, size_t most)
+{
+    memory.most = most;
+    memory.asked = memory.given = 0;
+    gt->driver->cuMemAlloc = allocate_little;
+    gt->driver->cuMemFree = take_back;
+}
+
+/* 256 tiles of a kernel that was made with four parts of K, of a kilobyte each. */
+TEST(where_memory_is_short_a_kernel_runs_in_fewer_parts_and_no_plan_is_tried_for_ever)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 256x256x40");
+    const gt_gemm gemm = GT_GEMM(GT_F32, 256, 256, 40);
+    gt_plan *plan;
+    gt_description d;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK(d.choice == GT_CHOICE_EXACT && d.workspace > 1 << 20);
+    gt_plan_destroy(plan);
+    alarm(60);
+    run_short_of_memory(gt, 1 << 19);
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK(d.choice == GT_CHOICE_PREDICTED && d.workspace <= 1 << 19);
+    CHECK(memory.asked == 2 && memory.given == 1);
+    gt_plan_destroy(plan);
+    run_short_of_memory(gt, 0);
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_DEVICE_MEMORY);
+    CHECK(strstr(gt_error_message(), "no device memory for a workspace of ") &&
+          strstr(gt_error_message(), "; no kernel for this problem needs less"));
+    CHECK(memory.asked == 2 && memory.given == 0);
+    run_short_of_memory(gt, SIZE_MAX);
+    gt->driver->cuStreamCreate = create_no_stream; /* there is room, but none to clear it */
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_DEVICE_MEMORY);
+    CHECK_INT(memory.given, 0);
+    alarm(0);
+    gt_close(gt);
+}
+
+TEST(where_an_operand_lies_decides_which_plan_was_made_before_does_not)
+{
+    gt_context *gt = tuned("tensor_map", "--batch 2 --shapes 32x32x32");
+    gt_gemm packed = GT_GEMM(GT_F32, 32, 32, 32), apart;
+    gt_plan *plan;
+    packed.batch = 2;
+    apart = packed;
+    apart.stride_a = (int64_t)1 << 38; /* 2^40 bytes: more than a tensor map can say */
+    CHECK_STATUS(gt_plan_gemm(gt, &apart, &plan), GT_ERROR_NOT_TUNED);
+    CHECK_OK(gt_plan_gemm(gt, &packed, &plan));
+    CHECK_STATUS(gt_plan_gemm(gt, &apart, &plan), GT_ERROR_NOT_TUNED);
+    gt_plan_destroy(plan);
+    gt_close(gt);
+}
+
 TEST(choices_are_found_again_and_the_oldest_unused_go)
 {
     gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");
@@ -255,7 +336,9 @@ static void check_types(const char *name)
         type_b->store(b, i, (double)number(i, 2));
     gemm.type_b = types->b;
     gemm.type_c = types->c;
-    gemm.align = type_a->bytes;
+    gemm.align = 3;
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_INVALID);
+    gemm.align = 1; /* whatever the elements */
     CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
     const size_t bytes[] = {sizeof a, sizeof b, sizeof c};
     for (int i = 0; i < 3; i++)
@@ -263,7 +346,7 @@ static void check_types(const char *name)
     CHECK(driver->cuMemcpyHtoD(on[0], a, sizeof a) == CUDA_SUCCESS);
     CHECK(driver->cuMemcpyHtoD(on[1], b, sizeof b) == CUDA_SUCCESS);
     const CUdeviceptr on_a = on[0] + (unsigned)type_a->bytes;
-    CHECK_STATUS(gt_execute(plan, NULL, &one, (void *)on_a, (void *)on[1], &zero, (void *)(on[2] + gemm.align)),
+    CHECK_STATUS(gt_execute(plan, NULL, &one, (void *)on_a, (void *)on[1], &zero, (void *)(on[2] + (unsigned)type_a->bytes)),
                  GT_ERROR_ALIGNMENT);
     CHECK(strstr(gt_error_message(), "is not a multiple of its elements'"));
     CHECK_OK(gt_execute(plan, NULL, &one, (void *)on_a, (void *)on[1], &zero, (void *)on[2]));

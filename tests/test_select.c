@@ -1,4 +1,6 @@
 /* The choice of a kernel, on made-up measurements: no GPU, no database. */
+#include "../src/core/launch.h"
+#include "../src/runtime/neighbours.h"
 #include "select_fixture.h"
 
 TEST(exact_measurement_beats_any_prediction)
@@ -130,18 +132,28 @@ TEST(size_between_neighbours_takes_the_tile_that_fills_the_machine)
     CHECK_INT(choose(sized(4000, 4000, 1024), anything, list, COUNT(list), &selection), 1);
 }
 
+/* The time that a kernel is expected to take on a problem, by one measurement of its own. */
+static double predict(gt_problem problem, gt_measured own)
+{
+    const gt_device device = h200();
+    const gt_measurements measured = {.list = &own, .count = 1};
+    gt_terms terms;
+    gt_neighbour entry = {0};
+    gt_neighbours all = {.list = &entry, .count = 1};
+    gt_prospect found;
+    CHECK(gt_estimate_terms(&device, own.kernel, &problem, &terms, NULL));
+    entry.estimate_us = gt_estimate_us(&terms, gt_neighbours_coefficients(&measured, own.kernel));
+    gt_neighbours_compare(&device, &problem, &measured, &all);
+    CHECK(gt_neighbours_predict(&measured, &all, &entry, 1, &found));
+    return found.us;
+}
+
 TEST(prediction_follows_the_number_of_turns)
 {
-    const gt_kernel kernel = tiled(128, 128, 1);
-    gt_measured list[] = {row(1, kernel, sized(128 * 12, 128 * 11, 1024), 62.5)};
-    const gt_measurements measured = {.list = list, .count = COUNT(list)};
-    const size_t rows[] = {0};
-    const gt_device device = h200();
     const gt_problem one = sized(128 * 12, 128 * 11, 1024), more = sized(128 * 12, 128 * 11 + 1, 1024);
-    size_t nearest;
-    CHECK_NEAR(gt_select_predict(&device, &one, &measured, rows, 1, &nearest), 62.5, 1e-9);
-    CHECK(gt_select_predict(&device, &more, &measured, rows, 1, &nearest) > 100);
-    CHECK(nearest == 0);
+    const gt_measured own = row(1, tiled(128, 128, 1), one, 62.5);
+    CHECK_NEAR(predict(one, own), 62.5, 1e-9);
+    CHECK(predict(more, own) > 100);
 }
 
 TEST(blocks_that_share_all_tiles_take_as_long_as_their_tiles)
@@ -150,17 +162,14 @@ TEST(blocks_that_share_all_tiles_take_as_long_as_their_tiles)
     whole.facts.blocks = 132;
     split = whole;
     split.facts.ws_tile = 2 * 128 * 256 * 4;
-    gt_measured list[] = {row(1, whole, sized(4096, 4096, 4096), 2600), row(2, split, sized(4096, 4096, 4096), 2600)};
-    const gt_measurements measured = {.list = list, .count = COUNT(list)};
-    const gt_device device = h200();
-    const gt_problem fewer = sized(2048, 2304, 4096), few = sized(512, 512, 4096);
-    size_t nearest, rows[] = {0, 1};
+    const gt_problem tuned = sized(4096, 4096, 4096), fewer = sized(2048, 2304, 4096), few = sized(512, 512, 4096);
+    const gt_measured of_whole = row(1, whole, tuned, 2600), of_split = row(2, split, tuned, 2600);
     /* 144 tiles: two turns of whole tiles, one and a little of split ones; 512 tiles were four turns, nearly. */
-    CHECK_NEAR(gt_select_predict(&device, &fewer, &measured, rows, 1, &nearest), 1300, 100);
-    CHECK_NEAR(gt_select_predict(&device, &fewer, &measured, rows + 1, 1, &nearest), 750, 100);
+    CHECK_NEAR(predict(fewer, of_whole), 1300, 100);
+    CHECK_NEAR(predict(fewer, of_split), 750, 100);
     /* 8 tiles: one turn, as long as a full one; split, next to nothing. */
-    CHECK_NEAR(gt_select_predict(&device, &few, &measured, rows, 1, &nearest), 650, 100);
-    CHECK(gt_select_predict(&device, &few, &measured, rows + 1, 1, &nearest) < 200);
+    CHECK_NEAR(predict(few, of_whole), 650, 100);
+    CHECK(predict(few, of_split) < 200);
 }
 
 TEST(small_sizes_take_small_tiles_or_split_k)
@@ -364,6 +373,9 @@ TEST(nothing_usable_names_the_command_that_helps)
     CHECK_STR(gt_error_message(),
               "no kernel for f32 nn 300x200x100 on NVIDIA H200 in the database: run `gemmtune --device 0 --type f32 "
               "--layout nn --shapes 300x200x100`");
+    CHECK_STATUS(gt_select(&device, &problem, &(gt_demands){.db_option = " --db ours.db"}, &none, &selection),
+                 GT_ERROR_NOT_TUNED);
+    CHECK(strstr(gt_error_message(), " --shapes 300x200x100 --db ours.db`"));
     gt_device software = h200();
     strcpy(software.soft, "soft:h200");
     CHECK_STATUS(gt_select(&software, &problem, &anything, &none, &selection), GT_ERROR_NOT_TUNED);
@@ -394,6 +406,33 @@ TEST(a_workspace_that_cannot_be_had_rules_a_kernel_out)
     CHECK_INT(batches[selection.index].kernel_id, 1);
     CHECK_OK(gt_select(&small, &many, &anything, &measured, &selection));
     CHECK_INT(batches[selection.index].kernel_id, 2);
+}
+
+/* As plans are made where there is no memory: what is chosen next needs less, until there is nothing left to choose. */
+TEST(a_workspace_that_cannot_be_had_rules_out_the_parts_that_need_it_also_where_they_were_measured)
+{
+    const gt_problem tuned = sized(2048, 2048, 512);
+    gt_kernel kernel = tiled(64, 64, 16);
+    kernel.facts.ws_tile = 16 * 64 * 64 * 4;
+    kernel.facts.any_split = 1;
+    CHECK_OK(gt_params_add(&kernel.params, "split_k", 16));
+    const gt_measured list[] = {row(1, kernel, tuned, 50)};
+    const gt_measurements measured = {.list = (gt_measured *)list, .count = COUNT(list)};
+    gt_demands demands = {0};
+    gt_selection selection;
+    int64_t parts = 16;
+    CHECK_INT(choose(tuned, demands, list, COUNT(list), &selection), 1);
+    CHECK(selection.choice == GT_CHOICE_EXACT && selection.parts == 0);
+    do {
+        const gt_kernel chosen = gt_selection_kernel(&measured, &selection);
+        gt_launch launch;
+        CHECK_INT(chosen.facts.split_k, parts);
+        CHECK_OK(gt_launch_init(NULL, &chosen, &tuned, &launch));
+        CHECK(demands.refused == 0 || gt_launch_memory(&launch) < demands.refused);
+        demands.refused = gt_launch_memory(&launch) / 2 + 1;
+        parts = 1; /* 1024 tiles fill the GPU */
+    } while (choose(tuned, demands, list, COUNT(list), &selection) == 1);
+    CHECK_INT(demands.refused, (1024 * 4 + 1024 * 64 * 64 * 4) / 2 + 1);
 }
 
 TEST(parts_of_k_are_as_many_as_whole_clusters_find_room_for)

@@ -110,6 +110,9 @@ gt_status gt_copies_init(const gt_facts *facts, const gt_problem *p, gt_copies *
     const bool whole = how == 0 || how == GT_COPY_AS_STORED || how == GT_COPY_ALONG_K;
     if (facts->repack > 0 && (facts->repack == how || !(whole || parts)))
         return gt_fail(GT_ERROR_INVALID, "repack is %lld, which is no way to copy operands", (long long)facts->repack);
+    if (facts->repack > 0 && facts->products > 1)
+        return gt_fail(GT_ERROR_INVALID, "repack with products %lld: operands are copied for blocks of one product alone",
+                       (long long)facts->products);
     for (gt_operand i = GT_A; i <= GT_B; i++) {
         int64_t one;
         if (!(facts->repack >> i & 1))

@@ -38,7 +38,7 @@
      * long as it is a multiple of cluster_y. Where it is cluster_y there are no workspace and no counters. */ \
     X(any_split, "any_split", 0, 1, 0, false, false, 8)                                                      \
     /* Operands that a second kernel of the same code copies into the workspace first: 1 for A, 2 for B, and \
-     * how (copies.h): 4 as stored, 8 along K, 16 split into two parts of f16. */                            \
+     * how (copies.h): 4 as stored, 8 along K, 16 split into two parts of f16. Only with one of `products`. */ \
     X(repack, "repack", 0, 27, 0, true, true, 4)                                                             \
     /* It waits itself for the stream's earlier work (programmatic dependent launch). */                     \
     X(dependent_launch, "dependent_launch", 0, 1, 0, false, true, 4)                                         \

@@ -40,9 +40,8 @@ typedef struct gt_args {
     const void *bias; /* of the epilogue */
     int64_t apart;    /* elements from `c` to the C that beta scales */
     uint32_t epilogue, reserved_half;
-    int64_t reserved_too;
-    const void *scalars; /* alpha and beta in device memory; NULL: those above */
-    int64_t batch;       /* matrices of this launch */
+    int64_t reserved_too[2];
+    int64_t batch; /* matrices of this launch */
 } gt_args;
 
 _Static_assert(sizeof(gt_args) == GT_ARGS_BYTES, "kernels expect this block");

@@ -32,9 +32,14 @@ void gt_choices_finish(gt_choices *choices)
     *choices = (gt_choices){.driver = choices->driver};
 }
 
-static gt_chosen **bucket_of(gt_chosen **buckets, size_t count, const gt_problem *problem)
+/* By leading dimensions and strides, too: a program may plan one size with many of them. */
+static gt_chosen **bucket_of(gt_chosen **buckets, size_t count, const gt_problem *p)
 {
-    return &buckets[gt_problem_hash(problem) % count];
+    const int64_t places[] = {p->lda, p->ldb, p->ldc, p->stride_a, p->stride_b, p->stride_c};
+    uint64_t hash = gt_problem_hash(p);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
+        hash = (hash ^ (uint64_t)places[i]) * 0x100000001b3u;
+    return &buckets[(hash ^ hash >> 32) % count];
 }
 
 gt_chosen *gt_choices_find(gt_choices *choices, const gt_problem *problem, const gt_demands *demands)
@@ -43,8 +48,7 @@ gt_chosen *gt_choices_find(gt_choices *choices, const gt_problem *problem, const
     if (choices->bucket_count > 0)
         chosen = *bucket_of(choices->buckets, choices->bucket_count, problem);
     while (chosen &&
-           (!gt_class_same(&chosen->problem.class, &problem->class) ||
-            !gt_problem_same_size(&chosen->problem, problem) ||
+           (!gt_problem_same(&chosen->problem, problem) ||
             chosen->demands.deterministic != demands->deterministic ||
             chosen->demands.epilogue != demands->epilogue ||
             chosen->demands.max_error != demands->max_error || chosen->demands.refused != demands->refused))

@@ -22,7 +22,7 @@ typedef struct gt_loaded {
 
 /* A choice once made: the next plan of the same problem starts here. Never changed after it is made. */
 typedef struct gt_chosen {
-    gt_problem problem; /* class and sizes */
+    gt_problem problem; /* where operands lie is part of it: there are kernels that cannot read them anywhere */
     gt_demands demands;
     gt_math math; /* of the kernel, which may be another than was asked for */
     gt_selection selection;
@@ -46,7 +46,7 @@ typedef struct gt_choices {
 /* Unloads and frees everything. */
 void gt_choices_finish(gt_choices *choices);
 
-/* The choice for a problem, now in use; NULL if there is none. */
+/* The choice for a problem, the same in every field, now in use; NULL if there is none. */
 gt_chosen *gt_choices_find(gt_choices *choices, const gt_problem *problem, const gt_demands *demands);
 
 /* Takes a new choice in, in use. It is freed after GT_ERROR_MEMORY. */

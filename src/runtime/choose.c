@@ -39,8 +39,8 @@ static gt_status read_source(const gt_context *context, gt_source *source, const
     else if (measured.damaged > 0)
         gt_context_tell(context, "%s (not used)", measured.damage);
     if (measured.misfits > 0)
-        gt_context_tell(context, "%s: the coefficients of %zu families make no sense (not used; run `gemmtune fit`)",
-                        gt_store_path(source->store), measured.misfits);
+        gt_context_tell(context, "%s: the coefficients of %zu families make no sense (not used; run `gemmtune fit%s`)",
+                        gt_store_path(source->store), measured.misfits, context->db_option);
     return GT_OK;
 }
 
@@ -84,13 +84,16 @@ static void tell_stale(const gt_context *context, const gt_source *source, const
     if (!*gt_conditions_compare(&then, &now, why))
         return;
     gt_problem_name(&chosen->problem, name);
-    gt_context_tell(context, "the winner for %s was proved under %s; `gemmtune revalidate` proves it again", name, why);
+    gt_context_tell(context, "the winner for %s was proved under %s; `gemmtune revalidate%s` proves it again", name, why,
+                    context->db_option);
 }
 
-/* The best kernel of one source that can be loaded. One that cannot is told of and the next best taken. */
+/* The best kernel of one source that can be loaded. One that cannot is told of and the next best taken. Where one is gone,
+ * another process has forgotten it since the database was read: more may be gone, and others new, so it is read again. */
 static gt_status choose_from(gt_context *context, gt_source *source, const gt_problem *problem, gt_chosen *chosen)
 {
     gt_status failure = GT_OK;
+    bool again = false;
     char first[512];
     for (;;) {
         gt_reading *reading;
@@ -116,7 +119,13 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
             tell_stale(context, source, chosen, row);
             return GT_OK;
         }
-        if (status != GT_ERROR_CORRUPT && status != GT_ERROR_DRIVER)
+        if (status == GT_ERROR_NOT_TUNED && !again) {
+            gt_context_tell(context, "%s (reading the database again)", gt_error_message());
+            reading->is_read = false;
+            again = true;
+            continue;
+        }
+        if (status != GT_ERROR_CORRUPT && status != GT_ERROR_DRIVER && status != GT_ERROR_NOT_TUNED)
             return status;
         if (failure == GT_OK) {
             failure = status;

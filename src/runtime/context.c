@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../core/environment.h"
 
@@ -36,6 +37,16 @@ static gt_status fail_no_database(const gt_options *options, const char *path)
     return gt_fail(GT_ERROR_NO_DATABASE, "no database at %s: run `gemmtune --device %s%s%s` to make one", path,
                    gt_driver_is_soft(driver, NULL) ? driver : device, options->database ? " --db " : "",
                    options->database ? path : "");
+}
+
+static gt_status keep_db_option(gt_context *context, const char *path)
+{
+    static const char option[] = " --db ";
+    const size_t size = path ? sizeof option + strlen(path) : 1;
+    if (!(context->db_option = malloc(size)))
+        return gt_fail_memory();
+    snprintf(context->db_option, size, "%s%s", path ? option : "", path ? path : "");
+    return GT_OK;
 }
 
 /* Opens the database that was asked for; else the user's with the system's behind it. */
@@ -100,7 +111,9 @@ gt_status gt_open(const gt_options *options, gt_context **out)
     }
     context->log = options->log;
     context->log_data = options->log_data;
-    gt_status status = open_sources(context, options);
+    gt_status status = keep_db_option(context, options->database);
+    if (status == GT_OK)
+        status = open_sources(context, options);
     if (status == GT_OK)
         status = gt_driver_open(options->driver, &context->driver);
     context->choices.driver = context->driver;
@@ -133,6 +146,7 @@ void gt_close(gt_context *context)
     }
     gt_driver_close(context->driver);
     pthread_mutex_destroy(&context->lock);
+    free(context->db_option);
     free(context);
 }
 

@@ -15,6 +15,7 @@ typedef struct gt_neighbour {
     size_t row;         /* in the list */
     double estimate_us; /* of its kernel on the problem */
     int64_t parts;      /* of K, in which the kernel would be launched; 0: as it was made */
+    bool as_made;       /* it can be launched as it was made, too */
     double far;         /* squared distance to the problem */
     double ratio;       /* logarithm of the time over its own estimate; NaN: there is none */
 } gt_neighbour;

@@ -10,34 +10,43 @@
 /* From here on 1 to 2 us, which an early begin is worth, are less than what it may cost: see execute.c. */
 #define LASTING_US 50
 
+/* A plain cuMemset may return before it is done, and would wait for the caller's work in the default stream. */
+static CUresult clear(const gt_driver *driver, CUdeviceptr memory, size_t bytes)
+{
+    CUstream stream;
+    CUresult result = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->cuMemsetD32Async(memory, 0, bytes / sizeof(unsigned), stream);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuStreamSynchronize(stream);
+    driver->cuStreamDestroy(stream);
+    return result;
+}
+
 /* Counters, cleared before any stream can see them, and workspace: one allocation. */
 static gt_status allocate_workspace(gt_plan *plan)
 {
     const gt_driver *driver = plan->driver;
-    const size_t bytes = gt_launch_memory(&plan->launch);
-    CUstream stream;
+    const size_t bytes = gt_launch_memory(&plan->launch), counters = plan->launch.counter_bytes;
+    CUdeviceptr memory;
     if (bytes == 0)
         return GT_OK;
-    CUresult result = driver->cuMemAlloc(&plan->workspace, bytes);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        plan->workspace = 0;
-        return gt_fail(GT_ERROR_MEMORY, "no device memory for a workspace of %zu bytes", bytes);
-    }
+    CUresult result = driver->cuMemAlloc(&memory, bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return gt_fail(GT_ERROR_DEVICE_MEMORY, "no device memory for a workspace of %zu bytes", bytes);
     if (result != CUDA_SUCCESS) {
         char what[64];
-        plan->workspace = 0;
         snprintf(what, sizeof what, "a workspace of %zu bytes", bytes);
         return gt_driver_check(driver, result, what);
     }
-    gt_launch_place(&plan->launch, (void *)plan->workspace, &plan->own);
-    /* A plain cuMemset may return before it is done, and would wait for the caller's work in the default stream. */
-    if (plan->own.counters && (result = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)) == CUDA_SUCCESS) {
-        result = driver->cuMemsetD32Async(plan->workspace, 0, plan->launch.counter_bytes / sizeof(unsigned), stream);
-        if (result == CUDA_SUCCESS)
-            result = driver->cuStreamSynchronize(stream);
-        driver->cuStreamDestroy(stream);
+    if (counters > 0 && (result = clear(driver, memory, counters)) != CUDA_SUCCESS) {
+        driver->cuMemFree(memory);
+        return gt_driver_check(driver, result, "clearing the workspace");
     }
-    return gt_driver_check(driver, result, "clearing the workspace");
+    plan->workspace = memory;
+    gt_launch_place(&plan->launch, (void *)memory, &plan->own);
+    return GT_OK;
 }
 
 /* Chooses, and works out the launch. */
@@ -65,38 +74,58 @@ static void release(gt_plan *plan)
     plan->chosen = NULL;
 }
 
-/* A plan for a problem, with its workspace. Where there is no memory for that, a kernel that needs less of it is taken. */
+/* A plan for a problem, with its workspace. Where there is no memory for that, a kernel that needs less of it is taken:
+ * fewer bytes are refused each time, so that the end is a kernel without a workspace, or none. */
 static gt_status make_plan(gt_plan *plan, const gt_problem *problem, gt_demands demands)
 {
     char refused[512] = "";
     for (;;) {
         gt_status status = prepare(plan, problem, &demands);
         if (status == GT_ERROR_NOT_TUNED && *refused)
-            return gt_fail(GT_ERROR_MEMORY, "%s; no kernel for this problem needs less", refused);
+            return gt_fail(GT_ERROR_DEVICE_MEMORY, "%s; no kernel for this problem needs less", refused);
         if (status == GT_OK)
             status = allocate_workspace(plan);
-        if (status != GT_ERROR_MEMORY || !plan->chosen)
+        if (status != GT_ERROR_DEVICE_MEMORY || !plan->chosen)
             return status;
         snprintf(refused, sizeof refused, "%s", gt_error_message());
-        demands.refused = gt_launch_memory(&plan->launch) / 2 + 1;
+        const size_t fewer = gt_launch_memory(&plan->launch) / 2 + 1;
+        if (demands.refused > 0 && fewer >= demands.refused)
+            return status;
+        demands.refused = fewer;
         release(plan);
     }
 }
 
-gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **out)
+/* What is asked for, with pointers that are multiples of the smallest element however little is promised of them. */
+static gt_gemm align_elements(const gt_gemm *gemm)
+{
+    const gt_type types[] = {gemm->type_ab, gemm->type_b ? gemm->type_b : gemm->type_ab, gemm->type_c};
+    gt_gemm aligned = *gemm;
+    int element = 16;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        const gt_type_info *type = gt_type_find(types[i]); /* NULL: refused later */
+        element = type && type->bytes < element ? type->bytes : element;
+    }
+    if (gemm->align == 1 || gemm->align == 2 || gemm->align == 4)
+        aligned.align = gemm->align > element ? gemm->align : element;
+    return aligned;
+}
+
+gt_status gt_plan_gemm(gt_context *context, const gt_gemm *asked, gt_plan **out)
 {
     gt_problem problem;
     bool swapped;
-    if (!context || !gemm || !out)
-        return gt_fail(GT_ERROR_INVALID, "%s is NULL", !context ? "context" : !gemm ? "gemm" : "plan");
-    if (!(gemm->max_error >= 0))
-        return gt_fail(GT_ERROR_INVALID, "max_error is %g; it must be 0 (any) or more", gemm->max_error);
+    if (!context || !asked || !out)
+        return gt_fail(GT_ERROR_INVALID, "%s is NULL", !context ? "context" : !asked ? "gemm" : "plan");
+    if (!(asked->max_error >= 0))
+        return gt_fail(GT_ERROR_INVALID, "max_error is %g; it must be 0 (any) or more", asked->max_error);
+    const gt_gemm aligned = align_elements(asked), *const gemm = &aligned;
     gt_status status = gt_problem_fold(gemm, &problem, &swapped);
     if (status != GT_OK)
         return status;
     const gt_demands demands = {.deterministic = gemm->deterministic != 0,
                                 .epilogue = gemm->epilogue != GT_EPILOGUE_NONE || gemm->beside,
-                                .max_error = gemm->max_error};
+                                .max_error = gemm->max_error, .db_option = context->db_option};
     gt_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return gt_fail_memory();

@@ -30,6 +30,7 @@ struct gt_context {
     bool retained;  /* cuda is the device's primary context, released at the end */
     void (*log)(void *data, const char *message);
     void *log_data;
+    char *db_option; /* of commands that messages name: " --db PATH" where the caller named its database, else "" */
     pthread_mutex_t lock; /* over all below: plans are made one at a time */
     gt_source sources[2]; /* the user's, then the system's */
     size_t source_count;

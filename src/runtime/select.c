@@ -8,27 +8,6 @@
 #include "../core/bound.h"
 #include "neighbours.h"
 
-double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
-                         const size_t *rows, size_t count, size_t *nearest)
-{
-    const gt_kernel *kernel = measured->list[rows[0]].kernel;
-    gt_neighbours own = {.list = calloc(count, sizeof *own.list), .count = count};
-    gt_terms terms;
-    gt_prospect found = {0};
-    bool good = own.list && gt_estimate_terms(device, kernel, problem, &terms, NULL);
-    for (size_t i = 0; good && i < count; i++)
-        own.list[i] = (gt_neighbour){
-            .row = rows[i], .estimate_us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, kernel))};
-    if (good) {
-        gt_neighbours_compare(device, problem, measured, &own);
-        good = gt_neighbours_predict(measured, &own, own.list, count, &found);
-    }
-    if (good)
-        *nearest = found.nearest;
-    free(own.list);
-    return good ? found.us : 0;
-}
-
 /* Times its own estimate that a kernel of `split` is feared to take where a strict one could serve: of 64 products of 256^3 it
  * was 2.2 times too small on an H200. Where parts pay they are two to four times as fast. Estimates of tf32 are as good as
  * strict ones: of 296 sizes that neither knew, choices by them take 1.04 of the better one's time, and with this doubt 1.08. */
@@ -85,12 +64,12 @@ static double estimate_made(const gt_device *device, const gt_problem *problem, 
     return runs ? gt_estimate_us(&terms, gt_neighbours_coefficients(measured, kernel)) : 0;
 }
 
-/* The same, in the parts of K that suit the problem, where the kernel takes any. */
-static double estimate(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                       const gt_measurements *measured, const gt_kernel *kernel, int64_t *parts)
+/* The same, in the parts of K that suit the problem, where the kernel takes any: all of a neighbour but its row. */
+static gt_neighbour estimate(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
+                             const gt_measurements *measured, const gt_kernel *kernel)
 {
-    double best = estimate_made(device, problem, demands, measured, kernel);
-    *parts = 0;
+    gt_neighbour best = {.estimate_us = estimate_made(device, problem, demands, measured, kernel)};
+    best.as_made = best.estimate_us > 0;
     /* A bound of the error holds for the parts of K that the kernel was made with. */
     const bool any = kernel->facts.any_split && !demands->as_made && demands->max_error <= 0;
     gt_kernel split = *kernel;
@@ -100,9 +79,9 @@ static double estimate(const gt_device *device, const gt_problem *problem, const
             continue;
         gt_kernel_split(&split, wanted);
         const double us = estimate_made(device, problem, demands, measured, &split);
-        if (us > 0 && (best <= 0 || us < best)) {
-            best = us;
-            *parts = split.facts.split_k;
+        if (us > 0 && (best.estimate_us <= 0 || us < best.estimate_us)) {
+            best.estimate_us = us;
+            best.parts = split.facts.split_k;
         }
     }
     return best;
@@ -154,10 +133,11 @@ static void keep_runnable(const gt_device *device, const gt_problem *problem, co
     for (size_t begin = 0, end; begin < pool->near.count; begin = end) {
         end = group_end(pool, measured->list, begin);
         const gt_kernel *kernel = measured->list[pool->near.list[begin].row].kernel;
-        int64_t parts;
-        const double us = estimate(device, problem, demands, measured, kernel, &parts);
-        for (size_t i = begin; us > 0 && i < end; i++)
-            pool->near.list[kept++] = (gt_neighbour){.row = pool->near.list[i].row, .estimate_us = us, .parts = parts};
+        gt_neighbour entry = estimate(device, problem, demands, measured, kernel);
+        for (size_t i = begin; entry.estimate_us > 0 && i < end; i++) {
+            entry.row = pool->near.list[i].row;
+            pool->near.list[kept++] = entry;
+        }
     }
     pool->near.count = kept;
 }
@@ -236,13 +216,14 @@ static double expect_baseline(const gt_measured *list, const usable *pool, doubl
     return nearest ? expected_us * nearest->baseline_us / nearest->trial.us / (1 + BASELINE_GAIN * sqrt(least)) : 0;
 }
 
+/* What was measured on this very problem was measured as it was made: it must run so. */
 static bool select_exact(const gt_problem *problem, const gt_measured *list, const usable *pool, gt_selection *out)
 {
     const gt_measured *best = NULL;
     size_t kernels = 0;
     for (size_t i = 0; i < pool->near.count; i++) {
         const gt_measured *row = &list[pool->near.list[i].row];
-        if (!row->same_gpu || !gt_problem_same_size(&row->problem, problem))
+        if (!row->same_gpu || !pool->near.list[i].as_made || !gt_problem_same_size(&row->problem, problem))
             continue;
         kernels++;
         if (!best || is_better(row, best))
@@ -371,12 +352,13 @@ static gt_status fail_not_tuned(const gt_device *device, const gt_problem *probl
         snprintf(align, sizeof align, " --align %d", problem->class.align);
     return gt_fail(GT_ERROR_NOT_TUNED,
                    "no %skernel%s%s for %s on %s in the database: run `gemmtune --device %s --type %s%s --layout %s "
-                   "--shapes %lldx%lldx%lld%s%s`",
+                   "--shapes %lldx%lldx%lld%s%s%s`",
                    refused && demands->deterministic ? "deterministic " : "",
                    refused && demands->epilogue ? " with epilogues" : "", accurate, name, device->name,
                    gt_device_option(device, option), gt_class_types(&problem->class)->name, math,
                    gt_class_layout(&problem->class), (long long)problem->m, (long long)problem->n,
-                   (long long)(problem->k ? problem->k : 1), batch, align);
+                   (long long)(problem->k ? problem->k : 1), batch, align,
+                   demands->db_option ? demands->db_option : "");
 }
 
 gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt_demands *demands,

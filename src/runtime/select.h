@@ -13,6 +13,7 @@ typedef struct gt_demands {
     double max_error; /* that a kernel's bound may be, gt_error_bound; 0: any */
     bool as_made;     /* kernels are launched as they were measured */
     size_t refused;   /* so many bytes of workspace could not be had: fewer than that; 0: as many as the device has */
+    const char *db_option; /* no demand: of the command that a message names, " --db PATH"; NULL: "" */
 } gt_demands;
 
 typedef struct gt_selection {
@@ -48,13 +49,5 @@ double gt_select_least_bound(const gt_problem *problem, const gt_measurements *m
  * INFINITY where none can run it. */
 gt_status gt_select_least_estimate(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
                                    double *us);
-
-/*
- * The time in microseconds that a kernel is expected to take on a problem. list[rows[0]] to list[rows[count - 1]], at
- * least one, are its measurements: its estimate is corrected by how these compare with theirs and, where they are far,
- * by how those of its family do. *nearest is the row nearest to the problem. 0 where the kernel cannot run it.
- */
-double gt_select_predict(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
-                         const size_t *rows, size_t count, size_t *nearest);
 
 #endif
