@@ -23,7 +23,7 @@ static const struct {
     const char *format;
     double scale;
 } shown[] = {
-    {"gpu", "GPU", GT_LEFT, NULL, 0},
+    {"gpu_label", "GPU", GT_LEFT, NULL, 0},
     {"type", "type", GT_LEFT, NULL, 0},
     {"math", "math", GT_LEFT, NULL, 0},
     {"layout", "layout", GT_LEFT, NULL, 0},
@@ -46,8 +46,8 @@ static const struct {
 #define SHOWN (sizeof shown / sizeof shown[0])
 
 /* Columns that stay text in JSON even where they look like a number. */
-static const char *const text_columns[] = {"gpu",    "type",   "math",   "layout",  "epilogue",
-                                           "family", "params", "timing", "tuned_at"};
+static const char *const text_columns[] = {"gpu",    "type",   "math",   "layout",   "epilogue",
+                                           "family", "params", "timing", "tuned_at", "gpu_label"};
 
 typedef struct listing {
     const gt_options_cli *options;
@@ -150,7 +150,7 @@ static double bound_of(int count, const char *const *names, const char *const *v
 /* A blank line before the first row of another GPU, type or math. */
 static void separate(listing *l, int count, const char *const *names, const char *const *values)
 {
-    static const char *const keys[] = {"gpu", "type", "math"};
+    static const char *const keys[] = {"gpu_id", "type", "math"};
     char group[sizeof l->group] = "";
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const char *value = find(keys[i], count, names, values);
@@ -239,9 +239,10 @@ static void explain_untuned(const listing *l, gt_store *store)
 int gt_cmd_best(const gt_options_cli *options)
 {
     static const char sql[] =
-        "SELECT *, (SELECT repack FROM kernel k WHERE k.id = best_configs.kernel) AS repack FROM best_configs"
+        "SELECT *, (SELECT repack FROM kernel k WHERE k.id = best_configs.kernel) AS repack,"
+        " (SELECT " GT_GPU_LABEL " FROM gpu g WHERE g.id = gpu_id) AS gpu_label FROM best_configs"
         " WHERE (?1 = '' OR type = ?1) AND (?2 = '' OR layout = ?2) AND (?3 = '' OR family = ?3)"
-        " AND (?4 = '' OR math = ?4) ORDER BY gpu, type, math, layout, batch, 1.0 * m * n * k, m, n, k";
+        " AND (?4 = '' OR math = ?4) ORDER BY gpu, gpu_id, type, math, layout, batch, 1.0 * m * n * k, m, n, k";
     const gt_class class = {.op_a = options->op_a, .op_b = options->op_b};
     const bool typed = options->type_given || options->math_names;
     const bool filtered = typed || options->layout_given || options->family || options->shapes_given;
