@@ -278,6 +278,43 @@ class Best(unittest.TestCase):
         self.assertIn(path, err)
 
 
+class Tuned(unittest.TestCase):
+    """What is said of a database with one problem, a vector, tuned on the software GPU."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.path = os.path.join(FOLDER.name, "tuned.db")
+        code, out, err = run("tune", "--device", "soft", "--shapes", "50x1x30", "--effort", "quick", "--budget", "5s", "-q",
+                             "--db", cls.path)
+        if "NVRTC" in err:
+            raise unittest.SkipTest(err)
+        assert code == 0, err
+
+    def of(self, *words):
+        return run(*words, "--db", self.path)
+
+    def test_best_finds_a_vector_by_the_sizes_that_it_was_tuned_by(self):
+        for words in [["50x1x30"], ["1x50x30", "--layout", "nt"], ["1x50x30,50x1x30", "--layout", "nt"],
+                      ["50x1x30", "--layout", "nn", "--type", "f32"]]:
+            code, out, err = self.of("best", "--device", "soft", "--shapes", *words)
+            self.assertEqual((code, err), (0, ""), words)
+            self.assertRegex(out, r"\n.* nt +1 +50 +30 ", words)
+        self.assertRegex(self.of("best", "--device", "soft", "--shapes", "50x1x30", "--layout", "tn")[2], "nothing .* matches")
+
+    def test_best_says_what_would_be_taken_on_the_gpu_that_is_named(self):
+        code, out, err = self.of("best", "--device", "soft", "--shapes", "60x1x30", "--layout", "nn")
+        self.assertEqual((code, out), (0, ""))
+        self.assertRegex(err, "f32 nt 1x60x30 align 8: not tuned; the library takes ")
+        self.assertRegex(self.of("best", "--device", "soft:t4", "--shapes", "50x1x30")[2], "no kernel for .* on Tesla T4")
+        self.assertEqual(self.of("best", "--device", "1023", "--shapes", "50x1x30")[0], 1)
+
+    def test_a_winner_that_a_filter_hides_is_tuned_all_the_same(self):
+        code, out, err = self.of("best", "--device", "soft", "--shapes", "50x1x30", "--family", "simt")
+        self.assertEqual((code, out), (0, ""))
+        self.assertNotIn("not tuned", err)
+        self.assertRegex(err, "1x50x30 align 8: the library takes .*: tuned for this problem")
+
+
 if __name__ == "__main__":
     FOLDER = tempfile.TemporaryDirectory(prefix="gemmtune-cli-")
     unittest.main(verbosity=1)
