@@ -162,6 +162,17 @@ class Render(unittest.TestCase):
     def test_the_same_words_give_the_same_bytes(self):
         self.assertEqual(*(run("render", "simt", "--arch", "90")[1] for _ in range(2)))
 
+    def test_a_source_may_be_rendered_into_the_folder_of_its_family(self):
+        folder = tempfile.mkdtemp(dir=FOLDER.name)
+        with open(os.path.join(folder, "mine.cu"), "w") as kernel, open(os.path.join(folder, "mine.sql"), "w") as space:
+            kernel.write("// BM BN\n")
+            space.write("SELECT 16 AS bm, 16 AS bn, 256 AS threads")
+        with open(os.path.join(folder, "full.cu"), "w") as full:
+            code, _, err = run("render", "mine", "--templates", folder, "--arch", "90", stdout=full)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(run("space", "--templates", folder, "--arch", "90")[0], 0)
+        self.fails("full", "--templates", folder, says="full.sql")
+
     def test_what_does_not_fit_is_named(self):
         self.fails("smit", says="did you mean 'simt'?")
         self.fails("simt", "--params", "bx=1", says="no parameter 'bx'")

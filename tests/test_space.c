@@ -219,13 +219,23 @@ TEST(a_users_folder_adds_and_replaces_families)
     gt_families_finish(&families);
 }
 
-TEST(a_template_without_its_space_is_named)
+TEST(a_template_without_its_space_is_named_only_where_that_family_is_asked_for)
 {
     gt_families families;
+    const gt_family *family;
     const char *folder = check_folder();
     write_file(folder, "lonely.cu", "//\n");
-    CHECK_STATUS(gt_families_init(folder, &families), GT_ERROR_IO);
+    write_file(folder, "simt.cu", "");
+    write_file(folder, "mine.cu", "// BM BN\n");
+    write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    write_file(folder, "a_name_that_is_longer_than_any_family_is_allowed_to_have_in_a_database.cu", "");
+    CHECK_OK(gt_families_init(folder, &families));
+    CHECK_OK(gt_families_get(&families, "mine", &family));
+    CHECK_OK(gt_families_get(&families, "simt", &family));
+    CHECK(family->built_in);
+    CHECK_STATUS(gt_families_get(&families, "lonely", &family), GT_ERROR_INVALID);
     CHECK(strstr(gt_error_message(), "lonely.sql"));
+    gt_families_finish(&families);
     CHECK_STATUS(gt_families_init("/nowhere", &families), GT_ERROR_IO);
 }
 
