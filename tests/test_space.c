@@ -179,6 +179,7 @@ TEST(a_bad_space_is_one_clear_line)
         {"SELECT 1.5 AS bm", "integers"},
         {"SELECT 'x' AS bm", "integers"},
         {"SELECT 1 AS bm UNION ALL SELECT NULL", "integers"},
+        {"SELECT 1 AS bm, 1 AS bn, 2 AS bm", "column 'bm' is there twice"},
         {"SELECT 1 AS bm WHERE :typ = 'f32'", "no parameter ':typ'; there are: :cc :smem_limit :sm_count :type :math "},
         {"SELECT 1 AS bm WHERE ? = 'f32'", "no parameter '?'"},
         {"CREATE TABLE t(x)", "not authorized"},

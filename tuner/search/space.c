@@ -107,6 +107,9 @@ static gt_status read_columns(sqlite3_stmt *query, gt_space *space)
         if (!gt_param_is_name(name))
             return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is no parameter name (a-z, 0-9 and _)",
                            space->family->name, name);
+        for (int before = 0; before < i; before++)
+            if (strcmp(space->names[before], name) == 0)
+                return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is there twice", space->family->name, name);
         strcpy(space->names[i], name);
         space->tunable[i] = is_param(name);
     }
