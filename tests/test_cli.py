@@ -289,6 +289,22 @@ class Best(unittest.TestCase):
         self.assertIn(path, err)
 
 
+class Author(unittest.TestCase):
+    """A family of one's own, tuned on the software GPU."""
+
+    def test_a_family_that_cannot_be_launched_is_told_of_with_the_reason(self):
+        folder = tempfile.mkdtemp(dir=FOLDER.name)
+        with open(os.path.join(folder, "mine.cu"), "w") as kernel, open(os.path.join(folder, "mine.sql"), "w") as space:
+            kernel.write("// BM BN\n")
+            space.write("SELECT 16 AS bm, 16 AS bn, 12800 AS threads")
+        code, out, err = run("tune", "--device", "soft", "--shapes", "16", "--templates", folder, "--family", "mine", "-q",
+                             "--db", os.path.join(folder, "x.db"))
+        if "NVRTC" in err:
+            self.skipTest(err)
+        self.assertRegex(err, "no configuration of mine can be launched; the first: f32 nn 16x16x16, mine bm=16 bn=16: "
+                              "threads is 12800, outside 1 to 1024\n")
+
+
 class Tuned(unittest.TestCase):
     """What is said of a database with one problem, a vector, tuned on the software GPU."""
 
