@@ -45,6 +45,11 @@ class CommandLine(unittest.TestCase):
             self.assertIn("Usage: gemmtune", out)
             self.assertRegex(out, "[Ee]xample")
 
+    def test_help_of_tune_names_every_option(self):
+        out = run("tune", "--help")[1]
+        for option in "wanted top jobs nvrtc shapes quiet".split():
+            self.assertRegex(out, f"--{option}\\b")
+
     def test_help_names_every_command(self):
         out = run("--help")[1]
         for command in COMMANDS:
