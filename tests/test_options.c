@@ -147,6 +147,8 @@ TEST(operands_are_counted)
     check_refused(WORDS("render"),
                   "render needs a FAMILY: gemmtune render simt --params \"bm=128 bn=128\" > simt.cu");
     check_refused(WORDS("render", "a", "b"), "render takes one FAMILY, but there is 'b' too");
+    check_refused(WORDS("why", "4", "5"), "why takes one SHAPE, but there is '5' too");
+    check_refused(WORDS("space", "a", "b"), "space takes one FAMILY, but there is 'b' too");
     check_refused(WORDS("best", "4096"), "best takes no operand, but there is '4096'");
 }
 

@@ -48,8 +48,12 @@ static gt_status take_word(char *const *words, gt_options_cli *o)
         o->files[o->file_count++] = word;
         return GT_OK;
     }
-    if (o->operand)
-        return gt_fail(GT_ERROR_INVALID, "%s takes one %s, but there is '%.40s' too", o->command, "FAMILY", word);
+    if (o->operand) {
+        const char *name = gt_command_rows[o->command_id].operand;
+        name += *name == '[';
+        return gt_fail(GT_ERROR_INVALID, "%s takes one %.*s, but there is '%.40s' too", o->command,
+                       (int)strcspn(name, "]"), name, word);
+    }
     if (o->command_given) {
         o->operand = word;
         o->program = o->command_id == GT_COMMAND_RUN ? words : NULL;
