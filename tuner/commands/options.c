@@ -153,6 +153,16 @@ static gt_status check_forget(uint64_t given)
     return GT_OK;
 }
 
+/* Without sizes of its own it takes the stored winners as they are. */
+static gt_status check_verify(uint64_t given)
+{
+    static const int of_shapes[] = {BATCH, ALIGN};
+    for (size_t i = 0; !(given >> SHAPES & 1) && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
+        if (given >> of_shapes[i] & 1)
+            return gt_fail(GT_ERROR_INVALID, "verify takes --%s with --shapes only", gt_option_rows[of_shapes[i]].name);
+    return GT_OK;
+}
+
 /* What programs asked for has sizes, layouts and alignment of its own; and any type, where none is named. */
 static gt_status check_wanted(gt_options_cli *o, uint64_t given)
 {
@@ -266,6 +276,8 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
     if (status == GT_OK)
         status = check_regret(o, given);
+    if (status == GT_OK && o->command_id == GT_COMMAND_VERIFY)
+        status = check_verify(given);
     if (status != GT_OK)
         return status;
     const bool usual = shapes == row->shapes && o->random == 0 && !o->shapes_given;
