@@ -140,6 +140,14 @@ class Report(unittest.TestCase):
         self.assertEqual((code, err.count("\n")), (1, 1))
         self.assertFalse(os.path.exists(path("never.html")))
 
+    def test_who_may_read_the_page_is_up_to_the_umask(self):
+        file = make("masked.db")
+        for mask, mode in [(0o077, 0o600), (0o022, 0o644)]:
+            before = os.umask(mask)
+            self.assertEqual(run("report", "--db", file, "-o", path("masked.html"))[0], 0)
+            os.umask(before)
+            self.assertEqual(os.stat(path("masked.html")).st_mode & 0o777, mode)
+
     def test_what_is_no_plain_file_stays_what_it_is(self):
         open(path("page.html"), "w").close()
         os.symlink(path("page.html"), path("link.html"))

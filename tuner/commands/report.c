@@ -204,6 +204,14 @@ static gt_status put_page(gt_store *store, FILE *out)
     return status;
 }
 
+/* What the user takes away from the mode of new files, which mkstemp makes for the owner alone. */
+static mode_t creation_mask(void)
+{
+    const mode_t mask = umask(0);
+    umask(mask);
+    return mask;
+}
+
 /* A file is there whole or not at all: the page is written beside it and takes its place. Not that of what is no plain
  * file: a pipe, a device, a link such as /dev/stdout. */
 static gt_status write_file(gt_store *store, const char *path)
@@ -220,7 +228,7 @@ static gt_status write_file(gt_store *store, const char *path)
         return gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
     gt_status status = put_page(store, out);
     if (plain)
-        fchmod(fd, 0644);
+        fchmod(fd, 0666 & ~creation_mask());
     const bool failed = ferror(out) != 0;
     if ((fclose(out) != 0 || failed || (status == GT_OK && plain && rename(part, path) != 0)) && status == GT_OK)
         status = gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
