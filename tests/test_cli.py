@@ -255,6 +255,14 @@ class Regret(unittest.TestCase):
         self.assertEqual(set(glob.glob("/tmp/gemmtune-*/regret.db*")) - folders, set())
 
 
+    def test_quiet_has_no_notes(self):
+        code, out, err = run("bench", "--device", "soft", "--regret", "1", "--seed", "20", "--budget", "1s", "-q", "--db",
+                             os.path.join(FOLDER.name, "nothing.db"))
+        if "NVRTC" in err:
+            self.skipTest(err)
+        self.assertEqual((code, err), (0, ""))
+
+
 class Trust(unittest.TestCase):
     def test_nothing_is_tuned_into_a_place_that_no_reader_trusts(self):
         folder = os.path.join(FOLDER.name, "shared")
