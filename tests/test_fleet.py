@@ -120,6 +120,13 @@ class Why(unittest.TestCase):
         code, out, err = run("why", "64x32x32", "--db", path("a.db"))
         self.assertEqual((code, out, err.count("\n")), (1, "", 1))
         self.assertIn("nothing was tried on f32 nn 64x32x32", err)
+        advised = "--type f32 --layout nn --shapes 64x32x32 --db " + path("a.db")
+        self.assertIn(f"`gemmtune {advised}` does", err)
+
+    def test_the_advice_names_all_that_was_asked_for(self):
+        err = run("why", "64", "--type", "f32", "--math", "tf32", "--layout", "tn", "--batch", "3", "--align", "4", "--db",
+                  path("a.db"))[2]
+        self.assertIn("--type f32 --math tf32 --layout tn --shapes 64x64x64 --batch 3 --align 4", err)
 
 
 class Stale(unittest.TestCase):

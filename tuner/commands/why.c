@@ -170,7 +170,7 @@ static int put_place(void *data, int count, const char *const *names, const char
     return ++p->count == sizeof p->list / sizeof p->list[0];
 }
 
-static gt_status find_places(gt_store *store, const gt_problem *problem, places *found)
+static gt_status find_places(gt_store *store, const char *database, const gt_problem *problem, places *found)
 {
     static const char sql[] =
         "SELECT p.id, g.id, " GT_GPU_LABEL ", (SELECT b.kernel FROM best_configs b WHERE " BEST " AND b.m = p.m AND b.n = p.n"
@@ -179,7 +179,7 @@ static gt_status find_places(gt_store *store, const gt_problem *problem, places 
         " AND p.k = ?6 AND p.batch = ?7 AND p.align = ?8 AND p.epilogue = ?9"
         " AND EXISTS (SELECT 1 FROM trial t WHERE t.problem = p.id AND t.gpu = g.id) ORDER BY 3, 2";
     const int64_t numbers[] = {problem->m, problem->n, problem->k, problem->batch, problem->class.align};
-    char texts[5][24], name[GT_PROBLEM_NAME_LENGTH];
+    char texts[5][24], name[GT_PROBLEM_NAME_LENGTH], words[GT_PROBLEM_WORDS];
     for (int i = 0; i < 5; i++)
         snprintf(texts[i], sizeof texts[i], "%lld", (long long)numbers[i]);
     const char *const parameters[] = {gt_class_types(&problem->class)->name, gt_math_name(problem->class.math),
@@ -189,8 +189,8 @@ static gt_status find_places(gt_store *store, const gt_problem *problem, places 
     if (status != GT_OK || found->count > 0)
         return status;
     gt_problem_name(problem, name);
-    return gt_fail(GT_ERROR_NOT_TUNED, "%s: nothing was tried on %s; `gemmtune --shapes %lldx%lldx%lld` does",
-                   gt_store_path(store), name, (long long)problem->m, (long long)problem->n, (long long)problem->k);
+    return gt_fail(GT_ERROR_NOT_TUNED, "%s: nothing was tried on %s; `gemmtune %s%s%s` does", gt_store_path(store), name,
+                   gt_problem_words(problem, words), database ? " --db " : "", database ? database : "");
 }
 
 static gt_status explain(gt_store *store, const gt_problem *problem, const place *at, bool json, bool first)
@@ -222,7 +222,7 @@ int gt_cmd_why(const gt_options_cli *options)
     if (status == GT_OK)
         status = gt_store_open(options->database, GT_STORE_READ, &store);
     if (status == GT_OK)
-        status = find_places(store, &problem, &found);
+        status = find_places(store, options->database, &problem, &found);
     if (status == GT_OK && options->json)
         putchar('[');
     for (size_t i = 0; status == GT_OK && i < found.count; i++)
