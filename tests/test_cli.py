@@ -348,6 +348,16 @@ class Tuned(unittest.TestCase):
         self.assertRegex(self.of("best", "--device", "soft:t4", "--shapes", "50x1x30")[2], "no kernel for .* on Tesla T4")
         self.assertEqual(self.of("best", "--device", "1023", "--shapes", "50x1x30")[0], 1)
 
+    def test_bench_goes_on_behind_a_shape_without_a_kernel(self):
+        code, out, err = self.of("bench", "--device", "soft", "--shapes", "64,50x1x30", "--json", "-q")
+        self.assertEqual((code, err.count("\n")), (1, 1), err)
+        self.assertRegex(err, "no kernel for f32 nn 64x64x64 on .*: run `gemmtune --device soft --type f32 .*64x64x64`")
+        rows = json.loads(out)["shapes"]
+        self.assertEqual([(row["shape"], row["choice"], row["us"] is None) for row in rows],
+                         [("64x64x64", None, True), ("1x50x30", "exact", False)])
+        code, out, err = self.of("bench", "--device", "soft", "--shapes", "64,128")
+        self.assertEqual((code, out, err.count("\n")), (1, "", 1))
+
     def test_a_winner_that_a_filter_hides_is_tuned_all_the_same(self):
         code, out, err = self.of("best", "--device", "soft", "--shapes", "50x1x30", "--family", "simt")
         self.assertEqual((code, out), (0, ""))
