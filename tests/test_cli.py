@@ -358,6 +358,11 @@ class Tuned(unittest.TestCase):
         code, out, err = self.of("bench", "--device", "soft", "--shapes", "64,128")
         self.assertEqual((code, out, err.count("\n")), (1, "", 1))
 
+    def test_bench_untuned_says_that_no_other_size_has_a_kernel(self):
+        code, out, err = self.of("bench", "--device", "soft", "--shapes", "50x1x30", "--untuned", "-q")
+        self.assertEqual((code, out), (1, ""))
+        self.assertRegex(err, "f32 nt 1x50x30 align 8: untuned it has no kernel: none that was tuned on another size")
+
     def test_a_winner_that_a_filter_hides_is_tuned_all_the_same(self):
         code, out, err = self.of("best", "--device", "soft", "--shapes", "50x1x30", "--family", "simt")
         self.assertEqual((code, out), (0, ""))

@@ -34,9 +34,13 @@ static bool is_same_code(const gt_code *a, const gt_code *b)
 }
 
 /* A shape that nothing in the database can serve: the others go on. */
-static gt_status leave_out(gt_bench_race *e)
+static gt_status leave_out(const gt_options_cli *options, gt_bench_race *e)
 {
+    char name[GT_PROBLEM_NAME_LENGTH];
+    gt_problem_name(&e->problem, name);
     e->ours.outcome = GT_TRIAL_LAUNCH_ERROR;
+    if (options->untuned && e->chosen.tuned_us > 0)
+        gt_fail(GT_ERROR_NOT_TUNED, "%s: untuned it has no kernel: none that was tuned on another size can run it", name);
     snprintf(e->ours.detail, sizeof e->ours.detail, "%s", gt_error_message());
     return GT_OK;
 }
@@ -57,7 +61,7 @@ static gt_status run_race(gt_engine *engine, const gt_options_cli *options, void
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
     gt_status status = gt_chosen_find(engine, &e->problem, options->untuned, &e->chosen, &code);
     if (status == GT_ERROR_NOT_TUNED)
-        return leave_out(e);
+        return leave_out(options, e);
     const gt_contestant contestants[2] = {{&e->chosen.kernel, &code}, {&strict.kernel, &strict_code}};
     /* Stored results are not believed: a kernel is proved right here before it is timed. */
     if (status == GT_OK)
