@@ -270,6 +270,11 @@ typedef struct gt_asked {
  * free(). */
 gt_status gt_store_find_wanted(gt_store *store, const gt_device *device, gt_asked **asked, size_t *count);
 
+/* SQL: what people call the GPU model `g`, with what tells it from others of its name. */
+#define GT_GPU_LABEL                                                                                         \
+    "g.name || CASE WHEN (SELECT count(*) FROM gpu o WHERE o.name = g.name) > 1 THEN"                        \
+    " printf(', %d SMs, %.0f GiB', g.sm_count, g.memory_bytes / 1073741824.0) ELSE '' END"
+
 /* Runs a query and hands each row to a callback as text (NULL for SQL's NULL); a non-zero return stops it. For
  * `gemmtune best` and the tests. parameters are bound in order as text, a NULL entry ends them; may be NULL. */
 typedef int gt_store_row(void *data, int columns, const char *const *names, const char *const *values);

@@ -12,8 +12,8 @@ FROM kernel k;
 -- The best kernel of each GPU and problem. That is the newest winner of a race, else the fastest, of those that are not
 -- convicted; a measured time stands before any modelled one. A parameter that the family does not have is NULL.
 -- vs_cublas is against the better of cuBLAS's two libraries, each at its newest time (internal.h: GT_BASELINE_US), of the
--- winner's own run where there is one. The newest is by time: rows may come from another file. Each subquery is one seek in an index, and WHERE on sizes
--- reaches the problem table.
+-- winner's own run where there is one. The newest is by time: rows may come from another file. gpu_id tells models of one
+-- name apart. Each subquery is one seek in an index, and WHERE on sizes reaches the problem table.
 CREATE VIEW best_configs AS
 SELECT g.name AS gpu, p.type, p.math, p.layout, p.m, p.n, p.k, p.batch, k.family,
        (SELECT value FROM kernel_param WHERE kernel = k.id AND name = 'bm') AS bm,
@@ -38,7 +38,8 @@ SELECT g.name AS gpu, p.type, p.math, p.layout, p.m, p.n, p.k, p.batch, k.family
                                  AND n.name = b.name AND n.measured_at > b.measured_at AND n.outcome = 'ok'
                                  AND n.timing = b.timing AND n.us IS NOT NULL)))
            / t.us AS vs_cublas,
-       t.error, t.margin, t.timing, substr(t.tried_at, 1, 19) AS tuned_at, p.align, k.id AS kernel, t.run
+       t.error, t.margin, t.timing, substr(t.tried_at, 1, 19) AS tuned_at, p.align, k.id AS kernel, t.run,
+       g.id AS gpu_id
 FROM problem p
 CROSS JOIN gpu g
 JOIN trial t ON t.id = coalesce(

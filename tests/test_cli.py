@@ -45,6 +45,11 @@ class CommandLine(unittest.TestCase):
             self.assertIn("Usage: gemmtune", out)
             self.assertRegex(out, "[Ee]xample")
 
+    def test_help_of_tune_names_every_option(self):
+        out = run("tune", "--help")[1]
+        for option in "wanted top jobs nvrtc shapes quiet".split():
+            self.assertRegex(out, f"--{option}\\b")
+
     def test_help_names_every_command(self):
         out = run("--help")[1]
         for command in COMMANDS:
@@ -162,6 +167,17 @@ class Render(unittest.TestCase):
     def test_the_same_words_give_the_same_bytes(self):
         self.assertEqual(*(run("render", "simt", "--arch", "90")[1] for _ in range(2)))
 
+    def test_a_source_may_be_rendered_into_the_folder_of_its_family(self):
+        folder = tempfile.mkdtemp(dir=FOLDER.name)
+        with open(os.path.join(folder, "mine.cu"), "w") as kernel, open(os.path.join(folder, "mine.sql"), "w") as space:
+            kernel.write("// BM BN\n")
+            space.write("SELECT 16 AS bm, 16 AS bn, 256 AS threads")
+        with open(os.path.join(folder, "full.cu"), "w") as full:
+            code, _, err = run("render", "mine", "--templates", folder, "--arch", "90", stdout=full)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(run("space", "--templates", folder, "--arch", "90")[0], 0)
+        self.fails("full", "--templates", folder, says="full.sql")
+
     def test_what_does_not_fit_is_named(self):
         self.fails("smit", says="did you mean 'simt'?")
         self.fails("simt", "--params", "bx=1", says="no parameter 'bx'")
@@ -258,6 +274,14 @@ class Regret(unittest.TestCase):
         self.assertEqual(set(glob.glob("/tmp/gemmtune-*/regret.db*")) - folders, set())
 
 
+    def test_quiet_has_no_notes(self):
+        code, out, err = run("bench", "--device", "soft", "--regret", "1", "--seed", "20", "--budget", "1s", "-q", "--db",
+                             os.path.join(FOLDER.name, "nothing.db"))
+        if "NVRTC" in err:
+            self.skipTest(err)
+        self.assertEqual((code, err), (0, ""))
+
+
 class Trust(unittest.TestCase):
     def test_nothing_is_tuned_into_a_place_that_no_reader_trusts(self):
         folder = os.path.join(FOLDER.name, "shared")
@@ -295,6 +319,74 @@ class Best(unittest.TestCase):
         code, out, err = run("best", "--db", path, "--json")
         self.assertEqual((code, out), (1, ""))
         self.assertIn(path, err)
+
+
+class Author(unittest.TestCase):
+    """A family of one's own, tuned on the software GPU."""
+
+    def test_a_family_that_cannot_be_launched_is_told_of_with_the_reason(self):
+        folder = tempfile.mkdtemp(dir=FOLDER.name)
+        with open(os.path.join(folder, "mine.cu"), "w") as kernel, open(os.path.join(folder, "mine.sql"), "w") as space:
+            kernel.write("// BM BN\n")
+            space.write("SELECT 16 AS bm, 16 AS bn, 12800 AS threads")
+        code, out, err = run("tune", "--device", "soft", "--shapes", "16", "--templates", folder, "--family", "mine", "-q",
+                             "--db", os.path.join(folder, "x.db"))
+        if "NVRTC" in err:
+            self.skipTest(err)
+        self.assertRegex(err, "no configuration of mine can be launched; the first: f32 nn 16x16x16, mine bm=16 bn=16: "
+                              "threads is 12800, outside 1 to 1024\n")
+
+
+class Tuned(unittest.TestCase):
+    """What is said of a database with one problem, a vector, tuned on the software GPU."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.path = os.path.join(FOLDER.name, "tuned.db")
+        code, out, err = run("tune", "--device", "soft", "--shapes", "50x1x30", "--effort", "quick", "--budget", "5s", "-q",
+                             "--db", cls.path)
+        if "NVRTC" in err:
+            raise unittest.SkipTest(err)
+        assert code == 0, err
+
+    def of(self, *words):
+        return run(*words, "--db", self.path)
+
+    def test_best_finds_a_vector_by_the_sizes_that_it_was_tuned_by(self):
+        for words in [["50x1x30"], ["1x50x30", "--layout", "nt"], ["1x50x30,50x1x30", "--layout", "nt"],
+                      ["50x1x30", "--layout", "nn", "--type", "f32"]]:
+            code, out, err = self.of("best", "--device", "soft", "--shapes", *words)
+            self.assertEqual((code, err), (0, ""), words)
+            self.assertRegex(out, r"\n.* nt +1 +50 +30 ", words)
+        self.assertRegex(self.of("best", "--device", "soft", "--shapes", "50x1x30", "--layout", "tn")[2], "nothing .* matches")
+
+    def test_best_says_what_would_be_taken_on_the_gpu_that_is_named(self):
+        code, out, err = self.of("best", "--device", "soft", "--shapes", "60x1x30", "--layout", "nn")
+        self.assertEqual((code, out), (0, ""))
+        self.assertRegex(err, "f32 nt 1x60x30 align 8: not tuned; the library takes ")
+        self.assertRegex(self.of("best", "--device", "soft:t4", "--shapes", "50x1x30")[2], "no kernel for .* on Tesla T4")
+        self.assertEqual(self.of("best", "--device", "1023", "--shapes", "50x1x30")[0], 1)
+
+    def test_bench_goes_on_behind_a_shape_without_a_kernel(self):
+        code, out, err = self.of("bench", "--device", "soft", "--shapes", "64,50x1x30", "--json", "-q")
+        self.assertEqual((code, err.count("\n")), (1, 1), err)
+        self.assertRegex(err, "no kernel for f32 nn 64x64x64 on .*: run `gemmtune --device soft --type f32 .*64x64x64`")
+        rows = json.loads(out)["shapes"]
+        self.assertEqual([(row["shape"], row["choice"], row["us"] is None) for row in rows],
+                         [("64x64x64", None, True), ("1x50x30", "exact", False)])
+        code, out, err = self.of("bench", "--device", "soft", "--shapes", "64,128")
+        self.assertEqual((code, out, err.count("\n")), (1, "", 1))
+
+    def test_bench_untuned_says_that_no_other_size_has_a_kernel(self):
+        code, out, err = self.of("bench", "--device", "soft", "--shapes", "50x1x30", "--untuned", "-q")
+        self.assertEqual((code, out), (1, ""))
+        self.assertRegex(err, "f32 nt 1x50x30 align 8: untuned it has no kernel: none that was tuned on another size")
+
+    def test_a_winner_that_a_filter_hides_is_tuned_all_the_same(self):
+        code, out, err = self.of("best", "--device", "soft", "--shapes", "50x1x30", "--family", "simt")
+        self.assertEqual((code, out), (0, ""))
+        self.assertNotIn("not tuned", err)
+        self.assertRegex(err, "1x50x30 align 8: the library takes .*: tuned for this problem")
 
 
 if __name__ == "__main__":

@@ -120,6 +120,13 @@ class Why(unittest.TestCase):
         code, out, err = run("why", "64x32x32", "--db", path("a.db"))
         self.assertEqual((code, out, err.count("\n")), (1, "", 1))
         self.assertIn("nothing was tried on f32 nn 64x32x32", err)
+        advised = "--type f32 --layout nn --shapes 64x32x32 --db " + path("a.db")
+        self.assertIn(f"`gemmtune {advised}` does", err)
+
+    def test_the_advice_names_all_that_was_asked_for(self):
+        err = run("why", "64", "--type", "f32", "--math", "tf32", "--layout", "tn", "--batch", "3", "--align", "4", "--db",
+                  path("a.db"))[2]
+        self.assertIn("--type f32 --math tf32 --layout tn --shapes 64x64x64 --batch 3 --align 4", err)
 
 
 class Stale(unittest.TestCase):
@@ -196,10 +203,10 @@ class SideBySide(unittest.TestCase):
         with open(os.path.join(TEMPLATES, "naive.sql")) as old, open(path("one/one.sql"), "w") as new:
             new.write(old.read().rstrip().rstrip(";") + " LIMIT 1")
 
-    def start(self, name):
-        words = [PROGRAM, "--device", "all", "--templates", path("one"), "--family", "one", "--shapes", "16,24", "--json",
-                 "--db", path(name)]
-        return subprocess.Popen(words, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    def start(self, name, *shapes, stdin=subprocess.DEVNULL):
+        words = [PROGRAM, "--device", "all", "--templates", path("one"), "--family", "one", "--json", "--db", path(name),
+                 "--shapes", *(shapes or ["16,24"])]
+        return subprocess.Popen(words, text=True, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 env={**os.environ, "GEMMTUNE_DRIVER": "soft:h200,gpus=2"})
 
     def tuner_of(self, process, gpu):
@@ -230,6 +237,17 @@ class SideBySide(unittest.TestCase):
         self.assertEqual(parts, [("--shard 1/2", 1), ("--shard 2/2", 1)])
         [(together,)] = ask("two.db", "SELECT max(started) <= min(ended) FROM run WHERE arguments LIKE '%--shard%'")
         self.assertTrue(together)
+
+    def test_a_list_on_standard_input_is_for_all_of_them(self):
+        process = self.start("piped.db", "16,@-", "--random", "1", "--seed", "20", stdin=subprocess.PIPE)
+        out, err = process.communicate("24 # the second\n", timeout=250)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertNotIn("its tuner ended", err)
+        self.assertEqual([row["shape"] for row in json.loads(out)], ["16x16x16", "24x24x24", "1x7x11"])
+        parts = ask("piped.db", "SELECT substr(arguments, instr(arguments, '--shard'), 11), (SELECT count(DISTINCT problem) "
+                                "FROM trial WHERE run = r.id) FROM run r WHERE arguments LIKE '%--shard%' ORDER BY 1")
+        self.assertEqual((sum(tried for _, tried in parts), [part for part, _ in parts]),
+                         (3, ["--shard 1/2", "--shard 2/2"]))
 
     def test_what_a_tuner_that_died_left_is_tuned_by_the_other(self):
         process = self.start("died.db")

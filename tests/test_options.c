@@ -89,6 +89,15 @@ TEST(one_thing_is_forgotten_at_a_time)
     check_refused(WORDS("forget", "--kernel", "12", "--batch", "2"), "forget takes --batch with --shapes only");
 }
 
+TEST(verify_takes_a_batch_and_an_alignment_with_shapes_only)
+{
+    gt_options_cli o;
+    CHECK_OK(parse(WORDS("verify", "--shapes", "64", "--batch", "3", "--align", "4"), &o));
+    gt_options_finish(&o);
+    check_refused(WORDS("verify", "--batch", "3"), "verify takes --batch with --shapes only");
+    check_refused(WORDS("verify", "--align", "4"), "verify takes --align with --shapes only");
+}
+
 TEST(each_command_has_its_own_default_shapes)
 {
     gt_options_cli o;
@@ -147,6 +156,8 @@ TEST(operands_are_counted)
     check_refused(WORDS("render"),
                   "render needs a FAMILY: gemmtune render simt --params \"bm=128 bn=128\" > simt.cu");
     check_refused(WORDS("render", "a", "b"), "render takes one FAMILY, but there is 'b' too");
+    check_refused(WORDS("why", "4", "5"), "why takes one SHAPE, but there is '5' too");
+    check_refused(WORDS("space", "a", "b"), "space takes one FAMILY, but there is 'b' too");
     check_refused(WORDS("best", "4096"), "best takes no operand, but there is '4096'");
 }
 

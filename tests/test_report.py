@@ -140,6 +140,14 @@ class Report(unittest.TestCase):
         self.assertEqual((code, err.count("\n")), (1, 1))
         self.assertFalse(os.path.exists(path("never.html")))
 
+    def test_who_may_read_the_page_is_up_to_the_umask(self):
+        file = make("masked.db")
+        for mask, mode in [(0o077, 0o600), (0o022, 0o644)]:
+            before = os.umask(mask)
+            self.assertEqual(run("report", "--db", file, "-o", path("masked.html"))[0], 0)
+            os.umask(before)
+            self.assertEqual(os.stat(path("masked.html")).st_mode & 0o777, mode)
+
     def test_what_is_no_plain_file_stays_what_it_is(self):
         open(path("page.html"), "w").close()
         os.symlink(path("page.html"), path("link.html"))
@@ -147,6 +155,33 @@ class Report(unittest.TestCase):
         self.assertTrue(os.path.islink(path("link.html")))
         with open(path("page.html")) as page:
             self.assertTrue(page.read().endswith("</script>\n"))
+
+    def test_two_gpus_of_one_name_have_their_own_winners(self):
+        file = make("twins.db")
+        fill(file, 3, gpu="RTX 3080")
+        with sqlite3.connect(file) as db:  # on the second model, with other SMs and memory, another kernel won the first size
+            facts = ", ".join(row[1] for row in db.execute("PRAGMA table_info(kernel)") if row[2] == "INTEGER" and row[1] != "id")
+            db.executescript(
+                "INSERT INTO gpu SELECT 2, name, cc, arch, 70, clock_khz, 12 << 30, l2_bytes, smem_limit FROM gpu;"
+                "UPDATE gpu SET sm_count = 68, memory_bytes = 10 << 30 WHERE id = 1;"
+                f"INSERT INTO kernel (id, family, source_hash, nvrtc, arch, {facts}) SELECT 2, 'vector', printf('%064d', 2),"
+                f" nvrtc, arch, {facts} FROM kernel;"
+                "INSERT INTO trial (run, gpu, problem, kernel, stage, outcome, detail, timing, us, samples, stopped_early,"
+                " error, margin, registers, spills, tried_at) SELECT 2, 2, problem, 2, stage, outcome, detail, timing, us / 2,"
+                " samples, 0, error, margin, 1, 0, '2026-02-01 00:00:00' FROM trial WHERE problem = 1 AND stage = 'race';"
+                "INSERT INTO peak VALUES (2, 'f32', 'strict', 77, 'measured');"
+                "UPDATE problem SET m = 64, n = 64, k = 64 WHERE id = 1")
+        text = self.report(file)
+        self.assertEqual(re.findall("<b>(.*)</b>problems tuned", text), ["4"])
+        self.assertEqual(re.findall("<h2>(.*)</h2>", text), ["RTX 3080, 68 SMs, 10 GiB", "RTX 3080, 70 SMs, 12 GiB"])
+        self.assertEqual([len(re.findall("<tr><td>.* nn<td>", part)) for part in text.split("<h2>")[1:]], [3, 1])
+        self.assertEqual([part.count("<td>vector") for part in text.split("<h2>")[1:]], [0, 1])
+        found = json.loads(run("why", "64", "--db", file, "--json")[1])
+        self.assertEqual([why["gpu"] for why in found], ["RTX 3080, 68 SMs, 10 GiB", "RTX 3080, 70 SMs, 12 GiB"])
+        self.assertEqual([[w["family"] for w in why["winner"]] for why in found], [["simt_cluster"], ["vector"]])
+        self.assertEqual([[b["TFLOPS"] for b in why["bound"]] for why in found], [[66], [77]])
+        rows = json.loads(run("best", "--db", file, "--json")[1])
+        self.assertEqual([(row["gpu_id"], row["family"]) for row in rows], 3 * [(1, "simt_cluster")] + [(2, "vector")])
 
     @unittest.skipUnless(BROWSER, "no Chromium on this machine")
     def test_a_browser_shows_it_without_overlap_at_both_widths(self):

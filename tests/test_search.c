@@ -480,6 +480,39 @@ TEST(what_is_expected_to_take_too_long_is_not_tried)
     }
 }
 
+/* Why no configuration of a space, given as text, can be launched; "" where one can. */
+static const char *refusal_of(const char *sql)
+{
+    static char reason[GT_DETAIL_LENGTH];
+    fixture f = {0};
+    gt_family family = {.name = "mine", .source = "", .space = sql};
+    gt_kernel kernel;
+    const gt_gemm gemm = GT_GEMM(GT_F32, 64, 64, 64);
+    const gt_families families = {.list = &family, .count = 1};
+    reason[0] = '\0';
+    CHECK_OK(gt_device_model(90, &f.device));
+    CHECK_OK(gt_problem_init(&gemm, &f.problem));
+    CHECK_OK(gt_search_create(&families, &f.device, &f.problem, &(gt_search_options){.effort = GT_EFFORT_QUICK}, &f.search));
+    if (gt_search_refused(f.search, 0, &kernel, reason) > 0) {
+        CHECK_STR(kernel.family, "mine");
+        CHECK_INT(run_search(&f), 0);
+    }
+    gt_search_destroy(f.search);
+    return reason;
+}
+
+TEST(a_family_that_cannot_be_launched_says_why)
+{
+    CHECK_STR(refusal_of("SELECT 16 AS bm, 16 AS bn, 256 AS threads"), "");
+    CHECK_STR(refusal_of("SELECT 16 AS bm, 16 AS bn, 12800 AS threads"), "threads is 12800, outside 1 to 1024");
+    CHECK_STR(refusal_of("SELECT 16 AS bm, 16 AS bn, 0 AS threads"), "threads is 0, outside 1 to 1024");
+    CHECK_STR(refusal_of("SELECT 16 AS bm, 16 AS bn, 256 AS threads, 0 AS split_k"), "split_k is 0, outside 1 to 65535");
+    CHECK_STR(refusal_of("SELECT 16 AS bm, 16 AS bn, 12800 AS threads UNION ALL SELECT 16, 16, 128"), "");
+    CHECK(strstr(refusal_of("SELECT 16 AS bm, 16 AS bn, 256 AS threads, 999999 AS smem_bytes"),
+                 "smem_bytes is 999999, more than the 232448 that a block"));
+    CHECK(strstr(refusal_of("SELECT 16 AS bm, 16 AS bn, 1024 AS threads, 255 AS regs"), "1024 threads with 255 registers"));
+}
+
 TEST(the_ladder_is_not_searched_unless_asked_for)
 {
     fixture f;

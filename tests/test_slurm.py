@@ -192,7 +192,9 @@ class Script(unittest.TestCase):
 
     def test_what_makes_no_sense_is_refused(self):
         for words, says in [(["--gpus", "a;b"], "--gpus takes"), (["--shards", "0"], "--shards takes"),
-                            (["--", "--shard", "1/2"], "leave them out"), (["--", "--nonsense"], "unknown option")]:
+                            (["--", "--shard", "1/2"], "leave them out"), (["--", "--nonsense"], "unknown option"),
+                            (["--", "--wanted"], "leave --wanted out"), (["--", "--help"], "tune nothing"),
+                            (["--", "--shapes", "64,@-"], "in place of @-"), (["--", "--shapes=@-"], "in place of @-")]:
             done = subprocess.run([PROGRAM, "slurm", *words], text=True, capture_output=True)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), words)
             self.assertIn(says, done.stderr)

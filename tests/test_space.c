@@ -179,6 +179,9 @@ TEST(a_bad_space_is_one_clear_line)
         {"SELECT 1.5 AS bm", "integers"},
         {"SELECT 'x' AS bm", "integers"},
         {"SELECT 1 AS bm UNION ALL SELECT NULL", "integers"},
+        {"SELECT 1 AS bm, 1 AS bn, 2 AS bm", "column 'bm' is there twice"},
+        {"SELECT 1 AS bm WHERE :typ = 'f32'", "no parameter ':typ'; there are: :cc :smem_limit :sm_count :type :math "},
+        {"SELECT 1 AS bm WHERE ? = 'f32'", "no parameter '?'"},
         {"CREATE TABLE t(x)", "not authorized"},
         {"ATTACH 'x.db' AS x", "not authorized"},
         {"PRAGMA database_list", "not authorized"},
@@ -219,13 +222,23 @@ TEST(a_users_folder_adds_and_replaces_families)
     gt_families_finish(&families);
 }
 
-TEST(a_template_without_its_space_is_named)
+TEST(a_template_without_its_space_is_named_only_where_that_family_is_asked_for)
 {
     gt_families families;
+    const gt_family *family;
     const char *folder = check_folder();
     write_file(folder, "lonely.cu", "//\n");
-    CHECK_STATUS(gt_families_init(folder, &families), GT_ERROR_IO);
+    write_file(folder, "simt.cu", "");
+    write_file(folder, "mine.cu", "// BM BN\n");
+    write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    write_file(folder, "a_name_that_is_longer_than_any_family_is_allowed_to_have_in_a_database.cu", "");
+    CHECK_OK(gt_families_init(folder, &families));
+    CHECK_OK(gt_families_get(&families, "mine", &family));
+    CHECK_OK(gt_families_get(&families, "simt", &family));
+    CHECK(family->built_in);
+    CHECK_STATUS(gt_families_get(&families, "lonely", &family), GT_ERROR_INVALID);
     CHECK(strstr(gt_error_message(), "lonely.sql"));
+    gt_families_finish(&families);
     CHECK_STATUS(gt_families_init("/nowhere", &families), GT_ERROR_IO);
 }
 

@@ -116,7 +116,7 @@ TEST(what_does_not_compile_counts_as_tried_on_every_problem)
 TEST(the_view_has_the_columns_people_were_promised)
 {
     static const char columns[] = "gpu type math layout m n k batch family bm bn bk wm wn tm tn stages split_k params us "
-                                  "tflops peak_pct vs_cublas error margin timing tuned_at align kernel run";
+                                  "tflops peak_pct vs_cublas error margin timing tuned_at align kernel run gpu_id";
     fixture f = fixture_open();
     CHECK_STR(ask(f.store, "SELECT substr(group_concat(name, ' '), 1, 100) FROM pragma_table_info('best_configs')"),
               strndupa(columns, 100));

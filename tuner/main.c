@@ -47,15 +47,22 @@ static bool is_told(const gt_option_row *option, gt_command_id id)
 static void print_command_help(gt_command_id id)
 {
     const gt_command_row *row = &gt_command_rows[id];
+    char left[160] = ""; /* to the manual */
     int count = 3; /* lines: usage, summary, example */
     for (const gt_option_row *option = gt_option_rows; option->name; option++)
         count += is_told(option, id);
+    count += count > SCREEN; /* the line that names what is left */
     printf("Usage: gemmtune %s [options]%s%s\n%s\n", row->name, row->operand ? " " : "",
            row->operand ? row->operand : "", row->summary);
     for (const gt_option_row *option = gt_option_rows; option->name; option++) {
         char letter[8] = "    ", name[40];
-        if (!is_told(option, id) || (option->rare && count > SCREEN && count--))
+        if (!is_told(option, id))
             continue;
+        if (option->rare && count > SCREEN) {
+            count--;
+            snprintf(left + strlen(left), sizeof left - strlen(left), "%s --%s", *left ? "," : "", option->name);
+            continue;
+        }
         if (option->letter)
             snprintf(letter, sizeof letter, "-%c, ", option->letter);
         snprintf(name, sizeof name, "--%s %s", option->name, option->value ? option->value : "");
@@ -64,6 +71,8 @@ static void print_command_help(gt_command_id id)
             printf(" (%s%s%s)", row->types, row->soft_types ? "; soft: " : "", row->soft_types ? row->soft_types : "");
         putchar('\n');
     }
+    if (*left)
+        printf("The manual has more:%s (man gemmtune)\n", left);
     printf("Example: %s\n", row->example);
 }
 

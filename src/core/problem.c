@@ -238,6 +238,20 @@ void gt_problem_name(const gt_problem *p, char name[GT_PROBLEM_NAME_LENGTH])
         snprintf(name + length, (size_t)(GT_PROBLEM_NAME_LENGTH - length), " align %d", p->class.align);
 }
 
+const char *gt_problem_words(const gt_problem *p, char words[GT_PROBLEM_WORDS])
+{
+    char math[32] = "", batch[32] = "", align[32] = "";
+    if (p->class.math != GT_MATH_STRICT)
+        snprintf(math, sizeof math, " --math %s", gt_math_name(p->class.math));
+    if (p->batch != 1)
+        snprintf(batch, sizeof batch, " --batch %lld", (long long)p->batch);
+    if (p->class.align != 16)
+        snprintf(align, sizeof align, " --align %d", p->class.align);
+    snprintf(words, GT_PROBLEM_WORDS, "--type %s%s --layout %s --shapes %lldx%lldx%lld%s%s", gt_class_types(&p->class)->name,
+             math, gt_class_layout(&p->class), (long long)p->m, (long long)p->n, (long long)(p->k ? p->k : 1), batch, align);
+    return words;
+}
+
 size_t gt_problem_bytes(const gt_problem *p, gt_operand operand)
 {
     const gt_stored o = gt_problem_stored(p, operand);

@@ -33,6 +33,7 @@ typedef struct gt_stored {
 
 #define GT_LAYOUT_LENGTH 3
 #define GT_PROBLEM_NAME_LENGTH 128
+#define GT_PROBLEM_WORDS 192
 
 /*
  * Checks a gemm and fills in its defaults. GT_ERROR_INVALID with the field's name on a negative size, a leading
@@ -78,6 +79,9 @@ gt_status gt_layout_parse(const char *text, gt_op *op_a, gt_op *op_b);
 /* "f32 nn 4096x4096x4096"; "f32 tf32 nn ..." where math is not strict, with " batch 8" and " align 4" where they are
  * not 1 and 16. */
 void gt_problem_name(const gt_problem *problem, char name[GT_PROBLEM_NAME_LENGTH]);
+
+/* The options by which `gemmtune` tunes it: "--type f32 --layout nn --shapes 4096x4096x4096". */
+const char *gt_problem_words(const gt_problem *problem, char words[GT_PROBLEM_WORDS]);
 
 gt_stored gt_problem_stored(const gt_problem *problem, gt_operand operand);
 

@@ -338,26 +338,15 @@ static bool select_predicted(const gt_device *device, const gt_measurements *mea
 static gt_status fail_not_tuned(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
                                 const usable *pool)
 {
-    char name[GT_PROBLEM_NAME_LENGTH], batch[32] = "", align[32] = "", accurate[48] = "";
-    char option[GT_DEVICE_OPTION], math[32] = "";
+    char name[GT_PROBLEM_NAME_LENGTH], words[GT_PROBLEM_WORDS], option[GT_DEVICE_OPTION], accurate[48] = "";
     const bool refused = pool->refused || pool->near.count > 0;
     gt_problem_name(problem, name);
     if (refused && demands->max_error > 0)
         snprintf(accurate, sizeof accurate, " with an error up to %g", demands->max_error);
-    if (problem->class.math != GT_MATH_STRICT)
-        snprintf(math, sizeof math, " --math %s", gt_math_name(problem->class.math));
-    if (problem->batch != 1)
-        snprintf(batch, sizeof batch, " --batch %lld", (long long)problem->batch);
-    if (problem->class.align != 16)
-        snprintf(align, sizeof align, " --align %d", problem->class.align);
-    return gt_fail(GT_ERROR_NOT_TUNED,
-                   "no %skernel%s%s for %s on %s in the database: run `gemmtune --device %s --type %s%s --layout %s "
-                   "--shapes %lldx%lldx%lld%s%s%s`",
+    return gt_fail(GT_ERROR_NOT_TUNED, "no %skernel%s%s for %s on %s in the database: run `gemmtune --device %s %s%s`",
                    refused && demands->deterministic ? "deterministic " : "",
                    refused && demands->epilogue ? " with epilogues" : "", accurate, name, device->name,
-                   gt_device_option(device, option), gt_class_types(&problem->class)->name, math,
-                   gt_class_layout(&problem->class), (long long)problem->m, (long long)problem->n,
-                   (long long)(problem->k ? problem->k : 1), batch, align,
+                   gt_device_option(device, option), gt_problem_words(problem, words),
                    demands->db_option ? demands->db_option : "");
 }
 

@@ -1,7 +1,9 @@
 /* gemmtune bench: the stored kernels against cuBLAS and cuBLASLt, interleaved in one run. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "../../src/core/status.h"
 #include "accuracy.h"
 #include "bench.h"
 #include "entries.h"
@@ -31,6 +33,18 @@ static bool is_same_code(const gt_code *a, const gt_code *b)
     return a->cubin_bytes == b->cubin_bytes && memcmp(a->cubin, b->cubin, a->cubin_bytes) == 0;
 }
 
+/* A shape that nothing in the database can serve: the others go on. */
+static gt_status leave_out(const gt_options_cli *options, gt_bench_race *e)
+{
+    char name[GT_PROBLEM_NAME_LENGTH];
+    gt_problem_name(&e->problem, name);
+    e->ours.outcome = GT_TRIAL_LAUNCH_ERROR;
+    if (options->untuned && e->chosen.tuned_us > 0)
+        gt_fail(GT_ERROR_NOT_TUNED, "%s: untuned it has no kernel: none that was tuned on another size can run it", name);
+    snprintf(e->ours.detail, sizeof e->ours.detail, "%s", gt_error_message());
+    return GT_OK;
+}
+
 static gt_status run_race(gt_engine *engine, const gt_options_cli *options, void *item)
 {
     gt_bench_race *e = item;
@@ -46,6 +60,8 @@ static gt_status run_race(gt_engine *engine, const gt_options_cli *options, void
     for (int i = 0; i < GT_BASELINE_COUNT; i++)
         e->baselines[i].trial.outcome = GT_TRIAL_LAUNCH_ERROR; /* until it has raced */
     gt_status status = gt_chosen_find(engine, &e->problem, options->untuned, &e->chosen, &code);
+    if (status == GT_ERROR_NOT_TUNED)
+        return leave_out(options, e);
     const gt_contestant contestants[2] = {{&e->chosen.kernel, &code}, {&strict.kernel, &strict_code}};
     /* Stored results are not believed: a kernel is proved right here before it is timed. */
     if (status == GT_OK)
@@ -63,6 +79,20 @@ static gt_status run_race(gt_engine *engine, const gt_options_cli *options, void
     gt_code_finish(&code);
     gt_code_finish(&strict_code);
     return status;
+}
+
+static bool has_kernel(const gt_bench_race *e)
+{
+    return e->chosen.kernel.family[0] != '\0';
+}
+
+/* Where there is no kernel for any shape, the first one's failure says what to do. */
+static gt_status check_kernels(const gt_bench_race *races, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (has_kernel(&races[i]))
+            return GT_OK;
+    return count > 0 ? gt_fail(GT_ERROR_NOT_TUNED, "%s", races[0].ours.detail) : GT_OK;
 }
 
 static gt_bench_summary sum_up(const gt_options_cli *options, const gt_bench_race *races, size_t count)
@@ -144,6 +174,8 @@ int gt_cmd_bench(const gt_options_cli *given)
         status = gt_engine_find_limits(&engine, options->type_list[i], &limits[i]);
     if (status == GT_OK)
         status = gt_entries_run(&races, &engine, options, run_race, &done);
+    if (status == GT_OK && (status = check_kernels(races.list, done)) != GT_OK)
+        done = 0;
     if (status != GT_OK)
         code = gt_print_failure();
     if (done > 0) {

@@ -38,9 +38,10 @@ static void print_row(gt_table *table, const gt_options_cli *options, const gt_c
     gt_options_shape(options, &e->problem, shape);
     gt_table_text(table, gt_types_text(gt_class_types(&e->problem.class), types));
     gt_table_text(table, shape);
-    gt_table_text(table, e->chosen.kernel.family);
-    gt_table_text(table, gt_params_text(&e->chosen.kernel.params, params));
-    gt_table_text(table, choices[e->chosen.selection.choice]);
+    const bool found = e->chosen.kernel.family[0] != '\0';
+    gt_table_text(table, found ? e->chosen.kernel.family : NULL);
+    gt_table_text(table, found ? gt_params_text(&e->chosen.kernel.params, params) : NULL);
+    gt_table_text(table, found ? choices[e->chosen.selection.choice] : NULL);
     number_or_none(table, "%.1f", ours->us);
     number_or_none(table, "%.2f", ours->us > 0 ? flops / ours->us : 0);
     number_or_none(table, "%.1f", gt_ceilings_peak_percent(most, &e->problem, ours->us));
@@ -242,9 +243,10 @@ void gt_bench_print(const gt_engine *engine, const gt_options_cli *options, cons
         print_untuned(options, races, count);
     note_absent(options, races, count);
     for (size_t i = 0; i < count; i++) {
+        const gt_kernel *kernel = &races[i].chosen.kernel;
         char params[GT_PARAMS_TEXT];
         if (races[i].ours.outcome != GT_TRIAL_OK)
-            fprintf(stderr, "gemmtune: %s %s: %s\n", races[i].chosen.kernel.family,
-                    gt_params_text(&races[i].chosen.kernel.params, params), races[i].ours.detail);
+            fprintf(stderr, "gemmtune: %s%s%s%s%s\n", kernel->family, *kernel->family ? " " : "",
+                    gt_params_text(&kernel->params, params), *kernel->family ? ": " : "", races[i].ours.detail);
     }
 }

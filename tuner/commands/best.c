@@ -23,7 +23,7 @@ static const struct {
     const char *format;
     double scale;
 } shown[] = {
-    {"gpu", "GPU", GT_LEFT, NULL, 0},
+    {"gpu_label", "GPU", GT_LEFT, NULL, 0},
     {"type", "type", GT_LEFT, NULL, 0},
     {"math", "math", GT_LEFT, NULL, 0},
     {"layout", "layout", GT_LEFT, NULL, 0},
@@ -46,8 +46,8 @@ static const struct {
 #define SHOWN (sizeof shown / sizeof shown[0])
 
 /* Columns that stay text in JSON even where they look like a number. */
-static const char *const text_columns[] = {"gpu",    "type",   "math",   "layout",  "epilogue",
-                                           "family", "params", "timing", "tuned_at"};
+static const char *const text_columns[] = {"gpu",    "type",   "math",   "layout",   "epilogue",
+                                           "family", "params", "timing", "tuned_at", "gpu_label"};
 
 typedef struct listing {
     const gt_options_cli *options;
@@ -55,7 +55,8 @@ typedef struct listing {
     gt_column columns[MOST_COLUMNS];
     char *names; /* the view's own, copied for as long as the table lives */
     size_t rows;
-    bool *seen; /* of the shapes that were asked for */
+    const gt_device *device; /* that shapes are explained for; NULL: none are */
+    bool *seen; /* of the shapes that were asked for: there is a row of that GPU */
     char group[256];  /* GPU, type and math of the last row */
     gt_status status; /* of making the table */
 } listing;
@@ -76,24 +77,56 @@ static const char *find(const char *name, int count, const char *const *names, c
     return NULL;
 }
 
+/* NULL where this program does not know them. */
+static const gt_types *types_of(int count, const char *const *names, const char *const *values)
+{
+    const char *type = find("type", count, names, values), *name = find("math", count, names, values);
+    gt_math math;
+    return type && name && gt_math_parse(name, &math) ? gt_types_parse(type, math) : NULL;
+}
+
+/* Whether sizes in the layout that was given, or in any, are stored as a row's: vectors are stored as rows. */
+static bool is_stored_as(const gt_options_cli *given, const gt_types *types, const gt_shape *shape, const gt_shape *row,
+                         const char *layout)
+{
+    gt_options_cli options = *given;
+    gt_problem problem;
+    options.types = types;
+    for (int a = GT_N; a <= GT_T; a++)
+        for (int b = GT_N; b <= GT_T; b++) {
+            options.op_a = (gt_op)a;
+            options.op_b = (gt_op)b;
+            if ((!given->layout_given || (options.op_a == given->op_a && options.op_b == given->op_b)) &&
+                gt_options_problem(&options, shape, &problem) == GT_OK && problem.m == row->m && problem.n == row->n &&
+                strcmp(gt_class_layout(&problem.class), layout) == 0)
+                return true;
+        }
+    return false;
+}
+
 /* Whether --shapes, where given, names this row's sizes. */
 static bool wanted(listing *l, int count, const char *const *names, const char *const *values)
 {
     static const char *const keys[] = {"m", "n", "k"};
     const gt_options_cli *options = l->options;
+    const char *gpu = find("gpu", count, names, values), *layout = find("layout", count, names, values);
+    const gt_types *types = types_of(count, names, values);
+    bool found = !options->shapes_given;
     int64_t sizes[3];
     for (int i = 0; i < 3; i++) {
         const char *text = find(keys[i], count, names, values);
         sizes[i] = text ? strtoll(text, NULL, 10) : 0;
     }
-    for (size_t i = 0; options->shapes_given && i < options->shapes.count; i++) {
+    const gt_shape row = {sizes[0], sizes[1], sizes[2]};
+    const bool here = !l->device || (gpu && strcmp(gpu, l->device->name) == 0);
+    for (size_t i = 0; options->shapes_given && types && layout && i < options->shapes.count; i++) {
         const gt_shape *s = &options->shapes.list[i];
-        if (s->m == sizes[0] && s->n == sizes[1] && s->k == sizes[2]) {
-            l->seen[i] = true;
-            return true;
-        }
+        const bool same = s->m == row.m && s->n == row.n, turned = s->m == row.n && s->n == row.m;
+        const bool named = (same || turned) && s->k == row.k && is_stored_as(options, types, s, &row, layout);
+        found = found || named;
+        l->seen[i] = l->seen[i] || (named && here);
     }
-    return !options->shapes_given;
+    return found;
 }
 
 /* The table's columns: for programs the view's, known with the first row; for people our own. */
@@ -139,10 +172,8 @@ static void put_json(gt_table *table, const char *name, const char *value)
 /* What the errors of a row's kernel are proved to be within, over the sum of |a||b|; NaN where its types are not known. */
 static double bound_of(int count, const char *const *names, const char *const *values)
 {
-    const char *type = find("type", count, names, values), *math_name = find("math", count, names, values),
-               *k = find("k", count, names, values), *repack = find("repack", count, names, values);
-    gt_math math;
-    const gt_types *types = type && math_name && gt_math_parse(math_name, &math) ? gt_types_parse(type, math) : NULL;
+    const char *k = find("k", count, names, values), *repack = find("repack", count, names, values);
+    const gt_types *types = types_of(count, names, values);
     const gt_facts facts = {.repack = repack ? strtoll(repack, NULL, 10) : 0};
     return types && k ? gt_error_bound(types, &facts, strtoll(k, NULL, 10)) : NAN;
 }
@@ -150,7 +181,7 @@ static double bound_of(int count, const char *const *names, const char *const *v
 /* A blank line before the first row of another GPU, type or math. */
 static void separate(listing *l, int count, const char *const *names, const char *const *values)
 {
-    static const char *const keys[] = {"gpu", "type", "math"};
+    static const char *const keys[] = {"gpu_id", "type", "math"};
     char group[sizeof l->group] = "";
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const char *value = find(keys[i], count, names, values);
@@ -201,7 +232,7 @@ static gt_status open_store(const gt_options_cli *options, gt_store **store)
                                                                                 : gt_fail(status, "%s", missing);
 }
 
-/* What the library would take for a shape that is not tuned, on the GPU of this machine. */
+/* What the library would take for a shape that the table does not show, on the GPU that was asked for. */
 static void explain(const gt_options_cli *options, gt_store *store, const gt_device *device, const gt_shape *shape)
 {
     const gt_demands demands = {0};
@@ -215,7 +246,8 @@ static void explain(const gt_options_cli *options, gt_store *store, const gt_dev
     gt_problem_name(&problem, name);
     if (gt_select(device, &problem, &demands, &measured, &selection) == GT_OK) {
         const gt_kernel kernel = gt_selection_kernel(&measured, &selection);
-        gt_print_note("%s: not tuned; the library takes %s %s, %.3g us: %s", name, kernel.family,
+        gt_print_note("%s: %sthe library takes %s %s, %.3g us: %s", name,
+                      selection.choice == GT_CHOICE_EXACT ? "" : "not tuned; ", kernel.family,
                       gt_params_text(&kernel.params, params), selection.expected_us, selection.reason);
     } else {
         gt_print_note("%s", gt_error_message());
@@ -223,34 +255,44 @@ static void explain(const gt_options_cli *options, gt_store *store, const gt_dev
     gt_measurements_finish(&measured);
 }
 
-static void explain_untuned(const listing *l, gt_store *store)
+static void explain_unseen(const listing *l, gt_store *store)
 {
-    gt_driver *driver;
-    gt_device device;
-    if (gt_driver_open(l->options->driver, &driver) != GT_OK)
-        return; /* what would be taken depends on the GPU */
-    if (gt_device_query(driver, l->options->device, &device) == GT_OK)
-        for (size_t i = 0; l->options->shapes_given && i < l->options->shapes.count; i++)
-            if (!l->seen[i])
-                explain(l->options, store, &device, &l->options->shapes.list[i]);
-    gt_driver_close(driver);
+    for (size_t i = 0; l->device && i < l->options->shapes.count; i++)
+        if (!l->seen[i])
+            explain(l->options, store, l->device, &l->options->shapes.list[i]);
+}
+
+/* The GPU that sizes are explained for. What would be taken depends on it: without one nothing is said, unless it was
+ * named. */
+static gt_status find_device(const gt_options_cli *options, gt_device *device, bool *found)
+{
+    const bool asked = options->shapes_given && !options->quiet && !options->json;
+    const gt_status status = asked || options->device_given ? gt_options_gpu(options, device) : GT_ERROR_NO_DEVICE;
+    *found = asked && status == GT_OK;
+    return options->device_given ? status : GT_OK;
 }
 
 int gt_cmd_best(const gt_options_cli *options)
 {
     static const char sql[] =
-        "SELECT *, (SELECT repack FROM kernel k WHERE k.id = best_configs.kernel) AS repack FROM best_configs"
+        "SELECT *, (SELECT repack FROM kernel k WHERE k.id = best_configs.kernel) AS repack,"
+        " (SELECT " GT_GPU_LABEL " FROM gpu g WHERE g.id = gpu_id) AS gpu_label FROM best_configs"
         " WHERE (?1 = '' OR type = ?1) AND (?2 = '' OR layout = ?2) AND (?3 = '' OR family = ?3)"
-        " AND (?4 = '' OR math = ?4) ORDER BY gpu, type, math, layout, batch, 1.0 * m * n * k, m, n, k";
+        " AND (?4 = '' OR math = ?4) ORDER BY gpu, gpu_id, type, math, layout, batch, 1.0 * m * n * k, m, n, k";
     const gt_class class = {.op_a = options->op_a, .op_b = options->op_b};
     const bool typed = options->type_given || options->math_names;
     const bool filtered = typed || options->layout_given || options->family || options->shapes_given;
     listing l = {.options = options, .seen = calloc(options->shapes.count + 1, sizeof *l.seen)};
     gt_store *store = NULL;
+    gt_device device;
+    bool found = false;
     gt_status status = l.seen ? open_store(options, &store) : gt_fail_memory();
+    if (status == GT_OK)
+        status = find_device(options, &device, &found);
+    l.device = found ? &device : NULL;
     for (size_t i = 0; status == GT_OK && i < (typed ? options->type_count : 1); i++) {
         const char *const filters[] = {typed ? options->type_list[i]->name : "",
-                                       options->layout_given ? gt_class_layout(&class) : "",
+                                       options->layout_given && !options->shapes_given ? gt_class_layout(&class) : "",
                                        options->family ? options->family : "",
                                        typed ? gt_math_name(options->type_list[i]->math) : "", NULL};
         status = gt_store_query(store, sql, filters, put_row, &l);
@@ -264,8 +306,8 @@ int gt_cmd_best(const gt_options_cli *options)
                           gt_store_path(store));
     }
     gt_table_finish(l.table);
-    if (status == GT_OK && !options->quiet && !options->json)
-        explain_untuned(&l, store);
+    if (status == GT_OK)
+        explain_unseen(&l, store);
     free(l.names);
     free(l.seen);
     gt_store_close(store);

@@ -272,13 +272,13 @@ static void check_database(report *r, const gt_options_cli *options)
                             " (SELECT count(*) FROM problem)",
                             NULL, say_contents, r);
     if (status == GT_OK)
-        status = gt_store_query(store, "SELECT gpu, count(*) FROM best_configs GROUP BY gpu ORDER BY gpu", NULL,
-                                say_tuned, r);
+        status = gt_store_query(store, "SELECT " GT_GPU_LABEL ", count(*) FROM best_configs b JOIN gpu g ON g.id = b.gpu_id"
+                                " GROUP BY g.id ORDER BY 1", NULL, say_tuned, r);
     if (status == GT_OK)
         status = gt_store_query(store,
-                                "SELECT g.name, group_concat(printf('%s %.1f TFLOPS (%s)', p.type, p.tflops, p.source),"
+                                "SELECT " GT_GPU_LABEL ", group_concat(printf('%s %.1f TFLOPS (%s)', p.type, p.tflops, p.source),"
                                 " ', '), (SELECT printf('%.2f', copy_tbs) FROM bandwidth WHERE gpu = g.id)"
-                                " FROM gpu g JOIN peak p ON p.gpu = g.id GROUP BY g.id ORDER BY g.name",
+                                " FROM gpu g JOIN peak p ON p.gpu = g.id GROUP BY g.id ORDER BY 1",
                                 NULL, say_ceilings, r);
     if (status == GT_OK)
         status = check_stale(r, options, store);

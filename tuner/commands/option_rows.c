@@ -50,7 +50,7 @@ const gt_command_row gt_command_rows[GT_COMMAND_COUNT] = {
 
 const gt_option_row gt_option_rows[] = {
     [DEVICE] = {"device", "N", 0, "GPU to use (0); soft: the software one; tune: all",
-                RUNS | SPACE | RENDER | PROFILE | FIT},
+                RUNS | SPACE | RENDER | PROFILE | FIT | BEST},
     [DB] = {"db", "FILE", 0, "database ($GEMMTUNE_DB, else the user's own)",
             TUNE | BENCH | VERIFY | BEST | FORGET | DOCTOR | RUN | WANTS | FIT | WHY | REPORT | REVALIDATE | SLURM},
     [SHAPES] = {"shapes", "LIST", 0, "4096, 1024x512x64, 128..8192, @FILE, default, cover",

@@ -48,8 +48,12 @@ static gt_status take_word(char *const *words, gt_options_cli *o)
         o->files[o->file_count++] = word;
         return GT_OK;
     }
-    if (o->operand)
-        return gt_fail(GT_ERROR_INVALID, "%s takes one %s, but there is '%.40s' too", o->command, "FAMILY", word);
+    if (o->operand) {
+        const char *name = gt_command_rows[o->command_id].operand;
+        name += *name == '[';
+        return gt_fail(GT_ERROR_INVALID, "%s takes one %.*s, but there is '%.40s' too", o->command,
+                       (int)strcspn(name, "]"), name, word);
+    }
     if (o->command_given) {
         o->operand = word;
         o->program = o->command_id == GT_COMMAND_RUN ? words : NULL;
@@ -146,6 +150,16 @@ static gt_status check_forget(uint64_t given)
     for (size_t i = 0; !shapes && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
         if (given >> of_shapes[i] & 1)
             return gt_fail(GT_ERROR_INVALID, "forget takes --%s with --shapes only", gt_option_rows[of_shapes[i]].name);
+    return GT_OK;
+}
+
+/* Without sizes of its own it takes the stored winners as they are. */
+static gt_status check_verify(uint64_t given)
+{
+    static const int of_shapes[] = {BATCH, ALIGN};
+    for (size_t i = 0; !(given >> SHAPES & 1) && i < sizeof of_shapes / sizeof of_shapes[0]; i++)
+        if (given >> of_shapes[i] & 1)
+            return gt_fail(GT_ERROR_INVALID, "verify takes --%s with --shapes only", gt_option_rows[of_shapes[i]].name);
     return GT_OK;
 }
 
@@ -262,6 +276,8 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         status = o->command_id == GT_COMMAND_FORGET ? check_forget(given) : check_family(o);
     if (status == GT_OK)
         status = check_regret(o, given);
+    if (status == GT_OK && o->command_id == GT_COMMAND_VERIFY)
+        status = check_verify(given);
     if (status != GT_OK)
         return status;
     const bool usual = shapes == row->shapes && o->random == 0 && !o->shapes_given;

@@ -233,7 +233,7 @@ int gt_bench_regret(const gt_options_cli *options)
     gt_status status = open_scratch(options, folder, path, &engine);
     if (status == GT_OK)
         status = gt_entries_init(options, sizeof(entry), &shapes);
-    if (status == GT_OK && gt_store_open(options->database, GT_STORE_READ, &own) != GT_OK)
+    if (status == GT_OK && gt_store_open(options->database, GT_STORE_READ, &own) != GT_OK && !options->quiet)
         gt_print_note("no untuned kernels: %s", gt_error_message());
     if (status == GT_OK)
         status = measure_all(&engine, options, own, shapes.list, shapes.count, &count);

@@ -33,11 +33,11 @@ static int put_family(void *data, int count, const char *const *names, const cha
 }
 
 /* The ladder of families: how far each of them came, on all that it was tried on. */
-static gt_status put_families(gt_store *store, FILE *out, const char *gpu)
+static gt_status put_families(gt_store *store, FILE *out, const char *gpu_id)
 {
     static const char sql[] =
         "WITH best AS (SELECT k.family, t.problem, min(t.us) AS us FROM trial t JOIN kernel k ON k.id = t.kernel"
-        "  JOIN gpu g ON g.id = t.gpu WHERE g.name = ?1 AND t.outcome = 'ok' AND t.us IS NOT NULL GROUP BY 1, 2),"
+        "  WHERE t.gpu = ?1 AND t.outcome = 'ok' AND t.us IS NOT NULL GROUP BY 1, 2),"
         " fastest AS (SELECT problem, min(us) AS us FROM best GROUP BY problem)"
         "SELECT b.family, count(*), sum(b.us = f.us), printf('%.2f', avg(f.us / b.us)),"
         " printf('%.2f', max(2.0 * p.m * p.n * p.k * p.batch / b.us / 1e6))"
@@ -47,7 +47,7 @@ static gt_status put_families(gt_store *store, FILE *out, const char *gpu)
           "<thead><tr><th>family<th class='n wide'>problems<th class=n>fastest<th class=n>mean speed"
           "<th class=n>most TFLOPS<tbody>\n",
           out);
-    const gt_status status = gt_store_query(store, sql, (const char *const[]){gpu, NULL}, put_family, out);
+    const gt_status status = gt_store_query(store, sql, (const char *const[]){gpu_id, NULL}, put_family, out);
     fputs("</table></figure>\n", out);
     return status;
 }
@@ -166,9 +166,9 @@ static gt_status put_gpu(gt_store *store, FILE *out, const gt_best_row *list, si
         fputs("</div>\n", out);
     }
     fputs("<h3>Search</h3>\n<div class=figures>\n", out);
-    gt_status status = gt_figure_progress(store, out, list[0].gpu);
+    gt_status status = gt_figure_progress(store, out, list[0].gpu_id);
     if (status == GT_OK)
-        status = put_families(store, out, list[0].gpu);
+        status = put_families(store, out, list[0].gpu_id);
     fputs("</div>\n", out);
     put_stale(out, list, count);
     fputs("<h3>Winners</h3>\n", out);
@@ -204,6 +204,14 @@ static gt_status put_page(gt_store *store, FILE *out)
     return status;
 }
 
+/* What the user takes away from the mode of new files, which mkstemp makes for the owner alone. */
+static mode_t creation_mask(void)
+{
+    const mode_t mask = umask(0);
+    umask(mask);
+    return mask;
+}
+
 /* A file is there whole or not at all: the page is written beside it and takes its place. Not that of what is no plain
  * file: a pipe, a device, a link such as /dev/stdout. */
 static gt_status write_file(gt_store *store, const char *path)
@@ -220,7 +228,7 @@ static gt_status write_file(gt_store *store, const char *path)
         return gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
     gt_status status = put_page(store, out);
     if (plain)
-        fchmod(fd, 0644);
+        fchmod(fd, 0666 & ~creation_mask());
     const bool failed = ferror(out) != 0;
     if ((fclose(out) != 0 || failed || (status == GT_OK && plain && rename(part, path) != 0)) && status == GT_OK)
         status = gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -69,23 +70,47 @@ static gt_status find_gpus(const gt_options_cli *options, tuners *t)
     return status;
 }
 
-/* The child's side of a fork: nothing but system calls. It has a process group of its own, so that Ctrl-C reaches it
- * once, from the parent, and it ends with the parent. */
-static void become(char *const *words, int fd, pid_t parent)
+/* The shapes that were given as a file without a name: standard input, which may have been their list, is read only once.
+ * Drawn ones, at the end, every tuner draws itself. */
+static gt_status list_shapes(const gt_options_cli *options, int *out)
 {
-    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const size_t drawn = (size_t)options->random, count = options->shapes.count > drawn ? options->shapes.count - drawn : 0;
+    char name[GT_SHAPE_LENGTH];
+    const int fd = memfd_create("shapes", MFD_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(dup(fd), "w") : NULL;
+    for (size_t i = 0; file && i < count; i++) {
+        const gt_shape *s = &options->shapes.list[i];
+        gt_shape_name(s->m, s->n, s->k, name);
+        fprintf(file, "%s\n", name);
+    }
+    if (file && options->shapes.cover)
+        fputs("cover\n", file);
+    if (file && fclose(file) == 0) {
+        *out = fd;
+        return GT_OK;
+    }
+    if (fd >= 0)
+        close(fd);
+    return gt_fail(GT_ERROR_IO, "cannot hand the list of shapes on: %s", strerror(errno));
+}
+
+/* The child's side of a fork: nothing but system calls. It has a process group of its own, so that Ctrl-C reaches it
+ * once, from the parent, and it ends with the parent. It opens the list anew, to read it from its beginning. */
+static void become(char *const *words, const char *list, int fd, pid_t parent)
+{
+    const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC), shapes = open(list, O_RDONLY | O_CLOEXEC);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == parent && dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
+    if (getppid() == parent && dup2(shapes, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0 &&
         dup2(fd, STDERR_FILENO) >= 0)
         execv("/proc/self/exe", words);
     _exit(127);
 }
 
 /* Starts the command line again for one GPU, with options at its end that override those before. */
-static gt_status start(const gt_options_cli *options, tuner *t, int jobs)
+static gt_status start(const gt_options_cli *options, tuner *t, int shapes, int jobs)
 {
-    char device[16], shard[32], threads[16];
+    char device[16], shard[32], threads[16], list[32];
     const char *const more[] = {"--device", device, "--shard", shard, "--jobs", threads};
     char **words = calloc(options->word_count + sizeof more / sizeof more[0] + 1, sizeof *words);
     int ends[2];
@@ -98,11 +123,12 @@ static gt_status start(const gt_options_cli *options, tuner *t, int jobs)
     snprintf(device, sizeof device, "%d", t->device.ordinal);
     snprintf(shard, sizeof shard, "%d/%d", t->place, t->equal);
     snprintf(threads, sizeof threads, "%d", jobs);
+    snprintf(list, sizeof list, "/proc/self/fd/%d", shapes);
     memcpy(words, options->words, options->word_count * sizeof *words);
     memcpy(words + options->word_count, more, sizeof more);
     const pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        become(words, ends[1], parent);
+        become(words, list, ends[1], parent);
     const int error = errno;
     close(ends[1]);
     free(words);
@@ -121,9 +147,13 @@ static gt_status start_all(const gt_options_cli *options, tuners *t)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const int share = cores > (long)t->count ? (int)(cores / (long)t->count) : 1;
     const int jobs = options->threads > 0 ? options->threads : share;
-    gt_status status = GT_OK;
+    int shapes = -1;
+    gt_status status = list_shapes(options, &shapes);
+    if (status != GT_OK)
+        return status;
     for (size_t i = 0; status == GT_OK && i < t->count; i++)
-        status = start(options, &t->list[i], jobs);
+        status = start(options, &t->list[i], shapes, jobs);
+    close(shapes);
     return status;
 }
 

@@ -25,9 +25,40 @@ static void put_word(const char *word)
     putchar('\'');
 }
 
-/* The words behind "--" must be tune's, and not what the script itself says. */
+/* Whether a word, or a list in it, names standard input as a list of shapes. */
+static bool names_input(const char *word)
+{
+    static const char ends[] = ", \t\n";
+    for (const char *at = word; (at = strstr(at, "@-")); at++)
+        if ((at == word || at[-1] == '=' || strchr(ends, at[-1])) && (!at[2] || strchr(ends, at[2])))
+            return true;
+    return false;
+}
+
+/* What tune takes and a task cannot do, or what the script itself says. */
+static gt_status check_tune(const gt_options_cli *tune)
+{
+    const struct {
+        bool given;
+        const char *why;
+    } refused[] = {
+        {tune->help || tune->version, "--help and --version tune nothing: leave them out behind --"},
+        {tune->all_devices, "slurm gives each task one GPU: leave --device all out behind --"},
+        {tune->database || tune->shard.count > 0, "slurm sets --shard and --db itself: leave them out behind --"},
+        {tune->wanted, "a task's own database does not have what programs asked for: leave --wanted out behind --"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (refused[i].given)
+            return gt_fail(GT_ERROR_INVALID, "%s", refused[i].why);
+    return GT_OK;
+}
+
+/* The words behind "--" must be tune's. */
 static gt_status check_words(const gt_options_cli *options, gt_options_cli *tune)
 {
+    for (size_t i = 0; i < options->file_count; i++)
+        if (names_input(options->files[i]))
+            return gt_fail(GT_ERROR_INVALID, "a task has no list on its standard input: name a file in place of @-");
     char **words = calloc(options->file_count + 3, sizeof *words);
     if (!words)
         return gt_fail_memory();
@@ -37,14 +68,8 @@ static gt_status check_words(const gt_options_cli *options, gt_options_cli *tune
         words[i + 2] = (char *)options->files[i];
     gt_status status = gt_options_parse((int)options->file_count + 2, words, tune);
     free(words);
-    if (status == GT_OK && tune->all_devices) {
+    if (status == GT_OK && (status = check_tune(tune)) != GT_OK)
         gt_options_finish(tune);
-        return gt_fail(GT_ERROR_INVALID, "slurm gives each task one GPU: leave --device all out behind --");
-    }
-    if (status == GT_OK && (tune->database || tune->shard.count > 0)) {
-        gt_options_finish(tune);
-        return gt_fail(GT_ERROR_INVALID, "slurm sets --shard and --db itself: leave them out behind --");
-    }
     return status;
 }
 

@@ -120,7 +120,9 @@ void gt_tuned_explain(const gt_rejections *rejections, const gt_options_cli *opt
         gt_print_note("rejected: %s%s", counts, options->verbose ? "" : " (--verbose says why)");
     for (size_t i = 0; i < rejections->count && (lost || !options->quiet); i++) {
         const gt_family_trials *family = &rejections->families[i];
-        if (family->passed == 0)
+        if (family->tried == 0)
+            gt_print_note("no configuration of %s can be launched; the first: %s", family->family, family->first);
+        else if (family->passed == 0)
             gt_print_note("no candidate of %s passed, of %d; the first: %s", family->family, family->tried,
                           family->first);
     }

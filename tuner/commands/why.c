@@ -27,7 +27,7 @@ typedef struct section {
     " (SELECT run FROM trial WHERE problem = ?1 AND gpu = ?2 AND kernel = ?3 AND margin IS NOT NULL"          \
     " ORDER BY tried_at DESC LIMIT 1) GROUP BY kernel)"
 #define FLOPS "(2.0 * p.m * p.n * p.k * p.batch)"
-#define BEST "b.gpu = g.name AND b.type = p.type AND b.math = p.math AND b.layout = p.layout AND b.batch = p.batch"
+#define BEST "b.gpu_id = g.id AND b.type = p.type AND b.math = p.math AND b.layout = p.layout AND b.batch = p.batch"
 
 static const section sections[] = {
     {"winner", "The winner",
@@ -170,16 +170,16 @@ static int put_place(void *data, int count, const char *const *names, const char
     return ++p->count == sizeof p->list / sizeof p->list[0];
 }
 
-static gt_status find_places(gt_store *store, const gt_problem *problem, places *found)
+static gt_status find_places(gt_store *store, const char *database, const gt_problem *problem, places *found)
 {
     static const char sql[] =
-        "SELECT p.id, g.id, g.name, (SELECT b.kernel FROM best_configs b WHERE " BEST " AND b.m = p.m AND b.n = p.n"
-        " AND b.k = p.k AND b.align = p.align LIMIT 1)"
+        "SELECT p.id, g.id, " GT_GPU_LABEL ", (SELECT b.kernel FROM best_configs b WHERE " BEST " AND b.m = p.m AND b.n = p.n"
+        " AND b.k = p.k AND b.align = p.align)"
         " FROM problem p CROSS JOIN gpu g WHERE p.type = ?1 AND p.math = ?2 AND p.layout = ?3 AND p.m = ?4 AND p.n = ?5"
         " AND p.k = ?6 AND p.batch = ?7 AND p.align = ?8 AND p.epilogue = ?9"
-        " AND EXISTS (SELECT 1 FROM trial t WHERE t.problem = p.id AND t.gpu = g.id) ORDER BY g.name";
+        " AND EXISTS (SELECT 1 FROM trial t WHERE t.problem = p.id AND t.gpu = g.id) ORDER BY 3, 2";
     const int64_t numbers[] = {problem->m, problem->n, problem->k, problem->batch, problem->class.align};
-    char texts[5][24], name[GT_PROBLEM_NAME_LENGTH];
+    char texts[5][24], name[GT_PROBLEM_NAME_LENGTH], words[GT_PROBLEM_WORDS];
     for (int i = 0; i < 5; i++)
         snprintf(texts[i], sizeof texts[i], "%lld", (long long)numbers[i]);
     const char *const parameters[] = {gt_class_types(&problem->class)->name, gt_math_name(problem->class.math),
@@ -189,8 +189,8 @@ static gt_status find_places(gt_store *store, const gt_problem *problem, places 
     if (status != GT_OK || found->count > 0)
         return status;
     gt_problem_name(problem, name);
-    return gt_fail(GT_ERROR_NOT_TUNED, "%s: nothing was tried on %s; `gemmtune --shapes %lldx%lldx%lld` does",
-                   gt_store_path(store), name, (long long)problem->m, (long long)problem->n, (long long)problem->k);
+    return gt_fail(GT_ERROR_NOT_TUNED, "%s: nothing was tried on %s; `gemmtune %s%s%s` does", gt_store_path(store), name,
+                   gt_problem_words(problem, words), database ? " --db " : "", database ? database : "");
 }
 
 static gt_status explain(gt_store *store, const gt_problem *problem, const place *at, bool json, bool first)
@@ -222,7 +222,7 @@ int gt_cmd_why(const gt_options_cli *options)
     if (status == GT_OK)
         status = gt_store_open(options->database, GT_STORE_READ, &store);
     if (status == GT_OK)
-        status = find_places(store, &problem, &found);
+        status = find_places(store, options->database, &problem, &found);
     if (status == GT_OK && options->json)
         putchar('[');
     for (size_t i = 0; status == GT_OK && i < found.count; i++)

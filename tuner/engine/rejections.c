@@ -54,11 +54,22 @@ void gt_rejections_note(gt_rejections *r, const gt_problem *problem, const gt_ke
         r->counts[trial->outcome]++;
     if (!family)
         return;
-    family->tried++;
     if (trial->outcome == GT_TRIAL_OK)
         family->passed++;
-    else if (!family->first[0])
+    else if (family->tried == family->passed)
         gt_rejection_describe(problem, kernel, trial, family->first);
+    family->tried++;
+}
+
+void gt_rejections_refuse(gt_rejections *r, const gt_problem *problem, const gt_kernel *kernel, const char *reason)
+{
+    gt_family_trials *family = find_family(r, kernel->family);
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT];
+    if (!family || family->first[0])
+        return;
+    gt_problem_name(problem, name);
+    snprintf(family->first, GT_REJECTION_LENGTH, "%s, %s %s: %s", name, kernel->family,
+             gt_params_text(&kernel->params, params), reason);
 }
 
 void gt_rejections_finish(gt_rejections *r)

@@ -22,7 +22,7 @@ void gt_rejection_counts(const int counts[GT_OUTCOME_COUNT], char text[GT_REJECT
 typedef struct gt_family_trials {
     char family[GT_FAMILY_LENGTH];
     int tried, passed;
-    char first[GT_REJECTION_LENGTH]; /* the first that was rejected */
+    char first[GT_REJECTION_LENGTH]; /* the first that was rejected; where none was tried, that cannot be launched */
 } gt_family_trials;
 
 /* A run's. Zero to begin with; owned: gt_rejections_finish. */
@@ -35,6 +35,9 @@ typedef struct gt_rejections {
 /* Notes a candidate; now: tried in this run, else known from an earlier one. Out of memory, its family is left out. */
 void gt_rejections_note(gt_rejections *rejections, const gt_problem *problem, const gt_kernel *kernel,
                         const gt_trial *trial, bool now);
+
+/* Notes a family that has no candidate, as none of its configurations can be launched: the first of them, and why. */
+void gt_rejections_refuse(gt_rejections *rejections, const gt_problem *problem, const gt_kernel *kernel, const char *reason);
 void gt_rejections_finish(gt_rejections *rejections);
 
 #endif

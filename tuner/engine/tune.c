@@ -100,6 +100,15 @@ static gt_status find_searched(const gt_work *w, bool *searched)
     return gt_store_find_searched(engine->store, engine->gpu, w->problem_id, engine->search[w->tuning->effort], searched);
 }
 
+/* Families none of whose configurations can be launched: they have no candidates. */
+static void note_refused(const gt_work *w)
+{
+    gt_kernel kernel;
+    char reason[GT_DETAIL_LENGTH];
+    for (size_t at = 0; w->tuning->rejections && (at = gt_search_refused(w->search, at, &kernel, reason)) > 0;)
+        gt_rejections_refuse(w->tuning->rejections, w->problem, &kernel, reason);
+}
+
 /* Lists what may be tried, and screens it. */
 static gt_status search(gt_work *w, const gt_search_options *options)
 {
@@ -108,6 +117,8 @@ static gt_status search(gt_work *w, const gt_search_options *options)
     const gt_status status =
         gt_search_create(&engine->families, &engine->device, w->problem, options, &w->search);
     gt_engine_take_turn(engine);
+    if (status == GT_OK)
+        note_refused(w);
     return status == GT_OK ? gt_screen(w) : status;
 }
 

@@ -9,17 +9,18 @@
 /* The winners, in the order of `best`, with what their GPU can do and, where the newest run on that GPU had another
  * driver, compiler or gemmtune than the one that proved them, the difference. */
 static const char winners_sql[] =
-    "WITH newest AS MATERIALIZED (SELECT g.id, g.name, r.driver, r.nvrtc, r.program FROM gpu g JOIN run r ON r.id ="
+    "WITH newest AS MATERIALIZED (SELECT g.id, " GT_GPU_LABEL " AS label, r.driver, r.nvrtc, r.program"
+    " FROM gpu g JOIN run r ON r.id ="
     "  (SELECT t.run FROM trial t WHERE t.gpu = g.id ORDER BY t.tried_at DESC LIMIT 1))"
-    "SELECT b.gpu, b.type, b.math, b.layout, b.family, b.timing, b.tuned_at, b.params, b.m, b.n, b.k, b.batch, b.us,"
+    "SELECT n.label, b.type, b.math, b.layout, b.family, b.timing, b.tuned_at, b.params, b.m, b.n, b.k, b.batch, b.us,"
     " b.tflops, b.peak_pct, b.vs_cublas, b.error, 100 * b.margin,"
     " (SELECT tflops FROM peak WHERE gpu = n.id AND type = b.type AND math = b.math),"
     " (SELECT copy_tbs FROM bandwidth WHERE gpu = n.id),"
     " CASE WHEN instr(n.driver || ' ', r.driver || ' ') <> 1 AND instr(r.driver || ' ', n.driver || ' ') <> 1 THEN 'driver ' || r.driver || ', now ' || n.driver"
     "  WHEN r.nvrtc <> n.nvrtc THEN 'NVRTC ' || r.nvrtc || ', now ' || n.nvrtc"
-    "  WHEN r.program <> n.program THEN 'gemmtune ' || r.program || ', now ' || n.program END"
-    " FROM best_configs b JOIN run r ON r.id = b.run JOIN newest n ON n.name = b.gpu"
-    " ORDER BY b.gpu, b.type, b.math, b.layout, b.batch, 1.0 * b.m * b.n * b.k, b.m, b.n, b.k";
+    "  WHEN r.program <> n.program THEN 'gemmtune ' || r.program || ', now ' || n.program END, b.gpu_id"
+    " FROM best_configs b JOIN run r ON r.id = b.run JOIN newest n ON n.id = b.gpu_id"
+    " ORDER BY b.gpu, b.gpu_id, b.type, b.math, b.layout, b.batch, 1.0 * b.m * b.n * b.k, b.m, b.n, b.k";
 
 static double number(const char *text)
 {
@@ -62,7 +63,7 @@ static int take_winner(void *data, int count, const char *const *names, const ch
         char *to;
         size_t size;
         const char *from;
-    } texts[] = {{w->gpu, sizeof w->gpu, v[0]},          {w->type, sizeof w->type, v[1]},
+    } texts[] = {{w->gpu_id, sizeof w->gpu_id, v[21]}, {w->gpu, sizeof w->gpu, v[0]},          {w->type, sizeof w->type, v[1]},
                  {w->math, sizeof w->math, v[2]},        {w->layout, sizeof w->layout, v[3]},
                  {w->family, sizeof w->family, v[4]},    {w->timing, sizeof w->timing, v[5]},
                  {w->tuned_at, sizeof w->tuned_at, v[6]}, {w->params, sizeof w->params, v[7]},
@@ -95,7 +96,7 @@ void gt_best_rows_finish(gt_best_rows *winners)
 size_t gt_best_rows_of_gpu(const gt_best_row *list, size_t count)
 {
     size_t end = 0;
-    while (end < count && strcmp(list[end].gpu, list[0].gpu) == 0)
+    while (end < count && strcmp(list[end].gpu_id, list[0].gpu_id) == 0)
         end++;
     return end;
 }
@@ -103,7 +104,7 @@ size_t gt_best_rows_of_gpu(const gt_best_row *list, size_t count)
 size_t gt_best_rows_of_types(const gt_best_row *list, size_t count)
 {
     size_t end = 0;
-    while (end < count && strcmp(list[end].gpu, list[0].gpu) == 0 && strcmp(list[end].type, list[0].type) == 0 &&
+    while (end < count && strcmp(list[end].gpu_id, list[0].gpu_id) == 0 && strcmp(list[end].type, list[0].type) == 0 &&
            strcmp(list[end].math, list[0].math) == 0)
         end++;
     return end;

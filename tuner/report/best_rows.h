@@ -6,7 +6,7 @@
 
 /* One winner. Numbers that the database does not have are 0. */
 typedef struct gt_best_row {
-    char gpu[96], type[24], math[16], layout[4], family[GT_FAMILY_LENGTH], timing[16], tuned_at[24], stale[160];
+    char gpu_id[24], gpu[128], type[24], math[16], layout[4], family[GT_FAMILY_LENGTH], timing[16], tuned_at[24], stale[160];
     char params[GT_PARAMS_TEXT];
     int64_t m, n, k, batch;
     double us, tflops, peak_percent, ratio, error, margin, peak, copy_tbs, bytes;

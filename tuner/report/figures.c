@@ -139,18 +139,18 @@ static int take_point(void *data, int count, const char *const *names, const cha
 
 /* How soon a search comes near its best: on average over the problems of a GPU, as long as half of them go on. One whose
  * search has ended is where it will stay. */
-gt_status gt_figure_progress(gt_store *store, FILE *out, const char *gpu)
+gt_status gt_figure_progress(gt_store *store, FILE *out, const char *gpu_id)
 {
     static const char sql[] =
         "WITH tried AS (SELECT t.problem, row_number() OVER w AS place, min(t.us) OVER w AS best,"
-        "  min(t.us) OVER (PARTITION BY t.problem) AS final FROM trial t JOIN gpu g ON g.id = t.gpu"
-        "  WHERE g.name = ?1 AND t.stage = 'screen' AND t.outcome = 'ok' AND t.us IS NOT NULL"
+        "  min(t.us) OVER (PARTITION BY t.problem) AS final FROM trial t"
+        "  WHERE t.gpu = ?1 AND t.stage = 'screen' AND t.outcome = 'ok' AND t.us IS NOT NULL"
         "  WINDOW w AS (PARTITION BY t.problem ORDER BY t.tried_at))"
         "SELECT place, 1 - sum(1 - final / best) / n FROM tried, (SELECT count(DISTINCT problem) AS n FROM tried)"
         " GROUP BY place HAVING count(*) * 2 >= n ORDER BY place";
     gt_axis x = {.label = "candidates that passed"}, y = {.label = "share of the final speed"};
     curve c = {.count = 0};
-    const gt_status status = gt_store_query(store, sql, (const char *const[]){gpu, NULL}, take_point, &c);
+    const gt_status status = gt_store_query(store, sql, (const char *const[]){gpu_id, NULL}, take_point, &c);
     for (size_t i = 0; i < c.count; i++) {
         gt_axis_take(&x, c.x[i]);
         gt_axis_take(&y, c.y[i]);

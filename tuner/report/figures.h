@@ -12,7 +12,7 @@ void gt_figure_roofline(FILE *out, const gt_best_row *list, size_t count);
 void gt_figure_errors(FILE *out, const gt_best_row *list, size_t count);
 
 /* How soon searches on a GPU come near their best. */
-gt_status gt_figure_progress(gt_store *store, FILE *out, const char *gpu);
+gt_status gt_figure_progress(gt_store *store, FILE *out, const char *gpu_id);
 
 /* The class that colours a ratio to cuBLAS: "good", "tie", "bad"; "any" where there is none. */
 const char *gt_figure_rate(double ratio);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../src/core/status.h"
 #include "../values.h"
@@ -44,12 +45,25 @@ static gt_status add(gt_families *families, gt_family family, const char *folder
     return GT_OK;
 }
 
+static gt_status add_lone(gt_families *families, const char *file_name, int stem)
+{
+    gt_lone_template *lone = realloc(families->lone, (families->lone_count + 1) * sizeof *lone);
+    if (!lone)
+        return gt_fail_memory();
+    families->lone = lone;
+    snprintf(lone[families->lone_count++].name, sizeof lone->name, "%.*s", stem, file_name);
+    return GT_OK;
+}
+
 static gt_status add_pair(gt_families *families, const char *folder, const char *file_name)
 {
     char path[4096];
     char *source = NULL, *space = NULL;
     gt_family family = {0};
     const int stem = (int)strlen(file_name) - 3; /* without ".cu" */
+    snprintf(path, sizeof path, "%s/%.*s.sql", folder, stem, file_name);
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return add_lone(families, file_name, stem);
     if (stem >= (int)sizeof family.name)
         return gt_fail(GT_ERROR_INVALID, "the family name in '%s' is longer than %zu characters", file_name,
                        sizeof family.name - 1);
@@ -111,6 +125,7 @@ void gt_families_finish(gt_families *families)
     for (size_t i = 0; i < families->count; i++)
         release(&families->list[i]);
     free(families->list);
+    free(families->lone);
     *families = (gt_families){0};
 }
 
@@ -131,6 +146,9 @@ gt_status gt_families_get(const gt_families *families, const char *name, const g
         *family = found;
         return GT_OK;
     }
+    for (size_t i = 0; i < families->lone_count; i++)
+        if (strcmp(families->lone[i].name, name) == 0)
+            return gt_fail(GT_ERROR_INVALID, "%s.cu is no family without %s.sql, its search space, beside it", name, name);
     const char **names = calloc(families->count + 1, sizeof *names);
     if (!names)
         return gt_fail_memory();

@@ -52,8 +52,8 @@ double gt_model_us(const gt_space *space, size_t row, const gt_device *device, c
     const int64_t clocks = gt_space_value(space, row, "clocks", 0);
     if (clocks > 0) /* the family's author knows better */
         return 2 + (double)clocks / clock;
-    const int fit = gt_device_occupancy(device, c.threads, c.regs, c.smem_bytes);
-    if (fit < 1)
+    const int fit = c.threads > 0 ? gt_device_occupancy(device, c.threads, c.regs, c.smem_bytes) : 0;
+    if (fit < 1 || c.split_k < 1)
         return INFINITY;
     const double m = (double)problem->m, n = (double)problem->n, k = (double)problem->k, batch = (double)problem->batch;
     const double bytes = gt_type_find(problem->class.type_a)->bytes;

@@ -1,6 +1,7 @@
 #include "search.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,6 +341,47 @@ bool gt_search_leads(const gt_search *search, const gt_candidate *candidate)
             return false;
     }
     return candidate->trial.outcome == GT_TRIAL_OK;
+}
+
+/* Whether a space has points, and no estimate has a time for any. */
+static bool is_refused(const gt_points *points, const gt_space *space)
+{
+    bool any = false;
+    for (size_t i = 0; i < points->count; i++) {
+        const gt_point *p = &points->list[i];
+        if (p->space == space && isfinite(p->estimate))
+            return false;
+        any = any || p->space == space;
+    }
+    return any;
+}
+
+/* Why a kernel cannot be launched. */
+static void give_reason(const gt_device *device, const gt_kernel *kernel, int64_t registers, char reason[GT_DETAIL_LENGTH])
+{
+    const gt_facts *f = &kernel->facts;
+    if (gt_facts_check(f) != GT_OK)
+        snprintf(reason, GT_DETAIL_LENGTH, "%s", gt_error_message());
+    else if (f->smem_bytes > device->smem_limit)
+        snprintf(reason, GT_DETAIL_LENGTH, "smem_bytes is %lld, more than the %d that a block of %s has",
+                 (long long)f->smem_bytes, device->smem_limit, device->name);
+    else
+        snprintf(reason, GT_DETAIL_LENGTH, "a block of %lld threads with %lld registers each and %lld bytes of shared memory "
+                 "does not fit an SM of %s", (long long)f->threads, (long long)registers, (long long)f->smem_bytes,
+                 device->name);
+}
+
+size_t gt_search_refused(const gt_search *search, size_t from, gt_kernel *kernel, char reason[GT_DETAIL_LENGTH])
+{
+    const gt_points *points = &search->points;
+    for (size_t i = from; i < points->space_count; i++) {
+        const gt_space *space = &points->spaces[i];
+        if (!is_refused(points, space) || gt_space_kernel(space, 0, search->device, kernel) != GT_OK)
+            continue;
+        give_reason(search->device, kernel, gt_space_value(space, 0, "regs", 0), reason);
+        return i + 1;
+    }
+    return 0;
 }
 
 size_t gt_search_size(const gt_search *search)

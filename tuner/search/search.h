@@ -74,6 +74,10 @@ size_t gt_search_finalists(const gt_search *search, gt_candidate *finalists[GT_F
 /* Whether it passed, and nothing tried so far with the same shape of tile was faster. */
 bool gt_search_leads(const gt_search *search, const gt_candidate *candidate);
 
+/* From the space of this number on, the first one none of whose configurations can be launched: the first of them, and
+ * why not that one. Returns the number behind it; 0 if there is none. */
+size_t gt_search_refused(const gt_search *search, size_t from, gt_kernel *kernel, char reason[GT_DETAIL_LENGTH]);
+
 /* Configurations in all spaces together. */
 size_t gt_search_size(const gt_search *search);
 

@@ -43,39 +43,54 @@ static int count_steps(void *millions)
     return ++*(int *)millions >= STEP_LIMIT;
 }
 
-static void bind(sqlite3_stmt *query, const gt_device *device, const gt_problem *problem)
+/* What a space may ask for. text is NULL for a number. */
+typedef struct parameter {
+    const char *name;
+    int64_t number;
+    const char *text;
+} parameter;
+
+static gt_status fail_unknown(const gt_family *family, const char *name, const parameter *list, size_t count)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-    } numbers[] = {
-        {":cc", device->cc},
-        {":smem_limit", device->smem_limit},
-        {":sm_count", device->sm_count},
-        {":elem_bytes", gt_type_find(problem->class.type_a)->bytes},
-        {":c_bytes", gt_type_find(problem->class.type_c)->bytes},
-        {":acc_bytes", gt_type_find(gt_class_types(&problem->class)->accumulator)->bytes},
-        {":m", problem->m},
-        {":n", problem->n},
-        {":k", problem->k},
-        {":batch", problem->batch},
-        {":align", problem->class.align},
-        {":trans_a", problem->class.op_a == GT_T},
-        {":trans_b", problem->class.op_b == GT_T},
+    char names[256] = "";
+    for (size_t i = 0, length = 0; i < count && length < sizeof names; i++)
+        length += (size_t)snprintf(names + length, sizeof names - length, " %s", list[i].name);
+    return gt_fail(GT_ERROR_INVALID, "%s.sql: no parameter '%.40s'; there are:%s", family->name, name ? name : "?", names);
+}
+
+static gt_status bind(sqlite3_stmt *query, const gt_family *family, const gt_device *device, const gt_problem *problem)
+{
+    const parameter list[] = {
+        {":cc", device->cc, NULL},
+        {":smem_limit", device->smem_limit, NULL},
+        {":sm_count", device->sm_count, NULL},
+        {":type", 0, gt_class_types(&problem->class)->name},
+        {":math", 0, gt_math_name(problem->class.math)},
+        {":elem_bytes", gt_type_find(problem->class.type_a)->bytes, NULL},
+        {":c_bytes", gt_type_find(problem->class.type_c)->bytes, NULL},
+        {":acc_bytes", gt_type_find(gt_class_types(&problem->class)->accumulator)->bytes, NULL},
+        {":m", problem->m, NULL},
+        {":n", problem->n, NULL},
+        {":k", problem->k, NULL},
+        {":batch", problem->batch, NULL},
+        {":align", problem->class.align, NULL},
+        {":trans_a", problem->class.op_a == GT_T, NULL},
+        {":trans_b", problem->class.op_b == GT_T, NULL},
     };
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        const int index = sqlite3_bind_parameter_index(query, numbers[i].name);
-        if (index > 0)
-            sqlite3_bind_int64(query, index, numbers[i].value);
+    const size_t count = sizeof list / sizeof list[0];
+    for (int index = 1; index <= sqlite3_bind_parameter_count(query); index++) {
+        const char *name = sqlite3_bind_parameter_name(query, index);
+        size_t i = 0;
+        while (i < count && !(name && strcmp(list[i].name, name) == 0))
+            i++;
+        if (i == count)
+            return fail_unknown(family, name, list, count);
+        const int code = list[i].text ? sqlite3_bind_text(query, index, list[i].text, -1, SQLITE_STATIC)
+                                      : sqlite3_bind_int64(query, index, list[i].number);
+        if (code != SQLITE_OK)
+            return gt_fail_memory();
     }
-    const struct {
-        const char *name, *value;
-    } texts[] = {{":type", gt_class_types(&problem->class)->name}, {":math", gt_math_name(problem->class.math)}};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        const int index = sqlite3_bind_parameter_index(query, texts[i].name);
-        if (index > 0)
-            sqlite3_bind_text(query, index, texts[i].value, -1, SQLITE_STATIC);
-    }
+    return GT_OK;
 }
 
 static gt_status read_columns(sqlite3_stmt *query, gt_space *space)
@@ -92,6 +107,9 @@ static gt_status read_columns(sqlite3_stmt *query, gt_space *space)
         if (!gt_param_is_name(name))
             return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is no parameter name (a-z, 0-9 and _)",
                            space->family->name, name);
+        for (int before = 0; before < i; before++)
+            if (strcmp(space->names[before], name) == 0)
+                return gt_fail(GT_ERROR_INVALID, "%s.sql: column '%s' is there twice", space->family->name, name);
         strcpy(space->names[i], name);
         space->tunable[i] = is_param(name);
     }
@@ -150,8 +168,7 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
                          sqlite3_errcode(database) == SQLITE_OK ? "no query in it" : sqlite3_errmsg(database));
         goto end;
     }
-    bind(query, device, problem);
-    if ((status = read_columns(query, &space)) != GT_OK)
+    if ((status = bind(query, family, device, problem)) != GT_OK || (status = read_columns(query, &space)) != GT_OK)
         goto end;
     const int technique = gt_space_column(&space, "technique");
     /* A space that does not ask for math has none but strict. */
