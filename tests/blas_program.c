@@ -3,6 +3,7 @@
  * test_dropin_blas.py runs it with the front preloaded. `blas_program PART answered|forwarded`: of the products of that
  * part all or none must not have come to the BLAS.
  */
+#include <cuda.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -208,6 +209,45 @@ static void learns(unsigned *seed)
     free(c);
 }
 
+#define CUDA(call) REQUIRE((call) == CUDA_SUCCESS)
+
+static void *multiply_once(void *data)
+{
+    run(call_dgemm_, true, &(product){.m = 600, .n = 600, .k = 3}, false, data);
+    return NULL;
+}
+
+/* The program captures a stream of its own, in each mode, while it, or another thread of it, has a product, whose matrices
+ * take several rounds through the buffers: the graph is as if there had been none. */
+static void captures(unsigned *seed)
+{
+    CUcontext context;
+    CUdevice device;
+    CUdeviceptr memory;
+    CUstream stream;
+    CUgraph graph;
+    pthread_t other;
+    CUDA(cuInit(0));
+    CUDA(cuDeviceGet(&device, 0));
+    CUDA(cuDevicePrimaryCtxRetain(&context, device));
+    CUDA(cuCtxSetCurrent(context));
+    CUDA(cuMemAlloc(&memory, 64));
+    CUDA(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < 6; i++) {
+        CUDA(cuStreamBeginCapture(stream, (CUstreamCaptureMode)(i % 3)));
+        CUDA(cuMemsetD32Async(memory, 0, 16, stream));
+        if (i < 3)
+            multiply_once(seed);
+        else
+            REQUIRE(pthread_create(&other, NULL, multiply_once, seed) == 0 && pthread_join(other, NULL) == 0);
+        CUDA(cuMemsetD32Async(memory, 1, 16, stream));
+        CUDA(cuStreamEndCapture(stream, &graph));
+        CUDA(cuGraphDestroy(graph));
+    }
+    CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); /* this thread is as strict as it was */
+    REQUIRE(cuMemAlloc(&memory, 64) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+}
+
 /* A child of a process that has used the GPU computes on the CPU. */
 static void forks(unsigned *seed)
 {
@@ -231,7 +271,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"large", large}, {"others", others}, {"threads", threads}, {"forks", forks},
-                 {"learns", learns}, {"tiles", tiles}, {"lost", lost}, {"lost_for_good", lost_for_good}};
+                 {"learns", learns}, {"tiles", tiles}, {"lost", lost}, {"lost_for_good", lost_for_good},
+                 {"captures", captures}};
     unsigned seed = (unsigned)getpid();
     REQUIRE(argc == 3);
     answered = strcmp(argv[2], "answered") == 0;

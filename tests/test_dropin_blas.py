@@ -114,6 +114,9 @@ class DropinBlas(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "(?s)-6 != 0.*the GPU was lost"):
             self.check("lost_for_good", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER=LOST_GPU)
 
+    def test_a_capture_of_the_programs_holds_none_of_our_calls_and_lasts(self):
+        self.assertEqual(self.check("captures", "answered", GEMMTUNE_BLAS_THRESHOLD="0")[0], (6, 6, 0))
+
     def test_eight_threads(self):
         self.assertEqual(self.check("threads", "answered", GEMMTUNE_BLAS_THRESHOLD="0")[0], (160, 160, 0))
 

@@ -1,4 +1,6 @@
 /* Streams, events, captures and graphs. */
+#include <pthread.h>
+
 #include "driver_fixture.h"
 
 DEVICE_TEST(streams_are_created_with_known_flags)
@@ -198,6 +200,50 @@ DEVICE_TEST(a_capture_is_spoilt_by_what_it_cannot_hold)
             OK(cu->cuStreamDestroy(captured));
         }
     }
+}
+
+/* Allocates in a thread of that mode. */
+typedef struct attempt {
+    __typeof__(cuThreadExchangeStreamCaptureMode) *exchange;
+    CUstreamCaptureMode mode, before;
+    CUresult result;
+} attempt;
+
+static void *try_to_allocate(void *data)
+{
+    attempt *const a = data;
+    a->before = a->mode;
+    a->result = cu->cuCtxSetCurrent(context);
+    if (a->result == CUDA_SUCCESS)
+        a->result = a->exchange(&a->before);
+    if (a->result == CUDA_SUCCESS)
+        a->result = allocate();
+    return NULL;
+}
+
+DEVICE_TEST(a_thread_that_says_so_may_allocate_while_streams_are_captured)
+{
+    CUgraph graph;
+    pthread_t thread;
+    open_context();
+    EXTRA(exchange, cuThreadExchangeStreamCaptureMode);
+    for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
+        attempt there = {.exchange = exchange, .mode = (CUstreamCaptureMode)mode}, here = there;
+        CUstream stream = begin(CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_NON_BLOCKING);
+        CHECK(pthread_create(&thread, NULL, try_to_allocate, &there) == 0 && pthread_join(thread, NULL) == 0);
+        const bool lasts = cu->cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS;
+        CHECK(there.before == CU_STREAM_CAPTURE_MODE_GLOBAL && lasts == (mode != CU_STREAM_CAPTURE_MODE_GLOBAL));
+        CU(there.result, lasts ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        stream = begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_NON_BLOCKING);
+        try_to_allocate(&here); /* its own capture allows that to a relaxed thread only */
+        CU(here.result,
+           mode == CU_STREAM_CAPTURE_MODE_RELAXED ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        OK(exchange(&here.before));
+        CHECK_INT(here.before, mode);
+        cu->cuStreamEndCapture(stream, &graph);
+    }
+    CU(exchange(NULL), CUDA_ERROR_INVALID_VALUE);
+    CU(exchange(&(CUstreamCaptureMode){(CUstreamCaptureMode)9}), CUDA_ERROR_INVALID_VALUE);
 }
 
 DEVICE_TEST(an_event_of_a_capture_has_no_time)

@@ -5,7 +5,7 @@
 
 static struct {
     const gt_driver *driver;
-    /* These came with CUDA 12.0 or before. The software GPU, where handles are not used again, has only the last. */
+    /* These came with CUDA 12.0 or before. The software GPU, where handles are not used again, has no ids. */
     CUresult (*context_id)(CUcontext context, unsigned long long *id);
     CUresult (*stream_id)(CUstream stream, unsigned long long *id);
     CUresult (*exchange_mode)(CUstreamCaptureMode *mode);
@@ -18,6 +18,8 @@ static struct {
 
 void gt_cuda_state_begin(const gt_driver *driver)
 {
+    if (cuda.driver)
+        return;
     cuda.driver = driver;
 #define FIND(function, name) cuda.function = (__typeof__(cuda.function))dlsym(driver->library, name)
     FIND(context_id, "cuCtxGetId");

@@ -7,7 +7,7 @@
 
 #include "../core/driver.h"
 
-/* Before all below, once. */
+/* Before all below, by one thread; the first driver is asked, and stays open. */
 void gt_cuda_state_begin(const gt_driver *driver);
 
 /* The current context. False where there is none. */

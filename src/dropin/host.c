@@ -8,6 +8,7 @@
 
 #include "../core/driver.h"
 #include "../core/environment.h"
+#include "cuda_state.h"
 #include "front.h"
 #include "pipeline.h"
 #include "visit.h"
@@ -52,6 +53,7 @@ static bool set_up(void)
         gt_driver_close(driver);
         return false;
     }
+    gt_cuda_state_begin(driver);
     host.driver = driver;
     return true;
 }
@@ -136,8 +138,11 @@ static gt_fate run(const gt_host_product *p, gt_host_worth *worth, void *data, d
     return GT_FATE_ANSWERED;
 }
 
+/* A program may be capturing streams, in this thread or in others, and what is done here is in none of them: a thread may
+ * allocate and wait then only if it says so. */
 gt_fate gt_host_run(const gt_host_product *product, bool wait, gt_host_worth *worth, void *data, double *moved_us)
 {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gt_fate fate = GT_FATE_UNAVAILABLE;
     CUcontext before = NULL;
     gt_visit visit;
@@ -147,7 +152,9 @@ gt_fate gt_host_run(const gt_host_product *product, bool wait, gt_host_worth *wo
         fate = GT_FATE_SMALL;
     else if (set_up() && host.driver->cuCtxGetCurrent(&before) == CUDA_SUCCESS &&
         host.driver->cuCtxSetCurrent(host.context) == CUDA_SUCCESS) {
+        gt_cuda_exchange_mode(&mode);
         fate = run(product, worth, data, moved_us);
+        gt_cuda_exchange_mode(&mode);
         host.driver->cuCtxSetCurrent(before);
     }
     if (mine)

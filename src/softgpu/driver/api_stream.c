@@ -160,6 +160,16 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream handle, CUgraph *graph)
     return sg_leave(result);
 }
 
+CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    CUresult result = sg_enter(SG_NEEDS_INIT);
+    if (result == CUDA_SUCCESS && (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        *mode = sg_exchange_mode(*mode);
+    return sg_leave(result);
+}
+
 /* The number of the capture only where there is one. */
 static CUresult ask_capture(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id)
 {

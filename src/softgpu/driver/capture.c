@@ -67,10 +67,22 @@ static bool is_blocking(const sg_stream *stream)
     return stream->blocking;
 }
 
+static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+CUstreamCaptureMode sg_exchange_mode(CUstreamCaptureMode mode)
+{
+    const CUstreamCaptureMode before = thread_mode;
+    thread_mode = mode;
+    return before;
+}
+
+/* A thread's own captures stand in its way unless it is relaxed; those of others, if both say global. */
 static bool forbids_unsafe(const sg_stream *stream)
 {
-    return stream->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
-           (stream->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && stream->thread == gettid());
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || stream->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return false;
+    return stream->thread == gettid() ||
+           (stream->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
 static bool is_any(const sg_stream *stream)

@@ -23,11 +23,14 @@ sg_graph *sg_graph_copy(const sg_graph *graph);
 
 /*
  * What may not be called while a stream is captured. Each spoils the captures that stand in its way: work in the
- * default stream spoils blocking streams' captures; what could allocate or wait for the device, all but relaxed ones;
- * waiting for the whole context, all.
+ * default stream spoils blocking streams' captures; what could allocate or wait for the device, all but relaxed ones,
+ * unless the calling thread is relaxed; waiting for the whole context, all.
  */
 CUresult sg_refuse_default(void);
 CUresult sg_refuse_unsafe(void);
 CUresult sg_refuse_any(void);
+
+/* Which captures stand in the calling thread's way from now on; what it was before. Global at first. */
+CUstreamCaptureMode sg_exchange_mode(CUstreamCaptureMode mode);
 
 #endif
