@@ -137,8 +137,8 @@ class Dropin(unittest.TestCase):
             done = subprocess.run([GEMMTUNE, "run", "--", LT_PROGRAM, library], env=env, text=True, capture_output=True,
                                   timeout=300)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertEqual(self.counts(done.stderr), (60 + modes, 47, 13 + modes))
-            self.assertIn("(2 empty or illegal, %d type or mode not offered, 6 with an epilogue, 1 scalars on the"
+            self.assertEqual(self.counts(done.stderr), (61 + modes, 47, 14 + modes))
+            self.assertIn("(3 empty or illegal, %d type or mode not offered, 6 with an epilogue, 1 scalars on the"
                           " device, 4 not tuned)" % modes, done.stderr)
 
     def look_up(self, expected, words=(), **more):
