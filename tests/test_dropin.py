@@ -153,6 +153,12 @@ class Dropin(unittest.TestCase):
         done = subprocess.run([GEMMTUNE, "run", "--dlsym", "--blas", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stderr), (2, "gemmtune: --blas and --dlsym: one of them\n"))
 
+    def test_children_are_answered_where_their_parent_only_looked_cublas_up(self):
+        done = self.look_up("forks", ["--dlsym"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stderr.splitlines(keepends=True)
+        self.assertEqual([self.counts(line) for line in lines], [(1, 1, 0)] * 2)
+
     def test_it_finds_cublas_itself_where_nothing_answers(self):
         for words, more in [(["--dlsym"], {"GEMMTUNE_DISABLE": "1"}), ([], {"GEMMTUNE_DISABLE": "1"})]:
             done = self.look_up("forwarded", words, **more)

@@ -29,10 +29,11 @@ typedef struct opened {
     gt_graph_bytes largest;           /* of plans */
 } opened;
 
-typedef enum state { UNKNOWN, ON, PAUSED, OFF } state;
+/* READ: it is on, and no product was seen yet. */
+typedef enum state { UNKNOWN, READ, ON, PAUSED, OFF } state;
 
 static struct {
-    pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
+    pthread_once_t read, begun, set_up; /* with the first question; the first product; the first that could be answered */
     _Atomic(state) state;
     bool only_counts;
     double margin; /* times our expected time that cuBLAS must need more than */
@@ -43,7 +44,8 @@ static struct {
     pthread_mutex_t lock; /* over all below, and what is added to the answers */
     opened contexts[CONTEXTS];
     size_t context_count;
-} front = {.begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+} front = {.read = PTHREAD_ONCE_INIT, .begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT,
+           .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void set_up(void)
 {
@@ -64,20 +66,34 @@ static void turn_off(void)
     atomic_store(&front.state, OFF);
 }
 
-/* CUDA does not survive a fork, the lock may have been held by a thread that is not there, and counts are the
- * parent's. */
-static void begin(void)
+static void read_environment(void)
 {
     const char *disable = gt_environment(GT_ENV_DISABLE), *margin = gt_environment(GT_ENV_MARGIN);
     front.only_counts = gt_capture_read_environment();
     front.margin = 1 + (margin ? strtod(margin, NULL) / 100 : 0);
-    pthread_atfork(NULL, NULL, turn_off);
-    atomic_store(&front.state, disable && strcmp(disable, "0") != 0 ? OFF : ON);
+    atomic_store(&front.state, disable && strcmp(disable, "0") != 0 ? OFF : READ);
+}
+
+bool gt_front_may_answer(void)
+{
+    pthread_once(&front.read, read_environment);
+    const state now = atomic_load_explicit(&front.state, memory_order_relaxed);
+    return now == READ || now == ON;
+}
+
+/* CUDA does not survive a fork, the lock may have been held by a thread that is not there, and counts are the
+ * parent's. */
+static void begin(void)
+{
+    if (gt_front_may_answer() && pthread_atfork(NULL, NULL, turn_off) == 0)
+        atomic_store(&front.state, ON);
+    else
+        turn_off();
 }
 
 bool gt_front_is_on(void)
 {
-    if (atomic_load_explicit(&front.state, memory_order_acquire) == UNKNOWN)
+    if (atomic_load_explicit(&front.state, memory_order_acquire) <= READ)
         pthread_once(&front.begun, begin);
     return atomic_load_explicit(&front.state, memory_order_relaxed) == ON;
 }
