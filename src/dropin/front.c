@@ -158,7 +158,7 @@ static gt_context *open_there(opened *context)
 static gt_fate judge(const opened *context, const gt_description *d, bool alone)
 {
     if (context->workspace + d->workspace > context->workspace_most)
-        return GT_FATE_NO_ROOM;
+        return GT_FATE_NO_MEMORY;
     if (alone)
         return GT_FATE_ANSWERED;
     if (d->choice == GT_CHOICE_FALLBACK)
@@ -182,6 +182,7 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
                    : status == GT_ERROR_NOT_TUNED   ? GT_FATE_NOT_TUNED
                    : status == GT_ERROR_UNSUPPORTED ? GT_FATE_MODE
                    : status == GT_ERROR_INVALID     ? GT_FATE_ARGUMENTS
+                   : status == GT_ERROR_MEMORY      ? GT_FATE_NO_MEMORY
                                                     : GT_FATE_FAILED;
     if (status != GT_OK)
         return;

@@ -21,7 +21,7 @@ CUstream gt_pipeline_stream(const gt_pipeline *pipeline);
 /* Bytes on the GPU that are kept for the next product. */
 size_t gt_pipeline_held(const gt_pipeline *pipeline);
 
-/* Makes room for the tiles of a product. */
+/* Makes room for the tiles of a product, of what is held where that is enough. Between two runs. */
 bool gt_pipeline_reserve(gt_pipeline *pipeline, const gt_host_product *product, const gt_tiles *tiles);
 
 /* What multiplies tiles, by whether they are the last along m, n and k. */

@@ -26,6 +26,7 @@ static const struct {
     [GT_FATE_NO_BASELINE] = {"no time of cuBLAS stored", true},
     [GT_FATE_SLOWER] = {"cuBLAS is as fast", true},
     [GT_FATE_NO_ROOM] = {"too many problems", false},
+    [GT_FATE_NO_MEMORY] = {"no memory on the GPU", false},
     [GT_FATE_FAILED] = {"failed", false},
 };
 

@@ -17,11 +17,12 @@ typedef enum gt_fate {
     GT_FATE_NOT_TUNED,
     GT_FATE_NO_BASELINE, /* cuBLAS was never timed on this type and layout */
     GT_FATE_SLOWER,      /* cuBLAS is expected to be as fast or faster */
-    GT_FATE_NO_ROOM,     /* too many problems, or too much workspace */
+    GT_FATE_NO_ROOM,     /* too many problems */
+    GT_FATE_NO_MEMORY,   /* too much workspace, or tiles of host memory */
     GT_FATE_FAILED,      /* a kernel could not be loaded or launched */
 } gt_fate;
 
-#define GT_FATE_COUNT 14
+#define GT_FATE_COUNT 15
 
 /* In words, "not tuned"; and whether tuning may change it. */
 const char *gt_fate_text(gt_fate fate);
