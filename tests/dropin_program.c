@@ -207,8 +207,8 @@ static size_t find_free(void)
 }
 
 /* Captures a product, for which nothing may be allocated. Whether it was answered: then the graph's result is right, each
- * time that it runs. */
-static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
+ * time that it runs. What was made ready of it is kept, or with NULL destroyed. */
+static bool capture_one(cublasHandle_t handle, const product *p, int launches, CUgraphExec *kept, unsigned *seed)
 {
     matrix a = make_matrix(p, GT_F32, p->m, p->k, seed), b = make_matrix(p, GT_F32, p->k, p->n, seed),
            c = make_matrix(p, GT_F32, p->m, p->n, seed);
@@ -225,7 +225,7 @@ static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
     const bool answered = fakeCalls() == before;
     REQUIRE(find_free() == left);
     CUDA(cuGraphInstantiate(&exec, graph, 0));
-    for (int i = 0; answered && i < 2; i++) {
+    for (int i = 0; answered && i < launches; i++) {
         for (size_t j = 0; j < c.count; j++)
             c.type->store(c.image, (int64_t)j, c.host[j]);
         CUDA(cuMemcpyHtoD((CUdeviceptr)c.data, c.image, c.bytes));
@@ -233,8 +233,11 @@ static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
         CUDA(cuStreamSynchronize(stream));
         check_result(p, &a, &b, &c);
     }
-    CUDA(cuGraphExecDestroy(exec));
     CUDA(cuGraphDestroy(graph));
+    if (kept)
+        *kept = exec;
+    else
+        CUDA(cuGraphExecDestroy(exec));
     free_matrix(&a);
     free_matrix(&b);
     free_matrix(&c);
@@ -244,13 +247,18 @@ static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
 #define IN_A_ROW 4 /* captures that find a workspace which was set aside */
 
 /* Captures a product in several graphs. Whether so many are answered, and no more: those that come then wait for a product
- * outside of captures. */
+ * outside of captures, or for the end of one of those graphs. */
 static bool capture_in_a_row(cublasHandle_t handle, const product *p, unsigned *seed)
 {
-    int answered = 0;
-    while (answered <= IN_A_ROW && capture_one(handle, p, seed))
+    CUgraphExec kept[IN_A_ROW + 1];
+    int answered = 0, made = 0;
+    while (made <= IN_A_ROW && capture_one(handle, p, 2, &kept[made++], seed))
         answered++;
-    return answered == IN_A_ROW;
+    CUDA(cuGraphExecDestroy(kept[0]));
+    const bool again = capture_one(handle, p, 2, NULL, seed);
+    for (int i = 1; i < made; i++)
+        CUDA(cuGraphExecDestroy(kept[i]));
+    return answered == IN_A_ROW && again;
 }
 
 /* What was planned before is answered in captures, and nothing is planned there. A kernel with a workspace takes one that was
@@ -262,11 +270,11 @@ static void capture(cublasHandle_t handle, unsigned *seed)
     expected = ANSWERED;
     run(handle, &planned, seed);
     run(handle, &split, seed);
-    REQUIRE(capture_one(handle, &planned, seed) && !capture_one(handle, &fresh, seed));
+    REQUIRE(capture_one(handle, &planned, 2, NULL, seed) && !capture_one(handle, &fresh, 2, NULL, seed));
     REQUIRE(capture_in_a_row(handle, &split, seed));
     run(handle, &fresh, seed);
     run(handle, &split, seed);
-    REQUIRE(capture_one(handle, &split, seed));
+    REQUIRE(capture_one(handle, &split, 2, NULL, seed));
     CUstream other;
     CUDA(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     REQUIRE(cublasSetStream_v2(handle, other) == FAKE_SUCCESS);
@@ -280,7 +288,16 @@ static void tight(cublasHandle_t handle, unsigned *seed)
     const product split = {F32(16, 16, 4096), .typed = true};
     expected = ANSWERED;
     run(handle, &split, seed);
-    REQUIRE(capture_one(handle, &split, seed));
+    REQUIRE(capture_one(handle, &split, 2, NULL, seed));
+}
+
+/* A program that captures anew for each of its inputs: more graphs than there are workspaces, one after the other. */
+static void recaptures(cublasHandle_t handle, unsigned *seed)
+{
+    const product split = {F32(16, 16, 4096), .typed = true};
+    run(handle, &split, seed);
+    for (int i = 0; i < 300; i++)
+        REQUIRE(capture_one(handle, &split, i % 50 == 0, NULL, seed));
 }
 
 /* What a capture kept from being answered is answered behind it, though the strict way of computing it was refused for
@@ -435,7 +452,7 @@ int main(int argc, char **argv)
         void (*run)(cublasHandle_t handle, unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
                  {"capture", capture}, {"between", between}, {"tight", tight}, {"zeros", zeros}, {"streams", streams},
-                 {"threads", threads}, {"forks", forks}, {"again", again},
+                 {"threads", threads}, {"forks", forks}, {"again", again}, {"recaptures", recaptures},
                  {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed},
                  {"pauses", pauses}};
     unsigned seed = (unsigned)getpid();

@@ -110,9 +110,9 @@ class Dropin(unittest.TestCase):
             db.execute("UPDATE baseline SET us = ? WHERE problem IN (SELECT id FROM problem WHERE math = 'strict')", (FAST,))
         db.close()
         line = self.run_program("between", "any", words=["--f32", "split"], database=database)
-        self.assertEqual(self.counts(line), (8, 6, 2))
+        self.assertEqual(self.counts(line), (9, 7, 2))
         self.assertEqual(self.ask(database, "SELECT math, sum(calls) FROM wanted JOIN problem ON problem.id = problem"
-                                  " WHERE fate = 'answered' GROUP BY math"), [("split", 7), ("strict", 1)])
+                                  " WHERE fate = 'answered' GROUP BY math"), [("split", 8), ("strict", 1)])
         done = subprocess.run([GEMMTUNE, "run", "--f32", "f16", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--f32 takes strict, split or tf32", done.stderr)
@@ -169,8 +169,11 @@ class Dropin(unittest.TestCase):
 
     def test_nothing_is_planned_in_a_capture_and_each_has_a_workspace_that_was_set_aside(self):
         line = self.run_program("capture", "any")
-        self.assertEqual(self.counts(line), (18, 15, 3))
+        self.assertEqual(self.counts(line), (20, 17, 3))
         self.assertIn("(3 in a graph capture)", line)
+
+    def test_the_workspace_of_a_graph_that_is_destroyed_is_the_next_ones(self):
+        self.assertEqual(self.counts(self.run_program("recaptures", "answered")), (301, 301, 0))
 
     def test_in_a_graph_whatever_is_faster_is_answered(self):
         database = self.copy("tight.db")

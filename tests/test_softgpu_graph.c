@@ -1,5 +1,7 @@
 /* Streams, events, captures and graphs. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "driver_fixture.h"
 
@@ -244,6 +246,55 @@ DEVICE_TEST(a_thread_that_says_so_may_allocate_while_streams_are_captured)
     }
     CU(exchange(NULL), CUDA_ERROR_INVALID_VALUE);
     CU(exchange(&(CUstreamCaptureMode){(CUstreamCaptureMode)9}), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void CUDA_CB count_up(void *data)
+{
+    atomic_fetch_add((atomic_int *)data, 1);
+}
+
+/* A thread of CUDA's counts. */
+static void wait_for(const atomic_int *count, int wanted)
+{
+    for (int i = 0; i < 1000 && atomic_load(count) < wanted; i++)
+        usleep(1000);
+    CHECK_INT(atomic_load(count), wanted);
+}
+
+DEVICE_TEST(a_graph_and_those_made_ready_of_it_hold_a_users_object)
+{
+    CUgraph graph, same;
+    CUgraphExec ready;
+    CUuserObject object;
+    CUstreamCaptureStatus status;
+    static atomic_int ends;
+    open_context();
+    EXTRA(create_object, cuUserObjectCreate);
+    EXTRA(release, cuUserObjectRelease);
+    EXTRA(retain, cuGraphRetainUserObject);
+    CUresult (*tell)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *) =
+        dlsym(cu->library, "cuStreamGetCaptureInfo_v2");
+    CHECK(tell);
+    CU(create_object(&object, &ends, NULL, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), CUDA_ERROR_INVALID_VALUE);
+    CU(create_object(&object, &ends, count_up, 0, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), CUDA_ERROR_INVALID_VALUE);
+    CUstream stream = begin(CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_NON_BLOCKING);
+    OK(tell(stream, &status, NULL, &graph, NULL, NULL));
+    OK(create_object(&object, &ends, count_up, 2, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(retain(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    OK(release(object, 1));
+    OK(cu->cuStreamEndCapture(stream, &same));
+    CHECK(same == graph);
+    OK(cu->cuGraphInstantiate(&ready, graph, 0));
+    OK(cu->cuGraphDestroy(graph));
+    CHECK_INT(ends, 0);
+    OK(cu->cuGraphExecDestroy(ready));
+    wait_for(&ends, 1);
+    stream = begin(CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_NON_BLOCKING); /* one whose capture fails */
+    OK(tell(stream, &status, NULL, &graph, NULL, NULL));
+    OK(create_object(&object, &ends, count_up, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(retain(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    CHECK(cu->cuStreamSynchronize(stream) != CUDA_SUCCESS && cu->cuStreamEndCapture(stream, &graph) != CUDA_SUCCESS);
+    wait_for(&ends, 2);
 }
 
 DEVICE_TEST(an_event_of_a_capture_has_no_time)

@@ -312,10 +312,11 @@ static bool take_workspace(const gt_answer *marker, CUstream stream, gt_operands
 {
     const gt_graph_bytes bytes = {marker->workspace, marker->counters};
     uint64_t capture, number;
-    if (!gt_cuda_find_capture(stream, &capture, &number))
+    CUgraph graph = NULL;
+    if (!gt_cuda_find_capture(stream, &capture, &number, &graph))
         return false;
     pthread_mutex_lock(&front.lock);
-    lent->workspace = gt_graph_workspace_take(marker->key.context, capture, number, bytes, &lent->counters);
+    lent->workspace = gt_graph_workspace_take(marker->key.context, capture, number, graph, bytes, &lent->counters);
     lent->workspace_bytes = marker->workspace;
     atomic_store_explicit(&front.gave, marker->key.context + 1, memory_order_relaxed);
     pthread_mutex_unlock(&front.lock);

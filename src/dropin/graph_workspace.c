@@ -1,5 +1,9 @@
 #include "graph_workspace.h"
 
+#include <stdatomic.h>
+
+#include "cuda_state.h"
+
 #define MOST  256
 #define ALIGN 256 /* bytes, of workspaces */
 
@@ -11,7 +15,23 @@ typedef struct workspace {
 } workspace;
 
 static workspace list[MOST];
+static atomic_bool ended[MOST]; /* the graph that it belongs to: set without a lock, by CUDA */
 static size_t count;
+
+static void CUDA_CB end(void *flag)
+{
+    atomic_store_explicit((atomic_bool *)flag, true, memory_order_release);
+}
+
+/* Sets those of graphs that are gone aside again. */
+static void collect(void)
+{
+    for (size_t i = 0; i < count; i++)
+        if (atomic_load_explicit(&ended[i], memory_order_acquire)) {
+            atomic_store_explicit(&ended[i], false, memory_order_relaxed);
+            list[i].capture = list[i].stream = 0;
+        }
+}
 
 /* Of a captured stream, or with 0 for both that which is set aside; NULL if there is none as large. */
 static workspace *find(uint64_t context, uint64_t capture, uint64_t stream, gt_graph_bytes bytes)
@@ -69,6 +89,7 @@ size_t gt_graph_workspace_prepare(const gt_driver *driver, uint64_t context, gt_
 {
     size_t taken = 0;
     bytes.counters = (bytes.counters + ALIGN - 1) / ALIGN * ALIGN;
+    collect();
     for (size_t i = 0; i < wanted; i++) {
         workspace *w = find_spare(context, i);
         if (!w || w->bytes.workspace < bytes.workspace || w->bytes.counters < bytes.counters)
@@ -77,13 +98,15 @@ size_t gt_graph_workspace_prepare(const gt_driver *driver, uint64_t context, gt_
     return taken;
 }
 
-void *gt_graph_workspace_take(uint64_t context, uint64_t capture, uint64_t stream, gt_graph_bytes bytes,
+void *gt_graph_workspace_take(uint64_t context, uint64_t capture, uint64_t stream, CUgraph graph, gt_graph_bytes bytes,
                               void **counters)
 {
+    collect();
     workspace *w = find(context, capture, stream, bytes);
     if (!w && (w = find(context, 0, 0, bytes))) {
         w->capture = capture;
         w->stream = stream;
+        gt_cuda_watch_graph(graph, end, &ended[w - list]);
     }
     if (!w)
         return NULL;

@@ -58,6 +58,7 @@ static const entry entries[] = {
     ROW(cuGraphInstantiate, 12000), ROW(cuGraphInstantiateWithFlags, 11040), ROW(cuGraphLaunch, 10000),
     ROW(cuGraphDestroy, 10000), ROW(cuGraphExecDestroy, 10000), ROW(cuGraphGetNodes, 10000),
     ROW(cuGraphNodeGetType, 10000), ROW(cuGraphKernelNodeGetParams, 12000),
+    ROW(cuUserObjectCreate, 11030), ROW(cuUserObjectRelease, 11030), ROW(cuGraphRetainUserObject, 11030),
     ROW(cuTensorMapEncodeTiled, 12000), ROW(cuTensorMapReplaceAddress, 12000),
 };
 

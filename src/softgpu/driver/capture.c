@@ -12,9 +12,40 @@ void sg_graph_free(sg_graph *graph)
         if (graph->nodes)
             free(sg_handle_destroy(SG_GRAPH_NODE, graph->nodes[i]));
     }
+    for (size_t i = 0; i < graph->hold_count; i++)
+        sg_user_release(graph->holds[i].user, graph->holds[i].count);
+    sg_handle_destroy(SG_GRAPH, graph->handle);
     free(graph->works);
     free(graph->nodes);
+    free(graph->holds);
     free(graph);
+}
+
+CUgraph sg_graph_name(sg_graph *graph)
+{
+    if (!graph->handle)
+        graph->handle = sg_handle_create(SG_GRAPH, sg_current()->number, graph);
+    return graph->handle;
+}
+
+bool sg_graph_hold(sg_graph *graph, sg_user *user, unsigned count)
+{
+    sg_hold *const holds = realloc(graph->holds, (graph->hold_count + 1) * sizeof *holds);
+    if (!holds)
+        return false;
+    graph->holds = holds;
+    graph->holds[graph->hold_count++] = (sg_hold){user, count};
+    return true;
+}
+
+void sg_user_release(sg_user *user, unsigned count)
+{
+    user->count -= count;
+    if (user->count > 0)
+        return;
+    sg_handle_destroy(SG_USER_OBJECT, user->handle);
+    user->destroy(user->data);
+    free(user);
 }
 
 /* Takes work over, also on failure. False if out of memory. */
@@ -43,6 +74,13 @@ sg_graph *sg_graph_copy(const sg_graph *graph)
             sg_graph_free(copy);
             return NULL;
         }
+    }
+    for (size_t i = 0; copy && i < graph->hold_count; i++) {
+        if (!sg_graph_hold(copy, graph->holds[i].user, graph->holds[i].count)) {
+            sg_graph_free(copy);
+            return NULL;
+        }
+        graph->holds[i].user->count += graph->holds[i].count;
     }
     return copy;
 }
