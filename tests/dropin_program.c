@@ -367,6 +367,29 @@ static void workspaces(cublasHandle_t handle, unsigned *seed)
     CUDA(cuStreamDestroy(second));
 }
 
+#define OWN_PLANS 128 /* streams that have one, of one problem */
+
+/* A program that makes streams anew for each of its inputs: from some number on they are forwarded without planning, and what
+ * was answered still is, as are other problems. */
+static void renews(cublasHandle_t handle, unsigned *seed)
+{
+    const product split = {F32(16, 16, 4096), .typed = true};
+    CUstream first, stream;
+    size_t left = 0;
+    REQUIRE(cublasGetStream_v2(handle, &first) == FAKE_SUCCESS);
+    REQUIRE(run(handle, &split, seed));
+    for (int i = 1; i < OWN_PLANS + 20; i++) {
+        CUDA(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        REQUIRE(cublasSetStream_v2(handle, stream) == FAKE_SUCCESS);
+        REQUIRE(run(handle, &split, seed) == (i < OWN_PLANS));
+        CUDA(cuStreamDestroy(stream));
+        left = i < OWN_PLANS ? find_free() : left;
+    }
+    REQUIRE(find_free() == left);
+    REQUIRE(cublasSetStream_v2(handle, first) == FAKE_SUCCESS);
+    REQUIRE(run(handle, &split, seed) && run(handle, &(product){F32(64, 64, 64), .typed = true}, seed));
+}
+
 static void *use_own_stream(void *data)
 {
     unsigned seed = 1;
@@ -452,7 +475,7 @@ int main(int argc, char **argv)
         void (*run)(cublasHandle_t handle, unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
                  {"capture", capture}, {"between", between}, {"tight", tight}, {"zeros", zeros}, {"streams", streams},
-                 {"threads", threads}, {"forks", forks}, {"again", again}, {"recaptures", recaptures},
+                 {"threads", threads}, {"forks", forks}, {"again", again}, {"recaptures", recaptures}, {"renews", renews},
                  {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed},
                  {"pauses", pauses}};
     unsigned seed = (unsigned)getpid();

@@ -192,6 +192,11 @@ class Dropin(unittest.TestCase):
     def test_each_stream_has_a_workspace_of_its_own(self):
         self.assertEqual(self.counts(self.run_program("workspaces", "answered")), (6, 6, 0))
 
+    def test_streams_that_are_made_anew_for_ever_do_not_take_all_of_the_memory_and_of_the_table(self):
+        line = self.run_program("renews", "any")
+        self.assertEqual(self.counts(line), (150, 130, 20))
+        self.assertIn("(20 no memory on the GPU)", line)
+
     def test_streams_that_nobody_makes_are_answered_in_each_thread_by_itself(self):
         self.assertEqual(self.counts(self.run_program("streams", "answered")), (9, 9, 0))
 

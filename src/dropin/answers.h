@@ -30,6 +30,8 @@ typedef struct gt_answer {
     gt_answer_key key;
     gt_fate fate;
     bool by_stream; /* the plan has a workspace: there is one for each stream, under its own key */
+    atomic_bool is_full; /* by stream: streams that have none yet get none */
+    int streams;         /* that have one */
     gt_plan *plan;  /* where fate is GT_FATE_ANSWERED; by stream, one that is not to run in its own workspace */
     size_t workspace, counters; /* bytes of the plan's */
     double baseline_us, expected_us; /* of the plan; 0: there was none */

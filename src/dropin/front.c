@@ -16,6 +16,12 @@
 
 #define CONTEXTS 16 /* of CUDA: one a GPU is usual */
 
+/* That have a plan of their own, of one problem, and entries for streams in all: a program that makes streams anew for each
+ * of its inputs leaves room for other problems, for nobody tells when a stream is destroyed. PyTorch has 32 of each
+ * priority. */
+#define STREAMS        128
+#define STREAM_ENTRIES (GT_ANSWERS_MOST / 2)
+
 /* Device memory of plans, which a program never asked for: a part of the GPU's, or so many bytes where that is more. */
 #define WORKSPACE_PART  64
 #define WORKSPACE_LEAST (256ull << 20)
@@ -44,6 +50,7 @@ static struct {
     pthread_mutex_t lock; /* over all below, and what is added to the answers */
     opened contexts[CONTEXTS];
     size_t context_count;
+    int stream_entries;
 } front = {.read = PTHREAD_ONCE_INIT, .begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT,
            .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -229,6 +236,10 @@ static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream)
         answer->key.stream = stream;
     if (marked || answer->workspace == 0)
         added = gt_answers_add(answer);
+    if (added && marked) {
+        marked->streams++;
+        front.stream_entries++;
+    }
     if (!added && !(is_first && marked)) {
         front.library->gt_plan_destroy(answer->plan);
         context->workspace -= answer->workspace;
@@ -253,6 +264,27 @@ static gt_answer *look_up(const gt_answer_key *key, uint64_t stream)
     return gt_answers_find(&own);
 }
 
+/* Whether a problem that is answered by stream, `marker`, is so for no more streams. Under the lock. */
+static bool is_full(const opened *context, gt_answer *marker)
+{
+    if (marker->streams >= STREAMS || front.stream_entries >= STREAM_ENTRIES ||
+        context->workspace + marker->workspace > context->workspace_most)
+        atomic_store_explicit(&marker->is_full, true, memory_order_relaxed);
+    return atomic_load_explicit(&marker->is_full, memory_order_relaxed);
+}
+
+/* Decides for one more stream of a problem. Those that get no plan share an answer. Under the lock. */
+static void decide_again(opened *context, const gt_request *request, gt_answer *marker, gt_answer *answer)
+{
+    answer->fate = GT_FATE_NO_MEMORY;
+    if (!is_full(context, marker))
+        decide(context, request, answer);
+    if (answer->plan)
+        return;
+    atomic_store_explicit(&marker->is_full, true, memory_order_relaxed);
+    answer->key.refused = GT_FATE_NO_MEMORY;
+}
+
 /* The slow path: some milliseconds for the first problem, less for others. A thread may load and allocate while others
  * capture their streams only if it says so. */
 static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_request *request)
@@ -264,11 +296,15 @@ static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_requ
     gt_answer *answer = look_up(key, stream); /* another thread may have been faster */
     opened *context = !answer && gt_answers_have_room() ? enter(key->context) : NULL;
     if (context) {
-        gt_answer made = {.key = *key, .fate = (gt_fate)key->refused};
+        gt_answer made = {.key = *key, .fate = (gt_fate)key->refused}, *marker = gt_answers_find(key);
         gt_cuda_exchange_mode(&mode);
-        if (made.fate == GT_FATE_ANSWERED)
+        if (marker)
+            decide_again(context, request, marker, &made);
+        else if (made.fate == GT_FATE_ANSWERED)
             decide(context, request, &made);
-        answer = remember(context, &made, stream);
+        answer = look_up(&made.key, stream);
+        if (!answer)
+            answer = remember(context, &made, stream);
         gt_cuda_exchange_mode(&mode);
     }
     pthread_mutex_unlock(&front.lock);
@@ -337,6 +373,11 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_requ
     if (key->refused == GT_FATE_ANSWERED && !gt_cuda_find_stream(stream, &stream_id))
         key->refused = GT_FATE_FAILED;
     gt_answer *answer = look_up(key, stream_id);
+    if (!answer && marker && key->refused == GT_FATE_ANSWERED &&
+        atomic_load_explicit(&marker->is_full, memory_order_relaxed)) {
+        key->refused = GT_FATE_NO_MEMORY;
+        answer = look_up(key, stream_id);
+    }
     if (answer && key->refused == GT_FATE_ANSWERED &&
         atomic_load_explicit(&front.gave, memory_order_relaxed) == key->context + 1)
         prepare_next_graph(key->context);

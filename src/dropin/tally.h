@@ -18,7 +18,7 @@ typedef enum gt_fate {
     GT_FATE_NO_BASELINE, /* cuBLAS was never timed on this type and layout */
     GT_FATE_SLOWER,      /* cuBLAS is expected to be as fast or faster */
     GT_FATE_NO_ROOM,     /* too many problems */
-    GT_FATE_NO_MEMORY,   /* too much workspace, or tiles of host memory */
+    GT_FATE_NO_MEMORY,   /* too much workspace, for too many streams, or too large tiles of host memory */
     GT_FATE_FAILED,      /* a kernel could not be loaded or launched */
 } gt_fate;
 
