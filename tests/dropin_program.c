@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -343,6 +344,52 @@ static void threads(cublasHandle_t handle, unsigned *seed)
         pthread_join(list[i], NULL);
 }
 
+/* One half of a collective, in a context of its own. */
+typedef struct half {
+    CUcontext context;
+    atomic_int *runs, *waits; /* the first one was launched; the front waits for it */
+    bool is_first;
+} half;
+
+static void *work_on_half(void *data)
+{
+    const half *const h = data;
+    unsigned seed = 1;
+    CUstream stream;
+    CUDA(cuCtxSetCurrent(h->context));
+    cublasHandle_t handle = make_handle(&stream);
+    if (h->is_first)
+        atomic_store(h->runs, 1);
+    while (!h->is_first && !atomic_load(h->waits))
+        usleep(1000);
+    run(handle, &(product){F32(16, 16, 4096), .typed = true}, &seed);
+    if (!h->is_first)
+        atomic_store(h->runs, 0);
+    return NULL;
+}
+
+/* Two threads with a GPU each. One has launched its half of a collective, for which its GPU waits, and then has a product,
+ * for which the front waits for that GPU. The other's half comes behind a product, too. */
+static void collective(cublasHandle_t handle, unsigned *seed)
+{
+    void *const gpu = dlopen(getenv("GEMMTUNE_DRIVER"), RTLD_NOW);
+    CUctxCreateParams params = {0};
+    half halves[2] = {{.context = context, .is_first = true}};
+    pthread_t threads[2];
+    (void)handle, (void)seed;
+    CUDA(cuCtxCreate(&halves[1].context, &params, 0, 0));
+    for (int i = 0; i < 2; i++) {
+        halves[i].runs = dlsym(gpu, "peer_runs");
+        halves[i].waits = dlsym(gpu, "peer_waits");
+    }
+    *(CUcontext *)dlsym(gpu, "peer_context") = context;
+    for (int i = 0; i < 2; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, work_on_half, &halves[i]) == 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CUDA(cuCtxSetCurrent(context));
+}
+
 /* A kernel with a workspace has one for each stream: what runs at the same time must not share it. */
 static void workspaces(cublasHandle_t handle, unsigned *seed)
 {
@@ -476,6 +523,7 @@ int main(int argc, char **argv)
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
                  {"capture", capture}, {"between", between}, {"tight", tight}, {"zeros", zeros}, {"streams", streams},
                  {"threads", threads}, {"forks", forks}, {"again", again}, {"recaptures", recaptures}, {"renews", renews},
+                 {"collective", collective},
                  {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed},
                  {"pauses", pauses}};
     unsigned seed = (unsigned)getpid();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT
-DLSYM LOAD CUBLAS_12 CUBLAS_13."""
+DLSYM LOAD CUBLAS_12 CUBLAS_13 PEER_GPU."""
 
 import json
 import itertools
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, LOAD_PROGRAM, CUBLAS_12, CUBLAS_13 = sys.argv[1:9]
+GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, LOAD_PROGRAM, CUBLAS_12, CUBLAS_13, PEER_GPU = sys.argv[1:10]
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
 FAMILIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "families")  # one of them always has a workspace
 NVIDIAS_LT = "/usr/local/cuda/lib64/libcublasLt.so.13"  # where it is there, its descriptors are read, too
@@ -284,6 +284,10 @@ class Dropin(unittest.TestCase):
     def test_eight_threads_with_two_streams_each(self):
         self.assertEqual(self.counts(self.run_program("threads", "answered")), (193, 193, 0))
 
+    def test_what_waits_for_one_gpu_does_not_hold_up_another_that_it_waits_for(self):
+        line = self.run_program("collective", "answered", GEMMTUNE_DRIVER=os.path.abspath(PEER_GPU))
+        self.assertEqual(self.counts(line), (2, 2, 0))
+
     def test_a_child_process_counts_nothing_of_its_parents(self):
         self.assertEqual(self.counts(self.run_program("forks", "answered")), (1, 1, 0))
 
@@ -400,4 +404,4 @@ class Dropin(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[9:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[10:])

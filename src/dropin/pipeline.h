@@ -35,7 +35,8 @@ gt_gemm gt_pipeline_problem(const gt_host_product *product, const gt_tiles *tile
 /* How many such tiles there are. */
 int64_t gt_pipeline_count(const gt_host_product *product, const gt_tiles *tiles, const bool last[3]);
 
-/* Runs it in tiles whose rows and columns take no more than GT_STAGING_LINE, and that room was made for. False: *written says whether some of C was overwritten. */
+/* Runs it in tiles whose rows and columns take no more than GT_STAGING_LINE, and that room was made for. False: *written says
+ * whether some of C was overwritten. */
 bool gt_pipeline_run(gt_pipeline *pipeline, const gt_host_product *product, const gt_tiles *tiles,
                      const gt_tile_answers *answers, bool *written);
 

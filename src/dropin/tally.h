@@ -31,7 +31,7 @@ bool gt_fate_is_tunable(gt_fate fate);
 /* Counts one product. Thread-safe. */
 void gt_tally_count(gt_fate fate);
 
-/* Why nothing can be answered; the first one is kept. Under a lock of the caller's. */
+/* Why nothing can be answered; the first one is kept. Thread-safe. */
 void gt_tally_why(const char *message);
 
 /* Whether there is such a reason. */
