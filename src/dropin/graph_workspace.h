@@ -3,7 +3,8 @@
  * share a workspace with no others; and nothing may be allocated in a capture. So some are set aside while nothing is
  * captured, and one belongs to the first capture that asks. There the products of one stream run one behind the other and
  * share it. Its counters lie before it, are cleared once, and each product leaves them so. It is set aside again once the
- * graph is destroyed, and what was made ready or cloned of it; where the driver does not tell of that, never.
+ * graph is destroyed, and what was made ready or cloned of it; where the driver does not tell of that, never. A node whose
+ * arguments a program copies into another graph does not count.
  */
 #ifndef GT_GRAPH_WORKSPACE_H
 #define GT_GRAPH_WORKSPACE_H
