@@ -3,6 +3,7 @@
  * test_dropin_blas.py runs it with the front preloaded. `blas_program PART answered|forwarded`: of the products of that
  * part all or none must not have come to the BLAS.
  */
+#include <cuda.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -208,6 +209,73 @@ static void learns(unsigned *seed)
     free(c);
 }
 
+#define CUDA(call) REQUIRE((call) == CUDA_SUCCESS)
+
+/* The context that the front computes in. */
+static void open_gpu(void)
+{
+    CUcontext context;
+    CUdevice device;
+    CUDA(cuInit(0));
+    CUDA(cuDeviceGet(&device, 0));
+    CUDA(cuDevicePrimaryCtxRetain(&context, device));
+    CUDA(cuCtxSetCurrent(context));
+}
+
+static void *multiply_once(void *data)
+{
+    run(call_dgemm_, true, &(product){.m = 600, .n = 600, .k = 3}, false, data);
+    return NULL;
+}
+
+/* The program captures a stream of its own, in each mode, while it, or another thread of it, has a product, whose matrices
+ * take several rounds through the buffers: the graph is as if there had been none. */
+static void captures(unsigned *seed)
+{
+    CUdeviceptr memory;
+    CUstream stream;
+    CUgraph graph;
+    pthread_t other;
+    open_gpu();
+    CUDA(cuMemAlloc(&memory, 64));
+    CUDA(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < 6; i++) {
+        CUDA(cuStreamBeginCapture(stream, (CUstreamCaptureMode)(i % 3)));
+        CUDA(cuMemsetD32Async(memory, 0, 16, stream));
+        if (i < 3)
+            multiply_once(seed);
+        else
+            REQUIRE(pthread_create(&other, NULL, multiply_once, seed) == 0 && pthread_join(other, NULL) == 0);
+        CUDA(cuMemsetD32Async(memory, 1, 16, stream));
+        CUDA(cuStreamEndCapture(stream, &graph));
+        CUDA(cuGraphDestroy(graph));
+    }
+    CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); /* this thread is as strict as it was */
+    REQUIRE(cuMemAlloc(&memory, 64) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+}
+
+static size_t find_free(void)
+{
+    size_t bytes;
+    CUDA(cuMemGetInfo(&bytes, NULL));
+    return bytes;
+}
+
+/* Products whose largest matrix is A, B and C in turn, which test_dropin_blas.py gives memory for one of: none is kept for
+ * those behind it. */
+static void memory(unsigned *seed)
+{
+    static const product list[] = {{.m = 420, .n = 8, .k = 500}, {.m = 8, .n = 420, .k = 500}, {.m = 440, .n = 440, .k = 8}};
+    const size_t limit = strtoull(getenv("GEMMTUNE_BLAS_MEMORY"), NULL, 10);
+    open_gpu();
+    run(call_dgemm_, true, &(product){.m = 8, .n = 8, .k = 8}, false, seed); /* the kernel is there */
+    const size_t before = find_free();
+    for (int i = 0; i < 6; i++) {
+        run(call_dgemm_, true, &list[i % 3], false, seed);
+        REQUIRE(before - find_free() <= limit);
+    }
+}
+
 /* A child of a process that has used the GPU computes on the CPU. */
 static void forks(unsigned *seed)
 {
@@ -231,7 +299,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"large", large}, {"others", others}, {"threads", threads}, {"forks", forks},
-                 {"learns", learns}, {"tiles", tiles}, {"lost", lost}, {"lost_for_good", lost_for_good}};
+                 {"learns", learns}, {"tiles", tiles}, {"lost", lost}, {"lost_for_good", lost_for_good},
+                 {"captures", captures}, {"memory", memory}};
     unsigned seed = (unsigned)getpid();
     REQUIRE(argc == 3);
     answered = strcmp(argv[2], "answered") == 0;

@@ -1,13 +1,15 @@
 /*
  * A program that looks cuBLAS up by dlsym, as XLA does: one of the tests' own making, on the software GPU.
- * `dlsym_program CUBLAS_12 CUBLAS_13 answered|forwarded`: whether products come to cuBLAS that were looked up in a handle.
- * It is linked with cuBLAS 13, and with a library of its own before that.
+ * `dlsym_program CUBLAS_12 CUBLAS_13 answered|forwarded|forks`: whether products come to cuBLAS that were looked up in a
+ * handle; or how it is in child processes. It is linked with cuBLAS 13, and with a library of its own before that.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fake/program_cublas.h"
 
@@ -82,19 +84,52 @@ int interposerCalls(void)
     return -1;
 }
 
-int main(int argc, char **argv)
+static void open_gpu(void)
 {
     CUdevice device;
     CUcontext context;
-    REQUIRE(argc == 4);
-    const bool answered = strcmp(argv[3], "answered") == 0;
-    REQUIRE(fakeCalls() == 0); /* linked with it */
     REQUIRE(cuInit(0) == CUDA_SUCCESS && cuDeviceGet(&device, 0) == CUDA_SUCCESS);
     REQUIRE(cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS && cuCtxSetCurrent(context) == CUDA_SUCCESS);
     REQUIRE(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
     REQUIRE(cuMemAlloc(&memory, 3 * N * N * sizeof(float)) == CUDA_SUCCESS);
+}
+
+/* A child process that has a product, which is answered or not. */
+static void fork_one(void *library, sgemm *multiply, bool answered)
+{
+    int status;
+    fflush(NULL);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        open_gpu();
+        REQUIRE(run(library, multiply, false) == !answered);
+        exit(0);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* A program that only imports cuBLAS before it starts its workers, and one that has used it. */
+static int run_children(void *library)
+{
+    sgemm *const found = (sgemm *)dlsym(library, "cublasSgemm_v2");
+    fork_one(library, found, true);
+    open_gpu();
+    REQUIRE(!run(library, found, false));
+    fork_one(library, found, false);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    REQUIRE(argc == 4);
+    const bool answered = strcmp(argv[3], "answered") == 0;
+    REQUIRE(fakeCalls() == 0); /* linked with it */
     void *const twelve = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL), *const thirteen = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
     REQUIRE(twelve && thirteen);
+    if (strcmp(argv[3], "forks") == 0)
+        return run_children(thirteen);
+    open_gpu();
     look_into(thirteen, "libcublas.so.13", answered);
     look_into(twelve, "libcublas.so.12", answered);
     look_for_nothing(thirteen);

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -207,8 +208,8 @@ static size_t find_free(void)
 }
 
 /* Captures a product, for which nothing may be allocated. Whether it was answered: then the graph's result is right, each
- * time that it runs. */
-static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
+ * time that it runs. What was made ready of it is kept, or with NULL destroyed. */
+static bool capture_one(cublasHandle_t handle, const product *p, int launches, CUgraphExec *kept, unsigned *seed)
 {
     matrix a = make_matrix(p, GT_F32, p->m, p->k, seed), b = make_matrix(p, GT_F32, p->k, p->n, seed),
            c = make_matrix(p, GT_F32, p->m, p->n, seed);
@@ -225,7 +226,7 @@ static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
     const bool answered = fakeCalls() == before;
     REQUIRE(find_free() == left);
     CUDA(cuGraphInstantiate(&exec, graph, 0));
-    for (int i = 0; answered && i < 2; i++) {
+    for (int i = 0; answered && i < launches; i++) {
         for (size_t j = 0; j < c.count; j++)
             c.type->store(c.image, (int64_t)j, c.host[j]);
         CUDA(cuMemcpyHtoD((CUdeviceptr)c.data, c.image, c.bytes));
@@ -233,8 +234,11 @@ static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
         CUDA(cuStreamSynchronize(stream));
         check_result(p, &a, &b, &c);
     }
-    CUDA(cuGraphExecDestroy(exec));
     CUDA(cuGraphDestroy(graph));
+    if (kept)
+        *kept = exec;
+    else
+        CUDA(cuGraphExecDestroy(exec));
     free_matrix(&a);
     free_matrix(&b);
     free_matrix(&c);
@@ -244,13 +248,18 @@ static bool capture_one(cublasHandle_t handle, const product *p, unsigned *seed)
 #define IN_A_ROW 4 /* captures that find a workspace which was set aside */
 
 /* Captures a product in several graphs. Whether so many are answered, and no more: those that come then wait for a product
- * outside of captures. */
+ * outside of captures, or for the end of one of those graphs. */
 static bool capture_in_a_row(cublasHandle_t handle, const product *p, unsigned *seed)
 {
-    int answered = 0;
-    while (answered <= IN_A_ROW && capture_one(handle, p, seed))
+    CUgraphExec kept[IN_A_ROW + 1];
+    int answered = 0, made = 0;
+    while (made <= IN_A_ROW && capture_one(handle, p, 2, &kept[made++], seed))
         answered++;
-    return answered == IN_A_ROW;
+    CUDA(cuGraphExecDestroy(kept[0]));
+    const bool again = capture_one(handle, p, 2, NULL, seed);
+    for (int i = 1; i < made; i++)
+        CUDA(cuGraphExecDestroy(kept[i]));
+    return answered == IN_A_ROW && again;
 }
 
 /* What was planned before is answered in captures, and nothing is planned there. A kernel with a workspace takes one that was
@@ -262,11 +271,11 @@ static void capture(cublasHandle_t handle, unsigned *seed)
     expected = ANSWERED;
     run(handle, &planned, seed);
     run(handle, &split, seed);
-    REQUIRE(capture_one(handle, &planned, seed) && !capture_one(handle, &fresh, seed));
+    REQUIRE(capture_one(handle, &planned, 2, NULL, seed) && !capture_one(handle, &fresh, 2, NULL, seed));
     REQUIRE(capture_in_a_row(handle, &split, seed));
     run(handle, &fresh, seed);
     run(handle, &split, seed);
-    REQUIRE(capture_one(handle, &split, seed));
+    REQUIRE(capture_one(handle, &split, 2, NULL, seed));
     CUstream other;
     CUDA(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     REQUIRE(cublasSetStream_v2(handle, other) == FAKE_SUCCESS);
@@ -280,7 +289,16 @@ static void tight(cublasHandle_t handle, unsigned *seed)
     const product split = {F32(16, 16, 4096), .typed = true};
     expected = ANSWERED;
     run(handle, &split, seed);
-    REQUIRE(capture_one(handle, &split, seed));
+    REQUIRE(capture_one(handle, &split, 2, NULL, seed));
+}
+
+/* A program that captures anew for each of its inputs: more graphs than there are workspaces, one after the other. */
+static void recaptures(cublasHandle_t handle, unsigned *seed)
+{
+    const product split = {F32(16, 16, 4096), .typed = true};
+    run(handle, &split, seed);
+    for (int i = 0; i < 300; i++)
+        REQUIRE(capture_one(handle, &split, i % 50 == 0, NULL, seed));
 }
 
 /* What a capture kept from being answered is answered behind it, though the strict way of computing it was refused for
@@ -326,6 +344,52 @@ static void threads(cublasHandle_t handle, unsigned *seed)
         pthread_join(list[i], NULL);
 }
 
+/* One half of a collective, in a context of its own. */
+typedef struct half {
+    CUcontext context;
+    atomic_int *runs, *waits; /* the first one was launched; the front waits for it */
+    bool is_first;
+} half;
+
+static void *work_on_half(void *data)
+{
+    const half *const h = data;
+    unsigned seed = 1;
+    CUstream stream;
+    CUDA(cuCtxSetCurrent(h->context));
+    cublasHandle_t handle = make_handle(&stream);
+    if (h->is_first)
+        atomic_store(h->runs, 1);
+    while (!h->is_first && !atomic_load(h->waits))
+        usleep(1000);
+    run(handle, &(product){F32(16, 16, 4096), .typed = true}, &seed);
+    if (!h->is_first)
+        atomic_store(h->runs, 0);
+    return NULL;
+}
+
+/* Two threads with a GPU each. One has launched its half of a collective, for which its GPU waits, and then has a product,
+ * for which the front waits for that GPU. The other's half comes behind a product, too. */
+static void collective(cublasHandle_t handle, unsigned *seed)
+{
+    void *const gpu = dlopen(getenv("GEMMTUNE_DRIVER"), RTLD_NOW);
+    CUctxCreateParams params = {0};
+    half halves[2] = {{.context = context, .is_first = true}};
+    pthread_t threads[2];
+    (void)handle, (void)seed;
+    CUDA(cuCtxCreate(&halves[1].context, &params, 0, 0));
+    for (int i = 0; i < 2; i++) {
+        halves[i].runs = dlsym(gpu, "peer_runs");
+        halves[i].waits = dlsym(gpu, "peer_waits");
+    }
+    *(CUcontext *)dlsym(gpu, "peer_context") = context;
+    for (int i = 0; i < 2; i++)
+        REQUIRE(pthread_create(&threads[i], NULL, work_on_half, &halves[i]) == 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    CUDA(cuCtxSetCurrent(context));
+}
+
 /* A kernel with a workspace has one for each stream: what runs at the same time must not share it. */
 static void workspaces(cublasHandle_t handle, unsigned *seed)
 {
@@ -348,6 +412,29 @@ static void workspaces(cublasHandle_t handle, unsigned *seed)
     REQUIRE(brought >= taken[1] && taken[1] > 0 && taken[0] == 0 && taken[2] == 0 && taken[3] == 0);
     REQUIRE(cublasSetStream_v2(handle, first) == FAKE_SUCCESS);
     CUDA(cuStreamDestroy(second));
+}
+
+#define OWN_PLANS 128 /* streams that have one, of one problem */
+
+/* A program that makes streams anew for each of its inputs: from some number on they are forwarded without planning, and what
+ * was answered still is, as are other problems. */
+static void renews(cublasHandle_t handle, unsigned *seed)
+{
+    const product split = {F32(16, 16, 4096), .typed = true};
+    CUstream first, stream;
+    size_t left = 0;
+    REQUIRE(cublasGetStream_v2(handle, &first) == FAKE_SUCCESS);
+    REQUIRE(run(handle, &split, seed));
+    for (int i = 1; i < OWN_PLANS + 20; i++) {
+        CUDA(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        REQUIRE(cublasSetStream_v2(handle, stream) == FAKE_SUCCESS);
+        REQUIRE(run(handle, &split, seed) == (i < OWN_PLANS));
+        CUDA(cuStreamDestroy(stream));
+        left = i < OWN_PLANS ? find_free() : left;
+    }
+    REQUIRE(find_free() == left);
+    REQUIRE(cublasSetStream_v2(handle, first) == FAKE_SUCCESS);
+    REQUIRE(run(handle, &split, seed) && run(handle, &(product){F32(64, 64, 64), .typed = true}, seed));
 }
 
 static void *use_own_stream(void *data)
@@ -435,7 +522,8 @@ int main(int argc, char **argv)
         void (*run)(cublasHandle_t handle, unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"types", types}, {"others", others}, {"statuses", statuses},
                  {"capture", capture}, {"between", between}, {"tight", tight}, {"zeros", zeros}, {"streams", streams},
-                 {"threads", threads}, {"forks", forks}, {"again", again},
+                 {"threads", threads}, {"forks", forks}, {"again", again}, {"recaptures", recaptures}, {"renews", renews},
+                 {"collective", collective},
                  {"many", many}, {"workspaces", workspaces}, {"rounded", rounded}, {"killed", killed},
                  {"pauses", pauses}};
     unsigned seed = (unsigned)getpid();

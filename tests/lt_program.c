@@ -49,6 +49,7 @@ static void load(const char *path)
 typedef struct product {
     int ops[2], rows[3]; /* of A and B; which of A, B and D have their rows apart, not their columns */
     bool wide, apart;    /* f64; C is another matrix than D */
+    bool nowhere;        /* there is no D */
     double beta;
     int batch;
     int epilogue;         /* 0: none; else with a bias in any case, whether it is to be added or not */
@@ -174,8 +175,8 @@ static int run(const product *p, unsigned *seed)
     const void *alpha = p->wide ? (const void *)&wide[0] : &narrow[0], *beta = p->wide ? (const void *)&wide[1] : &narrow[1];
     const matrix *old = p->apart ? &c : &d;
     const int status = matmul(handle, operation, alpha, (void *)a.data, a.layout, (void *)b.data, b.layout, beta,
-                              p->apart && p->beta == 0 ? NULL : (void *)old->data, old->layout, (void *)d.data, d.layout,
-                              NULL, NULL, 0, stream);
+                              p->apart && p->beta == 0 ? NULL : (void *)old->data, old->layout,
+                              p->nowhere ? NULL : (void *)d.data, d.layout, NULL, NULL, 0, stream);
     CUDA(cuStreamSynchronize(stream));
     if (status == SUCCESS)
         check(p, &a, &b, old, &d);
@@ -217,7 +218,8 @@ int main(int argc, char **argv)
             .batch = 1 + i % 2, .beta = i % 3 ? 0 : -3, .apart = i % 4 == 3, .epilogue = epilogues[i % 5]};
         REQUIRE(run(&p, &seed) == SUCCESS);
     }
-    /* What is cuBLASLt's alone: a mask beside the result, a bias along its columns, one of another type or none. */
+    /* What is cuBLASLt's alone: a mask beside the result, a bias along its columns, one of another type or none; a result
+     * that has no place, for which it has a status. */
     static const product others[] = {
         {.batch = 1, .epilogue = RELU | AUX},
         {.batch = 1, .epilogue = WITH_BIAS, .rows = {0, 0, 1}},
@@ -225,6 +227,7 @@ int main(int argc, char **argv)
         {.batch = 2, .epilogue = WITH_BIAS, .attribute = BIAS_STRIDE, .value = 64},
         {.batch = 1, .epilogue = WITH_BIAS, .attribute = BIAS},
         {.batch = 1, .epilogue = RELU, .wide = true},
+        {.batch = 1, .beta = -3, .apart = true, .nowhere = true},
         {.batch = 1, .attribute = POINTER_MODE, .value = 1},
         {.batch = 1, .attribute = SM_TARGET, .value = 64},
         {.batch = 1, .attribute = A_SCALE, .value = 4096},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """gemmtune run and the cuBLAS front, on the software GPU: test_dropin.py GEMMTUNE PROGRAM_OF_12 PROGRAM_OF_13 LT
-DLSYM LOAD CUBLAS_12 CUBLAS_13."""
+DLSYM LOAD CUBLAS_12 CUBLAS_13 PEER_GPU."""
 
 import json
 import itertools
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, LOAD_PROGRAM, CUBLAS_12, CUBLAS_13 = sys.argv[1:9]
+GEMMTUNE, PROGRAM_12, PROGRAM_13, LT_PROGRAM, DLSYM_PROGRAM, LOAD_PROGRAM, CUBLAS_12, CUBLAS_13, PEER_GPU = sys.argv[1:10]
 FOLDER = tempfile.mkdtemp(prefix="gemmtune-dropin-")
 FAMILIES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "families")  # one of them always has a workspace
 NVIDIAS_LT = "/usr/local/cuda/lib64/libcublasLt.so.13"  # where it is there, its descriptors are read, too
@@ -110,9 +110,9 @@ class Dropin(unittest.TestCase):
             db.execute("UPDATE baseline SET us = ? WHERE problem IN (SELECT id FROM problem WHERE math = 'strict')", (FAST,))
         db.close()
         line = self.run_program("between", "any", words=["--f32", "split"], database=database)
-        self.assertEqual(self.counts(line), (8, 6, 2))
+        self.assertEqual(self.counts(line), (9, 7, 2))
         self.assertEqual(self.ask(database, "SELECT math, sum(calls) FROM wanted JOIN problem ON problem.id = problem"
-                                  " WHERE fate = 'answered' GROUP BY math"), [("split", 7), ("strict", 1)])
+                                  " WHERE fate = 'answered' GROUP BY math"), [("split", 8), ("strict", 1)])
         done = subprocess.run([GEMMTUNE, "run", "--f32", "f16", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--f32 takes strict, split or tf32", done.stderr)
@@ -137,8 +137,8 @@ class Dropin(unittest.TestCase):
             done = subprocess.run([GEMMTUNE, "run", "--", LT_PROGRAM, library], env=env, text=True, capture_output=True,
                                   timeout=300)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertEqual(self.counts(done.stderr), (60 + modes, 47, 13 + modes))
-            self.assertIn("(2 empty or illegal, %d type or mode not offered, 6 with an epilogue, 1 scalars on the"
+            self.assertEqual(self.counts(done.stderr), (61 + modes, 47, 14 + modes))
+            self.assertIn("(3 empty or illegal, %d type or mode not offered, 6 with an epilogue, 1 scalars on the"
                           " device, 4 not tuned)" % modes, done.stderr)
 
     def look_up(self, expected, words=(), **more):
@@ -153,6 +153,12 @@ class Dropin(unittest.TestCase):
         done = subprocess.run([GEMMTUNE, "run", "--dlsym", "--blas", "true"], text=True, capture_output=True)
         self.assertEqual((done.returncode, done.stderr), (2, "gemmtune: --blas and --dlsym: one of them\n"))
 
+    def test_children_are_answered_where_their_parent_only_looked_cublas_up(self):
+        done = self.look_up("forks", ["--dlsym"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stderr.splitlines(keepends=True)
+        self.assertEqual([self.counts(line) for line in lines], [(1, 1, 0)] * 2)
+
     def test_it_finds_cublas_itself_where_nothing_answers(self):
         for words, more in [(["--dlsym"], {"GEMMTUNE_DISABLE": "1"}), ([], {"GEMMTUNE_DISABLE": "1"})]:
             done = self.look_up("forwarded", words, **more)
@@ -163,8 +169,11 @@ class Dropin(unittest.TestCase):
 
     def test_nothing_is_planned_in_a_capture_and_each_has_a_workspace_that_was_set_aside(self):
         line = self.run_program("capture", "any")
-        self.assertEqual(self.counts(line), (18, 15, 3))
+        self.assertEqual(self.counts(line), (20, 17, 3))
         self.assertIn("(3 in a graph capture)", line)
+
+    def test_the_workspace_of_a_graph_that_is_destroyed_is_the_next_ones(self):
+        self.assertEqual(self.counts(self.run_program("recaptures", "answered")), (301, 301, 0))
 
     def test_in_a_graph_whatever_is_faster_is_answered(self):
         database = self.copy("tight.db")
@@ -182,6 +191,11 @@ class Dropin(unittest.TestCase):
 
     def test_each_stream_has_a_workspace_of_its_own(self):
         self.assertEqual(self.counts(self.run_program("workspaces", "answered")), (6, 6, 0))
+
+    def test_streams_that_are_made_anew_for_ever_do_not_take_all_of_the_memory_and_of_the_table(self):
+        line = self.run_program("renews", "any")
+        self.assertEqual(self.counts(line), (150, 130, 20))
+        self.assertIn("(20 no memory on the GPU)", line)
 
     def test_streams_that_nobody_makes_are_answered_in_each_thread_by_itself(self):
         self.assertEqual(self.counts(self.run_program("streams", "answered")), (9, 9, 0))
@@ -286,6 +300,10 @@ class Dropin(unittest.TestCase):
 
     def test_eight_threads_with_two_streams_each(self):
         self.assertEqual(self.counts(self.run_program("threads", "answered")), (193, 193, 0))
+
+    def test_what_waits_for_one_gpu_does_not_hold_up_another_that_it_waits_for(self):
+        line = self.run_program("collective", "answered", GEMMTUNE_DRIVER=os.path.abspath(PEER_GPU))
+        self.assertEqual(self.counts(line), (2, 2, 0))
 
     def test_a_child_process_counts_nothing_of_its_parents(self):
         self.assertEqual(self.counts(self.run_program("forks", "answered")), (1, 1, 0))
@@ -403,4 +421,4 @@ class Dropin(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[9:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[10:])

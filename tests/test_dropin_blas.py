@@ -67,7 +67,17 @@ class DropinBlas(unittest.TestCase):
                 self.assertIn(db.execute("SELECT sum(calls) FROM wanted").fetchone()[0], launches)
             db.close()
         counts, line = self.check("tiles", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_BLAS_MEMORY="90000")
-        self.assertIn("(4 too many problems)", line)
+        self.assertIn("(4 no memory on the GPU)", line)
+
+    def test_products_of_other_shapes_take_no_more_of_the_gpus_memory_than_is_allowed(self):
+        self.assertEqual(self.check("memory", "answered", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_BLAS_MEMORY="2000000")[0],
+                         (7, 7, 0))
+
+    def test_a_limit_that_is_no_number_of_bytes_is_told_of(self):
+        for limit in ["4G", "-1", "1e9", "99999999999999999999"]:
+            counts, line = self.check("forks", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_BLAS_MEMORY=limit)
+            self.assertEqual(counts, (1, 0, 1))
+            self.assertIn("(1 GEMMTUNE_BLAS_MEMORY takes a number of bytes, not '%s')" % limit, line)
 
     def test_what_is_small_stays_on_the_cpu_and_no_driver_is_looked_for(self):
         counts, line = self.check("layouts", "forwarded", GEMMTUNE_DRIVER="/nowhere/libcuda.so.1")
@@ -113,6 +123,9 @@ class DropinBlas(unittest.TestCase):
                          (1, 0, 1))
         with self.assertRaisesRegex(AssertionError, "(?s)-6 != 0.*the GPU was lost"):
             self.check("lost_for_good", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER=LOST_GPU)
+
+    def test_a_capture_of_the_programs_holds_none_of_our_calls_and_lasts(self):
+        self.assertEqual(self.check("captures", "answered", GEMMTUNE_BLAS_THRESHOLD="0")[0], (6, 6, 0))
 
     def test_eight_threads(self):
         self.assertEqual(self.check("threads", "answered", GEMMTUNE_BLAS_THRESHOLD="0")[0], (160, 160, 0))

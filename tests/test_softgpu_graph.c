@@ -1,4 +1,8 @@
 /* Streams, events, captures and graphs. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "driver_fixture.h"
 
 DEVICE_TEST(streams_are_created_with_known_flags)
@@ -198,6 +202,99 @@ DEVICE_TEST(a_capture_is_spoilt_by_what_it_cannot_hold)
             OK(cu->cuStreamDestroy(captured));
         }
     }
+}
+
+/* Allocates in a thread of that mode. */
+typedef struct attempt {
+    __typeof__(cuThreadExchangeStreamCaptureMode) *exchange;
+    CUstreamCaptureMode mode, before;
+    CUresult result;
+} attempt;
+
+static void *try_to_allocate(void *data)
+{
+    attempt *const a = data;
+    a->before = a->mode;
+    a->result = cu->cuCtxSetCurrent(context);
+    if (a->result == CUDA_SUCCESS)
+        a->result = a->exchange(&a->before);
+    if (a->result == CUDA_SUCCESS)
+        a->result = allocate();
+    return NULL;
+}
+
+DEVICE_TEST(a_thread_that_says_so_may_allocate_while_streams_are_captured)
+{
+    CUgraph graph;
+    pthread_t thread;
+    open_context();
+    EXTRA(exchange, cuThreadExchangeStreamCaptureMode);
+    for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
+        attempt there = {.exchange = exchange, .mode = (CUstreamCaptureMode)mode}, here = there;
+        CUstream stream = begin(CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_NON_BLOCKING);
+        CHECK(pthread_create(&thread, NULL, try_to_allocate, &there) == 0 && pthread_join(thread, NULL) == 0);
+        const bool lasts = cu->cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS;
+        CHECK(there.before == CU_STREAM_CAPTURE_MODE_GLOBAL && lasts == (mode != CU_STREAM_CAPTURE_MODE_GLOBAL));
+        CU(there.result, lasts ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        stream = begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_NON_BLOCKING);
+        try_to_allocate(&here); /* its own capture allows that to a relaxed thread only */
+        CU(here.result,
+           mode == CU_STREAM_CAPTURE_MODE_RELAXED ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        OK(exchange(&here.before));
+        CHECK_INT(here.before, mode);
+        cu->cuStreamEndCapture(stream, &graph);
+    }
+    CU(exchange(NULL), CUDA_ERROR_INVALID_VALUE);
+    CU(exchange(&(CUstreamCaptureMode){(CUstreamCaptureMode)9}), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void CUDA_CB count_up(void *data)
+{
+    atomic_fetch_add((atomic_int *)data, 1);
+}
+
+/* A thread of CUDA's counts. */
+static void wait_for(const atomic_int *count, int wanted)
+{
+    for (int i = 0; i < 1000 && atomic_load(count) < wanted; i++)
+        usleep(1000);
+    CHECK_INT(atomic_load(count), wanted);
+}
+
+DEVICE_TEST(a_graph_and_those_made_ready_of_it_hold_a_users_object)
+{
+    CUgraph graph, same;
+    CUgraphExec ready;
+    CUuserObject object;
+    CUstreamCaptureStatus status;
+    static atomic_int ends;
+    open_context();
+    EXTRA(create_object, cuUserObjectCreate);
+    EXTRA(release, cuUserObjectRelease);
+    EXTRA(retain, cuGraphRetainUserObject);
+    CUresult (*tell)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *) =
+        dlsym(cu->library, "cuStreamGetCaptureInfo_v2");
+    CHECK(tell);
+    CU(create_object(&object, &ends, NULL, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), CUDA_ERROR_INVALID_VALUE);
+    CU(create_object(&object, &ends, count_up, 0, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), CUDA_ERROR_INVALID_VALUE);
+    CUstream stream = begin(CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_NON_BLOCKING);
+    OK(tell(stream, &status, NULL, &graph, NULL, NULL));
+    OK(create_object(&object, &ends, count_up, 2, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(retain(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    OK(release(object, 1));
+    OK(cu->cuStreamEndCapture(stream, &same));
+    CHECK(same == graph);
+    OK(cu->cuGraphInstantiate(&ready, graph, 0));
+    OK(cu->cuGraphDestroy(graph));
+    CHECK_INT(ends, 0);
+    OK(cu->cuGraphExecDestroy(ready));
+    wait_for(&ends, 1);
+    stream = begin(CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_NON_BLOCKING); /* one whose capture fails */
+    OK(tell(stream, &status, NULL, &graph, NULL, NULL));
+    OK(create_object(&object, &ends, count_up, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    OK(retain(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    CHECK(cu->cuStreamSynchronize(stream) != CUDA_SUCCESS && cu->cuStreamEndCapture(stream, &graph) != CUDA_SUCCESS);
+    wait_for(&ends, 2);
 }
 
 DEVICE_TEST(an_event_of_a_capture_has_no_time)

@@ -1,5 +1,6 @@
 #include "answers.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ _Static_assert(sizeof(gt_answer_key) == 12 * 8 + 12 * 4, "keys have no bytes bet
 
 static _Atomic(gt_answer *) slots[SLOTS];
 static atomic_size_t count;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
 gt_answer *gt_answers_find(const gt_answer_key *key)
 {
@@ -44,9 +46,11 @@ gt_answer *gt_answers_add(const gt_answer *answer)
     if (!copy)
         return NULL;
     memcpy(copy, answer, sizeof *copy);
+    pthread_mutex_lock(&adding);
     while (atomic_load_explicit(&slots[slot], memory_order_relaxed))
         slot = (slot + 1) & (SLOTS - 1);
     atomic_store_explicit(&slots[slot], copy, memory_order_release);
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
+    pthread_mutex_unlock(&adding);
     return copy;
 }

@@ -1,6 +1,6 @@
 /*
  * What was decided for each problem: the plan that answers it, or why none does, and how often it was asked for. Read
- * without a lock; entries are added one at a time and never go, so the table is bounded. Only their counts change.
+ * without a lock; entries never go, so the table is bounded. Only their counts change.
  */
 #ifndef GT_ANSWERS_H
 #define GT_ANSWERS_H
@@ -30,6 +30,8 @@ typedef struct gt_answer {
     gt_answer_key key;
     gt_fate fate;
     bool by_stream; /* the plan has a workspace: there is one for each stream, under its own key */
+    atomic_bool is_full; /* by stream: streams that have none yet get none */
+    int streams;         /* that have one: under the lock of their context */
     gt_plan *plan;  /* where fate is GT_FATE_ANSWERED; by stream, one that is not to run in its own workspace */
     size_t workspace, counters; /* bytes of the plan's */
     double baseline_us, expected_us; /* of the plan; 0: there was none */
@@ -46,7 +48,7 @@ gt_answer *gt_answers_next(size_t *at);
 /* Whether there is room for two more: none is left once there was none. Thread-safe. */
 bool gt_answers_have_room(void);
 
-/* Adds an answer to a key that has none, where there is room; NULL if memory is out. Under a lock of the caller's. */
+/* Adds an answer to a key that has none, where there is room; NULL if memory is out. Thread-safe for other keys. */
 gt_answer *gt_answers_add(const gt_answer *answer);
 
 #endif

@@ -293,7 +293,7 @@ bool gt_lt_answer(gt_cublas_library *library, const gt_lt_call *call)
     };
     gt_fate fate = GT_FATE_ARGUMENTS;
     if (get.of_operation && get.of_layout && call->handle && call->operation && call->alpha && call->beta &&
-        read_operation(get.of_operation, call, &o)) {
+        call->data[D] && read_operation(get.of_operation, call, &o)) {
         const bool has_key = make_key(call, &o, &own);
         if (has_key && gt_memo_forwards(&own, GT_MEMO_WORDS))
             return false;

@@ -5,7 +5,7 @@
 
 static struct {
     const gt_driver *driver;
-    /* These came with CUDA 12.0 or before. The software GPU, where handles are not used again, has only the last. */
+    /* These came with CUDA 12.0 or before. The software GPU, where handles are not used again, has no ids. */
     CUresult (*context_id)(CUcontext context, unsigned long long *id);
     CUresult (*stream_id)(CUstream stream, unsigned long long *id);
     CUresult (*exchange_mode)(CUstreamCaptureMode *mode);
@@ -14,10 +14,14 @@ static struct {
     /* Came with CUDA 12.3, and tells of edges, too. It is what the runtime of CUDA 13 asks. */
     CUresult (*newer_capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                                    const CUgraphNode **dependencies, const void **edges, size_t *count);
+    CUresult (*create_object)(CUuserObject *object, void *data, CUhostFn destroy, unsigned count, unsigned flags);
+    CUresult (*retain_object)(CUgraph graph, CUuserObject object, unsigned count, unsigned flags);
 } cuda;
 
 void gt_cuda_state_begin(const gt_driver *driver)
 {
+    if (cuda.driver)
+        return;
     cuda.driver = driver;
 #define FIND(function, name) cuda.function = (__typeof__(cuda.function))dlsym(driver->library, name)
     FIND(context_id, "cuCtxGetId");
@@ -25,6 +29,8 @@ void gt_cuda_state_begin(const gt_driver *driver)
     FIND(exchange_mode, "cuThreadExchangeStreamCaptureMode");
     FIND(capture_info, "cuStreamGetCaptureInfo_v2");
     FIND(newer_capture_info, "cuStreamGetCaptureInfo_v3");
+    FIND(create_object, "cuUserObjectCreate");
+    FIND(retain_object, "cuGraphRetainUserObject");
 #undef FIND
 }
 
@@ -69,19 +75,28 @@ bool gt_cuda_is_captured(CUstream stream)
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-bool gt_cuda_find_capture(CUstream stream, uint64_t *id, uint64_t *number)
+bool gt_cuda_find_capture(CUstream stream, uint64_t *id, uint64_t *number, CUgraph *graph)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     cuuint64_t capture = 0;
     const CUresult result =
-        cuda.newer_capture_info ? cuda.newer_capture_info(stream, &status, &capture, NULL, NULL, NULL, NULL)
-        : cuda.capture_info     ? cuda.capture_info(stream, &status, &capture, NULL, NULL, NULL)
+        cuda.newer_capture_info ? cuda.newer_capture_info(stream, &status, &capture, graph, NULL, NULL, NULL)
+        : cuda.capture_info     ? cuda.capture_info(stream, &status, &capture, graph, NULL, NULL)
                                 : CUDA_ERROR_NOT_SUPPORTED;
     if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         return false;
     *id = capture + 1;
     *number = stream == CU_STREAM_PER_THREAD ? UINT64_MAX - find_thread() : (uintptr_t)stream + 1;
     return true;
+}
+
+/* One that the graph does not take is not released: that would be taken for the graph's end. */
+void gt_cuda_watch_graph(CUgraph graph, CUhostFn ended, void *data)
+{
+    CUuserObject object;
+    if (cuda.create_object && cuda.retain_object &&
+        cuda.create_object(&object, data, ended, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) == CUDA_SUCCESS)
+        cuda.retain_object(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
 }
 
 void gt_cuda_exchange_mode(CUstreamCaptureMode *mode)

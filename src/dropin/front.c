@@ -16,23 +16,34 @@
 
 #define CONTEXTS 16 /* of CUDA: one a GPU is usual */
 
+/* That have a plan of their own, of one problem, and entries for streams in all: a program that makes streams anew for each
+ * of its inputs leaves room for other problems, for nobody tells when a stream is destroyed. PyTorch has 32 of each
+ * priority. */
+#define STREAMS        128
+#define STREAM_ENTRIES (GT_ANSWERS_MOST / 2)
+
 /* Device memory of plans, which a program never asked for: a part of the GPU's, or so many bytes where that is more. */
 #define WORKSPACE_PART  64
 #define WORKSPACE_LEAST (256ull << 20)
 
-/* A CUDA context that products were seen in. */
+/* A CUDA context that products were seen in. What is planned and allocated there may wait for its GPU, which may wait for
+ * the program's next call on another: so each has a lock of its own. */
 typedef struct opened {
     uint64_t id;
-    gt_context *library; /* NULL: it could not be opened there, or was not tried yet */
+    size_t workspace_most; /* bytes that its plans and graphs may have */
+    pthread_mutex_t lock;  /* over all below, and what is decided there */
+    gt_context *library;   /* NULL: it could not be opened there, or was not tried yet */
     bool tried;
-    size_t workspace, workspace_most; /* bytes of its plans and graphs, and how many they may have */
-    gt_graph_bytes largest;           /* of plans */
+    size_t workspace;       /* bytes that they have */
+    gt_graph_bytes largest; /* of plans */
+    gt_graph_workspaces graphs;
 } opened;
 
-typedef enum state { UNKNOWN, ON, PAUSED, OFF } state;
+/* READ: it is on, and no product was seen yet. */
+typedef enum state { UNKNOWN, READ, ON, PAUSED, OFF } state;
 
 static struct {
-    pthread_once_t begun, set_up; /* with the first product; with the first that could be answered */
+    pthread_once_t read, begun, set_up; /* with the first question; the first product; the first that could be answered */
     _Atomic(state) state;
     bool only_counts;
     double margin; /* times our expected time that cuBLAS must need more than */
@@ -40,10 +51,12 @@ static struct {
     bool usable; /* library and driver are there */
     gt_driver *driver;
     atomic_ullong gave; /* 1 and the id of the context whose workspace for graphs was given last; 0: all are there */
-    pthread_mutex_t lock; /* over all below, and what is added to the answers */
+    atomic_int stream_entries;
+    pthread_mutex_t lock; /* over the list below; no context's is taken under it */
     opened contexts[CONTEXTS];
     size_t context_count;
-} front = {.begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
+} front = {.read = PTHREAD_ONCE_INIT, .begun = PTHREAD_ONCE_INIT, .set_up = PTHREAD_ONCE_INIT,
+           .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void set_up(void)
 {
@@ -64,20 +77,34 @@ static void turn_off(void)
     atomic_store(&front.state, OFF);
 }
 
-/* CUDA does not survive a fork, the lock may have been held by a thread that is not there, and counts are the
- * parent's. */
-static void begin(void)
+static void read_environment(void)
 {
     const char *disable = gt_environment(GT_ENV_DISABLE), *margin = gt_environment(GT_ENV_MARGIN);
     front.only_counts = gt_capture_read_environment();
     front.margin = 1 + (margin ? strtod(margin, NULL) / 100 : 0);
-    pthread_atfork(NULL, NULL, turn_off);
-    atomic_store(&front.state, disable && strcmp(disable, "0") != 0 ? OFF : ON);
+    atomic_store(&front.state, disable && strcmp(disable, "0") != 0 ? OFF : READ);
+}
+
+bool gt_front_may_answer(void)
+{
+    pthread_once(&front.read, read_environment);
+    const state now = atomic_load_explicit(&front.state, memory_order_relaxed);
+    return now == READ || now == ON;
+}
+
+/* CUDA does not survive a fork, the lock may have been held by a thread that is not there, and counts are the
+ * parent's. */
+static void begin(void)
+{
+    if (gt_front_may_answer() && pthread_atfork(NULL, NULL, turn_off) == 0)
+        atomic_store(&front.state, ON);
+    else
+        turn_off();
 }
 
 bool gt_front_is_on(void)
 {
-    if (atomic_load_explicit(&front.state, memory_order_acquire) == UNKNOWN)
+    if (atomic_load_explicit(&front.state, memory_order_acquire) <= READ)
         pthread_once(&front.begun, begin);
     return atomic_load_explicit(&front.state, memory_order_relaxed) == ON;
 }
@@ -102,30 +129,43 @@ __attribute__((destructor)) static void end(void)
     gt_visit_end(&visit);
 }
 
-/* The current CUDA context, in which products are counted from its first on; NULL if there are too many. Under the
- * lock. */
-static opened *enter(uint64_t context)
+/* Adds the current context, in which products are counted from now on. Under the lock. */
+static void add(uint64_t id)
+{
+    opened *const context = &front.contexts[front.context_count++];
+    CUdevice device;
+    size_t bytes = 0;
+    if (front.driver->cuCtxGetDevice(&device) == CUDA_SUCCESS)
+        front.driver->cuDeviceTotalMem(&bytes, device);
+    context->id = id;
+    context->workspace_most = bytes / WORKSPACE_PART > WORKSPACE_LEAST ? bytes / WORKSPACE_PART : WORKSPACE_LEAST;
+    pthread_mutex_init(&context->lock, NULL);
+    gt_capture_begin(id, front.library);
+}
+
+/* The current CUDA context, with its lock, which leave() gives back; NULL if there are too many. */
+static opened *enter(uint64_t id)
 {
     size_t i = 0;
-    while (i < front.context_count && front.contexts[i].id != context)
+    pthread_mutex_lock(&front.lock);
+    while (i < front.context_count && front.contexts[i].id != id)
         i++;
+    if (i == front.context_count && i < CONTEXTS)
+        add(id);
+    pthread_mutex_unlock(&front.lock);
     if (i == CONTEXTS)
         return NULL;
-    if (i == front.context_count) {
-        CUdevice device;
-        size_t bytes = 0;
-        if (front.driver->cuCtxGetDevice(&device) == CUDA_SUCCESS)
-            front.driver->cuDeviceTotalMem(&bytes, device);
-        front.contexts[front.context_count++] = (opened){
-            .id = context,
-            .workspace_most = bytes / WORKSPACE_PART > WORKSPACE_LEAST ? bytes / WORKSPACE_PART : WORKSPACE_LEAST,
-        };
-        gt_capture_begin(context, front.library);
-    }
+    pthread_mutex_lock(&front.contexts[i].lock);
     return &front.contexts[i];
 }
 
-/* The library there, opened with the first product that asks for it. Under the lock. */
+static void leave(opened *context)
+{
+    if (context)
+        pthread_mutex_unlock(&context->lock);
+}
+
+/* The library there, opened with the first product that asks for it. Under the context's lock, as all that takes one. */
 static gt_context *open_there(opened *context)
 {
     if (!context->tried && front.library->gt_open(NULL, &context->library) != GT_OK)
@@ -142,7 +182,7 @@ static gt_context *open_there(opened *context)
 static gt_fate judge(const opened *context, const gt_description *d, bool alone)
 {
     if (context->workspace + d->workspace > context->workspace_most)
-        return GT_FATE_NO_ROOM;
+        return GT_FATE_NO_MEMORY;
     if (alone)
         return GT_FATE_ANSWERED;
     if (d->choice == GT_CHOICE_FALLBACK)
@@ -153,7 +193,7 @@ static gt_fate judge(const opened *context, const gt_description *d, bool alone)
     return front.margin * factor * d->expected_us >= d->baseline_us ? GT_FATE_SLOWER : GT_FATE_ANSWERED;
 }
 
-/* Plans a problem and decides about it: fate, plan and its times are filled in. Under the lock. */
+/* Plans a problem and decides about it: fate, plan and its times are filled in. */
 static void decide(opened *context, const gt_request *request, gt_answer *answer)
 {
     gt_context *library = open_there(context);
@@ -166,6 +206,7 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
                    : status == GT_ERROR_NOT_TUNED   ? GT_FATE_NOT_TUNED
                    : status == GT_ERROR_UNSUPPORTED ? GT_FATE_MODE
                    : status == GT_ERROR_INVALID     ? GT_FATE_ARGUMENTS
+                   : status == GT_ERROR_MEMORY      ? GT_FATE_NO_MEMORY
                                                     : GT_FATE_FAILED;
     if (status != GT_OK)
         return;
@@ -189,18 +230,18 @@ static void decide(opened *context, const gt_request *request, gt_answer *answer
 #define GRAPHS_IN_A_ROW 4
 
 /* Sets a workspace aside for the next graph, as large as the largest, if as much is left for plans; and some for those behind
- * it, if they take little of that. Under the lock. */
+ * it, if they take little of that. */
 static void prepare_graph(opened *context)
 {
-    if (atomic_load_explicit(&front.gave, memory_order_relaxed) == context->id + 1)
-        atomic_store_explicit(&front.gave, 0, memory_order_relaxed);
+    unsigned long long here = context->id + 1;
+    atomic_compare_exchange_strong_explicit(&front.gave, &here, 0, memory_order_relaxed, memory_order_relaxed);
     for (size_t i = 1, part = 2; context->largest.workspace > 0 && i <= GRAPHS_IN_A_ROW; i++, part = 16)
-        context->workspace += gt_graph_workspace_prepare(front.driver, context->id, context->largest, i,
+        context->workspace += gt_graph_workspace_prepare(&context->graphs, front.driver, context->largest, i,
                                                          (context->workspace_most - context->workspace) / part);
 }
 
 /* Takes a decision into the table. A plan with a workspace answers for one stream only; for the others an entry without
- * a stream says so, and has the plan that runs in graphs, with a workspace of theirs. Under the lock. */
+ * a stream says so, and has the plan that runs in graphs, with a workspace of theirs. */
 static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream)
 {
     gt_answer marker = *answer, *marked = gt_answers_find(&answer->key), *added = NULL;
@@ -212,6 +253,10 @@ static gt_answer *remember(opened *context, gt_answer *answer, uint64_t stream)
         answer->key.stream = stream;
     if (marked || answer->workspace == 0)
         added = gt_answers_add(answer);
+    if (added && marked) {
+        marked->streams++;
+        atomic_fetch_add_explicit(&front.stream_entries, 1, memory_order_relaxed);
+    }
     if (!added && !(is_first && marked)) {
         front.library->gt_plan_destroy(answer->plan);
         context->workspace -= answer->workspace;
@@ -236,25 +281,56 @@ static gt_answer *look_up(const gt_answer_key *key, uint64_t stream)
     return gt_answers_find(&own);
 }
 
-/* The slow path: some milliseconds for the first problem, less for others. A thread may load and allocate while others
- * capture their streams only if it says so. */
-static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_request *request)
+/* Whether a problem that is answered by stream, `marker`, is so for no more streams. */
+static bool is_full(const opened *context, gt_answer *marker)
+{
+    if (marker->streams >= STREAMS ||
+        atomic_load_explicit(&front.stream_entries, memory_order_relaxed) >= STREAM_ENTRIES ||
+        context->workspace + marker->workspace > context->workspace_most)
+        atomic_store_explicit(&marker->is_full, true, memory_order_relaxed);
+    return atomic_load_explicit(&marker->is_full, memory_order_relaxed);
+}
+
+/* Decides for one more stream of a problem. Those that get no plan share an answer. */
+static void decide_again(opened *context, const gt_request *request, gt_answer *marker, gt_answer *answer)
+{
+    answer->fate = GT_FATE_NO_MEMORY;
+    if (!is_full(context, marker))
+        decide(context, request, answer);
+    if (answer->plan)
+        return;
+    atomic_store_explicit(&marker->is_full, true, memory_order_relaxed);
+    answer->key.refused = GT_FATE_NO_MEMORY;
+}
+
+/* Decides about a problem that has no answer in a stream. A thread may load and allocate while others capture their streams
+ * only if it says so. */
+static gt_answer *make_answer(opened *context, const gt_answer_key *key, uint64_t stream, const gt_request *request)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    gt_answer made = {.key = *key, .fate = (gt_fate)key->refused}, *marker = gt_answers_find(key);
+    gt_cuda_exchange_mode(&mode);
+    if (marker)
+        decide_again(context, request, marker, &made);
+    else if (made.fate == GT_FATE_ANSWERED)
+        decide(context, request, &made);
+    gt_answer *answer = look_up(&made.key, stream);
+    if (!answer)
+        answer = remember(context, &made, stream);
+    gt_cuda_exchange_mode(&mode);
+    return answer;
+}
+
+/* The slow path: some milliseconds for the first problem, less for others. */
+static gt_answer *learn(const gt_answer_key *key, uint64_t stream, const gt_request *request)
+{
     gt_visit visit;
     gt_visit_begin(&visit);
-    pthread_mutex_lock(&front.lock);
+    opened *const context = enter(key->context);
     gt_answer *answer = look_up(key, stream); /* another thread may have been faster */
-    opened *context = !answer && gt_answers_have_room() ? enter(key->context) : NULL;
-    if (context) {
-        gt_answer made = {.key = *key, .fate = (gt_fate)key->refused};
-        gt_cuda_exchange_mode(&mode);
-        if (made.fate == GT_FATE_ANSWERED)
-            decide(context, request, &made);
-        answer = remember(context, &made, stream);
-        gt_cuda_exchange_mode(&mode);
-    }
-    pthread_mutex_unlock(&front.lock);
+    if (context && !answer && gt_answers_have_room())
+        answer = make_answer(context, key, stream, request);
+    leave(context);
     gt_visit_end(&visit);
     return answer;
 }
@@ -280,13 +356,12 @@ static void prepare_next_graph(uint64_t id)
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gt_visit visit;
     gt_visit_begin(&visit);
-    pthread_mutex_lock(&front.lock);
-    opened *context = enter(id);
+    opened *const context = enter(id);
     gt_cuda_exchange_mode(&mode);
     if (context)
         prepare_graph(context);
     gt_cuda_exchange_mode(&mode);
-    pthread_mutex_unlock(&front.lock);
+    leave(context);
     gt_visit_end(&visit);
 }
 
@@ -295,13 +370,16 @@ static bool take_workspace(const gt_answer *marker, CUstream stream, gt_operands
 {
     const gt_graph_bytes bytes = {marker->workspace, marker->counters};
     uint64_t capture, number;
-    if (!gt_cuda_find_capture(stream, &capture, &number))
+    CUgraph graph = NULL;
+    if (!gt_cuda_find_capture(stream, &capture, &number, &graph))
         return false;
-    pthread_mutex_lock(&front.lock);
-    lent->workspace = gt_graph_workspace_take(marker->key.context, capture, number, bytes, &lent->counters);
+    opened *const context = enter(marker->key.context);
+    if (!context)
+        return false;
+    lent->workspace = gt_graph_workspace_take(&context->graphs, capture, number, graph, bytes, &lent->counters);
     lent->workspace_bytes = marker->workspace;
-    atomic_store_explicit(&front.gave, marker->key.context + 1, memory_order_relaxed);
-    pthread_mutex_unlock(&front.lock);
+    atomic_store_explicit(&front.gave, context->id + 1, memory_order_relaxed);
+    leave(context);
     return lent->workspace != NULL;
 }
 
@@ -319,6 +397,11 @@ static gt_answer *find_answer(gt_answer_key *key, CUstream stream, const gt_requ
     if (key->refused == GT_FATE_ANSWERED && !gt_cuda_find_stream(stream, &stream_id))
         key->refused = GT_FATE_FAILED;
     gt_answer *answer = look_up(key, stream_id);
+    if (!answer && marker && key->refused == GT_FATE_ANSWERED &&
+        atomic_load_explicit(&marker->is_full, memory_order_relaxed)) {
+        key->refused = GT_FATE_NO_MEMORY;
+        answer = look_up(key, stream_id);
+    }
     if (answer && key->refused == GT_FATE_ANSWERED &&
         atomic_load_explicit(&front.gave, memory_order_relaxed) == key->context + 1)
         prepare_next_graph(key->context);

@@ -12,8 +12,13 @@
 #include "symbols.h"
 #include "tally.h"
 
-/* False where GEMMTUNE_DISABLE is set, in the child of a process that has seen products, and in a pause. */
+/* Asked for each product. False where GEMMTUNE_DISABLE is set, in the child of a process that has seen products, and in a
+ * pause. */
 bool gt_front_is_on(void);
+
+/* What that will say of the first product, asked without one: children of a process that only looked functions up have
+ * products of their own. */
+bool gt_front_may_answer(void);
 
 /* Begins a pause where it is on, or ends it. Thread-safe. */
 void gt_front_pause(bool paused);

@@ -1,25 +1,33 @@
 #include "graph_workspace.h"
 
-#define MOST  256
+#include "cuda_state.h"
+
 #define ALIGN 256 /* bytes, of workspaces */
 
-typedef struct workspace {
-    uint64_t context;
-    uint64_t capture, stream; /* that it belongs to; 0: none yet */
-    CUdeviceptr data;         /* counters, then the workspace */
-    gt_graph_bytes bytes;
-} workspace;
+static void CUDA_CB end(void *flag)
+{
+    atomic_store_explicit((atomic_bool *)flag, true, memory_order_release);
+}
 
-static workspace list[MOST];
-static size_t count;
+/* Sets those of graphs that are gone aside again. */
+static void collect(gt_graph_workspaces *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (atomic_load_explicit(&all->ended[i], memory_order_acquire)) {
+            atomic_store_explicit(&all->ended[i], false, memory_order_relaxed);
+            all->list[i].capture = all->list[i].stream = 0;
+        }
+}
 
 /* Of a captured stream, or with 0 for both that which is set aside; NULL if there is none as large. */
-static workspace *find(uint64_t context, uint64_t capture, uint64_t stream, gt_graph_bytes bytes)
+static gt_graph_workspace *find(gt_graph_workspaces *all, uint64_t capture, uint64_t stream, gt_graph_bytes bytes)
 {
-    for (size_t i = 0; i < count; i++)
-        if (list[i].context == context && list[i].capture == capture && list[i].stream == stream &&
-            list[i].bytes.workspace >= bytes.workspace && list[i].bytes.counters >= bytes.counters)
-            return &list[i];
+    for (size_t i = 0; i < all->count; i++) {
+        gt_graph_workspace *const w = &all->list[i];
+        if (w->capture == capture && w->stream == stream && w->bytes.workspace >= bytes.workspace &&
+            w->bytes.counters >= bytes.counters)
+            return w;
+    }
     return NULL;
 }
 
@@ -36,21 +44,23 @@ static bool clear(const gt_driver *driver, CUdeviceptr data, size_t bytes)
 }
 
 /* The one behind so many others that are set aside; NULL if there are no more. */
-static workspace *find_spare(uint64_t context, size_t others)
+static gt_graph_workspace *find_spare(gt_graph_workspaces *all, size_t others)
 {
-    for (size_t i = 0; i < count; i++)
-        if (list[i].context == context && list[i].capture == 0 && others-- == 0)
-            return &list[i];
+    for (size_t i = 0; i < all->count; i++)
+        if (all->list[i].capture == 0 && others-- == 0)
+            return &all->list[i];
     return NULL;
 }
 
 /* Sets one aside, in place of one that is too small or, with NULL, as one more. */
-static size_t set_aside(const gt_driver *driver, uint64_t context, gt_graph_bytes bytes, size_t most, workspace *small)
+static size_t set_aside(gt_graph_workspaces *all, const gt_driver *driver, gt_graph_bytes bytes, size_t most,
+                        gt_graph_workspace *small)
 {
     const size_t before = small ? small->bytes.workspace + small->bytes.counters : 0;
     const size_t after = bytes.workspace + bytes.counters;
     CUdeviceptr data;
-    if ((!small && count == MOST) || after - before > most || driver->cuMemAlloc(&data, after) != CUDA_SUCCESS)
+    if ((!small && all->count == GT_GRAPH_WORKSPACES) || after - before > most ||
+        driver->cuMemAlloc(&data, after) != CUDA_SUCCESS)
         return 0;
     if (!clear(driver, data, bytes.counters)) {
         driver->cuMemFree(data);
@@ -59,31 +69,34 @@ static size_t set_aside(const gt_driver *driver, uint64_t context, gt_graph_byte
     if (small)
         driver->cuMemFree(small->data);
     else
-        small = &list[count++];
-    *small = (workspace){.context = context, .data = data, .bytes = bytes};
+        small = &all->list[all->count++];
+    *small = (gt_graph_workspace){.data = data, .bytes = bytes};
     return after - before;
 }
 
-size_t gt_graph_workspace_prepare(const gt_driver *driver, uint64_t context, gt_graph_bytes bytes, size_t wanted,
+size_t gt_graph_workspace_prepare(gt_graph_workspaces *all, const gt_driver *driver, gt_graph_bytes bytes, size_t wanted,
                                   size_t most)
 {
     size_t taken = 0;
     bytes.counters = (bytes.counters + ALIGN - 1) / ALIGN * ALIGN;
+    collect(all);
     for (size_t i = 0; i < wanted; i++) {
-        workspace *w = find_spare(context, i);
+        gt_graph_workspace *w = find_spare(all, i);
         if (!w || w->bytes.workspace < bytes.workspace || w->bytes.counters < bytes.counters)
-            taken += set_aside(driver, context, bytes, most - taken, w);
+            taken += set_aside(all, driver, bytes, most - taken, w);
     }
     return taken;
 }
 
-void *gt_graph_workspace_take(uint64_t context, uint64_t capture, uint64_t stream, gt_graph_bytes bytes,
-                              void **counters)
+void *gt_graph_workspace_take(gt_graph_workspaces *all, uint64_t capture, uint64_t stream, CUgraph graph,
+                              gt_graph_bytes bytes, void **counters)
 {
-    workspace *w = find(context, capture, stream, bytes);
-    if (!w && (w = find(context, 0, 0, bytes))) {
+    collect(all);
+    gt_graph_workspace *w = find(all, capture, stream, bytes);
+    if (!w && (w = find(all, 0, 0, bytes))) {
         w->capture = capture;
         w->stream = stream;
+        gt_cuda_watch_graph(graph, end, &all->ended[w - all->list]);
     }
     if (!w)
         return NULL;

@@ -1,13 +1,16 @@
 #include "host.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../core/driver.h"
 #include "../core/environment.h"
+#include "cuda_state.h"
 #include "front.h"
 #include "pipeline.h"
 #include "visit.h"
@@ -32,6 +35,21 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
+/* Plain bytes: of what says something else nobody knows what was meant. */
+static bool read_limit(void)
+{
+    const char *text = gt_environment(GT_ENV_BLAS_MEMORY);
+    char why[128];
+    errno = 0;
+    const unsigned long long bytes = text ? strtoull(text, NULL, 10) : 0;
+    host.limit = (size_t)bytes;
+    if (!text || (!errno && !text[strspn(text, "0123456789")]))
+        return true;
+    snprintf(why, sizeof why, "GEMMTUNE_BLAS_MEMORY takes a number of bytes, not '%s'", text);
+    gt_tally_why(why);
+    return false;
+}
+
 /* The primary context of the first GPU, which a program that uses CUDA itself shares. */
 static bool set_up(void)
 {
@@ -40,8 +58,8 @@ static bool set_up(void)
     if (host.tried)
         return host.driver != NULL;
     host.tried = true;
-    const char *limit = gt_environment(GT_ENV_BLAS_MEMORY);
-    host.limit = limit ? (size_t)strtoull(limit, NULL, 10) : 0;
+    if (!read_limit())
+        return false;
     if (gt_driver_open(NULL, &driver) != GT_OK) {
         gt_tally_why(gt_error_message());
         return false;
@@ -52,6 +70,7 @@ static bool set_up(void)
         gt_driver_close(driver);
         return false;
     }
+    gt_cuda_state_begin(driver);
     host.driver = driver;
     return true;
 }
@@ -71,6 +90,16 @@ static size_t find_limit(void)
             host.available = 0;
     }
     return host.available > 0 ? gt_pipeline_held(host.pipeline) + host.available / 2 : 0;
+}
+
+/* Makes room for the tiles; what the GPU has left is asked for anew where that took some. */
+static bool reserve(const gt_host_product *p, const gt_tiles *tiles)
+{
+    const size_t held = gt_pipeline_held(host.pipeline);
+    const bool reserved = gt_pipeline_reserve(host.pipeline, p, tiles);
+    if (gt_pipeline_held(host.pipeline) != held)
+        host.asked_us = 0;
+    return reserved;
 }
 
 /* Finds what multiplies each kind of tile, and what is expected of all. */
@@ -114,14 +143,14 @@ static gt_fate run(const gt_host_product *p, gt_host_worth *worth, void *data, d
     if (!host.pipeline)
         return GT_FATE_FAILED;
     if (!gt_tiles_choose(p->m, p->n, p->k, p->type == GT_F64 ? 8 : 4, find_limit(), GT_STAGING_LINE, &tiles))
-        return GT_FATE_NO_ROOM;
+        return GT_FATE_NO_MEMORY;
     const gt_fate fate = find_answers(p, &tiles, &answers, &kernel_us);
     if (fate != GT_FATE_ANSWERED)
         return fate;
     if (!worth(data, kernel_us))
         return GT_FATE_SMALL;
-    if (!gt_pipeline_reserve(host.pipeline, p, &tiles))
-        return GT_FATE_NO_ROOM;
+    if (!reserve(p, &tiles))
+        return GT_FATE_NO_MEMORY;
     const double begun = now_us();
     if (!gt_pipeline_run(host.pipeline, p, &tiles, &answers, &written)) {
         if (written && p->reads_c)
@@ -136,8 +165,11 @@ static gt_fate run(const gt_host_product *p, gt_host_worth *worth, void *data, d
     return GT_FATE_ANSWERED;
 }
 
+/* A program may be capturing streams, in this thread or in others, and what is done here is in none of them: a thread may
+ * allocate and wait then only if it says so. */
 gt_fate gt_host_run(const gt_host_product *product, bool wait, gt_host_worth *worth, void *data, double *moved_us)
 {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     gt_fate fate = GT_FATE_UNAVAILABLE;
     CUcontext before = NULL;
     gt_visit visit;
@@ -147,7 +179,9 @@ gt_fate gt_host_run(const gt_host_product *product, bool wait, gt_host_worth *wo
         fate = GT_FATE_SMALL;
     else if (set_up() && host.driver->cuCtxGetCurrent(&before) == CUDA_SUCCESS &&
         host.driver->cuCtxSetCurrent(host.context) == CUDA_SUCCESS) {
+        gt_cuda_exchange_mode(&mode);
         fate = run(product, worth, data, moved_us);
+        gt_cuda_exchange_mode(&mode);
         host.driver->cuCtxSetCurrent(before);
     }
     if (mine)

@@ -80,10 +80,10 @@ static bool stays(gt_fate fate)
            fate == GT_FATE_NO_BASELINE || fate == GT_FATE_SLOWER;
 }
 
-/* A table that is full stays so; where one stream has no room for a workspace, another may have its own already. */
+/* A table that is full stays so. */
 static bool all_stay(gt_fate fate, gt_answer *const answers[GT_MEMO_ANSWERS])
 {
-    bool all = stays(fate) || (fate == GT_FATE_NO_ROOM && !answers[GT_MEMO_ANSWERS - 1]);
+    bool all = stays(fate) || fate == GT_FATE_NO_ROOM;
     for (int i = 0; i < GT_MEMO_ANSWERS; i++)
         all = all && (!answers[i] || stays(answers[i]->fate));
     return all;

@@ -6,8 +6,7 @@
 
 /* A place for a tile on the GPU. */
 typedef struct place {
-    CUdeviceptr data;
-    size_t bytes;
+    CUdeviceptr data;    /* in the pipeline's memory */
     int64_t row, column; /* of the tile that it holds, in tiles; -1: none */
     int64_t step;        /* that needs it last, as far as operands have been sent for */
     size_t ticket;       /* of its way here, for C of its way back */
@@ -22,6 +21,8 @@ struct gt_pipeline {
     const gt_driver *driver;
     CUstream up, run, down;
     gt_staging *uploads, *downloads;
+    CUdeviceptr memory; /* of all places, cut up anew for each product */
+    size_t held;        /* bytes of it */
     place places[OPERANDS][GT_TILE_PLACES];
 };
 
@@ -85,37 +86,39 @@ CUstream gt_pipeline_stream(const gt_pipeline *pipeline)
 
 size_t gt_pipeline_held(const gt_pipeline *pipeline)
 {
-    size_t bytes = 0;
-    for (int i = 0; i < PLACES; i++)
-        bytes += pipeline->places[i / GT_TILE_PLACES][i % GT_TILE_PLACES].bytes;
-    return bytes;
+    return pipeline->held;
 }
 
-static bool reserve(const gt_driver *driver, place *s, size_t bytes)
+/* What is held goes first: both may not fit. */
+static bool hold(gt_pipeline *p, size_t bytes)
 {
-    if (s->bytes >= bytes)
+    if (p->held >= bytes)
         return true;
-    if (s->data)
-        driver->cuMemFree(s->data);
-    s->data = 0;
-    s->bytes = 0;
-    if (driver->cuMemAlloc(&s->data, bytes) != CUDA_SUCCESS)
-        return false;
-    s->bytes = bytes;
-    return true;
+    if (p->held > 0)
+        p->driver->cuMemFree(p->memory);
+    p->held = p->driver->cuMemAlloc(&p->memory, bytes) == CUDA_SUCCESS ? bytes : 0;
+    return p->held > 0;
 }
 
 bool gt_pipeline_reserve(gt_pipeline *pipeline, const gt_host_product *p, const gt_tiles *t)
 {
     const int64_t rows = divide(p->m, t->m), columns = divide(p->n, t->n), depth = divide(p->k, t->k);
+    const size_t element = element_bytes(p);
     const struct {
-        int64_t rows, columns, count;
-    } of[OPERANDS] = {{t->m, t->k, rows * depth}, {t->k, t->n, depth * columns}, {t->m, t->n, rows * columns}};
+        size_t bytes;
+        int places;
+    } of[OPERANDS] = {{gt_tile_bytes(t->m, t->k, element), gt_tile_places(t, rows * depth)},
+                      {gt_tile_bytes(t->k, t->n, element), gt_tile_places(t, depth * columns)},
+                      {gt_tile_bytes(t->m, t->n, element), gt_tile_places(t, rows * columns)}};
+    size_t bytes = 0;
     for (int i = 0; i < OPERANDS; i++)
-        for (int j = 0; j < gt_tile_places(t, of[i].count); j++)
-            if (!reserve(pipeline->driver, &pipeline->places[i][j],
-                         gt_tile_bytes(of[i].rows, of[i].columns, element_bytes(p))))
-                return false;
+        bytes += of[i].bytes * (size_t)of[i].places;
+    if (!hold(pipeline, bytes))
+        return false;
+    CUdeviceptr next = pipeline->memory;
+    for (int i = 0; i < OPERANDS; i++)
+        for (int j = 0; j < of[i].places; j++, next += of[i].bytes)
+            pipeline->places[i][j].data = next;
     return true;
 }
 

@@ -21,7 +21,7 @@ CUstream gt_pipeline_stream(const gt_pipeline *pipeline);
 /* Bytes on the GPU that are kept for the next product. */
 size_t gt_pipeline_held(const gt_pipeline *pipeline);
 
-/* Makes room for the tiles of a product. */
+/* Makes room for the tiles of a product, of what is held where that is enough. Between two runs. */
 bool gt_pipeline_reserve(gt_pipeline *pipeline, const gt_host_product *product, const gt_tiles *tiles);
 
 /* What multiplies tiles, by whether they are the last along m, n and k. */
@@ -35,7 +35,8 @@ gt_gemm gt_pipeline_problem(const gt_host_product *product, const gt_tiles *tile
 /* How many such tiles there are. */
 int64_t gt_pipeline_count(const gt_host_product *product, const gt_tiles *tiles, const bool last[3]);
 
-/* Runs it in tiles whose rows and columns take no more than GT_STAGING_LINE, and that room was made for. False: *written says whether some of C was overwritten. */
+/* Runs it in tiles whose rows and columns take no more than GT_STAGING_LINE, and that room was made for. False: *written says
+ * whether some of C was overwritten. */
 bool gt_pipeline_run(gt_pipeline *pipeline, const gt_host_product *product, const gt_tiles *tiles,
                      const gt_tile_answers *answers, bool *written);
 

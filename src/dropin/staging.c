@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda_state.h"
 #include "visit.h"
 
 #define PAGE         4096
@@ -159,8 +160,10 @@ static void copy(gt_staging *s, ring *r, size_t last)
 static void *work(void *data)
 {
     gt_staging *s = data;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* a program's captures are none of this thread's */
     if (s->driver->cuCtxSetCurrent(s->context) != CUDA_SUCCESS)
         return NULL; /* others copy */
+    gt_cuda_exchange_mode(&mode);
     pthread_mutex_lock(&s->lock);
     ring *const r = &s->rings[++s->joined];
     for (;;) {

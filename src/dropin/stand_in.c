@@ -34,7 +34,7 @@ static void *find_ours(const char *name, const void *found)
 
 __attribute__((visibility("default"))) void *gt_cublas_stand_in(const char *name, void *found)
 {
-    if (gt_cublas_is_left() || !gt_front_is_on())
+    if (gt_cublas_is_left() || !gt_front_may_answer())
         return found;
     gt_cublas_leave(); /* what is looked up here comes here again */
     void *const ours = find_ours(name, found);

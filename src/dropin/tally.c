@@ -26,6 +26,7 @@ static const struct {
     [GT_FATE_NO_BASELINE] = {"no time of cuBLAS stored", true},
     [GT_FATE_SLOWER] = {"cuBLAS is as fast", true},
     [GT_FATE_NO_ROOM] = {"too many problems", false},
+    [GT_FATE_NO_MEMORY] = {"no memory on the GPU", false},
     [GT_FATE_FAILED] = {"failed", false},
 };
 
@@ -33,8 +34,9 @@ _Static_assert(sizeof fates / sizeof fates[0] == GT_FATE_COUNT, "a row for each"
 
 static struct {
     atomic_ullong counts[GT_FATE_COUNT];
+    atomic_flag has_why;
     char why[256];
-} tally;
+} tally = {.has_why = ATOMIC_FLAG_INIT};
 
 const char *gt_fate_text(gt_fate fate)
 {
@@ -53,7 +55,7 @@ void gt_tally_count(gt_fate fate)
 
 void gt_tally_why(const char *message)
 {
-    if (!tally.why[0])
+    if (!atomic_flag_test_and_set(&tally.has_why))
         snprintf(tally.why, sizeof tally.why, "%s", message);
 }
 

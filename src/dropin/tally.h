@@ -17,11 +17,12 @@ typedef enum gt_fate {
     GT_FATE_NOT_TUNED,
     GT_FATE_NO_BASELINE, /* cuBLAS was never timed on this type and layout */
     GT_FATE_SLOWER,      /* cuBLAS is expected to be as fast or faster */
-    GT_FATE_NO_ROOM,     /* too many problems, or too much workspace */
+    GT_FATE_NO_ROOM,     /* too many problems */
+    GT_FATE_NO_MEMORY,   /* too much workspace, for too many streams, or too large tiles of host memory */
     GT_FATE_FAILED,      /* a kernel could not be loaded or launched */
 } gt_fate;
 
-#define GT_FATE_COUNT 14
+#define GT_FATE_COUNT 15
 
 /* In words, "not tuned"; and whether tuning may change it. */
 const char *gt_fate_text(gt_fate fate);
@@ -30,7 +31,7 @@ bool gt_fate_is_tunable(gt_fate fate);
 /* Counts one product. Thread-safe. */
 void gt_tally_count(gt_fate fate);
 
-/* Why nothing can be answered; the first one is kept. Under a lock of the caller's. */
+/* Why nothing can be answered; the first one is kept. Thread-safe. */
 void gt_tally_why(const char *message);
 
 /* Whether there is such a reason. */

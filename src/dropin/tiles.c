@@ -4,6 +4,7 @@
 #define MOST_PANELS 8
 #define ROUND       128 /* sizes of panels: what tiles of kernels divide */
 #define LEAST       64  /* rows or columns of a tile */
+#define PLACE_ALIGN 256 /* bytes */
 
 static int64_t divide(int64_t a, int64_t b)
 {
@@ -13,7 +14,8 @@ static int64_t divide(int64_t a, int64_t b)
 size_t gt_tile_bytes(int64_t rows, int64_t columns, size_t element)
 {
     const size_t more = GT_TILE_ALIGN / element;
-    return ((size_t)rows + more) * ((size_t)columns + more) * element;
+    const size_t bytes = ((size_t)rows + more) * ((size_t)columns + more) * element;
+    return (bytes + PLACE_ALIGN - 1) & -(size_t)PLACE_ALIGN;
 }
 
 int gt_tile_places(const gt_tiles *t, int64_t count)
@@ -21,11 +23,11 @@ int gt_tile_places(const gt_tiles *t, int64_t count)
     return count < t->places ? (int)count : t->places;
 }
 
-/* In floating point: what is asked for may be more than any memory. */
+/* No less than such tiles take. In floating point: what is asked for may be more than any memory. */
 static double bytes(int64_t rows, int64_t columns, size_t element, int places)
 {
     const double more = GT_TILE_ALIGN / (double)element;
-    return places * ((double)rows + more) * ((double)columns + more) * (double)element;
+    return places * (((double)rows + more) * ((double)columns + more) * (double)element + PLACE_ALIGN - 1);
 }
 
 static bool fits(int64_t m, int64_t n, int64_t k, size_t element, size_t limit, size_t line, const gt_tiles *t)

@@ -15,7 +15,8 @@ typedef struct gt_tiles {
 
 #define GT_TILE_PLACES 8
 
-/* Memory for a tile of so many rows and columns, in either order, with rows that begin at multiples of GT_TILE_ALIGN. */
+/* Memory for a tile of so many rows and columns, in either order, with rows that begin at multiples of GT_TILE_ALIGN: places
+ * that lie one behind the other begin as an allocation does. */
 #define GT_TILE_ALIGN 16
 size_t gt_tile_bytes(int64_t rows, int64_t columns, size_t element);
 

@@ -52,11 +52,13 @@ static const entry entries[] = {
     ROW(cuStreamCreate, 2000), ROW(cuStreamCreateWithPriority, 5050), ROW(cuStreamDestroy, 2000),
     ROW(cuStreamQuery, 2000), ROW(cuStreamSynchronize, 2000), ROW(cuStreamWaitEvent, 3020),
     ROW(cuStreamBeginCapture, 10010), ROW(cuStreamEndCapture, 10000), ROW(cuStreamIsCapturing, 10000),
+    ROW(cuThreadExchangeStreamCaptureMode, 10010),
     ROW(cuEventCreate, 2000), ROW(cuEventDestroy, 2000), ROW(cuEventElapsedTime, 2000), ROW(cuEventQuery, 2000),
     ROW(cuEventRecord, 2000), ROW(cuEventSynchronize, 2000),
     ROW(cuGraphInstantiate, 12000), ROW(cuGraphInstantiateWithFlags, 11040), ROW(cuGraphLaunch, 10000),
     ROW(cuGraphDestroy, 10000), ROW(cuGraphExecDestroy, 10000), ROW(cuGraphGetNodes, 10000),
     ROW(cuGraphNodeGetType, 10000), ROW(cuGraphKernelNodeGetParams, 12000),
+    ROW(cuUserObjectCreate, 11030), ROW(cuUserObjectRelease, 11030), ROW(cuGraphRetainUserObject, 11030),
     ROW(cuTensorMapEncodeTiled, 12000), ROW(cuTensorMapReplaceAddress, 12000),
 };
 

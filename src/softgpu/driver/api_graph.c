@@ -13,7 +13,7 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long
     const sg_graph *graph = sg_handle_find(SG_GRAPH, handle);
     if (refused != CUDA_SUCCESS)
         return refused;
-    if (!out || !graph || (flags & ~known))
+    if (!out || !graph || graph->open || (flags & ~known))
         return CUDA_ERROR_INVALID_VALUE;
     sg_graph *copy = sg_graph_copy(graph);
     CUgraphExec ready = copy ? sg_handle_create(SG_GRAPH_EXEC, sg_current()->number, copy) : NULL;
@@ -64,12 +64,11 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec graph, CUstream stream)
 static CUresult destroy(sg_kind kind, const void *handle)
 {
     CUresult result = sg_enter(SG_NEEDS_WORK);
-    if (result == CUDA_SUCCESS) {
-        sg_graph *graph = sg_handle_destroy(kind, handle);
-        if (!graph)
-            result = CUDA_ERROR_INVALID_VALUE;
-        sg_graph_free(graph);
-    }
+    sg_graph *graph = result == CUDA_SUCCESS ? sg_handle_find(kind, handle) : NULL;
+    if (result == CUDA_SUCCESS && (!graph || graph->open))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        sg_graph_free(sg_handle_destroy(kind, handle));
     return sg_leave(result);
 }
 
@@ -107,7 +106,7 @@ static bool name_nodes(sg_graph *graph)
 
 static CUresult get_nodes(sg_graph *graph, CUgraphNode *nodes, size_t *count)
 {
-    if (!graph || !count)
+    if (!graph || graph->open || !count)
         return CUDA_ERROR_INVALID_VALUE;
     if (!name_nodes(graph))
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -112,6 +112,7 @@ static CUresult begin_capture(sg_stream *stream, CUstreamCaptureMode mode)
         return CUDA_ERROR_ILLEGAL_STATE;
     if (!(stream->captured = calloc(1, sizeof *stream->captured)))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    stream->captured->open = true;
     stream->capturing = true;
     stream->invalidated = false;
     stream->capture = ++last_capture;
@@ -141,8 +142,9 @@ static CUresult end_capture(sg_stream *stream, CUgraph *out)
         return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
     if (stream->invalidated)
         result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else if (out && !(graph = sg_handle_create(SG_GRAPH, sg_current()->number, stream->captured)))
+    else if (out && !(graph = sg_graph_name(stream->captured)))
         result = CUDA_ERROR_OUT_OF_MEMORY;
+    stream->captured->open = false;
     if (!graph)
         sg_graph_free(stream->captured);
     stream->captured = NULL;
@@ -160,8 +162,18 @@ CUresult CUDAAPI cuStreamEndCapture(CUstream handle, CUgraph *graph)
     return sg_leave(result);
 }
 
-/* The number of the capture only where there is one. */
-static CUresult ask_capture(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id)
+CUresult CUDAAPI cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    CUresult result = sg_enter(SG_NEEDS_INIT);
+    if (result == CUDA_SUCCESS && (!mode || *mode > CU_STREAM_CAPTURE_MODE_RELAXED))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        *mode = sg_exchange_mode(*mode);
+    return sg_leave(result);
+}
+
+/* The number of the capture and its graph only where there is one. */
+static CUresult ask_capture(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph)
 {
     CUresult result = sg_enter(SG_NEEDS_WORK);
     const sg_stream *stream = result == CUDA_SUCCESS ? sg_stream_find(handle) : NULL;
@@ -175,19 +187,22 @@ static CUresult ask_capture(CUstream handle, CUstreamCaptureStatus *status, cuui
                                         : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     if (result == CUDA_SUCCESS && id && *status == CU_STREAM_CAPTURE_STATUS_ACTIVE)
         *id = stream->capture;
+    if (result == CUDA_SUCCESS && graph && *status == CU_STREAM_CAPTURE_STATUS_ACTIVE &&
+        !(*graph = sg_graph_name(stream->captured)))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
     return sg_leave(result);
 }
 
 CUresult CUDAAPI cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
 {
-    return ask_capture(handle, status, NULL);
+    return ask_capture(handle, status, NULL, NULL);
 }
 
-/* As CUDA 12.0 has it. Nobody is told of graphs that are not done. */
+/* As CUDA 12.0 has it. Nobody is told what is in a graph that is not done. */
 CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                                            const CUgraphNode **dependencies, size_t *count);
 CUresult CUDAAPI cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                                            const CUgraphNode **dependencies, size_t *count)
 {
-    return graph || dependencies || count ? CUDA_ERROR_NOT_SUPPORTED : ask_capture(handle, status, id);
+    return dependencies || count ? CUDA_ERROR_NOT_SUPPORTED : ask_capture(handle, status, id, graph);
 }

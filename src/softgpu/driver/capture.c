@@ -12,9 +12,40 @@ void sg_graph_free(sg_graph *graph)
         if (graph->nodes)
             free(sg_handle_destroy(SG_GRAPH_NODE, graph->nodes[i]));
     }
+    for (size_t i = 0; i < graph->hold_count; i++)
+        sg_user_release(graph->holds[i].user, graph->holds[i].count);
+    sg_handle_destroy(SG_GRAPH, graph->handle);
     free(graph->works);
     free(graph->nodes);
+    free(graph->holds);
     free(graph);
+}
+
+CUgraph sg_graph_name(sg_graph *graph)
+{
+    if (!graph->handle)
+        graph->handle = sg_handle_create(SG_GRAPH, sg_current()->number, graph);
+    return graph->handle;
+}
+
+bool sg_graph_hold(sg_graph *graph, sg_user *user, unsigned count)
+{
+    sg_hold *const holds = realloc(graph->holds, (graph->hold_count + 1) * sizeof *holds);
+    if (!holds)
+        return false;
+    graph->holds = holds;
+    graph->holds[graph->hold_count++] = (sg_hold){user, count};
+    return true;
+}
+
+void sg_user_release(sg_user *user, unsigned count)
+{
+    user->count -= count;
+    if (user->count > 0)
+        return;
+    sg_handle_destroy(SG_USER_OBJECT, user->handle);
+    user->destroy(user->data);
+    free(user);
 }
 
 /* Takes work over, also on failure. False if out of memory. */
@@ -44,6 +75,13 @@ sg_graph *sg_graph_copy(const sg_graph *graph)
             return NULL;
         }
     }
+    for (size_t i = 0; copy && i < graph->hold_count; i++) {
+        if (!sg_graph_hold(copy, graph->holds[i].user, graph->holds[i].count)) {
+            sg_graph_free(copy);
+            return NULL;
+        }
+        graph->holds[i].user->count += graph->holds[i].count;
+    }
     return copy;
 }
 
@@ -67,10 +105,22 @@ static bool is_blocking(const sg_stream *stream)
     return stream->blocking;
 }
 
+static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+CUstreamCaptureMode sg_exchange_mode(CUstreamCaptureMode mode)
+{
+    const CUstreamCaptureMode before = thread_mode;
+    thread_mode = mode;
+    return before;
+}
+
+/* A thread's own captures stand in its way unless it is relaxed; those of others, if both say global. */
 static bool forbids_unsafe(const sg_stream *stream)
 {
-    return stream->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
-           (stream->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && stream->thread == gettid());
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || stream->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return false;
+    return stream->thread == gettid() ||
+           (stream->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
 static bool is_any(const sg_stream *stream)

@@ -19,6 +19,7 @@ typedef enum sg_kind {
     SG_GRAPH_NODE,
     SG_CONTEXT,
     SG_PHYSICAL, /* memory without an address */
+    SG_USER_OBJECT,
 } sg_kind;
 
 #define SG_NOBODY 0 /* owns what belongs to no context */
