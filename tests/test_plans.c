@@ -247,10 +247,10 @@ static void run_short_of_memory(gt_context *gt, size_t most)
     gt->driver->cuMemFree = take_back;
 }
 
-/* 256 tiles of a kernel that was made with four parts of K, of a kilobyte each. */
-TEST(where_memory_is_short_a_kernel_runs_in_fewer_parts_and_no_plan_is_tried_for_ever)
+/* 256 tiles of a kernel that was made with four parts of K, of a kilobyte each, and runs in any number of them. */
+TEST(where_memory_is_short_a_kernel_runs_in_fewer_parts)
 {
-    gt_context *gt = tuned("partial_sums", "--shapes 256x256x40");
+    gt_context *gt = tuned("any_parts", "--shapes 256x256x40");
     const gt_gemm gemm = GT_GEMM(GT_F32, 256, 256, 40);
     gt_plan *plan;
     gt_description d;
@@ -263,13 +263,23 @@ TEST(where_memory_is_short_a_kernel_runs_in_fewer_parts_and_no_plan_is_tried_for
     CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
     CHECK_OK(gt_plan_describe(plan, &d));
     CHECK(d.choice == GT_CHOICE_PREDICTED && d.workspace <= 1 << 19);
-    CHECK(memory.asked == 2 && memory.given == 1);
+    CHECK_INT(memory.given, d.workspace > 0);
+    alarm(0);
     gt_plan_destroy(plan);
+    gt_close(gt);
+}
+
+TEST(no_plan_that_memory_is_too_short_for_is_tried_for_ever)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 256x256x40");
+    const gt_gemm gemm = GT_GEMM(GT_F32, 256, 256, 40);
+    gt_plan *plan;
+    alarm(60);
     run_short_of_memory(gt, 0);
     CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_DEVICE_MEMORY);
     CHECK(strstr(gt_error_message(), "no device memory for a workspace of ") &&
           strstr(gt_error_message(), "; no kernel for this problem needs less"));
-    CHECK(memory.asked == 2 && memory.given == 0);
+    CHECK(memory.asked == 1 && memory.given == 0);
     run_short_of_memory(gt, SIZE_MAX);
     gt->driver->cuStreamCreate = create_no_stream; /* there is room, but none to clear it */
     CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_DEVICE_MEMORY);
