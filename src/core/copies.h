@@ -25,7 +25,7 @@ typedef struct gt_copies {
     size_t bytes[GT_OPERANDS];   /* of one matrix */
 } gt_copies;
 
-/* Those that a kernel's facts ask for. GT_ERROR_INVALID where they pass 64 bits. */
+/* Those that a kernel's facts ask for. GT_ERROR_INVALID where they pass 64 bits, or facts do not go together. */
 gt_status gt_copies_init(const gt_facts *facts, const gt_problem *problem, gt_copies *copies);
 
 /* Where the copies of `batch` matrices lie in a workspace: those of A, unless they are left out, then those of B; NULL for
