@@ -114,7 +114,7 @@ static inline void play_job(int fd, const gt_message *message)
             _exit(4);
         }
         phase(fd, GT_PHASE_VERIFYING, i);
-        act(fd, !first ? part : *part == 'h' ? "hang" : "segv", i);
+        act(fd, !first ? part : *part == 'h' ? "hang" : *part == 'k' ? "killed" : "segv", i);
         int64_t tenths = 0, cold_tenths = 0;
         gt_params_find(&contestant.kernel.params, "tenths", &tenths);
         gt_params_find(&contestant.kernel.params, "cold_tenths", &cold_tenths);

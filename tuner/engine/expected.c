@@ -60,12 +60,13 @@ static gt_status try_stored(gt_work *w, gt_known *stored)
     const gt_contestant contestant = {&stored->kernel, &code};
     if (status == GT_OK)
         status = gt_worker_try(engine->worker, w->problem, &contestant, &terms, &stored->trial);
-    if (status == GT_OK)
+    const bool tried = status == GT_OK && stored->trial.outcome != GT_TRIAL_NOT_TRIED;
+    if (tried)
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &stored->kernel, NULL,
                                     &stored->trial);
     gt_code_finish(&code);
     if (status == GT_OK) {
-        w->tuned->tried++;
+        w->tuned->tried += tried;
         gt_work_note(w, &stored->kernel, &stored->trial, true);
     }
     return status;

@@ -55,6 +55,8 @@ gt_status gt_revalidate(gt_work *w)
         status = try_anew(w);
     if (status == GT_OK && w->winner.kernel_id != 0)
         status = prove(w, &w->winner, &right);
+    if (w->tuned->missed > 0) /* a race without the winner would be no race for its place */
+        return status;
     if (!right)
         w->winner.kernel_id = 0;
     for (size_t i = 0; status == GT_OK && i < w->rival_count && !gt_engine_interrupted(); i++) {
