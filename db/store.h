@@ -179,9 +179,14 @@ double gt_measurements_leave_out(gt_measurements *measurements, const gt_problem
 /* Takes a kernel out of a list. */
 void gt_measurements_drop_kernel(gt_measurements *measurements, int64_t kernel_id);
 
-/* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of
- * a file that others can write: GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
+/* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel.
+ * GT_ERROR_NOT_TUNED: there is none, or no longer. Never of a file that others can write: GT_ERROR_UNTRUSTED. *code:
+ * gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
+
+/* Whether a status of gt_store_find_code is about that kernel alone, and others may still be had: its code is damaged, or
+ * another process has dropped it since it was listed. */
+bool gt_store_lacks_code(gt_status status);
 
 /*
  * Convictions. A trial that ends in wrong_result, out_of_bounds, crash or timeout says that the code is wrong: no

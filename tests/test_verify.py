@@ -242,6 +242,17 @@ class Verify(unittest.TestCase):
         code, out, err = tune(path, "fickle", "--shapes", "32", "--seed", "3")
         self.assertEqual((code, best(path)), (0, [QUICK]), err)
 
+    def test_a_kernel_that_somebody_forgets_meanwhile_ends_no_verification(self):
+        path = self.copy_of(self.tuned)
+        with subprocess.Popen([PROGRAM, "verify", "--device", "soft", "--seed", "2", "--rounds", "3", "--all", "--verbose",
+                               "--json", "--db", path], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            next(line for line in process.stderr if line.startswith("1 of 2: "))  # behind the progress
+            self.assertEqual(run("forget", "--kernel", str(self.kernel), "--db", path)[0], 0)
+            out, err = process.communicate()
+        self.assertIn("2 kernels, 3 rounds, none wrong, 1 could not be checked (seed 2)", err)
+        self.assertEqual(sorted(row["outcome"] for row in json.loads(out)), ["not_tried", "ok"])
+
     def test_without_its_family_the_library_has_no_plan(self):
         path = self.copy_of(self.convicted)
         code, out, err = run("forget", "--family", "fickle", "--json", "--db", path)
