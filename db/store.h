@@ -146,7 +146,8 @@ typedef struct gt_measured {
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
     int64_t run;        /* that measured it */
-    bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
+    bool unbeaten;      /* the kernel won the last race that it ran in there on this model; if others did too, it could not
+                           run in theirs, or files were merged */
     double baseline_us; /* the best of the baselines' newest times there, on that GPU, by which of the two figures, warm or
                            cold, they are better: programs run between the two; 0: none */
     double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */
