@@ -93,13 +93,18 @@ gt_status gt_problem_insert(gt_store *store, const gt_problem *problem, int64_t 
     return status;
 }
 
+gt_status gt_store_find_problem(gt_store *store, const gt_problem *problem, bool *found, int64_t *id)
+{
+    if (!gt_class_types(&problem->class))
+        return gt_fail(GT_ERROR_INVALID, "a problem of types that are not offered cannot be stored");
+    return gt_problem_find(store, problem, found, id);
+}
+
 gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *id)
 {
     bool found = false;
     int64_t row = 0;
-    if (!gt_class_types(&problem->class))
-        return gt_fail(GT_ERROR_INVALID, "a problem of types that are not offered cannot be stored");
-    gt_status status = gt_problem_find(store, problem, &found, &row);
+    gt_status status = gt_store_find_problem(store, problem, &found, &row);
     if (status == GT_OK && !found) {
         status = gt_sql_begin(store);
         if (status != GT_OK)

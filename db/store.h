@@ -53,6 +53,9 @@ bool gt_store_on_network(const gt_store *store);
 gt_status gt_store_gpu(gt_store *store, const gt_device *device, int64_t *id);
 gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *id);
 
+/* Finds a problem's row and makes none. */
+gt_status gt_store_find_problem(gt_store *store, const gt_problem *problem, bool *found, int64_t *id);
+
 /* What a run was: written at its start, closed at its end. */
 typedef struct gt_run {
     const char *program;   /* version of gemmtune */

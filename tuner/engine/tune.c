@@ -34,8 +34,9 @@ static gt_status show_stored(gt_work *w)
  * far, as `gemmtune best` shows it. */
 static gt_status show_known(gt_work *w)
 {
-    gt_status status = gt_store_problem(w->engine->store, w->problem, &w->problem_id);
-    if (status == GT_OK)
+    bool found = false;
+    gt_status status = gt_store_find_problem(w->engine->store, w->problem, &found, &w->problem_id);
+    if (status == GT_OK && found)
         status = gt_work_recall(w);
     if (status == GT_OK && w->own.kernel_id == 0 && !w->engine->options.family)
         w->own = w->fastest;
