@@ -114,7 +114,7 @@ static gt_status hear_out(gt_worker *worker, gt_message_kind kind, const gt_mess
     char how[64];
     for (;;) {
         gt_message message = {0};
-        const gt_receipt receipt = gt_message_receive(worker->fd, deadline, worker->options.interrupted, &message);
+        const gt_receipt receipt = gt_message_await(worker->fd, &deadline, worker->options.interrupted, &message);
         if (receipt == GT_RECEIVE_INTERRUPTED)
             return gt_worker_interrupt(worker);
         if (receipt == GT_RECEIVE_END) {
