@@ -48,6 +48,8 @@ TEST(a_dead_worker_is_a_crash_with_the_signals_name)
     CHECK_INT(trial.outcome, GT_TRIAL_CRASH);
     CHECK(strstr(trial.detail, "status 3"));
     check_goes_on(worker, 2);
+    CHECK_INT(try_part(worker, "syscall", 0).outcome, GT_TRIAL_CRASH);
+    check_goes_on(worker, 3);
     gt_worker_destroy(worker);
 }
 
@@ -77,7 +79,7 @@ TEST(a_candidate_may_be_given_more_time_than_others)
     gt_worker_destroy(worker);
 }
 
-/* The system kills where memory is short. A candidate cannot. */
+/* The system kills where memory is short, or CPU time is limited. A candidate cannot. */
 TEST(a_worker_that_somebody_killed_is_no_verdict_on_the_candidate)
 {
     const gt_kernel kernels[] = {part("good", 11), part("killed", 0), part("good", 10)};
@@ -95,6 +97,10 @@ TEST(a_worker_that_somebody_killed_is_no_verdict_on_the_candidate)
     check_goes_on(worker, 2); /* another one was given a chance */
     CHECK_INT(try_part(worker, "killed_once", 7.5).outcome, GT_TRIAL_OK);
     check_goes_on(worker, 3);
+    const gt_trial limited = try_part(worker, "out_of_time", 0);
+    CHECK_INT(limited.outcome, GT_TRIAL_NOT_TRIED);
+    CHECK_STR(limited.detail, "the worker died of SIGXCPU while verifying");
+    check_goes_on(worker, 5);
     for (int i = 0; i < 3; i++)
         contestants[i] = (gt_contestant){&kernels[i], &code};
     CHECK_OK(gt_worker_race(worker, &problem, contestants, 3, &alone, trials, NULL));

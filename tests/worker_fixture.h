@@ -37,6 +37,10 @@ static inline void act(int fd, const char *part, uint32_t index)
         raise(SIGSEGV);
     } else if (strcmp(part, "killed") == 0) {
         raise(SIGKILL);
+    } else if (strcmp(part, "out_of_time") == 0) {
+        raise(SIGXCPU);
+    } else if (strcmp(part, "syscall") == 0) {
+        raise(SIGSYS);
     } else if (strcmp(part, "exit") == 0) {
         _exit(3);
     } else if (strcmp(part, "hang") == 0) {
