@@ -176,6 +176,12 @@ const char *gt_stage_name(gt_stage stage);
 #define GT_CONVICTED                                                                                         \
     "SELECT k.id AS kernel, c.trial FROM (" GT_CONVICTIONS ") c CROSS JOIN kernel k ON " GT_SAME_CODE("k", "c")
 
+/* Opens the searches that may have passed over kernels for a conviction that is gone: those of all problems of the class that
+ * they were rendered for. */
+#define GT_OPEN_SEARCHES(kernels)                                                                            \
+    "DELETE FROM searched WHERE problem IN (SELECT p.id FROM problem p WHERE " GT_PROBLEM_CLASS              \
+    " IN (SELECT class FROM kernel WHERE id IN (" kernels ")))"
+
 /* The best of the baselines' newest times on a problem, in microseconds; NULL: none. `more` narrows the rows `b` that
  * count. Two that are as new as each other, which takes two files, are both the newest. */
 #define GT_BASELINE_US(problem, gpu, more) GT_BASELINE_LEAST("us", problem, gpu, more)

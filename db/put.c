@@ -216,6 +216,14 @@ static gt_status find_class(gt_store *store, int64_t problem, gt_class *class)
     return status;
 }
 
+/* A verification that is stored as passed clears its kernel of what it failed before. */
+static gt_status open_searches(gt_store *store, int64_t kernel)
+{
+    gt_bind bind = gt_sql_start(store, GT_OPEN_SEARCHES("?1"));
+    gt_bind_int(&bind, kernel);
+    return gt_sql_run(store, &bind);
+}
+
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
                              const gt_code *code, const gt_trial *trial)
 {
@@ -232,6 +240,8 @@ gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t 
         status = gt_kernel_put(store, &seen, &class, code, &keys[3]);
     if (status == GT_OK)
         status = insert_trial(store, keys, trial);
+    if (status == GT_OK && trial->stage == GT_STAGE_VERIFY && trial->outcome == GT_TRIAL_OK)
+        status = open_searches(store, keys[3]);
     return gt_sql_end(store, status);
 }
 

@@ -348,6 +348,24 @@ TEST(kernels_of_one_code_are_forgotten_together_with_their_failures)
     fixture_close(&f);
 }
 
+TEST(searches_that_passed_over_a_convicted_kernel_are_open_when_it_comes_back)
+{
+    int64_t other, kernels = -1, trials = -1;
+    for (int forgotten = 0; forgotten < 2; forgotten++) {
+        fixture f = fixture_to_forget(&other);
+        const gt_kernel fourth = make_kernel(4);
+        CHECK_OK(put(&f, &fourth, &code_of_tests, make_failure(GT_TRIAL_CRASH, GT_STAGE_SCREEN, SEED)));
+        CHECK_STR(ask(f.store, "SELECT count(*) FROM searched"), "2"); /* on the second it was never tried */
+        if (forgotten)
+            CHECK_OK(gt_store_forget(f.store, &(gt_forget){.kernel_id = 4}, &kernels, &trials));
+        else
+            CHECK_OK(put(&f, &fourth, NULL, make_verdict(GT_TRIAL_OK, SEED)));
+        CHECK_STR(ask(f.store, "SELECT count(*) FROM convicted"), "0");
+        CHECK_STR(ask(f.store, "SELECT count(*) FROM searched"), "0");
+        fixture_close(&f);
+    }
+}
+
 TEST(a_family_is_forgotten)
 {
     int64_t other, kernels = -1, trials = -1;
