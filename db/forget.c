@@ -31,13 +31,17 @@ static gt_status drop(gt_store *store, const char *sql, int64_t problem, int64_t
     return status;
 }
 
-/* Drops what is doomed, and all that was found on one problem; 0: on none. Searches that saw any of it are not done. */
+/* Drops what is doomed, and all that was found on one problem; 0: on none. Searches that saw any of it are not done, nor those
+ * that passed over it as it was out of service. */
 static gt_status drop_all(gt_store *store, int64_t problem, int64_t *kernels, int64_t *trials)
 {
     gt_status status = drop(store,
                             "DELETE FROM searched WHERE problem = ?1 OR (gpu, problem) IN"
                             " (SELECT gpu, problem FROM trial WHERE kernel IN (SELECT kernel FROM doomed))",
                             problem, NULL);
+    if (status == GT_OK)
+        status = gt_sql_execute(
+            store, GT_OPEN_SEARCHES("SELECT kernel FROM doomed INTERSECT SELECT kernel FROM (" GT_CONVICTED ")"));
     if (status == GT_OK)
         status = drop(store, "DELETE FROM baseline WHERE problem = ?1", problem, NULL);
     if (status == GT_OK)

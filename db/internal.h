@@ -159,6 +159,11 @@ const char *gt_stage_name(gt_stage stage);
     a ".source_hash = " b ".source_hash AND " a ".nvrtc = " b ".nvrtc AND " a ".arch = " b ".arch"
 #define GT_SEED(t) "coalesce(" t ".seed, (SELECT seed FROM run WHERE id = " t ".run))"
 #define GT_NO_BLAME "('ok', 'compile_error', 'launch_error', 'over_resources')"
+/* Screenings `t` in which the machine failed, not the candidate: earlier versions stored them. They count as not made. */
+#define GT_MACHINE_FAILED(t)                                                                                 \
+    "(" t ".outcome = 'launch_error' AND (" t ".detail GLOB 'the worker *' OR " t ".detail GLOB 'no answer within *')" \
+    " OR " t ".outcome = 'over_resources' AND " t ".detail GLOB '* needs * GiB free'"                        \
+    " OR " t ".outcome = 'compile_error' AND " t ".detail GLOB 'NVRTC*')"
 #define GT_CONVICTIONS                                                                                       \
     "SELECT f.id AS trial, f.tried_at, f.problem, " GT_SEED("f") " AS seed, b.source_hash, b.nvrtc, b.arch"  \
     " FROM trial f JOIN kernel b ON b.id = f.kernel WHERE f.outcome NOT IN " GT_NO_BLAME                     \
@@ -170,6 +175,12 @@ const char *gt_stage_name(gt_stage stage);
  * best_configs. */
 #define GT_CONVICTED                                                                                         \
     "SELECT k.id AS kernel, c.trial FROM (" GT_CONVICTIONS ") c CROSS JOIN kernel k ON " GT_SAME_CODE("k", "c")
+
+/* Opens the searches that may have passed over kernels for a conviction that is gone: those of all problems of the class that
+ * they were rendered for. */
+#define GT_OPEN_SEARCHES(kernels)                                                                            \
+    "DELETE FROM searched WHERE problem IN (SELECT p.id FROM problem p WHERE " GT_PROBLEM_CLASS              \
+    " IN (SELECT class FROM kernel WHERE id IN (" kernels ")))"
 
 /* The best of the baselines' newest times on a problem, in microseconds; NULL: none. `more` narrows the rows `b` that
  * count. Two that are as new as each other, which takes two files, are both the newest. */

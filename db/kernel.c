@@ -229,6 +229,11 @@ static gt_status take_sealed_code(sqlite3_stmt *row, gt_code *code, const char *
     return status;
 }
 
+bool gt_store_lacks_code(gt_status status)
+{
+    return status == GT_ERROR_CORRUPT || status == GT_ERROR_NOT_TUNED;
+}
+
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code)
 {
     gt_code found = {0};

@@ -93,13 +93,18 @@ gt_status gt_problem_insert(gt_store *store, const gt_problem *problem, int64_t 
     return status;
 }
 
+gt_status gt_store_find_problem(gt_store *store, const gt_problem *problem, bool *found, int64_t *id)
+{
+    if (!gt_class_types(&problem->class))
+        return gt_fail(GT_ERROR_INVALID, "a problem of types that are not offered cannot be stored");
+    return gt_problem_find(store, problem, found, id);
+}
+
 gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *id)
 {
     bool found = false;
     int64_t row = 0;
-    if (!gt_class_types(&problem->class))
-        return gt_fail(GT_ERROR_INVALID, "a problem of types that are not offered cannot be stored");
-    gt_status status = gt_problem_find(store, problem, &found, &row);
+    gt_status status = gt_store_find_problem(store, problem, &found, &row);
     if (status == GT_OK && !found) {
         status = gt_sql_begin(store);
         if (status != GT_OK)
@@ -211,6 +216,14 @@ static gt_status find_class(gt_store *store, int64_t problem, gt_class *class)
     return status;
 }
 
+/* A verification that is stored as passed clears its kernel of what it failed before. */
+static gt_status open_searches(gt_store *store, int64_t kernel)
+{
+    gt_bind bind = gt_sql_start(store, GT_OPEN_SEARCHES("?1"));
+    gt_bind_int(&bind, kernel);
+    return gt_sql_run(store, &bind);
+}
+
 gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t problem, const gt_kernel *kernel,
                              const gt_code *code, const gt_trial *trial)
 {
@@ -227,6 +240,8 @@ gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t 
         status = gt_kernel_put(store, &seen, &class, code, &keys[3]);
     if (status == GT_OK)
         status = insert_trial(store, keys, trial);
+    if (status == GT_OK && trial->stage == GT_STAGE_VERIFY && trial->outcome == GT_TRIAL_OK)
+        status = open_searches(store, keys[3]);
     return gt_sql_end(store, status);
 }
 

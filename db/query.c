@@ -44,9 +44,10 @@ gt_status gt_store_find_trial(gt_store *store, int64_t gpu, int64_t problem, con
         return status;
     bind = gt_sql_start(
         store, "SELECT " GT_TRIAL_COLUMNS " FROM trial t WHERE t.id = (SELECT id FROM"
-               " (SELECT id, tried_at FROM trial WHERE kernel = ?1 AND problem = ?2 AND gpu = ?3 AND stage = 'screen'"
-               " AND outcome IN " GT_NO_BLAME " UNION ALL"
-               " SELECT id, tried_at FROM trial WHERE kernel = ?1 AND outcome = 'compile_error')"
+               " (SELECT s.id, s.tried_at FROM trial s WHERE s.kernel = ?1 AND s.problem = ?2 AND s.gpu = ?3"
+               " AND s.stage = 'screen' AND s.outcome IN " GT_NO_BLAME " AND NOT " GT_MACHINE_FAILED("s") " UNION ALL"
+               " SELECT s.id, s.tried_at FROM trial s WHERE s.kernel = ?1 AND s.outcome = 'compile_error'"
+               " AND NOT " GT_MACHINE_FAILED("s") ")"
                " ORDER BY tried_at DESC LIMIT 1)");
     gt_bind_int(&bind, id);
     gt_bind_int(&bind, problem);

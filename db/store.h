@@ -53,6 +53,9 @@ bool gt_store_on_network(const gt_store *store);
 gt_status gt_store_gpu(gt_store *store, const gt_device *device, int64_t *id);
 gt_status gt_store_problem(gt_store *store, const gt_problem *problem, int64_t *id);
 
+/* Finds a problem's row and makes none. */
+gt_status gt_store_find_problem(gt_store *store, const gt_problem *problem, bool *found, int64_t *id);
+
 /* What a run was: written at its start, closed at its end. */
 typedef struct gt_run {
     const char *program;   /* version of gemmtune */
@@ -146,7 +149,8 @@ typedef struct gt_measured {
     bool same_gpu;      /* measured on this GPU model; else on another of the same architecture */
     bool winner;        /* the newest winner of a race on that problem */
     int64_t run;        /* that measured it */
-    bool unbeaten;      /* the kernel won its last race there on this model; if others did too, files were merged */
+    bool unbeaten;      /* the kernel won the last race that it ran in there on this model; if others did too, it could not
+                           run in theirs, or files were merged */
     double baseline_us; /* the best of the baselines' newest times there, on that GPU, by which of the two figures, warm or
                            cold, they are better: programs run between the two; 0: none */
     double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */
@@ -179,9 +183,14 @@ double gt_measurements_leave_out(gt_measurements *measurements, const gt_problem
 /* Takes a kernel out of a list. */
 void gt_measurements_drop_kernel(gt_measurements *measurements, int64_t kernel_id);
 
-/* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel. Never of
- * a file that others can write: GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
+/* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel.
+ * GT_ERROR_NOT_TUNED: there is none, or no longer. Never of a file that others can write: GT_ERROR_UNTRUSTED. *code:
+ * gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code);
+
+/* Whether a status of gt_store_find_code is about that kernel alone, and others may still be had: its code is damaged, or
+ * another process has dropped it since it was listed. */
+bool gt_store_lacks_code(gt_status status);
 
 /*
  * Convictions. A trial that ends in wrong_result, out_of_bounds, crash or timeout says that the code is wrong: no

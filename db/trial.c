@@ -15,8 +15,9 @@ static const char *const outcomes[] = {
     [GT_TRIAL_TIMEOUT] = "timeout",
     [GT_TRIAL_CRASH] = "crash",
     [GT_TRIAL_OVER_RESOURCES] = "over_resources",
+    [GT_TRIAL_NOT_TRIED] = "not_tried",
 };
-_Static_assert(sizeof outcomes / sizeof outcomes[0] == GT_OUTCOME_COUNT, "every outcome has its name");
+_Static_assert(sizeof outcomes / sizeof outcomes[0] == GT_OUTCOME_COUNT + 1, "every outcome has its name");
 
 static const char *const stages[] = {
     [GT_STAGE_SCREEN] = "screen",
@@ -27,7 +28,7 @@ _Static_assert(sizeof stages / sizeof stages[0] == GT_STAGE_COUNT, "every stage 
 
 const char *gt_outcome_name(gt_outcome outcome)
 {
-    return (unsigned)outcome < GT_OUTCOME_COUNT ? outcomes[outcome] : "unknown";
+    return (unsigned)outcome <= GT_TRIAL_NOT_TRIED ? outcomes[outcome] : "unknown";
 }
 
 const char *gt_stage_name(gt_stage stage)

@@ -14,9 +14,10 @@ typedef enum gt_outcome {
     GT_TRIAL_TIMEOUT,
     GT_TRIAL_CRASH,
     GT_TRIAL_OVER_RESOURCES,
+    GT_TRIAL_NOT_TRIED, /* the machine or the compiler failed, and nothing is known of the candidate: never stored */
 } gt_outcome;
 
-#define GT_OUTCOME_COUNT 8
+#define GT_OUTCOME_COUNT 8 /* of those that are stored */
 
 /* The name in the database and on the screen, "wrong_result"; never NULL. */
 const char *gt_outcome_name(gt_outcome outcome);

@@ -54,13 +54,13 @@ JOIN trial t ON t.id = coalesce(
 JOIN kernel k ON k.id = t.kernel
 LEFT JOIN peak ON peak.gpu = g.id AND peak.type = p.type AND peak.math = p.math;
 
--- Problems with more than one winner, which have never raced each other: they come from different files. A kernel counts
--- that won its last race.
+-- Problems with more than one winner, which have never raced each other: they come from different files, or one could not
+-- run in the other's race. A kernel counts that won the last race that it ran in.
 CREATE VIEW contested AS
 SELECT problem, gpu, timing, count(*) AS winners
 FROM (SELECT DISTINCT w.problem, w.gpu, w.timing, w.kernel
       FROM trial w JOIN kernel k ON k.id = w.kernel
       WHERE w.margin IS NOT NULL AND k.cubin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)
       AND NOT EXISTS (SELECT 1 FROM trial l WHERE l.kernel = w.kernel AND l.problem = w.problem AND l.gpu = w.gpu
-                      AND l.stage = 'race' AND l.margin IS NULL AND l.tried_at > w.tried_at))
+                      AND l.stage = 'race' AND l.outcome = 'ok' AND l.margin IS NULL AND l.tried_at > w.tried_at))
 GROUP BY problem, gpu, timing HAVING count(*) > 1;

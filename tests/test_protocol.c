@@ -1,5 +1,7 @@
 /* What a worker and its parent say to each other. */
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "../tuner/timer.h"
 #include "../tuner/worker/protocol.h"
@@ -66,6 +68,45 @@ TEST(waiting_ends_at_its_deadline_and_sending_to_nobody_fails)
     CHECK_INT(gt_message_receive(pair[0], gt_now() + 0.1, NULL, &message), GT_RECEIVE_LATE);
     close(pair[0]);
     CHECK(!gt_message_send(pair[1], GT_MESSAGE_READY, NULL, 0));
+    close(pair[1]);
+}
+
+TEST(what_has_come_is_received_however_late_it_is)
+{
+    int pair[2];
+    gt_message message;
+    make_pair(pair);
+    CHECK(gt_message_send(pair[1], GT_MESSAGE_READY, NULL, 0));
+    CHECK_INT(gt_message_receive(pair[0], gt_now() - 1, NULL, &message), GT_RECEIVED);
+    gt_message_finish(&message);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* Ctrl-Z, and fg after a while. */
+TEST(time_for_which_everybody_was_stopped_does_not_count)
+{
+    int pair[2], status;
+    gt_message message;
+    make_pair(pair);
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        gt_rest(0.1);
+        kill(parent, SIGSTOP);
+        gt_rest(3);
+        kill(parent, SIGCONT);
+        gt_rest(0.2); /* what it has to do */
+        _exit(gt_message_send(pair[1], GT_MESSAGE_READY, NULL, 0) ? 0 : 1);
+    }
+    CHECK(child > 0);
+    const double began = gt_now();
+    double deadline = began + 2;
+    CHECK_INT(gt_message_await(pair[0], &deadline, NULL, &message), GT_RECEIVED);
+    gt_message_finish(&message);
+    CHECK(deadline > began + 4 && deadline < gt_now() + 2); /* of the next message, too */
+    CHECK_INT(gt_message_await(pair[0], &deadline, NULL, &message), GT_RECEIVE_LATE);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    close(pair[0]);
     close(pair[1]);
 }
 

@@ -47,6 +47,8 @@ class Run(unittest.TestCase):
         self.assertRegex(err, r"the budget ended before \d+ of 12 problems; the same command goes on with them")
         with sqlite3.connect(path) as db:
             self.assertLess(db.execute("SELECT count(DISTINCT problem) FROM trial").fetchone()[0], 12)
+            self.assertEqual(db.execute("SELECT count(*) FROM problem WHERE id NOT IN (SELECT problem FROM trial)").fetchone(),
+                             (0,))  # a row for each would take the disk's time
 
     def test_a_budget_gives_every_problem_its_first_choice_before_any_its_second(self):
         path = os.path.join(os.path.dirname(DATABASE), "first.db")

@@ -109,6 +109,34 @@ TEST(a_failure_that_does_not_blame_the_code_changes_nothing)
     fixture_close(&f);
 }
 
+/* Whether the kernel that is offered with a time has lost no race. */
+static bool is_unbeaten(const fixture *f, double us)
+{
+    gt_measurements found = {0};
+    bool unbeaten = false;
+    CHECK_OK(gt_store_find_measured(f->store, &f->device, &f->problem.class, &found));
+    for (size_t i = 0; i < found.count; i++)
+        unbeaten = unbeaten || (found.list[i].trial.us == us && found.list[i].unbeaten);
+    gt_measurements_finish(&found);
+    return unbeaten;
+}
+
+TEST(a_winner_that_could_not_run_in_a_race_has_not_lost_it)
+{
+    fixture f = open_quick();
+    const gt_kernel a = make_kernel(1), b = make_kernel(2);
+    CHECK_OK(put(&f, &a, &code_of_tests, make_win(1, 0.1)));
+    CHECK_OK(put(&f, &a, &code_of_tests, make_failure(GT_TRIAL_LAUNCH_ERROR, GT_STAGE_RACE, SEED)));
+    CHECK_OK(put(&f, &b, &code_of_tests, make_win(2, 0.1)));
+    CHECK_STR(offered(&f), "2! 1");
+    CHECK(is_unbeaten(&f, 1)); /* they race when the problem is tuned next */
+    CHECK_STR(ask(f.store, "SELECT winners FROM contested"), "2");
+    CHECK_OK(put(&f, &a, &code_of_tests, make_win(3, -1)));
+    CHECK(!is_unbeaten(&f, 3));
+    CHECK_STR(ask(f.store, "SELECT winners FROM contested"), "");
+    fixture_close(&f);
+}
+
 TEST(code_convicted_on_one_size_is_served_on_none_and_under_no_other_facts)
 {
     fixture f = open_quick();
@@ -318,6 +346,24 @@ TEST(kernels_of_one_code_are_forgotten_together_with_their_failures)
     CHECK_STR(offered(&f), "5 3 20 2");
     CHECK_STR(ask(f.store, "SELECT max(id) FROM kernel"), "5"); /* who holds the old id finds nothing */
     fixture_close(&f);
+}
+
+TEST(searches_that_passed_over_a_convicted_kernel_are_open_when_it_comes_back)
+{
+    int64_t other, kernels = -1, trials = -1;
+    for (int forgotten = 0; forgotten < 2; forgotten++) {
+        fixture f = fixture_to_forget(&other);
+        const gt_kernel fourth = make_kernel(4);
+        CHECK_OK(put(&f, &fourth, &code_of_tests, make_failure(GT_TRIAL_CRASH, GT_STAGE_SCREEN, SEED)));
+        CHECK_STR(ask(f.store, "SELECT count(*) FROM searched"), "2"); /* on the second it was never tried */
+        if (forgotten)
+            CHECK_OK(gt_store_forget(f.store, &(gt_forget){.kernel_id = 4}, &kernels, &trials));
+        else
+            CHECK_OK(put(&f, &fourth, NULL, make_verdict(GT_TRIAL_OK, SEED)));
+        CHECK_STR(ask(f.store, "SELECT count(*) FROM convicted"), "0");
+        CHECK_STR(ask(f.store, "SELECT count(*) FROM searched"), "0");
+        fixture_close(&f);
+    }
 }
 
 TEST(a_family_is_forgotten)

@@ -49,6 +49,10 @@ SPACE = """
 WITH quick(quick) AS (VALUES (0), (1))
 SELECT quick, 16 AS bm, 16 AS bn, 256 AS threads, 0 AS smem_bytes FROM quick WHERE :type = 'f32';
 """
+MANY = """
+WITH RECURSIVE number(number) AS (VALUES (0) UNION ALL SELECT number + 1 FROM number WHERE number < 199)
+SELECT 1 AS quick, number, 16 AS bm, 16 AS bn, 256 AS threads, 0 AS smem_bytes FROM number WHERE :type = 'f32';
+"""
 SLOW, QUICK = "quick=0 bm=16 bn=16", "quick=1 bm=16 bn=16"
 
 
@@ -242,6 +246,17 @@ class Verify(unittest.TestCase):
         code, out, err = tune(path, "fickle", "--shapes", "32", "--seed", "3")
         self.assertEqual((code, best(path)), (0, [QUICK]), err)
 
+    def test_a_kernel_that_somebody_forgets_meanwhile_ends_no_verification(self):
+        path = self.copy_of(self.tuned)
+        with subprocess.Popen([PROGRAM, "verify", "--device", "soft", "--seed", "2", "--rounds", "3", "--all", "--verbose",
+                               "--json", "--db", path], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            next(line for line in process.stderr if line.startswith("1 of 2: "))  # behind the progress
+            self.assertEqual(run("forget", "--kernel", str(self.kernel), "--db", path)[0], 0)
+            out, err = process.communicate()
+        self.assertIn("2 kernels, 3 rounds, none wrong, 1 could not be checked (seed 2)", err)
+        self.assertEqual(sorted(row["outcome"] for row in json.loads(out)), ["not_tried", "ok"])
+
     def test_without_its_family_the_library_has_no_plan(self):
         path = self.copy_of(self.convicted)
         code, out, err = run("forget", "--family", "fickle", "--json", "--db", path)
@@ -351,6 +366,17 @@ class Late(unittest.TestCase):
         self.assertRegex(err, r"(?m)^f32 nn 32x32x32: 0\.\d+ TFLOPS, late ")  # until the next size
         self.assertEqual((code, [row["family"] for row in json.loads(out)]), (1, [None, None]), err)
         self.assertEqual(best(database), [])
+
+    def test_what_takes_its_place_is_looked_for_within_the_budget(self):
+        database = os.path.join(FOLDER.name, "late_budget.db")
+        numbered = FICKLE.replace("#ifndef QUICK", "#ifndef NUMBER\n#define NUMBER 0\n#endif\n#ifndef QUICK")
+        write_family("later", re.sub(r"g\.m == 32 .* & 1", "g.m == 613", numbered), MANY)
+        code, out, err = tune(database, "later", "--shapes", "32,613x16x16", "--effort", "full", "--budget", "15s")
+        if "NVRTC" in err:
+            raise unittest.SkipTest(err)
+        tried = ask(database, "SELECT count(*) FROM trial JOIN problem p ON p.id = problem WHERE m = 32 AND stage = 'screen'")
+        self.assertLess(tried[0][0], 150, err)
+        self.assertNotIn(None, [row["family"] for row in json.loads(out) if row["shape"] == "32x32x32"], err)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,8 @@ TEST(a_dead_worker_is_a_crash_with_the_signals_name)
     CHECK_INT(trial.outcome, GT_TRIAL_CRASH);
     CHECK(strstr(trial.detail, "status 3"));
     check_goes_on(worker, 2);
+    CHECK_INT(try_part(worker, "syscall", 0).outcome, GT_TRIAL_CRASH);
+    check_goes_on(worker, 3);
     gt_worker_destroy(worker);
 }
 
@@ -77,23 +79,32 @@ TEST(a_candidate_may_be_given_more_time_than_others)
     gt_worker_destroy(worker);
 }
 
-/* The system kills where memory is short. A candidate cannot. */
+/* The system kills where memory is short, or CPU time is limited. A candidate cannot. */
 TEST(a_worker_that_somebody_killed_is_no_verdict_on_the_candidate)
 {
     const gt_kernel kernels[] = {part("good", 11), part("killed", 0), part("good", 10)};
     gt_contestant contestants[3];
     gt_trial trials[3];
     const gt_race_terms alone = {.seconds = 0.1};
+    char marker[200];
     gt_worker *worker = make_worker(NULL);
+    snprintf(marker, sizeof marker, "%s/killed", check_folder());
+    setenv("TEST_MARKER", marker, 1);
     const gt_trial trial = try_part(worker, "killed", 0);
-    CHECK_INT(trial.outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK_INT(trial.outcome, GT_TRIAL_NOT_TRIED);
     CHECK_STR(trial.detail, "the worker died of SIGKILL while verifying");
     CHECK(!gt_outcome_convicts(trial.outcome));
-    check_goes_on(worker, 1);
+    check_goes_on(worker, 2); /* another one was given a chance */
+    CHECK_INT(try_part(worker, "killed_once", 7.5).outcome, GT_TRIAL_OK);
+    check_goes_on(worker, 3);
+    const gt_trial limited = try_part(worker, "out_of_time", 0);
+    CHECK_INT(limited.outcome, GT_TRIAL_NOT_TRIED);
+    CHECK_STR(limited.detail, "the worker died of SIGXCPU while verifying");
+    check_goes_on(worker, 5);
     for (int i = 0; i < 3; i++)
         contestants[i] = (gt_contestant){&kernels[i], &code};
     CHECK_OK(gt_worker_race(worker, &problem, contestants, 3, &alone, trials, NULL));
-    CHECK_INT(trials[1].outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK_INT(trials[1].outcome, GT_TRIAL_NOT_TRIED);
     CHECK(trials[2].margin >= 0);
     gt_worker_destroy(worker);
 }
@@ -142,7 +153,7 @@ TEST(a_worker_has_the_gpu_only_while_its_parent_has_the_turn)
     CHECK(pthread_join(other, NULL) == 0);
     CHECK(pthread_mutex_trylock(&turn) == EBUSY);
     CHECK_OK(gt_worker_try(worker, &problem, &(gt_contestant){&dying, &code}, &terms, &trial));
-    CHECK_INT(trial.outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK_INT(trial.outcome, GT_TRIAL_NOT_TRIED);
     CHECK_STR(trial.detail, "the worker ended with status 4 while drawing small checks");
     CHECK(pthread_mutex_trylock(&turn) == EBUSY);
     gt_worker_destroy(worker);
@@ -172,8 +183,8 @@ TEST(a_verdict_is_not_what_a_machine_does_to_right_code)
     CHECK_INT(judge("hang_once").outcome, GT_TRIAL_OK);        /* the process was stopped, or others were busy */
     CHECK_INT(judge("deadlock").outcome, GT_TRIAL_TIMEOUT);    /* each time */
     CHECK_INT(judge("segv_once").outcome, GT_TRIAL_CRASH);     /* and the machine is sound */
-    CHECK_INT(judge("segv_and_lost").outcome, GT_TRIAL_LAUNCH_ERROR);
-    CHECK_INT(judge("killed").outcome, GT_TRIAL_LAUNCH_ERROR);
+    CHECK_INT(judge("segv_and_lost").outcome, GT_TRIAL_NOT_TRIED);
+    CHECK_INT(judge("killed").outcome, GT_TRIAL_NOT_TRIED);
 }
 
 TEST(nonsense_from_a_worker_is_a_crash)
@@ -204,7 +215,7 @@ TEST(a_worker_lost_while_preparing_is_not_the_candidates_fault)
     setenv("TEST_MARKER", marker, 1);
     CHECK_INT(try_part(worker, "dies_first", 1).outcome, GT_TRIAL_OK);
     check_goes_on(worker, 1);
-    CHECK_INT(try_part(worker, "dies_preparing", 0).outcome, GT_TRIAL_LAUNCH_ERROR); /* no verdict on the candidate */
+    CHECK_INT(try_part(worker, "dies_preparing", 0).outcome, GT_TRIAL_NOT_TRIED); /* no verdict on the candidate */
     check_goes_on(worker, 3);
     gt_worker_destroy(worker);
 }

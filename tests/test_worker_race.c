@@ -1,5 +1,8 @@
 /* Races in a worker, with baselines, and what a GPU can do at most. */
+#include "store_fixture.h"
 #include "worker_fixture.h"
+
+#include "../tuner/engine/work.h"
 
 static const gt_race_terms with_all = {.seconds = 0.1, .baselines = GT_BASELINES_ALL};
 
@@ -127,6 +130,24 @@ TEST(ceilings_are_measured_in_the_worker_and_a_failure_costs_one)
     CHECK_NEAR(ceilings.copy_tbs, (double)(sizeof cubin + sizeof ptx), 0); /* the code came along */
     check_goes_on(worker, 2);
     gt_worker_destroy(worker);
+}
+
+TEST(a_winner_whose_code_somebody_dropped_meanwhile_does_not_race)
+{
+    fixture f = fixture_open();
+    gt_engine engine = {.store = f.store, .run = f.run, .gpu = f.gpu};
+    gt_tuned tuned = {0};
+    gt_tuning tuning = {.engine = &engine};
+    gt_work w = {.tuning = &tuning, .engine = &engine, .problem = &f.problem, .problem_id = f.problem_id, .tuned = &tuned};
+    w.winner.kernel_id = 77; /* forgotten */
+    w.winner.kernel = make_kernel(1);
+    w.rival_count = 1;
+    w.rivals[0].kernel_id = 1; /* trimmed */
+    w.rivals[0].kernel = make_kernel(2);
+    CHECK_OK(put(&f, &w.rivals[0].kernel, NULL, make_trial(2)));
+    CHECK_OK(gt_race(&w));
+    CHECK(!tuned.won);
+    fixture_close(&f);
 }
 
 WORKER_MAIN

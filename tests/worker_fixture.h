@@ -37,6 +37,10 @@ static inline void act(int fd, const char *part, uint32_t index)
         raise(SIGSEGV);
     } else if (strcmp(part, "killed") == 0) {
         raise(SIGKILL);
+    } else if (strcmp(part, "out_of_time") == 0) {
+        raise(SIGXCPU);
+    } else if (strcmp(part, "syscall") == 0) {
+        raise(SIGSYS);
     } else if (strcmp(part, "exit") == 0) {
         _exit(3);
     } else if (strcmp(part, "hang") == 0) {
@@ -114,7 +118,7 @@ static inline void play_job(int fd, const gt_message *message)
             _exit(4);
         }
         phase(fd, GT_PHASE_VERIFYING, i);
-        act(fd, !first ? part : *part == 'h' ? "hang" : "segv", i);
+        act(fd, !first ? part : *part == 'h' ? "hang" : *part == 'k' ? "killed" : "segv", i);
         int64_t tenths = 0, cold_tenths = 0;
         gt_params_find(&contestant.kernel.params, "tenths", &tenths);
         gt_params_find(&contestant.kernel.params, "cold_tenths", &cold_tenths);

@@ -23,11 +23,15 @@ static void rest(const gt_engine *engine, double seconds)
 
 #define CLAIM_S 0.2 /* seconds between two looks at a problem that another tuner works on */
 
-/* Tunes one problem, if it can be claimed or must be waited for; *reached says whether it was. */
+/* Tunes one problem, if it can be claimed or must be waited for; *reached says whether it was. What is only shown needs no
+ * claim, and no row of its own, each of which would take the disk's time. */
 static gt_status tune_claimed(gt_tuning *tuning, const gt_problem *problem, bool wait, gt_tuned *tuned, bool *reached)
 {
     const gt_engine *engine = tuning->engine;
     int64_t id;
+    *reached = tuning->showing;
+    if (tuning->showing)
+        return gt_tune(tuning, problem, tuned);
     gt_status status = gt_store_problem(engine->store, problem, &id);
     if (status != GT_OK)
         return status;
@@ -330,22 +334,29 @@ static gt_status find_convicted(const gt_engine *engine, const gt_tuned *tuned, 
 }
 
 /* A winner that turned out wrong on a later problem has won nothing: its problems are tuned again, without it, for
- * which a race of what was tried is enough. */
+ * which a race of what was tried is enough. Once the time is up that is what was tried so far, or a few candidates. */
 static gt_status replace_convicted(gt_tuning *tuning, gt_tuned *tuned, size_t count)
 {
+    const gt_engine *engine = tuning->engine;
     tuning->only_seeds = tuning->showing = false;
-    tuning->effort = tuning->engine->options.effort;
+    tuning->effort = engine->options.effort;
+    tuning->until = tuning->deadline;
     for (size_t i = 0; i < count && !gt_engine_interrupted(); i++) {
         gt_tuned *t = &tuned[i], again = {0};
         bool convicted = false, reached = false;
-        gt_status status = t->won ? find_convicted(tuning->engine, t, &convicted) : GT_OK;
+        gt_status status = t->won ? find_convicted(engine, t, &convicted) : GT_OK;
+        tuning->hurried = tuning->deadline > 0 && tuning->deadline - gt_engine_elapsed(engine) < RACE_WORTH_S;
         if (status == GT_OK && convicted)
             status = tune_claimed(tuning, &t->problem, true, &again, &reached);
+        if (status == GT_OK && convicted && !reached) { /* another tuner works on it */
+            tuning->showing = true;
+            status = gt_tune(tuning, &t->problem, &again);
+            tuning->showing = false;
+        }
         if (status != GT_OK)
             return status;
         if (!convicted)
             continue;
-        again.problem = t->problem;
         again.tried += t->tried;
         *t = again;
         gt_tuned_line(tuning, t);

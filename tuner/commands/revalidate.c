@@ -42,7 +42,7 @@ static void print_row(gt_table *table, const gt_stale *was, const gt_tuned *now)
     if (!now->won) {
         for (int i = 0; i < 4; i++)
             gt_table_none(table);
-        gt_table_text(table, "none is right: tune again");
+        gt_table_text(table, now->missed > 0 ? "the machine failed: try again" : "none is right: tune again");
         gt_table_none(table);
         return;
     }

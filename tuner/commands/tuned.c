@@ -89,7 +89,7 @@ void gt_tuned_print(const gt_engine *engine, const gt_options_cli *options, cons
 
 void gt_tuned_line(const gt_tuning *tuning, const gt_tuned *t)
 {
-    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT], rest[96 + GT_REJECTION_COUNTS] = "";
+    char name[GT_PROBLEM_NAME_LENGTH], params[GT_PARAMS_TEXT], rest[128 + GT_REJECTION_COUNTS] = "";
     char rejected[GT_REJECTION_COUNTS];
     gt_problem_name(&t->problem, name);
     if (t->cublas.outcome == GT_TRIAL_OK && t->won)
@@ -100,6 +100,8 @@ void gt_tuned_line(const gt_tuning *tuning, const gt_tuned *t)
     gt_rejection_counts(t->rejected, rejected);
     if (rejected[0])
         snprintf(rest + strlen(rest), sizeof rest - strlen(rest), "; rejected: %s", rejected);
+    if (t->missed > 0)
+        snprintf(rest + strlen(rest), sizeof rest - strlen(rest), "; %d could not be tried", t->missed);
     if (t->won)
         gt_progress_line(tuning->progress, "%s: %.2f TFLOPS, %s %s (%d tried, %d known%s)", name,
                          gt_problem_flops(&t->problem) / t->trial.us * 1e-6, t->kernel.family,
@@ -118,6 +120,9 @@ void gt_tuned_explain(const gt_rejections *rejections, const gt_options_cli *opt
     gt_rejection_counts(rejections->counts, counts);
     if (counts[0] && !options->quiet)
         gt_print_note("rejected: %s%s", counts, options->verbose ? "" : " (--verbose says why)");
+    if (rejections->missed > 0 && (lost || !options->quiet))
+        gt_print_note("%d candidates could not be tried, and are for the next run; the first: %s", rejections->missed,
+                      rejections->first_missed);
     for (size_t i = 0; i < rejections->count && (lost || !options->quiet); i++) {
         const gt_family_trials *family = &rejections->families[i];
         if (family->tried == 0)

@@ -82,6 +82,7 @@ static bool explains(gt_status status, gt_trial *trial)
         gt_status status;
         gt_outcome outcome;
     } reasons[] = {{GT_ERROR_CORRUPT, GT_TRIAL_WRONG_RESULT},
+                   {GT_ERROR_NOT_TUNED, GT_TRIAL_NOT_TRIED}, /* another process has dropped its code */
                    {GT_ERROR_COMPILE, GT_TRIAL_COMPILE_ERROR},
                    {GT_ERROR_INVALID, GT_TRIAL_COMPILE_ERROR}}; /* the template, or its family, is not what it was */
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)

@@ -36,6 +36,13 @@ const gt_cached *gt_cache_find(const gt_cache *cache, const char *source_hash)
     return NULL;
 }
 
+void gt_cache_forget(gt_cache *cache, const char *source_hash)
+{
+    for (size_t i = 0; i < cache->count; i++)
+        if (strcmp(cache->entry[i].source_hash, source_hash) == 0)
+            cache->entry[i].source_hash[0] = '\0';
+}
+
 void gt_cache_put(gt_cache *cache, gt_compiled *compiled)
 {
     gt_cached *entry = &cache->entry[cache->next];

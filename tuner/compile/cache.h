@@ -19,6 +19,9 @@ void gt_cache_destroy(gt_cache *cache);
 /* NULL if it is not there. Valid until the next put. */
 const gt_cached *gt_cache_find(const gt_cache *cache, const char *source_hash);
 
+/* Forgets an entry, so that it is compiled again. */
+void gt_cache_forget(gt_cache *cache, const char *source_hash);
+
 /* Takes the code of a finished compilation. */
 void gt_cache_put(gt_cache *cache, gt_compiled *compiled);
 

@@ -11,7 +11,7 @@ typedef struct gt_compiler gt_compiler;
  * result. */
 typedef struct gt_compiled {
     gt_kernel kernel;
-    gt_status status; /* GT_OK or GT_ERROR_COMPILE */
+    gt_status status; /* as of gt_nvrtc_compile */
     char detail[400]; /* the compiler's first error line */
     gt_code code;
     void *tag;        /* the caller's */

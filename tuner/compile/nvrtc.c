@@ -127,22 +127,34 @@ static void first_error(const char *log, char *line, size_t size)
     snprintf(line, size, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
+/* Whatever else fails than the compilation of a source is no fault of the source: NVRTC is out of memory, or broken. */
+static gt_status fail(const gt_nvrtc *nvrtc, nvrtcResult result)
+{
+    return gt_fail(GT_ERROR_NO_COMPILER, "NVRTC failed: %s", nvrtc->nvrtcGetErrorString(result));
+}
+
 static gt_status take_code(const gt_nvrtc *nvrtc, nvrtcProgram program, gt_code *out)
 {
     gt_code code = {0};
-    if (nvrtc->nvrtcGetCUBINSize(program, &code.cubin_bytes) != NVRTC_SUCCESS || code.cubin_bytes == 0 ||
-        nvrtc->nvrtcGetPTXSize(program, &code.ptx_bytes) != NVRTC_SUCCESS)
-        return gt_fail(GT_ERROR_COMPILE, "NVRTC gave no code");
+    nvrtcResult result = nvrtc->nvrtcGetCUBINSize(program, &code.cubin_bytes);
+    if (result == NVRTC_SUCCESS)
+        result = nvrtc->nvrtcGetPTXSize(program, &code.ptx_bytes);
+    if (result != NVRTC_SUCCESS)
+        return fail(nvrtc, result);
+    if (code.cubin_bytes == 0)
+        return gt_fail(GT_ERROR_NO_COMPILER, "NVRTC gave no code");
     code.cubin = malloc(code.cubin_bytes);
     code.ptx = malloc(code.ptx_bytes + 1);
     if (!code.cubin || !code.ptx) {
         gt_code_finish(&code);
         return gt_fail_memory();
     }
-    if (nvrtc->nvrtcGetCUBIN(program, code.cubin) != NVRTC_SUCCESS ||
-        nvrtc->nvrtcGetPTX(program, code.ptx) != NVRTC_SUCCESS) {
+    result = nvrtc->nvrtcGetCUBIN(program, code.cubin);
+    if (result == NVRTC_SUCCESS)
+        result = nvrtc->nvrtcGetPTX(program, code.ptx);
+    if (result != NVRTC_SUCCESS) {
         gt_code_finish(&code);
-        return gt_fail(GT_ERROR_COMPILE, "NVRTC gave no code");
+        return fail(nvrtc, result);
     }
     *out = code;
     return GT_OK;
@@ -167,11 +179,13 @@ gt_status gt_nvrtc_compile(const gt_nvrtc *nvrtc, const char *source, const char
     gt_status status;
     nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, source, "kernel.cu", 0, NULL, NULL);
     if (result != NVRTC_SUCCESS)
-        return gt_fail(GT_ERROR_COMPILE, "NVRTC: %s", nvrtc->nvrtcGetErrorString(result));
+        return fail(nvrtc, result);
     result = nvrtc->nvrtcCompileProgram(program, sizeof options / sizeof options[0], options);
     char *text = read_log(nvrtc, program);
     if (result == NVRTC_SUCCESS) {
         status = take_code(nvrtc, program, code);
+    } else if (result != NVRTC_ERROR_COMPILATION) {
+        status = fail(nvrtc, result);
     } else {
         first_error(text && *text ? text : nvrtc->nvrtcGetErrorString(result), line, sizeof line);
         status = gt_fail(GT_ERROR_COMPILE, "%s", line);

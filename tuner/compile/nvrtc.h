@@ -25,7 +25,8 @@ typedef struct gt_nvrtc {
 gt_status gt_nvrtc_open(const char *path, gt_nvrtc **nvrtc);
 void gt_nvrtc_close(gt_nvrtc *nvrtc);
 
-/* Compiles one source for an architecture. GT_ERROR_COMPILE with the first error line as message; the whole
+/* Compiles one source for an architecture. GT_ERROR_COMPILE with the first error line as message; GT_ERROR_NO_COMPILER
+ * or GT_ERROR_MEMORY where NVRTC or the machine fails, which says nothing of the source. The whole
  * log in *log where log is not NULL (owned: free()). Thread-safe. *code: gt_code_finish. */
 gt_status gt_nvrtc_compile(const gt_nvrtc *nvrtc, const char *source, const char *arch, gt_code *code, char **log);
 

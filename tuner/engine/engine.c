@@ -283,8 +283,12 @@ gt_status gt_engine_code(gt_engine *engine, const gt_class *class, gt_kernel *ke
     }
     if (status != GT_OK)
         return status;
-    if (cached->status != GT_OK)
-        return gt_fail(cached->status, "%s", cached->detail);
+    if (cached->status != GT_OK) {
+        status = gt_fail(cached->status, "%s", cached->detail);
+        if (status != GT_ERROR_COMPILE) /* not the source's failure: it may compile another time */
+            gt_cache_forget(engine->cache, kernel->source_hash);
+        return status;
+    }
     *code = &cached->code;
     return GT_OK;
 }

@@ -103,7 +103,8 @@ void gt_engine_give_turn(const gt_engine *engine);
 void gt_engine_take_turn(const gt_engine *engine);
 
 /* A kernel's code, from this run's cache or compiled now; kernel gets its source hash and compiler. The code belongs
- * to the cache and is valid until the next call, or the end of the lane's turn. GT_ERROR_COMPILE says why there is none. */
+ * to the cache and is valid until the next call, or the end of the lane's turn. GT_ERROR_COMPILE says why there is none,
+ * GT_ERROR_NO_COMPILER why it cannot be told. */
 gt_status gt_engine_code(gt_engine *engine, const gt_class *class, gt_kernel *kernel, const gt_code **code);
 
 /* Renders a kernel and fills in its source hash and compiler; starts compiling it in the background if the cache

@@ -57,15 +57,20 @@ static gt_status try_stored(gt_work *w, gt_known *stored)
         .turn = engine->turn};
     gt_code code = {0};
     gt_status status = gt_store_find_code(engine->store, stored->kernel_id, &code);
+    if (gt_store_lacks_code(status)) { /* which is the library's to tell of */
+        stored->trial.outcome = GT_TRIAL_NOT_TRIED;
+        return GT_OK;
+    }
     const gt_contestant contestant = {&stored->kernel, &code};
     if (status == GT_OK)
         status = gt_worker_try(engine->worker, w->problem, &contestant, &terms, &stored->trial);
-    if (status == GT_OK)
+    const bool tried = status == GT_OK && stored->trial.outcome != GT_TRIAL_NOT_TRIED;
+    if (tried)
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &stored->kernel, NULL,
                                     &stored->trial);
     gt_code_finish(&code);
     if (status == GT_OK) {
-        w->tuned->tried++;
+        w->tuned->tried += tried;
         gt_work_note(w, &stored->kernel, &stored->trial, true);
     }
     return status;
@@ -110,5 +115,5 @@ gt_status gt_try_expected(gt_work *w)
     if (status == GT_OK && w->tuning->drawn)
         status = gt_select_least_estimate(&w->engine->device, w->problem, &measured, &w->stored_us);
     gt_measurements_finish(&measured);
-    return status == GT_ERROR_CORRUPT ? GT_OK : status; /* damaged code is the library's to tell of */
+    return status;
 }

@@ -32,6 +32,10 @@ static gt_status store_race(gt_work *w, const gt_kernel *kernels, const gt_code 
     const double fastest = find_fastest(trials, count);
     gt_status status = GT_OK;
     for (size_t i = 0; status == GT_OK && i < count; i++) {
+        if (trials[i].outcome == GT_TRIAL_NOT_TRIED) {
+            gt_work_note(w, &kernels[i], &trials[i], true);
+            continue;
+        }
         const bool winner = trials[i].margin >= 0, near = gt_trial_deciding_us(&trials[i]) <= GT_WORTH_KEEPING * fastest;
         const gt_code stored = winner || near ? gt_work_code(w, &codes[i], winner) : (gt_code){0};
         status = gt_store_put_trial(engine->store, engine->run, engine->gpu, w->problem_id, &kernels[i], &stored,
@@ -66,7 +70,7 @@ static gt_status add_defender(const gt_work *w, const gt_known *winner, gt_kerne
         if (gt_is_same_code(&kernels[i], &winner->kernel))
             return GT_OK;
     const gt_status status = gt_store_find_code(w->engine->store, winner->kernel_id, &codes[*count]);
-    if (status == GT_ERROR_CORRUPT || status == GT_ERROR_UNTRUSTED)
+    if (gt_store_lacks_code(status) || status == GT_ERROR_UNTRUSTED)
         return GT_OK; /* no library would load it */
     if (status == GT_OK) {
         kernels[*count] = winner->kernel;

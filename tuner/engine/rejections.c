@@ -49,6 +49,11 @@ static gt_family_trials *find_family(gt_rejections *r, const char *family)
 void gt_rejections_note(gt_rejections *r, const gt_problem *problem, const gt_kernel *kernel, const gt_trial *trial,
                         bool now)
 {
+    if (trial->outcome == GT_TRIAL_NOT_TRIED) {
+        if (r->missed++ == 0)
+            gt_rejection_describe(problem, kernel, trial, r->first_missed);
+        return;
+    }
     gt_family_trials *family = find_family(r, kernel->family);
     if (now && trial->outcome != GT_TRIAL_OK)
         r->counts[trial->outcome]++;

@@ -30,6 +30,8 @@ typedef struct gt_rejections {
     int counts[GT_OUTCOME_COUNT]; /* candidates tried in this run, by outcome; GT_TRIAL_OK is not counted */
     gt_family_trials *families;
     size_t count;
+    int missed; /* candidates that the machine failed to try */
+    char first_missed[GT_REJECTION_LENGTH];
 } gt_rejections;
 
 /* Notes a candidate; now: tried in this run, else known from an earlier one. Out of memory, its family is left out. */

@@ -2,7 +2,8 @@
 #include "verdict.h"
 #include "work.h"
 
-/* Proves a stored kernel right again; one that is not is out of service, and of this race. */
+/* Proves a stored kernel right again; one that is not is out of service, and of this race, and so is one whose
+ * code is damaged or gone. */
 static gt_status prove(gt_work *w, const gt_known *kernel, bool *right)
 {
     gt_code code = {0};
@@ -21,7 +22,7 @@ static gt_status prove(gt_work *w, const gt_known *kernel, bool *right)
             gt_work_note(w, &kernel->kernel, &trial, true);
     }
     gt_code_finish(&code);
-    return status == GT_ERROR_CORRUPT ? GT_OK : status;
+    return gt_store_lacks_code(status) ? GT_OK : status;
 }
 
 /* The winner's configuration, where the template or the compiler makes another kernel of it now, is tried as any
@@ -55,6 +56,8 @@ gt_status gt_revalidate(gt_work *w)
         status = try_anew(w);
     if (status == GT_OK && w->winner.kernel_id != 0)
         status = prove(w, &w->winner, &right);
+    if (w->tuned->missed > 0) /* a race without the winner would be no race for its place */
+        return status;
     if (!right)
         w->winner.kernel_id = 0;
     for (size_t i = 0; status == GT_OK && i < w->rival_count && !gt_engine_interrupted(); i++) {

@@ -6,6 +6,9 @@
 /* Shapes of tile that are stored for other sizes, at most. */
 #define MOST_KEPT 32
 
+/* A machine that fails so many candidates, one after the other, fails the next ones, too. */
+#define MOST_MISSED 3
+
 static double tflops(const gt_problem *problem, double us)
 {
     return us > 0 ? gt_problem_flops(problem) / us * 1e-6 : 0;
@@ -52,8 +55,9 @@ static gt_status run(gt_work *w, gt_candidate *c, gt_code *code)
     const gt_code *cached;
     gt_engine *engine = w->engine;
     gt_status status = gt_engine_code(engine, &w->problem->class, &c->kernel, &cached);
-    if (status == GT_ERROR_COMPILE) {
-        c->trial = (gt_trial){.outcome = GT_TRIAL_COMPILE_ERROR, .margin = -1};
+    if (status == GT_ERROR_COMPILE || status == GT_ERROR_NO_COMPILER) {
+        const bool blames = status == GT_ERROR_COMPILE;
+        c->trial = (gt_trial){.outcome = blames ? GT_TRIAL_COMPILE_ERROR : GT_TRIAL_NOT_TRIED, .margin = -1};
         snprintf(c->trial.detail, sizeof c->trial.detail, "%s", gt_error_message());
         return GT_OK;
     }
@@ -83,13 +87,16 @@ gt_status gt_screen_try(gt_work *w, gt_candidate *c)
 {
     gt_code code = {0};
     gt_status status = run(w, c, &code);
-    if (status == GT_OK)
+    const bool tried = status == GT_OK && c->trial.outcome != GT_TRIAL_NOT_TRIED;
+    if (tried)
         status = store(w, c, &code);
     gt_code_finish(&code);
     if (status != GT_OK)
         return status;
-    c->tried = c->now = true;
-    w->tuned->tried++;
+    c->tried = true; /* this time, whatever came of it */
+    c->now = tried;
+    w->tuned->tried += tried;
+    w->missed_now = tried ? 0 : w->missed_now + 1;
     gt_work_note(w, &c->kernel, &c->trial, true);
     return GT_OK;
 }
@@ -110,8 +117,9 @@ gt_status gt_screen(gt_work *w)
             if ((status = prepare_round(w, round + start, end - start)) != GT_OK)
                 break;
             for (size_t i = start; status == GT_OK && i < end; i++) {
-                if (gt_work_out_of_time(w)) {
-                    w->tuned->cut = !gt_engine_interrupted();
+                const bool hopeless = w->missed_now >= MOST_MISSED;
+                if (hopeless || gt_work_out_of_time(w)) {
+                    w->tuned->cut = !hopeless && !gt_engine_interrupted();
                     gt_compiler_drop(w->engine->compiler, w->engine);
                     return GT_OK;
                 }

@@ -30,12 +30,13 @@ static gt_status show_stored(gt_work *w)
     return status;
 }
 
-/* What an interruption or the end of a budget leaves: the winner of earlier runs, else the fastest so far, as `gemmtune
- * best` shows it. */
+/* What an interruption, a machine that fails or the end of a budget leaves: the winner of earlier runs, else the fastest so
+ * far, as `gemmtune best` shows it. */
 static gt_status show_known(gt_work *w)
 {
-    gt_status status = gt_store_problem(w->engine->store, w->problem, &w->problem_id);
-    if (status == GT_OK)
+    bool found = false;
+    gt_status status = gt_store_find_problem(w->engine->store, w->problem, &found, &w->problem_id);
+    if (status == GT_OK && found)
         status = gt_work_recall(w);
     if (status == GT_OK && w->own.kernel_id == 0 && !w->engine->options.family)
         w->own = w->fastest;
@@ -196,7 +197,9 @@ static gt_status tune_problem(gt_work *w)
         status = leave_unraced(w);
     else if (status == GT_OK && !gt_engine_interrupted())
         status = gt_race(w);
-    if (status == GT_OK && !tuning->only_seeds && w->tuned->won && !gt_work_out_of_time(w))
+    if (status == GT_OK && w->tuned->missed > 0 && !w->tuned->won)
+        status = show_known(w);
+    if (status == GT_OK && !tuning->only_seeds && w->tuned->won && w->tuned->missed == 0 && !gt_work_out_of_time(w))
         status = gt_store_put_searched(engine->store, engine->run, engine->gpu, w->problem_id,
                                        engine->search[tuning->effort]);
     return status;

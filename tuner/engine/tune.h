@@ -17,6 +17,7 @@ typedef struct gt_tuned {
     gt_trial cublas;  /* outcome GT_TRIAL_OK: the better time of cuBLAS's libraries, of the same race */
     bool cut;         /* the budget ended its search */
     int tried, skipped; /* candidates: run now, known from earlier runs */
+    int missed; /* that could not be tried for the machine's fault; the next run tries them */
     int rejected[GT_OUTCOME_COUNT]; /* of those run now, by outcome */
 } gt_tuned;
 

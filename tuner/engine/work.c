@@ -19,14 +19,17 @@ void gt_work_note(gt_work *w, const gt_kernel *kernel, const gt_trial *trial, bo
         gt_rejections_note(tuning->rejections, w->problem, kernel, trial, now);
     if (trial->outcome == GT_TRIAL_OK)
         return;
-    if (now) {
+    const bool missed = trial->outcome == GT_TRIAL_NOT_TRIED;
+    if (missed) {
+        w->tuned->missed++;
+    } else if (now) {
         w->tuned->rejected[trial->outcome]++;
         tuning->state.failed++;
     }
     if (!tuning->verbose)
         return;
     gt_rejection_describe(w->problem, kernel, trial, line);
-    gt_progress_line(tuning->progress, "rejected%s: %s", now ? "" : " before", line);
+    gt_progress_line(tuning->progress, "%s: %s", missed ? "missed" : now ? "rejected" : "rejected before", line);
 }
 
 gt_code gt_work_code(const gt_work *w, const gt_code *code, bool winner)

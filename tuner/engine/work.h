@@ -22,6 +22,7 @@ typedef struct gt_work {
     gt_search *search;
     gt_tuned *tuned;
     double best_us;
+    int missed_now; /* candidates, up to the last one, that the machine failed to try */
     /* What earlier runs found for this problem. winner: defends its place in every race. own: the best of the family
      * that was asked for, else the same; shown if this run finds nothing better. */
     gt_known winner, own;

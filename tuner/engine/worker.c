@@ -81,7 +81,7 @@ static bool take_message(gt_message *message, const gt_message_job *job, reply *
         r->trial = fault.trial;
         r->trial.detail[GT_DETAIL_LENGTH - 1] = 0;
         return fault.index < job->count + GT_BASELINE_COUNT && fault.trial.outcome > GT_TRIAL_OK &&
-               fault.trial.outcome < GT_OUTCOME_COUNT;
+               fault.trial.outcome <= GT_TRIAL_NOT_TRIED;
     }
     return message->kind == GT_MESSAGE_RESULT &&
            message->bytes == sizeof(gt_message_result) + job->count * sizeof(gt_trial);
@@ -114,12 +114,12 @@ static gt_status hear_out(gt_worker *worker, gt_message_kind kind, const gt_mess
     char how[64];
     for (;;) {
         gt_message message = {0};
-        const gt_receipt receipt = gt_message_receive(worker->fd, deadline, worker->options.interrupted, &message);
+        const gt_receipt receipt = gt_message_await(worker->fd, &deadline, worker->options.interrupted, &message);
         if (receipt == GT_RECEIVE_INTERRUPTED)
             return gt_worker_interrupt(worker);
         if (receipt == GT_RECEIVE_END) {
             const bool killed = gt_worker_collect(worker, how, sizeof how);
-            say_lost(r, killed ? GT_TRIAL_LAUNCH_ERROR : GT_TRIAL_CRASH, "the worker %s while %s", how,
+            say_lost(r, killed ? GT_TRIAL_NOT_TRIED : GT_TRIAL_CRASH, "the worker %s while %s", how,
                      doing[r->phase]);
             break;
         }
@@ -173,7 +173,7 @@ static bool is_early(const reply *r)
     return r->phase <= GT_PHASE_PREPARING;
 }
 
-/* One job, on a new worker where the old one turns out to be dead or unable before any candidate ran. */
+/* One job, on a new worker where the old one turns out to be dead or unable before any candidate ran, or is killed. */
 static gt_status converse(gt_worker *worker, gt_message_kind kind, const gt_message_job *job,
                           const gt_contestant *const *contestants, double limit_s, pthread_mutex_t *turn, reply *r)
 {
@@ -189,18 +189,19 @@ static gt_status converse(gt_worker *worker, gt_message_kind kind, const gt_mess
             continue;
         }
         status = listen_to(worker, kind, job, limit_s, turn, r);
-        if (status != GT_OK || !r->lost || !is_early(r) || r->trial.outcome == GT_TRIAL_TIMEOUT)
+        const bool blames = !is_early(r) && r->trial.outcome != GT_TRIAL_NOT_TRIED;
+        if (status != GT_OK || !r->lost || blames || r->trial.outcome == GT_TRIAL_TIMEOUT)
             return status;
     }
     return GT_OK;
 }
 
-/* What happened before any candidate ran is no verdict on one: a crash or a hang would convict its code for good. */
+/* What happened before any candidate ran says nothing of one. */
 static gt_trial blameless(const reply *r)
 {
     gt_trial trial = r->trial;
-    if (is_early(r) && (trial.outcome == GT_TRIAL_CRASH || trial.outcome == GT_TRIAL_TIMEOUT))
-        trial.outcome = GT_TRIAL_LAUNCH_ERROR;
+    if (is_early(r))
+        trial.outcome = GT_TRIAL_NOT_TRIED;
     return trial;
 }
 
@@ -214,7 +215,7 @@ static void read_trials(const gt_message *message, uint32_t count, gt_message_re
     for (uint32_t i = 0; i < count + GT_BASELINE_COUNT; i++) {
         gt_trial *trial = i < count ? &trials[i] : &result->baselines[i - count].trial;
         trial->detail[GT_DETAIL_LENGTH - 1] = 0;
-        if ((unsigned)trial->outcome >= GT_OUTCOME_COUNT)
+        if ((unsigned)trial->outcome > GT_TRIAL_NOT_TRIED)
             trial->outcome = GT_TRIAL_CRASH;
     }
 }

@@ -49,9 +49,10 @@ typedef struct gt_try_terms {
 } gt_try_terms;
 
 /*
- * Verifies a kernel on small problems and on this one, then times it; *trial says how it went. Returns other than GT_OK
- * only where no worker can be had at all (no GPU, out of processes), or GT_ERROR_BUSY, "interrupted", once *interrupted
- * is non-zero: the process is then gone and nothing is known of the kernel.
+ * Verifies a kernel on small problems and on this one, then times it; *trial says how it went, GT_TRIAL_NOT_TRIED where the
+ * machine failed: somebody killed the worker twice, or it was lost, or short of memory, before the kernel ran. Returns other
+ * than GT_OK only where no worker can be had at all (no GPU, out of processes), or GT_ERROR_BUSY, "interrupted", once
+ * *interrupted is non-zero: the process is then gone and nothing is known of the kernel.
  */
 gt_status gt_worker_try(gt_worker *worker, const gt_problem *problem, const gt_contestant *contestant,
                         const gt_try_terms *terms, gt_trial *trial);

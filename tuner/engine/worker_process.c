@@ -170,14 +170,29 @@ static bool send_init(gt_worker *worker)
     return gt_message_send(worker->fd, GT_MESSAGE_INIT, parts, 4);
 }
 
+/* The signals that a worker may die of. A crash raises its own; the others come from somebody, or from the system where a
+ * limit is reached. */
+static const struct {
+    int signal;
+    const char *name;
+    bool crash;
+} signals[] = {
+    {SIGSEGV, "SIGSEGV", true}, {SIGABRT, "SIGABRT", true}, {SIGBUS, "SIGBUS", true},   {SIGILL, "SIGILL", true},
+    {SIGFPE, "SIGFPE", true},   {SIGTRAP, "SIGTRAP", true}, {SIGSYS, "SIGSYS", true},   {SIGKILL, "SIGKILL", false},
+    {SIGTERM, "SIGTERM", false}, {SIGXCPU, "SIGXCPU", false}, {SIGXFSZ, "SIGXFSZ", false},
+};
+
+static bool is_crash(int signal)
+{
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (signals[i].signal == signal)
+            return signals[i].crash;
+    return false;
+}
+
 /* How a process ended, for a sentence that begins with "the worker". */
 static void describe_end(int status, char *text, size_t size)
 {
-    static const struct {
-        int signal;
-        const char *name;
-    } signals[] = {{SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGILL, "SIGILL"},
-                   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}};
     if (!WIFSIGNALED(status)) {
         snprintf(text, size, "ended with status %d", WEXITSTATUS(status));
         return;
@@ -199,7 +214,7 @@ bool gt_worker_collect(gt_worker *worker, char *text, size_t size)
         return false;
     }
     describe_end(status, text, size);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    return WIFSIGNALED(status) && !is_crash(WTERMSIG(status));
 }
 
 gt_status gt_worker_interrupt(gt_worker *worker)

@@ -22,7 +22,7 @@ gt_status gt_worker_start(gt_worker *worker);
 void gt_worker_kill(gt_worker *worker);
 
 /* After the socket's end: collects the process, by force if it is still there. how: "died of SIGSEGV". Whether somebody
- * had killed it: no candidate can send SIGKILL; the system does where memory is short. */
+ * had killed it, by a signal that no candidate raises: the system does so where memory is short, or CPU time is limited. */
 bool gt_worker_collect(gt_worker *worker, char *how, size_t size);
 
 /* Kills the process and returns GT_ERROR_BUSY, "interrupted". */

@@ -24,7 +24,7 @@ uint64_t gt_stream_seed(uint64_t seed, int stream);
 void gt_buffers_init(const gt_checks *checks, gt_buffers *buffers);
 
 /* Makes room for a problem's operands and poisons it. Too little memory is over_resources: "... needs 12.0 GiB, 3.1 GiB
- * free". */
+ * free"; no kernel has asked for it. */
 bool gt_buffers_place(gt_buffers *buffers, const gt_problem *problem, gt_trial *trial);
 
 /* Fills A and B with random data; what lies between rows and matrices stays poisoned. */

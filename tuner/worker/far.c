@@ -315,7 +315,7 @@ static bool judge_product(const product *p, gt_trial *trial)
     gt_reference reference;
     gt_errors errors = {0};
     if (gt_reference_init(&p->packed.problem, p->data[GT_A], p->data[GT_B], &reference) != GT_OK)
-        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "%s", gt_error_message());
+        return gt_trial_fail(trial, GT_TRIAL_NOT_TRIED, "%s", gt_error_message());
     bool good = true;
     for (int64_t i = 0; good && i < p->far.batch; i++)
         good = gt_compare_product(&p->packed, &reference, i, p->data[GT_C], NULL, p->after, &errors, trial);

@@ -47,14 +47,14 @@ static void free_contestants(contestants *c, uint32_t count)
 }
 
 /* Prepares the problem on which a kernel is checked: the tuned one, or on the software GPU, where a large one would
- * take too long, a smaller one with the same tails. */
+ * take too long, a smaller one with the same tails. Where it cannot be had, the machine is short of memory or worse. */
 static bool prepare_problem(gt_session *s, const gt_message_job *job, const gt_kernel *kernel, gt_trial *trial)
 {
     const gt_problem *problem = &job->problem;
     if (problem->m == 0 || problem->n == 0)
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "C is empty: there is nothing to run");
     const gt_problem checked = s->meter.modelled && kernel ? gt_residual_stand_in(problem, kernel) : *problem;
-    return gt_residual_prepare(&s->residual, &checked, job->seed, trial);
+    return gt_residual_prepare(&s->residual, &checked, job->seed, trial) || gt_trial_excuse(trial);
 }
 
 /* After the check: prepares the tuned problem for timing. Where a smaller one was checked in its place, sampled blocks
@@ -68,7 +68,7 @@ static bool prepare_timing(gt_session *s, const gt_message_job *job, gt_runner *
     if (gt_problem_same(problem, &s->buffers.problem))
         return true;
     if (!gt_sampled_prepare(&s->sampled, problem, job->seed, trial))
-        return false;
+        return gt_trial_excuse(trial);
     operands->a = (void *)s->timed.a.data;
     operands->b = (void *)s->timed.b.data;
     operands->c = (void *)s->timed.c.data;

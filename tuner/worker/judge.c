@@ -89,7 +89,7 @@ static bool check_results(const judgement *j, const gt_case *c, outcome *o)
 {
     bool good = true;
     if (o->status != GT_OK)
-        return gt_trial_fail(&o->trial, GT_TRIAL_OVER_RESOURCES, "out of memory for what is right");
+        return gt_trial_fail(&o->trial, GT_TRIAL_NOT_TRIED, "out of memory for what is right");
     for (int64_t i = 0; good && i < c->problem.batch; i++)
         good = gt_compare_product(c, &o->reference, i, j->before + c->place[GT_C], j->before + c->bias,
                                   j->after + c->result, &o->errors, &o->trial);
@@ -151,7 +151,7 @@ bool gt_judge_end(gt_judgement *j, const void *after, gt_errors *errors, gt_tria
 {
     const gt_trial *bad = NULL;
     if (!j)
-        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory");
+        return gt_trial_fail(trial, GT_TRIAL_NOT_TRIED, "out of memory");
     gt_parallel_end(&j->references);
     j->after = after;
     gt_parallel(j->count, judge_case, j);

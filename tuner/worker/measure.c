@@ -144,7 +144,7 @@ bool gt_measure_race(gt_meter *meter, const gt_racer *racers, size_t count, doub
     gt_series *all = calloc(count + 1, sizeof *all);
     if (!all) {
         for (size_t i = 0; i < count; i++)
-            gt_trial_fail(racers[i].trial, GT_TRIAL_OVER_RESOURCES, "out of memory");
+            gt_trial_fail(racers[i].trial, GT_TRIAL_NOT_TRIED, "out of memory");
         return true;
     }
     for (size_t i = 0; i < count; i++)

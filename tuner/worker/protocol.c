@@ -12,6 +12,10 @@
 /* How long a wait goes without looking at the interruption flag: a signal may come just before poll(). */
 #define SLICE_S 0.1
 
+/* Where two looks are so far apart, this process did not run, and those that it waits for may not have run either: Ctrl-Z
+ * stops them all. Of such a time one slice counts. */
+#define STOPPED_S (10 * SLICE_S)
+
 static bool send_all(int fd, const char *bytes, size_t count)
 {
     while (count > 0) {
@@ -39,24 +43,30 @@ bool gt_message_send(int fd, gt_message_kind kind, const struct iovec *parts, in
     return true;
 }
 
-static gt_receipt wait_readable(int fd, double deadline, const volatile sig_atomic_t *interrupted)
+/* What is there already is received, however late it is. *deadline moves on by the time for which this process was stopped. */
+static gt_receipt wait_readable(int fd, double *deadline, const volatile sig_atomic_t *interrupted)
 {
+    double looked = gt_now();
     for (;;) {
         if (interrupted && *interrupted)
             return GT_RECEIVE_INTERRUPTED;
-        const double left = deadline - gt_now();
-        if (left <= 0)
-            return GT_RECEIVE_LATE;
+        const double left = *deadline - looked;
         struct pollfd wait = {.fd = fd, .events = POLLIN};
-        const int ready = poll(&wait, 1, (int)ceil(fmin(left, SLICE_S) * 1e3));
+        const int ready = poll(&wait, 1, (int)ceil(fmax(0, fmin(left, SLICE_S)) * 1e3));
         if (ready > 0)
             return GT_RECEIVED; /* bytes, or the end: recv() tells */
         if (ready < 0 && errno != EINTR && errno != EAGAIN)
             return GT_RECEIVE_END;
+        if (left <= 0)
+            return GT_RECEIVE_LATE;
+        const double now = gt_now();
+        if (now - looked > STOPPED_S)
+            *deadline += now - looked - SLICE_S;
+        looked = now;
     }
 }
 
-static gt_receipt receive_all(int fd, double deadline, const volatile sig_atomic_t *interrupted, char *bytes,
+static gt_receipt receive_all(int fd, double *deadline, const volatile sig_atomic_t *interrupted, char *bytes,
                               size_t count)
 {
     while (count > 0) {
@@ -74,7 +84,7 @@ static gt_receipt receive_all(int fd, double deadline, const volatile sig_atomic
     return GT_RECEIVED;
 }
 
-gt_receipt gt_message_receive(int fd, double deadline, const volatile sig_atomic_t *interrupted, gt_message *message)
+gt_receipt gt_message_await(int fd, double *deadline, const volatile sig_atomic_t *interrupted, gt_message *message)
 {
     gt_message_header header;
     gt_receipt receipt = receive_all(fd, deadline, interrupted, (char *)&header, sizeof header);
@@ -93,6 +103,11 @@ gt_receipt gt_message_receive(int fd, double deadline, const volatile sig_atomic
     }
     *message = m;
     return GT_RECEIVED;
+}
+
+gt_receipt gt_message_receive(int fd, double deadline, const volatile sig_atomic_t *interrupted, gt_message *message)
+{
+    return gt_message_await(fd, &deadline, interrupted, message);
 }
 
 void gt_message_finish(gt_message *message)

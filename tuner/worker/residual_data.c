@@ -74,7 +74,7 @@ static bool allocate(gt_residual *r, const gt_problem *p, gt_trial *trial)
     r->scratch = doubles(longest > SAMPLES ? longest : SAMPLES);
     r->bias = doubles(p->n);
     if (!have || !r->places || !r->scratch || !r->bias)
-        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory for the problem's references");
+        return gt_trial_fail(trial, GT_TRIAL_NOT_TRIED, "out of memory for the problem's references");
 
     const struct {
         CUdeviceptr *vector;

@@ -35,6 +35,12 @@ bool gt_trial_fail(gt_trial *trial, gt_outcome outcome, const char *format, ...)
     return false;
 }
 
+bool gt_trial_excuse(gt_trial *trial)
+{
+    trial->outcome = GT_TRIAL_NOT_TRIED;
+    return false;
+}
+
 void gt_trial_add(gt_trial *trial, const char *format, ...)
 {
     const size_t said = strlen(trial->detail);
@@ -145,7 +151,7 @@ bool gt_kernel_runner_init(const gt_driver *driver, const gt_device *device, CUs
     const gt_status status = gt_module_load(driver, kernel, code, &self.module);
     *out = (gt_kernel_runner){0};
     if (status != GT_OK)
-        return gt_trial_fail(trial, status == GT_ERROR_DEVICE_MEMORY ? GT_TRIAL_OVER_RESOURCES : GT_TRIAL_LAUNCH_ERROR,
+        return gt_trial_fail(trial, status == GT_ERROR_DEVICE_MEMORY ? GT_TRIAL_NOT_TRIED : GT_TRIAL_LAUNCH_ERROR,
                              "%s", gt_error_message());
     trial->registers = self.module.registers;
     trial->spills = self.module.spills;

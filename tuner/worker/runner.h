@@ -51,6 +51,9 @@ void gt_kernel_runner_finish(gt_kernel_runner *runner);
 /* Sets outcome and detail; returns false. */
 bool gt_trial_fail(gt_trial *trial, gt_outcome outcome, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Nothing of the candidate has run, and the detail is the machine's: the outcome becomes GT_TRIAL_NOT_TRIED; returns false. */
+bool gt_trial_excuse(gt_trial *trial);
+
 /* Says more behind what the detail says. */
 void gt_trial_add(gt_trial *trial, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -51,7 +51,7 @@ bool gt_sampled_prepare(gt_sampled *s, const gt_problem *problem, uint64_t seed,
     s->a = make_operand(problem, GT_A, gt_stream_seed(seed, GT_STREAM_A));
     s->b = make_operand(problem, GT_B, gt_stream_seed(seed, GT_STREAM_B));
     if (!s->a || !s->b)
-        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory for the problem's operands");
+        return gt_trial_fail(trial, GT_TRIAL_NOT_TRIED, "out of memory for the problem's operands");
     CUresult result = CUDA_SUCCESS;
     if (b->a.bytes > 0)
         result = driver->cuMemcpyHtoD(b->a.data, s->a, b->a.bytes);
@@ -122,7 +122,7 @@ bool gt_sampled_verify(gt_sampled *s, const gt_runner *runner, const gt_launch_o
     const gtSoft *soft = driver->soft;
     char *c = malloc(s->buffers->c.bytes);
     if (!c)
-        return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory for C");
+        return gt_trial_fail(trial, GT_TRIAL_NOT_TRIED, "out of memory for C");
     CUresult result = gt_buffers_reset_c(s->buffers, false, s->seed);
     if (result == CUDA_SUCCESS)
         result = driver->cuStreamSynchronize(s->checks->stream);

@@ -85,7 +85,7 @@ static bool make_room(gt_verifier *v, gt_trial *trial)
         v->before = allocate_host(driver, bytes);
         v->after = allocate_host(driver, bytes);
         if (!v->before || !v->after)
-            return gt_trial_fail(trial, GT_TRIAL_OVER_RESOURCES, "out of memory for the small checks");
+            return gt_trial_fail(trial, GT_TRIAL_NOT_TRIED, "out of memory for the small checks");
         if (!gt_trial_check(trial, driver, driver->cuMemAlloc(&v->memory, bytes), "making room for the small checks"))
             return false;
         v->capacity = bytes;
@@ -142,12 +142,16 @@ bool gt_verify_prepare(gt_verifier *v, const gt_class *class, const gt_kernel *k
     v->extent = extent;
     v->errors = (gt_errors){0};
     const double work = extent != GT_EXTENT_ALL ? QUICK_WORK : v->checks->driver->soft ? SOFT_WORK : 0;
-    if (fill_pools(v, class) != GT_OK ||
-        gt_cases_draw(class, kernel, kernel_seed(seed, kernel), work, extent, &v->cases) != GT_OK ||
-        (extent == GT_EXTENT_ALL && gt_far_draw(&v->far, class, kernel, seed) != GT_OK))
-        return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "preparing the small checks: %s", gt_error_message());
+    gt_status status = fill_pools(v, class);
+    if (status == GT_OK)
+        status = gt_cases_draw(class, kernel, kernel_seed(seed, kernel), work, extent, &v->cases);
+    if (status == GT_OK && extent == GT_EXTENT_ALL)
+        status = gt_far_draw(&v->far, class, kernel, seed);
+    if (status != GT_OK)
+        return gt_trial_fail(trial, status == GT_ERROR_MEMORY ? GT_TRIAL_NOT_TRIED : GT_TRIAL_LAUNCH_ERROR,
+                             "preparing the small checks: %s", gt_error_message());
     if (!make_room(v, trial))
-        return false;
+        return gt_trial_excuse(trial);
     gt_cases_fill(&v->cases, v->pools, v->before);
     begin_judgement(v, 0);
     return true;
