@@ -19,6 +19,44 @@ TEST(each_operand_has_each_hard_value_alone)
     gt_cases_finish(&cases);
 }
 
+/* Whether a product of a case is another where those of its elements that are zero are left out. */
+static bool shows_without_zeros(const gt_case *c, const char *image)
+{
+    const gt_problem *p = &c->problem;
+    const float *a = (const float *)(image + c->place[GT_A]), *b = (const float *)(image + c->place[GT_B]);
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            float all = 0, some = 0;
+            for (int64_t l = 0; l < p->k; l++) {
+                const float x = a[p->class.op_a == GT_N ? i * p->lda + l : l * p->lda + i];
+                const float y = b[p->class.op_b == GT_N ? l * p->ldb + j : j * p->ldb + l];
+                all += x * y;
+                some += x != 0 && y != 0 ? x * y : 0;
+            }
+            if (isnan(all) && !isnan(some))
+                return true;
+        }
+    return false;
+}
+
+TEST(a_product_of_zero_and_a_hard_value_is_met)
+{
+    const gt_class class = class_of(GT_F32, GT_F32, 16);
+    const gt_kernel k = kernel(64, 64, "bk=16 stages=3");
+    bool seen[GT_OPERANDS] = {false};
+    gt_cases cases;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+    char *image = fill(&class, &cases, check_random());
+    for (size_t i = 0; i < cases.count; i++) {
+        const gt_case *c = &cases.list[i];
+        if (c->values == GT_VALUES_HARD && c->problem.batch == 1 && c->alpha != 0)
+            seen[c->odd] = seen[c->odd] || shows_without_zeros(c, image);
+    }
+    CHECK(seen[GT_A] && seen[GT_B]);
+    free(image);
+    gt_cases_finish(&cases);
+}
+
 /* Which is zero, too: C is not to be read, and nothing but poison shows whether it was. */
 TEST(beta_is_minus_zero_over_poison_with_and_without_an_epilogue)
 {

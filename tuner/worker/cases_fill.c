@@ -93,6 +93,24 @@ static void harden_more(const gt_case *c, gt_operand operand, gt_draws *places, 
         harden(c, operand, places, data);
 }
 
+/* Beside a NaN or an infinity of one operand the other one has a zero, at the same place along K: who leaves products with
+ * zeros out loses them there. */
+static void put_zeros_beside(const gt_case *c, gt_draws *places, char *image)
+{
+    const gt_operand other = c->odd == GT_A ? GT_B : GT_A;
+    const gt_stored o = gt_problem_stored(&c->problem, c->odd), z = gt_problem_stored(&c->problem, other);
+    const gt_type_info *type = gt_type_find(o.type), *type_z = gt_type_find(z.type);
+    for (int64_t row = 0; row < c->problem.batch * o.rows; row++)
+        for (int64_t column = 0; column < o.columns; column++) {
+            const int64_t index = row / o.rows, along = gt_case_has_k_down(c, c->odd) ? row % o.rows : column;
+            if (isfinite(type->load(image + c->place[c->odd], index * o.stride + row % o.rows * o.ld + column)))
+                continue;
+            const int64_t place = gt_case_has_k_down(c, other) ? along * z.ld + gt_draw_below(places, z.columns)
+                                                               : gt_draw_below(places, z.rows) * z.ld + along;
+            type_z->store(image + c->place[other], index * z.stride + place, 0);
+        }
+}
+
 /*
  * The first product (of operands in parts, where K is odd, the last) is 2^9, all others are 1.5 2^-5: below the last of
  * 14 bits of a sum that has the first one. Tensor cores that never promote lose them all. Those that do lose the ones of
@@ -264,6 +282,8 @@ static void fill_case(void *data, size_t index)
         else if (c->values == GT_VALUES_UNEVEN && o != GT_C && c->problem.k > 0)
             make_uneven(c, o, scales >> 1, operand);
     }
+    if (c->values == GT_VALUES_HARD && c->odd != GT_C && !c->itself && !is_harder(c, scales))
+        put_zeros_beside(c, &draws, f->image);
     const gt_stored bias = {c->problem.class.type_c, 1, gt_case_bias(c), gt_case_bias(c), 0};
     if (bias.columns > 0)
         gt_pool_fill(&f->pools[GT_C], &draws, &bias, 1, f->image + c->bias);
