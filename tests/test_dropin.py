@@ -255,7 +255,7 @@ class Dropin(unittest.TestCase):
     def test_databases_are_found_where_a_program_goes_to_another_folder(self):
         away = ["sh", "-c", 'cd / && exec "$@"', "sh", os.path.abspath(PROGRAM_13), "forks", "answered"]
         for variable in ["GEMMTUNE_DB", "GEMMTUNE_SYSTEM_DB"]:
-            env = {**os.environ, "GEMMTUNE_DB": os.path.join(FOLDER, "none.db"), "GEMMTUNE_SYSTEM_DB": "/none",
+            env = {**os.environ, "GEMMTUNE_DB": os.path.join(FOLDER, "own.db"), "GEMMTUNE_SYSTEM_DB": "/none",
                    "ASAN_OPTIONS": "verify_asan_link_order=0", variable: os.path.basename(self.tuned)}
             done = subprocess.run([os.path.abspath(GEMMTUNE), "run", "--", *away], env=env, cwd=FOLDER, text=True, capture_output=True)
             self.assertEqual((done.returncode, self.counts(done.stderr)[1:]), (0, (1, 0)), variable + done.stdout + done.stderr)
