@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +108,21 @@ void gt_nvrtc_close(gt_nvrtc *nvrtc)
         return;
     /* The library stays loaded: what its C++ runtime allocated would be lost with it. */
     free(nvrtc);
+}
+
+void gt_nvrtc_begin(const gt_nvrtc *nvrtc)
+{
+    sigset_t both, before;
+    nvrtcProgram program;
+    sigemptyset(&both);
+    sigaddset(&both, SIGINT);
+    sigaddset(&both, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &both, &before);
+    if (nvrtc->nvrtcCreateProgram(&program, "", "nothing.cu", 0, NULL, NULL) == NVRTC_SUCCESS) {
+        nvrtc->nvrtcCompileProgram(program, 0, NULL);
+        nvrtc->nvrtcDestroyProgram(&program);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static char *read_log(const gt_nvrtc *nvrtc, nvrtcProgram program)

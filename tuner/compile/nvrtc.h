@@ -25,6 +25,10 @@ typedef struct gt_nvrtc {
 gt_status gt_nvrtc_open(const char *path, gt_nvrtc **nvrtc);
 void gt_nvrtc_close(gt_nvrtc *nvrtc);
 
+/* Compiles nothing. NVRTC's first compilation takes the process's handlers of SIGINT and SIGTERM, and gives them back at its
+ * end: a signal meanwhile would end the process, from whatever thread. So it comes before other threads compile; takes 30 ms. */
+void gt_nvrtc_begin(const gt_nvrtc *nvrtc);
+
 /* Compiles one source for an architecture. GT_ERROR_COMPILE with the first error line as message; GT_ERROR_NO_COMPILER
  * or GT_ERROR_MEMORY where NVRTC or the machine fails, which says nothing of the source. The whole
  * log in *log where log is not NULL (owned: free()). Thread-safe. *code: gt_code_finish. */

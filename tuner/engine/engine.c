@@ -187,6 +187,8 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
     if (status == GT_OK)
         status = gt_nvrtc_open(options->nvrtc, &engine->nvrtc);
     if (status == GT_OK)
+        gt_nvrtc_begin(engine->nvrtc);
+    if (status == GT_OK)
         status = gt_families_init(options->templates, &engine->families);
     if (status == GT_OK && options->family) {
         const gt_family *family;
