@@ -5,6 +5,7 @@ SOFTGPU and NVRTC fail while a file is there: see fake/failing_softgpu.c and fak
 """
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import unittest
 
 PROGRAM, SOFTGPU, NVRTC = (sys.argv.pop(1) for _ in range(3))
 NAIVE = ["--family", "naive", "--shapes", "33", "--no-cublas"]
+TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernel_templates")
 
 
 def run(database, *words, **env):
@@ -33,8 +35,8 @@ class Machine(unittest.TestCase):
         self.database = os.path.join(self.folder.name, "machine.db")
         self.flag = os.path.join(self.folder.name, "flag")
 
-    def tune(self, **env):
-        code, out, err = run(self.database, "tune", "--device", "soft", *NAIVE, **env)
+    def tune(self, *words, **env):
+        code, out, err = run(self.database, "tune", "--device", "soft", *(words or NAIVE), **env)
         if "NVRTC (libnvrtc.so) not found" in err:
             raise unittest.SkipTest(err)
         return code, out, err
@@ -67,7 +69,13 @@ class Machine(unittest.TestCase):
                             TEST_SHORT=self.flag)
 
     def test_what_a_machine_that_failed_left_in_databases_counts_no_more(self):
-        self.assertEqual(self.tune()[0], 0)
+        one = os.path.join(self.folder.name, "one")  # a family of one configuration
+        os.mkdir(one)
+        shutil.copy(os.path.join(TEMPLATES, "naive.cu"), os.path.join(one, "one.cu"))
+        with open(os.path.join(TEMPLATES, "naive.sql")) as old, open(os.path.join(one, "one.sql"), "w") as new:
+            new.write(old.read().rstrip().rstrip(";") + " LIMIT 1")
+        words = ["--templates", one, "--family", "one", "--shapes", "16", "--no-cublas"]
+        self.assertEqual(self.tune(*words)[0], 0)
         failures = [("launch_error", "the worker died of SIGKILL while verifying"),
                     ("launch_error", "no answer within 120.0 s; worker killed while preparing the problem"),
                     ("over_resources", "f32 nn 33x33x33 align 4 needs 3.1 GiB, 0.5 GiB free"),
@@ -78,9 +86,9 @@ class Machine(unittest.TestCase):
                 db.execute("DELETE FROM trial WHERE stage = 'race'")
                 db.execute("UPDATE trial SET us = NULL, us_min = NULL, us_cold = NULL, outcome = ?, detail = ?",
                            (outcome, detail))
-            code, out, err = self.tune()
+            code, out, err = self.tune(*words)
             self.assertEqual(code, 0, err)
-            self.assertRegex(err, r"\([1-9]\d* tried, 0 known\)")
+            self.assertRegex(err, r"\(1 tried, 0 known\)")
 
 
 if __name__ == "__main__":
