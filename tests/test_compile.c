@@ -185,6 +185,34 @@ TEST(what_others_wait_for_is_not_dropped)
     gt_nvrtc_close(nvrtc);
 }
 
+static int options_told; /* how often the compiler was told to keep nothing, since the last look */
+
+static nvrtcResult note_options(nvrtcProgram program, int count, const char *const *options)
+{
+    (void)program;
+    for (int i = 0; i < count; i++)
+        options_told += strcmp(options[i], "--no-cache") == 0;
+    return NVRTC_ERROR_COMPILATION;
+}
+
+/* Candidates would push other programs' code out of the driver's cache. Versions without a cache refuse the option. */
+TEST(a_compiler_that_keeps_code_is_told_not_to)
+{
+    gt_nvrtc *nvrtc = nvrtc_or_skip();
+    for (int caches = 0; caches <= 1; caches++) {
+        gt_nvrtc noting = *nvrtc;
+        gt_code code;
+        noting.nvrtcCompileProgram = note_options;
+        noting.caches = caches;
+        options_told = 0;
+        gt_nvrtc_begin(&noting);
+        CHECK_STATUS(gt_nvrtc_compile(&noting, "", "sm_80", &code, NULL), GT_ERROR_COMPILE);
+        CHECK_INT(options_told, 2 * caches);
+    }
+    CHECK_INT(nvrtc->caches, atof(nvrtc->version) >= 12.9);
+    gt_nvrtc_close(nvrtc);
+}
+
 TEST(a_missing_compiler_is_named)
 {
     gt_nvrtc *nvrtc;

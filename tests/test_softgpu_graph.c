@@ -244,7 +244,6 @@ DEVICE_TEST(a_thread_that_says_so_may_allocate_while_streams_are_captured)
         CHECK_INT(here.before, mode);
         cu->cuStreamEndCapture(stream, &graph);
     }
-    CU(exchange(NULL), CUDA_ERROR_INVALID_VALUE);
     CU(exchange(&(CUstreamCaptureMode){(CUstreamCaptureMode)9}), CUDA_ERROR_INVALID_VALUE);
 }
 

@@ -93,6 +93,7 @@ gt_status gt_nvrtc_open(const char *path, gt_nvrtc **out)
         goto fail;
     }
     snprintf(nvrtc->version, sizeof nvrtc->version, "%d.%d", major, minor);
+    nvrtc->caches = major > 12 || (major == 12 && minor >= 9);
     if (dlinfo(nvrtc->library, RTLD_DI_LINKMAP, &map) == 0)
         snprintf(nvrtc->path, sizeof nvrtc->path, "%s", map->l_name);
     *out = nvrtc;
@@ -110,8 +111,14 @@ void gt_nvrtc_close(gt_nvrtc *nvrtc)
     free(nvrtc);
 }
 
+/* The driver's cache, in the user's home, is for code that programs come back to. A run compiles thousands of kernels once
+ * and stores those worth keeping: they would push other programs' code out, and looking for them loads the driver and
+ * begins CUDA in the process that compiles. */
+static const char no_cache[] = "--no-cache";
+
 void gt_nvrtc_begin(const gt_nvrtc *nvrtc)
 {
+    const char *const options[] = {no_cache};
     sigset_t both, before;
     nvrtcProgram program;
     sigemptyset(&both);
@@ -119,7 +126,7 @@ void gt_nvrtc_begin(const gt_nvrtc *nvrtc)
     sigaddset(&both, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &both, &before);
     if (nvrtc->nvrtcCreateProgram(&program, "", "nothing.cu", 0, NULL, NULL) == NVRTC_SUCCESS) {
-        nvrtc->nvrtcCompileProgram(program, 0, NULL);
+        nvrtc->nvrtcCompileProgram(program, nvrtc->caches, options);
         nvrtc->nvrtcDestroyProgram(&program);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -191,13 +198,14 @@ gt_status gt_nvrtc_compile(const gt_nvrtc *nvrtc, const char *source, const char
     char target[48], level[32], line[400];
     snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
     snprintf(level, sizeof level, "--ptxas-options=-O%d", assembler_level(source));
-    const char *const options[] = {target, "--std=c++17", level};
+    const char *const options[] = {target, "--std=c++17", level, no_cache};
+    const int count = (int)(sizeof options / sizeof options[0]) - !nvrtc->caches;
     nvrtcProgram program;
     gt_status status;
     nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, source, "kernel.cu", 0, NULL, NULL);
     if (result != NVRTC_SUCCESS)
         return fail(nvrtc, result);
-    result = nvrtc->nvrtcCompileProgram(program, sizeof options / sizeof options[0], options);
+    result = nvrtc->nvrtcCompileProgram(program, count, options);
     char *text = read_log(nvrtc, program);
     if (result == NVRTC_SUCCESS) {
         status = take_code(nvrtc, program, code);

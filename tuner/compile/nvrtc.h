@@ -15,6 +15,7 @@ typedef struct gt_nvrtc {
     void *library;
     char version[16]; /* "13.0" */
     char path[512];   /* the file it was loaded from */
+    bool caches;      /* 12.9 and newer keep what they compile in the driver's cache unless told not to */
 #define X(symbol) __typeof__(symbol) *symbol;
     GT_NVRTC_SYMBOLS(X)
 #undef X
