@@ -244,6 +244,15 @@ DEVICE_TEST(a_thread_that_says_so_may_allocate_while_streams_are_captured)
         CHECK_INT(here.before, mode);
         cu->cuStreamEndCapture(stream, &graph);
     }
+}
+
+/* A driver takes any mode, and faults where there is none: a mistake that only the software GPU tells. */
+DEVICE_TEST(a_mode_that_there_is_not_is_refused)
+{
+    SOFT_ONLY;
+    open_context();
+    EXTRA(exchange, cuThreadExchangeStreamCaptureMode);
+    CU(exchange(NULL), CUDA_ERROR_INVALID_VALUE);
     CU(exchange(&(CUstreamCaptureMode){(CUstreamCaptureMode)9}), CUDA_ERROR_INVALID_VALUE);
 }
 
