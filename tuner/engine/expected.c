@@ -28,10 +28,10 @@ static double find_us(const gt_measurements *measured, const gt_problem *problem
     return best;
 }
 
-/* What the library would choose from if nobody had tuned the problem nor any size nearby, without the kernels that were
- * tried on it, and where it is served without those that do not split operands. *others is freed by the caller: its list is
- * its own. */
-static gt_status leave_out_known(const gt_problem *problem, bool served, const gt_measurements *measured,
+/* What the library would choose from if nobody had tuned the problem nor any size within that distance, without the kernels
+ * that were tried on it, and where it is served without those that do not split operands. *others is freed by the caller:
+ * its list is its own. */
+static gt_status leave_out_known(const gt_problem *problem, bool served, double nearby, const gt_measurements *measured,
                                  gt_measurements *others)
 {
     *others = *measured;
@@ -41,7 +41,7 @@ static gt_status leave_out_known(const gt_problem *problem, bool served, const g
     for (size_t i = 0; i < measured->count; i++) {
         const gt_measured *row = &measured->list[i];
         const bool decided = served && !(row->kernel->facts.repack & GT_COPY_SPLIT);
-        if (!decided && gt_neighbours_distance2(problem, &row->problem) > NEARBY &&
+        if (!decided && gt_neighbours_distance2(problem, &row->problem) > nearby &&
             isinf(find_us(measured, problem, row->kernel_id)))
             others->list[others->count++] = *row;
     }
@@ -76,13 +76,13 @@ static gt_status try_stored(gt_work *w, gt_known *stored)
     return status;
 }
 
-/* Tries choices until the next one is not expected to be faster than what is known. */
-static gt_status try_choices(gt_work *w, const gt_measurements *measured, gt_measurements *others)
+/* Tries choices, so many at most, until the next one is not expected to be faster than what is known. */
+static gt_status try_choices(gt_work *w, int most, const gt_measurements *measured, gt_measurements *others)
 {
     const gt_demands demands = {0};
     double best = find_us(measured, w->problem, 0);
     gt_status status = GT_OK;
-    for (int i = 0; status == GT_OK && i < MOST_CHOICES && !gt_work_out_of_time(w); i++) {
+    for (int i = 0; status == GT_OK && i < most && !gt_work_out_of_time(w); i++) {
         gt_selection selection;
         if (gt_select(&w->engine->device, w->problem, &demands, others, &selection) != GT_OK ||
             selection.expected_us >= best)
@@ -101,19 +101,38 @@ static gt_status try_choices(gt_work *w, const gt_measurements *measured, gt_mea
     return status;
 }
 
-gt_status gt_try_expected(gt_work *w)
+static gt_status try_known(gt_work *w, int most, double nearby)
 {
     gt_measurements measured, others;
     gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
     if (status != GT_OK)
         return status;
-    status = leave_out_known(w->problem, w->served, &measured, &others);
+    status = leave_out_known(w->problem, w->served, nearby, &measured, &others);
     if (status == GT_OK) {
-        status = try_choices(w, &measured, &others);
+        status = try_choices(w, most, &measured, &others);
         free(others.list);
     }
-    if (status == GT_OK && w->tuning->drawn)
-        status = gt_select_least_estimate(&w->engine->device, w->problem, &measured, &w->stored_us);
+    gt_measurements_finish(&measured);
+    return status;
+}
+
+gt_status gt_try_expected(gt_work *w)
+{
+    return try_known(w, MOST_CHOICES, NEARBY);
+}
+
+gt_status gt_try_choice(gt_work *w)
+{
+    return try_known(w, 1, -1);
+}
+
+gt_status gt_find_stored_us(const gt_work *w, double *us)
+{
+    gt_measurements measured;
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
+    if (status != GT_OK)
+        return status;
+    status = gt_select_least_estimate(&w->engine->device, w->problem, &measured, us);
     gt_measurements_finish(&measured);
     return status;
 }

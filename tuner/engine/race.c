@@ -8,7 +8,7 @@
 /* Seconds of racing, by effort. Samples of one kernel lie within 0.1 to 0.5% of their median on an H200: seven rounds, the
  * fewest there are, tell 1% apart, and a problem of the cover list has little more. */
 static const double race_seconds[] = {[GT_EFFORT_QUICK] = 0.25, [GT_EFFORT_NORMAL] = 0.8, [GT_EFFORT_FULL] = 1.5,
-                                      [GT_EFFORT_COVER] = 0.05, [GT_EFFORT_FIRST] = 0.15};
+                                      [GT_EFFORT_COVER] = 0.05, [GT_EFFORT_FIRST] = 0.15, [GT_EFFORT_TWIN] = 0.05};
 
 /* Seconds for cuBLASLt to try its algorithms: enough for the first few that it expects to be fast. `gemmtune bench`
  * lets it try all. */

@@ -29,7 +29,6 @@ typedef struct gt_work {
     gt_known rivals[GT_RIVALS]; /* other winners, which the newest has never raced */
     size_t rival_count;
     gt_known fastest; /* of all that were ever measured on it */
-    double stored_us; /* on a drawn size: what the estimate alone gives the best stored kernel; INFINITY where none can run it */
     bool served; /* a kernel of another math won on its size: no other one of that math is tried */
     /* Revalidating: the winner's configuration as it is rendered and compiled now. Its source hash is known first. */
     gt_known anew;
@@ -66,6 +65,12 @@ gt_status gt_screen_keep(gt_work *w);
 /* Tries what the library would take for the problem if nobody had tuned it: an estimate that promises too much is found
  * out where it can be measured, and is corrected for all sizes nearby. */
 gt_status gt_try_expected(gt_work *w);
+
+/* Tries what the library would take now. */
+gt_status gt_try_choice(gt_work *w);
+
+/* What the estimate alone gives the best stored kernel on the problem; INFINITY where none can run it. */
+gt_status gt_find_stored_us(const gt_work *w, double *us);
 
 /* The finalists once more, interleaved, with the winners of earlier runs, cuBLAS and cuBLASLt among them. */
 gt_status gt_race(gt_work *w);

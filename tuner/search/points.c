@@ -125,7 +125,8 @@ gt_status gt_points_init(const gt_families *families, const gt_device *device, c
 {
     gt_points points = {0};
     char name[GT_PROBLEM_NAME_LENGTH];
-    const bool narrow = options->only_seeds || options->effort == GT_EFFORT_COVER;
+    const bool narrow =
+        options->only_seeds || options->effort == GT_EFFORT_COVER || options->effort == GT_EFFORT_TWIN;
     gt_status status = add_spaces(&points, families, device, problem, options, narrow);
     if (status == GT_OK && points.count == 0 && narrow)
         status = add_spaces(&points, families, device, problem, options, false);

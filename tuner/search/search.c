@@ -21,6 +21,7 @@ static const struct {
     [GT_EFFORT_FULL] = {SIZE_MAX, SIZE_MAX, 0, 0, 0},
     [GT_EFFORT_COVER] = {3, 3, 0, 0, 0},
     [GT_EFFORT_FIRST] = {0, 1, 0, 0, 0},
+    [GT_EFFORT_TWIN] = {1, 1, 0, 0, 0},
 };
 
 /* What is expected to take so many times as long as the best one is hardly worth a compilation: a family that has no

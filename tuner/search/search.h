@@ -16,9 +16,10 @@ typedef enum gt_effort {
     GT_EFFORT_FULL, /* every configuration of every space */
     GT_EFFORT_COVER, /* less than quick: what won on problems like this one, and a few more of the same families */
     GT_EFFORT_FIRST, /* the estimate's first choice, beside what serves the problem already */
+    GT_EFFORT_TWIN, /* what won in types that are multiplied alike, and the estimate's first choice of that family */
 } gt_effort;
 
-#define GT_EFFORT_COUNT 5
+#define GT_EFFORT_COUNT 6
 
 typedef struct gt_candidate {
     const gt_space *space;
