@@ -41,39 +41,46 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
  * `tried` is every successful trial of a loadable kernel that is not convicted; `ranked` puts first, for each kernel
  * and problem, what is told of them: measured, on this model, the won race, the newest. A problem with any measured
  * time shows no modelled ones: the two cannot be compared. Both have only what decides: rows of trials are wide, and
- * few are told. The joins begin with kernels that have code, which are a tenth of all.
+ * few are told.
  */
+#define MEASURED(FROM, PROBLEMS)                                                                             \
+    "WITH convicted AS MATERIALIZED (" GT_CONVICTED "),"                                                     \
+    " tried AS ("                                                                                            \
+    " SELECT t.id, t.kernel, t.problem, t.timing, t.tried_at,"                                               \
+    "  g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"                                  \
+    "  t.margin IS NOT NULL AND t.id = coalesce("                                                            \
+    "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'measured'"   \
+    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"                        \
+    "    ORDER BY w.tried_at DESC, w.us LIMIT 1),"                                                           \
+    "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'modelled'"   \
+    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"                        \
+    "    ORDER BY w.tried_at DESC, w.us LIMIT 1))"                                                           \
+    "  AS winner,"                                                                                           \
+    "  t.margin IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trial l WHERE l.kernel = t.kernel"                 \
+    "   AND l.problem = t.problem AND l.gpu = t.gpu AND l.stage = 'race' AND l.outcome = 'ok'"               \
+    "   AND l.margin IS NULL AND l.tried_at > t.tried_at) AS unbeaten"                                       \
+    " FROM " FROM                                                                                            \
+    " WHERE k.arch = ? AND k.cubin IS NOT NULL AND g.arch = k.arch AND p.type = ? AND p.math = ?"            \
+    "  AND p.layout = ? AND p.epilogue = ? AND " PROBLEMS " AND t.outcome = 'ok' AND t.us IS NOT NULL"       \
+    "  AND k.id NOT IN (SELECT kernel FROM convicted)),"                                                     \
+    " ranked AS ("                                                                                           \
+    " SELECT *, row_number() OVER (PARTITION BY kernel, problem"                                             \
+    "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, tried_at DESC) AS place,"                  \
+    "  max(unbeaten AND same_gpu) OVER (PARTITION BY kernel, problem) AS champion,"                          \
+    "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"                    \
+    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner,"          \
+    " r.champion, t.run, " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing") ","              \
+    " " GT_BASELINE_LEAST("us_cold", "t.problem", "t.gpu", " AND b.timing = t.timing")                       \
+    " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"                          \
+    " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.tried_at DESC, t.us"
+
+/* Of all sizes: the joins begin with kernels that have code, which are a tenth of all. Of one: with its trials. */
 static const char measured_sql[] =
-    "WITH convicted AS MATERIALIZED (" GT_CONVICTED "),"
-    " tried AS ("
-    " SELECT t.id, t.kernel, t.problem, t.timing, t.tried_at,"
-    "  g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"
-    "  t.margin IS NOT NULL AND t.id = coalesce("
-    "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'measured'"
-    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"
-    "    ORDER BY w.tried_at DESC, w.us LIMIT 1),"
-    "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'modelled'"
-    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"
-    "    ORDER BY w.tried_at DESC, w.us LIMIT 1))"
-    "  AS winner,"
-    "  t.margin IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trial l WHERE l.kernel = t.kernel AND l.problem = t.problem"
-    "   AND l.gpu = t.gpu AND l.stage = 'race' AND l.outcome = 'ok' AND l.margin IS NULL"
-    "   AND l.tried_at > t.tried_at) AS unbeaten"
-    " FROM kernel k CROSS JOIN trial t ON t.kernel = k.id CROSS JOIN gpu g ON g.id = t.gpu"
-    "  CROSS JOIN problem p ON p.id = t.problem"
-    " WHERE k.arch = ? AND k.cubin IS NOT NULL AND g.arch = k.arch AND p.type = ? AND p.math = ? AND p.layout = ?"
-    "  AND p.epilogue = ? AND p.align <= ? AND t.outcome = 'ok' AND t.us IS NOT NULL"
-    "  AND k.id NOT IN (SELECT kernel FROM convicted)),"
-    " ranked AS ("
-    " SELECT *, row_number() OVER (PARTITION BY kernel, problem"
-    "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, tried_at DESC) AS place,"
-    "  max(unbeaten AND same_gpu) OVER (PARTITION BY kernel, problem) AS champion,"
-    "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"
-    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner, r.champion, t.run,"
-    " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing") ","
-    " " GT_BASELINE_LEAST("us_cold", "t.problem", "t.gpu", " AND b.timing = t.timing")
-    " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"
-    " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.tried_at DESC, t.us";
+    MEASURED("kernel k CROSS JOIN trial t ON t.kernel = k.id CROSS JOIN gpu g ON g.id = t.gpu"
+             " CROSS JOIN problem p ON p.id = t.problem", "p.align <= ?");
+static const char measured_on_sql[] =
+    MEASURED("problem p CROSS JOIN trial t ON t.problem = p.id CROSS JOIN kernel k ON k.id = t.kernel"
+             " CROSS JOIN gpu g ON g.id = t.gpu", "p.align = ? AND p.m = ? AND p.n = ? AND p.k = ? AND p.batch = ?");
 
 static int by_id(const void *a, const void *b)
 {
@@ -155,36 +162,39 @@ static void estimate(const gt_device *device, gt_measurements *m)
     }
 }
 
-gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class, gt_measurements *out)
+static gt_bind start(gt_store *store, const char *sql, const gt_device *device, const gt_class *class)
 {
-    const gt_types *types = gt_class_types(class);
-    gt_measurements m = {0};
-    size_t room = 0;
-    gt_status status = GT_OK;
-    int code;
-    if (!types)
-        return gt_fail(GT_ERROR_UNSUPPORTED, "no problem of these types is ever stored");
-    gt_bind bind = gt_sql_start(store, measured_sql);
+    gt_bind bind = gt_sql_start(store, sql);
     gt_bind_gpu(&bind, device);
     gt_bind_text(&bind, device->arch, sizeof device->arch);
-    gt_bind_text(&bind, types->name, GT_ANY_LENGTH);
+    gt_bind_text(&bind, gt_class_types(class)->name, GT_ANY_LENGTH);
     gt_bind_text(&bind, gt_math_name(class->math), GT_ANY_LENGTH);
     gt_bind_text(&bind, gt_class_layout(class), GT_LAYOUT_LENGTH);
     gt_bind_text(&bind, gt_epilogue_name(class->epilogue), GT_ANY_LENGTH);
     gt_bind_int(&bind, class->align);
-    while ((code = gt_sql_step(store, &bind)) == SQLITE_ROW) {
+    return bind;
+}
+
+static gt_status find(gt_store *store, const gt_device *device, const gt_class *class, gt_bind *bind,
+                      gt_measurements *out)
+{
+    gt_measurements m = {0};
+    size_t room = 0;
+    gt_status status = GT_OK;
+    int code;
+    while ((code = gt_sql_step(store, bind)) == SQLITE_ROW) {
         status = gt_list_grow((void **)&m.list, m.count, &room, sizeof *m.list);
         if (status != GT_OK)
             break;
-        m.count += take_measured(bind.statement, class, &m.list[m.count]);
+        m.count += take_measured(bind->statement, class, &m.list[m.count]);
     }
-    const gt_status ended = gt_sql_done(store, &bind, code);
+    const gt_status ended = gt_sql_done(store, bind, code);
     if (status == GT_OK)
         status = ended;
     if (status == GT_OK)
         status = read_kernels(store, &m);
     if (status == GT_OK)
-        status = gt_store_find_fitted(store, device, types, &m.fitted, &m.fitted_count, &m.misfits);
+        status = gt_store_find_fitted(store, device, gt_class_types(class), &m.fitted, &m.fitted_count, &m.misfits);
     if (status == GT_OK)
         estimate(device, &m);
     if (status == GT_OK)
@@ -192,6 +202,32 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
     else
         gt_measurements_finish(&m);
     return status;
+}
+
+static gt_status fail_untyped(void)
+{
+    return gt_fail(GT_ERROR_UNSUPPORTED, "no problem of these types is ever stored");
+}
+
+gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class, gt_measurements *out)
+{
+    if (!gt_class_types(class))
+        return fail_untyped();
+    gt_bind bind = start(store, measured_sql, device, class);
+    return find(store, device, class, &bind, out);
+}
+
+gt_status gt_store_find_measured_on(gt_store *store, const gt_device *device, const gt_problem *problem,
+                                    gt_measurements *out)
+{
+    if (!gt_class_types(&problem->class))
+        return fail_untyped();
+    gt_bind bind = start(store, measured_on_sql, device, &problem->class);
+    gt_bind_int(&bind, problem->m);
+    gt_bind_int(&bind, problem->n);
+    gt_bind_int(&bind, problem->k);
+    gt_bind_int(&bind, problem->batch);
+    return find(store, device, &problem->class, &bind, out);
 }
 
 double gt_measurements_leave_out(gt_measurements *measured, const gt_problem *problem)

@@ -168,6 +168,37 @@ TEST(only_kernels_that_can_run_the_problem_are_offered_newest_first)
     fixture_close(&f);
 }
 
+TEST(what_is_told_of_one_problem_is_what_the_list_of_all_has_of_it)
+{
+    fixture f = fixture_open();
+    const gt_device sister = make_device("NVIDIA H100");
+    gt_problem loose = f.problem, other = make_problem(64, 64, 72);
+    gt_measurements all, own;
+    size_t at = 0;
+    loose.class.align = 4;
+    put_elsewhere(&f, 1, &f.device, &f.problem);
+    put_elsewhere(&f, 2, &f.device, &loose);
+    put_elsewhere(&f, 3, &f.device, &other);
+    put_elsewhere(&f, 4, &sister, &f.problem);
+    put_elsewhere(&f, 5, &f.device, &f.problem);
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &all));
+    CHECK_OK(gt_store_find_measured_on(f.store, &f.device, &f.problem, &own));
+    CHECK(all.count == 5 && own.count == 3);
+    for (size_t i = 0; i < all.count; i++)
+        if (gt_problem_same(&all.list[i].problem, &f.problem)) {
+            const gt_measured *told = &own.list[at++];
+            CHECK(told->kernel_id == all.list[i].kernel_id && told->trial.us == all.list[i].trial.us);
+            CHECK(told->same_gpu == all.list[i].same_gpu && told->winner == all.list[i].winner);
+        }
+    CHECK_INT(at, own.count);
+    gt_measurements_finish(&all);
+    gt_measurements_finish(&own);
+    CHECK_OK(gt_store_find_measured_on(f.store, &f.device, &loose, &own));
+    CHECK(own.count == 1 && own.list[0].trial.us == 2);
+    gt_measurements_finish(&own);
+    fixture_close(&f);
+}
+
 TEST(an_alignment_class_is_kept_though_packed_rows_would_have_less)
 {
     fixture f = fixture_open();

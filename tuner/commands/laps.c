@@ -387,6 +387,7 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
 #define DRAWN_WHOLE_S 50.0
 #define DRAWN_S       20.0
 #define DRAWN_SHARE   0.25
+#define DRAWN_LEAST_S 4.0 /* less would go by while workers begin */
 
 /* The seconds for a type. The software GPU would take hours. */
 static double share_of_drawn(const gt_engine *engine, const gt_types *types, bool named, bool covers, double deadline)
@@ -395,7 +396,7 @@ static double share_of_drawn(const gt_engine *engine, const gt_types *types, boo
     if (!covers || engine->driver->soft || !(whole || gt_types_are_usual(types)))
         return 0;
     const double most = whole ? DRAWN_WHOLE_S : DRAWN_S, share = DRAWN_SHARE * (deadline - gt_engine_elapsed(engine));
-    return deadline > 0 && share < most ? share : most;
+    return deadline == 0 || share > most ? most : share < DRAWN_LEAST_S ? 0 : share;
 }
 
 /* Behind the last lap: tries what the library would take on drawn sizes, so that it knows where it is mistaken, and what it

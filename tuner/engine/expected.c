@@ -101,38 +101,23 @@ static gt_status try_choices(gt_work *w, int most, const gt_measurements *measur
     return status;
 }
 
-static gt_status try_known(gt_work *w, int most, double nearby)
+static gt_status try_known(gt_work *w, int most, double nearby, const gt_measurements *measured)
 {
-    gt_measurements measured, others;
-    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
-    if (status != GT_OK)
-        return status;
-    status = leave_out_known(w->problem, w->served, nearby, &measured, &others);
+    gt_measurements others;
+    gt_status status = leave_out_known(w->problem, w->served, nearby, measured, &others);
     if (status == GT_OK) {
-        status = try_choices(w, most, &measured, &others);
+        status = try_choices(w, most, measured, &others);
         free(others.list);
     }
-    gt_measurements_finish(&measured);
     return status;
 }
 
-gt_status gt_try_expected(gt_work *w)
+gt_status gt_try_expected(gt_work *w, const gt_measurements *stored)
 {
-    return try_known(w, MOST_CHOICES, NEARBY);
+    return try_known(w, MOST_CHOICES, NEARBY, stored);
 }
 
-gt_status gt_try_choice(gt_work *w)
+gt_status gt_try_choice(gt_work *w, const gt_measurements *stored)
 {
-    return try_known(w, 1, -1);
-}
-
-gt_status gt_find_stored_us(const gt_work *w, double *us)
-{
-    gt_measurements measured;
-    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
-    if (status != GT_OK)
-        return status;
-    status = gt_select_least_estimate(&w->engine->device, w->problem, &measured, us);
-    gt_measurements_finish(&measured);
-    return status;
+    return try_known(w, 1, -1, stored);
 }

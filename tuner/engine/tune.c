@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../src/runtime/select.h"
 #include "../search/winners.h"
 #include "work.h"
 
@@ -61,13 +62,14 @@ static gt_status leave_unraced(gt_work *w)
 static gt_status find_winner(const gt_work *w, gt_class class, gt_seed *seed, bool *found)
 {
     gt_measurements measured;
-    const gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &class, &measured);
+    gt_problem problem = *w->problem;
+    problem.class = class;
+    const gt_status status = gt_store_find_measured_on(w->engine->store, &w->engine->device, &problem, &measured);
     if (status != GT_OK)
         return status;
     for (size_t i = 0; i < measured.count && !*found; i++) {
         const gt_measured *row = &measured.list[i];
-        *found = row->winner && row->same_gpu && gt_problem_same_size(&row->problem, w->problem) &&
-                 gt_class_same(&row->problem.class, &class);
+        *found = row->winner && row->same_gpu;
         if (*found) {
             memcpy(seed->family, row->kernel->family, sizeof seed->family);
             seed->params = row->kernel->params;
@@ -128,11 +130,11 @@ static gt_status search(gt_work *w, const gt_search_options *options)
  * sizes drawn otherwise. */
 #define WORTH_COMPILING 1.08
 
-/* The estimate's first choice, where the store has none that is expected to come near it. */
-static gt_status try_lacking(gt_work *w, gt_search_options options)
+/* The estimate's first choice, where the stored kernels are not expected to come near it. */
+static gt_status try_lacking(gt_work *w, const gt_measurements *stored, gt_search_options options)
 {
     double stored_us;
-    const gt_status status = gt_find_stored_us(w, &stored_us);
+    const gt_status status = gt_select_least_estimate(&w->engine->device, w->problem, stored, &stored_us);
     options.effort = GT_EFFORT_FIRST;
     options.only_seeds = false;
     options.most_us = stored_us / WORTH_COMPILING;
@@ -140,20 +142,30 @@ static gt_status try_lacking(gt_work *w, gt_search_options options)
 }
 
 /* The library's choices, and on a drawn size a kernel where the store has none of the kind. */
-static gt_status try_choices(gt_work *w, gt_search_options options)
+static gt_status try_choices(gt_work *w, const gt_measurements *stored, const gt_search_options *options)
 {
-    const gt_status status = gt_try_expected(w);
-    return status == GT_OK && w->tuning->drawn && !gt_work_out_of_time(w) ? try_lacking(w, options) : status;
+    const gt_status status = gt_try_expected(w, stored);
+    return status == GT_OK && w->tuning->drawn && !gt_work_out_of_time(w) ? try_lacking(w, stored, *options) : status;
 }
 
-/* A problem's first kernel. One of the cover list, which nobody asked for, is served by a stored one where that is as good:
- * of 90 compilations for bf16 in tn 35 are saved so, which serve drawn sizes far better, by estimates. */
-static gt_status try_first(gt_work *w, gt_search_options options)
+/* The first kernel of a size of the cover list, for which nobody asked: a stored one where that is as good. Of 90 compilations
+ * for bf16 in tn 35 are saved so, which serve drawn sizes far better, by estimates. */
+static gt_status try_covering(gt_work *w, const gt_measurements *stored, const gt_search_options *options)
 {
-    if (!w->tuning->covering)
-        return search(w, &options);
-    const gt_status status = try_lacking(w, options);
-    return status == GT_OK && w->best_us == 0 && !gt_engine_interrupted() ? gt_try_choice(w) : status;
+    const gt_status status = try_lacking(w, stored, *options);
+    return status == GT_OK && w->best_us == 0 && !gt_engine_interrupted() ? gt_try_choice(w, stored) : status;
+}
+
+/* Tries stored kernels on a problem: in the last laps those that the library would choose, else one for a first choice. */
+static gt_status try_stored(gt_work *w, const gt_search_options *options)
+{
+    gt_measurements stored;
+    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &stored);
+    if (status != GT_OK)
+        return status;
+    status = w->tuning->only_seeds ? try_choices(w, &stored, options) : try_covering(w, &stored, options);
+    gt_measurements_finish(&stored);
+    return status;
 }
 
 /* Screens and races, unless this very search was brought to its end before. */
@@ -179,7 +191,7 @@ static gt_status tune_problem(gt_work *w)
     if (status == GT_OK)
         status = find_served(w, &served, &w->served);
     if (status == GT_OK && tuning->only_choices)
-        return (status = try_choices(w, options)) == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
+        return (status = try_stored(w, &options)) == GT_OK && w->own.kernel_id != 0 ? show_stored(w) : status;
     if (w->served)
         options.served = &served;
     if (status == GT_OK && !tuning->only_seeds)
@@ -200,11 +212,11 @@ static gt_status tune_problem(gt_work *w)
     const bool first = tuning->effort == GT_EFFORT_FIRST;
     if (first && (options.family ? w->own : w->fastest).kernel_id != 0)
         return GT_OK;
-    status = first ? try_first(w, options) : search(w, &options);
+    status = first && tuning->covering && !options.family ? try_stored(w, &options) : search(w, &options);
     if (first)
         return status == GT_OK && tuning->asked && w->tuned->tried > 0 && !gt_engine_interrupted() ? gt_race(w) : status;
     if (status == GT_OK && tuning->only_seeds)
-        status = gt_try_expected(w);
+        status = try_stored(w, &options);
     if (status == GT_OK && !tuning->only_seeds && !gt_engine_interrupted())
         status = gt_screen_keep(w);
     if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)

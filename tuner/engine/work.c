@@ -69,14 +69,13 @@ gt_status gt_work_recall(gt_work *w)
 {
     gt_measurements measured;
     const char *family = w->engine->options.family;
-    gt_status status = gt_store_find_measured(w->engine->store, &w->engine->device, &w->problem->class, &measured);
+    gt_status status = gt_store_find_measured_on(w->engine->store, &w->engine->device, w->problem, &measured);
     if (status != GT_OK)
         return status;
     w->rival_count = 0;
     for (size_t i = 0; i < measured.count; i++) {
         const gt_measured *row = &measured.list[i];
-        if (!row->same_gpu || !gt_problem_same_size(&row->problem, w->problem) ||
-            !gt_class_same(&row->problem.class, &w->problem->class))
+        if (!row->same_gpu)
             continue;
         if (row->winner)
             keep(&w->winner, row);

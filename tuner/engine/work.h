@@ -62,15 +62,12 @@ gt_status gt_screen_try(gt_work *w, gt_candidate *candidate);
  * tunes. Others can never be chosen. */
 gt_status gt_screen_keep(gt_work *w);
 
-/* Tries what the library would take for the problem if nobody had tuned it: an estimate that promises too much is found
- * out where it can be measured, and is corrected for all sizes nearby. */
-gt_status gt_try_expected(gt_work *w);
+/* Tries what the library would take for the problem, of all that is stored for its class, if nobody had tuned it: an estimate
+ * that promises too much is found out where it can be measured, and is corrected for all sizes nearby. */
+gt_status gt_try_expected(gt_work *w, const gt_measurements *stored);
 
 /* Tries what the library would take now. */
-gt_status gt_try_choice(gt_work *w);
-
-/* What the estimate alone gives the best stored kernel on the problem; INFINITY where none can run it. */
-gt_status gt_find_stored_us(const gt_work *w, double *us);
+gt_status gt_try_choice(gt_work *w, const gt_measurements *stored);
 
 /* The finalists once more, interleaved, with the winners of earlier runs, cuBLAS and cuBLASLt among them. */
 gt_status gt_race(gt_work *w);
