@@ -1,7 +1,9 @@
 /* Lanes share an engine: one runs at a time, but for its waits; each has a worker of its own, and a failure is told. */
+#include <errno.h>
 #include <signal.h>
 
 #include "../tuner/engine/lanes.h"
+#include "../tuner/engine/worker_process.h"
 #include "../tuner/worker/child.h"
 #include "check.h"
 
@@ -91,6 +93,59 @@ TEST(one_lane_runs_at_a_time_with_a_worker_of_its_own)
     run_lanes(false, &s);
     CHECK_INT(s.most, 1);
     CHECK(s.workers[0] != s.workers[1] && s.workers[0] != s.workers[2] && s.workers[1] != s.workers[2]);
+}
+
+/* The processes of a run's lanes, by lane. */
+typedef struct processes {
+    pid_t pid[LANES];
+    int begun;
+} processes;
+
+static gt_status note_process(gt_engine *engine, void *data)
+{
+    processes *p = data;
+    p->pid[p->begun++] = engine->worker->pid;
+    return GT_OK;
+}
+
+static bool has(const processes *p, pid_t pid)
+{
+    bool found = false;
+    for (int i = 0; i < p->begun; i++)
+        found = found || p->pid[i] == pid;
+    return found;
+}
+
+static processes run_and_note(gt_engine *engine, int lanes)
+{
+    processes p = {0};
+    CHECK_OK(gt_lanes_run(engine, lanes, note_process, &p));
+    CHECK_INT(p.begun, lanes);
+    return p;
+}
+
+/* They take seconds to begin on a GPU. */
+TEST(workers_stay_for_the_next_lap_unless_they_have_no_room)
+{
+    gt_engine engine;
+    open_engine(&engine);
+    CHECK_OK(gt_worker_start(engine.worker));
+    const processes first = run_and_note(&engine, LANES), fewer = run_and_note(&engine, LANES - 1);
+    const processes again = run_and_note(&engine, LANES);
+    for (int i = 0; i < LANES; i++) {
+        CHECK(first.pid[i] > 0 && has(&first, again.pid[i]));
+        CHECK(i == LANES - 1 || has(&first, fewer.pid[i]));
+    }
+    gt_lanes_limit(&engine, 1);
+    CHECK(kill(engine.worker->pid, 0) == 0);
+    for (int i = 0; i < LANES; i++)
+        CHECK(first.pid[i] == engine.worker->pid || (kill(first.pid[i], 0) != 0 && errno == ESRCH));
+    const processes anew = run_and_note(&engine, LANES);
+    for (int i = 0; i < LANES; i++)
+        CHECK(kill(anew.pid[i], 0) == 0 && (anew.pid[i] == engine.worker->pid || !has(&first, anew.pid[i])));
+    gt_engine_close(&engine, "done");
+    for (int i = 0; i < LANES; i++)
+        CHECK(kill(anew.pid[i], 0) != 0 && errno == ESRCH);
 }
 
 TEST(a_lane_lets_others_go_on_while_its_worker_needs_no_gpu)

@@ -387,7 +387,7 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
 #define DRAWN_WHOLE_S 50.0
 #define DRAWN_S       20.0
 #define DRAWN_SHARE   0.25
-#define DRAWN_LEAST_S 4.0 /* less would go by while workers begin */
+#define DRAWN_LEAST_S 2.0 /* in which one is searched, compiled and tried */
 
 /* The seconds for a type. The software GPU would take hours. */
 static double share_of_drawn(const gt_engine *engine, const gt_types *types, bool named, bool covers, double deadline)
@@ -442,6 +442,33 @@ static gt_status read_fitted(const gt_engine *engine, const gt_types *types, gt_
     return status;
 }
 
+/* All laps over the problems of one type, until the deadline. */
+static gt_status run_laps(gt_engine *engine, const gt_options_cli *options, double deadline, lap *l, gt_tuning *tuning)
+{
+    const gt_types *types = gt_class_types(&l->problems[0].class);
+    const double drawn_s = share_of_drawn(engine, types, !options->all_types, l->covers, deadline);
+    gt_status status = read_fitted(engine, types, tuning);
+    tuning->deadline = deadline > 0 ? deadline - drawn_s : 0;
+    tuning->brief = options->all_types && !gt_types_are_usual(types);
+    if (status == GT_OK && deadline > 0)
+        status = lap_first(engine, l, tuning);
+    l->begun = 0;
+    if (status == GT_OK)
+        status = gt_lanes_run(engine, l->lanes, tune_some, l);
+    l->begun = 0;
+    /* Where nothing new was tried, an earlier run has made the last lap; not with --device all, whose processes have
+     * each seen a part of the list. */
+    if (status != GT_OK || !(gt_laps_tried_any(l->tuned, l->count) || options->all_devices))
+        return status;
+    status = gt_fit_stored(engine->store, &engine->device, engine->gpu, types);
+    if (status == GT_OK)
+        status = read_fitted(engine, types, tuning);
+    if (status == GT_OK)
+        status = gt_lanes_run(engine, l->lanes, tune_again, l);
+    tuning->deadline = gt_engine_elapsed(engine) + drawn_s;
+    return status == GT_OK && drawn_s > 0 ? lap_drawn(engine, types, l, tuning) : status;
+}
+
 /* The problems of one type, until the deadline. state->step says how many of others came before. */
 static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, double deadline, gt_progress_state *state,
                            const gt_problem *problems, const double *shares, size_t total, gt_tuned *tuned, size_t *count)
@@ -449,41 +476,21 @@ static gt_status tune_type(gt_engine *engine, const gt_options_cli *options, dou
     gt_winners winners;
     gt_rejections rejections = {0};
     gt_tuning tuning = {.engine = engine, .progress = gt_progress_create(options->quiet), .state = *state,
-                        .deadline = deadline, .verbose = options->verbose, .rejections = &rejections};
+                        .verbose = options->verbose, .rejections = &rejections, .asked = shares != NULL};
     lap l = {.tuning = &tuning, .winners = &winners, .covers = options->shapes.cover || options->few.cover,
              .others = options->all_devices, .problems = problems, .shares = shares, .total = total, .tuned = tuned,
              .failed = state->failed, .lanes = gt_lanes_count(engine, problems, total, false)};
-    const gt_types *types = gt_class_types(&problems[0].class);
-    const double drawn_s = share_of_drawn(engine, types, !options->all_types, l.covers, deadline);
+    const int room = gt_lanes_room(engine, problems, total);
     gt_status status = gt_winners_init(total, &winners);
-    if (deadline > 0)
-        tuning.deadline -= drawn_s;
     l.fates = calloc(total, sizeof *l.fates);
     l.first = calloc(total, sizeof *l.first);
     if (status == GT_OK && (!l.fates || !l.first))
         status = gt_fail_memory();
+    gt_lanes_limit(engine, room);
     if (status == GT_OK)
-        status = read_fitted(engine, types, &tuning);
-    tuning.asked = shares != NULL;
-    tuning.brief = options->all_types && !gt_types_are_usual(types);
-    if (status == GT_OK && deadline > 0)
-        status = lap_first(engine, &l, &tuning);
-    l.begun = 0;
-    if (status == GT_OK)
-        status = gt_lanes_run(engine, l.lanes, tune_some, &l);
-    l.begun = 0;
-    /* Where nothing new was tried, an earlier run has made the last lap; not with --device all, whose processes have
-     * each seen a part of the list. */
-    const bool again = gt_laps_tried_any(tuned, l.count) || options->all_devices;
-    if (status == GT_OK && again)
-        status = gt_fit_stored(engine->store, &engine->device, engine->gpu, types);
-    if (status == GT_OK && again)
-        status = read_fitted(engine, types, &tuning);
-    if (status == GT_OK && again)
-        status = gt_lanes_run(engine, l.lanes, tune_again, &l);
-    tuning.deadline = gt_engine_elapsed(engine) + drawn_s;
-    if (status == GT_OK && again && drawn_s > 0)
-        status = lap_drawn(engine, types, &l, &tuning);
+        status = run_laps(engine, options, deadline, &l, &tuning);
+    if (room < GT_LANES_MOST)
+        gt_lanes_limit(engine, 1); /* they keep their last problem's memory, which may be most of the GPU's */
     tuning.deadline = deadline;
     if (status == GT_OK)
         status = replace_convicted(&tuning, tuned, l.count);

@@ -12,6 +12,7 @@
 #include "../compile/kept.h"
 #include "../timer.h"
 #include "claims.h"
+#include "lanes.h"
 
 extern const char gt_embedded_checks_cu[];
 
@@ -215,6 +216,7 @@ gt_status gt_engine_open(const gt_engine_options *options, gt_engine_use use, gt
 
 void gt_engine_close(gt_engine *engine, const char *end)
 {
+    gt_lanes_end(engine);
     gt_worker_destroy(engine->worker);
     gt_compiler_destroy(engine->compiler);
     gt_cache_destroy(engine->cache);

@@ -10,6 +10,7 @@
 #include "worker.h"
 
 typedef struct gt_cache gt_cache;
+typedef struct gt_lanes gt_lanes;
 
 /* What an engine is opened with. Texts must outlive it. */
 typedef struct gt_engine_options {
@@ -43,6 +44,7 @@ typedef struct gt_engine {
     gt_cache *cache; /* code compiled in this run, by source hash */
     gt_code checks;
     gt_worker *worker;
+    gt_lanes *lanes; /* with workers of their own, from the first run of lanes on: lanes.h */
     pthread_mutex_t *turn; /* where several lanes share the GPU, the store and all else: lanes.h; else NULL */
     gt_store *store;
     gt_store *behind; /* the system's, where options.behind; may be NULL, and is where the user has none of his own */
