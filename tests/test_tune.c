@@ -11,12 +11,12 @@ typedef struct fixture {
     char database[256];
 } fixture;
 
-static void open_fixture(fixture *f, const gt_types *const *types, size_t count)
+static void open_fixture(fixture *f, const gt_types *const *types, size_t count, const char *family)
 {
     *f = (fixture){0};
     snprintf(f->database, sizeof f->database, "%s/tune.db", check_folder());
     const gt_engine_options options = {.driver = "soft", .database = f->database, .types = types, .type_count = count,
-                                       .limit_s = 60, .threads = 2, .seed = 1, .check_seed = 1};
+                                       .family = family, .limit_s = 60, .threads = 2, .seed = 1, .check_seed = 1};
     const gt_status status = gt_engine_open(&options, GT_ENGINE_WRITE, &f->engine);
     if (status == GT_ERROR_NO_COMPILER)
         SKIP(gt_error_message());
@@ -85,7 +85,7 @@ TEST(a_covering_size_gets_a_kernel_of_its_own_only_where_stored_ones_are_expecte
     fixture f;
     size_t kernels, problems;
     types = gt_types_find(GT_F32, GT_F32, GT_F32, GT_MATH_STRICT);
-    open_fixture(&f, &types, 1);
+    open_fixture(&f, &types, 1, NULL);
     const gt_problem first = sized(GT_F32, 96, 96, 96), alike = sized(GT_F32, 104, 96, 96), other = sized(GT_F32, 4, 512, 64);
     const gt_params own = first_choice(&f, &first), of_alike = first_choice(&f, &alike);
     CHECK(!gt_params_same(&own, &of_alike)); /* else nothing would be shown */
@@ -111,7 +111,7 @@ TEST(what_won_in_a_twin_is_tried_with_little_else)
     fixture f;
     types[0] = gt_types_find(GT_BF16, GT_BF16, GT_BF16, GT_MATH_STRICT);
     types[1] = gt_types_find(GT_F16, GT_F16, GT_F16, GT_MATH_STRICT);
-    open_fixture(&f, types, 2);
+    open_fixture(&f, types, 2, "mma");
     const gt_problem bf16 = sized(GT_BF16, 32, 48, 64), f16 = sized(GT_F16, 32, 48, 64);
     const gt_tuned leading = tune(&f, GT_EFFORT_COVER, &bf16), following = tune(&f, GT_EFFORT_COVER, &f16);
     CHECK(leading.won && leading.tried > 2);
