@@ -24,8 +24,8 @@ int gt_lanes_count(const gt_engine *engine, const gt_problem *problems, size_t c
 void gt_lanes_limit(gt_engine *engine, int room);
 
 /* Runs work in so many lanes and waits for all; the first failure, if there is any. Work returns where there is nothing
- * left to do. Where threads or workers cannot be had there are fewer lanes. Workers stay for the engine's next run of lanes: on an
- * H200 a dozen take 2.3 seconds to begin. */
+ * left to do. Where threads or workers cannot be had there are fewer lanes. Workers stay for the engine's next run of
+ * lanes: on an H200 a dozen take 2.3 seconds to begin. */
 gt_status gt_lanes_run(gt_engine *engine, int lanes, gt_lane_work *work, void *data);
 
 /* Ends the lanes of an engine, where it has had any. */
