@@ -62,6 +62,17 @@ class Run(unittest.TestCase):
         told = [int(line.split()[-2]) for line in out.splitlines()[1:4]]
         self.assertEqual(told, [tried.count(problem) for problem in tried[:3]])  # of both laps
 
+    def test_a_budget_begins_with_a_kernel_for_any_size_of_each_layout(self):
+        path = os.path.join(os.path.dirname(DATABASE), "layouts.db")
+        code, out, err = run("tune", "--device", "soft", "--family", "naive", "--type", "f32", "--shapes", "cover",
+                             "--budget", "6s", "--no-cublas", "--db", path)
+        self.assertEqual(code, 0, err)
+        with sqlite3.connect(path) as db:
+            tried = db.execute("SELECT layout, align FROM trial t JOIN problem p ON p.id = t.problem ORDER BY t.id").fetchall()
+        self.assertGreater(len(tried), 1)
+        self.assertEqual({align for layout, align in tried[:4]}, {4})
+        self.assertEqual(len({layout for layout, align in tried[:4]}), len(tried[:4]))
+
     def test_a_short_budget_goes_into_candidates_where_a_race_is_among_our_own(self):
         path = os.path.join(os.path.dirname(DATABASE), "unraced.db")
         words = ["--device", "soft", "--family", "naive", "--shapes", "8,9,10,11,12", "--budget", "5s", "--no-cublas"]

@@ -204,6 +204,30 @@ static size_t count_problems(const char *type, const char *math, bool named)
     return count;
 }
 
+TEST(every_type_has_a_problem_in_each_layout_whose_kernels_serve_any_size)
+{
+    gt_options_cli o;
+    gt_problem *problems;
+    size_t count;
+    CHECK_OK(parse((const char *const[]){"gemmtune", NULL}, &o));
+    CHECK_OK(gt_options_problems(&o, &problems, &count));
+    for (size_t at = 0, group; at < count; at += group) {
+        unsigned layouts = 0;
+        group = gt_options_group(problems + at, count - at);
+        for (size_t i = at; i < at + group; i++) {
+            const gt_problem *p = &problems[i];
+            const unsigned layout = 1u << (p->class.op_a == GT_T) << 2 * (p->class.op_b == GT_T);
+            const bool anywhere = p->class.align == gt_class_element(&p->class) && p->m > 1 && p->n > 1;
+            CHECK(!gt_cover_serves_all(p) || (anywhere && (layout == 1 || !(layouts & layout))));
+            if (gt_cover_serves_all(p) || (anywhere && gt_cover_row(p) < 0))
+                layouts |= layout;
+        }
+        CHECK_INT(layouts, 1 | 2 | 4 | 8);
+    }
+    free(problems);
+    gt_options_finish(&o);
+}
+
 TEST(a_type_that_is_named_is_covered_whole)
 {
     CHECK(count_problems("f32", "tf32", true) > 2 * count_problems("f32", "tf32", false));

@@ -196,3 +196,8 @@ int gt_cover_row(const gt_problem *problem)
                 return (int)row;
     return -1;
 }
+
+bool gt_cover_serves_all(const gt_problem *problem)
+{
+    return gt_cover_row(problem) == 0 && problem->class.align == gt_class_element(&problem->class);
+}

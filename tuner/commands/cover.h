@@ -20,4 +20,8 @@ gt_status gt_cover_problems(const gt_types *types, bool named, gt_problem *probl
  * for one problem of a row is likely good for the others. */
 int gt_cover_row(const gt_problem *problem);
 
+/* Whether what runs this problem of the list runs any size of its layout: it has ordinary sizes, and rows that begin anywhere.
+ * There is one in each layout; in nn of the least usual types the default list has it. */
+bool gt_cover_serves_all(const gt_problem *problem);
+
 #endif

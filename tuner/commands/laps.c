@@ -112,6 +112,7 @@ typedef struct lap {
     bool over;  /* a lane failed */
     const gt_problem *few; /* on which try_few tries a few kernels */
     size_t few_count;
+    size_t *order; /* in which it takes those of the list; NULL: they are others */
 } lap;
 
 /* A lane's own copy of what all lanes share. */
@@ -299,13 +300,12 @@ static gt_status try_few(gt_engine *engine, void *data)
     lane.tuning.seeds = l->winners->seeds; /* none of them */
     while (status == GT_OK && l->begun < l->few_count && !l->over && !gt_engine_interrupted() &&
            !is_over(engine, lane.tuning.deadline, l->begun)) {
-        const size_t at = l->begun++;
+        const size_t turn = l->begun++, at = l->order ? l->order[turn] : turn;
         gt_tuned tuned = {0};
         bool reached;
-        const bool listed = l->few == l->problems;
-        lane.tuning.covering = !listed || (l->covers && gt_cover_row(&l->few[at]) >= 0);
+        lane.tuning.covering = !l->order || (l->covers && gt_cover_row(&l->few[at]) >= 0);
         status = tune_next(l, &lane, &l->few[at], 1, false, &tuned, &reached);
-        if (listed)
+        if (l->order)
             l->first[at] = tuned.tried;
     }
     l->over = l->over || status != GT_OK;
@@ -418,15 +418,30 @@ static gt_status lap_drawn(gt_engine *engine, const gt_types *types, lap *l, gt_
     return status;
 }
 
+/* What serves any size of a layout comes first: whatever a budget leaves out, no size is without a kernel then. */
+static size_t *order_first(const lap *l)
+{
+    size_t *order = malloc((l->total + 1) * sizeof *order), count = 0;
+    for (int rest = 0; order && rest < 2; rest++)
+        for (size_t i = 0; i < l->total; i++)
+            if ((l->covers && gt_cover_serves_all(&l->problems[i])) == !rest)
+                order[count++] = i;
+    return order;
+}
+
 /* Before all else where there is a budget: the first choice of every problem comes before the second one of any, and so does
  * its race where programs asked for the problem. */
 static gt_status lap_first(gt_engine *engine, lap *l, gt_tuning *tuning)
 {
-    tuning->effort = GT_EFFORT_FIRST;
     l->few = l->problems;
     l->few_count = l->total;
+    if (!(l->order = order_first(l)))
+        return gt_fail_memory();
+    tuning->effort = GT_EFFORT_FIRST;
     const gt_status status = gt_lanes_run(engine, gt_lanes_count(engine, l->problems, l->total, true), try_few, l);
     tuning->effort = engine->options.effort;
+    free(l->order);
+    l->order = NULL;
     return status;
 }
 
