@@ -157,8 +157,8 @@ static void estimate(const gt_device *device, gt_measurements *m)
         gt_measured *row = &m->list[i];
         gt_terms terms;
         if (gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
-            row->estimate_us =
-                gt_estimate_us(&terms, gt_coefficients_find(m->fitted, m->fitted_count, row->kernel->family));
+            row->estimate_us = gt_estimate_us(&terms, gt_coefficients_find(m->fitted, m->fitted_count, row->kernel->family,
+                                                                           &row->problem.class));
     }
 }
 

@@ -467,7 +467,7 @@ TEST(no_kernel_takes_less_than_its_blocks_take_to_be_dispatched)
     kernel.facts.tile_n = 8;
     kernel.facts.threads = 32;
     kernel.facts.smem_bytes = 0;
-    const gt_terms *coefficients = gt_coefficients_shipped("batched");
+    const gt_terms *coefficients = gt_coefficients_shipped("batched", NULL);
     const gt_terms many = terms_of_k(&kernel, 64, 2, 1, 16), few = terms_of_k(&kernel, 2, 2, 1, 16); /* 4,096 blocks and 128 */
     CHECK_NEAR(gt_estimate_us(&many, coefficients), 0.4 + 4096 * 2.5 / 1980, 1e-9);
     CHECK(gt_estimate_us(&few, coefficients) < 2 && gt_estimate_us(&few, coefficients) > few.dispatch);
@@ -549,7 +549,7 @@ TEST(absurd_coefficients_are_left_out)
     gt_store *store = f.store;
     const gt_device device = make_device("a GPU");
     const gt_types *types = gt_types_parse("f32", GT_MATH_STRICT);
-    gt_fitted good = {.family = "simt", .coefficients = *gt_coefficients_shipped("simt")}, *found;
+    gt_fitted good = {.family = "simt", .coefficients = *gt_coefficients_shipped("simt", NULL)}, *found;
     int64_t gpu;
     size_t count, left_out;
     CHECK_OK(gt_store_gpu(store, &device, &gpu));
@@ -577,7 +577,7 @@ TEST(coefficients_of_terms_that_meant_something_else_are_not_taken)
     fixture f = fixture_open();
     const gt_device device = make_device("a GPU");
     const gt_types *types = gt_types_parse("f32", GT_MATH_STRICT);
-    const gt_fitted good = {.family = "simt", .coefficients = *gt_coefficients_shipped("simt")};
+    const gt_fitted good = {.family = "simt", .coefficients = *gt_coefficients_shipped("simt", NULL)};
     gt_fitted *found;
     int64_t gpu;
     size_t count, left_out;

@@ -294,18 +294,19 @@ TEST(blocks_with_lanes_over_k_wait_for_elements_of_two_bytes)
     CHECK(odd.step > 5 * even.step && odd.narrow == 0 && even.narrow > 0);
 }
 
-/* Shipped coefficients are fitted to this table: of bf16 sizes of one run's cover list and 88 others, of f64 the default list. */
+/* Shipped coefficients are fitted to this table: of bf16 sizes of one run's cover list and 88 others, and first choices of two
+ * more runs; of f64 the default list; of f32 in parts of f16 first choices. */
 static void judge(const gt_trials *trials, size_t begin, size_t end, size_t problems)
 {
     gt_fit fit;
     CHECK_OK(gt_fit_init(&trials->device, trials->lists + begin, end - begin, true, &fit));
     for (size_t i = 0; i < fit.count; i++) {
         const gt_fit_family *f = &fit.families[i];
-        const bool own = strstr(f->fitted.family, "mma") != NULL; /* others are fitted to trials of f32 */
+        const bool many = strstr(f->fitted.family, "mma") != NULL;
         printf("%s: %zu trials, %.1f%% shipped, %.1f%% fitted, %.1f%% held out\n", f->fitted.family, f->trials,
                100 * f->shipped, 100 * f->error, 100 * f->held_out);
-        CHECK(!own || (f->trials >= 50 && f->shipped < 0.10 && f->held_out < 0.10));
-        CHECK(f->shipped < 0.25);
+        CHECK(!many || (f->trials >= 50 && f->shipped < 0.10 && f->held_out < 0.10));
+        CHECK(f->shipped < 0.15);
     }
     printf("left out: %.3f, %.2f at most, of %zu\n", fit.before.mean, fit.before.worst, fit.before.problems);
     CHECK(fit.before.problems >= problems && fit.before.mean < 1.03 && fit.before.worst < 1.6 &&

@@ -87,7 +87,7 @@ TEST(candidates_come_in_the_order_of_the_fitted_estimate)
     CHECK_STR(round[0]->kernel.family, "simt_cluster");
     CHECK(value_of(&round[0]->kernel.params, "bm") == 16 && value_of(&round[0]->kernel.params, "bn") == 64);
     close_search(&f);
-    gt_fitted fitted = {.family = "simt_cluster", .coefficients = *gt_coefficients_shipped("simt_cluster")};
+    gt_fitted fitted = {.family = "simt_cluster", .coefficients = *gt_coefficients_shipped("simt_cluster", NULL)};
     fitted.coefficients.compute *= 10;
     open_search(&f, &(gt_search_options){.effort = GT_EFFORT_QUICK, .fitted = &fitted, .fitted_count = 1}, 128, 128, 128);
     CHECK_OK(gt_search_round(f.search, &round, &count));

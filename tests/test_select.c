@@ -142,7 +142,7 @@ static double predict(gt_problem problem, gt_measured own)
     gt_neighbours all = {.list = &entry, .count = 1};
     gt_prospect found;
     CHECK(gt_estimate_terms(&device, own.kernel, &problem, &terms, NULL));
-    entry.estimate_us = gt_estimate_us(&terms, gt_neighbours_coefficients(&measured, own.kernel));
+    entry.estimate_us = gt_estimate_us(&terms, gt_neighbours_coefficients(&measured, own.kernel, NULL));
     gt_neighbours_compare(&device, &problem, &measured, &all);
     CHECK(gt_neighbours_predict(&measured, &all, &entry, 1, &found));
     return found.us;
@@ -223,7 +223,7 @@ static gt_measured off_by(double factor, int64_t id, gt_kernel kernel, gt_proble
     const gt_device device = h200();
     gt_terms terms;
     CHECK(gt_estimate_terms(&device, &kernel, &problem, &terms, NULL));
-    return row(id, kernel, problem, factor * gt_estimate_us(&terms, gt_coefficients_find(NULL, 0, kernel.family)));
+    return row(id, kernel, problem, factor * gt_estimate_us(&terms, gt_coefficients_find(NULL, 0, kernel.family, NULL)));
 }
 
 TEST(a_kernel_is_judged_less_by_what_it_took_in_other_parts_of_k)

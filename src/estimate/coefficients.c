@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Fitted by `gemmtune fit --trials tests/trials_h200.txt`, or trials_h200_tensor.txt for mma, mma_ws (f64) and wgmma (bf16),
- * but the first: what the terms are meant to be, for families that nobody has fitted. */
+/* Fitted by `gemmtune fit --trials tests/trials_h200.txt`, or trials_h200_tensor.txt for mma, mma_ws (f64), split and wgmma
+ * (bf16), but the first: what the terms are meant to be, for families that nobody has fitted. */
 static const gt_fitted shipped[] = {
     {"", {.launch = 1.5, .begin = 1.5, .compute = 1.2, .step = 0.5, .l2 = 1, .memory = 1, .narrow = 0.5, .store = 1,
           .sums = 1, .copies = 1, .dispatch = 1}},
@@ -25,11 +25,31 @@ static const gt_fitted shipped[] = {
                  .narrow = 0.727, .store = 0.464, .sums = 1.748, .copies = 1.032, .dispatch = 1}},
     {"skinny", {.launch = 1.271, .begin = 0.625, .compute = 2.811, .step = 0.33, .l2 = 0.961, .memory = 1.024,
                 .narrow = 0.267, .store = 2.283, .sums = 0.774, .copies = 1, .dispatch = 1}},
+    {"split", {.launch = 1.159, .begin = 4.693, .compute = 1.219, .step = 0.541, .l2 = 0.903, .memory = 1.741,
+               .narrow = 0.5, .store = 0.925, .sums = 1.378, .copies = 1.188, .dispatch = 1}},
     {"vector", {.launch = 0.621, .begin = 1.561, .compute = 10.36, .step = 3.924, .l2 = 0.517, .memory = 0.898,
                 .narrow = 0.157, .store = 9.857, .sums = 1.082, .copies = 1, .dispatch = 1}},
     {"wgmma", {.launch = 0.932, .begin = 1.264, .compute = 1.248, .step = 0.524, .l2 = 0.709, .memory = 0.954,
                .narrow = 0.856, .store = 1.009, .sums = 0.544, .copies = 1.4, .dispatch = 1}},
 };
+
+/* Of operands of 16 bits, by trials_h200_tensor.txt: what is not multiplied by tensor cores becomes floats on its way, which
+ * takes 1.2 to 1.4 times as long as the same kernels' terms for f32 say. */
+static const gt_fitted shipped_halves[] = {
+    {"batched", {.launch = 0.267, .begin = 1.354, .compute = 3.643, .step = 5.342, .l2 = 6.838, .memory = 0.949,
+                 .narrow = 0.02, .store = 0.314, .sums = 1, .copies = 1, .dispatch = 1}},
+    {"low_rank", {.launch = 1.08, .begin = 3.03, .compute = 1.349, .step = 1.199, .l2 = 1.244, .memory = 1.032,
+                  .narrow = 0.5, .store = 0.351, .sums = 1, .copies = 1, .dispatch = 1}},
+    {"outer", {.launch = 0.268, .begin = 2.13, .compute = 2.174, .step = 3.723, .l2 = 0.63, .memory = 1.088,
+               .narrow = 0.088, .store = 1.205, .sums = 1, .copies = 1, .dispatch = 1}},
+    {"simt", {.launch = 0.489, .begin = 1.107, .compute = 1.425, .step = 3.84, .l2 = 0.523, .memory = 0.955,
+              .narrow = 0.89, .store = 1.99, .sums = 1.596, .copies = 1, .dispatch = 1}},
+    {"skinny", {.launch = 1.619, .begin = 0.53, .compute = 2.442, .step = 0.441, .l2 = 0.822, .memory = 1.008,
+                .narrow = 0.291, .store = 2.43, .sums = 1.576, .copies = 1, .dispatch = 1}},
+    {"vector", {.launch = 0.862, .begin = 1.04, .compute = 16.046, .step = 3.955, .l2 = 0.501, .memory = 0.818,
+                .narrow = 0.159, .store = 28.746, .sums = 0.849, .copies = 1, .dispatch = 1}},
+};
+#define HALF_BYTES 2
 
 static const gt_terms *find(const gt_fitted *list, size_t count, const char *family)
 {
@@ -39,9 +59,18 @@ static const gt_terms *find(const gt_fitted *list, size_t count, const char *fam
     return NULL;
 }
 
-const gt_terms *gt_coefficients_shipped(const char *family)
+/* NULL where nobody has fitted any. */
+static const gt_terms *find_shipped(const char *family, const gt_class *class)
 {
-    const gt_terms *own = find(shipped, sizeof shipped / sizeof shipped[0], family);
+    const bool halves = class && gt_type_find(class->type_a)->bytes == HALF_BYTES;
+    const gt_terms *own =
+        halves ? find(shipped_halves, sizeof shipped_halves / sizeof shipped_halves[0], family) : NULL;
+    return own ? own : find(shipped, sizeof shipped / sizeof shipped[0], family);
+}
+
+const gt_terms *gt_coefficients_shipped(const char *family, const gt_class *class)
+{
+    const gt_terms *own = find_shipped(family, class);
     return own ? own : &shipped[0].coefficients;
 }
 
@@ -58,14 +87,14 @@ bool gt_coefficients_check(const gt_terms *coefficients)
     return copy.launch > 0 && copy.compute > 0 && copy.memory > 0;
 }
 
-const gt_terms *gt_coefficients_known(const gt_fitted *list, size_t count, const char *family)
+const gt_terms *gt_coefficients_known(const gt_fitted *list, size_t count, const char *family, const gt_class *class)
 {
     const gt_terms *own = find(list, count, family);
-    return own ? own : find(shipped, sizeof shipped / sizeof shipped[0], family);
+    return own ? own : find_shipped(family, class);
 }
 
-const gt_terms *gt_coefficients_find(const gt_fitted *list, size_t count, const char *family)
+const gt_terms *gt_coefficients_find(const gt_fitted *list, size_t count, const char *family, const gt_class *class)
 {
-    const gt_terms *known = gt_coefficients_known(list, count, family);
+    const gt_terms *known = gt_coefficients_known(list, count, family, class);
     return known ? known : &shipped[0].coefficients;
 }

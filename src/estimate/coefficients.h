@@ -6,8 +6,9 @@
 
 #include "estimate.h"
 
-/* The coefficients that a family has where none were fitted on this machine. */
-const gt_terms *gt_coefficients_shipped(const char *family);
+/* The coefficients that a family has for problems of a class where none were fitted on this machine. Without a class: those
+ * for most types. */
+const gt_terms *gt_coefficients_shipped(const char *family, const gt_class *class);
 
 /* Whether coefficients make sense: a file may say anything. */
 bool gt_coefficients_check(const gt_terms *coefficients);
@@ -19,9 +20,9 @@ typedef struct gt_fitted {
 } gt_fitted;
 
 /* Those of a family in a list of `count`, else the shipped ones; NULL where nobody has fitted any. */
-const gt_terms *gt_coefficients_known(const gt_fitted *list, size_t count, const char *family);
+const gt_terms *gt_coefficients_known(const gt_fitted *list, size_t count, const char *family, const gt_class *class);
 
 /* The same, and what the terms are meant to be where nobody has fitted any. */
-const gt_terms *gt_coefficients_find(const gt_fitted *list, size_t count, const char *family);
+const gt_terms *gt_coefficients_find(const gt_fitted *list, size_t count, const char *family, const gt_class *class);
 
 #endif

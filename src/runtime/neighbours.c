@@ -27,9 +27,10 @@ static double split_distance2(const gt_neighbour *entry, const gt_kernel *kernel
     return step * step;
 }
 
-const gt_terms *gt_neighbours_coefficients(const gt_measurements *measured, const gt_kernel *kernel)
+const gt_terms *gt_neighbours_coefficients(const gt_measurements *measured, const gt_kernel *kernel,
+                                           const gt_class *class)
 {
-    return gt_coefficients_find(measured->fitted, measured->fitted_count, kernel->family);
+    return gt_coefficients_find(measured->fitted, measured->fitted_count, kernel->family, class);
 }
 
 void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,
@@ -41,7 +42,7 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
         gt_terms terms;
         double us = row->estimate_us;
         if (us <= 0 && gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
-            us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, row->kernel));
+            us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, row->kernel, &row->problem.class));
         e->far = gt_neighbours_distance2(problem, &row->problem) + split_distance2(e, row->kernel);
         e->ratio = us > 0 && isfinite(us) ? log(row->trial.us / us) : NAN;
     }

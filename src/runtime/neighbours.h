@@ -38,8 +38,9 @@ typedef struct gt_neighbours {
  * apart. */
 double gt_neighbours_distance2(const gt_problem *a, const gt_problem *b);
 
-/* The coefficients of a kernel's family. */
-const gt_terms *gt_neighbours_coefficients(const gt_measurements *measured, const gt_kernel *kernel);
+/* The coefficients of a kernel's family for problems of a class. */
+const gt_terms *gt_neighbours_coefficients(const gt_measurements *measured, const gt_kernel *kernel,
+                                           const gt_class *class);
 
 /* Fills in distances and ratios, once for all kernels and families. */
 void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, const gt_measurements *measured,

@@ -61,7 +61,7 @@ static double estimate_made(const gt_device *device, const gt_problem *problem, 
     const bool runs = gt_estimate_terms(device, kernel, problem, &terms, &workspace) &&
                       (demands->refused == 0 || workspace < demands->refused) &&
                       (device->memory_bytes <= 0 || workspace < (size_t)device->memory_bytes);
-    return runs ? gt_estimate_us(&terms, gt_neighbours_coefficients(measured, kernel)) : 0;
+    return runs ? gt_estimate_us(&terms, gt_neighbours_coefficients(measured, kernel, &problem->class)) : 0;
 }
 
 /* The same, in the parts of K that suit the problem, where the kernel takes any: all of a neighbour but its row. */

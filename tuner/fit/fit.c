@@ -100,7 +100,8 @@ static double median_error(const samples *all, int half, const gt_terms *coeffic
 
 static gt_status fit_family(const samples *all, bool judge, gt_fit_family *family)
 {
-    const gt_terms *shipped = gt_coefficients_shipped(family->fitted.family);
+    const gt_class *class = all->count > 0 ? &all->list[0].row->problem.class : NULL;
+    const gt_terms *shipped = gt_coefficients_shipped(family->fitted.family, class);
     size_t halves[2] = {0};
     double *scratch = calloc(all->count + 1, sizeof *scratch);
     if (!scratch)

@@ -178,8 +178,9 @@ static gt_status judge_order(const gt_device *device, const gt_measurements *lis
                     !gt_estimate_terms(device, row->kernel, problem, &terms, NULL))
                     continue;
                 us[trials] = row->trial.us;
-                before[trials] = gt_estimate_us(&terms, gt_coefficients_shipped(row->kernel->family));
-                after[trials++] = gt_estimate_us(&terms, gt_coefficients_find(fitted, fitted_count, row->kernel->family));
+                before[trials] = gt_estimate_us(&terms, gt_coefficients_shipped(row->kernel->family, &problem->class));
+                after[trials++] = gt_estimate_us(&terms, gt_coefficients_find(fitted, fitted_count, row->kernel->family,
+                                                                              &problem->class));
             }
             if (trials < FEWEST_ORDERED)
                 continue;

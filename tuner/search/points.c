@@ -54,7 +54,8 @@ static double expect(const gt_search_options *options, const gt_device *device, 
                      const gt_space *space, size_t row, double *estimate)
 {
     const double model = *estimate = gt_model_us(space, row, device, problem);
-    const gt_terms *coefficients = gt_coefficients_known(options->fitted, options->fitted_count, space->family->name);
+    const gt_terms *coefficients =
+        gt_coefficients_known(options->fitted, options->fitted_count, space->family->name, &problem->class);
     gt_kernel kernel;
     gt_terms terms;
     if (!coefficients || !isfinite(model) || gt_space_kernel(space, row, device, &kernel) != GT_OK)
