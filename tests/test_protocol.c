@@ -71,6 +71,26 @@ TEST(waiting_ends_at_its_deadline_and_sending_to_nobody_fails)
     close(pair[1]);
 }
 
+TEST(a_message_that_has_begun_may_end_later)
+{
+    static const gt_message_header header = {.magic = GT_MESSAGE_MAGIC, .kind = GT_MESSAGE_READY, .bytes = 4};
+    int pair[2], status;
+    gt_message message;
+    make_pair(pair);
+    CHECK(write(pair[1], &header, sizeof header) == sizeof header);
+    const pid_t child = fork();
+    if (child == 0) {
+        gt_rest(0.3);
+        _exit(write(pair[1], "rest", 4) != 4);
+    }
+    CHECK_INT(gt_message_receive(pair[0], gt_now() + 0.1, NULL, &message), GT_RECEIVED);
+    CHECK(message.bytes == 4 && memcmp(message.payload, "rest", 4) == 0);
+    gt_message_finish(&message);
+    waitpid(child, &status, 0);
+    close(pair[0]);
+    close(pair[1]);
+}
+
 TEST(what_has_come_is_received_however_late_it_is)
 {
     int pair[2];

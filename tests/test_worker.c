@@ -1,6 +1,9 @@
 /* What becomes of a candidate, and of the worker that runs it. */
 #include <errno.h>
+#include <sched.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 #include "../tuner/engine/verdict.h"
 #include "../tuner/timer.h"
@@ -76,6 +79,43 @@ TEST(a_candidate_may_be_given_more_time_than_others)
     CHECK_OK(gt_worker_try(worker, &problem, &(gt_contestant){&kernel, &code}, &patient, &trial));
     CHECK(gt_now() - started >= 2 * LIMIT_S);
     CHECK_STR(trial.detail, "no answer within 0.8 s; worker killed while timing");
+    gt_worker_destroy(worker);
+}
+
+#define CROWD 2
+
+/* Has itself, and the workers that it starts, share one core with others. */
+static void crowd(pid_t others[CROWD])
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    CHECK_INT(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int i = 0; i < CROWD; i++)
+        if ((others[i] = fork()) == 0)
+            for (prctl(PR_SET_PDEATHSIG, SIGKILL);;) {
+            }
+}
+
+TEST(a_candidate_has_its_time_of_a_core_that_others_want_too)
+{
+    pid_t others[CROWD];
+    gt_worker *worker = make_worker(NULL);
+    crowd(others);
+    double started = gt_now();
+    const gt_trial works = try_part(worker, "works", 7.5);
+    const double worked = gt_now() - started;
+    started = gt_now();
+    const gt_trial spins = try_part(worker, "spins", 0);
+    const double spun = gt_now() - started;
+    for (int i = 0; i < CROWD; i++) {
+        kill(others[i], SIGKILL);
+        waitpid(others[i], NULL, 0);
+    }
+    CHECK(worked > LIMIT_S); /* else nothing would be shown */
+    CHECK_INT(works.outcome, GT_TRIAL_OK);
+    CHECK_INT(spins.outcome, GT_TRIAL_TIMEOUT);
+    CHECK(spun < 25 * LIMIT_S);
     gt_worker_destroy(worker);
 }
 

@@ -47,6 +47,10 @@ static inline void act(int fd, const char *part, uint32_t index)
         phase(fd, GT_PHASE_TIMING, index);
         for (;;)
             pause();
+    } else if (strcmp(part, "works") == 0 || strcmp(part, "spins") == 0) {
+        const clock_t enough = clock() + CLOCKS_PER_SEC / 4;
+        while (clock() < enough || *part == 's') {
+        }
     } else if (strcmp(part, "garble") == 0) {
         CHECK(write(fd, "this is not a message", 21) == 21);
         pause();

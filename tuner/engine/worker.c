@@ -12,6 +12,12 @@
 #define PREPARE_S 120.0 /* data and references of a problem, cuBLAS to be loaded: nobody's fault */
 #define CEILING_S 20.0  /* a tenth of a second's work */
 
+/* What a process gets of a core, at least, where it wants one, and at least where it has one for itself. A candidate has so
+ * many times its limit at most. */
+#define WANTED 0.01
+#define ALONE  0.95
+#define LATEST 20
+
 /* How a job went. Where it was lost: by whom and what is to be said of it. */
 typedef struct reply {
     bool lost;
@@ -102,6 +108,31 @@ static void pass_turn(const gt_worker *worker, pthread_mutex_t *turn, reply *r)
         gt_message_send(worker->fd, GT_MESSAGE_GO, NULL, 0); /* one that is gone is found out by its silence */
 }
 
+/* How long an answer is awaited: when that began and when it went on, and the CPU time that the worker had taken then. */
+typedef struct patience {
+    double seconds, deadline, begun, looked, begun_cpu_s, looked_cpu_s;
+} patience;
+
+static patience begin_patience(const gt_worker *worker, double seconds)
+{
+    const double now = gt_now(), cpu_s = gt_worker_cpu_s(worker);
+    return (patience){seconds, now + seconds, now, now, cpu_s, cpu_s};
+}
+
+/* Whether a worker that is late has waited for a core, which others have: it has its seconds of CPU time, then. On a GPU that
+ * hangs it spins, or sleeps. */
+static bool goes_on(const gt_worker *worker, patience *p)
+{
+    const double now = gt_now(), cpu_s = gt_worker_cpu_s(worker), taken = cpu_s - p->begun_cpu_s;
+    if (taken > ALONE * p->seconds || cpu_s - p->looked_cpu_s < WANTED * (now - p->looked) ||
+        now - p->begun > LATEST * p->seconds)
+        return false;
+    p->looked = now;
+    p->looked_cpu_s = cpu_s;
+    p->deadline = now + p->seconds - taken;
+    return true;
+}
+
 /*
  * Listens until the job has its end. The clock of a candidate begins with its verification, and again when it has the GPU
  * once more; in a race, where they take turns, with every turn.
@@ -109,12 +140,12 @@ static void pass_turn(const gt_worker *worker, pthread_mutex_t *turn, reply *r)
 static gt_status hear_out(gt_worker *worker, gt_message_kind kind, const gt_message_job *job, double limit_s,
                           pthread_mutex_t *turn, reply *r)
 {
-    double deadline = gt_now() + PREPARE_S;
+    patience wait = begin_patience(worker, PREPARE_S);
     bool running = false;
     char how[64];
     for (;;) {
         gt_message message = {0};
-        const gt_receipt receipt = gt_message_await(worker->fd, &deadline, worker->options.interrupted, &message);
+        const gt_receipt receipt = gt_message_await(worker->fd, &wait.deadline, worker->options.interrupted, &message);
         if (receipt == GT_RECEIVE_INTERRUPTED)
             return gt_worker_interrupt(worker);
         if (receipt == GT_RECEIVE_END) {
@@ -123,10 +154,11 @@ static gt_status hear_out(gt_worker *worker, gt_message_kind kind, const gt_mess
                      doing[r->phase]);
             break;
         }
+        if (receipt == GT_RECEIVE_LATE && goes_on(worker, &wait))
+            continue;
         if (receipt == GT_RECEIVE_LATE) {
             gt_worker_kill(worker);
-            say_lost(r, GT_TRIAL_TIMEOUT, "no answer within %.1f s; worker killed while %s",
-                     running ? limit_s : PREPARE_S, doing[r->phase]);
+            say_lost(r, GT_TRIAL_TIMEOUT, "no answer within %.1f s; worker killed while %s", wait.seconds, doing[r->phase]);
             break;
         }
         if (receipt != GT_RECEIVED || !take_message(&message, job, r)) {
@@ -146,10 +178,10 @@ static gt_status hear_out(gt_worker *worker, gt_message_kind kind, const gt_mess
         }
         pass_turn(worker, turn, r);
         if (r->phase == GT_PHASE_PREPARING || r->away) {
-            deadline = gt_now() + PREPARE_S;
+            wait = begin_patience(worker, PREPARE_S);
             running = false;
         } else if (!running || kind == GT_MESSAGE_RACE) {
-            deadline = gt_now() + limit_s;
+            wait = begin_patience(worker, limit_s);
             running = true;
         }
     }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../timer.h"
@@ -35,6 +36,15 @@ gt_status gt_worker_create(const gt_worker_options *options, gt_worker **out)
     }
     *out = worker;
     return GT_OK;
+}
+
+double gt_worker_cpu_s(const gt_worker *worker)
+{
+    clockid_t clock;
+    struct timespec taken = {0};
+    if (worker->pid > 0 && clock_getcpuclockid(worker->pid, &clock) == 0)
+        clock_gettime(clock, &taken);
+    return (double)taken.tv_sec + (double)taken.tv_nsec * 1e-9;
 }
 
 /* Collects what had to be left behind earlier. */

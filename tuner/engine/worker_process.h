@@ -21,6 +21,9 @@ gt_status gt_worker_start(gt_worker *worker);
 /* Kills the process; waits for it only so long: one that is stuck in the driver is left behind and collected later. */
 void gt_worker_kill(gt_worker *worker);
 
+/* Seconds of CPU time that the process has taken. */
+double gt_worker_cpu_s(const gt_worker *worker);
+
 /* After the socket's end: collects the process, by force if it is still there. how: "died of SIGSEGV". Whether somebody
  * had killed it, by a signal that no candidate raises: the system does so where memory is short, or CPU time is limited. */
 bool gt_worker_collect(gt_worker *worker, char *how, size_t size);

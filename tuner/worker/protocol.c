@@ -16,6 +16,9 @@
  * stops them all. Of such a time one slice counts. */
 #define STOPPED_S (10 * SLICE_S)
 
+/* For the rest of a message whose header has come: its sender may wait for a core between the two. */
+#define REST_S 10.0
+
 static bool send_all(int fd, const char *bytes, size_t count)
 {
     while (count > 0) {
@@ -96,7 +99,8 @@ gt_receipt gt_message_await(int fd, double *deadline, const volatile sig_atomic_
     gt_message m = {.kind = header.kind, .bytes = (size_t)header.bytes, .payload = malloc((size_t)header.bytes + 1)};
     if (!m.payload)
         return GT_RECEIVE_BAD;
-    receipt = receive_all(fd, deadline, interrupted, m.payload, m.bytes);
+    double rest = fmax(*deadline, gt_now() + REST_S);
+    receipt = receive_all(fd, &rest, interrupted, m.payload, m.bytes);
     if (receipt != GT_RECEIVED) {
         gt_message_finish(&m);
         return receipt;

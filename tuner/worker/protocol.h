@@ -156,8 +156,8 @@ typedef enum gt_receipt {
 /* Sends the parts as one message. false if the other side is gone or does not take it. */
 bool gt_message_send(int fd, gt_message_kind kind, const struct iovec *parts, int count);
 
-/* Waits for a message until deadline (seconds of gt_now(), those not counted for which this process was stopped; INFINITY: for
- * ever). interrupted may be NULL. */
+/* Waits for a message to begin until deadline (seconds of gt_now(), those not counted for which this process was stopped;
+ * INFINITY: for ever). interrupted may be NULL. */
 gt_receipt gt_message_receive(int fd, double deadline, const volatile sig_atomic_t *interrupted, gt_message *message);
 
 /* The same; *deadline, which may be that of several messages, moves on by the time for which this process was stopped. */
