@@ -62,9 +62,10 @@ cuda: packages
 			'nvidia-cuda-nvrtc==13.*' 'nvidia-cuda-runtime==13.*'; \
 	fi
 
+# One more at a time than there are cores: some wait for others.
 check: all
 	@rm -f $(BUILD)/meson-logs/testlog.json; \
-	$(USE_NVRTC) meson test -C $(BUILD) --print-errorlogs; code=$$?; \
+	$(USE_NVRTC) meson test -C $(BUILD) --print-errorlogs --num-processes $$(($$(nproc) + 1)); code=$$?; \
 	python3 -c 'import json, sys; \
 	results = [json.loads(line)["result"] for line in open(sys.argv[1])]; \
 	passed = sum(r in ("OK", "EXPECTEDFAIL") for r in results); \
