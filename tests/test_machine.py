@@ -68,6 +68,18 @@ class Machine(unittest.TestCase):
         self.check_recovers("NVRTC failed: NVRTC_ERROR_OUT_OF_MEMORY", GEMMTUNE_NVRTC=NVRTC, TEST_NVRTC=path[1],
                             TEST_SHORT=self.flag)
 
+    def test_libraries_that_are_there_and_cannot_be_loaded_are_told_from_missing_ones(self):
+        open(os.path.join(self.folder.name, "libcuda.so.1"), "w").close()  # as in a container without a GPU
+        self.assertRegex(run(self.database, "doctor", LD_LIBRARY_PATH=self.folder.name, GEMMTUNE_DRIVER="")[1],
+                         r"(?m)^missing  driver .*cannot be loaded: .*file too short")
+        if not re.search(r"(?m)^ok +NVRTC", run(self.database, "doctor")[1]):
+            self.skipTest("no NVRTC")
+        done = subprocess.run(["prlimit", "--as=100000000", PROGRAM, "doctor", "--db", self.database], text=True,
+                              capture_output=True)
+        if "driver" not in done.stdout:
+            self.skipTest("a sanitizer needs more")
+        self.assertRegex(done.stdout, r"(?m)^missing  NVRTC .*cannot be loaded: /.*failed to map segment")
+
     def test_what_a_machine_that_failed_left_in_databases_counts_no_more(self):
         one = os.path.join(self.folder.name, "one")  # a family of one configuration
         os.mkdir(one)

@@ -112,6 +112,20 @@ static void describe_release(gt_driver *driver)
              *number ? " " : "", number);
 }
 
+#define LIBRARY "libcuda.so.1"
+
+/* Why a driver cannot be loaded. In a container there may be a file without content in its place. */
+static gt_status fail_open(const char *name)
+{
+    const char *why = dlerror();
+    if (name)
+        return gt_fail(GT_ERROR_NO_DRIVER, "cannot load the driver '%s': %s", name, why);
+    if (why && strncmp(why, LIBRARY ": cannot open", sizeof LIBRARY ": cannot open" - 1) != 0)
+        return gt_fail(GT_ERROR_NO_DRIVER, "the CUDA driver cannot be loaded: %s; the software GPU is --device soft", why);
+    return gt_fail(GT_ERROR_NO_DRIVER, "no CUDA driver (" LIBRARY ") on this machine: install NVIDIA's driver, or use the "
+                                       "software GPU, --device soft");
+}
+
 gt_status gt_driver_open(const char *name, gt_driver **out)
 {
     gt_status status = GT_OK;
@@ -122,11 +136,9 @@ gt_status gt_driver_open(const char *name, gt_driver **out)
     if (!name)
         name = gt_environment(GT_ENV_DRIVER);
     const bool soft = gt_driver_is_soft(name, &profile);
-    driver->library = soft ? open_soft() : dlopen(name ? name : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    driver->library = soft ? open_soft() : dlopen(name ? name : LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!driver->library) {
-        status = name ? gt_fail(GT_ERROR_NO_DRIVER, "cannot load the driver '%s': %s", name, dlerror())
-                      : gt_fail(GT_ERROR_NO_DRIVER, "no CUDA driver (libcuda.so.1) on this machine: install NVIDIA's "
-                                                    "driver, or use the software GPU, --device soft");
+        status = fail_open(name);
         goto fail;
     }
     if ((status = find_soft(driver, soft)) != GT_OK)

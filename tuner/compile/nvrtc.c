@@ -36,7 +36,10 @@ static const struct {
 
 static const char *const loader_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
-static void *open_place(size_t i)
+/* What the loader says of the first file that is there and cannot be loaded. */
+#define REASON_LENGTH 512
+
+static void *open_place(size_t i, char reason[REASON_LENGTH])
 {
     char pattern[1024];
     const char *root = places[i].variable < 0 ? "" : gt_environment((gt_variable)places[i].variable);
@@ -47,37 +50,46 @@ static void *open_place(size_t i)
     snprintf(pattern, sizeof pattern, "%s%s", root, places[i].pattern);
     if (glob(pattern, 0, NULL, &found) == 0) {
         for (size_t j = 0; !library && j < found.gl_pathc; j++)
-            library = dlopen(found.gl_pathv[j], RTLD_NOW | RTLD_LOCAL);
+            if (!(library = dlopen(found.gl_pathv[j], RTLD_NOW | RTLD_LOCAL)) && !*reason)
+                snprintf(reason, REASON_LENGTH, "%s", dlerror());
         globfree(&found);
     }
     return library;
 }
 
-static void *find_library(void)
+static void *find_library(char reason[REASON_LENGTH])
 {
     void *library = NULL;
     for (size_t i = 0; !library && i < sizeof places / sizeof places[0]; i++)
-        library = open_place(i);
+        library = open_place(i, reason);
     for (size_t i = 0; !library && i < sizeof loader_names / sizeof loader_names[0]; i++)
         library = dlopen(loader_names[i], RTLD_NOW | RTLD_LOCAL);
     return library;
 }
 
+static gt_status fail_open(const char *path, const char *reason)
+{
+    if (path)
+        return gt_fail(GT_ERROR_NO_COMPILER, "cannot load NVRTC '%s': %s", path, dlerror());
+    if (*reason)
+        return gt_fail(GT_ERROR_NO_COMPILER, "NVRTC cannot be loaded: %s; name another one with --nvrtc", reason);
+    return gt_fail(GT_ERROR_NO_COMPILER, "NVRTC (libnvrtc.so) not found in $GEMMTUNE_NVRTC, $CUDA_HOME, /usr/local/cuda, the "
+                                         "loader's path or Python's packages: install the CUDA toolkit, or `pip install "
+                                         "nvidia-cuda-nvrtc`, or name it with --nvrtc");
+}
+
 gt_status gt_nvrtc_open(const char *path, gt_nvrtc **out)
 {
+    char reason[REASON_LENGTH] = "";
     gt_status status = GT_OK;
     struct link_map *map;
     int major, minor;
     gt_nvrtc *nvrtc = calloc(1, sizeof *nvrtc);
     if (!nvrtc)
         return gt_fail_memory();
-    nvrtc->library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : find_library();
+    nvrtc->library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : find_library(reason);
     if (!nvrtc->library) {
-        status = path ? gt_fail(GT_ERROR_NO_COMPILER, "cannot load NVRTC '%s': %s", path, dlerror())
-                      : gt_fail(GT_ERROR_NO_COMPILER,
-                                "NVRTC (libnvrtc.so) not found in $GEMMTUNE_NVRTC, $CUDA_HOME, /usr/local/cuda, the "
-                                "loader's path or Python's packages: install the CUDA toolkit, or `pip install "
-                                "nvidia-cuda-nvrtc`, or name it with --nvrtc");
+        status = fail_open(path, reason);
         goto fail;
     }
 #define X(symbol)                                                                                            \
