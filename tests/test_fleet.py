@@ -116,6 +116,15 @@ class Why(unittest.TestCase):
         self.assertEqual([(row["outcome"], row["reason"]) for row in why["failures"]], [("wrong_result", "element 7")])
         self.assertEqual([row["shape"] for row in why["neighbours"]], ["48x32x32"])
 
+    def test_a_name_with_escape_sequences_is_told_without_them(self):
+        shutil.copy(path("a.db"), path("name.db"))
+        with sqlite3.connect(path("name.db")) as db:
+            db.execute("UPDATE gpu SET name = char(27) || '[31mA GPU'")
+        for words in [["why", "32"], ["doctor"]]:
+            out = run(*words, "--db", path("name.db"))[1]
+            self.assertIn(" [31mA GPU", out)
+            self.assertNotIn("\033", out)
+
     def test_a_size_that_was_never_tried_is_one_line(self):
         code, out, err = run("why", "64x32x32", "--db", path("a.db"))
         self.assertEqual((code, out, err.count("\n")), (1, "", 1))

@@ -57,8 +57,9 @@ __attribute__((format(printf, 5, 6))) static void say(report *r, mark m, const c
         gt_json_text(stdout, advice);
         putchar('}');
     } else {
-        printf("%s%-7s%s  %-8s  %s\n", r->colour ? marks[m].colour : "", marks[m].name, r->colour ? "\033[0m" : "",
-               topic, detail);
+        printf("%s%-7s%s  %-8s  ", r->colour ? marks[m].colour : "", marks[m].name, r->colour ? "\033[0m" : "", topic);
+        gt_print_plain(stdout, detail);
+        putchar('\n');
         if (advice)
             printf("%19s%s\n", "", advice);
     }

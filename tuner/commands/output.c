@@ -119,8 +119,7 @@ static size_t text_width(const char *text)
     return width;
 }
 
-/* A name out of a file or database could carry escape sequences: they are not for the terminal. */
-static void print_plain(FILE *stream, const char *text)
+void gt_print_plain(FILE *stream, const char *text)
 {
     for (; *text; text++)
         putc((unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text, stream);
@@ -131,7 +130,7 @@ static void print_cell(FILE *stream, const char *text, gt_align_cell align, size
     const size_t used = text_width(text), pad = width > used ? width - used : 0;
     if (align == GT_RIGHT)
         fprintf(stream, "%*s", (int)pad, "");
-    print_plain(stream, text);
+    gt_print_plain(stream, text);
     if (!last)
         fprintf(stream, "%*s", (int)(align == GT_LEFT ? pad + 2 : 2), "");
 }
@@ -265,7 +264,7 @@ int gt_print_failure(void)
 {
     const bool colour = gt_wants_colour(stderr);
     fprintf(stderr, "%sgemmtune:%s ", colour ? RED : "", colour ? PLAIN : "");
-    print_plain(stderr, gt_error_message());
+    gt_print_plain(stderr, gt_error_message());
     putc('\n', stderr);
     return 1;
 }
@@ -284,7 +283,7 @@ void gt_print_note(const char *format, ...)
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     fputs("gemmtune: ", stderr);
-    print_plain(stderr, line);
+    gt_print_plain(stderr, line);
     putc('\n', stderr);
 }
 

@@ -36,6 +36,10 @@ void gt_table_finish(gt_table *table);
 void gt_json_text(FILE *stream, const char *text);
 void gt_json_number(FILE *stream, double value);
 
+/* Text with blanks for control characters: a name out of a file or database could carry escape sequences, which are not for
+ * the terminal. */
+void gt_print_plain(FILE *stream, const char *text);
+
 /* "gemmtune: " and gt_error_message() on standard error, one line; returns 1 for main to return. */
 int gt_print_failure(void);
 

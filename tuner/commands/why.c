@@ -205,7 +205,9 @@ static gt_status explain(gt_store *store, const gt_problem *problem, const place
         printf("%s\n{\"problem\": \"%s\", \"gpu\": ", first ? "" : ",", name);
         gt_json_text(stdout, at->name);
     } else {
-        printf("%s%s on %s\n", first ? "" : "\n", name, at->name);
+        printf("%s%s on ", first ? "" : "\n", name);
+        gt_print_plain(stdout, at->name);
+        putchar('\n');
     }
     for (size_t i = 0; status == GT_OK && i < SECTIONS; i++)
         status = ask(store, &sections[i], json, parameters);
