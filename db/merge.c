@@ -307,16 +307,14 @@ static gt_status merge_locked(merge *m, gt_merged *merged)
     gt_status status = gt_sql_begin(m->into);
     if (status != GT_OK)
         return status;
-    if (stat(m->from->path, &before) != 0)
+    status = gt_sql_execute(m->from, "BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1"); /* which takes the lock */
+    if (status == GT_OK && stat(m->from->path, &before) != 0)
         status = gt_fail(GT_ERROR_IO, "%s: %s", m->from->path, strerror(errno));
     if (status == GT_OK)
-        status = gt_sql_execute(m->from, "BEGIN");
-    if (status == GT_OK) {
         status = merge_all(m, merged);
-        gt_sql_end(m->from, GT_OK);
-    }
     if (status == GT_OK && (stat(m->from->path, &after) != 0 || changed(&before, &after)))
         status = gt_fail(GT_ERROR_BUSY, "%s: changed while it was read; nothing of it was merged", m->from->path);
+    status = gt_sql_end(m->from, status);
     return gt_sql_end(m->into, status);
 }
 

@@ -128,6 +128,38 @@ TEST(two_merges_at_once_both_come_to_their_end)
     gt_store_close(store);
 }
 
+/* Another process waits for both files in turn: the writer of the first one ends its transaction between. */
+TEST(a_file_that_a_tuner_writes_is_merged_as_it_is_before_or_after)
+{
+    const files names = make_files();
+    int ready[2], go[2], status = -1;
+    char byte = 0;
+    gt_store_close(open_quick(names.into));
+    make_file(names.from, 1, 100, "2026-03-01 12:00:00");
+    CHECK(pipe(ready) == 0 && pipe(go) == 0);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        gt_store *store = open_quick(names.into);
+        CHECK(write(ready[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 1);
+        merge_into(store, names.from);
+        _exit(0);
+    }
+    CHECK(read(ready[0], &byte, 1) == 1);
+    gt_store *into = open_quick(names.into), *from = open_quick(names.from);
+    CHECK_OK(gt_sql_execute(into, "BEGIN IMMEDIATE"));
+    CHECK(write(go[1], &byte, 1) == 1);
+    usleep(300000); /* it has opened the other file, and waits for this one */
+    CHECK_OK(gt_sql_execute(from, "BEGIN EXCLUSIVE; UPDATE run SET host = 'another host'"));
+    CHECK_OK(gt_sql_execute(into, "COMMIT"));
+    usleep(400000); /* it waits for the other one */
+    CHECK_OK(gt_sql_execute(from, "COMMIT"));
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK_STR(ask(into, "SELECT host FROM run"), "another host");
+    gt_store_close(from);
+    gt_store_close(into);
+}
+
 static double now_us(void)
 {
     struct timespec t;
