@@ -102,6 +102,20 @@ class Run(unittest.TestCase):
         self.assertLessEqual(raced, {12})  # the last one, behind which nobody waits
         self.assertRegex(out, r"8x8x8 +naive .* modelled")
 
+    def test_what_was_tried_and_not_raced_when_a_run_was_killed_races_in_the_next_one_and_only_then(self):
+        path = os.path.join(os.path.dirname(DATABASE), "killed.db")
+        words = ["tune", "--device", "soft", "--family", "naive", "--shapes", "8", "--no-cublas", "--quiet", "--db", path]
+        self.assertEqual(run(*words)[0], 0)
+        count = "SELECT count(*), count(margin) FROM trial WHERE stage = 'race'"
+        with sqlite3.connect(path) as db:
+            found = db.execute(count).fetchone()
+            db.execute("DELETE FROM trial WHERE stage = 'race'")
+            db.execute("DELETE FROM searched")
+        for _ in range(2):
+            self.assertEqual(run(*words)[0], 0)
+            with sqlite3.connect(path) as db:
+                self.assertEqual(db.execute(count).fetchone(), found)
+
     def test_a_network_file_system_is_warned_of_once(self):
         self.assertEqual(self.err.count("network file system"), 1, self.err)
         self.assertNotIn("network", self.out)

@@ -17,6 +17,12 @@ static bool is_new_best(const gt_work *w)
            (w->own.kernel_id == 0 || gt_trial_deciding_us(&best->trial) < gt_trial_deciding_us(&w->own.trial));
 }
 
+/* Whether earlier runs brought the problem to its end: what they left has raced, and against each other. */
+static bool is_settled(const gt_work *w)
+{
+    return w->own.kernel_id != 0 && w->raced && w->rival_count == 0;
+}
+
 /* What stands in the store already, where this run found nothing better. */
 static gt_status show_stored(gt_work *w)
 {
@@ -207,7 +213,7 @@ static gt_status tune_problem(gt_work *w)
     }
     if (status != GT_OK)
         return status;
-    if (searched && w->own.kernel_id != 0 && w->rival_count == 0)
+    if (searched && is_settled(w))
         return show_stored(w);
     const bool first = tuning->effort == GT_EFFORT_FIRST;
     if (first && (options.family ? w->own : w->fastest).kernel_id != 0)
@@ -219,7 +225,7 @@ static gt_status tune_problem(gt_work *w)
         status = try_stored(w, &options);
     if (status == GT_OK && !tuning->only_seeds && !gt_engine_interrupted())
         status = gt_screen_keep(w);
-    if (status == GT_OK && !is_new_best(w) && w->own.kernel_id != 0 && w->rival_count == 0)
+    if (status == GT_OK && !is_new_best(w) && is_settled(w))
         status = show_stored(w);
     else if (status == GT_OK && lacks_time(w))
         status = leave_unraced(w);

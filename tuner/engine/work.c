@@ -75,8 +75,10 @@ gt_status gt_work_recall(gt_work *w)
     w->rival_count = 0;
     for (size_t i = 0; i < measured.count; i++) {
         const gt_measured *row = &measured.list[i];
+        const bool asked = !family || strcmp(row->kernel->family, family) == 0;
         if (!row->same_gpu)
             continue;
+        w->raced = w->raced || (asked && row->trial.stage == GT_STAGE_RACE);
         if (row->winner)
             keep(&w->winner, row);
         else if (gt_is_same_code(row->kernel, &w->anew.kernel))
@@ -85,8 +87,7 @@ gt_status gt_work_recall(gt_work *w)
             keep_rival(w, row);
         if (w->fastest.kernel_id == 0 || row->trial.us < w->fastest.trial.us)
             keep(&w->fastest, row);
-        if (family && strcmp(row->kernel->family, family) == 0 &&
-            (w->own.kernel_id == 0 || row->trial.us < w->own.trial.us))
+        if (family && asked && (w->own.kernel_id == 0 || row->trial.us < w->own.trial.us))
             keep(&w->own, row);
     }
     if (!family || strcmp(w->winner.kernel.family, family) == 0)

@@ -26,6 +26,7 @@ typedef struct gt_work {
     /* What earlier runs found for this problem. winner: defends its place in every race. own: the best of the family
      * that was asked for, else the same; shown if this run finds nothing better. */
     gt_known winner, own;
+    bool raced; /* whether any of the family that was asked for, or of all, was in a race */
     gt_known rivals[GT_RIVALS]; /* other winners, which the newest has never raced */
     size_t rival_count;
     gt_known fastest; /* of all that were ever measured on it */
