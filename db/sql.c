@@ -26,7 +26,8 @@ static const struct {
     {SQLITE_IOERR, GT_ERROR_IO,
      "cannot be read or written; check the disk's space and limits and run again, what was stored is intact"},
     {SQLITE_READONLY, GT_ERROR_IO, "cannot be written; check owner and mode of the file and its folder"},
-    {SQLITE_CANTOPEN, GT_ERROR_IO, "cannot be opened; check owner and mode of the file and its folder"},
+    {SQLITE_CANTOPEN, GT_ERROR_IO, /* the file, or its journal, for which there may be no room */
+     "cannot be opened; check owner and mode of the file and its folder, and quota and free inodes of the disk"},
     {SQLITE_PERM, GT_ERROR_IO, "cannot be opened; check owner and mode of the file and its folder"},
     {SQLITE_CONSTRAINT, GT_ERROR_INVALID, "refuses a value"},
     {SQLITE_TOOBIG, GT_ERROR_INVALID, "refuses a value that is too large"},
