@@ -96,16 +96,19 @@ static const merged_table coefficients = {
     "INSERT INTO coefficient (gpu, type, math, family, term, value) VALUES (?, ?, ?, ?, ?, ?)"
     " ON CONFLICT (gpu, type, math, family, term) DO NOTHING", NULL, NOBODY, {GPU, NOBODY}};
 /* Calls are counted up where a program runs. The larger count has the smaller one in it where the files are of one
- * machine, and a sum would grow with every merge. */
+ * machine, and a sum would grow with every merge. Processes of one job are seen last in the same second: of their times the
+ * larger ones stay, whichever comes first. */
+#define NEWER_WANTED                                                                                         \
+    "(excluded.last_seen, excluded.tunable, excluded.us, excluded.saved_us) > (last_seen, tunable, us, saved_us)"
 static const merged_table wants = {
     "SELECT gpu, problem, symbol, fate, program, tunable, calls, us, saved_us, first_seen, last_seen FROM wanted",
     "INSERT INTO wanted (gpu, problem, symbol, fate, program, tunable, calls, us, saved_us, first_seen, last_seen)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (gpu, problem, symbol, fate, program) DO UPDATE SET"
     " (tunable, us, saved_us) = (SELECT excluded.tunable, excluded.us, excluded.saved_us"
-    "  WHERE excluded.last_seen > last_seen UNION ALL SELECT tunable, us, saved_us LIMIT 1),"
+    "  WHERE " NEWER_WANTED " UNION ALL SELECT tunable, us, saved_us LIMIT 1),"
     " calls = max(calls, excluded.calls), first_seen = min(first_seen, excluded.first_seen),"
     " last_seen = max(last_seen, excluded.last_seen)"
-    " WHERE excluded.calls > calls OR excluded.last_seen > last_seen OR excluded.first_seen < first_seen",
+    " WHERE excluded.calls > calls OR excluded.first_seen < first_seen OR " NEWER_WANTED,
     NULL, NOBODY, {GPU, PROBLEM, NOBODY}};
 
 static gt_status fail_damaged(const merge *m, const char *what)

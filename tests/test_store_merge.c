@@ -281,6 +281,28 @@ TEST(what_programs_asked_for_is_counted_once_however_often_it_is_merged)
     gt_store_close(store);
 }
 
+/* As the processes of a job are, that end together. */
+TEST(what_programs_asked_for_in_the_same_second_is_told_alike_whichever_file_comes_first)
+{
+    const files names = make_files();
+    gt_store *into[2] = {open_quick(names.into), open_quick(in_folder(names.folder, "other.db"))};
+    for (int i = 0; i < 2; i++) {
+        fixture f = {.path = i == 0 ? names.from : names.third, .store = open_quick(i == 0 ? names.from : names.third)};
+        fixture_rows(&f);
+        const gt_wanted wanted = {.problem = f.problem, .symbol = "cublasSgemm_v2", .fate = "not tuned",
+                                  .tunable = true, .calls = 10, .us = 5 + i};
+        CHECK_OK(gt_store_put_wanted(f.store, f.gpu, "train", &wanted, 1));
+        CHECK_OK(gt_sql_execute(f.store, "UPDATE wanted SET first_seen = '2026-01-02', last_seen = '2026-02-02'"));
+        gt_store_close(f.store);
+    }
+    for (int i = 0; i < 2; i++) {
+        merge_into(into[i], i == 0 ? names.from : names.third);
+        merge_into(into[i], i == 0 ? names.third : names.from);
+        CHECK_STR(ask(into[i], "SELECT calls || ' ' || us FROM wanted"), "10 6.0");
+        gt_store_close(into[i]);
+    }
+}
+
 TEST(a_merged_kernel_has_the_code_that_any_file_had)
 {
     const files names = make_files();
