@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """The built program as people and scripts meet it: test_cli.py PROGRAM. Needs no GPU."""
-import glob
 import json
 import os
 import resource
@@ -15,9 +14,10 @@ COMMANDS = ("tune best ladder bench space render profile verify forget doctor ru
             " revalidate slurm").split()
 
 
-def run(*words, **more):
+def run(*words, variables=(), **more):
     """Runs the program in an environment of its own; gives (exit code, stdout, stderr)."""
     env = {k: v for k, v in os.environ.items() if k not in ("GEMMTUNE_DB", "NO_COLOR")}
+    env.update(variables)
     # NVIDIA's libraries leave memory behind when they are closed.
     env["ASAN_OPTIONS"] = "detect_leaks=0"
     env["GEMMTUNE_DB"] = os.path.join(FOLDER.name, "none", "gemmtune.db")
@@ -260,8 +260,13 @@ class Regret(unittest.TestCase):
         self.assertEqual(code, 0, err)
         with open(path, "rb") as file:
             before = file.read()
-        folders = set(glob.glob("/tmp/gemmtune-*/regret.db*"))
-        code, out, err = run("bench", "--device", "soft", "--regret", "1", "--seed", "20", "--budget", "2s", "--db", path)
+        scratch = os.path.join(FOLDER.name, "scratch")
+        words = ["bench", "--device", "soft", "--regret", "1", "--seed", "20", "--budget", "2s", "--db", path]
+        code, out, err = run(*words, variables={"TMPDIR": scratch})
+        self.assertEqual(code, 1)
+        self.assertIn(f"in {scratch}: name another one by TMPDIR", err)
+        os.mkdir(scratch)
+        code, out, err = run(*words, variables={"TMPDIR": scratch})
         self.assertEqual(code, 0, err)
         row = next(line for line in out.splitlines() if "1x7x11" in line).split()
         untuned, normal = float(row[-2]), float(row[-1])
@@ -271,7 +276,7 @@ class Regret(unittest.TestCase):
         self.assertIn("seed 20", out)
         with open(path, "rb") as file:
             self.assertEqual(file.read(), before)
-        self.assertEqual(set(glob.glob("/tmp/gemmtune-*/regret.db*")) - folders, set())
+        self.assertEqual(os.listdir(scratch), [])
 
 
     def test_quiet_has_no_notes(self):

@@ -12,6 +12,7 @@ static const char *const names[] = {
     [GT_ENV_DATA_HOME] = "XDG_DATA_HOME",
     [GT_ENV_CACHE_HOME] = "XDG_CACHE_HOME",
     [GT_ENV_HOME] = "HOME",
+    [GT_ENV_TMPDIR] = "TMPDIR",
     [GT_ENV_NO_COLOR] = "NO_COLOR",
     [GT_ENV_TERM] = "TERM",
     [GT_ENV_PYTHON] = "VIRTUAL_ENV",

@@ -14,6 +14,7 @@ typedef enum gt_variable {
     GT_ENV_DATA_HOME, /* XDG_DATA_HOME */
     GT_ENV_CACHE_HOME, /* XDG_CACHE_HOME */
     GT_ENV_HOME,      /* HOME */
+    GT_ENV_TMPDIR,    /* TMPDIR: where files go that nobody needs afterwards */
     GT_ENV_NO_COLOR,  /* NO_COLOR: any value turns colours off */
     GT_ENV_TERM,      /* TERM */
     GT_ENV_PYTHON,    /* VIRTUAL_ENV: a Python environment that may hold NVRTC's wheel */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../src/core/environment.h"
 #include "../../src/core/status.h"
 #include "../../src/runtime/select.h"
 #include "../engine/tune.h"
@@ -195,31 +196,36 @@ static gt_status measure_all(gt_engine *engine, const gt_options_cli *options, g
     return status;
 }
 
-/* A database that is gone afterwards: what is tried here is no part of the user's own. */
-static gt_status open_scratch(const gt_options_cli *options, char folder[64], char path[96], gt_engine *engine)
+/* A folder for a database that is gone afterwards: what is tried here is no part of the user's own. */
+typedef struct scratch {
+    char folder[4000], path[4096];
+} scratch;
+
+static gt_status open_scratch(const gt_options_cli *options, scratch *s, gt_engine *engine)
 {
     gt_engine_options wanted = gt_options_engine(options);
-    strcpy(folder, P_tmpdir "/gemmtune-XXXXXX");
-    if (!mkdtemp(folder)) {
-        folder[0] = '\0';
-        return gt_fail(GT_ERROR_IO, "cannot make a folder for a scratch database in " P_tmpdir);
+    const char *named = gt_environment(GT_ENV_TMPDIR), *parent = named ? named : P_tmpdir;
+    const int length = snprintf(s->folder, sizeof s->folder, "%s/gemmtune-XXXXXX", parent);
+    if (length >= (int)sizeof s->folder || !mkdtemp(s->folder)) {
+        s->folder[0] = '\0';
+        return gt_fail(GT_ERROR_IO, "cannot make a folder for a scratch database in %s: name another one by TMPDIR", parent);
     }
-    snprintf(path, 96, "%s/regret.db", folder);
-    wanted.database = path;
+    snprintf(s->path, sizeof s->path, "%s/regret.db", s->folder);
+    wanted.database = s->path;
     wanted.baselines = 0;
     return gt_engine_open(&wanted, GT_ENGINE_WRITE, engine);
 }
 
-static void remove_scratch(const char *folder, const char *path)
+static void remove_scratch(const scratch *s)
 {
     static const char *const endings[] = {"", "-claims", "-journal"};
-    char name[128];
-    for (size_t i = 0; *folder && i < sizeof endings / sizeof endings[0]; i++) {
-        snprintf(name, sizeof name, "%s%s", path, endings[i]);
+    char name[sizeof s->path + 16];
+    for (size_t i = 0; *s->folder && i < sizeof endings / sizeof endings[0]; i++) {
+        snprintf(name, sizeof name, "%s%s", s->path, endings[i]);
         unlink(name);
     }
-    if (*folder)
-        rmdir(folder);
+    if (*s->folder)
+        rmdir(s->folder);
 }
 
 int gt_bench_regret(const gt_options_cli *options)
@@ -228,9 +234,9 @@ int gt_bench_regret(const gt_options_cli *options)
     gt_store *own = NULL;
     gt_entries shapes = {0};
     size_t count = 0;
-    char folder[64] = "", path[96] = "";
+    scratch place = {.folder = ""};
     int code = 0;
-    gt_status status = open_scratch(options, folder, path, &engine);
+    gt_status status = open_scratch(options, &place, &engine);
     if (status == GT_OK)
         status = gt_entries_init(options, sizeof(entry), &shapes);
     if (status == GT_OK && gt_store_open(options->database, GT_STORE_READ, &own) != GT_OK && !options->quiet)
@@ -250,7 +256,7 @@ int gt_bench_regret(const gt_options_cli *options)
     }
     gt_store_close(own);
     gt_engine_close(&engine, status == GT_OK ? "done" : "failed");
-    remove_scratch(folder, path);
+    remove_scratch(&place);
     gt_entries_finish(&shapes);
     return gt_engine_interrupted() ? 130 : code;
 }
