@@ -228,6 +228,23 @@ TEST(the_software_gpu_tries_less_on_smaller_sizes)
     CHECK_STATUS(parse(WORDS("--device", "software"), &o), GT_ERROR_INVALID);
 }
 
+TEST(what_stands_behind_a_software_gpu_is_looked_at)
+{
+    static const char *const good[] = {"soft:h200,races,gpus=2", "soft:h200,gpus=16,races", "soft:t4,gpus=1"};
+    static const char *const bad[] = {"soft:t4,", "soft:t4,gpus=0", "soft:t4,gpus=17", "soft:t4,gpus=2x", "soft:t4,races,"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        gt_options_cli o;
+        CHECK_OK(parse(WORDS("--device", good[i]), &o));
+        gt_options_finish(&o);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char says[160];
+        snprintf(says, sizeof says, "the software GPU has no profile '%s'; there are: h200 a100 rtx4090 t4, each with ,races "
+                 "or ,gpus=2 behind it", bad[i] + strlen("soft:"));
+        check_refused(WORDS("--device", bad[i]), says);
+    }
+}
+
 TEST(regret_is_measured_on_shapes_of_its_own)
 {
     gt_options_cli o;

@@ -35,23 +35,27 @@ bool gt_driver_is_soft(const char *name, const char **profile)
 }
 
 static const char *const profiles[] = {"h200", "a100", "rtx4090", "t4"};
+#define NO_PROFILE \
+    "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4, each with ,races or ,gpus=2 behind it"
 
 gt_status gt_driver_check_name(const char *name)
 {
     const char *profile;
     if (!gt_driver_is_soft(name, &profile))
         return GT_OK;
-    const size_t length = strcspn(profile, ","); /* "h200,races", "h200,gpus=2" */
+    size_t length = strcspn(profile, ",");
     bool known = *profile == '\0' && name[4] == '\0';
     for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++)
         known = known || (strlen(profiles[i]) == length && strncmp(profile, profiles[i], length) == 0);
-    if (known && (profile[length] == '\0' || strcmp(profile + length, ",races") == 0 ||
-                  strncmp(profile + length, ",gpus=", 6) == 0))
-        return GT_OK;
-    return gt_fail(GT_ERROR_INVALID,
-                   "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4, each with ,races or ,gpus=2 "
-                   "behind it",
-                   profile);
+    for (const char *more = profile + length; known && *more; more += length) { /* "h200,races", "h200,gpus=2" */
+        int devices, end = 0;
+        more++;
+        length = strcspn(more, ",");
+        known = (length == 5 && strncmp(more, "races", 5) == 0) ||
+                (sscanf(more, "gpus=%2d%n", &devices, &end) == 1 && (size_t)end == length && devices >= 1 &&
+                 devices <= GT_SOFT_MOST_DEVICES);
+    }
+    return known ? GT_OK : gt_fail(GT_ERROR_INVALID, NO_PROFILE, profile);
 }
 
 /* Opens the software GPU's library: as $GEMMTUNE_SOFTGPU says; in the build tree of a program that was not installed;

@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/* ",gpus=N" takes as many. */
+#define GT_SOFT_MOST_DEVICES 16
+
 /* What the last launch did, and where the time went that the model gives it. */
 typedef struct gtSoftLaunch {
     /* Warp instructions, all and by pipe. */

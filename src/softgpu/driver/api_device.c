@@ -31,17 +31,20 @@ static choice read_choice(const char *text)
         if (length == 5 && strncmp(text, "races", 5) == 0)
             c.races = true;
         else if (sscanf(text, "gpus=%2d%n", &c.devices, &end) != 1 || (size_t)end != length || c.devices < 1 ||
-                 c.devices > SG_MOST_DEVICES)
+                 c.devices > GT_SOFT_MOST_DEVICES)
             return (choice){0};
     }
     c.profile = sg_profile_find(key);
     return c;
 }
 
-/* The environment is read here, and nowhere else. */
+/* The environment is read here, and nowhere else. A program that is linked with this library starts it before libgemmtune
+ * does, and both go by one variable. */
 static choice find_choice(void)
 {
-    const char *named = secure_getenv("GEMMTUNE_SOFT");
+    const char *named = secure_getenv("GEMMTUNE_SOFT"), *driver = secure_getenv("GEMMTUNE_DRIVER");
+    if (!named && driver && strncmp(driver, "soft:", 5) == 0)
+        named = driver + 5;
     return read_choice(chosen[0] ? chosen : named ? named : "");
 }
 

@@ -12,6 +12,7 @@
 #include "../model/model.h"
 #include "../model/profile.h"
 #include "../ptx/cubin.h"
+#include "../softgpu.h"
 #include "handle.h"
 
 /* A library's kernel. The same object stands behind CUkernel and CUfunction: contexts share the device's code. */
@@ -62,15 +63,13 @@ typedef struct sg_context {
     unsigned flags;
 } sg_context;
 
-#define SG_MOST_DEVICES 16
-
 /* Devices are alike; their memory and their clock are one. */
 typedef struct sg_state {
     const sg_profile *profile; /* NULL: before cuInit */
     bool check_races;
     int device_count;
     sg_memory *memory;
-    sg_context primary[SG_MOST_DEVICES];
+    sg_context primary[GT_SOFT_MOST_DEVICES];
     uint32_t contexts; /* the last one's number */
     CUresult fault;    /* what a kernel left behind; no context of the process recovers from it */
     double now_us;     /* the device's clock: it runs while the device works, and only then */
