@@ -147,6 +147,24 @@ DEVICE_TEST(a_choice_goes_before_the_environment)
     dlclose(driver);
 }
 
+/* A program that is linked with the software GPU starts it before libgemmtune opens it by this variable. */
+DEVICE_TEST(the_variable_that_names_the_driver_chooses_the_device)
+{
+    gt_driver *other = NULL;
+    gt_device device;
+    SOFT_ONLY;
+    setenv("GEMMTUNE_SOFTGPU", path(), 1);
+    unsetenv("GEMMTUNE_SOFT");
+    setenv("GEMMTUNE_DRIVER", "soft:t4", 1);
+    CHECK_OK(gt_driver_open(path(), &cu));
+    CHECK_OK(gt_device_query(cu, 0, &device));
+    CHECK_INT(device.cc, 75);
+    CHECK_OK(gt_driver_open(NULL, &other));
+    gt_driver_close(other);
+    CHECK_STATUS(gt_driver_open("soft:a100", &other), GT_ERROR_NO_DEVICE);
+    CHECK(strstr(gt_error_message(), "run it with GEMMTUNE_DRIVER=soft:a100"));
+}
+
 DEVICE_TEST(a_software_gpu_with_too_short_a_table_is_refused)
 {
     const char *older = getenv("GEMMTUNE_OLDER_SOFTGPU");

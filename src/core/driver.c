@@ -97,10 +97,13 @@ static gt_status find_soft(gt_driver *driver, bool wanted)
 /* Tells the software GPU what to be, before it starts. */
 static gt_status choose_profile(const gt_driver *driver, const char *profile)
 {
-    if (driver->soft->choose(profile) == CUDA_SUCCESS)
-        return GT_OK;
-    return gt_fail(GT_ERROR_NO_DEVICE, "the software GPU has no profile '%.32s'; there are: h200 a100 rtx4090 t4",
-                   profile);
+    const int result = driver->soft->choose(profile);
+    if (result == CUDA_ERROR_ILLEGAL_STATE)
+        return gt_fail(GT_ERROR_NO_DEVICE,
+                       "this program has started the software GPU as another than %.32s: run it with "
+                       "GEMMTUNE_DRIVER=soft:%.32s",
+                       profile, profile);
+    return result == CUDA_SUCCESS ? GT_OK : gt_fail(GT_ERROR_NO_DEVICE, NO_PROFILE, profile);
 }
 
 /* What tells drivers apart: many have one CUDA version. The kernel module knows its own. */

@@ -44,8 +44,9 @@ typedef struct gtSoft {
     /*
      * Says what to be, before cuInit: "h200", "a100", "rtx4090" or "t4", and behind a comma what to do more:
      * "h200,races" looks for races in global and shared memory, and for dependent launches that touch global memory
-     * before they have waited, "h200,gpus=2" is a machine with two of them. "" leaves it to the environment variable GEMMTUNE_SOFT, which takes the same and is read
-     * by cuInit; without either it is an h200. CUDA_ERROR_INVALID_VALUE for what is not known, CUDA_ERROR_ILLEGAL_STATE
+     * before they have waited, "h200,gpus=2" is a machine with two of them. "" leaves it to the environment variable
+     * GEMMTUNE_SOFT, which takes the same and is read by cuInit, or to what $GEMMTUNE_DRIVER has behind "soft:"; without
+     * any of these it is an h200. CUDA_ERROR_INVALID_VALUE for what is not known, CUDA_ERROR_ILLEGAL_STATE
      * after cuInit for anything but what it is.
      */
     int (*choose)(const char *choice);
