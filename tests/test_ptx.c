@@ -1,4 +1,6 @@
 /* PTX text: what is read from it, and what is said of text that is not right. */
+#include <locale.h>
+
 #include "ptx_fixture.h"
 #include "softgpu_fixture.h"
 
@@ -182,6 +184,20 @@ TEST(a_kernel_says_what_its_launch_must_match)
     CHECK(sg_module_kernel(module, "second") && !sg_module_kernel(module, "third"));
     sg_module_destroy(module);
     sg_memory_destroy(memory);
+}
+
+TEST(a_program_whose_numbers_have_a_decimal_comma_changes_nothing)
+{
+    static const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8", "pt_BR.UTF-8", "ru_RU.UTF-8"};
+    static const char text[] = PTX_HEAD ".visible .global .f32 a = 1.5;\n";
+    bool comma = false;
+    for (size_t i = 0; !comma && i < sizeof locales / sizeof locales[0]; i++)
+        comma = setlocale(LC_NUMERIC, locales[i]) != NULL;
+    if (!comma)
+        SKIP("no locale with a decimal comma is installed");
+    const sg_ptx_status status = load(text, strlen(text));
+    setlocale(LC_NUMERIC, "C");
+    CHECK_INT(status, SG_PTX_OK);
 }
 
 TEST(variables_have_their_initial_values)

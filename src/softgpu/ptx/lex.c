@@ -1,5 +1,6 @@
 #include "lex.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,8 @@ static bool lex_decimal_float(sg_lexer *l, const char *end, sg_token *token)
         return false;
     memcpy(text, l->at, length);
     text[length] = 0;
-    const double value = strtod(text, &rest);
+    /* Not in the program's own locale, which may write a decimal comma. In C's there is nothing to allocate or free. */
+    const double value = strtod_l(text, &rest, newlocale(LC_ALL_MASK, "C", (locale_t)0));
     if (*rest)
         return false;
     memcpy(&token->integer, &value, sizeof value);
