@@ -96,7 +96,7 @@ gt_status gt_place_resolve(const char *path, gt_store_mode mode, char absolute[P
         if (errno != ENOENT && errno != ENOTDIR)
             return gt_fail(GT_ERROR_IO, "%s: %s", path, strerror(errno));
         if (mode == GT_STORE_READ)
-            return gt_fail(GT_ERROR_NO_DATABASE, "%s: no database here; run `gemmtune` to make one", path);
+            return gt_fail(GT_ERROR_NO_DATABASE, "%s: no database here; run `gemmtune --db %s` to make one", path, path);
         return resolve_new(path, absolute);
     }
     if (stat(absolute, &st) != 0)

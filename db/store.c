@@ -9,7 +9,7 @@
 #define HEADER_PAGE_SIZE 16 /* big-endian; 1 means 65536 */
 #define HEADER_APPLICATION_ID 68
 
-#define EMPTY "%s: empty; run `gemmtune` to fill it"
+#define EMPTY "%s: empty; run `gemmtune --db %s` to fill it"
 
 /*
  * Looks at the file before SQLite does: what belongs to somebody else is not even locked, let alone recovered. The
@@ -25,7 +25,7 @@ static gt_status check_header(const gt_store *store)
     if (code == SQLITE_OK)
         code = file->pMethods->xFileSize(file, &size);
     if (code == SQLITE_OK && size == 0 && stat(store->path, &st) == 0 && st.st_size == 0)
-        return store->mode != GT_STORE_READ ? GT_OK : gt_fail(GT_ERROR_DATABASE, EMPTY, store->path);
+        return store->mode != GT_STORE_READ ? GT_OK : gt_fail(GT_ERROR_DATABASE, EMPTY, store->path, store->path);
     if (code == SQLITE_OK && size >= HEADER_BYTES)
         code = file->pMethods->xRead(file, header, sizeof header, 0);
     if (code != SQLITE_OK)
@@ -120,10 +120,10 @@ static gt_status check_readable(gt_store *store)
     int64_t version = 0;
     gt_status status = find_version(store, &version);
     if (status == GT_OK && version == 0) /* an interrupted creation, rolled back just now */
-        return gt_fail(GT_ERROR_DATABASE, EMPTY, store->path);
+        return gt_fail(GT_ERROR_DATABASE, EMPTY, store->path, store->path);
     if (status == GT_OK && version < gt_migrate_format())
-        return gt_fail(GT_ERROR_DATABASE, "%s: of an older gemmtune (format %lld); run `gemmtune`, which updates it",
-                       store->path, (long long)version);
+        return gt_fail(GT_ERROR_DATABASE, "%s: of an older gemmtune (format %lld); run `gemmtune --db %s`, which updates it",
+                       store->path, (long long)version, store->path);
     if (status == GT_OK)
         status = gt_sql_execute(store, "BEGIN");
     if (status != GT_OK)

@@ -204,7 +204,7 @@ class Advice(unittest.TestCase):
             with self.subTest(words[0]):
                 code, out, err = run(*words, "--db", path)
                 self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
-                self.assertIn(f"{path}: no database here", err)
+                self.assertIn(f"{path}: no database here; run `gemmtune --db {path}`", err)
                 self.assertFalse(os.path.exists(path))
 
     def test_fit_needs_the_gpu_whose_trials_it_fits(self):
@@ -375,12 +375,17 @@ class Tuned(unittest.TestCase):
     def test_bench_goes_on_behind_a_shape_without_a_kernel(self):
         code, out, err = self.of("bench", "--device", "soft", "--shapes", "64,50x1x30", "--json", "-q")
         self.assertEqual((code, err.count("\n")), (1, 1), err)
-        self.assertRegex(err, "no kernel for f32 nn 64x64x64 on .*: run `gemmtune --device soft --type f32 .*64x64x64`")
+        self.assertRegex(err, "no kernel for f32 nn 64x64x64 on .*: run `gemmtune --device soft --type f32 .*64x64x64 --db ")
         rows = json.loads(out)["shapes"]
         self.assertEqual([(row["shape"], row["choice"], row["us"] is None) for row in rows],
                          [("64x64x64", None, True), ("1x50x30", "exact", False)])
         code, out, err = self.of("bench", "--device", "soft", "--shapes", "64,128")
         self.assertEqual((code, out, err.count("\n")), (1, "", 1))
+
+    def test_what_to_run_is_run_on_the_same_database(self):
+        for words in [["bench", "--shapes", "64"], ["best", "--shapes", "8", "--type", "s8"], ["verify", "--type", "s8"],
+                      ["why", "64"]]:
+            self.assertIn(f" --db {self.path}`", self.of(*words, *(["--device", "soft"] if words[0] != "why" else []))[2])
 
     def test_bench_untuned_says_that_no_other_size_has_a_kernel(self):
         code, out, err = self.of("bench", "--device", "soft", "--shapes", "50x1x30", "--untuned", "-q")

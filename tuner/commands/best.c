@@ -235,7 +235,8 @@ static gt_status open_store(const gt_options_cli *options, gt_store **store)
 /* What the library would take for a shape that the table does not show, on the GPU that was asked for. */
 static void explain(const gt_options_cli *options, gt_store *store, const gt_device *device, const gt_shape *shape)
 {
-    const gt_demands demands = {0};
+    char db[GT_OPTIONS_DB];
+    const gt_demands demands = {.db_option = gt_options_db(options->database, db)};
     gt_measurements measured = {0};
     gt_selection selection;
     gt_problem problem;
@@ -285,6 +286,7 @@ int gt_cmd_best(const gt_options_cli *options)
     listing l = {.options = options, .seen = calloc(options->shapes.count + 1, sizeof *l.seen)};
     gt_store *store = NULL;
     gt_device device;
+    char db[GT_OPTIONS_DB];
     bool found = false;
     gt_status status = l.seen ? open_store(options, &store) : gt_fail_memory();
     if (status == GT_OK)
@@ -301,9 +303,11 @@ int gt_cmd_best(const gt_options_cli *options)
         status = l.status;
     if (status == GT_OK && l.rows == 0) {
         fputs(options->json ? "[]\n" : "", stdout);
-        if (!options->quiet)
-            gt_print_note(filtered ? "nothing in %s matches" : "nothing is tuned yet in %s: run gemmtune",
-                          gt_store_path(store));
+        if (!options->quiet && filtered)
+            gt_print_note("nothing in %s matches", gt_store_path(store));
+        else if (!options->quiet)
+            gt_print_note("nothing is tuned yet in %s: run `gemmtune%s`", gt_store_path(store),
+                          gt_options_db(options->database, db));
     }
     gt_table_finish(l.table);
     if (status == GT_OK)

@@ -3,13 +3,15 @@
 #include <stdio.h>
 
 #include "../../src/core/status.h"
+#include "options.h"
 
 /* The best kernel of one database for a problem, or what it would be if nobody had tuned that, with its code. */
 static gt_status choose_from(const gt_engine *engine, gt_store *store, gt_store *other, const gt_problem *problem,
                              bool untuned, gt_chosen *chosen, gt_code *code)
 {
     gt_measurements measured = {0};
-    const gt_demands demands = {0};
+    char db[GT_OPTIONS_DB];
+    const gt_demands demands = {.db_option = gt_options_db(engine->options.database, db)};
     gt_status status = gt_store_find_measured(store, &engine->device, &problem->class, &measured);
     if (status == GT_OK && other)
         status = gt_measurements_drop_convicted(&measured, other, &engine->device);

@@ -2,6 +2,7 @@
 #ifndef GT_OPTIONS_H
 #define GT_OPTIONS_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "../../src/core/device.h"
@@ -146,6 +147,11 @@ size_t gt_options_group(const gt_problem *problems, size_t count);
 
 /* A problem in a table: "1024x512x64"; "1024x512x64 nt batch 8 align 4" where the options do not say that already. */
 void gt_options_shape(const gt_options_cli *options, const gt_problem *problem, char text[GT_OPTIONS_SHAPE]);
+
+#define GT_OPTIONS_DB (PATH_MAX + 8)
+
+/* " --db FILE" for a command that a message names, where a database was named; else "". Returns text. */
+const char *gt_options_db(const char *database, char text[GT_OPTIONS_DB]);
 
 /* What the engine takes of them. It points into options. */
 gt_engine_options gt_options_engine(const gt_options_cli *options);

@@ -66,6 +66,12 @@ void gt_options_shape(const gt_options_cli *options, const gt_problem *problem, 
         snprintf(text + length, GT_OPTIONS_SHAPE - (size_t)length, " align %d", problem->class.align);
 }
 
+const char *gt_options_db(const char *database, char text[GT_OPTIONS_DB])
+{
+    snprintf(text, GT_OPTIONS_DB, "%s%s", database ? " --db " : "", database ? database : "");
+    return text;
+}
+
 size_t gt_options_group(const gt_problem *problems, size_t count)
 {
     size_t end = 0;

@@ -396,7 +396,7 @@ static gt_status find_subjects(verification *v)
 {
     const gt_options_cli *options = v->options;
     gt_status status = GT_OK;
-    char device[GT_DEVICE_OPTION];
+    char device[GT_DEVICE_OPTION], db[GT_OPTIONS_DB];
     const char *types = options->all_types ? "" : options->type_names;
     for (size_t i = 0; status == GT_OK && i < LAYOUTS * options->type_count; i++)
         status = add_layout(v, options->type_list[i / LAYOUTS], (gt_op)(i % LAYOUTS / 2), (gt_op)(i % 2),
@@ -406,11 +406,11 @@ static gt_status find_subjects(verification *v)
     if (status != GT_OK || v->count > 0 || (options->all && v->retrials.count > 0))
         return status;
     return gt_fail(GT_ERROR_NOT_TUNED,
-                   "nothing to verify: no stored %s%s%s for %s in %s: run `gemmtune --device %s%s%s%s%s`",
+                   "nothing to verify: no stored %s%s%s for %s in %s: run `gemmtune --device %s%s%s%s%s%s`",
                    options->all ? "kernel" : "winner", *types ? " of type " : "", types, v->engine->device.name,
                    gt_store_path(v->engine->store), gt_device_option(&v->engine->device, device),
                    *types ? " --type " : "", types, options->math_names ? " --math " : "",
-                   options->math_names ? options->math_names : "");
+                   options->math_names ? options->math_names : "", gt_options_db(options->database, db));
 }
 
 int gt_cmd_verify(const gt_options_cli *options)

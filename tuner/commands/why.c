@@ -179,7 +179,7 @@ static gt_status find_places(gt_store *store, const char *database, const gt_pro
         " AND p.k = ?6 AND p.batch = ?7 AND p.align = ?8 AND p.epilogue = ?9"
         " AND EXISTS (SELECT 1 FROM trial t WHERE t.problem = p.id AND t.gpu = g.id) ORDER BY 3, 2";
     const int64_t numbers[] = {problem->m, problem->n, problem->k, problem->batch, problem->class.align};
-    char texts[5][24], name[GT_PROBLEM_NAME_LENGTH], words[GT_PROBLEM_WORDS];
+    char texts[5][24], name[GT_PROBLEM_NAME_LENGTH], words[GT_PROBLEM_WORDS], db[GT_OPTIONS_DB];
     for (int i = 0; i < 5; i++)
         snprintf(texts[i], sizeof texts[i], "%lld", (long long)numbers[i]);
     const char *const parameters[] = {gt_class_types(&problem->class)->name, gt_math_name(problem->class.math),
@@ -189,8 +189,8 @@ static gt_status find_places(gt_store *store, const char *database, const gt_pro
     if (status != GT_OK || found->count > 0)
         return status;
     gt_problem_name(problem, name);
-    return gt_fail(GT_ERROR_NOT_TUNED, "%s: nothing was tried on %s; `gemmtune %s%s%s` does", gt_store_path(store), name,
-                   gt_problem_words(problem, words), database ? " --db " : "", database ? database : "");
+    return gt_fail(GT_ERROR_NOT_TUNED, "%s: nothing was tried on %s; `gemmtune %s%s` does", gt_store_path(store), name,
+                   gt_problem_words(problem, words), gt_options_db(database, db));
 }
 
 static gt_status explain(gt_store *store, const gt_problem *problem, const place *at, bool json, bool first)
