@@ -174,8 +174,8 @@ TEST(a_command_refuses_what_it_does_not_use)
 
 TEST(values_are_checked)
 {
-    check_refused(WORDS("--device", "-1"), "--device takes a whole number from 0 to 1023, not '-1'");
-    check_refused(WORDS("--device", ""), "--device takes a whole number from 0 to 1023, not ''");
+    check_refused(WORDS("--device", "-1"), "--device takes a GPU's number from 0 to 1023, soft, or all (tune), not '-1'");
+    check_refused(WORDS("--device", "cpu"), "--device takes a GPU's number from 0 to 1023, soft, or all (tune), not 'cpu'");
     check_refused(WORDS("--batch", "0"), "--batch takes a whole number from 1 to 9223372036854775807, not '0'");
     check_refused(WORDS("--align", "3"), "--align takes 1, 2, 4, 8 or 16, not '3'");
     check_refused(WORDS("--type", "f31"), "unknown type 'f31'; there are: " TYPES " and all");

@@ -38,10 +38,11 @@ static gt_status read_device(const char *text, gt_options_cli *o)
         o->device = 0;
         return gt_driver_check_name(text);
     }
-    gt_status status = gt_integer_parse("--device", text, 0, 1023, &number);
-    if (status == GT_OK)
-        o->device = (int)number;
-    return status;
+    if (gt_integer_parse("--device", text, 0, 1023, &number) != GT_OK)
+        return gt_fail(GT_ERROR_INVALID, "--device takes a GPU's number from 0 to 1023, soft, or all (tune), not '%.40s'",
+                       text);
+    o->device = (int)number;
+    return GT_OK;
 }
 
 static gt_status read_shard(const char *text, gt_options_cli *o)
