@@ -333,6 +333,15 @@ class Ladder(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
         return {row["rung"]: row for row in json.loads(out)}
 
+    def test_an_interrupted_one_shows_the_rungs_that_were_climbed(self):
+        with subprocess.Popen([PROGRAM, "ladder", "--device", "soft", "--shapes", "512", "--json"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ladder:
+            self.assertIn("[1/1] 512x512x512", ladder.stderr.readline())  # after ten seconds, a rung or more
+            ladder.send_signal(signal.SIGINT)
+            rungs = json.loads(ladder.communicate(timeout=100)[0])
+        self.assertEqual(ladder.returncode, 130)
+        self.assertTrue(rungs and all(rung["configuration"] for rung in rungs))
+
     def test_it_climbs_on_to_wgmma_with_one_more_technique_a_rung(self):
         # More tiles than the GPU has room for blocks.
         rungs = self.climb("--device", "soft", "--shapes", "3072x2304x16", "--family", "wgmma")

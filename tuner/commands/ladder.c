@@ -275,6 +275,8 @@ static void print_size(ladder *l, gt_table *table, const gt_shape *shape)
         const rung *r = &l->rungs[i];
         const double peak = gt_device_peak_tflops(&l->engine->device, r->types);
         const bool ok = r->trial.outcome == GT_TRIAL_OK && r->trial.us > 0;
+        if (!ok && !*r->trial.detail) /* an interruption came before it was tried */
+            continue;
         if (r->order == 1 && ok)
             naive_us = r->trial.us;
         gt_table_text(table, size);
@@ -325,7 +327,7 @@ int gt_cmd_ladder(const gt_options_cli *options)
             status = climb_all(&l, shape, gt_types_parse("f16_f32", GT_MATH_STRICT));
         if (status == GT_OK && f32)
             status = climb_all(&l, shape, gt_types_parse("f32", GT_MATH_SPLIT));
-        if (status == GT_OK)
+        if (status == GT_OK || gt_engine_interrupted())
             print_size(&l, table, shape);
         l.state.what = "";
     }
