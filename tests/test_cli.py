@@ -232,6 +232,13 @@ class Advice(unittest.TestCase):
             code, out, err = run("fit", "--trials", path, word, os.path.join(FOLDER.name, "other"))
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
 
+    def test_a_compiler_that_is_named_and_cannot_be_loaded_is_told_of(self):
+        for words, env in [(["--nvrtc", "/nowhere/libnvrtc.so"], {}), ([], {"GEMMTUNE_NVRTC": "/nowhere/libnvrtc.so"})]:
+            with unittest.mock.patch.dict(os.environ, env):
+                code, out, err = run("profile", "naive", "--shapes", "16", *words)
+            self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
+            self.assertIn("cannot load NVRTC '/nowhere/libnvrtc.so'", err)
+
     def test_profile_says_that_it_counts_on_the_software_gpu(self):
         code, out, err = run("profile", "naive", "--shapes", "16", "--device", "0")
         if "NVRTC" in err:

@@ -20,7 +20,6 @@ static const struct {
     int variable; /* a gt_variable, or -1 */
     const char *pattern;
 } places[] = {
-    {GT_ENV_NVRTC, ""},
     {GT_ENV_CUDA_HOME, "/lib64/libnvrtc.so"},
     {GT_ENV_CUDA_HOME, "/lib64/libnvrtc.so.1[0-9]"},
     {-1, "/usr/local/cuda/lib64/libnvrtc.so"},
@@ -73,9 +72,9 @@ static gt_status fail_open(const char *path, const char *reason)
         return gt_fail(GT_ERROR_NO_COMPILER, "cannot load NVRTC '%s': %s", path, dlerror());
     if (*reason)
         return gt_fail(GT_ERROR_NO_COMPILER, "NVRTC cannot be loaded: %s; name another one with --nvrtc", reason);
-    return gt_fail(GT_ERROR_NO_COMPILER, "NVRTC (libnvrtc.so) not found in $GEMMTUNE_NVRTC, $CUDA_HOME, /usr/local/cuda, the "
-                                         "loader's path or Python's packages: install the CUDA toolkit, or `pip install "
-                                         "nvidia-cuda-nvrtc`, or name it with --nvrtc");
+    return gt_fail(GT_ERROR_NO_COMPILER, "NVRTC (libnvrtc.so) not found in $CUDA_HOME, /usr/local/cuda, the loader's path or "
+                                         "Python's packages: install the CUDA toolkit, or `pip install "
+                                         "nvidia-cuda-nvrtc`, or name it with --nvrtc or $GEMMTUNE_NVRTC");
 }
 
 gt_status gt_nvrtc_open(const char *path, gt_nvrtc **out)
@@ -87,6 +86,8 @@ gt_status gt_nvrtc_open(const char *path, gt_nvrtc **out)
     gt_nvrtc *nvrtc = calloc(1, sizeof *nvrtc);
     if (!nvrtc)
         return gt_fail_memory();
+    if (!path)
+        path = gt_environment(GT_ENV_NVRTC);
     nvrtc->library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : find_library(reason);
     if (!nvrtc->library) {
         status = fail_open(path, reason);

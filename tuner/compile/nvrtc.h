@@ -21,8 +21,8 @@ typedef struct gt_nvrtc {
 #undef X
 } gt_nvrtc;
 
-/* Looks for NVRTC in: path, $GEMMTUNE_NVRTC, $CUDA_HOME, the usual toolkit folders, the loader's path, the pip
- * wheel's folder. GT_ERROR_NO_COMPILER says where it looked. *nvrtc: gt_nvrtc_close. */
+/* Opens the NVRTC at path, else the one that $GEMMTUNE_NVRTC names, and no other; without either it looks in $CUDA_HOME, the
+ * usual toolkit folders, the loader's path, the pip wheel's folder. GT_ERROR_NO_COMPILER says where it looked. *nvrtc: gt_nvrtc_close. */
 gt_status gt_nvrtc_open(const char *path, gt_nvrtc **nvrtc);
 void gt_nvrtc_close(gt_nvrtc *nvrtc);
 
