@@ -322,7 +322,10 @@ class Types(unittest.TestCase):
         if "NVRTC" in err:
             raise unittest.SkipTest(err)
         self.assertEqual((code, out), (1, ""))
-        self.assertRegex(err, r"^gemmtune: no family has a configuration for any type on ")
+        self.assertRegex(err, r"^gemmtune: wgmma has no configuration for any type on ")
+        code, out, err = run("tune", "--device", "soft:t4", "--shapes", "16", "--family", "wgmma",
+                             GEMMTUNE_DB=os.path.join(FOLDER.name, "none.db"))
+        self.assertRegex(err, r"^gemmtune: wgmma has no configuration for f32 nn 16x16x16 on ")
 
 
 class Ladder(unittest.TestCase):

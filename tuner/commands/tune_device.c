@@ -50,7 +50,9 @@ static gt_status keep_offered(const gt_engine *engine, gt_options_cli *options)
     }
     options->type_count = kept;
     if (status == GT_OK && kept == 0 && !options->wanted)
-        return gt_fail(GT_ERROR_UNSUPPORTED, "no family has a configuration for any type on %s", engine->device.name);
+        return gt_fail(GT_ERROR_UNSUPPORTED, "%s has %s configuration for any type on %s",
+                       options->family ? options->family : "no family", options->family ? "no" : "a",
+                       engine->device.name);
     return status;
 }
 

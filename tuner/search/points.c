@@ -133,7 +133,8 @@ gt_status gt_points_init(const gt_families *families, const gt_device *device, c
         status = add_spaces(&points, families, device, problem, options, false);
     if (status == GT_OK && points.count == 0) {
         gt_problem_name(problem, name);
-        status = gt_fail(GT_ERROR_UNSUPPORTED, "no family has a configuration for %s on %s", name, device->name);
+        status = gt_fail(GT_ERROR_UNSUPPORTED, "%s has %s configuration for %s on %s",
+                         options->family ? options->family : "no family", options->family ? "no" : "a", name, device->name);
     }
     if (status == GT_OK)
         status = list_points(&points, options, device, problem);
