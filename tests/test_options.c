@@ -128,6 +128,9 @@ TEST(every_default_list_has_a_shape_of_odd_sizes)
 TEST(the_last_of_two_counts)
 {
     gt_options_cli o;
+    CHECK_OK(parse(WORDS("--device", "soft:t4", "--device", "0"), &o));
+    CHECK(!o.driver);
+    gt_options_finish(&o);
     CHECK_OK(parse(WORDS("--shapes", "1", "--shapes", "2,3", "--device", "1", "--device", "2"), &o));
     CHECK_INT(o.shapes.count, 2);
     CHECK_INT(o.device, 2);

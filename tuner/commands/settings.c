@@ -30,6 +30,7 @@ static gt_status read_device(const char *text, gt_options_cli *o)
 {
     int64_t number;
     o->device_given = true;
+    o->driver = NULL; /* given twice: the last one counts */
     o->all_devices = strcmp(text, "all") == 0;
     if (o->all_devices)
         return GT_OK;
