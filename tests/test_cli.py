@@ -394,6 +394,11 @@ class Tuned(unittest.TestCase):
                       ["why", "64"]]:
             self.assertIn(f" --db {self.path}`", self.of(*words, *(["--device", "soft"] if words[0] != "why" else []))[2])
 
+    def test_a_table_of_trials_that_cannot_be_written_is_told_of_with_the_reason(self):
+        code, out, err = self.of("fit", "--device", "soft", "--save", os.path.join(FOLDER.name, "nowhere", "x"))
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("nowhere/x: cannot be written: No such file or directory", err)
+
     def test_bench_untuned_says_that_no_other_size_has_a_kernel(self):
         code, out, err = self.of("bench", "--device", "soft", "--shapes", "50x1x30", "--untuned", "-q")
         self.assertEqual((code, out), (1, ""))

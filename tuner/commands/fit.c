@@ -1,6 +1,8 @@
 /* gemmtune fit: fits the estimate of time to what was measured, and says how good it is for sizes nobody tuned. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../src/core/status.h"
 #include "../fit/fit.h"
@@ -139,16 +141,16 @@ static gt_status fit_store(const gt_options_cli *options, fit_output *output)
     if (status == GT_OK)
         status = gt_store_gpu(store, &device, &gpu);
     if (status == GT_OK && options->save && !(table = fopen(options->save, "w")))
-        status = gt_fail(GT_ERROR_IO, "cannot write '%s'", options->save);
+        status = gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", options->save, strerror(errno));
     if (status == GT_OK && table && !gt_trials_write_device(table, &device))
-        status = gt_fail(GT_ERROR_IO, "cannot write '%s'", options->save);
+        status = gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", options->save, strerror(errno));
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
         status = fit_type(output, &device, store, gpu, options->type_list[i], table, &trials);
     if (status == GT_OK && trials == 0)
         status = gt_fail(GT_ERROR_NOT_TUNED, "nothing to fit: %s has no trial of these types on %s", gt_store_path(store),
                          device.name);
     if (table && fclose(table) != 0 && status == GT_OK)
-        status = gt_fail(GT_ERROR_IO, "cannot write '%s'", options->save);
+        status = gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", options->save, strerror(errno));
     gt_store_close(store);
     return status;
 }
