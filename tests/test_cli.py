@@ -78,6 +78,7 @@ class CommandLine(unittest.TestCase):
         self.refused("--family", "smit", says="did you mean 'simt'?")
         self.refused("ladder", "--family", "smit", says="did you mean 'simt'?")
         self.refused("space", "smit", says="did you mean 'simt'?")
+        self.refused("space", "--all", says="gemmtune space FAMILY --all")
         self.refused("profile", "simt", "--params", "bm=100", says="bm=100")
         self.refused("forget", says="one of --kernel, --family and --shapes")
         self.refused("forget", "--kernel", "1", "--shapes", "64", says="one of --kernel, --family and --shapes")

@@ -259,6 +259,8 @@ static gt_status check(gt_options_cli *o, uint64_t given)
         return gt_fail(GT_ERROR_INVALID, "merge needs two files or more: %s", row->example);
     if (row->operand && *row->operand != '[' && !o->operand)
         return gt_fail(GT_ERROR_INVALID, "%s needs a %s: %s", o->command, row->operand, row->example);
+    if (o->command_id == GT_COMMAND_SPACE && o->all && !o->operand)
+        return gt_fail(GT_ERROR_INVALID, "--all lists one family's configurations: gemmtune space FAMILY --all");
     if (o->command_id == GT_COMMAND_RUN || o->command_id == GT_COMMAND_MERGE || o->command_id == GT_COMMAND_WANTED ||
         o->command_id == GT_COMMAND_SLURM)
         return GT_OK;

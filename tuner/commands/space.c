@@ -168,8 +168,6 @@ int gt_cmd_space(const gt_options_cli *options)
     gt_status status = gt_families_init(options->templates, &families);
     if (status == GT_OK && options->operand)
         status = gt_families_get(&families, options->operand, &family);
-    if (status == GT_OK && !family && options->all)
-        status = gt_fail(GT_ERROR_INVALID, "--all lists one family's configurations: gemmtune space FAMILY --all");
     if (status == GT_OK)
         status = gt_space_device(options, &device);
     if (status == GT_OK)
