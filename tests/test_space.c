@@ -176,6 +176,7 @@ TEST(a_bad_space_is_one_clear_line)
         {"SELEKT 1", "syntax error"},
         {"-- nothing", "no query"},
         {"SELECT 1 AS BM", "'BM' is no parameter name"},
+        {"SELECT 1 AS bm; SELECT 2 AS bm", "more than one query"},
         {"SELECT 1.5 AS bm", "integers"},
         {"SELECT 'x' AS bm", "integers"},
         {"SELECT 1 AS bm UNION ALL SELECT NULL", "integers"},

@@ -154,7 +154,8 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
     gt_status status = GT_OK;
     gt_space space = {.family = family};
     sqlite3 *database = NULL;
-    sqlite3_stmt *query = NULL;
+    sqlite3_stmt *query = NULL, *second = NULL;
+    const char *rest;
     size_t capacity = 0;
     int step = SQLITE_OK, millions = 0;
     if (sqlite3_open(":memory:", &database) != SQLITE_OK) {
@@ -163,9 +164,13 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
     }
     sqlite3_set_authorizer(database, only_select, NULL);
     sqlite3_progress_handler(database, MILLION, count_steps, &millions);
-    if (sqlite3_prepare_v2(database, family->space, -1, &query, NULL) != SQLITE_OK || !query) {
+    if (sqlite3_prepare_v2(database, family->space, -1, &query, &rest) != SQLITE_OK || !query) {
         status = gt_fail(GT_ERROR_INVALID, "%s.sql: %s", family->name,
                          sqlite3_errcode(database) == SQLITE_OK ? "no query in it" : sqlite3_errmsg(database));
+        goto end;
+    }
+    if (sqlite3_prepare_v2(database, rest, -1, &second, NULL) != SQLITE_OK || second) { /* not a comment */
+        status = gt_fail(GT_ERROR_INVALID, "%s.sql: more than one query in it; UNION ALL makes one of them", family->name);
         goto end;
     }
     if ((status = bind(query, family, device, problem)) != GT_OK || (status = read_columns(query, &space)) != GT_OK)
@@ -190,6 +195,7 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
         *out = space;
 end:
     sqlite3_finalize(query);
+    sqlite3_finalize(second);
     sqlite3_close(database);
     if (status != GT_OK)
         gt_space_finish(&space);
