@@ -399,6 +399,9 @@ class Dropin(unittest.TestCase):
         done = subprocess.run([GEMMTUNE, "run", "-q", "sh", "-c", "kill -PIPE $$; echo here"], text=True,
                               capture_output=True)
         self.assertEqual((done.returncode, done.stdout), (-13, ""))
+        done = subprocess.run(["sh", "-c", "trap '' PIPE XFSZ; exec \"$@\"", "sh", GEMMTUNE, "run", "-q", "sh", "-c",
+                               "kill -PIPE $$; kill -XFSZ $$; echo here"], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "here\n"))
 
     def test_a_program_that_nothing_can_be_preloaded_into_is_told_of(self):
         static = os.path.join(FOLDER, "static")

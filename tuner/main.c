@@ -117,8 +117,8 @@ static int worker_descriptor(int argc, char **argv)
 int main(int argc, char **argv)
 {
     keep_standard_streams();
-    signal(SIGPIPE, SIG_IGN); /* a dead worker or reader is an error of write() */
-    signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
+    void (*const on_pipe)(int) = signal(SIGPIPE, SIG_IGN);       /* a dead worker or reader is an error of write() */
+    void (*const on_large_file)(int) = signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
     const int fd = worker_descriptor(argc, argv);
     if (fd >= 0)
         return gt_worker_main(fd);
@@ -128,6 +128,8 @@ int main(int argc, char **argv)
     if (status != GT_OK)
         return status == GT_ERROR_INVALID ? gt_print_usage_failure() : gt_print_failure();
     int code = 0;
+    options.on_pipe = on_pipe;
+    options.on_large_file = on_large_file;
     if (options.version)
         printf("gemmtune %s\n", gt_version());
     else if (options.help && options.command_given)

@@ -118,6 +118,7 @@ typedef struct gt_options_cli {
     const char **files;   /* merge INTO FROM: the words behind the operand; slurm -- WORDS; owned */
     size_t file_count;
     char *const *program; /* run PROGRAM ARGUMENTS: these words, a NULL behind them; else NULL */
+    void (*on_pipe)(int), (*on_large_file)(int); /* SIGPIPE and SIGXFSZ as they came to this program */
     char *const *words;   /* the command line, and as one text, for the run's row */
     size_t word_count;
     char *line;

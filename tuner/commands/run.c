@@ -147,8 +147,8 @@ int gt_cmd_run(const gt_options_cli *options)
         tell_unreachable(options->program[0]);
     if (prepare(options) != GT_OK)
         return gt_print_failure();
-    signal(SIGPIPE, SIG_DFL); /* what is ignored here would stay so there */
-    signal(SIGXFSZ, SIG_DFL);
+    signal(SIGPIPE, options->on_pipe); /* ignored here, they would stay so; systemd's services have the first one ignored */
+    signal(SIGXFSZ, options->on_large_file);
     execvp(options->program[0], options->program);
     const int reason = errno;
     gt_fail(GT_ERROR_IO, "cannot run '%s': %s", options->program[0], strerror(reason));
