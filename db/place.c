@@ -54,10 +54,10 @@ static gt_status make_folders(char *path)
     const bool own = below(path, gt_environment(GT_ENV_HOME)) || below(path, gt_environment(GT_ENV_DATA_HOME));
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        const bool made = mkdir(path, own ? 0700 : 0755) == 0 || errno == EEXIST;
+        const int reason = mkdir(path, own ? 0700 : 0755) == 0 ? EEXIST : errno;
         struct stat st;
-        if (!made && stat(path, &st) != 0) /* a read-only file system says so before it says that the folder exists */
-            return gt_fail(GT_ERROR_IO, "%s: cannot make this folder: %s", path, strerror(errno));
+        if (reason != EEXIST && stat(path, &st) != 0) /* a read-only file system says so before it says that the folder exists */
+            return gt_fail(GT_ERROR_IO, "%s: cannot make this folder: %s", path, strerror(reason));
         *slash = '/';
     }
     return GT_OK;

@@ -329,6 +329,8 @@ TEST(a_reader_without_write_access_reads_and_cannot_put)
         const gt_types *types = gt_types_parse("f32", GT_MATH_STRICT);
         CHECK_STATUS(gt_store_put_peak(reader, f.gpu, types, 1, "measured"), GT_ERROR_IO);
         CHECK_STATUS(gt_store_open(f.path, GT_STORE_WRITE, &writer), GT_ERROR_IO);
+        CHECK_STATUS(gt_store_open(in_folder(folder, "new/gemmtune.db"), GT_STORE_WRITE, &writer), GT_ERROR_IO);
+        CHECK(strstr(gt_error_message(), "/new: cannot make this folder: Permission denied"));
         _exit(0);
     }
     CHECK_INT(finish_child(child), 0);
