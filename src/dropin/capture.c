@@ -28,7 +28,7 @@ static struct {
     counted contexts[CONTEXTS];
     atomic_size_t count; /* of contexts: grows */
     char program[PROGRAM];
-    char failure[GT_CAPTURE_TEXT / 2];
+    char failure[GT_CAPTURE_TEXT - 256];
 } capture = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 const char *gt_symbol_name(gt_symbol symbol)

@@ -20,7 +20,7 @@ void gt_capture_begin(uint64_t context, const gt_library *library);
 /* The first GPU that products are counted on; NULL if there is none. */
 const gt_counted_gpu *gt_capture_gpu(void);
 
-#define GT_CAPTURE_TEXT 256
+#define GT_CAPTURE_TEXT 1280 /* a failure's message, and what is around it */
 
 /* Stores what is not stored yet, for the last time, and says in `text` what was saved and what to do next. */
 void gt_capture_end(char text[GT_CAPTURE_TEXT]);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tally.h"
 
@@ -14,7 +15,8 @@ static struct {
     gt_library symbols;
 } library = {.once = PTHREAD_ONCE_INIT};
 
-/* The library beside this one: installed, in the same folder; built, in the one above. */
+/* The library beside this one: installed, in the same folder; built, in the one above. Where it is there and cannot be loaded,
+ * the loader knows why: a program's own SQLite may be too old, or its files too many. */
 static void *open_library(void)
 {
     static const char *const places[] = {"/", "/../"};
@@ -26,6 +28,8 @@ static void *open_library(void)
             const int folder = (int)(strrchr(self.dli_fname, '/') - self.dli_fname);
             snprintf(path, sizeof path, "%.*s%s%s", folder, self.dli_fname, places[i], GT_LIBRARY);
             opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            if (!opened && access(path, F_OK) == 0)
+                gt_tally_why(dlerror());
         }
     return opened ? opened : dlopen(GT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 }

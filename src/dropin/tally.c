@@ -35,7 +35,7 @@ _Static_assert(sizeof fates / sizeof fates[0] == GT_FATE_COUNT, "a row for each"
 static struct {
     atomic_ullong counts[GT_FATE_COUNT];
     atomic_flag has_why;
-    char why[256];
+    char why[1024];
 } tally = {.has_why = ATOMIC_FLAG_INIT};
 
 const char *gt_fate_text(gt_fate fate)
@@ -86,7 +86,7 @@ void gt_tally_print(const char *next)
 {
     const char *asked = gt_environment(GT_ENV_SUMMARY);
     unsigned long long seen = 0, counts[GT_FATE_COUNT];
-    char line[1024];
+    char line[2048];
     if (!asked || !is_stderr_kept())
         return;
     for (int i = 0; i < GT_FATE_COUNT; i++)
