@@ -19,7 +19,7 @@
 enum { SUCCESS = 0, NOT_INITIALIZED = 1 };
 enum { R_32F = 0, R_64F = 1, COMPUTE_32F = 68, COMPUTE_64F = 70 };
 enum { POINTER_MODE = 2, OP_A = 3, OP_B = 4, EPILOGUE = 7, BIAS = 8, BIAS_STRIDE = 10, SM_TARGET = 15, A_SCALE = 17,
-       BIAS_TYPE = 26, IN_COUNTERS = 29, OUT_COUNTERS = 30 };
+       BIAS_TYPE = 26, IN_COUNTERS = 29, OUT_COUNTERS = 30, ALPHA_STRIDE = 39, BETA_STRIDE = 40, INVARIANCE = 41 };
 enum { RELU = 2, WITH_BIAS = 4, GELU = 32, AUX = 128 };
 enum { ORDER = 1, ROWS = 2, BATCH = 5, STRIDE = 6, PLANE = 7 };
 enum { M = 33, N = 20, K = 17, MATRICES = 2 };
@@ -129,7 +129,7 @@ static void check(const product *p, const matrix *a, const matrix *b, const matr
 static bool is_long(int attribute)
 {
     return attribute == A_SCALE || attribute == BIAS || attribute == BIAS_STRIDE || attribute == IN_COUNTERS ||
-           attribute == OUT_COUNTERS;
+           attribute == OUT_COUNTERS || attribute == ALPHA_STRIDE || attribute == BETA_STRIDE;
 }
 
 /* Whether the library has an attribute of operations: some have come and gone. */
@@ -233,6 +233,9 @@ int main(int argc, char **argv)
         {.batch = 1, .attribute = A_SCALE, .value = 4096},
         {.batch = 1, .attribute = IN_COUNTERS, .value = 4096}, /* another kernel's, and what others wait for */
         {.batch = 1, .attribute = OUT_COUNTERS, .value = 4096},
+        {.batch = 2, .attribute = ALPHA_STRIDE, .value = 1},
+        {.batch = 2, .attribute = BETA_STRIDE, .value = 1},
+        {.batch = 1, .attribute = INVARIANCE, .value = 4}, /* a row's bits are the same in every batch */
         {.batch = 1, .attribute = PLANE, .value = 64, .on_layout = true},
         {.batch = 1, .attribute = ORDER, .value = 2, .on_layout = true}, /* tiles of 32 columns */
         {.batch = 1, .attribute = ROWS, .value = M - 1, .on_layout = true}, /* sizes that do not fit together */

@@ -24,6 +24,7 @@ static const char *const names[] = {
     [GT_ENV_BLAS_THRESHOLD] = "GEMMTUNE_BLAS_THRESHOLD",
     [GT_ENV_BLAS_MEMORY] = "GEMMTUNE_BLAS_MEMORY",
     [GT_ENV_TF32_OVERRIDE] = "NVIDIA_TF32_OVERRIDE",
+    [GT_ENV_BATCH_INVARIANCE] = "CUBLAS_BATCH_INVARIANCE_FLAGS",
 };
 
 const char *gt_environment(gt_variable variable)

@@ -26,6 +26,7 @@ typedef enum gt_variable {
     GT_ENV_BLAS_THRESHOLD, /* GEMMTUNE_BLAS_THRESHOLD: multiply-adds of a product of host memory that goes to the GPU */
     GT_ENV_BLAS_MEMORY, /* GEMMTUNE_BLAS_MEMORY: bytes of the GPU's memory that products of host memory may take */
     GT_ENV_TF32_OVERRIDE, /* NVIDIA_TF32_OVERRIDE: whether NVIDIA's libraries use tf32, whatever programs say */
+    GT_ENV_BATCH_INVARIANCE, /* CUBLAS_BATCH_INVARIANCE_FLAGS: whether NVIDIA's give a row the same bits in every batch */
 } gt_variable;
 
 /* A variable's value; NULL where it is unset, empty, or the process runs with another user's rights. */

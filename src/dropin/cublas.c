@@ -97,12 +97,14 @@ static const struct {
 static struct {
     pthread_once_t once;
     bool tf32_overridden; /* by a variable of NVIDIA's that its libraries obey */
+    bool invariant;       /* by another one: a row's bits are to be the same whatever the others are */
     gt_math f32_math;     /* that products of f32 may be computed in, where the program asks for f32 */
 } asked = {.once = PTHREAD_ONCE_INIT};
 
 static void read_environment(void)
 {
-    const char *f32 = gt_environment(GT_ENV_F32);
+    const char *f32 = gt_environment(GT_ENV_F32), *invariance = gt_environment(GT_ENV_BATCH_INVARIANCE);
+    asked.invariant = invariance && strcmp(invariance, "0") != 0;
     asked.tf32_overridden = gt_environment(GT_ENV_TF32_OVERRIDE) != NULL;
     asked.f32_math = f32 && strcmp(f32, "tf32") == 0    ? GT_MATH_TF32
                      : f32 && strcmp(f32, "split") == 0 ? GT_MATH_SPLIT
@@ -174,7 +176,9 @@ static bool is_mode_offered(const gt_cublas_call *call, const gt_cublas_state *s
 {
     const int mode = find_mode(call);
     const bool is_short = gemm->type_ab == GT_F16 || gemm->type_ab == GT_BF16;
-    if (s->sm_target != 0 || (gemm->math == GT_MATH_TF32 && asked.tf32_overridden) ||
+    const bool invariant =
+        s->invariance == GT_CUBLAS_INVARIANCE_UNSET ? asked.invariant : s->invariance != GT_CUBLAS_INVARIANCE_NONE;
+    if (s->sm_target != 0 || invariant || (gemm->math == GT_MATH_TF32 && asked.tf32_overridden) ||
         (call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT && call->algorithm != GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR))
         return false;
     return mode == GT_CUBLAS_MATH_DEFAULT || mode == GT_CUBLAS_MATH_TF32 ||
@@ -242,7 +246,7 @@ gt_fate gt_cublas_run(const gt_cublas_call *call, const gt_cublas_state *state, 
 
 bool gt_cublas_answer(gt_cublas_library *library, gt_cublas_call *call)
 {
-    gt_cublas_state state = {0};
+    gt_cublas_state state = {.invariance = GT_CUBLAS_INVARIANCE_UNSET};
     gt_answer *answers[GT_MEMO_ANSWERS] = {0};
     gt_fate fate = GT_FATE_ARGUMENTS;
     if (gt_cublas_is_left() || !gt_front_is_on())

@@ -46,6 +46,7 @@ typedef struct gt_cublas_call {
 typedef struct gt_cublas_state {
     struct CUstream_st *stream;
     int pointer_mode, sm_target;
+    int invariance; /* cublasLtMatmulBatchInvarianceFlags_t: a row's bits are to be the same whatever the others are */
     bool epilogue; /* one is asked for that the library does not have */
 } gt_cublas_state;
 

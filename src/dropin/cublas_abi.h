@@ -8,6 +8,9 @@ enum { GT_CUBLAS_OP_N = 0, GT_CUBLAS_OP_T = 1, GT_CUBLAS_OP_C = 2 };
 enum { GT_CUBLAS_HOST_SCALARS = 0 };
 enum { GT_CUBLAS_ALGORITHM_DEFAULT = -1, GT_CUBLAS_ALGORITHM_DEFAULT_TENSOR = 99 };
 
+/* cublasLtMatmulBatchInvarianceFlags_t: what is not set is as a variable of the user's says. */
+enum { GT_CUBLAS_INVARIANCE_NONE = 0, GT_CUBLAS_INVARIANCE_UNSET = 0x8000 };
+
 /* cublasMath_t: one of these, and the flag. */
 enum {
     GT_CUBLAS_MATH_DEFAULT = 0,

@@ -9,7 +9,7 @@ enum { A, B, C, D };
 
 /* Attributes of an operation and of a layout, and values of theirs: numbers of NVIDIA's header. */
 enum { COMPUTE_TYPE = 0, SCALE_TYPE = 1, POINTER_MODE = 2, OP_A = 3, OP_B = 4, OP_C = 5, FILL = 6,
-       EPILOGUE = 7, BIAS = 8, BIAS_STRIDE = 10, SM_TARGET = 15, BIAS_TYPE = 26, EMULATION = 38 };
+       EPILOGUE = 7, BIAS = 8, BIAS_STRIDE = 10, SM_TARGET = 15, BIAS_TYPE = 26, EMULATION = 38, INVARIANCE = 41 };
 enum { TYPE = 0, ORDER = 1, ROWS = 2, COLUMNS = 3, LEADING = 4, BATCH = 5, STRIDE = 6, PLANE = 7, BATCH_MODE = 8 };
 enum { ORDER_COLUMN = 0, ORDER_ROW = 1, FILL_FULL = 2 };
 
@@ -20,9 +20,9 @@ static const struct {
 } epilogues[] = {{1, GT_EPILOGUE_NONE},      {2, GT_EPILOGUE_RELU},  {4, GT_EPILOGUE_BIAS},
                  {6, GT_EPILOGUE_RELU_BIAS}, {32, GT_EPILOGUE_GELU}, {36, GT_EPILOGUE_GELU_BIAS}};
 
-/* Pointers to factors and results that only 8-bit floats have, and to counters by which kernels wait for parts of each
- * other's matrices: all NULL in a plain product. */
-static const int pointers[] = {17, 18, 19, 20, 21, 29, 30, 36};
+/* Of eight bytes, and zero in a plain product: pointers to factors and results that only 8-bit floats have, and to counters by
+ * which kernels wait for parts of each other's matrices; strides between the scalars of a batch. */
+static const int zeros[] = {17, 18, 19, 20, 21, 29, 30, 36, 39, 40};
 
 typedef int get_attribute(void *object, int attribute, void *value, size_t size, size_t *written);
 
@@ -61,6 +61,15 @@ static bool is_zero(const reader *r, int attribute, size_t size)
     static const char zero[16];
     size_t written = 0;
     return r->get(r->object, attribute, value, size, &written) != GT_CUBLAS_SUCCESS || memcmp(value, zero, size) == 0;
+}
+
+/* Libraries before 13.8 know of none. */
+static int read_invariance(const reader *r)
+{
+    int32_t value = 0;
+    size_t written = 0;
+    return r->get(r->object, INVARIANCE, &value, sizeof value, &written) == GT_CUBLAS_SUCCESS ? value
+                                                                                              : GT_CUBLAS_INVARIANCE_UNSET;
 }
 
 typedef struct matrix {
@@ -126,12 +135,13 @@ static bool read_rest(get_attribute *get, const gt_lt_call *call, operation *o)
     reader r = {.get = get, .object = call->operation};
     o->scale = read_int(&r, SCALE_TYPE);
     o->state.pointer_mode = read_int(&r, POINTER_MODE);
+    o->state.invariance = read_invariance(&r);
     if (o->epilogue & GT_EPILOGUE_BIAS)
         read_bias(&r, o);
     bool plain = read_int(&r, FILL) == FILL_FULL && !r.failed && is_zero(&r, OP_C, sizeof(int32_t)) &&
                  is_zero(&r, SM_TARGET, sizeof(int32_t)) && is_zero(&r, EMULATION, sizeof(void *));
-    for (size_t i = 0; plain && i < sizeof pointers / sizeof pointers[0]; i++)
-        plain = is_zero(&r, pointers[i], sizeof(void *));
+    for (size_t i = 0; plain && i < sizeof zeros / sizeof zeros[0]; i++)
+        plain = is_zero(&r, zeros[i], sizeof(int64_t));
     return plain;
 }
 

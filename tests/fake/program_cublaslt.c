@@ -9,7 +9,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum { SUCCESS = 0, NOT_INITIALIZED = 1, INVALID_VALUE = 7 };
-enum { ATTRIBUTES = 40 };
+enum { ATTRIBUTES = 42 };
 
 /* Bytes of each attribute; 0: there is none. */
 typedef struct kind {
@@ -17,7 +17,7 @@ typedef struct kind {
 } kind;
 
 static const kind operations = {{4, 4, 4, 4, 4, 4, 4, 4, 8, 0, 8, 8, 8, 8, 8, 4, 0, 8, 8, 8,
-                                 8, 8, 4, 8, 8, 1, 4, 4, 4, 8, 8, 4, 4, 4, 4, 4, 8, 4, 8, 0}};
+                                 8, 8, 4, 8, 8, 1, 4, 4, 4, 8, 8, 4, 4, 4, 4, 4, 8, 4, 8, 8, 8, 4}};
 static const kind layouts = {{4, 4, 8, 8, 8, 4, 8, 8, 4}};
 
 typedef struct object {
@@ -60,6 +60,7 @@ EXPORT int cublasLtMatmulDescCreate(object **out, int compute, int scale)
         (*out)->values[6] = 2;           /* the whole matrix */
         (*out)->values[7] = 1;           /* no epilogue */
         (*out)->values[26] = UINT32_MAX; /* a bias of D's type */
+        (*out)->values[41] = 0x8000;     /* batch invariance is not set */
     }
     return status;
 }
