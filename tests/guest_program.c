@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,6 +204,33 @@ static void moves(void)
     multiply(20);
 }
 
+static atomic_int products;
+
+static void *multiply_for_ever(void *unused)
+{
+    enum { N = 150 };
+    static const int n = N;
+    static const double one = 1, a[N * N];
+    static _Thread_local double c[N * N];
+    (void)unused;
+    for (;;) {
+        dgemm_("N", "N", &n, &n, &n, &one, a, &n, a, &n, &one, c, &n, 1, 1);
+        atomic_fetch_add(&products, 1);
+    }
+    return NULL;
+}
+
+/* A program that ends while its threads multiply, each time at another moment. */
+static void leaves(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 3; i++)
+        REQUIRE(pthread_create(&thread, NULL, multiply_for_ever, NULL) == 0);
+    while (atomic_load(&products) < 3)
+        usleep(1000);
+    usleep((useconds_t)(getpid() % 10) * 2000);
+}
+
 static void plain(void)
 {
     multiply(20);
@@ -214,7 +242,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } parts[] = {{"floating", floating}, {"errors", errors}, {"cancels", cancels}, {"jumps", jumps}, {"catches", catches},
-                 {"pages", pages}, {"full", full}, {"reopens", reopens}, {"moves", moves}, {"plain", plain}};
+                 {"pages", pages}, {"full", full}, {"reopens", reopens}, {"moves", moves}, {"plain", plain},
+                 {"leaves", leaves}};
     REQUIRE(argc == 2);
     alarm(LIMIT_S);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)

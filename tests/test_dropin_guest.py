@@ -60,6 +60,10 @@ class DropinGuest(unittest.TestCase):
         self.run_program([PROGRAM, "plain"], stderr=writer)
         os.close(writer)
 
+    def test_a_program_may_end_while_its_threads_multiply(self):
+        for i in range(12):
+            self.check("leaves", r"(\d+) products: \d+ answered, \d+")
+
     def test_what_a_program_opens_instead_of_closed_files_is_its_own(self):
         self.run_program([PROGRAM, "reopens"])
         for i in range(8):

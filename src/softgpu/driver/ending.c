@@ -44,8 +44,7 @@ void sg_context_destroy(sg_context *context)
     free(context);
 }
 
-/* When the library is closed: a program may open it again, and finds it as new. */
-__attribute__((destructor)) static void finish(void)
+static void free_all(void)
 {
     void *handle;
     sg_attach_finish();
@@ -62,5 +61,15 @@ __attribute__((destructor)) static void finish(void)
     sg_virtual_finish();
     sg_handle_finish();
     sg_memory_destroy(sg.memory);
-    sg = (sg_state){0};
+    sg = (sg_state){.ended = true};
+}
+
+/* When the library is closed: a program may open it again, and finds it as new. A process may end while a thread of its
+ * runs a kernel: then all stays as it is. */
+__attribute__((destructor)) static void finish(void)
+{
+    if (!sg_try_enter())
+        return;
+    free_all();
+    sg_leave(CUDA_SUCCESS);
 }

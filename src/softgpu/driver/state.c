@@ -11,12 +11,17 @@ CUresult sg_enter(sg_need need)
 {
     pthread_mutex_lock(&lock);
     if (need >= SG_NEEDS_INIT && !sg.profile)
-        return CUDA_ERROR_NOT_INITIALIZED;
+        return sg.ended ? CUDA_ERROR_DEINITIALIZED : CUDA_ERROR_NOT_INITIALIZED;
     if (need >= SG_NEEDS_CONTEXT && !sg_top())
         return CUDA_ERROR_INVALID_CONTEXT;
     if (need >= SG_NEEDS_CONTEXT && !sg_current())
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return need >= SG_NEEDS_WORK ? sg.fault : CUDA_SUCCESS;
+}
+
+bool sg_try_enter(void)
+{
+    return pthread_mutex_trylock(&lock) == 0;
 }
 
 CUresult sg_leave(CUresult result)

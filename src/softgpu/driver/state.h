@@ -65,7 +65,8 @@ typedef struct sg_context {
 
 /* Devices are alike; their memory and their clock are one. */
 typedef struct sg_state {
-    const sg_profile *profile; /* NULL: before cuInit */
+    const sg_profile *profile; /* NULL: before cuInit, and at the end */
+    bool ended;                /* other threads may still call */
     bool check_races;
     int device_count;
     sg_memory *memory;
@@ -108,6 +109,9 @@ typedef enum sg_need {
 /* Takes the lock, always; tells what is missing. Every sg_enter is followed by one sg_leave, which returns result. */
 CUresult sg_enter(sg_need need);
 CUresult sg_leave(CUresult result);
+
+/* Takes the lock if no thread has it. */
+bool sg_try_enter(void);
 
 /*
  * A thread's stack of contexts; its top is the current one. sg_push is false where the stack is full; sg_pop and sg_top
