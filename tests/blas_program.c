@@ -142,6 +142,21 @@ static void lost_for_good(unsigned *seed)
     run(call_sgemm_, false, &(product){.m = 600, .n = 600, .k = 3, .beta = -3}, false, seed);
 }
 
+static void *lose(void *seed)
+{
+    lost_for_good(seed);
+    return NULL;
+}
+
+/* Ends while a thread of its multiplies, and the driver before that. */
+static void ends(unsigned *seed)
+{
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, lose, seed) == 0);
+    sleep(2);
+    exit(0);
+}
+
 /* Sizes that are cut into tiles along every side where the GPU has little memory, the last ones smaller. */
 static void tiles(unsigned *seed)
 {
@@ -300,6 +315,7 @@ int main(int argc, char **argv)
         void (*run)(unsigned *seed);
     } parts[] = {{"layouts", layouts}, {"large", large}, {"others", others}, {"threads", threads}, {"forks", forks},
                  {"learns", learns}, {"tiles", tiles}, {"lost", lost}, {"lost_for_good", lost_for_good},
+                 {"ends", ends},
                  {"captures", captures}, {"memory", memory}};
     unsigned seed = (unsigned)getpid();
     REQUIRE(argc == 3);

@@ -124,6 +124,9 @@ class DropinBlas(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "(?s)-6 != 0.*the GPU was lost"):
             self.check("lost_for_good", "forwarded", GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER=LOST_GPU)
 
+    def test_a_program_that_ends_while_a_result_comes_back_ends_as_it_would(self):
+        self.run_program([PROGRAM, "ends", "any"], GEMMTUNE_BLAS_THRESHOLD="0", GEMMTUNE_DRIVER=LOST_GPU, TEST_ENDING="1")
+
     def test_a_capture_of_the_programs_holds_none_of_our_calls_and_lasts(self):
         self.assertEqual(self.check("captures", "answered", GEMMTUNE_BLAS_THRESHOLD="0")[0], (6, 6, 0))
 

@@ -122,10 +122,15 @@ static gt_fate find_answers(const gt_host_product *p, const gt_tiles *tiles, gt_
     return GT_FATE_ANSWERED;
 }
 
+#define ENDING_S 10 /* in which a process ends, whose driver has */
+
 /* A result that is half copied over what it was computed from can neither be computed again nor be told of: a BLAS has no
- * status. */
+ * status. While a process ends its threads are there for longer than the driver, and nobody waits for their results. */
 static void give_up(void)
 {
+    CUcontext context;
+    if (host.driver->cuCtxGetCurrent(&context) == CUDA_ERROR_DEINITIALIZED)
+        sleep(ENDING_S);
     dprintf(STDERR_FILENO, "gemmtune: the GPU was lost while it gave a result back\n");
     abort();
 }
