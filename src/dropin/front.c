@@ -371,15 +371,18 @@ static bool take_workspace(const gt_answer *marker, CUstream stream, gt_operands
     const gt_graph_bytes bytes = {marker->workspace, marker->counters};
     uint64_t capture, number;
     CUgraph graph = NULL;
+    gt_visit visit;
     if (!gt_cuda_find_capture(stream, &capture, &number, &graph))
         return false;
+    gt_visit_begin(&visit);
     opened *const context = enter(marker->key.context);
-    if (!context)
-        return false;
-    lent->workspace = gt_graph_workspace_take(&context->graphs, capture, number, graph, bytes, &lent->counters);
-    lent->workspace_bytes = marker->workspace;
-    atomic_store_explicit(&front.gave, context->id + 1, memory_order_relaxed);
+    if (context) {
+        lent->workspace = gt_graph_workspace_take(&context->graphs, capture, number, graph, bytes, &lent->counters);
+        lent->workspace_bytes = marker->workspace;
+        atomic_store_explicit(&front.gave, context->id + 1, memory_order_relaxed);
+    }
     leave(context);
+    gt_visit_end(&visit);
     return lent->workspace != NULL;
 }
 
