@@ -209,8 +209,8 @@ static gt_status take_code(gt_take *take, const char *stored, bool *intact, void
     return GT_OK;
 }
 
-/* What stands in a kernel's row, and which part of it is damaged; NULL: none. */
-static gt_status take_sealed_code(sqlite3_stmt *row, gt_code *code, const char **damaged)
+/* The code that stands in the row of the wanted kernel, none in another's, and which part of the row is damaged; NULL: none. */
+static gt_status take_sealed_code(sqlite3_stmt *row, const gt_kernel *wanted, gt_code *code, const char **damaged)
 {
     gt_take take = {.row = row};
     gt_kernel_row kernel;
@@ -221,6 +221,8 @@ static gt_status take_sealed_code(sqlite3_stmt *row, gt_code *code, const char *
         *damaged = "row";
         return GT_OK;
     }
+    if (wanted && !gt_kernel_same(wanted, &kernel.kernel))
+        return GT_OK;
     gt_status status = take_code(&take, kernel.cubin_hash, &cubin_intact, &code->cubin, &code->cubin_bytes);
     if (status == GT_OK)
         status = take_code(&take, kernel.ptx_hash, &ptx_intact, &ptx, &code->ptx_bytes);
@@ -234,7 +236,7 @@ bool gt_store_lacks_code(gt_status status)
     return status == GT_ERROR_CORRUPT || status == GT_ERROR_NOT_TUNED;
 }
 
-gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code)
+gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, const gt_kernel *kernel, gt_code *code)
 {
     gt_code found = {0};
     const char *damaged = NULL;
@@ -246,7 +248,7 @@ gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, gt_code *code)
     gt_bind_int(&bind, kernel_id);
     const int step = gt_sql_step(store, &bind);
     if (step == SQLITE_ROW)
-        status = take_sealed_code(bind.statement, &found, &damaged);
+        status = take_sealed_code(bind.statement, kernel, &found, &damaged);
     const gt_status ended = gt_sql_done(store, &bind, step);
     if (status == GT_OK)
         status = ended;

@@ -206,7 +206,7 @@ static gt_status choose_code(merge *m, int64_t theirs, const gt_kernel_row *row,
     if (status != GT_OK)
         return status;
     const int order = here.intact && *here.cubin_hash ? strcmp(row->cubin_hash, here.cubin_hash) : -1;
-    return order < 0 || (order == 0 && !*here.ptx_hash) ? gt_store_find_code(m->from, theirs, code) : GT_OK;
+    return order < 0 || (order == 0 && !*here.ptx_hash) ? gt_store_find_code(m->from, theirs, &row->kernel, code) : GT_OK;
 }
 
 /* One kernel, which must be what its seal says where it has code. A row without needs none: it is there for the

@@ -438,7 +438,7 @@ TEST(a_cubin_that_is_too_short_is_refused_though_its_hash_is_right)
         for (size_t i = 0; i < found.count; i++)
             if (found.list[i].kernel_id == 1) {
                 const gt_trial trial = make_win(5, 0.1);
-                CHECK_OK(gt_store_find_code(store, 1, &code));
+                CHECK_OK(gt_store_find_code(store, 1, NULL, &code));
                 code.cubin_bytes = 60; /* sealed as it is */
                 CHECK_OK(gt_store_put_trial(store, run_id, gpu, id, found.list[i].kernel, &code, &trial));
                 gt_code_finish(&code);

@@ -11,12 +11,22 @@
 
 static gt_driver *driver;
 
+/* Puts one family's kernel for some shapes into a database. */
+static void tune(const char *database, const char *family, const char *more)
+{
+    char command[2048];
+    snprintf(command, sizeof command,
+             "%s tune --quiet --no-cublas --device 0 --db %s --type f32 --templates %s --family %s %s > /dev/null",
+             getenv("GEMMTUNE"), database, getenv("GEMMTUNE_FAMILIES"), family, more);
+    const int code = system(command);
+    CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+}
+
 /* A context on a database with one family's kernel for some shapes, which the program makes the first time. */
 static gt_context *tuned(const char *family, const char *more)
 {
     static char made[512], whose[200];
     const char *program = getenv("GEMMTUNE"), *families = getenv("GEMMTUNE_FAMILIES");
-    char command[2048];
     CUdevice device;
     CUcontext context;
     gt_context *gt;
@@ -31,11 +41,7 @@ static gt_context *tuned(const char *family, const char *more)
     snprintf(key, sizeof key, "%s %s", family, more);
     if (strcmp(key, whose) != 0) {
         snprintf(made, sizeof made, "%s/plans.db", check_folder());
-        snprintf(command, sizeof command,
-                 "%s tune --quiet --no-cublas --device 0 --db %s --type f32 --templates %s --family %s %s > /dev/null", program,
-                 made, families, family, more);
-        const int code = system(command);
-        CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+        tune(made, family, more);
         strcpy(whose, key);
     }
     const gt_options options = {.database = made};
@@ -322,6 +328,47 @@ TEST(choices_are_found_again_and_the_oldest_unused_go)
     gt_plan_destroy(plan);
     gt_plan_destroy(kept);
     CHECK_INT(gt->choices.unused, GT_CHOICE_LIMIT);
+    gt_close(gt);
+}
+
+/* As many classes as a context remembers, and more, so that it reads the database again. */
+static void plan_other_classes(gt_context *gt)
+{
+    for (int i = 0; i < 2 * GT_READINGS; i++) {
+        gt_gemm gemm = GT_GEMM(i / 12 ? GT_F64 : GT_F32, 8, 8, 8);
+        gt_plan *plan;
+        gemm.op_a = i & 1 ? GT_T : GT_N;
+        gemm.op_b = i & 2 ? GT_T : GT_N;
+        gemm.align = i / 12 ? 8 << (i / 4 & 1) : 4 << i / 4;
+        if (gt_plan_gemm(gt, &gemm, &plan) == GT_OK)
+            gt_plan_destroy(plan);
+    }
+}
+
+/* As an operator does who copies one database over another while programs run. */
+TEST(kernels_of_a_file_that_another_was_copied_over_run_their_own_code)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 64x64x200 --effort quick");
+    const gt_gemm gemm = GT_GEMM(GT_F32, SIDE, SIDE, DEPTH), larger = GT_GEMM(GT_F32, 2 * SIDE, 2 * SIDE, DEPTH);
+    char another[512], command[1100];
+    gt_plan *old, *plan;
+    gt_description d;
+    CHECK_OK(gt_plan_gemm(gt, &larger, &old)); /* stays loaded */
+    snprintf(another, sizeof another, "%s/another.db", check_folder());
+    tune(another, "any_parts", "--shapes 64x64x200,8 --effort quick");
+    snprintf(command, sizeof command, "cp %s %s", another, gt_store_path(gt->sources[0].store));
+    CHECK_INT(system(command), 0);
+    plan_other_classes(gt);
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK_STR(d.family, "any_parts");
+    CHECK(plan->module.function != old->module.function);
+    job j = make_job(plan, 1, 1);
+    run_job(&j);
+    CHECK(!j.wrong);
+    finish_job(&j);
+    gt_plan_destroy(plan);
+    gt_plan_destroy(old);
     gt_close(gt);
 }
 

@@ -140,7 +140,7 @@ TEST(random_damage_never_crashes_and_never_passes_wrong_code)
         if (gt_store_find_measured(store, &f.device, &f.problem.class, &found) == GT_OK)
             for (size_t i = 0; i < found.count; i++) {
                 gt_code code = {0};
-                if (gt_store_find_code(store, found.list[i].kernel_id, &code) == GT_OK)
+                if (gt_store_find_code(store, found.list[i].kernel_id, NULL, &code) == GT_OK)
                     CHECK(code.cubin_bytes == sizeof code_bytes && memcmp(code.cubin, code_bytes, sizeof code_bytes) == 0);
                 gt_code_finish(&code);
             }
@@ -157,14 +157,14 @@ TEST(code_that_does_not_match_its_hash_is_named_and_replaced_by_the_next_put)
     gt_code code = {0};
     CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(1)));
     vandalise(f.path, "UPDATE kernel SET cubin = CAST(replace(CAST(cubin AS TEXT), 'pretend', 'PRETEND') AS BLOB)");
-    CHECK_STATUS(gt_store_find_code(f.store, 1, &code), GT_ERROR_CORRUPT);
+    CHECK_STATUS(gt_store_find_code(f.store, 1, NULL, &code), GT_ERROR_CORRUPT);
     CHECK(strstr(gt_error_message(), "simt") && strstr(gt_error_message(), "bm=128 bn=256 bk=16 stages=1"));
     CHECK(code.cubin == NULL);
     CHECK_OK(put(&f, &kernel, &code_of_tests, make_trial(1)));
-    CHECK_OK(gt_store_find_code(f.store, 1, &code));
+    CHECK_OK(gt_store_find_code(f.store, 1, NULL, &code));
     gt_code_finish(&code);
     vandalise(f.path, "UPDATE kernel SET ptx = x'00'");
-    CHECK_STATUS(gt_store_find_code(f.store, 1, &code), GT_ERROR_CORRUPT);
+    CHECK_STATUS(gt_store_find_code(f.store, 1, NULL, &code), GT_ERROR_CORRUPT);
     fixture_close(&f);
 }
 
@@ -189,7 +189,7 @@ TEST(a_row_that_does_not_match_its_seal_is_named_left_out_and_mended_by_the_next
         CHECK_OK(put(&f, &b, &code_of_tests, make_trial(2)));
         snprintf(sql, sizeof sql, "PRAGMA synchronous = OFF; UPDATE kernel SET %s WHERE id = 1", damage[i]);
         vandalise(f.path, sql);
-        CHECK_STATUS(gt_store_find_code(f.store, 1, &code), GT_ERROR_CORRUPT);
+        CHECK_STATUS(gt_store_find_code(f.store, 1, NULL, &code), GT_ERROR_CORRUPT);
         CHECK(strstr(gt_error_message(), "kernel 1") && strstr(gt_error_message(), "stages=1"));
         const bool only_code = strncmp(damage[i], "cubin = ", 8) == 0 || strncmp(damage[i], "ptx = x", 7) == 0;
         CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
@@ -204,7 +204,7 @@ TEST(a_row_that_does_not_match_its_seal_is_named_left_out_and_mended_by_the_next
             CHECK_INT(found.count, 2);
         }
         CHECK(memcmp(&found.list[0].kernel->facts, &a.facts, sizeof a.facts) == 0);
-        CHECK_OK(gt_store_find_code(f.store, found.list[0].kernel_id, &code));
+        CHECK_OK(gt_store_find_code(f.store, found.list[0].kernel_id, NULL, &code));
         gt_code_finish(&code);
         gt_measurements_finish(&found);
         fixture_close(&f);
@@ -351,10 +351,10 @@ TEST(a_database_that_others_can_write_is_not_trusted)
         CHECK(chmod(f.path, *mode) == 0);
         CHECK_STATUS(gt_store_open(f.path, GT_STORE_READ, &store), GT_ERROR_UNTRUSTED);
         CHECK(strstr(gt_error_message(), "chmod go-w"));
-        CHECK_STATUS(gt_store_find_code(f.store, 1, &code), GT_ERROR_UNTRUSTED); /* who writes it runs no code of it */
+        CHECK_STATUS(gt_store_find_code(f.store, 1, NULL, &code), GT_ERROR_UNTRUSTED); /* who writes it runs no code of it */
     }
     CHECK(chmod(f.path, 0644) == 0);
-    CHECK_OK(gt_store_find_code(f.store, 1, &code));
+    CHECK_OK(gt_store_find_code(f.store, 1, NULL, &code));
     gt_code_finish(&code);
     for (const mode_t *mode = (const mode_t[]){0777, 01777, 0770, 0}; *mode; mode++) {
         CHECK(chmod(folder, *mode) == 0);

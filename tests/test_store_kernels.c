@@ -37,11 +37,11 @@ TEST(a_stored_kernel_comes_back_with_facts_and_code)
     CHECK(memcmp(&back->facts, &kernel.facts, sizeof kernel.facts) == 0);
     CHECK(gt_problem_same(&found.list[0].problem, &f.problem));
     CHECK(found.list[0].same_gpu && found.list[0].winner && found.list[0].trial.us == 9 && found.list[0].trial.margin == 0.03);
-    CHECK_OK(gt_store_find_code(f.store, found.list[0].kernel_id, &code));
+    CHECK_OK(gt_store_find_code(f.store, found.list[0].kernel_id, NULL, &code));
     CHECK(code.cubin_bytes == sizeof code_bytes && memcmp(code.cubin, code_bytes, sizeof code_bytes) == 0);
     CHECK_INT(code.ptx_bytes, sizeof ptx_bytes - 1);
     CHECK_STR(code.ptx, ptx_bytes);
-    CHECK_STATUS(gt_store_find_code(f.store, 12345, &code), GT_ERROR_NOT_TUNED);
+    CHECK_STATUS(gt_store_find_code(f.store, 12345, NULL, &code), GT_ERROR_NOT_TUNED);
     gt_code_finish(&code);
     gt_measurements_finish(&found);
     fixture_close(&f);
@@ -56,6 +56,19 @@ static void put_elsewhere(const fixture *f, int number, const gt_device *device,
     CHECK_OK(gt_store_gpu(f->store, device, &gpu));
     CHECK_OK(gt_store_problem(f->store, problem, &id));
     CHECK_OK(gt_store_put_trial(f->store, f->run, gpu, id, &kernel, &code_of_tests, &trial));
+}
+
+/* An application remembers what it has read: by the time that it loads a kernel the id may be another's. */
+TEST(an_id_that_is_another_kernels_has_no_code)
+{
+    fixture f = fixture_open();
+    const gt_kernel remembered = make_kernel(1), there = make_kernel(2);
+    gt_code code = {0};
+    CHECK_OK(put(&f, &there, &code_of_tests, make_trial(1)));
+    CHECK_STATUS(gt_store_find_code(f.store, 1, &remembered, &code), GT_ERROR_NOT_TUNED);
+    CHECK_OK(gt_store_find_code(f.store, 1, &there, &code));
+    gt_code_finish(&code);
+    fixture_close(&f);
 }
 
 TEST(a_kernel_is_of_the_class_it_was_rendered_for_and_runs_no_other)

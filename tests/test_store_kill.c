@@ -147,7 +147,7 @@ static void check_whole(const fixture *f, gt_store *store)
     CHECK_OK(gt_store_find_measured(store, &f->device, &f->problem.class, &found));
     CHECK(found.count == 1 && found.list[0].trial.us == 1);
     CHECK_STR(found.list[0].kernel->family, "simt");
-    CHECK_OK(gt_store_find_code(store, found.list[0].kernel_id, &code));
+    CHECK_OK(gt_store_find_code(store, found.list[0].kernel_id, NULL, &code));
     gt_code_finish(&code);
     gt_measurements_finish(&found);
 }

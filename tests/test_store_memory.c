@@ -71,7 +71,7 @@ static gt_status whole_life(const char *path)
     store = NULL;
     NEXT(gt_store_open(path, GT_STORE_READ, &store));
     NEXT(gt_store_find_measured(store, &device, &problem.class, &measured));
-    NEXT(gt_store_find_code(store, 1, &code));
+    NEXT(gt_store_find_code(store, 1, NULL, &code));
 #undef NEXT
     CHECK(status != GT_OK || measured.count == 1);
     gt_code_finish(&code);

@@ -312,10 +312,10 @@ TEST(a_merged_kernel_has_the_code_that_any_file_had)
     fixture_rows(&f);
     const gt_kernel kernel = make_kernel(1);
     CHECK_OK(put(&f, &kernel, NULL, make_trial(150)));
-    CHECK_STATUS(gt_store_find_code(f.store, 1, &code), GT_ERROR_NOT_TUNED);
+    CHECK_STATUS(gt_store_find_code(f.store, 1, NULL, &code), GT_ERROR_NOT_TUNED);
     make_file(from, 1, 100, "2026-03-01 12:00:00");
     CHECK_OK(merge_one(into, from));
-    CHECK_OK(gt_store_find_code(f.store, 1, &code));
+    CHECK_OK(gt_store_find_code(f.store, 1, NULL, &code));
     CHECK(code.cubin_bytes == sizeof code_bytes && memcmp(code.cubin, code_bytes, sizeof code_bytes) == 0);
     gt_code_finish(&code);
     gt_store_close(f.store);

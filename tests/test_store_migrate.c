@@ -68,7 +68,7 @@ TEST(a_database_of_version_3_keeps_its_winners_with_their_facts_and_parameters)
         CHECK_INT(kernel->params.count, first ? 5 : 2);
         CHECK(found.list[i].winner);
     }
-    CHECK_OK(gt_store_find_code(store, 7, &code));
+    CHECK_OK(gt_store_find_code(store, 7, NULL, &code));
     gt_code_finish(&code);
     gt_measurements_finish(&found);
     gt_store_close(store);
@@ -104,7 +104,7 @@ TEST(a_database_of_version_4_gets_classes_and_seals_and_loses_only_code_of_no_cl
     CHECK_OK(gt_store_find_measured(store, &device, &problem.class, &found));
     CHECK_INT(found.count, 4);
     CHECK_INT(found.damaged, 0);
-    CHECK_OK(gt_store_find_code(store, 22, &code));
+    CHECK_OK(gt_store_find_code(store, 22, NULL, &code));
     gt_code_finish(&code);
     gt_measurements_finish(&found);
     gt_store_close(store);

@@ -30,6 +30,15 @@ void gt_kernel_deal(gt_kernel *kernel, int64_t clusters)
     set_param(kernel, "blocks", kernel->facts.blocks);
 }
 
+bool gt_kernel_same(const gt_kernel *a, const gt_kernel *b)
+{
+    bool same = strcmp(a->source_hash, b->source_hash) == 0 && strcmp(a->nvrtc, b->nvrtc) == 0 &&
+                strcmp(a->arch, b->arch) == 0;
+    for (size_t i = 0; i < GT_FACT_COUNT; i++)
+        same = same && (!gt_fact_rows[i].key || gt_fact_value(&a->facts, i) == gt_fact_value(&b->facts, i));
+    return same;
+}
+
 void gt_code_finish(gt_code *code)
 {
     free(code->cubin);

@@ -34,6 +34,9 @@ void gt_kernel_split(gt_kernel *kernel, int64_t parts);
 /* A persistent kernel as it is rendered for so many clusters of blocks; another stays as it is. */
 void gt_kernel_deal(gt_kernel *kernel, int64_t clusters);
 
+/* Whether two are one kernel: of the same code, and the same in all facts that tell kernels apart. */
+bool gt_kernel_same(const gt_kernel *a, const gt_kernel *b);
+
 /* A kernel's code. Owned: gt_code_finish. */
 typedef struct gt_code {
     void *cubin;

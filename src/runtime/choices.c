@@ -123,10 +123,10 @@ void gt_choices_release(gt_choices *choices, gt_chosen *chosen)
         evict_oldest(choices);
 }
 
-gt_loaded *gt_choices_find_loaded(gt_choices *choices, const void *source, int64_t kernel_id)
+gt_loaded *gt_choices_find_loaded(gt_choices *choices, const gt_kernel *kernel)
 {
     for (gt_loaded *loaded = choices->loaded; loaded; loaded = loaded->next)
-        if (loaded->source == source && loaded->kernel_id == kernel_id) {
+        if (gt_kernel_same(&loaded->kernel, kernel)) {
             loaded->users++;
             return loaded;
         }

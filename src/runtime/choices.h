@@ -13,8 +13,7 @@
 
 /* A kernel, loaded once for all choices. */
 typedef struct gt_loaded {
-    const void *source; /* whose ids these are */
-    int64_t kernel_id;
+    gt_kernel kernel; /* as it was made; a row's id may become another's */
     gt_module module;
     size_t users; /* choices */
     struct gt_loaded *next;
@@ -59,7 +58,7 @@ void gt_choices_discard(gt_choices *choices, gt_chosen *chosen);
 void gt_choices_release(gt_choices *choices, gt_chosen *chosen);
 
 /* A loaded kernel, for one more choice; NULL if it is not loaded. One that was loaded now, for its first. */
-gt_loaded *gt_choices_find_loaded(gt_choices *choices, const void *source, int64_t kernel_id);
+gt_loaded *gt_choices_find_loaded(gt_choices *choices, const gt_kernel *kernel);
 void gt_choices_add_loaded(gt_choices *choices, gt_loaded *loaded);
 
 #endif

@@ -49,22 +49,21 @@ static gt_status load(gt_context *context, const gt_source *source, const gt_mea
 {
     gt_code code = {0};
     gt_status status;
-    gt_loaded *loaded = gt_choices_find_loaded(&context->choices, source, row->kernel_id);
+    gt_loaded *loaded = gt_choices_find_loaded(&context->choices, row->kernel);
     if (loaded) {
         *out = loaded;
         return GT_OK;
     }
     if (!(loaded = calloc(1, sizeof *loaded)))
         return gt_fail_memory();
-    if ((status = gt_store_find_code(source->store, row->kernel_id, &code)) == GT_OK)
+    if ((status = gt_store_find_code(source->store, row->kernel_id, row->kernel, &code)) == GT_OK)
         status = gt_module_load(context->driver, row->kernel, &code, &loaded->module);
     gt_code_finish(&code);
     if (status != GT_OK) {
         free(loaded);
         return status;
     }
-    loaded->source = source;
-    loaded->kernel_id = row->kernel_id;
+    loaded->kernel = *row->kernel;
     gt_choices_add_loaded(&context->choices, loaded);
     *out = loaded;
     return GT_OK;

@@ -21,7 +21,8 @@ static gt_status choose_from(const gt_engine *engine, gt_store *store, gt_store 
         status = gt_select(&engine->device, problem, &demands, &measured, &chosen->selection);
     if (status == GT_OK) {
         chosen->kernel = gt_selection_kernel(&measured, &chosen->selection);
-        status = gt_store_find_code(store, measured.list[chosen->selection.index].kernel_id, code);
+        const gt_measured *row = &measured.list[chosen->selection.index];
+        status = gt_store_find_code(store, row->kernel_id, row->kernel, code);
     }
     gt_measurements_finish(&measured);
     return status;

@@ -51,7 +51,8 @@ static gt_status choose_untuned(const gt_engine *engine, gt_store *own, entry *e
         gt_measurements_leave_out(&measured, &e->problem);
         if (gt_select(&engine->device, &e->problem, &demands, &measured, &selection) == GT_OK) {
             e->kernels[UNTUNED] = gt_selection_kernel(&measured, &selection);
-            status = gt_store_find_code(own, measured.list[selection.index].kernel_id, &e->codes[UNTUNED]);
+            const gt_measured *row = &measured.list[selection.index];
+            status = gt_store_find_code(own, row->kernel_id, row->kernel, &e->codes[UNTUNED]);
             e->there[UNTUNED] = status == GT_OK;
         }
     }

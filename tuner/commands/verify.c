@@ -60,7 +60,7 @@ static gt_status find_code(verification *v, const gt_measured *stored, gt_kernel
 {
     const gt_code *compiled;
     if (!v->options->checked)
-        return gt_store_find_code(v->engine->store, stored->kernel_id, code);
+        return gt_store_find_code(v->engine->store, stored->kernel_id, stored->kernel, code);
     *kernel = rendered_anew(stored);
     const gt_status status = gt_engine_code(v->engine, &stored->problem.class, kernel, &compiled);
     return status == GT_OK ? gt_code_copy(compiled, code) : status;

@@ -56,7 +56,7 @@ static gt_status try_stored(gt_work *w, gt_known *stored)
         .seed = engine->options.check_seed, .time_it = true, .extent = GT_EXTENT_FEW, .best_us = w->best_us,
         .turn = engine->turn};
     gt_code code = {0};
-    gt_status status = gt_store_find_code(engine->store, stored->kernel_id, &code);
+    gt_status status = gt_store_find_code(engine->store, stored->kernel_id, &stored->kernel, &code);
     if (gt_store_lacks_code(status)) { /* which is the library's to tell of */
         stored->trial.outcome = GT_TRIAL_NOT_TRIED;
         return GT_OK;

@@ -69,7 +69,7 @@ static gt_status add_defender(const gt_work *w, const gt_known *winner, gt_kerne
     for (size_t i = 0; i < *count; i++)
         if (gt_is_same_code(&kernels[i], &winner->kernel))
             return GT_OK;
-    const gt_status status = gt_store_find_code(w->engine->store, winner->kernel_id, &codes[*count]);
+    const gt_status status = gt_store_find_code(w->engine->store, winner->kernel_id, &winner->kernel, &codes[*count]);
     if (gt_store_lacks_code(status) || status == GT_ERROR_UNTRUSTED)
         return GT_OK; /* no library would load it */
     if (status == GT_OK) {

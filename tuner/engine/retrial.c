@@ -69,7 +69,7 @@ size_t gt_retrials_end(const gt_retrials *retrials, size_t first)
 static gt_status check(gt_engine *engine, const gt_convicted *convicted, uint64_t seed, bool quick, gt_trial *trial)
 {
     gt_code code = {0};
-    gt_status status = gt_store_find_code(engine->store, convicted->kernel_id, &code);
+    gt_status status = gt_store_find_code(engine->store, convicted->kernel_id, &convicted->kernel, &code);
     if (gt_store_lacks_code(status)) {
         *trial = (gt_trial){.outcome = GT_TRIAL_LAUNCH_ERROR, .seed = seed};
         snprintf(trial->detail, sizeof trial->detail, "%s", gt_error_message());

@@ -8,7 +8,7 @@ static gt_status prove(gt_work *w, const gt_known *kernel, bool *right)
 {
     gt_code code = {0};
     gt_trial trial;
-    gt_status status = gt_store_find_code(w->engine->store, kernel->kernel_id, &code);
+    gt_status status = gt_store_find_code(w->engine->store, kernel->kernel_id, &kernel->kernel, &code);
     if (status == GT_OK) {
         const gt_contestant contestant = {&kernel->kernel, &code};
         const bool quick = w->engine->options.effort == GT_EFFORT_QUICK;
