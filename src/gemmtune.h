@@ -205,12 +205,13 @@ GT_API void gt_close(gt_context *context);
 
 /*
  * Finds the best stored kernel for a problem, loads it and allocates its workspace: the slow path, some
- * milliseconds the first time, microseconds once the kernel is loaded. *plan is owned by the caller:
- * gt_plan_destroy. Thread-safe.
+ * milliseconds the first time, microseconds once the kernel is loaded. Streams may be captured meanwhile. *plan is owned by
+ * the caller: gt_plan_destroy. Thread-safe.
  */
 GT_API gt_status gt_plan_gemm(gt_context *context, const gt_gemm *gemm, gt_plan **plan);
 
-/* Destroys a plan; its executions must have finished. NULL is allowed. */
+/* Destroys a plan; its executions must have finished, and graphs that captured any must not be launched again. NULL is
+ * allowed. */
 GT_API void gt_plan_destroy(gt_plan *plan);
 
 /* The operands of one execution, for gt_execute_ex. */

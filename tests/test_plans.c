@@ -160,6 +160,35 @@ TEST(two_threads_run_one_plan_on_two_streams_with_workspaces_of_their_own)
     gt_close(gt);
 }
 
+TEST(plans_are_made_and_destroyed_while_a_stream_is_captured)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");
+    const gt_gemm gemm = GT_GEMM(GT_F32, SIDE, SIDE, DEPTH);
+    const float one = 1, zero = 0;
+    gt_plan *before, *plan;
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec instance;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &before));
+    job j = make_job(before, 1, 1);
+    CHECK(driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    CHECK(driver->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_execute(plan, stream, &one, (void *)j.a, (void *)j.b, &zero, (void *)j.c));
+    gt_plan_destroy(before);
+    CHECK(driver->cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+    CHECK(driver->cuGraphInstantiate(&instance, graph, 0) == CUDA_SUCCESS);
+    CHECK(driver->cuGraphLaunch(instance, stream) == CUDA_SUCCESS);
+    CHECK(driver->cuStreamSynchronize(stream) == CUDA_SUCCESS);
+    CHECK(driver->cuMemcpyDtoH(j.got, j.c, SIDE * SIDE * sizeof(float)) == CUDA_SUCCESS);
+    CHECK(memcmp(j.got, j.wanted, SIDE * SIDE * sizeof(float)) == 0);
+    CHECK(driver->cuGraphExecDestroy(instance) == CUDA_SUCCESS && driver->cuGraphDestroy(graph) == CUDA_SUCCESS);
+    CHECK(driver->cuStreamDestroy(stream) == CUDA_SUCCESS);
+    finish_job(&j);
+    gt_plan_destroy(plan);
+    gt_close(gt);
+}
+
 TEST(counters_of_the_callers_are_not_cleared_but_left_as_they_were)
 {
     gt_context *gt = tuned("partial_sums", "--shapes 64x64x200");

@@ -29,7 +29,8 @@
     X(cuLaunchKernel) X(cuLaunchKernelEx)                                                                    \
     X(cuTensorMapEncodeTiled) X(cuTensorMapReplaceAddress)                                                   \
     X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamWaitEvent)                         \
-    X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuStreamIsCapturing)                             \
+    X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuStreamIsCapturing)                                     \
+    X(cuThreadExchangeStreamCaptureMode)                                                                     \
     X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)                           \
     X(cuEventCreate) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime) X(cuEventDestroy)
 

@@ -8,7 +8,6 @@ static struct {
     /* These came with CUDA 12.0 or before. The software GPU, where handles are not used again, has no ids. */
     CUresult (*context_id)(CUcontext context, unsigned long long *id);
     CUresult (*stream_id)(CUstream stream, unsigned long long *id);
-    CUresult (*exchange_mode)(CUstreamCaptureMode *mode);
     CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                              const CUgraphNode **dependencies, size_t *count);
     /* Came with CUDA 12.3, and tells of edges, too. It is what the runtime of CUDA 13 asks. */
@@ -26,7 +25,6 @@ void gt_cuda_state_begin(const gt_driver *driver)
 #define FIND(function, name) cuda.function = (__typeof__(cuda.function))dlsym(driver->library, name)
     FIND(context_id, "cuCtxGetId");
     FIND(stream_id, "cuStreamGetId");
-    FIND(exchange_mode, "cuThreadExchangeStreamCaptureMode");
     FIND(capture_info, "cuStreamGetCaptureInfo_v2");
     FIND(newer_capture_info, "cuStreamGetCaptureInfo_v3");
     FIND(create_object, "cuUserObjectCreate");
@@ -101,6 +99,5 @@ void gt_cuda_watch_graph(CUgraph graph, CUhostFn ended, void *data)
 
 void gt_cuda_exchange_mode(CUstreamCaptureMode *mode)
 {
-    if (cuda.exchange_mode)
-        cuda.exchange_mode(mode);
+    cuda.driver->cuThreadExchangeStreamCaptureMode(mode);
 }

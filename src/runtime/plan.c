@@ -76,7 +76,7 @@ static void release(gt_plan *plan)
 
 /* A plan for a problem, with its workspace. Where there is no memory for that, a kernel that needs less of it is taken:
  * fewer bytes are refused each time, so that the end is a kernel without a workspace, or none. */
-static gt_status make_plan(gt_plan *plan, const gt_problem *problem, gt_demands demands)
+static gt_status fit_plan(gt_plan *plan, const gt_problem *problem, gt_demands demands)
 {
     char refused[512] = "";
     for (;;) {
@@ -94,6 +94,17 @@ static gt_status make_plan(gt_plan *plan, const gt_problem *problem, gt_demands 
         demands.refused = fewer;
         release(plan);
     }
+}
+
+/* The same while streams are captured, by this thread or others: what is loaded and allocated here is part of no capture, and
+ * a thread that does not say so has it refused and the captures ended. */
+static gt_status make_plan(gt_plan *plan, const gt_problem *problem, gt_demands demands)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    plan->driver->cuThreadExchangeStreamCaptureMode(&mode);
+    const gt_status status = fit_plan(plan, problem, demands);
+    plan->driver->cuThreadExchangeStreamCaptureMode(&mode);
+    return status;
 }
 
 /* What is asked for, with pointers that are multiples of the smallest element however little is promised of them. */
@@ -173,11 +184,14 @@ static void free_workspace(const gt_plan *plan)
 
 void gt_plan_destroy(gt_plan *plan)
 {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* as in make_plan */
     if (!plan)
         return;
+    plan->driver->cuThreadExchangeStreamCaptureMode(&mode);
     if (plan->workspace)
         free_workspace(plan);
     release(plan);
+    plan->driver->cuThreadExchangeStreamCaptureMode(&mode);
     free(plan);
 }
 
