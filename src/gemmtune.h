@@ -244,7 +244,7 @@ GT_API gt_status gt_execute(const gt_plan *plan, struct CUstream_st *stream, con
  * from it; where C is read, that is GT_ERROR_UNSUPPORTED with a kernel that cannot, unless the plan was made with
  * gt_gemm.beside. In a workspace of the caller's one plan runs on many streams at the same time. The workspace needs
  * no preparation and has no meaning between executions; GT_ERROR_INVALID if it is smaller than gt_plan_describe says,
- * GT_ERROR_ALIGNMENT if it is no multiple of 256 bytes.
+ * GT_ERROR_ALIGNMENT if it is no multiple of 256 bytes, or the counters of 4.
  */
 GT_API gt_status gt_execute_ex(const gt_plan *plan, struct CUstream_st *stream, const gt_operands *operands);
 

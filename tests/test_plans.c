@@ -238,6 +238,10 @@ TEST(a_workspace_that_does_not_fit_is_refused)
     operands.workspace = (void *)(j.workspace + 64);
     operands.workspace_bytes = j.workspace_bytes;
     CHECK_STATUS(gt_execute_ex(plan, NULL, &operands), GT_ERROR_ALIGNMENT);
+    operands.workspace = (void *)j.workspace;
+    operands.counters = (void *)(j.workspace + 2);
+    CHECK_STATUS(gt_execute_ex(plan, NULL, &operands), GT_ERROR_ALIGNMENT);
+    CHECK(strstr(gt_error_message(), "counters (") && strstr(gt_error_message(), "is not a multiple of 4 bytes"));
     CHECK_STATUS(gt_execute_ex(plan, NULL, NULL), GT_ERROR_INVALID);
     operands.workspace = NULL; /* the plan's own */
     CHECK_OK(gt_execute_ex(plan, NULL, &operands));

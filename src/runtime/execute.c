@@ -54,6 +54,9 @@ static gt_status take_workspace(const gt_plan *plan, const gt_operands *operands
     if (operands->workspace_bytes < needed)
         return gt_fail(GT_ERROR_INVALID, "workspace_bytes is %zu, the plan needs %zu (gt_plan_describe)",
                        operands->workspace_bytes, needed);
+    if ((uintptr_t)operands->counters % sizeof *o->counters != 0)
+        return gt_fail(GT_ERROR_ALIGNMENT, "counters (%p) is not a multiple of %zu bytes", operands->counters,
+                       sizeof *o->counters);
     gt_launch_place(&plan->launch, operands->workspace, o);
     *clear = o->counters && !operands->counters;
     if (o->counters && operands->counters)
