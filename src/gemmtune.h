@@ -119,7 +119,8 @@ typedef struct gt_gemm {
     int64_t m, n, k;
     int64_t lda, ldb, ldc; /* elements from one stored row to the next */
     int64_t batch;         /* number of products; 0 means 1 */
-    int64_t stride_a, stride_b, stride_c; /* elements from one product's matrix to the next's */
+    int64_t stride_a, stride_b, stride_c; /* elements from one product's matrix to the next's; matrices of A, and of B, may
+                                             overlap, those of C may not, nor lie between each other's rows */
     gt_op op_a, op_b;
     gt_type type_ab, type_c;
     gt_math math;

@@ -153,6 +153,7 @@ TEST(bad_fields_are_named)
         {{.m = 4, .n = INT64_MAX, .k = INT64_MAX}, GT_ERROR_INVALID, "overflow"},
         {{.m = 4, .n = 4, .k = 4, .batch = INT64_MAX}, GT_ERROR_INVALID, "overflow"},
         {{.m = 4, .n = 4, .k = 4, .batch = 2, .stride_c = 3}, GT_ERROR_INVALID, "overlap"},
+        {{.m = 4, .n = 4, .k = 4, .batch = 2, .ldc = 8, .stride_c = 4}, GT_ERROR_INVALID, "between each other's rows"},
         {{.m = 4, .n = 4, .k = 4, .align = 3}, GT_ERROR_INVALID, "align is 3"},
         {{.m = 4, .n = 4, .k = 4, .align = 2}, GT_ERROR_INVALID, "smaller than an element"},
         {{.m = 4, .n = 4, .k = 4, .op_a = (gt_op)7}, GT_ERROR_INVALID, "op_a"},

@@ -40,8 +40,9 @@ static gt_status finish_operand(gt_operand operand, int64_t batch, gt_stored *o)
     if (o->stride < 0)
         return gt_fail(GT_ERROR_INVALID, "stride_%c is negative (%lld)", name, (long long)o->stride);
     if (operand == GT_C && batch > 1 && o->stride < (o->rows - 1) * o->ld + o->columns)
-        return gt_fail(GT_ERROR_INVALID, "stride_%c is %lld: the products' results would overlap", name,
-                       (long long)o->stride);
+        return gt_fail(GT_ERROR_INVALID, "stride_%c is %lld, and a matrix of C takes %lld elements: results must neither "
+                       "overlap nor lie between each other's rows", name, (long long)o->stride,
+                       (long long)((o->rows - 1) * o->ld + o->columns));
     if (__builtin_mul_overflow(batch > 1 ? batch - 1 : 0, o->stride, &span) ||
         __builtin_add_overflow(span, extent, &span) ||
         __builtin_mul_overflow(span, (int64_t)gt_type_find(o->type)->bytes, &span))
