@@ -1,6 +1,7 @@
 /* Plans beyond one product on one stream: tensor maps, workspaces of the caller's, many problems in one context. */
 #include <math.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 
 #include "../src/runtime/plan.h"
@@ -361,6 +362,24 @@ TEST(choices_are_found_again_and_the_oldest_unused_go)
     gt_plan_destroy(plan);
     gt_plan_destroy(kept);
     CHECK_INT(gt->choices.unused, GT_CHOICE_LIMIT);
+    gt_close(gt);
+}
+
+TEST(a_locked_database_is_waited_for_once_whatever_errors_are_accepted)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 64x64x200 --effort quick");
+    gt_gemm gemm = GT_GEMM(GT_F32, SIDE, SIDE, DEPTH);
+    gt_plan *plan;
+    sqlite3 *other;
+    gemm.max_error = 1;
+    CHECK(sqlite3_open(gt_store_path(gt->sources[0].store), &other) == SQLITE_OK);
+    CHECK(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK);
+    const time_t begun = time(NULL);
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_BUSY);
+    CHECK(time(NULL) - begun < 4); /* a reader waits for two seconds */
+    CHECK(sqlite3_close(other) == SQLITE_OK);
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    gt_plan_destroy(plan);
     gt_close(gt);
 }
 

@@ -135,6 +135,12 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
     }
 }
 
+/* Whether a failure is about kernels of one math, and those of another may still be had. */
+static bool is_of_kernels(gt_status status)
+{
+    return status == GT_ERROR_NOT_TUNED || status == GT_ERROR_CORRUPT || status == GT_ERROR_DRIVER;
+}
+
 /* The user's rows stand before the system's; but what was tuned for this very problem stands before what is only
  * expected to be good at it, and that before what was measured on another GPU model. Kernels are those that serve
  * `served`. */
@@ -214,7 +220,8 @@ static gt_status fail_unbounded(gt_context *context, const gt_problem *problem, 
                    demands->max_error, name, least);
 }
 
-/* Of all maths of the problem's types, the fastest kernel whose errors are within the bound that is asked for. */
+/* Of all maths of the problem's types, the fastest kernel whose errors are within the bound that is asked for. What keeps one
+ * math from being read keeps the others from it too, or would be a slower choice that is remembered. */
 static gt_status choose_bounded(gt_context *context, const gt_problem *problem, const gt_demands *demands,
                                 gt_chosen **out)
 {
@@ -225,6 +232,10 @@ static gt_status choose_bounded(gt_context *context, const gt_problem *problem, 
         if (!in_math_of(problem, gt_types_at(i), &served))
             continue;
         const gt_status status = choose_among(context, problem, &served, demands, &chosen);
+        if (status != GT_OK && !is_of_kernels(status)) {
+            gt_choices_discard(&context->choices, best);
+            return status;
+        }
         const bool better =
             status == GT_OK && (!best || chosen->selection.expected_us < best->selection.expected_us);
         gt_choices_discard(&context->choices, better ? best : chosen);
