@@ -365,6 +365,41 @@ TEST(choices_are_found_again_and_the_oldest_unused_go)
     gt_close(gt);
 }
 
+static int refusing;
+
+/* A driver that is too old for the first kernel that it is given. */
+static CUresult CUDAAPI refuse_the_first(CUlibrary *library, const void *code, CUjit_option *options, void **values,
+                                         unsigned count, CUlibraryOption *library_options, void **library_values,
+                                         unsigned library_count)
+{
+    return refusing-- > 0 ? CUDA_ERROR_NO_BINARY_FOR_GPU
+                          : driver->cuLibraryLoadData(library, code, options, values, count, library_options,
+                                                      library_values, library_count);
+}
+
+TEST(where_the_driver_takes_no_kernel_of_one_database_the_other_has_some)
+{
+    gt_context *gt = tuned("partial_sums", "--shapes 64x64x200 --effort quick --align 4");
+    gt_gemm gemm = GT_GEMM(GT_F32, SIDE, SIDE, DEPTH);
+    char another[512];
+    gt_plan *plan;
+    gt_description d;
+    snprintf(another, sizeof another, "%s/another.db", check_folder());
+    tune(another, "any_parts", "--shapes 64x64x200 --effort quick");
+    CHECK_OK(gt_store_open(another, GT_STORE_READ, &gt->sources[gt->source_count++].store));
+    gt->driver->cuLibraryLoadData = refuse_the_first;
+    refusing = 1;
+    CHECK_OK(gt_plan_gemm(gt, &gemm, &plan));
+    CHECK_OK(gt_plan_describe(plan, &d));
+    CHECK_STR(d.family, "any_parts");
+    gt_plan_destroy(plan);
+    gemm.align = 4; /* the other has none: that is not what is told */
+    refusing = 1;
+    CHECK_STATUS(gt_plan_gemm(gt, &gemm, &plan), GT_ERROR_DRIVER);
+    CHECK(strstr(gt_error_message(), "CUDA_ERROR_NO_BINARY_FOR_GPU"));
+    gt_close(gt);
+}
+
 TEST(a_locked_database_is_waited_for_once_whatever_errors_are_accepted)
 {
     gt_context *gt = tuned("partial_sums", "--shapes 64x64x200 --effort quick");

@@ -135,7 +135,7 @@ static gt_status choose_from(gt_context *context, gt_source *source, const gt_pr
     }
 }
 
-/* Whether a failure is about kernels of one math, and those of another may still be had. */
+/* Whether a failure is about kernels of one database or math, and those of another may still be had. */
 static bool is_of_kernels(gt_status status)
 {
     return status == GT_ERROR_NOT_TUNED || status == GT_ERROR_CORRUPT || status == GT_ERROR_DRIVER;
@@ -149,6 +149,7 @@ static gt_status choose_among(gt_context *context, const gt_problem *problem, co
 {
     gt_chosen *best = NULL;
     gt_status status = GT_ERROR_NOT_TUNED;
+    char message[512] = "";
     for (size_t i = 0; i < context->source_count; i++) {
         gt_chosen *chosen = calloc(1, sizeof *chosen);
         if (chosen) {
@@ -163,13 +164,15 @@ static gt_status choose_among(gt_context *context, const gt_problem *problem, co
             gt_choices_discard(&context->choices, better ? best : chosen);
         if (better)
             best = chosen;
-        else if (!best)
+        else if (!best && (status == GT_ERROR_NOT_TUNED || !is_of_kernels(found))) { /* why a kernel failed says more */
             status = found;
-        if (exact || (found != GT_OK && found != GT_ERROR_NOT_TUNED && found != GT_ERROR_CORRUPT))
+            snprintf(message, sizeof message, "%s", gt_error_message());
+        }
+        if (exact || (found != GT_OK && !is_of_kernels(found)))
             break;
     }
     *out = best;
-    return best ? GT_OK : status;
+    return best ? GT_OK : gt_fail(status, "%s", message);
 }
 
 /* Where nobody tuned the problem in its math, a kernel of one that serves it, too. */
