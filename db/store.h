@@ -189,9 +189,9 @@ double gt_measurements_leave_out(gt_measurements *measurements, const gt_problem
 void gt_measurements_drop_kernel(gt_measurements *measurements, int64_t kernel_id);
 
 /* A kernel's code, checked against its hash, and its row against its seal: GT_ERROR_CORRUPT names the kernel.
- * GT_ERROR_NOT_TUNED: there is none, or no longer: another file may have been copied over this one, and the id be another's than
- * `kernel`, which is what the caller knows of it; NULL: any. Never of a file that others can write: GT_ERROR_UNTRUSTED. *code:
- * gt_code_finish. */
+ * GT_ERROR_NOT_TUNED: there is none, or no longer: another file may have been copied over this one, and the id be another's
+ * than `kernel`, which is what the caller knows of it; NULL: any. Never of a file that others can write:
+ * GT_ERROR_UNTRUSTED. *code: gt_code_finish. */
 gt_status gt_store_find_code(gt_store *store, int64_t kernel_id, const gt_kernel *kernel, gt_code *code);
 
 /* Whether a status of gt_store_find_code is about that kernel alone, and others may still be had: its code is damaged, or
