@@ -152,6 +152,15 @@ static uint32_t with_read(struct sg_races *races, const access *x, uint32_t set)
     return add(races, same ? set : kept, x->me->number, x->me->clock, x->how);
 }
 
+/* Whether a write follows an atomic of its own warp, which followed another's strong write there as every atomic does: as
+ * the last block of a tile to arrive sets its counter back. */
+static bool is_followed(const struct sg_races *races, const access *x, const sg_cell *cell, uint32_t warp, uint32_t how)
+{
+    const sg_scope between = sg_race_between(races, warp, x->me->number);
+    return cell->writer == x->me->number && cell->how & SG_HOW_CHANGES && SG_HOW_SCOPE(cell->how) >= between &&
+           how & SG_HOW_STRONG && how & SG_HOW_WRITES && SG_HOW_SCOPE(how) >= between;
+}
+
 /* A write: everything before comes before it, or is strong as it is, and then is remembered. */
 static bool check_write(struct sg_races *races, const access *x, const sg_cell *cell, uint32_t *others)
 {
@@ -164,7 +173,7 @@ static bool check_write(struct sg_races *races, const access *x, const sg_cell *
     for (uint32_t set = cell->others; set;) {
         const sg_member m = *sg_sets_at(races->sets, set);
         if (!is_ordered(races, x, m.warp, m.clock, m.how)) {
-            if (!is_allowed(races, x, m.warp, m.how))
+            if (!is_allowed(races, x, m.warp, m.how) && !is_followed(races, x, cell, m.warp, m.how))
                 return report(races, x, m.warp, m.clock, m.how);
             *others = add(races, *others, m.warp, m.clock, m.how);
         }
@@ -281,7 +290,7 @@ static access describe(sg_warp *w, const sg_op *op, sg_touch kind, sg_words word
                     .writes = writes,
                     .how = ((uint32_t)(op - w->ops) & 0xffffff) | (words.strong ? SG_HOW_STRONG : 0) |
                            (uint32_t)words.scope << 25 | (writes ? SG_HOW_WRITES : 0) |
-                           (words.async ? SG_HOW_ASYNC : 0)};
+                           (words.async ? SG_HOW_ASYNC : 0) | (kind == SG_TOUCH_CHANGE ? SG_HOW_CHANGES : 0)};
 }
 
 /* A lane's bytes, which may lie in several regions. */

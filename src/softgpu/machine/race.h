@@ -20,7 +20,10 @@
  * may be written over by a copy without one, for mostly what is copied was computed from it.
  *
  * As in the model, a fence counts for what its own thread knows when it comes to it: where every thread of a block
- * fences, all meet, and one of them then makes a relaxed write, that one's fence came too early for the others' writes.
+ * fences, all meet, and one of them then makes a relaxed write, that one's fence came too early for the others' writes. Not
+ * so where the fences on both sides are sequential, as __threadfence() is: of two such one is first, and were it the
+ * reader's, which comes behind the look at what was written behind the other, that look could not have seen it. And an
+ * atomic comes behind whatever it has changed: the same warp may then write there plainly.
  */
 #ifndef SG_RACE_H
 #define SG_RACE_H

@@ -67,6 +67,8 @@ struct sg_race *sg_race_create(const sg_block *block)
 static void finish_agent(sg_agent *agent)
 {
     sg_known_clear(&agent->known);
+    sg_known_clear(&agent->sequence.before);
+    sg_known_clear(&agent->sequence.found);
     for (int i = 0; i < SG_SCOPES; i++) {
         sg_known_clear(&agent->fenced[i]);
         sg_known_clear(&agent->heard[i]);
@@ -77,8 +79,11 @@ static void empty(struct sg_race *race, uint32_t warps)
 {
     for (uint32_t i = 0; i < warps; i++)
         finish_agent(&race->agents[i]);
-    for (int i = 0; i < SG_BARRIERS; i++)
+    for (int i = 0; i < SG_BARRIERS; i++) {
         sg_known_clear(&race->barriers[i]);
+        sg_known_clear(&race->sequences[i].before);
+        sg_known_clear(&race->sequences[i].found);
+    }
     sg_known_clear(&race->arrived);
     sg_known_clear(&race->passed);
     sg_region_forget_places(&race->shared);

@@ -83,20 +83,30 @@ void sg_race_meet(sg_warp *w)
     me->touched = false;
 }
 
+static void join_sequence(struct sg_races *races, sg_sequence *to, const sg_sequence *from)
+{
+    join(races, &to->before, &from->before);
+    join(races, &to->found, &from->found);
+}
+
 void sg_race_arrive(sg_warp *w, int8_t barrier)
 {
     tell(w, &w->block->race->barriers[barrier]);
+    join_sequence(races_of(w), &w->block->race->sequences[barrier], &sg_agent_of(w)->sequence);
 }
 
 void sg_race_leave(sg_warp *w, int8_t barrier)
 {
     sg_race_meet(w);
     join(races_of(w), &sg_agent_of(w)->known, &w->block->race->barriers[barrier]);
+    join_sequence(races_of(w), &sg_agent_of(w)->sequence, &w->block->race->sequences[barrier]);
 }
 
 void sg_race_forget(sg_block *block, int8_t barrier)
 {
     sg_known_clear(&block->race->barriers[barrier]);
+    sg_known_clear(&block->race->sequences[barrier].before);
+    sg_known_clear(&block->race->sequences[barrier].found);
 }
 
 void sg_race_cluster_arrive(sg_warp *w, const sg_op *op)
@@ -141,6 +151,10 @@ void sg_race_fence(sg_warp *w, const sg_op *op)
         join(races, &me->known, &me->heard[scope]);
         sg_known_clear(&me->heard[scope]);
     }
+    if (words.sequential) {
+        join(races, &me->known, &me->sequence.found);
+        join(races, &me->sequence.before, &me->known);
+    }
     sg_known_clear(&me->fenced[words.scope]);
     join(races, &me->fenced[words.scope], &me->known);
     if (words.scope >= SG_SCOPE_CLUSTER)
@@ -174,6 +188,7 @@ static void empty_place(sg_place *place)
 {
     for (int i = 0; i < SG_SCOPES; i++)
         sg_known_clear(&place->slots[i].known);
+    sg_known_clear(&place->sequenced);
     place->writer = 0;
 }
 
@@ -213,6 +228,8 @@ static void learn(sg_warp *w, const sg_place *place, sg_words words)
         const bool acquired = words.acquires && words.scope >= between;
         join(races, acquired ? &me->known : &me->heard[between], &slot->known);
     }
+    if (words.scope == SG_SCOPE_GRID)
+        join(races, &me->sequence.found, &place->sequenced);
 }
 
 void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t size, sg_touch touch, sg_words words)
@@ -230,6 +247,7 @@ void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t si
     bool tells = touch != SG_TOUCH_READ && words.releases;
     for (int scope = 0; scope < SG_SCOPES; scope++)
         tells |= touch != SG_TOUCH_READ && me->fenced[scope].all.base;
+    tells |= touch != SG_TOUCH_READ && me->sequence.before.all.base;
     sg_place *place = find_place(races, region, at, tells);
     if (!place)
         return;
@@ -243,6 +261,8 @@ void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t si
     for (int scope = 0; scope < SG_SCOPES; scope++)
         if (me->fenced[scope].all.base)
             release(races, &place->slots[scope], scope, &me->fenced[scope], me->number);
+    if (words.scope == SG_SCOPE_GRID)
+        join(races, &place->sequenced, &me->sequence.before);
     if (words.releases) {
         release(races, &place->slots[words.scope], words.scope, &me->known, me->number);
         me->touched = false;

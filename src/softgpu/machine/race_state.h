@@ -17,6 +17,7 @@ typedef struct sg_cell {
 #define SG_HOW_SCOPE(how) ((sg_scope)((how) >> 25 & 3))
 #define SG_HOW_WRITES     (1u << 27)
 #define SG_HOW_ASYNC      (1u << 28)
+#define SG_HOW_CHANGES    (1u << 29) /* an atomic */
 
 /* Which accesses of others happened before: before ordinary accesses, and before those of the async proxy, which are a
  * subset. The vectors of a warp begin with its own block. Kernels without the async proxy have no vectors for it. */
@@ -36,6 +37,7 @@ typedef struct sg_place {
     struct sg_place *next;
     uint32_t at, writer;
     sg_slot slots[SG_SCOPES];
+    sg_known sequenced; /* what writers here knew to stand before sequential fences */
 } sg_place;
 
 #define SG_PLACES  64        /* lists in a region; a power of two */
@@ -55,11 +57,18 @@ typedef struct sg_lane_mark {
     uint64_t write, read;
 } sg_lane_mark;
 
+/* What stands before a sequential fence of a warp or of one that it has met since, and what such a fence makes known:
+ * what stood before those of others whose writes it, or one that it has met since, has seen. */
+typedef struct sg_sequence {
+    sg_known before, found;
+} sg_sequence;
+
 /* A warp. */
 typedef struct sg_agent {
     sg_known known;
     sg_known fenced[SG_SCOPES]; /* what it knew at its last fence of a scope: a strong write after it releases that */
     sg_known heard[SG_SCOPES];  /* what strong reads found released: a fence of at least that scope acquires it */
+    sg_sequence sequence;
     uint32_t number, clock;
     uint32_t told; /* the clock at its last fence that reached other blocks */
     uint32_t meeting, met; /* how often its lanes have met, and the clock when they did */
@@ -71,6 +80,7 @@ struct sg_race {
     sg_region shared;
     sg_lane_mark *marks; /* of the words of shared memory */
     sg_known barriers[SG_BARRIERS];
+    sg_sequence sequences[SG_BARRIERS]; /* of those that arrived there */
     sg_known arrived, passed; /* of the cluster's barrier: in this phase, in those before. The first block's are used */
     uint32_t base; /* number of its first warp; behind the last one's is the number of its beginning */
     sg_agent agents[];

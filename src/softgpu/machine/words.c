@@ -75,6 +75,7 @@ static sg_words read_all(const char *mnemonic)
         read_part(at + 1, length, &w);
         at += 1 + length;
     }
+    w.sequential = w.fences && w.scope == GRID && (begins(mnemonic, "membar") || strstr(mnemonic, ".sc"));
     w.stores = !w.strong && (begins(mnemonic, "wmma.store.") ||
                              (begins(mnemonic, "st.") && !begins(mnemonic, "st.async.")));
     read_proxies(mnemonic, &w);

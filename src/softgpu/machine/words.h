@@ -12,6 +12,7 @@ enum { SG_ASYNC_SHARED, SG_ASYNC_GLOBAL, SG_ASYNCS };
 struct sg_words {
     uint8_t strong, acquires, releases, fences, relaxed;
     uint8_t scope;
+    uint8_t sequential; /* a fence of all fences' one order (fence.sc, membar), of the GPU or more */
     uint8_t stores;  /* plainly: weak, and no copy */
     uint8_t async;   /* its accesses are the async proxy's */
     uint8_t proxies; /* a fence between the proxies: 1 << SG_ASYNC_... */
