@@ -378,6 +378,19 @@ TEST(zero_alpha_makes_k_zero_and_gives_no_operands)
     CHECK(seen.args[2].k == 0 && seen.args[2].beta.s32 == 3);
 }
 
+TEST(an_infinite_alpha_is_nothing_to_a_product_without_k)
+{
+    const gt_driver driver = {.cuLaunchKernelEx = record_launch};
+    const gt_kernel kernel = tile(16, 16);
+    const gt_problem problem = sized(2, 2, 0, 1);
+    gt_launch_operands operands = plain();
+    memset(&seen, 0, sizeof seen);
+    operands.alpha.f32 = INFINITY;
+    operands.beta.f32 = 0.5f;
+    launch(&driver, &kernel, &problem, &operands);
+    CHECK(seen.args[0].k == 0 && seen.args[0].alpha.f32 == 0 && seen.args[0].beta.f32 == 0.5f);
+}
+
 static struct {
     const void *address[3];
     cuuint64_t row_bytes[3];

@@ -207,7 +207,8 @@ static gt_args make_args(const gt_launch *launch, const gt_launch_operands *o)
         .m = p->m, .n = p->n, .k = reads ? p->k : 0,
         .lda = p->lda, .ldb = p->ldb, .ldc = p->ldc,
         .stride_a = p->stride_a, .stride_b = p->stride_b, .stride_c = p->stride_c,
-        .alpha = o->alpha, .beta = o->beta,
+        .alpha = reads ? o->alpha : (gt_scalar){.bits = 0}, /* an infinite one would make NaN of no products */
+        .beta = o->beta,
         .bias = o->bias, .apart = apart ? ((intptr_t)o->c - (intptr_t)o->d) / element : 0,
         .epilogue = (uint32_t)o->epilogue,
     };
