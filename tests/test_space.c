@@ -176,13 +176,14 @@ TEST(a_bad_space_is_one_clear_line)
         {"SELEKT 1", "syntax error"},
         {"-- nothing", "no query"},
         {"SELECT 1 AS BM", "'BM' is no parameter name"},
-        {"SELECT 1 AS bm; SELECT 2 AS bm", "more than one query"},
         {"SELECT 1.5 AS bm", "integers"},
         {"SELECT 'x' AS bm", "integers"},
         {"SELECT 1 AS bm UNION ALL SELECT NULL", "integers"},
         {"SELECT 1 AS bm, 1 AS bn, 2 AS bm", "column 'bm' is there twice"},
         {"SELECT 1 AS bm WHERE :typ = 'f32'", "no parameter ':typ'; there are: :cc :smem_limit :sm_count :type :math "},
         {"SELECT 1 AS bm WHERE ? = 'f32'", "no parameter '?'"},
+        {"SELECT 1 AS bm, 1 AS bn; -- all\nWHERE :type = 'f32'\n", "behind the query's semicolon: -- all"},
+        {"SELECT 1 AS bm;\nSELECT 2 AS bm", "behind the query's semicolon: SELECT 2 AS bm"},
         {"CREATE TABLE t(x)", "not authorized"},
         {"ATTACH 'x.db' AS x", "not authorized"},
         {"PRAGMA database_list", "not authorized"},
@@ -195,6 +196,14 @@ TEST(a_bad_space_is_one_clear_line)
         if (!strstr(gt_error_message(), cases[i].word) || !strstr(gt_error_message(), "mine.sql"))
             check_fail(__FILE__, __LINE__, "'%s' gives '%s'", cases[i].sql, gt_error_message());
     }
+}
+
+TEST(a_query_may_end_with_a_semicolon_and_a_comment)
+{
+    gt_space space;
+    CHECK_OK(evaluate("SELECT 1 AS bm, 1 AS bn, 32 AS threads; -- that is all\n\n", &space));
+    CHECK_INT(space.rows, 1);
+    gt_space_finish(&space);
 }
 
 TEST(a_space_without_tile_is_refused)
@@ -318,6 +327,23 @@ TEST(a_header_that_others_include_too_is_rendered_once)
     CHECK(args && copy && args < copy && !strstr(args + 1, "struct gt_args {"));
     CHECK(strstr(copy, "\n// last\n") && !strstr(source, "#include"));
     free(source);
+    gt_families_finish(&families);
+}
+
+TEST(the_compiler_is_told_which_lines_are_the_authors)
+{
+    gt_families families;
+    const char *folder = check_folder();
+    write_file(folder, "mine.cu", "// first\n#include \"own.cuh\"\n#include \"gemm.cuh\"\n// last\n");
+    write_file(folder, "mine.sql", "SELECT 1 AS bm, 1 AS bn, 32 AS threads");
+    write_file(folder, "own.cuh", "// of my own\n#include \"gemm.cuh\"\n// its end");
+    CHECK_OK(gt_families_init(folder, &families));
+    const char *source = gt_families_find(&families, "mine")->source;
+    const char *head = "#line 1 \"mine.cu\"\n// first\n#line 1 \"own.cuh\"\n// of my own\n#line 1 \"gemm.cuh\"\n";
+    const char *tail = "#line 3 \"own.cuh\"\n// its end\n#line 3 \"mine.cu\"\n\n// last\n";
+    CHECK(strncmp(source, head, strlen(head)) == 0);
+    CHECK_STR(source + strlen(source) - strlen(tail), tail);
+    CHECK(!strstr(gt_families_find(&families, "simt")->source, "#line"));
     gt_families_finish(&families);
 }
 

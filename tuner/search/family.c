@@ -22,9 +22,10 @@ static void release(gt_family *family)
 /* Puts a family into the list, over one of the same name, with its source completed by the headers that it includes. */
 static gt_status add(gt_families *families, gt_family family, const char *folder)
 {
-    char *source;
+    char *source, file[sizeof family.name + 3];
     size_t place = 0;
-    const gt_status status = gt_template_complete(family.source, folder, &source);
+    snprintf(file, sizeof file, "%s.cu", family.name);
+    const gt_status status = gt_template_complete(family.source, folder, file, &source);
     if (status != GT_OK)
         return status;
     family.source = source;

@@ -154,7 +154,7 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
     gt_status status = GT_OK;
     gt_space space = {.family = family};
     sqlite3 *database = NULL;
-    sqlite3_stmt *query = NULL, *second = NULL;
+    sqlite3_stmt *query = NULL, *next = NULL;
     const char *rest;
     size_t capacity = 0;
     int step = SQLITE_OK, millions = 0;
@@ -169,8 +169,11 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
                          sqlite3_errcode(database) == SQLITE_OK ? "no query in it" : sqlite3_errmsg(database));
         goto end;
     }
-    if (sqlite3_prepare_v2(database, rest, -1, &second, NULL) != SQLITE_OK || second) { /* not a comment */
-        status = gt_fail(GT_ERROR_INVALID, "%s.sql: more than one query in it; UNION ALL makes one of them", family->name);
+    /* A semicolon in the middle would take away the constraints behind it. */
+    if (sqlite3_prepare_v2(database, rest, -1, &next, NULL) != SQLITE_OK || next) {
+        rest += strspn(rest, " \t\r\n");
+        status = gt_fail(GT_ERROR_INVALID, "%s.sql: there is more behind the query's semicolon: %.*s", family->name,
+                         (int)strcspn(rest, "\r\n"), rest);
         goto end;
     }
     if ((status = bind(query, family, device, problem)) != GT_OK || (status = read_columns(query, &space)) != GT_OK)
@@ -195,7 +198,7 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
         *out = space;
 end:
     sqlite3_finalize(query);
-    sqlite3_finalize(second);
+    sqlite3_finalize(next);
     sqlite3_close(database);
     if (status != GT_OK)
         gt_space_finish(&space);

@@ -96,9 +96,26 @@ static gt_status find_header(const completion *c, const char *name, const char *
     return GT_OK;
 }
 
-static gt_status write_text(completion *c, const char *source)
+/* The next line is one of a file. What is built in keeps its text, by which databases know their kernels. */
+static void write_line(const completion *c, size_t line, const char *file)
 {
+    if (c->folder)
+        fprintf(c->text, "#line %zu \"%s\"\n", line, file);
+}
+
+static size_t count_lines(const char *from, const char *to)
+{
+    size_t lines = 0;
+    for (; from < to; from++)
+        lines += *from == '\n';
+    return lines;
+}
+
+static gt_status write_text(completion *c, const char *source, const char *file)
+{
+    const char *const whole = source;
     gt_status status = GT_OK;
+    write_line(c, 1, file);
     for (const char *at; status == GT_OK && (at = strstr(source, INCLUDE));) {
         const char *begin = at + strlen(INCLUDE), *end = begin + strcspn(begin, "\"\n"), *text = NULL;
         char name[HEADER_NAME] = "", *owned = NULL;
@@ -114,7 +131,12 @@ static gt_status write_text(completion *c, const char *source)
             status = gt_fail(GT_ERROR_INVALID, "a template includes more than %d headers", HEADERS_MOST);
         if (status == GT_OK && text) {
             memcpy(c->seen[c->count++], name, sizeof name);
-            status = write_text(c, text);
+            status = write_text(c, text, name);
+            if (c->folder && *source == '\n')
+                source++;
+            if (c->folder)
+                fputc('\n', c->text);
+            write_line(c, count_lines(whole, source) + 1, file);
         }
         free(owned);
     }
@@ -122,14 +144,14 @@ static gt_status write_text(completion *c, const char *source)
     return status;
 }
 
-gt_status gt_template_complete(const char *source, const char *folder, char **complete)
+gt_status gt_template_complete(const char *source, const char *folder, const char *name, char **complete)
 {
     char *text = NULL;
     size_t size = 0;
     completion c = {.text = open_memstream(&text, &size), .folder = folder};
     if (!c.text)
         return gt_fail_memory();
-    gt_status status = write_text(&c, source);
+    gt_status status = write_text(&c, source, name);
     if (fclose(c.text) != 0 && status == GT_OK)
         status = gt_fail_memory();
     if (status != GT_OK) {

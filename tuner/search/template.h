@@ -8,7 +8,8 @@
 gt_status gt_template_read(const char *path, char **text);
 
 /* Puts headers into the places where they are first included, and theirs into them: those of the folder, where it is not
- * NULL, before built-in ones. Any other #include stays as it is. *complete: free(). */
-gt_status gt_template_complete(const char *source, const char *folder, char **complete);
+ * NULL, before built-in ones. Any other #include stays as it is. Of a text from a folder the compiler is told which lines are of
+ * which file: `name` is its own. *complete: free(). */
+gt_status gt_template_complete(const char *source, const char *folder, const char *name, char **complete);
 
 #endif
