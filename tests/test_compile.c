@@ -53,6 +53,40 @@ TEST(a_dependent_launch_that_does_not_wait_is_refused)
     gt_nvrtc_close(nvrtc);
 }
 
+TEST(a_kernel_that_cannot_be_found_or_keeps_variables_is_refused)
+{
+    static const struct {
+        const char *source, *says;
+    } wrong[] = {
+        {"extern \"C\" __global__ void mine() {}\n", "extern \"C\" __global__ void gemm"},
+        {"__global__ void gemm() {}\n", "extern \"C\" __global__ void gemm"},
+        {"__device__ unsigned ticket;\nextern \"C\" __global__ void gemm() { atomicAdd(&ticket, 1); }\n", "ticket:"},
+        {"__device__ float rooms[300];\nextern \"C\" __global__ void gemm() { rooms[threadIdx.x] = 1; }\n", "rooms:"},
+        {"extern \"C\" __global__ void gemm(int *c) { static int calls; c[0] = calls++; }\n", "calls"},
+    };
+    static const char right[] = "__device__ const float table[3] = {1, 2, 3};\n__constant__ int constants[3];\n"
+                                "constexpr int COUNT = 3, NONE = 0, LENGTHS[COUNT] = {1, 2, 3};\n"
+                                "extern \"C\" __global__ void gemm(float *c)\n"
+                                "{ c[0] = table[threadIdx.x] + LENGTHS[threadIdx.x] + COUNT + NONE + constants[threadIdx.x]; }\n";
+    gt_nvrtc *nvrtc = nvrtc_or_skip();
+    gt_compiler *compiler;
+    gt_compiled compiled;
+    gt_kernel kernel = {.family = "mine", .arch = "sm_90a"};
+    CHECK_OK(gt_compiler_create(nvrtc, 1, &compiler));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup(wrong[i].source), NULL));
+        CHECK(gt_compiler_next(compiler, &compiled));
+        CHECK_STATUS(compiled.status, GT_ERROR_COMPILE);
+        CHECK(strstr(compiled.detail, "mine.cu") && strstr(compiled.detail, wrong[i].says) && !compiled.code.cubin);
+    }
+    CHECK_OK(gt_compiler_submit(compiler, &kernel, strdup(right), NULL));
+    CHECK(gt_compiler_next(compiler, &compiled));
+    CHECK_OK(compiled.status);
+    gt_code_finish(&compiled.code);
+    gt_compiler_destroy(compiler);
+    gt_nvrtc_close(nvrtc);
+}
+
 /* The order of multiply-adds is the author's at the first level only: the code is another. */
 TEST(a_source_chooses_the_assemblers_level)
 {

@@ -45,6 +45,54 @@ static gt_status check_waits(const gt_compiled *r)
                    r->kernel.family);
 }
 
+/* Without it nothing could be launched. */
+static gt_status check_entry(const gt_compiled *r)
+{
+    if (!r->code.ptx || strstr(r->code.ptx, ".entry " GT_ENTRY "("))
+        return GT_OK;
+    return gt_fail(GT_ERROR_COMPILE, "%s.cu has no kernel of the name: extern \"C\" __global__ void %s(gt_args g)",
+                   r->kernel.family, GT_ENTRY);
+}
+
+/* Whether a text speaks of a symbol. */
+static bool has_symbol(const char *text, const char *name, size_t length)
+{
+    while ((text = strstr(text, name))) {
+        const char before = text[-1], behind = text[length];
+        if ((before == ' ' || before == '[') && (behind == ';' || behind == ']' || behind == '+'))
+            return true;
+        text += length;
+    }
+    return false;
+}
+
+/* A variable of the module that a kernel writes is one for all launches: two on different streams, which a plan without a
+ * workspace may have, would take it from each other, and no check launches two at a time. Constants have values in PTX,
+ * but for zero, of which no instruction speaks. */
+static gt_status check_variables(const gt_compiled *r)
+{
+    static const char global[] = "\n.global ";
+    for (const char *at = r->code.ptx; at && (at = strstr(at, global)); at++) {
+        const char *end = at + 1 + strcspn(at + 1, "=[;"), *begin = end;
+        while (begin[-1] != ' ')
+            begin--;
+        char name[200];
+        snprintf(name, sizeof name, "%.*s", (int)(end - begin), begin);
+        if (*end != '=' && end[strcspn(end, "=;")] == ';' && has_symbol(end, name, strlen(name)))
+            return gt_fail(GT_ERROR_COMPILE, "%s.cu has a variable that launches on several streams would share, %s: what a "
+                           "launch writes for itself belongs into its workspace (ws_tile)", r->kernel.family, name);
+    }
+    return GT_OK;
+}
+
+static gt_status check_code(const gt_compiled *r)
+{
+    gt_status status = check_entry(r);
+    if (status == GT_OK)
+        status = check_variables(r);
+    return status == GT_OK ? check_waits(r) : status;
+}
+
 static void *work(void *data)
 {
     gt_compiler *compiler = data;
@@ -59,7 +107,7 @@ static void *work(void *data)
         pthread_mutex_unlock(&compiler->lock);
         gt_compiled *r = &j->result;
         r->status = gt_nvrtc_compile(compiler->nvrtc, j->source, r->kernel.arch, &r->code, NULL);
-        if (r->status == GT_OK && (r->status = check_waits(r)) != GT_OK)
+        if (r->status == GT_OK && (r->status = check_code(r)) != GT_OK)
             gt_code_finish(&r->code);
         if (r->status != GT_OK)
             snprintf(r->detail, sizeof r->detail, "%s", gt_error_message());
