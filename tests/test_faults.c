@@ -128,4 +128,29 @@ TEST(a_kernel_that_sums_in_no_fixed_order_is_not_sold_as_deterministic)
     gt_close(gt);
 }
 
+/* The software GPU runs blocks in several orders. */
+TEST(a_kernel_that_sums_in_no_fixed_order_only_where_there_is_a_C_is_not_deterministic)
+{
+    const char *program = getenv("GEMMTUNE"), *faults = getenv("GEMMTUNE_FAULTS");
+    char database[512], command[2048];
+    gt_driver *driver;
+    gt_store *store;
+    if (!program || !faults)
+        SKIP("GEMMTUNE and GEMMTUNE_FAULTS name the program and the templates");
+    if (gt_driver_open(NULL, &driver) != GT_OK)
+        SKIP(gt_error_message());
+    const bool soft = driver->soft != NULL;
+    gt_driver_close(driver);
+    if (!soft)
+        SKIP("a GPU has an order of its own");
+    snprintf(database, sizeof database, "%s/arrival.db", check_folder());
+    snprintf(command, sizeof command, "%s tune --quiet --no-cublas --db %s --type f32 --templates %s --family arrival "
+                                      "--shapes 32x64x96 > /dev/null", program, database, faults);
+    const int code = system(command);
+    CHECK(WIFEXITED(code) && WEXITSTATUS(code) == 0);
+    CHECK_OK(gt_store_open(database, GT_STORE_READ, &store));
+    CHECK_STR(ask(store, "SELECT deterministic FROM kernel"), "0");
+    gt_store_close(store);
+}
+
 CHECK_MAIN

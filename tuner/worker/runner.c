@@ -107,6 +107,7 @@ static bool prepare_kernel(gt_runner *runner, const gt_problem *problem, gt_tria
         return gt_trial_fail(trial, GT_TRIAL_LAUNCH_ERROR, "%s", gt_error_message());
     if (runner->dealt && self->launch.copies.blocks > 0)
         self->launch.copies.blocks = self->launch.copies.cluster;
+    runner->counter_bytes = self->launch.counter_bytes;
     return gt_trial_check(trial, self->driver, place_workspace(self), "making room for the workspace");
 }
 

@@ -22,6 +22,7 @@ struct gt_runner {
     CUresult (*inspect)(const gt_runner *runner, const gt_checks *checks, CUdeviceptr counters);
     /* On the software GPU: keeps launches from what surrounds the workspace, or no longer. NULL: there is none. */
     void (*protect)(const gt_runner *runner, bool on);
+    size_t counter_bytes, looked_at; /* of its counters: for this problem, and the most that were inspected so far */
     int64_t parts; /* parts of K to launch with, where the kernel takes any; 0: as it was made */
     bool dealt;    /* one cluster's blocks make all copies of operands that are made first, which any number may */
     bool epilogue; /* it has epilogues, which are checked too */

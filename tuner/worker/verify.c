@@ -15,8 +15,8 @@
  * such rows nobody writes. */
 #define QUICK_WORK 10e6
 
-/* Of every so many cases the workspace is looked at behind one, and behind those that are watched: the next case finds
- * its counters cleared. */
+/* Of every so many cases the workspace is looked at behind one, behind those that are watched, and behind each with more
+ * counters than any that was looked at: the next case finds them cleared. */
 #define INSPECT_EVERY 16
 
 void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier)
@@ -186,6 +186,19 @@ static bool check_workspace(const gt_verifier *v, size_t first, size_t end, gt_t
                                changed[at], name);
 }
 
+/* What lies between rows of the results is somebody else's, who may be writing it: no kernel is to write there, not even
+ * what it has read. */
+static void protect_padding(const gt_verifier *v, const gt_case *c)
+{
+    const gt_problem *p = &c->problem;
+    const size_t bytes = (size_t)gt_type_find(p->class.type_c)->bytes;
+    for (int64_t row = 1; p->ldc > p->n && row < p->batch * p->m; row++) {
+        const int64_t end = (row - 1) / p->m * p->stride_c + (row - 1) % p->m * p->ldc + p->n;
+        const int64_t next = row / p->m * p->stride_c + row % p->m * p->ldc;
+        v->checks->driver->soft->protect(v->memory + c->result + (size_t)end * bytes, (size_t)(next - end) * bytes, 0);
+    }
+}
+
 /* On the software GPU a case's kernel can touch nothing but its own operands and workspace, blocks begin in an order of
  * their own, and some are watched for races. */
 static void arm(const gt_verifier *v, const gt_case *c, const gt_runner *runner, uint64_t order)
@@ -200,6 +213,8 @@ static void arm(const gt_verifier *v, const gt_case *c, const gt_runner *runner,
         soft->protect(v->memory + c->place[o], gt_problem_bytes(&c->problem, o), !unread);
     }
     soft->protect(v->memory + c->result, gt_problem_bytes(&c->problem, GT_C), 1);
+    if (c->watched)
+        protect_padding(v, c);
     if (gt_case_bias(c) > 0)
         soft->protect(v->memory + c->bias, (size_t)(gt_case_bias(c) * gt_type_find(c->problem.class.type_c)->bytes), 1);
     if (runner->protect)
@@ -241,8 +256,8 @@ static CUresult launch(const gt_verifier *v, const gt_case *c, const gt_runner *
     return result;
 }
 
-/* Launches a watched case once more with its blocks in another order. Where the bits are others, the kernel is not
- * deterministic. */
+/* Launches a watched case once more with its blocks in another order, on the same C where that is read. Where the bits
+ * are others, the kernel is not deterministic. */
 static CUresult launch_reordered(const gt_verifier *v, const gt_case *c, const gt_runner *runner, uint64_t order,
                                  bool *varied)
 {
@@ -253,8 +268,12 @@ static CUresult launch_reordered(const gt_verifier *v, const gt_case *c, const g
     if (!first)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = driver->cuMemcpyDtoH(first, at, bytes);
+    if (result == CUDA_SUCCESS && c->beta != 0)
+        result = driver->cuMemcpyHtoD(at, v->before + c->result, bytes);
+    gt_case other = *c;
+    other.watched = c->beta == 0; /* watching takes longest */
     if (result == CUDA_SUCCESS)
-        result = launch(v, c, runner, order);
+        result = launch(v, &other, runner, order);
     if (result == CUDA_SUCCESS)
         result = driver->cuMemcpyDtoH(first + bytes, at, bytes);
     *varied = result == CUDA_SUCCESS && memcmp(first, first + bytes, bytes) != 0;
@@ -292,12 +311,15 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     if (!ready)
         return false;
     CUresult result = launch(v, c, runner, index);
-    if (result == CUDA_SUCCESS && driver->soft && c->watched && c->beta == 0)
+    if (result == CUDA_SUCCESS && driver->soft && c->watched && (c->beta == 0 || (c->problem.k > 0 && c->alpha != 0)))
         result = launch_reordered(v, c, runner, ~(uint64_t)index, &varied);
     trial->varied = trial->varied || varied;
     if (result == CUDA_SUCCESS)
         result = mark_reached(v, index);
-    const bool looked_at = index % INSPECT_EVERY == 0 || c->watched || index + 1 == v->cases.count;
+    const bool most = runner->counter_bytes > runner->looked_at;
+    const bool looked_at = index % INSPECT_EVERY == 0 || c->watched || most || index + 1 == v->cases.count;
+    if (looked_at && most)
+        runner->looked_at = runner->counter_bytes;
     if (result == CUDA_SUCCESS && looked_at && runner->inspect)
         result = runner->inspect(runner, v->checks, words_of(v, index));
     return result == CUDA_SUCCESS || fail_running(v, index, result, trial);
