@@ -24,19 +24,20 @@ TEST(every_small_size_is_met_and_sizes_and_operands_that_are_equal)
     const gt_kernel kernels[] = {kernel(16, 128, "bk=32 stages=3"), kernel(256, 64, "bk=8 stages=2")};
     for (int i = 0; i < 2; i++) {
         const gt_class class = class_of(GT_BF16, GT_F32, 16);
-        bool m[257] = {0}, n[257] = {0}, k[257] = {0}, squares = false, itself = false;
+        bool m[257] = {0}, n[257] = {0}, k[257] = {0}, squares = false, itself = false, longest = false;
         gt_cases cases;
         CHECK_OK(gt_cases_draw(&class, &kernels[i], check_random(), 0, GT_EXTENT_ALL, &cases));
         for (size_t j = 0; j < cases.count; j++) {
             const gt_problem *p = &cases.list[j].problem;
             m[p->m < 256 ? p->m : 256] = n[p->n < 256 ? p->n : 256] = k[p->k < 256 ? p->k : 256] = true;
+            longest |= p->m > 65536 || p->n > 65536;
             const bool square = p->m == p->n && p->n == p->k && p->lda == p->ldb && p->ldb == p->ldc;
             squares |= square && p->m > 1 && cases.list[j].place[GT_A] != cases.list[j].place[GT_B];
             itself |= square && cases.list[j].place[GT_A] == cases.list[j].place[GT_B];
         }
         for (int size = 1; size < 256; size++)
             CHECK(m[size] && n[size] && k[size]);
-        CHECK(squares && itself);
+        CHECK(squares && itself && longest);
         gt_cases_finish(&cases);
     }
 }
@@ -403,15 +404,16 @@ TEST(operands_lie_apart_and_are_aligned_as_promised_and_no_better_but_for_some_o
         gt_type ab, c;
         int align;
     } classes[] = {{GT_F32, GT_F32, 16}, {GT_F32, GT_F32, 4}, {GT_BF16, GT_F32, 2}, {GT_F16, GT_F32, 8}};
+    int first[GT_OPERANDS] = {0}; /* operands that lie before the others */
     int fine = 0, rows = 0, matrices = 0; /* C, only its rows, or all but its matrices of a batch begin at 16 bytes */
     for (int round = 0; round < 8; round++) {
         const gt_class class = class_of(classes[round % 4].ab, classes[round % 4].c, classes[round % 4].align);
         const gt_kernel k = kernel(32, 32, "bk=8");
         gt_cases cases;
-        size_t end = 0;
         CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
         for (size_t i = 0; i < cases.count; i++) {
             const gt_problem *p = &cases.list[i].problem;
+            const size_t *places = cases.list[i].place;
             CHECK(gt_class_serves(&class, &p->class));
             for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
                 const size_t place = cases.list[i].place[o];
@@ -424,14 +426,18 @@ TEST(operands_lie_apart_and_are_aligned_as_promised_and_no_better_but_for_some_o
                 matrices += wide && place % 16 == 0 && p->batch > 1 && p->stride_c * bytes % 16 != 0;
                 if (o == GT_B && cases.list[i].itself)
                     continue;
-                CHECK(place >= end + 1024);
-                end = place + gt_problem_bytes(p, o);
+                CHECK(place >= cases.list[i].begin + 1024);
+                CHECK(place + gt_problem_bytes(p, o) + (i + 1 == cases.count ? 1024 : 0) <= gt_cases_end(&cases, i));
+                for (gt_operand q = GT_A; q < o; q++)
+                    CHECK(places[q] >= place + gt_problem_bytes(p, o) + 1024 ||
+                          place >= places[q] + gt_problem_bytes(p, q) + 1024);
+                first[o] += place < places[(o + 1) % GT_OPERANDS] && place < places[(o + 2) % GT_OPERANDS];
             }
         }
-        CHECK(cases.bytes >= end + 1024);
         gt_cases_finish(&cases);
     }
     CHECK(fine > 0 && rows > 0 && matrices > 0);
+    CHECK(first[GT_A] > 0 && first[GT_B] > 0 && first[GT_C] > 0);
 }
 
 /* Else a kernel that shifts its columns to where D's vectors begin may read C's as if they did, too. */

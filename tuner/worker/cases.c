@@ -14,6 +14,7 @@
 #define LONG_LEAST   4200
 #define MANY_TILES   260
 #define TILES_LEAST  20
+#define MANY_LINES   65537 /* rows or columns of the longest side: more than 16 bits count */
 #define MANY_BATCH   65536
 #define BATCH_LEAST  16
 #define MANY_REPEATS 1100
@@ -24,7 +25,7 @@
 
 #define BATCH_BYTE 260 /* products of the batches that pass a byte, and some more */
 
-/* No batch is so large that a kernel's workspace passes this. */
+/* No batch or side is so large that a kernel's workspace passes this. */
 #define WORKSPACE_LIMIT ((int64_t)1 << 28)
 
 /* Shares of the bounded work. */
@@ -149,6 +150,21 @@ static gt_status add_general(gt_drawing *d)
     return status;
 }
 
+/* A side that is longer than any other, the rest of the product as short as can be. */
+static gt_status add_longest(gt_drawing *d)
+{
+    const bool rows = gt_drawing_below(d, 2);
+    const int64_t tile = rows ? d->tile_m : d->tile_n, few = 1 + gt_drawing_below(d, 2);
+    const int64_t many = MANY_LINES + gt_drawing_below(d, tile);
+    gt_case *c;
+    if (d->facts->blocks == 0 && d->per_product > 0 && many / tile >= WORKSPACE_LIMIT / d->per_product)
+        return GT_OK;
+    const gt_status status = gt_drawing_add(d, rows ? many : few, rows ? few : many, 1 + gt_drawing_below(d, 2), 1, &c);
+    if (status == GT_OK)
+        gt_drawing_telling(d, c);
+    return status;
+}
+
 /* Many tiles along one side, of which a K of 1 would tell little, along one of the two, or both, with K of two steps, many
  * elements of C with K of two steps, and a K that is far longer than any other. */
 static gt_status add_long(gt_drawing *d)
@@ -160,6 +176,8 @@ static gt_status add_long(gt_drawing *d)
     const int64_t deep_k = (d->types->parts > 0 ? 2 : 1) * d->step; /* parts are multiplied by two steps at a time */
     gt_case *c;
     gt_status status = GT_OK;
+    if (d->work == 0 && (status = add_longest(d)) != GT_OK)
+        return status;
     for (int across = 0; status == GT_OK && across < 2; across++) {
         const int64_t tile = across ? d->tile_n : d->tile_m, few = 2 + gt_drawing_below(d, 4);
         const int64_t many = tall * tile + gt_drawing_below(d, tile) + 1, m = across ? few : many, n = across ? many : few;
@@ -272,6 +290,25 @@ static gt_status add_empty(gt_drawing *d)
     return status;
 }
 
+/* Scalars that are no numbers: they show in every element, of whole tiles, and one of them in others. Sums of one product
+ * each, whose sign nothing rounds away. */
+static gt_status add_strange(gt_drawing *d)
+{
+    static const double strange[][2] = {{1, NAN}, {NAN, 0}, {1, NAN}, {INFINITY, -INFINITY}};
+    gt_status status = GT_OK;
+    for (size_t i = 0; !d->types->exact && status == GT_OK && i < sizeof strange / sizeof strange[0]; i++) {
+        gt_case *c;
+        status = gt_drawing_add(d, i == 0 ? gt_drawing_few(d, d->tile_m) : d->tile_m,
+                                i == 0 ? gt_drawing_few(d, d->tile_n) : d->tile_n, 1, 1, &c);
+        if (status == GT_OK) {
+            c->alpha = strange[i][0];
+            c->beta = strange[i][1];
+            c->values = GT_VALUES_NORMAL;
+        }
+    }
+    return status;
+}
+
 /* The same launch very often, then other data. */
 static gt_status add_repeated(gt_drawing *d)
 {
@@ -334,13 +371,14 @@ static void place_results(const gt_class *class, const gt_cases *cases, size_t i
     }
 }
 
-/* Where operands begin, as aligned as promised. */
+/* Where operands begin, as aligned as promised. Each of them lies first now and then. */
 static void place_cases(const gt_class *class, gt_cases *cases)
 {
     size_t at = 0;
     for (size_t i = 0; i < cases->count; i++) {
         cases->list[i].begin = at = (at + 255) / 256 * 256;
-        for (gt_operand o = GT_A; o < GT_OPERANDS; o++) {
+        for (size_t turn = 0; turn < GT_OPERANDS; turn++) {
+            const gt_operand o = (gt_operand)((i / 2 + turn) % GT_OPERANDS);
             const gt_problem *p = &cases->list[i].problem;
             cases->list[i].place[o] = place_behind(at, align_of(class, cases, i, o));
             at = cases->list[i].place[o] + gt_problem_bytes(p, o);
@@ -417,7 +455,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
     /* Cheap ones first: on the software GPU a wrong kernel is told so at its first wrong product. */
     static gt_cases_kind *const kinds[] = {
         gt_cases_add_edges, gt_cases_add_rows, gt_cases_add_columns, gt_cases_add_steps, gt_cases_add_chunks,
-        gt_cases_add_depths, add_ties, add_whole, add_general, add_empty, gt_cases_add_equal,
+        gt_cases_add_depths, add_ties, add_whole, add_general, add_empty, add_strange, gt_cases_add_equal,
         gt_cases_add_overlapping, gt_cases_add_groups, gt_cases_add_dealt, add_long, add_many_parts,
         gt_cases_add_steep, gt_cases_add_parts, gt_cases_add_epilogues, add_batch, add_repeated};
     const gt_facts *f = &kernel->facts;

@@ -30,8 +30,8 @@ static gt_status add_one(gt_drawing *d, int shape, int64_t rest, gt_epilogue epi
     return GT_OK;
 }
 
-/* Every epilogue, with and without beta, in place and beside C, in one tile, several and batches; two of them with alpha = 1
- * and beta = 0 or 1, as programs mostly have it. A NaN that relu is to keep. Watched for races: what is finished once it is
+/* Every epilogue, with and without beta, in place and beside C, in one tile, several and batches; three of them with alpha = 1
+ * and beta = 0 or 1, as programs mostly have it, and one of these beside C. A NaN that relu is to keep. Watched for races: what is finished once it is
  * stored is read again. */
 gt_status gt_cases_add_epilogues(gt_drawing *d)
 {
@@ -45,6 +45,7 @@ gt_status gt_cases_add_epilogues(gt_drawing *d)
         {BESIDE, 6, GT_EPILOGUE_NONE, true, false},     {BESIDE, 4, GT_EPILOGUE_GELU, true, false},
         {WHOLE, 0, GT_EPILOGUE_BIAS, true, false},      {WHOLE, 0, GT_EPILOGUE_GELU, false, true},
         {WHOLE, 0, GT_EPILOGUE_BIAS, false, false, .ones = true},
+        {WHOLE, 0, GT_EPILOGUE_NONE, true, true, .ones = true},
         {FEW, 0, GT_EPILOGUE_RELU_BIAS, true, true},    {FEW, 1, GT_EPILOGUE_BIAS, false, true},
         {FEW, 2, GT_EPILOGUE_NONE, true, true},         {FEW, 4, GT_EPILOGUE_RELU, true, false},
         {FEW, 3, GT_EPILOGUE_GELU_BIAS, false, false},  {FEW, 5, GT_EPILOGUE_RELU_BIAS, false, true, .ones = true},
@@ -60,7 +61,8 @@ gt_status gt_cases_add_epilogues(gt_drawing *d)
         if (status != GT_OK)
             break;
         if (kinds[i].beside && kinds[i].scales && c->problem.batch == 1) { /* C or results begin at 16 bytes, and so do rows */
-            c->problem.ldc = (c->problem.ldc + WIDE - 1) / WIDE * WIDE;
+            const int64_t row = kinds[i].ones ? c->problem.n : c->problem.ldc; /* packed, as programs have it */
+            c->problem.ldc = (row + WIDE - 1) / WIDE * WIDE;
             c->problem.stride_c = c->problem.m * c->problem.ldc;
         }
         c->alpha = kinds[i].ones ? 1 : c->alpha;

@@ -22,6 +22,7 @@
 #define SCALAR_POWERS 11
 #define PLAIN_SCALARS 6 /* one of so many is a small number */
 #define FAR_POWERS    88
+#define FAR_POWERS_F64 300 /* what f32 cannot hold */
 
 static int64_t divisor(int64_t a, int64_t b)
 {
@@ -102,7 +103,8 @@ double gt_drawing_far_scalar(gt_drawing *d, bool large)
     const double scalar = gt_drawing_scalar(d, (int)gt_drawing_below(d, 2));
     if (d->types->exact || c->least > least || c->most < most || accumulator->most < most)
         return scalar;
-    const int power = FAR_POWERS + SCALAR_POWERS - ilogb(scalar) * (large ? 1 : -1);
+    const bool wide = accumulator == gt_type_find(GT_F64) && c == accumulator;
+    const int power = (wide ? FAR_POWERS_F64 : FAR_POWERS) + SCALAR_POWERS - ilogb(scalar) * (large ? 1 : -1);
     return ldexp(scalar, large ? power : -power);
 }
 

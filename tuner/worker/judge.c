@@ -43,9 +43,13 @@ static bool fail_changed(const gt_case *c, size_t at, gt_trial *trial)
         {"D", "D's padding", c->beside ? c->result : 0, gt_problem_bytes(&c->problem, GT_C),
          gt_problem_stored(&c->problem, GT_C)},
     };
-    size_t piece = 0;
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
-        piece = pieces[i].begin >= pieces[piece].begin && pieces[i].begin <= at + GT_CASE_GUARD ? i : piece;
+    size_t piece = 0, least = SIZE_MAX;
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        const size_t first = pieces[i].begin, last = first + pieces[i].bytes;
+        const size_t away = first == 0 ? SIZE_MAX : at < first ? first - at : at >= last ? at - last + 1 : 0;
+        piece = away < least ? i : piece; /* the nearest of those that there are */
+        least = away < least ? away : least;
+    }
     const size_t begin = pieces[piece].begin, end = begin + pieces[piece].bytes;
     const gt_stored o = pieces[piece].stored;
     char name[GT_CASE_NAME];
