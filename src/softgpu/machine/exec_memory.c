@@ -9,6 +9,8 @@
 
 #define ALWAYS inline __attribute__((always_inline))
 
+#define AROUND 16 /* words of a map of written bytes that are looked at together: 1024 bytes */
+
 /* Addresses of all lanes; those that are not meant get the first one's. */
 static ALWAYS void take_addresses(sg_warp *w, const sg_op *op, uint32_t mask, uint64_t *at)
 {
@@ -134,6 +136,27 @@ static ALWAYS bool in_a_line(const uint64_t *at, uint32_t size)
     return elsewhere == 0;
 }
 
+/* Whether all of some words of an allocation's map are set that stand for the bytes from the first lane's to the last's, where
+ * these are few. */
+static ALWAYS bool around_written(const sg_span *span, const uint64_t *at, uint32_t size)
+{
+    uint64_t first = at[0], last = at[0], all = UINT64_MAX;
+    SG_FOR_LANES
+    {
+        first = at[l] < first ? at[l] : first;
+        last = at[l] > last ? at[l] : last;
+    }
+    const uint64_t from = (first - span->base) >> 6, to = (last + size - 1 - span->base) >> 6;
+    if (to - from >= AROUND || (to + 1) << 6 > span->bytes)
+        return false;
+    for (uint64_t i = from; i <= to; i++) {
+        uint64_t bits;
+        memcpy(&bits, span->written + 8 * i, 8);
+        all &= bits;
+    }
+    return all == UINT64_MAX;
+}
+
 static ALWAYS bool all_written(const sg_span *span, const uint64_t *at, uint32_t size, bool line)
 {
     bool written = true;
@@ -149,6 +172,8 @@ static ALWAYS bool all_written(const sg_span *span, const uint64_t *at, uint32_t
         }
         return all == UINT64_MAX;
     }
+    if (around_written(span, at, size))
+        return true;
     for (int l = 0; l < SG_LANES; l++)
         written &= bits_set(span->written, at[l] - span->base, size);
     return written;
@@ -386,12 +411,30 @@ static ALWAYS void store_shared(sg_warp *w, const sg_op *op, uint32_t mask, int 
     scatter(w, op, mask, to, bytes, count);
 }
 
-/* Local memory, parameters and generic addresses that are not all global or all shared. */
+/* Local memory. */
 static void move_slow(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count, bool write, sg_space space)
 {
     uint64_t at[SG_LANES];
     take_addresses(w, op, mask, at);
     move_each(w, op, mask, at, bytes, count, write, space);
+}
+
+/* Parameters, which mostly all lanes ask for at one address. */
+static ALWAYS void load_param(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count)
+{
+    uint64_t at[SG_LANES], elsewhere = 0;
+    take_addresses(w, op, mask, at);
+    SG_FOR_LANES elsewhere |= at[l] ^ at[0];
+    if (elsewhere) {
+        move_each(w, op, mask, at, bytes, count, false, SG_SPACE_PARAM);
+        return;
+    }
+    const uint8_t *from =
+        sg_space_at(w, op, __builtin_ctz(mask), at[0], (uint32_t)(bytes * count), false, SG_SPACE_PARAM);
+    for (int i = 0; from && i < count; i++) {
+        void *row = element_row(w, op, i, count);
+        SG_FOR_LANES if (mask >> l & 1) take_element(row, (uint32_t)l, from + i * bytes, bytes);
+    }
 }
 
 /* One function for each width, count, direction and space. */
@@ -430,7 +473,7 @@ static void move_slow(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int
     }                                                                                                        \
     static void load_param_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                     \
     {                                                                                                        \
-        move_slow(w, op, mask, bytes, count, false, SG_SPACE_PARAM);                                         \
+        load_param(w, op, mask, bytes, count);                                                               \
     }
 #define COUNTS(bytes) MEMORY(bytes, 1) MEMORY(bytes, 2) MEMORY(bytes, 4)
 COUNTS(1)
