@@ -371,7 +371,7 @@ class Late(unittest.TestCase):
         database = os.path.join(FOLDER.name, "late_budget.db")
         numbered = FICKLE.replace("#ifndef QUICK", "#ifndef NUMBER\n#define NUMBER 0\n#endif\n#ifndef QUICK")
         write_family("later", re.sub(r"g\.m == 32 .* & 1", "g.m == 613", numbered), MANY)
-        code, out, err = tune(database, "later", "--shapes", "32,613x16x16", "--effort", "full", "--budget", "15s")
+        code, out, err = tune(database, "later", "--shapes", "32,613x16x16", "--effort", "full", "--budget", "10s")
         if "NVRTC" in err:
             raise unittest.SkipTest(err)
         tried = ask(database, "SELECT count(*) FROM trial JOIN problem p ON p.id = problem WHERE m = 32 AND stage = 'screen'")
