@@ -7,6 +7,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <config.h>
+
 #include "../src/core/environment.h"
 #include "internal.h"
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <config.h>
+
 #include "../softgpu/softgpu.h"
 #include "environment.h"
 

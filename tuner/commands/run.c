@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <config.h>
+
 #include "../../src/core/environment.h"
 #include "../../src/core/status.h"
 #include "options.h"
