@@ -1,7 +1,7 @@
 /*
  * Every family multiplies right: configurations sampled from every space, for all types and math that the family
  * offers, rendered and compiled as the tuner does it and run through the driver: f32 in all layouts, others in one that
- * is drawn, and of the 8-bit floats, which are many, one in six. At least 132 of them on one device; in the
+ * is drawn, and of the 8-bit floats, which are many, one in six. 107 of them on an H200; in the
  * environment CHECK_FAMILIES=N asks for N, CHECK_FAMILY=NAME for one family, CHECK_TYPE=NAME for one type, in all
  * layouts. The seed is fixed and printed; CHECK_SEED=N gives another. With CHECK_VERIFIED=1 each goes through the
  * tuner's own checks instead, one in four through all of them and others through the quick ones: none may refuse it.
