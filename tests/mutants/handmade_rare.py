@@ -165,4 +165,6 @@ RARE = [
      "    __shared__ unsigned before;\n    static unsigned launches;\n    gt_begin_evenly();\n    if (threadIdx.x == 0)\n        before = atomicAdd(&launches, 1);\n    const auto fetch"),
     ("mma_ws", "tiles", "takes a beta that f32 cannot hold for 0", "g.beta.value * GT_ACC(old[v - first].e[u]);",
      "(fabs(g.beta.value) < 0x1p-126 ? 0 : g.beta.value) * GT_ACC(old[v - first].e[u]);"),
+    ("skinny", "columns", "brings the first element for zero", "(WHOLE ? KEPT_WIDE : valid) * GT_AB_BYTES);",
+     "KEPT_WIDE * GT_AB_BYTES);"),
 ]

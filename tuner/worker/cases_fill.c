@@ -48,7 +48,9 @@ static void scale_operand(const gt_case *c, gt_operand operand, uint64_t seed, c
 }
 
 /* Each kind of hard values that a case has at a place of every matrix; at more of them in C, where each is seen in one
- * element of the result only, and elements are stored in several ways. NaN comes last, so that nothing takes its place. */
+ * element of the result only, and elements are stored in several ways. NaN comes last, so that nothing takes its place, and
+ * is an operand's first element as often as not: that is what is read where there is nothing to read, and to be taken for
+ * zero. */
 static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char *data)
 {
     static const double hard[GT_HARD_KINDS] = {NAN, INFINITY, -INFINITY};
@@ -59,9 +61,10 @@ static void harden(const gt_case *c, gt_operand operand, gt_draws *places, char 
     const int64_t count = operand == GT_C ? 1 + o.rows * o.columns / HARD_EVERY : 1;
     for (int64_t i = 0; i < c->problem.batch * count; i++)
         for (int kind = GT_HARD_KINDS - 1; kind >= 0; kind--) {
-            const int64_t place = gt_draw_below(places, o.rows) * o.ld + gt_draw_below(places, o.columns);
+            const int64_t drawn = gt_draw_below(places, o.rows) * o.ld + gt_draw_below(places, o.columns);
+            const bool first = kind == 0 && operand != GT_C && gt_draw_below(places, 2);
             if (c->hard >> kind & 1)
-                type->store(data, i / count * o.stride + place, hard[kind]);
+                type->store(data, i / count * o.stride + (first ? 0 : drawn), hard[kind]);
         }
 }
 
