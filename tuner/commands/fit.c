@@ -125,6 +125,11 @@ static gt_status fit_type(fit_output *output, const gt_device *device, gt_store 
     return status;
 }
 
+static gt_status fail_saving(const char *path)
+{
+    return gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
 static gt_status fit_store(const gt_options_cli *options, fit_output *output)
 {
     gt_device device;
@@ -141,16 +146,16 @@ static gt_status fit_store(const gt_options_cli *options, fit_output *output)
     if (status == GT_OK)
         status = gt_store_gpu(store, &device, &gpu);
     if (status == GT_OK && options->save && !(table = fopen(options->save, "w")))
-        status = gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", options->save, strerror(errno));
+        status = fail_saving(options->save);
     if (status == GT_OK && table && !gt_trials_write_device(table, &device))
-        status = gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", options->save, strerror(errno));
+        status = fail_saving(options->save);
     for (size_t i = 0; status == GT_OK && i < options->type_count; i++)
         status = fit_type(output, &device, store, gpu, options->type_list[i], table, &trials);
     if (status == GT_OK && trials == 0)
         status = gt_fail(GT_ERROR_NOT_TUNED, "nothing to fit: %s has no trial of these types on %s", gt_store_path(store),
                          device.name);
     if (table && fclose(table) != 0 && status == GT_OK)
-        status = gt_fail(GT_ERROR_IO, "%s: cannot be written: %s", options->save, strerror(errno));
+        status = fail_saving(options->save);
     gt_store_close(store);
     return status;
 }

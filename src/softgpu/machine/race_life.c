@@ -67,8 +67,7 @@ struct sg_race *sg_race_create(const sg_block *block)
 static void finish_agent(sg_agent *agent)
 {
     sg_known_clear(&agent->known);
-    sg_known_clear(&agent->sequence.before);
-    sg_known_clear(&agent->sequence.found);
+    sg_sequence_clear(&agent->sequence);
     for (int i = 0; i < SG_SCOPES; i++) {
         sg_known_clear(&agent->fenced[i]);
         sg_known_clear(&agent->heard[i]);
@@ -81,8 +80,7 @@ static void empty(struct sg_race *race, uint32_t warps)
         finish_agent(&race->agents[i]);
     for (int i = 0; i < SG_BARRIERS; i++) {
         sg_known_clear(&race->barriers[i]);
-        sg_known_clear(&race->sequences[i].before);
-        sg_known_clear(&race->sequences[i].found);
+        sg_sequence_clear(&race->sequences[i]);
     }
     sg_known_clear(&race->arrived);
     sg_known_clear(&race->passed);

@@ -31,6 +31,12 @@ void sg_known_clear(sg_known *known)
     known->waited = false;
 }
 
+void sg_sequence_clear(sg_sequence *sequence)
+{
+    sg_known_clear(&sequence->before);
+    sg_known_clear(&sequence->found);
+}
+
 sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b)
 {
     const uint32_t first = (a - 1) / races->stride, second = (b - 1) / races->stride;
@@ -105,8 +111,7 @@ void sg_race_leave(sg_warp *w, int8_t barrier)
 void sg_race_forget(sg_block *block, int8_t barrier)
 {
     sg_known_clear(&block->race->barriers[barrier]);
-    sg_known_clear(&block->race->sequences[barrier].before);
-    sg_known_clear(&block->race->sequences[barrier].found);
+    sg_sequence_clear(&block->race->sequences[barrier]);
 }
 
 void sg_race_cluster_arrive(sg_warp *w, const sg_op *op)

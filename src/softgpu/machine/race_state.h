@@ -120,6 +120,7 @@ static inline void sg_agent_touch(const sg_warp *w)
 sg_scope sg_race_between(const struct sg_races *races, uint32_t a, uint32_t b);
 
 void sg_known_clear(sg_known *known);
+void sg_sequence_clear(sg_sequence *sequence);
 
 /* Strong accesses, and weak writes to places: who learns what. */
 void sg_race_synchronise(sg_warp *w, sg_region *region, uint32_t at, uint32_t size, sg_touch touch, sg_words words);
