@@ -178,26 +178,41 @@ TEST(drawn_sizes_are_small_as_often_as_large_and_a_third_each_is_aligned_to_8_an
     gt_shapes_finish(&shapes);
 }
 
-TEST(sizes_for_the_last_lap_are_of_every_layout_and_as_aligned_as_their_class_says)
+/* What the last lap draws of a type, by layout, alignment and whether they are batches. */
+static void count_drawn(const char *type, size_t kinds[4][17][2])
 {
     static gt_problem problems[GT_DRAWN_MOST];
-    size_t count, kinds[8] = {0}, batches = 0;
-    CHECK_OK(gt_draw_problems(gt_types_parse("f32", GT_MATH_STRICT), problems, &count));
+    const gt_types *types = gt_types_parse(type, GT_MATH_STRICT);
+    const int element = gt_type_find(types->a)->bytes;
+    size_t count;
+    memset(kinds, 0, sizeof(size_t[4][17][2]));
+    CHECK_OK(gt_draw_problems(types, problems, &count));
     CHECK_INT(count, GT_DRAWN_MOST);
     for (size_t i = 0; i < count; i++) {
         const gt_problem *p = &problems[i];
+        const int unit = p->class.align / element;
         CHECK(p->m >= 1 && p->n >= 1 && p->k >= 1 && gt_problem_flops(p) <= 0x1p34);
-        CHECK(p->class.align == 16 || p->class.align == 4);
-        if (p->class.align == 16) {
-            CHECK(p->ldc % 4 == 0 || p->m == 1);
-            CHECK(p->stride_c % 4 == 0 || p->batch == 1);
-        }
-        kinds[(p->class.align == 16) * 4 + (p->class.op_a == GT_T) * 2 + (p->class.op_b == GT_T)]++;
-        batches += p->batch > 1;
+        CHECK(unit >= 1 && (p->ldc % unit == 0 || p->m == 1) && (p->stride_c % unit == 0 || p->batch == 1));
+        kinds[(p->class.op_a == GT_T) * 2 + (p->class.op_b == GT_T)][p->class.align][p->batch > 1]++;
     }
-    for (int i = 0; i < 8; i++) /* vectors have one layout less */
-        CHECK(kinds[i] >= GT_DRAWN_SIZES / 2);
-    CHECK(batches > GT_DRAWN_MOST / 8 && batches < GT_DRAWN_MOST / 2);
+}
+
+TEST(sizes_for_the_last_lap_are_of_every_layout_and_alignment)
+{
+    static const struct {
+        const char *type;
+        int element;
+    } types[] = {{"f64", 8}, {"f32", 4}, {"bf16", 2}, {"e4m3", 1}};
+    size_t kinds[4][17][2];
+    for (size_t t = 0; t < 4; t++) {
+        count_drawn(types[t].type, kinds);
+        for (int layout = 0; layout < 4; layout++)
+            for (int align = 16; align >= types[t].element; align /= 2) {
+                const size_t *of = kinds[layout][align], all = of[0] + of[1];
+                CHECK(all >= GT_DRAWN_SIZES / (align == 16 || align == types[t].element ? 4 : 12)); /* of 3 and 9 */
+                CHECK(of[1] > all / 12 && of[1] < all / 2);
+            }
+    }
 }
 
 TEST(cover_is_a_word_of_lists)

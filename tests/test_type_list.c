@@ -119,7 +119,7 @@ TEST(less_usual_types_have_a_shorter_list_where_there_are_all)
     CHECK_OK(parse((const char *const[]){"gemmtune", NULL}, &o));
     CHECK_OK(gt_options_problems(&o, &problems, &count));
     size_t at = 0, groups = 0, last = 0;
-    double seconds = 3 * 50 + 5 * 20;
+    double seconds = 3 * 60 + 5 * 20;
     for (; at < count; at += last, groups++)
         last = gt_options_group(problems + at, count - at);
     CHECK_INT(groups, count_types());

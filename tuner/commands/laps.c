@@ -384,7 +384,7 @@ static void restore_order(const gt_problem *problems, size_t total, gt_tuned *tu
  * usual ones; or such a share of a budget. A kernel that they lack is worth more than one of the list: by the estimate, sizes
  * that nobody tuned take 1.16 to 1.19 of the least possible with what the short list gives tf32, f64, s8 and e4m3, and 1.04 to
  * 1.06 with 25 such kernels a layout. */
-#define DRAWN_WHOLE_S 50.0
+#define DRAWN_WHOLE_S 60.0
 #define DRAWN_S       20.0
 #define DRAWN_SHARE   0.25
 #define DRAWN_LEAST_S 2.0 /* in which one is searched, compiled and tried */

@@ -24,21 +24,34 @@ static bool takes_long(const gt_problem *p)
            (double)gt_problem_bytes(p, GT_B) > MOST_BYTES || (double)gt_problem_bytes(p, GT_C) > MOST_BYTES;
 }
 
+/* What rows are aligned to, by turns: 16 bytes, an element, and what lies between. */
+static int choose_align(size_t turn, int element)
+{
+    const size_t third = turn % 3, round = turn / 3;
+    size_t between = 0;
+    while (16 >> (between + 1) > element)
+        between++;
+    if (third == 2 && between > 0)
+        return 16 >> (1 + round % between);
+    return third == 0 || (third == 2 && round % 2 == 0) ? 16 : element;
+}
+
 gt_status gt_draw_problems(const gt_types *types, gt_problem problems[GT_DRAWN_MOST], size_t *count)
 {
     const int element = gt_type_find(types->a)->bytes;
     gt_draws draws = {.seed = SEED};
     *count = 0;
-    for (size_t i = 0; *count < GT_DRAWN_MOST; i++) {
-        const size_t kind = *count % 8; /* layout, and whether rows are aligned */
-        const int64_t unit = kind / 4 ? 16 / element : 1;
-        const bool batch = i % 4 == 3, swapped_b = kind % 2, swapped_a = kind / 2 % 2;
+    while (*count < GT_DRAWN_MOST) {
+        const size_t layout = *count % 4, turn = *count / 4;
+        const int align = choose_align(turn, element);
+        const int64_t unit = align / element;
+        const bool batch = turn % 5 == 4, swapped_b = layout % 2, swapped_a = layout / 2;
         const double largest = batch ? LARGEST_OF_BATCH : LARGEST;
         const gt_gemm gemm = {
             .m = draw(&draws, largest, unit), .n = draw(&draws, largest, unit), .k = draw(&draws, largest, unit),
             .batch = batch ? gt_draw_size(&draws, MOST_PRODUCTS) : 1, .op_a = swapped_a ? GT_T : GT_N,
             .op_b = swapped_b ? GT_T : GT_N, .type_ab = types->a, .type_b = types->b, .type_c = types->c,
-            .math = types->math, .align = kind / 4 ? 16 : element,
+            .math = types->math, .align = align,
         };
         bool swapped;
         const gt_status status = gt_problem_fold(&gemm, &problems[*count], &swapped);
