@@ -114,6 +114,15 @@ static void shrink(gt_store *store)
     sqlite3_limit(store->db, SQLITE_LIMIT_ATTACHED, before);
 }
 
+gt_status gt_store_find_code_bytes(gt_store *store, int64_t kernel, int64_t *bytes)
+{
+    gt_bind bind = gt_sql_start(store, "SELECT coalesce(length(cubin), 0) + coalesce(length(ptx), 0) FROM kernel WHERE id = ?");
+    bool found;
+    *bytes = 0;
+    gt_bind_int(&bind, kernel);
+    return gt_sql_find(store, &bind, &found, bytes);
+}
+
 gt_status gt_store_drop_code(gt_store *store, int64_t gpu, const int64_t *kernels, size_t count, size_t *dropped)
 {
     size_t changed = 0;

@@ -94,6 +94,9 @@ gt_status gt_store_put_trial(gt_store *store, int64_t run, int64_t gpu, int64_t 
 /* Puts the code of a kernel that was tried on a problem without it. */
 gt_status gt_store_put_code(gt_store *store, int64_t problem, const gt_kernel *kernel, const gt_code *code);
 
+/* Bytes of a kernel's code; 0 where there is none. */
+gt_status gt_store_find_code_bytes(gt_store *store, int64_t kernel, int64_t *bytes);
+
 /* Drops the code of kernels, but for those that were tried on other GPUs too; all else that is known of them stays. Then
  * the file is made as small as it can be, unless somebody else uses it. *dropped says how many there were. */
 gt_status gt_store_drop_code(gt_store *store, int64_t gpu, const int64_t *kernels, size_t count, size_t *dropped);

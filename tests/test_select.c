@@ -470,6 +470,28 @@ TEST(the_least_estimate_is_that_of_the_best_kernel_whatever_was_measured)
     CHECK(isinf(all));
 }
 
+TEST(of_all_prospects_the_least_score_is_chosen)
+{
+    const gt_device device = h200();
+    const gt_problem problem = sized(900, 1100, 1000);
+    gt_measured list[] = {
+        row(1, tiled(128, 128, 1), sized(1024, 1024, 1024), 60), row(2, tiled(64, 64, 1), sized(1024, 1024, 1024), 50),
+        row(2, tiled(64, 64, 1), sized(512, 512, 512), 9),       row(3, tiled(16, 16, 1), sized(2048, 64, 64), 7),
+    };
+    const gt_measurements measured = {.list = list, .count = COUNT(list)}, none = {0};
+    gt_prospect prospects[COUNT(list)];
+    gt_selection selection;
+    size_t count, least = 0;
+    CHECK_OK(gt_select_prospects(&device, &problem, &anything, &measured, prospects, &count));
+    CHECK_INT(count, 3);
+    for (size_t i = 0; i < count; i++)
+        least = prospects[i].score < prospects[least].score ? i : least;
+    CHECK_INT(list[prospects[least].nearest].kernel_id, choose(problem, anything, list, COUNT(list), &selection));
+    CHECK_NEAR(prospects[least].us, selection.expected_us, 1e-9);
+    CHECK_OK(gt_select_prospects(&device, &problem, &anything, &none, prospects, &count));
+    CHECK_INT(count, 0);
+}
+
 TEST(ties_go_to_the_smallest_id_in_any_order)
 {
     const gt_measured list[] = {

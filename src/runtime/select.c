@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../core/bound.h"
-#include "neighbours.h"
 
 /* Times its own estimate that a kernel of `split` is feared to take where a strict one could serve: of 64 products of 256^3 it
  * was 2.2 times too small on an H200. Where parts pay they are two to four times as fast. Estimates of tf32 are as good as
@@ -186,6 +185,31 @@ gt_status gt_select_least_estimate(const gt_device *device, const gt_problem *pr
     return status;
 }
 
+/* The next kernel's prospect, from a place in the pool on, which moves behind it; false where there is none. */
+static bool next_prospect(const gt_measurements *measured, usable *pool, size_t *at, gt_prospect *found)
+{
+    while (*at < pool->near.count) {
+        const size_t begin = *at;
+        *at = group_end(pool, measured->list, begin);
+        if (gt_neighbours_predict(measured, &pool->near, pool->near.list + begin, *at - begin, found))
+            return true;
+    }
+    return false;
+}
+
+gt_status gt_select_prospects(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
+                              const gt_measurements *measured, gt_prospect *prospects, size_t *count)
+{
+    usable pool = {0};
+    gt_prospect found;
+    const gt_status status = pool_init(device, problem, demands, measured, &pool);
+    *count = 0;
+    for (size_t at = 0; status == GT_OK && next_prospect(measured, &pool, &at, &found);)
+        prospects[(*count)++] = found;
+    free(pool.near.list);
+    return status;
+}
+
 /* Whether a is the better measurement of the same problem: rendered for more alignment, the race's winner, faster. */
 static bool is_better(const gt_measured *a, const gt_measured *b)
 {
@@ -312,14 +336,9 @@ static bool select_predicted(const gt_device *device, const gt_measurements *mea
 {
     const gt_measured *list = measured->list;
     podium best = {0};
-    for (size_t begin = 0, end; begin < pool->near.count; begin = end) {
-        gt_prospect found;
-        end = group_end(pool, list, begin);
-        if (!gt_neighbours_predict(measured, &pool->near, pool->near.list + begin, end - begin, &found))
-            continue;
-        best.kernels++;
+    gt_prospect found;
+    for (size_t at = 0; next_prospect(measured, pool, &at, &found); best.kernels++)
         enter(&best, &found);
-    }
     if (best.kernels == 0)
         return false;
     const gt_measured *first = &list[best.list[0].nearest];

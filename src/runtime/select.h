@@ -2,7 +2,7 @@
 #ifndef GT_SELECT_H
 #define GT_SELECT_H
 
-#include "../../db/store.h"
+#include "neighbours.h"
 
 #define GT_REASON_LENGTH 320
 
@@ -38,6 +38,11 @@ gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt
 /* Whether the choice of a math that serves `math` is to be taken where that one's own was estimated: by expected times, unless
  * one was measured on another GPU model. */
 bool gt_selection_serves(const gt_selection *serving, const gt_selection *own, gt_math math);
+
+/* What each kernel of a list is expected to take on a problem that none was measured on; the one of the least score is chosen
+ * there. prospects has room for measured->count. */
+gt_status gt_select_prospects(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
+                              const gt_measurements *measured, gt_prospect *prospects, size_t *count);
 
 /* The chosen kernel of a list, as it is to be launched. */
 gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selection *selection);

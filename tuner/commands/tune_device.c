@@ -96,7 +96,7 @@ static void print_notes(const gt_engine *engine, const gt_options_cli *options)
 }
 
 /* Fits the estimate, by which the library chooses for sizes that nobody tuned, to what was measured of a type. Where all
- * kinds of sizes were tuned, code that it would choose for none is dropped: a part of a list tells nothing of the
+ * kinds of sizes were tuned, code that others would hardly miss is dropped: a part of a list tells nothing of the
  * rest. */
 static gt_status finish_type(const gt_engine *engine, const gt_options_cli *options, const gt_types *types, bool whole)
 {

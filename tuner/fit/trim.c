@@ -1,6 +1,8 @@
 #include "trim.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../src/core/status.h"
 #include "../../src/runtime/select.h"
@@ -20,21 +22,48 @@ static const gt_demands demands[] = {{0}, {.deterministic = true}, {.refused = 1
 
 #define DEMANDS (sizeof demands / sizeof demands[0])
 
-/* Sizes that a kernel is chosen for, at least, unless it won a race. Of whole runs on an H200 one kernel in six is chosen for
- * one or two sizes alone; without them sizes drawn otherwise are expected to take as long in f32, 1.002 of it in bf16. */
-#define SIZES_LEAST 3
+/* So many kernels are remembered of those that one of these could take: the best ones. Where all others are dropped the last
+ * one is kept, as if no other could run it. */
+#define RIVALS 24
+
+/* A kernel is worth what sizes would lose without it, which then take the next best: logarithms, added up. One that is worth
+ * less for each megabyte of its code is dropped: most have 20 to 80 KB, so that is 1 to 4% of one size by one demand. */
+#define WORTH_LEAST 0.5
+
+/* Bytes of a type's code for each alignment that its rows may have, in all layouts, unless more of it won races: 34.5 MB of f32,
+ * 46 of 16-bit types. Of a whole run of bf16 on an H200, whose candidates have 134 MB and winners 20, drawn sizes are expected
+ * to take 1.006 of what they take with all where 45 MB are kept, 1.11 and more in one of 50; with 35 MB 1.011 and 1.16. */
+#define BYTES_EACH (23 << 19)
 
 /* A kernel of the type, in any layout. */
 typedef struct entry {
-    int64_t kernel_id;
-    bool won;
-    int sizes; /* that choose it */
+    int64_t kernel_id, bytes;
+    double worth;
+    bool won, dropped;
 } entry;
 
 typedef struct entries {
     entry *list; /* by id */
     size_t count;
 } entries;
+
+/* A kernel that a size could take. */
+typedef struct rival {
+    int64_t kernel_id;
+    double score;
+    entry *entry;
+} rival;
+
+/* What a size could take by one demand, best first. */
+typedef struct choice {
+    rival list[RIVALS];
+    int count;
+} choice;
+
+typedef struct choices {
+    choice *list;
+    size_t count;
+} choices;
 
 static int by_id(const void *a, const void *b)
 {
@@ -53,63 +82,67 @@ static gt_status draw_problem(gt_draws *draws, const gt_class *class, bool batch
     return status;
 }
 
-/* Counts a size that chooses a kernel by some demand. */
-static void count_size(entries *all, const int64_t chosen[DEMANDS])
-{
-    for (size_t d = 0; d < DEMANDS; d++) {
-        entry *found = bsearch(&(entry){.kernel_id = chosen[d]}, all->list, all->count, sizeof *all->list, by_id);
-        bool before = false;
-        for (size_t e = 0; e < d; e++)
-            before = before || chosen[e] == chosen[d];
-        if (found && !before)
-            found->sizes++;
-    }
-}
-
-/* What the drawn problems of a class choose. */
-typedef struct choices {
+/* The drawn problems of a class, and what they could take. */
+typedef struct sample {
     const gt_device *device;
     const gt_measurements *measured;
     gt_problem problems[SIZES];
     gt_status status[SIZES];
-    int64_t kernels[SIZES][DEMANDS]; /* chosen by each demand; NONE where it finds nothing */
-} choices;
+    choice *choices; /* SIZES * DEMANDS */
+} sample;
 
-#define NONE INT64_MIN
+/* Takes a kernel in among the best. Kernels come in the order of their ids: a tie stays with the first. */
+static void enter(choice *c, const rival *found)
+{
+    int at = c->count < RIVALS ? c->count++ : RIVALS;
+    for (; at > 0 && c->list[at - 1].score > found->score; at--)
+        if (at < RIVALS)
+            c->list[at] = c->list[at - 1];
+    if (at < RIVALS)
+        c->list[at] = *found;
+}
 
 static void choose(void *data, size_t index)
 {
-    choices *c = data;
-    for (size_t d = 0; c->status[index] == GT_OK && d < DEMANDS; d++) {
-        gt_selection selection;
-        const gt_status status = gt_select(c->device, &c->problems[index], &demands[d], c->measured, &selection);
-        c->kernels[index][d] = status == GT_OK ? c->measured->list[selection.index].kernel_id : NONE;
-        c->status[index] = status == GT_ERROR_NOT_TUNED ? GT_OK : status;
+    sample *s = data;
+    gt_prospect *prospects = malloc((s->measured->count + 1) * sizeof *prospects);
+    if (!prospects)
+        s->status[index] = gt_fail_memory();
+    for (size_t d = 0; s->status[index] == GT_OK && d < DEMANDS; d++) {
+        size_t count;
+        s->status[index] =
+            gt_select_prospects(s->device, &s->problems[index], &demands[d], s->measured, prospects, &count);
+        for (size_t i = 0; s->status[index] == GT_OK && i < count; i++)
+            enter(&s->choices[index * DEMANDS + d],
+                  &(rival){s->measured->list[prospects[i].nearest].kernel_id, prospects[i].score, NULL});
     }
+    free(prospects);
 }
 
-/* Counts what problems of a class choose. */
-static gt_status count_of_class(const gt_device *device, const gt_class *class, const gt_measurements *measured,
-                                entries *all)
+/* Adds what problems of a class could take. */
+static gt_status choose_in_class(const gt_device *device, const gt_class *class, const gt_measurements *measured,
+                                 choices *all)
 {
     gt_draws draws = {.seed = SEED};
     gt_status status = GT_OK;
-    choices *c = calloc(1, sizeof *c);
-    if (!c)
+    sample *s = calloc(1, sizeof *s);
+    choice *more = s ? realloc(all->list, (all->count + SIZES * DEMANDS) * sizeof *more) : NULL;
+    if (!more) {
+        free(s);
         return gt_fail_memory();
-    c->device = device;
-    c->measured = measured;
-    for (int i = 0; status == GT_OK && i < SIZES; i++)
-        status = draw_problem(&draws, class, i % 4 == 3, &c->problems[i]);
-    if (status == GT_OK)
-        gt_parallel(SIZES, choose, c);
-    for (int i = 0; status == GT_OK && i < SIZES; i++) {
-        if (c->status[i] == GT_OK)
-            count_size(all, c->kernels[i]);
-        else
-            status = gt_fail(c->status[i], "cannot tell which kernels are chosen");
     }
-    free(c);
+    all->list = more;
+    *s = (sample){.device = device, .measured = measured, .choices = more + all->count};
+    memset(s->choices, 0, SIZES * DEMANDS * sizeof *more);
+    for (int i = 0; status == GT_OK && i < SIZES; i++)
+        status = draw_problem(&draws, class, i % 4 == 3, &s->problems[i]);
+    if (status == GT_OK)
+        gt_parallel(SIZES, choose, s);
+    for (int i = 0; status == GT_OK && i < SIZES; i++)
+        if (s->status[i] != GT_OK)
+            status = gt_fail(s->status[i], "cannot tell which kernels are chosen");
+    all->count += status == GT_OK ? SIZES * DEMANDS : 0;
+    free(s);
     return status;
 }
 
@@ -127,49 +160,118 @@ static gt_status take_in(const gt_measurements *measured, entries *all)
     }
     qsort(all->list, all->count, sizeof *all->list, by_id);
     for (size_t i = 0; i < all->count; i++)
-        if (kept > 0 && all->list[kept - 1].kernel_id == all->list[i].kernel_id) {
+        if (kept > 0 && all->list[kept - 1].kernel_id == all->list[i].kernel_id)
             all->list[kept - 1].won |= all->list[i].won;
-            all->list[kept - 1].sizes += all->list[i].sizes;
-        } else {
+        else
             all->list[kept++] = all->list[i];
-        }
     all->count = kept;
     return GT_OK;
 }
 
-static gt_status look_at_class(gt_store *store, const gt_device *device, const gt_class *class, entries *all)
+static gt_status look_at_class(gt_store *store, const gt_device *device, const gt_class *class, entries *kernels,
+                               choices *all)
 {
     gt_measurements measured;
     gt_status status = gt_store_find_measured(store, device, class, &measured);
     if (status != GT_OK)
         return status;
-    status = take_in(&measured, all);
+    status = take_in(&measured, kernels);
     if (status == GT_OK)
-        status = count_of_class(device, class, &measured, all);
+        status = choose_in_class(device, class, &measured, all);
     gt_measurements_finish(&measured);
     return status;
 }
 
+/* Finds what the choices name, and what code it has. */
+static gt_status find_entries(gt_store *store, entries *kernels, choices *all)
+{
+    gt_status status = GT_OK;
+    for (size_t i = 0; i < all->count; i++)
+        for (rival *r = all->list[i].list; r < all->list[i].list + all->list[i].count; r++)
+            r->entry =
+                bsearch(&(entry){.kernel_id = r->kernel_id}, kernels->list, kernels->count, sizeof *kernels->list, by_id);
+    for (size_t i = 0; status == GT_OK && i < kernels->count; i++)
+        status = gt_store_find_code_bytes(store, kernels->list[i].kernel_id, &kernels->list[i].bytes);
+    return status;
+}
+
+/* Keeps the first two of a choice among what is there: no others are looked at. */
+static void take_out_dropped(choice *c)
+{
+    int kept = 0;
+    if (!(c->count > 0 && c->list[0].entry->dropped) && !(c->count > 1 && c->list[1].entry->dropped))
+        return;
+    for (int i = 0; i < c->count; i++)
+        if (!c->list[i].entry->dropped)
+            c->list[kept++] = c->list[i];
+    c->count = kept;
+}
+
+static void find_worths(entries *kernels, choices *all)
+{
+    for (size_t i = 0; i < kernels->count; i++)
+        kernels->list[i].worth = 0;
+    for (choice *c = all->list; c < all->list + all->count; c++) {
+        take_out_dropped(c);
+        if (c->count > 0)
+            c->list[0].entry->worth += c->count > 1 ? log(c->list[1].score / c->list[0].score) : INFINITY;
+    }
+}
+
+static double worth_for_bytes(const entry *e)
+{
+    return e->worth / ((double)e->bytes / (1 << 20));
+}
+
+/* What is to be dropped next: what is worth least for its bytes; NULL where it must stay. */
+static entry *find_least(const entries *kernels, int64_t most)
+{
+    entry *least = NULL;
+    int64_t bytes = 0;
+    for (entry *e = kernels->list; e < kernels->list + kernels->count; e++) {
+        bytes += e->dropped ? 0 : e->bytes;
+        if (!e->won && !e->dropped && (!least || worth_for_bytes(e) < worth_for_bytes(least)))
+            least = e;
+    }
+    const double limit = bytes > most ? INFINITY : WORTH_LEAST;
+    return least && worth_for_bytes(least) < limit ? least : NULL;
+}
+
+/* One after the other: what the others are worth depends on it. */
+static void drop_worthless(entries *kernels, choices *all, int64_t most)
+{
+    entry *least;
+    for (find_worths(kernels, all); (least = find_least(kernels, most)) != NULL; find_worths(kernels, all))
+        least->dropped = true;
+}
+
 gt_status gt_trim(gt_store *store, const gt_device *device, int64_t gpu, const gt_types *types, size_t *dropped)
 {
-    entries all = {0};
+    entries kernels = {0};
+    choices all = {0};
     int64_t *ids = NULL;
     size_t count = 0;
+    int64_t most = 0;
     gt_status status = GT_OK;
-    for (int layout = 0; layout < 4; layout++)
-        for (int align = 16; status == GT_OK && align >= gt_type_find(types->a)->bytes; align /= 2) {
+    for (int align = 16; align >= gt_type_find(types->a)->bytes; align /= 2, most += BYTES_EACH)
+        for (int layout = 0; status == GT_OK && layout < 4; layout++) {
             const gt_class class = {.type_a = types->a, .type_b = types->b, .type_c = types->c, .math = types->math,
                                     .op_a = layout & 2 ? GT_T : GT_N, .op_b = layout & 1 ? GT_T : GT_N, .align = align};
-            status = look_at_class(store, device, &class, &all);
+            status = look_at_class(store, device, &class, &kernels, &all);
         }
-    if (status == GT_OK && !(ids = calloc(all.count + 1, sizeof *ids)))
+    if (status == GT_OK && !(ids = calloc(kernels.count + 1, sizeof *ids)))
         status = gt_fail_memory();
-    for (size_t i = 0; status == GT_OK && i < all.count; i++)
-        if (!all.list[i].won && all.list[i].sizes < SIZES_LEAST)
-            ids[count++] = all.list[i].kernel_id;
+    if (status == GT_OK)
+        status = find_entries(store, &kernels, &all);
+    if (status == GT_OK)
+        drop_worthless(&kernels, &all, most);
+    for (size_t i = 0; status == GT_OK && i < kernels.count; i++)
+        if (kernels.list[i].dropped)
+            ids[count++] = kernels.list[i].kernel_id;
     if (status == GT_OK)
         status = gt_store_drop_code(store, gpu, ids, count, dropped);
     free(ids);
+    free(kernels.list);
     free(all.list);
     return status;
 }
