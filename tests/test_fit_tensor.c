@@ -99,6 +99,17 @@ TEST(the_copy_engine_fills_in_what_a_box_has_beyond_the_matrix)
     CHECK(terms_of(&wide, "nt", 4096, 64, 16).narrow > 0); /* K, too */
 }
 
+/* 3 x 43 tiles are one for each of 132 blocks, but 86 pairs for 66 clusters: some of these take two. */
+TEST(persistent_clusters_take_tiles_beyond_c_in_turn)
+{
+    gt_kernel alone = boxed("tn", 128, 192), pairs = alone;
+    alone.facts.blocks = pairs.facts.blocks = 132;
+    pairs.facts.cluster_x = 2;
+    set(&pairs, "cluster_m", 2);
+    CHECK_NEAR(terms_of(&pairs, "tn", 320, 8192, 6144).compute / terms_of(&alone, "tn", 320, 8192, 6144).compute, 2, 1e-9);
+    CHECK_NEAR(terms_of(&pairs, "tn", 512, 6144, 6144).compute / terms_of(&alone, "tn", 512, 6144, 6144).compute, 1, 1e-9);
+}
+
 TEST(zeros_take_longer_where_many_sms_fill_them_in)
 {
     const gt_kernel kernel = boxed("nt", 64, 64);

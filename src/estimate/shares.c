@@ -41,7 +41,8 @@ gt_shares gt_shares_find(const gt_device *device, const gt_kernel *kernel, const
     const gt_problem *p = &launch->problem;
     const int resident = gt_residence_blocks(device, kernel);
     const double step = gt_traits_step(kernel, p), batch = (double)p->batch;
-    const double tiles = ceil((double)p->m / (double)f->tile_m) * ceil((double)p->n / (double)f->tile_n);
+    int64_t whole = 0; /* tiles, in whole clusters: those beyond C take their turn, too */
+    const double tiles = gt_launch_tiles(kernel, p, &whole) ? (double)whole : INFINITY;
     const double launched = gt_residence_launched(kernel, launch);
     const double sms = gt_residence_sms(device, kernel, resident == 1 || launched <= device->sm_count);
     const double blocks = (double)f->blocks;
