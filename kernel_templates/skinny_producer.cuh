@@ -91,9 +91,37 @@ __device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int fi
                                                          (WHOLE ? KEPT_WIDE : valid) * GT_AB_BYTES);
         }
 }
+// The same by elements that are too small for a copy in the background. A thread reads 16, or all that it has of one k-step,
+// before it writes the first one: each of them would wait for memory else.
+__device__ __forceinline__ void bring_elements(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
+{
+    constexpr int NEXT = side_by_side(), BELOW = THREADS_ / NEXT;
+    constexpr int OVER_FEW = KEPT_ALONG_K ? BELOW : NEXT, OVER_K = KEPT_ALONG_K ? NEXT : BELOW; // threads
+    constexpr int LINES = (FEW + OVER_FEW - 1) / OVER_FEW, STEPS = LINES < 16 ? 16 / LINES : 1;
+    const int rows = gt_clip(o.few - first, FEW), steps = gt_clip(k_left, BK), needed = (steps + UNIT - 1) / UNIT * UNIT;
+    const int line = KEPT_ALONG_K ? threadIdx.x / NEXT : threadIdx.x % NEXT;
+    const int step = KEPT_ALONG_K ? threadIdx.x % NEXT : threadIdx.x / NEXT;
+    for (int at = step; at < needed; at += STEPS * OVER_K) {
+        GT_AB held[STEPS * LINES] = {};
+#pragma unroll
+        for (int i = 0; i < STEPS * LINES; i++) {
+            const int s = line + i % LINES * OVER_FEW, p = at + i / LINES * OVER_K;
+            if (s < rows && p < steps)
+                held[i] = o.kept[KEPT_ALONG_K ? (first + s) * o.ld_kept + k + p : (k + p) * o.ld_kept + first + s];
+        }
+#pragma unroll
+        for (int i = 0; i < STEPS * LINES; i++) {
+            const int s = line + i % LINES * OVER_FEW, p = at + i / LINES * OVER_K;
+            if (s < FEW && p < needed)
+                chunk[s * PITCH + p] = held[i];
+        }
+    }
+}
 __device__ __forceinline__ void stage(GT_AB *chunk, const operands &o, gt_int first, gt_int k, gt_int k_left)
 {
-    if (k_left >= BK && o.few - first >= FEW)
+    if constexpr (KEPT_WIDE * sizeof(GT_AB) < 4)
+        bring_elements(chunk, o, first, k, k_left);
+    else if (k_left >= BK && o.few - first >= FEW)
         bring<true>(chunk, o, first, k, k_left);
     else
         bring<false>(chunk, o, first, k, k_left);

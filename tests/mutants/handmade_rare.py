@@ -167,4 +167,6 @@ RARE = [
      "(fabs(g.beta.value) < 0x1p-126 ? 0 : g.beta.value) * GT_ACC(old[v - first].e[u]);"),
     ("skinny", "columns", "brings the first element for zero", "(WHOLE ? KEPT_WIDE : valid) * GT_AB_BYTES);",
      "KEPT_WIDE * GT_AB_BYTES);"),
+    ("skinny", "elements", "leaves what is behind K", "if (s < FEW && p < needed)", "if (s < FEW && p < steps)"),
+    ("skinny", "elements of rows", "reads elements behind the last row", "if (s < rows && p < steps)", "if (p < steps)"),
 ]

@@ -32,8 +32,8 @@ FACTS = {
             bm * bn * (slices + (slices > 1 AND cluster_k > 1)) * 4) AS smem_bytes,
         (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, split_k > cluster_k AS any_split, 1 AS dependent_launch""",
     "skinny": """32 * warps_few * warps_many * warps_k AS threads, 128 AS regs, cluster_k AS cluster_y,
-        max(2 * CASE side WHEN 1 THEN bn ELSE bm END * (bk + 4) * 4
-            + 32 * warps_few * warps_many * warps_k * stages * CASE side WHEN 1 THEN tm ELSE tn END * 16,
+        max((2 * CASE side WHEN 1 THEN bn ELSE bm END * (bk + 4)
+             + 32 * warps_few * warps_many * warps_k * stages * CASE side WHEN 1 THEN tm ELSE tn END * 4) * :elem_bytes,
             warps_k * CASE side WHEN 1 THEN bn * (bm + 4) ELSE bm * (bn + 4) END * 4)
         + (cluster_k > 1) * bm * bn * 4 AS smem_bytes,
         (split_k > cluster_k) * split_k / cluster_k * bm * bn * 4 AS ws_tile, split_k > cluster_k AS any_split, 1 AS dependent_launch""",
@@ -231,13 +231,20 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "blocks=0"),
     ("split_mma", "parted", "70x64x512", "nt",
      "bm=64 bn=32 bk=32 wm=32 wn=16 stages=3 split_k=2 group=1 repack=27 occ=1"),
-    # Few rows with B streaming; few columns with A streaming, over the lanes of a warp.
+    # Few rows with B streaming; few columns with A streaming, over the lanes of a warp; the same with elements too small for copies
+    # in the background, across K and, in rows that begin anywhere, along it.
     ("skinny", "rows", "16x512x512", "nn",
      "side=0 bm=16 bn=128 bk=128 tm=16 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=2 split_k=4 "
      "hint=0 occ=1"),
     ("skinny", "columns", "255x16x511", "nn",
      "side=1 bm=64 bn=16 bk=128 tm=4 tn=8 warps_few=2 warps_many=2 warps_k=1 lanes_k=4 stages=3 cluster_k=1 split_k=2 "
      "hint=1 occ=1"),
+    ("skinny", "elements", "255x16x511", "nn",
+     "side=1 bm=64 bn=16 bk=128 tm=4 tn=8 warps_few=2 warps_many=2 warps_k=1 lanes_k=4 stages=3 cluster_k=1 split_k=2 "
+     "hint=1 occ=1", "bf16"),
+    ("skinny", "elements of rows", "15x253x701", "nn",
+     "side=0 bm=15 bn=128 bk=128 tm=15 tn=4 warps_few=1 warps_many=1 warps_k=4 lanes_k=1 stages=3 cluster_k=1 split_k=1 "
+     "hint=0 occ=1", "bf16"),
     # Rows of B that begin anywhere, over blocks, and sums that threads share; rows of whole vectors; B along K, two columns a
     # warp; the same in rows that begin anywhere.
     ("vector", "shifted", "1x253x301", "nn", "bm=1 bn=28 cols=1 lanes_k=4 warps_n=1 warps_k=2 unroll=2 split_k=2 hint=1"),
