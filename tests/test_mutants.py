@@ -25,7 +25,7 @@ from spaces import configurations
 from tuner import Tuner, is_ok, is_uncompilable
 
 PROGRAM, TEMPLATES = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
-COUNT, SEED = int(os.environ.get("CHECK_MUTANTS", 3)), os.environ.get("CHECK_SEED")
+COUNT, SEED = int(os.environ.get("CHECK_MUTANTS", 2)), os.environ.get("CHECK_SEED")
 TRIES = 2
 
 

@@ -26,6 +26,13 @@ double gt_shares_uncovered(const gt_kernel *kernel, const gt_shares *s)
     return 1 + uncovered_warps[gt_traits_multiplier(kernel)] / fmax(s->warps, 1);
 }
 
+/* Tiles that persistent blocks take in turns, in whole clusters: those beyond C take their turn, too. */
+static double count_tiles(const gt_kernel *kernel, const gt_problem *p)
+{
+    int64_t tiles = 0;
+    return gt_launch_tiles(kernel, p, &tiles) ? (double)tiles : INFINITY;
+}
+
 /* Whether blocks of a dependent launch lie unevenly, but for those of mma.sync. Where they need more than half of the
  * places, those that find none beside the launch before them take the first that it leaves: some SMs are full then
  * while others have few blocks. On an H200 such launches took 13 to 35% longer than the rest of the estimate says. */
@@ -41,11 +48,9 @@ gt_shares gt_shares_find(const gt_device *device, const gt_kernel *kernel, const
     const gt_problem *p = &launch->problem;
     const int resident = gt_residence_blocks(device, kernel);
     const double step = gt_traits_step(kernel, p), batch = (double)p->batch;
-    int64_t whole = 0; /* tiles, in whole clusters: those beyond C take their turn, too */
-    const double tiles = gt_launch_tiles(kernel, p, &whole) ? (double)whole : INFINITY;
     const double launched = gt_residence_launched(kernel, launch);
     const double sms = gt_residence_sms(device, kernel, resident == 1 || launched <= device->sm_count);
-    const double blocks = (double)f->blocks;
+    const double blocks = (double)f->blocks, tiles = blocks > 0 ? count_tiles(kernel, p) : 1;
     const bool groups = gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
     const bool crowded = is_crowded(kernel, launch, launched, sms, resident);
     gt_shares s = {
