@@ -482,13 +482,13 @@ TEST(of_all_prospects_the_least_score_is_chosen)
     gt_prospect prospects[COUNT(list)];
     gt_selection selection;
     size_t count, least = 0;
-    CHECK_OK(gt_select_prospects(&device, &problem, &anything, &measured, prospects, &count));
+    CHECK_OK(gt_select_prospects(&device, &problem, &anything, &measured, prospects, COUNT(list), &count));
     CHECK_INT(count, 3);
     for (size_t i = 0; i < count; i++)
         least = prospects[i].score < prospects[least].score ? i : least;
     CHECK_INT(list[prospects[least].nearest].kernel_id, choose(problem, anything, list, COUNT(list), &selection));
     CHECK_NEAR(prospects[least].us, selection.expected_us, 1e-9);
-    CHECK_OK(gt_select_prospects(&device, &problem, &anything, &none, prospects, &count));
+    CHECK_OK(gt_select_prospects(&device, &problem, &anything, &none, prospects, COUNT(list), &count));
     CHECK_INT(count, 0);
 }
 

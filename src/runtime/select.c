@@ -197,15 +197,27 @@ static bool next_prospect(const gt_measurements *measured, usable *pool, size_t 
     return false;
 }
 
+/* Takes one in among the best so far, at most limit, best first. Kernels come in the order of their ids: a tie stays with the
+ * first. */
+static void enter(const gt_prospect *found, gt_prospect *best, size_t limit, size_t *count)
+{
+    size_t at = *count < limit ? ++*count - 1 : limit;
+    for (; at > 0 && best[at - 1].score > found->score; at--)
+        if (at < limit)
+            best[at] = best[at - 1];
+    if (at < limit)
+        best[at] = *found;
+}
+
 gt_status gt_select_prospects(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                              const gt_measurements *measured, gt_prospect *prospects, size_t *count)
+                              const gt_measurements *measured, gt_prospect *best, size_t limit, size_t *count)
 {
     usable pool = {0};
     gt_prospect found;
     const gt_status status = pool_init(device, problem, demands, measured, &pool);
     *count = 0;
     for (size_t at = 0; status == GT_OK && next_prospect(measured, &pool, &at, &found);)
-        prospects[(*count)++] = found;
+        enter(&found, best, limit, count);
     free(pool.near.list);
     return status;
 }
@@ -297,17 +309,6 @@ typedef struct podium {
     size_t kernels; /* that there were */
 } podium;
 
-/* Kernels come in the order of their ids: a tie stays with the first. */
-static void enter(podium *p, const gt_prospect *found)
-{
-    size_t at = p->count < PODIUM ? p->count++ : PODIUM;
-    for (; at > 0 && p->list[at - 1].score > found->score; at--)
-        if (at < PODIUM)
-            p->list[at] = p->list[at - 1];
-    if (at < PODIUM)
-        p->list[at] = *found;
-}
-
 static void give_reason(const gt_device *device, const gt_measured *list, usable *pool, const podium *best,
                         gt_selection *out)
 {
@@ -338,7 +339,7 @@ static bool select_predicted(const gt_device *device, const gt_measurements *mea
     podium best = {0};
     gt_prospect found;
     for (size_t at = 0; next_prospect(measured, pool, &at, &found); best.kernels++)
-        enter(&best, &found);
+        enter(&found, best.list, PODIUM, &best.count);
     if (best.kernels == 0)
         return false;
     const gt_measured *first = &list[best.list[0].nearest];

@@ -39,10 +39,9 @@ gt_status gt_select(const gt_device *device, const gt_problem *problem, const gt
  * one was measured on another GPU model. */
 bool gt_selection_serves(const gt_selection *serving, const gt_selection *own, gt_math math);
 
-/* What each kernel of a list is expected to take on a problem that none was measured on; the one of the least score is chosen
- * there. prospects has room for measured->count. */
+/* The kernels of a list that would be chosen for a problem that none was measured on, at most limit, best first. */
 gt_status gt_select_prospects(const gt_device *device, const gt_problem *problem, const gt_demands *demands,
-                              const gt_measurements *measured, gt_prospect *prospects, size_t *count);
+                              const gt_measurements *measured, gt_prospect *best, size_t limit, size_t *count);
 
 /* The chosen kernel of a list, as it is to be launched. */
 gt_kernel gt_selection_kernel(const gt_measurements *measured, const gt_selection *selection);

@@ -57,7 +57,7 @@ typedef struct rival {
 /* What a size could take by one demand, best first. */
 typedef struct choice {
     rival list[RIVALS];
-    int count;
+    size_t count;
 } choice;
 
 typedef struct choices {
@@ -91,32 +91,17 @@ typedef struct sample {
     choice *choices; /* SIZES * DEMANDS */
 } sample;
 
-/* Takes a kernel in among the best. Kernels come in the order of their ids: a tie stays with the first. */
-static void enter(choice *c, const rival *found)
-{
-    int at = c->count < RIVALS ? c->count++ : RIVALS;
-    for (; at > 0 && c->list[at - 1].score > found->score; at--)
-        if (at < RIVALS)
-            c->list[at] = c->list[at - 1];
-    if (at < RIVALS)
-        c->list[at] = *found;
-}
-
 static void choose(void *data, size_t index)
 {
     sample *s = data;
-    gt_prospect *prospects = malloc((s->measured->count + 1) * sizeof *prospects);
-    if (!prospects)
-        s->status[index] = gt_fail_memory();
     for (size_t d = 0; s->status[index] == GT_OK && d < DEMANDS; d++) {
-        size_t count;
+        choice *c = &s->choices[index * DEMANDS + d];
+        gt_prospect best[RIVALS];
         s->status[index] =
-            gt_select_prospects(s->device, &s->problems[index], &demands[d], s->measured, prospects, &count);
-        for (size_t i = 0; s->status[index] == GT_OK && i < count; i++)
-            enter(&s->choices[index * DEMANDS + d],
-                  &(rival){s->measured->list[prospects[i].nearest].kernel_id, prospects[i].score, NULL});
+            gt_select_prospects(s->device, &s->problems[index], &demands[d], s->measured, best, RIVALS, &c->count);
+        for (size_t i = 0; i < c->count; i++)
+            c->list[i] = (rival){s->measured->list[best[i].nearest].kernel_id, best[i].score, NULL};
     }
-    free(prospects);
 }
 
 /* Adds what problems of a class could take. */
@@ -198,10 +183,10 @@ static gt_status find_entries(gt_store *store, entries *kernels, choices *all)
 /* Keeps the first two of a choice among what is there: no others are looked at. */
 static void take_out_dropped(choice *c)
 {
-    int kept = 0;
+    size_t kept = 0;
     if (!(c->count > 0 && c->list[0].entry->dropped) && !(c->count > 1 && c->list[1].entry->dropped))
         return;
-    for (int i = 0; i < c->count; i++)
+    for (size_t i = 0; i < c->count; i++)
         if (!c->list[i].entry->dropped)
             c->list[kept++] = c->list[i];
     c->count = kept;
