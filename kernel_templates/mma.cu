@@ -199,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(THREADS_, OCC) gemm(const __grid_co
         return;
     const epilogue e = {g, g.c + blockIdx.z * g.stride_c, row + warp_row, column + warp_column};
     const bool inside = row + BM <= g.m && column + BN <= g.n;
-    const bool plain = gt_is_plain(g) && (epilogue::ONE_BY_ONE || inside);
+    const bool plain = gt_is_plain(g) && (e.is_whole() || inside);
     if (!STORE && plain) {
         e.store_direct(sum);
         return;

@@ -18,7 +18,7 @@ struct tile_rows {
 };
 
 // C of the warp's tile, which begins at (row, column). A lane has RUN sums side by side. PLAIN: alpha times sums is
-// all, as mostly; and the block's tile lies in the matrix, but where elements leave one by one.
+// all, as mostly; and those of the block's tile that lie in the matrix are whole vectors.
 struct epilogue {
     static constexpr bool ONE_BY_ONE = GT_WIDE_C == 1, PAIRS = ONE_BY_ONE && GT_C_BYTES == 2;
     static constexpr bool BY_ROWS = PAIRS && (WN & WN - 1) != 0; // faster where dividing by WN takes more than a shift
@@ -28,6 +28,11 @@ struct epilogue {
     GT_C *c; // of this matrix of the batch
     gt_int row, column;
 
+    // Whether what lies in the matrix of any tile are whole vectors.
+    __device__ __forceinline__ bool is_whole() const
+    {
+        return g.n % GT_WIDE_C == 0;
+    }
     static __device__ __forceinline__ int outer_row(int block, int inner)
     {
         return gt_outer<fragments_a::UNIT>(block, inner);
@@ -42,15 +47,17 @@ struct epilogue {
     }
     template <int WIDE, bool PLAIN> __device__ __forceinline__ void store(int i, int j, const GT_ACC *sum) const
     {
+        const bool inside = i < gt_clip(g.m - row, WM) && j < gt_clip(g.n - column, WN); // clipped once for all
         if (PLAIN && ONE_BY_ONE) {
-            if (i < gt_clip(g.m - row, WM) && j < gt_clip(g.n - column, WN)) // once for all elements
+            if (inside)
                 (c + row * g.ldc + column)[i * g.ldc + j] = GT_C(g.alpha.value * sum[0]);
         } else if (PLAIN) {
             gt_vector<GT_C, WIDE> result;
 #pragma unroll
             for (int u = 0; u < WIDE; u++)
                 result.e[u] = GT_C(g.alpha.value * sum[u]);
-            gt_store_vector(c + (row + i) * g.ldc + column + j, result);
+            if (inside)
+                gt_store_vector(c + (row + i) * g.ldc + column + j, result);
         } else if (row + i < g.m) {
             gt_store_c_vector<WIDE>(g, row + i, column + j, sum, blockIdx.z * g.stride_c);
         }
