@@ -203,7 +203,16 @@ TEST(operands_that_need_both_halves_of_l2_take_longer_where_blocks_move)
     CHECK_NEAR(terms_of(&most, "nt", 6144, 64, 3072).memory / settled, 1 + 4.0 / 128, 1e-9); /* 4 of 132 SMs are free */
     CHECK_NEAR(terms_of(&half, "nt", 6144, 64, 3072).memory / settled, 1 + 4.0 / 64, 1e-9);
     CHECK_NEAR(terms_of(&waiting, "nt", 6144, 64, 1024).memory, terms_of(&most, "nt", 6144, 64, 1024).memory, 1e-9);
-    CHECK_NEAR(terms_of(&waiting, "nt", 6144, 64, 8192).memory, terms_of(&most, "nt", 6144, 64, 8192).memory, 1e-9);
+}
+
+TEST(memory_waits_for_sms_that_have_no_block)
+{
+    const gt_kernel most = boxed("nt", 48, 64), some = boxed("nt", 64, 64);
+    const double all = terms_of(&most, "nt", 6144, 64, 8192).memory;
+    CHECK(terms_of(&some, "nt", 6144, 64, 8192).memory > 1.05 * all); /* 96 blocks on 132 SMs, 128 */
+    const double once = terms_of(&some, "nt", 64 * 132, 64, 8192).memory, twice = terms_of(&some, "nt", 64 * 165, 64, 8192).memory;
+    CHECK(twice > 1.35 * once); /* a quarter more operands, and 99 SMs without a second block */
+    CHECK(terms_of(&some, "nt", 64 * 165, 64, 1024).memory < 1.26 * terms_of(&some, "nt", 64 * 132, 64, 1024).memory); /* in L2 */
 }
 
 TEST(few_stages_leave_the_copy_engine_idle)

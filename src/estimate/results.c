@@ -22,7 +22,33 @@
 #define STORED_WARPS     0.25 /* clocks of an SM for an element of C that warps take through shared memory */
 #define STORED_ALONE     0.3  /* for one whose rows are not aligned, however short it is */
 #define STORED_APART     1.0  /* where lanes store such elements as they have them, each two apart: half of a sector at a time */
+#define STORED_ROWS      0.03 /* where threads of warp groups store 128 bytes of a row after those of another one; more, if fewer */
 #define SPILLED          1.5  /* elements of C that a register counts for which a thread spills */
+
+/* For an element that threads of warp groups store, where the copy engine does not. A buffer of theirs has so many columns of a
+ * tile as divide it, 64 or a smaller power of two. */
+static double rows_clocks(const gt_kernel *kernel, double bytes)
+{
+    const int64_t own = kernel->facts.tile_n / kernel->facts.cluster_y;
+    const double columns = gt_trait(kernel, "swap", 0) > 0 ? 64 : (double)(own & -own);
+    return STORED_ROWS * fmax(GT_REQUEST / (columns * bytes), 1);
+}
+
+/* For an element of so many bytes. */
+static double element_clocks(const gt_kernel *kernel, const gt_problem *p, const gt_shares *s, double bytes)
+{
+    const gt_multiplier by = gt_traits_multiplier(kernel);
+    const bool groups = by == GT_BY_WARP_GROUPS;
+    const bool alone = groups ? gt_traits_align(kernel, p) < 4 : p->class.align < 16 && !gt_traits_stores_vectors(kernel);
+    const bool direct = gt_trait(kernel, "inst_k", 0) > 0 && gt_trait(kernel, "store", 0) == 0;
+    if (direct && gt_traits_align(kernel, p) < 2 * bytes)
+        return STORED_APART;
+    if (alone)
+        return STORED_ALONE * gt_shares_uncovered(kernel, s);
+    if (by == GT_BY_WARPS)
+        return STORED_WARPS;
+    return bytes / GT_L2_RATE + (groups && kernel->facts.box_c_rows == 0 ? rows_clocks(kernel, bytes) : 0);
+}
 
 /* Clocks in which C is stored. A block that has its SM alone multiplies nothing meanwhile, unless its threads go down
  * their rows by themselves; a persistent one, whose next operands come then, waits until L2 or memory has taken its tile,
@@ -30,20 +56,13 @@
 double gt_clocks_stored(const gt_device *device, const gt_kernel *kernel, const gt_problem *p, const gt_shares *s)
 {
     const double c = gt_type_find(p->class.type_c)->bytes, bytes = (double)p->m * (double)p->n * (double)p->batch * c;
-    const gt_multiplier by = gt_traits_multiplier(kernel);
-    const bool vectors = gt_traits_stores_vectors(kernel);
-    const bool alone = by == GT_BY_WARP_GROUPS ? gt_traits_align(kernel, p) < 4 : p->class.align < 16 && !vectors;
     const double spilled = gt_traits_spilled(kernel, p) / (gt_trait(kernel, "tm", 1) * gt_traits_vector(kernel, p));
+    const bool vectors = gt_traits_stores_vectors(kernel), groups = gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
     const double lines = vectors ? 1 + GT_REQUEST / (c * (double)kernel->facts.tile_n) : 1; /* tiles meet in one */
-    const bool direct = gt_trait(kernel, "inst_k", 0) > 0 && gt_trait(kernel, "store", 0) == 0;
-    const double element = direct && gt_traits_align(kernel, p) < 2 * c ? STORED_APART
-                           : alone                                      ? STORED_ALONE * gt_shares_uncovered(kernel, s)
-                           : by == GT_BY_WARPS                          ? STORED_WARPS
-                                                                        : c / GT_L2_RATE;
-    const double clocks = s->per_sm * s->rows * s->columns * element * (lines + SPILLED * spilled);
+    const double clocks =
+        s->per_sm * s->rows * s->columns * element_clocks(kernel, p, s, c) * (lines + SPILLED * spilled);
     if (kernel->facts.blocks == 0)
-        return s->held > 1 || by == GT_BY_WARP_GROUPS || gt_traits_keeps_columns(kernel) ? clocks
-                                                                                          : UNCOVERED_STORES * clocks;
+        return s->held > 1 || groups || gt_traits_keeps_columns(kernel) ? clocks : UNCOVERED_STORES * clocks;
     if (kernel->facts.box_c_rows > 0)
         return clocks;
     const bool burst = kernel->facts.ws_tile == 0 && !gt_residence_stays(device, bytes);
