@@ -44,23 +44,25 @@ template <int WIDTH> __device__ __forceinline__ void gt_copy_now(unsigned to, co
 }
 
 // Starts a copy of BYTES, of which only `valid` are read; the rest become zeros. IN_L1: through L1, as copies of less
-// than 16 bytes always are.
-template <int BYTES, bool IN_L1 = BYTES < 16, gt_l2 L2 = GT_L2_USUAL>
+// than 16 bytes always are. Where all SMs ask for the same few lines, piece after piece, L2 answers one after the other: tiles
+// at edges come so. Lines that a block reads once would take up to a tenth longer.
+template <int BYTES, bool IN_L1 = false, gt_l2 L2 = GT_L2_USUAL>
 __device__ __forceinline__ void gt_copy_async(unsigned to, const GT_AB *from, int valid, unsigned long long policy = 0)
 {
     constexpr int WIDTH = BYTES / sizeof(GT_AB);
+    constexpr bool CACHED = IN_L1 || BYTES < 16;
 #if __CUDA_ARCH__ >= 800
     if constexpr (BYTES < 4)
         gt_copy_now<WIDTH>(to, from, valid / GT_AB_BYTES);
-    else if constexpr (L2 == GT_L2_EVICT_FIRST && IN_L1)
+    else if constexpr (L2 == GT_L2_EVICT_FIRST && CACHED)
         GT_CP_ASYNC("ca", ".L2::cache_hint", ", %4", , "l"(policy));
     else if constexpr (L2 == GT_L2_EVICT_FIRST)
         GT_CP_ASYNC("cg", ".L2::cache_hint", ", %4", , "l"(policy));
-    else if constexpr (L2 == GT_L2_256_BYTES && IN_L1)
+    else if constexpr (L2 == GT_L2_256_BYTES && CACHED)
         GT_CP_ASYNC("ca", ".L2::256B", "");
     else if constexpr (L2 == GT_L2_256_BYTES)
         GT_CP_ASYNC("cg", ".L2::256B", "");
-    else if constexpr (IN_L1)
+    else if constexpr (CACHED)
         GT_CP_ASYNC("ca", "", "");
     else
         GT_CP_ASYNC("cg", "", "");

@@ -130,9 +130,8 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
     // Starts bringing the n-th piece, which begins at `at`; `valid` elements of it are read, through L1 where asked for.
     template <bool IN_L1> __device__ __forceinline__ void bring(char *to, int n, int valid, const GT_AB *at)
     {
-        constexpr int BYTES = VEC * GT_AB_BYTES;
         if (ASYNC)
-            gt_copy_async<BYTES, IN_L1 || BYTES < 16, L2>(gt_shared_address(to + target(n)), at, valid * GT_AB_BYTES, policy);
+            gt_copy_async<VEC * GT_AB_BYTES, IN_L1, L2>(gt_shared_address(to + target(n)), at, valid * GT_AB_BYTES, policy);
         else if (!ANYWHERE)
             held[n] = gt_load_vector<VEC>(at, valid);
         else
@@ -179,9 +178,8 @@ template <int OUTER, bool ALONG_K, bool COPY, gt_l2 L2 = GT_L2_USUAL> struct ope
     // Starts bringing the pieces from the BEGIN-th to the END-th, of a tile of which k_left or more steps of K lie in the
     // matrix. Numbers are constants, so that most of what tells where a piece lies is, too. Tiles wholly inside, nearly
     // all, are spared the questions, unless a question is cheaper than another way through the code. The others go through
-    // L1, as do rows of which a line of L2 has several: where all SMs ask for the same few lines, piece after piece, L2 answers
-    // one after the other. On an H200 24x7664x88 of bf16 tt takes 2.3 us so, else 2.5 or 5.9, as the lines lie. Long rows are
-    // read once, and would take up to a tenth longer.
+    // L1, as do rows of which a line of L2 has several. On an H200 24x7664x88 of bf16 tt takes 2.3 us so, else 2.5 or 5.9, as the
+    // lines lie.
     template <int BEGIN, int END> __device__ __forceinline__ void fetch(char *to, gt_int k_left)
     {
         const bool whole = k_left >= BK && plain;

@@ -151,7 +151,7 @@ template <int OUTER, bool ALONG_K> struct operand {
     }
 
     // Starts bringing a tile of k_count (up to BK) k-steps. Tiles wholly inside the matrix, nearly all, are spared
-    // the questions.
+    // the questions. The others go through L1: f32's 24x7664x88 tn in 32x32 takes an H200 2.9 us so, else 3.7.
     template <bool WHOLE> __device__ __forceinline__ void bring(GT_AB *stage, int k_count)
     {
 #pragma unroll
@@ -160,7 +160,8 @@ template <int OUTER, bool ALONG_K> struct operand {
             if (!mine(i))
                 continue;
             if (ASYNC)
-                gt_copy_async<VEC * GT_AB_BYTES>(gt_shared_address(target(stage, i)), source(i), valid * GT_AB_BYTES);
+                gt_copy_async<VEC * GT_AB_BYTES, !WHOLE>(gt_shared_address(target(stage, i)), source(i),
+                                                         valid * GT_AB_BYTES);
             else
                 held[i] = gt_load_vector<VEC>(source(i), valid);
         }
