@@ -11,7 +11,7 @@
 // passes through L1 only where warps share it or the copy is short.
 __device__ __forceinline__ void copy_streamed(GT_AB *to, const GT_AB *from, int valid, unsigned long long policy)
 {
-    constexpr bool IN_L1 = WARPS_FEW > 1 || V * sizeof(GT_AB) < 16;
+    constexpr bool IN_L1 = WARPS_FEW > 1;
     gt_copy_async<V * sizeof(GT_AB), IN_L1, (gt_l2)HINT>(gt_shared_address(to), from, valid * GT_AB_BYTES,
                                                          policy);
 }
@@ -86,8 +86,7 @@ __device__ __forceinline__ void bring(GT_AB *chunk, const operands &o, gt_int fi
             const int at = (along + i) * KEPT_WIDE, s = KEPT_ALONG_K ? l : at, p = KEPT_ALONG_K ? at : l;
             const int left = s < rows ? steps - p : 0, valid = left >= KEPT_WIDE ? KEPT_WIDE : left > 0 ? left : 0;
             if (WHOLE && KEPT_LINE % NEXT == 0 || at < (KEPT_ALONG_K ? needed : FEW))
-                gt_copy_async<KEPT_WIDE * sizeof(GT_AB)>(gt_shared_address(chunk + s * PITCH + p),
-                                                         WHOLE || valid ? from + at : o.kept,
+                gt_copy_async<KEPT_WIDE * sizeof(GT_AB)>(gt_shared_address(chunk + s * PITCH + p), from + at,
                                                          (WHOLE ? KEPT_WIDE : valid) * GT_AB_BYTES);
         }
 }

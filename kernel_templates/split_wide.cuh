@@ -98,8 +98,7 @@ template <int SIDE, bool ALONG_K> struct wide_operand {
 #pragma unroll
             for (int e = 0; e < PIECE; e += UNIT) {
                 const int valid = left < e ? 0 : left < e + UNIT ? left - e : UNIT;
-                gt_copy_async<UNIT * 4>(gt_shared_address(&copied(i, e)),
-                                        valid > 0 ? from + e * (ALONG_K ? 1 : ld) : matrix, valid * 4);
+                gt_copy_async<UNIT * 4>(gt_shared_address(&copied(i, e)), from + e * (ALONG_K ? 1 : ld), valid * 4);
             }
         }
     }

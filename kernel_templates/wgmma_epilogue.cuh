@@ -193,7 +193,7 @@ template <int WIDE, typename EACH>
 __device__ __forceinline__ void visit_subtile(const gt_args &g, char *buffer, gt_int row, gt_int column, EACH each)
 {
     constexpr int ABREAST = SUBTILE_COLUMNS / WIDE, PASS = 128 / ABREAST;
-    constexpr int AT_ONCE = OWN <= 128 ? 4 : 1; // where registers are left
+    constexpr int AT_ONCE = OWN <= 128 ? 4 : 2; // for which registers are left
     static_assert(SUBTILE_ROWS % PASS == 0, "all threads have as many");
     const int first = threadIdx.x % 128 / ABREAST, x = threadIdx.x % ABREAST * WIDE;
     const int rows = gt_clip(g.m - row, SUBTILE_ROWS), left = gt_clip(g.n - column - x, WIDE);
@@ -215,7 +215,7 @@ __device__ __forceinline__ bool is_aligned(const gt_args &g)
 __device__ __forceinline__ void copy_old(const gt_args &g, char *buffer, gt_int row, gt_int column)
 {
     visit_subtile<GT_WIDE_C>(g, buffer, row, column, [&](c_vector *held, const GT_C *c, int left) {
-        gt_copy_async<sizeof(c_vector)>(gt_shared_address(held), (const GT_AB *)gt_old(g, left > 0 ? c : g.c),
+        gt_copy_async<sizeof(c_vector)>(gt_shared_address(held), (const GT_AB *)gt_old(g, c),
                                         left > 0 ? left * GT_C_BYTES : 0);
     });
     gt_commit_copies();
@@ -227,7 +227,7 @@ __device__ __forceinline__ void copy_old(const gt_args &g, char *buffer, gt_int 
 __device__ __forceinline__ void store_words(const gt_args &g, const char *buffer, gt_int row, gt_int column)
 {
     constexpr int ABREAST = SUBTILE_COLUMNS / 2, PASS = 128 / ABREAST;
-    constexpr int AT_ONCE = OWN <= 128 ? 4 : 1; // where registers are left
+    constexpr int AT_ONCE = OWN <= 128 ? 4 : 2; // for which registers are left
     static_assert(SUBTILE_ROWS % PASS == 0, "all threads have as many");
     const int first = threadIdx.x % 128 / ABREAST, x = threadIdx.x % ABREAST * 2;
     const int rows = gt_clip(g.m - row, SUBTILE_ROWS), columns = gt_clip(g.n - column, SUBTILE_COLUMNS);

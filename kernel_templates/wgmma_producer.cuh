@@ -116,7 +116,7 @@ template <typename TILE, int SIDE> struct copied_tile {
     static constexpr int LINES = TILE::ALONG_K ? SIDE : BK, ROUNDS = (LINES + PASS - 1) / PASS;
     static_assert(LINES % PASS == 0 && 16 % PASS == 0, "swizzled alike in every round, or in every other");
 
-    const GT_AB *all, *from; // the operand, and this thread's first piece of the next stage
+    const GT_AB *from; // this thread's first piece of the next stage
     gt_int ld;
     int side_left; // lines or elements of a line that lie in the matrix
 
@@ -130,13 +130,13 @@ template <typename TILE, int SIDE> struct copied_tile {
     }
     __device__ __forceinline__ copied_tile(gt_operand matrix, gt_int side_first, gt_int side_end, gt_int k)
     {
-        all = matrix.at;
         ld = matrix.ld;
         side_left = gt_clip(side_end - side_first, SIDE);
-        from = all + along() + (TILE::ALONG_K ? (side_first + line()) * ld + k : (k + line()) * ld + side_first);
+        from = matrix.at + along() + (TILE::ALONG_K ? (side_first + line()) * ld + k : (k + line()) * ld + side_first);
     }
 
-    // Starts the copies of a stage of which k_left steps of K lie in the matrix; zeros stand for what lies outside.
+    // Starts the copies of a stage of which k_left steps of K lie in the matrix; zeros stand for what lies outside, from the
+    // addresses where that would be: lanes that copy from one address may go one after the other.
     template <bool WHOLE> __device__ __forceinline__ void copy_as(unsigned to, int k_left) const
     {
         const unsigned within = line() * 128 + (along() * GT_AB_BYTES ^ line() % 8 * 16);
@@ -147,12 +147,11 @@ template <typename TILE, int SIDE> struct copied_tile {
                 const int across = round * PASS + line(), inward = box * LINE + along();
                 const int left = TILE::ALONG_K ? k_left - inward : side_left - inward;
                 const bool inside = WHOLE || (across < (TILE::ALONG_K ? side_left : k_left) && left > 0);
-                const GT_AB *piece = from + round * PASS * ld + box * LINE;
+                const int valid = WHOLE || left >= WIDTH ? inside * GT_ACCESS : inside * left * GT_AB_BYTES;
                 if (TILE::ALONG_K || SIDE % LINE == 0 || inward < SIDE)
                     gt_copy_async<GT_ACCESS>(to + box * TILE::BOX_BYTES + round * PASS * 128 +
                                                  (within ^ round * PASS % 8 * 16),
-                                             inside ? piece : all,
-                                             WHOLE || left >= WIDTH ? inside * GT_ACCESS : inside * left * GT_AB_BYTES);
+                                             from + round * PASS * ld + box * LINE, valid);
             }
     }
     __device__ __forceinline__ void copy(unsigned to, gt_int k_left)
