@@ -215,6 +215,30 @@ TEST(memory_waits_for_sms_that_have_no_block)
     CHECK(terms_of(&some, "nt", 64 * 165, 64, 1024).memory < 1.26 * terms_of(&some, "nt", 64 * 132, 64, 1024).memory); /* in L2 */
 }
 
+/* Of a kernel that takes any parts of K, in so many of them. */
+static double sums_in(const gt_kernel *kernel, int64_t parts)
+{
+    gt_kernel split = *kernel;
+    gt_kernel_split(&split, parts);
+    return terms_of(&split, "nn", 16, 16, 8192).sums;
+}
+
+TEST(more_parts_than_a_block_adds_up_take_a_round_more)
+{
+    gt_kernel kernel = warps(16, 16, 1);
+    const gt_kernel boxes = boxed("nt", 64, 64);
+    kernel.facts.any_split = 1;
+    kernel.facts.split_k = 8;
+    kernel.facts.ws_tile = 8 * 16 * 16 * 4;
+    set(&kernel, "split_k", 8);
+    const double eight = sums_in(&kernel, 8), nine = sums_in(&kernel, 9), most = sums_in(&kernel, 64);
+    CHECK(nine > 1.9 * eight && nine < 2 * eight && most < 1.05 * nine && sums_in(&kernel, 65) > 1.4 * most);
+    CHECK_INT(gt_estimate_fewer_parts(&kernel, 65), 64);
+    CHECK_INT(gt_estimate_fewer_parts(&kernel, 64), 8);
+    CHECK_INT(gt_estimate_fewer_parts(&kernel, 8), 0);
+    CHECK_INT(gt_estimate_fewer_parts(&boxes, 65), 0);
+}
+
 TEST(few_stages_leave_the_copy_engine_idle)
 {
     gt_kernel many = boxed("nt", 64, 64), few = many;

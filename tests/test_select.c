@@ -444,6 +444,23 @@ TEST(parts_of_k_are_as_many_as_whole_clusters_find_room_for)
     CHECK_INT(gt_estimate_parts(&device, &kernel, &problem, 1), 1);
 }
 
+/* Warps of mma.sync add up eight parts in a round. */
+TEST(parts_of_k_are_no_more_than_a_round_adds_up_where_another_round_costs_more_than_they_save)
+{
+    gt_kernel kernel = tiled(16, 16, 2);
+    gt_selection selection;
+    kernel.facts.ws_tile = 2 * 16 * 16 * 4;
+    kernel.facts.any_split = 1;
+    CHECK_OK(gt_params_add(&kernel.params, "split_k", 2));
+    CHECK_OK(gt_params_add(&kernel.params, "bk", 64));
+    CHECK_OK(gt_params_add(&kernel.params, "stages", 8));
+    CHECK_OK(gt_params_add(&kernel.params, "fragments", 2));
+    strcpy(kernel.family, "mma");
+    const gt_measured list[] = {row(1, kernel, sized(16, 32, 2048), 3)};
+    CHECK_INT(choose(sized(16, 16, 1280), anything, list, COUNT(list), &selection), 1);
+    CHECK_INT(selection.parts, 8); /* of 10 that are worth a block */
+}
+
 TEST(the_least_estimate_is_that_of_the_best_kernel_whatever_was_measured)
 {
     const gt_device device = h200();

@@ -11,6 +11,7 @@
 #define GT_L2_RATE     40.0  /* bytes that L2 gives one SM in a clock */
 #define GT_SHARED_RATE 128.0 /* bytes that shared memory takes or gives in a clock */
 #define GT_REQUEST     128   /* bytes of a request of eight lanes */
+#define GT_ROUND       8     /* parts of K that a block adds up where warps of mma.sync multiply: more are added up in rounds */
 
 /* Near the larger of two, and above it where they are alike. */
 static inline double gt_clocks_together(double a, double b)

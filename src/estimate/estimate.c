@@ -176,3 +176,11 @@ int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, cons
     const double worth = floor((double)p->k / gt_traits_step(kernel, p) / FEWEST_STEPS / (double)f->cluster_y);
     return (int64_t)fmax(fmin(fmin(filling, worth), MOST_CLUSTERS), 1) * f->cluster_y;
 }
+
+int64_t gt_estimate_fewer_parts(const gt_kernel *kernel, int64_t parts)
+{
+    int64_t fewer = 1;
+    while (gt_traits_multiplier(kernel) == GT_BY_WARPS && fewer * GT_ROUND < parts)
+        fewer *= GT_ROUND;
+    return fewer > 1 ? fewer : 0;
+}

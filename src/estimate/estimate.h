@@ -47,6 +47,9 @@ bool gt_estimate_terms(const gt_device *device, const gt_kernel *kernel, const g
  * would have next to nothing to do. */
 int64_t gt_estimate_parts(const gt_device *device, const gt_kernel *kernel, const gt_problem *problem, int64_t blocks);
 
+/* The most parts below these that are added up in a round less, where there are rounds; 0: none. */
+int64_t gt_estimate_fewer_parts(const gt_kernel *kernel, int64_t parts);
+
 /* Microseconds: the sum, where multiply-adds, L2 and memory go on at the same time; the dispatch of all blocks at least. */
 double gt_estimate_us(const gt_terms *terms, const gt_terms *coefficients);
 

@@ -76,6 +76,24 @@ static double slice_clocks(const gt_kernel *kernel, const gt_shares *s)
     return slices > 1 ? s->per_sm * tile * slices * 2 * 4 / GT_SHARED_RATE : 0;
 }
 
+/* Clocks in which blocks meet in the workspace and the last of them adds up what is there. Where warps multiply blocks add up
+ * GT_ROUND parts each, and others what these come to, in as many rounds as it takes: on an H200 of twelve products that came in 9
+ * to 132 parts each took 0.8 to 1.3 us longer than in one round. */
+static double parts_clocks(const gt_kernel *kernel, const gt_shares *s)
+{
+    const gt_facts *f = &kernel->facts;
+    const gt_multiplier by = gt_traits_multiplier(kernel);
+    const double parts = (double)f->split_k;
+    double rounds = 1, added = parts;
+    if (by == GT_BY_WARPS) {
+        for (double left = parts; left > GT_ROUND; left = ceil(left / GT_ROUND))
+            rounds++;
+        added = fmin(rounds * GT_ROUND, parts);
+    }
+    const double rate = by == GT_BY_WARP_GROUPS ? GROUPS_SUMS_RATE * (double)f->cluster_y : SUMS_RATE;
+    return rounds * SUMS_BEGIN + fmin(s->per_sm, 4) * (double)f->ws_tile * added / parts / rate;
+}
+
 double gt_clocks_summed(const gt_kernel *kernel, const gt_shares *s)
 {
     const gt_facts *f = &kernel->facts;
@@ -85,7 +103,7 @@ double gt_clocks_summed(const gt_kernel *kernel, const gt_shares *s)
     if (f->blocks > 0 && f->ws_tile > 0)
         sums += STREAM_BEGIN + tile * 4 * s->sharers / SUMS_RATE;
     else if (f->ws_tile > 0 && f->split_k > f->cluster_y)
-        sums += SUMS_BEGIN + fmin(s->per_sm, 4) * (double)f->ws_tile / (groups ? GROUPS_SUMS_RATE * blocks : SUMS_RATE);
+        sums += parts_clocks(kernel, s);
     if (f->cluster_y > 1)
         sums += CLUSTER_BEGIN +
                 s->per_sm * tile * 4 * (groups ? (blocks - 1) / blocks / GROUPS_CLUSTER_RATE : 1 / SUMS_RATE);

@@ -73,14 +73,16 @@ static gt_neighbour estimate(const gt_device *device, const gt_problem *problem,
     const bool any = kernel->facts.any_split && !demands->as_made && demands->max_error <= 0;
     gt_kernel split = *kernel;
     for (int64_t blocks = 1; any && blocks <= MOST_BLOCKS; blocks *= 2) {
-        const int64_t wanted = gt_estimate_parts(device, kernel, problem, blocks);
-        if (wanted == split.facts.split_k) /* estimated already */
-            continue;
-        gt_kernel_split(&split, wanted);
-        const double us = estimate_made(device, problem, demands, measured, &split);
-        if (us > 0 && (best.estimate_us <= 0 || us < best.estimate_us)) {
-            best.estimate_us = us;
-            best.parts = split.facts.split_k;
+        int64_t wanted = gt_estimate_parts(device, kernel, problem, blocks);
+        for (; wanted > 0; wanted = gt_estimate_fewer_parts(kernel, wanted)) {
+            if (wanted == split.facts.split_k) /* estimated already */
+                continue;
+            gt_kernel_split(&split, wanted);
+            const double us = estimate_made(device, problem, demands, measured, &split);
+            if (us > 0 && (best.estimate_us <= 0 || us < best.estimate_us)) {
+                best.estimate_us = us;
+                best.parts = split.facts.split_k;
+            }
         }
     }
     return best;
