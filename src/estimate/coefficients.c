@@ -11,8 +11,8 @@ static const gt_fitted shipped[] = {
                  .narrow = 0.021, .store = 0.671, .sums = 1, .copies = 1, .dispatch = 1}},
     {"low_rank", {.launch = 1.253, .begin = 2.416, .compute = 0.906, .step = 1.118, .l2 = 1.169, .memory = 1, .narrow = 0.5,
                   .store = 0.57, .sums = 1, .copies = 1, .dispatch = 1}},
-    {"mma", {.launch = 0.076, .begin = 2.398, .compute = 1.379, .step = 0.85, .l2 = 0.503, .memory = 1.376,
-             .narrow = 0.95, .store = 0.338, .sums = 0.666, .copies = 1.098, .dispatch = 1}},
+    {"mma", {.launch = 0.395, .begin = 1.635, .compute = 1.368, .step = 0.75, .l2 = 0.503, .memory = 0.976,
+             .narrow = 0.69, .store = 0.622, .sums = 0.698, .copies = 1.098, .dispatch = 1.09}},
     {"mma_ws", {.launch = 0.574, .begin = 0.875, .compute = 0.871, .step = 0.257, .l2 = 0.631, .memory = 1.089,
                 .narrow = 0.512, .store = 1.099, .sums = 0.849, .copies = 0.992, .dispatch = 1}},
     {"outer", {.launch = 0.244, .begin = 1.522, .compute = 2.705, .step = 4.526, .l2 = 0.565, .memory = 0.802,
@@ -46,8 +46,8 @@ static const gt_fitted shipped_halves[] = {
               .narrow = 0.89, .store = 1.99, .sums = 1.596, .copies = 1, .dispatch = 1}},
     {"skinny", {.launch = 1.619, .begin = 0.53, .compute = 2.442, .step = 0.441, .l2 = 0.822, .memory = 1.008,
                 .narrow = 0.291, .store = 2.43, .sums = 1.576, .copies = 1, .dispatch = 1}},
-    {"vector", {.launch = 0.862, .begin = 1.04, .compute = 16.046, .step = 3.955, .l2 = 0.501, .memory = 0.818,
-                .narrow = 0.159, .store = 28.746, .sums = 0.849, .copies = 1, .dispatch = 1}},
+    {"vector", {.launch = 0.932, .begin = 1.04, .compute = 12.497, .step = 4.344, .l2 = 0.513, .memory = 0.831,
+                .narrow = 0.217, .store = 52.461, .sums = 0.911, .copies = 1, .dispatch = 1}},
 };
 #define HALF_BYTES 2
 
