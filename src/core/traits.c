@@ -11,7 +11,7 @@
 #define ISSUED_TILE  0.3  /* instructions for each row and column of a thread's tile in a step */
 #define ISSUED_SUM   1.5  /* instructions for each sum of a vector, to become a result */
 #define ISSUED_READ  0.5  /* and for each element of A, of which four are read at once */
-#define WRITTEN      0.25 /* of what the copy engine writes there, that instructions of warp groups wait for */
+#define WRITTEN      0.5  /* of what the copy engine writes there, that instructions of warp groups wait for */
 
 /* Registers of a thread that keeps columns, beside these and two for each sum: its own, and for each row at a time A and
  * its address, which takes more where A lies along K. Of 190 kernels that ptxas of CUDA 13.0 made for sm_90a, 159 spill
