@@ -234,6 +234,39 @@ DEVICE_TEST(sampled_launches_leave_memory_as_it_was)
     CHECK_INT(sampled.warp_instructions, ran.warp_instructions);
 }
 
+DEVICE_TEST(untimed_launches_run_but_are_not_counted)
+{
+    enum { WORDS = 256 };
+    unsigned before[WORDS], after[WORDS];
+    CUevent events[3];
+    gtSoftLaunch launch;
+    float timed, untimed;
+    open_context();
+    SOFT_ONLY;
+    const CUdeviceptr address = memory(sizeof before);
+    memset(before, 0xee, sizeof before);
+    for (size_t i = 0; i < 3; i++)
+        OK(cu->cuEventCreate(&events[i], 0));
+    OK(cu->cuEventRecord(events[0], NULL));
+    OK(run("fill", 10, WORDS, address, 1, NULL));
+    OK(cu->cuEventRecord(events[1], NULL));
+    OK(cu->cuMemcpyHtoD(address, before, sizeof before));
+    OK(cu->cuEventRecord(events[1], NULL));
+    CHECK_INT(cu->soft->sample(3), 0);
+    OK(run("fill", 20, WORDS, address, 1, NULL));
+    CHECK_INT(cu->soft->sample(0), 0);
+    OK(cu->cuEventRecord(events[2], NULL));
+    OK(cu->cuMemcpyDtoH(after, address, sizeof after));
+    for (size_t i = 0; i < WORDS; i++)
+        CHECK_INT(after[i], 1);
+    OK(cu->cuEventElapsedTime(&timed, events[0], events[1]));
+    OK(cu->cuEventElapsedTime(&untimed, events[1], events[2]));
+    CHECK(timed > 0 && untimed == 0);
+    CHECK_INT(cu->soft->counts(&launch, sizeof launch), 0);
+    CHECK_INT(launch.blocks, 10); /* the last that was counted */
+    CHECK_INT(cu->soft->sample(4), CUDA_ERROR_INVALID_VALUE);
+}
+
 /* Two warps store to one word of shared memory; blocks note in which order they come. */
 static const char told[] =
     PTX("8.0", "sm_80")

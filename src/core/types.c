@@ -72,13 +72,19 @@ static unsigned narrow(double value, const format *f)
     return sign | (bits >= f->infinity ? f->infinity : (unsigned)bits);
 }
 
+/* Of normal numbers the fraction is a double's, whose exponent is biased by 1023; the reference reads most of all. */
 static double widen(unsigned bits, const format *f)
 {
     const unsigned body = bits & ((1u << (f->bits - 1)) - 1), rest = body & ((1u << f->fraction) - 1);
-    const int exponent = (int)(body >> f->fraction);
-    const double magnitude = body >= f->infinity ? (body == f->infinity && body != f->nan ? INFINITY : NAN)
-                             : exponent == 0     ? ldexp(rest, 1 - f->bias - f->fraction)
-                                                 : ldexp((1 << f->fraction) + rest, exponent - f->bias - f->fraction);
+    const unsigned exponent = body >> f->fraction;
+    const uint64_t normal = (uint64_t)(exponent - (unsigned)f->bias + 1023) << 52 | (uint64_t)rest << (52 - f->fraction);
+    double magnitude;
+    if (body >= f->infinity)
+        magnitude = body == f->infinity && body != f->nan ? INFINITY : NAN;
+    else if (exponent == 0)
+        magnitude = ldexp(rest, 1 - f->bias - f->fraction);
+    else
+        memcpy(&magnitude, &normal, sizeof magnitude);
     return body == bits ? magnitude : -magnitude;
 }
 

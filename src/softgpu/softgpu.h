@@ -69,12 +69,13 @@ typedef struct gtSoft {
      * Says whether launches of the calling thread, from now on, are only counted and timed: 1, or run: 0, as at first.
      * A launch that is only timed runs a few of its blocks, takes the counts of all from them, and leaves memory as it
      * was: nobody may want its result. Where blocks wait for each other all of them run, and memory still stays as it
-     * was. 2 is like 1, but memory is as the blocks that ran leave it, so that their results can be looked at.
-     * CUDA_ERROR_INVALID_VALUE for anything else.
+     * was. 2 is like 1, but memory is as the blocks that ran leave it, so that their results can be looked at. 3 is like 0,
+     * but faster: the launch takes no time of the device's, and what it does is not counted. CUDA_ERROR_INVALID_VALUE for
+     * anything else.
      */
     int (*sample)(int on);
 
-    /* Copies at most bytes of the last launch's: a caller compiled for a shorter struct is served.
+    /* Copies at most bytes of the last counted launch's: a caller compiled for a shorter struct is served.
      * CUDA_ERROR_INVALID_VALUE for NULL, CUDA_ERROR_NOT_READY if nothing was launched. */
     int (*counts)(gtSoftLaunch *launch, size_t bytes);
 

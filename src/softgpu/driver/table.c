@@ -37,7 +37,7 @@ static int report(char *line, size_t bytes)
 
 static int sample(int on)
 {
-    if (on < SG_SAMPLE_ALL || on > SG_SAMPLE_KEPT)
+    if (on < SG_SAMPLE_ALL || on > SG_SAMPLE_UNTIMED)
         return CUDA_ERROR_INVALID_VALUE;
     sg_sample((sg_sampling)on);
     return CUDA_SUCCESS;

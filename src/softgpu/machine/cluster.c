@@ -51,6 +51,33 @@ void sg_cluster_destroy(sg_cluster *cluster)
     free(cluster);
 }
 
+/* What special registers hold while the grid runs. */
+static void put_specials(sg_warp *w)
+{
+    const sg_kernel *kernel = w->machine->kernel;
+    for (size_t i = 0; i < kernel->special_count; i++) {
+        const sg_special *special = kernel->specials[i].special;
+        uint8_t *row = w->base[0] + kernel->specials[i].row;
+        for (int lane = 0; !special->of_block && lane < SG_LANES; lane++) {
+            const uint64_t value = special->value(w, lane);
+            memcpy(row + (size_t)lane * special->bytes, &value, special->bytes);
+        }
+    }
+}
+
+/* And those that each block has another of. */
+static void put_specials_of_block(sg_warp *w)
+{
+    const sg_kernel *kernel = w->machine->kernel;
+    for (size_t i = 0; i < kernel->special_count; i++)
+        if (kernel->specials[i].special->of_block) {
+            const uint32_t value = kernel->specials[i].special->value(w, 0);
+            uint32_t *row = (uint32_t *)(w->base[0] + kernel->specials[i].row);
+            for (int lane = 0; lane < SG_LANES; lane++)
+                row[lane] = value;
+        }
+}
+
 sg_cluster *sg_cluster_create(sg_machine *machine)
 {
     const sizes s = measure(machine);
@@ -63,14 +90,14 @@ sg_cluster *sg_cluster_create(sg_machine *machine)
     cluster->storage = aligned_alloc(SG_ROW_BYTES, s.blocks * s.block);
     if (!cluster->blocks || !cluster->storage)
         goto fail;
-    uint8_t *at = memset(cluster->storage, 0, s.blocks * s.block);
+    uint8_t *at = cluster->storage;
     for (uint32_t b = 0; b < s.blocks; b++) {
         sg_block *block = &cluster->blocks[b];
         *block = (sg_block){.machine = machine, .cluster = cluster, .rank = b, .warp_count = s.warps,
                             .threads = s.threads, .shared_bytes = machine->shared_bytes};
         block->shared = at;
         block->shadow = (at += s.shared);
-        block->warps = (sg_warp *)(at += s.shared);
+        block->warps = memset(at += s.shared, 0, s.warp_array);
         at += s.warp_array;
         for (uint32_t i = 0; i < s.warps; i++) {
             sg_warp *w = &block->warps[i];
@@ -81,9 +108,10 @@ sg_cluster *sg_cluster_create(sg_machine *machine)
             w->base[0] = memset(at, 0xff, s.registers); /* NaN: nothing is known of what nobody has written */
             w->base[1] = machine->kernel->constants;
             w->predicates = (uint32_t *)(at += s.registers);
-            w->local = (at += s.predicates);
+            w->local = memset(at += s.predicates, 0, s.local);
             w->watched = machine->counts || machine->grid->check_races;
             at += s.local;
+            put_specials(w);
         }
         if (machine->grid->check_races && !(block->race = sg_race_create(block)))
             goto fail;
@@ -115,14 +143,7 @@ static void start_warp(sg_warp *w)
     memset(w->bulk_groups, 0, sizeof w->bulk_groups);
     memset(w->predicates, 0, kernel->predicate_count * sizeof(uint32_t));
     w->predicates[0] = SG_ALL;
-    for (size_t i = 0; i < kernel->special_count; i++) {
-        const sg_special *special = kernel->specials[i].special;
-        uint8_t *row = w->base[0] + kernel->specials[i].row;
-        for (int lane = 0; lane < SG_LANES; lane++) {
-            const uint64_t value = special->value(w, lane);
-            memcpy(row + (size_t)lane * special->bytes, &value, special->bytes);
-        }
-    }
+    put_specials_of_block(w);
 }
 
 void sg_cluster_start(sg_cluster *cluster, uint64_t number)

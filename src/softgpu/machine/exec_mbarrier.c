@@ -180,15 +180,24 @@ static void test(sg_warp *w, const sg_op *op, uint32_t mask)
 {
     const plan *p = (const plan *)op->list;
     uint32_t done = 0;
+    uint64_t at = 0;
+    state s = {0}; /* of the mbarrier there: lanes that follow mostly wait for the same one */
+    bool left = false;
     SG_FOR_MASK(l, mask)
     {
-        state s;
-        if (!find(w, op, (int)l, shared_address(w, op, (int)l), &s))
-            return;
+        const uint64_t address = shared_address(w, op, (int)l);
+        if (!s.expected || address != at) {
+            if (!find(w, op, (int)l, address, &s))
+                return;
+            at = address;
+            left = false;
+        }
         const uint32_t phase = p->parity ? sg_row32(w, op->b)[l] & 1 : (uint32_t)(sg_row64(w, op->b)[l] >> 63);
         done |= s.phase != phase ? 1u << l : 0;
-        if (w->block->race && s.phase != phase && !sg_race_relaxed(w, op))
-            sg_race_mbarrier_leave(w, shared_address(w, op, (int)l));
+        if (w->block->race && s.phase != phase && !left && !sg_race_relaxed(w, op)) {
+            sg_race_mbarrier_leave(w, at);
+            left = true;
+        }
     }
     sg_set_mask(w, op->c, mask, done);
     if (done != mask)

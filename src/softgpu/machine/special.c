@@ -80,19 +80,22 @@ static uint64_t globaltimer_hi(const sg_warp *w)
     return globaltimer(w) >> 32;
 }
 
-#define THREE(name) {"%" #name ".x", 4, name##_x, NULL}, {"%" #name ".y", 4, name##_y, NULL}, {"%" #name ".z", 4, name##_z, NULL}
-#define ONE(name)   {"%" #name, 4, name, NULL}
+#define AXIS(name, axis, of_block) {"%" #name "." #axis, 4, name##_##axis, NULL, of_block}
+#define THREE(name, of_block)      AXIS(name, x, of_block), AXIS(name, y, of_block), AXIS(name, z, of_block)
+#define ONE(name, of_block)        {"%" #name, 4, name, NULL, of_block}
 
 static const sg_special specials[] = {
-    THREE(tid), THREE(ntid), THREE(ctaid), THREE(nctaid), THREE(cluster_ctaid), THREE(cluster_nctaid),
-    THREE(clusterid), THREE(nclusterid), ONE(laneid), ONE(warpid), ONE(nwarpid), ONE(lanemask_eq), ONE(lanemask_lt),
-    ONE(lanemask_le), ONE(lanemask_gt), ONE(lanemask_ge), ONE(smid), ONE(nsmid), ONE(cluster_ctarank),
-    ONE(cluster_nctarank), ONE(dynamic_smem_size), ONE(total_smem_size),
-    {"%aggr_smem_size", 4, total_smem_size, NULL}, {"WARP_SZ", 4, thirty_two, NULL},
-    {"%gridid", 8, zero, NULL}, {"%reserved_smem_offset_begin", 4, zero, NULL},
-    {"%clock", 4, NULL, clock64}, {"%clock_hi", 4, NULL, clock_hi}, {"%clock64", 8, NULL, clock64},
-    {"%globaltimer", 8, NULL, globaltimer}, {"%globaltimer_lo", 4, NULL, globaltimer},
-    {"%globaltimer_hi", 4, NULL, globaltimer_hi},
+    THREE(ctaid, true), THREE(cluster_ctaid, true), THREE(clusterid, true), ONE(smid, true),
+    THREE(tid, false), THREE(ntid, false), THREE(nctaid, false), THREE(cluster_nctaid, false),
+    THREE(nclusterid, false), ONE(laneid, false), ONE(warpid, false), ONE(nwarpid, false), ONE(lanemask_eq, false),
+    ONE(lanemask_lt, false), ONE(lanemask_le, false), ONE(lanemask_gt, false), ONE(lanemask_ge, false),
+    ONE(nsmid, false), ONE(cluster_ctarank, false), ONE(cluster_nctarank, false), ONE(dynamic_smem_size, false),
+    ONE(total_smem_size, false), {"%aggr_smem_size", 4, total_smem_size, NULL, false},
+    {"WARP_SZ", 4, thirty_two, NULL, false}, {"%gridid", 8, zero, NULL, false},
+    {"%reserved_smem_offset_begin", 4, zero, NULL, false}, {"%clock", 4, NULL, clock64, false},
+    {"%clock_hi", 4, NULL, clock_hi, false}, {"%clock64", 8, NULL, clock64, false},
+    {"%globaltimer", 8, NULL, globaltimer, false}, {"%globaltimer_lo", 4, NULL, globaltimer, false},
+    {"%globaltimer_hi", 4, NULL, globaltimer_hi, false},
 };
 
 const sg_special *sg_special_find(const char *name)

@@ -4,8 +4,8 @@
 
 #include "../machine/exec.h"
 
-/* How launches of the calling thread are run. At first all of each is. */
-typedef enum sg_sampling { SG_SAMPLE_ALL, SG_SAMPLE_UNDONE, SG_SAMPLE_KEPT } sg_sampling;
+/* How launches of the calling thread are run. At first all of each is; untimed too, but nothing is counted. */
+typedef enum sg_sampling { SG_SAMPLE_ALL, SG_SAMPLE_UNDONE, SG_SAMPLE_KEPT, SG_SAMPLE_UNTIMED } sg_sampling;
 sg_sampling sg_sampling_now(void);
 void sg_sample(sg_sampling how);
 

@@ -106,6 +106,7 @@ typedef struct sg_special {
     uint32_t bytes; /* 4 or 8 */
     uint32_t (*value)(const sg_warp *warp, int lane);
     uint64_t (*sample)(const sg_warp *warp);
+    bool of_block; /* another one in each block, the same in all its lanes, of 4 bytes; others stay while a grid runs */
 } sg_special;
 
 /*
