@@ -73,7 +73,8 @@ WITH side(side, few, many, along, kept_along, v) AS (
                         (blocks + :sm_count - 1) / :sm_count AS on_sm,
                         warps_k * units * unit AS steps
                  FROM whole),
-     timed AS (SELECT *, bytes / 17 / min(blocks, :sm_count)
+     timed AS MATERIALIZED
+              (SELECT *, bytes / 17 / min(blocks, :sm_count)
                          * (1 + waves * occ * :sm_count * 1.0 / max(blocks, occ * :sm_count)) / 2 AS memory,
                       bytes * 1300 / flight AS latency,
                       on_sm * steps * (b_few + cover * (warps_few + 1) / 2) * :elem_bytes / 24.0 AS l2,

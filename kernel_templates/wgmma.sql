@@ -26,7 +26,8 @@ WITH RECURSIVE
      copied AS (SELECT *, CASE WHEN repack & 1 AND repack & 8 THEN 1 ELSE NOT :trans_a END AS a_along_k,
                        CASE WHEN repack & 2 AND repack & 8 THEN 1 ELSE :trans_b END AS b_along_k
                 FROM kind, repack, load
-                WHERE CASE WHEN load = 1 THEN repack = 0 AND bytes = 2 AND :align IN (4, 8)
+                WHERE bytes > 0 AND :cc = 90 AND
+                      CASE WHEN load = 1 THEN repack = 0 AND bytes = 2 AND :align IN (4, 8)
                            WHEN :align < 16 THEN (repack = 7 AND bytes = 2)
                                                  OR (repack = 11 AND (bytes <> 2 OR :trans_a OR NOT :trans_b))
                            WHEN bytes = 2 THEN repack = 0
@@ -88,7 +89,8 @@ WITH RECURSIVE
                       CASE WHEN stacked * n / cluster_k = subtile_n * instructions OR warp_groups = 3 THEN 1 ELSE 2 END
                       * warp_groups * 64 * instructions * subtile_n * :c_bytes AS buffer_bytes
                FROM sized),
-     staged AS (SELECT *, bk * bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + line_a - 1) / line_a * line_a END
+     staged AS MATERIALIZED
+               (SELECT *, bk * bytes * (CASE WHEN a_along_k THEN bm ELSE (bm + line_a - 1) / line_a * line_a END
                                         + CASE WHEN b_along_k THEN bn ELSE (bn + line_b - 1) / line_b * line_b END)
                           AS stage_bytes
                 FROM stage),
@@ -178,5 +180,4 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
 -- next launch may find there: on an H200 16x4096x4096 of tf32 takes 18.4 us so and 25.4 behind another kernel, 18.9 and
 -- 26.9 without. What L2 holds is found there whole.
 FROM paced JOIN hint ON hint = 0 OR (load = 2 AND cluster_m * cluster_n = 1
-                                     AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 40000000)
-WHERE bytes > 0 AND :cc = 90;
+                                     AND max((:m <= 2 * bm) * :n, (:n <= 2 * bn) * :m) * :k * :batch * bytes > 40000000);

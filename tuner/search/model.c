@@ -47,11 +47,11 @@ static double readiness(const shape_of *c, double warps)
 
 double gt_model_us(const gt_space *space, size_t row, const gt_device *device, const gt_problem *problem)
 {
-    const shape_of c = read_shape(space, row);
     const double clock = device->clock_khz > 0 ? device->clock_khz * 1e-3 : 1500; /* a microsecond */
     const int64_t clocks = gt_space_value(space, row, "clocks", 0);
     if (clocks > 0) /* the family's author knows better */
         return 2 + (double)clocks / clock;
+    const shape_of c = read_shape(space, row);
     const int fit = c.threads > 0 ? gt_device_occupancy(device, c.threads, c.regs, c.smem_bytes) : 0;
     if (fit < 1 || c.split_k < 1)
         return INFINITY;

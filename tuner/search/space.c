@@ -158,7 +158,7 @@ gt_status gt_space_init(const gt_family *family, const gt_device *device, const 
     const char *rest;
     size_t capacity = 0;
     int step = SQLITE_OK, millions = 0;
-    if (sqlite3_open(":memory:", &database) != SQLITE_OK) {
+    if (sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
         status = gt_fail_memory();
         goto end;
     }
