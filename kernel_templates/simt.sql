@@ -51,7 +51,9 @@ WITH bm(bm) AS (VALUES (16), (32), (64), (96), (128), (192), (256)),
                                     WHEN 2 THEN bm * bk * :elem_bytes / (4 * threads) ELSE 0 END
                         AS regs
               FROM staged, occ
-              WHERE occ = 1 OR tm * tn <= 64),
+              WHERE (occ = 1 OR tm * tn <= 64)
+                AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
+                AND regs <= 255 AND occ * regs * threads <= 65536),
      -- Parts of K, also as many as give every multiprocessor the same number of blocks, or nearly.
      part AS (SELECT full.*, split_k FROM full, split_k WHERE split_k = 1 OR tiles * split_k <= 4 * :sm_count
               UNION ALL SELECT full.*, :sm_count * waves / tiles FROM full, waves
@@ -82,6 +84,5 @@ SELECT bm, bn, bk, wm, wn, tm, tn, stages, split_k, "group", load, occ, ptxas,
        + 250 * (:k <= 4) AS penalty
 FROM part, grouping, ptxas
 WHERE :math IN ('strict', 'tf32', 'fast', 'split')
-  AND smem_bytes <= :smem_limit AND occ * (smem_bytes + 1024) <= :smem_limit + 1024
-  AND part.regs <= 255 AND occ * part.regs * threads <= 65536 AND (split_k = 1 OR :k >= 2 * bk * split_k)
+  AND (split_k = 1 OR :k >= 2 * bk * split_k)
   AND ("group" = 1 OR (:m > 4 * bm AND :n > 4 * bn));

@@ -347,7 +347,7 @@ class Ladder(unittest.TestCase):
 
     def test_it_climbs_on_to_wgmma_with_one_more_technique_a_rung(self):
         # More tiles than the GPU has room for blocks.
-        rungs = self.climb("--device", "soft", "--shapes", "3072x2304x16", "--family", "wgmma")
+        rungs = self.climb("--device", "soft", "--shapes", "3072x2304x16", "--family", "wgmma", "--effort", "quick")
         self.assertEqual([*rungs], [18, 19, 20])
         wanted = {18: r"bm=64 .*warp_groups=1 .*cluster_m=1 .*blocks=0", 19: r"warp_groups=2 .*cluster_m=1 .*blocks=0",
                   20: r"cluster_m=2 .*blocks=[1-9]"}
@@ -355,6 +355,12 @@ class Ladder(unittest.TestCase):
             self.assertGreater(rung["GFLOPS"], 0)
             self.assertEqual(rung["type"], "f16_f32")
             self.assertRegex(rung["configuration"], wanted[order])
+
+    def test_quick_is_one_configuration_a_rung(self):
+        words = ["--device", "soft", "--shapes", "63", "--family", "naive"]
+        quick, normal = self.climb(*words, "--effort", "quick")[1], self.climb(*words)[1]
+        self.assertEqual(quick["configuration"], "bm=16 bn=16")  # the space's first
+        self.assertGreater(normal["GFLOPS"], quick["GFLOPS"])  # the best of four
 
     def test_a_gpu_without_a_technique_says_so(self):
         rungs = self.climb("--device", "soft:a100", "--shapes", "64", "--family", "wgmma")

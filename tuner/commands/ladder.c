@@ -57,6 +57,11 @@ typedef struct ladder {
     size_t count;
 } ladder;
 
+static bool is_quick(const ladder *l)
+{
+    return l->options->effort == GT_EFFORT_QUICK;
+}
+
 static rung *find_rung(ladder *l, int64_t order, const char *technique, const gt_types *types)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -101,14 +106,14 @@ static gt_status climb(ladder *l, const gt_problem *problem, rung *r, const gt_k
     return GT_OK;
 }
 
-/* All configurations of a family whose space says which rungs they are. */
+/* All configurations of a family whose space says which rungs they are; quick, the first of each rung that is right. */
 static gt_status climb_space(ladder *l, const gt_problem *problem, const gt_space *space)
 {
     const gt_types *types = gt_class_types(&problem->class);
     gt_kernel kernel;
     gt_status status = GT_OK;
     l->state.total += (int)space->rows;
-    for (size_t row = 0; row < space->rows && !gt_engine_interrupted(); row++)
+    for (size_t row = 0; row < space->rows && !is_quick(l) && !gt_engine_interrupted(); row++)
         if (gt_space_kernel(space, row, &l->engine->device, &kernel) == GT_OK)
             gt_engine_prepare(l->engine, &problem->class, &kernel, true); /* the rest compiles meanwhile */
     for (size_t row = 0; status == GT_OK && row < space->rows && !gt_engine_interrupted(); row++) {
@@ -116,7 +121,9 @@ static gt_status climb_space(ladder *l, const gt_problem *problem, const gt_spac
                             space->techniques ? space->techniques[row] : space->family->name, types);
         if (!r)
             return gt_fail_memory();
-        if ((status = gt_space_kernel(space, row, &l->engine->device, &kernel)) == GT_OK)
+        if (is_quick(l) && r->trial.outcome == GT_TRIAL_OK)
+            l->state.total--;
+        else if ((status = gt_space_kernel(space, row, &l->engine->device, &kernel)) == GT_OK)
             status = climb(l, problem, r, &kernel);
     }
     return status;
@@ -139,8 +146,8 @@ static bool has_params(const production *p, const gt_space *space, size_t row)
     return true;
 }
 
-/* The rows of a technique with the least estimates, the least first; returns how many. */
-static size_t find_rows(const production *p, const gt_space *space, size_t rows[MOST_TRIED])
+/* At most so many rows of a technique, with the least estimates, the least first; returns how many. */
+static size_t find_rows(const production *p, const gt_space *space, size_t most, size_t rows[MOST_TRIED])
 {
     size_t count = 0;
     for (size_t row = 0; row < space->rows; row++) {
@@ -148,9 +155,9 @@ static size_t find_rows(const production *p, const gt_space *space, size_t rows[
         size_t at = count;
         while (at > 0 && clocks < gt_space_value(space, rows[at - 1], "clocks", 0))
             at--;
-        if (at == MOST_TRIED || !has_params(p, space, row))
+        if (at == most || !has_params(p, space, row))
             continue;
-        count += count < MOST_TRIED;
+        count += count < most;
         memmove(&rows[at + 1], &rows[at], (count - 1 - at) * sizeof *rows);
         rows[at] = row;
     }
@@ -178,7 +185,7 @@ static gt_status climb_production(ladder *l, const gt_problem *problem, const pr
     if (status == GT_OK)
         status = gt_space_init(family, &l->engine->device, problem, &space);
     if (status == GT_OK)
-        count = find_rows(p, &space, rows);
+        count = find_rows(p, &space, is_quick(l) ? 1 : MOST_TRIED, rows);
     for (size_t i = 0; status == GT_OK && i < count; i++) {
         if ((status = gt_space_kernel(&space, rows[i], &l->engine->device, &kernels[i])) != GT_OK)
             break;
