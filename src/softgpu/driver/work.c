@@ -94,8 +94,8 @@ static void take_time(const sg_launch *launch, const sg_function *function, int 
     sg.now_us += last->cost.us;
 }
 
-/* Runs every block, and counts what they do where that is not known and wanted; memory is as the kernel leaves it. Sampled
- * it runs only what is not known, and memory is as it was; kept, some blocks run and memory is as they leave it. */
+/* Runs every block, and counts what they do where that is not known; memory is as the kernel leaves it. Sampled it runs
+ * only what is not known, and memory is as it was; kept, some blocks run and memory is as they leave it. */
 static sg_fault run_grid(const sg_launch *launch, sg_grid *grid, struct memo *known, sg_report *report)
 {
     const uint64_t key = launch_key(launch), blocks = (uint64_t)grid->grid[0] * grid->grid[1] * grid->grid[2];
@@ -104,8 +104,6 @@ static sg_fault run_grid(const sg_launch *launch, sg_grid *grid, struct memo *kn
     uint64_t ran = blocks;
     struct memo *memo = &memos[key / 2 % MEMOS];
     const sg_sampling how = sg_sampling_now();
-    if (how == SG_SAMPLE_UNTIMED)
-        return sg_grid_run(grid, report, &counts);
     grid->count = memo->key != key || (memo->ran < blocks && how == SG_SAMPLE_ALL) || how == SG_SAMPLE_KEPT;
     if (how == SG_SAMPLE_ALL)
         fault = sg_grid_run(grid, report, &counts);
@@ -139,15 +137,17 @@ static CUresult run_launch(const sg_work *work)
     memcpy(grid.block, launch->block, sizeof grid.block);
     memcpy(grid.cluster, launch->cluster, sizeof grid.cluster);
     sg_report report = {0};
-    struct memo memo = {0};
-    const sg_fault fault = run_grid(launch, &grid, &memo, &report);
+    struct memo memo;
+    const bool untimed = sg_sampling_now() == SG_SAMPLE_UNTIMED;
+    const sg_fault fault =
+        untimed ? sg_grid_run(&grid, &report, NULL) : run_grid(launch, &grid, &memo, &report);
     if (fault != SG_FAULT_NONE) {
         const size_t known = sizeof fault_results / sizeof fault_results[0];
         sg.fault = (size_t)fault < known ? fault_results[fault] : CUDA_ERROR_LAUNCH_FAILED;
         snprintf(sg.report, sizeof sg.report, "%s", report.message);
         return CUDA_SUCCESS;
     }
-    if (sg_sampling_now() == SG_SAMPLE_UNTIMED)
+    if (untimed)
         return CUDA_SUCCESS;
     sg.last.counts = memo.counts;
     sg.last.ran = memo.ran;
