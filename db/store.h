@@ -157,7 +157,12 @@ typedef struct gt_measured {
     double baseline_us; /* the best of the baselines' newest times there, on that GPU, by which of the two figures, warm or
                            cold, they are better: programs run between the two; 0: none */
     double estimate_us; /* of the kernel there, by the coefficients of its family; 0: not made */
+    double screen_us;   /* what it took there when it was screened, where `trial` is of a race; 0: not known */
 } gt_measured;
+
+/* The time by which kernels are compared: every kernel was screened, in milliseconds. Races are of the best, and so long
+ * that power limits the clock: on an H200 kernels of more than 60 us take up to 1.18 of their time in a screening there. */
+double gt_measured_us(const gt_measured *measured);
 
 /* A list of them, and the kernels that they point to. */
 typedef struct gt_measurements {

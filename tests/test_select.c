@@ -55,6 +55,19 @@ TEST(elsewhere_a_baseline_is_as_much_slower_as_on_the_nearest_size_and_less_so_t
     }
 }
 
+TEST(a_baseline_is_compared_with_the_kernel_that_it_raced_with)
+{
+    gt_measured list[] = {
+        raced(1, tiled(128, 128, 1), sized(1024, 1024, 1024), 55, 66),
+        raced(2, tiled(64, 64, 1), sized(1024, 1024, 1024), 60, 66),
+    };
+    list[1].winner = true;
+    gt_selection selection;
+    CHECK(choose(sized(1025, 1024, 1024), anything, list, COUNT(list), &selection) > 0);
+    const double ratio = selection.baseline_us / selection.expected_us;
+    CHECK(ratio > 1.09 && ratio <= 1.1);
+}
+
 TEST(without_a_race_no_baseline_is_made_up)
 {
     const gt_measured list[] = {row(1, tiled(128, 128, 1), sized(1024, 1024, 1024), 60)};
@@ -250,6 +263,19 @@ TEST(of_like_predictions_that_of_a_family_whose_times_agree_with_its_estimates_i
                                 off_by(1, 2, steady, smaller), off_by(1, 2, steady, larger)};
     gt_selection selection;
     CHECK_INT(choose(sized(512, 512, 512), anything, list, COUNT(list), &selection), 2);
+}
+
+TEST(kernels_are_compared_by_their_screenings_and_not_by_a_race_in_which_power_limits_the_clock)
+{
+    gt_measured list[] = {off_by(1.15, 1, tiled(128, 128, 1), sized(4096, 4096, 4096)),
+                          off_by(1.05, 2, tiled(128, 128, 1), sized(4096, 4096, 4096))};
+    gt_selection selection;
+    list[0].winner = true;
+    CHECK_INT(choose(sized(4096, 4096, 5000), anything, list, COUNT(list), &selection), 2);
+    list[0].screen_us = list[0].trial.us / 1.15;
+    CHECK_INT(choose(sized(4096, 4096, 5000), anything, list, COUNT(list), &selection), 1);
+    CHECK_INT(choose(sized(4096, 4096, 4096), anything, list, COUNT(list), &selection), 1);
+    CHECK(selection.expected_us == list[0].trial.us);
 }
 
 TEST(only_deterministic_kernels_where_that_is_asked_for)

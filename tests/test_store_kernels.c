@@ -15,6 +15,28 @@ TEST(that_a_kernel_is_not_deterministic_is_remembered_for_good)
     fixture_close(&f);
 }
 
+TEST(the_winner_of_a_race_is_compared_by_its_newest_screening)
+{
+    fixture f = fixture_open();
+    const gt_kernel winner = make_kernel(1), other = make_kernel(2);
+    gt_measurements found = {0};
+    CHECK_OK(put(&f, &winner, &code_of_tests, make_win(70, 0.03)));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK(found.count == 1 && found.list[0].screen_us == 0 && gt_measured_us(&found.list[0]) == 70);
+    gt_measurements_finish(&found);
+    CHECK_OK(put(&f, &winner, NULL, make_trial(50)));
+    CHECK_OK(put(&f, &winner, NULL, make_trial(60)));
+    CHECK_OK(put(&f, &other, &code_of_tests, make_trial(65)));
+    CHECK_OK(gt_store_find_measured(f.store, &f.device, &f.problem.class, &found));
+    CHECK_INT(found.count, 2);
+    for (size_t i = 0; i < found.count; i++) {
+        CHECK(found.list[i].trial.us == (found.list[i].winner ? 70 : 65));
+        CHECK(gt_measured_us(&found.list[i]) == (found.list[i].winner ? 60 : 65));
+    }
+    gt_measurements_finish(&found);
+    fixture_close(&f);
+}
+
 TEST(a_stored_kernel_comes_back_with_facts_and_code)
 {
     fixture f = fixture_open();

@@ -44,7 +44,7 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
         if (us <= 0 && gt_estimate_terms(device, row->kernel, &row->problem, &terms, NULL))
             us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, row->kernel, &row->problem.class));
         e->far = gt_neighbours_distance2(problem, &row->problem) + split_distance2(e, row->kernel);
-        e->ratio = us > 0 && isfinite(us) ? log(row->trial.us / us) : NAN;
+        e->ratio = us > 0 && isfinite(us) ? log(gt_measured_us(row) / us) : NAN;
     }
 }
 

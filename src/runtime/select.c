@@ -234,9 +234,15 @@ static bool is_better(const gt_measured *a, const gt_measured *b)
     return a->trial.us < b->trial.us;
 }
 
+/* Whether a says more than b of how a kernel does beside a problem's baseline: the winner ran in one race with it. */
+static bool is_rival(const gt_measured *a, const gt_measured *b)
+{
+    return a->winner != b->winner ? a->winner : a->trial.us < b->trial.us;
+}
+
 /*
  * The time that a baseline is expected to take where none was timed on this problem: as much longer than the kernel as
- * the nearest problem's baseline took longer than the fastest kernel there. It is reduced with distance, like
+ * the nearest problem's baseline took longer than the best kernel there. It is reduced with distance, like
  * predictions are made worse: the baseline may do better here.
  */
 static double expect_baseline(const gt_measured *list, const usable *pool, double expected_us)
@@ -246,7 +252,7 @@ static double expect_baseline(const gt_measured *list, const usable *pool, doubl
     for (size_t i = 0; i < pool->near.count; i++) {
         const gt_measured *row = &list[pool->near.list[i].row];
         const double far = pool->near.list[i].far;
-        if (row->baseline_us > 0 && (far < least || (far == least && row->trial.us < nearest->trial.us))) {
+        if (row->baseline_us > 0 && (far < least || (far == least && is_rival(row, nearest)))) {
             nearest = row;
             least = far;
         }

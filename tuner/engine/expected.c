@@ -23,7 +23,7 @@ static double find_us(const gt_measurements *measured, const gt_problem *problem
         const gt_measured *row = &measured->list[i];
         if ((kernel_id == 0 || row->kernel_id == kernel_id) && gt_problem_same_size(&row->problem, problem) &&
             gt_class_same(&row->problem.class, &problem->class))
-            best = fmin(best, row->trial.us);
+            best = fmin(best, gt_measured_us(row));
     }
     return best;
 }

@@ -38,7 +38,7 @@ typedef struct samples {
 
 static double error_of(const sample *s, const gt_terms *coefficients)
 {
-    return log(gt_estimate_us(&s->terms, coefficients) / s->row->trial.us);
+    return log(gt_estimate_us(&s->terms, coefficients) / gt_measured_us(s->row));
 }
 
 /* The sum that a fit minimises. half: 0 or 1, of the samples of that half; 2, of all. */

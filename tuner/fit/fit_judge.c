@@ -45,7 +45,7 @@ static double find_us(const gt_measurements *all, const gt_measurements *among, 
         for (size_t j = 0; !listed && j < among->count; j++)
             listed = among->list[j].kernel_id == row->kernel_id;
         if (listed)
-            best = fmin(best, row->trial.us);
+            best = fmin(best, gt_measured_us(row));
     }
     return best;
 }
@@ -177,7 +177,7 @@ static gt_status judge_order(const gt_device *device, const gt_measurements *lis
                     !gt_class_same(&row->problem.class, &problem->class) ||
                     !gt_estimate_terms(device, row->kernel, problem, &terms, NULL))
                     continue;
-                us[trials] = row->trial.us;
+                us[trials] = gt_measured_us(row);
                 before[trials] = gt_estimate_us(&terms, gt_coefficients_shipped(row->kernel->family, &problem->class));
                 after[trials++] = gt_estimate_us(&terms, gt_coefficients_find(fitted, fitted_count, row->kernel->family,
                                                                               &problem->class));

@@ -24,7 +24,7 @@ bool gt_trials_write(FILE *stream, const gt_measurements *list)
         char class[GT_CLASS_LENGTH], params[GT_PARAMS_TEXT];
         bool first = true;
         fprintf(stream, "%s\t%lldx%lldx%lldx%lld\t%.4g\t%s\t%d\t", gt_class_text(&p->class, class), (long long)p->m,
-                (long long)p->n, (long long)p->k, (long long)p->batch, row->trial.us, row->kernel->family,
+                (long long)p->n, (long long)p->k, (long long)p->batch, gt_measured_us(row), row->kernel->family,
                 row->kernel->registers);
         for (size_t f = 0; f < GT_FACT_COUNT; f++) {
             const int64_t value = gt_fact_value(&row->kernel->facts, f);
