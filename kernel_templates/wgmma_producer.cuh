@@ -110,11 +110,14 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
 // ---- copies by threads ----
 
 #if LOAD == 1
-// Of a line's 128 bytes a thread copies a piece, the same of every PASS-th line.
+// A thread copies a piece of a line, the same of every PASS-th line. Lanes beyond a side's last line of 128 bytes write zeros
+// there, which nobody reads: a warp that parted would go the whole way twice.
 template <typename TILE, int SIDE> struct copied_tile {
-    static constexpr int PIECES = 128 / GT_ACCESS, PASS = PRODUCERS / PIECES, WIDTH = GT_ACCESS / GT_AB_BYTES;
-    static constexpr int LINES = TILE::ALONG_K ? SIDE : BK, ROUNDS = (LINES + PASS - 1) / PASS;
-    static_assert(LINES % PASS == 0 && 16 % PASS == 0, "swizzled alike in every round, or in every other");
+    static constexpr bool SHORT = !TILE::ALONG_K && (TILE::SIDE_BYTES == 32 || TILE::SIDE_BYTES == 64);
+    static constexpr int PIECES = (SHORT ? TILE::SIDE_BYTES : 128) / GT_ACCESS, WIDTH = GT_ACCESS / GT_AB_BYTES;
+    static constexpr int LINES = TILE::ALONG_K ? SIDE : BK, PASS = PRODUCERS / PIECES, ROUNDS = LINES / PASS;
+    static constexpr bool FULL = TILE::ALONG_K || SHORT || SIDE % LINE == 0;
+    static_assert(LINES % PASS == 0 && (16 % PASS == 0 || PASS % 8 == 0), "swizzled alike in every round, or in every other");
 
     const GT_AB *from; // this thread's first piece of the next stage
     gt_int ld;
@@ -146,12 +149,12 @@ template <typename TILE, int SIDE> struct copied_tile {
             for (int round = 0; round < ROUNDS; round++) {
                 const int across = round * PASS + line(), inward = box * LINE + along();
                 const int left = TILE::ALONG_K ? k_left - inward : side_left - inward;
-                const bool inside = WHOLE || (across < (TILE::ALONG_K ? side_left : k_left) && left > 0);
-                const int valid = WHOLE || left >= WIDTH ? inside * GT_ACCESS : inside * left * GT_AB_BYTES;
-                if (TILE::ALONG_K || SIDE % LINE == 0 || inward < SIDE)
-                    gt_copy_async<GT_ACCESS>(to + box * TILE::BOX_BYTES + round * PASS * 128 +
-                                                 (within ^ round * PASS % 8 * 16),
-                                             from + round * PASS * ld + box * LINE, valid);
+                const bool sure = WHOLE && FULL;
+                const bool inside = sure || (across < (TILE::ALONG_K ? side_left : k_left) && left > 0);
+                const int valid = sure || left >= WIDTH ? inside * GT_ACCESS : inside * left * GT_AB_BYTES;
+                gt_copy_async<GT_ACCESS>(to + box * TILE::BOX_BYTES + round * PASS * 128 +
+                                             (within ^ round * PASS % 8 * 16),
+                                         from + round * PASS * ld + box * LINE, valid);
             }
     }
     __device__ __forceinline__ void copy(unsigned to, gt_int k_left)
