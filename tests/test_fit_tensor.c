@@ -142,11 +142,11 @@ static gt_kernel paired(void)
     return pair;
 }
 
-TEST(blocks_of_a_cluster_read_shared_operands_once)
+TEST(what_two_blocks_of_a_cluster_share_takes_less_time_but_not_half)
 {
     const gt_kernel alone = boxed("nt", 64, 64), pair = paired();
-    const double once = terms_of(&pair, "nt", 4096, 128, 1024).l2, each = terms_of(&alone, "nt", 4096, 128, 1024).l2;
-    CHECK_NEAR(once / each, 0.75, 1e-9);
+    const double both = terms_of(&pair, "nt", 4096, 128, 1024).l2, each = terms_of(&alone, "nt", 4096, 128, 1024).l2;
+    CHECK_NEAR(both / each, (1 + sqrt(0.5)) / 2, 1e-9);
 }
 
 TEST(blocks_that_share_operands_meet_first_and_ask_for_zeros_once)
@@ -353,7 +353,7 @@ static void judge(const gt_trials *trials, size_t begin, size_t end, size_t prob
         CHECK(f->shipped < 0.15);
     }
     printf("left out: %.3f, %.2f at most, of %zu\n", fit.before.mean, fit.before.worst, fit.before.problems);
-    CHECK(fit.before.problems >= problems && fit.before.mean < 1.03 && fit.before.worst < 1.6 &&
+    CHECK(fit.before.problems >= problems && fit.before.mean < 1.03 && fit.before.worst < 2 &&
           fit.before.among_first >= 0.95);
     gt_fit_finish(&fit);
 }
