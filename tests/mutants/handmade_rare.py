@@ -131,7 +131,7 @@ RARE = [
      "return ((unsigned long long)gt_old(g, g.c) | g.ldc * GT_C_BYTES |"),
     ("wgmma", "cluster", "takes beta = -0 for one that reads C", "        if (g.beta.value != GT_ACC(0)) {\n            add_old(g, at, d);",
      "        if (g.beta.bits != 0) {\n            add_old(g, at, d);"),
-    ("wgmma", "threads", "reads whole pieces where a tail is left", "valid = WHOLE || left >= WIDTH ? inside * GT_ACCESS : inside * left * GT_AB_BYTES;",
+    ("wgmma", "threads", "reads whole pieces where a tail is left", "valid = sure || left >= WIDTH ? inside * GT_ACCESS : inside * left * GT_AB_BYTES;",
      "valid = inside * GT_ACCESS;"),
     ("wgmma", "words", "stores rows of matrices beyond 127 over the first's", "unsigned short *c = (unsigned short *)(g.c + blockIdx.z * g.stride_c + (row + first) * g.ldc + column);",
      "unsigned short *c = (unsigned short *)(g.c + (blockIdx.z & 127) * g.stride_c + (row + first) * g.ldc + column);"),
