@@ -338,6 +338,24 @@ TEST(every_kind_of_product_is_there)
     }
 }
 
+TEST(many_tiles_along_either_side_have_a_K_of_more_than_a_step)
+{
+    for (int round = 0; round < 16; round++) {
+        const gt_class class = class_of(GT_BF16, GT_BF16, 16);
+        const gt_kernel k = kernel(128, 64, "bk=64 stages=4");
+        bool rows = false, columns = false;
+        gt_cases cases;
+        CHECK_OK(gt_cases_draw(&class, &k, check_random(), 100e6, GT_EXTENT_ALL, &cases));
+        for (size_t i = 0; i < cases.count; i++) {
+            const gt_problem *p = &cases.list[i].problem;
+            rows |= p->m > 20 * 128 && p->k > 64;
+            columns |= p->n > 20 * 64 && p->k > 64;
+        }
+        CHECK(rows && columns);
+        gt_cases_finish(&cases);
+    }
+}
+
 /* As programs have them, and as kernels may mistake them. */
 TEST(batches_are_packed_or_not_of_several_tiles_and_of_more_steps_than_stages)
 {

@@ -32,7 +32,7 @@
 #define GENERAL_SHARE 0.2
 #define LONG_SHARE    0.1
 #define SIDE_SHARE    0.05 /* for rows, and for columns */
-#define DEEPER_SHARE  0.2  /* for either with K of more than a step */
+#define DEEPER_SHARE  0.25 /* for either with K of more than a step */
 #define TIE_SHARE     0.05 /* for each of its cases */
 #define PARTS_SHARE   0.1
 #define BATCH_SHARE   0.15
