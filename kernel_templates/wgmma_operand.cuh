@@ -18,7 +18,8 @@ __device__ constexpr int line_parts(int lines, int most)
 template <int SIDE, bool ALONG_K_, int PARTS, bool SHORT> struct operand_tile {
     static constexpr bool ALONG_K = ALONG_K_;
     static constexpr int SIDE_BYTES = SIDE * GT_AB_BYTES;
-    static constexpr int LINE_BYTES = SHORT && !ALONG_K && (SIDE_BYTES == 32 || SIDE_BYTES == 64) ? SIDE_BYTES : 128;
+    static constexpr int HELD_BYTES = !ALONG_K && (SIDE_BYTES == 32 || SIDE_BYTES == 64) ? SIDE_BYTES : 128; // at most, of a line
+    static constexpr int LINE_BYTES = SHORT ? HELD_BYTES : 128;
     static constexpr int LINE = LINE_BYTES / GT_AB_BYTES;
     static constexpr int BOXES = ALONG_K ? BK / LINE : (SIDE + LINE - 1) / LINE, LINES = ALONG_K ? SIDE : BK;
     static constexpr bool WHOLE = !ALONG_K && BOXES % PARTS == 0; // boxes

@@ -113,10 +113,9 @@ __device__ __forceinline__ void produce(const gt_tensor_map &map_a, const gt_ten
 // A thread copies a piece of a line, the same of every PASS-th line. Lanes beyond a side's last line of 128 bytes write zeros
 // there, which nobody reads: a warp that parted would go the whole way twice.
 template <typename TILE, int SIDE> struct copied_tile {
-    static constexpr bool SHORT = !TILE::ALONG_K && (TILE::SIDE_BYTES == 32 || TILE::SIDE_BYTES == 64);
-    static constexpr int PIECES = (SHORT ? TILE::SIDE_BYTES : 128) / GT_ACCESS, WIDTH = GT_ACCESS / GT_AB_BYTES;
+    static constexpr int PIECES = TILE::HELD_BYTES / GT_ACCESS, WIDTH = GT_ACCESS / GT_AB_BYTES;
     static constexpr int LINES = TILE::ALONG_K ? SIDE : BK, PASS = PRODUCERS / PIECES, ROUNDS = LINES / PASS;
-    static constexpr bool FULL = TILE::ALONG_K || SHORT || SIDE % LINE == 0;
+    static constexpr bool FULL = TILE::ALONG_K || TILE::SIDE_BYTES % TILE::HELD_BYTES == 0;
     static_assert(LINES % PASS == 0 && (16 % PASS == 0 || PASS % 8 == 0), "swizzled alike in every round, or in every other");
 
     const GT_AB *from; // this thread's first piece of the next stage

@@ -224,20 +224,18 @@ gt_status gt_select_prospects(const gt_device *device, const gt_problem *problem
     return status;
 }
 
+/* Whether a is the race's winner, which ran beside a problem's baseline, and b is not; or else is faster. */
+static bool wins(const gt_measured *a, const gt_measured *b)
+{
+    return a->winner != b->winner ? a->winner : a->trial.us < b->trial.us;
+}
+
 /* Whether a is the better measurement of the same problem: rendered for more alignment, the race's winner, faster. */
 static bool is_better(const gt_measured *a, const gt_measured *b)
 {
     if (a->problem.class.align != b->problem.class.align)
         return a->problem.class.align > b->problem.class.align;
-    if (a->winner != b->winner)
-        return a->winner;
-    return a->trial.us < b->trial.us;
-}
-
-/* Whether a says more than b of how a kernel does beside a problem's baseline: the winner ran in one race with it. */
-static bool is_rival(const gt_measured *a, const gt_measured *b)
-{
-    return a->winner != b->winner ? a->winner : a->trial.us < b->trial.us;
+    return wins(a, b);
 }
 
 /*
@@ -252,7 +250,7 @@ static double expect_baseline(const gt_measured *list, const usable *pool, doubl
     for (size_t i = 0; i < pool->near.count; i++) {
         const gt_measured *row = &list[pool->near.list[i].row];
         const double far = pool->near.list[i].far;
-        if (row->baseline_us > 0 && (far < least || (far == least && is_rival(row, nearest)))) {
+        if (row->baseline_us > 0 && (far < least || (far == least && wins(row, nearest)))) {
             nearest = row;
             least = far;
         }
