@@ -21,6 +21,7 @@
 #define BURST            0.5  /* of its rate, that memory takes stores at which all SMs begin at the same time */
 #define STORED_WARPS     0.25 /* clocks of an SM for an element of C that warps take through shared memory */
 #define STORED_ALONE     0.3  /* for one whose rows are not aligned, however short it is */
+#define GROUPS_ALONE     0.36 /* where threads of warp groups store it */
 #define STORED_APART     1.0  /* where lanes store such elements as they have them, each two apart: half of a sector at a time */
 #define STORED_ROWS      0.03 /* where threads of warp groups store 128 bytes of a row after those of another one; more, if fewer */
 #define SPILLED          1.5  /* elements of C that a register counts for which a thread spills */
@@ -44,7 +45,7 @@ static double element_clocks(const gt_kernel *kernel, const gt_problem *p, const
     if (direct && gt_traits_align(kernel, p) < 2 * bytes)
         return STORED_APART;
     if (alone)
-        return STORED_ALONE * gt_shares_uncovered(kernel, s);
+        return (groups ? GROUPS_ALONE : STORED_ALONE) * gt_shares_uncovered(kernel, s);
     if (by == GT_BY_WARPS)
         return STORED_WARPS;
     return bytes / GT_L2_RATE + (groups && kernel->facts.box_c_rows == 0 ? rows_clocks(kernel, bytes) : 0);
