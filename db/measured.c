@@ -18,19 +18,28 @@ void gt_take_problem(gt_take *take, const gt_class *class, gt_problem *problem)
         problem->class.align = gemm.align; /* of the leading dimensions it was tuned with, not of packed ones */
 }
 
-static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *measured)
+/* A trial, and what decides whether it is the one that is told of its kernel on its problem. */
+typedef struct told {
+    gt_measured measured;
+    int64_t problem, gpu;
+    size_t age; /* how many are newer */
+    bool told;
+} told;
+
+static bool take_told(sqlite3_stmt *row, const gt_class *like, size_t age, told *out)
 {
     gt_take take = {.row = row};
+    *out = (told){.age = age};
+    gt_measured *measured = &out->measured;
     measured->kernel_id = gt_take_int(&take, INT64_MIN, INT64_MAX);
-    measured->kernel = NULL;
-    measured->estimate_us = 0;
+    out->problem = gt_take_int(&take, INT64_MIN, INT64_MAX);
+    out->gpu = gt_take_int(&take, INT64_MIN, INT64_MAX);
     gt_take_problem(&take, like, &measured->problem);
     gt_take_trial(&take, &measured->trial);
     measured->same_gpu = gt_take_int(&take, 0, 1) != 0;
     measured->winner = gt_take_int(&take, 0, 1) != 0;
     measured->unbeaten = gt_take_int(&take, 0, 1) != 0;
     measured->run = gt_take_int(&take, INT64_MIN, INT64_MAX);
-    measured->screen_us = gt_take_real(&take, 0, GT_LONGEST_US, 0);
     const double warm = gt_take_real(&take, 0, GT_LONGEST_US, 0), cold = gt_take_real(&take, 0, GT_LONGEST_US, 0);
     const gt_trial *trial = &measured->trial;
     const double scaled = trial->us_cold > 0 ? cold / trial->us_cold * trial->us : 0;
@@ -38,59 +47,129 @@ static bool take_measured(sqlite3_stmt *row, const gt_class *like, gt_measured *
     return !take.bad && measured->trial.us > 0;
 }
 
-/*
- * `tried` is every successful trial of a loadable kernel that is not convicted; `ranked` puts first, for each kernel
- * and problem, what is told of them: measured, on this model, the won race, the newest. A problem with any measured
- * time shows no modelled ones: the two cannot be compared. Both have only what decides: rows of trials are wide, and
- * few are told.
- */
-#define MEASURED(FROM, PROBLEMS)                                                                             \
-    "WITH convicted AS MATERIALIZED (" GT_CONVICTED "),"                                                     \
-    " tried AS ("                                                                                            \
-    " SELECT t.id, t.kernel, t.problem, t.timing, t.tried_at,"                                               \
-    "  g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU ") AS same_gpu,"                                  \
-    "  t.margin IS NOT NULL AND t.id = coalesce("                                                            \
-    "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'measured'"   \
-    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"                        \
-    "    ORDER BY w.tried_at DESC, w.us LIMIT 1),"                                                           \
-    "   (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'modelled'"   \
-    "    AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"                        \
-    "    ORDER BY w.tried_at DESC, w.us LIMIT 1))"                                                           \
-    "  AS winner,"                                                                                           \
-    "  t.margin IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trial l WHERE l.kernel = t.kernel"                 \
-    "   AND l.problem = t.problem AND l.gpu = t.gpu AND l.stage = 'race' AND l.outcome = 'ok'"               \
-    "   AND l.margin IS NULL AND l.tried_at > t.tried_at) AS unbeaten"                                       \
-    " FROM " FROM                                                                                            \
+/* Every successful trial of a loadable kernel that is not convicted, newest first. The joins begin with the problems of a
+ * class: a database has many classes, and a kernel's row lies beside its code. */
+#define TRIED(PROBLEMS)                                                                                      \
+    "WITH convicted AS MATERIALIZED (" GT_CONVICTED ")"                                                      \
+    "SELECT t.kernel, t.problem, t.gpu, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ","              \
+    " g.id IN (SELECT g.id FROM gpu g WHERE " GT_SAME_GPU "),"                                               \
+    " t.margin IS NOT NULL AND t.id = coalesce("                                                             \
+    "  (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'measured'"    \
+    "   AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"                         \
+    "   ORDER BY w.tried_at DESC, w.us LIMIT 1),"                                                            \
+    "  (SELECT w.id FROM trial w WHERE w.problem = t.problem AND w.gpu = t.gpu AND w.timing = 'modelled'"    \
+    "   AND w.margin IS NOT NULL AND w.kernel NOT IN (SELECT kernel FROM convicted)"                         \
+    "   ORDER BY w.tried_at DESC, w.us LIMIT 1)),"                                                           \
+    " t.margin IS NOT NULL AND NOT EXISTS (SELECT 1 FROM trial l WHERE l.kernel = t.kernel"                  \
+    "  AND l.problem = t.problem AND l.gpu = t.gpu AND l.stage = 'race' AND l.outcome = 'ok'"                \
+    "  AND l.margin IS NULL AND l.tried_at > t.tried_at),"                                                   \
+    " t.run, " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing") ","                          \
+    " " GT_BASELINE_LEAST("us_cold", "t.problem", "t.gpu", " AND b.timing = t.timing")                       \
+    " FROM problem p CROSS JOIN trial t ON t.problem = p.id CROSS JOIN kernel k ON k.id = t.kernel"          \
+    " CROSS JOIN gpu g ON g.id = t.gpu"                                                                      \
     " WHERE k.arch = ? AND k.cubin IS NOT NULL AND g.arch = k.arch AND p.type = ? AND p.math = ?"            \
     "  AND p.layout = ? AND p.epilogue = ? AND " PROBLEMS " AND t.outcome = 'ok' AND t.us IS NOT NULL"       \
-    "  AND k.id NOT IN (SELECT kernel FROM convicted)),"                                                     \
-    " ranked AS ("                                                                                           \
-    " SELECT *, row_number() OVER (PARTITION BY kernel, problem"                                             \
-    "   ORDER BY timing = 'modelled', same_gpu DESC, winner DESC, tried_at DESC) AS place,"                  \
-    "  max(unbeaten AND same_gpu) OVER (PARTITION BY kernel, problem) AS champion,"                          \
-    "  min(timing = 'modelled') OVER (PARTITION BY problem) AS only_modelled FROM tried)"                    \
-    "SELECT t.kernel, p.m, p.n, p.k, p.batch, p.align, " GT_TRIAL_COLUMNS ", r.same_gpu, r.winner,"          \
-    " r.champion, t.run, CASE WHEN t.stage = 'race' THEN"                                                    \
-    "  (SELECT s.us FROM trial s WHERE s.kernel = t.kernel AND s.problem = t.problem AND s.gpu = t.gpu"      \
-    "   AND s.stage = 'screen' AND s.outcome = 'ok' AND s.us IS NOT NULL AND s.timing = t.timing"            \
-    "   ORDER BY s.tried_at DESC LIMIT 1) END,"                                                              \
-    " " GT_BASELINE_US("t.problem", "t.gpu", " AND b.timing = t.timing") ","                                 \
-    " " GT_BASELINE_LEAST("us_cold", "t.problem", "t.gpu", " AND b.timing = t.timing")                       \
-    " FROM ranked r JOIN trial t ON t.id = r.id JOIN problem p ON p.id = t.problem"                          \
-    " WHERE r.place = 1 AND (r.timing = 'measured' OR r.only_modelled) ORDER BY t.tried_at DESC, t.us"
+    "  AND k.id NOT IN (SELECT kernel FROM convicted) ORDER BY t.tried_at DESC, t.us"
 
-/* Of all sizes: the joins begin with kernels that have code, which are a tenth of all. Of one: with its trials. */
-static const char measured_sql[] =
-    MEASURED("kernel k CROSS JOIN trial t ON t.kernel = k.id CROSS JOIN gpu g ON g.id = t.gpu"
-             " CROSS JOIN problem p ON p.id = t.problem", "p.align <= ?");
-static const char measured_on_sql[] =
-    MEASURED("problem p CROSS JOIN trial t ON t.problem = p.id CROSS JOIN kernel k ON k.id = t.kernel"
-             " CROSS JOIN gpu g ON g.id = t.gpu", "p.align = ? AND p.m = ? AND p.n = ? AND p.k = ? AND p.batch = ?");
+static const char tried_sql[] = TRIED("p.align <= ?");
+static const char tried_on_sql[] = TRIED("p.align = ? AND p.m = ? AND p.n = ? AND p.k = ? AND p.batch = ?");
+
+static int compare(int64_t x, int64_t y)
+{
+    return (x > y) - (x < y);
+}
+
+/* By problem and kernel; of these first what is told: measured, on this model, the won race, the newest. */
+static int by_what_is_told(const void *a, const void *b)
+{
+    const told *x = *(told *const *)a, *y = *(told *const *)b;
+    int order = compare(x->problem, y->problem);
+    order = order ? order : compare(x->measured.kernel_id, y->measured.kernel_id);
+    order = order ? order : compare(x->measured.trial.modelled, y->measured.trial.modelled);
+    order = order ? order : compare(y->measured.same_gpu, x->measured.same_gpu);
+    order = order ? order : compare(y->measured.winner, x->measured.winner);
+    return order ? order : compare((int64_t)x->age, (int64_t)y->age);
+}
+
+/* The trials of one kernel on one problem; the first of them is told, with what the others say. */
+static void tell(told **trials, size_t count)
+{
+    told *first = trials[0], *screened = NULL;
+    bool unbeaten = false;
+    for (size_t i = 0; i < count; i++) {
+        const gt_measured *m = &trials[i]->measured;
+        unbeaten |= m->unbeaten && m->same_gpu;
+        if (m->trial.stage == GT_STAGE_SCREEN && trials[i]->gpu == first->gpu &&
+            m->trial.modelled == first->measured.trial.modelled && (!screened || trials[i]->age < screened->age))
+            screened = trials[i];
+    }
+    first->told = true;
+    first->measured.unbeaten = unbeaten;
+    if (first->measured.trial.stage == GT_STAGE_RACE && screened)
+        first->measured.screen_us = screened->measured.trial.us;
+}
+
+/* Of each kernel on each problem one trial is told. A problem with any measured time shows no modelled ones: the two cannot
+ * be compared. */
+static void tell_all(told **sorted, size_t count)
+{
+    for (size_t i = 0, end; i < count; i = end) {
+        bool modelled = true;
+        for (end = i; end < count && sorted[end]->problem == sorted[i]->problem; end++)
+            modelled = modelled && sorted[end]->measured.trial.modelled;
+        for (size_t j = i, next; j < end; j = next) {
+            for (next = j + 1; next < end && sorted[next]->measured.kernel_id == sorted[j]->measured.kernel_id;)
+                next++;
+            if (sorted[j]->measured.trial.modelled == modelled)
+                tell(sorted + j, next - j);
+        }
+    }
+}
+
+/* What is told of so many trials, newest first. */
+static gt_status choose_told(told *trials, size_t count, gt_measurements *m)
+{
+    told **sorted = malloc((count + 1) * sizeof *sorted);
+    m->list = malloc((count + 1) * sizeof *m->list);
+    if (!sorted || !m->list) {
+        free(sorted);
+        return gt_fail_memory();
+    }
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &trials[i];
+    qsort(sorted, count, sizeof *sorted, by_what_is_told);
+    tell_all(sorted, count);
+    for (size_t i = 0; i < count; i++)
+        if (trials[i].told)
+            m->list[m->count++] = trials[i].measured;
+    free(sorted);
+    return GT_OK;
+}
+
+static gt_status read_trials(gt_store *store, const gt_class *class, gt_bind *bind, gt_measurements *m)
+{
+    told *trials = NULL;
+    size_t count = 0, room = 0;
+    gt_status status = GT_OK;
+    int code;
+    while ((code = gt_sql_step(store, bind)) == SQLITE_ROW) {
+        status = gt_list_grow((void **)&trials, count, &room, sizeof *trials);
+        if (status != GT_OK)
+            break;
+        count += take_told(bind->statement, class, count, &trials[count]);
+    }
+    const gt_status ended = gt_sql_done(store, bind, code);
+    if (status == GT_OK)
+        status = ended;
+    if (status == GT_OK)
+        status = choose_told(trials, count, m);
+    free(trials);
+    return status;
+}
 
 static int by_id(const void *a, const void *b)
 {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    return compare(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 /* The ids of all kernels in a list, each once. *ids is owned by the caller: free(). */
@@ -184,20 +263,9 @@ static gt_status find(gt_store *store, const gt_device *device, const gt_class *
                       gt_measurements *out)
 {
     gt_measurements m = {0};
-    size_t room = 0;
     /* One lock and one state of the file for hundreds of kernels. */
     const bool own = sqlite3_get_autocommit(store->db) && gt_sql_execute(store, "BEGIN") == GT_OK;
-    gt_status status = GT_OK;
-    int code;
-    while ((code = gt_sql_step(store, bind)) == SQLITE_ROW) {
-        status = gt_list_grow((void **)&m.list, m.count, &room, sizeof *m.list);
-        if (status != GT_OK)
-            break;
-        m.count += take_measured(bind->statement, class, &m.list[m.count]);
-    }
-    const gt_status ended = gt_sql_done(store, bind, code);
-    if (status == GT_OK)
-        status = ended;
+    gt_status status = read_trials(store, class, bind, &m);
     if (status == GT_OK)
         status = read_kernels(store, &m);
     if (status == GT_OK)
@@ -222,7 +290,7 @@ gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const
 {
     if (!gt_class_types(class))
         return fail_untyped();
-    gt_bind bind = start(store, measured_sql, device, class);
+    gt_bind bind = start(store, tried_sql, device, class);
     return find(store, device, class, &bind, out);
 }
 
@@ -231,7 +299,7 @@ gt_status gt_store_find_measured_on(gt_store *store, const gt_device *device, co
 {
     if (!gt_class_types(&problem->class))
         return fail_untyped();
-    gt_bind bind = start(store, measured_on_sql, device, &problem->class);
+    gt_bind bind = start(store, tried_on_sql, device, &problem->class);
     gt_bind_int(&bind, problem->m);
     gt_bind_int(&bind, problem->n);
     gt_bind_int(&bind, problem->k);

@@ -184,7 +184,7 @@ typedef struct gt_measurements {
 gt_status gt_store_find_measured(gt_store *store, const gt_device *device, const gt_class *class,
                                  gt_measurements *measurements);
 
-/* Of them those of one problem: its very sizes, batch and class. That takes 0.3 ms where all take 7 to 16, in a database of
+/* Of them those of one problem: its very sizes, batch and class. That takes 0.3 ms where all take 5 to 20, in a database of
  * some thousand trials. */
 gt_status gt_store_find_measured_on(gt_store *store, const gt_device *device, const gt_problem *problem,
                                     gt_measurements *measurements);
