@@ -96,6 +96,7 @@ struct behind_buffers {
     bool last; // of the clusters that share K
 };
 constexpr int BUFFERS_AT = STAGES * STAGE, BEHIND_AT = BUFFERS_AT + WARP_GROUPS * BUFFERS * SUBTILE_BYTES;
+constexpr bool ANY_SPLIT = SPLIT_K > CLUSTER_K;
 #include "wgmma_split_k.cuh"
 #include "split_strict.cuh"
 

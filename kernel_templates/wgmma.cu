@@ -3,8 +3,8 @@
 // BK) along the instruction's M, or take tiles in turns, so that one multiplies while another stores (PINGPONG). Blocks
 // of a cluster share operands: each asks for a part of what all of them need, and the copy engine gives it to all
 // (multicast). Or they share K: each adds up a part of the tile of all of them. BLOCKS blocks stay on their
-// multiprocessors and take tile after tile, or there is a block for each tile. Where SPLIT_K parts of K are more than a
-// cluster has, clusters meet in the workspace.
+// multiprocessors and take tile after tile, or there is a block for each tile. Where a launch has more parts of K than
+// a cluster, clusters meet in the workspace.
 #include "gemm.cuh"
 
 #ifndef BM // threadblock tile
@@ -104,13 +104,17 @@ struct behind_buffers {
     bool last; // of the clusters that share K
 };
 constexpr int BUFFERS_AT = STAGES * STAGE, BEHIND_AT = BUFFERS_AT + WARP_GROUPS * BUFFERS * SUBTILE_BYTES;
+// Whether a launch may have any number of parts of K: where consumers of a tile may meet, and registers are left for sums that
+// others made.
+constexpr bool ANY_SPLIT = TURNS == 1 && STACKED * (INSTRUCTION_N / 2 + 32 * FROM_REGISTERS) <= 128;
+static_assert(ANY_SPLIT || SPLIT_K == CLUSTER_K, "parts that meet in the workspace");
 #include "wgmma_split_k.cuh"
 
 GT_ASSERT_FACT(THREADS, THREADS_);
 GT_ASSERT_FACT(SMEM_BYTES, BEHIND_AT + sizeof(behind_buffers));
 GT_ASSERT_FACT(CLUSTER_X, SHARING);
 GT_ASSERT_FACT(CLUSTER_Y, CLUSTER_K);
-GT_ASSERT_FACT(WS_TILE, CLUSTERS > 1 ? CLUSTERS * BM * BN * GT_ACC_BYTES : 0);
+GT_ASSERT_FACT(WS_TILE, ANY_SPLIT ? CLUSTERS * BM * BN * GT_ACC_BYTES : 0);
 GT_ASSERT_FACT(BOX_A_ROWS, LOAD == 2 ? tile_a::BOX_ROWS : 0);
 GT_ASSERT_FACT(BOX_A_COLUMNS, LOAD == 2 ? tile_a::BOX_COLUMNS : 0);
 GT_ASSERT_FACT(BOX_B_ROWS, LOAD == 2 ? tile_b::BOX_ROWS : 0);
@@ -322,7 +326,7 @@ __device__ __forceinline__ void consume(const gt_tensor_map *map_c, const gt_arg
         GT_ACC exchanged[OWN], *own = CLUSTER_K > 1 ? exchanged : d[0];
         if (CLUSTER_K > 1)
             exchange(stages, gt_shared_address(&shared.met), d, exchanged);
-        if (CLUSTERS > 1 && !add_parts(g, &shared.last, own))
+        if (ANY_SPLIT && !add_parts(g, &shared.last, own))
             continue;
         out.store(g, map_c, row, column, part, bias, own);
         if (TURNS > 1)

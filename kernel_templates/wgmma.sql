@@ -37,11 +37,13 @@ WITH RECURSIVE
      turned AS (SELECT *, bytes <> 2 AND NOT CASE swap WHEN 1 THEN b_along_k ELSE a_along_k END AS from_registers
                 FROM copied, swap
                 WHERE bytes = 2 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END),
-     tile AS (SELECT *, CASE swap WHEN 1 THEN n ELSE side_m END AS bm, CASE swap WHEN 1 THEN side_m ELSE n END AS bn,
+     -- Where consumers of a tile meet, and registers are left for sums that others made, a launch may have any parts of K.
+     tile AS (SELECT *, pingpong = 0 AND stacked * (n / 2 + 32 * from_registers) <= 128 AS any_split,
+                     CASE swap WHEN 1 THEN n ELSE side_m END AS bm, CASE swap WHEN 1 THEN side_m ELSE n END AS bn,
                      CASE swap WHEN 1 THEN :n ELSE :m END AS all_m, CASE swap WHEN 1 THEN :m ELSE :n END AS all_n,
-                     side_m / 64 * (1 + pingpong) / warp_groups AS stacked, 1 + from_registers AS instructions,
+                     1 + from_registers AS instructions,
                      128 / bytes AS line
-              FROM rows, side, turned
+              FROM (SELECT *, side_m / 64 * (1 + pingpong) / warp_groups AS stacked FROM rows), side, turned
               WHERE stacked * (n / 2 * (1 + promoted) + from_registers * (32 - 16 * promoted)) <= most
                 AND stacked % (1 + from_registers) = 0),
      placed AS (SELECT *, ((:m + bm * cluster_m - 1) / (bm * cluster_m)) * ((:n + bn * cluster_n - 1) / (bn * cluster_n))
@@ -112,10 +114,10 @@ WITH RECURSIVE
                        tiles * :batch * parts * cluster_k AS units
                 FROM fit, parts
                 WHERE place <= 2
-                  AND (parts = 1 OR (pingpong = 0 AND tiles * :batch * parts * cluster_k <= held * occ
+                  AND (parts = 1 OR (any_split AND tiles * :batch * parts * cluster_k <= held * occ
                                      AND all_steps >= 4 * parts * cluster_k AND tiles * :batch * cluster_k * 2 <= :sm_count
-                                     AND (cluster_m * cluster_n = 1 OR (place = 1 AND tiles * :batch * parts * 4 > :sm_count * 3))
-                                     AND stacked * (n / 2) <= 128))),
+                                     AND (cluster_m * cluster_n = 1
+                                          OR (place = 1 AND tiles * :batch * parts * 4 > :sm_count * 3))))),
      -- Clocks of a step: products (by trials of 512x4096x11008 and 2048³ to 8192³ on an H200), what the instructions
      -- and the copy engine move in shared memory, what comes from L2 (56 bytes an SM, 64 where few ask, less where little is
      -- in flight: 580 trials of bf16; 48 where clusters share a deep K: 128x128x65536 with 24 to 56 parts), what threads
@@ -148,8 +150,7 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
        -- Of a batch every matrix has blocks of its own: persistent ones pay only where its tiles outnumber them.
        CASE WHEN tiles > :sm_count * occ AND split_k = 1 THEN :sm_count * occ ELSE 0 END AS blocks,
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, cluster_m * cluster_n AS cluster_x,
-       cluster_k AS cluster_y, CASE WHEN parts > 1 THEN parts * bm * bn * :acc_bytes ELSE 0 END AS ws_tile,
-       parts > 1 AS any_split,
+       cluster_k AS cluster_y, any_split * parts * bm * bn * :acc_bytes AS ws_tile, any_split,
        -- Blocks of a cluster ask for whole boxes of what they share or, of each, a part of its lines, by eight.
        (load = 2) * CASE WHEN NOT a_along_k AND (bm + line - 1) / line % cluster_n = 0 THEN bk
                          WHEN lines_a % (8 * cluster_n) = 0 THEN lines_a / cluster_n

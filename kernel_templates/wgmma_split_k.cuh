@@ -1,8 +1,8 @@
-// Blocks that share K, in families that feed wgmma: of SPLIT_K parts of K, CLUSTER_K are added up in a cluster, and
-// CLUSTERS clusters, or as many as the launch has where there is more than one, meet in the workspace. Sums are added
-// in the order of parts, so that results are the same every time.
+// Blocks that share K, in families that feed wgmma: of SPLIT_K parts of K, or as many as the launch has where it
+// may have ANY_SPLIT, CLUSTER_K are added up in a cluster, and clusters meet in the workspace. Sums are added in the order
+// of parts, so that results are the same every time.
 //
-// Needs: SPLIT_K, CLUSTER_K, SHARING, FROM_REGISTERS, CONSUMERS, THREADS_, STAGES, BUFFERS_AT, gt_workspace, and what
+// Needs: SPLIT_K, CLUSTER_K, ANY_SPLIT, SHARING, FROM_REGISTERS, CONSUMERS, THREADS_, STAGES, BUFFERS_AT, gt_workspace, and what
 // wgmma_epilogue.cuh offers.
 #ifndef GT_WGMMA_SPLIT_K_CUH
 #define GT_WGMMA_SPLIT_K_CUH
@@ -23,10 +23,14 @@ struct k_steps {
 
     __device__ __forceinline__ explicit k_steps(unsigned all)
     {
-        const unsigned parts = gt_parts<SPLIT_K, CLUSTER_K>(), part = SPLIT_K == 1 ? 0 : blockIdx.y;
-        const unsigned share = all / parts, rest = all % parts;
-        first = (int)(part * share + (part < rest ? part : rest));
-        end = first + (int)(share + (part < rest));
+        first = 0;
+        end = (int)all;
+        const unsigned parts = ANY_SPLIT ? gridDim.y : SPLIT_K;
+        if (parts > 1) { // a division takes as long as twenty other instructions
+            const unsigned part = blockIdx.y, share = all / parts, rest = all % parts;
+            first = (int)(part * share + (part < rest ? part : rest));
+            end = first + (int)(share + (part < rest));
+        }
     }
 };
 

@@ -97,6 +97,27 @@ TEST(of_blocks_that_only_take_tiles_there_are_no_more_than_tiles)
     CHECK_INT(launch.grid[0], 132);
 }
 
+/* Each tile has a counter and room for the sums of its parts. */
+TEST(a_persistent_kernel_has_a_block_for_each_tile_where_k_is_split)
+{
+    gt_kernel kernel = tile(128, 64);
+    const gt_problem few = sized(129, 65, 7, 3), many = sized(1281, 1281, 7, 1);
+    gt_launch launch;
+    kernel.facts.blocks = 132;
+    kernel.facts.ws_tile = 128 * 64 * 4;
+    kernel.facts.any_split = 1;
+    CHECK_OK(gt_launch_init(NULL, &kernel, &few, &launch));
+    CHECK_INT(launch.grid[0], 4);
+    CHECK_INT(gt_launch_memory(&launch), 0);
+    CHECK_OK(gt_launch_init(NULL, &kernel, &many, &launch));
+    CHECK_INT(launch.grid[0], 132);
+    gt_kernel_split(&kernel, 3);
+    CHECK_OK(gt_launch_init(NULL, &kernel, &many, &launch));
+    CHECK_INT(launch.grid[0], 11 * 21);
+    CHECK_INT(launch.grid[1], 3);
+    CHECK_INT(launch.workspace_bytes, 11ll * 21 * 3 * 128 * 64 * 4);
+}
+
 TEST(clusters_at_an_edge_are_whole_so_that_no_block_has_two_tiles)
 {
     gt_kernel kernel = tile(128, 64);

@@ -27,7 +27,7 @@
     /* Blocks of a cluster, along tiles and along K. */                                                      \
     X(cluster_x, "cluster_x", 1, 16, 1, false, true, 4)                                                      \
     X(cluster_y, "cluster_y", 1, 16, 1, false, true, 4)                                                      \
-    /* Blocks of a persistent grid, which share all tiles of `products` products; without a workspace no more \
+    /* Blocks of a persistent grid, which share all tiles of `products` products; unless they share K no more \
      * of them than tiles are launched. 0: not persistent, a block for each tile. */                         \
     X(blocks, "blocks", 0, 1 << 16, 0, true, true, 4)                                                        \
     /* Matrices of a batch whose tiles one block computes, or a persistent grid. */                          \
@@ -35,7 +35,8 @@
     /* Workspace bytes for one tile of C, or for one block of a persistent grid. */                          \
     X(ws_tile, "ws_tile", 0, 1ll << 32, 0, false, true, 4)                                                   \
     /* The kernel reads the number of K's parts from the grid: a launch may have another than split_k, as    \
-     * long as it is a multiple of cluster_y. Where it is cluster_y there are no workspace and no counters. */ \
+     * long as it is a multiple of cluster_y. Where it is cluster_y there are no workspace and no counters; \
+     * where it is more the grid is not persistent. */                                                      \
     X(any_split, "any_split", 0, 1, 0, false, false, 8)                                                      \
     /* Operands that a second kernel of the same code copies into the workspace first: 1 for A, 2 for B, and \
      * how (copies.h): 4 as stored, 8 along K, 16 split into two parts of f16. Only with one of `products`. */ \
@@ -81,6 +82,12 @@ extern const gt_fact_row gt_fact_rows[GT_FACT_COUNT];
 /* A fact by its row's number. */
 int64_t *gt_fact(gt_facts *facts, size_t row);
 int64_t gt_fact_value(const gt_facts *facts, size_t row);
+
+/* Whether persistent blocks deal the steps of K of all their tiles out among themselves (stream-K). */
+static inline bool gt_facts_stream_k(const gt_facts *facts)
+{
+    return facts->blocks > 0 && facts->ws_tile > 0 && !facts->any_split;
+}
 
 /* Holds every fact to its range, and those that depend on each other to each other: a space or a database may come from
  * anybody. GT_ERROR_INVALID: "threads is 0, outside 1 to 1024". */

@@ -20,6 +20,9 @@ void gt_kernel_split(gt_kernel *kernel, int64_t parts)
     f->ws_tile = f->ws_tile / (f->split_k / f->cluster_y) * (parts / f->cluster_y);
     f->split_k = parts;
     set_param(kernel, "split_k", parts);
+    if (parts > f->cluster_y) /* a counter and sums for each tile: a block has one */
+        f->blocks = 0;
+    set_param(kernel, "blocks", f->blocks);
 }
 
 void gt_kernel_deal(gt_kernel *kernel, int64_t clusters)

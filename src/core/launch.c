@@ -67,7 +67,7 @@ gt_status gt_launch_init(const gt_device *device, const gt_kernel *kernel, const
         return gt_fail(GT_ERROR_INVALID, "split_k is %lld, no multiple of the cluster's %lld along K",
                        (long long)f->split_k, (long long)f->cluster_y);
     /* Persistent blocks: no more than there are tiles, unless they split K among themselves. */
-    if (f->blocks > 0 && (f->blocks < tiles || f->ws_tile > 0))
+    if (f->blocks > 0 && (f->blocks < tiles || gt_facts_stream_k(f)))
         tiles = f->blocks;
     launch.grid[0] = (unsigned)round_up(tiles, f->cluster_x);
     launch.grid[1] = (unsigned)f->split_k;

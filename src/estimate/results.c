@@ -66,7 +66,7 @@ double gt_clocks_stored(const gt_device *device, const gt_kernel *kernel, const 
         return s->held > 1 || groups || gt_traits_keeps_columns(kernel) ? clocks : UNCOVERED_STORES * clocks;
     if (kernel->facts.box_c_rows > 0)
         return clocks;
-    const bool burst = kernel->facts.ws_tile == 0 && !gt_residence_stays(device, bytes);
+    const bool burst = !gt_facts_stream_k(&kernel->facts) && !gt_residence_stays(device, bytes);
     return clocks + gt_clocks_memory(device, bytes, bytes) / (burst ? BURST : 1);
 }
 
@@ -101,7 +101,7 @@ double gt_clocks_summed(const gt_kernel *kernel, const gt_shares *s)
     const bool groups = gt_traits_multiplier(kernel) == GT_BY_WARP_GROUPS;
     const double tile = (double)f->tile_m * (double)f->tile_n, blocks = (double)f->cluster_y;
     double sums = slice_clocks(kernel, s);
-    if (f->blocks > 0 && f->ws_tile > 0)
+    if (gt_facts_stream_k(f))
         sums += STREAM_BEGIN + tile * 4 * s->sharers / SUMS_RATE;
     else if (f->ws_tile > 0 && f->split_k > f->cluster_y)
         sums += parts_clocks(kernel, s);

@@ -77,8 +77,8 @@ gt_shares gt_shares_find(const gt_device *device, const gt_kernel *kernel, const
     s.warps = gt_traits_warps(kernel) * fmin(s.per_sm, resident);
     s.per_sm *= (double)f->products;
     if (blocks > 0) {
-        s.per_sm = f->ws_tile > 0 ? tiles / sms * batch
-                                  : ceil(tiles / blocks) * ceil(fmin(blocks, tiles) * batch / sms);
+        s.per_sm = gt_facts_stream_k(f) ? tiles / sms * batch
+                                         : ceil(tiles / blocks) * ceil(fmin(blocks, tiles) * batch / sms);
         s.sets = fmax(s.sets, s.per_sm / resident); /* tiles begin one after the other */
     }
     if (launched > sms && !crowded && gt_trait(kernel, "lanes_k", 0) > 0)

@@ -71,13 +71,14 @@ static gt_neighbour estimate(const gt_device *device, const gt_problem *problem,
     best.as_made = best.estimate_us > 0;
     /* A bound of the error holds for the parts of K that the kernel was made with. */
     const bool any = kernel->facts.any_split && !demands->as_made && demands->max_error <= 0;
-    gt_kernel split = *kernel;
+    int64_t last = kernel->facts.split_k;
     for (int64_t blocks = 1; any && blocks <= MOST_BLOCKS; blocks *= 2) {
         int64_t wanted = gt_estimate_parts(device, kernel, problem, blocks);
         for (; wanted > 0; wanted = gt_estimate_fewer_parts(kernel, wanted)) {
-            if (wanted == split.facts.split_k) /* estimated already */
+            if (wanted == last) /* estimated already */
                 continue;
-            gt_kernel_split(&split, wanted);
+            gt_kernel split = *kernel;
+            gt_kernel_split(&split, last = wanted);
             const double us = estimate_made(device, problem, demands, measured, &split);
             if (us > 0 && (best.estimate_us <= 0 || us < best.estimate_us)) {
                 best.estimate_us = us;

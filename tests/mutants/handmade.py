@@ -219,7 +219,7 @@ WGMMA = [
     ("eight", "asks for lines beyond the tile", "        if (ASKING < PARTS && part >= ASKING)\n            return;\n", ""),
     ("eight", "gives A to blocks of other rows", "full_of(at), rank_n(), rank_m(), CLUSTER_M, of.a)", "full_of(at), rank_n(), 0, CLUSTER_M, of.a)"),
     ("eight", "adds up the sums of other tiles", "slot = tile * CLUSTER_K + blockIdx.y", "slot = tile / SHARING * CLUSTER_K + blockIdx.y"),
-    ("eight", "has the same part of K in all clusters", "part = SPLIT_K == 1 ? 0 : blockIdx.y;", "part = SHARING > 1 ? 0 : blockIdx.y;"),
+    ("eight", "has the same part of K in all clusters", "part = blockIdx.y, share", "part = SHARING > 1 ? 0 : blockIdx.y, share"),
     ("promoted", "gives the wrong stage back", "            add(0, read);\n            start(0);\n", "            add(0, reading);\n            start(0);\n"),
 ]
 

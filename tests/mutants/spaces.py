@@ -69,6 +69,8 @@ def facts_of_wgmma(parameters, layout, types):
     side_m, sharers = p["bn"] if p["swap"] else p["bm"], 1 if p.get("pingpong") else groups
     buffers = 1 if side_m // 64 // sharers * n == subtile_n * instructions else 2
     parts, mapped = p["split_k"] // p["cluster_k"], p.get("load", 2) == 2
+    sums = side_m // 64 // sharers * (n * p["cluster_k"] // 2 + 32 * (instructions - 1))
+    any_split = not p.get("pingpong") and sums <= 128
     line_a, line_b = (side if mapped and not along_k and side * ab in (32, 64) else line
                       for side, along_k in ((p["bm"], a_along_k), (p["bn"], b_along_k)))
     stage = p["bk"] * ab * sum(side if along_k else -(-side // length) * length
@@ -90,7 +92,7 @@ def facts_of_wgmma(parameters, layout, types):
         {3 + (line_a + line_b < 2 * line)} AS swizzle_ab,
         (:align >= 16) * {rows} AS box_c_rows, (:align >= 16) * {columns} AS box_c_columns,
         (:align >= 16) * {SWIZZLES[columns * c]} AS swizzle_c,
-        {(parts > 1) * parts * p["bm"] * p["bn"] * 4} AS ws_tile, {int(parts > 1)} AS any_split, 1 AS dependent_launch"""
+        {any_split * parts * p["bm"] * p["bn"] * 4} AS ws_tile, {int(any_split)} AS any_split, 1 AS dependent_launch"""
 
 
 class Configuration:

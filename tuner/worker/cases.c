@@ -478,7 +478,7 @@ gt_status gt_cases_draw(const gt_class *class, const gt_kernel *kernel, uint64_t
                     .stages = stages > 0 ? stages : 1,
                     .work = work,
                     .random = {.seed = seed},
-                    .per_product = f->blocks > 0 ? f->ws_tile * f->blocks / f->products : f->ws_tile,
+                    .per_product = gt_facts_stream_k(f) ? f->ws_tile * f->blocks / f->products : f->ws_tile,
                     .cases = &cases};
     d.depth = (d.stages + 1) * f->split_k;
     d.rests = gt_walk_draw(&d.random, d.step);

@@ -190,7 +190,7 @@ gt_status gt_cases_add_groups(gt_drawing *d)
 gt_status gt_cases_add_dealt(gt_drawing *d)
 {
     const int64_t blocks = d->facts->blocks, tile = d->tile_m < d->tile_n ? d->tile_m : d->tile_n;
-    if (blocks == 0 || d->facts->ws_tile == 0)
+    if (!gt_facts_stream_k(d->facts))
         return GT_OK;
     const int64_t again = (d->stages + 1) * blocks / 2 + 1;
     const bool refills = gt_drawing_work(d, 1, 1, (again + 3) * d->step, 2) <= gt_drawing_allowance(d, DEAL_SHARE);

@@ -181,7 +181,7 @@ static void choose_sizes(const gt_class *class, const gt_kernel *kernel, apart k
     const bool n_down = class->op_b == GT_T, k_down = is_k_down(class);
     const gt_facts *f = &kernel->facts;
     const int64_t step = gt_cases_step(kernel);
-    const bool dealt = f->blocks > 0 && f->ws_tile > 0 && 4 * (LINES_MOST / step) > f->blocks;
+    const bool dealt = gt_facts_stream_k(f) && 4 * (LINES_MOST / step) > f->blocks;
     const int64_t lines[] = {lines_beyond(f->tile_m), n_down || dealt ? lines_beyond(f->tile_n) : WIDE,
                              k_down ? lines_beyond(dealt ? LINES_MOST : step) : WIDE};
     const int64_t sizes[][3] = {
