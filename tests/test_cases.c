@@ -155,6 +155,23 @@ TEST(a_kernel_of_any_number_of_parts_is_met_with_fewer_more_and_many)
     gt_cases_finish(&cases);
 }
 
+/* Counters of each product are to be zero behind a launch, whoever splits its K. */
+TEST(a_kernel_made_for_one_part_has_several_in_each_product_of_a_batch)
+{
+    const gt_class class = class_of(GT_BF16, GT_F32, 16);
+    gt_kernel k = kernel(64, 32, "bk=64 stages=4");
+    gt_cases cases;
+    bool several = false;
+    k.facts.any_split = k.facts.split_k = k.facts.cluster_y = 1;
+    CHECK_OK(gt_cases_draw(&class, &k, check_random(), SOFT, GT_EXTENT_ALL, &cases));
+    for (size_t i = 0; i < cases.count; i++) {
+        CHECK(cases.list[i].parts != 1); /* that is its own */
+        several |= cases.list[i].parts > 1 && cases.list[i].problem.batch > 1 && cases.list[i].problem.k > 64;
+    }
+    CHECK(several);
+    gt_cases_finish(&cases);
+}
+
 TEST(tiles_have_neighbours_in_a_whole_group_of_rows_and_beyond_it)
 {
     const gt_class class = class_of(GT_F32, GT_F32, 4);

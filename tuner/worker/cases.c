@@ -249,6 +249,8 @@ static gt_status add_batch(gt_drawing *d)
     }
     if (status == GT_OK) {
         gt_drawing_telling(d, c);
+        if (d->facts->any_split && d->facts->split_k == d->facts->cluster_y)
+            c->parts = 2 * d->facts->cluster_y; /* of each product, where its own is one */
         status = gt_drawing_add(d, 3, 5, 1 + gt_drawing_below(d, 2), some, &c); /* strides differ in every layout */
     }
     if (status == GT_OK) {

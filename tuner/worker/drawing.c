@@ -212,10 +212,11 @@ static int64_t draw_parts(gt_drawing *d, int64_t k)
 {
     if (!d->facts->any_split || gt_drawing_below(d, 3) > 0)
         return 0;
-    const int64_t cluster = d->facts->cluster_y, more = 2 * d->facts->split_k / cluster, many = MANY_PARTS / cluster;
-    if (k > d->step && many > more && d->divided++ % 4 == 0)
+    const int64_t cluster = d->facts->cluster_y, own = d->facts->split_k / cluster, many = MANY_PARTS / cluster;
+    if (k > d->step && many > 2 * own && d->divided++ % 4 == 0)
         return cluster * (many - gt_drawing_below(d, 1 + many * 5 / 8));
-    return cluster * (1 + gt_drawing_below(d, more));
+    const int64_t other = 1 + gt_drawing_below(d, 2 * own);
+    return cluster * (other < own ? other : other + 1);
 }
 
 gt_status gt_drawing_add(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_case **out)
