@@ -22,18 +22,28 @@ gt_status gt_params_add(gt_params *params, const char *name, int64_t value)
     if (params->count >= GT_PARAM_COUNT)
         return gt_fail(GT_ERROR_INVALID, "more than %d parameters", GT_PARAM_COUNT);
     gt_param *param = &params->list[params->count++];
+    *param = (gt_param){.value = value};
     strcpy(param->name, name);
-    param->value = value;
     return GT_OK;
 }
 
+/* An estimate asks for dozens of names, a choice for hundreds of estimates: the first bytes, which most names differ in and
+ * many do not exceed, are compared as one number. Behind a name's end there are zeros. */
 bool gt_params_find(const gt_params *params, const char *name, int64_t *value)
 {
-    for (int64_t i = 0; i < params->count; i++)
-        if (params->list[i].name[0] == name[0] && strcmp(params->list[i].name, name) == 0) {
+    char first[sizeof(uint64_t)] = {0};
+    uint64_t wanted, found;
+    size_t length = 0;
+    for (; length < sizeof first && name[length]; length++)
+        first[length] = name[length];
+    memcpy(&wanted, first, sizeof wanted);
+    for (int64_t i = 0; i < params->count; i++) {
+        memcpy(&found, params->list[i].name, sizeof found);
+        if (found == wanted && (length < sizeof first || strcmp(params->list[i].name, name) == 0)) {
             *value = params->list[i].value;
             return true;
         }
+    }
     return false;
 }
 

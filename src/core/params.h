@@ -11,7 +11,7 @@
 #define GT_PARAMS_TEXT (GT_PARAM_COUNT * (GT_PARAM_NAME + 22)) /* a name, '=', a 64-bit number, a blank */
 
 typedef struct gt_param {
-    char name[GT_PARAM_NAME];
+    char name[GT_PARAM_NAME]; /* zeros behind it */
     int64_t value;
 } gt_param;
 
