@@ -15,8 +15,8 @@
  * such rows nobody writes. */
 #define QUICK_WORK 10e6
 
-/* Of every so many cases the workspace is looked at behind one, behind those that are watched, and behind each with more
- * counters than any that was looked at: the next case finds them cleared. */
+/* Of every so many cases the workspace is looked at behind one, behind those that are watched, and behind each with counters of
+ * several products, or with more than any that was looked at: the next case finds them cleared. */
 #define INSPECT_EVERY 16
 
 void gt_verifier_init(const gt_checks *checks, gt_verifier *verifier)
@@ -316,8 +316,8 @@ static bool launch_case(const gt_verifier *v, size_t index, gt_runner *runner, g
     trial->varied = trial->varied || varied;
     if (result == CUDA_SUCCESS)
         result = mark_reached(v, index);
-    const bool most = runner->counter_bytes > runner->looked_at;
-    const bool looked_at = index % INSPECT_EVERY == 0 || c->watched || most || index + 1 == v->cases.count;
+    const bool most = runner->counter_bytes > runner->looked_at, each = runner->counter_bytes > 0 && c->problem.batch > 1;
+    const bool looked_at = index % INSPECT_EVERY == 0 || c->watched || most || each || index + 1 == v->cases.count;
     if (looked_at && most)
         runner->looked_at = runner->counter_bytes;
     if (result == CUDA_SUCCESS && looked_at && runner->inspect)
