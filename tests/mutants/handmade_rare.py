@@ -147,6 +147,8 @@ RARE = [
      "(ALONG_K ? (int)((first + line) * ld) + k : k * ld + first + line))"),
     ("split", "turns", "lends stages that are not empty", "        gt_mbarrier_wait(r.empty_of(at), at.phase);\n        if (threadIdx.x == CONSUMERS)",
      "        if (threadIdx.x == CONSUMERS)"),
+    ("split", "shared", "takes what is too deep in A for three parts", "a.deepest || b.deepest || terms", "b.deepest || terms"),
+    ("split", "shared", "takes what is too deep in B for three parts", "a.deepest || b.deepest || terms", "a.deepest || terms"),
     ("split", "turns", "leaves lo mid out of three parts", "        multiply_all(a_lo, b, 1);\n",
      ""),
     ("simt", "vectors", "takes beta = NaN for 0", "    if (fours && g.beta.value == GT_ACC(0))",

@@ -21,8 +21,9 @@ typedef enum gt_values {
 
 /* How elements are far apart: spread at random over 2^24, or 2^48; in some rows of A or columns of B, or in the last one
  * alone, one 2^40 times the others; or one of each 2^-38 of the others, or the first or the last of each. Or in both
- * operands one, whose product is the result, 2^-116 of the others. Or in all rows or columns one 2^114 times the others, at
- * any values, or at such that all products are the same, a number that long sums in f32 round down each time. */
+ * operands one, whose product is the result, 2^-144 of one operand's others and 2^-88 of the other's. Or in all rows or
+ * columns one 2^114 times the others, at any values, or at such that all products are the same, a number that long sums in
+ * f32 round down each time. */
 typedef enum gt_uneven {
     GT_UNEVEN_SPREAD,
     GT_UNEVEN_FAR,

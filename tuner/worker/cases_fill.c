@@ -166,12 +166,15 @@ static double unevenness(const gt_case *c, bool here, int64_t line, int64_t line
     }
 }
 
-/* A and B each have an element at `place` that is 2^-116 of their others, and the product of both is the result: where one
- * operand has more, the other one has zeros. */
+/* A and B each have an element at `place` that is 2^-144 of the odd operand's others, 2^-88 of the other's, and the product
+ * of both is the result: where one operand has more, the other one has zeros. Only the odd one is farther apart than three
+ * parts may be. */
 static double depth_of(const gt_case *c, gt_operand operand, int64_t at, int64_t place)
 {
-    const bool other = at == (place + 1) % c->problem.k;
-    return at == place ? 0x1p-62 : other == (operand == c->odd) ? 0 : 0x1p54;
+    const bool odd = operand == c->odd, other = at == (place + 1) % c->problem.k;
+    if (at == place)
+        return odd ? 0x1p-76 : 0x1p-48;
+    return other == odd ? 0 : odd ? 0x1p68 : 0x1p40;
 }
 
 /* Products that a sum beyond 2048 loses the end of: half its last digit is 2^-13. */

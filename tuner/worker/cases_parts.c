@@ -76,14 +76,13 @@ static gt_status add_split_alone(gt_drawing *d)
 }
 
 /* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of
- * A or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both,
- * farther than three parts hold, where another tile lies below: its rows are not this one's. The last row or column of
- * a tile, alone. Tiles beside and below others, with C: what one stored another must not add to. Lines without a tail,
- * so that zeros behind their end make up for nothing that is not counted; elements far apart, whose errors are looked at
- * on average too; those of one case so long that every warp
- * which splits them takes several turns, of two such that a pair of blocks splits them twice, and of one whose sums
- * drift unless they are promoted, as kernels that split operands promise, where tiles are computed without tensor
- * cores, too. */
+ * A or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both, of A
+ * or of B farther than three parts hold, where another tile lies below: its rows are not this one's. The last row or
+ * column of a tile, alone. Tiles beside and below others, with C: what one stored another must not add to. Lines without a
+ * tail, so that zeros behind their end make up for nothing that is not counted; elements far apart, whose errors are looked
+ * at on average too; those of one case so long that every warp which splits them takes several turns, of two such that a
+ * pair of blocks splits them twice, and of one whose sums drift unless they are promoted, as kernels that split operands
+ * promise, where tiles are computed without tensor cores, too. */
 gt_status gt_cases_add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -101,9 +100,9 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     if (status == GT_OK)
         status = add_uneven(d, 2 + gt_drawing_below(d, 5), 2 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100),
                             4 + gt_drawing_below(d, 3), GT_UNEVEN_SMALL, GT_B);
-    if (status == GT_OK)
+    for (gt_operand o = GT_A; status == GT_OK && o <= GT_B; o++)
         status = add_uneven(d, d->tile_m + 1 + gt_drawing_below(d, 4), 3 + gt_drawing_below(d, 4),
-                            100 + gt_drawing_below(d, 100), 1, GT_UNEVEN_DEEP, (gt_operand)gt_drawing_below(d, 2));
+                            100 + gt_drawing_below(d, 100), 1, GT_UNEVEN_DEEP, o);
     if (status == GT_OK)
         status = add_uneven(d, d->tile_m, 1 + gt_drawing_below(d, 5), 100 + gt_drawing_below(d, 100), 1, GT_UNEVEN_LAST,
                             GT_A);
