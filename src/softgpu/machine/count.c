@@ -116,11 +116,38 @@ void sg_count_bytes(sg_machine *machine, uint64_t address, uint64_t bytes)
     machine->counts->global_sectors += (address + bytes - 1) / SECTOR_BYTES - address / SECTOR_BYTES + 1;
 }
 
+/* Whether each lane's bytes begin the same step behind the lane's before, of a sector at most, so that none is passed over. */
+static bool is_dense(const uint64_t *at)
+{
+    const uint64_t step = at[1] - at[0];
+    uint64_t uneven = step > SECTOR_BYTES;
+    for (int l = 1; l < SG_LANES; l++)
+        uneven |= (at[l] - at[l - 1]) ^ step;
+    return !uneven;
+}
+
+/* Sectors that lanes touch. */
+static uint32_t count_sectors(uint32_t mask, const uint64_t *at, uint32_t size)
+{
+    uint64_t seen[2 * SG_LANES], most = 0; /* of those seen */
+    uint32_t count = 0;
+    if (mask == SG_ALL && is_dense(at))
+        return (uint32_t)((at[SG_LANES - 1] + size - 1) / SECTOR_BYTES - at[0] / SECTOR_BYTES + 1);
+    SG_FOR_MASK(l, mask)
+    for (uint64_t sector = at[l] / SECTOR_BYTES; sector <= (at[l] + size - 1) / SECTOR_BYTES; sector++) {
+        uint32_t k = sector > most ? 0 : count; /* neighbours come one after the other: the last is the likeliest */
+        while (k > 0 && seen[k - 1] != sector)
+            k--;
+        if (!k && count < 2 * SG_LANES)
+            seen[count++] = sector;
+        most = sector > most ? sector : most;
+    }
+    return count;
+}
+
 void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write)
 {
     sg_counts *c = w->machine->counts;
-    uint64_t seen[2 * SG_LANES];
-    uint32_t count = 0;
     /* Of copies only some bytes are read: their start says which. */
     if (w->block->race && !w->copying &&
         !sg_race_touch_global(w, op, mask, at, size, write ? SG_TOUCH_WRITE : SG_TOUCH_READ))
@@ -131,14 +158,7 @@ void sg_watch_global(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t 
         SG_FOR_MASK(l, mask) sg_undo_keep(w->machine->grid->undo, at[l], size);
     *(write ? &c->global_stores : &c->global_loads) += 1;
     c->global_bytes += (uint64_t)size * (uint32_t)__builtin_popcount(mask);
-    SG_FOR_MASK(l, mask)
-    for (uint64_t sector = at[l] / SECTOR_BYTES; sector <= (at[l] + size - 1) / SECTOR_BYTES; sector++) {
-        uint32_t k = count; /* neighbours come one after the other: the last is the likeliest */
-        while (k > 0 && seen[k - 1] != sector)
-            k--;
-        if (!k && count < 2 * SG_LANES)
-            seen[count++] = sector;
-    }
+    const uint32_t count = count_sectors(mask, at, size);
     c->global_sectors += count;
     c->async_copies += w->copying;
     if (w->copying)

@@ -9,6 +9,7 @@
 
 #define ALWAYS inline __attribute__((always_inline))
 
+#define STEP_MOST (1u << 24)
 #define AROUND 16 /* words of a map of written bytes that are looked at together: 1024 bytes */
 
 /* Addresses of all lanes; those that are not meant get the first one's. */
@@ -47,18 +48,55 @@ static ALWAYS void take_shared_addresses(sg_warp *w, const sg_op *op, uint32_t m
     }
 }
 
-/* Counts and races see what lanes do, sorted by space. False after a fault. */
+/* How lanes lie: whether all are in so many bytes from a base, aligned; and whether each is a step behind the one before. */
+typedef struct spread {
+    bool inside, even;
+    uint32_t step; /* where they are even */
+} spread;
+
+/* An address less the base, and what is left of it to the last that there may be, have their highest bit where they would
+ * be negative: allocations are smaller. */
+#define SURVEY(name, address)                                                                                \
+    static ALWAYS spread name(const address *at, address base, address bytes, uint32_t size)                 \
+    {                                                                                                        \
+        const address step = at[1] - at[0], last = bytes - size;                                             \
+        address uneven = step >= STEP_MOST, bits = 0, outside = 0;                                           \
+        SG_FOR_LANES                                                                                         \
+        {                                                                                                    \
+            const address far = at[l] - base;                                                                \
+            outside |= far | (last - far);                                                                   \
+            bits |= at[l];                                                                                   \
+        }                                                                                                    \
+        for (int l = 1; l < SG_LANES; l++)                                                                   \
+            uneven |= (at[l] - at[l - 1]) ^ step;                                                            \
+        const bool inside = bytes >= size && !(outside >> (8 * sizeof(address) - 1));                        \
+        return (spread){inside && !(bits & (size - 1)), !uneven, (uint32_t)step};                            \
+    }
+SURVEY(survey, uint64_t)
+SURVEY(survey_shared, uint32_t)
+
+/* Whether all lanes mean the same bytes; whether they lie one behind the other. */
+static ALWAYS bool is_one(spread s)
+{
+    return s.even && s.step == 0;
+}
+
+static ALWAYS bool is_line(spread s, uint32_t size)
+{
+    return s.even && s.step == size;
+}
+
+/* Counts and races see what lanes do; at generic addresses sorted by space. False after a fault. */
 static bool watch(sg_warp *w, const sg_op *op, uint32_t mask, const uint64_t *at, uint32_t size, bool write,
                   sg_space space)
 {
-    uint32_t shared[SG_LANES], in_shared = 0, in_global = 0;
-    SG_FOR_MASK(l, mask)
+    uint32_t shared[SG_LANES], in_shared = 0, in_global = space == SG_SPACE_GLOBAL ? mask : 0;
+    SG_FOR_MASK(l, space == SG_SPACE_GENERIC ? mask : 0)
     {
         shared[l] = (uint32_t)at[l];
-        const bool windowed = space == SG_SPACE_GENERIC && SG_WINDOW(at[l]) == SG_WINDOW_SHARED;
-        if (space == SG_SPACE_SHARED || windowed)
+        if (SG_WINDOW(at[l]) == SG_WINDOW_SHARED)
             in_shared |= 1u << l;
-        else if (space == SG_SPACE_GLOBAL || (space == SG_SPACE_GENERIC && !SG_WINDOW(at[l])))
+        else if (!SG_WINDOW(at[l]))
             in_global |= 1u << l;
     }
     if (in_shared)
@@ -128,25 +166,20 @@ static ALWAYS void set_bits(uint8_t *map, uint64_t at, uint32_t size)
         byte[0] = (uint8_t)(byte[0] | ((1u << size) - 1) << (at & 7));
 }
 
-/* Whether the lanes' bytes lie one behind the other. */
-static ALWAYS bool in_a_line(const uint64_t *at, uint32_t size)
+/* Whether all of some words of an allocation's map are set that stand for the bytes from the first lane's to the last's,
+ * where these are few. */
+static ALWAYS bool around_written(const sg_span *span, const uint64_t *at, spread s, uint32_t size)
 {
-    uint64_t elsewhere = 0;
-    SG_FOR_LANES elsewhere |= at[l] - at[0] - (uint64_t)l * size;
-    return elsewhere == 0;
-}
-
-/* Whether all of some words of an allocation's map are set that stand for the bytes from the first lane's to the last's, where
- * these are few. */
-static ALWAYS bool around_written(const sg_span *span, const uint64_t *at, uint32_t size)
-{
-    uint64_t first = at[0], last = at[0], all = UINT64_MAX;
-    SG_FOR_LANES
-    {
-        first = at[l] < first ? at[l] : first;
-        last = at[l] > last ? at[l] : last;
-    }
-    const uint64_t from = (first - span->base) >> 6, to = (last + size - 1 - span->base) >> 6;
+    int64_t first = (int64_t)at[0], last = (int64_t)at[SG_LANES - 1]; /* vectors compare signed numbers */
+    if (!s.even)
+        SG_FOR_LANES
+        {
+            const int64_t one = (int64_t)at[l];
+            first = one < first ? one : first;
+            last = one > last ? one : last;
+        }
+    const uint64_t from = ((uint64_t)first - span->base) >> 6, to = ((uint64_t)last + size - 1 - span->base) >> 6;
+    uint64_t all = UINT64_MAX;
     if (to - from >= AROUND || (to + 1) << 6 > span->bytes)
         return false;
     for (uint64_t i = from; i <= to; i++) {
@@ -157,12 +190,14 @@ static ALWAYS bool around_written(const sg_span *span, const uint64_t *at, uint3
     return all == UINT64_MAX;
 }
 
-static ALWAYS bool all_written(const sg_span *span, const uint64_t *at, uint32_t size, bool line)
+static ALWAYS bool all_written(const sg_span *span, const uint64_t *at, spread s, uint32_t size)
 {
     bool written = true;
     if (!span->written)
         return true;
-    if (line && size >= 4 && ((at[0] - span->base) & 7) == 0) {
+    if (is_one(s))
+        return bits_set(span->written, at[0] - span->base, size);
+    if (is_line(s, size) && size >= 4 && ((at[0] - span->base) & 7) == 0) {
         const uint8_t *map = span->written + ((at[0] - span->base) >> 3);
         uint64_t all = UINT64_MAX;
         for (uint32_t i = 0; i < size / 2; i++) { /* 32 lanes of size bytes, 64 bytes a word */
@@ -172,7 +207,7 @@ static ALWAYS bool all_written(const sg_span *span, const uint64_t *at, uint32_t
         }
         return all == UINT64_MAX;
     }
-    if (around_written(span, at, size))
+    if (around_written(span, at, s, size))
         return true;
     for (int l = 0; l < SG_LANES; l++)
         written &= bits_set(span->written, at[l] - span->base, size);
@@ -206,14 +241,31 @@ static ALWAYS void gather_fours(void *const *rows, const uint8_t *const *from)
     }
 }
 
+/* What all lanes read at one place. */
+static ALWAYS void give_all(sg_warp *w, void *row, uint32_t mask, const uint8_t *from, int bytes)
+{
+    const uint32_t *lanes = sg_lanes(w, mask);
+    uint64_t value = 0;
+    memcpy(&value, from, (size_t)bytes);
+    if (bytes == 8)
+        SG_FOR_LANES ((uint64_t *)row)[l] = lanes[l] ? value : ((uint64_t *)row)[l];
+    else
+        SG_FOR_LANES ((uint32_t *)row)[l] = lanes[l] ? (uint32_t)value : ((uint32_t *)row)[l];
+}
+
 /* From checked places into rows. */
-static ALWAYS void gather(const sg_warp *w, const sg_op *op, uint32_t mask, const uint8_t *const *from, int bytes,
+static ALWAYS void gather(sg_warp *w, const sg_op *op, uint32_t mask, const uint8_t *const *from, spread s, int bytes,
                           int count)
 {
     void *rows[4];
     for (int i = 0; i < count; i++)
         rows[i] = element_row(w, op, i, count);
-    if (mask == SG_ALL && bytes == 4 && count == 4) {
+    if (is_one(s)) {
+        for (int i = 0; i < count; i++)
+            give_all(w, rows[i], mask, from[0] + i * bytes, bytes);
+    } else if (mask == SG_ALL && count == 1 && bytes >= 4 && is_line(s, (uint32_t)bytes)) {
+        memcpy(rows[0], from[0], SG_LANES * (size_t)bytes);
+    } else if (mask == SG_ALL && bytes == 4 && count == 4) {
         gather_fours(rows, from);
     } else if (mask == SG_ALL) {
         for (uint32_t l = 0; l < SG_LANES; l++)
@@ -236,22 +288,6 @@ static ALWAYS void scatter(const sg_warp *w, const sg_op *op, uint32_t mask, uin
         put_element(to[l] + i * bytes, rows[i], l, bytes);
 }
 
-/* Whether all lanes lie in the allocation that was last seen here, aligned. */
-static ALWAYS const sg_span *one_span(const sg_warp *w, const sg_op *op, const uint64_t *at, uint32_t size)
-{
-    const sg_span *span = w->machine->spans[op->slot];
-    if (!span || span->bytes < size)
-        return NULL;
-    const uint64_t base = span->base, last = span->bytes - size;
-    uint64_t bits = 0, outside = 0;
-    SG_FOR_LANES
-    {
-        bits |= at[l];
-        outside |= at[l] - base > last;
-    }
-    return outside || (bits & (size - 1)) ? NULL : span;
-}
-
 static ALWAYS void load_global(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count, sg_space space)
 {
     _Alignas(SG_ROW_BYTES) uint64_t at[SG_LANES];
@@ -259,16 +295,12 @@ static ALWAYS void load_global(sg_warp *w, const sg_op *op, uint32_t mask, int b
     take_addresses(w, op, mask, at);
     if (w->watched && !watch(w, op, mask, at, size, false, space))
         return;
-    const sg_span *span = one_span(w, op, at, size);
-    const bool line = span && mask == SG_ALL && in_a_line(at, size);
-    if (!span || !all_written(span, at, size, line)) {
-        move_each(w, op, mask, at, bytes, count, false, space);
-        return;
-    }
-    if (line && count == 1 && bytes >= 4)
-        memcpy(sg_row(w, op->d), (const void *)(uintptr_t)at[0], SG_LANES * size);
+    const sg_span *span = w->machine->spans[op->slot]; /* that was last seen here */
+    const spread s = span ? survey(at, span->base, span->bytes, size) : (spread){0};
+    if (s.inside && all_written(span, at, s, size))
+        gather(w, op, mask, (const uint8_t *const *)at, s, bytes, count);
     else
-        gather(w, op, mask, (const uint8_t *const *)at, bytes, count);
+        move_each(w, op, mask, at, bytes, count, false, space);
 }
 
 _Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are pointers");
@@ -296,8 +328,8 @@ static ALWAYS void store_global(sg_warp *w, const sg_op *op, uint32_t mask, int 
     take_addresses(w, op, mask, at);
     if (w->watched && !watch(w, op, mask, at, size, true, space))
         return;
-    const sg_span *span = one_span(w, op, at, size);
-    if (!span) {
+    const sg_span *span = w->machine->spans[op->slot];
+    if (!span || !survey(at, span->base, span->bytes, size).inside) {
         move_each(w, op, mask, at, bytes, count, true, space);
         return;
     }
@@ -306,21 +338,6 @@ static ALWAYS void store_global(sg_warp *w, const sg_op *op, uint32_t mask, int 
     if (w->machine->late_global)
         SG_FOR_MASK(l, mask) sg_late_write(w, op, at[l], (const uint8_t *)at[l], size, SG_SPACE_GLOBAL);
     scatter(w, op, mask, (uint8_t *const *)at, bytes, count);
-}
-
-/* Whether all lanes lie in the block's own shared memory, aligned. */
-static ALWAYS bool in_own_shared(const sg_warp *w, const uint32_t *at, uint32_t size)
-{
-    const uint32_t bytes = w->block->shared_bytes;
-    if (bytes < size)
-        return false;
-    uint32_t bits = 0, outside = 0;
-    SG_FOR_LANES
-    {
-        bits |= at[l];
-        outside |= at[l] > bytes - size;
-    }
-    return !outside && !(bits & (size - 1));
 }
 
 static void move_each_shared(sg_warp *w, const sg_op *op, uint32_t mask, const uint32_t *at, int bytes, int count,
@@ -335,11 +352,12 @@ static void move_each_shared(sg_warp *w, const sg_op *op, uint32_t mask, const u
 }
 
 /* Whether the shadow of every lane's bytes, so far behind them, says that they were written. */
-static ALWAYS bool all_shadowed(const uint8_t *const *from, ptrdiff_t behind, uint32_t size)
+static ALWAYS bool all_shadowed(const uint8_t *const *from, spread s, ptrdiff_t behind, uint32_t size)
 {
+    const int count = is_one(s) ? 1 : SG_LANES;
     if (size == 16) {
         four all = {SG_ALL, SG_ALL, SG_ALL, SG_ALL};
-        for (int l = 0; l < SG_LANES; l++) {
+        for (int l = 0; l < count; l++) {
             four some;
             memcpy(&some, from[l] + behind, 16);
             all &= some;
@@ -347,7 +365,7 @@ static ALWAYS bool all_shadowed(const uint8_t *const *from, ptrdiff_t behind, ui
         return (all[0] & all[1] & all[2] & all[3]) == SG_ALL;
     }
     uint64_t all = UINT64_MAX;
-    for (int l = 0; l < SG_LANES; l++) {
+    for (int l = 0; l < count; l++) {
         uint64_t some = UINT64_MAX;
         memcpy(&some, from[l] + behind, size);
         all &= some;
@@ -368,9 +386,10 @@ static ALWAYS void load_shared(sg_warp *w, const sg_op *op, uint32_t mask, int b
 {
     _Alignas(SG_ROW_BYTES) uint32_t at[SG_LANES];
     const uint32_t size = (uint32_t)(bytes * count);
-    const uint8_t *shared = w->block->shared, *shadow = w->block->shadow;
+    const uint8_t *shared = w->block->shared, *shadow = w->block->shadow, *from[SG_LANES];
     take_shared_addresses(w, op, mask, at);
-    if (!in_own_shared(w, at, size)) {
+    const spread s = survey_shared(at, 0, w->block->shared_bytes, size);
+    if (!s.inside) {
         move_each_shared(w, op, mask, at, bytes, count, false);
         return;
     }
@@ -379,22 +398,20 @@ static ALWAYS void load_shared(sg_warp *w, const sg_op *op, uint32_t mask, int b
         if (w->machine->fault)
             return;
     }
-    const uint8_t *from[SG_LANES];
     SG_FOR_LANES from[l] = shared + at[l];
-    if (!all_shadowed(from, shadow - shared, size)) {
+    if (all_shadowed(from, s, shadow - shared, size))
+        gather(w, op, mask, from, s, bytes, count);
+    else
         move_each_shared(w, op, mask, at, bytes, count, false); /* names the lane */
-        return;
-    }
-    gather(w, op, mask, from, bytes, count);
 }
 
 static ALWAYS void store_shared(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count)
 {
     _Alignas(SG_ROW_BYTES) uint32_t at[SG_LANES];
     const uint32_t size = (uint32_t)(bytes * count);
-    uint8_t *shared = w->block->shared, *shadow = w->block->shadow;
+    uint8_t *shared = w->block->shared, *shadow = w->block->shadow, *to[SG_LANES];
     take_shared_addresses(w, op, mask, at);
-    if (!in_own_shared(w, at, size)) {
+    if (!survey_shared(at, 0, w->block->shared_bytes, size).inside) {
         move_each_shared(w, op, mask, at, bytes, count, true);
         return;
     }
@@ -403,7 +420,6 @@ static ALWAYS void store_shared(sg_warp *w, const sg_op *op, uint32_t mask, int 
         if (w->machine->fault)
             return;
     }
-    uint8_t *to[SG_LANES];
     SG_FOR_LANES to[l] = shared + at[l];
     if (w->block->reading || any_flying(to, shadow - shared, size))
         SG_FOR_MASK(l, mask) if (!sg_may_write(w, op, (int)l, w->block, at[l], size)) return;
@@ -431,27 +447,25 @@ static ALWAYS void load_param(sg_warp *w, const sg_op *op, uint32_t mask, int by
     }
     const uint8_t *from =
         sg_space_at(w, op, __builtin_ctz(mask), at[0], (uint32_t)(bytes * count), false, SG_SPACE_PARAM);
-    for (int i = 0; from && i < count; i++) {
-        void *row = element_row(w, op, i, count);
-        SG_FOR_LANES if (mask >> l & 1) take_element(row, (uint32_t)l, from + i * bytes, bytes);
-    }
+    for (int i = 0; from && i < count; i++)
+        give_all(w, element_row(w, op, i, count), mask, from + i * bytes, bytes);
 }
 
 /* One function for each width, count, direction and space. */
 #define MEMORY(bytes, count)                                                                                 \
-    static void load_global_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                    \
+    SG_VECTOR static void load_global_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)          \
     {                                                                                                        \
         load_global(w, op, mask, bytes, count, SG_SPACE_GLOBAL);                                             \
     }                                                                                                        \
-    static void store_global_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                   \
+    SG_VECTOR static void store_global_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)         \
     {                                                                                                        \
         store_global(w, op, mask, bytes, count, SG_SPACE_GLOBAL);                                            \
     }                                                                                                        \
-    static void load_shared_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                    \
+    SG_VECTOR static void load_shared_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)          \
     {                                                                                                        \
         load_shared(w, op, mask, bytes, count);                                                              \
     }                                                                                                        \
-    static void store_shared_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)                   \
+    SG_VECTOR static void store_shared_##bytes##_##count(sg_warp *w, const sg_op *op, uint32_t mask)         \
     {                                                                                                        \
         store_shared(w, op, mask, bytes, count);                                                             \
     }                                                                                                        \
