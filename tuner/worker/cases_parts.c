@@ -1,4 +1,6 @@
 /* Cases for sums of tensor cores that are to be promoted, and for operands that may be split into parts. */
+#include <math.h>
+
 #include "../../src/core/copies.h"
 #include "drawing.h"
 
@@ -75,14 +77,14 @@ static gt_status add_split_alone(gt_drawing *d)
     return status;
 }
 
-/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of
- * A or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both, of A
+/* Operands that may be split into parts: whether sums are promoted shows on average, over some elements. One element of A
+ * or of B far below the others, of so many that few is not what is wrong with it, in a batch or not; one of both, of A
  * or of B farther than three parts hold, where another tile lies below: its rows are not this one's. The last row or
- * column of a tile, alone. Tiles beside and below others, with C: what one stored another must not add to. Lines without a
- * tail, so that zeros behind their end make up for nothing that is not counted; elements far apart, whose errors are looked
- * at on average too; those of one case so long that every warp which splits them takes several turns, of two such that a
- * pair of blocks splits them twice, and of one whose sums drift unless they are promoted, as kernels that split operands
- * promise, where tiles are computed without tensor cores, too. */
+ * column of a tile, alone. Tiles beside and below others, with C of either sign: what one stored another must not add
+ * to. Lines without a tail, so that zeros behind their end make up for nothing that is not counted; elements far apart,
+ * whose errors are looked at on average too; those of one case so long that every warp which splits them takes several
+ * turns, of two such that a pair of blocks splits them twice, and of one whose sums drift unless they are promoted, as
+ * kernels that split operands promise, where tiles are computed without tensor cores, too. */
 gt_status gt_cases_add_parts(gt_drawing *d)
 {
     gt_case *c;
@@ -120,12 +122,16 @@ gt_status gt_cases_add_parts(gt_drawing *d)
     if (status == GT_OK)
         status = add_uneven(d, 1 + gt_drawing_below(d, 5), 1 + gt_drawing_below(d, 5), SPLIT_LONG, 1,
                             d->facts->repack & GT_COPY_SPLIT ? GT_UNEVEN_DRIFT : GT_UNEVEN_LARGE, GT_B);
-    if (status == GT_OK)
-        status =
-            add_uneven(d, d->tile_m + 1 + gt_drawing_below(d, 4), d->tile_n + 1 + gt_drawing_below(d, 4),
-                       1 + gt_drawing_below(d, STRICT_STEPS), 1, GT_UNEVEN_BEYOND, (gt_operand)gt_drawing_below(d, 2));
-    if (status == GT_OK)
-        gt_drawing_both(d, &d->cases->list[d->cases->count - 1]);
+    for (gt_operand o = GT_A; status == GT_OK && o <= GT_B; o++) {
+        status = add_uneven(d, d->tile_m + 1 + gt_drawing_below(d, 4), d->tile_n + 1 + gt_drawing_below(d, 4),
+                            1 + gt_drawing_below(d, STRICT_STEPS), 1, GT_UNEVEN_BEYOND, o);
+        if (status != GT_OK)
+            break;
+        c = &d->cases->list[d->cases->count - 1];
+        gt_drawing_both(d, c);
+        c->beta = o == GT_A ? fabs(c->beta) : -fabs(c->beta);
+        c->watched = o == GT_A;
+    }
     if (status == GT_OK)
         status = add_split_alone(d);
     return status == GT_OK ? add_strict_tails(d) : status;

@@ -20,7 +20,8 @@
 #define FAR           16
 #define BEFORE        (FAR * APART) /* addresses before the first place where nothing is either */
 
-#define ROWS 3  /* rows, or matrices, of an operand */
+#define MATRICES 3 /* of an operand */
+#define ROWS 6 /* of one: a copy of four at once goes on to the next four */
 #define WIDE 19 /* elements of a row that may be long: vectors and their rest */
 #define DEEP_ROWS 16 /* that have enough elements along K to be far apart themselves */
 
@@ -125,7 +126,7 @@ typedef enum apart {
     APART_UNEVEN, /* rows where operands may be in parts, of elements that are too far apart for two of them */
     APART_DEEP,   /* and for three */
     APART_DEEP_ROWS, /* the same of a few rows that lie further apart, 2^31 elements from one to the next */
-    APART_MATRICES, /* small matrices, ROWS of them */
+    APART_MATRICES, /* small matrices, MATRICES of them */
     APART_UNEVEN_MATRICES,
     APART_DEEP_MATRICES,
     APART_TILES, /* matrices of a whole tile, C not read */
@@ -223,7 +224,7 @@ static gt_status place_product(const gt_class *class, const int64_t size[3], apa
         int64_t *ld, *stride;
     } const fields[GT_OPERANDS] = {
         {&gemm.lda, &gemm.stride_a}, {&gemm.ldb, &gemm.stride_b}, {&gemm.ldc, &gemm.stride_c}};
-    gemm.batch = matrices ? ROWS : 1;
+    gemm.batch = matrices ? MATRICES : 1;
     gt_status status = gt_problem_init(&gemm, &p->packed.problem);
     if (status != GT_OK)
         return status;
