@@ -20,7 +20,8 @@
 #define FAR           16
 #define BEFORE        (FAR * APART) /* addresses before the first place where nothing is either */
 
-#define MATRICES 3 /* of an operand */
+#define MATRICES 3 /* of an operand; where a block has tiles of several products, no more than so many, two more than those */
+#define PRODUCTS_MOST 14
 #define ROWS 6 /* of one: a copy of four at once goes on to the next four */
 #define WIDE 19 /* elements of a row that may be long: vectors and their rest */
 #define DEEP_ROWS 16 /* that have enough elements along K to be far apart themselves */
@@ -34,7 +35,8 @@
 /* Places that there are in any case, and of rows so many along K that a block begins again. */
 #define PLACES     260
 #define TURNS_MOST 1024
-_Static_assert(PLACES >= LINES_MOST + MORE && PLACES > (DEEP_ROWS - 1) * FAR, "every row has a place");
+_Static_assert(PLACES >= LINES_MOST + MORE && PLACES > (DEEP_ROWS - 1) * FAR &&
+               PLACES > (MATRICES - 1 + PRODUCTS_MOST - 1) * FAR, "every row, and every matrix, has a place");
 
 /* Powers of two that elements are apart: too many for two parts, and for three. */
 #define UNEVEN_POWERS 48
@@ -126,7 +128,7 @@ typedef enum apart {
     APART_UNEVEN, /* rows where operands may be in parts, of elements that are too far apart for two of them */
     APART_DEEP,   /* and for three */
     APART_DEEP_ROWS, /* the same of a few rows that lie further apart, 2^31 elements from one to the next */
-    APART_MATRICES, /* small matrices, MATRICES of them */
+    APART_MATRICES, /* small matrices */
     APART_UNEVEN_MATRICES,
     APART_DEEP_MATRICES,
     APART_TILES, /* matrices of a whole tile, C not read */
@@ -214,8 +216,15 @@ static int64_t aligned_ld(const gt_class *class, const gt_problem *packed, gt_op
     return ((o.columns + unit - 1) / unit | 1) * unit;
 }
 
+/* Matrices of a kind: more than a block has, so that the next one's lie far away. */
+static int64_t matrices_of(const gt_kernel *kernel, apart kind)
+{
+    const int64_t shared = kind == APART_TILES || kernel->facts.products > PRODUCTS_MOST ? 1 : kernel->facts.products;
+    return kinds[kind].matrices ? MATRICES - 1 + shared : 1;
+}
+
 /* Both views of a product: packed, and with places between its rows or matrices. */
-static gt_status place_product(const gt_class *class, const int64_t size[3], apart kind, product *p)
+static gt_status place_product(const gt_class *class, const int64_t size[3], apart kind, int64_t batch, product *p)
 {
     const bool matrices = kinds[kind].matrices;
     const size_t more = (kinds[kind].near ? 1 : FAR) * APART;
@@ -224,7 +233,7 @@ static gt_status place_product(const gt_class *class, const int64_t size[3], apa
         int64_t *ld, *stride;
     } const fields[GT_OPERANDS] = {
         {&gemm.lda, &gemm.stride_a}, {&gemm.ldb, &gemm.stride_b}, {&gemm.ldc, &gemm.stride_c}};
-    gemm.batch = matrices ? MATRICES : 1;
+    gemm.batch = batch;
     gt_status status = gt_problem_init(&gemm, &p->packed.problem);
     if (status != GT_OK)
         return status;
@@ -249,7 +258,7 @@ static gt_status make_product(const gt_class *class, const gt_kernel *kernel, ap
 {
     int64_t size[3];
     choose_sizes(class, kernel, kind, size);
-    const gt_status status = place_product(class, size, kind, p);
+    const gt_status status = place_product(class, size, kind, matrices_of(kernel, kind), p);
     if (status != GT_OK)
         return status;
     const bool exact = gt_class_types(class)->exact;
