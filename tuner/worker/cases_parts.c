@@ -19,6 +19,11 @@
 #define SPLIT_TURN   512  /* and where it goes along */
 #define SPLIT_LINES  32   /* that a warp splits where K goes down, a lane each */
 
+static gt_case *newest(gt_drawing *d)
+{
+    return &d->cases->list[d->cases->count - 1];
+}
+
 static gt_status add_uneven(gt_drawing *d, int64_t m, int64_t n, int64_t k, int64_t batch, gt_uneven uneven,
                             gt_operand odd)
 {
@@ -50,7 +55,7 @@ static gt_status add_strict_tails(gt_drawing *d)
         status = add_uneven(d, 1 + gt_drawing_below(d, 8), n, k, batch, GT_UNEVEN_BEYOND, (gt_operand)(i % 2));
         if (status != GT_OK)
             break;
-        gt_case *c = &d->cases->list[d->cases->count - 1];
+        gt_case *c = newest(d);
         c->watched = false; /* a larger one is */
         if (finished) {
             c->epilogue = GT_EPILOGUE_RELU_BIAS;
@@ -72,7 +77,7 @@ static gt_status add_split_alone(gt_drawing *d)
         status = add_uneven(d, m, n, i < 4 ? SPLIT_STEP : SPLIT_TURN, 1,
                             i / 2 % 2 ? GT_UNEVEN_LAST_SMALL : GT_UNEVEN_FIRST_SMALL, (gt_operand)(i % 2));
         if (status == GT_OK)
-            d->cases->list[d->cases->count - 1].watched = false; /* larger ones are */
+            newest(d)->watched = false; /* larger ones are */
     }
     return status;
 }
@@ -127,7 +132,7 @@ gt_status gt_cases_add_parts(gt_drawing *d)
                             1 + gt_drawing_below(d, STRICT_STEPS), 1, GT_UNEVEN_BEYOND, o);
         if (status != GT_OK)
             break;
-        c = &d->cases->list[d->cases->count - 1];
+        c = newest(d);
         gt_drawing_both(d, c);
         c->beta = o == GT_A ? fabs(c->beta) : -fabs(c->beta);
         c->watched = o == GT_A;

@@ -116,22 +116,12 @@ void sg_count_bytes(sg_machine *machine, uint64_t address, uint64_t bytes)
     machine->counts->global_sectors += (address + bytes - 1) / SECTOR_BYTES - address / SECTOR_BYTES + 1;
 }
 
-/* Whether each lane's bytes begin the same step behind the lane's before, of a sector at most, so that none is passed over. */
-static bool is_dense(const uint64_t *at)
-{
-    const uint64_t step = at[1] - at[0];
-    uint64_t uneven = step > SECTOR_BYTES;
-    for (int l = 1; l < SG_LANES; l++)
-        uneven |= (at[l] - at[l - 1]) ^ step;
-    return !uneven;
-}
-
 /* Sectors that lanes touch. */
 static uint32_t count_sectors(uint32_t mask, const uint64_t *at, uint32_t size)
 {
     uint64_t seen[2 * SG_LANES], most = 0; /* of those seen */
     uint32_t count = 0;
-    if (mask == SG_ALL && is_dense(at))
+    if (mask == SG_ALL && sg_even(at, SECTOR_BYTES)) /* none is passed over */
         return (uint32_t)((at[SG_LANES - 1] + size - 1) / SECTOR_BYTES - at[0] / SECTOR_BYTES + 1);
     SG_FOR_MASK(l, mask)
     for (uint64_t sector = at[l] / SECTOR_BYTES; sector <= (at[l] + size - 1) / SECTOR_BYTES; sector++) {

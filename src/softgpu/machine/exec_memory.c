@@ -56,24 +56,22 @@ typedef struct spread {
 
 /* An address less the base, and what is left of it to the last that there may be, have their highest bit where they would
  * be negative: allocations are smaller. */
-#define SURVEY(name, address)                                                                                \
+#define SURVEY(name, address, is_even)                                                                       \
     static ALWAYS spread name(const address *at, address base, address bytes, uint32_t size)                 \
     {                                                                                                        \
-        const address step = at[1] - at[0], last = bytes - size;                                             \
-        address uneven = step >= STEP_MOST, bits = 0, outside = 0;                                           \
+        const address last = bytes - size;                                                                   \
+        address bits = 0, outside = 0;                                                                       \
         SG_FOR_LANES                                                                                         \
         {                                                                                                    \
             const address far = at[l] - base;                                                                \
             outside |= far | (last - far);                                                                   \
             bits |= at[l];                                                                                   \
         }                                                                                                    \
-        for (int l = 1; l < SG_LANES; l++)                                                                   \
-            uneven |= (at[l] - at[l - 1]) ^ step;                                                            \
         const bool inside = bytes >= size && !(outside >> (8 * sizeof(address) - 1));                        \
-        return (spread){inside && !(bits & (size - 1)), !uneven, (uint32_t)step};                            \
+        return (spread){inside && !(bits & (size - 1)), is_even(at, STEP_MOST), (uint32_t)(at[1] - at[0])};  \
     }
-SURVEY(survey, uint64_t)
-SURVEY(survey_shared, uint32_t)
+SURVEY(survey, uint64_t, sg_even)
+SURVEY(survey_shared, uint32_t, sg_even_shared)
 
 /* Whether all lanes mean the same bytes; whether they lie one behind the other. */
 static ALWAYS bool is_one(spread s)
@@ -438,10 +436,9 @@ static void move_slow(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int
 /* Parameters, which mostly all lanes ask for at one address. */
 static ALWAYS void load_param(sg_warp *w, const sg_op *op, uint32_t mask, int bytes, int count)
 {
-    uint64_t at[SG_LANES], elsewhere = 0;
+    uint64_t at[SG_LANES];
     take_addresses(w, op, mask, at);
-    SG_FOR_LANES elsewhere |= at[l] ^ at[0];
-    if (elsewhere) {
+    if (!sg_even(at, 0)) {
         move_each(w, op, mask, at, bytes, count, false, SG_SPACE_PARAM);
         return;
     }

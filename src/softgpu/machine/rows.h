@@ -114,6 +114,19 @@ static inline const uint32_t *sg_lanes(sg_warp *w, uint32_t mask)
 #define SG_FOR_LANES _Pragma("GCC ivdep") for (int l = 0; l < SG_LANES; l++)
 #endif
 
+/* Whether each lane's address is the same step, of `most` at most, behind that of the lane before. */
+#define SG_EVEN(name, address)                                                                               \
+    static inline __attribute__((always_inline)) bool name(const address *at, address most)                  \
+    {                                                                                                        \
+        const address step = at[1] - at[0];                                                                  \
+        address uneven = step > most;                                                                        \
+        for (int l = 1; l < SG_LANES; l++)                                                                   \
+            uneven |= (at[l] - at[l - 1]) ^ step;                                                            \
+        return !uneven;                                                                                      \
+    }
+SG_EVEN(sg_even, uint64_t)
+SG_EVEN(sg_even_shared, uint32_t)
+
 /* A loop over the lanes of a mask. */
 #define SG_FOR_MASK(l, mask)                                                                                 \
     for (uint32_t rest_##l = (mask), l = 0; rest_##l && (l = (uint32_t)__builtin_ctz(rest_##l), 1);          \
