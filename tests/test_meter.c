@@ -6,6 +6,9 @@
 
 static char calls[64]; /* a letter each: launch, flush, start or stop of the watch */
 static int launches;
+static double now_ms, started_ms, flush_ms; /* the GPU's time, when the watch was started, and what a flush takes */
+
+#define START ((CUevent)&started_ms)
 
 static void note(char call)
 {
@@ -14,10 +17,11 @@ static void note(char call)
         calls[length] = call;
 }
 
+/* A launch takes 2 ms while the GPU is cool, for 200 launches, and 3 ms when its clock has fallen. */
 static CUresult launch(const gt_runner *runner, const gt_launch_operands *operands)
 {
     (void)runner, (void)operands;
-    launches++;
+    now_ms += ++launches <= 200 ? 2 : 3;
     note('l');
     return CUDA_SUCCESS;
 }
@@ -25,13 +29,16 @@ static CUresult launch(const gt_runner *runner, const gt_launch_operands *operan
 static CUresult flush(CUdeviceptr to, unsigned value, size_t count, CUstream stream)
 {
     (void)to, (void)value, (void)count, (void)stream;
+    now_ms += flush_ms;
     note('f');
     return CUDA_SUCCESS;
 }
 
 static CUresult record(CUevent event, CUstream stream)
 {
-    (void)event, (void)stream;
+    (void)stream;
+    if (event == START)
+        started_ms = now_ms;
     note('w');
     return CUDA_SUCCESS;
 }
@@ -48,11 +55,10 @@ static CUresult synchronize_stream(CUstream stream)
     return CUDA_SUCCESS;
 }
 
-/* A launch takes 2 ms while the GPU is cool, for 200 launches, and 3 ms when its clock has fallen. */
 static CUresult elapsed(float *ms, CUevent start, CUevent stop)
 {
     (void)start, (void)stop;
-    *ms = launches <= 200 ? 2 : 3;
+    *ms = (float)(now_ms - started_ms);
     return CUDA_SUCCESS;
 }
 
@@ -76,8 +82,9 @@ static gt_meter make_meter(void)
     driver.cuEventElapsedTime = elapsed;
     driver.cuStreamSynchronize = synchronize_stream;
     launches = 0;
+    flush_ms = 0.03125;
     memset(calls, 0, sizeof calls);
-    return (gt_meter){.driver = &driver, .flush_bytes = 1 << 20};
+    return (gt_meter){.driver = &driver, .start = START, .flush_bytes = 1 << 20};
 }
 
 static void pass(void *data, size_t index)
@@ -96,6 +103,34 @@ TEST(a_race_is_decided_by_its_newest_samples)
     CHECK(trial.us == 3000 && trial.us_spread == 0 && trial.samples == GT_SERIES_MOST);
 }
 
+/* What follows what: who had the turn before. */
+typedef struct turns {
+    size_t last;
+    bool followed[5][5];
+} turns;
+
+static void take_turn(void *data, size_t index)
+{
+    turns *t = data;
+    t->followed[index][t->last] = true;
+    t->last = index;
+}
+
+TEST(in_a_race_every_kernel_follows_every_other)
+{
+    gt_meter meter = make_meter();
+    gt_trial trials[5] = {0};
+    gt_racer racers[5];
+    turns t = {0};
+    size_t broken;
+    for (size_t i = 0; i < 5; i++)
+        racers[i] = (gt_racer){.runner = &runner, .trial = &trials[i]};
+    CHECK(gt_measure_race(&meter, racers, 5, 0.01, take_turn, &t, &broken));
+    for (size_t i = 0; i < 5; i++)
+        for (size_t j = 0; j < 5; j++)
+            CHECK(i == j || t.followed[i][j]);
+}
+
 TEST(the_clock_is_that_of_the_samples_that_count)
 {
     gt_series series = {0};
@@ -108,13 +143,44 @@ TEST(the_clock_is_that_of_the_samples_that_count)
     CHECK(trial.us == 73 && trial.us_min == 73 && trial.clock_mhz == 1500);
 }
 
-TEST(a_cold_sample_follows_a_launch_of_the_same_code)
+TEST(a_cold_sample_is_what_a_launch_adds_to_other_kernels)
 {
     gt_meter meter = make_meter();
     gt_series series = {.runner = &runner, .repeats = 1, .first_us = 9};
     CHECK(gt_series_sample_cold(&meter, &series) == CUDA_SUCCESS);
-    CHECK_STR(calls, "lfwlw");
+    /* The code is brought, the queue filled; then flushes alone, and each with a launch behind it. */
+    CHECK_STR(calls, "lfwffffw" "lfwflflflflw");
     CHECK(series.cold_count == 1 && series.cold[0] == 2000);
+}
+
+TEST(a_long_launch_follows_one_flush_in_a_cold_sample)
+{
+    gt_meter meter = make_meter();
+    gt_series series = {.runner = &runner, .repeats = 1, .first_us = 2000};
+    CHECK(gt_series_sample_cold(&meter, &series) == CUDA_SUCCESS);
+    CHECK_STR(calls, "lfwffffw" "lfwflw");
+    CHECK(series.cold_count == 1 && series.cold[0] == 2000);
+}
+
+TEST(a_flush_that_once_took_longer_does_not_make_a_launch_shorter)
+{
+    gt_meter meter = make_meter();
+    gt_series series = {.runner = &runner, .repeats = 1, .first_us = 9};
+    for (int i = 0; i < 4; i++)
+        CHECK(gt_series_sample_cold(&meter, &series) == CUDA_SUCCESS);
+    for (int i = 0; i < 2; i++) /* of the flushes alone in two samples of five */
+        meter.flush_us[i] = 4000;
+    CHECK(gt_series_sample_cold(&meter, &series) == CUDA_SUCCESS);
+    CHECK(series.cold_count == 5 && series.cold[4] == 2000);
+}
+
+TEST(a_launch_that_seems_to_take_no_time_is_no_sample)
+{
+    gt_meter meter = make_meter();
+    gt_series series = {.runner = &runner, .repeats = 1, .first_us = 9};
+    for (; meter.flush_taken < GT_METER_FLUSHES; meter.flush_taken++)
+        meter.flush_us[meter.flush_taken] = 4000;
+    CHECK(gt_series_sample_cold(&meter, &series) == CUDA_SUCCESS && series.cold_count == 0);
 }
 
 TEST(a_screened_candidate_is_timed_cold_unless_it_takes_long)
@@ -123,12 +189,12 @@ TEST(a_screened_candidate_is_timed_cold_unless_it_takes_long)
     gt_trial trial = {.us = 9, .us_min = 8, .samples = 10, .stopped_early = true}, slow = {.us = 30e3},
              modelled = {.us = 9};
     CHECK(gt_measure_cold(&meter, &runner, &(gt_launch_operands){0}, &trial));
-    CHECK(launches == 2 * 10); /* each sample is behind a launch that brings the code */
+    CHECK(launches == 4 + 2); /* one sample of four, which take 8 ms, and twice a launch brings the code */
     CHECK(trial.us == 9 && trial.us_min == 8 && trial.us_cold == 2000 && trial.samples == 10);
     CHECK(gt_measure_cold(&meter, &runner, &(gt_launch_operands){0}, &slow) && slow.us_cold == 0);
     meter.modelled = true;
     CHECK(gt_measure_cold(&meter, &runner, &(gt_launch_operands){0}, &modelled) && modelled.us_cold == 0);
-    CHECK(launches == 2 * 10);
+    CHECK(launches == 4 + 2);
 }
 
 CHECK_MAIN

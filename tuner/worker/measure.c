@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "../random.h"
 #include "../timer.h"
 
 #define SCREEN_LEAST 3
@@ -10,7 +11,7 @@
 #define SLOW_US      20e3 /* from here on the first launch counts as a sample */
 #define LOSER        1.15 /* so much slower than the best: not worth more samples */
 #define SCREEN_COLD    10
-#define SCREEN_COLD_US 2e3 /* of launches that are timed cold, beyond the first */
+#define SCREEN_COLD_US 4e3 /* of the device's time, on cold samples beyond the first */
 #define RACE_ROUNDS  7
 #define RACE_FEWEST  3    /* rounds of a race that takes far longer than it was given */
 #define COLD_SECONDS 0.06 /* of cold rounds beyond RACE_ROUNDS */
@@ -71,7 +72,7 @@ bool gt_measure_cold(gt_meter *meter, const gt_runner *runner, const gt_launch_o
     CUresult result = CUDA_SUCCESS;
     if (meter->modelled || trial->us >= SLOW_US)
         return true;
-    for (int i = 0; result == CUDA_SUCCESS && i < SCREEN_COLD && (i == 0 || i * trial->us < SCREEN_COLD_US); i++)
+    for (int i = 0; result == CUDA_SUCCESS && i < SCREEN_COLD && s.spent_us < SCREEN_COLD_US; i++)
         result = gt_series_sample_cold(meter, &s);
     if (!gt_trial_check(trial, meter->driver, result, "timing"))
         return false;
@@ -86,16 +87,29 @@ typedef struct race {
     gt_meter *meter;
     const gt_racer *racers;
     gt_series *all;
+    size_t *order; /* of this round */
     size_t count;
     gt_race_turn *turn;
     void *data;
 } race;
 
-/* One round: everyone still in the race takes one step, beginning with number `round`. false: the context is broken. */
+/* Another order for each round: a kernel that draws much power lowers the clock for the one behind it. */
+static void shuffle(const race *r, int round)
+{
+    gt_draws draws = {.seed = (uint64_t)round};
+    for (size_t i = 0; i < r->count; i++) {
+        const size_t at = (size_t)gt_draw_below(&draws, (int64_t)i + 1);
+        r->order[i] = r->order[at];
+        r->order[at] = i;
+    }
+}
+
+/* One round: everyone still in the race takes one step. false: the context is broken. */
 static bool take_round(const race *r, int round, race_step *step, size_t *broken)
 {
+    shuffle(r, round);
     for (size_t i = 0; i < r->count; i++) {
-        const size_t index = (i + (size_t)round) % r->count;
+        const size_t index = r->order[i];
         gt_trial *trial = r->racers[index].trial;
         if (trial->outcome != GT_TRIAL_OK)
             continue;
@@ -142,14 +156,17 @@ bool gt_measure_race(gt_meter *meter, const gt_racer *racers, size_t count, doub
                      void *data, size_t *broken)
 {
     gt_series *all = calloc(count + 1, sizeof *all);
-    if (!all) {
+    size_t *order = calloc(count + 1, sizeof *order);
+    if (!all || !order) {
         for (size_t i = 0; i < count; i++)
             gt_trial_fail(racers[i].trial, GT_TRIAL_NOT_TRIED, "out of memory");
+        free(order);
+        free(all);
         return true;
     }
     for (size_t i = 0; i < count; i++)
         all[i] = (gt_series){.runner = racers[i].runner, .operands = racers[i].operands, .repeats = 1};
-    const race r = {meter, racers, all, count, turn, data};
+    const race r = {meter, racers, all, order, count, turn, data};
     const bool whole = run_race(&r, seconds, broken);
     for (size_t i = 0; i < count; i++) {
         if (whole)
@@ -158,6 +175,7 @@ bool gt_measure_race(gt_meter *meter, const gt_racer *racers, size_t count, doub
         if (racers[i].trial->outcome == GT_TRIAL_OK)
             gt_series_summarise(&all[i], racers[i].trial);
     }
+    free(order);
     free(all);
     return whole;
 }

@@ -12,9 +12,8 @@ bool gt_measure_screen(gt_meter *meter, const gt_runner *runner, const gt_launch
                        gt_trial *trial);
 
 /*
- * Times one that was screened with L2 flushed before each execution (us_cold), up to ten times or about 2 ms, a loser
- * too: candidates are ranked by both times. Where the software GPU models times, and where launches take so long that
- * both are the same, there is none.
+ * Takes cold samples of one that was screened (us_cold), up to ten or about 4 ms, of a loser too: candidates are ranked by
+ * both times. Where the software GPU models times, and where launches take so long that both are the same, there is none.
  */
 bool gt_measure_cold(gt_meter *meter, const gt_runner *runner, const gt_launch_operands *operands, gt_trial *trial);
 
@@ -29,10 +28,9 @@ typedef struct gt_racer {
 typedef void gt_race_turn(void *data, size_t index);
 
 /*
- * Times racers in turn, round after round with the order rotated, until seconds have passed and everyone has had seven
- * samples, of which the newest GT_SERIES_MOST count; then with L2 flushed before each execution (us_cold). A racer that
- * fails gets its outcome and drops out. Returns false if one broke the context: *broken is its index, nothing more can
- * run in this process.
+ * Times racers in turn, round after round in another order each, until seconds have passed and everyone has had seven
+ * samples, of which the newest GT_SERIES_MOST count; then come cold samples (us_cold). A racer that fails gets its outcome
+ * and drops out. Returns false if one broke the context: *broken is its index, nothing more can run in this process.
  */
 bool gt_measure_race(gt_meter *meter, const gt_racer *racers, size_t count, double seconds, gt_race_turn *turn,
                      void *data, size_t *broken);

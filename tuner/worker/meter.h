@@ -9,6 +9,8 @@
 #include "clock.h"
 #include "runner.h"
 
+#define GT_METER_FLUSHES 31
+
 typedef struct gt_meter {
     const gt_driver *driver;
     CUstream stream;
@@ -18,6 +20,8 @@ typedef struct gt_meter {
     bool always_slow;   /* resting did not bring the clock back: samples are taken as they come until it does */
     CUdeviceptr flush;  /* written over to empty L2; made when first needed */
     size_t flush_bytes; /* twice L2 */
+    double flush_us[GT_METER_FLUSHES]; /* the newest samples of how long that takes, oldest at flush_taken % their number */
+    int flush_taken;
 } gt_meter;
 
 /* Owned: gt_meter_finish. */
@@ -39,7 +43,7 @@ typedef struct gt_series {
     double mhz[GT_SERIES_MOST]; /* the clock at each warm sample; 0: not known */
     int taken;                  /* warm samples, those included that newer ones have replaced */
     int warm_count, cold_count;
-    double spent_us; /* of the device's time, on warm samples */
+    double spent_us; /* of the device's time, on samples */
 } gt_series;
 
 /* Warms up, times one launch and decides from that how to time on. A modelled time is one sample, and all there is. */
@@ -48,8 +52,9 @@ CUresult gt_series_begin(gt_meter *meter, gt_series *series);
 /* Adds a warm sample that was taken at this clock, in MHz; 0: not known. */
 void gt_series_add(gt_series *series, double us, double mhz);
 
-/* Adds a sample of launches back to back, or of one launch with nothing of its operands in L2, though its code is where
- * the launch before left it. The latter adds none where L2 cannot be flushed. */
+/* Adds a sample of launches back to back; or a cold one: what a launch adds to a stream of other kernels, which leave nothing
+ * of its operands in L2, though its code is where the launch before left it. The latter adds none where L2 cannot be
+ * flushed. */
 CUresult gt_series_sample(gt_meter *meter, gt_series *series);
 CUresult gt_series_sample_cold(gt_meter *meter, gt_series *series);
 
