@@ -60,11 +60,10 @@ WITH RECURSIVE
                   AND (pingpong = 0 OR (cluster_k = 1 AND 1.0 * :m * :n > bm * bn * :sm_count))
                   AND (swap = 1 OR :m > 32 OR bytes <> 2) AND (cluster_m - 1) * bm < :m AND (cluster_n - 1) * bn < :n
                   AND n % (16 * cluster_k) = 0
-                  -- Operands that lie along M or N take whole lines: as the instruction's N they should be whole, or half of
-                  -- one matters little as four blocks share it, or a few tiles cover the matrix with next to nothing beyond it.
+                  -- Operands that lie along M or N take whole lines, of 64 elements or 32: as the instruction's N they should be
+                  -- whole, or a few tiles cover the matrix with next to nothing beyond it.
                   AND (load = 2 OR cluster_m * cluster_n = 1)
-                  AND (n % 64 = 0 OR n < 48 OR load = 1 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END
-                       OR (n % 32 = 0 AND CASE swap WHEN 1 THEN cluster_n ELSE cluster_m END = 4)
+                  AND (n % 32 = 0 OR n < 48 OR load = 1 OR CASE swap WHEN 1 THEN a_along_k ELSE b_along_k END
                        OR (all_n <= 4 * n AND (n - 16 * cluster_k) * ((all_n + n - 1) / n) < all_n))),
      sized AS (SELECT *, warp_groups * 128 + 128 AS threads, lines * line AS bk,
                       (:k + lines * line - 1) / (lines * line) AS all_steps,
@@ -84,9 +83,10 @@ WITH RECURSIVE
                               THEN 1.0 ELSE 1.8 END AS broken_a,
                       CASE WHEN load = 1 OR repack & 2 OR CASE WHEN :trans_b THEN :k ELSE :n END * bytes % 128 = 0
                               THEN 1.0 ELSE 1.8 END AS broken_b,
-                      -- Lines along M or N are as long as a side of 16 or 32 elements of 16 bits.
-                      CASE WHEN NOT a_along_k AND load = 2 AND bm IN (16, 32) THEN bm ELSE line END AS line_a,
-                      CASE WHEN NOT b_along_k AND load = 2 AND bn IN (16, 32) THEN bn ELSE line END AS line_b,
+                      -- Lines along M or N are of 32 elements of 16 bits where those of 64 would reach beyond the side, or of
+                      -- the 16 that it has.
+                      CASE WHEN NOT a_along_k AND load = 2 AND (bm = 16 OR bm % line = 32) THEN bm % line ELSE line END AS line_a,
+                      CASE WHEN NOT b_along_k AND load = 2 AND (bn = 16 OR bn % line = 32) THEN bn % line ELSE line END AS line_b,
                       CASE WHEN a_along_k THEN bm ELSE bk END AS lines_a, CASE WHEN b_along_k THEN bn ELSE bk END AS lines_b,
                       CASE WHEN stacked * n / cluster_k = subtile_n * instructions OR warp_groups = 3 THEN 1 ELSE 2 END
                       * warp_groups * 64 * instructions * subtile_n * :c_bytes AS buffer_bytes
@@ -152,10 +152,10 @@ SELECT bm, bn, bk, swap, warp_groups, pingpong, stages, cluster_m, cluster_n, cl
        threads, smem_bytes, 65536 / (threads * occ) / 8 * 8 AS regs, cluster_m * cluster_n AS cluster_x,
        cluster_k AS cluster_y, any_split * parts * bm * bn * :acc_bytes AS ws_tile, any_split,
        -- Blocks of a cluster ask for whole boxes of what they share or, of each, a part of its lines, by eight.
-       (load = 2) * CASE WHEN NOT a_along_k AND (bm + line - 1) / line % cluster_n = 0 THEN bk
+       (load = 2) * CASE WHEN NOT a_along_k AND (bm + line_a - 1) / line_a % cluster_n = 0 THEN bk
                          WHEN lines_a % (8 * cluster_n) = 0 THEN lines_a / cluster_n
                          WHEN lines_a % 24 = 0 THEN lines_a / 3 ELSE lines_a / 2 END AS box_a_rows,
-       (load = 2) * CASE WHEN NOT b_along_k AND (bn + line - 1) / line % cluster_m = 0 THEN bk
+       (load = 2) * CASE WHEN NOT b_along_k AND (bn + line_b - 1) / line_b % cluster_m = 0 THEN bk
                          WHEN lines_b % (8 * cluster_m) = 0 THEN lines_b / cluster_m
                          WHEN lines_b % 24 = 0 THEN lines_b / 3 ELSE lines_b / 2 END AS box_b_rows,
        (load = 2) * line_a AS box_a_columns, (load = 2) * line_b AS box_b_columns,

@@ -1,6 +1,6 @@
-// How a tile of an operand lies in a stage: lines of 128 bytes, swizzled by the copy engine, along K or along M or N as
-// in global memory. Lines along K: a box of SIDE lines for every LINE elements of K. Lines along M or N: a box of BK
-// lines for every LINE elements of the side, or for all of a side of 32 or 64 bytes.
+// How a tile of an operand lies in a stage: lines, swizzled by the copy engine, along K or along M or N as in global memory.
+// Lines along K: a box of SIDE lines for every LINE elements of K. Lines along M or N: a box of BK lines for every LINE
+// elements of the side. A line has 128 bytes, or along M or N, where lines of 128 would reach beyond the side, 64 or 32.
 #ifndef GT_WGMMA_OPERAND_CUH
 #define GT_WGMMA_OPERAND_CUH
 
@@ -14,11 +14,12 @@ __device__ constexpr int line_parts(int lines, int most)
 }
 
 // PARTS blocks of a cluster need the same tile and ask for a part each: for some of its boxes or, of each, some lines. Where
-// lines make fewer parts the last blocks ask for nothing. SHORT: lines may be shorter than 128 bytes.
+// lines make fewer parts the last blocks ask for nothing. SHORT: lines of any side may be shorter than 128 bytes.
 template <int SIDE, bool ALONG_K_, int PARTS, bool SHORT> struct operand_tile {
     static constexpr bool ALONG_K = ALONG_K_;
     static constexpr int SIDE_BYTES = SIDE * GT_AB_BYTES;
-    static constexpr int HELD_BYTES = !ALONG_K && (SIDE_BYTES == 32 || SIDE_BYTES == 64) ? SIDE_BYTES : 128; // at most, of a line
+    static constexpr int HELD_BYTES = // at most, of a line
+        !ALONG_K && (SIDE_BYTES == 32 || SIDE_BYTES == 64 || (SHORT && SIDE_BYTES % 128 == 64)) ? SIDE_BYTES % 128 : 128;
     static constexpr int LINE_BYTES = SHORT ? HELD_BYTES : 128;
     static constexpr int LINE = LINE_BYTES / GT_AB_BYTES;
     static constexpr int BOXES = ALONG_K ? BK / LINE : (SIDE + LINE - 1) / LINE, LINES = ALONG_K ? SIDE : BK;

@@ -122,6 +122,16 @@ TEST(boxes_take_whole_lines_where_operands_do_not_lie_along_k)
     CHECK_NEAR(terms_of(&across, "tn", 8448, 64, 1024).l2 / terms_of(&along, "nn", 8448, 64, 1024).l2, 128.0 / 80, 5e-3);
 }
 
+/* A side of 96 in three strips of 64 bytes a line, each as 96 bytes, beside one of 64. */
+TEST(lines_of_64_bytes_take_longer_than_half_of_whole_ones)
+{
+    gt_kernel whole = boxed("tn", 64, 64), strips = boxed("tn", 96, 64);
+    strips.facts.box_a_columns = 32;
+    strips.facts.swizzle_ab = 4;
+    CHECK_NEAR(terms_of(&strips, "tn", 96 * 128, 64, 1024).l2 / terms_of(&whole, "tn", 64 * 128, 64, 1024).l2,
+               (3 * 96.0 + 128) / (128 + 128), 1e-9);
+}
+
 TEST(lines_that_begin_within_sectors_take_twice_as_long)
 {
     const gt_kernel kernel = boxed("nt", 64, 64);

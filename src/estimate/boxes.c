@@ -43,6 +43,7 @@ static gt_stored stored_of(const gt_launch *launch, gt_operand operand)
 /* One side of tiles and what lies of it in the matrix. */
 typedef struct side {
     double box;    /* elements along it that come for a tile, whole lines where they lie along it */
+    double line;   /* elements of a line of a box */
     double held;   /* of them in the matrix */
     double shared; /* tiles of a cluster to which they come at once */
 } side;
@@ -57,7 +58,7 @@ static side find_side(const gt_kernel *kernel, const gt_problem *p, gt_operand o
     const double across = gt_trait(kernel, a ? "cluster_n" : "cluster_m", 1);
     const double tiles = ceil(all / (tile * along)) * along, box = along_k ? tile : ceil(tile / line) * line;
     const double first = fmin(box, all), last = fmin(box, fmax(0, all - (tiles - 1) * tile));
-    return (side){box, first + (edge ? EDGE : 1 / tiles) * (last - first), across};
+    return (side){box, line, first + (edge ? EDGE : 1 / tiles) * (last - first), across};
 }
 
 /* Of SMs that are busy so much, times that something takes: `alone` on one of them, 1 on all. */
@@ -79,7 +80,7 @@ gt_boxes gt_boxes_moved(const gt_kernel *kernel, const gt_launch *launch, gt_ope
     const double ends = along_k ? s.held * (staged - inside) : (s.box - s.held) * inside;
     const double lines = ends <= 0 ? 0 : along_k ? s.held : inside;
     const double held = s.held * bytes;
-    const double read = (along_k ? held : fmax(held, SHORT_LINE * ceil(held / LINE))) * inside;
+    const double read = (along_k ? held : fmax(held, SHORT_LINE * ceil(s.held / s.line))) * inside;
     /* Blocks that share K read other lines. */
     const bool burst = !along_k && row < LINE && s.box * bytes >= LINE && launch->problem.batch == 1;
     const double first = fmin(1, BURST_LINES / fmax(lines, 1)) * busy / (double)kernel->facts.split_k;

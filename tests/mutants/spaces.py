@@ -71,15 +71,15 @@ def facts_of_wgmma(parameters, layout, types):
     parts, mapped = p["split_k"] // p["cluster_k"], p.get("load", 2) == 2
     sums = side_m // 64 // sharers * (n * p["cluster_k"] // 2 + 32 * (instructions - 1))
     any_split = not p.get("pingpong") and sums <= 128
-    line_a, line_b = (side if mapped and not along_k and side * ab in (32, 64) else line
+    line_a, line_b = (side % line if mapped and not along_k and (side * ab == 32 or side * ab % 128 == 64) else line
                       for side, along_k in ((p["bm"], a_along_k), (p["bn"], b_along_k)))
     stage = p["bk"] * ab * sum(side if along_k else -(-side // length) * length
                                for side, along_k, length in ((p["bm"], a_along_k, line_a), (p["bn"], b_along_k, line_b)))
     rows, columns = (subtile_n, 128 // c) if p["swap"] else (64 * instructions, subtile_n)
 
-    def asked(side, along_k, blocks):
+    def asked(side, along_k, length, blocks):
         """Lines of a box that a block asks for, of those that share an operand: all, or by eight."""
-        if not along_k and -(-side // line) % blocks == 0:
+        if not along_k and -(-side // length) % blocks == 0:
             return p["bk"]
         lines = side if along_k else p["bk"]
         return next(lines // n for n in range(blocks, 0, -1) if lines % (8 * n) == 0)
@@ -87,8 +87,8 @@ def facts_of_wgmma(parameters, layout, types):
     return f"""{groups * 128 + 128} AS threads, 128 AS regs, {p["cluster_m"] * p["cluster_n"]} AS cluster_x,
         {p["cluster_k"]} AS cluster_y,
         {p["stages"] * stage + buffers * groups * 64 * instructions * subtile_n * c + 16 * p["stages"] + 16} AS smem_bytes,
-        {mapped * asked(p["bm"], a_along_k, p["cluster_n"])} AS box_a_rows, {mapped * line_a} AS box_a_columns,
-        {mapped * asked(p["bn"], b_along_k, p["cluster_m"])} AS box_b_rows, {mapped * line_b} AS box_b_columns,
+        {mapped * asked(p["bm"], a_along_k, line_a, p["cluster_n"])} AS box_a_rows, {mapped * line_a} AS box_a_columns,
+        {mapped * asked(p["bn"], b_along_k, line_b, p["cluster_m"])} AS box_b_rows, {mapped * line_b} AS box_b_columns,
         {3 + (line_a + line_b < 2 * line)} AS swizzle_ab,
         (:align >= 16) * {rows} AS box_c_rows, (:align >= 16) * {columns} AS box_c_columns,
         (:align >= 16) * {SWIZZLES[columns * c]} AS swizzle_c,
@@ -185,9 +185,9 @@ CONFIGURATIONS = [Configuration(*words) for words in (
     ("mma_ws", "parts", "64x96x512", "nt",
      "bm=32 bn=64 bk=16 wm=16 wn=32 inst_k=8 stages=4 split_k=3 group=1 occ=1 repack=0 blocks=0"),
     # K over clusters and their blocks; B shared in a cluster, persistent; both shared by eight blocks, B in three parts, and
-    # K over two such clusters; A shared, operands swapped; copies first, and C of 16 bits from them; B through registers;
-    # sums promoted, with the next stage's products running, or not; copies by threads; two warp groups that take tiles in
-    # turns.
+    # K over two such clusters; B in short lines, or in strips of them; A shared, operands swapped; copies first, and C of 16
+    # bits from them; B through registers; sums promoted, with the next stage's products running, or not; copies by threads;
+    # two warp groups that take tiles in turns.
     ("wgmma", "split", "64x128x512", "nn",
      "bm=64 bn=64 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=1 cluster_n=1 cluster_k=2 split_k=4 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "cluster", "192x128x256", "tn",
@@ -197,6 +197,8 @@ CONFIGURATIONS = [Configuration(*words) for words in (
      "bf16"),
     ("wgmma", "short", "128x32x400", "nn",
      "bm=64 bn=32 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=2 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0"),
+    ("wgmma", "strips", "128x184x400", "tn",
+     "bm=64 bn=96 bk=64 swap=0 warp_groups=1 stages=4 cluster_m=2 cluster_n=1 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0"),
     ("wgmma", "swapped", "48x256x256", "nt",
      "bm=48 bn=128 bk=128 swap=1 warp_groups=2 stages=3 cluster_m=1 cluster_n=2 cluster_k=1 split_k=1 group=1 repack=0 occ=1 blocks=0",
      "bf16"),
