@@ -278,6 +278,22 @@ TEST(kernels_are_compared_by_their_screenings_and_not_by_a_race_in_which_power_l
     CHECK(selection.expected_us == list[0].trial.us);
 }
 
+/* Back to back the first is 1% faster; behind other kernels it takes twice as long as the second. */
+TEST(programs_run_other_kernels_between_and_so_cold_times_count_too)
+{
+    gt_measured list[] = {
+        row(1, tiled(64, 64, 1), sized(512, 512, 512), 9.9),
+        row(2, tiled(64, 64, 1), sized(512, 512, 512), 10),
+    };
+    list[0].trial.us_cold = 24;
+    list[1].trial.us_cold = 12;
+    gt_selection selection;
+    CHECK_INT(choose(sized(500, 500, 500), anything, list, COUNT(list), &selection), 2);
+    CHECK(selection.expected_us < 10.5); /* which is of launches back to back */
+    CHECK_INT(choose(sized(512, 512, 512), anything, list, COUNT(list), &selection), 2);
+    CHECK(selection.expected_us == 10);
+}
+
 TEST(only_deterministic_kernels_where_that_is_asked_for)
 {
     gt_kernel random_bits = tiled(128, 128, 8);

@@ -45,12 +45,13 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
             us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, row->kernel, &row->problem.class));
         e->far = gt_neighbours_distance2(problem, &row->problem) + split_distance2(e, row->kernel);
         e->ratio = us > 0 && isfinite(us) ? log(gt_measured_us(row) / us) : NAN;
+        e->cold = log(gt_trial_deciding_us(&row->trial) / row->trial.us);
     }
 }
 
 /* A weighted mean of ratios: nearer measurements weigh more. */
 typedef struct mean {
-    double sum, squares, weights;
+    double sum, cold, squares, weights;
     double least; /* squared distance */
     size_t nearest; /* row */
 } mean;
@@ -63,6 +64,7 @@ static mean average(const gt_measurements *measured, const gt_neighbour *entries
             continue;
         const double weight = 1 / (NEAR + e->far);
         m.sum += weight * e->ratio;
+        m.cold += weight * e->cold;
         m.squares += weight * e->ratio * e->ratio;
         m.weights += weight;
         if (e->far < m.least) {
@@ -83,6 +85,7 @@ static gt_family_ratio ratio_of_family(const gt_measurements *measured, gt_neigh
     memcpy(found.family, family, sizeof found.family);
     if (m.weights > 0) {
         found.ratio = m.sum / m.weights;
+        found.cold = m.cold / m.weights;
         found.spread = sqrt(fmax(0, m.squares / m.weights - found.ratio * found.ratio));
     }
     if (all->family_count < sizeof all->families / sizeof all->families[0])
@@ -99,9 +102,10 @@ bool gt_neighbours_predict(const gt_measurements *measured, gt_neighbours *all, 
         return false;
     const gt_family_ratio family = ratio_of_family(measured, all, measured->list[own[0].row].kernel->family);
     m.sum += family_weight * family.ratio;
+    m.cold += family_weight * family.cold;
     m.weights += family_weight;
     const double us = own[0].estimate_us * exp(m.sum / m.weights);
     const double distrust = (1 + GT_DISTRUST * sqrt(m.least)) * (1 + GT_DISTRUST_SPREAD * family.spread);
-    *out = (gt_prospect){m.nearest, us, us * distrust, own[0].parts};
+    *out = (gt_prospect){m.nearest, us, us * exp(m.cold / m.weights) * distrust, own[0].parts};
     return isfinite(us) && us > 0;
 }

@@ -225,10 +225,10 @@ gt_status gt_select_prospects(const gt_device *device, const gt_problem *problem
     return status;
 }
 
-/* Whether a is the race's winner, which ran beside a problem's baseline, and b is not; or else is faster. */
+/* Whether a is the race's winner, which ran beside a problem's baseline, and b is not; or else would win one. */
 static bool wins(const gt_measured *a, const gt_measured *b)
 {
-    return a->winner != b->winner ? a->winner : a->trial.us < b->trial.us;
+    return a->winner != b->winner ? a->winner : gt_trial_deciding_us(&a->trial) < gt_trial_deciding_us(&b->trial);
 }
 
 /* Whether a is the better measurement of the same problem: rendered for more alignment, the race's winner, faster. */
