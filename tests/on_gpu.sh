@@ -2,7 +2,7 @@
 # What can only be seen on a GPU, in one go: tests/on_gpu.sh BUILD DATABASE [STEP...]
 # Steps: suite tune bench ladder verify library fronts alone sanitizer. Default: all, in this order. $TYPES are tuned (f32),
 # on $SHAPES (the default list, without what covers other sizes). Steps time kernels and give workers seconds to answer: none
-# runs beside another one.
+# runs beside another one. Only by name: lists.
 set -u
 build=$1 database=$2
 shift 2
@@ -33,6 +33,27 @@ alone() {
 # Whether Python has these modules. They are not imported, which takes seconds.
 has() {
     python3 -c 'import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, sys.argv[1:])))' "$@"
+}
+
+# The default list of the types that are not in $TYPES, and of bf16 in the other layouts four sizes: each tuned within $LIST_BUDGET
+# (60s), then raced against cuBLAS. About seven minutes.
+lists() {
+    while read -r list words; do
+        "$gemmtune" tune --quiet --budget "${LIST_BUDGET:-60s}" $words >/dev/null </dev/null &&
+            raced=$("$gemmtune" bench --quiet $words </dev/null) || failed="$failed $list"
+        echo "$raced" | sed -n "s/^/$list  /; / \(back to back\|cold\|smaller of both\) /p"
+        raced=
+    done <<END
+tf32 --type f32 --math tf32 --shapes default
+f64 --type f64 --shapes default
+s8 --type s8 --layout nt --shapes default
+e4m3 --type e4m3 --layout nt --shapes default
+fast --type e4m3 --math fast --layout nt --shapes default
+f16 --type f16 --shapes default
+nt --type bf16 --layout nt --shapes 1024,4096,4097x4095x4093,64x4096x4096
+tn --type bf16 --layout tn --shapes 1024,4096,4097x4095x4093,64x4096x4096
+tt --type bf16 --layout tt --shapes 1024,4096,4097x4095x4093,64x4096x4096
+END
 }
 
 # What a call costs through the front, answered and forwarded, graphs, and a million calls by 64 threads; where they are
@@ -120,6 +141,7 @@ for s in $steps; do
     case $s in
     suite) step suite meson test -C "$build" --suite gpu --print-errorlogs ;;
     tune) step tune "$gemmtune" tune --device 0 --type "$types" --shapes "${SHAPES:-default}" ;;
+    lists) step lists lists ;;
     bench) step bench "$gemmtune" bench --type "$types" --quiet ;;
     ladder) step ladder "$gemmtune" ladder --quiet ;;
     verify) step verify "$gemmtune" verify --quiet ;;
