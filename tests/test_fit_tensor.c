@@ -337,13 +337,20 @@ TEST(tiles_for_tensor_cores_are_copied_whole)
     CHECK_NEAR(terms_of(&kernel, "nt", 1, 1024, 510).narrow, terms_of(&kernel, "nt", 64, 1024, 510).narrow, 1e-9);
 }
 
-TEST(blocks_with_lanes_over_k_wait_for_elements_of_two_bytes)
+/* Lanes over K. */
+static gt_kernel lanes(int tile_m, int tile_n)
 {
-    gt_kernel kernel = kernel_of("skinny", 1, 16);
+    gt_kernel kernel = kernel_of("skinny", tile_m, tile_n);
     kernel.facts.threads = 128;
     kernel.facts.smem_bytes = 40000;
     set(&kernel, "lanes_k", 32);
     set(&kernel, "stages", 4);
+    return kernel;
+}
+
+TEST(blocks_with_lanes_over_k_wait_for_elements_of_two_bytes)
+{
+    const gt_kernel kernel = lanes(1, 16);
     const gt_terms odd = terms_of(&kernel, "nt", 1, 1024, 1023), even = terms_of(&kernel, "nt", 1, 1024, 1022);
     CHECK(odd.step > 5 * even.step && odd.narrow == 0 && even.narrow > 0);
 }
@@ -352,11 +359,7 @@ TEST(blocks_with_lanes_over_k_wait_for_elements_of_two_bytes)
  * an H200 11x66x8475 takes 18.7 us in such tiles; by what they hold alone 5.6 are estimated. */
 TEST(rows_across_k_that_are_longer_than_a_tile_are_read_by_sectors)
 {
-    gt_kernel kernel = kernel_of("skinny", 4, 2);
-    kernel.facts.threads = 128;
-    kernel.facts.smem_bytes = 40000;
-    set(&kernel, "lanes_k", 32);
-    set(&kernel, "stages", 4);
+    const gt_kernel kernel = lanes(4, 2);
     const double along = terms_of(&kernel, "nt", 4, 64, 8192).l2, across = terms_of(&kernel, "nn", 4, 64, 8192).l2;
     CHECK_NEAR(across / along, (4 * 2.0 + 32) / (4 * 2 + 2 * 2), 1e-9);
     const double few_along = terms_of(&kernel, "nt", 4, 8, 8192).l2, few = terms_of(&kernel, "nn", 4, 8, 8192).l2;
