@@ -47,7 +47,7 @@ typedef struct gt_trial {
     double us;                     /* median, operands in L2 where they fit */
     double us_min;
     double us_spread;              /* half the distance between the quartiles, over the median */
-    double us_cold;                /* median with L2 flushed before each execution */
+    double us_cold;                /* median of what a launch adds to a stream of other kernels, which empty L2 */
     int samples;
     bool stopped_early;            /* a loser: timed only until that was plain */
     bool modelled;                 /* the software GPU's model, not a clock */

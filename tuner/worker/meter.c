@@ -144,11 +144,11 @@ static double quantile(const double *sorted, int count, double share)
     return low + 1 < count ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low]) : sorted[low];
 }
 
-/* Microseconds of so many flushes of L2, each followed by a launch of this series, if there is one. A launch before them
- * brings the code to the multiprocessors. Else racers of the same code, as cuBLAS and cuBLASLt often are, would be faster in
- * turn than one that comes behind other code: 0.5 us of 9 at 1024^3 bf16 on an H200. What follows it keeps the queue full, as
- * the work before `start` does in time_batch. */
-static CUresult time_flushes(const gt_meter *meter, const gt_series *s, int count, bool launches, double *us)
+/* Microseconds of so many flushes of L2, with a launch of this series behind each, or alone. A launch before them brings the
+ * code to the multiprocessors. Else racers of the same code, as cuBLAS and cuBLASLt often are, would be faster in
+ * turn than one that comes behind other code: 0.5 us of 9 at 1024^3 bf16 on an H200. It and a first flush keep the queue full,
+ * as the work before `start` does in time_batch. */
+static CUresult time_flushes(const gt_meter *meter, const gt_series *s, int count, bool alone, double *us)
 {
     const gt_driver *driver = meter->driver;
     CUresult result = launch_repeats(s, 1);
@@ -156,7 +156,7 @@ static CUresult time_flushes(const gt_meter *meter, const gt_series *s, int coun
         result = driver->cuMemsetD32Async(meter->flush, 0, meter->flush_bytes / 4, meter->stream);
         if (result == CUDA_SUCCESS && i < 0)
             result = driver->cuEventRecord(meter->start, meter->stream);
-        else if (result == CUDA_SUCCESS && launches)
+        else if (result == CUDA_SUCCESS && !alone)
             result = launch_repeats(s, 1);
     }
     return result == CUDA_SUCCESS ? stop_watch(meter, us) : result;
@@ -188,9 +188,9 @@ CUresult gt_series_sample_cold(gt_meter *meter, gt_series *s)
         meter->flush_bytes = 0; /* no room or no L2 known: no cold times */
         return CUDA_SUCCESS;
     }
-    result = time_flushes(meter, s, COLD_REPEATS, false, &flushes);
+    result = time_flushes(meter, s, COLD_REPEATS, true, &flushes);
     if (result == CUDA_SUCCESS)
-        result = time_flushes(meter, s, count, true, &both);
+        result = time_flushes(meter, s, count, false, &both);
     if (result != CUDA_SUCCESS)
         return result;
     s->spent_us += flushes + both;
