@@ -320,6 +320,19 @@ TEST(few_warps_with_large_tiles_wait_for_their_own_copies)
     CHECK_NEAR(terms_of(&two, "nt", 64, 64, 510).narrow / terms_of(&four, "nt", 64, 64, 510).narrow, sqrt(4.0 * 2 / 2), 1e-9);
 }
 
+/* 1536x768 has 288 tiles for 132 SMs, of which each has room for four. */
+TEST(a_dependent_launch_that_needs_more_than_half_of_the_places_lies_unevenly)
+{
+    gt_kernel kernel = warps(64, 64, 2), serial;
+    kernel.facts.threads = 128;
+    kernel.facts.smem_bytes = 50000;
+    serial = kernel;
+    serial.facts.dependent_launch = 0;
+    const double dependent = terms_of(&kernel, "nt", 1536, 768, 32).compute;
+    CHECK_NEAR(dependent / terms_of(&serial, "nt", 1536, 768, 32).compute, 3.5 / 3 * (1 + 1.0 / 14) / (1 + 1.0 / 12), 1e-9);
+    CHECK_NEAR(terms_of(&kernel, "nt", 704, 768, 32).compute, terms_of(&serial, "nt", 704, 768, 32).compute, 1e-9);
+}
+
 TEST(lanes_that_store_elements_apart_take_longer_than_rows_from_shared_memory)
 {
     gt_kernel apart = warps(64, 64, 1), rows;

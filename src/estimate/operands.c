@@ -134,9 +134,9 @@ static moved moved_of(const gt_device *device, const gt_kernel *kernel, const gt
     const double tile = (double)(operand == GT_A ? kernel->facts.tile_m : kernel->facts.tile_n);
     const double inside = operand == GT_A ? s->rows : s->columns, bytes = s->part * ab;
     const double beyond = operand == GT_A ? 0 : gt_traits_beyond(kernel, p);
-    /* Of a row across K that is longer than its part in the tile whole sectors come. */
+    /* Where lanes lie over K, of a row across it that is longer than its part in the tile whole sectors come. */
     const double row = (double)(operand == GT_A ? p->lda : p->ldb), least = fmin(SECTOR / ab, row);
-    const bool across = !gt_traits_along(p, operand) && !(kernel->facts.repack >> operand & 1);
+    const bool across = gt_trait(kernel, "lanes_k", 0) > 0 && !gt_traits_along(p, operand);
     /* Zeros, too, by those that tensor cores read. */
     const double copied = gt_traits_multiplier(kernel) == GT_BY_THREADS ? inside : tile;
     return (moved){fmax(inside + beyond, across ? least : 0) * bytes, copied * bytes * gt_traits_pieces(kernel, p, operand)};
