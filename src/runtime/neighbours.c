@@ -7,7 +7,7 @@
  * half its weight. The family's mean counts as one measurement at FAMILY_NEAR: that is where a kernel's own
  * measurements say as little as those of its family. */
 #define NEAR        0.02
-#define FAMILY_NEAR 2.0
+#define FAMILY_NEAR 4.0
 
 double gt_neighbours_distance2(const gt_problem *a, const gt_problem *b)
 {
