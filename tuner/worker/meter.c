@@ -145,13 +145,13 @@ static double quantile(const double *sorted, int count, double share)
 }
 
 /* Microseconds of so many flushes of L2, with a launch of this series behind each, or alone. A launch before them brings the
- * code to the multiprocessors. Else racers of the same code, as cuBLAS and cuBLASLt often are, would be faster in
- * turn than one that comes behind other code: 0.5 us of 9 at 1024^3 bf16 on an H200. It and a first flush keep the queue full,
- * as the work before `start` does in time_batch. */
+ * code of a short one to the multiprocessors. Else racers of the same code, as cuBLAS and cuBLASLt often are, would be faster in
+ * turn than one that comes behind other code: 0.5 us of 9 at 1024^3 bf16 on an H200. A first flush keeps the queue full, as the
+ * work before `start` does in time_batch. */
 static CUresult time_flushes(const gt_meter *meter, const gt_series *s, int count, bool alone, double *us)
 {
     const gt_driver *driver = meter->driver;
-    CUresult result = launch_repeats(s, 1);
+    CUresult result = alone || s->first_us >= FILL_BELOW_US ? CUDA_SUCCESS : launch_repeats(s, 1);
     for (int i = -1; i < count && result == CUDA_SUCCESS; i++) {
         result = driver->cuMemsetD32Async(meter->flush, 0, meter->flush_bytes / 4, meter->stream);
         if (result == CUDA_SUCCESS && i < 0)
