@@ -5,7 +5,7 @@
 
 /* Weights of measurements, by their squared distance to the problem in logarithms of sizes. At NEAR a measurement has
  * half its weight. The family's mean counts as one measurement at FAMILY_NEAR: that is where a kernel's own
- * measurements say as little as those of its family. */
+ * measurements say as little as those of its family. Of 1, 2, 4, 8 and 16, 4 makes the best choices in three tables of trials. */
 #define NEAR        0.02
 #define FAMILY_NEAR 4.0
 
