@@ -294,6 +294,20 @@ TEST(programs_run_other_kernels_between_and_so_cold_times_count_too)
     CHECK(selection.expected_us == 10);
 }
 
+TEST(a_cold_time_that_no_kernel_has_decides_little)
+{
+    gt_measured list[] = {
+        row(1, tiled(64, 64, 1), sized(512, 512, 512), 100),
+        row(2, tiled(64, 64, 1), sized(512, 512, 512), 10),
+        row(3, tiled(64, 64, 1), sized(512, 512, 512), 40),
+    };
+    list[0].trial.us_cold = 1e-322; /* times 100, its root is 0 */
+    list[1].trial.us_cold = 12;
+    list[2].trial.us_cold = 44;
+    gt_selection selection;
+    CHECK_INT(choose(sized(500, 500, 500), anything, list, COUNT(list), &selection), 2);
+}
+
 TEST(only_deterministic_kernels_where_that_is_asked_for)
 {
     gt_kernel random_bits = tiled(128, 128, 8);

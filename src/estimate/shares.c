@@ -24,7 +24,6 @@ static const double uncovered_warps[] = {[GT_BY_THREADS] = 2, [GT_BY_WARPS] = 1,
 /* Of the blocks that the fullest SM of a crowded launch has beyond the others, what counts: less of those of mma.sync, by 2,400
  * trials of bf16 on an H200, where 1536x768x1 takes 4.6 us in 288 blocks, of which an SM holds four, and 3.9 behind another
  * kernel. */
-#define CROWDED       1.0
 #define CROWDED_WARPS 0.5
 
 /* Steps of K that are multiplied together at its end. */
@@ -56,7 +55,7 @@ static double crowding(const gt_kernel *kernel, const gt_launch *launch, double 
 {
     if (!launch->dependent || kernel->facts.blocks > 0 || 2 * launched <= sms * resident || launched >= sms * (resident - 1))
         return 0;
-    return gt_traits_multiplier(kernel) == GT_BY_WARPS ? CROWDED_WARPS : CROWDED;
+    return gt_traits_multiplier(kernel) == GT_BY_WARPS ? CROWDED_WARPS : 1;
 }
 
 gt_shares gt_shares_find(const gt_device *device, const gt_kernel *kernel, const gt_launch *launch)

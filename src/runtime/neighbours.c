@@ -9,6 +9,9 @@
 #define NEAR        0.02
 #define FAMILY_NEAR 4.0
 
+/* What a row's cold time may count for, as a logarithm: seven times the other, or a seventh of it, is no measurement. */
+#define COLD_MOST 1.0
+
 double gt_neighbours_distance2(const gt_problem *a, const gt_problem *b)
 {
     const double steps[] = {
@@ -45,7 +48,8 @@ void gt_neighbours_compare(const gt_device *device, const gt_problem *problem, c
             us = gt_estimate_us(&terms, gt_neighbours_coefficients(measured, row->kernel, &row->problem.class));
         e->far = gt_neighbours_distance2(problem, &row->problem) + split_distance2(e, row->kernel);
         e->ratio = us > 0 && isfinite(us) ? log(gt_measured_us(row) / us) : NAN;
-        e->cold = log(gt_trial_deciding_us(&row->trial) / row->trial.us);
+        const double cold = log(gt_trial_deciding_us(&row->trial) / row->trial.us);
+        e->cold = fmin(fmax(cold, -COLD_MOST), COLD_MOST);
     }
 }
 
