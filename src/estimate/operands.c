@@ -135,11 +135,11 @@ static moved moved_of(const gt_device *device, const gt_kernel *kernel, const gt
     const double inside = operand == GT_A ? s->rows : s->columns, bytes = s->part * ab;
     const double beyond = operand == GT_A ? 0 : gt_traits_beyond(kernel, p);
     /* Where lanes lie over K, of a row across it that is longer than its part in the tile whole sectors come. */
-    const double row = (double)(operand == GT_A ? p->lda : p->ldb), least = fmin(SECTOR / ab, row);
     const bool across = gt_trait(kernel, "lanes_k", 0) > 0 && !gt_traits_along(p, operand);
+    const double row = (double)(operand == GT_A ? p->lda : p->ldb), least = across ? fmin(SECTOR / ab, row) : 0;
     /* Zeros, too, by those that tensor cores read. */
     const double copied = gt_traits_multiplier(kernel) == GT_BY_THREADS ? inside : tile;
-    return (moved){fmax(inside + beyond, across ? least : 0) * bytes, copied * bytes * gt_traits_pieces(kernel, p, operand)};
+    return (moved){fmax(inside + beyond, least) * bytes, copied * bytes * gt_traits_pieces(kernel, p, operand)};
 }
 
 /* How many times longer pieces take where the warps that multiply copy them, too: few on an SM wait for their own, and those

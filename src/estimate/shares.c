@@ -89,7 +89,7 @@ gt_shares gt_shares_find(const gt_device *device, const gt_kernel *kernel, const
         s.sets = fmax(s.sets, s.per_sm / resident); /* tiles begin one after the other */
     }
     if (launched > sms && crowded <= 0 && gt_trait(kernel, "lanes_k", 0) > 0)
-        s.uneven = 1 + UNEVEN_STREAM * (ceil(launched / sms) / (launched / sms) - 1);
+        s.uneven = 1 + UNEVEN_STREAM * (even / (launched / sms) - 1);
     if (groups && blocks == 0 && crowded <= 0 && !gt_residence_stays(device, bytes_of(p)))
         s.uneven = 1 + UNEVEN_GROUPS * (s.sets * sms * resident / launched - 1);
     s.begins = groups ? 1 + (s.sets - 1) / resident : s.sets; /* groups of other blocks multiply meanwhile */

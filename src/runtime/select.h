@@ -28,7 +28,7 @@ typedef struct gt_selection {
 
 /*
  * Chooses among the measurements of gt_store_find_measured. Clocks come before models, this GPU before others of its
- * architecture; then a measurement of this very problem (the race's winner, else the fastest), then the smallest
+ * architecture; then a measurement of this very problem (the race's winner, else what would win one), then the smallest
  * estimated time. The same list always gives the same choice. GT_ERROR_NOT_TUNED says what is missing and the
  * command that tunes it; GT_ERROR_MEMORY.
  */

@@ -144,6 +144,13 @@ static double quantile(const double *sorted, int count, double share)
     return low + 1 < count ? sorted[low] + (at - low) * (sorted[low + 1] - sorted[low]) : sorted[low];
 }
 
+/* The median of samples, which it sorts. */
+static double median(double *samples, int count)
+{
+    qsort(samples, (size_t)count, sizeof samples[0], ascending);
+    return quantile(samples, count, 0.5);
+}
+
 /* Microseconds of so many flushes of L2, with a launch of this series behind each, or alone. A launch before them brings the
  * code of a short one to the multiprocessors. Else racers of the same code, as cuBLAS and cuBLASLt often are, would be faster in
  * turn than one that comes behind other code: 0.5 us of 9 at 1024^3 bf16 on an H200. A first flush keeps the queue full, as the
@@ -165,11 +172,9 @@ static CUresult time_flushes(const gt_meter *meter, const gt_series *s, int coun
 /* The median of the newest samples of flushes. */
 static double typical_flush(const gt_meter *meter)
 {
-    double sorted[GT_METER_FLUSHES];
-    const int count = meter->flush_taken < GT_METER_FLUSHES ? meter->flush_taken : GT_METER_FLUSHES;
-    memcpy(sorted, meter->flush_us, sizeof sorted);
-    qsort(sorted, (size_t)count, sizeof sorted[0], ascending);
-    return quantile(sorted, count, 0.5);
+    double samples[GT_METER_FLUSHES];
+    memcpy(samples, meter->flush_us, sizeof samples);
+    return median(samples, meter->flush_taken < GT_METER_FLUSHES ? meter->flush_taken : GT_METER_FLUSHES);
 }
 
 /* An event right before a launch would hide what programs have: a dependent launch begins while the kernel before it ends, and
@@ -285,14 +290,11 @@ static double mean_of_known(const double *values, int count)
 
 void gt_series_summarise(gt_series *s, gt_trial *trial)
 {
-    if (s->cold_count > 0) {
-        qsort(s->cold, (size_t)s->cold_count, sizeof s->cold[0], ascending);
-        trial->us_cold = quantile(s->cold, s->cold_count, 0.5);
-    }
+    if (s->cold_count > 0)
+        trial->us_cold = median(s->cold, s->cold_count);
     if (s->warm_count == 0)
         return;
-    qsort(s->warm, (size_t)s->warm_count, sizeof s->warm[0], ascending);
-    trial->us = quantile(s->warm, s->warm_count, 0.5);
+    trial->us = median(s->warm, s->warm_count);
     trial->us_min = s->warm[0];
     trial->us_spread =
         (quantile(s->warm, s->warm_count, 0.75) - quantile(s->warm, s->warm_count, 0.25)) / 2 / trial->us;
